@@ -1,0 +1,112 @@
+//! The command line, as clap reads it. Values stay strings here: `plan` reads them and reports all mistakes at once.
+
+use clap::{Args as Group, Parser, Subcommand};
+use plan::Flags;
+
+/// Opens, holds and exercises very many connections, and tells what they cost and what stops them.
+///
+/// Numbers are written as people do: 100k, 1m, 20k/s, 5s..45s.
+#[derive(Parser)]
+#[command(name = "throng", version, max_term_width = 110)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+/// What to do.
+#[derive(Subcommand)]
+pub(crate) enum Verb {
+    /// Serve and run on loopback, sized to this machine, in about 30 s
+    Demo,
+    /// Apply a load to a target and judge it
+    Run(RunArgs),
+    /// The reference server
+    Serve(ServeArgs),
+}
+
+/// `throng run`.
+#[derive(Group)]
+#[command(after_help = "Exit status: 0 pass, 1 fail, 2 wrong words, 3 this machine cannot do it, 4 invalid \
+(throng was the limit), 130 interrupted.")]
+pub(crate) struct RunArgs {
+    /// http://HOST[:PORT]/PATH or tcp://HOST:PORT. Several destinations: http://127.0.0.{1..30}:8000/, ports
+    /// {9000..9010}. `{rand A B}` in the path is a number drawn for each request
+    target: Option<String>,
+    /// Hold N connections at once [default: 50]
+    #[arg(short, long, value_name = "N")]
+    connections: Option<String>,
+    /// Dial at RATE (20k/s), or reach N within TIME [default: as fast as the target takes them]
+    #[arg(long, value_name = "RATE|TIME")]
+    ramp: Option<String>,
+    /// Time at full load, after the ramp; `forever` until SIGINT [default: 10s]
+    #[arg(short, long, value_name = "TIME")]
+    duration: Option<String>,
+    /// Idle between a response and the next request: A..B uniform, or fixed [default: 0, closed loop]
+    #[arg(long, value_name = "TIME|A..B")]
+    think: Option<String>,
+    /// Dial and response limit [default: 10s]
+    #[arg(long, value_name = "TIME")]
+    timeout: Option<String>,
+    /// What a right answer is: status=200,length=$1 ($1: the first number drawn) [default: any 2xx]
+    #[arg(long, value_name = "WORDS")]
+    expect: Option<String>,
+    /// `planned`: dial again what the server closed by announcement; `never`: not even that [default: planned]
+    #[arg(long, value_name = "HOW")]
+    reconnect: Option<String>,
+    /// Local addresses to dial from: a list, or CIDR [default: chosen by throng]
+    #[arg(long, value_name = "LIST|CIDR")]
+    sources: Option<String>,
+    /// Shards [default: one a core]
+    #[arg(long, value_name = "N")]
+    threads: Option<String>,
+    /// Repeats a run's random choices [default: random, printed]
+    #[arg(long, value_name = "N")]
+    seed: Option<String>,
+    /// auto, uring or epoll [default: auto]
+    #[arg(long, value_name = "IO")]
+    io: Option<String>,
+    /// line: one line a second; classic: the http-kit client's line; off [default: auto]
+    #[arg(long, value_name = "HOW")]
+    live: Option<String>,
+    /// Write the summary as JSON; `-` is standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<String>,
+}
+
+impl RunArgs {
+    /// The words that make a plan.
+    pub(crate) fn flags(&self) -> Flags {
+        Flags {
+            target: self.target.clone(),
+            connections: self.connections.clone(),
+            ramp: self.ramp.clone(),
+            duration: self.duration.clone(),
+            think: self.think.clone(),
+            timeout: self.timeout.clone(),
+            expect: self.expect.clone(),
+            reconnect: self.reconnect.clone(),
+            sources: self.sources.clone(),
+            threads: self.threads.clone(),
+            seed: self.seed.clone(),
+            io: self.io.clone(),
+            live: self.live.clone(),
+        }
+    }
+}
+
+/// `throng serve`.
+#[derive(Group)]
+pub(crate) struct ServeArgs {
+    /// What to serve: http (/, /?length=N, /delay?for=5s&length=N, /stats)
+    #[arg(default_value = "http")]
+    pub(crate) what: String,
+    /// Address and port; port 0 takes a free one; 0.0.0.0 serves all of 127.0.0.0/8 too
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8000")]
+    pub(crate) listen: String,
+    /// Shards [default: one a core]
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<String>,
+    /// End when standard input ends: a child that its parent's death must not leave behind
+    #[arg(long, hide = true)]
+    pub(crate) until_stdin_ends: bool,
+}

@@ -1,0 +1,114 @@
+//! How fast to dial for the first time: by a schedule, or as fast as the target takes it.
+
+use plan::{Part, Plan, Ramp};
+use units::{Nanos, Rate};
+
+use crate::pace::Steady;
+
+/// Dials (and first answers) outstanding at the beginning, and at least, and at most.
+const FIRST: u32 = 32;
+const LEAST: u32 = 4;
+const MOST: u32 = 1024;
+/// A dial or a first answer that takes longer is a sign of pressure: a SYN is sent again after 1 s, and a target
+/// that takes half a second to accept has a queue.
+const SLOW: Nanos = Nanos::from_millis(500);
+/// One cut for all signs of the same jam.
+const CUT_EVERY: Nanos = Nanos::from_secs(1);
+
+/// The pacer of the ramp.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Pacer {
+    Steady(Steady),
+    Adaptive(Window),
+}
+
+impl Pacer {
+    pub(crate) fn new(plan: &Plan, part: &Part) -> Pacer {
+        let steady = |rate| {
+            Pacer::Steady(Steady::share(rate, u64::from(part.connections), part.shard, part.shards))
+        };
+        match plan.ramp {
+            Ramp::Adaptive => Pacer::Adaptive(Window::default()),
+            Ramp::Rate(rate) => steady(rate),
+            Ramp::Within(time) => {
+                steady(Rate::from_per_s_f64(f64::from(plan.connections) / time.secs_f64().max(1e-3)))
+            }
+        }
+    }
+}
+
+/// How many dials and first answers may be outstanding: grows while they come quickly, shrinks when they do not.
+/// Additive increase and multiplicative decrease after a slow start, as in TCP (RFC 5681, section 3.1).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Window {
+    size: u32,
+    /// Below it the window doubles each round, above it grows by one.
+    threshold: u32,
+    /// Successes since the last growth by one.
+    credit: u32,
+    cut_at: Nanos,
+}
+
+impl Default for Window {
+    fn default() -> Self {
+        Window { size: FIRST, threshold: MOST, credit: 0, cut_at: Nanos::ZERO }
+    }
+}
+
+impl Window {
+    /// How many more may be started while `outstanding` are.
+    pub(crate) fn room(&self, outstanding: u32) -> u32 {
+        self.size.saturating_sub(outstanding)
+    }
+
+    /// A dial or a first answer took so long; `ok` is false where it did not come at all.
+    pub(crate) fn learn(&mut self, took: Nanos, ok: bool, now: Nanos) {
+        if !ok || took >= SLOW {
+            if now.since(self.cut_at) >= CUT_EVERY {
+                self.cut_at = now;
+                self.threshold = (self.size / 2).max(LEAST);
+                self.size = self.threshold;
+            }
+        } else if self.size < self.threshold {
+            self.size += 1;
+        } else {
+            self.credit += 1;
+            if self.credit >= self.size {
+                self.credit = 0;
+                self.size = (self.size + 1).min(MOST);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// (what happens, how often, window afterwards)
+    fn check(steps: &[(bool, u64, u32, u32)]) {
+        let mut w = Window::default();
+        let mut now = Nanos::from_secs(10);
+        for &(ok, took_ms, times, size) in steps {
+            for _ in 0..times {
+                now = now + Nanos::from_millis(1);
+                w.learn(Nanos::from_millis(took_ms), ok, now);
+            }
+            assert_eq!(w.size, size, "after {times} of {took_ms} ms in {steps:?}");
+        }
+    }
+
+    #[test]
+    fn the_window_follows_the_target() {
+        check(&[(true, 1, 32, 64), (true, 1, 10_000, 1024)]);
+        check(&[(true, 1, 10_000, 1024), (true, 1000, 500, 512), (true, 1, 512, 513)]);
+        check(&[(false, 0, 1, 16), (false, 0, 100, 16)]);
+        check(&[(false, 0, 5000, 4)]);
+    }
+
+    #[test]
+    fn room_is_what_is_not_outstanding() {
+        let w = Window::default();
+        assert_eq!((w.room(0), w.room(31), w.room(32), w.room(99)), (32, 1, 0, 0));
+    }
+}

@@ -1,0 +1,230 @@
+//! Which addresses this machine may send from.
+
+use crate::Root;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Addresses with the first `length` bits of `base`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Network {
+    base: IpAddr,
+    length: u32,
+}
+
+impl Network {
+    fn contains(&self, address: IpAddr) -> bool {
+        // A shift by the full width, for length 0, is none that the processor has: nothing to compare then.
+        match (self.base, address) {
+            (IpAddr::V4(base), IpAddr::V4(address)) => {
+                let differing = base.to_bits() ^ address.to_bits();
+                differing.checked_shr(32 - self.length).unwrap_or(0) == 0
+            }
+            (IpAddr::V6(base), IpAddr::V6(address)) => {
+                let differing = base.to_bits() ^ address.to_bits();
+                differing.checked_shr(128 - self.length).unwrap_or(0) == 0
+            }
+            _ => false,
+        }
+    }
+
+    /// The address, where the network is just one.
+    fn single(&self) -> Option<IpAddr> {
+        let width = if self.base.is_ipv4() { 32 } else { 128 };
+        (self.length == width).then_some(self.base)
+    }
+}
+
+/// The single addresses of this machine, ascending, each once, loopback included. Networks that are local
+/// as a whole (127.0.0.0/8, AnyIP routes) are not listed here, but [`is_local`] knows them.
+pub fn local_addresses(root: &Root) -> Vec<IpAddr> {
+    local_networks(root).iter().filter_map(Network::single).collect()
+}
+
+/// Whether a socket may be bound to `address`: an address of an interface, or part of a route of type
+/// `local`, as `ip route add local 10.9.0.0/16 dev lo` makes one (AnyIP).
+pub fn is_local(root: &Root, address: IpAddr) -> bool {
+    foreign(root, &[address]).is_empty()
+}
+
+/// Those of `addresses` that are not this machine's, in the order given. Reads the routes once.
+pub fn foreign(root: &Root, addresses: &[IpAddr]) -> Vec<IpAddr> {
+    let local = local_networks(root);
+    let here = |address: IpAddr| local.iter().any(|network| network.contains(address));
+    addresses.iter().copied().filter(|address| !here(address.to_canonical())).collect()
+}
+
+/// Ascending, each once. The two loopbacks are local on every machine, whatever can be read of it.
+fn local_networks(root: &Root) -> Vec<Network> {
+    let mut networks = vec![
+        Network { base: Ipv4Addr::new(127, 0, 0, 0).into(), length: 8 },
+        Network { base: Ipv6Addr::LOCALHOST.into(), length: 128 },
+    ];
+    networks.extend(parse_trie(&root.read("proc/net/fib_trie").unwrap_or_default()));
+    networks.extend(root.read("proc/net/if_inet6").unwrap_or_default().lines().filter_map(parse_interface6));
+    networks.extend(root.read("proc/net/ipv6_route").unwrap_or_default().lines().filter_map(parse_route6));
+    networks.sort_unstable();
+    networks.dedup();
+    networks
+}
+
+/// A leaf `|-- 192.0.2.2` is followed by its prefixes, one a line: `/32 host LOCAL`.
+fn parse_trie(text: &str) -> Vec<Network> {
+    let mut networks = Vec::new();
+    let mut leaf: Option<Ipv4Addr> = None;
+    for line in text.lines().map(str::trim) {
+        if let Some(address) = line.strip_prefix("|-- ") {
+            leaf = address.parse().ok();
+        } else if let Some((length, kind)) = line.strip_prefix('/').and_then(|rest| rest.split_once(' ')) {
+            let local = kind.split_whitespace().any(|word| word == "LOCAL");
+            let length = length.parse().ok().filter(|length| local && *length <= 32);
+            networks.extend(leaf.zip(length).map(|(base, length)| Network { base: base.into(), length }));
+        } else {
+            leaf = None;
+        }
+    }
+    networks
+}
+
+/// `fe8000000000000000fc00fffe000001 04 40 20 80 eth0`: the first field is the address.
+fn parse_interface6(line: &str) -> Option<Network> {
+    Some(Network { base: parse_hex6(line.split_whitespace().next()?)?, length: 128 })
+}
+
+/// Destination, prefix length, six more fields, flags, interface; a local route has `RTF_LOCAL`
+/// (linux/ipv6_route.h).
+fn parse_route6(line: &str) -> Option<Network> {
+    const RTF_LOCAL: u32 = 0x8000_0000;
+    let mut fields = line.split_whitespace();
+    let base = parse_hex6(fields.next()?)?;
+    let length = u32::from_str_radix(fields.next()?, 16).ok().filter(|length| *length <= 128)?;
+    let flags = u32::from_str_radix(fields.nth(6)?, 16).ok()?;
+    (flags & RTF_LOCAL != 0).then_some(Network { base, length })
+}
+
+fn parse_hex6(text: &str) -> Option<IpAddr> {
+    let bits = u128::from_str_radix(text, 16).ok().filter(|_| text.len() == 32)?;
+    Some(Ipv6Addr::from_bits(bits).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake::Machine;
+    use proptest::prelude::*;
+
+    const TRIE: &str = "\
+Main:
+  +-- 0.0.0.0/0 3 0 5
+     |-- 0.0.0.0
+        /0 universe UNICAST
+     +-- 192.0.2.0/24 2 0 2
+        |-- 192.0.2.2
+           /32 host LOCAL
+        |-- 192.0.2.255
+           /32 link BROADCAST
+Local:
+  +-- 0.0.0.0/0 3 0 5
+     +-- 127.0.0.0/8 2 0 2
+        |-- 127.0.0.0
+           /8 host LOCAL
+        |-- 127.0.0.1
+           /32 host LOCAL
+     |-- 10.9.0.0
+        /16 host LOCAL
+        /32 link BROADCAST
+     |-- 192.0.2.2
+        /32 host LOCAL
+";
+    const INET6: &str = "\
+00000000000000000000000000000001 01 80 10 80       lo
+fd000000000000000000000000000002 04 40 00 82     eth0
+";
+    const ROUTE6: &str = "\
+fd000000000000000000000000000000 40 00000000000000000000000000000000 00 00000000000000000000000000000000 00000100 00000001 00000000 00000001     eth0
+20010db8000000000000000000000000 40 00000000000000000000000000000000 00 00000000000000000000000000000000 00000400 00000001 00000000 80000001       lo
+";
+
+    fn machine() -> Machine {
+        Machine::with(&[
+            ("proc/net/fib_trie", TRIE),
+            ("proc/net/if_inet6", INET6),
+            ("proc/net/ipv6_route", ROUTE6),
+        ])
+    }
+
+    fn check(machine: &Machine, address: &str, expected: bool) {
+        assert_eq!(is_local(&machine.root(), address.parse().unwrap()), expected, "{address}");
+    }
+
+    #[test]
+    fn interfaces_and_local_routes_are_ours() {
+        let machine = machine();
+        for ours in ["127.0.0.1", "127.255.3.4", "192.0.2.2", "10.9.0.0", "10.9.255.255", "::1", "fd00::2"] {
+            check(&machine, ours, true);
+        }
+        for anyip in ["2001:db8::1", "2001:db8::ffff:ffff:ffff:ffff", "::ffff:192.0.2.2"] {
+            check(&machine, anyip, true);
+        }
+        for foreign in
+            ["192.0.2.3", "192.0.2.255", "203.0.113.9", "10.10.0.0", "0.0.0.0", "fd00::3", "2001:db8:1::1"]
+        {
+            check(&machine, foreign, false);
+        }
+    }
+
+    #[test]
+    fn loopback_needs_no_file() {
+        let machine = Machine::with(&[]);
+        for (address, expected) in
+            [("127.9.9.9", true), ("::1", true), ("192.0.2.2", false), ("fd00::2", false)]
+        {
+            check(&machine, address, expected);
+        }
+    }
+
+    #[test]
+    fn single_addresses_are_listed_once() {
+        let found: Vec<String> = local_addresses(&machine().root()).iter().map(IpAddr::to_string).collect();
+        assert_eq!(found, ["127.0.0.1", "192.0.2.2", "::1", "fd00::2"]);
+    }
+
+    #[test]
+    fn foreign_ones_keep_their_order() {
+        let asked: Vec<IpAddr> =
+            ["203.0.113.9", "127.0.0.1", "198.51.100.1"].map(|a| a.parse().unwrap()).to_vec();
+        assert_eq!(foreign(&machine().root(), &asked), [asked[0], asked[2]]);
+    }
+
+    #[test]
+    fn this_machine_knows_loopback_and_not_a_documentation_address() {
+        assert!(is_local(&Root::real(), "127.0.0.1".parse().unwrap()));
+        assert!(!is_local(&Root::real(), "203.0.113.9".parse().unwrap()));
+        assert!(local_addresses(&Root::real()).contains(&"::1".parse().unwrap()));
+    }
+
+    proptest! {
+        /// The same answer as comparing the first bits one by one.
+        #[test]
+        fn a_network_holds_what_shares_its_first_bits(base: u128, address: u128, same in 0u32..=128, length in 0u32..=128) {
+            // Make it likely that the two agree for about as long as it matters.
+            let keep = u128::MAX.checked_shl(128 - same).unwrap_or(0);
+            let address = (base & keep) | (address & !keep);
+            let bit = |n: u128, i: u32| n >> (127 - i) & 1;
+            let expected = (0..length).all(|i| bit(base, i) == bit(address, i));
+            let network = Network { base: Ipv6Addr::from_bits(base).into(), length };
+            prop_assert_eq!(network.contains(Ipv6Addr::from_bits(address).into()), expected);
+            if length <= 32 {
+                let high = |n: u128| IpAddr::from(Ipv4Addr::from_bits((n >> 96) as u32));
+                let network = Network { base: high(base), length };
+                prop_assert_eq!(network.contains(high(address)), expected);
+                prop_assert!(!network.contains(Ipv6Addr::from_bits(address).into()));
+            }
+        }
+
+        /// Whatever is in the files: no panic, and loopback stays ours.
+        #[test]
+        fn any_text_is_survived(trie in "(\\|-- |/|[0-9.]{1,9}| LOCAL|\n){0,40}", six in "([0-9a-f]{32} |80 |\n){0,30}") {
+            let machine = Machine::with(&[("proc/net/fib_trie", &trie), ("proc/net/ipv6_route", &six)]);
+            prop_assert!(is_local(&machine.root(), Ipv4Addr::LOCALHOST.into()));
+        }
+    }
+}

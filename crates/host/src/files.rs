@@ -1,0 +1,124 @@
+//! How many files may be open, and what else the kernel says about descriptors.
+
+use crate::Root;
+use crate::root::unexpected;
+use std::io;
+
+/// The limits on open files, innermost first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenFiles {
+    /// `RLIMIT_NOFILE` now; a process may raise it to `hard`. `u64::MAX`: unlimited.
+    pub soft: u64,
+    /// The most that this process may set. Each descriptor table, and each ring's table of direct
+    /// descriptors, is held to it, but not their sum.
+    pub hard: u64,
+    /// The most that `hard` may be set to by an administrator (`fs.nr_open`).
+    pub nr_open: u64,
+    /// Open files of the whole machine, direct descriptors included (`fs.file-max`); does not bind a
+    /// process with `CAP_SYS_ADMIN`.
+    pub file_max: u64,
+    /// How many of those are taken (`fs.file-nr`).
+    pub file_used: u64,
+}
+
+impl OpenFiles {
+    /// Files that the machine as a whole may still open.
+    pub fn free(&self) -> u64 {
+        self.file_max.saturating_sub(self.file_used)
+    }
+}
+
+/// Reads `/proc/self/limits` and `/proc/sys/fs` (kernel document `admin-guide/sysctl/fs`).
+///
+/// # Errors
+/// A file cannot be read, or has no number where one should be.
+pub fn open_files(root: &Root) -> io::Result<OpenFiles> {
+    let limits = root.read("proc/self/limits")?;
+    let row = limits.lines().find_map(|line| line.strip_prefix("Max open files"));
+    let mut fields = row.unwrap_or_default().split_whitespace().map(|field| match field {
+        "unlimited" => Some(u64::MAX),
+        number => number.parse().ok(),
+    });
+    let mut limit =
+        || fields.next().flatten().ok_or_else(|| unexpected("proc/self/limits", "Max open files"));
+    let setting = |file: &str| root.number(file).ok_or_else(|| unexpected(file, "a number"));
+    Ok(OpenFiles {
+        soft: limit()?,
+        hard: limit()?,
+        nr_open: setting("proc/sys/fs/nr_open")?,
+        file_max: setting("proc/sys/fs/file-max")?,
+        file_used: setting("proc/sys/fs/file-nr")?,
+    })
+}
+
+/// `kernel.io_uring_disabled`: 0 everyone may use io_uring, 1 only a group and the administrator, 2 nobody.
+/// `None`: a kernel before 6.6, which has no such switch.
+pub fn io_uring_disabled(root: &Root) -> Option<u8> {
+    root.number("proc/sys/kernel/io_uring_disabled")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake::Machine;
+
+    const SYS: [(&str, &str); 3] = [
+        ("proc/sys/fs/nr_open", "1048576\n"),
+        ("proc/sys/fs/file-max", "2466190\n"),
+        ("proc/sys/fs/file-nr", "410\t0\t2466190\n"),
+    ];
+
+    fn check(limits: &str, expected: Option<(u64, u64)>) {
+        let machine = Machine::with(&SYS);
+        machine.write("proc/self/limits", limits);
+        let all =
+            |(soft, hard)| OpenFiles { soft, hard, nr_open: 1_048_576, file_max: 2_466_190, file_used: 410 };
+        assert_eq!(open_files(&machine.root()).ok(), expected.map(all), "{limits}");
+    }
+
+    #[test]
+    fn limits_have_a_soft_and_a_hard_side() {
+        let head = "Limit                     Soft Limit           Hard Limit           Units     \n";
+        check(
+            &format!(
+                "{head}Max open files            1024                 20000                files     \n"
+            ),
+            Some((1024, 20000)),
+        );
+        check(
+            &format!(
+                "{head}Max open files            1024                 unlimited            files     \n"
+            ),
+            Some((1024, u64::MAX)),
+        );
+        check(
+            &format!(
+                "{head}Max open files            many                 20000                files     \n"
+            ),
+            None,
+        );
+        check(head, None);
+    }
+
+    #[test]
+    fn a_missing_setting_is_named() {
+        let machine = Machine::with(&[("proc/self/limits", "Max open files 5 6 files\n"), SYS[0], SYS[1]]);
+        let error = open_files(&machine.root()).unwrap_err();
+        assert_eq!(error.to_string(), "/proc/sys/fs/file-nr: not found in it: a number");
+    }
+
+    #[test]
+    fn the_switch_of_io_uring_may_be_missing() {
+        for (text, expected) in [("0\n", Some(0)), ("2\n", Some(2)), ("", None)] {
+            let machine = Machine::with(&[("proc/sys/kernel/io_uring_disabled", text)]);
+            assert_eq!(io_uring_disabled(&machine.root()), expected);
+        }
+        assert_eq!(io_uring_disabled(&Machine::with(&[]).root()), None);
+    }
+
+    #[test]
+    fn this_machine_has_limits() {
+        let found = open_files(&Root::real()).unwrap();
+        assert!(0 < found.soft && found.soft <= found.hard && 0 < found.file_used, "{found:?}");
+    }
+}

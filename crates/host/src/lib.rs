@@ -1,0 +1,28 @@
+//! What this machine allows, what it is doing, and whether a run fits it.
+//!
+//! Everything is read from files under a [`Root`]: `/` in reality, a made-up tree in a test. Nothing
+//! here opens a socket, reads a clock or keeps state.
+
+mod addresses;
+#[cfg(test)]
+mod fake;
+mod files;
+mod finding;
+mod listener;
+mod memory;
+mod network;
+mod ports;
+mod preflight;
+mod root;
+mod usage;
+
+pub use addresses::{foreign, is_local, local_addresses};
+pub use files::{OpenFiles, io_uring_disabled, open_files};
+pub use finding::{Finding, Severity};
+pub use listener::{listener_pid, listener_pids};
+pub use memory::{Memory, memory};
+pub use network::{NetCounters, SockStat, net_counters, sock_stat};
+pub use ports::port_facts;
+pub use preflight::{KERNEL_BYTES_PER_SOCKET, Need, USER_BYTES_PER_CONNECTION, capacity, preflight};
+pub use root::Root;
+pub use usage::{SelfUsage, usage};

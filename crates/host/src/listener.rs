@@ -1,0 +1,108 @@
+//! Which local process answers on a port: the target, when it runs here.
+
+use crate::Root;
+use crate::ports::listeners;
+use std::fs;
+use std::path::Path;
+
+/// The process to measure for the target on `port` of this machine, `None` where nobody here listens.
+///
+/// Where several share the socket, as a server with workers does, it is the first whose parent holds the
+/// socket too: the worker carries the connections, its master none.
+pub fn listener_pid(root: &Root, port: u16) -> Option<u32> {
+    let holders = listener_pids(root, port);
+    let worker = holders.iter().find(|pid| parent(root, **pid).is_some_and(|p| holders.contains(&p)));
+    worker.or(holders.first()).copied()
+}
+
+/// All processes that hold a socket listening on `port`, ascending. Those of other users are seen only by
+/// an administrator; a listener in a ring's table of direct descriptors is not seen at all.
+pub fn listener_pids(root: &Root, port: u16) -> Vec<u32> {
+    let sockets: Vec<String> =
+        listeners(root).iter().filter(|l| l.port == port).map(|l| format!("socket:[{}]", l.inode)).collect();
+    if sockets.is_empty() {
+        return Vec::new();
+    }
+    let Ok(processes) = fs::read_dir(root.path("proc")) else { return Vec::new() };
+    let mut holders: Vec<u32> = processes
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .filter(|pid| holds_any(root, *pid, &sockets))
+        .collect();
+    holders.sort_unstable();
+    holders
+}
+
+/// A listener is among the first descriptors of a server, so that a match is found long before the
+/// connections in the table are gone through.
+fn holds_any(root: &Root, pid: u32, sockets: &[String]) -> bool {
+    let Ok(descriptors) = fs::read_dir(root.path(format!("proc/{pid}/fd"))) else { return false };
+    let mut links = descriptors.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
+    links.any(|link| sockets.iter().any(|socket| link == Path::new(socket)))
+}
+
+/// The second field behind the command's name in proc_pid_stat(5).
+fn parent(root: &Root, pid: u32) -> Option<u32> {
+    let stat = root.read(format!("proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake::Machine;
+
+    const HEAD: &str = "sl local_address rem_address st\n";
+
+    /// A machine on which inodes 70 and 71 listen on port 8080 and 80, 72 on 8080 of IPv6, held as given:
+    /// process, its parent, its descriptors.
+    fn machine(processes: &[(u32, u32, &[&str])]) -> Machine {
+        let row = |address: &str, inode: u32| format!("0: {address} 0:0 0A 0:0 0:0 0 0 0 {inode} 1\n");
+        let machine = Machine::with(&[
+            ("proc/net/tcp", &[HEAD, &row("00000000:1F90", 70), &row("0100007F:0050", 71)].concat()),
+            ("proc/net/tcp6", &[HEAD, &row("00000000000000000000000000000000:1F90", 72)].concat()),
+            ("proc/uptime", "1 1\n"),
+        ]);
+        for (pid, parent, links) in processes {
+            machine.write(&format!("proc/{pid}/stat"), &format!("{pid} (a server) S {parent} 1 1\n"));
+            for (fd, link) in links.iter().enumerate() {
+                machine.link(&format!("proc/{pid}/fd/{fd}"), link);
+            }
+        }
+        machine
+    }
+
+    fn check(port: u16, processes: &[(u32, u32, &[&str])], all: &[u32], one: Option<u32>) {
+        let machine = machine(processes);
+        assert_eq!(listener_pids(&machine.root(), port), all, "{processes:?}");
+        assert_eq!(listener_pid(&machine.root(), port), one, "{processes:?}");
+    }
+
+    #[test]
+    fn the_holder_of_the_socket_is_found() {
+        let plain: &[(u32, u32, &[&str])] =
+            &[(5, 1, &["/dev/null", "socket:[71]"]), (9, 1, &["socket:[70]"])];
+        check(8080, plain, &[9], Some(9));
+        check(80, plain, &[5], Some(5));
+        check(443, plain, &[], None);
+        check(8080, &[(9, 1, &["socket:[72]"])], &[9], Some(9));
+        check(8080, &[(9, 1, &["socket:[7]", "socket:[701]", "pipe:[70]"])], &[], None);
+        check(8080, &[], &[], None);
+    }
+
+    #[test]
+    fn a_worker_goes_before_its_master() {
+        let socket: &[&str] = &["socket:[70]"];
+        check(8080, &[(10, 1, socket), (11, 10, socket), (12, 10, socket)], &[10, 11, 12], Some(11));
+        // Numbers wrap around: a worker's may be the smaller one.
+        check(8080, &[(900, 1, socket), (3, 900, socket)], &[3, 900], Some(3));
+        // Servers side by side, as with one listener each on a shared port.
+        check(8080, &[(20, 1, socket), (21, 1, &["socket:[72]"])], &[20, 21], Some(20));
+    }
+
+    #[test]
+    fn our_own_listener_is_ours() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        assert_eq!(listener_pid(&Root::real(), port), Some(std::process::id()));
+    }
+}

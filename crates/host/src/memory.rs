@@ -1,0 +1,188 @@
+//! How much memory there is, and how much of it a run may still take.
+
+use crate::Root;
+use crate::root::unexpected;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Memory, in bytes: the machine's own figures, lowered to what a control group leaves of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Memory {
+    /// `MemTotal`, or the smallest control-group limit above this process.
+    pub total: u64,
+    /// `MemAvailable`, or the least room left under such a limit. The kernel gives memory back late after
+    /// a big run, so look at this right before a run, not at what is free in theory.
+    pub available: u64,
+}
+
+/// Reads `/proc/meminfo` and the control groups of this process, version 1 and 2
+/// (kernel documents `filesystems/proc`, `admin-guide/cgroup-v2`).
+///
+/// # Errors
+/// `/proc/meminfo` cannot be read, or has no `MemTotal` or `MemAvailable` (Linux before 3.14).
+pub fn memory(root: &Root) -> io::Result<Memory> {
+    let text = root.read("proc/meminfo")?;
+    let field = |name: &str| kib_field(&text, name).ok_or_else(|| unexpected("proc/meminfo", name));
+    let machine = Memory { total: field("MemTotal")?, available: field("MemAvailable")? };
+    Ok(group_limits(root).into_iter().fold(machine, Memory::tighter))
+}
+
+impl Memory {
+    fn tighter(self, other: Memory) -> Memory {
+        Memory { total: self.total.min(other.total), available: self.available.min(other.available) }
+    }
+}
+
+/// A `Name:   123 kB` line, in bytes.
+pub(crate) fn kib_field(text: &str, name: &str) -> Option<u64> {
+    let rest = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+    rest.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
+}
+
+/// The file names of one control-group version.
+struct Hierarchy {
+    mount: &'static str,
+    limit: &'static str,
+    usage: &'static str,
+    /// Row of `memory.stat` with the page cache that the kernel drops before it refuses an allocation.
+    reclaimable: &'static str,
+}
+
+const V1: Hierarchy = Hierarchy {
+    mount: "sys/fs/cgroup/memory",
+    limit: "memory.limit_in_bytes",
+    usage: "memory.usage_in_bytes",
+    reclaimable: "total_inactive_file",
+};
+const V2: Hierarchy = Hierarchy {
+    mount: "sys/fs/cgroup",
+    limit: "memory.max",
+    usage: "memory.current",
+    reclaimable: "inactive_file",
+};
+
+/// Each limit that binds this process: its own group's, and those of all groups above it. A container may
+/// see its own group as the root of the mount, where only the last of these paths exists.
+fn group_limits(root: &Root) -> Vec<Memory> {
+    let text = root.read("proc/self/cgroup").unwrap_or_default();
+    let mut limits = Vec::new();
+    for (hierarchy, group) in text.lines().filter_map(memory_group) {
+        for above in Path::new(group.trim_start_matches('/')).ancestors() {
+            limits.extend(hierarchy.limit_of(root, above));
+        }
+    }
+    limits
+}
+
+/// `0::/path` is version 2, `4:memory:/path` version 1; other controllers do not matter here.
+fn memory_group(line: &str) -> Option<(&'static Hierarchy, &str)> {
+    let mut fields = line.splitn(3, ':').skip(1);
+    let (controllers, path) = (fields.next()?, fields.next()?);
+    match controllers {
+        "" => Some((&V2, path)),
+        list if list.split(',').any(|c| c == "memory") => Some((&V1, path)),
+        _ => None,
+    }
+}
+
+impl Hierarchy {
+    /// `None` where the group has no limit (version 2 writes `max`; version 1 a number so large that it
+    /// lowers nothing).
+    fn limit_of(&self, root: &Root, group: &Path) -> Option<Memory> {
+        let directory: PathBuf = Path::new(self.mount).join(group);
+        let total: u64 = root.number(directory.join(self.limit))?;
+        let used: u64 = root.number(directory.join(self.usage))?;
+        let stat = root.read(directory.join("memory.stat")).unwrap_or_default();
+        let reclaimable = stat
+            .lines()
+            .find_map(|line| line.strip_prefix(self.reclaimable)?.trim().parse::<u64>().ok())
+            .unwrap_or(0);
+        Some(Memory { total, available: total.saturating_sub(used.saturating_sub(reclaimable)) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake::Machine;
+
+    const MEMINFO: &str = "MemTotal:       16000 kB\nMemFree:         9000 kB\nMemAvailable:   12000 kB\n";
+    const KIB: u64 = 1024;
+
+    fn check(files: &[(&str, &str)], expected: Result<(u64, u64), io::ErrorKind>) {
+        let machine = Machine::with(files);
+        let found = memory(&machine.root()).map(|m| (m.total / KIB, m.available / KIB)).map_err(|e| e.kind());
+        assert_eq!(found, expected, "{files:?}");
+    }
+
+    #[test]
+    fn without_a_group_the_machine_counts() {
+        check(&[("proc/meminfo", MEMINFO)], Ok((16000, 12000)));
+        check(&[("proc/meminfo", MEMINFO), ("proc/self/cgroup", "")], Ok((16000, 12000)));
+        check(&[("proc/meminfo", MEMINFO), ("proc/self/cgroup", "0::/gone\nnonsense\n")], Ok((16000, 12000)));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_an_error() {
+        check(&[], Err(io::ErrorKind::NotFound));
+        check(&[("proc/meminfo", "MemTotal: 5 kB\n")], Err(io::ErrorKind::InvalidData));
+        check(&[("proc/meminfo", "MemTotal: x kB\nMemAvailable: 5 kB\n")], Err(io::ErrorKind::InvalidData));
+    }
+
+    fn with_group(group: &str, files: &[(&str, &str)], expected: (u64, u64)) {
+        let mut all = vec![("proc/meminfo", MEMINFO), ("proc/self/cgroup", group)];
+        all.extend(files);
+        check(&all, Ok(expected));
+    }
+
+    #[test]
+    fn version_2_limits_lower_both_figures() {
+        let own = "sys/fs/cgroup/a/b/memory.max";
+        let used = "sys/fs/cgroup/a/b/memory.current";
+        with_group("0::/a/b\n", &[(own, "8192000\n"), (used, "2048000\n")], (8000, 6000));
+        with_group("0::/a/b\n", &[(own, "max\n"), (used, "2048000\n")], (16000, 12000));
+        // A full group leaves nothing; one that is over its limit no less than nothing.
+        with_group("0::/a/b\n", &[(own, "8192000\n"), (used, "8192000\n")], (8000, 0));
+        with_group("0::/a/b\n", &[(own, "8192000\n"), (used, "9192000\n")], (8000, 0));
+        // What the group holds as page cache can be had back.
+        let stat = ("sys/fs/cgroup/a/b/memory.stat", "anon 5\ninactive_file 1024000\nactive_file 9\n");
+        with_group("0::/a/b\n", &[(own, "8192000\n"), (used, "2048000\n"), stat], (8000, 7000));
+        // A roomy group does not raise what the machine has.
+        with_group("0::/a/b\n", &[(own, "99999999999\n"), (used, "0\n")], (16000, 12000));
+    }
+
+    #[test]
+    fn the_tightest_group_on_the_way_up_counts() {
+        let files = [
+            ("sys/fs/cgroup/a/b/memory.max", "8192000"),
+            ("sys/fs/cgroup/a/b/memory.current", "1024000"),
+            ("sys/fs/cgroup/a/memory.max", "10240000"),
+            ("sys/fs/cgroup/a/memory.current", "9216000"),
+        ];
+        with_group("0::/a/b\n", &files, (8000, 1000));
+        // In a container the group's own path is not there, only the root of what was mounted.
+        let root = [("sys/fs/cgroup/memory.max", "4096000"), ("sys/fs/cgroup/memory.current", "1024000")];
+        with_group("0::/docker/0123\n", &root, (4000, 3000));
+    }
+
+    #[test]
+    fn version_1_limits_do_too() {
+        let at = |limit| {
+            [
+                ("sys/fs/cgroup/memory/job/memory.limit_in_bytes", limit),
+                ("sys/fs/cgroup/memory/job/memory.usage_in_bytes", "1024000"),
+                ("sys/fs/cgroup/memory/job/memory.stat", "inactive_file 0\ntotal_inactive_file 512000\n"),
+            ]
+        };
+        let groups = "9:name=systemd:/\n4:cpu,memory:/job\n0::/\n";
+        with_group(groups, &at("8192000"), (8000, 7500));
+        with_group(groups, &at("9223372036854771712"), (16000, 12000));
+        with_group("4:cpu:/job\n", &at("8192000"), (16000, 12000));
+    }
+
+    #[test]
+    fn this_machine_has_memory() {
+        let found = memory(&Root::real()).unwrap();
+        assert!(0 < found.available && found.available <= found.total, "{found:?}");
+    }
+}

@@ -1,0 +1,268 @@
+//! Machines that can, and machines that cannot.
+
+use super::*;
+use crate::fake::Machine;
+
+/// 24 GB, one table of 20,000 open files, the kernel's defaults for the rest.
+const ROOMY: [(&str, &str); 9] = [
+    ("proc/meminfo", "MemTotal: 24684100 kB\nMemAvailable: 24430920 kB\n"),
+    ("proc/self/limits", "Max open files            20000                20000                files\n"),
+    ("proc/self/status", "CapEff:\t0000000000000000\n"),
+    ("proc/sys/fs/nr_open", "1048576\n"),
+    ("proc/sys/fs/file-max", "2466190\n"),
+    ("proc/sys/fs/file-nr", "410\t0\t2466190\n"),
+    ("proc/sys/net/ipv4/tcp_mem", "287901\t383870\t575802\n"),
+    ("proc/sys/net/ipv4/tcp_max_tw_buckets", "1048576\n"),
+    ("proc/sys/net/ipv4/tcp_ehash_entries", "262144\n"),
+];
+
+const ADMINISTRATOR: (&str, &str) = ("proc/self/status", "CapEff:\t000001fffeffffff\n");
+
+/// `connections` from one address to one, with ports enough, towards another machine.
+fn need(connections: u64) -> Need {
+    Need {
+        connections,
+        sources: 1,
+        destinations: 1,
+        both_ends_here: false,
+        tuples: u64::MAX,
+        foreign_sources: Vec::new(),
+        uring: Ok(()),
+    }
+}
+
+/// The findings of [`ROOMY`] with `changes`, as `refuse …` and `warn …` lines.
+fn check(changes: &[(&str, &str)], need: &Need, expected: &[&str]) {
+    let machine = Machine::with(&ROOMY);
+    for (path, text) in changes {
+        machine.write(path, text);
+    }
+    let line = |f: &Finding| match f.severity {
+        Severity::Refuse => format!("refuse {f}"),
+        Severity::Warn => format!("warn {f}"),
+    };
+    let found: Vec<String> = preflight(&machine.root(), need).iter().map(line).collect();
+    assert_eq!(found, expected, "{need:?}");
+}
+
+#[test]
+fn a_million_with_both_ends_passes_a_limit_of_20_000_files() {
+    check(&[], &need(1), &[]);
+    check(&[], &Need { both_ends_here: true, ..need(600_000) }, &[]);
+    let long_chains = "warn connection hash: 262,144 buckets, 2,000,000 sockets make chains longer than 5: \
+        sysctl -w net.ipv4.tcp_child_ehash_entries=524288, then run in a new network namespace";
+    check(&[], &Need { both_ends_here: true, ..need(1_000_000) }, &[long_chains]);
+}
+
+#[test]
+fn nothing_known_is_nothing_found() {
+    let machine = Machine::with(&[]);
+    assert_eq!(preflight(&machine.root(), &need(u64::MAX)), []);
+    assert_eq!(capacity(&machine.root(), &need(1)), u64::MAX);
+}
+
+#[test]
+fn sources_must_be_ours() {
+    let with = |sources: &[&str]| Need {
+        foreign_sources: sources.iter().map(|s| s.parse().unwrap()).collect(),
+        ..need(10)
+    };
+    check(
+        &[],
+        &with(&["203.0.113.9"]),
+        &["refuse sources: 203.0.113.9 is not an address of this machine: \
+           ip addr add 203.0.113.9/32 dev lo, or choose another"],
+    );
+    check(
+        &[],
+        &with(&["2001:db8::9", "203.0.113.9", "203.0.113.10"]),
+        &["refuse sources: 2001:db8::9 and 2 more are not addresses of this machine: \
+           ip addr add 2001:db8::9/128 dev lo, or choose another"],
+    );
+}
+
+#[test]
+fn ports_say_how_many_addresses_would_do() {
+    let with = |connections, sources, destinations, tuples| Need {
+        sources,
+        destinations,
+        tuples,
+        ..need(connections)
+    };
+    check(&[], &with(36_280, 1, 1, 36_280), &[]);
+    check(
+        &[],
+        &with(70_000, 1, 1, 62_512),
+        &["refuse ports: 62,512 ways to dial (address, port, destination), 70,000 needed: \
+           --sources with 2 addresses (now 1), or 2 destinations (now 1)"],
+    );
+    check(
+        &[],
+        &with(1_000_000, 2, 3, 6 * 62_512),
+        &["refuse ports: 375,072 ways to dial (address, port, destination), 1,000,000 needed: \
+           --sources with 6 addresses (now 2), or 8 destinations (now 3)"],
+    );
+    check(
+        &[],
+        &with(5, 0, 0, 0),
+        &["refuse ports: 0 ways to dial (address, port, destination), 5 needed: \
+           --sources with 5 addresses (now 0), or 5 destinations (now 0)"],
+    );
+}
+
+/// 4,528 bytes an end: the figure at the edge is one connection on either side of it.
+#[test]
+fn memory_is_weighed_to_the_connection() {
+    let small = [("proc/meminfo", "MemTotal: 900000 kB\nMemAvailable: 442188 kB\n")];
+    assert_eq!(442_188 * 1024 / 4_528, 100_000);
+    check(&small, &need(100_000), &[]);
+    let refused = "refuse memory: 432 MiB available, 432 MiB needed (4,528 bytes a connection): -c 100000, or free memory";
+    check(&small, &need(100_001), &[refused]);
+    check(&small, &Need { both_ends_here: true, ..need(50_000) }, &[]);
+    let refused = "refuse memory: 432 MiB available, 432 MiB needed (9,056 bytes a connection, both ends here): \
+        -c 50000, or free memory";
+    check(&small, &Need { both_ends_here: true, ..need(50_001) }, &[refused]);
+}
+
+#[test]
+fn four_hundred_million_are_refused_for_memory_first() {
+    let machine = Machine::with(&ROOMY);
+    let found = preflight(&machine.root(), &Need { both_ends_here: true, ..need(400_000_000) });
+    assert_eq!((found[0].what, found[0].severity), ("memory", Severity::Refuse));
+    assert_eq!(found[0].needed, "3.3 TiB needed (9,056 bytes a connection, both ends here)");
+    assert!(found.is_sorted_by_key(|f| f.severity), "{found:?}");
+}
+
+#[test]
+fn the_file_table_binds_all_but_an_administrator() {
+    let tight = ("proc/sys/fs/file-max", "1000\n");
+    let text = "file table: 590 free on this machine, 1,032 needed: sysctl -w fs.file-max=1442";
+    check(&[tight], &need(558), &[]);
+    check(&[tight], &need(1_000), &[&format!("refuse {text}")]);
+    check(&[tight, ADMINISTRATOR], &need(1_000), &[&format!("warn {text}")]);
+    // All bits but the one that matters.
+    check(
+        &[tight, ("proc/self/status", "CapEff:\tffffffffffdfffff\n")],
+        &need(1_000),
+        &[&format!("refuse {text}")],
+    );
+    check(&[tight, ("proc/self/status", "Name:\tx\n")], &need(1_000), &[&format!("refuse {text}")]);
+    // Saturated, and more taken than allowed.
+    let full = [tight, ("proc/sys/fs/file-nr", "1200\t0\t1000\n")];
+    let text = "refuse file table: 0 free on this machine, 33 needed: sysctl -w fs.file-max=1233";
+    check(&full, &need(1), &[text]);
+}
+
+#[test]
+fn open_files_never_refuse() {
+    let limit = |n: u64| format!("Max open files            {n}                 {n}                files\n");
+    let tables = "Max open files  64  64  files\n";
+    // 64 slots a ring: 16 rings take 32 descriptors beside the 32 others, the 17th has no room.
+    check(&[("proc/self/limits", tables)], &need(1_024), &[]);
+    let text = "warn open files: 64 allowed, 66 needed: ulimit -n 128";
+    check(&[("proc/self/limits", tables)], &need(1_025), &[text]);
+
+    let blocked = Need { uring: Err("seccomp".into()), ..need(1_000_000) };
+    let uring = "warn io_uring: not available (seccomp): allow io_uring_setup, _enter and _register in the \
+        container's seccomp profile; epoll is used until then";
+    let text = "warn open files: 65,536 allowed, 1,000,032 needed: ulimit -n 1048576, \
+        else 16 threads with a table each take them";
+    check(&[("proc/self/limits", &limit(65_536))], &blocked, &[text, uring]);
+    check(&[("proc/self/limits", &limit(1_000_032))], &blocked, &[uring]);
+    let text = "warn open files: 20,000 allowed, 1,000,032 needed: sysctl -w fs.nr_open=1048576, then \
+        ulimit -n 1048576, else 51 threads with a table each take them";
+    check(&[("proc/sys/fs/nr_open", "20000\n")], &blocked, &[text, uring]);
+}
+
+#[test]
+fn io_uring_switched_off_has_another_cure() {
+    let blocked = Need { uring: Err("operation not permitted".into()), ..need(1) };
+    let switched = "warn io_uring: not available (operation not permitted): \
+        sysctl -w kernel.io_uring_disabled=0; epoll is used until then";
+    let profile = "warn io_uring: not available (operation not permitted): allow io_uring_setup, _enter and \
+        _register in the container's seccomp profile; epoll is used until then";
+    for (text, expected) in [("2\n", switched), ("1\n", switched), ("0\n", profile)] {
+        check(&[("proc/sys/kernel/io_uring_disabled", text)], &blocked, &[expected]);
+    }
+    check(&[], &blocked, &[profile]);
+    check(&[("proc/sys/kernel/io_uring_disabled", "2\n")], &need(1), &[]);
+}
+
+#[test]
+fn socket_buffers_have_a_limit_of_their_own() {
+    let tight = ("proc/sys/net/ipv4/tcp_mem", "75 100 150\n");
+    let busy = ("proc/net/sockstat", "TCP: inuse 4 orphan 0 tw 0 alloc 4 mem 50\n");
+    check(&[tight, busy], &need(1_600), &[]);
+    let text = "warn tcp memory: 100 pages free, 101 needed when one socket in 16 is busy: \
+        sysctl -w net.ipv4.tcp_mem='111 151 302'";
+    check(&[tight, busy], &need(1_601), &[text]);
+    check(&[tight], &need(2_400), &[]);
+    check(&[tight, busy], &Need { both_ends_here: true, ..need(800) }, &[]);
+    check(&[("proc/sys/net/ipv4/tcp_mem", "1 2\n")], &need(5_000), &[]);
+}
+
+#[test]
+fn tables_of_connections_only_warn() {
+    let track = |limit| {
+        [
+            ("proc/sys/net/netfilter/nf_conntrack_max", limit),
+            ("proc/sys/net/netfilter/nf_conntrack_count", "536\n"),
+        ]
+    };
+    check(&track("65536\n"), &need(65_000), &[]);
+    let text = "warn conntrack: 65,000 entries free, 70,000 needed if this traffic is tracked: \
+        sysctl -w net.netfilter.nf_conntrack_max=70536";
+    check(&track("65536\n"), &need(70_000), &[text]);
+    check(&track("0\n"), &need(70_000), &[]);
+
+    let buckets = [("proc/sys/net/ipv4/tcp_max_tw_buckets", "131072\n")];
+    check(&buckets, &need(131_072), &[]);
+    let text = "warn time wait: 131,072 allowed, 131,073 when all close at once: sysctl -w net.ipv4.tcp_max_tw_buckets=131073";
+    check(&buckets, &need(131_073), &[text]);
+
+    let chains = |entries| [("proc/sys/net/ipv4/tcp_ehash_entries", entries)];
+    check(&chains("1024\n"), &need(5_120), &[]);
+    let text = "warn connection hash: 1,024 buckets, 5,121 sockets make chains longer than 5: \
+        sysctl -w net.ipv4.tcp_child_ehash_entries=2048, then run in a new network namespace";
+    check(&chains("1024\n"), &need(5_121), &[text]);
+    // A namespace that shares the host's buckets says so by the sign.
+    check(&chains("-1024\n"), &need(5_121), &[text]);
+}
+
+#[test]
+fn capacity_is_the_least_of_memory_files_and_ports() {
+    let check = |changes: &[(&str, &str)], need: Need, expected: u64| {
+        let machine = Machine::with(&ROOMY);
+        for (path, text) in changes {
+            machine.write(path, text);
+        }
+        assert_eq!(capacity(&machine.root(), &need), expected, "{need:?}");
+        let fits = Need { connections: expected, ..need };
+        let refused =
+            |need: &Need| preflight(&machine.root(), need).iter().any(|f| f.severity == Severity::Refuse);
+        assert!(
+            !refused(&fits) && refused(&Need { connections: expected + 1, ..fits.clone() }),
+            "{expected}"
+        );
+    };
+    let small = [("proc/meminfo", "MemTotal: 900000 kB\nMemAvailable: 442188 kB\n")];
+    check(&small, need(1), 100_000);
+    check(&small, Need { both_ends_here: true, ..need(1) }, 50_000);
+    check(&[], need(1), 2_465_748);
+    check(&[], Need { both_ends_here: true, ..need(1) }, 1_232_874);
+    check(&[], Need { tuples: 36_280, ..need(1) }, 36_280);
+    // An administrator may pass file-max: memory decides.
+    check(&[ADMINISTRATOR], need(1), 24_430_920 * 1024 / 4_528);
+    // Just the files that are no connections fit; and then not even those.
+    check(&[("proc/sys/fs/file-max", "442\n")], need(1), 0);
+    let full = Machine::with(&ROOMY);
+    full.write("proc/sys/fs/file-max", "100\n");
+    assert_eq!(capacity(&full.root(), &need(1)), 0);
+}
+
+#[test]
+fn this_machine_holds_one_and_not_a_trillion() {
+    assert!(preflight(&Root::real(), &need(1)).iter().all(|f| f.severity == Severity::Warn));
+    let found = preflight(&Root::real(), &need(1_000_000_000_000));
+    assert!(found.iter().any(|f| f.what == "memory" && f.severity == Severity::Refuse), "{found:?}");
+}

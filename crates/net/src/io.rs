@@ -1,0 +1,168 @@
+//! The seam between the loop and what carries its bytes: completion-shaped, so that io_uring, epoll and the
+//! simulator look the same to a program. Generic, not dynamic: the loop is compiled once for each fill.
+
+use std::{io, net::SocketAddr};
+
+use units::Nanos;
+
+use crate::slab::Key;
+
+pub mod sim;
+pub mod uring;
+
+/// Bytes read at once from one connection. Large enough for the largest answer of the reference server, so that
+/// an answer is one receive.
+pub const REGION: usize = 16 * 1024;
+/// Connections read in one turn of the loop. 128 × 16 KiB stay within a core's second-level cache.
+pub const REGIONS: usize = 128;
+
+/// Where one turn's input lands: [`REGIONS`] regions of [`REGION`] bytes, shared by all connections of the shard,
+/// so that a connection which says nothing owns no buffer.
+pub struct Scratch(Box<[u8]>);
+
+impl Scratch {
+    /// Reserved here, touched as far as input comes.
+    pub fn new() -> Scratch {
+        Scratch(vec![0; REGION * REGIONS].into_boxed_slice())
+    }
+
+    /// The bytes that a [`What::Bytes`] of this turn speaks of.
+    pub fn bytes(&self, region: u16, len: u32) -> &[u8] {
+        &self.0[usize::from(region) * REGION..][..len as usize]
+    }
+
+    pub(crate) fn region(&mut self, region: u16) -> &mut [u8] {
+        &mut self.0[usize::from(region) * REGION..][..REGION]
+    }
+}
+
+impl Default for Scratch {
+    fn default() -> Self {
+        Scratch::new()
+    }
+}
+
+/// How to end a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Close {
+    /// FIN after what was sent.
+    Graceful,
+    /// RST at once; leaves no TIME_WAIT behind.
+    Reset,
+}
+
+/// Why a connection is not there (any more), or did not come to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Gone {
+    /// The peer closed its side (FIN).
+    Ended,
+    /// The peer reset it (ECONNRESET, EPIPE).
+    Reset,
+    /// Nobody listens there (ECONNREFUSED).
+    Refused,
+    /// No way to the host or the network (EHOSTUNREACH, ENETUNREACH).
+    Unreachable,
+    /// The kernel gave up waiting (ETIMEDOUT).
+    TimedOut,
+    /// The local address and port are in use or in TIME_WAIT (EADDRINUSE, EADDRNOTAVAIL): take the next.
+    AddressInUse,
+    /// This machine has no memory for another socket (ENOMEM, ENOBUFS).
+    NoMemory,
+    /// This machine allows no more open files (EMFILE, ENFILE).
+    OpenFiles,
+    /// This machine does not permit it (EACCES, EPERM).
+    Denied,
+    /// Another errno.
+    Other(i32),
+}
+
+impl Gone {
+    /// From a positive errno.
+    pub fn from_errno(errno: i32) -> Gone {
+        match errno {
+            libc::ECONNRESET | libc::EPIPE | libc::ECONNABORTED => Gone::Reset,
+            libc::ECONNREFUSED => Gone::Refused,
+            libc::EHOSTUNREACH | libc::ENETUNREACH => Gone::Unreachable,
+            libc::ETIMEDOUT => Gone::TimedOut,
+            libc::EADDRINUSE | libc::EADDRNOTAVAIL => Gone::AddressInUse,
+            libc::ENOMEM | libc::ENOBUFS => Gone::NoMemory,
+            libc::EMFILE | libc::ENFILE => Gone::OpenFiles,
+            libc::EACCES | libc::EPERM => Gone::Denied,
+            other => Gone::Other(other),
+        }
+    }
+}
+
+/// What happened to a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// The dial succeeded.
+    Dialled,
+    /// A peer was accepted into this key.
+    Accepted,
+    /// Input lies in the scratch.
+    Bytes {
+        /// Region of the scratch.
+        region: u16,
+        /// Bytes in it.
+        len: u32,
+    },
+    /// What a send had left over because the peer was slow has gone out now.
+    Drained,
+    /// It ended, or it never came to be.
+    Gone(Gone),
+}
+
+/// One completion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Done {
+    /// Which connection. May be stale: the loop drops those.
+    pub key: Key,
+    /// What happened.
+    pub what: What,
+}
+
+/// What carries the bytes of one shard.
+///
+/// A send is taken whole: what the socket does not take at once is kept here, off the hot path, and
+/// [`What::Drained`] tells when it has gone; until then the program must not send on that connection again.
+pub trait Io {
+    /// Dials `to` from `from`; a zero address or port leaves that choice to the kernel. `share`: the same local
+    /// address and port serve several destinations. Answered by `Dialled` or `Gone`.
+    fn dial(&mut self, k: Key, from: SocketAddr, to: SocketAddr, share: bool);
+    /// Listens; returns the address in use (port 0 is replaced). One listener a shard.
+    ///
+    /// # Errors
+    /// What `socket`, `bind` or `listen` say.
+    fn listen(&mut self, at: SocketAddr) -> io::Result<SocketAddr>;
+    /// Waits for one peer into the free place of `k`. Answered by `Accepted` or `Gone`.
+    fn accept(&mut self, k: Key);
+    /// Stops listening; each accept that still waits is answered by `Gone`.
+    fn unlisten(&mut self);
+    /// From now on tell of input and of the end of this connection.
+    fn park(&mut self, k: Key);
+    /// A piece of this turn's output buffer, for the send that follows at once.
+    fn out(&mut self, len: usize) -> &mut [u8];
+    /// Sends the first `len` bytes of the last [`Io::out`].
+    fn send_out(&mut self, k: Key, len: usize);
+    /// Sends bytes that live as long as the program does.
+    fn send_static(&mut self, k: Key, bytes: &'static [u8]);
+    /// Whether an earlier send on this connection has not gone out yet.
+    fn is_clogged(&self, k: Key) -> bool;
+    /// How many connections are.
+    fn clogged(&self) -> usize;
+    /// Leaves the input of a connection where it is, so that the peer feels it.
+    fn hold(&mut self, k: Key);
+    /// Reads it again.
+    fn resume(&mut self, k: Key);
+    /// Ends the connection, or the attempt at it; the place is free at once.
+    fn close(&mut self, k: Key, how: Close);
+    /// In closed loop a wake-up may be put off by this much to gather a larger batch (at most 50 µs).
+    fn coalesce(&mut self, by: Nanos);
+    /// Hands over what was queued, sleeps until something happens or `until`, gathers one batch. Returns now.
+    fn wait(&mut self, until: Nanos, scratch: &mut Scratch) -> Nanos;
+    /// The next completion of this batch.
+    fn next(&mut self) -> Option<Done>;
+    /// The clock, for what happens outside a turn.
+    fn now(&self) -> Nanos;
+}

@@ -1,0 +1,286 @@
+//! An in-memory network with virtual time and seeded faults, as a fill of [`Io`].
+//!
+//! Everything runs in one thread: a [`Net`] holds the wires and the clock, each shard has a [`SimIo`] on it, and
+//! [`run`] lets the shards take turns and moves the time to the next thing that happens. The same seed gives the
+//! same sequence of events, to the nanosecond.
+
+use std::{cell::RefCell, collections::HashMap, io, net::SocketAddr, rc::Rc};
+
+use units::Nanos;
+
+use self::world::{Payload, World};
+use super::{Close, Done, Io, REGIONS, Scratch, What};
+use crate::{
+    shard::{Program, Shard},
+    slab::Key,
+};
+
+mod world;
+
+/// How bad the network is. Chances are per million.
+#[derive(Clone, Copy, Debug)]
+pub struct Faults {
+    /// Least and greatest one-way delay.
+    pub delay: (Nanos, Nanos),
+    /// A segment (or a SYN) is lost and comes one retransmission timeout later.
+    pub loss: u32,
+    /// A segment brings a reset instead of bytes.
+    pub reset: u32,
+    /// A dial is refused though someone listens.
+    pub refuse: u32,
+    /// A connection is established and then silently dead: nothing arrives any more, in either direction.
+    pub half_open: u32,
+    /// Segments are cut in two at random places.
+    pub split: bool,
+    /// Bytes a receiver takes before it reads; a sender beyond that is clogged.
+    pub window: usize,
+    /// Connections established and not accepted yet, for each listener; a SYN beyond that is dropped.
+    pub backlog: usize,
+}
+
+impl Default for Faults {
+    fn default() -> Self {
+        Faults {
+            delay: (Nanos::from_micros(20), Nanos::from_micros(200)),
+            loss: 0,
+            reset: 0,
+            refuse: 0,
+            half_open: 0,
+            split: false,
+            window: 256 * 1024,
+            backlog: 4096,
+        }
+    }
+}
+
+/// The network.
+#[derive(Clone)]
+pub struct Net(Rc<RefCell<World>>);
+
+impl Net {
+    /// A network without hosts, at time zero.
+    pub fn new(seed: u64, faults: Faults) -> Net {
+        Net(Rc::new(RefCell::new(World::new(seed, faults))))
+    }
+
+    /// A place for one shard.
+    pub fn host(&self) -> SimIo {
+        let host = self.0.borrow_mut().add_host();
+        SimIo {
+            world: self.0.clone(),
+            host,
+            done: Vec::new(),
+            taken: 0,
+            out: Vec::new(),
+            ends: Vec::new(),
+            clogged: HashMap::new(),
+        }
+    }
+
+    /// Virtual time.
+    pub fn now(&self) -> Nanos {
+        self.0.borrow().now
+    }
+
+    /// Segments, dials and closes carried so far: with the time, a fingerprint of the run.
+    pub fn carried(&self) -> u64 {
+        self.0.borrow().carried
+    }
+}
+
+/// A shard as the simulator sees it.
+pub trait Turn {
+    /// When it wants to run although nothing arrives.
+    fn wakes_at(&self) -> Nanos;
+    /// One turn at the present virtual time.
+    fn turn(&mut self);
+    /// Which host of the network it is.
+    fn host(&self) -> u16;
+}
+
+impl<P: Program> Turn for Shard<SimIo, P> {
+    fn wakes_at(&self) -> Nanos {
+        Shard::wakes_at(self)
+    }
+    fn turn(&mut self) {
+        Shard::turn(self, Nanos::ZERO);
+    }
+    fn host(&self) -> u16 {
+        self.io().host
+    }
+}
+
+/// Runs the shards until `until`, or until `stop` says so after a turn.
+pub fn run(net: &Net, shards: &mut [&mut dyn Turn], until: Nanos, mut stop: impl FnMut() -> bool) {
+    loop {
+        let now = net.now();
+        let mut ran = false;
+        for shard in shards.iter_mut() {
+            if net.0.borrow().has_news(shard.host()) || shard.wakes_at() <= now {
+                shard.turn();
+                ran = true;
+            }
+        }
+        if stop() || now >= until {
+            return;
+        }
+        if !ran {
+            let next = shards.iter().map(|s| s.wakes_at()).min().unwrap_or(Nanos::NEVER);
+            net.0.borrow_mut().advance(next.min(until));
+        }
+    }
+}
+
+/// One shard's place on a [`Net`].
+pub struct SimIo {
+    world: Rc<RefCell<World>>,
+    host: u16,
+    done: Vec<Done>,
+    taken: usize,
+    out: Vec<u8>,
+    /// For each connection of the shard, its end in the world (with the turn it belongs to).
+    ends: Vec<(u32, u8)>,
+    /// What the peer's window has not taken yet.
+    clogged: HashMap<u32, (Key, Vec<u8>)>,
+}
+
+impl SimIo {
+    fn end(&self, k: Key) -> Option<u32> {
+        self.ends.get(k.index as usize).filter(|(_, turn)| *turn == k.turn).map(|(end, _)| *end)
+    }
+
+    fn set_end(&mut self, k: Key, end: u32) {
+        if k.index as usize >= self.ends.len() {
+            self.ends.resize(k.index as usize + 1, (u32::MAX, 0));
+        }
+        self.ends[k.index as usize] = (end, k.turn);
+    }
+
+    fn send(&mut self, k: Key, payload: Payload) {
+        let Some(end) = self.end(k) else { return };
+        if let Some(rest) = self.world.borrow_mut().send(end, payload) {
+            self.clogged.insert(end, (k, rest));
+        }
+    }
+
+    /// Tries again what was clogged; tells of what has gone out.
+    fn send_clogged(&mut self) {
+        if self.clogged.is_empty() {
+            return;
+        }
+        let mut ends: Vec<u32> = self.clogged.keys().copied().collect();
+        ends.sort_unstable();
+        for end in ends {
+            let (k, rest) = self.clogged.remove(&end).expect("the key was listed just now");
+            match self.world.borrow_mut().send(end, Payload::Owned(rest)) {
+                Some(rest) => {
+                    self.clogged.insert(end, (k, rest));
+                }
+                None => self.done.push(Done { key: k, what: What::Drained }),
+            }
+        }
+    }
+}
+
+impl Io for SimIo {
+    fn dial(&mut self, k: Key, from: SocketAddr, to: SocketAddr, _share: bool) {
+        let end = self.world.borrow_mut().dial(self.host, k, from, to);
+        self.set_end(k, end);
+    }
+
+    fn listen(&mut self, at: SocketAddr) -> io::Result<SocketAddr> {
+        self.world.borrow_mut().listen(self.host, at)
+    }
+
+    fn accept(&mut self, k: Key) {
+        self.world.borrow_mut().accept(self.host, k);
+    }
+
+    fn unlisten(&mut self) {
+        self.world.borrow_mut().unlisten(self.host);
+    }
+
+    fn park(&mut self, k: Key) {
+        if let Some(end) = self.end(k) {
+            self.world.borrow_mut().set_reading(end, true);
+        }
+    }
+
+    fn out(&mut self, len: usize) -> &mut [u8] {
+        self.out.clear();
+        self.out.resize(len, 0);
+        &mut self.out
+    }
+
+    fn send_out(&mut self, k: Key, len: usize) {
+        let bytes = self.out[..len].to_vec();
+        self.send(k, Payload::Owned(bytes));
+    }
+
+    fn send_static(&mut self, k: Key, bytes: &'static [u8]) {
+        self.send(k, Payload::Static(bytes));
+    }
+
+    fn is_clogged(&self, k: Key) -> bool {
+        !self.clogged.is_empty() && self.end(k).is_some_and(|end| self.clogged.contains_key(&end))
+    }
+
+    fn clogged(&self) -> usize {
+        self.clogged.len()
+    }
+
+    fn hold(&mut self, k: Key) {
+        if let Some(end) = self.end(k) {
+            self.world.borrow_mut().set_reading(end, false);
+        }
+    }
+
+    fn resume(&mut self, k: Key) {
+        self.park(k);
+    }
+
+    fn close(&mut self, k: Key, how: Close) {
+        if let Some(end) = self.end(k) {
+            self.clogged.remove(&end);
+            self.world.borrow_mut().close(end, how);
+            self.ends[k.index as usize] = (u32::MAX, 0);
+        }
+    }
+
+    fn coalesce(&mut self, _by: Nanos) {}
+
+    fn wait(&mut self, _until: Nanos, scratch: &mut Scratch) -> Nanos {
+        self.done.clear();
+        self.taken = 0;
+        self.send_clogged();
+        let mut world = self.world.borrow_mut();
+        let mut region = 0u16;
+        while usize::from(region) < REGIONS {
+            let Some(news) = world.take_news(self.host, scratch.region(region)) else { break };
+            if let What::Accepted = news.done.what {
+                let k = news.done.key;
+                if k.index as usize >= self.ends.len() {
+                    self.ends.resize(k.index as usize + 1, (u32::MAX, 0));
+                }
+                self.ends[k.index as usize] = (news.end, k.turn);
+            }
+            let what = match news.done.what {
+                What::Bytes { len, .. } => What::Bytes { region, len },
+                other => other,
+            };
+            region += u16::from(matches!(what, What::Bytes { .. }));
+            self.done.push(Done { key: news.done.key, what });
+        }
+        world.now
+    }
+
+    fn next(&mut self) -> Option<Done> {
+        let done = self.done.get(self.taken).copied();
+        self.taken += usize::from(done.is_some());
+        done
+    }
+
+    fn now(&self) -> Nanos {
+        self.world.borrow().now
+    }
+}

@@ -1,0 +1,481 @@
+//! The wires of the simulated network: ends of connections, what is under way between them, and the time.
+
+use std::{
+    cmp::Reverse,
+    collections::{BinaryHeap, HashMap, HashSet, VecDeque},
+    io,
+    net::SocketAddr,
+};
+
+use units::Nanos;
+
+use super::Faults;
+use crate::{
+    io::{Close, Done, Gone, What},
+    slab::Key,
+};
+
+/// The first retransmission of a SYN (RFC 6298, section 2).
+const SYN_RETRY: Nanos = Nanos::from_secs(1);
+/// Retransmissions of a SYN before the dialler gives up: Linux' default, about 127 s in all.
+const SYN_RETRIES: u32 = 6;
+/// The retransmission timeout of a segment on a short path: Linux' least.
+const RETRY: Nanos = Nanos::from_millis(200);
+
+/// Bytes to send.
+pub(super) enum Payload {
+    Static(&'static [u8]),
+    Owned(Vec<u8>),
+}
+
+impl Payload {
+    fn as_slice(&self) -> &[u8] {
+        match self {
+            Payload::Static(bytes) => bytes,
+            Payload::Owned(bytes) => bytes,
+        }
+    }
+}
+
+/// Something for a shard, with the end it is about.
+pub(super) struct News {
+    pub(super) end: u32,
+    pub(super) done: Done,
+}
+
+/// What is under way.
+enum Parcel {
+    Syn { retries: u32 },
+    /// The dialler learns how it went.
+    Answer(Result<(), Gone>),
+    Data(Payload),
+    Fin,
+    Rst,
+}
+
+/// Arrives at `end` at its time; ordered by time, then by when it was sent.
+struct Arrival {
+    end: u32,
+    /// The end's life that it is meant for.
+    life: u32,
+    what: Parcel,
+}
+
+/// One side of a connection.
+struct End {
+    host: u16,
+    key: Key,
+    /// The other side; `NOBODY` before it exists and after it is gone.
+    peer: u32,
+    /// Nothing sent later may arrive earlier.
+    arrives_after: Nanos,
+    inbox: VecDeque<u8>,
+    /// Bytes sent by the peer and not read here yet, under way included.
+    unread: u32,
+    /// How the peer ended it, told once the inbox is empty.
+    over: Option<Gone>,
+    reading: bool,
+    /// In the host's queue of readable ends.
+    queued: bool,
+    dead: bool,
+    used: bool,
+    /// Holds its 4-tuple in the world's set.
+    owner: bool,
+    /// Counts the connections that this place has been an end of.
+    life: u32,
+    tuple: (SocketAddr, SocketAddr),
+}
+
+const NOBODY: u32 = u32::MAX;
+
+#[derive(Default)]
+struct Host {
+    /// Told as they are.
+    told: VecDeque<News>,
+    /// Ends with something to read.
+    readable: VecDeque<u32>,
+    /// Keys that wait for a peer, and peers that wait for a key.
+    accepting: VecDeque<Key>,
+    backlog: VecDeque<u32>,
+    listening: Option<SocketAddr>,
+    /// A clogged end of this host may send again.
+    roomy: bool,
+}
+
+pub(super) struct World {
+    pub(super) now: Nanos,
+    pub(super) carried: u64,
+    faults: Faults,
+    random: u64,
+    hosts: Vec<Host>,
+    listeners: HashMap<u16, Vec<u16>>,
+    ends: Vec<End>,
+    free: Vec<u32>,
+    under_way: BinaryHeap<Reverse<(Nanos, u64, u32)>>,
+    arrivals: Vec<Option<Arrival>>,
+    free_arrivals: Vec<u32>,
+    tuples: HashSet<(SocketAddr, SocketAddr)>,
+}
+
+impl World {
+    pub(super) fn new(seed: u64, faults: Faults) -> World {
+        World {
+            now: Nanos::ZERO,
+            carried: 0,
+            faults,
+            random: seed | 1,
+            hosts: Vec::new(),
+            listeners: HashMap::new(),
+            ends: Vec::new(),
+            free: Vec::new(),
+            under_way: BinaryHeap::new(),
+            arrivals: Vec::new(),
+            free_arrivals: Vec::new(),
+            tuples: HashSet::new(),
+        }
+    }
+
+    /// xorshift64 (Marsaglia 2003): the simulator's own randomness, apart from the programs'.
+    fn draw(&mut self, below: u64) -> u64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.random % below.max(1)
+    }
+
+    fn happens(&mut self, per_million: u32) -> bool {
+        per_million > 0 && self.draw(1_000_000) < u64::from(per_million)
+    }
+
+    fn delay(&mut self) -> Nanos {
+        let (least, most) = self.faults.delay;
+        Nanos(least.0 + self.draw(most.0 - least.0 + 1))
+    }
+
+    pub(super) fn add_host(&mut self) -> u16 {
+        self.hosts.push(Host::default());
+        (self.hosts.len() - 1) as u16
+    }
+
+    pub(super) fn listen(&mut self, host: u16, mut at: SocketAddr) -> io::Result<SocketAddr> {
+        if at.port() == 0 {
+            at.set_port(1024 + self.listeners.len() as u16);
+        }
+        self.listeners.entry(at.port()).or_default().push(host);
+        self.hosts[usize::from(host)].listening = Some(at);
+        Ok(at)
+    }
+
+    pub(super) fn unlisten(&mut self, host: u16) {
+        let h = &mut self.hosts[usize::from(host)];
+        let Some(at) = h.listening.take() else { return };
+        let gone = What::Gone(Gone::Other(libc::EINVAL));
+        h.told.extend(h.accepting.drain(..).map(|key| News { end: NOBODY, done: Done { key, what: gone } }));
+        let backlog = std::mem::take(&mut h.backlog);
+        self.listeners.entry(at.port()).or_default().retain(|h| *h != host);
+        for end in backlog {
+            self.close(end, Close::Reset);
+        }
+    }
+
+    pub(super) fn accept(&mut self, host: u16, k: Key) {
+        let h = &mut self.hosts[usize::from(host)];
+        if h.listening.is_none() {
+            let gone = What::Gone(Gone::Other(libc::EINVAL));
+            return h.told.push_back(News { end: NOBODY, done: Done { key: k, what: gone } });
+        }
+        match h.backlog.pop_front() {
+            Some(end) => self.tell_accepted(host, k, end),
+            None => h.accepting.push_back(k),
+        }
+    }
+
+    fn tell_accepted(&mut self, host: u16, k: Key, end: u32) {
+        self.ends[end as usize].key = k;
+        let done = Done { key: k, what: What::Accepted };
+        self.hosts[usize::from(host)].told.push_back(News { end, done });
+    }
+
+    fn new_end(&mut self, host: u16, key: Key, peer: u32, tuple: (SocketAddr, SocketAddr)) -> u32 {
+        let mut end = End {
+            host,
+            key,
+            peer,
+            arrives_after: self.now,
+            inbox: VecDeque::new(),
+            unread: 0,
+            over: None,
+            reading: false,
+            queued: false,
+            dead: false,
+            used: true,
+            owner: false,
+            life: 0,
+            tuple,
+        };
+        match self.free.pop() {
+            Some(at) => {
+                end.life = self.ends[at as usize].life + 1;
+                self.ends[at as usize] = end;
+                at
+            }
+            None => {
+                self.ends.push(end);
+                (self.ends.len() - 1) as u32
+            }
+        }
+    }
+
+    pub(super) fn dial(&mut self, host: u16, k: Key, from: SocketAddr, to: SocketAddr) -> u32 {
+        let end = self.new_end(host, k, NOBODY, (from, to));
+        if !self.tuples.insert((from, to)) {
+            self.arrive_in(Nanos::ZERO, end, Parcel::Answer(Err(Gone::AddressInUse)));
+            return end;
+        }
+        self.ends[end as usize].owner = true;
+        let delay = self.delay();
+        self.arrive_in(delay, end, Parcel::Syn { retries: 0 });
+        end
+    }
+
+    fn arrive_in(&mut self, delay: Nanos, end: u32, what: Parcel) {
+        self.arrive_at(self.now + delay, end, what);
+    }
+
+    fn arrive_at(&mut self, at: Nanos, end: u32, what: Parcel) {
+        self.carried += 1;
+        let arrival = Some(Arrival { end, life: self.ends[end as usize].life, what });
+        let slot = match self.free_arrivals.pop() {
+            Some(slot) => {
+                self.arrivals[slot as usize] = arrival;
+                slot
+            }
+            None => {
+                self.arrivals.push(arrival);
+                (self.arrivals.len() - 1) as u32
+            }
+        };
+        self.under_way.push(Reverse((at, self.carried, slot)));
+    }
+
+    /// Sends; returns what the peer's window does not take.
+    pub(super) fn send(&mut self, end: u32, payload: Payload) -> Option<Vec<u8>> {
+        let peer = self.ends[end as usize].peer;
+        if peer == NOBODY {
+            return None;
+        }
+        let bytes = payload.as_slice();
+        let room = self.faults.window.saturating_sub(self.ends[peer as usize].unread as usize);
+        if room < bytes.len() {
+            let rest = bytes[room..].to_vec();
+            let first = bytes[..room].to_vec();
+            self.carry(end, peer, Payload::Owned(first));
+            return Some(rest);
+        }
+        self.carry(end, peer, payload);
+        None
+    }
+
+    fn carry(&mut self, end: u32, peer: u32, payload: Payload) {
+        let len = payload.as_slice().len();
+        if len == 0 || self.ends[end as usize].dead {
+            return;
+        }
+        if self.happens(self.faults.reset) {
+            self.in_order(end, end, Parcel::Rst);
+            self.in_order(end, peer, Parcel::Rst);
+            return;
+        }
+        self.ends[peer as usize].unread += len as u32;
+        if self.faults.split && len > 1 {
+            let at = 1 + self.draw(len as u64 - 1) as usize;
+            let (first, second) = payload.as_slice().split_at(at);
+            let (first, second) = (first.to_vec(), second.to_vec());
+            self.in_order(end, peer, Parcel::Data(Payload::Owned(first)));
+            self.in_order(end, peer, Parcel::Data(Payload::Owned(second)));
+        } else {
+            self.in_order(end, peer, Parcel::Data(payload));
+        }
+    }
+
+    /// Under way to `to`, behind whatever `from` has sent before.
+    fn in_order(&mut self, from: u32, to: u32, what: Parcel) {
+        let mut delay = self.delay();
+        while self.happens(self.faults.loss) {
+            delay = delay + RETRY;
+        }
+        let at = (self.now + delay).max(self.ends[from as usize].arrives_after);
+        self.ends[from as usize].arrives_after = at;
+        self.arrive_at(at, to, what);
+    }
+
+    pub(super) fn set_reading(&mut self, end: u32, on: bool) {
+        self.ends[end as usize].reading = on;
+        if on {
+            self.queue_if_readable(end);
+        }
+    }
+
+    fn queue_if_readable(&mut self, end: u32) {
+        let e = &mut self.ends[end as usize];
+        if e.reading && !e.queued && (!e.inbox.is_empty() || e.over.is_some()) {
+            e.queued = true;
+            self.hosts[usize::from(e.host)].readable.push_back(end);
+        }
+    }
+
+    pub(super) fn close(&mut self, end: u32, how: Close) {
+        let e = &self.ends[end as usize];
+        let (peer, dead, unread) = (e.peer, e.dead, !e.inbox.is_empty());
+        if peer != NOBODY {
+            // As Linux does: a close with unread input is a reset.
+            let what = if how == Close::Reset || unread { Parcel::Rst } else { Parcel::Fin };
+            if !dead {
+                self.in_order(end, peer, what);
+            }
+            self.ends[peer as usize].peer = NOBODY;
+        }
+        self.free_end(end);
+    }
+
+    fn free_end(&mut self, end: u32) {
+        let e = &mut self.ends[end as usize];
+        if e.owner {
+            self.tuples.remove(&e.tuple);
+        }
+        e.used = false;
+        e.inbox = VecDeque::new();
+        self.free.push(end);
+    }
+
+    pub(super) fn has_news(&self, host: u16) -> bool {
+        let h = &self.hosts[usize::from(host)];
+        !h.told.is_empty() || !h.readable.is_empty() || h.roomy
+    }
+
+    /// The next thing to tell a shard; bytes are copied into `into`.
+    pub(super) fn take_news(&mut self, host: u16, into: &mut [u8]) -> Option<News> {
+        self.hosts[usize::from(host)].roomy = false;
+        if let Some(news) = self.hosts[usize::from(host)].told.pop_front() {
+            return Some(news);
+        }
+        loop {
+            let end = self.hosts[usize::from(host)].readable.pop_front()?;
+            self.ends[end as usize].queued = false;
+            if let Some(what) = self.read(end, into) {
+                return Some(News { end, done: Done { key: self.ends[end as usize].key, what } });
+            }
+        }
+    }
+
+    fn read(&mut self, end: u32, into: &mut [u8]) -> Option<What> {
+        let e = &mut self.ends[end as usize];
+        if !e.used || !e.reading {
+            return None;
+        }
+        if e.inbox.is_empty() {
+            return e.over.take().map(What::Gone);
+        }
+        let len = e.inbox.len().min(into.len());
+        for (to, from) in into.iter_mut().zip(e.inbox.drain(..len)) {
+            *to = from;
+        }
+        if e.inbox.is_empty() {
+            e.inbox = VecDeque::new();
+        }
+        e.unread -= len as u32;
+        let peer = e.peer;
+        self.queue_if_readable(end);
+        if peer != NOBODY {
+            let host = self.ends[peer as usize].host;
+            self.hosts[usize::from(host)].roomy = true;
+        }
+        Some(What::Bytes { region: 0, len: len as u32 })
+    }
+
+    /// Moves the time on to the next arrival, at most to `until`, and lets arrive what does by then.
+    pub(super) fn advance(&mut self, until: Nanos) {
+        let next = self.under_way.peek().map_or(Nanos::NEVER, |Reverse((at, ..))| *at);
+        self.now = self.now.max(next.min(until));
+        while let Some(Reverse((at, _, slot))) = self.under_way.peek().copied() {
+            if at > self.now {
+                break;
+            }
+            self.under_way.pop();
+            self.free_arrivals.push(slot);
+            let arrival = self.arrivals[slot as usize].take().expect("an arrival is taken once");
+            self.arrive(arrival);
+        }
+    }
+
+    fn arrive(&mut self, Arrival { end, life, what }: Arrival) {
+        if !self.ends[end as usize].used || self.ends[end as usize].life != life {
+            return;
+        }
+        match what {
+            Parcel::Syn { retries } => self.syn(end, retries),
+            Parcel::Answer(answer) => {
+                let e = &mut self.ends[end as usize];
+                let what = answer.map_or_else(What::Gone, |()| What::Dialled);
+                let news = News { end, done: Done { key: e.key, what } };
+                self.hosts[usize::from(e.host)].told.push_back(news);
+            }
+            Parcel::Data(payload) => {
+                let e = &mut self.ends[end as usize];
+                e.inbox.extend(payload.as_slice());
+                self.queue_if_readable(end);
+            }
+            Parcel::Fin => self.ended(end, Gone::Ended),
+            Parcel::Rst => {
+                self.ends[end as usize].inbox = VecDeque::new();
+                self.ended(end, Gone::Reset);
+            }
+        }
+    }
+
+    fn ended(&mut self, end: u32, why: Gone) {
+        let e = &mut self.ends[end as usize];
+        e.over = Some(why);
+        self.queue_if_readable(end);
+    }
+
+    fn syn(&mut self, end: u32, retries: u32) {
+        let (from, to) = self.ends[end as usize].tuple;
+        let hosts = self.listeners.get(&to.port()).filter(|hosts| !hosts.is_empty());
+        let Some(hosts) = hosts else {
+            let delay = self.delay();
+            return self.arrive_in(delay, end, Parcel::Answer(Err(Gone::Refused)));
+        };
+        // As SO_REUSEPORT does: by the 4-tuple.
+        let host = hosts[usize::from(from.port()) % hosts.len()];
+        if self.happens(self.faults.refuse) {
+            let delay = self.delay();
+            return self.arrive_in(delay, end, Parcel::Answer(Err(Gone::Refused)));
+        }
+        let full = self.hosts[usize::from(host)].backlog.len() >= self.faults.backlog;
+        if full || self.happens(self.faults.loss) {
+            let later = Nanos(SYN_RETRY.0 << retries);
+            let what = match retries {
+                SYN_RETRIES => Parcel::Answer(Err(Gone::TimedOut)),
+                _ => Parcel::Syn { retries: retries + 1 },
+            };
+            return self.arrive_in(later, end, what);
+        }
+        self.establish(end, host);
+    }
+
+    fn establish(&mut self, end: u32, host: u16) {
+        let tuple = self.ends[end as usize].tuple;
+        let nobody = Key { index: u32::MAX, turn: 0 };
+        let peer = self.new_end(host, nobody, end, (tuple.1, tuple.0));
+        self.ends[end as usize].peer = peer;
+        let dead = self.happens(self.faults.half_open);
+        self.ends[end as usize].dead = dead;
+        self.ends[peer as usize].dead = dead;
+        self.in_order(peer, end, Parcel::Answer(Ok(())));
+        match self.hosts[usize::from(host)].accepting.pop_front() {
+            Some(k) => self.tell_accepted(host, k, peer),
+            None => self.hosts[usize::from(host)].backlog.push_back(peer),
+        }
+    }
+}

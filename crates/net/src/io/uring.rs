@@ -1,0 +1,595 @@
+//! The io_uring fill of [`Io`]: direct descriptors over several rings, one multishot poll a connection.
+//!
+//! A ring's table of direct descriptors may have RLIMIT_NOFILE slots, but the check is per table: several rings
+//! pass the limit without a single ordinary descriptor more. Each connection is watched by one multishot poll,
+//! armed for life; when it is readable its bytes are received into the thread's scratch. That costs the kernel
+//! 256 bytes a connection; an armed receive would cost 864 and a buffer.
+//!
+//! Sends and receives are tried without waiting, inside the submission: when it returns, what they pointed to
+//! is free again. What a slow peer's socket did not take is copied off the hot path and sent by an operation
+//! that may wait.
+
+use std::{
+    collections::{HashMap, HashSet},
+    io,
+    net::SocketAddr,
+    os::fd::{AsRawFd, OwnedFd},
+};
+
+use io_uring::{cqueue, opcode, squeue, types};
+use units::{Clock, Nanos};
+
+use self::{
+    address::{Address, family},
+    ring::{Mode, Ring},
+};
+use super::{Close, Done, Gone, Io, REGION, REGIONS, Scratch, What};
+use crate::slab::Key;
+
+mod address;
+mod by_hand;
+mod ring;
+
+/// This turn's output; when it is full, the turn's sends are submitted and it begins anew.
+const OUT_BYTES: usize = 1024 * 1024;
+/// Sends and dials between two submissions, at most.
+const BATCH: usize = 2048;
+
+const CONNECTED: u32 = (libc::POLLIN | libc::POLLRDHUP) as u32;
+const OVER: i32 = (libc::POLLHUP | libc::POLLRDHUP | libc::POLLERR) as i32;
+const SKIP: squeue::Flags = squeue::Flags::SKIP_SUCCESS;
+
+/// What a completion answers; the top byte of its user data.
+#[derive(Clone, Copy, PartialEq)]
+#[repr(u8)]
+enum Op {
+    /// A step of a dial before the connect; only its failure is told.
+    Prepare,
+    Connect,
+    Accept,
+    Poll,
+    Receive,
+    /// A send that may not wait; only its failure is told.
+    Send,
+    /// A send of what was left over, which may.
+    SendRest,
+    /// A close or a cancellation: nobody waits for the answer.
+    Quiet,
+}
+
+const OPS: [Op; 8] =
+    [Op::Prepare, Op::Connect, Op::Accept, Op::Poll, Op::Receive, Op::Send, Op::SendRest, Op::Quiet];
+
+fn user_data(op: Op, extra: u16, k: Key) -> u64 {
+    (op as u64) << 56 | u64::from(k.turn) << 48 | u64::from(extra) << 32 | u64::from(k.index)
+}
+
+/// What a send of this batch pointed to.
+#[derive(Clone, Copy)]
+struct Sent {
+    at: *const u8,
+    len: u32,
+}
+
+/// The numbers that a [`Uring`] is made with.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Most connections at once.
+    pub connections: u32,
+    /// Slots in one ring's table; at most RLIMIT_NOFILE.
+    pub slots: u32,
+    /// Dial without the operations that Linux 6.11 brought (a test forces that).
+    pub by_hand: bool,
+}
+
+/// One thread's rings.
+pub struct Uring {
+    clock: Clock,
+    settings: Settings,
+    mode: Mode,
+    rings: Vec<Ring>,
+    /// Rings with something queued.
+    dirty: Vec<u16>,
+    is_dirty: Vec<bool>,
+    /// The turn that stands in each slot now: a completion of an earlier one must not read from its successor.
+    turns: Vec<u8>,
+    eventfd: OwnedFd,
+    listener: Option<OwnedFd>,
+    done: Vec<Done>,
+    taken: usize,
+    /// Connections to receive from, and whether their end has been signalled.
+    readable: Vec<(Key, bool)>,
+    held: HashSet<Key>,
+    out: Box<[u8]>,
+    out_used: usize,
+    sends: Vec<Sent>,
+    /// What sends of this batch left over: index into `sends`, key, bytes that went.
+    short: Vec<(u16, Key, i32)>,
+    /// What slow peers have not taken yet. An entry stays until its send is answered, even past the close.
+    clogged: HashMap<Key, Vec<u8>>,
+    /// Polls that ended and must be armed again; rests to be sent on.
+    rearm: Vec<Key>,
+    unsent: Vec<(Key, Vec<u8>)>,
+    addresses: Vec<Address>,
+    gather: Nanos,
+}
+
+// SAFETY: the raw pointers in `sends` point into `out` or into static memory, and are used only by the thread
+// that owns the whole.
+unsafe impl Send for Uring {}
+
+static ONE: libc::c_int = 1;
+static LINGER_RESET: libc::linger = libc::linger { l_onoff: 1, l_linger: 0 };
+
+impl Uring {
+    /// The first ring is made at once, so that a refusal shows here; the others as connections come.
+    ///
+    /// # Errors
+    /// What `io_uring_setup` or the registration say: EPERM or ENOSYS where io_uring is not allowed.
+    pub fn new(settings: Settings, clock: Clock) -> io::Result<Uring> {
+        assert!(settings.slots > 0 && settings.connections > 0);
+        let mode = if settings.connections <= settings.slots { Mode::Alone } else { Mode::Several };
+        let eventfd = rustix::event::eventfd(0, rustix::event::EventfdFlags::NONBLOCK)?;
+        let mut uring = Uring {
+            clock,
+            settings,
+            mode,
+            rings: Vec::new(),
+            dirty: Vec::new(),
+            is_dirty: Vec::new(),
+            turns: Vec::with_capacity(settings.connections as usize),
+            eventfd,
+            listener: None,
+            done: Vec::with_capacity(BATCH),
+            taken: 0,
+            readable: Vec::with_capacity(REGIONS),
+            held: HashSet::new(),
+            out: vec![0; OUT_BYTES].into_boxed_slice(),
+            out_used: 0,
+            sends: Vec::with_capacity(BATCH),
+            short: Vec::new(),
+            clogged: HashMap::new(),
+            rearm: Vec::new(),
+            unsent: Vec::new(),
+            addresses: Vec::with_capacity(2 * BATCH),
+            gather: Nanos::ZERO,
+        };
+        uring.add_ring()?;
+        uring.settings.by_hand |= !uring.rings[0].knows(opcode::Bind::CODE);
+        Ok(uring)
+    }
+
+    fn add_ring(&mut self) -> io::Result<()> {
+        let mut ring = Ring::new(self.settings.slots.min(self.settings.connections), self.mode)?;
+        if self.mode == Mode::Several {
+            ring.signal(self.eventfd.as_raw_fd())?;
+            ring.set_signalling(false);
+        }
+        self.rings.push(ring);
+        self.is_dirty.push(false);
+        Ok(())
+    }
+
+    fn place(&self, k: Key) -> (usize, types::Fixed) {
+        ((k.index / self.settings.slots) as usize, types::Fixed(k.index % self.settings.slots))
+    }
+
+    fn slot(&self, k: Key) -> types::DestinationSlot {
+        let (_, fixed) = self.place(k);
+        types::DestinationSlot::try_from_slot_target(fixed.0).expect("a table has less than 2^32 - 2 slots")
+    }
+
+    /// Makes the place of `k` ready for a new connection; an error where a further ring is needed and refused.
+    fn begin(&mut self, k: Key) -> io::Result<()> {
+        let (ring, _) = self.place(k);
+        while ring >= self.rings.len() {
+            self.add_ring()?;
+        }
+        if k.index as usize >= self.turns.len() {
+            self.turns.resize(k.index as usize + 1, 0);
+        }
+        self.turns[k.index as usize] = k.turn;
+        Ok(())
+    }
+
+    fn stands(&self, k: Key) -> bool {
+        self.turns[k.index as usize] == k.turn
+    }
+
+    /// # Safety
+    /// As for [`Ring::push`].
+    unsafe fn push(&mut self, k: Key, entries: &[squeue::Entry]) {
+        let (ring, _) = self.place(k);
+        // SAFETY: the caller's promise.
+        unsafe { self.rings[ring].push(entries) };
+        if !self.is_dirty[ring] {
+            self.is_dirty[ring] = true;
+            self.dirty.push(ring as u16);
+        }
+    }
+
+    fn submit(&mut self) {
+        while let Some(ring) = self.dirty.pop() {
+            self.is_dirty[ring as usize] = false;
+            self.rings[ring as usize].submit();
+        }
+    }
+
+    /// Submits all, so that the buffers and addresses of this batch are free again.
+    fn settle(&mut self) {
+        self.submit();
+        self.reap();
+        self.addresses.clear();
+        self.out_used = 0;
+        let short = std::mem::take(&mut self.short);
+        for (sent, k, went) in short {
+            let Sent { at, len } = self.sends[usize::from(sent)];
+            // SAFETY: `at` points to `len` bytes of `out`, not written since (the batch is being settled), or of
+            // static memory.
+            let bytes = unsafe { std::slice::from_raw_parts(at, len as usize) };
+            if self.stands(k) {
+                self.send_rest(k, bytes[went as usize..].to_vec());
+            }
+        }
+        self.sends.clear();
+        self.submit();
+    }
+
+    /// Sends what was left over with an operation that may wait for the peer.
+    fn send_rest(&mut self, k: Key, rest: Vec<u8>) {
+        let (_, fd) = self.place(k);
+        let entry = opcode::Send::new(fd, rest.as_ptr(), rest.len() as u32)
+            .flags(libc::MSG_WAITALL | libc::MSG_NOSIGNAL)
+            .build()
+            .user_data(user_data(Op::SendRest, 0, k));
+        self.clogged.insert(k, rest);
+        // SAFETY: the bytes stay in `clogged`, at the same heap address, until the operation is answered.
+        unsafe { self.push(k, &[entry]) };
+    }
+
+    fn reap(&mut self) {
+        // Taken out for the while: handling a completion only notes what is to be done, it never submits.
+        let mut rings = std::mem::take(&mut self.rings);
+        for ring in &mut rings {
+            ring.reap(|data, result, flags| self.handle(data, result, flags));
+        }
+        self.rings = rings;
+        while let Some(k) = self.rearm.pop() {
+            self.arm(k);
+        }
+        while let Some((k, rest)) = self.unsent.pop() {
+            self.send_rest(k, rest);
+        }
+    }
+
+    fn handle(&mut self, data: u64, result: i32, flags: u32) {
+        let op = OPS[(data >> 56) as usize];
+        let extra = (data >> 32) as u16;
+        let k = Key { index: data as u32, turn: (data >> 48) as u8 };
+        if op == Op::SendRest {
+            return self.handle_rest_sent(k, result);
+        }
+        if op == Op::Quiet || !self.stands(k) {
+            return;
+        }
+        match op {
+            Op::Prepare => self.tell(k, What::Gone(Gone::from_errno(-result))),
+            Op::Connect if result < 0 => self.tell(k, What::Gone(Gone::from_errno(-result))),
+            Op::Connect => self.tell(k, What::Dialled),
+            Op::Accept if result < 0 => self.tell(k, What::Gone(Gone::from_errno(-result))),
+            Op::Accept => self.tell(k, What::Accepted),
+            Op::Poll if result < 0 => self.tell(k, What::Gone(Gone::from_errno(-result))),
+            Op::Poll => {
+                self.readable.push((k, result & OVER != 0));
+                if !cqueue::more(flags) {
+                    self.rearm.push(k);
+                }
+            }
+            Op::Receive => self.handle_received(k, extra, result),
+            Op::Send if result == -libc::EAGAIN => self.short.push((extra, k, 0)),
+            Op::Send if result < 0 => self.tell(k, What::Gone(Gone::from_errno(-result))),
+            Op::Send => self.short.push((extra, k, result)),
+            Op::SendRest | Op::Quiet => unreachable!("handled above"),
+        }
+    }
+
+    fn tell(&mut self, key: Key, what: What) {
+        self.done.push(Done { key, what });
+    }
+
+    /// `extra`: the region, and in its top bit whether the end of the connection has been signalled.
+    fn handle_received(&mut self, k: Key, extra: u16, result: i32) {
+        let over = extra & 0x8000 != 0;
+        match result {
+            1.. => {
+                self.tell(k, What::Bytes { region: extra & 0x7fff, len: result as u32 });
+                // A full region, or an end behind the bytes: no further signal will come for what is left.
+                if over || result as usize == REGION {
+                    self.readable.push((k, over));
+                }
+            }
+            0 => self.tell(k, What::Gone(Gone::Ended)),
+            _ if -result == libc::EAGAIN => {}
+            _ => self.tell(k, What::Gone(Gone::from_errno(-result))),
+        }
+    }
+
+    fn handle_rest_sent(&mut self, k: Key, result: i32) {
+        let mut rest = self.clogged.remove(&k).expect("what is sent late is kept until it is answered");
+        if !self.stands(k) {
+            return;
+        }
+        match usize::try_from(result) {
+            Err(_) => self.tell(k, What::Gone(Gone::from_errno(-result))),
+            Ok(went) if went < rest.len() => {
+                rest.drain(..went);
+                self.unsent.push((k, rest));
+            }
+            Ok(_) => self.tell(k, What::Drained),
+        }
+    }
+
+    fn arm(&mut self, k: Key) {
+        if self.stands(k) {
+            let (_, fd) = self.place(k);
+            let entry =
+                opcode::PollAdd::new(fd, CONNECTED).multi(true).build().user_data(user_data(Op::Poll, 0, k));
+            // SAFETY: the entry points to nothing.
+            unsafe { self.push(k, &[entry]) };
+        }
+    }
+
+    /// Receives from up to [`REGIONS`] readable connections into the scratch.
+    fn receive(&mut self, scratch: &mut Scratch) {
+        let mut region = 0;
+        let mut waiting = std::mem::take(&mut self.readable);
+        for (k, over) in waiting.drain(..waiting.len().min(REGIONS)) {
+            if !self.stands(k) || self.held.contains(&k) {
+                continue;
+            }
+            let (_, fd) = self.place(k);
+            let into = scratch.region(region);
+            let extra = region | if over { 0x8000 } else { 0 };
+            let entry = opcode::Recv::new(fd, into.as_mut_ptr(), REGION as u32)
+                .flags(libc::MSG_DONTWAIT)
+                .build()
+                .user_data(user_data(Op::Receive, extra, k));
+            // SAFETY: the scratch outlives this call, and MSG_DONTWAIT ends the operation within the submission
+            // below; each region is used once a batch.
+            unsafe { self.push(k, &[entry]) };
+            region += 1;
+        }
+        self.readable = waiting;
+        self.submit();
+        self.reap();
+    }
+
+    fn sleep(&mut self, until: Nanos) {
+        let at_most = until.since(self.clock.now());
+        if self.mode == Mode::Alone {
+            self.is_dirty[0] = false;
+            self.dirty.clear();
+            return self.rings[0].submit_and_sleep(at_most, self.gather);
+        }
+        for ring in &mut self.rings {
+            ring.set_signalling(true);
+        }
+        // A completion may have come before the signal was on.
+        if at_most.0 > 0 && !self.rings.iter_mut().any(Ring::has_completions) {
+            self.sleep_on_eventfd(at_most);
+        }
+        for ring in &mut self.rings {
+            ring.set_signalling(false);
+        }
+    }
+
+    fn sleep_on_eventfd(&self, at_most: Nanos) {
+        let ts = rustix::time::Timespec {
+            tv_sec: (at_most.0 / 1_000_000_000) as i64,
+            tv_nsec: (at_most.0 % 1_000_000_000) as i64,
+        };
+        let mut fds = [rustix::event::PollFd::new(&self.eventfd, rustix::event::PollFlags::IN)];
+        // A signal or the end of time: the loop looks around in either case.
+        if rustix::event::poll(&mut fds, Some(&ts)).is_ok_and(|n| n > 0) {
+            let _ = rustix::io::read(&self.eventfd, &mut [0u8; 8]);
+        }
+    }
+
+    /// Socket, bind and connect as one chain into a direct slot.
+    fn dial_linked(&mut self, k: Key, from: SocketAddr, to: SocketAddr, share: bool) {
+        let (_, fd) = self.place(k);
+        let (from_address, from_len) = Address::new(from);
+        let (to_address, to_len) = Address::new(to);
+        let at = self.addresses.len();
+        self.addresses.extend([from_address, to_address]);
+        let prepare = user_data(Op::Prepare, 0, k);
+        let linked = |e: squeue::Entry| e.flags(squeue::Flags::IO_LINK | SKIP).user_data(prepare);
+        let socket = opcode::Socket::new(family(to), libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0);
+        let mut chain = [const { None }; 4];
+        chain[0] = Some(linked(socket.file_index(Some(self.slot(k))).build()));
+        if share {
+            let value = std::ptr::from_ref(&ONE).cast();
+            let reuse = opcode::SetSockOpt::new(fd, libc::SOL_SOCKET as u32, libc::SO_REUSEADDR as u32, value, 4);
+            chain[1] = Some(linked(reuse.build()));
+        }
+        if from.port() != 0 || !from.ip().is_unspecified() {
+            chain[2] = Some(linked(opcode::Bind::new(fd, self.addresses[at].as_ptr(), from_len).build()));
+        }
+        let connect = opcode::Connect::new(fd, self.addresses[at + 1].as_ptr(), to_len).build();
+        chain[3] = Some(connect.user_data(user_data(Op::Connect, 0, k)));
+        let mut entries: [squeue::Entry; 4] = std::array::from_fn(|_| opcode::Nop::new().build());
+        let mut used = 0;
+        for entry in chain.into_iter().flatten() {
+            entries[used] = entry;
+            used += 1;
+        }
+        // SAFETY: the addresses stay in place until `settle`, which submits first; the option is static.
+        unsafe { self.push(k, &entries[..used]) };
+    }
+}
+
+impl Io for Uring {
+    fn dial(&mut self, k: Key, from: SocketAddr, to: SocketAddr, share: bool) {
+        if self.addresses.len() + 2 > self.addresses.capacity() {
+            self.settle();
+        }
+        if let Err(e) = self.begin(k) {
+            return self.tell(k, What::Gone(Gone::from_errno(e.raw_os_error().unwrap_or(libc::EIO))));
+        }
+        if self.settings.by_hand {
+            self.dial_by_hand(k, from, to, share);
+        } else {
+            self.dial_linked(k, from, to, share);
+        }
+    }
+
+    fn listen(&mut self, at: SocketAddr) -> io::Result<SocketAddr> {
+        let (listener, bound) = by_hand::listener(at)?;
+        self.listener = Some(listener);
+        Ok(bound)
+    }
+
+    fn accept(&mut self, k: Key) {
+        if let Err(e) = self.begin(k) {
+            return self.tell(k, What::Gone(Gone::from_errno(e.raw_os_error().unwrap_or(libc::EIO))));
+        }
+        let Some(listener) = &self.listener else {
+            return self.tell(k, What::Gone(Gone::Other(libc::EINVAL)));
+        };
+        let entry =
+            opcode::Accept::new(types::Fd(listener.as_raw_fd()), std::ptr::null_mut(), std::ptr::null_mut())
+                .file_index(Some(self.slot(k)))
+                .build()
+                .user_data(user_data(Op::Accept, 0, k));
+        // SAFETY: the entry points to nothing; the listener is open until `unlisten` has woken the accepts.
+        unsafe { self.push(k, &[entry]) };
+    }
+
+    fn unlisten(&mut self) {
+        if let Some(listener) = self.listener.take() {
+            self.submit();
+            // Wakes every accept with EINVAL; the kernel keeps its own reference until they are answered.
+            let _ = rustix::net::shutdown(&listener, rustix::net::Shutdown::Both);
+        }
+    }
+
+    fn park(&mut self, k: Key) {
+        self.arm(k);
+    }
+
+    fn out(&mut self, len: usize) -> &mut [u8] {
+        assert!(len <= OUT_BYTES, "a send larger than the output buffer: {len}");
+        if self.out_used + len > OUT_BYTES || self.sends.len() >= BATCH {
+            self.settle();
+        }
+        &mut self.out[self.out_used..][..len]
+    }
+
+    fn send_out(&mut self, k: Key, len: usize) {
+        let at = self.out[self.out_used..][..len].as_ptr();
+        self.out_used += len;
+        // SAFETY: this part of `out` is not written again before `settle`.
+        unsafe { self.send(k, Sent { at, len: len as u32 }) };
+    }
+
+    fn send_static(&mut self, k: Key, bytes: &'static [u8]) {
+        if self.sends.len() >= BATCH {
+            self.settle();
+        }
+        // SAFETY: the bytes are never freed.
+        unsafe { self.send(k, Sent { at: bytes.as_ptr(), len: bytes.len() as u32 }) };
+    }
+
+    fn is_clogged(&self, k: Key) -> bool {
+        !self.clogged.is_empty() && self.clogged.contains_key(&k)
+    }
+
+    fn clogged(&self) -> usize {
+        self.clogged.len()
+    }
+
+    fn hold(&mut self, k: Key) {
+        self.held.insert(k);
+    }
+
+    fn resume(&mut self, k: Key) {
+        if self.held.remove(&k) {
+            self.readable.push((k, true));
+        }
+    }
+
+    fn close(&mut self, k: Key, how: Close) {
+        let (ring, fd) = self.place(k);
+        if ring >= self.rings.len() {
+            return;
+        }
+        self.held.remove(&k);
+        let quiet = user_data(Op::Quiet, 0, k);
+        let mut entries = Vec::new();
+        // A pending operation keeps the socket open: take it back before the close. What is not pending answers
+        // ENOENT, which nobody reads.
+        let cancel = |op| opcode::AsyncCancel::new(user_data(op, 0, k)).build().flags(SKIP).user_data(quiet);
+        if self.is_clogged(k) {
+            entries.push(cancel(Op::SendRest));
+        }
+        if how == Close::Reset {
+            let value = std::ptr::from_ref(&LINGER_RESET).cast();
+            let linger = opcode::SetSockOpt::new(fd, libc::SOL_SOCKET as u32, libc::SO_LINGER as u32, value, 8);
+            entries.push(linger.build().flags(SKIP).user_data(quiet));
+        }
+        entries.push(cancel(Op::Connect));
+        entries.push(opcode::PollRemove::new(user_data(Op::Poll, 0, k)).build().flags(SKIP).user_data(quiet));
+        entries.push(opcode::Close::new(fd).build().flags(SKIP).user_data(quiet));
+        // SAFETY: the option is static; the other entries point to nothing.
+        unsafe { self.push(k, &entries) };
+        self.turns[k.index as usize] = k.turn.wrapping_add(1);
+    }
+
+    fn coalesce(&mut self, by: Nanos) {
+        self.gather = by.min(Nanos::from_micros(50));
+    }
+
+    fn wait(&mut self, until: Nanos, scratch: &mut Scratch) -> Nanos {
+        self.done.clear();
+        self.taken = 0;
+        let idle = self.readable.is_empty();
+        if self.mode == Mode::Several || !idle {
+            self.submit();
+            self.reap();
+        }
+        if self.done.is_empty() && self.readable.is_empty() {
+            self.sleep(until);
+            self.reap();
+        }
+        self.receive(scratch);
+        self.settle();
+        self.clock.now()
+    }
+
+    fn next(&mut self) -> Option<Done> {
+        let done = self.done.get(self.taken).copied();
+        self.taken += usize::from(done.is_some());
+        done
+    }
+
+    fn now(&self) -> Nanos {
+        self.clock.now()
+    }
+}
+
+impl Uring {
+    /// # Safety
+    /// The bytes must stay as they are until `settle`.
+    unsafe fn send(&mut self, k: Key, sent: Sent) {
+        let (_, fd) = self.place(k);
+        let entry = opcode::Send::new(fd, sent.at, sent.len)
+            // WAITALL: a part that went is told with its size. DONTWAIT: the rest is not waited for.
+            .flags(libc::MSG_WAITALL | libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL)
+            .build()
+            .flags(SKIP)
+            .user_data(user_data(Op::Send, self.sends.len() as u16, k));
+        self.sends.push(sent);
+        // SAFETY: the caller's promise; MSG_DONTWAIT ends the operation within the submission.
+        unsafe { self.push(k, &[entry]) };
+    }
+}

@@ -1,0 +1,150 @@
+//! Which connections exist: an index and a turn for each, so that a stale key is noticed.
+
+/// One connection of a shard. `turn` changes each time that the index is used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Key {
+    /// Place in the shard's tables, and in the rings' tables of direct descriptors.
+    pub index: u32,
+    /// How often the place was used before, modulo 256. Completions are read within a turn or two of the
+    /// loop, so a byte is enough to tell an old one.
+    pub turn: u8,
+}
+
+/// What a place in the slab holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum State {
+    Free,
+    /// Dialled or waiting for a peer to accept; no connection yet.
+    Opening,
+    /// Connected.
+    Open,
+}
+
+#[derive(Clone, Copy)]
+struct Place {
+    turn: u8,
+    state: State,
+    /// An unconsumed rest of input waits in the shard's cold map.
+    rest: bool,
+}
+
+/// Hands out keys, lowest unused index first, then the ones given back.
+pub struct Slab {
+    places: Vec<Place>,
+    free: Vec<u32>,
+    limit: u32,
+    taken: u32,
+}
+
+impl Slab {
+    /// A slab for at most `limit` connections. Memory is reserved, and touched only as connections come.
+    pub fn new(limit: u32) -> Slab {
+        Slab { places: Vec::with_capacity(limit as usize), free: Vec::new(), limit, taken: 0 }
+    }
+
+    /// A key for a connection that is about to open, or none where the slab is full.
+    pub fn take(&mut self) -> Option<Key> {
+        let index = match self.free.pop() {
+            Some(index) => index,
+            None if self.places.len() < self.limit as usize => {
+                self.places.push(Place { turn: 0, state: State::Free, rest: false });
+                (self.places.len() - 1) as u32
+            }
+            None => return None,
+        };
+        let place = &mut self.places[index as usize];
+        assert!(place.state == State::Free, "a place handed out twice: {index}");
+        place.state = State::Opening;
+        self.taken += 1;
+        Some(Key { index, turn: place.turn })
+    }
+
+    /// Gives a key back. Later uses of the same key are stale.
+    pub fn give_back(&mut self, k: Key) {
+        assert!(self.is_live(k), "freed slab key used: {k:?}");
+        let place = &mut self.places[k.index as usize];
+        *place = Place { turn: place.turn.wrapping_add(1), state: State::Free, rest: false };
+        self.free.push(k.index);
+        self.taken -= 1;
+    }
+
+    /// Whether the key names the connection that is there now.
+    pub fn is_live(&self, k: Key) -> bool {
+        self.places.get(k.index as usize).is_some_and(|p| p.turn == k.turn && p.state != State::Free)
+    }
+
+    /// Connections opening or open.
+    pub fn taken(&self) -> u32 {
+        self.taken
+    }
+
+    /// Whether [`Slab::take`] would find no place.
+    pub fn is_full(&self) -> bool {
+        self.taken == self.limit
+    }
+
+    /// Whether the connection stands.
+    pub fn is_open(&self, k: Key) -> bool {
+        self.is_live(k) && self.places[k.index as usize].state == State::Open
+    }
+
+    /// The key of what stands at `index` now, open or opening.
+    pub fn at(&self, index: u32) -> Option<Key> {
+        let place = self.places.get(index as usize)?;
+        (place.state != State::Free).then_some(Key { index, turn: place.turn })
+    }
+
+    pub(crate) fn set_open(&mut self, k: Key) {
+        self.places[k.index as usize].state = State::Open;
+    }
+
+    pub(crate) fn rest(&self, k: Key) -> bool {
+        self.places[k.index as usize].rest
+    }
+
+    pub(crate) fn set_rest(&mut self, k: Key, rest: bool) {
+        self.places[k.index as usize].rest = rest;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::HashMap;
+
+    proptest! {
+        /// The slab against a HashMap: what was taken and not given back is live, all else is stale.
+        #[test]
+        fn agrees_with_a_hash_map(steps in proptest::collection::vec((any::<bool>(), any::<usize>()), 1..300)) {
+            let mut slab = Slab::new(50);
+            let (mut live, mut dead): (HashMap<u32, Key>, Vec<Key>) = Default::default();
+            for (take, pick) in steps {
+                if take {
+                    match slab.take() {
+                        Some(k) => { prop_assert!(live.insert(k.index, k).is_none()); }
+                        None => prop_assert_eq!(live.len(), 50),
+                    }
+                } else if !live.is_empty() {
+                    let index = *live.keys().nth(pick % live.len()).unwrap();
+                    let k = live.remove(&index).unwrap();
+                    slab.give_back(k);
+                    dead.push(k);
+                }
+                prop_assert_eq!(slab.taken() as usize, live.len());
+                prop_assert!(live.values().all(|&k| slab.is_live(k) && slab.at(k.index) == Some(k)));
+                prop_assert!(dead.iter().rev().take(200).all(|&k| !slab.is_live(k)));
+            }
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "freed slab key used")]
+    fn a_freed_key_is_our_bug() {
+        let mut slab = Slab::new(1);
+        let k = slab.take().unwrap();
+        slab.give_back(k);
+        slab.give_back(k);
+    }
+}

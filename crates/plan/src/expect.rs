@@ -1,0 +1,112 @@
+//! What a right answer is: `status=200,length=$1`.
+
+use units::Count;
+
+/// What an answer is checked for, over and above complete framing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Expect {
+    /// This status code (200..=599); where none is given, any 2xx will do.
+    pub status: Option<u16>,
+    /// This many octets of content (RFC 9110 section 6.4); where none is given, any number.
+    pub length: Option<ExpectedLength>,
+}
+
+/// How long the content of a right answer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExpectedLength {
+    /// Always so many octets.
+    Fixed(u64),
+    /// As many as the number that the request drew at this index: `$1` is 0.
+    Drawn(usize),
+}
+
+impl ExpectedLength {
+    /// Octets expected of the answer to a request that drew `numbers`.
+    pub fn of(self, numbers: &[u64]) -> u64 {
+        match self {
+            ExpectedLength::Fixed(length) => length,
+            ExpectedLength::Drawn(index) => numbers[index],
+        }
+    }
+}
+
+impl Expect {
+    /// Reads `status=200`, `length=512`, `length=$1`, or both with a comma. `numbers` is how many the target
+    /// draws; none where that is not known, because the target is a mistake itself.
+    pub fn parse(text: &str, numbers: Option<usize>) -> Result<Expect, String> {
+        let mut expect = Expect::default();
+        for item in text.split(',') {
+            let unknown = || format!("{item:?} is not known: write status=200,length=$1");
+            let (key, value) = item.split_once('=').ok_or_else(unknown)?;
+            let twice = match key {
+                "status" => expect.status.replace(status(value)?).is_some(),
+                "length" => expect.length.replace(length(value, numbers)?).is_some(),
+                _ => return Err(unknown()),
+            };
+            if twice {
+                return Err(format!("{key} stands twice: {text:?}"));
+            }
+        }
+        Ok(expect)
+    }
+}
+
+fn status(text: &str) -> Result<u16, String> {
+    // An informational answer (1xx) is never the last one: RFC 9110 section 15.2.
+    let code = text.parse().ok().filter(|code| (200..=599).contains(code));
+    code.ok_or_else(|| format!("{text:?} is not a status: write 200 to 599"))
+}
+
+fn length(text: &str, numbers: Option<usize>) -> Result<ExpectedLength, String> {
+    let Some(number) = text.strip_prefix('$') else {
+        let fixed = Count::parse(text).map(|length| ExpectedLength::Fixed(length.0));
+        return fixed.map_err(|_| format!("{text:?} is not a length: write 512 or $1"));
+    };
+    let index = number.parse::<usize>().ok().and_then(|n| n.checked_sub(1));
+    let index = index.ok_or_else(|| format!("{text:?} is not a number drawn: write $1"))?;
+    match numbers {
+        Some(0) => Err(format!("the target draws no number, write {{rand 1 4096}} in it: {text:?}")),
+        Some(n) if index >= n => Err(format!("the target draws {n} numbers, the last is ${n}: {text:?}")),
+        _ => Ok(ExpectedLength::Drawn(index)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ExpectedLength::{Drawn, Fixed};
+
+    #[test]
+    fn reads_expectations() {
+        check("status=200", Ok((Some(200), None)));
+        check("length=512", Ok((None, Some(Fixed(512)))));
+        check("length=1k", Ok((None, Some(Fixed(1_000)))));
+        check("status=404,length=0", Ok((Some(404), Some(Fixed(0)))));
+        check("length=$1,status=200", Ok((Some(200), Some(Drawn(0)))));
+        check("length=$2", Ok((None, Some(Drawn(1)))));
+        check("length=$3", Err("the target draws 2 numbers, the last is $2: \"$3\""));
+        check("length=$0", Err("\"$0\" is not a number drawn: write $1"));
+        check("length=$x", Err("\"$x\" is not a number drawn: write $1"));
+        check("length=long", Err("\"long\" is not a length: write 512 or $1"));
+        check("status=ok", Err("\"ok\" is not a status: write 200 to 599"));
+        check("status=100", Err("\"100\" is not a status: write 200 to 599"));
+        check("status=600", Err("\"600\" is not a status: write 200 to 599"));
+        check("status=200,status=201", Err("status stands twice: \"status=200,status=201\""));
+        check("200", Err("\"200\" is not known: write status=200,length=$1"));
+        check("body=x", Err("\"body=x\" is not known: write status=200,length=$1"));
+        check("", Err("\"\" is not known: write status=200,length=$1"));
+    }
+
+    /// Against a target that draws two numbers.
+    fn check(text: &str, expected: Result<(Option<u16>, Option<ExpectedLength>), &str>) {
+        let read = Expect::parse(text, Some(2)).map(|expect| (expect.status, expect.length));
+        assert_eq!(read, expected.map_err(str::to_owned), "{text:?}");
+    }
+
+    #[test]
+    fn a_number_needs_a_target_that_draws() {
+        assert!(Expect::parse("length=$1", Some(0)).unwrap_err().contains("draws no number"));
+        assert_eq!(Expect::parse("length=$9", None).unwrap().length, Some(Drawn(8)));
+        assert_eq!((Drawn(1).of(&[5, 7]), Fixed(3).of(&[5, 7])), (7, 3));
+    }
+}

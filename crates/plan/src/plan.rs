@@ -1,0 +1,91 @@
+//! The resolved plan: every default filled in, every word checked.
+
+use crate::{Expect, Sources, Target};
+use units::{Nanos, Rate, Spans};
+
+/// What shall happen in one run. No field means "default" any more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// Where to, and what to ask for.
+    pub target: Target,
+    /// Connections to hold at once; at least 1.
+    pub connections: u32,
+    /// How fast to dial.
+    pub ramp: Ramp,
+    /// Time at full load, after the ramp.
+    pub hold: Hold,
+    /// Idle between a response and the next request, drawn uniformly; zero is a closed loop.
+    pub think: Think,
+    /// Limit of a dial, a handshake and a response, each; never zero.
+    pub timeout: Nanos,
+    /// What a right answer is.
+    pub expect: Expect,
+    /// What to do about a connection that is gone.
+    pub reconnect: Reconnect,
+    /// Local addresses to dial from.
+    pub sources: Sources,
+    /// Shards on this machine, 1..=1024; on epoll a minimum.
+    pub threads: u32,
+    /// Where all randomness comes from.
+    pub seed: u64,
+    /// Which kernel interface to drive.
+    pub io: IoChoice,
+    /// What to show on standard error meanwhile.
+    pub live: Live,
+}
+
+/// How fast to dial until all connections are there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ramp {
+    /// As fast as the target takes them.
+    Adaptive,
+    /// So many dials in a time, in all; never zero.
+    Rate(Rate),
+    /// All dials evenly within this time; zero is all at once.
+    Within(Nanos),
+}
+
+/// How long to hold the full load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hold {
+    /// This long.
+    For(Nanos),
+    /// Until SIGINT.
+    Forever,
+}
+
+/// From the shortest to the longest idle time: [`Spans::min`], [`Spans::max`].
+pub type Think = Spans;
+
+/// What to do about a connection that is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reconnect {
+    /// Dial again what the server closed by announcement, when its next request is due.
+    Planned,
+    /// Not even that.
+    Never,
+}
+
+/// Which kernel interface to drive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IoChoice {
+    /// io_uring where it is allowed, else epoll.
+    Auto,
+    /// io_uring.
+    Uring,
+    /// epoll.
+    Epoll,
+}
+
+/// What to show on standard error while the run goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Live {
+    /// What suits the terminal, or its absence.
+    Auto,
+    /// One line a second.
+    Line,
+    /// The http-kit client's line.
+    Classic,
+    /// Nothing.
+    Off,
+}

@@ -1,0 +1,158 @@
+//! Which local ports may be dialled from.
+//!
+//! A port that is bound explicitly is closed to the kernel's automatic choice, for every address: with each
+//! port of `ip_local_port_range` bound once, no other program on the host can connect anywhere. Hence outside
+//! that range first.
+
+use std::net::SocketAddr;
+
+/// Below are the ports that need a privilege.
+const FIRST: u16 = 1_024;
+/// Ports of the local range that stay free for the other programs of the host.
+const LEFT_FREE: usize = 2_000;
+
+/// What the host says about its ports.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PortFacts {
+    /// First and last of `net.ipv4.ip_local_port_range`.
+    pub local_range: (u16, u16),
+    /// Firsts and lasts of `net.ipv4.ip_local_reserved_ports`.
+    pub reserved: Vec<(u16, u16)>,
+    /// Ports on which anyone listens, at any address.
+    pub listening: Vec<u16>,
+}
+
+/// Ports to dial from, each once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ports {
+    /// Those outside the local range first, ascending.
+    pub list: Vec<u16>,
+    /// How many, at the end of the list, come from inside the local range.
+    pub inside: usize,
+}
+
+impl PortFacts {
+    /// The same facts, with the ports of those destinations that are on loopback kept out as well: a dial
+    /// from the destination's own address and port would reach itself (simultaneous open, RFC 9293 section
+    /// 3.5), were the listener gone.
+    pub fn avoiding(mut self, destinations: &[SocketAddr]) -> PortFacts {
+        let local = destinations.iter().filter(|destination| destination.ip().is_loopback());
+        self.listening.extend(local.map(SocketAddr::port));
+        self
+    }
+
+    /// The ports that may be used at all: those outside the local range, and those of it that are not to stay
+    /// free.
+    fn candidates(&self) -> (Vec<u16>, Vec<u16>) {
+        let mut closed = vec![false; usize::from(u16::MAX) + 1];
+        for &(first, last) in &self.reserved {
+            (first..=last).for_each(|port| closed[usize::from(port)] = true);
+        }
+        for &port in &self.listening {
+            closed[usize::from(port)] = true;
+        }
+        let (first, last) = self.local_range;
+        let open = (FIRST..=u16::MAX).filter(|&port| !closed[usize::from(port)]);
+        let (mut inside, outside): (Vec<u16>, Vec<u16>) =
+            open.partition(|port| (first..=last).contains(port));
+        inside.truncate(inside.len().saturating_sub(LEFT_FREE));
+        (outside, inside)
+    }
+}
+
+/// The ports with which `sources` addresses reach `wanted` 4-tuples towards `destinations`: all those outside
+/// the local range, then, only when they do not suffice, as many as needed from inside it, of which at least
+/// 2,000 stay free. Never a reserved port, never one on which anyone listens. Where the list is too short all
+/// the same, [`capacity`] says so beforehand.
+pub fn usable_ports(facts: &PortFacts, sources: u64, destinations: u64, wanted: u64) -> Ports {
+    let (mut list, mut inside) = facts.candidates();
+    let per_port = sources.saturating_mul(destinations).max(1);
+    let needed = usize::try_from(wanted.div_ceil(per_port)).unwrap_or(usize::MAX);
+    inside.truncate(needed.saturating_sub(list.len()));
+    list.extend(&inside);
+    Ports { list, inside: inside.len() }
+}
+
+/// The most 4-tuples that `sources` addresses have towards `destinations`, for the preflight. Saturates.
+/// Towards loopback from [`crate::SourcePool::Loopback4`] pass one destination, because there no source is
+/// used for two.
+pub fn capacity(sources: u64, destinations: u64, facts: &PortFacts) -> u64 {
+    let (outside, inside) = facts.candidates();
+    let ports = (outside.len() + inside.len()) as u64;
+    ports.saturating_mul(sources).saturating_mul(destinations)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    /// What Linux starts with.
+    const DEFAULT: (u16, u16) = (32_768, 60_999);
+
+    #[test]
+    fn takes_from_inside_only_what_is_needed() {
+        let facts = PortFacts { local_range: DEFAULT, ..PortFacts::default() };
+        let check = |sources, destinations, wanted, expected: (usize, usize)| {
+            let ports = usable_ports(&facts, sources, destinations, wanted);
+            assert_eq!((ports.list.len(), ports.inside), expected, "{sources} {destinations} {wanted}");
+        };
+        check(1, 1, 1, (36_280, 0));
+        check(1, 1, 36_280, (36_280, 0));
+        check(1, 1, 36_281, (36_281, 1));
+        check(1, 1, 62_512, (62_512, 26_232));
+        check(1, 1, 70_000, (62_512, 26_232));
+        check(2, 1, 72_560, (36_280, 0));
+        check(2, 3, 217_681, (36_281, 1));
+        check(0, 1, 1, (36_280, 0));
+        check(u64::MAX, 2, u64::MAX, (36_280, 0));
+        assert_eq!(capacity(1, 1, &facts), 62_512);
+        assert_eq!(capacity(3, 20, &facts), 3_750_720);
+        assert_eq!(capacity(u64::MAX, 2, &facts), u64::MAX);
+    }
+
+    #[test]
+    fn a_loopback_destination_keeps_its_port() {
+        let destinations =
+            ["127.0.0.9:8000", "[::1]:8001", "192.0.2.1:8002"].map(|text| text.parse().unwrap());
+        let facts = PortFacts { local_range: DEFAULT, ..PortFacts::default() }.avoiding(&destinations);
+        let ports = usable_ports(&facts, 1, 1, 1).list;
+        assert_eq!([8_000, 8_001, 8_002].map(|port| ports.contains(&port)), [false, false, true]);
+    }
+
+    proptest! {
+        #[test]
+        fn the_policy_holds_for_any_host(
+            local_range: (u16, u16),
+            reserved in vec((any::<u16>(), 0u16..9_000), 0..4),
+            listening in vec(any::<u16>(), 0..50),
+            (sources, destinations) in (1u64..4, 1u64..4),
+            wanted in 0u64..400_000,
+        ) {
+            let reserved = reserved.into_iter().map(|(first, width)| (first, first.saturating_add(width))).collect();
+            let facts = PortFacts { local_range, reserved, listening };
+            let ports = usable_ports(&facts, sources, destinations, wanted);
+            let is_inside = |port: &u16| (local_range.0..=local_range.1).contains(port);
+            let is_closed = |port: &u16| {
+                *port < 1_024 || facts.listening.contains(port) || facts.reserved.iter().any(|(a, b)| a <= port && port <= b)
+            };
+            let (outside, inside) = ports.list.split_at(ports.list.len() - ports.inside);
+
+            prop_assert!(ports.list.iter().all(|port| !is_closed(port)));
+            prop_assert!(inside.iter().all(is_inside) && !outside.iter().any(is_inside));
+            let mut unique = ports.list.clone();
+            unique.sort_unstable();
+            unique.dedup();
+            prop_assert_eq!(unique.len(), ports.list.len());
+
+            let free_inside = (0..=u16::MAX).filter(|port| is_inside(port) && !is_closed(port)).count();
+            prop_assert!(ports.inside == 0 || free_inside - ports.inside >= 2_000);
+            // All of the outside, and from the inside no more than are needed.
+            prop_assert_eq!(outside.len(), (0..=u16::MAX).filter(|port| !is_inside(port) && !is_closed(port)).count());
+            let reach = ports.list.len() as u64 * sources * destinations;
+            prop_assert!(ports.inside == 0 || reach - sources * destinations < wanted);
+            prop_assert_eq!(reach >= wanted, capacity(sources, destinations, &facts) >= wanted);
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Local addresses to dial from: `10.0.0.5,10.1.0.0/16`.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Where connections come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sources {
+    /// All of 127.0.0.0/8 towards loopback, else the address that the kernel would take.
+    Automatic,
+    /// These networks, and only these: one family, none inside another.
+    Listed(Vec<Network>),
+}
+
+/// A block of addresses (CIDR, RFC 4632), counted and never expanded: a /8 has 16 million. A single address
+/// is a /32 or /128.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Network {
+    base: IpAddr,
+    prefix: u8,
+}
+
+impl Network {
+    /// How many addresses of it we dial from: without the first and the last (network and broadcast, RFC 919;
+    /// the subnet's anycast, RFC 4291 section 2.6.1) where there are more than two, and at most 2^32, which
+    /// is more than anyone needs.
+    pub fn count(&self) -> u64 {
+        let bits = width(self.base) - self.prefix;
+        let whole = 1u64 << bits.min(33);
+        if bits < 2 { whole } else { (whole - 2).min(1 << 32) }
+    }
+
+    /// The `index`-th of its [`Network::count`] addresses.
+    #[inline]
+    pub fn nth(&self, index: u64) -> IpAddr {
+        let skipped = u64::from(width(self.base) - self.prefix >= 2);
+        match self.base {
+            // The index is below the block's size, so that the sum stays in the block.
+            IpAddr::V4(base) => Ipv4Addr::from_bits(base.to_bits() + (index + skipped) as u32).into(),
+            IpAddr::V6(base) => Ipv6Addr::from_bits(base.to_bits() + u128::from(index + skipped)).into(),
+        }
+    }
+
+    /// Is it IPv4?
+    pub fn is_v4(&self) -> bool {
+        self.base.is_ipv4()
+    }
+
+    /// The first address and the number of leading bits that all of its addresses share.
+    pub fn base_and_prefix(&self) -> (IpAddr, u8) {
+        (self.base, self.prefix)
+    }
+
+    /// Reads `10.0.0.5`, `10.1.0.0/16` or `fd00::/64`. The error names the text and the cure.
+    pub fn parse(text: &str) -> Result<Network, String> {
+        let wrong = || format!("{text:?} is not an address: write 127.0.0.2 or 127.1.0.0/16");
+        let Some((base, prefix)) = text.split_once('/') else {
+            return text.parse::<IpAddr>().map(Network::from).map_err(|_| wrong());
+        };
+        let base: IpAddr = base.parse().map_err(|_| wrong())?;
+        let prefix = prefix.parse().ok().filter(|prefix| *prefix <= width(base)).ok_or_else(wrong)?;
+        let first = first_of(base, prefix);
+        if first != base {
+            // 10.0.0.5/24 is how a host's own address is shown: it may mean the one or the other.
+            return Err(format!("{text:?} is an address in a network: write {base} or {first}/{prefix}"));
+        }
+        Ok(Network { base, prefix })
+    }
+
+    fn overlaps(&self, other: &Network) -> bool {
+        let prefix = self.prefix.min(other.prefix);
+        self.is_v4() == other.is_v4() && first_of(self.base, prefix) == first_of(other.base, prefix)
+    }
+}
+
+impl From<IpAddr> for Network {
+    fn from(address: IpAddr) -> Network {
+        Network { base: address, prefix: width(address) }
+    }
+}
+
+impl fmt::Display for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.prefix {
+            prefix if prefix == width(self.base) => write!(f, "{}", self.base),
+            prefix => write!(f, "{}/{prefix}", self.base),
+        }
+    }
+}
+
+impl Sources {
+    /// Reads a list with commas. Overlapping networks are a mistake, because a 4-tuple can be used only once;
+    /// so are two families, because a run dials from one.
+    pub fn parse(text: &str) -> Result<Sources, String> {
+        let mut networks: Vec<Network> = Vec::new();
+        for item in text.split(',') {
+            let network = Network::parse(item)?;
+            if let Some(other) = networks.iter().find(|other| other.overlaps(&network)) {
+                return Err(format!("{item:?} overlaps {other}: write one of them"));
+            }
+            if networks.iter().any(|other| other.is_v4() != network.is_v4()) {
+                return Err(format!("IPv4 and IPv6 do not mix in one run, write one of them: {text:?}"));
+            }
+            networks.push(network);
+        }
+        Ok(Sources::Listed(networks))
+    }
+
+    /// Are they IPv4? None where either will do.
+    pub fn is_v4(&self) -> Option<bool> {
+        match self {
+            Sources::Automatic => None,
+            Sources::Listed(networks) => networks.first().map(Network::is_v4),
+        }
+    }
+}
+
+/// Bits of an address.
+fn width(address: IpAddr) -> u8 {
+    if address.is_ipv4() { 32 } else { 128 }
+}
+
+/// The first address of the network of `prefix` bits that `address` is in.
+fn first_of(address: IpAddr, prefix: u8) -> IpAddr {
+    match address {
+        IpAddr::V4(v4) => {
+            Ipv4Addr::from_bits(v4.to_bits() & u32::MAX.checked_shl(32 - u32::from(prefix)).unwrap_or(0))
+                .into()
+        }
+        IpAddr::V6(v6) => {
+            Ipv6Addr::from_bits(v6.to_bits() & u128::MAX.checked_shl(128 - u32::from(prefix)).unwrap_or(0))
+                .into()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_lists() {
+        check("127.0.0.2", Ok("1 of 127.0.0.2: 127.0.0.2 to 127.0.0.2"));
+        check("10.0.0.0/8", Ok("16777214 of 10.0.0.0/8: 10.0.0.1 to 10.255.255.254"));
+        check("10.0.0.4/30", Ok("2 of 10.0.0.4/30: 10.0.0.5 to 10.0.0.6"));
+        check("10.0.0.4/31", Ok("2 of 10.0.0.4/31: 10.0.0.4 to 10.0.0.5"));
+        check(
+            "10.0.0.4/32,10.0.0.5",
+            Ok("1 of 10.0.0.4: 10.0.0.4 to 10.0.0.4; 1 of 10.0.0.5: 10.0.0.5 to 10.0.0.5"),
+        );
+        check("0.0.0.0/0", Ok("4294967294 of 0.0.0.0/0: 0.0.0.1 to 255.255.255.254"));
+        check("::1", Ok("1 of ::1: ::1 to ::1"));
+        check("fd00::/126", Ok("2 of fd00::/126: fd00::1 to fd00::2"));
+        check("fd00::/64", Ok("4294967296 of fd00::/64: fd00::1 to fd00::1:0:0"));
+        check("here", Err("\"here\" is not an address: write 127.0.0.2 or 127.1.0.0/16"));
+        check("", Err("\"\" is not an address: write 127.0.0.2 or 127.1.0.0/16"));
+        check("127.0.0.0/33", Err("\"127.0.0.0/33\" is not an address: write 127.0.0.2 or 127.1.0.0/16"));
+        check(
+            "10.0.0.5/24",
+            Err("\"10.0.0.5/24\" is an address in a network: write 10.0.0.5 or 10.0.0.0/24"),
+        );
+        check("10.0.0.5,10.0.0.5", Err("\"10.0.0.5\" overlaps 10.0.0.5: write one of them"));
+        check("10.0.0.0/24,10.0.0.7", Err("\"10.0.0.7\" overlaps 10.0.0.0/24: write one of them"));
+        check(
+            "10.0.0.1,::1",
+            Err("IPv4 and IPv6 do not mix in one run, write one of them: \"10.0.0.1,::1\""),
+        );
+    }
+
+    fn check(text: &str, expected: Result<&str, &str>) {
+        let describe =
+            |n: &Network| format!("{} of {n}: {} to {}", n.count(), n.nth(0), n.nth(n.count() - 1));
+        let read = Sources::parse(text).map(|sources| match sources {
+            Sources::Listed(networks) => networks.iter().map(describe).collect::<Vec<_>>().join("; "),
+            Sources::Automatic => "automatic".to_owned(),
+        });
+        assert_eq!(read, expected.map(str::to_owned).map_err(str::to_owned), "{text:?}");
+    }
+}

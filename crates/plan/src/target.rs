@@ -1,0 +1,360 @@
+//! Where to, and what to ask for: `http://127.0.0.{1..30}:8000/?length={rand 1 4096}`.
+
+use crate::Template;
+use std::collections::HashSet;
+use std::net::{IpAddr, SocketAddr};
+
+/// Destinations of one target; an index of them fits into 16 bits.
+const MOST_DESTINATIONS: usize = 65_536;
+
+/// How a name becomes addresses.
+pub(crate) type Resolve<'a> = &'a dyn Fn(&str) -> Result<Vec<IpAddr>, String>;
+
+/// What to speak to the target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheme {
+    /// HTTP/1.1.
+    Http,
+    /// Bytes; without a message, open and hold only.
+    Tcp,
+}
+
+/// A target as typed, resolved and expanded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// As typed.
+    pub text: String,
+    /// What to speak.
+    pub scheme: Scheme,
+    /// The host as typed, without port and brackets: a name, an address, or addresses with ranges.
+    pub host: String,
+    /// All addresses with all ports: at least one, none twice, one family.
+    pub destinations: Vec<SocketAddr>,
+    /// What to ask for; empty with [`Scheme::Tcp`].
+    pub path: Template,
+    /// Is the host a name?
+    named: bool,
+}
+
+impl Target {
+    /// Reads a target. Names are looked up with `resolve`; of addresses of both families those of `v4` are
+    /// taken, and IPv4 where it leaves the choice, because a run dials from one family. The error names the
+    /// place and the cure.
+    pub(crate) fn parse(text: &str, v4: Option<bool>, resolve: Resolve) -> Result<Target, String> {
+        let (scheme, rest) = scheme(text)?;
+        let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+        let path = template(scheme, path)?;
+        let (host, port) = split_authority(authority)?;
+        let ports = ports(port, scheme)?;
+        let (addresses, named) = addresses(host, resolve)?;
+
+        let v4 = v4.unwrap_or_else(|| addresses.iter().any(IpAddr::is_ipv4));
+        let addresses: Vec<IpAddr> =
+            addresses.into_iter().filter(|address| address.is_ipv4() == v4).collect();
+        if addresses.is_empty() {
+            let family = if v4 { "IPv4" } else { "IPv6" };
+            return Err(format!("it has no {family} address, the family of --sources: {host:?}"));
+        }
+        if addresses.len() * ports.len() > MOST_DESTINATIONS {
+            return Err(too_many(text));
+        }
+        let all =
+            addresses.iter().flat_map(|address| ports.iter().map(|port| SocketAddr::new(*address, *port)));
+        let mut seen = HashSet::new();
+        let destinations = all.filter(|destination| seen.insert(*destination)).collect();
+        Ok(Target { text: text.to_owned(), scheme, host: host.to_owned(), destinations, path, named })
+    }
+
+    /// The value of the Host header towards destination `i` (RFC 9112 section 3.2): the name or the address,
+    /// with its port where that is not the scheme's own.
+    pub fn host_header(&self, i: usize) -> String {
+        let destination = self.destinations[i];
+        let host = match destination.ip() {
+            _ if self.named => self.host.clone(),
+            IpAddr::V4(address) => address.to_string(),
+            IpAddr::V6(address) => format!("[{address}]"),
+        };
+        match destination.port() {
+            port if self.scheme.port() == Some(port) => host,
+            port => format!("{host}:{port}"),
+        }
+    }
+
+    /// Are all destinations on this host's loopback?
+    pub fn is_loopback(&self) -> bool {
+        self.destinations.iter().all(|destination| destination.ip().is_loopback())
+    }
+
+    /// Are the destinations IPv4? If not, they are IPv6.
+    pub fn is_v4(&self) -> bool {
+        self.destinations[0].is_ipv4()
+    }
+}
+
+impl Scheme {
+    /// The port that goes without saying.
+    fn port(self) -> Option<u16> {
+        match self {
+            Scheme::Http => Some(80),
+            Scheme::Tcp => None,
+        }
+    }
+}
+
+/// The scheme, and what follows `://`.
+fn scheme(text: &str) -> Result<(Scheme, &str), String> {
+    let Some((name, rest)) = text.split_once("://") else {
+        return Err(if text.ends_with(".toml") {
+            format!("scenario files cannot be read yet, write http://host:port/: {text:?}")
+        } else {
+            format!("{text:?} is not a target: write http://host:port/ or tcp://host:port")
+        });
+    };
+    match name.to_ascii_lowercase().as_str() {
+        "http" => Ok((Scheme::Http, rest)),
+        "tcp" => Ok((Scheme::Tcp, rest)),
+        "https" | "ws" | "wss" => {
+            Err(format!("{name} is not available in this version, write http:// or tcp://: {text:?}"))
+        }
+        _ => Err(format!("{name:?} is not a scheme: write http:// or tcp://")),
+    }
+}
+
+fn template(scheme: Scheme, path: &str) -> Result<Template, String> {
+    if scheme == Scheme::Tcp {
+        return match path {
+            "" | "/" => Ok(Template { parts: Vec::new() }),
+            _ => Err(format!("tcp:// has no path, write tcp://host:port: {path:?}")),
+        };
+    }
+    // A fragment is never sent: RFC 9110 section 4.2.5.
+    let path = path.split('#').next().unwrap_or(path);
+    Template::parse(&if path.starts_with('/') { path.to_owned() } else { format!("/{path}") })
+}
+
+/// Host and port of an authority (RFC 3986 section 3.2).
+fn split_authority(text: &str) -> Result<(&str, Option<&str>), String> {
+    if text.contains('@') {
+        return Err(format!("a user in the target is not available, write http://host:port/: {text:?}"));
+    }
+    let (host, port) = match text.strip_prefix('[') {
+        Some(rest) => {
+            let closed = rest.split_once(']').filter(|(_, port)| port.is_empty() || port.starts_with(':'));
+            let (host, port) = closed.ok_or_else(|| format!("{text:?} is not a host: write [::1]:8000"))?;
+            (host, port.strip_prefix(':'))
+        }
+        None => text.rsplit_once(':').map_or((text, None), |(host, port)| (host, Some(port))),
+    };
+    if host.is_empty() {
+        return Err(format!("the host is missing, write http://host:port/: {text:?}"));
+    }
+    if host.contains(':') != text.starts_with('[') {
+        return Err(format!("{text:?} is not a host: IPv6 stands in brackets, write [::1]:8000"));
+    }
+    Ok((host, port))
+}
+
+fn ports(text: Option<&str>, scheme: Scheme) -> Result<Vec<u16>, String> {
+    let Some(text) = text else {
+        let port = scheme.port().ok_or("the port is missing: write tcp://host:port")?;
+        return Ok(vec![port]);
+    };
+    let port = |port: String| match port.parse() {
+        Ok(0) | Err(_) => Err(format!("{port:?} is not a port: write 1 to 65535")),
+        Ok(port) => Ok(port),
+    };
+    expand(text)?.into_iter().map(port).collect()
+}
+
+/// The addresses of a host, and whether it is a name.
+fn addresses(host: &str, resolve: Resolve) -> Result<(Vec<IpAddr>, bool), String> {
+    let wrong = |text: &str| format!("{text:?} is not an address: write 127.0.0.1 or 127.0.0.{{1..30}}");
+    if host.contains(['{', '}', ':']) || host.bytes().all(|b| b.is_ascii_digit() || b == b'.') {
+        let address = |text: String| text.parse().map_err(|_| wrong(&text));
+        return Ok((expand(host)?.into_iter().map(address).collect::<Result<_, _>>()?, false));
+    }
+    if let Some(c) = host.chars().find(|c| !c.is_ascii_alphanumeric() && !"-._".contains(*c)) {
+        return Err(format!("{c:?} cannot stand in a host name: {host:?}"));
+    }
+    let addresses = resolve(host).map_err(|why| format!("{host:?} has no address: {why}"))?;
+    if addresses.is_empty() {
+        return Err(format!("the name has no address: {host:?}"));
+    }
+    Ok((addresses, true))
+}
+
+/// All texts that a pattern with ranges stands for: `1.{2..3}` is `1.2` and `1.3`.
+fn expand(pattern: &str) -> Result<Vec<String>, String> {
+    let wrong = || format!("{pattern:?} is not a range: write {{1..30}}");
+    let Some((before, rest)) = pattern.split_once('{') else {
+        return if pattern.contains('}') { Err(wrong()) } else { Ok(vec![pattern.to_owned()]) };
+    };
+    let (range, after) = rest.split_once('}').ok_or_else(wrong)?;
+    let (low, high) = range.split_once("..").ok_or_else(wrong)?;
+    let (Ok(from), Ok(to)) = (low.parse::<u32>(), high.parse::<u32>()) else { return Err(wrong()) };
+    if from > to {
+        return Err(format!("\"{{{range}}}\" runs backwards: write {{{high}..{low}}}"));
+    }
+    let tails = expand(after)?;
+    if (u64::from(to - from) + 1).saturating_mul(tails.len() as u64) > MOST_DESTINATIONS as u64 {
+        return Err(too_many(pattern));
+    }
+    let tails = &tails;
+    Ok((from..=to).flat_map(|n| tails.iter().map(move |tail| format!("{before}{n}{tail}"))).collect())
+}
+
+fn too_many(text: &str) -> String {
+    format!("a target has at most {} destinations: {text:?}", units::Count(MOST_DESTINATIONS as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The stand-in for DNS.
+    fn names(name: &str) -> Result<Vec<IpAddr>, String> {
+        let texts: &[&str] = match name {
+            "localhost" => &["::1", "127.0.0.1"],
+            "many.example" => &["192.0.2.1", "192.0.2.2", "192.0.2.1"],
+            "six.example" => &["2001:db8::1"],
+            "empty.example" => &[],
+            _ => return Err("no such host".to_owned()),
+        };
+        Ok(texts.iter().map(|text| text.parse().unwrap()).collect())
+    }
+
+    #[test]
+    fn reads_targets() {
+        check("http://127.0.0.1:8000/", Ok("127.0.0.1:8000 as 127.0.0.1:8000"));
+        check("HTTP://127.0.0.1", Ok("127.0.0.1:80 as 127.0.0.1"));
+        check(
+            "http://127.0.0.{1..2}:8000/",
+            Ok("127.0.0.1:8000 as 127.0.0.1:8000, 127.0.0.2:8000 as 127.0.0.2:8000"),
+        );
+        check("http://1.2.3.4:{79..80}", Ok("1.2.3.4:79 as 1.2.3.4:79, 1.2.3.4:80 as 1.2.3.4"));
+        check("tcp://10.{1..1}.0.{5..5}:9009", Ok("10.1.0.5:9009 as 10.1.0.5:9009"));
+        check("http://[::1]:80/", Ok("[::1]:80 as [::1]"));
+        check("http://[::{1..2}]:81/", Ok("[::1]:81 as [::1]:81, [::2]:81 as [::2]:81"));
+        check("http://localhost:8000", Ok("127.0.0.1:8000 as localhost:8000"));
+        check("http://six.example", Ok("[2001:db8::1]:80 as six.example"));
+        check("http://many.example/", Ok("192.0.2.1:80 as many.example, 192.0.2.2:80 as many.example"));
+        check("tcp://127.0.0.1:80", Ok("127.0.0.1:80 as 127.0.0.1:80"));
+    }
+
+    #[test]
+    fn names_what_it_cannot_read() {
+        for scheme in ["https", "ws", "wss"] {
+            let text = format!("{scheme}://h/");
+            let error =
+                format!("{scheme} is not available in this version, write http:// or tcp://: {text:?}");
+            check(&text, Err(&error));
+        }
+        check("gopher://x/", Err("\"gopher\" is not a scheme: write http:// or tcp://"));
+        check(
+            "nosuch.toml",
+            Err("scenario files cannot be read yet, write http://host:port/: \"nosuch.toml\""),
+        );
+        check(
+            "127.0.0.1:80",
+            Err("\"127.0.0.1:80\" is not a target: write http://host:port/ or tcp://host:port"),
+        );
+        check("tcp://127.0.0.1", Err("the port is missing: write tcp://host:port"));
+        check("tcp://127.0.0.1:9/x", Err("tcp:// has no path, write tcp://host:port: \"/x\""));
+        check("http:///x", Err("the host is missing, write http://host:port/: \"\""));
+        check("http://:80/", Err("the host is missing, write http://host:port/: \":80\""));
+        check("http://::1/", Err("\"::1\" is not a host: IPv6 stands in brackets, write [::1]:8000"));
+        check(
+            "http://[1.2.3.4]/",
+            Err("\"[1.2.3.4]\" is not a host: IPv6 stands in brackets, write [::1]:8000"),
+        );
+        check("http://[::1]80/", Err("\"[::1]80\" is not a host: write [::1]:8000"));
+        check(
+            "http://me:pw@h/",
+            Err("a user in the target is not available, write http://host:port/: \"me:pw@h\""),
+        );
+        check("http://h:0/", Err("\"0\" is not a port: write 1 to 65535"));
+        check("http://h:65536/", Err("\"65536\" is not a port: write 1 to 65535"));
+        check("http://h:{65535..65536}/", Err("\"65536\" is not a port: write 1 to 65535"));
+        check("http://h:/", Err("\"\" is not a port: write 1 to 65535"));
+        check("http://127.0.0.{9..1}/", Err("\"{9..1}\" runs backwards: write {1..9}"));
+        check("http://127.0.0.{1-9}/", Err("\"127.0.0.{1-9}\" is not a range: write {1..30}"));
+        check("http://127.0.0.1}/", Err("\"127.0.0.1}\" is not a range: write {1..30}"));
+        check(
+            "http://127.0.0.256/",
+            Err("\"127.0.0.256\" is not an address: write 127.0.0.1 or 127.0.0.{1..30}"),
+        );
+        check("http://h{1..2}/", Err("\"h1\" is not an address: write 127.0.0.1 or 127.0.0.{1..30}"));
+        check(
+            "http://10.{0..255}.{0..255}.{0..1}/",
+            Err("a target has at most 65,536 destinations: \"10.{0..255}.{0..255}.{0..1}\""),
+        );
+        let text = "http://10.0.{0..255}.{0..255}:{80..81}/";
+        check(text, Err(&format!("a target has at most 65,536 destinations: {text:?}")));
+        check(
+            "http://{0..4294967295}/",
+            Err("a target has at most 65,536 destinations: \"{0..4294967295}\""),
+        );
+        check("http://nowhere/", Err("\"nowhere\" has no address: no such host"));
+        check("http://empty.example/", Err("the name has no address: \"empty.example\""));
+        check("http://a b/", Err("' ' cannot stand in a host name: \"a b\""));
+        check("http://h/{rand 9 1}", Err("\"{rand 9 1}\" runs backwards: write {rand 1 9}"));
+    }
+
+    /// `expected`: each destination with its Host header.
+    fn check(text: &str, expected: Result<&str, &str>) {
+        let read = Target::parse(text, None, &names).map(|target| {
+            let all = target.destinations.iter().enumerate();
+            all.map(|(i, to)| format!("{to} as {}", target.host_header(i))).collect::<Vec<_>>().join(", ")
+        });
+        assert_eq!(read, expected.map(str::to_owned).map_err(str::to_owned), "{text:?}");
+    }
+
+    #[test]
+    fn takes_the_family_of_the_sources() {
+        for (text, v4, expected) in [
+            ("http://localhost/", None, Ok("127.0.0.1:80")),
+            ("http://localhost/", Some(true), Ok("127.0.0.1:80")),
+            ("http://localhost/", Some(false), Ok("[::1]:80")),
+            (
+                "http://10.0.0.1/",
+                Some(false),
+                Err("it has no IPv6 address, the family of --sources: \"10.0.0.1\""),
+            ),
+            (
+                "http://six.example/",
+                Some(true),
+                Err("it has no IPv4 address, the family of --sources: \"six.example\""),
+            ),
+        ] {
+            let read = Target::parse(text, v4, &names).map(|target| target.destinations[0].to_string());
+            assert_eq!(read, expected.map(str::to_owned).map_err(str::to_owned), "{text} {v4:?}");
+        }
+    }
+
+    #[test]
+    fn reads_paths() {
+        for (text, expected) in [
+            ("http://h.example", "/"),
+            ("http://h.example/", "/"),
+            ("http://h.example?x=1", "/?x=1"),
+            ("http://h.example:80/a/b?c=d://e", "/a/b?c=d://e"),
+            ("http://h.example/a#part", "/a"),
+            ("http://h.example#part", "/"),
+            ("tcp://h.example:9/", ""),
+        ] {
+            let target = Target::parse(text, None, &|_| Ok(vec![[192, 0, 2, 1].into()])).unwrap();
+            let mut out = vec![0; target.path.max_len()];
+            let length = target.path.write(&mut crate::Random::new(1), &mut out, |_, _| ());
+            assert_eq!(std::str::from_utf8(&out[..length]).unwrap(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn knows_loopback() {
+        for (text, expected) in
+            [("http://127.0.0.{1..9}/", true), ("http://[::1]/", true), ("http://{126..127}.0.0.1/", false)]
+        {
+            assert_eq!(Target::parse(text, None, &names).unwrap().is_loopback(), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! The phases of a run: ramp, hold, drain. Ticks come in, orders go out.
+
+use std::{sync::mpsc::RecvTimeoutError, time::Duration};
+
+use engine::{Control, Job};
+use host::{Root, SelfUsage};
+use plan::{Hold, Plan};
+use samples::{Ask, Generator, Header, Phase, Sink, Tick};
+use units::Nanos;
+
+use crate::{Interrupt, prepare::Refusal, workers::Workers};
+
+/// Full load begins this long after the ramp's end was seen, so that every shard has the order by then (a shard
+/// looks at its orders every 50 ms at least).
+const NOTICE: Nanos = Nanos::from_millis(60);
+/// Answers that are under way at the end may come within this, or the request timeout if that is less.
+const DRAIN: Nanos = Nanos::from_secs(5);
+/// Sinks see a line this often.
+const LINE: Nanos = Nanos::from_secs(1);
+/// Samples of memory kept for the slopes, evenly thinned beyond that.
+const MOST_SAMPLES: usize = 4096;
+
+/// Memory against open connections.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sample {
+    pub(crate) open: u64,
+    pub(crate) own_rss: u64,
+    pub(crate) target_rss: u64,
+    pub(crate) available: u64,
+}
+
+/// A run, measured.
+pub(crate) struct Record {
+    pub(crate) totals: Tick,
+    pub(crate) io: &'static str,
+    pub(crate) threads: u32,
+    pub(crate) started: Nanos,
+    /// When the outcome of the last dial was known.
+    pub(crate) ramped_at: Nanos,
+    pub(crate) hold_from: Nanos,
+    pub(crate) hold_until: Nanos,
+    pub(crate) peak: u64,
+    pub(crate) held: u64,
+    pub(crate) interrupted: bool,
+    pub(crate) samples: Vec<Sample>,
+    pub(crate) own: SelfUsage,
+    /// The process that listens at the target, where it is on this machine, and its usage before and at the end.
+    pub(crate) target: Option<(u32, SelfUsage, SelfUsage)>,
+    pub(crate) both_ends_here: bool,
+}
+
+/// Runs the phases until the end of the last one.
+pub(crate) fn conduct(
+    plan: &Plan,
+    root: &Root,
+    workers: Workers,
+    sinks: &mut [&mut dyn Sink],
+    interrupt: &Interrupt,
+) -> Result<Record, Refusal> {
+    let mut conductor = Conductor::new(plan, root, &workers);
+    let header = Header {
+        target: plan.target.text.clone(),
+        connections: plan.connections.into(),
+        seed: plan.seed,
+        io: "uring",
+        threads: conductor.record.threads,
+    };
+    for sink in sinks.iter_mut() {
+        sink.begin(&header);
+    }
+    while !conductor.ended {
+        conductor.gather(&workers);
+        if conductor.show(&workers, sinks) == Ask::Stop {
+            interrupt.set();
+        }
+        conductor.step(plan, &workers, interrupt);
+    }
+    conductor.finish(&workers, sinks);
+    workers.join();
+    Ok(conductor.record)
+}
+
+/// What one shard said last.
+#[derive(Clone, Copy, Default)]
+struct State {
+    open: u64,
+    resolved: u64,
+    waiting: u64,
+    ramped_at: Nanos,
+    until: Nanos,
+    phase: Phase,
+}
+
+struct Conductor<'a> {
+    root: &'a Root,
+    shards: Vec<State>,
+    /// What came since the last line.
+    line: Tick,
+    line_ends: Nanos,
+    record: Record,
+    draining: Option<Nanos>,
+    ended: bool,
+}
+
+impl Conductor<'_> {
+    fn new<'a>(plan: &Plan, root: &'a Root, workers: &Workers) -> Conductor<'a> {
+        let shards = workers.remotes.len();
+        let destinations = &plan.target.destinations;
+        let both_ends_here = destinations.iter().all(|d| host::is_local(root, d.ip()));
+        let target = both_ends_here
+            .then(|| host::listener_pid(root, destinations[0].port()))
+            .flatten()
+            .and_then(|pid| host::usage(root, Some(pid)).ok().map(|usage| (pid, usage, usage)));
+        let never = State { ramped_at: Nanos::NEVER, ..State::default() };
+        let record = Record {
+            totals: Tick::default(),
+            io: "uring",
+            threads: shards as u32,
+            started: workers.start,
+            ramped_at: Nanos::NEVER,
+            hold_from: Nanos::NEVER,
+            hold_until: Nanos::NEVER,
+            peak: 0,
+            held: 0,
+            interrupted: false,
+            samples: Vec::new(),
+            own: SelfUsage::default(),
+            target,
+            both_ends_here,
+        };
+        Conductor {
+            root,
+            shards: vec![never; shards],
+            line: Tick { from: workers.start, ..Tick::default() },
+            line_ends: Nanos((workers.start.0 / LINE.0 + 1) * LINE.0),
+            record,
+            draining: None,
+            ended: false,
+        }
+    }
+
+    fn open(&self) -> u64 {
+        self.shards.iter().map(|s| s.open).sum()
+    }
+
+    /// Takes ticks for a moment.
+    fn gather(&mut self, workers: &Workers) {
+        let wait = Duration::from_millis(20);
+        let mut sampled = false;
+        loop {
+            match workers.arrivals.recv_timeout(if sampled { Duration::ZERO } else { wait }) {
+                Ok((shard, tick)) => {
+                    self.take(shard, &tick);
+                    let _ = workers.remotes[shard as usize].used.try_send(tick);
+                    sampled = true;
+                }
+                Err(RecvTimeoutError::Timeout) => break,
+                // All shards have ended.
+                Err(RecvTimeoutError::Disconnected) => {
+                    self.ended = true;
+                    return;
+                }
+            }
+        }
+        if sampled {
+            self.sample();
+        }
+    }
+
+    fn take(&mut self, shard: u32, tick: &Tick) {
+        self.shards[shard as usize] = State {
+            open: tick.open,
+            resolved: tick.resolved,
+            waiting: tick.waiting,
+            ramped_at: tick.ramped_at,
+            until: tick.until,
+            phase: tick.phase,
+        };
+        self.line.extend(tick);
+        self.record.peak = self.record.peak.max(self.open());
+    }
+
+    fn sample(&mut self) {
+        let Ok(own) = host::usage(self.root, None) else { return };
+        self.record.own = own;
+        let mut target_rss = 0;
+        if let Some((pid, _, latest)) = &mut self.record.target {
+            if let Ok(usage) = host::usage(self.root, Some(*pid)) {
+                *latest = usage;
+            }
+            target_rss = latest.rss_bytes;
+        }
+        let available = host::memory(self.root).map_or(0, |m| m.available);
+        if self.record.hold_from == Nanos::NEVER && self.record.samples.len() < MOST_SAMPLES {
+            let sample = Sample { open: self.open(), own_rss: own.rss_bytes, target_rss, available };
+            self.record.samples.push(sample);
+        }
+    }
+
+    /// A line for the sinks, once a second.
+    fn show(&mut self, workers: &Workers, sinks: &mut [&mut dyn Sink]) -> Ask {
+        // Shards end their ticks together, and those ticks need a moment to arrive.
+        let here = self.shards.iter().all(|s| s.until >= self.line_ends);
+        let now = workers.clock.now();
+        if !here && now.since(self.line_ends) < Job::PERIOD || now < self.line_ends {
+            return Ask::CarryOn;
+        }
+        self.line_ends = Nanos((now.0 / LINE.0 + 1) * LINE.0);
+        self.hand_over(sinks)
+    }
+
+    fn hand_over(&mut self, sinks: &mut [&mut dyn Sink]) -> Ask {
+        let until = self.shards.iter().map(|s| s.until).max().unwrap_or_default();
+        self.line.open = self.open();
+        self.line.resolved = self.shards.iter().map(|s| s.resolved).sum();
+        self.line.waiting = self.shards.iter().map(|s| s.waiting).sum();
+        self.line.phase = self.shards.iter().map(|s| s.phase).min().unwrap_or_default();
+        self.line.until = until;
+        let own = self.generator();
+        let mut ask = Ask::CarryOn;
+        for sink in sinks.iter_mut() {
+            if sink.tick(&self.line, &own) == Ask::Stop {
+                ask = Ask::Stop;
+            }
+        }
+        self.record.totals.extend(&self.line);
+        let index = self.line.index + 1;
+        self.line.clear();
+        (self.line.index, self.line.from) = (index, until);
+        ask
+    }
+
+    fn generator(&self) -> Generator {
+        Generator {
+            cpu_s: self.record.own.cpu_ns as f64 / 1e9,
+            rss_bytes: self.record.own.rss_bytes,
+            user_bytes_per_connection: 0.0,
+        }
+    }
+
+    /// From phase to phase.
+    fn step(&mut self, plan: &Plan, workers: &Workers, interrupt: &Interrupt) {
+        let now = workers.clock.now();
+        let ramped_at = self.shards.iter().map(|s| s.ramped_at).max().unwrap_or_default();
+        if self.record.hold_from == Nanos::NEVER && ramped_at != Nanos::NEVER {
+            self.record.ramped_at = ramped_at;
+            self.record.hold_from = now + NOTICE;
+            workers.order(Control::Hold(self.record.hold_from));
+        }
+        let over = match plan.hold {
+            Hold::Forever => Nanos::NEVER,
+            Hold::For(time) => self.record.hold_from + time,
+        };
+        if self.draining.is_none() && (now >= over || interrupt.is_set()) {
+            self.record.interrupted = interrupt.is_set();
+            self.draining = Some(now);
+            workers.order(Control::Drain);
+        }
+        let Some(since) = self.draining else { return };
+        let told = self.shards.iter().all(|s| s.phase == Phase::Drain);
+        if told && self.record.hold_until == Nanos::NEVER {
+            self.record.hold_until = self.shards.iter().map(|s| s.until).max().unwrap_or_default();
+            self.record.held = self.open();
+        }
+        let waiting: u64 = self.shards.iter().map(|s| s.waiting).sum();
+        if told && waiting == 0 || now.since(since) >= plan.timeout.min(DRAIN) {
+            self.ended = true;
+        }
+    }
+
+    fn finish(&mut self, workers: &Workers, sinks: &mut [&mut dyn Sink]) {
+        workers.order(Control::Stop);
+        // Each shard hands over what it still has, and then hangs up.
+        while let Ok((shard, tick)) = workers.arrivals.recv_timeout(Duration::from_secs(10)) {
+            self.take(shard, &tick);
+            let _ = workers.remotes[shard as usize].used.try_send(tick);
+        }
+        self.sample();
+        self.hand_over(sinks);
+    }
+}

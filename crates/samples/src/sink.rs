@@ -1,0 +1,38 @@
+//! What consumers of a run look like to it.
+
+use crate::{summary::Summary, tick::Tick};
+
+/// What a sink answers to a tick.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ask {
+    /// Carry on.
+    #[default]
+    CarryOn,
+    /// End the run, write the summary.
+    Stop,
+}
+
+/// What is known before the first tick.
+#[derive(Clone, Debug, Default)]
+pub struct Header {
+    /// The target as the user wrote it.
+    pub target: String,
+    /// Connections to hold.
+    pub connections: u64,
+    /// The seed that repeats the run.
+    pub seed: u64,
+    /// `uring` or `epoll`.
+    pub io: &'static str,
+    /// Shards.
+    pub threads: u32,
+}
+
+/// Takes a run as it happens. A sink that may block has its own thread and a bounded queue.
+pub trait Sink {
+    /// Before the first tick.
+    fn begin(&mut self, _header: &Header) {}
+    /// One period, all shards merged; `own` is what throng itself cost so far.
+    fn tick(&mut self, tick: &Tick, own: &crate::summary::Generator) -> Ask;
+    /// After the last one.
+    fn finish(&mut self, _summary: &Summary) {}
+}

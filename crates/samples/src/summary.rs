@@ -1,0 +1,209 @@
+//! The end of a run in figures: schema `throng.summary/1`.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::{
+    fault::{Kind, Side, Stage},
+    latency::Quantiles,
+};
+
+/// What a run means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// The load was reached and held, every threshold met.
+    Pass,
+    /// It was not, or a threshold failed.
+    Fail,
+    /// The generator was the limit: the figures do not speak of the target.
+    Invalid,
+    /// Ended by a signal.
+    Interrupted,
+}
+
+impl Verdict {
+    /// The exit status that goes with it.
+    pub const fn exit_status(self) -> u8 {
+        match self {
+            Verdict::Pass => 0,
+            Verdict::Fail => 1,
+            Verdict::Invalid => 4,
+            Verdict::Interrupted => 130,
+        }
+    }
+
+    /// The word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Verdict::Pass => "pass",
+            Verdict::Fail => "fail",
+            Verdict::Invalid => "invalid",
+            Verdict::Interrupted => "interrupted",
+        }
+    }
+}
+
+/// What stopped it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Limit {
+    /// `target`, `host`, `path`, `plan` or `unknown`.
+    pub side: &'static str,
+    /// One word: `open-files`, `refused`, …
+    pub cause: &'static str,
+    /// Connections open when it showed.
+    pub at_connections: u64,
+    /// What was seen.
+    pub detail: String,
+    /// What to do.
+    pub cure: String,
+}
+
+/// Connections over the whole run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Connections {
+    /// Asked for.
+    pub wanted: u64,
+    /// Dialled successfully for the first time.
+    pub opened: u64,
+    /// Dialled in vain.
+    pub failed: u64,
+    /// Most open at once.
+    pub peak: u64,
+    /// Open at the end of the hold.
+    pub held: u64,
+    /// Lost without notice.
+    pub dropped: u64,
+    /// Closed by the server with notice.
+    pub closed: u64,
+    /// Dialled again after that.
+    pub redialled: u64,
+    /// Opened per second over the ramp.
+    pub open_per_s: f64,
+}
+
+/// One fault and how often.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FaultCount {
+    /// Whose doing.
+    pub side: Side,
+    /// When.
+    pub stage: Stage,
+    /// What.
+    pub kind: Kind,
+    /// How often.
+    pub count: u64,
+}
+
+/// Requests over the whole run; `per_s` at full load.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Requests {
+    /// Sent.
+    pub sent: u64,
+    /// Answered completely.
+    pub answered: u64,
+    /// Answers per second at full load.
+    pub per_s: f64,
+    /// Bytes received.
+    pub bytes_in: u64,
+    /// Bytes sent.
+    pub bytes_out: u64,
+    /// Bytes of bodies received.
+    pub body_bytes_in: u64,
+    /// Answers by status.
+    pub status: BTreeMap<u16, u64>,
+}
+
+/// What throng itself cost.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Generator {
+    /// CPU time, seconds.
+    pub cpu_s: f64,
+    /// Resident memory, bytes.
+    pub rss_bytes: u64,
+    /// Slope of resident memory against open connections over the ramp.
+    pub user_bytes_per_connection: f64,
+}
+
+/// What the target's process cost, where it runs on this machine.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct ProcessCost {
+    /// Process.
+    pub pid: u32,
+    /// Resident memory, bytes.
+    pub rss_bytes: u64,
+    /// Slope of resident memory against open connections over the ramp.
+    pub user_bytes_per_connection: f64,
+    /// CPU time since the run began, seconds.
+    pub cpu_s: f64,
+}
+
+/// What a connection costs the kernel.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct KernelCost {
+    /// Bytes.
+    pub value: f64,
+    /// One figure for the pair: both ends are on this machine.
+    pub both_ends: bool,
+}
+
+/// A threshold and how it went.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ThresholdResult {
+    /// As written.
+    pub expr: String,
+    /// Measured.
+    pub value: f64,
+    /// Met.
+    pub pass: bool,
+}
+
+/// The whole, in the order in which it is written.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// `throng.summary/1`.
+    pub schema: &'static str,
+    /// What it means.
+    pub verdict: Verdict,
+    /// Why.
+    pub reasons: Vec<String>,
+    /// What stopped it, if anything did.
+    pub limit: Option<Limit>,
+    /// As the user wrote it.
+    pub target: String,
+    /// Repeats the run.
+    pub seed: u64,
+    /// `uring` or `epoll`.
+    pub io: &'static str,
+    /// Shards.
+    pub threads: u32,
+    /// How long the ramp took.
+    pub ramp_s: f64,
+    /// How long full load lasted.
+    pub duration_s: f64,
+    /// Connections.
+    pub connections: Connections,
+    /// What went wrong.
+    pub faults: Vec<FaultCount>,
+    /// Requests.
+    pub requests: Requests,
+    /// From due to the answer, of requests due at full load.
+    pub latency_us: Quantiles,
+    /// The same of the ramp.
+    pub ramp_latency_us: Quantiles,
+    /// From due to connected.
+    pub connect_us: Quantiles,
+    /// From due to sent: how late throng was.
+    pub lag_us: Quantiles,
+    /// The probe lane, when there is one.
+    pub probe: Option<()>,
+    /// What throng cost.
+    pub generator: Generator,
+    /// What the target cost, where it can be seen.
+    pub target_cost: Option<ProcessCost>,
+    /// What a connection cost the kernel.
+    pub kernel_bytes_per_connection: Option<KernelCost>,
+    /// Thresholds.
+    pub thresholds: Vec<ThresholdResult>,
+}

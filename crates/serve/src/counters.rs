@@ -1,0 +1,130 @@
+//! What a server counts, for `/stats`.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+/// One shard's counts, written by that shard alone, once a turn.
+#[derive(Debug, Default)]
+struct Shard {
+    open: AtomicU64,
+    accepted: AtomicU64,
+    closed: AtomicU64,
+    requests: AtomicU64,
+    bytes_in: AtomicU64,
+    bytes_out: AtomicU64,
+    refused: AtomicU64,
+    errors: AtomicU64,
+}
+
+/// The counts of all shards, and the two orders that a server knows.
+#[derive(Debug)]
+pub struct Counters {
+    shards: Vec<Shard>,
+    peak: AtomicU64,
+    pub(crate) stop: AtomicBool,
+    pub(crate) pause: AtomicBool,
+}
+
+/// A reading; field by field what `/stats` answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Connections open now.
+    pub open: u64,
+    /// Most open at once, to within a turn of the loop.
+    pub peak: u64,
+    /// Accepted so far.
+    pub accepted: u64,
+    /// Gone again.
+    pub closed: u64,
+    /// Answered requests.
+    pub requests: u64,
+    /// Bytes received.
+    pub bytes_in: u64,
+    /// Bytes sent.
+    pub bytes_out: u64,
+    /// Accepted and closed at once, for there was no place.
+    pub refused: u64,
+    /// Requests that were none, and accepts that failed.
+    pub errors: u64,
+}
+
+impl Counters {
+    /// For so many shards.
+    pub fn new(shards: u32) -> Counters {
+        Counters {
+            shards: (0..shards).map(|_| Shard::default()).collect(),
+            peak: AtomicU64::new(0),
+            stop: AtomicBool::new(false),
+            pause: AtomicBool::new(false),
+        }
+    }
+
+    pub(crate) fn publish(&self, shard: usize, s: &Stats) {
+        let to = &self.shards[shard];
+        to.open.store(s.open, Relaxed);
+        to.accepted.store(s.accepted, Relaxed);
+        to.closed.store(s.closed, Relaxed);
+        to.requests.store(s.requests, Relaxed);
+        to.bytes_in.store(s.bytes_in, Relaxed);
+        to.bytes_out.store(s.bytes_out, Relaxed);
+        to.refused.store(s.refused, Relaxed);
+        to.errors.store(s.errors, Relaxed);
+        let open = self.shards.iter().map(|s| s.open.load(Relaxed)).sum();
+        if open > self.peak.load(Relaxed) {
+            self.peak.fetch_max(open, Relaxed);
+        }
+    }
+
+    /// The sum over all shards.
+    pub fn read(&self) -> Stats {
+        let sum = |field: fn(&Shard) -> &AtomicU64| self.shards.iter().map(|s| field(s).load(Relaxed)).sum();
+        Stats {
+            open: sum(|s| &s.open),
+            peak: self.peak.load(Relaxed),
+            accepted: sum(|s| &s.accepted),
+            closed: sum(|s| &s.closed),
+            requests: sum(|s| &s.requests),
+            bytes_in: sum(|s| &s.bytes_in),
+            bytes_out: sum(|s| &s.bytes_out),
+            refused: sum(|s| &s.refused),
+            errors: sum(|s| &s.errors),
+        }
+    }
+
+    /// Stop accepting, finish what is owed, end.
+    pub fn stop(&self) {
+        self.stop.store(true, Relaxed);
+    }
+
+    /// Whether to accept at present: not while memory is short.
+    pub fn set_accepting(&self, on: bool) {
+        self.pause.store(!on, Relaxed);
+    }
+}
+
+impl Stats {
+    /// As `/stats` answers it.
+    pub fn to_json(&self) -> String {
+        let Stats { open, peak, accepted, closed, requests, bytes_in, bytes_out, refused, errors } = self;
+        format!(
+            "{{\"open\":{open},\"peak\":{peak},\"accepted\":{accepted},\"closed\":{closed},\
+             \"requests\":{requests},\"bytes_in\":{bytes_in},\"bytes_out\":{bytes_out},\
+             \"refused\":{refused},\"errors\":{errors}}}\n"
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shards_add_up_and_the_peak_stays() {
+        let c = Counters::new(3);
+        for (shard, open) in [(0, 5), (1, 7), (2, 1), (1, 2)] {
+            c.publish(shard, &Stats { open, requests: 10, ..Stats::default() });
+        }
+        let s = c.read();
+        assert_eq!((s.open, s.peak, s.requests), (8, 13, 30));
+        assert!(s.to_json().starts_with("{\"open\":8,\"peak\":13,"));
+    }
+}

@@ -1,0 +1,97 @@
+//! A server of several shards: a thread each, all on one port.
+
+use std::{
+    io,
+    net::SocketAddr,
+    sync::{Arc, mpsc},
+    thread::JoinHandle,
+};
+
+use net::{Io, Shard, io::uring};
+use units::{Clock, Nanos};
+
+use crate::{counters::Counters, http::Http};
+
+/// After the order to stop, what is owed may take this long.
+const GRACE: Nanos = Nanos::from_secs(60);
+
+/// How to serve.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Where to listen; port 0 lets the kernel choose.
+    pub listen: SocketAddr,
+    /// Shards.
+    pub threads: u32,
+    /// Most connections of one shard; memory is touched only as they come.
+    pub connections: u32,
+    /// Direct descriptors a ring may have: RLIMIT_NOFILE.
+    pub slots: u32,
+}
+
+/// A running server.
+pub struct Server {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// What it counts.
+    pub counters: Arc<Counters>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Server {
+    /// Starts the shards. Returns when all of them listen.
+    ///
+    /// # Errors
+    /// What `io_uring_setup`, `bind` or `listen` say.
+    pub fn start(settings: Settings) -> io::Result<Server> {
+        let counters = Arc::new(Counters::new(settings.threads));
+        let mut server = Server { address: settings.listen, counters, threads: Vec::new() };
+        for shard in 0..settings.threads {
+            let (ready, is_ready) = mpsc::channel();
+            let counters = server.counters.clone();
+            let settings = Settings { listen: server.address, ..settings };
+            let body = move || serve(settings, shard, counters, &ready);
+            server.threads.push(std::thread::Builder::new().name(format!("serve-{shard}")).spawn(body)?);
+            match is_ready.recv().unwrap_or_else(|_| Err(io::Error::other("a server thread ended at once"))) {
+                Ok(address) => server.address = address,
+                Err(e) => {
+                    server.stop();
+                    return Err(e);
+                }
+            }
+        }
+        Ok(server)
+    }
+
+    /// Stops accepting, finishes what is owed, ends the threads.
+    pub fn stop(self) {
+        self.counters.stop();
+        for thread in self.threads {
+            thread.join().expect("a server thread panicked");
+        }
+    }
+}
+
+fn serve(s: Settings, shard: u32, counters: Arc<Counters>, ready: &mpsc::Sender<io::Result<SocketAddr>>) {
+    let settings = uring::Settings { connections: s.connections, slots: s.slots, by_hand: false };
+    let listening = uring::Uring::new(settings, Clock::start()).and_then(|mut io| {
+        let address = io.listen(s.listen)?;
+        Ok((io, address))
+    });
+    let (io, address) = match listening {
+        Ok(both) => both,
+        Err(e) => return ready.send(Err(e)).unwrap_or_default(),
+    };
+    let mut shard = Shard::new(io, s.connections, Http::new(counters.clone(), shard, s.connections));
+    ready.send(Ok(address)).unwrap_or_default();
+    let mut stopped_at = Nanos::NEVER;
+    loop {
+        let now = shard.turn(Nanos::NEVER);
+        let (program, cx) = shard.parts();
+        if counters.stop.load(std::sync::atomic::Ordering::Relaxed) && stopped_at == Nanos::NEVER {
+            stopped_at = now;
+        }
+        if program.is_finished(cx) || now.since(stopped_at) > GRACE {
+            return;
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! How much: `512`, `64KiB`, `10MB`.
+
+use crate::{Misread, decimal::Decimal};
+use std::fmt;
+
+/// The binary units, smallest first (IEC 80000-13).
+const BINARY: [(&str, u64); 5] =
+    [("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("TiB", 1 << 40)];
+/// The decimal ones.
+const DECIMAL: [(&str, u64); 4] =
+    [("KB", 1_000), ("MB", 1_000_000), ("GB", 1_000_000_000), ("TB", 1_000_000_000_000)];
+
+/// A number of bytes. Prints exactly, in the largest binary unit that divides it: `64KiB`, `1000B`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Bytes(pub u64);
+
+impl Bytes {
+    /// Reads `512`, `64KiB` (1,024 each), `10MB` (1,000,000 each) or `1.5GiB`; upper and lower case are one.
+    /// A [`Misread`] where the unit is unknown (`64K` could be either), or the number is no whole number of
+    /// bytes.
+    pub fn parse(text: &str) -> Result<Bytes, Misread> {
+        let read = Decimal::leading(text).and_then(|(number, name)| {
+            let name = if name.is_empty() { "B" } else { name };
+            let (_, unit) =
+                BINARY.iter().chain(&DECIMAL).find(|(known, _)| known.eq_ignore_ascii_case(name))?;
+            number.times(*unit)
+        });
+        read.map(Bytes).ok_or_else(|| Misread::new(text, "a number of bytes", "512, 64KiB or 10MB"))
+    }
+
+    /// Rounded, for people: `512 B`, `12.3 MiB`, `640 KiB`.
+    pub fn brief(self) -> impl fmt::Display {
+        let bytes = u128::from(self.0);
+        for (name, unit) in BINARY {
+            let unit = u128::from(unit);
+            let (whole, tenths) = ((bytes + unit / 2) / unit, (bytes * 10 + unit / 2) / unit);
+            if whole < 1_024 || name == "TiB" {
+                return if unit > 1 && tenths < 1_000 {
+                    format!("{}.{} {name}", tenths / 10, tenths % 10)
+                } else {
+                    format!("{whole} {name}")
+                };
+            }
+        }
+        unreachable!("the last unit takes everything")
+    }
+}
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let largest = BINARY.iter().rfind(|(_, unit)| self.0 >= *unit && self.0.is_multiple_of(*unit));
+        let (name, unit) = largest.unwrap_or(&BINARY[0]);
+        f.pad(&format!("{}{name}", self.0 / unit))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn reads_what_people_write() {
+        check("0", Ok(0));
+        check("512", Ok(512));
+        check("512B", Ok(512));
+        check("1_500", Ok(1_500));
+        check("64KiB", Ok(65_536));
+        check("64kib", Ok(65_536));
+        check("10MB", Ok(10_000_000));
+        check("1.5GiB", Ok(1_610_612_736));
+        check("24GB", Ok(24_000_000_000));
+        check("2TiB", Ok(2_199_023_255_552));
+        for text in ["", "64K", "64k", "1.5", "1.0001KiB", "big", "-1", "64 KiB", "99999999TiB"] {
+            check(text, Err(format!("{text:?} is not a number of bytes: write 512, 64KiB or 10MB")));
+        }
+    }
+
+    fn check(text: &str, expected: Result<u64, String>) {
+        assert_eq!(Bytes::parse(text).map(|bytes| bytes.0).map_err(|e| e.to_string()), expected);
+    }
+
+    #[test]
+    fn prints_briefly() {
+        for (bytes, expected) in [
+            (0, "0 B"),
+            (1_023, "1023 B"),
+            (1_024, "1.0 KiB"),
+            (12_897_485, "12.3 MiB"),
+            (102_348, "99.9 KiB"),
+            (102_400, "100 KiB"),
+            (1_048_063, "1023 KiB"),
+            (1_048_064, "1.0 MiB"),
+            (8 << 40, "8.0 TiB"),
+            (u64::MAX, "16777216 TiB"),
+        ] {
+            assert_eq!(Bytes(bytes).brief().to_string(), expected, "{bytes} bytes");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn reads_what_it_prints(bytes: u64, shift in 0u32..64) {
+            for bytes in [Bytes(bytes), Bytes(bytes << shift)] {
+                prop_assert_eq!(Bytes::parse(&bytes.to_string()), Ok(bytes));
+            }
+        }
+    }
+}

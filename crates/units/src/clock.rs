@@ -1,0 +1,69 @@
+//! The one clock. Everything else takes `now` as an argument.
+
+use std::time::Instant;
+
+/// A point in time or a length of time, in nanoseconds. Points count from the start of the [`Clock`]
+/// that all parts of a run share; the simulator's begin at zero too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Nanos(pub u64);
+
+impl Nanos {
+    /// Zero: the start of the run, or no time at all.
+    pub const ZERO: Nanos = Nanos(0);
+    /// Later than anything that happens.
+    pub const NEVER: Nanos = Nanos(u64::MAX);
+
+    /// `n` milliseconds.
+    pub const fn from_millis(n: u64) -> Nanos {
+        Nanos(n * 1_000_000)
+    }
+
+    /// `n` microseconds.
+    pub const fn from_micros(n: u64) -> Nanos {
+        Nanos(n * 1_000)
+    }
+
+    /// `n` seconds.
+    pub const fn from_secs(n: u64) -> Nanos {
+        Nanos(n * 1_000_000_000)
+    }
+
+    /// Whole milliseconds, rounded down.
+    pub const fn millis(self) -> u64 {
+        self.0 / 1_000_000
+    }
+
+    /// Seconds, with fraction.
+    pub fn secs_f64(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+
+    /// The time from `earlier` to `self`; zero where `earlier` is later.
+    pub const fn since(self, earlier: Nanos) -> Nanos {
+        Nanos(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl std::ops::Add for Nanos {
+    type Output = Nanos;
+    /// Saturates at [`Nanos::NEVER`].
+    fn add(self, other: Nanos) -> Nanos {
+        Nanos(self.0.saturating_add(other.0))
+    }
+}
+
+/// A monotonic clock that starts at zero. Copies share the start, so that the shards of a process agree.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock(Instant);
+
+impl Clock {
+    /// A clock that reads zero now.
+    pub fn start() -> Clock {
+        Clock(Instant::now())
+    }
+
+    /// Time since the start.
+    pub fn now(&self) -> Nanos {
+        Nanos(self.0.elapsed().as_nanos() as u64)
+    }
+}

@@ -1,0 +1,75 @@
+//! Exact decimal numbers, so that `1.1m` is 1,100,000 and not what a float makes of it.
+
+/// `digits` divided by ten to the power of `places`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Decimal {
+    digits: u128,
+    places: u32,
+}
+
+impl Decimal {
+    /// Cuts the number at the front of `text` from what follows it, the unit: `1.5m` is 1.5 and `m`.
+    /// `1_000` and `1,000` are a thousand; a comma stands only before three digits, so `1,5` is no number.
+    pub(crate) fn leading(text: &str) -> Option<(Decimal, &str)> {
+        let end = text.find(|c: char| !matches!(c, '0'..='9' | '.' | ',' | '_')).unwrap_or(text.len());
+        let (number, unit) = text.split_at(end);
+        let (whole, fraction) = match number.split_once('.') {
+            Some((whole, fraction)) if is_digits(fraction) => (whole, fraction),
+            Some(_) => return None,
+            None => (number, ""),
+        };
+        let digits = format!("{}{fraction}", ungrouped(whole)?);
+        // 38 digits are what a u128 surely holds.
+        (digits.len() <= 38).then_some(())?;
+        Some((Decimal { digits: digits.parse().ok()?, places: fraction.len() as u32 }, unit))
+    }
+
+    /// The number times `unit`; none where that is not whole or does not fit.
+    pub(crate) fn times(self, unit: u64) -> Option<u64> {
+        let product = self.digits.checked_mul(u128::from(unit))?;
+        let scale = 10u128.pow(self.places);
+        (product % scale == 0).then(|| u64::try_from(product / scale).ok())?
+    }
+}
+
+/// `whole` without its separators; none where they stand in the wrong place.
+fn ungrouped(whole: &str) -> Option<String> {
+    let groups: Vec<&str> = whole.split([',', '_']).collect();
+    let commas = whole.contains(',');
+    let misplaced = commas && (whole.contains('_') || groups.len() > 1 && groups[0].len() > 3)
+        || commas && groups[1..].iter().any(|group| group.len() != 3);
+    (!misplaced && groups.iter().all(|group| is_digits(group))).then(|| groups.concat())
+}
+
+fn is_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_exactly_or_not_at_all() {
+        check("0", Some((0, "")));
+        check("1_000k", Some((1_000_000, "k")));
+        check("1,000,000", Some((1_000_000_000, "")));
+        check("1.5m", Some((1_500, "m")));
+        check("0.001/s", Some((1, "/s")));
+        check("18,446,744,073,709,551.615", Some((u64::MAX, "")));
+        for text in
+            ["", "k", ".5", "5.", "1,5", "1,0000", "1000,000", "1,000_000", "1__0", "_1", "1_", "1.2.3"]
+        {
+            check(text, None);
+        }
+        check("0.0001", None);
+        check("18446744073709551.616", None);
+        check("1000000000000000000000000000000000000000", None);
+    }
+
+    /// `expected`: the number in thousandths, and the unit.
+    fn check(text: &str, expected: Option<(u64, &str)>) {
+        let read = Decimal::leading(text).and_then(|(number, unit)| Some((number.times(1_000)?, unit)));
+        assert_eq!(read, expected, "{text:?}");
+    }
+}

@@ -1,0 +1,19 @@
+//! Numbers people type and read, and time: parse, print, round trip.
+//!
+//! Each type has `parse`, whose [`Misread`] names the text and how to write it, and a `Display` that `parse`
+//! reads back exactly. Where people read more than they type, `brief` prints a rounded figure.
+
+mod bytes;
+mod clock;
+mod count;
+mod decimal;
+mod misread;
+mod rate;
+mod span;
+
+pub use bytes::Bytes;
+pub use clock::{Clock, Nanos};
+pub use count::Count;
+pub use misread::Misread;
+pub use rate::Rate;
+pub use span::Spans;

@@ -1,0 +1,146 @@
+//! How many in a time: `20k/s`, `600/m`.
+
+use crate::{Misread, Nanos, count::scaled};
+use std::fmt;
+
+/// Thousandths a minute that make one a second.
+const ONE_PER_S: u64 = 60_000;
+/// The product of a rate in thousandths a minute and a time in nanoseconds that makes one event.
+const ONE: u128 = 60_000 * 1_000_000_000;
+
+/// Events in a time, exact for whole numbers a second and a minute: kept in thousandths a minute.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Rate {
+    milli_per_min: u64,
+}
+
+impl Rate {
+    /// `n` a second.
+    pub const fn per_s(n: u32) -> Rate {
+        Rate { milli_per_min: n as u64 * ONE_PER_S }
+    }
+
+    /// `n` a second, rounded to a thousandth a minute; zero where `n` is negative or no number.
+    pub fn from_per_s_f64(n: f64) -> Rate {
+        Rate { milli_per_min: (n * ONE_PER_S as f64).round() as u64 }
+    }
+
+    /// Events a second, with fraction.
+    pub fn per_s_f64(self) -> f64 {
+        self.milli_per_min as f64 / ONE_PER_S as f64
+    }
+
+    /// Does nothing ever happen at this rate?
+    pub const fn is_zero(self) -> bool {
+        self.milli_per_min == 0
+    }
+
+    /// How many whole events fit into `elapsed`: never ahead, and exact in the long run. Saturates.
+    pub fn due(self, elapsed: Nanos) -> u64 {
+        let events = u128::from(self.milli_per_min) * u128::from(elapsed.0) / ONE;
+        u64::try_from(events).unwrap_or(u64::MAX)
+    }
+
+    /// The first time at which `n` events are due; [`Nanos::NEVER`] where that is beyond all time.
+    pub fn time_of(self, n: u64) -> Nanos {
+        if n == 0 {
+            return Nanos::ZERO;
+        }
+        if self.is_zero() {
+            return Nanos::NEVER;
+        }
+        let nanos = (u128::from(n) * ONE).div_ceil(u128::from(self.milli_per_min));
+        Nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+
+    /// Reads `100/s`, `20k/s`, `0.5/s` or `600/m`. A [`Misread`] where the text has no `/s` or `/m`, or is
+    /// finer than a thousandth a minute.
+    pub fn parse(text: &str) -> Result<Rate, Misread> {
+        let read = match text.split_once('/') {
+            Some((number, "s")) => scaled(number, ONE_PER_S),
+            Some((number, "m")) => scaled(number, 1_000),
+            _ => None,
+        };
+        read.map(|milli_per_min| Rate { milli_per_min }).ok_or_else(|| {
+            let bare = scaled(text, 1).is_some();
+            Misread::new(text, "a rate", if bare { format!("{text}/s") } else { "20k/s or 600/m".to_owned() })
+        })
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (thousandths, unit) = match self.milli_per_min {
+            rate if rate % 60 == 0 => (rate / 60, "s"),
+            rate => (rate, "m"),
+        };
+        let (whole, rest) = (thousandths / 1_000, thousandths % 1_000);
+        match rest {
+            0 => write!(f, "{whole}/{unit}"),
+            _ => write!(f, "{whole}.{}/{unit}", format!("{rest:03}").trim_end_matches('0')),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn reads_what_people_write() {
+        check("100/s", Ok((100.0, "100/s")));
+        check("20k/s", Ok((20_000.0, "20000/s")));
+        check("1m/s", Ok((1_000_000.0, "1000000/s")));
+        check("600/m", Ok((10.0, "10/s")));
+        check("1/m", Ok((1.0 / 60.0, "1/m")));
+        check("0.5/s", Ok((0.5, "0.5/s")));
+        check("0.0001/s", Ok((0.0001, "0.006/m")));
+        check("0/s", Ok((0.0, "0/s")));
+        check("30", Err("30/s"));
+        check("20k", Err("20k/s"));
+        for text in ["", "/s", "fast", "30/h", "30/", "30s", "30/s/s", "0.00001/s", "999999999999g/s"] {
+            check(text, Err("20k/s or 600/m"));
+        }
+    }
+
+    fn check(text: &str, expected: Result<(f64, &str), &str>) {
+        let expected = expected
+            .map(|(per_s, printed)| (per_s, printed.to_owned()))
+            .map_err(|cure| format!("{text:?} is not a rate: write {cure}"));
+        let read =
+            Rate::parse(text).map(|rate| (rate.per_s_f64(), rate.to_string())).map_err(|e| e.to_string());
+        assert_eq!(read, expected);
+    }
+
+    #[test]
+    fn dues_are_exact() {
+        let rate = Rate::per_s(3);
+        for (elapsed, due) in
+            [(0, 0), (333_333_333, 0), (333_333_334, 1), (1_000_000_000, 3), (3_600_000_000_000, 10_800)]
+        {
+            assert_eq!(rate.due(Nanos(elapsed)), due, "{elapsed} ns");
+        }
+        assert_eq!(rate.time_of(1), Nanos(333_333_334));
+        assert_eq!(Rate::default().time_of(1), Nanos::NEVER);
+        assert_eq!(Rate::default().time_of(0), Nanos::ZERO);
+        assert_eq!(Rate::from_per_s_f64(f64::NAN), Rate::default());
+    }
+
+    proptest! {
+        #[test]
+        fn reads_what_it_prints(milli_per_min: u64) {
+            let rate = Rate { milli_per_min };
+            prop_assert_eq!(Rate::parse(&rate.to_string()), Ok(rate));
+        }
+
+        #[test]
+        fn a_due_is_never_early_and_never_late(milli_per_min in 1u64..1 << 40, n in 1u64..1 << 40) {
+            let rate = Rate { milli_per_min };
+            let at = rate.time_of(n);
+            prop_assume!(at != Nanos::NEVER);
+            prop_assert!(rate.due(at) >= n);
+            prop_assert!(rate.due(Nanos(at.0 - 1)) < n);
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! How long: `5s`, `1500ms`, `1m30s`; and from how long to how long: `5s..45s`.
+
+use crate::{Misread, Nanos, decimal::Decimal};
+use std::fmt;
+
+/// The units of time and their nanoseconds, longest first. `us` and `µs` are one; the first is what we print.
+const UNITS: [(&str, u64); 8] = [
+    ("h", 3_600_000_000_000),
+    ("m", 60_000_000_000),
+    ("s", 1_000_000_000),
+    ("ms", 1_000_000),
+    ("us", 1_000),
+    ("µs", 1_000), // micro sign
+    ("μs", 1_000), // Greek mu
+    ("ns", 1),
+];
+
+impl Nanos {
+    /// Reads `5s`, `1500ms`, `1.5h`, `1m30s`, `100us` or `0`: numbers with their units, longest unit first.
+    /// A [`Misread`] where a unit is missing or unknown, or the time is beyond 584 years.
+    pub fn parse(text: &str) -> Result<Nanos, Misread> {
+        sum(text).map(Nanos).ok_or_else(|| {
+            let bare = Decimal::leading(text).is_some_and(|(_, unit)| unit.is_empty());
+            Misread::new(
+                text,
+                "a time",
+                if bare { format!("{text}s") } else { "5s, 1500ms or 1m30s".to_owned() },
+            )
+        })
+    }
+
+    /// Rounded, for people: `350 µs`, `1.2 ms`, `12 s`, `1m30s`.
+    pub fn brief(self) -> impl fmt::Display {
+        const STEPS: [(&str, u64); 4] = [("ns", 1), ("µs", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
+        let ns = u128::from(self.0);
+        for (name, unit) in STEPS {
+            let unit = u128::from(unit);
+            let (whole, tenths) = ((ns + unit / 2) / unit, (ns * 10 + unit / 2) / unit);
+            if whole >= if name == "s" { 60 } else { 1_000 } {
+                continue;
+            }
+            return if unit > 1 && tenths < 100 {
+                format!("{}.{} {name}", tenths / 10, tenths % 10)
+            } else {
+                format!("{whole} {name}")
+            };
+        }
+        let seconds = self.0.saturating_add(500_000_000) / 1_000_000_000;
+        Nanos(seconds * 1_000_000_000).to_string()
+    }
+}
+
+/// The nanoseconds of `1m30s`; none where it is no time.
+fn sum(text: &str) -> Option<u64> {
+    if text == "0" {
+        return Some(0);
+    }
+    let (mut total, mut rest, mut shorter_than) = (0u64, text, u64::MAX);
+    loop {
+        let (number, after) = Decimal::leading(rest)?;
+        let end = after.find(|c: char| c.is_ascii_digit()).unwrap_or(after.len());
+        let (name, next) = after.split_at(end);
+        let unit = UNITS.iter().find(|(known, _)| *known == name)?.1;
+        // Descending units catch a slip such as `30s30s`.
+        (unit < shorter_than).then_some(())?;
+        total = total.checked_add(number.times(unit)?)?;
+        if next.is_empty() {
+            return Some(total);
+        }
+        (rest, shorter_than) = (next, unit);
+    }
+}
+
+impl fmt::Display for Nanos {
+    /// Exact: `1m30s`, `1s500ms`, `0s`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (mut rest, mut text) = (self.0, String::new());
+        for (name, unit) in UNITS {
+            if rest >= unit {
+                text += &format!("{}{name}", rest / unit);
+                rest %= unit;
+            }
+        }
+        f.pad(if text.is_empty() { "0s" } else { &text })
+    }
+}
+
+/// From `min` to `max`, both included: `5s..45s`, or a single time where they are equal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Spans {
+    /// The shortest.
+    pub min: Nanos,
+    /// The longest; not less than `min`.
+    pub max: Nanos,
+}
+
+impl Spans {
+    /// Reads `5s..45s`, or one time for both. A [`Misread`] where an end is no time, or the first is longer
+    /// than the second.
+    pub fn parse(text: &str) -> Result<Spans, Misread> {
+        let Some((min, max)) = text.split_once("..") else {
+            return Nanos::parse(text).map(|time| Spans { min: time, max: time });
+        };
+        let misread = |cure: String| Misread::new(text, "a range of times", cure);
+        match (Nanos::parse(min), Nanos::parse(max)) {
+            (Ok(from), Ok(to)) if from <= to => Ok(Spans { min: from, max: to }),
+            (Ok(_), Ok(_)) => Err(misread(format!("{max}..{min}"))),
+            _ => Err(misread("5s..45s".to_owned())),
+        }
+    }
+}
+
+impl fmt::Display for Spans {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.min == self.max { self.min.fmt(f) } else { write!(f, "{}..{}", self.min, self.max) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn reads_what_people_write() {
+        check("0", Ok("0s"));
+        check("0s", Ok("0s"));
+        check("5s", Ok("5s"));
+        check("1500ms", Ok("1s500ms"));
+        check("100us", Ok("100us"));
+        check("100µs", Ok("100us"));
+        check("7ns", Ok("7ns"));
+        check("2m", Ok("2m"));
+        check("90m", Ok("1h30m"));
+        check("1h", Ok("1h"));
+        check("1m30s", Ok("1m30s"));
+        check("1.5h", Ok("1h30m"));
+        check("0.25s", Ok("250ms"));
+        check("30", Err("30s"));
+        check("1.5", Err("1.5s"));
+        for text in
+            ["", "s", "soon", "5 s", "30s1m", "1s1s", "1us1µs", "1m30", "-5s", "5S", "1.5ns", "99999999999h"]
+        {
+            check(text, Err("5s, 1500ms or 1m30s"));
+        }
+    }
+
+    fn check(text: &str, expected: Result<&str, &str>) {
+        let expected =
+            expected.map(str::to_owned).map_err(|cure| format!("{text:?} is not a time: write {cure}"));
+        assert_eq!(Nanos::parse(text).map(|time| time.to_string()).map_err(|e| e.to_string()), expected);
+    }
+
+    #[test]
+    fn reads_ranges() {
+        check_range("5s..45s", Ok((5_000, 45_000)));
+        check_range("0..100ms", Ok((0, 100)));
+        check_range("2s", Ok((2_000, 2_000)));
+        check_range("3s..3s", Ok((3_000, 3_000)));
+        check_range("9s..2s", Err("\"9s..2s\" is not a range of times: write 2s..9s"));
+        check_range("5..45", Err("\"5..45\" is not a range of times: write 5s..45s"));
+        check_range("5s..", Err("\"5s..\" is not a range of times: write 5s..45s"));
+        check_range("5", Err("\"5\" is not a time: write 5s"));
+    }
+
+    /// `expected` in milliseconds.
+    fn check_range(text: &str, expected: Result<(u64, u64), &str>) {
+        let read = Spans::parse(text).map(|range| (range.min.millis(), range.max.millis()));
+        assert_eq!(read.map_err(|e| e.to_string()), expected.map_err(str::to_owned));
+    }
+
+    #[test]
+    fn prints_briefly() {
+        for (ns, expected) in [
+            (0, "0 ns"),
+            (999, "999 ns"),
+            (1_000, "1.0 µs"),
+            (350_000, "350 µs"),
+            (999_499, "999 µs"),
+            (999_500, "1.0 ms"),
+            (1_249_999, "1.2 ms"),
+            (9_949_999, "9.9 ms"),
+            (9_950_000, "10 ms"),
+            (12_000_000_000, "12 s"),
+            (59_499_999_999, "59 s"),
+            (59_500_000_000, "1m"),
+            (90_400_000_000, "1m30s"),
+            (u64::MAX, "5124095h34m33s"),
+        ] {
+            assert_eq!(Nanos(ns).brief().to_string(), expected, "{ns} ns");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn reads_what_it_prints(ns: u64, fine in 0u64..5_000_000_000) {
+            for time in [Nanos(ns), Nanos(fine)] {
+                prop_assert_eq!(Nanos::parse(&time.to_string()), Ok(time));
+            }
+        }
+
+        #[test]
+        fn reads_the_range_it_prints(a: u64, b: u64) {
+            let range = Spans { min: Nanos(a.min(b)), max: Nanos(a.max(b)) };
+            prop_assert_eq!(Spans::parse(&range.to_string()), Ok(range));
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! HTTP/1.1 and 1.0 (RFC 9112): the client and the server role, side by side.
+//!
+//! Both roles are driven by the same loop. Call `handle_bytes` with all the bytes at hand; it tells how many it consumed
+//! and gives at most one event, which borrows them. Call again with what is left, even if that is nothing (`End` needs no
+//! byte of its own), until it returns `(0, None)`; keep the rest and offer it again with more behind it. `(n, None)` with
+//! n > 0 is possible (framing without a body byte behind it): call again.
+//!
+//! A head is parsed anew each time it is offered, because nothing is stored; [`MAX_HEAD`] bounds what a peer that dribbles
+//! can cost, in memory and in time.
+
+mod body;
+mod client;
+mod head;
+mod server;
+mod target;
+mod write;
+
+pub use client::{Client, Head, Reply};
+pub use server::{Ask, Request, Server};
+pub use target::query;
+pub use write::{Response, write_request, write_response};
+
+/// The longest head in bytes, start line and final empty line included; a trailer section may be as long.
+pub const MAX_HEAD: usize = 16 * 1024;
+
+/// The most header fields in one head.
+pub const MAX_FIELDS: usize = 64;
+
+/// The longest chunk-size line in bytes, extensions and line end included.
+pub const MAX_CHUNK_LINE: usize = 1024;
+
+/// What a server sends to a request that waits before it sends its body (RFC 9110 section 10.1.1).
+pub const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";

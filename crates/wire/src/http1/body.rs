@@ -1,0 +1,171 @@
+//! Where a message stands, and the bytes of its body (RFC 9112 sections 6 and 7).
+
+use super::{MAX_CHUNK_LINE, MAX_HEAD};
+use crate::Breach;
+
+/// Where a connection stands. The count that goes with it (`left`) is kept beside it by each role, so that both fit 16 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Client: nothing asked, nothing to come.
+    Idle,
+    /// A head is to come.
+    Head,
+    /// `left` bytes of body are to come.
+    Sized,
+    /// Client: the body lasts until the peer closes.
+    UntilClose,
+    /// A chunk-size line is to come.
+    ChunkLine,
+    /// `left` bytes of this chunk are to come.
+    Chunk,
+    /// The line end behind a chunk is to come.
+    ChunkEnd,
+    /// Trailer lines, or the empty one that ends them, are to come; `left` bytes may still be spent on them.
+    Trailers,
+    /// All is consumed, only the end is not yet told.
+    Done,
+    /// This connection speaks HTTP no more: it is to be closed, or belongs to another protocol now.
+    Left,
+}
+
+/// A piece of a body.
+pub(super) enum Piece<'a> {
+    Body(&'a [u8]),
+    End,
+}
+
+impl Stage {
+    /// The stage of a body with `length` bytes.
+    pub(super) fn sized(length: u64) -> Self {
+        if length == 0 { Self::Done } else { Self::Sized }
+    }
+
+    /// Reads on to the next piece of the body. In the stages without a body (`Idle`, `Head`, `Left`) it consumes nothing.
+    pub(super) fn advance<'a>(
+        &mut self,
+        left: &mut u64,
+        input: &'a [u8],
+    ) -> Result<(usize, Option<Piece<'a>>), Breach> {
+        let mut at = 0;
+        loop {
+            let rest = &input[at..];
+            match *self {
+                Self::Idle | Self::Head | Self::Left => return Ok((at, None)),
+                Self::Done => return Ok((at, Some(Piece::End))),
+                Self::UntilClose => return Ok((input.len(), body(rest))),
+                Self::Sized | Self::Chunk => {
+                    let n = usize::try_from(*left).map_or(rest.len(), |left| left.min(rest.len()));
+                    *left -= n as u64;
+                    if *left == 0 {
+                        *self = if *self == Self::Sized { Self::Done } else { Self::ChunkEnd };
+                    }
+                    return Ok((at + n, body(&rest[..n])));
+                }
+                Self::ChunkLine => {
+                    let Some((n, size)) = chunk_line(rest)? else { return Ok((at, None)) };
+                    at += n;
+                    (*self, *left) =
+                        if size == 0 { (Self::Trailers, MAX_HEAD as u64) } else { (Self::Chunk, size) };
+                }
+                Self::ChunkEnd => {
+                    let Some(n) = line_end(rest)? else { return Ok((at, None)) };
+                    at += n;
+                    *self = Self::ChunkLine;
+                }
+                Self::Trailers => {
+                    let Some(n) = trailer_line(rest, *left)? else { return Ok((at, None)) };
+                    at += n;
+                    *left -= n as u64;
+                    if n == EMPTY_LINE {
+                        *self = Self::Done;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The length of a line with nothing on it. A trailer has a name and a colon, so none is as short with its line end.
+const EMPTY_LINE: usize = 2;
+
+fn body(bytes: &[u8]) -> Option<Piece<'_>> {
+    if bytes.is_empty() { None } else { Some(Piece::Body(bytes)) }
+}
+
+/// The chunk-size line at the start of `input`: its length with the line end, and the size it tells; `None` while it is
+/// incomplete. The grammar of extensions is not checked, only that they are text on this line (RFC 9112 section 7.1.1).
+fn chunk_line(input: &[u8]) -> Result<Option<(usize, u64)>, Breach> {
+    let line = &input[..input.len().min(MAX_CHUNK_LINE)];
+    let mut size = 0u64;
+    let mut at = 0;
+    while let Some(digit) = line.get(at).and_then(|b| hex(*b)) {
+        if size >> 60 != 0 {
+            return Err(Breach::BadChunk);
+        }
+        size = size << 4 | digit;
+        at += 1;
+    }
+    if at == 0 && !line.is_empty() {
+        return Err(Breach::BadChunk);
+    }
+    // Blanks are allowed before an extension; servers that pad the size leave them before the line end as well.
+    while matches!(line.get(at), Some(b' ' | b'\t')) {
+        at += 1;
+    }
+    if line.get(at) == Some(&b';') {
+        while line.get(at).is_some_and(|b| is_text(*b)) {
+            at += 1;
+        }
+    }
+    match line_end(&line[at..])? {
+        Some(n) => Ok(Some((at + n, size))),
+        None if line.len() == MAX_CHUNK_LINE => Err(Breach::BadChunk),
+        None => Ok(None),
+    }
+}
+
+/// The trailer line at the start of `input`, read over: its length with the line end. `room` bytes are left for it.
+fn trailer_line(input: &[u8], room: u64) -> Result<Option<usize>, Breach> {
+    let room = usize::try_from(room).map_or(input.len(), |room| room.min(input.len()));
+    let Some(end) = input[..room].iter().position(|b| *b == b'\n') else {
+        return if room < input.len() { Err(Breach::HeadTooLong) } else { Ok(None) };
+    };
+    let Some(line) = input[..end].strip_suffix(b"\r") else { return Err(Breach::BadChunk) };
+    if line.is_empty() {
+        return Ok(Some(EMPTY_LINE));
+    }
+    let Some(colon) = line.iter().position(|b| *b == b':') else { return Err(Breach::BadChunk) };
+    let (name, value) = line.split_at(colon);
+    if name.is_empty() || !name.iter().all(|b| is_token(*b)) || !value.iter().all(|b| is_text(*b)) {
+        return Err(Breach::BadChunk);
+    }
+    Ok(Some(end + 1))
+}
+
+/// A line end, which must come next. A lone LF is refused: being lenient here is how requests get smuggled.
+fn line_end(input: &[u8]) -> Result<Option<usize>, Breach> {
+    match input {
+        [b'\r', b'\n', ..] => Ok(Some(2)),
+        [] | [b'\r'] => Ok(None),
+        _ => Err(Breach::BadChunk),
+    }
+}
+
+fn hex(b: u8) -> Option<u64> {
+    match b {
+        b'0'..=b'9' => Some(u64::from(b - b'0')),
+        b'a'..=b'f' => Some(u64::from(b - b'a' + 10)),
+        b'A'..=b'F' => Some(u64::from(b - b'A' + 10)),
+        _ => None,
+    }
+}
+
+/// A byte of a field value: blank, visible or beyond ASCII (RFC 9110 section 5.5).
+fn is_text(b: u8) -> bool {
+    b == b'\t' || (b >= b' ' && b != 0x7f)
+}
+
+/// A byte of a field name (RFC 9110 section 5.6.2).
+fn is_token(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b)
+}

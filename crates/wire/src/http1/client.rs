@@ -1,0 +1,182 @@
+//! The client role: requests are ordered, replies come in.
+
+use super::body::{Piece, Stage};
+use super::head::{self, Coding, Fields};
+use crate::Breach;
+
+/// One connection as a client sees it: one request outstanding at a time.
+#[derive(Clone, Copy, Debug)]
+pub struct Client {
+    left: u64,
+    stage: Stage,
+    /// The outstanding request's method is HEAD.
+    head: bool,
+    keeps_alive: bool,
+    switched: bool,
+}
+
+const _: () = assert!(size_of::<Client>() <= 16, "a client's state is kept per request in flight");
+
+/// What came in for a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reply<'a> {
+    /// An interim reply, status 100 to 199 but 101: the final one is still to come (RFC 9110 section 15.2).
+    Interim(u16),
+    /// The head of the final reply.
+    Head(Head),
+    /// Bytes of the body, never none, without their framing.
+    Body(&'a [u8]),
+    /// The reply is complete; nothing is outstanding.
+    End,
+}
+
+/// What the head of a final reply says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// The status code, 101 or 200 to 999.
+    pub status: u16,
+    /// The head's own length in bytes, as received.
+    pub head_bytes: u32,
+    /// How many bytes of body follow, 0 to a HEAD request; `None` where only the end will tell.
+    pub length: Option<u64>,
+    /// Whether the connection may carry another request after this reply.
+    pub keeps_alive: bool,
+    /// `Keep-Alive: timeout=N`: the server will close after so many seconds of silence.
+    pub keep_alive_timeout_s: Option<u32>,
+}
+
+impl Default for Client {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Client {
+    /// A fresh connection, nothing outstanding.
+    pub const fn new() -> Self {
+        Self { left: 0, stage: Stage::Idle, head: false, keeps_alive: true, switched: false }
+    }
+
+    /// A request has been sent, `head` when its method is HEAD: the answer to that has no body.
+    ///
+    /// # Panics
+    /// If a request is outstanding, or the connection has left HTTP by a 101.
+    pub fn order(&mut self, head: bool) {
+        assert!(self.stage == Stage::Idle, "order: one request at a time, on HTTP only: {:?}", self.stage);
+        self.head = head;
+        self.stage = Stage::Head;
+    }
+
+    /// Reads on: how many bytes of `input` are consumed, and what they say. To be called until `(0, None)`, see
+    /// [the module](super).
+    ///
+    /// # Errors
+    /// The [`Breach`] of the server; the connection is of no more use.
+    pub fn handle_bytes<'a>(&mut self, input: &'a [u8]) -> Result<(usize, Option<Reply<'a>>), Breach> {
+        match self.stage {
+            Stage::Idle if !input.is_empty() => Err(Breach::UnexpectedBytes),
+            Stage::Head if !input.is_empty() => self.handle_head(input),
+            _ => {
+                let (n, piece) = self.stage.advance(&mut self.left, input)?;
+                Ok((n, piece.map(|piece| self.reply(piece))))
+            }
+        }
+    }
+
+    /// The server has closed its side, after all its bytes were offered. That ends a body that lasts until the close.
+    ///
+    /// # Errors
+    /// [`Breach::Truncated`] where a reply is outstanding or incomplete.
+    pub fn handle_end(&mut self) -> Result<Option<Reply<'static>>, Breach> {
+        self.keeps_alive = false;
+        match self.stage {
+            Stage::Idle | Stage::Left => Ok(None),
+            Stage::UntilClose | Stage::Done => Ok(Some(self.reply(Piece::End))),
+            _ => Err(Breach::Truncated),
+        }
+    }
+
+    /// Whether nothing is outstanding.
+    pub fn is_idle(&self) -> bool {
+        matches!(self.stage, Stage::Idle | Stage::Left)
+    }
+
+    /// Whether the connection may carry another request. Means something between [`Reply::End`] and the next order.
+    pub fn keeps_alive(&self) -> bool {
+        self.keeps_alive
+    }
+
+    fn reply<'a>(&mut self, piece: Piece<'a>) -> Reply<'a> {
+        match piece {
+            Piece::Body(bytes) => Reply::Body(bytes),
+            Piece::End => {
+                self.stage = if self.switched { Stage::Left } else { Stage::Idle };
+                Reply::End
+            }
+        }
+    }
+
+    fn handle_head<'a>(&mut self, input: &'a [u8]) -> Result<(usize, Option<Reply<'a>>), Breach> {
+        // The parser would skip empty lines, which only a server may (RFC 9112 section 2.2).
+        if matches!(input[0], b'\r' | b'\n') {
+            return Err(Breach::BadHead);
+        }
+        let input = head::window(input);
+        let mut room = head::room();
+        let mut parsed = httparse::Response::new(&mut []);
+        let result = httparse::ParserConfig::default().parse_response_with_uninit_headers(
+            &mut parsed,
+            input,
+            &mut room,
+        );
+        let Some(n) = head::complete(result, input.len())? else { return Ok((0, None)) };
+        let status = parsed.code.expect("a complete head has a status");
+        match status {
+            0..100 => return Err(Breach::BadHead),
+            100 | 102..200 => return Ok((n, Some(Reply::Interim(status)))),
+            _ => {}
+        }
+        let fields = Fields::read(parsed.headers)?;
+        let http10 = parsed.version == Some(0);
+        let length = self.frame(status, http10, &fields);
+        let head_bytes = u32::try_from(n).expect("a head is at most MAX_HEAD long");
+        Ok((
+            n,
+            Some(Reply::Head(Head {
+                status,
+                head_bytes,
+                length,
+                keeps_alive: self.keeps_alive,
+                keep_alive_timeout_s: fields.timeout_s,
+            })),
+        ))
+    }
+
+    /// Decides how the body ends (RFC 9112 section 6.3) and whether the connection lasts; the body's length if known.
+    fn frame(&mut self, status: u16, http10: bool, fields: &Fields) -> Option<u64> {
+        self.switched = status == 101;
+        self.keeps_alive = fields.keeps_alive(http10) && !self.switched;
+        if self.head || matches!(status, 101 | 204 | 304) {
+            self.stage = Stage::Done;
+            return Some(0);
+        }
+        match (fields.coding, fields.length) {
+            (Coding::Absent, Some(length)) => {
+                self.left = length;
+                self.stage = Stage::sized(length);
+                Some(length)
+            }
+            (Coding::Chunked { .. }, length) => {
+                self.stage = Stage::ChunkLine;
+                // Faulty framing that can still be read: not to be trusted beyond this reply (RFC 9112 section 6.1).
+                self.keeps_alive &= length.is_none() && !http10;
+                None
+            }
+            (Coding::Absent, None) | (Coding::Other, _) => {
+                self.stage = Stage::UntilClose;
+                self.keeps_alive = false;
+                None
+            }
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! What both roles read from a head: the fields that frame a message and decide whether the connection lasts.
+
+use super::{MAX_FIELDS, MAX_HEAD};
+use crate::Breach;
+use httparse::Header;
+use std::mem::MaybeUninit;
+
+/// Room for the fields of one head, on the stack and not written to before the parser does.
+pub(super) type Room<'a> = [MaybeUninit<Header<'a>>; MAX_FIELDS];
+
+/// Room without a field in it.
+pub(super) const fn room<'a>() -> Room<'a> {
+    [const { MaybeUninit::uninit() }; MAX_FIELDS]
+}
+
+/// The part of the input that a head may take. A parser that sees no more judges the same bytes alike, however they arrive.
+pub(super) fn window(input: &[u8]) -> &[u8] {
+    &input[..input.len().min(MAX_HEAD)]
+}
+
+/// The head's length in bytes where it is complete, of the `seen` bytes that the parser looked at.
+pub(super) fn complete(parsed: httparse::Result<usize>, seen: usize) -> Result<Option<usize>, Breach> {
+    match parsed {
+        Ok(httparse::Status::Complete(n)) => Ok(Some(n)),
+        Ok(httparse::Status::Partial) if seen < MAX_HEAD => Ok(None),
+        Ok(httparse::Status::Partial) | Err(httparse::Error::TooManyHeaders) => Err(Breach::HeadTooLong),
+        Err(httparse::Error::Version) => Err(Breach::BadVersion),
+        Err(_) => Err(Breach::BadHead),
+    }
+}
+
+/// What `Transfer-Encoding` says of the framing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Coding {
+    /// No such field.
+    Absent,
+    /// `chunked` comes last: the chunks tell where the body ends. `only` where nothing else comes before.
+    Chunked { only: bool },
+    /// Something else comes last (or nothing is named at all): only the close tells.
+    Other,
+}
+
+/// The fields of a head that this crate heeds.
+#[derive(Debug)]
+pub(super) struct Fields {
+    pub(super) length: Option<u64>,
+    pub(super) coding: Coding,
+    /// `Connection: close`
+    pub(super) close: bool,
+    /// `Connection: keep-alive`
+    pub(super) keep_alive: bool,
+    /// `Keep-Alive: timeout=`, in seconds
+    pub(super) timeout_s: Option<u32>,
+    pub(super) hosts: u32,
+    pub(super) expects_continue: bool,
+}
+
+impl Fields {
+    /// Reads the fields. Breach: [`Breach::BadLength`] where `Content-Length` or `Transfer-Encoding` is malformed.
+    pub(super) fn read(headers: &[Header<'_>]) -> Result<Self, Breach> {
+        let mut f = Self {
+            length: None,
+            coding: Coding::Absent,
+            close: false,
+            keep_alive: false,
+            timeout_s: None,
+            hosts: 0,
+            expects_continue: false,
+        };
+        for h in headers {
+            // By length first: most fields of a head end here, with one comparison.
+            match h.name.len() {
+                4 if h.name.eq_ignore_ascii_case("host") => f.hosts += 1,
+                6 if h.name.eq_ignore_ascii_case("expect") => {
+                    f.expects_continue |= items(h.value).any(|v| v.eq_ignore_ascii_case(b"100-continue"));
+                }
+                10 if h.name.eq_ignore_ascii_case("connection") => f.connection(h.value),
+                10 if h.name.eq_ignore_ascii_case("keep-alive") => {
+                    f.timeout_s = f.timeout_s.or_else(|| items(h.value).find_map(timeout_s));
+                }
+                14 if h.name.eq_ignore_ascii_case("content-length") => f.content_length(h.value)?,
+                17 if h.name.eq_ignore_ascii_case("transfer-encoding") => f.transfer_encoding(h.value)?,
+                _ => {}
+            }
+        }
+        Ok(f)
+    }
+
+    /// Whether the connection lasts beyond this message, as far as the fields say (RFC 9112 section 9.3).
+    pub(super) fn keeps_alive(&self, http10: bool) -> bool {
+        !self.close && (!http10 || self.keep_alive)
+    }
+
+    fn connection(&mut self, value: &[u8]) {
+        for option in items(value) {
+            self.close |= option.eq_ignore_ascii_case(b"close");
+            self.keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
+        }
+    }
+
+    /// Equal repetitions count as one (RFC 9110 section 8.6).
+    fn content_length(&mut self, value: &[u8]) -> Result<(), Breach> {
+        for item in items(value) {
+            let n = decimal(item).ok_or(Breach::BadLength)?;
+            if self.length.is_some_and(|before| before != n) {
+                return Err(Breach::BadLength);
+            }
+            self.length = Some(n);
+        }
+        Ok(())
+    }
+
+    /// Nothing may follow `chunked`, least of all `chunked` (RFC 9112 section 6.1).
+    fn transfer_encoding(&mut self, value: &[u8]) -> Result<(), Breach> {
+        for item in items(value) {
+            let first = self.coding == Coding::Absent;
+            if matches!(self.coding, Coding::Chunked { .. }) {
+                return Err(Breach::BadLength);
+            }
+            let chunked = item.eq_ignore_ascii_case(b"chunked");
+            self.coding = if chunked { Coding::Chunked { only: first } } else { Coding::Other };
+        }
+        Ok(())
+    }
+}
+
+/// The items of a comma list, blanks cut off. An empty value has one item, which is empty.
+fn items(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    value.split(|b| *b == b',').map(<[u8]>::trim_ascii)
+}
+
+/// `timeout=N` of a `Keep-Alive` field (RFC 2068 section 19.7.1.1); what is no number says nothing.
+fn timeout_s(item: &[u8]) -> Option<u32> {
+    let (name, value) = item.split_at_checked(b"timeout".len())?;
+    let value = value.trim_ascii_start().strip_prefix(b"=")?.trim_ascii_start();
+    let value = value.strip_prefix(b"\"").and_then(|v| v.strip_suffix(b"\"")).unwrap_or(value);
+    if name.eq_ignore_ascii_case(b"timeout") { u32::try_from(decimal(value)?).ok() } else { None }
+}
+
+/// One or more digits, nothing else, within 64 bits.
+fn decimal(digits: &[u8]) -> Option<u64> {
+    if digits.is_empty() {
+        return None;
+    }
+    digits.iter().try_fold(0u64, |n, b| {
+        let digit = b.checked_sub(b'0').filter(|d| *d < 10)?;
+        n.checked_mul(10)?.checked_add(u64::from(digit))
+    })
+}

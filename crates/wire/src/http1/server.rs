@@ -1,0 +1,133 @@
+//! The server role: requests come in.
+
+use super::body::{Piece, Stage};
+use super::head::{self, Coding, Fields};
+use crate::Breach;
+
+/// One connection as a server sees it: any number of requests, one after the other, pipelined or not.
+#[derive(Clone, Copy, Debug)]
+pub struct Server {
+    left: u64,
+    stage: Stage,
+    keeps_alive: bool,
+}
+
+const _: () = assert!(size_of::<Server>() <= 16, "a server's state is kept per connection");
+
+/// What came in for a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ask<'a> {
+    /// The head of a request.
+    Head(Request<'a>),
+    /// Bytes of the request's body, never none, without their framing.
+    Body(&'a [u8]),
+    /// The request is complete. If it does not keep the connection, bytes behind it stay unconsumed.
+    End,
+}
+
+/// What the head of a request says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request<'a> {
+    /// The method as sent; any token (RFC 9110 section 9.1).
+    pub method: &'a str,
+    /// The target as sent: a path with its query, a URL, `host:port` or `*` (RFC 9112 section 3.2).
+    pub target: &'a str,
+    /// Whether the client wants to send another request on this connection.
+    pub keeps_alive: bool,
+    /// The method is HEAD: the response has no body.
+    pub head: bool,
+    /// The client waits for [`CONTINUE`](super::CONTINUE) before it sends the body.
+    pub expects_continue: bool,
+    /// HTTP/1.0: a kept connection must be confirmed in the response.
+    pub http10: bool,
+}
+
+impl Default for Server {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Server {
+    /// A fresh connection, its first request to come.
+    pub const fn new() -> Self {
+        Self { left: 0, stage: Stage::Head, keeps_alive: true }
+    }
+
+    /// Reads on: how many bytes of `input` are consumed, and what they say. To be called until `(0, None)`, see
+    /// [the module](super).
+    ///
+    /// # Errors
+    /// The [`Breach`] of the client: answer 400 if you like, and close.
+    pub fn handle_bytes<'a>(&mut self, input: &'a [u8]) -> Result<(usize, Option<Ask<'a>>), Breach> {
+        if self.stage == Stage::Head {
+            return self.handle_head(input);
+        }
+        let (n, piece) = self.stage.advance(&mut self.left, input)?;
+        Ok((n, piece.map(|piece| self.ask(piece))))
+    }
+
+    fn ask<'a>(&mut self, piece: Piece<'a>) -> Ask<'a> {
+        match piece {
+            Piece::Body(bytes) => Ask::Body(bytes),
+            Piece::End => {
+                self.stage = if self.keeps_alive { Stage::Head } else { Stage::Left };
+                Ask::End
+            }
+        }
+    }
+
+    fn handle_head<'a>(&mut self, input: &'a [u8]) -> Result<(usize, Option<Ask<'a>>), Breach> {
+        let blank = empty_lines(input)?;
+        let input = head::window(&input[blank..]);
+        let mut room = head::room();
+        let mut parsed = httparse::Request::new(&mut []);
+        let result = parsed.parse_with_uninit_headers(input, &mut room);
+        let Some(n) = head::complete(result, input.len())? else { return Ok((blank, None)) };
+        let fields = Fields::read(parsed.headers)?;
+        let http10 = parsed.version == Some(0);
+        // RFC 9112 section 3.2: exactly one, but for HTTP/1.0, which may have none.
+        if fields.hosts > 1 || (fields.hosts == 0 && !http10) {
+            return Err(Breach::BadHead);
+        }
+        self.frame(http10, &fields)?;
+        self.keeps_alive = fields.keeps_alive(http10);
+        let method = parsed.method.expect("a complete head has a method");
+        let request = Request {
+            method,
+            target: parsed.path.expect("a complete head has a target"),
+            keeps_alive: self.keeps_alive,
+            head: method == "HEAD",
+            // RFC 9110 section 10.1.1: an HTTP/1.0 client cannot mean it.
+            expects_continue: fields.expects_continue && !http10,
+            http10,
+        };
+        Ok((blank + n, Some(Ask::Head(request))))
+    }
+
+    /// Decides how the body ends (RFC 9112 section 6.3). What another server on the way could read otherwise is refused.
+    fn frame(&mut self, http10: bool, fields: &Fields) -> Result<(), Breach> {
+        self.stage = match (fields.coding, fields.length) {
+            (Coding::Absent, length) => {
+                self.left = length.unwrap_or(0);
+                Stage::sized(self.left)
+            }
+            (Coding::Chunked { only: true }, None) if !http10 => Stage::ChunkLine,
+            _ => return Err(Breach::BadLength),
+        };
+        Ok(())
+    }
+}
+
+/// The bytes of empty lines before a request, which a server reads over (RFC 9112 section 2.2).
+fn empty_lines(input: &[u8]) -> Result<usize, Breach> {
+    let mut at = 0;
+    while input[at..].starts_with(b"\r\n") {
+        at += 2;
+    }
+    match input[at..] {
+        // The parser would take a lone LF for an empty line.
+        [b'\n', ..] => Err(Breach::BadHead),
+        _ => Ok(at),
+    }
+}

@@ -1,0 +1,78 @@
+//! Protocols without sockets, clock or allocation: bytes in, bytes and at most one event out.
+//!
+//! Every machine here is `Copy` and a few bytes long. It stores no input: what it cannot use yet (half a head, half a
+//! chunk-size line) it leaves unconsumed, and the caller offers it again with more behind it.
+
+pub mod http1;
+
+use std::fmt;
+
+/// What the peer broke. After a breach the machine is of no more use: close the connection and drop it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Breach {
+    /// A head or a trailer section is longer than [`http1::MAX_HEAD`], or has more than [`http1::MAX_FIELDS`] fields.
+    HeadTooLong,
+    /// A head that is not HTTP, or one that a rule forbids (RFC 9112 section 3.2: no `Host`, or several).
+    BadHead,
+    /// Not HTTP/1.0 or HTTP/1.1 (RFC 9112 section 2.3).
+    BadVersion,
+    /// A body length that is not a number, contradicts itself or invites smuggling (RFC 9112 sections 6.1 to 6.3).
+    BadLength,
+    /// Chunked framing or a trailer line that does not follow RFC 9112 section 7.1.
+    BadChunk,
+    /// The peer closed in the middle of a message (RFC 9112 section 8).
+    Truncated,
+    /// Bytes that nobody asked for (RFC 9112 section 9.2).
+    UnexpectedBytes,
+}
+
+impl Breach {
+    /// Every breach, for tables of counters.
+    pub const ALL: [Self; 7] = [
+        Self::HeadTooLong,
+        Self::BadHead,
+        Self::BadVersion,
+        Self::BadLength,
+        Self::BadChunk,
+        Self::Truncated,
+        Self::UnexpectedBytes,
+    ];
+
+    /// The name that reports and metrics show.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::HeadTooLong => "head-too-long",
+            Self::BadHead => "bad-head",
+            Self::BadVersion => "bad-version",
+            Self::BadLength => "bad-length",
+            Self::BadChunk => "bad-chunk",
+            Self::Truncated => "truncated",
+            Self::UnexpectedBytes => "unexpected-bytes",
+        }
+    }
+}
+
+impl fmt::Display for Breach {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl std::error::Error for Breach {}
+
+#[cfg(test)]
+mod tests {
+    use super::Breach;
+    use std::collections::HashSet;
+
+    #[test]
+    fn every_breach_has_a_name_of_its_own() {
+        let names: HashSet<_> = Breach::ALL.iter().map(|b| b.name()).collect();
+        assert_eq!(names.len(), Breach::ALL.len());
+        // Fieldless variants count from 0: one that is missing from ALL, or out of its order, shows here.
+        for (i, b) in Breach::ALL.iter().enumerate() {
+            assert_eq!(*b as usize, i, "{b}");
+        }
+        assert_eq!(Breach::ALL.len(), Breach::UnexpectedBytes as usize + 1);
+    }
+}

@@ -1,0 +1,225 @@
+//! The HTTP/1 machines driven as a connection's loop drives them, with their invariants checked, and told as text.
+//!
+//! A trace reads like `200 length=5 keeps | body hello | end`: bodies in one piece and escaped; last comes `breach NAME`, or
+//! `rest N` where N bytes are left unconsumed.
+
+use std::fmt::Write as _;
+use wire::Breach;
+use wire::http1::{Ask, Client, Head, MAX_HEAD, Reply, Request, Server};
+
+/// Feeds `pieces` to a client that sends requests as long as it may (`heads(n)`: the nth is HEAD), and then the end of the
+/// stream if `closes`.
+///
+/// A head reads `200 length=5 keeps timeout=9` or `200 length=? closes`, an interim one `interim 100`, an end of the stream
+/// that says nothing `closed`.
+pub fn client(pieces: &[&[u8]], heads: impl Fn(u32) -> bool, closes: bool) -> String {
+    let mut machine = Client::new();
+    let mut sent = 0;
+    let mut told = Told::default();
+    machine.order(heads(sent));
+    let fed = told.feed(pieces, |input| {
+        let (n, reply) = machine.handle_bytes(input)?;
+        if let Some(Reply::Head(head)) = reply {
+            assert_eq!(head.head_bytes as usize, n, "a head tells its own length");
+        }
+        if reply == Some(Reply::End) {
+            assert!(machine.is_idle(), "nothing is outstanding after the end");
+            if machine.keeps_alive() {
+                sent += 1;
+                machine.order(heads(sent));
+            }
+        }
+        Ok((n, reply.map(Said::from)))
+    });
+    let rest = match fed {
+        Ok(rest) => rest,
+        Err(breach) => return told.breach(breach),
+    };
+    if closes {
+        match machine.handle_end() {
+            Ok(Some(reply)) => told.hear(Said::from(reply)),
+            Ok(None) => told.line("closed"),
+            Err(breach) => return told.breach(breach),
+        }
+        assert!(machine.is_idle() && !machine.keeps_alive(), "closed is idle for good");
+        assert_eq!(machine.handle_end(), Ok(None), "an end is told once");
+    }
+    told.rest(rest)
+}
+
+/// Feeds `pieces` to a server.
+///
+/// A head reads `GET /path keeps`, with `head`, `continue` and `http10` behind it where they apply.
+pub fn server(pieces: &[&[u8]]) -> String {
+    let mut machine = Server::new();
+    let mut told = Told::default();
+    let fed = told.feed(pieces, |input| {
+        let (n, ask) = machine.handle_bytes(input)?;
+        Ok((n, ask.map(Said::from)))
+    });
+    match fed {
+        Ok(rest) => told.rest(rest),
+        Err(breach) => told.breach(breach),
+    }
+}
+
+/// What both roles say, in one shape.
+enum Said<'a> {
+    Interim(u16),
+    /// `length`: of the body, where it is known; `lasts`: whether the connection does.
+    Head {
+        line: String,
+        length: Option<u64>,
+        lasts: bool,
+    },
+    Body(&'a [u8]),
+    End,
+}
+
+impl<'a> From<Reply<'a>> for Said<'a> {
+    fn from(reply: Reply<'a>) -> Self {
+        match reply {
+            Reply::Interim(status) => Self::Interim(status),
+            Reply::Head(head) => {
+                Self::Head { line: reply_line(&head), length: head.length, lasts: head.keeps_alive }
+            }
+            Reply::Body(bytes) => Self::Body(bytes),
+            Reply::End => Self::End,
+        }
+    }
+}
+
+impl<'a> From<Ask<'a>> for Said<'a> {
+    fn from(ask: Ask<'a>) -> Self {
+        match ask {
+            Ask::Head(request) => {
+                Self::Head { line: request_line(&request), length: None, lasts: request.keeps_alive }
+            }
+            Ask::Body(bytes) => Self::Body(bytes),
+            Ask::End => Self::End,
+        }
+    }
+}
+
+fn reply_line(head: &Head) -> String {
+    let length = head.length.map_or_else(|| "?".to_owned(), |n| n.to_string());
+    let lasts = if head.keeps_alive { "keeps" } else { "closes" };
+    let timeout = head.keep_alive_timeout_s.map(|s| format!(" timeout={s}")).unwrap_or_default();
+    format!("{} length={length} {lasts}{timeout}", head.status)
+}
+
+fn request_line(r: &Request<'_>) -> String {
+    let mut line = format!("{} {}", r.method, r.target);
+    line.push_str(if r.keeps_alive { " keeps" } else { " closes" });
+    for (is_so, word) in [(r.head, " head"), (r.expects_continue, " continue"), (r.http10, " http10")] {
+        if is_so {
+            line.push_str(word);
+        }
+    }
+    line
+}
+
+/// What a machine has said so far.
+#[derive(Default)]
+struct Told {
+    text: String,
+    body: Vec<u8>,
+    /// Between a head and its end: what is known of the body's length.
+    message: Option<Option<u64>>,
+    /// The last message was also the connection's.
+    last: bool,
+}
+
+impl Told {
+    /// The loop of a connection: all there is until nothing happens, and the rest again with the next piece. Returns the
+    /// length of the rest.
+    fn feed<F>(&mut self, pieces: &[&[u8]], mut handle_bytes: F) -> Result<usize, Breach>
+    where
+        F: for<'a> FnMut(&'a [u8]) -> Result<(usize, Option<Said<'a>>), Breach>,
+    {
+        let mut rest = Vec::new();
+        for piece in pieces {
+            rest.extend_from_slice(piece);
+            let mut at = 0;
+            loop {
+                let input = &rest[at..];
+                let (n, said) = handle_bytes(input)?;
+                let taken = input.get(..n).expect("no more is consumed than there is");
+                match &said {
+                    Some(Said::End) => {}
+                    Some(Said::Body(body)) => {
+                        assert!(!body.is_empty(), "a body event has bytes");
+                        let (body, taken) = (body.as_ptr_range(), taken.as_ptr_range());
+                        assert!(
+                            taken.start <= body.start && body.end <= taken.end,
+                            "a body lies in the input"
+                        );
+                    }
+                    Some(_) => assert!(n > 0, "only an end costs nothing"),
+                    None if n == 0 => break,
+                    None => {}
+                }
+                at += n;
+                if let Some(said) = said {
+                    self.hear(said);
+                }
+            }
+            rest.drain(..at);
+            let left = self.last && self.message.is_none();
+            assert!(rest.len() < MAX_HEAD || left, "the rest is bounded: {}", rest.len());
+        }
+        Ok(rest.len())
+    }
+
+    fn hear(&mut self, said: Said<'_>) {
+        match said {
+            Said::Interim(status) => {
+                assert!(self.message.is_none(), "an interim reply comes before the final one");
+                self.line(&format!("interim {status}"));
+            }
+            Said::Head { line, length, lasts } => {
+                assert!(self.message.is_none() && !self.last, "a head comes between messages");
+                self.message = Some(length);
+                self.last = !lasts;
+                self.line(&line);
+            }
+            Said::Body(bytes) => {
+                assert!(self.message.is_some(), "a body belongs to a message");
+                self.body.extend_from_slice(bytes);
+            }
+            Said::End => {
+                let length = self.message.take().expect("an end belongs to a message");
+                let got = self.body.len() as u64;
+                assert!(length.is_none_or(|n| n == got), "{got} bytes of body, {length:?} announced");
+                self.line("end");
+            }
+        }
+    }
+
+    /// A line, behind what has come of the body.
+    fn line(&mut self, line: &str) {
+        self.body_so_far();
+        let bar = if self.text.is_empty() { "" } else { " | " };
+        write!(self.text, "{bar}{line}").expect("a string takes all");
+    }
+
+    fn body_so_far(&mut self) {
+        let body = std::mem::take(&mut self.body);
+        if !body.is_empty() {
+            self.line(&format!("body {}", body.escape_ascii()));
+        }
+    }
+
+    fn breach(mut self, breach: Breach) -> String {
+        self.line(&format!("breach {breach}"));
+        self.text
+    }
+
+    fn rest(mut self, bytes: usize) -> String {
+        self.body_so_far();
+        if bytes > 0 {
+            self.line(&format!("rest {bytes}"));
+        }
+        self.text
+    }
+}

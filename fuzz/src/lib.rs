@@ -1,0 +1,51 @@
+//! Fuzz targets as plain functions: what `cargo fuzz` runs for hours, a test runs for a second, over the same corpus.
+//!
+//! The functions that they are made of (a machine driven over a stream, cut anywhere, told as one line of text) serve the
+//! tests of `wire` as well.
+
+pub mod http1;
+
+/// A fuzz target: panics where an invariant is broken.
+pub type Target = fn(&[u8]);
+
+/// Every target, by the name of its corpus folder and of its program in `libfuzzer/`.
+pub const TARGETS: [(&str, Target); 2] = [("http1_client", http1_client), ("http1_server", http1_server)];
+
+/// A server's bytes against [`wire::http1::Client`]: they mean the same however they are cut.
+///
+/// The first byte gives the number of cuts (low 3 bits) and whether the server closes behind its bytes (8), the second
+/// one which of each 4 requests are HEAD (low 4 bits); then a byte for each cut, its distance from the one before.
+pub fn http1_client(data: &[u8]) {
+    let Some((&[options, heads], rest)) = data.split_first_chunk() else { return };
+    let Some((distances, stream)) = rest.split_at_checked(usize::from(options & 7)) else { return };
+    let closes = options & 8 != 0;
+    agree(stream, distances, |pieces| http1::client(pieces, |nth| heads >> (nth % 4) & 1 == 1, closes));
+}
+
+/// A client's bytes against [`wire::http1::Server`]: they mean the same however they are cut.
+///
+/// The first byte gives the number of cuts (low 3 bits); then a byte for each cut, its distance from the one before.
+pub fn http1_server(data: &[u8]) {
+    let Some((options, rest)) = data.split_first() else { return };
+    let Some((distances, stream)) = rest.split_at_checked(usize::from(options & 7)) else { return };
+    agree(stream, distances, http1::server);
+}
+
+/// The longest stream that is also fed byte by byte: that costs its length squared.
+const BYTE_BY_BYTE: usize = 600;
+
+fn agree(stream: &[u8], distances: &[u8], trace: impl Fn(&[&[u8]]) -> String) {
+    let whole = trace(&[stream]);
+    let mut pieces = Vec::with_capacity(distances.len() + 1);
+    let mut rest = stream;
+    for distance in distances {
+        let (piece, behind) = rest.split_at(rest.len().min(usize::from(*distance)));
+        pieces.push(piece);
+        rest = behind;
+    }
+    pieces.push(rest);
+    assert_eq!(trace(&pieces), whole, "cut at {distances:?}: {}", stream.escape_ascii());
+    let size = if stream.len() <= BYTE_BY_BYTE { 1 } else { 1000 };
+    let pieces: Vec<_> = stream.chunks(size).collect();
+    assert_eq!(trace(&pieces), whole, "cut every {size}: {}", stream.escape_ascii());
+}

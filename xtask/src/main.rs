@@ -1,0 +1,80 @@
+//! The developer's verbs: `cargo xtask VERB`. One file each; CI calls nothing else.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command line speaks to its user")]
+
+mod bench;
+mod command;
+mod deny;
+mod fmt;
+mod fuzz;
+mod lint;
+mod packages;
+mod sim;
+mod test;
+mod tidy;
+
+use std::process::ExitCode;
+
+/// A verb: its name, what follows it, what it does, how.
+type Verb = (&'static str, &'static str, &'static str, fn(&[String]) -> anyhow::Result<()>);
+
+const VERBS: &[Verb] = &[
+    ("test", "", "everything a change must pass: packages, fmt, lint, tidy, build, all tests", test::run),
+    ("fmt", "[--fix]", "is the code formatted? with --fix: format it", fmt::run),
+    ("lint", "", "clippy over everything, warnings are errors", lint::run),
+    ("tidy", "", "the rules of the house: arrows, names, sizes, unsafe, clock, sockets, paths", tidy::run),
+    ("sim", "", "a million simulated connections", sim::run),
+    (
+        "fuzz",
+        "[TARGET] [SECONDS]",
+        "fuzz one target, or each for a minute (needs nightly, cargo-fuzz)",
+        fuzz::run,
+    ),
+    ("bench", "[NAME]", "a side-by-side measurement; without a name: which there are", bench::run),
+    ("deny", "", "licences and advisories of the dependencies (needs cargo-deny)", deny::run),
+];
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let asked = words.first().map(String::as_str).unwrap_or_default();
+    let Some((name, _, _, run)) = VERBS.iter().find(|(name, ..)| *name == asked) else {
+        eprintln!("{}", usage(asked));
+        return ExitCode::from(2);
+    };
+    match run(&words[1..]) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{name}: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn usage(asked: &str) -> String {
+    let mut text = match asked {
+        "" => String::from("cargo xtask VERB\n"),
+        _ => format!("no such verb: {asked}\n"),
+    };
+    for (name, words, what, _) in VERBS {
+        text.push_str(&format!("\n  {:<26}{what}", format!("{name} {words}")));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_are_at_most_twelve_verbs_each_named_once() {
+        let names: std::collections::BTreeSet<&str> = VERBS.iter().map(|(name, ..)| *name).collect();
+        assert_eq!(names.len(), VERBS.len());
+        assert!(VERBS.len() <= 12, "{names:?}");
+    }
+
+    #[test]
+    fn usage_names_the_wrong_word_and_all_right_ones() {
+        let text = usage("tset");
+        assert!(text.starts_with("no such verb: tset\n"), "{text}");
+        assert!(VERBS.iter().all(|(name, ..)| text.contains(&format!("\n  {name} "))), "{text}");
+    }
+}

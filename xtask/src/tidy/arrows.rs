@@ -1,0 +1,119 @@
+//! Which crate may use which: the arrows of ARCHITECTURE.md, checked from `cargo metadata`.
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+/// A room, and the rooms it may use. `units` (numbers and time) is every room's language but `wire`'s,
+/// which has no clock. Rooms that do not stand yet have their arrows already.
+const ROOMS: &[(&str, &[&str])] = &[
+    ("units", &[]),
+    ("wire", &[]),
+    ("net", &["units"]),
+    ("tls", &["wire", "units"]),
+    ("plan", &["units"]),
+    ("samples", &["units"]),
+    ("engine", &["net", "wire", "tls", "plan", "samples", "units"]),
+    ("serve", &["net", "wire", "tls", "units"]),
+    ("host", &["plan", "samples", "units"]),
+    ("run", &["engine", "host", "plan", "samples", "units"]),
+    ("sinks", &["samples", "units"]),
+    ("fleet", &["run", "units"]),
+    ("lab", &["run", "units"]),
+    (
+        "cli",
+        &[
+            "units", "wire", "net", "tls", "plan", "samples", "engine", "serve", "host", "run", "sinks",
+            "fleet", "lab",
+        ],
+    ),
+    // Targets for every public parser, wherever it lives.
+    ("fuzz", &["units", "wire", "tls", "plan", "samples", "sinks", "fleet", "host"]),
+    ("xtask", &[]),
+];
+
+/// Normal and build dependencies between our packages that the table does not have; what only tests use
+/// (dev-dependencies) is free.
+///
+/// # Errors
+/// `metadata` is not what `cargo metadata` prints.
+pub(crate) fn breaches(metadata: &Value) -> Result<Vec<String>> {
+    let packages = metadata["packages"].as_array().context("cargo metadata has no packages")?;
+    let ours: Vec<&str> = packages.iter().filter_map(|package| package["name"].as_str()).collect();
+    let mut breaches = Vec::new();
+    for package in packages {
+        let name = package["name"].as_str().context("a package has no name")?;
+        let Some((_, allowed)) = ROOMS.iter().find(|(room, _)| *room == name) else {
+            breaches
+                .push(format!("{name}: no such room: add its arrows to ARCHITECTURE.md and to xtask tidy"));
+            continue;
+        };
+        let dependencies = package["dependencies"].as_array().context("a package has no dependencies")?;
+        let used = dependencies.iter().filter(|d| d["kind"].as_str() != Some("dev"));
+        let forbidden = used
+            .filter_map(|d| d["name"].as_str())
+            .filter(|used| ours.contains(used) && !allowed.contains(used));
+        breaches.extend(forbidden.map(|used| format!("{name}: this room may not use: {used}")));
+    }
+    Ok(breaches)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// A package, and what it depends on, each with its kind.
+    type Package<'a> = (&'a str, &'a [(&'a str, Option<&'a str>)]);
+
+    fn check(packages: &[Package], expected: &[&str]) {
+        let packages: Vec<Value> = packages
+            .iter()
+            .map(|(name, used)| {
+                let used: Vec<Value> =
+                    used.iter().map(|(n, kind)| json!({ "name": n, "kind": kind })).collect();
+                json!({ "name": name, "dependencies": used })
+            })
+            .collect();
+        assert_eq!(breaches(&json!({ "packages": packages })).unwrap(), expected);
+    }
+
+    #[test]
+    fn arrows_point_one_way() {
+        check(&[("units", &[]), ("net", &[("units", None), ("libc", None)])], &[]);
+        check(&[("units", &[]), ("wire", &[("units", None)])], &["wire: this room may not use: units"]);
+        check(
+            &[("net", &[("engine", None), ("wire", None)]), ("engine", &[("net", None)]), ("wire", &[])],
+            &["net: this room may not use: engine", "net: this room may not use: wire"],
+        );
+        // The client and the server never know each other, but a test may use both.
+        check(&[("serve", &[]), ("engine", &[("serve", None)])], &["engine: this room may not use: serve"]);
+        check(&[("serve", &[]), ("engine", &[("serve", Some("dev"))])], &[]);
+        check(
+            &[("serve", &[]), ("engine", &[("serve", Some("build"))])],
+            &["engine: this room may not use: serve"],
+        );
+    }
+
+    #[test]
+    fn a_new_room_needs_its_arrows() {
+        let text = "attic: no such room: add its arrows to ARCHITECTURE.md and to xtask tidy";
+        check(&[("attic", &[("units", None)]), ("units", &[])], &[text]);
+    }
+
+    #[test]
+    fn the_table_has_no_circle_and_no_unknown_name() {
+        for (place, (room, used)) in ROOMS.iter().enumerate() {
+            for name in *used {
+                let at = ROOMS.iter().position(|(room, _)| room == name);
+                // Each room uses only those above it in the table.
+                assert!(at.is_some_and(|at| at < place), "{room} uses {name}");
+            }
+        }
+    }
+
+    #[test]
+    fn anything_else_is_not_metadata() {
+        assert!(breaches(&json!({})).is_err());
+        assert!(breaches(&json!({ "packages": [{}] })).is_err());
+    }
+}

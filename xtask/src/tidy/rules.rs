@@ -1,0 +1,227 @@
+//! What a single file may be called, hold and say.
+
+use super::code::{code_only, is_name, without_tests};
+
+/// All breaches of one file; `path` is its path from the root, with `/`.
+pub(crate) fn breaches(path: &str, text: &str) -> Vec<String> {
+    let mut breaches = Vec::new();
+    breaches.extend(name(path));
+    breaches.extend(machine_paths(path, text));
+    if path.ends_with(".rs") {
+        breaches.extend(size(path, text));
+        let code = code_only(text);
+        for ban in BANS {
+            breaches.extend(ban.breaches(path, &code));
+        }
+    }
+    breaches
+}
+
+/// Names that say nothing about what is in the file or folder.
+const EMPTY_NAMES: &[&str] =
+    &["util", "utils", "helper", "helpers", "common", "types", "misc", "base", "manager", "mod"];
+
+fn name(path: &str) -> Option<String> {
+    let stem = |part: &'_ str| part.split('.').next().unwrap_or_default().to_ascii_lowercase();
+    let empty = path.split('/').find(|part| EMPTY_NAMES.contains(&stem(part).as_str()))?;
+    Some(format!("{path}: a name that says nothing, use the noun that it defines: {empty}"))
+}
+
+const LINES: usize = 500;
+
+fn size(path: &str, text: &str) -> Option<String> {
+    let lines = text.lines().count();
+    (lines > LINES).then(|| format!("{path}: more than {LINES} lines, split it: {lines}"))
+}
+
+/// Where people and their machines keep checkouts; put together so that this file does not hold them.
+const MACHINE_PATHS: &[&str] =
+    &[concat!("/ho", "me/"), concat!("/ro", "ot/"), concat!("/Us", "ers/"), concat!("/wo", "rk/")];
+
+fn machine_paths(path: &str, text: &str) -> Vec<String> {
+    let absolute = |line: &str, part: &str| {
+        // Behind a name it is the middle of another path or address: `docs/…`, `example.com/…`.
+        line.match_indices(part).any(|(at, _)| !line[..at].bytes().last().is_some_and(is_name))
+    };
+    let lines = text.lines().enumerate();
+    let found =
+        lines.filter_map(|(i, line)| Some((i + 1, MACHINE_PATHS.iter().find(|p| absolute(line, p))?)));
+    found
+        .map(|(line, part)| format!("{path}:{line}: a path of one machine, make it relative: {part}"))
+        .collect()
+}
+
+/// Words of code that belong into few rooms.
+struct Ban {
+    words: &'static [&'static str],
+    /// Beginnings of the paths where they may stand.
+    rooms: &'static [&'static str],
+    /// Whether tests may have them everywhere.
+    free_in_tests: bool,
+    cure: &'static str,
+}
+
+const BANS: &[Ban] = &[
+    Ban {
+        words: &["unsafe"],
+        // The test file has the counting allocator, which is a trait that only unsafe code can implement.
+        rooms: &["crates/net/", "crates/engine/tests/allocations.rs"],
+        free_in_tests: false,
+        cure: "only net may, each block with its invariant",
+    },
+    Ban {
+        words: &["Instant::now", "SystemTime::now"],
+        rooms: &["crates/units/src/clock.rs", "xtask/"],
+        free_in_tests: true,
+        cure: "take `now` as an argument, from units::Clock",
+    },
+    Ban {
+        words: &["TcpStream", "TcpListener", "UdpSocket", "UnixStream", "UnixListener", "rustix::net"],
+        rooms: &[
+            "crates/net/",
+            "crates/sinks/src/dashboard",
+            "crates/sinks/src/exporters",
+            "crates/host/src/remote",
+            "crates/fleet/",
+        ],
+        free_in_tests: true,
+        cure: "sockets are opened in net, sinks/{dashboard, exporters}, host/remote and fleet",
+    },
+];
+
+impl Ban {
+    fn breaches(&self, path: &str, code: &str) -> Vec<String> {
+        let tests = path.split('/').any(|part| part == "tests" || part == "tests.rs");
+        if self.rooms.iter().any(|room| path.starts_with(room)) || (tests && self.free_in_tests) {
+            return Vec::new();
+        }
+        let code = if self.free_in_tests { without_tests(code) } else { code };
+        let lines = code.lines().enumerate();
+        let found =
+            lines.filter_map(|(i, line)| Some((i + 1, self.words.iter().find(|w| has_word(line, w))?)));
+        found.map(|(line, word)| format!("{path}:{line}: not here, {}: {word}", self.cure)).collect()
+    }
+}
+
+/// Whether `word` stands in `line` as a whole: `unsafe`, not `unsafe_code`.
+fn has_word(line: &str, word: &str) -> bool {
+    line.match_indices(word).any(|(at, _)| {
+        let before = line[..at].bytes().last();
+        let after = line[at + word.len()..].bytes().next();
+        !before.is_some_and(is_name) && !after.is_some_and(is_name)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The breaches of a file, without its path in front.
+    fn check(path: &str, text: &str, expected: &[&str]) {
+        let found = breaches(path, text);
+        let found: Vec<&str> = found.iter().map(|b| b.strip_prefix(path).expect("path first")).collect();
+        assert_eq!(found, expected, "{path}");
+    }
+
+    #[test]
+    fn names_say_what_is_inside() {
+        let refused = |name| format!(": a name that says nothing, use the noun that it defines: {name}");
+        for path in
+            ["crates/net/src/slab.rs", "web/model/common_names.ts", "crates/units/src/module.rs", "model/a"]
+        {
+            check(path, "", &[]);
+        }
+        check("crates/net/src/utils.rs", "", &[&refused("utils.rs")]);
+        check("crates/net/src/io/mod.rs", "", &[&refused("mod.rs")]);
+        check("crates/cli/tests/common/start.rs", "", &[&refused("common")]);
+        check("web/Types.d.ts", "", &[&refused("Types.d.ts")]);
+        check("bench/helpers.sh", "", &[&refused("helpers.sh")]);
+    }
+
+    #[test]
+    fn files_have_an_end() {
+        check("crates/net/src/slab.rs", &"//\n".repeat(500), &[]);
+        check("crates/net/src/slab.rs", &"//\n".repeat(501), &[": more than 500 lines, split it: 501"]);
+        check("docs/guide.md", &"text\n".repeat(501), &[]);
+    }
+
+    #[test]
+    fn only_net_is_unsafe() {
+        let text = "fn f() {}\nfn g() { unsafe { h() } }\n";
+        let breach = ":2: not here, only net may, each block with its invariant: unsafe";
+        check("crates/wire/src/http1.rs", text, &[breach]);
+        check("crates/wire/tests/all.rs", text, &[breach]);
+        check(
+            "crates/wire/src/lib.rs",
+            &format!("#[cfg(test)] mod tests {{\n{text}}}"),
+            &[&breach.replace('2', "3")],
+        );
+        check("crates/net/src/io/uring.rs", text, &[]);
+        check("crates/engine/tests/allocations.rs", text, &[]);
+        for harmless in
+            ["// unsafe", "/// unsafe", "\"unsafe\"", "#![forbid(unsafe_code)]", "r#\"unsafe\"#", "my_unsafe"]
+        {
+            check("crates/wire/src/http1.rs", harmless, &[]);
+        }
+    }
+
+    #[test]
+    fn the_clock_is_read_in_one_place() {
+        let cure = "not here, take `now` as an argument, from units::Clock";
+        let text = "let a = Instant::now();\nlet b: Instant = a;\nlet c = std::time::SystemTime::now();\n";
+        let both = [&*format!(":1: {cure}: Instant::now"), &*format!(":3: {cure}: SystemTime::now")];
+        check("crates/engine/src/shard.rs", text, &both);
+        check("crates/units/src/rate.rs", text, &both);
+        for path in [
+            "crates/units/src/clock.rs",
+            "xtask/src/test.rs",
+            "crates/run/tests/million.rs",
+            "crates/run/src/judge/tests.rs",
+        ] {
+            check(path, text, &[]);
+        }
+        check(
+            "crates/run/src/judge.rs",
+            &format!("fn f() {{}}\n#[cfg(test)]\nmod tests {{\n{text}}}\n"),
+            &[],
+        );
+        check(
+            "crates/run/src/judge.rs",
+            &format!("#[cfg(test)]\nmod fake;\n{}", "Instant::now()"),
+            &[&format!(":3: {cure}: Instant::now")],
+        );
+    }
+
+    #[test]
+    fn sockets_are_opened_in_few_rooms() {
+        let cure = "not here, sockets are opened in net, sinks/{dashboard, exporters}, host/remote and fleet";
+        let text = "use std::net::{SocketAddr, TcpStream};\nuse rustix::net::bind;\n";
+        let both = [&*format!(":1: {cure}: TcpStream"), &*format!(":2: {cure}: rustix::net")];
+        check("crates/cli/src/main.rs", text, &both);
+        check("crates/sinks/src/terminal.rs", text, &both);
+        check("crates/host/src/ports.rs", text, &both);
+        for path in [
+            "crates/net/src/io/epoll.rs",
+            "crates/sinks/src/dashboard.rs",
+            "crates/sinks/src/exporters/influx.rs",
+            "crates/host/src/remote.rs",
+            "crates/fleet/src/agent.rs",
+            "crates/cli/tests/black_box.rs",
+        ] {
+            check(path, text, &[]);
+        }
+        check("crates/cli/src/main.rs", "use std::net::{IpAddr, SocketAddr};\n", &[]);
+    }
+
+    #[test]
+    fn no_file_knows_a_machine() {
+        for folder in MACHINE_PATHS {
+            let breach = format!(":2: a path of one machine, make it relative: {folder}");
+            check("README.md", &format!("a\ncd {folder}me/throng\n"), &[&breach]);
+            check("crates/cli/src/main.rs", &format!("\n// see {folder}x\n"), &[&breach]);
+            check(".ci/run", &format!("\n\"{folder}x\""), &[&breach]);
+            check("README.md", &format!("docs{folder}x, example.com{folder}\n"), &[]);
+        }
+        check("README.md", "target/release/throng, /proc/self, /usr/sbin/nginx\n", &[]);
+    }
+}
