@@ -404,7 +404,7 @@ impl Uring {
         self.addresses.extend([from_address, to_address]);
         let prepare = user_data(Op::Prepare, 0, k);
         let linked = |e: squeue::Entry| e.flags(squeue::Flags::IO_LINK | SKIP).user_data(prepare);
-        let socket = opcode::Socket::new(family(to), libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0);
+        let socket = opcode::Socket::new(family(to), libc::SOCK_STREAM, 0);
         let mut chain = [const { None }; 4];
         chain[0] = Some(linked(socket.file_index(Some(self.slot(k))).build()));
         if share {
