@@ -53,7 +53,8 @@ fn against(url: &str, interrupt: &Interrupt) -> Result<u8, Failure> {
 }
 
 fn start_server() -> Result<(Child, String), Failure> {
-    let failed = |e: &dyn std::fmt::Display| Failure::machine(format!("the demo's server does not start: {e}"));
+    let failed =
+        |e: &dyn std::fmt::Display| Failure::machine(format!("the demo's server does not start: {e}"));
     let program = std::env::current_exe().map_err(|e| failed(&e))?;
     let mut server = Command::new(program)
         .args(["serve", "http", "--listen", "127.0.0.1:0", "--until-stdin-ends"])

@@ -142,7 +142,8 @@ impl Client {
         let k = cx.take().expect("a shard has a place for each of its connections");
         let tuple = self.tuples.next();
         let exchange = self.exchanges.begin(Exchange::new(due, due, true));
-        let conn = Conn { exchange, destination: tuple.destination as u16, state: State::Dialling, ..Conn::NONE };
+        let conn =
+            Conn { exchange, destination: tuple.destination as u16, state: State::Dialling, ..Conn::NONE };
         self.place(k, conn);
         self.dialled += 1;
         self.outstanding += 1;
@@ -262,7 +263,11 @@ impl Client {
         tick.counts.body_bytes_in += exchange.content;
         tick.count_status(exchange.status);
         let took = now.since(exchange.due);
-        if exchange.due >= self.hold_from { tick.latency.record(took) } else { tick.ramp_latency.record(took) }
+        if exchange.due >= self.hold_from {
+            tick.latency.record(took)
+        } else {
+            tick.ramp_latency.record(took)
+        }
         if now >= self.hold_from && !self.draining {
             tick.counts.answered_at_load += 1;
         }

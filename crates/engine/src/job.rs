@@ -123,7 +123,8 @@ impl HttpRequest {
 fn around(host: &str) -> (Vec<u8>, Vec<u8>) {
     const PLACEHOLDER: &str = "/";
     let mut head = vec![0; host.len() + 64];
-    let len = http1::write_request(&mut head, "GET", PLACEHOLDER, host).expect("64 bytes hold all but the host");
+    let len =
+        http1::write_request(&mut head, "GET", PLACEHOLDER, host).expect("64 bytes hold all but the host");
     let at = head.iter().position(|&b| b == b' ').expect("a blank stands before the target") + 1;
     (head[..at].to_vec(), head[at + PLACEHOLDER.len()..len].to_vec())
 }

@@ -24,9 +24,8 @@ pub(crate) enum Pacer {
 
 impl Pacer {
     pub(crate) fn new(plan: &Plan, part: &Part) -> Pacer {
-        let steady = |rate| {
-            Pacer::Steady(Steady::share(rate, u64::from(part.connections), part.shard, part.shards))
-        };
+        let steady =
+            |rate| Pacer::Steady(Steady::share(rate, u64::from(part.connections), part.shard, part.shards));
         match plan.ramp {
             Ramp::Adaptive => Pacer::Adaptive(Window::default()),
             Ramp::Rate(rate) => steady(rate),

@@ -20,7 +20,7 @@ pub use addresses::{foreign, is_local, local_addresses};
 pub use files::{OpenFiles, io_uring_disabled, open_files};
 pub use finding::{Finding, Severity};
 pub use listener::{listener_pid, listener_pids};
-pub use memory::{Memory, memory};
+pub use memory::{Memory, memory, memory_used};
 pub use network::{NetCounters, SockStat, net_counters, sock_stat};
 pub use ports::port_facts;
 pub use preflight::{KERNEL_BYTES_PER_SOCKET, Need, USER_BYTES_PER_CONNECTION, capacity, preflight};

@@ -27,6 +27,18 @@ pub fn memory(root: &Root) -> io::Result<Memory> {
     Ok(group_limits(root).into_iter().fold(machine, Memory::tighter))
 }
 
+/// Memory that processes and the kernel hold, bytes: all but what is free and the page cache. Unlike
+/// `MemAvailable` it does not call half of the reclaimable slabs free: the kernel puts the inodes of sockets there.
+///
+/// # Errors
+/// As [`memory`].
+pub fn memory_used(root: &Root) -> io::Result<u64> {
+    let text = root.read("proc/meminfo")?;
+    let field = |name: &str| kib_field(&text, name).ok_or_else(|| unexpected("proc/meminfo", name));
+    let free = field("MemFree")? + field("Buffers")? + field("Cached")?;
+    Ok(field("MemTotal")?.saturating_sub(free))
+}
+
 impl Memory {
     fn tighter(self, other: Memory) -> Memory {
         Memory { total: self.total.min(other.total), available: self.available.min(other.available) }
@@ -127,6 +139,14 @@ mod tests {
         check(&[], Err(io::ErrorKind::NotFound));
         check(&[("proc/meminfo", "MemTotal: 5 kB\n")], Err(io::ErrorKind::InvalidData));
         check(&[("proc/meminfo", "MemTotal: x kB\nMemAvailable: 5 kB\n")], Err(io::ErrorKind::InvalidData));
+    }
+
+    #[test]
+    fn used_is_all_but_free_and_page_cache() {
+        let text = "MemTotal: 16000 kB\nMemFree: 9000 kB\nBuffers: 500 kB\nCached: 1500 kB\nSlab: 77 kB\n";
+        let machine = Machine::with(&[("proc/meminfo", text)]);
+        assert_eq!(memory_used(&machine.root()).unwrap(), 5000 * KIB);
+        assert!(memory_used(&Machine::with(&[("proc/meminfo", MEMINFO)]).root()).is_err());
     }
 
     fn with_group(group: &str, files: &[(&str, &str)], expected: (u64, u64)) {

@@ -30,6 +30,7 @@ pub fn route_source(to: SocketAddr) -> io::Result<IpAddr> {
     let family = if to.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let socket = socket(family, SocketType::DGRAM, None)?;
     connect(&socket, &to)?;
-    let from = SocketAddr::try_from(getsockname(&socket)?).map_err(|_| io::Error::other("not an inet socket"))?;
+    let from =
+        SocketAddr::try_from(getsockname(&socket)?).map_err(|_| io::Error::other("not an inet socket"))?;
     Ok(from.ip())
 }

@@ -193,7 +193,15 @@ impl<I: Io, P: Program> Shard<I, P> {
     /// A shard for at most `limit` connections.
     pub fn new(io: I, limit: u32, program: P) -> Self {
         let now = io.now();
-        let cx = Cx { now, io, slab: Slab::new(limit), wheel: Wheel::new(limit), rests: HashMap::new(), finishing: Vec::new(), again: Vec::new() };
+        let cx = Cx {
+            now,
+            io,
+            slab: Slab::new(limit),
+            wheel: Wheel::new(limit),
+            rests: HashMap::new(),
+            finishing: Vec::new(),
+            again: Vec::new(),
+        };
         Shard { cx, program, scratch: Scratch::new(), pace_at: Nanos::ZERO }
     }
 
@@ -288,7 +296,8 @@ impl<I: Io, P: Program> Shard<I, P> {
         if !self.cx.slab.rest(k) {
             return;
         }
-        let Rest { mut bytes, choked } = self.cx.rests.remove(&k.index).expect("the slab says that there is a rest");
+        let Rest { mut bytes, choked } =
+            self.cx.rests.remove(&k.index).expect("the slab says that there is a rest");
         let used = self.program.bytes(&mut self.cx, k, &bytes);
         if !self.cx.slab.is_live(k) {
             return;

@@ -26,7 +26,8 @@ pub(crate) struct Sample {
     pub(crate) open: u64,
     pub(crate) own_rss: u64,
     pub(crate) target_rss: u64,
-    pub(crate) available: u64,
+    /// Memory in use on the whole machine.
+    pub(crate) used: u64,
 }
 
 /// A run, measured.
@@ -182,17 +183,18 @@ impl Conductor<'_> {
 
     fn sample(&mut self) {
         let Ok(own) = host::usage(self.root, None) else { return };
-        self.record.own = own;
+        let most = self.record.own.rss_bytes.max(own.rss_bytes);
+        self.record.own = SelfUsage { rss_bytes: most, ..own };
         let mut target_rss = 0;
         if let Some((pid, _, latest)) = &mut self.record.target {
             if let Ok(usage) = host::usage(self.root, Some(*pid)) {
-                *latest = usage;
+                target_rss = usage.rss_bytes;
+                *latest = SelfUsage { rss_bytes: latest.rss_bytes.max(target_rss), ..usage };
             }
-            target_rss = latest.rss_bytes;
         }
-        let available = host::memory(self.root).map_or(0, |m| m.available);
+        let used = host::memory_used(self.root).unwrap_or(0);
         if self.record.hold_from == Nanos::NEVER && self.record.samples.len() < MOST_SAMPLES {
-            let sample = Sample { open: self.open(), own_rss: own.rss_bytes, target_rss, available };
+            let sample = Sample { open: self.open(), own_rss: own.rss_bytes, target_rss, used };
             self.record.samples.push(sample);
         }
     }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use plan::Plan;
 use samples::{
-    Connections, Fault, FaultCount, Generator, KernelCost, Kind, Limit, ProcessCost, Requests, Side, Stage, Summary,
-    Verdict,
+    Connections, Fault, FaultCount, Generator, KernelCost, Kind, Limit, ProcessCost, Requests, Side, Stage,
+    Summary, Verdict,
 };
 use units::{Count, Nanos};
 
@@ -97,12 +97,12 @@ fn per_connection(r: &Record, figure: impl Fn(&Sample) -> f64) -> Option<f64> {
     slope(&points).map(|line| line.slope)
 }
 
-/// What left the machine's available memory with each connection and is in no process that we know.
+/// What a connection adds to the machine's memory in use and is in no process that we know.
 fn kernel_cost(r: &Record) -> Option<KernelCost> {
     if r.peak < SLOPE_LEAST {
         return None;
     }
-    let value = per_connection(r, |s| -(s.available as f64) - s.own_rss as f64 - s.target_rss as f64)?;
+    let value = per_connection(r, |s| s.used as f64 - s.own_rss as f64 - s.target_rss as f64)?;
     Some(KernelCost { value, both_ends: r.both_ends_here })
 }
 
@@ -132,16 +132,18 @@ fn verdict(r: &Record, s: &Summary) -> (Verdict, Vec<String>) {
 
 /// Why the figures do not speak of the target, if they do not.
 fn own_limit(s: &Summary) -> Option<String> {
-    let ours: u64 = (s.faults.iter())
-        .filter(|f| f.side == Side::Host && f.stage == Stage::Dial)
-        .map(|f| f.count)
-        .sum();
+    let ours: u64 =
+        (s.faults.iter()).filter(|f| f.side == Side::Host && f.stage == Stage::Dial).map(|f| f.count).sum();
     if ours > 0 {
         return Some(format!("{} connections could not be dialled from here", Count(ours)));
     }
     let allowed = (LAG_ALLOWED.0 as f64 / 1e3).max(LAG_SHARE * s.latency_us.p99);
     (s.lag_us.p99 > allowed).then(|| {
-        format!("the generator was late: lag p99 {:.1} ms, {:.1} ms allowed", s.lag_us.p99 / 1e3, allowed / 1e3)
+        format!(
+            "the generator was late: lag p99 {:.1} ms, {:.1} ms allowed",
+            s.lag_us.p99 / 1e3,
+            allowed / 1e3
+        )
     })
 }
 
@@ -165,11 +167,15 @@ fn limit(s: &Summary) -> Option<Limit> {
             format!("{n} answers did not come in time"),
             "look at the target's CPU and open files, or raise --timeout",
         ),
-        (_, Kind::Unreachable) => ("unreachable", format!("{n} dials found no way"), "check the route (ip route get)"),
+        (_, Kind::Unreachable) => {
+            ("unreachable", format!("{n} dials found no way"), "check the route (ip route get)")
+        }
         (_, Kind::AddressInUse) => {
             ("ports", format!("{n} dials found no free local port"), "give more --sources or destinations")
         }
-        (_, Kind::NoMemory) => ("memory", format!("{n} sockets found no memory"), "hold fewer connections here"),
+        (_, Kind::NoMemory) => {
+            ("memory", format!("{n} sockets found no memory"), "hold fewer connections here")
+        }
         (_, Kind::OpenFiles) => ("open-files", format!("{n} sockets found no file"), "ulimit -n 1048576"),
         (_, Kind::Denied) => ("denied", format!("{n} operations were not permitted"), "look at the firewall"),
         (_, Kind::WrongStatus | Kind::WrongLength | Kind::BadAnswer | Kind::Truncated) => (

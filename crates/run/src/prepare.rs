@@ -94,7 +94,8 @@ fn need(plan: &Plan, root: &Root) -> Result<(SourcePool, Need, Ports), Refusal> 
         foreign_sources: match &plan.sources {
             Sources::Automatic => Vec::new(),
             Sources::Listed(networks) => {
-                let ends: Vec<IpAddr> = networks.iter().flat_map(|n| [n.nth(0), n.nth(n.count() - 1)]).collect();
+                let ends: Vec<IpAddr> =
+                    networks.iter().flat_map(|n| [n.nth(0), n.nth(n.count() - 1)]).collect();
                 host::foreign(root, &ends)
             }
         },

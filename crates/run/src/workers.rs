@@ -45,7 +45,8 @@ pub(crate) fn start(plan: &Plan, prepared: &Prepared) -> Result<Workers, Refusal
     let shards = plan.threads.min(plan.connections);
     let clock = Clock::start();
     let (links, arrivals) = engine::links(shards);
-    let mut workers = Workers { clock, start: Nanos::ZERO, arrivals, remotes: Vec::new(), threads: Vec::new() };
+    let mut workers =
+        Workers { clock, start: Nanos::ZERO, arrivals, remotes: Vec::new(), threads: Vec::new() };
     let mut starters = Vec::new();
     for (part, (link, remote)) in plan.parts(shards).into_iter().zip(links) {
         let destinations = plan.target.destinations.len();

@@ -118,7 +118,9 @@ mod tests {
         }
         let q = l.quantiles();
         assert_eq!((q.count, q.mean, q.max), (10_000, 5000.5, 10_000.0));
-        for (got, want) in [(q.p50, 5_000.0), (q.p75, 7_500.0), (q.p90, 9_000.0), (q.p99, 9_900.0), (q.p999, 9_990.0)] {
+        for (got, want) in
+            [(q.p50, 5_000.0), (q.p75, 7_500.0), (q.p90, 9_000.0), (q.p99, 9_900.0), (q.p999, 9_990.0)]
+        {
             assert!((got / want - 1.0).abs() < 0.002, "{got} for {want}");
         }
         // Of 1..n: sqrt((n² - 1) / 12).

@@ -10,6 +10,7 @@ pub use fault::{Fault, Faults, Kind, Side, Stage};
 pub use latency::{Latency, Quantiles};
 pub use sink::{Ask, Header, Sink};
 pub use summary::{
-    Connections, FaultCount, Generator, KernelCost, Limit, ProcessCost, Requests, Summary, ThresholdResult, Verdict,
+    Connections, FaultCount, Generator, KernelCost, Limit, ProcessCost, Requests, Summary, ThresholdResult,
+    Verdict,
 };
 pub use tick::{Counts, Phase, Tick};

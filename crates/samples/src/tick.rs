@@ -181,11 +181,23 @@ mod tests {
     use proptest::prelude::*;
 
     fn tick(seed: u64) -> Tick {
-        let mut t = Tick { from: Nanos(10), until: Nanos(20 + seed % 3), open: seed % 7, resolved: seed % 11, ..Tick::default() };
+        let mut t = Tick {
+            from: Nanos(10),
+            until: Nanos(20 + seed % 3),
+            open: seed % 7,
+            resolved: seed % 11,
+            ..Tick::default()
+        };
         t.waiting = seed % 5;
         t.ramped_at = if seed.is_multiple_of(3) { Nanos::NEVER } else { Nanos(seed) };
         t.phase = if seed.is_multiple_of(2) { Phase::Ramp } else { Phase::Hold };
-        t.counts = Counts { opened: seed, sent: seed * 3, answered: seed * 2, body_bytes_in: seed * 5, ..Counts::default() };
+        t.counts = Counts {
+            opened: seed,
+            sent: seed * 3,
+            answered: seed * 2,
+            body_bytes_in: seed * 5,
+            ..Counts::default()
+        };
         for i in 0..seed % 6 {
             t.faults.count(Fault::target(Stage::Hold, Kind::ALL[(seed + i) as usize % Kind::ALL.len()]));
             t.count_status(200 + (i as u16));

@@ -20,8 +20,7 @@ const HEAD_ROOM: usize = 256;
 /// Longest `/delay`.
 const LONGEST_DELAY: Nanos = Nanos::from_secs(24 * 3600);
 
-const HELLO: &[u8] =
-    b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 12\r\n\r\nHello World!";
+const HELLO: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 12\r\n\r\nHello World!";
 
 /// What a request will be answered with once all of it is here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -204,7 +203,8 @@ impl Http {
 /// What a request will be answered with.
 fn decide(conn: &mut Conn, request: &Request<'_>) {
     let flag = |on: bool, flag: u8| if on { flag } else { 0 };
-    conn.flags = flag(request.keeps_alive, KEEPS_ALIVE) | flag(request.http10, HTTP10) | flag(request.head, HEAD);
+    conn.flags =
+        flag(request.keeps_alive, KEEPS_ALIVE) | flag(request.http10, HTTP10) | flag(request.head, HEAD);
     conn.delay_ms = 0;
     let path = request.target.split('?').next().unwrap_or_default();
     conn.answer = match path {

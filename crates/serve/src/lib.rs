@@ -6,4 +6,4 @@ mod threads;
 
 pub use counters::{Counters, Stats};
 pub use http::Http;
-pub use threads::{Settings, Server};
+pub use threads::{Server, Settings};

@@ -25,7 +25,8 @@ impl<W: Write> Sink for Line<W> {
         self.wanted = header.connections;
         let Header { target, connections, threads, seed, io } = header;
         let connections = Count(*connections);
-        let _ = writeln!(self.out, "{target}: {connections} connections, {threads} threads, {io}, seed {seed}");
+        let _ =
+            writeln!(self.out, "{target}: {connections} connections, {threads} threads, {io}, seed {seed}");
     }
 
     fn tick(&mut self, tick: &Tick, own: &Generator) -> Ask {
@@ -98,7 +99,12 @@ mod tests {
     use super::*;
 
     fn tick(second: u64) -> Tick {
-        let mut t = Tick { from: Nanos::from_secs(second), until: Nanos::from_secs(second + 2), open: 1500, ..Tick::default() };
+        let mut t = Tick {
+            from: Nanos::from_secs(second),
+            until: Nanos::from_secs(second + 2),
+            open: 1500,
+            ..Tick::default()
+        };
         (t.counts.opened, t.counts.answered, t.counts.bytes_in) = (1000, 4000, 8 << 20);
         for ms in 1..=100 {
             t.ramp_latency.record(Nanos::from_millis(ms));
@@ -110,7 +116,13 @@ mod tests {
     fn a_line_has_rates_per_second_of_its_period() {
         let mut out = Vec::new();
         let mut line = Line::new(&mut out);
-        line.begin(&Header { target: "http://t/".into(), connections: 3000, seed: 7, io: "uring", threads: 2 });
+        line.begin(&Header {
+            target: "http://t/".into(),
+            connections: 3000,
+            seed: 7,
+            io: "uring",
+            threads: 2,
+        });
         let own = |cpu_s| Generator { cpu_s, rss_bytes: 5 << 20, ..Generator::default() };
         line.tick(&tick(10), &own(1.0));
         line.tick(&tick(12), &own(2.0));

@@ -15,42 +15,57 @@ pub fn json(summary: &Summary) -> String {
 /// The summary that a tired person understands.
 pub fn text(s: &Summary) -> String {
     let mut out = String::new();
-    let mut row = |name: &str, value: String| writeln!(out, "  {name:<13} {value}").expect("a String takes it");
+    let mut row =
+        |name: &str, value: String| writeln!(out, "  {name:<13} {value}").expect("a String takes it");
     let c = &s.connections;
     let held = format!("{} held of {} wanted", Count(c.held), Count(c.wanted));
-    let lost = [("failed", c.failed), ("dropped", c.dropped), ("closed by announcement", c.closed), ("redialled", c.redialled)];
+    let lost = [
+        ("failed", c.failed),
+        ("dropped", c.dropped),
+        ("closed by announcement", c.closed),
+        ("redialled", c.redialled),
+    ];
     let lost = lost.iter().filter(|(_, n)| *n > 0).map(|(name, n)| format!(", {} {name}", Count(*n)));
     row("connections", held + &lost.collect::<String>());
     row("ramp", format!("{:.1} s, {} connections/s", s.ramp_s, Count(c.open_per_s.round() as u64)));
     row("connect", quantiles(&s.connect_us));
     if s.requests.sent > 0 {
         let r = &s.requests;
-        row("requests", format!(
-            "{} answered of {} sent, {}/s at full load ({:.1} s), {} received",
-            Count(r.answered),
-            Count(r.sent),
-            Count(r.per_s.round() as u64),
-            s.duration_s,
-            Bytes(r.bytes_in).brief(),
-        ));
+        row(
+            "requests",
+            format!(
+                "{} answered of {} sent, {}/s at full load ({:.1} s), {} received",
+                Count(r.answered),
+                Count(r.sent),
+                Count(r.per_s.round() as u64),
+                s.duration_s,
+                Bytes(r.bytes_in).brief(),
+            ),
+        );
         row("latency", quantiles(&s.latency_us));
         row("ramp latency", quantiles(&s.ramp_latency_us));
         row("lag", format!("{} (how late throng was)", quantiles(&s.lag_us)));
     }
-    row("throng", format!(
-        "{:.1} s of CPU, {} of memory, {:.0} bytes a connection",
-        s.generator.cpu_s,
-        Bytes(s.generator.rss_bytes).brief(),
-        s.generator.user_bytes_per_connection,
-    ));
+    row(
+        "throng",
+        format!(
+            "{:.1} s of CPU, {} of memory, {:.0} bytes a connection",
+            s.generator.cpu_s,
+            Bytes(s.generator.rss_bytes).brief(),
+            s.generator.user_bytes_per_connection,
+        ),
+    );
     if let Some(t) = &s.target_cost {
-        row("target", format!(
-            "{:.1} s of CPU, {} of memory, {:.0} bytes a connection (process {})",
-            t.cpu_s,
-            Bytes(t.rss_bytes).brief(),
-            t.user_bytes_per_connection,
-            t.pid,
-        ));
+        row(
+            "target",
+            format!(
+                "{:.1} s of CPU, {} of memory, {:.0} bytes a connection (process {})",
+                t.cpu_s,
+                Bytes(t.rss_bytes).brief(),
+                t.user_bytes_per_connection,
+                t.pid,
+            ),
+        );
     }
     if let Some(k) = &s.kernel_bytes_per_connection {
         let ends = if k.both_ends { "both ends" } else { "this end" };

@@ -4,17 +4,18 @@
 //! [`run`] lets the shards take turns and moves the time to the next thing that happens. The same seed gives the
 //! same sequence of events, to the nanosecond.
 
-use std::{cell::RefCell, collections::HashMap, io, net::SocketAddr, rc::Rc};
+use std::{cell::RefCell, collections::BTreeMap, io, net::SocketAddr, rc::Rc};
 
 use units::Nanos;
 
-use self::world::{Payload, World};
-use super::{Close, Done, Io, REGIONS, Scratch, What};
+use self::world::{NOBODY, News, Payload, Room, World};
+use super::{Close, Done, Gone, Io, REGIONS, Scratch, What};
 use crate::{
     shard::{Program, Shard},
     slab::Key,
 };
 
+mod ports;
 mod world;
 
 /// How bad the network is. Chances are per million.
@@ -73,7 +74,7 @@ impl Net {
             taken: 0,
             out: Vec::new(),
             ends: Vec::new(),
-            clogged: HashMap::new(),
+            clogged: BTreeMap::new(),
         }
     }
 
@@ -140,56 +141,86 @@ pub struct SimIo {
     out: Vec<u8>,
     /// For each connection of the shard, its end in the world (with the turn it belongs to).
     ends: Vec<(u32, u8)>,
-    /// What the peer's window has not taken yet.
-    clogged: HashMap<u32, (Key, Vec<u8>)>,
+    /// What the peer's window has not taken yet, by end.
+    clogged: BTreeMap<u32, Rest>,
+}
+
+/// The part of a send that waits for the peer.
+struct Rest {
+    key: Key,
+    bytes: Vec<u8>,
+    /// Bytes that went.
+    sent: usize,
 }
 
 impl SimIo {
     fn end(&self, k: Key) -> Option<u32> {
-        self.ends.get(k.index as usize).filter(|(_, turn)| *turn == k.turn).map(|(end, _)| *end)
+        self.ends
+            .get(k.index as usize)
+            .filter(|(end, turn)| *end != NOBODY && *turn == k.turn)
+            .map(|(end, _)| *end)
     }
 
     fn set_end(&mut self, k: Key, end: u32) {
         if k.index as usize >= self.ends.len() {
-            self.ends.resize(k.index as usize + 1, (u32::MAX, 0));
+            self.ends.resize(k.index as usize + 1, (NOBODY, 0));
         }
         self.ends[k.index as usize] = (end, k.turn);
     }
 
     fn send(&mut self, k: Key, payload: Payload) {
         let Some(end) = self.end(k) else { return };
-        if let Some(rest) = self.world.borrow_mut().send(end, payload) {
-            self.clogged.insert(end, (k, rest));
+        assert!(!self.clogged.contains_key(&end), "a send before what was sent has drained: {k:?}");
+        let mut world = self.world.borrow_mut();
+        match world.room(end) {
+            Room::For(room) if room < payload.as_slice().len() => {
+                let mut rest = Rest { key: k, bytes: payload.into_vec(), sent: 0 };
+                rest.send(&mut world, end, room);
+                self.clogged.insert(end, rest);
+            }
+            _ => world.send(end, payload),
         }
     }
 
-    /// Tries again what was clogged; tells of what has gone out.
+    /// Tries again what was clogged; tells of what has gone out, and of what never will.
     fn send_clogged(&mut self) {
-        if self.clogged.is_empty() {
+        let mut world = self.world.borrow_mut();
+        if !world.take_room(self.host) {
             return;
         }
-        let mut ends: Vec<u32> = self.clogged.keys().copied().collect();
-        ends.sort_unstable();
-        for end in ends {
-            let (k, rest) = self.clogged.remove(&end).expect("the key was listed just now");
-            match self.world.borrow_mut().send(end, Payload::Owned(rest)) {
-                Some(rest) => {
-                    self.clogged.insert(end, (k, rest));
-                }
-                None => self.done.push(Done { key: k, what: What::Drained }),
-            }
-        }
+        self.clogged.retain(|&end, rest| {
+            let what = match world.room(end) {
+                Room::For(room) if !rest.send(&mut world, end, room) => return true,
+                Room::For(_) => What::Drained,
+                // Who reads is told by reading.
+                Room::Nobody if world.is_reading(end) => return true,
+                Room::Nobody => What::Gone(Gone::Reset),
+            };
+            self.done.push(Done { key: rest.key, what });
+            false
+        });
+    }
+}
+
+impl Rest {
+    /// Sends at most `room` bytes more; whether that was all.
+    fn send(&mut self, world: &mut World, end: u32, room: usize) -> bool {
+        let part = &self.bytes[self.sent..];
+        let part = &part[..room.min(part.len())];
+        self.sent += part.len();
+        world.send(end, Payload::Owned(part.to_vec()));
+        self.sent == self.bytes.len()
     }
 }
 
 impl Io for SimIo {
-    fn dial(&mut self, k: Key, from: SocketAddr, to: SocketAddr, _share: bool) {
-        let end = self.world.borrow_mut().dial(self.host, k, from, to);
+    fn dial(&mut self, k: Key, from: SocketAddr, to: SocketAddr, share: bool) {
+        let end = self.world.borrow_mut().dial(self.host, k, from, to, share);
         self.set_end(k, end);
     }
 
     fn listen(&mut self, at: SocketAddr) -> io::Result<SocketAddr> {
-        self.world.borrow_mut().listen(self.host, at)
+        Ok(self.world.borrow_mut().listen(self.host, at))
     }
 
     fn accept(&mut self, k: Key) {
@@ -240,11 +271,12 @@ impl Io for SimIo {
     }
 
     fn close(&mut self, k: Key, how: Close) {
-        if let Some(end) = self.end(k) {
-            self.clogged.remove(&end);
-            self.world.borrow_mut().close(end, how);
-            self.ends[k.index as usize] = (u32::MAX, 0);
-        }
+        let Some(end) = self.end(k) else {
+            return self.world.borrow_mut().withdraw(self.host, k);
+        };
+        self.clogged.remove(&end);
+        self.world.borrow_mut().close(end, how);
+        self.ends[k.index as usize] = (NOBODY, 0);
     }
 
     fn coalesce(&mut self, _by: Nanos) {}
@@ -253,25 +285,25 @@ impl Io for SimIo {
         self.done.clear();
         self.taken = 0;
         self.send_clogged();
-        let mut world = self.world.borrow_mut();
+        // One region a connection and turn, as with the kernel: a program that leaves its input is heard in time.
+        let regions = REGIONS.min(self.world.borrow().readable(self.host)) as u16;
         let mut region = 0u16;
-        while usize::from(region) < REGIONS {
-            let Some(news) = world.take_news(self.host, scratch.region(region)) else { break };
-            if let What::Accepted = news.done.what {
-                let k = news.done.key;
-                if k.index as usize >= self.ends.len() {
-                    self.ends.resize(k.index as usize + 1, (u32::MAX, 0));
-                }
-                self.ends[k.index as usize] = (news.end, k.turn);
-            }
-            let what = match news.done.what {
+        loop {
+            let into = (region < regions).then(|| scratch.region(region));
+            let news = self.world.borrow_mut().take_news(self.host, into);
+            let Some(News { end, done: Done { key, what } }) = news else { break };
+            let what = match what {
                 What::Bytes { len, .. } => What::Bytes { region, len },
                 other => other,
             };
-            region += u16::from(matches!(what, What::Bytes { .. }));
-            self.done.push(Done { key: news.done.key, what });
+            match what {
+                What::Accepted => self.set_end(key, end),
+                What::Bytes { .. } => region += 1,
+                _ => {}
+            }
+            self.done.push(Done { key, what });
         }
-        world.now
+        self.world.borrow().now
     }
 
     fn next(&mut self) -> Option<Done> {

@@ -16,18 +16,19 @@ use std::{
     os::fd::{AsRawFd, OwnedFd},
 };
 
-use io_uring::{cqueue, opcode, squeue, types};
+use io_uring::{opcode, squeue, types};
 use units::{Clock, Nanos};
 
 use self::{
-    address::{Address, family},
+    address::Address,
     ring::{Mode, Ring},
 };
 use super::{Close, Done, Gone, Io, REGION, REGIONS, Scratch, What};
 use crate::slab::Key;
 
 mod address;
-mod by_hand;
+mod completions;
+mod dial;
 mod ring;
 
 /// This turn's output; when it is full, the turn's sends are submitted and it begins anew.
@@ -66,9 +67,9 @@ fn user_data(op: Op, extra: u16, k: Key) -> u64 {
 
 /// What a send of this batch pointed to.
 #[derive(Clone, Copy)]
-struct Sent {
-    at: *const u8,
-    len: u32,
+enum Sent {
+    Out { at: usize, len: usize },
+    Static(&'static [u8]),
 }
 
 /// The numbers that a [`Uring`] is made with.
@@ -113,10 +114,6 @@ pub struct Uring {
     addresses: Vec<Address>,
     gather: Nanos,
 }
-
-// SAFETY: the raw pointers in `sends` point into `out` or into static memory, and are used only by the thread
-// that owns the whole.
-unsafe impl Send for Uring {}
 
 static ONE: libc::c_int = 1;
 static LINGER_RESET: libc::linger = libc::linger { l_onoff: 1, l_linger: 0 };
@@ -215,24 +212,29 @@ impl Uring {
         }
     }
 
-    /// Submits all, so that the buffers and addresses of this batch are free again.
+    /// Submits all and begins a new batch: its buffers and addresses are free again.
     fn settle(&mut self) {
         self.submit();
         self.reap();
-        self.addresses.clear();
-        self.out_used = 0;
+        self.begin_batch();
+    }
+
+    /// All of the last batch was submitted, and the failures among it are known.
+    fn begin_batch(&mut self) {
         let short = std::mem::take(&mut self.short);
         for (sent, k, went) in short {
-            let Sent { at, len } = self.sends[usize::from(sent)];
-            // SAFETY: `at` points to `len` bytes of `out`, not written since (the batch is being settled), or of
-            // static memory.
-            let bytes = unsafe { std::slice::from_raw_parts(at, len as usize) };
+            let bytes = match self.sends[usize::from(sent)] {
+                Sent::Out { at, len } => &self.out[at..at + len],
+                Sent::Static(bytes) => bytes,
+            };
             if self.stands(k) {
-                self.send_rest(k, bytes[went as usize..].to_vec());
+                let rest = bytes[went as usize..].to_vec();
+                self.send_rest(k, rest);
             }
         }
+        self.addresses.clear();
+        self.out_used = 0;
         self.sends.clear();
-        self.submit();
     }
 
     /// Sends what was left over with an operation that may wait for the peer.
@@ -245,88 +247,6 @@ impl Uring {
         self.clogged.insert(k, rest);
         // SAFETY: the bytes stay in `clogged`, at the same heap address, until the operation is answered.
         unsafe { self.push(k, &[entry]) };
-    }
-
-    fn reap(&mut self) {
-        // Taken out for the while: handling a completion only notes what is to be done, it never submits.
-        let mut rings = std::mem::take(&mut self.rings);
-        for ring in &mut rings {
-            ring.reap(|data, result, flags| self.handle(data, result, flags));
-        }
-        self.rings = rings;
-        while let Some(k) = self.rearm.pop() {
-            self.arm(k);
-        }
-        while let Some((k, rest)) = self.unsent.pop() {
-            self.send_rest(k, rest);
-        }
-    }
-
-    fn handle(&mut self, data: u64, result: i32, flags: u32) {
-        let op = OPS[(data >> 56) as usize];
-        let extra = (data >> 32) as u16;
-        let k = Key { index: data as u32, turn: (data >> 48) as u8 };
-        if op == Op::SendRest {
-            return self.handle_rest_sent(k, result);
-        }
-        if op == Op::Quiet || !self.stands(k) {
-            return;
-        }
-        match op {
-            Op::Prepare => self.tell(k, What::Gone(Gone::from_errno(-result))),
-            Op::Connect if result < 0 => self.tell(k, What::Gone(Gone::from_errno(-result))),
-            Op::Connect => self.tell(k, What::Dialled),
-            Op::Accept if result < 0 => self.tell(k, What::Gone(Gone::from_errno(-result))),
-            Op::Accept => self.tell(k, What::Accepted),
-            Op::Poll if result < 0 => self.tell(k, What::Gone(Gone::from_errno(-result))),
-            Op::Poll => {
-                self.readable.push((k, result & OVER != 0));
-                if !cqueue::more(flags) {
-                    self.rearm.push(k);
-                }
-            }
-            Op::Receive => self.handle_received(k, extra, result),
-            Op::Send if result == -libc::EAGAIN => self.short.push((extra, k, 0)),
-            Op::Send if result < 0 => self.tell(k, What::Gone(Gone::from_errno(-result))),
-            Op::Send => self.short.push((extra, k, result)),
-            Op::SendRest | Op::Quiet => unreachable!("handled above"),
-        }
-    }
-
-    fn tell(&mut self, key: Key, what: What) {
-        self.done.push(Done { key, what });
-    }
-
-    /// `extra`: the region, and in its top bit whether the end of the connection has been signalled.
-    fn handle_received(&mut self, k: Key, extra: u16, result: i32) {
-        let over = extra & 0x8000 != 0;
-        match result {
-            1.. => {
-                self.tell(k, What::Bytes { region: extra & 0x7fff, len: result as u32 });
-                // A full region, or an end behind the bytes: no further signal will come for what is left.
-                if over || result as usize == REGION {
-                    self.readable.push((k, over));
-                }
-            }
-            0 => self.tell(k, What::Gone(Gone::Ended)),
-            _ if -result == libc::EAGAIN => {}
-            _ => self.tell(k, What::Gone(Gone::from_errno(-result))),
-        }
-    }
-
-    fn handle_rest_sent(&mut self, k: Key, result: i32) {
-        let mut rest = self.clogged.remove(&k).expect("what is sent late is kept until it is answered");
-        if !self.stands(k) {
-            return;
-        }
-        match usize::try_from(result) {
-            Err(_) => self.tell(k, What::Gone(Gone::from_errno(-result))),
-            Ok(went) if went < rest.len() => {
-                rest.drain(..went);
-                self.unsent.push((k, rest));
-            }
-            Ok(_) => self.tell(k, What::Drained),
-        }
     }
 
     fn arm(&mut self, k: Key) {
@@ -394,38 +314,6 @@ impl Uring {
             let _ = rustix::io::read(&self.eventfd, &mut [0u8; 8]);
         }
     }
-
-    /// Socket, bind and connect as one chain into a direct slot.
-    fn dial_linked(&mut self, k: Key, from: SocketAddr, to: SocketAddr, share: bool) {
-        let (_, fd) = self.place(k);
-        let (from_address, from_len) = Address::new(from);
-        let (to_address, to_len) = Address::new(to);
-        let at = self.addresses.len();
-        self.addresses.extend([from_address, to_address]);
-        let prepare = user_data(Op::Prepare, 0, k);
-        let linked = |e: squeue::Entry| e.flags(squeue::Flags::IO_LINK | SKIP).user_data(prepare);
-        let socket = opcode::Socket::new(family(to), libc::SOCK_STREAM, 0);
-        let mut chain = [const { None }; 4];
-        chain[0] = Some(linked(socket.file_index(Some(self.slot(k))).build()));
-        if share {
-            let value = std::ptr::from_ref(&ONE).cast();
-            let reuse = opcode::SetSockOpt::new(fd, libc::SOL_SOCKET as u32, libc::SO_REUSEADDR as u32, value, 4);
-            chain[1] = Some(linked(reuse.build()));
-        }
-        if from.port() != 0 || !from.ip().is_unspecified() {
-            chain[2] = Some(linked(opcode::Bind::new(fd, self.addresses[at].as_ptr(), from_len).build()));
-        }
-        let connect = opcode::Connect::new(fd, self.addresses[at + 1].as_ptr(), to_len).build();
-        chain[3] = Some(connect.user_data(user_data(Op::Connect, 0, k)));
-        let mut entries: [squeue::Entry; 4] = std::array::from_fn(|_| opcode::Nop::new().build());
-        let mut used = 0;
-        for entry in chain.into_iter().flatten() {
-            entries[used] = entry;
-            used += 1;
-        }
-        // SAFETY: the addresses stay in place until `settle`, which submits first; the option is static.
-        unsafe { self.push(k, &entries[..used]) };
-    }
 }
 
 impl Io for Uring {
@@ -444,7 +332,7 @@ impl Io for Uring {
     }
 
     fn listen(&mut self, at: SocketAddr) -> io::Result<SocketAddr> {
-        let (listener, bound) = by_hand::listener(at)?;
+        let (listener, bound) = dial::listener(at)?;
         self.listener = Some(listener);
         Ok(bound)
     }
@@ -486,10 +374,10 @@ impl Io for Uring {
     }
 
     fn send_out(&mut self, k: Key, len: usize) {
-        let at = self.out[self.out_used..][..len].as_ptr();
+        let at = self.out_used;
         self.out_used += len;
-        // SAFETY: this part of `out` is not written again before `settle`.
-        unsafe { self.send(k, Sent { at, len: len as u32 }) };
+        // SAFETY: this part of `out` is not written again before the next batch.
+        unsafe { self.send(k, Sent::Out { at, len }) };
     }
 
     fn send_static(&mut self, k: Key, bytes: &'static [u8]) {
@@ -497,7 +385,7 @@ impl Io for Uring {
             self.settle();
         }
         // SAFETY: the bytes are never freed.
-        unsafe { self.send(k, Sent { at: bytes.as_ptr(), len: bytes.len() as u32 }) };
+        unsafe { self.send(k, Sent::Static(bytes)) };
     }
 
     fn is_clogged(&self, k: Key) -> bool {
@@ -524,24 +412,25 @@ impl Io for Uring {
             return;
         }
         self.held.remove(&k);
-        let quiet = user_data(Op::Quiet, 0, k);
-        let mut entries = Vec::new();
+        let quiet = |e: squeue::Entry| e.flags(SKIP).user_data(user_data(Op::Quiet, 0, k));
         // A pending operation keeps the socket open: take it back before the close. What is not pending answers
         // ENOENT, which nobody reads.
-        let cancel = |op| opcode::AsyncCancel::new(user_data(op, 0, k)).build().flags(SKIP).user_data(quiet);
+        let cancel = |op| quiet(opcode::AsyncCancel::new(user_data(op, 0, k)).build());
         if self.is_clogged(k) {
-            entries.push(cancel(Op::SendRest));
+            // SAFETY: the entry points to nothing.
+            unsafe { self.push(k, &[cancel(Op::SendRest)]) };
         }
         if how == Close::Reset {
             let value = std::ptr::from_ref(&LINGER_RESET).cast();
-            let linger = opcode::SetSockOpt::new(fd, libc::SOL_SOCKET as u32, libc::SO_LINGER as u32, value, 8);
-            entries.push(linger.build().flags(SKIP).user_data(quiet));
+            let linger =
+                opcode::SetSockOpt::new(fd, libc::SOL_SOCKET as u32, libc::SO_LINGER as u32, value, 8);
+            // SAFETY: the option is static.
+            unsafe { self.push(k, &[quiet(linger.build())]) };
         }
-        entries.push(cancel(Op::Connect));
-        entries.push(opcode::PollRemove::new(user_data(Op::Poll, 0, k)).build().flags(SKIP).user_data(quiet));
-        entries.push(opcode::Close::new(fd).build().flags(SKIP).user_data(quiet));
-        // SAFETY: the option is static; the other entries point to nothing.
-        unsafe { self.push(k, &entries) };
+        let poll = quiet(opcode::PollRemove::new(user_data(Op::Poll, 0, k)).build());
+        let close = quiet(opcode::Close::new(fd).build());
+        // SAFETY: the entries point to nothing.
+        unsafe { self.push(k, &[cancel(Op::Connect), poll, close]) };
         self.turns[k.index as usize] = k.turn.wrapping_add(1);
     }
 
@@ -550,10 +439,9 @@ impl Io for Uring {
     }
 
     fn wait(&mut self, until: Nanos, scratch: &mut Scratch) -> Nanos {
-        self.done.clear();
-        self.taken = 0;
-        let idle = self.readable.is_empty();
-        if self.mode == Mode::Several || !idle {
+        // What was told after the loop had taken all is still here.
+        self.done.drain(..std::mem::take(&mut self.taken));
+        if self.mode == Mode::Several || !self.readable.is_empty() || !self.done.is_empty() {
             self.submit();
             self.reap();
         }
@@ -562,7 +450,7 @@ impl Io for Uring {
             self.reap();
         }
         self.receive(scratch);
-        self.settle();
+        self.begin_batch();
         self.clock.now()
     }
 
@@ -579,10 +467,14 @@ impl Io for Uring {
 
 impl Uring {
     /// # Safety
-    /// The bytes must stay as they are until `settle`.
+    /// The bytes must stay as they are until the next batch.
     unsafe fn send(&mut self, k: Key, sent: Sent) {
         let (_, fd) = self.place(k);
-        let entry = opcode::Send::new(fd, sent.at, sent.len)
+        let bytes = match sent {
+            Sent::Out { at, len } => &self.out[at..at + len],
+            Sent::Static(bytes) => bytes,
+        };
+        let entry = opcode::Send::new(fd, bytes.as_ptr(), bytes.len() as u32)
             // WAITALL: a part that went is told with its size. DONTWAIT: the rest is not waited for.
             .flags(libc::MSG_WAITALL | libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL)
             .build()

@@ -2,14 +2,17 @@
 
 use std::{
     cmp::Reverse,
-    collections::{BinaryHeap, HashMap, HashSet, VecDeque},
-    io,
+    collections::{BinaryHeap, VecDeque},
+    io::Read,
     net::SocketAddr,
 };
 
 use units::Nanos;
 
-use super::Faults;
+use super::{
+    Faults,
+    ports::{Ports, Tuple},
+};
 use crate::{
     io::{Close, Done, Gone, What},
     slab::Key,
@@ -29,9 +32,16 @@ pub(super) enum Payload {
 }
 
 impl Payload {
-    fn as_slice(&self) -> &[u8] {
+    pub(super) fn as_slice(&self) -> &[u8] {
         match self {
             Payload::Static(bytes) => bytes,
+            Payload::Owned(bytes) => bytes,
+        }
+    }
+
+    pub(super) fn into_vec(self) -> Vec<u8> {
+        match self {
+            Payload::Static(bytes) => bytes.to_vec(),
             Payload::Owned(bytes) => bytes,
         }
     }
@@ -43,9 +53,19 @@ pub(super) struct News {
     pub(super) done: Done,
 }
 
+/// How much of a send goes out now.
+pub(super) enum Room {
+    /// So many bytes.
+    For(usize),
+    /// The other side is gone, and its FIN or RST is on the way here: what is sent now goes nowhere.
+    Nobody,
+}
+
 /// What is under way.
 enum Parcel {
-    Syn { retries: u32 },
+    Syn {
+        retries: u32,
+    },
     /// The dialler learns how it went.
     Answer(Result<(), Gone>),
     Data(Payload),
@@ -65,7 +85,7 @@ struct Arrival {
 struct End {
     host: u16,
     key: Key,
-    /// The other side; `NOBODY` before it exists and after it is gone.
+    /// The other side; `NOBODY` before it exists and after it is gone or cut off.
     peer: u32,
     /// Nothing sent later may arrive earlier.
     arrives_after: Nanos,
@@ -79,21 +99,21 @@ struct End {
     queued: bool,
     dead: bool,
     used: bool,
-    /// Holds its 4-tuple in the world's set.
+    /// The dialler's end holds the 4-tuple.
     owner: bool,
     /// Counts the connections that this place has been an end of.
     life: u32,
-    tuple: (SocketAddr, SocketAddr),
+    tuple: Tuple,
 }
 
-const NOBODY: u32 = u32::MAX;
+pub(super) const NOBODY: u32 = u32::MAX;
 
 #[derive(Default)]
 struct Host {
     /// Told as they are.
     told: VecDeque<News>,
-    /// Ends with something to read.
-    readable: VecDeque<u32>,
+    /// Ends with something to read, and the life of the end that is meant.
+    readable: VecDeque<(u32, u32)>,
     /// Keys that wait for a peer, and peers that wait for a key.
     accepting: VecDeque<Key>,
     backlog: VecDeque<u32>,
@@ -108,13 +128,12 @@ pub(super) struct World {
     faults: Faults,
     random: u64,
     hosts: Vec<Host>,
-    listeners: HashMap<u16, Vec<u16>>,
+    ports: Ports,
     ends: Vec<End>,
     free: Vec<u32>,
     under_way: BinaryHeap<Reverse<(Nanos, u64, u32)>>,
     arrivals: Vec<Option<Arrival>>,
     free_arrivals: Vec<u32>,
-    tuples: HashSet<(SocketAddr, SocketAddr)>,
 }
 
 impl World {
@@ -123,15 +142,14 @@ impl World {
             now: Nanos::ZERO,
             carried: 0,
             faults,
-            random: seed | 1,
+            random: mixed(seed).max(1),
             hosts: Vec::new(),
-            listeners: HashMap::new(),
+            ports: Ports::default(),
             ends: Vec::new(),
             free: Vec::new(),
             under_way: BinaryHeap::new(),
             arrivals: Vec::new(),
             free_arrivals: Vec::new(),
-            tuples: HashSet::new(),
         }
     }
 
@@ -157,13 +175,10 @@ impl World {
         (self.hosts.len() - 1) as u16
     }
 
-    pub(super) fn listen(&mut self, host: u16, mut at: SocketAddr) -> io::Result<SocketAddr> {
-        if at.port() == 0 {
-            at.set_port(1024 + self.listeners.len() as u16);
-        }
-        self.listeners.entry(at.port()).or_default().push(host);
+    pub(super) fn listen(&mut self, host: u16, at: SocketAddr) -> SocketAddr {
+        let at = self.ports.listen(host, at);
         self.hosts[usize::from(host)].listening = Some(at);
-        Ok(at)
+        at
     }
 
     pub(super) fn unlisten(&mut self, host: u16) {
@@ -172,9 +187,21 @@ impl World {
         let gone = What::Gone(Gone::Other(libc::EINVAL));
         h.told.extend(h.accepting.drain(..).map(|key| News { end: NOBODY, done: Done { key, what: gone } }));
         let backlog = std::mem::take(&mut h.backlog);
-        self.listeners.entry(at.port()).or_default().retain(|h| *h != host);
+        self.ports.unlisten(host, at);
         for end in backlog {
             self.close(end, Close::Reset);
+        }
+    }
+
+    /// Takes back an accept, whether a peer has been found for it or not.
+    pub(super) fn withdraw(&mut self, host: u16, k: Key) {
+        let h = &mut self.hosts[usize::from(host)];
+        h.accepting.retain(|key| *key != k);
+        if let Some(at) = h.told.iter().position(|news| news.done.key == k)
+            && let Some(News { end, .. }) = h.told.remove(at)
+            && end != NOBODY
+        {
+            self.close(end, Close::Graceful);
         }
     }
 
@@ -196,7 +223,7 @@ impl World {
         self.hosts[usize::from(host)].told.push_back(News { end, done });
     }
 
-    fn new_end(&mut self, host: u16, key: Key, peer: u32, tuple: (SocketAddr, SocketAddr)) -> u32 {
+    fn new_end(&mut self, host: u16, key: Key, peer: u32, tuple: Tuple) -> u32 {
         let mut end = End {
             host,
             key,
@@ -226,12 +253,13 @@ impl World {
         }
     }
 
-    pub(super) fn dial(&mut self, host: u16, k: Key, from: SocketAddr, to: SocketAddr) -> u32 {
-        let end = self.new_end(host, k, NOBODY, (from, to));
-        if !self.tuples.insert((from, to)) {
+    pub(super) fn dial(&mut self, host: u16, k: Key, from: SocketAddr, to: SocketAddr, share: bool) -> u32 {
+        let Some(tuple) = self.ports.take(from, to, share) else {
+            let end = self.new_end(host, k, NOBODY, (from, to));
             self.arrive_in(Nanos::ZERO, end, Parcel::Answer(Err(Gone::AddressInUse)));
             return end;
-        }
+        };
+        let end = self.new_end(host, k, NOBODY, tuple);
         self.ends[end as usize].owner = true;
         let delay = self.delay();
         self.arrive_in(delay, end, Parcel::Syn { retries: 0 });
@@ -258,44 +286,45 @@ impl World {
         self.under_way.push(Reverse((at, self.carried, slot)));
     }
 
-    /// Sends; returns what the peer's window does not take.
-    pub(super) fn send(&mut self, end: u32, payload: Payload) -> Option<Vec<u8>> {
-        let peer = self.ends[end as usize].peer;
-        if peer == NOBODY {
-            return None;
+    /// How much the peer's window takes of a send on `end`.
+    pub(super) fn room(&self, end: u32) -> Room {
+        match self.ends[end as usize].peer {
+            NOBODY => Room::Nobody,
+            peer => Room::For(self.faults.window.saturating_sub(self.ends[peer as usize].unread as usize)),
         }
-        let bytes = payload.as_slice();
-        let room = self.faults.window.saturating_sub(self.ends[peer as usize].unread as usize);
-        if room < bytes.len() {
-            let rest = bytes[room..].to_vec();
-            let first = bytes[..room].to_vec();
-            self.carry(end, peer, Payload::Owned(first));
-            return Some(rest);
-        }
-        self.carry(end, peer, payload);
-        None
     }
 
-    fn carry(&mut self, end: u32, peer: u32, payload: Payload) {
-        let len = payload.as_slice().len();
-        if len == 0 || self.ends[end as usize].dead {
+    /// Sends what there is [`Room`] for.
+    pub(super) fn send(&mut self, end: u32, payload: Payload) {
+        let (peer, len) = (self.ends[end as usize].peer, payload.as_slice().len());
+        if peer == NOBODY || len == 0 {
+            return;
+        }
+        // What goes into the void fills the window too: nobody will ever read it.
+        self.ends[peer as usize].unread += len as u32;
+        if self.ends[end as usize].dead {
             return;
         }
         if self.happens(self.faults.reset) {
-            self.in_order(end, end, Parcel::Rst);
-            self.in_order(end, peer, Parcel::Rst);
-            return;
+            return self.cut(end, peer);
         }
-        self.ends[peer as usize].unread += len as u32;
         if self.faults.split && len > 1 {
             let at = 1 + self.draw(len as u64 - 1) as usize;
-            let (first, second) = payload.as_slice().split_at(at);
-            let (first, second) = (first.to_vec(), second.to_vec());
+            let mut first = payload.into_vec();
+            let second = first.split_off(at);
             self.in_order(end, peer, Parcel::Data(Payload::Owned(first)));
             self.in_order(end, peer, Parcel::Data(Payload::Owned(second)));
         } else {
             self.in_order(end, peer, Parcel::Data(payload));
         }
+    }
+
+    /// Resets a connection from the middle of the network. Nothing sent later may arrive behind the reset.
+    fn cut(&mut self, end: u32, peer: u32) {
+        self.in_order(end, end, Parcel::Rst);
+        self.in_order(end, peer, Parcel::Rst);
+        self.ends[end as usize].peer = NOBODY;
+        self.ends[peer as usize].peer = NOBODY;
     }
 
     /// Under way to `to`, behind whatever `from` has sent before.
@@ -320,7 +349,7 @@ impl World {
         let e = &mut self.ends[end as usize];
         if e.reading && !e.queued && (!e.inbox.is_empty() || e.over.is_some()) {
             e.queued = true;
-            self.hosts[usize::from(e.host)].readable.push_back(end);
+            self.hosts[usize::from(e.host)].readable.push_back((end, e.life));
         }
     }
 
@@ -341,7 +370,7 @@ impl World {
     fn free_end(&mut self, end: u32) {
         let e = &mut self.ends[end as usize];
         if e.owner {
-            self.tuples.remove(&e.tuple);
+            self.ports.give_back(e.tuple);
         }
         e.used = false;
         e.inbox = VecDeque::new();
@@ -353,14 +382,28 @@ impl World {
         !h.told.is_empty() || !h.readable.is_empty() || h.roomy
     }
 
-    /// The next thing to tell a shard; bytes are copied into `into`.
-    pub(super) fn take_news(&mut self, host: u16, into: &mut [u8]) -> Option<News> {
-        self.hosts[usize::from(host)].roomy = false;
+    /// Whether clogged ends of this host may have room; asks once for each time that room is made.
+    pub(super) fn take_room(&mut self, host: u16) -> bool {
+        std::mem::take(&mut self.hosts[usize::from(host)].roomy)
+    }
+
+    /// How many ends of this host have something to read.
+    pub(super) fn readable(&self, host: u16) -> usize {
+        self.hosts[usize::from(host)].readable.len()
+    }
+
+    /// The next thing to tell a shard; bytes are copied into `into`, and not told where there is none.
+    pub(super) fn take_news(&mut self, host: u16, into: Option<&mut [u8]>) -> Option<News> {
         if let Some(news) = self.hosts[usize::from(host)].told.pop_front() {
             return Some(news);
         }
+        let into = into?;
         loop {
-            let end = self.hosts[usize::from(host)].readable.pop_front()?;
+            let (end, life) = self.hosts[usize::from(host)].readable.pop_front()?;
+            // The place may have a new life by now, on another host.
+            if self.ends[end as usize].life != life {
+                continue;
+            }
             self.ends[end as usize].queued = false;
             if let Some(what) = self.read(end, into) {
                 return Some(News { end, done: Done { key: self.ends[end as usize].key, what } });
@@ -377,9 +420,7 @@ impl World {
             return e.over.take().map(What::Gone);
         }
         let len = e.inbox.len().min(into.len());
-        for (to, from) in into.iter_mut().zip(e.inbox.drain(..len)) {
-            *to = from;
-        }
+        e.inbox.read_exact(&mut into[..len]).expect("so much is there");
         if e.inbox.is_empty() {
             e.inbox = VecDeque::new();
         }
@@ -391,6 +432,11 @@ impl World {
             self.hosts[usize::from(host)].roomy = true;
         }
         Some(What::Bytes { region: 0, len: len as u32 })
+    }
+
+    /// Whether the loop has asked for the input of this end.
+    pub(super) fn is_reading(&self, end: u32) -> bool {
+        self.ends[end as usize].reading
     }
 
     /// Moves the time on to the next arrival, at most to `until`, and lets arrive what does by then.
@@ -426,33 +472,27 @@ impl World {
                 self.queue_if_readable(end);
             }
             Parcel::Fin => self.ended(end, Gone::Ended),
-            Parcel::Rst => {
-                self.ends[end as usize].inbox = VecDeque::new();
-                self.ended(end, Gone::Reset);
-            }
+            // What came before can still be read, as on Linux.
+            Parcel::Rst => self.ended(end, Gone::Reset),
         }
     }
 
     fn ended(&mut self, end: u32, why: Gone) {
         let e = &mut self.ends[end as usize];
         e.over = Some(why);
+        // A send that is stuck learns of it too.
+        self.hosts[usize::from(e.host)].roomy = true;
         self.queue_if_readable(end);
     }
 
     fn syn(&mut self, end: u32, retries: u32) {
-        let (from, to) = self.ends[end as usize].tuple;
-        let hosts = self.listeners.get(&to.port()).filter(|hosts| !hosts.is_empty());
-        let Some(hosts) = hosts else {
+        let found = self.ports.listener(self.ends[end as usize].tuple);
+        let Some(host) = found.filter(|_| !self.happens(self.faults.refuse)) else {
             let delay = self.delay();
             return self.arrive_in(delay, end, Parcel::Answer(Err(Gone::Refused)));
         };
-        // As SO_REUSEPORT does: by the 4-tuple.
-        let host = hosts[usize::from(from.port()) % hosts.len()];
-        if self.happens(self.faults.refuse) {
-            let delay = self.delay();
-            return self.arrive_in(delay, end, Parcel::Answer(Err(Gone::Refused)));
-        }
-        let full = self.hosts[usize::from(host)].backlog.len() >= self.faults.backlog;
+        let h = &self.hosts[usize::from(host)];
+        let full = h.accepting.is_empty() && h.backlog.len() >= self.faults.backlog;
         if full || self.happens(self.faults.loss) {
             let later = Nanos(SYN_RETRY.0 << retries);
             let what = match retries {
@@ -478,4 +518,12 @@ impl World {
             None => self.hosts[usize::from(host)].backlog.push_back(peer),
         }
     }
+}
+
+/// One step of splitmix64 (Steele, Lea and Flood 2014), so that neighbouring seeds begin far apart.
+fn mixed(seed: u64) -> u64 {
+    let z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
 }

@@ -94,7 +94,8 @@ impl Ring {
     /// Hands over what is queued and sleeps until a completion has come, or for `at_most`. With `gather`, waits
     /// up to that time for several.
     pub(super) fn submit_and_sleep(&mut self, at_most: Nanos, gather: Nanos) {
-        let ts = types::Timespec::new().sec(at_most.0 / 1_000_000_000).nsec((at_most.0 % 1_000_000_000) as u32);
+        let ts =
+            types::Timespec::new().sec(at_most.0 / 1_000_000_000).nsec((at_most.0 % 1_000_000_000) as u32);
         let mut args = types::SubmitArgs::new().timespec(&ts);
         let mut want = 1;
         if gather.0 > 0 && self.min_wait {
@@ -106,6 +107,8 @@ impl Ring {
             Err(e) if is_passing(&e) => {}
             Err(e) => panic!("io_uring refuses to wait: {e}"),
         }
+        // A signal may have come before all was handed over.
+        self.submit();
     }
 
     /// Calls `f` with each completion: user data, result, flags.

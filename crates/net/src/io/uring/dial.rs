@@ -1,5 +1,7 @@
-//! What is done with ordinary system calls: listening, and dialling where the kernel lacks the operations for
-//! it (`bind` came to io_uring with Linux 6.11, `setsockopt` with 6.7).
+//! Dialling and listening.
+//!
+//! A dial is one linked chain of operations. Where the kernel lacks some of them (`bind` came to io_uring with
+//! Linux 6.11, `setsockopt` with 6.7) the socket is made by ordinary system calls instead.
 
 use std::{
     io,
@@ -7,10 +9,10 @@ use std::{
     os::fd::{AsRawFd, OwnedFd},
 };
 
-use io_uring::opcode;
+use io_uring::{opcode, squeue};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, getsockname, listen, socket_with, sockopt};
 
-use super::{Address, Op, Uring, user_data};
+use super::{Address, ONE, Op, SKIP, Uring, address::family, user_data};
 use crate::{
     io::{Gone, What},
     slab::Key,
@@ -31,7 +33,8 @@ pub(super) fn listener(at: SocketAddr) -> io::Result<(OwnedFd, SocketAddr)> {
     sockopt::set_socket_reuseport(&socket, true)?;
     bind(&socket, &at)?;
     listen(&socket, BACKLOG)?;
-    let bound = SocketAddr::try_from(getsockname(&socket)?).map_err(|_| io::Error::other("not an inet socket"))?;
+    let bound =
+        SocketAddr::try_from(getsockname(&socket)?).map_err(|_| io::Error::other("not an inet socket"))?;
     Ok((socket, bound))
 }
 
@@ -47,6 +50,39 @@ fn bound_socket(from: SocketAddr, to: SocketAddr, share: bool) -> io::Result<Own
 }
 
 impl Uring {
+    /// Socket, bind and connect as one chain into a direct slot.
+    pub(super) fn dial_linked(&mut self, k: Key, from: SocketAddr, to: SocketAddr, share: bool) {
+        let (_, fd) = self.place(k);
+        let (from_address, from_len) = Address::new(from);
+        let (to_address, to_len) = Address::new(to);
+        let at = self.addresses.len();
+        self.addresses.extend([from_address, to_address]);
+        let prepare = user_data(Op::Prepare, 0, k);
+        let linked = |e: squeue::Entry| e.flags(squeue::Flags::IO_LINK | SKIP).user_data(prepare);
+        let socket = opcode::Socket::new(family(to), libc::SOCK_STREAM, 0);
+        let mut chain = [const { None }; 4];
+        chain[0] = Some(linked(socket.file_index(Some(self.slot(k))).build()));
+        if share {
+            let value = std::ptr::from_ref(&ONE).cast();
+            let reuse =
+                opcode::SetSockOpt::new(fd, libc::SOL_SOCKET as u32, libc::SO_REUSEADDR as u32, value, 4);
+            chain[1] = Some(linked(reuse.build()));
+        }
+        if from.port() != 0 || !from.ip().is_unspecified() {
+            chain[2] = Some(linked(opcode::Bind::new(fd, self.addresses[at].as_ptr(), from_len).build()));
+        }
+        let connect = opcode::Connect::new(fd, self.addresses[at + 1].as_ptr(), to_len).build();
+        chain[3] = Some(connect.user_data(user_data(Op::Connect, 0, k)));
+        let mut entries: [squeue::Entry; 4] = std::array::from_fn(|_| opcode::Nop::new().build());
+        let mut used = 0;
+        for entry in chain.into_iter().flatten() {
+            entries[used] = entry;
+            used += 1;
+        }
+        // SAFETY: the addresses stay in place until `settle`, which submits first; the option is static.
+        unsafe { self.push(k, &entries[..used]) };
+    }
+
     /// Socket and bind as system calls, the socket put into its direct slot, and only the connect left to the
     /// ring: the ordinary descriptor is closed again at once.
     pub(super) fn dial_by_hand(&mut self, k: Key, from: SocketAddr, to: SocketAddr, share: bool) {

@@ -1,0 +1,145 @@
+//! Who has which address of the simulated network: connections their 4-tuples, listeners their ports.
+
+use std::{
+    collections::{HashMap, HashSet},
+    net::{IpAddr, SocketAddr},
+};
+
+/// The ports that the network chooses itself: Linux' `ip_local_port_range`.
+const CHOSEN: std::ops::Range<u16> = 32_768..61_000;
+/// The first port of a listener that asked for none.
+const LISTEN_FROM: u16 = 1024;
+
+/// The local end and the far end of a connection.
+pub(super) type Tuple = (SocketAddr, SocketAddr);
+
+#[derive(Default)]
+pub(super) struct Ports {
+    tuples: HashSet<Tuple>,
+    /// For each local address, how many connections have it and whether all of them share it.
+    bound: HashMap<SocketAddr, (u32, bool)>,
+    /// Hosts by the port and the address on which they listen.
+    listeners: HashMap<u16, Vec<(IpAddr, u16)>>,
+    /// Ports chosen so far.
+    chosen: u32,
+}
+
+impl Ports {
+    /// Takes `from` for a connection to `to`, a port of its own choice where `from` has none. None where it is
+    /// in use: the same tuple, or a local address that not all of its users share.
+    pub(super) fn take(&mut self, from: SocketAddr, to: SocketAddr, share: bool) -> Option<Tuple> {
+        if from.port() != 0 {
+            return self.take_exactly((from, to), share);
+        }
+        (0..CHOSEN.len()).find_map(|_| {
+            let port = CHOSEN.start + (self.chosen % CHOSEN.len() as u32) as u16;
+            self.chosen += 1;
+            self.take_exactly((SocketAddr::new(from.ip(), port), to), true)
+        })
+    }
+
+    fn take_exactly(&mut self, tuple: Tuple, share: bool) -> Option<Tuple> {
+        let bound = self.bound.get(&tuple.0).copied();
+        if bound.is_some_and(|(_, shared)| !(share && shared)) || !self.tuples.insert(tuple) {
+            return None;
+        }
+        self.bound.insert(tuple.0, (bound.map_or(1, |(users, _)| users + 1), share));
+        Some(tuple)
+    }
+
+    /// Gives back what [`Ports::take`] gave.
+    pub(super) fn give_back(&mut self, tuple: Tuple) {
+        assert!(self.tuples.remove(&tuple), "a 4-tuple given back twice: {tuple:?}");
+        let (users, _) = self.bound.get_mut(&tuple.0).expect("each tuple is counted at its local address");
+        *users -= 1;
+        if *users == 0 {
+            self.bound.remove(&tuple.0);
+        }
+    }
+
+    /// Lets a host listen; a port 0 is replaced. Several hosts may listen on the same port (SO_REUSEPORT).
+    pub(super) fn listen(&mut self, host: u16, mut at: SocketAddr) -> SocketAddr {
+        if at.port() == 0 {
+            let free = (LISTEN_FROM..).find(|port| self.listeners.get(port).is_none_or(Vec::is_empty));
+            at.set_port(free.expect("far less than 64,512 listeners"));
+        }
+        self.listeners.entry(at.port()).or_default().push((at.ip(), host));
+        at
+    }
+
+    pub(super) fn unlisten(&mut self, host: u16, at: SocketAddr) {
+        if let Some(listeners) = self.listeners.get_mut(&at.port()) {
+            listeners.retain(|(_, h)| *h != host);
+        }
+    }
+
+    /// The host that a connection reaches, if anyone listens there. Among several by the source port, as
+    /// SO_REUSEPORT does by a hash.
+    pub(super) fn listener(&self, (from, to): Tuple) -> Option<u16> {
+        let hosts = || {
+            let all = self.listeners.get(&to.port()).into_iter().flatten();
+            all.filter(|(ip, _)| ip.is_unspecified() || *ip == to.ip()).map(|(_, host)| *host)
+        };
+        let count = hosts().count();
+        (count > 0).then(|| hosts().nth(usize::from(from.port()) % count).expect("below the count"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str) -> SocketAddr {
+        text.parse().unwrap()
+    }
+
+    /// Takes each of `(from, to, share)` in turn; expects which of them are given.
+    fn check(takes: &[(&str, &str, bool)], expected: &[bool]) {
+        let mut ports = Ports::default();
+        let given: Vec<bool> =
+            takes.iter().map(|(from, to, share)| ports.take(at(from), at(to), *share).is_some()).collect();
+        assert_eq!(given, expected, "{takes:?}");
+    }
+
+    #[test]
+    fn an_address_is_shared_by_those_who_share() {
+        let (a, b) = ("10.0.0.1:5000", "10.0.0.2:5000");
+        check(&[(a, "10.0.1.1:80", true), (a, "10.0.1.1:80", true)], &[true, false]);
+        check(&[(a, "10.0.1.1:80", true), (a, "10.0.1.2:80", true)], &[true, true]);
+        check(&[(a, "10.0.1.1:80", true), (a, "10.0.1.2:80", false)], &[true, false]);
+        check(&[(a, "10.0.1.1:80", false), (a, "10.0.1.2:80", true)], &[true, false]);
+        check(&[(a, "10.0.1.1:80", false), (b, "10.0.1.1:80", false)], &[true, true]);
+    }
+
+    #[test]
+    fn chosen_ports_differ_until_there_is_none() {
+        let mut ports = Ports::default();
+        let (from, to) = (at("10.0.0.1:0"), at("10.0.1.1:80"));
+        let taken: Vec<Tuple> = (0..CHOSEN.len()).map(|_| ports.take(from, to, false).unwrap()).collect();
+        assert_eq!(taken.iter().collect::<HashSet<_>>().len(), CHOSEN.len());
+        assert_eq!(ports.take(from, to, false), None);
+        assert!(
+            ports.take(from, at("10.0.1.2:80"), false).is_some(),
+            "another destination has ports of its own"
+        );
+        ports.give_back(taken[5]);
+        assert_eq!(ports.take(from, to, false), Some(taken[5]));
+    }
+
+    #[test]
+    fn a_listener_is_found_by_its_address() {
+        let mut ports = Ports::default();
+        let first = ports.listen(0, at("10.0.0.1:0"));
+        let second = ports.listen(1, at("10.0.0.1:0"));
+        assert_ne!(first.port(), second.port());
+        ports.listen(2, at("0.0.0.0:80"));
+        ports.listen(3, at("0.0.0.0:80"));
+        let from = |port: u16| SocketAddr::new(at("10.0.0.9:0").ip(), port);
+        assert_eq!(ports.listener((from(1), first)), Some(0));
+        assert_eq!(ports.listener((from(1), SocketAddr::new(at("10.0.0.2:0").ip(), first.port()))), None);
+        assert_eq!(ports.listener((from(1), at("10.9.9.9:80"))), Some(3));
+        assert_eq!(ports.listener((from(2), at("10.9.9.9:80"))), Some(2));
+        ports.unlisten(3, at("0.0.0.0:80"));
+        assert_eq!(ports.listener((from(1), at("10.9.9.9:80"))), Some(2));
+    }
+}

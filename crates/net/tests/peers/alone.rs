@@ -1,0 +1,205 @@
+//! What needs no peer, or only half of one: refusals, the end of listening, and time.
+
+use std::{net::TcpStream, time::Duration};
+
+use net::{
+    Close, Cx, Gone, Io, Key, Program, Shard,
+    io::sim::{self, Faults, Net},
+};
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
+use units::Nanos;
+
+use crate::{
+    ours::{Dial, Ours},
+    script::{
+        Conduct,
+        Event::{self, Gone as GoneBy, Opened},
+        Say, SharedLog, Take,
+    },
+    stage::{Over, turn_until},
+    threads::{listener, local},
+};
+
+const QUIET: Conduct = Conduct::new(Say::Nothing, Take::All);
+
+/// Dials over one kernel stage; every dial must see what is expected of it.
+fn check_dials(over: Over, dials: Vec<Dial>, expected: &[&[Event]]) {
+    let log = SharedLog::default();
+    let mut shard = Shard::new(over.uring(8), 8, Ours::new(QUIET, log.clone()).dialling(dials));
+    let all = || log.borrow().seen == expected;
+    turn_until(&mut shard, None, &format!("dials over {over:?}"), all, || format!("{:?}", log.borrow().seen));
+}
+
+/// The same in the simulator, where somebody listens at `listening`.
+fn check_sim_dials(dials: impl Fn(std::net::SocketAddr) -> Vec<Dial>, expected: &[&[Event]]) {
+    let net = Net::new(1, Faults::default());
+    let (near, mut far) = (net.host(), net.host());
+    let at = far.listen(local()).expect("the simulator has free ports");
+    let log = SharedLog::default();
+    let mut near = Shard::new(near, 8, Ours::new(QUIET, log.clone()).dialling(dials(at)));
+    let mut far = Shard::new(far, 8, Ours::new(QUIET, SharedLog::default()).accepting());
+    sim::run(&net, &mut [&mut near, &mut far], Nanos::from_secs(1), || false);
+    assert_eq!(log.borrow().seen, expected);
+}
+
+#[test]
+fn a_dial_where_nobody_listens_is_refused() {
+    let refused: &[Event] = &[GoneBy(Gone::Refused)];
+    // A bound socket that does not listen keeps everybody else off the port.
+    let socket =
+        rustix::net::socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None);
+    let socket = socket.expect("a descriptor is free");
+    rustix::net::bind(&socket, &local()).expect("the loopback has a free port");
+    let at = rustix::net::getsockname(&socket).expect("a bound socket has an address");
+    let at = std::net::SocketAddr::try_from(at).expect("an inet socket");
+    for over in Over::KERNEL {
+        check_dials(over, vec![(local(), at, false); 6], &[refused; 6]);
+    }
+    check_sim_dials(
+        |mut at| {
+            at.set_port(at.port() + 1);
+            vec![(local(), at, false); 6]
+        },
+        &[refused; 6],
+    );
+}
+
+#[test]
+fn a_second_dial_from_the_same_address() {
+    let in_use: &[Event] = &[GoneBy(Gone::AddressInUse)];
+    let opened: &[Event] = &[Opened];
+    let (_one, to) = listener();
+    let (_other, to_other) = listener();
+    for over in Over::KERNEL {
+        for share in [true, false] {
+            // Only this test uses the address, so that the port is free again, and stays so.
+            let free = std::net::TcpListener::bind("127.7.7.7:0").expect("the loopback has a free port");
+            let from = free.local_addr().expect("a bound socket has an address");
+            drop(free);
+            let dials = vec![(from, to, share), (from, to, share), (from, to_other, share)];
+            check_dials(over, dials, &[opened, in_use, if share { opened } else { in_use }]);
+        }
+    }
+    let from = std::net::SocketAddr::from(([127, 7, 7, 7], 5000));
+    check_sim_dials(|to| vec![(from, to, true); 2], &[opened, in_use]);
+    check_sim_dials(|to| vec![(from, to, false); 2], &[opened, in_use]);
+}
+
+#[test]
+fn the_end_of_listening_answers_all_who_wait() {
+    let waiting = vec![vec![GoneBy(Gone::Other(libc_einval()))]; 6];
+    for over in Over::KERNEL {
+        let mut io = over.uring(6);
+        let at = io.listen(local()).expect("the loopback has a free port");
+        let log = SharedLog::default();
+        let mut shard = Shard::new(io, 6, Ours::new(QUIET, log.clone()).accepting());
+        shard.turn(Nanos::ZERO);
+        shard.turn(shard.io().now() + Nanos::from_millis(5));
+        assert_eq!(shard.parts().1.taken(), 6, "all places wait");
+        shard.program().stop_accepting();
+        shard.parts().1.unlisten();
+        let all = || log.borrow().over == 6;
+        turn_until(&mut shard, None, &format!("unlisten over {over:?}"), all, || {
+            format!("{:?}", log.borrow().seen)
+        });
+        assert_eq!(log.borrow().seen, waiting, "over {over:?}");
+        assert_eq!(shard.parts().1.taken(), 0);
+        let refused =
+            TcpStream::connect_timeout(&at, Duration::from_secs(10)).expect_err("nobody listens any more");
+        assert_eq!(refused.kind(), std::io::ErrorKind::ConnectionRefused);
+    }
+    let net = Net::new(1, Faults::default());
+    let mut io = net.host();
+    io.listen(local()).expect("the simulator has free ports");
+    let log = SharedLog::default();
+    let mut shard = Shard::new(io, 6, Ours::new(QUIET, log.clone()).accepting());
+    sim::run(&net, &mut [&mut shard], Nanos::from_millis(1), || false);
+    shard.program().stop_accepting();
+    shard.parts().1.unlisten();
+    sim::run(&net, &mut [&mut shard], Nanos::from_millis(2), || false);
+    assert_eq!(log.borrow().seen, waiting);
+    assert_eq!(shard.parts().1.taken(), 0);
+}
+
+fn libc_einval() -> i32 {
+    rustix::io::Errno::INVAL.raw_os_error()
+}
+
+#[test]
+fn a_turn_in_which_nothing_happens_ends_in_time() {
+    let nap = Nanos::from_millis(30);
+    for over in Over::KERNEL {
+        let mut shard = Shard::new(over.uring(6), 6, Ours::new(QUIET, SharedLog::default()));
+        shard.turn(Nanos::ZERO);
+        let before = shard.io().now();
+        let after = shard.turn(before + nap);
+        // Far from any plausible delay of the scheduler, and as far from sleeping for ever.
+        assert!(
+            after >= before + nap && after < before + Nanos::from_secs(5),
+            "{before:?} to {after:?} over {over:?}"
+        );
+    }
+    let net = Net::new(1, Faults::default());
+    let mut shard = Shard::new(net.host(), 6, Ours::new(QUIET, SharedLog::default()));
+    sim::run(&net, &mut [&mut shard], nap, || false);
+    assert_eq!(net.now(), nap);
+}
+
+/// Sets timers on places that never dial, and gives each place back when its timer comes.
+struct Timers {
+    at_ms: Vec<u64>,
+    fired: Vec<(Nanos, Nanos)>,
+}
+
+impl Program for Timers {
+    fn opened<I: Io>(&mut self, _: &mut Cx<I>, _: Key) {
+        unreachable!("nobody dials");
+    }
+    fn due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        self.fired.push((cx.timer(k), cx.now()));
+        cx.close(k, Close::Graceful);
+    }
+    fn bytes<I: Io>(&mut self, _: &mut Cx<I>, _: Key, _: &[u8]) -> usize {
+        unreachable!("nobody dials");
+    }
+    fn gone<I: Io>(&mut self, _: &mut Cx<I>, _: Key, _: Gone) {
+        unreachable!("nobody dials");
+    }
+    fn pace<I: Io>(&mut self, cx: &mut Cx<I>) -> Nanos {
+        for ms in self.at_ms.drain(..) {
+            let k = cx.take().expect("as many places as timers");
+            cx.wake_at(k, cx.now() + Nanos::from_millis(ms));
+        }
+        Nanos::NEVER
+    }
+}
+
+const TIMERS: [u64; 6] = [30, 5, 55, 0, 20, 21];
+
+fn check_timers(timers: &Timers, over: Over) {
+    let set: Vec<Nanos> = timers.fired.iter().map(|(set, _)| *set).collect();
+    assert_eq!(set.len(), TIMERS.len(), "over {over:?}");
+    assert!(set.is_sorted(), "over {over:?}: {set:?}");
+    assert!(timers.fired.iter().all(|(set, now)| now >= set), "too early over {over:?}: {:?}", timers.fired);
+    assert_eq!((set[5].0 - set[0].0) / 1_000_000, 55, "over {over:?}");
+}
+
+#[test]
+fn timers_come_in_order_and_never_early() {
+    for over in Over::KERNEL {
+        let timers = Timers { at_ms: TIMERS.to_vec(), fired: Vec::new() };
+        let mut shard = Shard::new(over.uring(6), 6, timers);
+        let begun = std::time::Instant::now();
+        while shard.program().fired.len() < TIMERS.len() {
+            assert!(begun.elapsed() < Duration::from_secs(10), "over {over:?}: {:?}", shard.program().fired);
+            shard.turn(Nanos::NEVER);
+        }
+        check_timers(shard.program(), over);
+        assert_eq!(shard.parts().1.taken(), 0);
+    }
+    let net = Net::new(1, Faults::default());
+    let mut shard = Shard::new(net.host(), 6, Timers { at_ms: TIMERS.to_vec(), fired: Vec::new() });
+    sim::run(&net, &mut [&mut shard], Nanos::from_secs(1), || false);
+    check_timers(shard.program(), Over::Sim);
+    assert!(shard.program().fired.iter().all(|(set, now)| now == set), "virtual time is exact");
+}

@@ -1,0 +1,238 @@
+//! One place, used again and again: what belongs to a predecessor must neither reach nor harm its successor.
+
+use std::{
+    io::{Read, Write},
+    net::{SocketAddr, TcpListener, TcpStream},
+    os::fd::OwnedFd,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+};
+
+use net::{
+    Close, Cx, Gone, Io, Key, Program, Shard,
+    io::sim::{self, Faults, Net},
+};
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
+use units::Nanos;
+
+use crate::{
+    ours::Ours,
+    script::{Conduct, Reader, Say, SharedLog, Take, stream},
+    stage::{Over, turn_until},
+    threads::{PATIENCE, accept, listener, local},
+};
+
+const ROUNDS: usize = 3_000;
+/// Bytes whose echo is awaited.
+const SPEECH: usize = 30_000;
+
+/// When a round gives its connection up.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Until {
+    /// In the call that dialled.
+    Dialled,
+    /// In the turn after.
+    NextTurn,
+    Opened,
+    /// With a send in the same call.
+    Said,
+    /// With most of the echo on its way.
+    FirstByte,
+    /// Only when all has come back.
+    Echoed,
+    /// A dial that nobody answers, given up by a timer.
+    Unanswered,
+}
+
+const UNTIL: [Until; 9] = [
+    Until::Dialled,
+    Until::Echoed,
+    Until::NextTurn,
+    Until::Opened,
+    Until::Said,
+    Until::Echoed,
+    Until::FirstByte,
+    Until::Unanswered,
+    Until::Echoed,
+];
+
+struct Churn {
+    echo: SocketAddr,
+    deaf: SocketAddr,
+    round: usize,
+    now: Option<Key>,
+    fresh: bool,
+    reader: Reader,
+    echoed: usize,
+}
+
+impl Churn {
+    fn new(echo: SocketAddr, deaf: SocketAddr) -> Churn {
+        Churn { echo, deaf, round: 0, now: None, fresh: false, reader: Reader::default(), echoed: 0 }
+    }
+
+    fn until(&self) -> Until {
+        UNTIL[self.round % UNTIL.len()]
+    }
+
+    fn end<I: Io>(&mut self, cx: &mut Cx<I>) {
+        let k = self.now.take().expect("a round has a connection");
+        let how = if (self.round / UNTIL.len()).is_multiple_of(2) { Close::Graceful } else { Close::Reset };
+        cx.close(k, how);
+        self.round += 1;
+    }
+
+    /// Dials until a round has to wait for something.
+    fn dial<I: Io>(&mut self, cx: &mut Cx<I>) {
+        while self.now.is_none() && self.round < ROUNDS {
+            let k = cx.take().expect("the place is free at once");
+            assert_eq!(k.index, 0, "one place");
+            (self.now, self.fresh, self.reader) = (Some(k), true, Reader::default());
+            let to = if self.until() == Until::Unanswered { self.deaf } else { self.echo };
+            cx.dial(k, SocketAddr::from(([127, 0, 0, 2], 0)), to, false);
+            match self.until() {
+                Until::Dialled => self.end(cx),
+                Until::Unanswered => cx.wake_at(k, cx.now() + Nanos::from_millis(1)),
+                _ => {}
+            }
+        }
+    }
+}
+
+impl Program for Churn {
+    fn opened<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        assert_eq!(self.now, Some(k), "round {}: somebody else's connection", self.round);
+        if matches!(self.until(), Until::Said | Until::FirstByte | Until::Echoed) {
+            let bytes = stream(self.round as u8, 0, SPEECH);
+            cx.send(k, SPEECH, |out| {
+                out.copy_from_slice(&bytes);
+                SPEECH
+            });
+        }
+        if matches!(self.until(), Until::Opened | Until::Said) {
+            self.end(cx);
+            self.dial(cx);
+        }
+    }
+
+    fn due<I: Io>(&mut self, cx: &mut Cx<I>, _: Key) {
+        self.end(cx);
+        self.dial(cx);
+    }
+
+    fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
+        let (round, until) = (self.round, self.until());
+        assert_eq!(self.now, Some(k), "round {round}: somebody else's connection");
+        assert!(
+            matches!(until, Until::FirstByte | Until::Echoed),
+            "round {round}, {until:?}: {} bytes",
+            input.len()
+        );
+        if self.reader.heard == 0 {
+            assert_eq!(input[0], round as u8, "round {round}: somebody else's bytes");
+        }
+        self.reader.read(input).unwrap_or_else(|at| panic!("round {round}: garbled at {at}"));
+        if until == Until::FirstByte || self.reader.heard == SPEECH {
+            self.echoed += usize::from(until == Until::Echoed);
+            self.end(cx);
+            self.dial(cx);
+        }
+        input.len()
+    }
+
+    fn gone<I: Io>(&mut self, _: &mut Cx<I>, _: Key, why: Gone) {
+        panic!("round {}, {:?}: {why:?}", self.round, self.until());
+    }
+
+    fn pace<I: Io>(&mut self, cx: &mut Cx<I>) -> Nanos {
+        if self.now.is_some() && self.until() == Until::NextTurn && !std::mem::take(&mut self.fresh) {
+            self.end(cx);
+        }
+        self.dial(cx);
+        // The turn after the dial comes at once.
+        if self.until() == Until::NextTurn { Nanos::ZERO } else { Nanos::NEVER }
+    }
+}
+
+/// Echoes one connection after the other.
+fn echo(listener: &TcpListener, over: &AtomicBool) {
+    let mut input = [0; 4096];
+    while !over.load(Ordering::Relaxed) {
+        let mut stream = accept(listener);
+        stream.set_read_timeout(Some(PATIENCE)).expect("not zero");
+        while let Ok(len @ 1..) = stream.read(&mut input) {
+            if stream.write_all(&input[..len]).is_err() {
+                break;
+            }
+        }
+    }
+}
+
+/// A listener whose queue is full already: its further dials stay unanswered.
+fn deaf() -> (OwnedFd, Vec<TcpStream>, SocketAddr) {
+    let socket =
+        rustix::net::socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None);
+    let socket = socket.expect("a descriptor is free");
+    rustix::net::bind(&socket, &local()).expect("the loopback has a free port");
+    rustix::net::listen(&socket, 0).expect("a bound socket may listen");
+    let at = rustix::net::getsockname(&socket).expect("a bound socket has an address");
+    let at = SocketAddr::try_from(at).expect("an inet socket");
+    // A queue of none holds one.
+    let within = std::time::Duration::from_millis(200);
+    let fill = std::iter::from_fn(|| TcpStream::connect_timeout(&at, within).ok()).take(10).collect();
+    (socket, fill, at)
+}
+
+fn check(over: Over) {
+    let (listener, echo_at) = listener();
+    let (_deaf, _fill, deaf_at) = deaf();
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopped = stop.clone();
+    let peer = thread::spawn(move || echo(&listener, &stopped));
+    let mut shard = Shard::new(over.uring(1), 1, Churn::new(echo_at, deaf_at));
+    let begun = std::time::Instant::now();
+    while shard.program().round < ROUNDS {
+        let round = shard.program().round;
+        let until = shard.program().until();
+        assert!(begun.elapsed() < 3 * PATIENCE, "over {over:?}: stuck in round {round}, {until:?}");
+        shard.turn(shard.io().now() + Nanos::from_millis(20));
+    }
+    assert_eq!(shard.program().echoed, ROUNDS / 3);
+    assert_eq!((shard.parts().1.taken(), shard.parts().1.clogged()), (0, 0));
+    stop.store(true, Ordering::Relaxed);
+    drop(TcpStream::connect(echo_at).expect("the echo still listens"));
+    turn_until(&mut shard, Some(peer), "the echo's end", || true, String::new);
+}
+
+#[test]
+fn a_place_used_again_over_one_ring() {
+    check(Over::OneRing);
+}
+
+#[test]
+fn a_place_used_again_over_several_rings() {
+    check(Over::SeveralRings);
+}
+
+#[test]
+fn a_place_used_again_dialling_by_hand() {
+    check(Over::ByHand);
+}
+
+#[test]
+fn a_place_used_again_in_the_simulator() {
+    let net = Net::new(3, Faults { backlog: 1, window: 8 * 1024, ..Faults::default() });
+    let (near, mut far, mut deaf) = (net.host(), net.host(), net.host());
+    let echo_at = far.listen(local()).expect("the simulator has free ports");
+    let deaf_at = deaf.listen(local()).expect("the simulator has free ports");
+    let echo = Ours::new(Conduct::new(Say::Nothing, Take::Echo), SharedLog::default()).accepting();
+    let mut far = Shard::new(far, 64, echo);
+    let mut near = Shard::new(near, 1, Churn::new(echo_at, deaf_at));
+    sim::run(&net, &mut [&mut near, &mut far], Nanos::from_secs(60), || false);
+    let churn = near.program();
+    assert_eq!((churn.round, churn.echoed), (ROUNDS, ROUNDS / 3), "stuck in {:?}", churn.until());
+    assert_eq!(near.parts().1.taken(), 0);
+}

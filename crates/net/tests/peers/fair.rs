@@ -1,0 +1,144 @@
+//! No connection may live at the cost of another.
+
+use std::{
+    io::Write,
+    net::TcpStream,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+};
+
+use net::{
+    Cx, Gone, Io, Key, Program, Shard,
+    io::sim::{self, Faults, Net},
+};
+use units::Nanos;
+
+use crate::{
+    ours::Ours,
+    script::{Case, Conduct, Say, SharedLog, Step, Take, Way},
+    stage::{Over, turn_until},
+    threads::{PATIENCE, local, play},
+};
+
+/// Three connections with ten requests each, served one a call from the moment that all are there.
+#[derive(Default)]
+struct Patient {
+    waiting: Vec<Key>,
+    served: Vec<u32>,
+}
+
+const REQUESTS: usize = 10;
+
+impl Program for Patient {
+    fn opened<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        self.waiting.push(k);
+        cx.wake_at(k, Nanos::from_millis(100));
+    }
+    fn due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        self.waiting.retain(|waiting| *waiting != k);
+        cx.call_again(k);
+    }
+    fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
+        if self.waiting.contains(&k) {
+            return 0;
+        }
+        self.served.push(k.index);
+        if input.len() > 1 {
+            cx.call_again(k);
+        }
+        1
+    }
+    fn gone<I: Io>(&mut self, _: &mut Cx<I>, _: Key, why: Gone) {
+        panic!("nobody ends: {why:?}");
+    }
+    fn pace<I: Io>(&mut self, cx: &mut Cx<I>) -> Nanos {
+        while cx.accept() {}
+        Nanos::NEVER
+    }
+}
+
+#[test]
+fn who_asks_to_be_called_again_waits_for_all_others() {
+    let net = Net::new(1, Faults::default());
+    let (mut near, far) = (net.host(), net.host());
+    let at = near.listen(local()).expect("the simulator has free ports");
+    let speaker = Conduct::new(Say::Out(REQUESTS), Take::All);
+    let log = SharedLog::default();
+    let mut near = Shard::new(near, 3, Patient::default());
+    let mut far = Shard::new(far, 3, Ours::new(speaker, log).dialling(vec![(local(), at, false); 3]));
+    sim::run(&net, &mut [&mut near, &mut far], Nanos::from_secs(1), || false);
+    let served = &near.program().served;
+    assert_eq!(served.len(), 3 * REQUESTS, "{served:?}");
+    for (round, served) in served.chunks(3).enumerate() {
+        let mut sorted = served.to_vec();
+        sorted.sort_unstable();
+        assert_eq!(sorted, [0, 1, 2], "round {round} serves each once: {:?}", near.program().served);
+    }
+}
+
+/// Dials until told to stop and writes as fast as it can.
+fn flood(at: std::net::SocketAddr, over: &AtomicBool) {
+    let mut stream = TcpStream::connect_timeout(&at, PATIENCE).expect("our shard listens");
+    stream.set_write_timeout(Some(PATIENCE)).expect("not zero");
+    let bytes = vec![0; 256 * 1024];
+    while !over.load(Ordering::Relaxed) {
+        stream.write_all(&bytes).expect("our program takes it");
+    }
+}
+
+/// Sends back what begins with a byte that is not zero, and throws away the rest.
+#[derive(Default)]
+struct Sieve;
+
+impl Program for Sieve {
+    fn opened<I: Io>(&mut self, _: &mut Cx<I>, _: Key) {}
+    fn due<I: Io>(&mut self, _: &mut Cx<I>, _: Key) {
+        unreachable!("no timer is set");
+    }
+    fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
+        if input[0] != 0 {
+            cx.send(k, input.len(), |out| {
+                out.copy_from_slice(input);
+                input.len()
+            });
+        }
+        input.len()
+    }
+    fn gone<I: Io>(&mut self, _: &mut Cx<I>, _: Key, _: Gone) {}
+    fn pace<I: Io>(&mut self, cx: &mut Cx<I>) -> Nanos {
+        while cx.accept() {}
+        Nanos::NEVER
+    }
+}
+
+#[test]
+fn a_flood_starves_nobody() {
+    // A peer's stream begins with its salt, which is not zero.
+    const QUIET: &[Step] = &[Step::Pause(50), Step::Send(1), Step::Expect(1), Step::Pause(50), Step::Close];
+    for over in Over::KERNEL {
+        let mut io = over.uring(16);
+        let at = io.listen(local()).expect("the loopback has a free port");
+        let stop = Arc::new(AtomicBool::new(false));
+        let floods: Vec<_> = (0..6)
+            .map(|_| {
+                let stop = stop.clone();
+                thread::spawn(move || flood(at, &stop))
+            })
+            .collect();
+        let case = Case::new("quiet", Conduct::new(Say::Nothing, Take::All), QUIET);
+        let case = Case { way: Way::TheyDial, count: 2, ..case };
+        let quiet = thread::spawn(move || {
+            let played = play(Case { count: 2, ..case }, at, None).join();
+            stop.store(true, Ordering::Relaxed);
+            played.expect("the quiet are heard");
+        });
+        let mut shard = Shard::new(io, 16, Sieve);
+        turn_until(&mut shard, Some(quiet), &format!("a flood over {over:?}"), || true, String::new);
+        for flood in floods {
+            turn_until(&mut shard, Some(flood), &format!("the ebb over {over:?}"), || true, String::new);
+        }
+    }
+}

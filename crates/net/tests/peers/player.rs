@@ -1,0 +1,172 @@
+//! Peers of the simulator: a program that plays the same steps on another host of the net.
+
+use std::{cell::Cell, collections::HashMap, net::SocketAddr, rc::Rc};
+
+use net::{Close, Cx, Gone, Io, Key, Program};
+use units::Nanos;
+
+use crate::script::{Case, Reader, Step, Way, salt, stream};
+
+/// How often a blocked send looks whether it may go on.
+const LOOK: Nanos = Nanos::from_millis(1);
+
+pub(crate) struct Player {
+    case: Case,
+    to: SocketAddr,
+    dialled: usize,
+    peers: HashMap<Key, Peer>,
+    opened: usize,
+    finished: Rc<Cell<usize>>,
+}
+
+struct Peer {
+    number: usize,
+    at: usize,
+    /// Pieces of a trickle that are out.
+    pieces: usize,
+    sent: usize,
+    /// Bytes of this `Expect` that came.
+    got: usize,
+    reader: Reader,
+    pausing: bool,
+}
+
+impl Player {
+    /// `to`: where the peers dial, if they do. `finished` counts the peers that have played all.
+    pub(crate) fn new(case: Case, to: SocketAddr, finished: Rc<Cell<usize>>) -> Player {
+        Player { case, to, dialled: 0, peers: HashMap::new(), opened: 0, finished }
+    }
+
+    fn peer(&mut self, k: Key) -> &mut Peer {
+        self.peers.get_mut(&k).expect("every open connection is a peer")
+    }
+
+    fn step(&mut self, k: Key) -> Step {
+        let at = self.peer(k).at;
+        self.case.peer[at]
+    }
+
+    fn finish(&mut self, k: Key) {
+        let peer = self.peers.remove(&k).expect("every open connection is a peer");
+        assert_eq!(peer.at + 1, self.case.peer.len(), "peer {}: steps left after the end", peer.number);
+        self.finished.set(self.finished.get() + 1);
+    }
+
+    /// Plays until a step has to wait.
+    fn play<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        loop {
+            let step = self.step(k);
+            let peer = self.peer(k);
+            match step {
+                Step::Send(_) | Step::Trickle(..) | Step::Post(_) if cx.is_clogged(k) => {
+                    return cx.wake_at(k, cx.now() + LOOK);
+                }
+                Step::Send(len) | Step::Post(len) => peer.send(cx, k, len),
+                Step::Trickle(pieces, len) => {
+                    peer.send(cx, k, len);
+                    peer.pieces += 1;
+                    if peer.pieces < pieces {
+                        continue;
+                    }
+                }
+                // What came before is offered again.
+                Step::Expect(_) => return cx.call_again(k),
+                Step::Pause(ms) => {
+                    peer.pausing = true;
+                    return cx.wake_at(k, cx.now() + Nanos::from_millis(ms));
+                }
+                Step::End | Step::Cut => return cx.call_again(k),
+                Step::Close => {
+                    cx.finish(k);
+                    return self.finish(k);
+                }
+                Step::Reset => {
+                    cx.close(k, Close::Reset);
+                    return self.finish(k);
+                }
+            }
+            self.peer(k).at += 1;
+        }
+    }
+}
+
+impl Peer {
+    fn send<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, len: usize) {
+        let bytes = stream(salt(self.number), self.sent, len);
+        self.sent += len;
+        cx.send(k, len, |out| {
+            out.copy_from_slice(&bytes);
+            len
+        });
+    }
+}
+
+impl Program for Player {
+    fn opened<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        let reader = Reader::default();
+        let number = self.opened;
+        let peer = Peer { number, at: 0, pieces: 0, sent: 0, got: 0, reader, pausing: false };
+        self.peers.insert(k, peer);
+        self.opened += 1;
+        self.play(cx, k);
+    }
+
+    fn due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        let peer = self.peer(k);
+        if std::mem::take(&mut peer.pausing) {
+            peer.at += 1;
+        }
+        self.play(cx, k);
+    }
+
+    fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
+        // Between `Close` and the end of what was sent.
+        if !self.peers.contains_key(&k) {
+            return 0;
+        }
+        let step = self.step(k);
+        let peer = self.peer(k);
+        match step {
+            Step::Expect(len) => {
+                let used = input.len().min(len - peer.got);
+                let number = peer.number;
+                peer.reader
+                    .read(&input[..used])
+                    .unwrap_or_else(|at| panic!("peer {number}: garbled at {at}"));
+                peer.got += used;
+                if peer.got == len {
+                    (peer.got, peer.at) = (0, peer.at + 1);
+                    self.play(cx, k);
+                }
+                used
+            }
+            Step::End | Step::Cut => panic!("peer {}, {step:?}: {} bytes", peer.number, input.len()),
+            _ => 0,
+        }
+    }
+
+    fn gone<I: Io>(&mut self, _: &mut Cx<I>, k: Key, why: Gone) {
+        if !self.peers.contains_key(&k) {
+            return;
+        }
+        let step = self.step(k);
+        let right = matches!((step, why), (Step::End, Gone::Ended) | (Step::Cut, Gone::Reset));
+        assert!(right, "peer {}, {step:?}: {why:?}", self.peer(k).number);
+        self.finish(k);
+    }
+
+    fn pace<I: Io>(&mut self, cx: &mut Cx<I>) -> Nanos {
+        if self.case.way == Way::WeDial {
+            while cx.accept() {}
+            return Nanos::NEVER;
+        }
+        while self.dialled < self.case.count
+            && let Some(k) = cx.take()
+        {
+            let from = SocketAddr::from(([127, 0, 0, 1], 0));
+            cx.dial(k, from, self.to, false);
+            self.dialled += 1;
+        }
+        Nanos::NEVER
+    }
+}

@@ -1,0 +1,159 @@
+//! The scenes.
+
+use net::{Close, Gone};
+
+use crate::{
+    script::{
+        Case, Conduct,
+        Event::{Bytes, Closed, Finished, Gone as GoneBy, Opened},
+        Order,
+        Say::{self, Nothing, Out, Static},
+        Step::*,
+        Take::{self, All, Echo, Hoard, Requests},
+        Way,
+    },
+    stage::check,
+};
+
+const fn ours(say: Say, take: Take) -> Conduct {
+    Conduct::new(say, take)
+}
+
+const ENDED: crate::script::Event = GoneBy(Gone::Ended);
+const RESET: crate::script::Event = GoneBy(Gone::Reset);
+
+#[test]
+fn a_small_echo() {
+    let case = Case::new("echo", ours(Nothing, Echo), &[Send(100), Expect(100), Send(7), Expect(7), Close]);
+    check(case, &[Opened, Bytes(107), ENDED]);
+}
+
+#[test]
+fn what_we_say_first_arrives() {
+    let case = Case::new("static", ours(Static(1000), All), &[Expect(1000), Close]);
+    check(case, &[Opened, ENDED]);
+    let case = Case::new("out", ours(Out(1000), All), &[Expect(1000), Send(3), Close]);
+    check(case, &[Opened, Bytes(3), ENDED]);
+}
+
+#[test]
+fn many_segments() {
+    let case = Case::new("segments", ours(Nothing, All), &[Trickle(400, 25), Close]);
+    check(case, &[Opened, Bytes(10_000), ENDED]);
+    let case = Case::new("segments back", ours(Nothing, Echo), &[Trickle(400, 25), Expect(10_000), Close]);
+    check(case, &[Opened, Bytes(10_000), ENDED]);
+}
+
+#[test]
+fn the_end_right_behind_the_bytes() {
+    let case = Case::new("bytes and FIN", ours(Nothing, All), &[Send(10), Close]);
+    check(case, &[Opened, Bytes(10), ENDED]);
+    // More than a region, and exactly one.
+    let case = Case::new("regions and FIN", ours(Nothing, All), &[Send(100_000), Close]);
+    check(case, &[Opened, Bytes(100_000), ENDED]);
+    let case = Case::new("one region and FIN", ours(Nothing, All), &[Send(net::io::REGION), Close]);
+    check(case, &[Opened, Bytes(net::io::REGION), ENDED]);
+}
+
+#[test]
+fn the_end_without_a_byte() {
+    check(Case::new("FIN", ours(Nothing, All), &[Close]), &[Opened, ENDED]);
+    check(Case::new("FIN later", ours(Nothing, All), &[Pause(20), Close]), &[Opened, ENDED]);
+}
+
+#[test]
+fn a_reset() {
+    check(Case::new("RST", ours(Nothing, All), &[Pause(20), Reset]), &[Opened, RESET]);
+    let case = Case::new("bytes, RST", ours(Nothing, Echo), &[Send(10), Expect(10), Reset]);
+    check(case, &[Opened, Bytes(10), RESET]);
+    // What arrived before the reset is still told.
+    let case = Case::new("bytes and RST at once", ours(Out(1), All), &[Expect(1), Send(10), Reset]);
+    check(case, &[Opened, Bytes(10), RESET]);
+    let case = Case::new("regions and RST", ours(Out(1), All), &[Expect(1), Send(20_000), Reset]);
+    check(case, &[Opened, Bytes(20_000), RESET]);
+}
+
+#[test]
+fn we_close() {
+    for (how, end) in [(Close::Graceful, End), (Close::Reset, Cut)] {
+        let conduct = Conduct { close_after: Some((10, how)), ..ours(Nothing, All) };
+        let steps: &'static [_] = match end {
+            End => &[Send(10), End],
+            _ => &[Send(10), Cut],
+        };
+        check(Case::new("we close", conduct, steps), &[Opened, Bytes(10), Closed]);
+        let conduct = Conduct { take: Echo, ..conduct };
+        let steps: &'static [_] = match end {
+            End => &[Send(10), Expect(10), End],
+            // A reset may overtake what was sent before it; the connection is cut all the same.
+            _ => continue,
+        };
+        check(Case::new("we answer and close", conduct, steps), &[Opened, Bytes(10), Closed]);
+    }
+}
+
+const MUCH: usize = 4 << 20;
+
+#[test]
+fn a_slow_reader_gets_everything_in_order() {
+    let slow = &[Pause(50), Expect(MUCH), Send(5), Close];
+    for log in check(Case::new("clogged", ours(Static(MUCH), All), slow), &[Opened, Bytes(5), ENDED]) {
+        assert_eq!(log.clogged_max, 6, "all six must have felt the slow reader");
+    }
+}
+
+#[test]
+fn a_slow_reader_gets_the_fin_last() {
+    let conduct = Conduct { finish: true, ..ours(Static(MUCH), All) };
+    for log in check(Case::new("finish", conduct, &[Pause(50), Expect(MUCH), End]), &[Opened, Finished]) {
+        assert_eq!(log.clogged_max, 6, "all six must have felt the slow reader");
+    }
+    let conduct = Conduct { finish: true, ..ours(Out(10), All) };
+    check(Case::new("finish at once", conduct, &[Expect(10), End]), &[Opened, Finished]);
+}
+
+#[test]
+fn an_echo_that_is_stuck_loses_and_reorders_nothing() {
+    let steps = &[Post(MUCH), Pause(50), Expect(MUCH), Close];
+    for log in check(Case::new("echo stuck", ours(Nothing, Echo), steps), &[Opened, Bytes(MUCH), ENDED]) {
+        assert_eq!(log.clogged_max, 6, "all six must have felt the slow reader");
+    }
+}
+
+#[test]
+fn input_left_where_it_is_holds_the_peer() {
+    const LEFT: usize = 64 * 1024;
+    let case = Case::new("hoard", ours(Nothing, Hoard(LEFT)), &[Send(2_000_000), Close]);
+    for log in check(case, &[Opened, Bytes(2_000_000), ENDED]) {
+        // What was received in the same turn may still come on top of the limit.
+        assert!(log.offered_max < LEFT + 8 * net::io::REGION, "not held: {}", log.offered_max);
+    }
+}
+
+#[test]
+fn several_requests_in_one_segment() {
+    let case = Case::new("requests", ours(Nothing, Requests(100)), &[Send(5_000), Expect(5_000), Close]);
+    check(case, &[Opened, Bytes(5_000), ENDED]);
+    let steps = &[Send(150), Expect(100), Send(50), Expect(100), Close];
+    check(Case::new("a part", ours(Nothing, Requests(100)), steps), &[Opened, Bytes(200), ENDED]);
+}
+
+#[test]
+fn accepted_peers() {
+    let case = Case::new("accepted", ours(Nothing, Echo), &[Send(100), Expect(100), Close]);
+    check(Case { way: Way::TheyDial, ..case }, &[Opened, Bytes(100), ENDED]);
+}
+
+#[test]
+fn a_full_table_loses_no_peer() {
+    let case = Case::new("more peers than places", ours(Nothing, Echo), &[Send(100), Expect(100), Close]);
+    let case = Case { way: Way::TheyDial, order: Order::OneByOne, count: 60, places: 7, ..case };
+    check(case, &[Opened, Bytes(100), ENDED]);
+}
+
+#[test]
+fn two_thousand_at_once() {
+    let steps = &[Send(1_000), Expect(1_000), Send(1_000), Expect(1_000), Close];
+    let case = Case::new("two thousand", ours(Nothing, Echo), steps);
+    check(Case { count: 2_000, places: 2_000, ..case }, &[Opened, Bytes(2_000), ENDED]);
+}

@@ -1,0 +1,175 @@
+//! What is played: the steps of a peer, how our own program behaves, and what it must see. All data, so that a
+//! thread with sockets and a program in the simulator read the same page.
+
+use std::{cell::RefCell, rc::Rc};
+
+use net::{Close, Gone};
+
+/// One step of a peer. Each is a check too: a peer that gets less, more or something else panics.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Step {
+    /// Sends the next bytes of its stream, and waits until they are under way.
+    Send(usize),
+    /// Sends so many pieces of so many bytes, each a segment of its own.
+    Trickle(usize, usize),
+    /// Sends in the background while the next steps are played.
+    Post(usize),
+    /// Reads so many bytes, no matter in what pieces, and checks them.
+    Expect(usize),
+    /// Does nothing for so many milliseconds; does not read either.
+    Pause(u64),
+    /// Waits for our FIN: nothing but the end may come.
+    End,
+    /// Waits for our RST.
+    Cut,
+    /// Closes (FIN after what was sent).
+    Close,
+    /// Resets.
+    Reset,
+}
+
+/// What our program sends when a connection opens.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Say {
+    Nothing,
+    /// Bytes that live for ever.
+    Static(usize),
+    /// Bytes from the turn's output buffer.
+    Out(usize),
+}
+
+/// What it does with input.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Take {
+    All,
+    /// Sends everything back; leaves the input where it is while an earlier echo is stuck.
+    Echo,
+    /// Takes one request of so many bytes a call, answers it by itself and asks to be called again.
+    Requests(usize),
+    /// Takes nothing for 30 ms after so much has been offered, then everything.
+    Hoard(usize),
+}
+
+/// How our program behaves.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Conduct {
+    pub(crate) say: Say,
+    /// Ends the connection once what it said has left.
+    pub(crate) finish: bool,
+    pub(crate) take: Take,
+    /// Closes by itself after so many bytes of input.
+    pub(crate) close_after: Option<(usize, Close)>,
+}
+
+impl Conduct {
+    pub(crate) const fn new(say: Say, take: Take) -> Conduct {
+        Conduct { say, finish: false, take, close_after: None }
+    }
+}
+
+/// Who dials.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Way {
+    WeDial,
+    TheyDial,
+}
+
+/// How one thread plays several peers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Order {
+    /// Each step on all connections before the next step.
+    Together,
+    /// All steps on one connection before the next connection.
+    OneByOne,
+}
+
+/// One scene.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Case {
+    pub(crate) name: &'static str,
+    pub(crate) way: Way,
+    pub(crate) order: Order,
+    /// Connections in all.
+    pub(crate) count: usize,
+    /// Places of our shard.
+    pub(crate) places: u32,
+    pub(crate) ours: Conduct,
+    pub(crate) peer: &'static [Step],
+}
+
+impl Case {
+    /// Six connections, so that tables of four slots need two rings.
+    pub(crate) const fn new(name: &'static str, ours: Conduct, peer: &'static [Step]) -> Case {
+        Case { name, way: Way::WeDial, order: Order::Together, count: 6, places: 6, ours, peer }
+    }
+}
+
+/// What our program saw of one connection; adjacent pieces of input are one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Event {
+    Opened,
+    /// So many bytes, all of them right and in order.
+    Bytes(usize),
+    /// Input went wrong at this offset.
+    Garbled(usize),
+    Gone(Gone),
+    /// It closed by itself.
+    Closed,
+    /// What it said has left, and the connection was closed behind it.
+    Finished,
+}
+
+/// What our program saw in all.
+#[derive(Debug, Default)]
+pub(crate) struct Log {
+    pub(crate) seen: Vec<Vec<Event>>,
+    /// Connections that are over.
+    pub(crate) over: usize,
+    /// Most connections with a send left over at once.
+    pub(crate) clogged_max: usize,
+    /// Longest input offered at once.
+    pub(crate) offered_max: usize,
+}
+
+/// Shared by the program and the test that waits for it.
+pub(crate) type SharedLog = Rc<RefCell<Log>>;
+
+/// Byte `at` of the stream with this salt. The salt is byte 0, so that a reader learns it; the rest is mixed
+/// well enough that a lost, doubled or displaced piece shows.
+pub(crate) fn byte(salt: u8, at: usize) -> u8 {
+    salt.wrapping_add((at as u32).wrapping_mul(0x9e37_79b1).rotate_right(24) as u8)
+}
+
+/// The salt of a peer: not zero for the first 255.
+pub(crate) fn salt(number: usize) -> u8 {
+    (number + 1) as u8
+}
+
+/// `len` bytes of the stream from `at` on.
+pub(crate) fn stream(salt: u8, at: usize, len: usize) -> Vec<u8> {
+    (at..at + len).map(|i| byte(salt, i)).collect()
+}
+
+/// Reads a stream and says where it goes wrong.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Reader {
+    salt: u8,
+    pub(crate) heard: usize,
+}
+
+impl Reader {
+    pub(crate) fn read(&mut self, input: &[u8]) -> Result<(), usize> {
+        if self.heard == 0
+            && let Some(&first) = input.first()
+        {
+            self.salt = first;
+        }
+        for &b in input {
+            if b != byte(self.salt, self.heard) {
+                return Err(self.heard);
+            }
+            self.heard += 1;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,149 @@
+//! The four stages on which each scene is played.
+
+use std::{cell::Cell, net::SocketAddr, rc::Rc, thread::JoinHandle, time::Instant};
+
+use net::{
+    Io, Program, Shard,
+    io::{
+        sim::{self, Faults, Net},
+        uring::{Settings, Uring},
+    },
+};
+use units::{Clock, Nanos};
+
+use crate::{
+    ours::{Dial, Ours},
+    player::Player,
+    script::{Case, Event, Log, SharedLog, Way},
+    threads::{self, PATIENCE, local},
+};
+
+/// What carries the bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Over {
+    /// One ring, deferred work.
+    OneRing,
+    /// Tables of four slots: as many rings as it takes, one eventfd.
+    SeveralRings,
+    /// Dialling with system calls.
+    ByHand,
+    Sim,
+}
+
+impl Over {
+    pub(crate) const ALL: [Over; 4] = [Over::OneRing, Over::SeveralRings, Over::ByHand, Over::Sim];
+    pub(crate) const KERNEL: [Over; 3] = [Over::OneRing, Over::SeveralRings, Over::ByHand];
+
+    /// Rings with room for so many connections.
+    pub(crate) fn uring(self, places: u32) -> Uring {
+        let connections = places.max(8);
+        // Two rings for six connections, twenty for thousands.
+        let slots = if self == Over::SeveralRings { 4.max(places / 20) } else { connections };
+        let settings = Settings { connections, slots, by_hand: self == Over::ByHand };
+        Uring::new(settings, Clock::start()).expect("this kernel allows io_uring")
+    }
+}
+
+/// Plays the scene on each stage; every connection must see exactly `expected`. Returns the logs, for what else
+/// is to be checked.
+pub(crate) fn check(case: Case, expected: &[Event]) -> Vec<Log> {
+    Over::ALL.map(|over| check_over(over, case, expected)).into()
+}
+
+/// The same on one stage.
+pub(crate) fn check_over(over: Over, case: Case, expected: &[Event]) -> Log {
+    let log = match over {
+        Over::Sim => over_sim(case),
+        _ => over_uring(over, case),
+    };
+    assert_eq!(log.seen.len(), case.count, "{} over {over:?}: connections seen: {:?}", case.name, log.seen);
+    for (number, seen) in log.seen.iter().enumerate() {
+        assert_eq!(seen, expected, "{} over {over:?}: connection {number}", case.name);
+    }
+    log
+}
+
+fn dials(case: Case, to: SocketAddr) -> Vec<Dial> {
+    vec![(local(), to, false); case.count]
+}
+
+fn taken(log: SharedLog) -> Log {
+    log.take()
+}
+
+fn over_uring(over: Over, case: Case) -> Log {
+    let mut io = over.uring(case.places);
+    let log = SharedLog::default();
+    let ours = Ours::new(case.ours, log.clone());
+    let (ours, peers) = match case.way {
+        Way::WeDial => {
+            let (listener, at) = threads::listener();
+            (ours.dialling(dials(case, at)), threads::play(case, at, Some(listener)))
+        }
+        Way::TheyDial => {
+            let at = io.listen(local()).expect("the loopback has a free port");
+            (ours.accepting(), threads::play(case, at, None))
+        }
+    };
+    let mut shard = Shard::new(io, case.places, ours);
+    let what = format!("{} over {over:?}", case.name);
+    turn_until(
+        &mut shard,
+        Some(peers),
+        &what,
+        || log.borrow().over >= case.count,
+        || format!("{:?}", log.borrow()),
+    );
+    assert_eq!(shard.parts().1.clogged(), 0, "{what}: something is left to send");
+    taken(log)
+}
+
+/// Turns the shard until `over` says so and the peers have played all, but not for ever.
+pub(crate) fn turn_until<I: Io, P: Program>(
+    shard: &mut Shard<I, P>,
+    mut peers: Option<JoinHandle<()>>,
+    what: &str,
+    over: impl Fn() -> bool,
+    state: impl Fn() -> String,
+) {
+    let begun = Instant::now();
+    while peers.is_some() || !over() {
+        let waited = begun.elapsed();
+        assert!(waited < 2 * PATIENCE, "{what}: not over within {waited:?}: {}", state());
+        shard.turn(shard.io().now() + Nanos::from_millis(20));
+        if let Some(done) = peers.take_if(|p| p.is_finished()) {
+            done.join().unwrap_or_else(|_| panic!("{what}: a peer saw something else (above): {}", state()));
+        }
+    }
+}
+
+fn over_sim(case: Case) -> Log {
+    let net = Net::new(1, Faults::default());
+    let (mut near, mut far) = (net.host(), net.host());
+    let log = SharedLog::default();
+    let finished = Rc::new(Cell::new(0));
+    let ours = Ours::new(case.ours, log.clone());
+    let (ours, to) = match case.way {
+        Way::WeDial => {
+            let at = far.listen(local()).expect("the simulator has free ports");
+            (ours.dialling(dials(case, at)), at)
+        }
+        Way::TheyDial => (ours.accepting(), near.listen(local()).expect("the simulator has free ports")),
+    };
+    let mut near = Shard::new(near, case.places, ours);
+    let mut far = Shard::new(far, case.count as u32, Player::new(case, to, finished.clone()));
+    let over = || log.borrow().over >= case.count && finished.get() == case.count;
+    let patience = Nanos(PATIENCE.as_nanos() as u64);
+    sim::run(&net, &mut [&mut near, &mut far], patience, over);
+    let played = finished.get();
+    assert!(
+        over(),
+        "{} over Sim: {played} peers have played all by {:?}: {:?}",
+        case.name,
+        net.now(),
+        log.borrow()
+    );
+    assert_eq!(near.parts().1.clogged(), 0, "{} over Sim: something is left to send", case.name);
+    drop((near, far));
+    taken(log)
+}
