@@ -19,7 +19,7 @@ pub(crate) enum Verb {
     /// Serve and run on loopback, sized to this machine, in about 30 s
     Demo,
     /// Apply a load to a target and judge it
-    Run(RunArgs),
+    Run(Box<RunArgs>),
     /// The reference server
     Serve(ServeArgs),
 }

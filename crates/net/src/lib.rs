@@ -15,7 +15,7 @@ mod slab;
 mod wheel;
 
 pub use io::{Close, Done, Gone, Io, Scratch, What};
-pub use machine::{raise_open_files, route_source};
+pub use machine::{raise_open_files, route_source, sharpen_timers};
 pub use shard::{Cx, Program, Shard};
 pub use slab::{Key, Slab};
 pub use wheel::Wheel;

@@ -186,11 +186,11 @@ impl Conductor<'_> {
         let most = self.record.own.rss_bytes.max(own.rss_bytes);
         self.record.own = SelfUsage { rss_bytes: most, ..own };
         let mut target_rss = 0;
-        if let Some((pid, _, latest)) = &mut self.record.target {
-            if let Ok(usage) = host::usage(self.root, Some(*pid)) {
-                target_rss = usage.rss_bytes;
-                *latest = SelfUsage { rss_bytes: latest.rss_bytes.max(target_rss), ..usage };
-            }
+        if let Some((pid, _, latest)) = &mut self.record.target
+            && let Ok(usage) = host::usage(self.root, Some(*pid))
+        {
+            target_rss = usage.rss_bytes;
+            *latest = SelfUsage { rss_bytes: latest.rss_bytes.max(target_rss), ..usage };
         }
         let used = host::memory_used(self.root).unwrap_or(0);
         if self.record.hold_from == Nanos::NEVER && self.record.samples.len() < MOST_SAMPLES {

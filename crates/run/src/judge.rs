@@ -91,6 +91,9 @@ pub(crate) fn judge(plan: &Plan, r: &Record) -> Summary {
 
 /// Slope of a memory figure against open connections, over the ramp.
 fn per_connection(r: &Record, figure: impl Fn(&Sample) -> f64) -> Option<f64> {
+    if r.peak < SLOPE_LEAST {
+        return None;
+    }
     let from = (r.peak as f64 * SLOPE_FROM) as u64;
     let of_the_ramp = r.samples.iter().filter(|s| s.open >= from);
     let points: Vec<(f64, f64)> = of_the_ramp.map(|s| (s.open as f64, figure(s))).collect();
@@ -99,9 +102,6 @@ fn per_connection(r: &Record, figure: impl Fn(&Sample) -> f64) -> Option<f64> {
 
 /// What a connection adds to the machine's memory in use and is in no process that we know.
 fn kernel_cost(r: &Record) -> Option<KernelCost> {
-    if r.peak < SLOPE_LEAST {
-        return None;
-    }
     let value = per_connection(r, |s| s.used as f64 - s.own_rss as f64 - s.target_rss as f64)?;
     Some(KernelCost { value, both_ends: r.both_ends_here })
 }

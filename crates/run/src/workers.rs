@@ -89,6 +89,7 @@ pub(crate) fn start(plan: &Plan, prepared: &Prepared) -> Result<Workers, Refusal
 }
 
 fn work(io: Uring, part: &Part, client: Client) {
+    net::sharpen_timers();
     let mut shard = Shard::new(io, part.connections, client);
     while !shard.program().is_finished() {
         shard.turn(Nanos::NEVER);

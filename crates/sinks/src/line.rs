@@ -5,6 +5,9 @@ use std::io::Write;
 use samples::{Ask, Generator, Header, Phase, Sink, Tick};
 use units::{Bytes, Count, Nanos};
 
+/// The rates of the short rest of a second at the end would be noise.
+const LEAST_PERIOD: f64 = 0.5;
+
 /// Everything at a glance: connections, rates, latency, faults, own cost.
 pub struct Line<W> {
     out: W,
@@ -31,6 +34,9 @@ impl<W: Write> Sink for Line<W> {
 
     fn tick(&mut self, tick: &Tick, own: &Generator) -> Ask {
         let period = tick.until.since(tick.from).secs_f64().max(1e-9);
+        if period < LEAST_PERIOD {
+            return Ask::CarryOn;
+        }
         let start = *self.start.get_or_insert(tick.from);
         let per_s = |n: u64| Count((n as f64 / period).round() as u64);
         let latency = if tick.latency.count() > 0 { &tick.latency } else { &tick.ramp_latency };

@@ -49,20 +49,20 @@ pub fn text(s: &Summary) -> String {
     row(
         "throng",
         format!(
-            "{:.1} s of CPU, {} of memory, {:.0} bytes a connection",
+            "{:.1} s of CPU, {} of memory{}",
             s.generator.cpu_s,
             Bytes(s.generator.rss_bytes).brief(),
-            s.generator.user_bytes_per_connection,
+            each(s.generator.user_bytes_per_connection),
         ),
     );
     if let Some(t) = &s.target_cost {
         row(
             "target",
             format!(
-                "{:.1} s of CPU, {} of memory, {:.0} bytes a connection (process {})",
+                "{:.1} s of CPU, {} of memory{} (process {})",
                 t.cpu_s,
                 Bytes(t.rss_bytes).brief(),
-                t.user_bytes_per_connection,
+                each(t.user_bytes_per_connection),
                 t.pid,
             ),
         );
@@ -74,6 +74,11 @@ pub fn text(s: &Summary) -> String {
     row("repeat with", format!("--seed {}", s.seed));
     out.push_str(&verdict(s));
     out
+}
+
+/// A slope, where there were enough connections for one.
+fn each(bytes: f64) -> String {
+    if bytes > 0.0 { format!(", {bytes:.0} bytes a connection") } else { String::new() }
 }
 
 fn quantiles(q: &Quantiles) -> String {
