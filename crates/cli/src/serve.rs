@@ -73,6 +73,10 @@ fn guard(server: &Server, stop: &AtomicBool) {
     let mut accepting = true;
     while !stop.load(Relaxed) {
         std::thread::sleep(LOOK);
+        if let Some(why) = server.counters.take_failure() {
+            let open = Count(server.counters.read().open);
+            say(&format!("an accept failed ({why:?}), trying again: {open} connections open"));
+        }
         let Ok(memory) = host::memory(&Root::real()) else { continue };
         let least = LEAST_MEMORY.max(memory.total / LEAST_SHARE);
         let enough = memory.available > if accepting { least } else { least * 3 / 2 };

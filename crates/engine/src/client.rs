@@ -44,6 +44,8 @@ pub struct Client {
     dialled: u32,
     /// First dials and first requests whose outcome is not known.
     outstanding: u32,
+    /// Dials under way, redials included.
+    dialling: u64,
     open: u64,
     resolved: u64,
     started: Nanos,
@@ -71,6 +73,7 @@ impl Client {
             wanted: part.connections,
             dialled: 0,
             outstanding: 0,
+            dialling: 0,
             open: 0,
             resolved: 0,
             started: start,
@@ -124,7 +127,7 @@ impl Client {
         let (now_due, next) = match &self.pacer {
             Pacer::Adaptive(window) => (window.room(self.outstanding).min(left), Nanos::NEVER),
             Pacer::Steady(steady) => {
-                let due = (steady.due(elapsed) - u64::from(self.dialled)) as u32;
+                let due = steady.due(elapsed).saturating_sub(u64::from(self.dialled)) as u32;
                 (due, self.started + steady.next_after(u64::from(self.dialled) + u64::from(due)))
             }
         };
@@ -147,6 +150,7 @@ impl Client {
         self.place(k, conn);
         self.dialled += 1;
         self.outstanding += 1;
+        self.dialling += 1;
         self.dial(cx, k, tuple.from);
     }
 
@@ -175,12 +179,14 @@ impl Client {
         (conn.exchange, conn.state, conn.tries) = (exchange, State::Dialling, 0);
         let destination = u32::from(conn.destination);
         let from = self.tuples.next_to(destination);
+        self.dialling += 1;
         self.dial(cx, k, from);
     }
 
     fn dial_failed<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, fault: Fault) {
         let first = self.exchange(k).first;
         self.learn(k, cx.now(), false);
+        self.dialling -= 1;
         self.resolved += u64::from(first);
         self.tick.counts.failed += 1;
         self.tick.faults.count(fault);
@@ -349,6 +355,11 @@ impl Client {
 
     // Orders and ticks.
 
+    /// Requests that wait for their answer.
+    fn waiting(&self) -> u64 {
+        self.exchanges.len() - self.dialling
+    }
+
     fn obey(&mut self, now: Nanos) {
         let mut told = false;
         while let Ok(control) = self.link.control.try_recv() {
@@ -361,7 +372,7 @@ impl Client {
         if self.ramped_at == Nanos::NEVER && self.resolved == u64::from(self.wanted) {
             (self.ramped_at, told) = (now, true);
         }
-        let drained = self.draining && self.exchanges.len() == 0 && !self.told_drained;
+        let drained = self.draining && self.waiting() == 0 && !self.told_drained;
         self.told_drained |= drained;
         if now >= self.tick_ends || told || drained {
             self.seal(now);
@@ -372,7 +383,8 @@ impl Client {
         let tick = &mut self.tick;
         tick.until = now;
         tick.index = self.tick_ends.0 / self.job.period.0 - 1;
-        (tick.open, tick.resolved, tick.waiting) = (self.open, self.resolved, self.exchanges.len());
+        (tick.open, tick.resolved, tick.waiting) =
+            (self.open, self.resolved, self.exchanges.len() - self.dialling);
         tick.ramped_at = self.ramped_at;
         tick.phase = match (self.draining, now >= self.hold_from) {
             (true, _) => Phase::Drain,
@@ -413,6 +425,7 @@ impl Program for Client {
         let Exchange { started, first, .. } = *self.exchange(k);
         self.tick.connect.record(now.since(started));
         self.learn(k, now, true);
+        self.dialling -= 1;
         self.open += 1;
         self.resolved += u64::from(first);
         let count = if first { &mut self.tick.counts.opened } else { &mut self.tick.counts.redialled };

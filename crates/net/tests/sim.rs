@@ -177,7 +177,15 @@ fn check_complete(story: &Story, load: Load) {
 const RTO: Nanos = Nanos::from_millis(200);
 
 fn all_faults() -> Faults {
-    Faults { loss: 20_000, reset: 2_000, refuse: 50_000, half_open: 50_000, split: true, window: 1_500, ..Faults::default() }
+    Faults {
+        loss: 20_000,
+        reset: 2_000,
+        refuse: 50_000,
+        half_open: 50_000,
+        split: true,
+        window: 1_500,
+        ..Faults::default()
+    }
 }
 
 #[test]
@@ -232,7 +240,8 @@ fn some_dials_are_refused() {
 
 #[test]
 fn a_half_open_connection_is_silent_for_ever() {
-    let story_of = |half_open, size| story(1, Faults { half_open, ..Faults::default() }, Load { size, ..LOAD });
+    let story_of =
+        |half_open, size| story(1, Faults { half_open, ..Faults::default() }, Load { size, ..LOAD });
     let some = story_of(300_000, 1_000);
     let done = some.count("client", |e| e == Event::Done);
     assert!((15..38).contains(&done), "of {}: {done}", LOAD.conns);

@@ -9,7 +9,7 @@ use std::{
 
 use host::{Finding, Need, Root, Severity};
 use net::io::uring::{self, Uring};
-use plan::{Plan, Ports, SourcePool, Sources, capacity, usable_ports};
+use plan::{IoChoice, Plan, Ports, SourcePool, Sources, capacity, usable_ports};
 use units::Clock;
 
 /// Local addresses asked for beyond what is needed, so that taken ones can be skipped.
@@ -56,6 +56,9 @@ pub struct Prepared {
 /// # Errors
 /// [`Refusal::Findings`] where something cannot work, with all that stands in the way.
 pub fn prepare(plan: &Plan, root: &Root) -> Result<Prepared, Refusal> {
+    if plan.io == IoChoice::Epoll {
+        return Err(Refusal::Failed("--io: epoll is not available in this version: write uring".to_owned()));
+    }
     let (pool, need, ports) = need(plan, root)?;
     let (refusals, warnings): (Vec<_>, Vec<_>) =
         host::preflight(root, &need).into_iter().partition(|f| f.severity == Severity::Refuse);

@@ -1,6 +1,11 @@
 //! What a server counts, for `/stats`.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{
+    Mutex, PoisonError,
+    atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+};
+
+use net::Gone;
 
 /// One shard's counts, written by that shard alone, once a turn.
 #[derive(Debug, Default)]
@@ -22,6 +27,8 @@ pub struct Counters {
     peak: AtomicU64,
     pub(crate) stop: AtomicBool,
     pub(crate) pause: AtomicBool,
+    /// Why the last accept failed, until someone has read it.
+    failure: Mutex<Option<Gone>>,
 }
 
 /// A reading; field by field what `/stats` answers.
@@ -55,6 +62,7 @@ impl Counters {
             peak: AtomicU64::new(0),
             stop: AtomicBool::new(false),
             pause: AtomicBool::new(false),
+            failure: Mutex::new(None),
         }
     }
 
@@ -88,6 +96,15 @@ impl Counters {
             refused: sum(|s| &s.refused),
             errors: sum(|s| &s.errors),
         }
+    }
+
+    pub(crate) fn tell_failure(&self, why: Gone) {
+        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
+    }
+
+    /// Why an accept failed since the last look, if one did.
+    pub fn take_failure(&self) -> Option<Gone> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Stop accepting, finish what is owed, end.

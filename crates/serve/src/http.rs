@@ -279,6 +279,7 @@ impl Program for Http {
         self.accepting -= 1;
         if !self.stopping && why != Gone::Reset {
             self.stats.errors += 1;
+            self.counters.tell_failure(why);
             self.rests_until = cx.now() + REST_AFTER_FAILURE;
         }
         cx.close(k, Close::Graceful);

@@ -1,0 +1,90 @@
+//! A server at its limits keeps what it has, takes nobody more, and loses nobody who waits.
+
+#![allow(clippy::unwrap_used, reason = "a test: a panic names the line")]
+
+use std::{
+    io::{Read, Write},
+    net::TcpStream,
+    time::{Duration, Instant},
+};
+
+use serve::{Server, Settings};
+
+fn server(connections: u32) -> Server {
+    let listen = "127.0.0.1:0".parse().unwrap();
+    Server::start(Settings { listen, threads: 1, connections, slots: 4 }).expect("io_uring is allowed here")
+}
+
+fn dial(server: &Server) -> TcpStream {
+    let stream = TcpStream::connect(server.address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+    stream
+}
+
+/// Asks and says whether an answer came.
+fn ask(mut stream: &TcpStream) -> bool {
+    stream.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+    is_answered(stream)
+}
+
+fn is_answered(mut stream: &TcpStream) -> bool {
+    let mut answer = [0; 256];
+    stream.read(&mut answer).is_ok_and(|n| answer[..n].ends_with(b"Hello World!"))
+}
+
+fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !condition() {
+        assert!(start.elapsed() < Duration::from_secs(5), "{what}");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn full_tables_lose_nobody() {
+    let server = server(6);
+    let mut held: Vec<TcpStream> = (0..6).map(|_| dial(&server)).collect();
+    assert!(held.iter().all(ask), "six fit");
+    let waiting: Vec<TcpStream> = (0..3).map(|_| dial(&server)).collect();
+    assert!(!waiting.iter().any(ask), "nobody more is served");
+    assert!(held.iter().all(ask), "those that were there still are");
+    assert_eq!(server.counters.read().open, 6);
+    held.truncate(3);
+    wait_for("the waiting are served once there is room", || waiting.iter().all(is_answered));
+    let stats = server.counters.read();
+    assert_eq!((stats.open, stats.accepted, stats.closed, stats.refused, stats.errors), (6, 9, 3, 0, 0));
+    server.stop();
+}
+
+#[test]
+fn a_paused_server_keeps_what_it_has() {
+    let server = server(1000);
+    let held = dial(&server);
+    assert!(ask(&held));
+    server.counters.set_accepting(false);
+    // Accepts that were waiting before the pause may still take someone: use them up.
+    let mut more: Vec<TcpStream> = Vec::new();
+    wait_for("a dial that is not answered", || {
+        more.push(dial(&server));
+        !ask(more.last().unwrap())
+    });
+    assert!(ask(&held), "what was there is still served");
+    server.counters.set_accepting(true);
+    wait_for("the one who waited is served", || is_answered(more.last().unwrap()));
+    server.stop();
+}
+
+#[test]
+fn what_is_owed_is_finished_before_the_end() {
+    let server = server(100);
+    let mut owed = dial(&server);
+    owed.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    owed.write_all(b"GET /delay?for=400ms HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+    wait_for("the request has arrived", || server.counters.read().bytes_in > 0);
+    let address = server.address;
+    let start = Instant::now();
+    server.stop();
+    assert!(is_answered(&owed), "answered although the server was told to stop");
+    assert!(start.elapsed() >= Duration::from_millis(300) && start.elapsed() < Duration::from_secs(4));
+    assert!(TcpStream::connect(address).is_err(), "nobody listens any more");
+}
