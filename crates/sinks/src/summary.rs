@@ -108,6 +108,12 @@ fn verdict(s: &Summary) -> String {
             l.detail,
             l.cure,
         ),
+        (None, Verdict::Pass) if c.closed > 0 => writeln!(
+            out,
+            "pass: no fault, every answer right; the server closed {} connections by announcement, {} were open at the end",
+            Count(c.closed),
+            Count(c.held),
+        ),
         (None, Verdict::Pass) => {
             writeln!(out, "pass: all {} connections held, no fault, every answer right", Count(c.held))
         }

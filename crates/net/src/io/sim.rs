@@ -8,7 +8,10 @@ use std::{cell::RefCell, collections::BTreeMap, io, net::SocketAddr, rc::Rc};
 
 use units::Nanos;
 
-use self::world::{NOBODY, News, Payload, Room, World};
+use self::{
+    transit::Payload,
+    world::{NOBODY, News, Room, World},
+};
 use super::{Close, Done, Gone, Io, REGIONS, Scratch, What};
 use crate::{
     shard::{Program, Shard},
@@ -16,6 +19,7 @@ use crate::{
 };
 
 mod ports;
+mod transit;
 mod world;
 
 /// How bad the network is. Chances are per million.
@@ -85,7 +89,7 @@ impl Net {
 
     /// Segments, dials and closes carried so far: with the time, a fingerprint of the run.
     pub fn carried(&self) -> u64 {
-        self.0.borrow().carried
+        self.0.borrow().carried()
     }
 }
 

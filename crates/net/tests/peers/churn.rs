@@ -1,7 +1,7 @@
 //! One place, used again and again: what belongs to a predecessor must neither reach nor harm its successor.
 
 use std::{
-    io::{Read, Write},
+    io::{ErrorKind, Read, Write},
     net::{SocketAddr, TcpListener, TcpStream},
     os::fd::OwnedFd,
     sync::{
@@ -163,9 +163,14 @@ fn echo(listener: &TcpListener, over: &AtomicBool) {
     while !over.load(Ordering::Relaxed) {
         let mut stream = accept(listener);
         stream.set_read_timeout(Some(PATIENCE)).expect("not zero");
-        while let Ok(len @ 1..) = stream.read(&mut input) {
-            if stream.write_all(&input[..len]).is_err() {
-                break;
+        loop {
+            match stream.read(&mut input) {
+                Ok(0) => break,
+                Ok(len) if stream.write_all(&input[..len]).is_ok() => {}
+                Err(e) if e.kind() == ErrorKind::WouldBlock => {
+                    panic!("a connection that was closed stays open: {:?}", stream.peer_addr());
+                }
+                _ => break,
             }
         }
     }

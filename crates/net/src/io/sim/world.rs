@@ -1,17 +1,13 @@
 //! The wires of the simulated network: ends of connections, what is under way between them, and the time.
 
-use std::{
-    cmp::Reverse,
-    collections::{BinaryHeap, VecDeque},
-    io::Read,
-    net::SocketAddr,
-};
+use std::{collections::VecDeque, io::Read, net::SocketAddr};
 
 use units::Nanos;
 
 use super::{
     Faults,
     ports::{Ports, Tuple},
+    transit::{Arrival, Parcel, Payload, Transit},
 };
 use crate::{
     io::{Close, Done, Gone, What},
@@ -25,28 +21,6 @@ const SYN_RETRIES: u32 = 6;
 /// The retransmission timeout of a segment on a short path: Linux' least.
 const RETRY: Nanos = Nanos::from_millis(200);
 
-/// Bytes to send.
-pub(super) enum Payload {
-    Static(&'static [u8]),
-    Owned(Vec<u8>),
-}
-
-impl Payload {
-    pub(super) fn as_slice(&self) -> &[u8] {
-        match self {
-            Payload::Static(bytes) => bytes,
-            Payload::Owned(bytes) => bytes,
-        }
-    }
-
-    pub(super) fn into_vec(self) -> Vec<u8> {
-        match self {
-            Payload::Static(bytes) => bytes.to_vec(),
-            Payload::Owned(bytes) => bytes,
-        }
-    }
-}
-
 /// Something for a shard, with the end it is about.
 pub(super) struct News {
     pub(super) end: u32,
@@ -59,26 +33,6 @@ pub(super) enum Room {
     For(usize),
     /// The other side is gone, and its FIN or RST is on the way here: what is sent now goes nowhere.
     Nobody,
-}
-
-/// What is under way.
-enum Parcel {
-    Syn {
-        retries: u32,
-    },
-    /// The dialler learns how it went.
-    Answer(Result<(), Gone>),
-    Data(Payload),
-    Fin,
-    Rst,
-}
-
-/// Arrives at `end` at its time; ordered by time, then by when it was sent.
-struct Arrival {
-    end: u32,
-    /// The end's life that it is meant for.
-    life: u32,
-    what: Parcel,
 }
 
 /// One side of a connection.
@@ -124,32 +78,26 @@ struct Host {
 
 pub(super) struct World {
     pub(super) now: Nanos,
-    pub(super) carried: u64,
     faults: Faults,
     random: u64,
     hosts: Vec<Host>,
     ports: Ports,
     ends: Vec<End>,
     free: Vec<u32>,
-    under_way: BinaryHeap<Reverse<(Nanos, u64, u32)>>,
-    arrivals: Vec<Option<Arrival>>,
-    free_arrivals: Vec<u32>,
+    transit: Transit,
 }
 
 impl World {
     pub(super) fn new(seed: u64, faults: Faults) -> World {
         World {
             now: Nanos::ZERO,
-            carried: 0,
             faults,
             random: mixed(seed).max(1),
             hosts: Vec::new(),
             ports: Ports::default(),
             ends: Vec::new(),
             free: Vec::new(),
-            under_way: BinaryHeap::new(),
-            arrivals: Vec::new(),
-            free_arrivals: Vec::new(),
+            transit: Transit::default(),
         }
     }
 
@@ -271,19 +219,8 @@ impl World {
     }
 
     fn arrive_at(&mut self, at: Nanos, end: u32, what: Parcel) {
-        self.carried += 1;
-        let arrival = Some(Arrival { end, life: self.ends[end as usize].life, what });
-        let slot = match self.free_arrivals.pop() {
-            Some(slot) => {
-                self.arrivals[slot as usize] = arrival;
-                slot
-            }
-            None => {
-                self.arrivals.push(arrival);
-                (self.arrivals.len() - 1) as u32
-            }
-        };
-        self.under_way.push(Reverse((at, self.carried, slot)));
+        let life = self.ends[end as usize].life;
+        self.transit.send(at, Arrival { end, life, what });
     }
 
     /// How much the peer's window takes of a send on `end`.
@@ -441,17 +378,15 @@ impl World {
 
     /// Moves the time on to the next arrival, at most to `until`, and lets arrive what does by then.
     pub(super) fn advance(&mut self, until: Nanos) {
-        let next = self.under_way.peek().map_or(Nanos::NEVER, |Reverse((at, ..))| *at);
-        self.now = self.now.max(next.min(until));
-        while let Some(Reverse((at, _, slot))) = self.under_way.peek().copied() {
-            if at > self.now {
-                break;
-            }
-            self.under_way.pop();
-            self.free_arrivals.push(slot);
-            let arrival = self.arrivals[slot as usize].take().expect("an arrival is taken once");
+        self.now = self.now.max(self.transit.next_at().min(until));
+        while let Some(arrival) = self.transit.take(self.now) {
             self.arrive(arrival);
         }
+    }
+
+    /// Parcels sent so far.
+    pub(super) fn carried(&self) -> u64 {
+        self.transit.carried()
     }
 
     fn arrive(&mut self, Arrival { end, life, what }: Arrival) {

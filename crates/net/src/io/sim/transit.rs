@@ -1,0 +1,88 @@
+//! What is under way in the simulated network, by the time at which it arrives.
+
+use std::{cmp::Reverse, collections::BinaryHeap};
+
+use units::Nanos;
+
+use crate::io::Gone;
+
+/// Bytes to send.
+pub(super) enum Payload {
+    Static(&'static [u8]),
+    Owned(Vec<u8>),
+}
+
+impl Payload {
+    pub(super) fn as_slice(&self) -> &[u8] {
+        match self {
+            Payload::Static(bytes) => bytes,
+            Payload::Owned(bytes) => bytes,
+        }
+    }
+
+    pub(super) fn into_vec(self) -> Vec<u8> {
+        match self {
+            Payload::Static(bytes) => bytes.to_vec(),
+            Payload::Owned(bytes) => bytes,
+        }
+    }
+}
+
+/// What can be under way.
+pub(super) enum Parcel {
+    /// A dial, sent so many times before.
+    Syn {
+        retries: u32,
+    },
+    /// The dialler learns how it went.
+    Answer(Result<(), Gone>),
+    Data(Payload),
+    Fin,
+    Rst,
+}
+
+/// Arrives at `end`, if that is still in the same life.
+pub(super) struct Arrival {
+    pub(super) end: u32,
+    pub(super) life: u32,
+    pub(super) what: Parcel,
+}
+
+/// Everything under way, ordered by time and then by when it was sent.
+#[derive(Default)]
+pub(super) struct Transit {
+    /// Sent so far.
+    carried: u64,
+    order: BinaryHeap<Reverse<(Nanos, u64, u32)>>,
+    arrivals: Vec<Option<Arrival>>,
+    free: Vec<u32>,
+}
+
+impl Transit {
+    pub(super) fn send(&mut self, at: Nanos, arrival: Arrival) {
+        self.carried += 1;
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.arrivals.push(None);
+            (self.arrivals.len() - 1) as u32
+        });
+        self.arrivals[slot as usize] = Some(arrival);
+        self.order.push(Reverse((at, self.carried, slot)));
+    }
+
+    /// When the next one arrives; [`Nanos::NEVER`] where nothing is under way.
+    pub(super) fn next_at(&self) -> Nanos {
+        self.order.peek().map_or(Nanos::NEVER, |Reverse((at, ..))| *at)
+    }
+
+    /// Takes the next one that arrives by `now`.
+    pub(super) fn take(&mut self, now: Nanos) -> Option<Arrival> {
+        let Reverse((_, _, slot)) = *self.order.peek().filter(|Reverse((at, ..))| *at <= now)?;
+        self.order.pop();
+        self.free.push(slot);
+        Some(self.arrivals[slot as usize].take().expect("an arrival is taken once"))
+    }
+
+    pub(super) fn carried(&self) -> u64 {
+        self.carried
+    }
+}
