@@ -1,6 +1,9 @@
 //! The one loop. A shard owns its connections' keys, timers and buffers and shares nothing.
 
-use std::{collections::HashMap, net::SocketAddr};
+use std::{
+    collections::{HashMap, VecDeque},
+    net::SocketAddr,
+};
 
 use units::Nanos;
 
@@ -42,7 +45,9 @@ pub struct Cx<I> {
     /// To be closed once what was sent has left.
     finishing: Vec<Key>,
     /// To be offered their rest again, for more of it could be used.
-    again: Vec<Key>,
+    again: VecDeque<Key>,
+    /// Ended by the peer while some of its input is not used yet.
+    ending: Vec<Key>,
 }
 
 /// Unconsumed input of one connection: a partial head, or a request that must wait for a slow reader.
@@ -150,7 +155,7 @@ impl<I: Io> Cx<I> {
     /// Offer what this call leaves unconsumed again in the next turn, when what was sent has left. A program sends
     /// at most once a call for each connection: what goes short is then never overtaken.
     pub fn call_again(&mut self, k: Key) {
-        self.again.push(k);
+        self.again.push_back(k);
     }
 
     /// Connections whose last send has not gone out yet.
@@ -169,6 +174,12 @@ impl<I: Io> Cx<I> {
                 }
             }
         }
+    }
+
+    /// Bytes of input that wait to be used; none for a stale key.
+    fn rest_len(&self, k: Key) -> usize {
+        let rest = if self.slab.is_live(k) && self.slab.rest(k) { self.rests.get(&k.index) } else { None };
+        rest.map_or(0, |rest| rest.bytes.len())
     }
 
     fn forget(&mut self, k: Key) {
@@ -200,7 +211,8 @@ impl<I: Io, P: Program> Shard<I, P> {
             wheel: Wheel::new(limit),
             rests: HashMap::new(),
             finishing: Vec::new(),
-            again: Vec::new(),
+            again: VecDeque::new(),
+            ending: Vec::new(),
         };
         Shard { cx, program, scratch: Scratch::new(), pace_at: Nanos::ZERO }
     }
@@ -222,8 +234,8 @@ impl<I: Io, P: Program> Shard<I, P> {
 
     /// When the shard has something to do even if nothing arrives.
     pub fn wakes_at(&self) -> Nanos {
-        let left = |list: &Vec<Key>| list.iter().any(|&k| !self.cx.io.is_clogged(k));
-        if left(&self.cx.finishing) || left(&self.cx.again) {
+        let lists = self.cx.finishing.iter().chain(&self.cx.again).chain(&self.cx.ending);
+        if lists.copied().any(|k| !self.cx.io.is_clogged(k)) {
             return Nanos::ZERO;
         }
         self.cx.wheel.next().min(self.pace_at)
@@ -235,6 +247,7 @@ impl<I: Io, P: Program> Shard<I, P> {
         self.cx.now = self.cx.io.wait(until, &mut self.scratch);
         self.cx.close_finished();
         self.offer_again();
+        self.end_the_used_up();
         for _ in 0..TIMERS_A_TURN {
             let Some(index) = self.cx.wheel.pop(self.cx.now) else { break };
             let k = self.cx.slab.at(index).expect("a freed connection has no timer");
@@ -251,7 +264,8 @@ impl<I: Io, P: Program> Shard<I, P> {
 
     fn offer_again(&mut self) {
         for _ in 0..self.cx.again.len() {
-            let k = self.cx.again.swap_remove(0);
+            // First come, first served: who asks again goes to the end.
+            let k = self.cx.again.pop_front().expect("as many as were counted");
             // A clogged one is offered its rest when it has drained.
             if self.cx.slab.is_live(k) && !self.cx.io.is_clogged(k) {
                 self.feed_rest(k);
@@ -268,10 +282,32 @@ impl<I: Io, P: Program> Shard<I, P> {
             }
             What::Bytes { region, len } => self.feed(k, region, len),
             What::Drained => self.feed_rest(k),
-            What::Gone(why) => {
-                self.program.gone(&mut self.cx, k, why);
+            // A peer may close its side and still wait for answers to what it has sent (RFC 9293, section 3.6).
+            What::Gone(Gone::Ended) if self.cx.slab.rest(k) => self.cx.ending.push(k),
+            What::Gone(why) => self.end(k, why),
+        }
+    }
+
+    fn end(&mut self, k: Key, why: Gone) {
+        self.program.gone(&mut self.cx, k, why);
+        if self.cx.slab.is_live(k) {
+            self.cx.close(k, Close::Graceful);
+        }
+    }
+
+    /// Ends what has ended once no more of its input can be used.
+    fn end_the_used_up(&mut self) {
+        for at in (0..self.cx.ending.len()).rev() {
+            let k = self.cx.ending[at];
+            if self.cx.slab.is_live(k) && self.cx.io.is_clogged(k) {
+                continue;
+            }
+            let left = self.cx.rest_len(k);
+            self.feed_rest(k);
+            if left == 0 || self.cx.rest_len(k) == left {
+                self.cx.ending.swap_remove(at);
                 if self.cx.slab.is_live(k) {
-                    self.cx.close(k, Close::Graceful);
+                    self.end(k, Gone::Ended);
                 }
             }
         }
@@ -293,7 +329,7 @@ impl<I: Io, P: Program> Shard<I, P> {
 
     /// Offers the rest again: it has grown, or the connection can be written to again.
     fn feed_rest(&mut self, k: Key) {
-        if !self.cx.slab.rest(k) {
+        if !self.cx.slab.is_live(k) || !self.cx.slab.rest(k) {
             return;
         }
         let Rest { mut bytes, choked } =

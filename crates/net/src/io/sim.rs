@@ -197,7 +197,7 @@ impl SimIo {
                 Room::For(room) if !rest.send(&mut world, end, room) => return true,
                 Room::For(_) => What::Drained,
                 // Who reads is told by reading.
-                Room::Nobody if world.is_reading(end) => return true,
+                Room::Nobody if world.will_be_told(end) => return true,
                 Room::Nobody => What::Gone(Gone::Reset),
             };
             self.done.push(Done { key: rest.key, what });

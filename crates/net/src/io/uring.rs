@@ -22,6 +22,7 @@ use units::{Clock, Nanos};
 use self::{
     address::Address,
     ring::{Mode, Ring},
+    send::Sent,
 };
 use super::{Close, Done, Gone, Io, REGION, REGIONS, Scratch, What};
 use crate::slab::Key;
@@ -30,6 +31,7 @@ mod address;
 mod completions;
 mod dial;
 mod ring;
+mod send;
 
 /// This turn's output; when it is full, the turn's sends are submitted and it begins anew.
 const OUT_BYTES: usize = 1024 * 1024;
@@ -65,13 +67,6 @@ fn user_data(op: Op, extra: u16, k: Key) -> u64 {
     (op as u64) << 56 | u64::from(k.turn) << 48 | u64::from(extra) << 32 | u64::from(k.index)
 }
 
-/// What a send of this batch pointed to.
-#[derive(Clone, Copy)]
-enum Sent {
-    Out { at: usize, len: usize },
-    Static(&'static [u8]),
-}
-
 /// The numbers that a [`Uring`] is made with.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
@@ -81,6 +76,16 @@ pub struct Settings {
     pub slots: u32,
     /// Dial without the operations that Linux 6.11 brought (a test forces that).
     pub by_hand: bool,
+}
+
+/// What is known of a slot.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    turn: u8,
+    /// A dial or an accept is not answered yet.
+    opening: bool,
+    /// A send of this batch is queued: it may go short, so that the next must wait for what becomes of it.
+    sending: bool,
 }
 
 /// One thread's rings.
@@ -93,7 +98,7 @@ pub struct Uring {
     dirty: Vec<u16>,
     is_dirty: Vec<bool>,
     /// The turn that stands in each slot now: a completion of an earlier one must not read from its successor.
-    turns: Vec<u8>,
+    places: Vec<Place>,
     eventfd: OwnedFd,
     listener: Option<OwnedFd>,
     done: Vec<Done>,
@@ -103,9 +108,11 @@ pub struct Uring {
     held: HashSet<Key>,
     out: Box<[u8]>,
     out_used: usize,
-    sends: Vec<Sent>,
+    sends: Vec<(Key, Sent)>,
     /// What sends of this batch left over: index into `sends`, key, bytes that went.
     short: Vec<(u16, Key, i32)>,
+    /// Sends that came behind another of the same connection in the same batch, or behind what is clogged.
+    behind: HashMap<Key, Vec<u8>>,
     /// What slow peers have not taken yet. An entry stays until its send is answered, even past the close.
     clogged: HashMap<Key, Vec<u8>>,
     /// Polls that ended and must be armed again; rests to be sent on.
@@ -134,7 +141,7 @@ impl Uring {
             rings: Vec::new(),
             dirty: Vec::new(),
             is_dirty: Vec::new(),
-            turns: Vec::with_capacity(settings.connections as usize),
+            places: Vec::with_capacity(settings.connections as usize),
             eventfd,
             listener: None,
             done: Vec::with_capacity(BATCH),
@@ -145,6 +152,7 @@ impl Uring {
             out_used: 0,
             sends: Vec::with_capacity(BATCH),
             short: Vec::new(),
+            behind: HashMap::new(),
             clogged: HashMap::new(),
             rearm: Vec::new(),
             unsent: Vec::new(),
@@ -182,15 +190,15 @@ impl Uring {
         while ring >= self.rings.len() {
             self.add_ring()?;
         }
-        if k.index as usize >= self.turns.len() {
-            self.turns.resize(k.index as usize + 1, 0);
+        if k.index as usize >= self.places.len() {
+            self.places.resize(k.index as usize + 1, Place::default());
         }
-        self.turns[k.index as usize] = k.turn;
+        self.places[k.index as usize] = Place { turn: k.turn, ..Place::default() };
         Ok(())
     }
 
     fn stands(&self, k: Key) -> bool {
-        self.turns[k.index as usize] == k.turn
+        self.places.get(k.index as usize).is_some_and(|place| place.turn == k.turn)
     }
 
     /// # Safety
@@ -217,36 +225,6 @@ impl Uring {
         self.submit();
         self.reap();
         self.begin_batch();
-    }
-
-    /// All of the last batch was submitted, and the failures among it are known.
-    fn begin_batch(&mut self) {
-        let short = std::mem::take(&mut self.short);
-        for (sent, k, went) in short {
-            let bytes = match self.sends[usize::from(sent)] {
-                Sent::Out { at, len } => &self.out[at..at + len],
-                Sent::Static(bytes) => bytes,
-            };
-            if self.stands(k) {
-                let rest = bytes[went as usize..].to_vec();
-                self.send_rest(k, rest);
-            }
-        }
-        self.addresses.clear();
-        self.out_used = 0;
-        self.sends.clear();
-    }
-
-    /// Sends what was left over with an operation that may wait for the peer.
-    fn send_rest(&mut self, k: Key, rest: Vec<u8>) {
-        let (_, fd) = self.place(k);
-        let entry = opcode::Send::new(fd, rest.as_ptr(), rest.len() as u32)
-            .flags(libc::MSG_WAITALL | libc::MSG_NOSIGNAL)
-            .build()
-            .user_data(user_data(Op::SendRest, 0, k));
-        self.clogged.insert(k, rest);
-        // SAFETY: the bytes stay in `clogged`, at the same heap address, until the operation is answered.
-        unsafe { self.push(k, &[entry]) };
     }
 
     fn arm(&mut self, k: Key) {
@@ -291,6 +269,7 @@ impl Uring {
             self.dirty.clear();
             return self.rings[0].submit_and_sleep(at_most, self.gather);
         }
+        self.submit();
         for ring in &mut self.rings {
             ring.set_signalling(true);
         }
@@ -349,6 +328,7 @@ impl Io for Uring {
                 .file_index(Some(self.slot(k)))
                 .build()
                 .user_data(user_data(Op::Accept, 0, k));
+        self.places[k.index as usize].opening = true;
         // SAFETY: the entry points to nothing; the listener is open until `unlisten` has woken the accepts.
         unsafe { self.push(k, &[entry]) };
     }
@@ -389,11 +369,12 @@ impl Io for Uring {
     }
 
     fn is_clogged(&self, k: Key) -> bool {
-        !self.clogged.is_empty() && self.clogged.contains_key(&k)
+        (!self.clogged.is_empty() && self.clogged.contains_key(&k))
+            || (!self.behind.is_empty() && self.behind.contains_key(&k))
     }
 
     fn clogged(&self) -> usize {
-        self.clogged.len()
+        self.clogged.len() + self.behind.keys().filter(|k| !self.clogged.contains_key(k)).count()
     }
 
     fn hold(&mut self, k: Key) {
@@ -407,16 +388,19 @@ impl Io for Uring {
     }
 
     fn close(&mut self, k: Key, how: Close) {
-        let (ring, fd) = self.place(k);
-        if ring >= self.rings.len() {
+        // A place that was taken and never used, or for which there is no ring.
+        if !self.stands(k) {
             return;
         }
+        let (_, fd) = self.place(k);
         self.held.remove(&k);
+        self.behind.remove(&k);
+        self.give_up_opening(k);
         let quiet = |e: squeue::Entry| e.flags(SKIP).user_data(user_data(Op::Quiet, 0, k));
         // A pending operation keeps the socket open: take it back before the close. What is not pending answers
         // ENOENT, which nobody reads.
         let cancel = |op| quiet(opcode::AsyncCancel::new(user_data(op, 0, k)).build());
-        if self.is_clogged(k) {
+        if self.clogged.contains_key(&k) {
             // SAFETY: the entry points to nothing.
             unsafe { self.push(k, &[cancel(Op::SendRest)]) };
         }
@@ -427,11 +411,10 @@ impl Io for Uring {
             // SAFETY: the option is static.
             unsafe { self.push(k, &[quiet(linger.build())]) };
         }
-        let poll = quiet(opcode::PollRemove::new(user_data(Op::Poll, 0, k)).build());
         let close = quiet(opcode::Close::new(fd).build());
         // SAFETY: the entries point to nothing.
-        unsafe { self.push(k, &[cancel(Op::Connect), poll, close]) };
-        self.turns[k.index as usize] = k.turn.wrapping_add(1);
+        unsafe { self.push(k, &[cancel(Op::Poll), close]) };
+        self.places[k.index as usize] = Place { turn: k.turn.wrapping_add(1), ..Place::default() };
     }
 
     fn coalesce(&mut self, by: Nanos) {
@@ -441,7 +424,11 @@ impl Io for Uring {
     fn wait(&mut self, until: Nanos, scratch: &mut Scratch) -> Nanos {
         // What was told after the loop had taken all is still here.
         self.done.drain(..std::mem::take(&mut self.taken));
-        if self.mode == Mode::Several || !self.readable.is_empty() || !self.done.is_empty() {
+        if !self.readable.is_empty() || !self.done.is_empty() {
+            // Not even a flood may starve what is deferred.
+            self.sleep(Nanos::ZERO);
+            self.reap();
+        } else if self.mode == Mode::Several {
             self.submit();
             self.reap();
         }
@@ -462,26 +449,5 @@ impl Io for Uring {
 
     fn now(&self) -> Nanos {
         self.clock.now()
-    }
-}
-
-impl Uring {
-    /// # Safety
-    /// The bytes must stay as they are until the next batch.
-    unsafe fn send(&mut self, k: Key, sent: Sent) {
-        let (_, fd) = self.place(k);
-        let bytes = match sent {
-            Sent::Out { at, len } => &self.out[at..at + len],
-            Sent::Static(bytes) => bytes,
-        };
-        let entry = opcode::Send::new(fd, bytes.as_ptr(), bytes.len() as u32)
-            // WAITALL: a part that went is told with its size. DONTWAIT: the rest is not waited for.
-            .flags(libc::MSG_WAITALL | libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL)
-            .build()
-            .flags(SKIP)
-            .user_data(user_data(Op::Send, self.sends.len() as u16, k));
-        self.sends.push(sent);
-        // SAFETY: the caller's promise; MSG_DONTWAIT ends the operation within the submission.
-        unsafe { self.push(k, &[entry]) };
     }
 }

@@ -48,6 +48,8 @@ struct End {
     unread: u32,
     /// How the peer ended it, told once the inbox is empty.
     over: Option<Gone>,
+    /// It has been.
+    told: bool,
     reading: bool,
     /// In the host's queue of readable ends.
     queued: bool,
@@ -180,6 +182,7 @@ impl World {
             inbox: VecDeque::new(),
             unread: 0,
             over: None,
+            told: false,
             reading: false,
             queued: false,
             dead: false,
@@ -354,7 +357,11 @@ impl World {
             return None;
         }
         if e.inbox.is_empty() {
-            return e.over.take().map(What::Gone);
+            let over = e.over.take().map(What::Gone);
+            e.told |= over.is_some();
+            // A send that is stuck will not be heard of by reading any more.
+            self.hosts[usize::from(e.host)].roomy |= e.told;
+            return over;
         }
         let len = e.inbox.len().min(into.len());
         e.inbox.read_exact(&mut into[..len]).expect("so much is there");
@@ -371,9 +378,10 @@ impl World {
         Some(What::Bytes { region: 0, len: len as u32 })
     }
 
-    /// Whether the loop has asked for the input of this end.
-    pub(super) fn is_reading(&self, end: u32) -> bool {
-        self.ends[end as usize].reading
+    /// Whether the loop will yet read of this end's end.
+    pub(super) fn will_be_told(&self, end: u32) -> bool {
+        let e = &self.ends[end as usize];
+        e.reading && !e.told
     }
 
     /// Moves the time on to the next arrival, at most to `until`, and lets arrive what does by then.

@@ -34,6 +34,9 @@ impl Uring {
         if op == Op::Quiet || !self.stands(k) {
             return;
         }
+        if matches!(op, Op::Prepare | Op::Connect | Op::Accept) {
+            self.places[k.index as usize].opening = false;
+        }
         match op {
             Op::Prepare => self.tell(k, What::Gone(Gone::from_errno(-result))),
             Op::Connect if result < 0 => self.tell(k, What::Gone(Gone::from_errno(-result))),
@@ -87,7 +90,10 @@ impl Uring {
                 rest.drain(..went);
                 self.unsent.push((k, rest));
             }
-            Ok(_) => self.tell(k, What::Drained),
+            Ok(_) => match self.behind.remove(&k) {
+                Some(more) => self.unsent.push((k, more)),
+                None => self.tell(k, What::Drained),
+            },
         }
     }
 }

@@ -13,6 +13,8 @@ use io_uring::{opcode, squeue};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, getsockname, listen, socket_with, sockopt};
 
 use super::{Address, ONE, Op, SKIP, Uring, address::family, user_data};
+use units::Nanos;
+
 use crate::{
     io::{Gone, What},
     slab::Key,
@@ -79,6 +81,7 @@ impl Uring {
             entries[used] = entry;
             used += 1;
         }
+        self.places[k.index as usize].opening = true;
         // SAFETY: the addresses stay in place until `settle`, which submits first; the option is static.
         unsafe { self.push(k, &entries[..used]) };
     }
@@ -87,6 +90,8 @@ impl Uring {
     /// ring: the ordinary descriptor is closed again at once.
     pub(super) fn dial_by_hand(&mut self, k: Key, from: SocketAddr, to: SocketAddr, share: bool) {
         let (ring, fd) = self.place(k);
+        // The predecessor's close may still be queued: it must not close what is installed here.
+        self.rings[ring].submit();
         let installed = bound_socket(from, to, share)
             .and_then(|socket| self.rings[ring].install(fd.0, socket.as_raw_fd()));
         if let Err(e) = installed {
@@ -98,7 +103,24 @@ impl Uring {
         let entry = opcode::Connect::new(fd, self.addresses[at].as_ptr(), to_len)
             .build()
             .user_data(user_data(Op::Connect, 0, k));
+        self.places[k.index as usize].opening = true;
         // SAFETY: the address stays in place until `settle`, which submits first.
         unsafe { self.push(k, &[entry]) };
+    }
+
+    /// Takes back a dial or an accept that is not answered yet, and waits for the answer. The links of a dial run
+    /// one after the other as deferred work, and look at the slot only then: left alone, the rest of the chain
+    /// would run on the successor's socket. A cancellation finds only the link that runs, so it is repeated.
+    pub(super) fn give_up_opening(&mut self, k: Key) {
+        let (ring, _) = self.place(k);
+        while self.places[k.index as usize].opening {
+            for op in [Op::Connect, Op::Accept] {
+                let cancel = opcode::AsyncCancel::new(user_data(op, 0, k)).build();
+                // SAFETY: the entry points to nothing.
+                unsafe { self.push(k, &[cancel.flags(SKIP).user_data(user_data(Op::Quiet, 0, k))]) };
+            }
+            self.rings[ring].submit_and_sleep(Nanos::from_micros(50), Nanos::ZERO);
+            self.reap();
+        }
     }
 }

@@ -1,0 +1,494 @@
+"""What all measurements share: programs that never outlive us, fresh network namespaces, outside counts, results.
+
+A measurement is an executable beside this file that calls `main` with its name and one function. It is given a
+`Bench`, which takes raw rounds (`record`) and figures to judge (`compare`, `limit`, `note`).
+"""
+
+import argparse
+import contextlib
+import ctypes
+import datetime
+import http.client
+import json
+import os
+import pathlib
+import platform
+import re
+import resource
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+FOLDER = pathlib.Path(__file__).resolve().parent
+ROOT = FOLDER.parent
+LIBC = ctypes.CDLL(None, use_errno=True)
+PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
+CLONE_NEWNET = 0x40000000  # <linux/sched.h>
+OPEN_FILES = 20_000  # what a process may open by default on the reference machine; holds must not need more
+TICKS = os.sysconf("SC_CLK_TCK")
+GIB = 1 << 30
+
+
+class Failed(Exception):
+    """The measurement did not come to its end; the text says where, and the cure if there is one."""
+
+
+# --- programs ---------------------------------------------------------------------------------------------------
+
+
+class Process:
+    """A program in a session of its own: what it starts is found, measured and ended with it."""
+
+    live = []
+    scratch = None
+
+    def __init__(self, words, cpu=None):
+        self.words = [str(word) for word in words]
+        self.log = tempfile.NamedTemporaryFile(dir=Process.scratch, suffix=".log", delete=False)
+
+        def child():
+            # Ends with us, even if we are killed; and the kernel, short of memory, takes it before anything else.
+            LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+            pathlib.Path("/proc/self/oom_score_adj").write_text("1000")
+            if cpu is not None:
+                os.sched_setaffinity(0, {cpu})
+
+        self.began = time.monotonic()
+        try:
+            self.popen = subprocess.Popen(
+                self.words,
+                stdin=subprocess.DEVNULL,
+                stdout=self.log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                preexec_fn=child,
+            )
+        except OSError as error:
+            raise Failed(f"cannot start {self.words[0]}: {error.strerror.lower()}") from error
+        self.pid, self.status, self.usage = self.popen.pid, None, None
+        Process.live.append(self)
+
+    def alive(self):
+        """Whether it still runs; if not, `status` (negative: the signal) and `usage` are set."""
+        if self.status is None:
+            pid, status, usage = os.wait4(self.pid, os.WNOHANG)
+            if pid:
+                self.status = self.popen.returncode = os.waitstatus_to_exitcode(status)
+                self.usage = usage
+                Process.live.remove(self)
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(self.pid, signal.SIGKILL)  # what it left behind
+        return self.status is None
+
+    def finish(self, timeout_s):
+        """Waits for its own end and returns itself."""
+        if not wait_until(lambda: not self.alive(), timeout_s, 0.01):
+            raise Failed(f"still running after {timeout_s:.0f} s: {' '.join(self.words)}")
+        return self
+
+    def stop(self, timeout_s=120):
+        """Asks it to end, and insists after `timeout_s`: closing a million sockets takes a while."""
+        if self.alive():
+            os.kill(self.pid, signal.SIGINT)
+            if not wait_until(lambda: not self.alive(), timeout_s, 0.01):
+                self.kill()
+                raise Failed(f"did not end {timeout_s} s after SIGINT: {' '.join(self.words)}")
+
+    def kill(self):
+        """Ends it and all that it started, now."""
+        if self.alive():
+            os.killpg(self.pid, signal.SIGKILL)
+            wait_until(lambda: not self.alive(), 120, 0.01)
+
+    def cpu_s(self):
+        """Seconds of CPU so far of the living processes of its session."""
+        total = 0
+        for entry in os.listdir("/proc"):
+            try:
+                fields = pathlib.Path("/proc", entry, "stat").read_text().rpartition(")")[2].split()
+            except (OSError, UnicodeDecodeError):
+                continue  # no process, or one that ended just now
+            if len(fields) > 12 and int(fields[3]) == self.pid:
+                total += int(fields[11]) + int(fields[12])
+        return total / TICKS
+
+    def used_cpu_s(self):
+        """Seconds of CPU from beginning to end, known once it has ended."""
+        return self.usage.ru_utime + self.usage.ru_stime
+
+    def rss_bytes(self):
+        return field_bytes(f"/proc/{self.pid}/status", "VmRSS")
+
+    def output(self):
+        return pathlib.Path(self.log.name).read_text(errors="replace")
+
+    def last_words(self):
+        lines = [line for line in self.output().splitlines() if line.strip()]
+        return lines[-1].strip() if lines else "nothing printed"
+
+
+class Served(Process):
+    """An HTTP server that can say how much it has served, asked on one kept connection."""
+
+    def __init__(self, words, port, cpu=None):
+        super().__init__(words, cpu)
+        self.port, self.asked, self.asking = port, 0, None
+        if not wait_until(self.answers, 10, 0.02):
+            raise Failed(f"no answer on port {port}: {self.last_words()}")
+
+    def answers(self):
+        if not self.alive():
+            raise Failed(f"{' '.join(self.words)}: {self.last_words()}")
+        try:
+            return bool(self.get("/"))
+        except OSError:
+            return False
+
+    def get(self, path):
+        """The body of an answer; one more of `asked`."""
+        try:
+            self.asking = self.asking or http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+            self.asking.request("GET", path)
+            body = self.asking.getresponse().read().decode()
+        except (OSError, http.client.HTTPException) as error:
+            self.asking = None
+            raise OSError(f"no answer to {path}: {error}") from error
+        self.asked += 1
+        return body
+
+
+class Serve(Served):
+    """`throng serve http` on all local addresses."""
+
+    def __init__(self, bench, *words, cpu=None):
+        port = 8000
+        super().__init__([bench.binary, "serve", "http", "--listen", f"0.0.0.0:{port}", *words], port, cpu)
+
+    def stats(self):
+        return json.loads(self.get("/stats"))
+
+    def open(self):
+        """Connections open now, without the one that asks."""
+        return self.stats()["open"] - 1
+
+    def served(self):
+        """Requests of others so far."""
+        return self.stats()["requests"] - self.asked
+
+
+class Nginx(Served):
+    """nginx with one worker that answers `Hello World!` to everything."""
+
+    def __init__(self, bench, cpu=None):
+        port, folder = 8001, pathlib.Path(bench.scratch)
+        text = (FOLDER / "nginx.conf").read_text().replace("PORT", str(port)).replace("FOLDER", str(folder))
+        (folder / "nginx.conf").write_text(text)
+        super().__init__(["nginx", "-p", folder, "-c", folder / "nginx.conf", "-e", folder / "nginx.err"], port, cpu)
+
+    def counts(self):
+        return [int(word) for word in re.findall(r"\d+", self.get("/status"))]
+
+    def open(self):
+        return self.counts()[0] - 1
+
+    def served(self):
+        return self.counts()[3] - self.asked
+
+
+class Run(Process):
+    """`throng run` with its summary."""
+
+    def __init__(self, bench, target, *words, cpu=None):
+        self.json = pathlib.Path(bench.scratch, f"summary-{time.monotonic_ns()}.json")
+        super().__init__([bench.binary, "run", target, *words, "--live", "off", "--json", self.json], cpu)
+
+    def summary(self, timeout_s):
+        """Its summary, once it has ended; an end without one is a failure."""
+        self.finish(timeout_s)
+        try:
+            return json.loads(self.json.read_text())
+        except (OSError, ValueError) as error:
+            raise Failed(f"throng run ended with {self.status}: {self.last_words()}") from error
+
+    def passed(self, timeout_s):
+        """The summary of a run that must have gone well for its figures to mean anything."""
+        summary = self.summary(timeout_s)
+        if self.status != 0:
+            raise Failed(f"throng run ended with {self.status}: {self.last_words()}")
+        return summary
+
+
+def wait_until(condition, timeout_s, every_s):
+    """Whether the condition came true in time."""
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(every_s)
+    return True
+
+
+# --- the machine ------------------------------------------------------------------------------------------------
+
+
+def fresh_namespace():
+    """Moves us into an empty network namespace: own ports, and no TIME_WAIT of the round before."""
+    if LIBC.unshare(CLONE_NEWNET):
+        raise Failed(f"cannot make a network namespace: {os.strerror(ctypes.get_errno()).lower()}")
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+
+
+def field_bytes(path, name):
+    """A `name: N kB` line of /proc in bytes; 0 once the process is gone."""
+    try:
+        found = re.search(rf"^{name}:\s+(\d+) kB", pathlib.Path(path).read_text(), re.MULTILINE)
+    except OSError:
+        return 0
+    return int(found[1]) * 1024 if found else 0
+
+
+def memory_available_bytes():
+    return field_bytes("/proc/meminfo", "MemAvailable")
+
+
+def wait_for_memory(needed_bytes, timeout_s=180):
+    """The kernel gives the memory of a big run back late."""
+    if not wait_until(lambda: memory_available_bytes() >= needed_bytes, timeout_s, 1):
+        has = memory_available_bytes()
+        raise Failed(f"memory: {needed_bytes / GIB:.1f} GiB needed, available: {has / GIB:.1f} GiB")
+
+
+def sockets_in_use():
+    """TCP sockets of this network namespace, both ends and listeners."""
+    return int(re.search(r"^TCP: inuse (\d+)", pathlib.Path("/proc/net/sockstat").read_text(), re.MULTILINE)[1])
+
+
+def tcp_counters():
+    """Counters of this namespace that tell of lost handshakes."""
+    found = {}
+    for path in ("/proc/net/snmp", "/proc/net/netstat"):
+        lines = [line.split() for line in pathlib.Path(path).read_text().splitlines()]
+        for names, values in zip(lines[::2], lines[1::2]):
+            found.update(zip(names[1:], values[1:]))
+    return {name: int(found[name]) for name in ("RetransSegs", "ListenOverflows", "ListenDrops", "TCPTimeouts")}
+
+
+def busy_before(seconds=1.0):
+    """The part of all cores that others use while we do nothing: how far the next round can be believed."""
+
+    def read():
+        fields = [int(word) for word in pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+        return sum(fields), fields[3] + fields[4]
+
+    all_0, idle_0 = read()
+    time.sleep(seconds)
+    all_1, idle_1 = read()
+    return round(1 - (idle_1 - idle_0) / max(all_1 - all_0, 1), 3)
+
+
+def machine():
+    cpu = re.search(r"^model name\s*: (.*)$", pathlib.Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return {
+        "cpu": cpu[1] if cpu else platform.machine(),
+        "cores": os.cpu_count(),
+        "memory_bytes": field_bytes("/proc/meminfo", "MemTotal"),
+        "kernel": platform.release(),
+        "open_files": {"soft": soft, "hard": hard},
+        "load_average": os.getloadavg(),
+    }
+
+
+def commit():
+    """Which source this is; results do not make it dirty."""
+
+    def git(*words):
+        return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True).stdout.strip()
+
+    return {
+        "commit": git("rev-parse", "HEAD") or "unknown",
+        "dirty": bool(git("status", "--porcelain", "--", ":!bench/results")),
+    }
+
+
+def slope(points):
+    """Least squares: by how much y rises for each x.
+
+    >>> slope([(0, 5), (1, 7), (2, 9)])
+    2.0
+    >>> slope([(0, 0), (1, 3), (2, 0), (3, 3)])
+    0.6
+    >>> slope([(4, 1), (4, 2)]) is None
+    True
+    """
+    if len(points) < 2:
+        return None
+    mean_x, mean_y = (statistics.fmean(axis) for axis in zip(*points))
+    spread = sum((x - mean_x) ** 2 for x, _ in points)
+    return sum((x - mean_x) * (y - mean_y) for x, y in points) / spread if spread else None
+
+
+# --- results ----------------------------------------------------------------------------------------------------
+
+
+class Bench:
+    """One measurement: its options, its rounds as measured, and its figures as judged."""
+
+    def __init__(self, name, options, binary, scratch):
+        self.name, self.binary, self.scratch = name, binary, scratch
+        self.rounds, self.quick, self.connections = options.rounds, options.quick, options.connections
+        self.raw, self.rows = [], []
+
+    def record(self, line, **values):
+        """Keeps one round as measured, and says `line` meanwhile."""
+        self.raw.append(values)
+        print(f"{self.name}: {line}", flush=True)
+
+    def compare(self, what, pairs, at_least=None, at_most=None):
+        """Judges (ours, theirs) of each round by the median of their ratios, since the two lay side by side."""
+        if not pairs:
+            raise Failed(f"no round to judge: {what}")
+        ours, theirs = (statistics.median(side) for side in zip(*pairs))
+        ratio = statistics.median(a / b for a, b in pairs)
+        self._row(what, ratio, at_least, at_most, ours=ours, theirs=theirs)
+
+    def limit(self, what, value, at_least=None, at_most=None):
+        """Judges one figure; `None`, which could not be measured, misses any target."""
+        self._row(what, value, at_least, at_most)
+
+    def note(self, what, value):
+        """Shows a figure that has no target."""
+        self._row(what, value, None, None)
+
+    def _row(self, what, value, at_least, at_most, **sides):
+        target = None
+        if at_least is not None:
+            target = f">= {at_least:,}"
+        if at_most is not None:
+            target = f"<= {at_most:,}"
+        met = value is not None and (at_least is None or value >= at_least) and (at_most is None or value <= at_most)
+        self.rows.append({"what": what, **sides, "value": value, "target": target, "met": met if target else None})
+
+    def print_table(self):
+        lines = [("", "ours", "theirs", "figure", "target", "")]
+        for row in self.rows:
+            cells = [shown(row.get(key)) for key in ("ours", "theirs", "value", "target")]
+            lines.append((row["what"], *cells, {True: "met", False: "missed", None: ""}[row["met"]]))
+        widths = [max(map(len, column)) for column in zip(*lines)]
+        for what, *cells, met in lines:
+            print("  ".join([what.ljust(widths[0]), *(c.rjust(w) for c, w in zip(cells, widths[1:])), met]).rstrip())
+
+    def write(self, options):
+        """Keeps the results: in bench/results, or out of the way in target/bench if this was only a trial."""
+        folder = ROOT / "target/bench" if options.trial else FOLDER / "results"
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{self.name}.json"
+        now = datetime.datetime.now(datetime.timezone.utc)
+        document = {
+            "bench": self.name,
+            "when": now.isoformat(timespec="seconds"),
+            **commit(),
+            "binary": versions(self.binary),
+            "machine": machine(),
+            "options": {"rounds": self.rounds, "quick": self.quick, "connections": self.connections},
+            "judged": self.rows,
+            "rounds": self.raw,
+        }
+        text = json.dumps(document, indent=2)
+        # A list of plain numbers reads better on one line.
+        text = re.sub(r"\[[^][{}]*\]", lambda found: " ".join(found[0].split()), text)
+        path.write_text(text + "\n")
+        print(f"raw results: {path.relative_to(ROOT)}")
+
+
+def shown(value):
+    """A cell of the table.
+
+    >>> [shown(value) for value in (None, "<= 2", 123456.7, 12, 0.954, 0.0000251)]
+    ['', '<= 2', '123,457', '12', '0.954', '2.51e-05']
+    """
+    if value is None or isinstance(value, str):
+        return value or ""
+    if isinstance(value, int) or abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
+
+
+def versions(binary):
+    """What was measured, and against what."""
+    found = {"throng": str(binary.relative_to(ROOT)) if binary.is_relative_to(ROOT) else binary.name}
+    for name, words in {"wrk": ["wrk", "-v"], "nginx": ["nginx", "-v"], "cc": ["cc", "--version"]}.items():
+        if shutil.which(name):
+            said = subprocess.run(words, capture_output=True, text=True)
+            found[name] = (said.stdout + said.stderr).splitlines()[0]
+    return found
+
+
+def throng_binary():
+    """The release build, built if there is none; `THRONG_BIN` names another."""
+    named = os.environ.get("THRONG_BIN")
+    binary = pathlib.Path(named).resolve() if named else ROOT / "target/release/throng"
+    if not binary.exists():
+        if named:
+            raise Failed(f"THRONG_BIN is no file: {binary}")
+        if subprocess.run(["cargo", "build", "--release", "--package", "cli"], cwd=ROOT).returncode:
+            raise Failed("throng does not build: cargo build --release")
+    return binary
+
+
+def read_options(name, about, rounds, connections, quick_connections):
+    parser = argparse.ArgumentParser(prog=name, description=about, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--rounds", type=int, help=f"rounds [default: {rounds}; quick: 1]")
+    parser.add_argument("--quick", action="store_true", help="shorter: to see that it works, not for figures to keep")
+    parser.add_argument("--connections", type=int, help=f"connections [default: {connections:,}; quick: {quick_connections:,}]")
+    options = parser.parse_args()
+    if any(value is not None and value < 1 for value in (options.rounds, options.connections)):
+        parser.error("--rounds and --connections take numbers above 0")
+    options.trial = options.quick or any(v is not None for v in (options.rounds, options.connections))
+    options.rounds = options.rounds or (1 if options.quick else rounds)
+    options.connections = options.connections or (quick_connections if options.quick else connections)
+    return options
+
+
+def interrupted(number, _frame):
+    raise KeyboardInterrupt(128 + number)
+
+
+def main(name, about, measure, rounds, connections, quick_connections, programs=()):
+    """Runs one measurement. Exit status: 0 all targets met, 1 one missed or the measurement failed, 130 interrupted."""
+    options = read_options(name, about, rounds, connections, quick_connections)
+    if os.geteuid() != 0 and "THRONG_BENCH_USER" not in os.environ:
+        os.environ["THRONG_BENCH_USER"] = "1"  # root of a user namespace may make network namespaces
+        os.execvp("unshare", ["unshare", "--user", "--map-root-user", sys.executable, "-B", *sys.argv])
+    # A background job of a script inherits SIGINT ignored; and whatever ends us must pass through `finally`.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, interrupted)
+    Process.scratch = tempfile.mkdtemp(prefix="throng-bench-")
+    try:
+        missing = [program for program in ("ip", *programs) if not shutil.which(program)]
+        if missing:
+            raise Failed(f"programs not found: {' '.join(missing)}")
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        allowed = OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, OPEN_FILES)
+        bench = Bench(name, options, throng_binary(), Process.scratch)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, allowed))
+        measure(bench)
+        bench.print_table()
+        bench.write(options)
+        code = 1 if any(row["met"] is False for row in bench.rows) else 0
+    except KeyboardInterrupt as stop:
+        code = stop.args[0] if stop.args else 130
+    except (Failed, OSError) as error:
+        print(f"{name}: {error}", file=sys.stderr)
+        code = 1
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        for process in list(Process.live):
+            process.kill()
+        shutil.rmtree(Process.scratch, ignore_errors=True)
+    sys.exit(code)

@@ -1,0 +1,86 @@
+//! Sends: tried without waiting, in order, and finished off the hot path where a peer is slow.
+
+use io_uring::opcode;
+
+use super::{Op, SKIP, Uring, user_data};
+use crate::{io::Io, slab::Key};
+
+/// What a send of this batch pointed to.
+#[derive(Clone, Copy)]
+pub(super) enum Sent {
+    /// A part of the output buffer.
+    Out {
+        /// Where it begins.
+        at: usize,
+        /// Its length.
+        len: usize,
+    },
+    /// Bytes that are never freed.
+    Static(&'static [u8]),
+}
+
+impl Uring {
+    /// # Safety
+    /// The bytes must stay as they are until the next batch.
+    pub(super) unsafe fn send(&mut self, k: Key, sent: Sent) {
+        let bytes = self.sent(sent);
+        if self.places[k.index as usize].sending || self.is_clogged(k) {
+            let bytes = bytes.to_vec();
+            return self.behind.entry(k).or_default().extend_from_slice(&bytes);
+        }
+        let (_, fd) = self.place(k);
+        let entry = opcode::Send::new(fd, bytes.as_ptr(), bytes.len() as u32)
+            // WAITALL: a part that went is told with its size. DONTWAIT: the rest is not waited for.
+            .flags(libc::MSG_WAITALL | libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL)
+            .build()
+            .flags(SKIP)
+            .user_data(user_data(Op::Send, self.sends.len() as u16, k));
+        self.sends.push((k, sent));
+        self.places[k.index as usize].sending = true;
+        // SAFETY: the caller's promise; MSG_DONTWAIT ends the operation within the submission.
+        unsafe { self.push(k, &[entry]) };
+    }
+
+    /// All of the last batch was submitted, and the failures among it are known.
+    pub(super) fn begin_batch(&mut self) {
+        let short = std::mem::take(&mut self.short);
+        for (sent, k, went) in short {
+            if self.stands(k) {
+                let rest = self.sent(self.sends[usize::from(sent)].1)[went as usize..].to_vec();
+                self.send_rest(k, rest);
+            }
+        }
+        if !self.behind.is_empty() {
+            let ready: Vec<Key> =
+                self.behind.keys().copied().filter(|k| !self.clogged.contains_key(k)).collect();
+            for k in ready {
+                let rest = self.behind.remove(&k).expect("listed just now");
+                self.send_rest(k, rest);
+            }
+        }
+        for (k, _) in self.sends.drain(..) {
+            self.places[k.index as usize].sending = false;
+        }
+        self.addresses.clear();
+        self.out_used = 0;
+    }
+
+    fn sent(&self, sent: Sent) -> &[u8] {
+        match sent {
+            Sent::Out { at, len } => &self.out[at..at + len],
+            Sent::Static(bytes) => bytes,
+        }
+    }
+
+    /// Sends what was left over with an operation that may wait for the peer.
+    pub(super) fn send_rest(&mut self, k: Key, rest: Vec<u8>) {
+        let (_, fd) = self.place(k);
+        let entry = opcode::Send::new(fd, rest.as_ptr(), rest.len() as u32)
+            .flags(libc::MSG_WAITALL | libc::MSG_NOSIGNAL)
+            .build()
+            .user_data(user_data(Op::SendRest, 0, k));
+        self.clogged.insert(k, rest);
+        // SAFETY: the bytes stay in `clogged`, at the same heap address, until the operation is answered.
+        unsafe { self.push(k, &[entry]) };
+    }
+}
