@@ -8,6 +8,7 @@ import argparse
 import contextlib
 import ctypes
 import datetime
+import hashlib
 import http.client
 import json
 import os
@@ -29,6 +30,7 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
 CLONE_NEWNET = 0x40000000  # <linux/sched.h>
 OPEN_FILES = 20_000  # what a process may open by default on the reference machine; holds must not need more
+ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 TICKS = os.sysconf("SC_CLK_TCK")
 GIB = 1 << 30
 
@@ -59,14 +61,8 @@ class Process:
 
         self.began = time.monotonic()
         try:
-            self.popen = subprocess.Popen(
-                self.words,
-                stdin=subprocess.DEVNULL,
-                stdout=self.log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                preexec_fn=child,
-            )
+            to = {"stdin": subprocess.DEVNULL, "stdout": self.log, "stderr": subprocess.STDOUT}
+            self.popen = subprocess.Popen(self.words, **to, start_new_session=True, preexec_fn=child)
         except OSError as error:
             raise Failed(f"cannot start {self.words[0]}: {error.strerror.lower()}") from error
         self.pid, self.status, self.usage = self.popen.pid, None, None
@@ -342,6 +338,7 @@ class Bench:
         self.name, self.binary, self.scratch = name, binary, scratch
         self.rounds, self.quick, self.connections = options.rounds, options.quick, options.connections
         self.raw, self.rows = [], []
+        self.source = {**commit(), "programs": versions(binary)}  # as it was before the measurement
 
     def record(self, line, **values):
         """Keeps one round as measured, and says `line` meanwhile."""
@@ -359,6 +356,10 @@ class Bench:
     def limit(self, what, value, at_least=None, at_most=None):
         """Judges one figure; `None`, which could not be measured, misses any target."""
         self._row(what, value, at_least, at_most)
+
+    def fail(self, what):
+        """Something happened that misses every target."""
+        self.rows.append({"what": what, "value": None, "target": None, "met": False})
 
     def note(self, what, value):
         """Shows a figure that has no target."""
@@ -391,8 +392,7 @@ class Bench:
         document = {
             "bench": self.name,
             "when": now.isoformat(timespec="seconds"),
-            **commit(),
-            "binary": versions(self.binary),
+            **self.source,
             "machine": machine(),
             "options": {"rounds": self.rounds, "quick": self.quick, "connections": self.connections},
             "judged": self.rows,
@@ -420,7 +420,7 @@ def shown(value):
 
 def versions(binary):
     """What was measured, and against what."""
-    found = {"throng": str(binary.relative_to(ROOT)) if binary.is_relative_to(ROOT) else binary.name}
+    found = {"throng": "sha256 " + hashlib.sha256(binary.read_bytes()).hexdigest()}
     for name, words in {"wrk": ["wrk", "-v"], "nginx": ["nginx", "-v"], "cc": ["cc", "--version"]}.items():
         if shutil.which(name):
             said = subprocess.run(words, capture_output=True, text=True)
@@ -465,30 +465,33 @@ def main(name, about, measure, rounds, connections, quick_connections, programs=
         os.environ["THRONG_BENCH_USER"] = "1"  # root of a user namespace may make network namespaces
         os.execvp("unshare", ["unshare", "--user", "--map-root-user", sys.executable, "-B", *sys.argv])
     # A background job of a script inherits SIGINT ignored; and whatever ends us must pass through `finally`.
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in ENDS:
         signal.signal(number, interrupted)
     Process.scratch = tempfile.mkdtemp(prefix="throng-bench-")
+    bench = None
     try:
         missing = [program for program in ("ip", *programs) if not shutil.which(program)]
         if missing:
             raise Failed(f"programs not found: {' '.join(missing)}")
         hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
         allowed = OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, OPEN_FILES)
-        bench = Bench(name, options, throng_binary(), Process.scratch)
+        # A copy, so that whoever builds meanwhile does not change what is measured.
+        binary = pathlib.Path(shutil.copy2(throng_binary(), Process.scratch))
+        bench = Bench(name, options, binary, Process.scratch)
         resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, allowed))
         measure(bench)
-        bench.print_table()
-        bench.write(options)
-        code = 1 if any(row["met"] is False for row in bench.rows) else 0
     except KeyboardInterrupt as stop:
-        code = stop.args[0] if stop.args else 130
+        sys.exit(stop.args[0])
     except (Failed, OSError) as error:
-        print(f"{name}: {error}", file=sys.stderr)
-        code = 1
+        if not bench or not bench.raw:
+            sys.exit(f"{name}: {error}")
+        bench.fail(f"not finished: {error}")  # what was measured until then is kept
     finally:
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for number in ENDS:
             signal.signal(number, signal.SIG_IGN)
         for process in list(Process.live):
             process.kill()
         shutil.rmtree(Process.scratch, ignore_errors=True)
-    sys.exit(code)
+    bench.print_table()
+    bench.write(options)
+    sys.exit(any(row["met"] is False for row in bench.rows))

@@ -9,7 +9,7 @@
 
 use net::{Close, Cx, Gone, Io, Key, Program};
 use plan::{Part, Plan, Random, Reconnect, Tuples};
-use samples::{Fault, Kind, Phase, Stage, Tick};
+use samples::{Fault, Kind, Stage, Tick};
 use units::Nanos;
 use wire::Breach;
 
@@ -17,12 +17,13 @@ use crate::{
     conn::{Conn, State},
     exchange::{Exchange, Exchanges, Progress},
     job::{Job, Protocol},
-    link::{Control, Link},
+    link::Link,
     ramp::Pacer,
 };
 
-/// Dials in one turn, so that answers are not kept waiting.
-const DIALS_A_TURN: u32 = 128;
+mod dial;
+mod ticks;
+
 /// Local addresses tried for one dial before it counts as failed, and by our doing.
 const MOST_TRIES: u8 = 16;
 /// An idle shard still looks at its orders this often.
@@ -119,90 +120,6 @@ impl Client {
         }
     }
 
-    // Dialling.
-
-    fn dial_due<I: Io>(&mut self, cx: &mut Cx<I>) -> Nanos {
-        let elapsed = cx.now().since(self.started);
-        let left = self.wanted - self.dialled;
-        let (now_due, next) = match &self.pacer {
-            Pacer::Adaptive(window) => (window.room(self.outstanding).min(left), Nanos::NEVER),
-            Pacer::Steady(steady) => {
-                let due = steady.due(elapsed).saturating_sub(u64::from(self.dialled)) as u32;
-                (due, self.started + steady.next_after(u64::from(self.dialled) + u64::from(due)))
-            }
-        };
-        for _ in 0..now_due.min(DIALS_A_TURN) {
-            let due = match &self.pacer {
-                Pacer::Adaptive(_) => cx.now(),
-                Pacer::Steady(steady) => self.started + steady.time_of(u64::from(self.dialled)),
-            };
-            self.dial_first(cx, due);
-        }
-        if now_due > DIALS_A_TURN { cx.now() } else { next }
-    }
-
-    fn dial_first<I: Io>(&mut self, cx: &mut Cx<I>, due: Nanos) {
-        let k = cx.take().expect("a shard has a place for each of its connections");
-        let tuple = self.tuples.next();
-        let exchange = self.exchanges.begin(Exchange::new(due, due, true));
-        let conn =
-            Conn { exchange, destination: tuple.destination as u16, state: State::Dialling, ..Conn::NONE };
-        self.place(k, conn);
-        self.dialled += 1;
-        self.outstanding += 1;
-        self.dialling += 1;
-        self.dial(cx, k, tuple.from);
-    }
-
-    fn dial<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, from: std::net::SocketAddr) {
-        let destination = usize::from(self.conn(k).destination);
-        let to = self.job.destinations[destination];
-        cx.dial(k, from, to, self.tuples.shares_ports());
-        cx.wake_at(k, cx.now() + self.job.timeout);
-    }
-
-    /// The same connection from the next local address, at a key of its own: the old one is spent.
-    fn dial_again<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
-        let conn = std::mem::replace(self.conn(k), Conn::NONE);
-        cx.close(k, Close::Reset);
-        let k = cx.take().expect("a place was given back just now");
-        self.place(k, Conn { tries: conn.tries + 1, ..conn });
-        let from = self.tuples.next_to(u32::from(conn.destination));
-        self.tick.counts.addresses_skipped += 1;
-        self.dial(cx, k, from);
-    }
-
-    /// A rested connection is due.
-    fn redial<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, due: Nanos) {
-        let exchange = self.exchanges.begin(Exchange::new(due, cx.now(), false));
-        let conn = self.conn(k);
-        (conn.exchange, conn.state, conn.tries) = (exchange, State::Dialling, 0);
-        let destination = u32::from(conn.destination);
-        let from = self.tuples.next_to(destination);
-        self.dialling += 1;
-        self.dial(cx, k, from);
-    }
-
-    fn dial_failed<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, fault: Fault) {
-        let first = self.exchange(k).first;
-        self.learn(k, cx.now(), false);
-        self.dialling -= 1;
-        self.resolved += u64::from(first);
-        self.tick.counts.failed += 1;
-        self.tick.faults.count(fault);
-        self.forget(k);
-        cx.close(k, Close::Reset);
-    }
-
-    fn learn(&mut self, k: Key, now: Nanos, ok: bool) {
-        let Exchange { started, first, .. } = *self.exchange(k);
-        if let (true, Pacer::Adaptive(window)) = (first, &mut self.pacer) {
-            window.learn(now.since(started), ok, now);
-        }
-    }
-
-    // Requests.
-
     fn request<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         let Client { job, conns, exchanges, random, tick, .. } = self;
         let Protocol::Http(request) = &job.protocol else { return };
@@ -292,8 +209,6 @@ impl Client {
         Nanos(self.random.between(self.job.think.min.0, self.job.think.max.0))
     }
 
-    // Ends.
-
     /// The server said that it would close: not a loss. `due`: when the connection's next request is.
     fn closed_as_announced<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, due: Nanos) {
         let conn = std::mem::replace(self.conn(k), Conn::NONE);
@@ -304,7 +219,8 @@ impl Client {
             return;
         }
         let k = cx.take().expect("a place was given back just now");
-        self.place(k, Conn { state: State::Resting, exchange: Conn::NONE.exchange, tries: 0, ..conn });
+        // What was announced ends with the connection.
+        self.place(k, Conn { destination: conn.destination, state: State::Resting, ..Conn::NONE });
         if due <= cx.now() { self.redial(cx, k, due) } else { cx.wake_at(k, due) }
     }
 
@@ -352,56 +268,6 @@ impl Client {
             _ => self.lost(cx, k, Fault::target(Stage::Exchange, Kind::Timeout)),
         }
     }
-
-    // Orders and ticks.
-
-    /// Requests that wait for their answer.
-    fn waiting(&self) -> u64 {
-        self.exchanges.len() - self.dialling
-    }
-
-    fn obey(&mut self, now: Nanos) {
-        let mut told = false;
-        while let Ok(control) = self.link.control.try_recv() {
-            match control {
-                Control::Hold(from) => self.hold_from = from,
-                Control::Drain => (self.draining, told) = (true, true),
-                Control::Stop => (self.finished, told) = (true, true),
-            }
-        }
-        if self.ramped_at == Nanos::NEVER && self.resolved == u64::from(self.wanted) {
-            (self.ramped_at, told) = (now, true);
-        }
-        let drained = self.draining && self.waiting() == 0 && !self.told_drained;
-        self.told_drained |= drained;
-        if now >= self.tick_ends || told || drained {
-            self.seal(now);
-        }
-    }
-
-    fn seal(&mut self, now: Nanos) {
-        let tick = &mut self.tick;
-        tick.until = now;
-        tick.index = self.tick_ends.0 / self.job.period.0 - 1;
-        (tick.open, tick.resolved, tick.waiting) =
-            (self.open, self.resolved, self.exchanges.len() - self.dialling);
-        tick.ramped_at = self.ramped_at;
-        tick.phase = match (self.draining, now >= self.hold_from) {
-            (true, _) => Phase::Drain,
-            (false, true) => Phase::Hold,
-            (false, false) => Phase::Ramp,
-        };
-        self.tick_ends = Nanos((now.0 / self.job.period.0 + 1) * self.job.period.0);
-        // Without a used tick to fill, this one grows on: the reader is behind, nothing is lost.
-        if let Ok(mut next) = self.link.used.try_recv() {
-            next.clear();
-            next.from = now;
-            let full = std::mem::replace(tick, next);
-            let _ = self.link.ticks.try_send((self.link.shard, full));
-        } else if self.finished {
-            let _ = self.link.ticks.send((self.link.shard, std::mem::take(tick)));
-        }
-    }
 }
 
 fn fault_of(stage: Stage, why: Gone) -> Fault {
@@ -424,7 +290,11 @@ impl Program for Client {
         let now = cx.now();
         let Exchange { started, first, .. } = *self.exchange(k);
         self.tick.connect.record(now.since(started));
-        self.learn(k, now, true);
+        match (&self.job.protocol, &mut self.pacer) {
+            (Protocol::Tcp, _) => self.learn(k, now, true),
+            (_, Pacer::Adaptive(window)) if first => window.learn_dial(now.since(started), now),
+            _ => {}
+        }
         self.dialling -= 1;
         self.open += 1;
         self.resolved += u64::from(first);

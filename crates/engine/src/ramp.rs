@@ -9,9 +9,12 @@ use crate::pace::Steady;
 const FIRST: u32 = 32;
 const LEAST: u32 = 4;
 const MOST: u32 = 1024;
-/// A dial or a first answer that takes longer is a sign of pressure: a SYN is sent again after 1 s, and a target
-/// that takes half a second to accept has a queue.
+/// A dial that takes longer is a sign of pressure, for a SYN is sent again after 1 s; a first answer that takes so
+/// much longer than the quickest is one too.
 const SLOW: Nanos = Nanos::from_millis(500);
+/// A first answer that takes so much longer than the quickest has waited in a queue: the target is busy, and a
+/// window that doubles would fill its backlog before a lost SYN can say so (HyStart++, RFC 9406, section 4.2).
+const QUEUE: Nanos = Nanos::from_millis(16);
 /// One cut for all signs of the same jam.
 const CUT_EVERY: Nanos = Nanos::from_secs(1);
 
@@ -46,11 +49,13 @@ pub(crate) struct Window {
     /// Successes since the last growth by one.
     credit: u32,
     cut_at: Nanos,
+    /// The quickest first answer.
+    least: Nanos,
 }
 
 impl Default for Window {
     fn default() -> Self {
-        Window { size: FIRST, threshold: MOST, credit: 0, cut_at: Nanos::ZERO }
+        Window { size: FIRST, threshold: MOST, credit: 0, cut_at: Nanos::ZERO, least: Nanos::NEVER }
     }
 }
 
@@ -60,15 +65,24 @@ impl Window {
         self.size.saturating_sub(outstanding)
     }
 
-    /// A dial or a first answer took so long; `ok` is false where it did not come at all.
+    /// A dial that is followed by a request took so long. A quick one tells nothing: the listener's backlog takes
+    /// everyone until it is full.
+    pub(crate) fn learn_dial(&mut self, took: Nanos, now: Nanos) {
+        if took >= SLOW {
+            self.cut(now);
+        }
+    }
+
+    /// A first answer, or a dial without a request, took so long; `ok` is false where it did not come at all.
     pub(crate) fn learn(&mut self, took: Nanos, ok: bool, now: Nanos) {
-        if !ok || took >= SLOW {
-            if now.since(self.cut_at) >= CUT_EVERY {
-                self.cut_at = now;
-                self.threshold = (self.size / 2).max(LEAST);
-                self.size = self.threshold;
-            }
-        } else if self.size < self.threshold {
+        if !ok || took.since(self.least) >= SLOW {
+            return self.cut(now);
+        }
+        self.least = self.least.min(took);
+        if took.since(self.least) >= QUEUE {
+            self.threshold = self.threshold.min(self.size);
+        }
+        if self.size < self.threshold {
             self.size += 1;
         } else {
             self.credit += 1;
@@ -76,6 +90,14 @@ impl Window {
                 self.credit = 0;
                 self.size = (self.size + 1).min(MOST);
             }
+        }
+    }
+
+    fn cut(&mut self, now: Nanos) {
+        if now.since(self.cut_at) >= CUT_EVERY {
+            self.cut_at = now;
+            self.threshold = (self.size / 2).max(LEAST);
+            self.size = self.threshold;
         }
     }
 }

@@ -15,7 +15,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("engine", &["net", "wire", "tls", "plan", "samples", "units"]),
     ("serve", &["net", "wire", "tls", "units"]),
     ("host", &["plan", "samples", "units"]),
-    ("run", &["engine", "host", "plan", "samples", "units"]),
+    ("run", &["engine", "net", "host", "plan", "samples", "units"]),
     ("sinks", &["samples", "units"]),
     ("fleet", &["run", "units"]),
     ("lab", &["run", "units"]),

@@ -1,0 +1,300 @@
+//! What a server may do to a connection and to an answer: which of it is a loss, and which fault it is.
+
+use net::Close::{Graceful, Reset};
+use samples::{Kind, Stage};
+use units::Nanos;
+
+use crate::{
+    scripted::{Act, Ask, Script, Scripted, Then},
+    stage::{Story, listening, network, plan, play},
+};
+
+const N: u64 = 10;
+
+const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+const OK_FOR_5S: &[u8] = b"HTTP/1.1 200 OK\r\nKeep-Alive: timeout=5\r\nContent-Length: 5\r\n\r\nhello";
+const OK_AND_CLOSE: &[u8] = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello";
+
+const fn act(say: &'static [u8], then: Then) -> Act {
+    Act { say, then }
+}
+
+/// A right answer, and the connection stays.
+const RIGHT: Act = act(OK, Then::Stay);
+const SOON: Nanos = Nanos::from_millis(300);
+
+/// What has become of a run.
+struct Outcome {
+    story: Story,
+    server: Scripted,
+}
+
+/// Ten connections, or what `words` say, in two shards against a scripted server.
+fn run(words: &str, script: Script) -> Outcome {
+    let words =
+        format!("connections={N} think=1s duration=10s timeout=2s expect=status=200,length=5 {words}");
+    let net = network(1, |_| {});
+    let plan = plan("http://127.0.0.1:80/", &words, 1);
+    let at = plan.target.destinations[0];
+    let mut server = listening(&net, at, plan.connections + 64, Scripted::new(script));
+    let story = play(&net, &plan, 2, &mut [&mut server], |_, _| {});
+    let server = std::mem::replace(server.program(), Scripted::new(script));
+    assert_eq!(server.requests, story.whole.counts.sent, "all requests have arrived");
+    Outcome { story, server }
+}
+
+/// Each connection meets the same fault once, and is lost by it or not.
+fn check(script: Script, fault: (Stage, Kind), lost: bool) {
+    let Outcome { story, server } = run("", script);
+    let c = &story.whole.counts;
+    assert_eq!(story.faults(), [(fault.0, fault.1, N)]);
+    let dropped = if lost { N } else { 0 };
+    assert_eq!((c.opened, c.dropped, c.closed, c.redialled), (N, dropped, 0, 0), "{fault:?}");
+    assert_eq!((story.whole.open, server.accepted_at.len() as u64), (N - dropped, N), "{fault:?}");
+}
+
+/// The second request is treated like this, all others well.
+macro_rules! second {
+    ($say:expr, $then:expr) => {
+        |ask: Ask| if ask.nth == 1 { act($say, $then) } else { RIGHT }
+    };
+}
+
+#[test]
+fn wrong_answers_are_faults_and_the_connection_lasts() {
+    use Kind::{WrongLength, WrongStatus};
+    let exchange = |kind| (Stage::Exchange, kind);
+    check(
+        second!(b"HTTP/1.1 404 Not Found\r\nContent-Length: 5\r\n\r\nhello", Then::Stay),
+        exchange(WrongStatus),
+        false,
+    );
+    check(
+        second!(b"HTTP/1.1 201 Created\r\nContent-Length: 5\r\n\r\nhello", Then::Stay),
+        exchange(WrongStatus),
+        false,
+    );
+    check(
+        second!(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nhell", Then::Stay),
+        exchange(WrongLength),
+        false,
+    );
+    check(
+        second!(b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nhello!", Then::Stay),
+        exchange(WrongLength),
+        false,
+    );
+    check(second!(b"HTTP/1.1 204 No Content\r\n\r\n", Then::Stay), exchange(WrongStatus), false);
+    // Both wrong is one wrong answer.
+    check(
+        second!(b"HTTP/1.1 500 Oh\r\nContent-Length: 2\r\n\r\nno", Then::Stay),
+        exchange(WrongStatus),
+        false,
+    );
+}
+
+#[test]
+fn broken_answers_lose_the_connection() {
+    use Kind::{BadAnswer, Truncated};
+    let exchange = |kind| (Stage::Exchange, kind);
+    check(second!(b"GARBAGE\r\n\r\n", Then::Stay), exchange(BadAnswer), true);
+    check(
+        second!(b"HTTP/1.1 200 OK\r\nContent-Length: five\r\n\r\nhello", Then::Stay),
+        exchange(BadAnswer),
+        true,
+    );
+    check(
+        second!(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello, world", Then::Stay),
+        exchange(BadAnswer),
+        true,
+    );
+    check(
+        second!(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel", Then::Close(Graceful)),
+        exchange(Truncated),
+        true,
+    );
+    check(
+        second!(
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
+            Then::Close(Graceful)
+        ),
+        exchange(Truncated),
+        true,
+    );
+    check(
+        second!(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel", Then::Close(Reset)),
+        exchange(Kind::Reset),
+        true,
+    );
+}
+
+#[test]
+fn unannounced_ends_lose_the_connection() {
+    let (exchange, hold) = (|kind| (Stage::Exchange, kind), |kind| (Stage::Hold, kind));
+    check(second!(b"", Then::Stay), exchange(Kind::Timeout), true);
+    check(second!(b"", Then::Close(Graceful)), exchange(Kind::Closed), true);
+    check(second!(b"", Then::Close(Reset)), exchange(Kind::Reset), true);
+    check(second!(b"HTTP/1.1 200 OK\r\nContent-Le", Then::Stay), exchange(Kind::Timeout), true);
+    check(
+        second!(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel", Then::Stay),
+        exchange(Kind::Timeout),
+        true,
+    );
+    check(second!(OK, Then::CloseAfter(SOON, Graceful)), hold(Kind::Closed), true);
+    check(second!(OK, Then::CloseAfter(SOON, Reset)), hold(Kind::Reset), true);
+    check(second!(OK, Then::SayAfter(SOON, b"surprise")), hold(Kind::BadAnswer), true);
+    // Announced for five seconds on, not for now.
+    check(second!(OK_FOR_5S, Then::CloseAfter(SOON, Graceful)), hold(Kind::Closed), true);
+    // Closed at once behind an answer that said nothing of it.
+    check(second!(OK, Then::Close(Graceful)), hold(Kind::Closed), true);
+}
+
+#[test]
+fn late_and_interim_answers_are_right() {
+    let scripts: [Script; 3] = [
+        |_| RIGHT,
+        |_| {
+            act(
+                b"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
+                Then::Stay,
+            )
+        },
+        |_| act(b"HTTP/1.1 200 OK\r\nContent-Le", Then::SayAfter(SOON, b"ngth: 5\r\n\r\nhello")),
+    ];
+    for script in scripts {
+        let Outcome { story, .. } = run("", script);
+        let c = &story.whole.counts;
+        assert_eq!((story.faults(), c.answered, story.whole.open), (vec![], c.sent, N));
+        assert!(c.sent >= 8 * N);
+    }
+}
+
+/// Announced closes: no fault, nothing dropped, dialled again for as long as requests are due. Returns the outcome.
+fn check_announced(words: &str, script: Script) -> Outcome {
+    let outcome = run(words, script);
+    let c = &outcome.story.whole.counts;
+    assert_eq!((outcome.story.faults(), c.dropped, c.failed, c.opened), (vec![], 0, 0, N), "{words}");
+    assert_eq!(c.answered + outcome.story.resent, c.sent, "{words}");
+    assert_eq!(outcome.server.accepted_at.len() as u64, c.opened + c.redialled, "{words}");
+    outcome
+}
+
+/// When the same connection is dialled again; there is only one.
+fn gaps(outcome: &Outcome) -> Vec<f64> {
+    outcome.server.accepted_at.windows(2).map(|w| w[1].since(w[0]).secs_f64()).collect()
+}
+
+#[test]
+fn a_close_with_the_answer_is_dialled_again_when_the_next_request_is_due() {
+    let scripts: [Script; 4] = [
+        |_| act(OK_AND_CLOSE, Then::Close(Graceful)),
+        // Said, and left to us to do.
+        |_| act(OK_AND_CLOSE, Then::Stay),
+        // The end of the connection is the end of the answer (RFC 9112, section 6.3).
+        |_| act(b"HTTP/1.1 200 OK\r\n\r\nhello", Then::Close(Graceful)),
+        |_| act(b"HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello", Then::Close(Graceful)),
+    ];
+    for script in scripts {
+        let outcome = check_announced("", script);
+        let c = &outcome.story.whole.counts;
+        assert_eq!((c.closed, c.redialled, outcome.story.resent), (c.answered, c.answered - N, 0));
+        // A second each: at 0, 1, … 10 s.
+        assert!((10 * N..=11 * N).contains(&c.answered), "{}", c.answered);
+        assert_eq!(outcome.story.whole.open, 0);
+    }
+}
+
+#[test]
+fn a_closed_loop_dials_again_at_once() {
+    let outcome = check_announced("think=0s duration=1s", |_| act(OK_AND_CLOSE, Then::Close(Graceful)));
+    let c = &outcome.story.whole.counts;
+    // A dial and a request: two round trips of 220 µs each.
+    let expected = 1.06 / 440e-6 * N as f64;
+    assert!((c.answered as f64 / expected - 1.0).abs() < 0.05, "{} answers, {expected:.0}", c.answered);
+    // The dial is part of the latency of each request but the first.
+    assert!(outcome.story.whole.latency.quantiles().p50 > 400.0);
+}
+
+#[test]
+fn the_end_of_a_keep_alive_timeout_is_announced() {
+    let script: Script = |_| act(OK_FOR_5S, Then::CloseAfter(Nanos::from_secs(5), Graceful));
+    // Idle for longer: closed, and dialled again after seven seconds each.
+    let outcome = check_announced("connections=10 think=7s duration=30s", script);
+    let c = &outcome.story.whole.counts;
+    // At 0, 7, … 28 s; the last of these would be closed at 33 s.
+    assert_eq!((c.answered, c.closed, c.redialled), (5 * N, 4 * N, 4 * N));
+    assert_eq!((outcome.story.resent, outcome.story.whole.open), (0, N));
+    // Idle for less: never.
+    let outcome = check_announced("think=4s duration=30s", script);
+    let c = &outcome.story.whole.counts;
+    assert_eq!((c.answered, c.closed, outcome.story.whole.open), (8 * N, 0, N));
+}
+
+#[test]
+fn a_redial_is_made_when_the_request_is_due() {
+    let outcome = {
+        let net = network(1, |_| {});
+        let plan = plan("http://127.0.0.1:80/", "connections=1 think=7s duration=60s", 1);
+        let script: Script = |_| act(OK_FOR_5S, Then::CloseAfter(Nanos::from_secs(5), Graceful));
+        let mut server = listening(&net, plan.target.destinations[0], 128, Scripted::new(script));
+        let story = play(&net, &plan, 1, &mut [&mut server], |_, _| {});
+        Outcome { story, server: std::mem::replace(server.program(), Scripted::new(script)) }
+    };
+    let gaps = gaps(&outcome);
+    assert_eq!(gaps.len(), 8);
+    // Seven seconds after the answer, on the next whole millisecond.
+    assert!(gaps.iter().all(|gap| (7.0..7.003).contains(gap)), "{gaps:?}");
+}
+
+#[test]
+fn never_is_not_dialled_again() {
+    let outcome = check_announced("reconnect=never", |_| act(OK_AND_CLOSE, Then::Close(Graceful)));
+    let c = &outcome.story.whole.counts;
+    assert_eq!((c.answered, c.closed, c.redialled, outcome.story.whole.open), (N, N, 0, 0));
+}
+
+/// The second request on each connection meets a close that was announced by then: it is sent again, on a new one.
+#[test]
+fn a_request_that_crosses_the_announced_close_is_sent_again() {
+    let scripts: [Script; 2] = [
+        |ask| if ask.nth == 1 { act(b"", Then::Close(Graceful)) } else { act(OK_FOR_5S, Then::Stay) },
+        |ask| if ask.nth == 1 { act(b"", Then::Close(Reset)) } else { act(OK_FOR_5S, Then::Stay) },
+    ];
+    for script in scripts {
+        let outcome = check_announced("think=6s duration=20s", script);
+        let c = &outcome.story.whole.counts;
+        // At 0, 6, 12 and 18 s, each but the first twice.
+        assert_eq!((c.answered, outcome.story.resent), (4 * N, 3 * N));
+        assert_eq!((c.closed, c.redialled), (3 * N, 3 * N));
+        // The request has been due since before it was sent for the first time.
+        assert!(outcome.story.whole.latency.quantiles().p50 > 600.0);
+    }
+}
+
+/// What an earlier connection announced says nothing about the next one.
+#[test]
+fn an_announcement_ends_with_its_connection() {
+    let script: Script = |ask| match (ask.conn < N, ask.nth) {
+        (true, 0) => act(OK_FOR_5S, Then::CloseAfter(Nanos::from_secs(5), Graceful)),
+        _ => act(b"", Then::Close(Graceful)),
+    };
+    let Outcome { story, .. } = run("think=6s duration=20s", script);
+    let c = &story.whole.counts;
+    assert_eq!(story.faults(), [(Stage::Exchange, Kind::Closed, N)]);
+    assert_eq!((c.sent, c.answered, c.closed, c.redialled, c.dropped), (2 * N, N, N, N, N));
+}
+
+/// The server goes away between an announced close and the redial.
+#[test]
+fn a_redial_that_is_refused_is_a_failed_dial() {
+    let net = network(1, |f| f.refuse = 500_000);
+    let plan = plan("http://127.0.0.1:80/", "connections=200 think=1s duration=10s", 1);
+    let script: Script = |_| act(OK_AND_CLOSE, Then::Close(Graceful));
+    let mut server = listening(&net, plan.target.destinations[0], 300, Scripted::new(script));
+    let story = play(&net, &plan, 2, &mut [&mut server], |_, _| {});
+    let c = &story.whole.counts;
+    // Each is refused in the end, as after ten tosses of a coin.
+    assert_eq!(story.faults(), [(Stage::Dial, Kind::Refused, c.failed)]);
+    assert!(c.failed >= 199 && c.redialled > 50 && c.opened < 150, "{c:?}");
+    assert_eq!((c.closed, c.dropped, story.whole.resolved), (c.opened + c.redialled, 0, 200));
+}

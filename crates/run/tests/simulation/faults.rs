@@ -1,0 +1,166 @@
+//! A bad network: whatever it does, nothing panics, and every loss is counted, once and by its name. The laws of
+//! counting themselves are checked at every tick, in `stage`.
+
+use net::io::sim::{Faults, Turn};
+use samples::{Kind, Stage};
+use units::Nanos;
+
+use crate::stage::{Story, network, plan, play, servers};
+
+const N: u64 = 2_000;
+const WORDS: &str =
+    "connections=2k think=1s..3s duration=20s timeout=5s expect=status=200,length=$1 ramp=2k/s";
+
+struct Seen {
+    story: Story,
+    server: serve::Stats,
+}
+
+/// A run with faults of the network, from three seeds; each must be as expected.
+fn check(change: fn(&mut Faults), expected: fn(&Seen)) {
+    for seed in 1..=3 {
+        let net = network(seed, change);
+        let plan = plan("http://127.0.0.1:8000/?length={rand 1 10240}", WORDS, seed);
+        let at = plan.target.destinations[0];
+        let (mut servers, counters) = servers(&net, at, 2, plan.connections);
+        let mut turns: Vec<&mut dyn Turn> = servers.iter_mut().map(|s| s as &mut dyn Turn).collect();
+        let story = play(&net, &plan, 3, &mut turns, |_, _| {});
+        let c = &story.whole.counts;
+        assert_eq!(c.opened + c.failed, N, "each dial is decided, seed {seed}");
+        assert_eq!((c.closed, c.redialled, story.resent), (0, 0, 0), "nothing is announced, seed {seed}");
+        assert_eq!(story.whole.open, N - c.failed - c.dropped, "what is lost stays lost, seed {seed}");
+        expected(&Seen { story, server: counters.read() });
+    }
+}
+
+/// Nothing is lost, and both sides have counted the same.
+fn all_is_well(Seen { story, server }: &Seen) {
+    let c = &story.whole.counts;
+    assert_eq!(story.faults(), []);
+    assert_eq!((c.answered, c.sent, server.open), (server.requests, server.requests, N));
+    assert_eq!((c.bytes_in, c.bytes_out), (server.bytes_out, server.bytes_in));
+}
+
+/// About so many of `of`: within five standard deviations of a binomial distribution.
+fn assert_about(n: u64, share: f64, of: u64) {
+    let mean = share * of as f64;
+    let sigma = (mean * (1.0 - share)).sqrt();
+    assert!((n as f64 - mean).abs() < 5.0 * sigma, "{n} of {of}, {mean:.0} ± {sigma:.0} expected");
+}
+
+#[test]
+fn lost_segments_come_later() {
+    check(
+        |f| f.loss = 10_000,
+        |seen| {
+            all_is_well(seen);
+            // A segment is sent again after 200 ms, a SYN after 1 s: one answer in fifty is that late.
+            let (latency, connect) =
+                (seen.story.whole.latency.quantiles(), seen.story.whole.connect.quantiles());
+            assert!(latency.p90 <= 400.0 && latency.p99 > 200e3 && latency.max < 1.1e6, "{latency:?}");
+            assert!(connect.p50 < 400.0 && connect.p999 > 1e6, "{connect:?}");
+        },
+    );
+}
+
+#[test]
+fn segments_cut_in_two_are_read_as_one() {
+    check(|f| f.split = true, all_is_well);
+}
+
+#[test]
+fn a_small_window_slows_and_loses_nothing() {
+    check(
+        |f| (f.window, f.split) = (500, true),
+        |seen| {
+            all_is_well(seen);
+            assert!(seen.story.whole.latency.quantiles().p90 > 1_000.0, "several rounds for an answer");
+        },
+    );
+}
+
+#[test]
+fn resets_are_losses() {
+    check(
+        |f| f.reset = 2_000,
+        |seen| {
+            let c = &seen.story.whole.counts;
+            // A request or its answer meets the reset, never an idle connection.
+            assert_eq!(seen.story.faults(), [(Stage::Exchange, Kind::Reset, c.dropped)]);
+            // A request that is reset has no answer that could be.
+            assert_about(c.dropped, 1.0 - 0.998f64.powi(2), c.sent);
+            assert!(c.failed == 0 && c.dropped > 50);
+            assert_eq!(seen.server.open, seen.story.whole.open);
+        },
+    );
+}
+
+#[test]
+fn a_refused_dial_is_not_tried_again() {
+    check(
+        |f| f.refuse = 100_000,
+        |seen| {
+            let c = &seen.story.whole.counts;
+            assert_eq!(seen.story.faults(), [(Stage::Dial, Kind::Refused, c.failed)]);
+            assert_about(c.failed, 0.1, N);
+            assert_eq!((c.dropped, seen.server.accepted), (0, c.opened));
+        },
+    );
+}
+
+#[test]
+fn who_falls_silent_is_given_up_after_the_timeout() {
+    check(
+        |f| f.half_open = 50_000,
+        |seen| {
+            let c = &seen.story.whole.counts;
+            assert_eq!(seen.story.faults(), [(Stage::Exchange, Kind::Timeout, c.dropped)]);
+            assert_about(c.dropped, 0.05, N);
+            assert_eq!((c.failed, c.sent - c.answered), (0, c.dropped));
+            // Five seconds after the last of them was opened, all of them are gone.
+            assert!(seen.story.held == seen.story.whole.open);
+        },
+    );
+}
+
+#[test]
+fn a_dial_that_is_never_answered_times_out() {
+    check(
+        |f| f.loss = 900_000,
+        |seen| {
+            let c = &seen.story.whole.counts;
+            let at = |s, k| seen.story.faults().iter().find(|f| (f.0, f.1) == (s, k)).map_or(0, |f| f.2);
+            assert_eq!(at(Stage::Dial, Kind::Timeout), c.failed);
+            // SYNs at 0, 1 and 3 s, each lost at 90 %; and the answers of those that came are lost too.
+            assert!(c.failed as f64 > 0.7 * N as f64 && c.opened > 0, "{} failed", c.failed);
+        },
+    );
+}
+
+#[test]
+fn everything_at_once_keeps_the_laws() {
+    check(
+        |f| {
+            f.delay = (Nanos::from_millis(1), Nanos::from_millis(300));
+            (f.loss, f.reset, f.refuse, f.half_open) = (50_000, 3_000, 20_000, 20_000);
+            (f.split, f.window, f.backlog) = (true, 3_000, 20);
+        },
+        |seen| {
+            let c = &seen.story.whole.counts;
+            let stages: Vec<_> = seen.story.faults().iter().map(|f| (f.0, f.1)).collect();
+            for expected in [
+                (Stage::Dial, Kind::Refused),
+                (Stage::Exchange, Kind::Reset),
+                (Stage::Exchange, Kind::Timeout),
+            ] {
+                assert!(stages.contains(&expected), "{stages:?}");
+            }
+            assert!(c.answered > N && story_is_plausible(seen), "{c:?}");
+        },
+    );
+}
+
+/// What the client holds open, the server has.
+fn story_is_plausible(Seen { story, server }: &Seen) -> bool {
+    server.open >= story.whole.open && server.requests >= story.whole.counts.answered
+}

@@ -1,0 +1,85 @@
+//! How fast connections are dialled: exactly by the schedule, or as fast as the target accepts them.
+
+use units::Nanos;
+
+use crate::{
+    scripted::{Act, Scripted, Then},
+    stage::{listening, network, plan, play},
+};
+
+const OK: Act = Act { say: b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", then: Then::Stay };
+
+/// A paced ramp over a network without delay, where a dial arrives when it is made: the n-th at n/rate.
+fn check_pace(words: &str, shards: u32, per_s: f64) {
+    let net = network(1, |f| f.delay = (Nanos::ZERO, Nanos::ZERO));
+    let plan = plan("http://127.0.0.1:80/", words, 1);
+    let at = plan.target.destinations[0];
+    let mut server = listening(&net, at, plan.connections + 64, Scripted::new(|_| OK));
+    let story = play(&net, &plan, shards, &mut [&mut server], |_, _| {});
+    let accepted = &server.program().accepted_at;
+    assert_eq!((accepted.len() as u64, story.faults().len()), (plan.connections.into(), 0));
+    for (n, at) in accepted.iter().enumerate() {
+        let due = n as f64 / per_s;
+        assert!((at.secs_f64() - due).abs() <= 1.0 / per_s, "{words}: dial {n} at {at}, due at {due} s");
+    }
+    assert_eq!(story.ramped_at, *accepted.last().unwrap());
+}
+
+#[test]
+fn a_paced_ramp_follows_its_schedule() {
+    check_pace("connections=20k think=1h duration=1s ramp=5k/s", 4, 5_000.0);
+    check_pace("connections=20k think=1h duration=1s ramp=10s", 4, 2_000.0);
+    check_pace("connections=1000 think=1h duration=1s ramp=100/s", 3, 100.0);
+    check_pace("connections=7 think=1h duration=1s ramp=2/s", 4, 2.0);
+    // More than a turn dials at once.
+    check_pace("connections=50k think=1h duration=1s ramp=1m/s", 2, 1e6);
+}
+
+/// An adaptive ramp against a server that accepts 2,000 connections a second, with room for `backlog` in its queue.
+fn check_adaptive(backlog: usize, shards: u32) {
+    for seed in 1..=3 {
+        let net = network(seed, |f| f.backlog = backlog);
+        let plan = plan("http://127.0.0.1:80/", "connections=20k think=1h duration=1s", seed);
+        let at = plan.target.destinations[0];
+        let slow = Scripted::accepting_each(Nanos::from_micros(500), |_| OK);
+        let mut server = listening(&net, at, plan.connections + 64, slow);
+        let story = play(&net, &plan, shards, &mut [&mut server], |_, _| {});
+        let c = &story.whole.counts;
+        assert_eq!((c.opened, c.failed, c.answered), (20_000, 0, 20_000), "{:?}", story.faults());
+        let per_s = c.opened as f64 / server.program().accepted_at.last().unwrap().secs_f64();
+        println!(
+            "backlog {backlog}, {shards} shards, seed {seed}: {per_s:.0}/s {:?}",
+            story.whole.connect.quantiles()
+        );
+        assert!(per_s >= 0.9 * 2_000.0, "backlog {backlog}, {shards} shards, seed {seed}: {per_s:.0}/s");
+        assert!(per_s <= 2_001.0, "the server is the one that is slow: {per_s:.0}/s");
+    }
+}
+
+#[test]
+fn an_adaptive_ramp_is_as_fast_as_the_target_accepts() {
+    for backlog in [128, 4096] {
+        for shards in [1, 4] {
+            check_adaptive(backlog, shards);
+        }
+    }
+}
+
+/// A server that accepts, and then has nothing to say for as long as it is full: no dial fails, and the ramp waits.
+#[test]
+fn an_adaptive_ramp_waits_for_the_first_answers() {
+    const LATER: Act = Act {
+        say: b"",
+        then: Then::SayAfter(Nanos::from_secs(2), b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"),
+    };
+    let net = network(1, |_| {});
+    let plan = plan("http://127.0.0.1:80/", "connections=500 think=1h duration=1s", 1);
+    let at = plan.target.destinations[0];
+    let mut server = listening(&net, at, plan.connections + 64, Scripted::new(|_| LATER));
+    let story = play(&net, &plan, 1, &mut [&mut server], |_, _| {});
+    assert_eq!((story.whole.counts.opened, story.faults().len()), (500, 0));
+    // 32 at once, then fewer, each 2 s: not the whole ramp in the first second.
+    let accepted = &server.program().accepted_at;
+    let first = accepted.iter().filter(|at| **at < Nanos::from_secs(2)).count();
+    assert!((32..=64).contains(&first), "{first} dialled before the first answer");
+}

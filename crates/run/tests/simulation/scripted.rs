@@ -1,0 +1,127 @@
+//! A server that does as it is told: the script is asked at every request.
+
+use net::{Close, Cx, Gone, Io, Key, Program};
+use units::Nanos;
+
+/// Accepts waiting for a peer at once, where nothing slows them.
+const ACCEPTS: u32 = 64;
+
+/// Which request is asked about.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ask {
+    /// Counts the accepted connections, from 0.
+    pub(crate) conn: u64,
+    /// Counts the requests on this one, from 0.
+    pub(crate) nth: u64,
+}
+
+/// What the server does.
+#[derive(Clone, Copy)]
+pub(crate) struct Act {
+    /// Says this at once.
+    pub(crate) say: &'static [u8],
+    pub(crate) then: Then,
+}
+
+/// What follows.
+#[derive(Clone, Copy)]
+pub(crate) enum Then {
+    Stay,
+    Close(Close),
+    /// Unless another request comes first.
+    CloseAfter(Nanos, Close),
+    SayAfter(Nanos, &'static [u8]),
+}
+
+pub(crate) type Script = fn(Ask) -> Act;
+
+struct Conn {
+    ask: Ask,
+    later: Then,
+}
+
+pub(crate) struct Scripted {
+    script: Script,
+    /// Least time between two accepts.
+    every: Nanos,
+    accepting: u32,
+    accepts_from: Nanos,
+    conns: Vec<Conn>,
+    /// When each connection was accepted.
+    pub(crate) accepted_at: Vec<Nanos>,
+    pub(crate) requests: u64,
+}
+
+impl Scripted {
+    pub(crate) fn new(script: Script) -> Scripted {
+        Scripted {
+            script,
+            every: Nanos::ZERO,
+            accepting: 0,
+            accepts_from: Nanos::ZERO,
+            conns: Vec::new(),
+            accepted_at: Vec::new(),
+            requests: 0,
+        }
+    }
+
+    /// Accepts one connection each `every`, saving nothing up while nobody comes.
+    pub(crate) fn accepting_each(every: Nanos, script: Script) -> Scripted {
+        Scripted { every, ..Scripted::new(script) }
+    }
+
+    fn act<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, Act { say, then }: Act) {
+        if !say.is_empty() {
+            cx.send_static(k, say);
+        }
+        self.conns[k.index as usize].later = then;
+        match then {
+            Then::Stay => cx.let_sleep(k),
+            Then::Close(how) => cx.close(k, how),
+            Then::CloseAfter(after, _) | Then::SayAfter(after, _) => cx.wake_at(k, cx.now() + after),
+        }
+    }
+}
+
+impl Program for Scripted {
+    fn opened<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        let ask = Ask { conn: self.accepted_at.len() as u64, nth: 0 };
+        self.accepted_at.push(cx.now());
+        self.accepting -= 1;
+        self.accepts_from = cx.now() + self.every;
+        let at = k.index as usize;
+        self.conns.resize_with(self.conns.len().max(at + 1), || Conn { ask, later: Then::Stay });
+        self.conns[at] = Conn { ask, later: Then::Stay };
+    }
+
+    fn due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        match self.conns[k.index as usize].later {
+            Then::CloseAfter(_, how) => cx.close(k, how),
+            Then::SayAfter(_, say) => cx.send_static(k, say),
+            Then::Stay | Then::Close(_) => unreachable!("no timer was set"),
+        }
+    }
+
+    fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
+        // A client sends one request at a time, and none with content.
+        let Some(at) = input.windows(4).position(|four| four == b"\r\n\r\n") else { return 0 };
+        assert_eq!(at + 4, input.len(), "one request at a time");
+        self.requests += 1;
+        let conn = &mut self.conns[k.index as usize];
+        let ask = conn.ask;
+        conn.ask.nth += 1;
+        self.act(cx, k, (self.script)(ask));
+        at + 4
+    }
+
+    fn gone<I: Io>(&mut self, _: &mut Cx<I>, _: Key, _: Gone) {}
+
+    fn pace<I: Io>(&mut self, cx: &mut Cx<I>) -> Nanos {
+        let most = if self.every == Nanos::ZERO { ACCEPTS } else { 1 };
+        while self.accepting < most && cx.now() >= self.accepts_from {
+            assert!(cx.accept(), "the server has a place for everyone");
+            self.accepting += 1;
+        }
+        if self.accepting < most { self.accepts_from } else { Nanos::NEVER }
+    }
+}

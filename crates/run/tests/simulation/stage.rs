@@ -1,0 +1,247 @@
+//! A whole run in one thread and virtual time: client shards on parts of one plan, a conductor that gives them
+//! the orders which `run` gives to threads, and the laws of counting, checked at every tick.
+
+use std::{
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+};
+
+use engine::{Arrivals, Client, Control, Job, Remote, links};
+use net::{
+    Io, Program, Shard,
+    io::sim::{self, Faults, Net, SimIo, Turn},
+};
+use plan::{Flags, Hold, Part, Plan, Ports, SourcePool, Surroundings, Tuples};
+use samples::{Fault, Kind, Phase, Stage, Tick};
+use serve::{Counters, Http};
+use units::Nanos;
+
+/// As in `run`: full load begins this long after the ramp's end was seen.
+const NOTICE: Nanos = Nanos::from_millis(60);
+/// An order has been obeyed after this time: a shard looks every 50 ms.
+const OBEYED: Nanos = Nanos::from_millis(110);
+/// A run that has not come to its end by then never will.
+const TOO_LONG: Nanos = Nanos::from_secs(2 * 3600);
+
+/// A plan from words: `plan("http://127.0.0.1:80/", "connections=20k think=5s..45s", 7)`.
+pub(crate) fn plan(target: &str, words: &str, seed: u64) -> Plan {
+    let mut flags = Flags { target: Some(target.to_owned()), ..Flags::default() };
+    for word in words.split_whitespace() {
+        let (name, value) = word.split_once('=').expect("a word is name=value");
+        let flag = match name {
+            "connections" => &mut flags.connections,
+            "ramp" => &mut flags.ramp,
+            "duration" => &mut flags.duration,
+            "think" => &mut flags.think,
+            "timeout" => &mut flags.timeout,
+            "expect" => &mut flags.expect,
+            "reconnect" => &mut flags.reconnect,
+            _ => panic!("no such flag: {name}"),
+        };
+        *flag = Some(value.to_owned());
+    }
+    let resolve = |_: &str| -> Result<Vec<IpAddr>, String> { Err("nobody to ask".to_owned()) };
+    plan::from_flags(&flags, &Surroundings { cores: 1, seed, resolve: &resolve })
+        .expect("a plan without mistakes")
+}
+
+/// Shards of the reference server on `net`, all at `at`, each with room for all `connections`.
+pub(crate) fn servers(
+    net: &Net,
+    at: SocketAddr,
+    shards: u32,
+    connections: u32,
+) -> (Vec<Shard<SimIo, Http>>, Arc<Counters>) {
+    let counters = Arc::new(Counters::new(shards));
+    // Accepts that wait for a peer take places too.
+    let places = connections + 256;
+    let shard = |n| listening(net, at, places, Http::new(counters.clone(), n, places));
+    ((0..shards).map(shard).collect(), counters)
+}
+
+/// A shard that listens at `at`.
+pub(crate) fn listening<P: Program>(net: &Net, at: SocketAddr, places: u32, program: P) -> Shard<SimIo, P> {
+    let mut io = net.host();
+    io.listen(at).expect("the simulated network lets everyone listen");
+    Shard::new(io, places, program)
+}
+
+/// A client shard for `part` of the plan, over any network.
+pub(crate) fn client<I: Io>(io: I, plan: &Plan, part: &Part, link: engine::Link) -> Shard<I, Client> {
+    let ports = Ports { list: (10_000..60_000).collect(), inside: 0 };
+    let destinations = plan.target.destinations.len();
+    let tuples = Tuples::new(SourcePool::Loopback4, ports, destinations, part.shard, part.shards, plan.seed);
+    let start = io.now();
+    Shard::new(io, part.connections, Client::new(plan, part, Job::new(plan), tuples, link, start))
+}
+
+/// How a run went.
+pub(crate) struct Story {
+    /// Everything that the shards handed over.
+    pub(crate) whole: Tick,
+    /// Ticks that came.
+    pub(crate) ticks: u64,
+    /// Connections open at the end of the hold, and most at once at the end of any tick.
+    pub(crate) held: u64,
+    pub(crate) peak: u64,
+    /// When the last first dial was decided, and from when until when full load lasted.
+    pub(crate) ramped_at: Nanos,
+    pub(crate) hold_from: Nanos,
+    pub(crate) hold_until: Nanos,
+    /// Requests sent a second time, for the first had crossed with an announced close.
+    pub(crate) resent: u64,
+}
+
+impl Story {
+    /// Every fault, with its count.
+    pub(crate) fn faults(&self) -> Vec<(Stage, Kind, u64)> {
+        self.whole.faults.iter().map(|(Fault { stage, kind, .. }, n)| (stage, kind, n)).collect()
+    }
+}
+
+/// Runs `plan` in `shards` shards against `servers`, all on `net`; `see` is shown each tick with its shard's number.
+pub(crate) fn play(
+    net: &Net,
+    plan: &Plan,
+    shards: u32,
+    servers: &mut [&mut dyn Turn],
+    see: impl FnMut(u32, &Tick),
+) -> Story {
+    let (links, arrivals) = links(shards);
+    let (links, remotes): (Vec<_>, Vec<_>) = links.into_iter().unzip();
+    let parts = plan.parts(shards);
+    let mut clients: Vec<_> =
+        parts.iter().zip(links).map(|(part, link)| client(net.host(), plan, part, link)).collect();
+    let mut all: Vec<&mut dyn Turn> = clients.iter_mut().map(|c| c as &mut dyn Turn).collect();
+    all.extend(servers.iter_mut().map(|s| &mut **s as &mut dyn Turn));
+    let mut conductor = Conductor::new(plan, arrivals, remotes, see);
+    sim::run(net, &mut all, TOO_LONG, || conductor.step(net.now()));
+    assert!(conductor.ends_at <= net.now(), "the run comes to its end, seed {}", plan.seed);
+    assert!(clients.iter_mut().all(|c| c.program().is_finished()), "every shard has obeyed");
+    conductor.story
+}
+
+/// What one shard said last.
+#[derive(Clone, Copy)]
+struct State {
+    open: u64,
+    resolved: u64,
+    waiting: u64,
+    ramped_at: Nanos,
+    phase: Phase,
+}
+
+struct Conductor<'a, F> {
+    plan: &'a Plan,
+    arrivals: Arrivals,
+    remotes: Vec<Remote>,
+    states: Vec<State>,
+    story: Story,
+    draining: bool,
+    /// Every shard has handed over its last tick by then.
+    ends_at: Nanos,
+    see: F,
+}
+
+impl<'a, F: FnMut(u32, &Tick)> Conductor<'a, F> {
+    fn new(plan: &'a Plan, arrivals: Arrivals, remotes: Vec<Remote>, see: F) -> Self {
+        let never = Nanos::NEVER;
+        let silent = State { open: 0, resolved: 0, waiting: 0, ramped_at: never, phase: Phase::Ramp };
+        let story = Story {
+            whole: Tick::default(),
+            ticks: 0,
+            held: 0,
+            peak: 0,
+            ramped_at: never,
+            hold_from: never,
+            hold_until: never,
+            resent: 0,
+        };
+        let states = vec![silent; remotes.len()];
+        Conductor { plan, arrivals, remotes, states, story, draining: false, ends_at: never, see }
+    }
+
+    fn order(&self, control: Control) {
+        for remote in &self.remotes {
+            remote.control.try_send(control).expect("a shard obeys within a few ticks");
+        }
+    }
+
+    /// After each turn: takes the ticks that are there, gives the orders that are due. True at the end.
+    fn step(&mut self, now: Nanos) -> bool {
+        while let Ok((shard, tick)) = self.arrivals.try_recv() {
+            self.take(shard, &tick);
+            self.remotes[shard as usize].used.try_send(tick).expect("two ticks go back and forth");
+        }
+        let Hold::For(hold) = self.plan.hold else { panic!("a simulated run has an end") };
+        if self.story.hold_from == Nanos::NEVER && self.story.ramped_at != Nanos::NEVER {
+            self.story.hold_from = now + NOTICE;
+            self.order(Control::Hold(self.story.hold_from));
+        }
+        if !self.draining && now >= self.story.hold_from + hold {
+            self.draining = true;
+            self.order(Control::Drain);
+        }
+        let drained = self.states.iter().all(|s| s.phase == Phase::Drain && s.waiting == 0);
+        if self.draining && drained && self.ends_at == Nanos::NEVER {
+            self.ends_at = now + OBEYED;
+            self.order(Control::Stop);
+        }
+        now >= self.ends_at
+    }
+
+    fn take(&mut self, shard: u32, tick: &Tick) {
+        (self.see)(shard, tick);
+        let &Tick { open, resolved, waiting, ramped_at, until, phase, .. } = tick;
+        self.states[shard as usize] = State { open, resolved, waiting, ramped_at, phase };
+        let sum = |field: fn(&State) -> u64| self.states.iter().map(field).sum::<u64>();
+        let (open, resolved, waiting) = (sum(|s| s.open), sum(|s| s.resolved), sum(|s| s.waiting));
+        let story = &mut self.story;
+        story.whole.extend(tick);
+        (story.whole.open, story.whole.resolved, story.whole.waiting) = (open, resolved, waiting);
+        story.ticks += 1;
+        story.peak = story.peak.max(open);
+        story.ramped_at = self.states.iter().map(|s| s.ramped_at).max().expect("there is a shard");
+        if story.hold_until == Nanos::NEVER && self.states.iter().all(|s| s.phase == Phase::Drain) {
+            story.hold_until = until;
+            story.held = open;
+        }
+        story.resent = obey_the_laws(self.plan, &story.whole);
+    }
+}
+
+/// What is true of the sum of all ticks so far, whatever the network and the target do. Returns how many requests
+/// were sent once more because they had crossed with an announced close.
+fn obey_the_laws(plan: &Plan, t: &Tick) -> u64 {
+    let (c, seed) = (&t.counts, plan.seed);
+    let faults = |is: fn(Stage, Kind) -> bool| -> u64 {
+        t.faults.iter().filter(|(f, _)| is(f.stage, f.kind)).map(|(_, n)| n).sum()
+    };
+    let wrong = faults(|_, kind| matches!(kind, Kind::WrongStatus | Kind::WrongLength));
+    let unanswered = faults(|stage, _| stage == Stage::Exchange) - wrong;
+    // A connection that came is open, or went in exactly one way.
+    assert_eq!(c.opened + c.redialled, t.open + c.dropped + c.closed, "connections, seed {seed}");
+    // A loss has exactly one cause.
+    assert_eq!(faults(|_, _| true), c.dropped + c.failed + wrong, "faults, seed {seed}");
+    assert_eq!(faults(|stage, _| stage == Stage::Dial), c.failed, "failed dials, seed {seed}");
+    // First dials are decided once; every other dial follows an announced close.
+    assert!(c.opened <= t.resolved && t.resolved <= c.opened + c.failed, "resolved, seed {seed}");
+    assert!(t.resolved <= u64::from(plan.connections), "wanted, seed {seed}");
+    assert!(c.redialled + (c.opened + c.failed - t.resolved) <= c.closed, "redials, seed {seed}");
+    // A request is answered, waits, was lost with its connection, or crossed with a close that was announced.
+    let resent = c.sent.checked_sub(c.answered + t.waiting + unanswered);
+    let resent = resent.expect("no more ends of requests than requests");
+    assert!(resent <= c.closed, "crossed with a close, seed {seed}");
+    // Each answer has one status and one latency, each connection one connect time.
+    assert_eq!(t.status.iter().sum::<u64>(), c.answered, "statuses, seed {seed}");
+    assert_eq!(t.latency.count() + t.ramp_latency.count(), c.answered, "latencies, seed {seed}");
+    assert_eq!(t.connect.count(), c.opened + c.redialled, "connect times, seed {seed}");
+    resent
+}
+
+/// A good network but for what `change` does to it.
+pub(crate) fn network(seed: u64, change: impl FnOnce(&mut Faults)) -> Net {
+    let mut faults = Faults::default();
+    change(&mut faults);
+    Net::new(seed, faults)
+}
