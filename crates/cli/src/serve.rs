@@ -18,7 +18,7 @@ const LEAST_SHARE: u64 = 50;
 /// Kernel memory of a socket: no more connections than that fit, so no larger tables are reserved.
 const BYTES_A_SOCKET: u64 = 3_900;
 /// How often memory and the order to stop are looked at.
-const LOOK: Duration = Duration::from_millis(50);
+const LOOK: Duration = Duration::from_millis(100);
 
 /// Serves until a signal; returns the exit status.
 pub(crate) fn serve(args: &ServeArgs) -> Result<u8, Failure> {

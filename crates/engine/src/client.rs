@@ -27,7 +27,7 @@ mod ticks;
 /// Local addresses tried for one dial before it counts as failed, and by our doing.
 const MOST_TRIES: u8 = 16;
 /// An idle shard still looks at its orders this often.
-const LOOK_AT_ORDERS: Nanos = Nanos::from_millis(50);
+const LOOK_AT_ORDERS: Nanos = Nanos::from_millis(100);
 /// In closed loop, wake-ups may be put off by this much to answer in larger batches.
 const COALESCE: Nanos = Nanos::from_micros(50);
 

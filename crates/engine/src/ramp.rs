@@ -15,6 +15,9 @@ const SLOW: Nanos = Nanos::from_millis(500);
 /// A first answer that takes so much longer than the quickest has waited in a queue: the target is busy, and a
 /// window that doubles would fill its backlog before a lost SYN can say so (HyStart++, RFC 9406, section 4.2).
 const QUEUE: Nanos = Nanos::from_millis(16);
+/// While answers queue the window grows so much slower: more of it would not be accepted any faster. Not at all
+/// would be too little, for the quickest answer may have been an exception.
+const PATIENCE: u32 = 8;
 /// One cut for all signs of the same jam.
 const CUT_EVERY: Nanos = Nanos::from_secs(1);
 
@@ -46,7 +49,7 @@ pub(crate) struct Window {
     size: u32,
     /// Below it the window doubles each round, above it grows by one.
     threshold: u32,
-    /// Successes since the last growth by one.
+    /// Successes since the last growth by one, in [`PATIENCE`]ths.
     credit: u32,
     cut_at: Nanos,
     /// The quickest first answer.
@@ -79,14 +82,15 @@ impl Window {
             return self.cut(now);
         }
         self.least = self.least.min(took);
-        if took.since(self.least) >= QUEUE {
+        let queued = took.since(self.least) >= QUEUE;
+        if queued {
             self.threshold = self.threshold.min(self.size);
         }
         if self.size < self.threshold {
             self.size += 1;
         } else {
-            self.credit += 1;
-            if self.credit >= self.size {
+            self.credit += if queued { 1 } else { PATIENCE };
+            if self.credit >= self.size * PATIENCE {
                 self.credit = 0;
                 self.size = (self.size + 1).min(MOST);
             }
@@ -125,6 +129,19 @@ mod tests {
         check(&[(true, 1, 10_000, 1024), (true, 1000, 500, 512), (true, 1, 512, 513)]);
         check(&[(false, 0, 1, 16), (false, 0, 100, 16)]);
         check(&[(false, 0, 5000, 4)]);
+        // A queue: no more doubling, and growth by one in eight rounds.
+        check(&[(true, 1, 32, 64), (true, 18, 8 * 64 - 1, 64), (true, 18, 1, 65), (true, 1, 65, 66)]);
+        // A target that takes two seconds to answer, always, is not under pressure; three seconds are.
+        check(&[(true, 2000, 32, 64), (true, 2400, 100, 64), (true, 2500, 1, 32)]);
+    }
+
+    #[test]
+    fn only_a_slow_dial_says_anything() {
+        let mut w = Window::default();
+        for (took_ms, size) in [(0, FIRST), (499, FIRST), (1000, FIRST / 2), (3000, FIRST / 2)] {
+            w.learn_dial(Nanos::from_millis(took_ms), Nanos::from_secs(10));
+            assert_eq!(w.size, size, "after {took_ms} ms");
+        }
     }
 
     #[test]

@@ -127,9 +127,9 @@ pub struct Done {
 /// A send is taken whole: what the socket does not take at once is kept here, off the hot path, and
 /// [`What::Drained`] tells when it has gone; until then the program must not send on that connection again.
 pub trait Io {
-    /// Dials `to` from `from`; a zero address or port leaves that choice to the kernel. `share`: the same local
-    /// address and port serve several destinations. Answered by `Dialled` or `Gone`.
-    fn dial(&mut self, k: Key, from: SocketAddr, to: SocketAddr, share: bool);
+    /// Dials `to` from `from`; a zero address or port leaves that choice to the kernel. The local address may serve
+    /// several destinations at once. Answered by `Dialled` or `Gone`.
+    fn dial(&mut self, k: Key, from: SocketAddr, to: SocketAddr);
     /// Listens; returns the address in use (port 0 is replaced). One listener a shard.
     ///
     /// # Errors

@@ -89,8 +89,8 @@ impl<I: Io> Cx<I> {
     }
 
     /// Dials; see [`Io::dial`].
-    pub fn dial(&mut self, k: Key, from: SocketAddr, to: SocketAddr, share: bool) {
-        self.io.dial(k, from, to, share);
+    pub fn dial(&mut self, k: Key, from: SocketAddr, to: SocketAddr) {
+        self.io.dial(k, from, to);
     }
 
     /// Waits for one more peer. False where the shard is full.

@@ -136,7 +136,7 @@ impl Program for Side {
             Some(to) => {
                 while self.dialled < self.load.conns {
                     let k = cx.take().expect("a place for each dial");
-                    cx.dial(k, SocketAddr::from(([10, 0, 0, 1], 0)), to, false);
+                    cx.dial(k, SocketAddr::from(([10, 0, 0, 1], 0)), to);
                     self.dialled += 1;
                 }
             }

@@ -11,8 +11,8 @@ use units::Nanos;
 use crate::{Interrupt, prepare::Refusal, workers::Workers};
 
 /// Full load begins this long after the ramp's end was seen, so that every shard has the order by then (a shard
-/// looks at its orders every 50 ms at least).
-const NOTICE: Nanos = Nanos::from_millis(60);
+/// looks at its orders every 100 ms at least).
+const NOTICE: Nanos = Nanos::from_millis(120);
 /// Answers that are under way at the end may come within this, or the request timeout if that is less.
 const DRAIN: Nanos = Nanos::from_secs(5);
 /// Sinks see a line this often.
@@ -100,6 +100,8 @@ struct Conductor<'a> {
     line_ends: Nanos,
     record: Record,
     draining: Option<Nanos>,
+    /// When the hold is over; never, before it has begun.
+    acts_at: Nanos,
     ended: bool,
 }
 
@@ -136,6 +138,7 @@ impl Conductor<'_> {
             line_ends: Nanos((workers.start.0 / LINE.0 + 1) * LINE.0),
             record,
             draining: None,
+            acts_at: Nanos::NEVER,
             ended: false,
         }
     }
@@ -146,7 +149,10 @@ impl Conductor<'_> {
 
     /// Takes ticks for a moment.
     fn gather(&mut self, workers: &Workers) {
-        let wait = Duration::from_millis(20);
+        // The end of the ramp is acted upon at once, for it tells itself; a hold is left in peace.
+        let holding = self.record.hold_from != Nanos::NEVER && self.draining.is_none();
+        let wait = Duration::from_millis(if holding { 100 } else { 20 });
+        let wait = wait.min(Duration::from_nanos(self.acts_at.since(workers.clock.now()).0));
         let mut sampled = false;
         loop {
             match workers.arrivals.recv_timeout(if sampled { Duration::ZERO } else { wait }) {
@@ -163,7 +169,7 @@ impl Conductor<'_> {
                 }
             }
         }
-        if sampled {
+        if sampled && !holding {
             self.sample();
         }
     }
@@ -208,6 +214,7 @@ impl Conductor<'_> {
             return Ask::CarryOn;
         }
         self.line_ends = Nanos((now.0 / LINE.0 + 1) * LINE.0);
+        self.sample();
         self.hand_over(sinks)
     }
 
@@ -249,16 +256,16 @@ impl Conductor<'_> {
             self.record.hold_from = now + NOTICE;
             workers.order(Control::Hold(self.record.hold_from));
         }
-        let over = match plan.hold {
-            Hold::Forever => Nanos::NEVER,
-            Hold::For(time) => self.record.hold_from + time,
-        };
-        if self.draining.is_none() && (now >= over || interrupt.is_set()) {
+        if let Hold::For(time) = plan.hold {
+            self.acts_at = self.record.hold_from + time;
+        }
+        if self.draining.is_none() && (now >= self.acts_at || interrupt.is_set()) {
             self.record.interrupted = interrupt.is_set();
             self.draining = Some(now);
             workers.order(Control::Drain);
         }
         let Some(since) = self.draining else { return };
+        self.acts_at = Nanos::NEVER;
         let told = self.shards.iter().all(|s| s.phase == Phase::Drain);
         if told && self.record.hold_until == Nanos::NEVER {
             self.record.hold_until = self.shards.iter().map(|s| s.until).max().unwrap_or_default();

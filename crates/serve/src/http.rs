@@ -13,7 +13,7 @@ const ACCEPTS: u32 = 256;
 /// After an accept failed for want of memory or files.
 const REST_AFTER_FAILURE: Nanos = Nanos::from_millis(100);
 /// A stopped or paused server is looked after this often.
-const LOOK_AT_ORDERS: Nanos = Nanos::from_millis(50);
+const LOOK_AT_ORDERS: Nanos = Nanos::from_millis(100);
 /// Longest answer: the source texts' servers clamp `length` to 1..10240.
 const LONGEST: u64 = 10_240;
 const HEAD_ROOM: usize = 256;

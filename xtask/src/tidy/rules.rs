@@ -65,7 +65,7 @@ const BANS: &[Ban] = &[
     Ban {
         words: &["unsafe"],
         // The test file has the counting allocator, which is a trait that only unsafe code can implement.
-        rooms: &["crates/net/", "crates/engine/tests/allocations.rs"],
+        rooms: &["crates/net/", "crates/run/tests/allocations.rs"],
         free_in_tests: false,
         cure: "only net may, each block with its invariant",
     },
@@ -157,7 +157,7 @@ mod tests {
             &[&breach.replace('2', "3")],
         );
         check("crates/net/src/io/uring.rs", text, &[]);
-        check("crates/engine/tests/allocations.rs", text, &[]);
+        check("crates/run/tests/allocations.rs", text, &[]);
         for harmless in
             ["// unsafe", "/// unsafe", "\"unsafe\"", "#![forbid(unsafe_code)]", "r#\"unsafe\"#", "my_unsafe"]
         {

@@ -51,7 +51,7 @@ impl Client {
     fn dial<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, from: std::net::SocketAddr) {
         let destination = usize::from(self.conn(k).destination);
         let to = self.job.destinations[destination];
-        cx.dial(k, from, to, self.tuples.shares_ports());
+        cx.dial(k, from, to);
         cx.wake_at(k, cx.now() + self.job.timeout);
     }
 

@@ -218,8 +218,8 @@ impl Rest {
 }
 
 impl Io for SimIo {
-    fn dial(&mut self, k: Key, from: SocketAddr, to: SocketAddr, share: bool) {
-        let end = self.world.borrow_mut().dial(self.host, k, from, to, share);
+    fn dial(&mut self, k: Key, from: SocketAddr, to: SocketAddr) {
+        let end = self.world.borrow_mut().dial(self.host, k, from, to);
         self.set_end(k, end);
     }
 

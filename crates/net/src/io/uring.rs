@@ -119,6 +119,8 @@ pub struct Uring {
     rearm: Vec<Key>,
     unsent: Vec<(Key, Vec<u8>)>,
     addresses: Vec<Address>,
+    /// Sockets to dial from, and where to.
+    prepared: Vec<(Key, SocketAddr)>,
     gather: Nanos,
 }
 
@@ -157,6 +159,7 @@ impl Uring {
             rearm: Vec::new(),
             unsent: Vec::new(),
             addresses: Vec::with_capacity(2 * BATCH),
+            prepared: Vec::new(),
             gather: Nanos::ZERO,
         };
         uring.add_ring()?;
@@ -222,6 +225,7 @@ impl Uring {
 
     /// Submits all and begins a new batch: its buffers and addresses are free again.
     fn settle(&mut self) {
+        self.connect_prepared();
         self.submit();
         self.reap();
         self.begin_batch();
@@ -296,18 +300,14 @@ impl Uring {
 }
 
 impl Io for Uring {
-    fn dial(&mut self, k: Key, from: SocketAddr, to: SocketAddr, share: bool) {
-        if self.addresses.len() + 2 > self.addresses.capacity() {
+    fn dial(&mut self, k: Key, from: SocketAddr, to: SocketAddr) {
+        if self.addresses.len() + self.prepared.len() + 2 > self.addresses.capacity() {
             self.settle();
         }
         if let Err(e) = self.begin(k) {
             return self.tell(k, What::Gone(Gone::from_errno(e.raw_os_error().unwrap_or(libc::EIO))));
         }
-        if self.settings.by_hand {
-            self.dial_by_hand(k, from, to, share);
-        } else {
-            self.dial_linked(k, from, to, share);
-        }
+        self.prepare(k, from, to);
     }
 
     fn listen(&mut self, at: SocketAddr) -> io::Result<SocketAddr> {
@@ -424,6 +424,7 @@ impl Io for Uring {
     fn wait(&mut self, until: Nanos, scratch: &mut Scratch) -> Nanos {
         // What was told after the loop had taken all is still here.
         self.done.drain(..std::mem::take(&mut self.taken));
+        self.connect_prepared();
         if !self.readable.is_empty() || !self.done.is_empty() {
             // Not even a flood may starve what is deferred.
             self.sleep(Nanos::ZERO);

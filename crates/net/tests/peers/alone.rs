@@ -53,12 +53,12 @@ fn a_dial_where_nobody_listens_is_refused() {
     let at = rustix::net::getsockname(&socket).expect("a bound socket has an address");
     let at = std::net::SocketAddr::try_from(at).expect("an inet socket");
     for over in Over::KERNEL {
-        check_dials(over, vec![(local(), at, false); 6], &[refused; 6]);
+        check_dials(over, vec![(local(), at); 6], &[refused; 6]);
     }
     check_sim_dials(
         |mut at| {
             at.set_port(at.port() + 1);
-            vec![(local(), at, false); 6]
+            vec![(local(), at); 6]
         },
         &[refused; 6],
     );
@@ -71,18 +71,15 @@ fn a_second_dial_from_the_same_address() {
     let (_one, to) = listener();
     let (_other, to_other) = listener();
     for over in Over::KERNEL {
-        for share in [true, false] {
-            // Only this test uses the address, so that the port is free again, and stays so.
-            let free = std::net::TcpListener::bind("127.7.7.7:0").expect("the loopback has a free port");
-            let from = free.local_addr().expect("a bound socket has an address");
-            drop(free);
-            let dials = vec![(from, to, share), (from, to, share), (from, to_other, share)];
-            check_dials(over, dials, &[opened, in_use, if share { opened } else { in_use }]);
-        }
+        // Only this test uses the address, so that the port is free again, and stays so.
+        let free = std::net::TcpListener::bind("127.7.7.7:0").expect("the loopback has a free port");
+        let from = free.local_addr().expect("a bound socket has an address");
+        drop(free);
+        let dials = vec![(from, to), (from, to), (from, to_other)];
+        check_dials(over, dials, &[opened, in_use, opened]);
     }
     let from = std::net::SocketAddr::from(([127, 7, 7, 7], 5000));
-    check_sim_dials(|to| vec![(from, to, true); 2], &[opened, in_use]);
-    check_sim_dials(|to| vec![(from, to, false); 2], &[opened, in_use]);
+    check_sim_dials(|to| vec![(from, to); 2], &[opened, in_use]);
 }
 
 #[test]

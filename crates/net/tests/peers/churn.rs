@@ -92,7 +92,7 @@ impl Churn {
             assert_eq!(k.index, 0, "one place");
             (self.now, self.fresh, self.reader) = (Some(k), true, Reader::default());
             let to = if self.until() == Until::Unanswered { self.deaf } else { self.echo };
-            cx.dial(k, SocketAddr::from(([127, 0, 0, 2], 0)), to, false);
+            cx.dial(k, SocketAddr::from(([127, 0, 0, 2], 0)), to);
             match self.until() {
                 Until::Dialled => self.end(cx),
                 Until::Unanswered => cx.wake_at(k, cx.now() + Nanos::from_millis(1)),

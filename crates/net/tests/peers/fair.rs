@@ -68,7 +68,7 @@ fn who_asks_to_be_called_again_waits_for_all_others() {
     let speaker = Conduct::new(Say::Out(REQUESTS), Take::All);
     let log = SharedLog::default();
     let mut near = Shard::new(near, 3, Patient::default());
-    let mut far = Shard::new(far, 3, Ours::new(speaker, log).dialling(vec![(local(), at, false); 3]));
+    let mut far = Shard::new(far, 3, Ours::new(speaker, log).dialling(vec![(local(), at); 3]));
     sim::run(&net, &mut [&mut near, &mut far], Nanos::from_secs(1), || false);
     let served = &near.program().served;
     assert_eq!(served.len(), 3 * REQUESTS, "{served:?}");

@@ -13,7 +13,7 @@ const OUR_SALT: u8 = 7;
 static SPEECH: LazyLock<Vec<u8>> = LazyLock::new(|| stream(OUR_SALT, 0, 4 << 20));
 
 /// From, to, and whether the local address is shared.
-pub(crate) type Dial = (SocketAddr, SocketAddr, bool);
+pub(crate) type Dial = (SocketAddr, SocketAddr);
 
 pub(crate) struct Ours {
     conduct: Conduct,
@@ -162,9 +162,9 @@ impl Program for Ours {
         while !self.dials.is_empty()
             && let Some(k) = cx.take()
         {
-            let (from, to, share) = self.dials.remove(0);
+            let (from, to) = self.dials.remove(0);
             self.enter(k);
-            cx.dial(k, from, to, share);
+            cx.dial(k, from, to);
         }
         while self.accepts && cx.accept() {}
         let closed: Vec<Key> = self

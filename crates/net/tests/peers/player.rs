@@ -186,7 +186,7 @@ impl Program for Player {
             && let Some(k) = cx.take()
         {
             let from = SocketAddr::from(([127, 0, 0, 1], 0));
-            cx.dial(k, from, self.to, false);
+            cx.dial(k, from, self.to);
             self.dialled += 1;
         }
         Nanos::NEVER

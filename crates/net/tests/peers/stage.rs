@@ -64,7 +64,7 @@ pub(crate) fn check_over(over: Over, case: Case, expected: &[Event]) -> Log {
 }
 
 fn dials(case: Case, to: SocketAddr) -> Vec<Dial> {
-    vec![(local(), to, false); case.count]
+    vec![(local(), to); case.count]
 }
 
 fn taken(log: SharedLog) -> Log {

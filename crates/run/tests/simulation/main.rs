@@ -1,7 +1,7 @@
 //! The whole client against whole servers, over the simulated network, in virtual time: what is counted, what is
 //! called a fault, and how fast it dials. A failure names the seed that repeats it.
 
-#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test: a panic names the line")]
+#![allow(clippy::unwrap_used, reason = "a test: a panic names the line")]
 
 mod closes;
 mod faults;

@@ -17,9 +17,9 @@ use serve::{Counters, Http};
 use units::Nanos;
 
 /// As in `run`: full load begins this long after the ramp's end was seen.
-const NOTICE: Nanos = Nanos::from_millis(60);
-/// An order has been obeyed after this time: a shard looks every 50 ms.
-const OBEYED: Nanos = Nanos::from_millis(110);
+const NOTICE: Nanos = Nanos::from_millis(120);
+/// An order has been obeyed after this time: a shard looks for one several times a second.
+const OBEYED: Nanos = Nanos::from_millis(250);
 /// A run that has not come to its end by then never will.
 const TOO_LONG: Nanos = Nanos::from_secs(2 * 3600);
 

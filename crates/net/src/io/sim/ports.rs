@@ -16,8 +16,6 @@ pub(super) type Tuple = (SocketAddr, SocketAddr);
 #[derive(Default)]
 pub(super) struct Ports {
     tuples: HashSet<Tuple>,
-    /// For each local address, how many connections have it and whether all of them share it.
-    bound: HashMap<SocketAddr, (u32, bool)>,
     /// Hosts by the port and the address on which they listen.
     listeners: HashMap<u16, Vec<(IpAddr, u16)>>,
     /// Ports chosen so far.
@@ -25,36 +23,26 @@ pub(super) struct Ports {
 }
 
 impl Ports {
-    /// Takes `from` for a connection to `to`, a port of its own choice where `from` has none. None where it is
-    /// in use: the same tuple, or a local address that not all of its users share.
-    pub(super) fn take(&mut self, from: SocketAddr, to: SocketAddr, share: bool) -> Option<Tuple> {
+    /// Takes `from` for a connection to `to`, a port of its own choice where `from` has none. None where the tuple
+    /// is in use.
+    pub(super) fn take(&mut self, from: SocketAddr, to: SocketAddr) -> Option<Tuple> {
         if from.port() != 0 {
-            return self.take_exactly((from, to), share);
+            return self.take_exactly((from, to));
         }
         (0..CHOSEN.len()).find_map(|_| {
             let port = CHOSEN.start + (self.chosen % CHOSEN.len() as u32) as u16;
             self.chosen += 1;
-            self.take_exactly((SocketAddr::new(from.ip(), port), to), true)
+            self.take_exactly((SocketAddr::new(from.ip(), port), to))
         })
     }
 
-    fn take_exactly(&mut self, tuple: Tuple, share: bool) -> Option<Tuple> {
-        let bound = self.bound.get(&tuple.0).copied();
-        if bound.is_some_and(|(_, shared)| !(share && shared)) || !self.tuples.insert(tuple) {
-            return None;
-        }
-        self.bound.insert(tuple.0, (bound.map_or(1, |(users, _)| users + 1), share));
-        Some(tuple)
+    fn take_exactly(&mut self, tuple: Tuple) -> Option<Tuple> {
+        self.tuples.insert(tuple).then_some(tuple)
     }
 
     /// Gives back what [`Ports::take`] gave.
     pub(super) fn give_back(&mut self, tuple: Tuple) {
         assert!(self.tuples.remove(&tuple), "a 4-tuple given back twice: {tuple:?}");
-        let (users, _) = self.bound.get_mut(&tuple.0).expect("each tuple is counted at its local address");
-        *users -= 1;
-        if *users == 0 {
-            self.bound.remove(&tuple.0);
-        }
     }
 
     /// Lets a host listen; a port 0 is replaced. Several hosts may listen on the same port (SO_REUSEPORT).
@@ -93,37 +81,32 @@ mod tests {
         text.parse().unwrap()
     }
 
-    /// Takes each of `(from, to, share)` in turn; expects which of them are given.
-    fn check(takes: &[(&str, &str, bool)], expected: &[bool]) {
+    /// Takes each of `(from, to)` in turn; expects which of them are given.
+    fn check(takes: &[(&str, &str)], expected: &[bool]) {
         let mut ports = Ports::default();
         let given: Vec<bool> =
-            takes.iter().map(|(from, to, share)| ports.take(at(from), at(to), *share).is_some()).collect();
+            takes.iter().map(|(from, to)| ports.take(at(from), at(to)).is_some()).collect();
         assert_eq!(given, expected, "{takes:?}");
     }
 
     #[test]
-    fn an_address_is_shared_by_those_who_share() {
+    fn an_address_serves_each_destination_once() {
         let (a, b) = ("10.0.0.1:5000", "10.0.0.2:5000");
-        check(&[(a, "10.0.1.1:80", true), (a, "10.0.1.1:80", true)], &[true, false]);
-        check(&[(a, "10.0.1.1:80", true), (a, "10.0.1.2:80", true)], &[true, true]);
-        check(&[(a, "10.0.1.1:80", true), (a, "10.0.1.2:80", false)], &[true, false]);
-        check(&[(a, "10.0.1.1:80", false), (a, "10.0.1.2:80", true)], &[true, false]);
-        check(&[(a, "10.0.1.1:80", false), (b, "10.0.1.1:80", false)], &[true, true]);
+        check(&[(a, "10.0.1.1:80"), (a, "10.0.1.1:80")], &[true, false]);
+        check(&[(a, "10.0.1.1:80"), (a, "10.0.1.2:80")], &[true, true]);
+        check(&[(a, "10.0.1.1:80"), (b, "10.0.1.1:80")], &[true, true]);
     }
 
     #[test]
     fn chosen_ports_differ_until_there_is_none() {
         let mut ports = Ports::default();
         let (from, to) = (at("10.0.0.1:0"), at("10.0.1.1:80"));
-        let taken: Vec<Tuple> = (0..CHOSEN.len()).map(|_| ports.take(from, to, false).unwrap()).collect();
+        let taken: Vec<Tuple> = (0..CHOSEN.len()).map(|_| ports.take(from, to).unwrap()).collect();
         assert_eq!(taken.iter().collect::<HashSet<_>>().len(), CHOSEN.len());
-        assert_eq!(ports.take(from, to, false), None);
-        assert!(
-            ports.take(from, at("10.0.1.2:80"), false).is_some(),
-            "another destination has ports of its own"
-        );
+        assert_eq!(ports.take(from, to), None);
+        assert!(ports.take(from, at("10.0.1.2:80")).is_some(), "another destination has ports of its own");
         ports.give_back(taken[5]);
-        assert_eq!(ports.take(from, to, false), Some(taken[5]));
+        assert_eq!(ports.take(from, to), Some(taken[5]));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Dialling and listening.
 //!
-//! A dial is one linked chain of operations. Where the kernel lacks some of them (`bind` came to io_uring with
-//! Linux 6.11, `setsockopt` with 6.7) the socket is made by ordinary system calls instead.
+//! A dial is two steps: a bound socket in a direct slot, and the connect. Where the kernel lacks operations for the
+//! first (`bind` came to io_uring with Linux 6.11, `setsockopt` with 6.7) it is done by ordinary system calls.
 
 use std::{
     io,
@@ -40,11 +40,9 @@ pub(super) fn listener(at: SocketAddr) -> io::Result<(OwnedFd, SocketAddr)> {
     Ok((socket, bound))
 }
 
-fn bound_socket(from: SocketAddr, to: SocketAddr, share: bool) -> io::Result<OwnedFd> {
+fn bound_socket(from: SocketAddr, to: SocketAddr) -> io::Result<OwnedFd> {
     let socket = stream(to)?;
-    if share {
-        sockopt::set_socket_reuseaddr(&socket, true)?;
-    }
+    sockopt::set_socket_reuseaddr(&socket, true)?;
     if from.port() != 0 || !from.ip().is_unspecified() {
         bind(&socket, &from)?;
     }
@@ -52,67 +50,85 @@ fn bound_socket(from: SocketAddr, to: SocketAddr, share: bool) -> io::Result<Own
 }
 
 impl Uring {
-    /// Socket, bind and connect as one chain into a direct slot.
-    pub(super) fn dial_linked(&mut self, k: Key, from: SocketAddr, to: SocketAddr, share: bool) {
-        let (_, fd) = self.place(k);
-        let (from_address, from_len) = Address::new(from);
-        let (to_address, to_len) = Address::new(to);
-        let at = self.addresses.len();
-        self.addresses.extend([from_address, to_address]);
-        let prepare = user_data(Op::Prepare, 0, k);
-        let linked = |e: squeue::Entry| e.flags(squeue::Flags::IO_LINK | SKIP).user_data(prepare);
-        let socket = opcode::Socket::new(family(to), libc::SOCK_STREAM, 0);
-        let mut chain = [const { None }; 4];
-        chain[0] = Some(linked(socket.file_index(Some(self.slot(k))).build()));
-        if share {
-            let value = std::ptr::from_ref(&ONE).cast();
-            let reuse =
-                opcode::SetSockOpt::new(fd, libc::SOL_SOCKET as u32, libc::SO_REUSEADDR as u32, value, 4);
-            chain[1] = Some(linked(reuse.build()));
-        }
-        if from.port() != 0 || !from.ip().is_unspecified() {
-            chain[2] = Some(linked(opcode::Bind::new(fd, self.addresses[at].as_ptr(), from_len).build()));
-        }
-        let connect = opcode::Connect::new(fd, self.addresses[at + 1].as_ptr(), to_len).build();
-        chain[3] = Some(connect.user_data(user_data(Op::Connect, 0, k)));
-        let mut entries: [squeue::Entry; 4] = std::array::from_fn(|_| opcode::Nop::new().build());
-        let mut used = 0;
-        for entry in chain.into_iter().flatten() {
-            entries[used] = entry;
-            used += 1;
+    /// Makes a bound socket in the direct slot of `k`; [`Uring::connect_prepared`] dials from it.
+    pub(super) fn prepare(&mut self, k: Key, from: SocketAddr, to: SocketAddr) {
+        if self.settings.by_hand {
+            if let Err(e) = self.prepare_by_hand(k, from, to) {
+                return self.tell(k, What::Gone(Gone::from_errno(e.raw_os_error().unwrap_or(libc::EIO))));
+            }
+        } else {
+            self.prepare_in_ring(k, from, to);
         }
         self.places[k.index as usize].opening = true;
-        // SAFETY: the addresses stay in place until `settle`, which submits first; the option is static.
-        unsafe { self.push(k, &entries[..used]) };
+        self.prepared.push((k, to));
     }
 
-    /// Socket and bind as system calls, the socket put into its direct slot, and only the connect left to the
-    /// ring: the ordinary descriptor is closed again at once.
-    pub(super) fn dial_by_hand(&mut self, k: Key, from: SocketAddr, to: SocketAddr, share: bool) {
+    /// None of these operations waits, so that each has ended when the next one starts: a chain of links would cost
+    /// a piece of deferred work for each.
+    fn prepare_in_ring(&mut self, k: Key, from: SocketAddr, to: SocketAddr) {
+        let (_, fd) = self.place(k);
+        let step = |e: squeue::Entry| e.flags(SKIP).user_data(user_data(Op::Prepare, 0, k));
+        let socket = opcode::Socket::new(family(to), libc::SOCK_STREAM, 0);
+        let socket = step(socket.file_index(Some(self.slot(k))).build());
+        // Not only to share the address among destinations: a server that starts later on the port, with the same
+        // option, would find it in use while our connection stands, and for the minute of its TIME_WAIT.
+        let (level, name) = (libc::SOL_SOCKET as u32, libc::SO_REUSEADDR as u32);
+        let reuse = opcode::SetSockOpt::new(fd, level, name, std::ptr::from_ref(&ONE).cast(), 4);
+        // SAFETY: the option is static.
+        unsafe { self.push(k, &[socket, step(reuse.build())]) };
+        if from.port() != 0 || !from.ip().is_unspecified() {
+            let (address, len) = self.keep(from);
+            // SAFETY: the address stays in place until the batch has been submitted.
+            unsafe { self.push(k, &[step(opcode::Bind::new(fd, address, len).build())]) };
+        }
+    }
+
+    /// The same by ordinary system calls; the ordinary descriptor is closed again at once.
+    fn prepare_by_hand(&mut self, k: Key, from: SocketAddr, to: SocketAddr) -> io::Result<()> {
         let (ring, fd) = self.place(k);
         // The predecessor's close may still be queued: it must not close what is installed here.
         self.rings[ring].submit();
-        let installed = bound_socket(from, to, share)
-            .and_then(|socket| self.rings[ring].install(fd.0, socket.as_raw_fd()));
-        if let Err(e) = installed {
-            return self.tell(k, What::Gone(Gone::from_errno(e.raw_os_error().unwrap_or(libc::EIO))));
-        }
-        let (to_address, to_len) = Address::new(to);
-        let at = self.addresses.len();
-        self.addresses.push(to_address);
-        let entry = opcode::Connect::new(fd, self.addresses[at].as_ptr(), to_len)
-            .build()
-            .user_data(user_data(Op::Connect, 0, k));
-        self.places[k.index as usize].opening = true;
-        // SAFETY: the address stays in place until `settle`, which submits first.
-        unsafe { self.push(k, &[entry]) };
+        let socket = bound_socket(from, to)?;
+        self.rings[ring].install(fd.0, socket.as_raw_fd())
     }
 
-    /// Takes back a dial or an accept that is not answered yet, and waits for the answer. The links of a dial run
-    /// one after the other as deferred work, and look at the slot only then: left alone, the rest of the chain
-    /// would run on the successor's socket. A cancellation finds only the link that runs, so it is repeated.
+    /// Dials from the sockets that have been prepared. What could not be prepared has been told by now, and is not
+    /// dialled: an unbound socket would dial from a port of the kernel's choice.
+    pub(super) fn connect_prepared(&mut self) {
+        if self.prepared.is_empty() {
+            return;
+        }
+        self.submit();
+        self.reap();
+        let mut prepared = std::mem::take(&mut self.prepared);
+        for (k, to) in prepared.drain(..) {
+            if self.stands(k) && self.places[k.index as usize].opening {
+                let (_, fd) = self.place(k);
+                let (address, len) = self.keep(to);
+                let entry = opcode::Connect::new(fd, address, len).build();
+                // SAFETY: the address stays in place until the batch has been submitted.
+                unsafe { self.push(k, &[entry.user_data(user_data(Op::Connect, 0, k))]) };
+            }
+        }
+        self.prepared = prepared;
+    }
+
+    /// Keeps an address in place until the next batch.
+    fn keep(&mut self, at: SocketAddr) -> (*const libc::sockaddr, libc::socklen_t) {
+        assert!(self.addresses.len() < self.addresses.capacity(), "the addresses of a batch must not move");
+        let (address, len) = Address::new(at);
+        self.addresses.push(address);
+        (self.addresses[self.addresses.len() - 1].as_ptr(), len)
+    }
+
+    /// Takes back a dial or an accept that is not answered yet, and waits for the answer: it must not reach the
+    /// successor in the slot. A cancellation may find the operation on its way, so it is repeated.
     pub(super) fn give_up_opening(&mut self, k: Key) {
         let (ring, _) = self.place(k);
+        if let Some(at) = self.prepared.iter().position(|(prepared, _)| *prepared == k) {
+            self.prepared.swap_remove(at);
+            self.places[k.index as usize].opening = false;
+        }
         while self.places[k.index as usize].opening {
             for op in [Op::Connect, Op::Accept] {
                 let cancel = opcode::AsyncCancel::new(user_data(op, 0, k)).build();

@@ -1,0 +1,151 @@
+//! What servers answer, in all the ways that they may: RFC 9112 as found in the wild.
+
+use std::time::Duration;
+
+use crate::{
+    scripted::{Scripted, ok},
+    summary::{Expected, Summary},
+};
+
+const CONNECTIONS: u64 = 2;
+
+/// Right answers that keep the connection: nothing is closed, `body` bytes of each answer are content.
+fn check_kept(answer: &str, body: u64) {
+    let server = Scripted::answering(answer);
+    let s = pass(&server, &[("connections.closed", 0), ("connections.redialled", 0), ("connections.held", 2)]);
+    assert_eq!(server.log.accepted(), CONNECTIONS, "{answer:?}");
+    let (sent, answered) = (s.count("requests.sent"), s.count("requests.answered"));
+    assert!(answered > CONNECTIONS, "no second request on a kept connection: {answer:?}");
+    assert_eq!((sent, server.log.requests()), (answered, answered), "{answer:?}");
+    assert_eq!(s.count("requests.body_bytes_in"), answered * body, "{answer:?}");
+    assert_eq!(s.count("requests.bytes_in"), answered * answer.len() as u64, "{answer:?}");
+    assert_eq!(s.count("requests.bytes_out"), server.log.bytes().len() as u64, "{answer:?}");
+}
+
+/// Right answers after each of which the server closes: announced, so the connection is dialled again.
+fn check_closing(answer: &'static str, body: u64) {
+    let server = Scripted::start(move |peer| {
+        let _ = peer.request().is_some_and(|_| peer.answer(answer));
+    });
+    let s = pass(&server, &[]);
+    let (sent, closed) = (s.count("requests.sent"), s.count("connections.closed"));
+    let dialled = s.count("connections.opened") + s.count("connections.redialled");
+    assert!(s.count("connections.redialled") > 0, "never dialled again: {answer:?}");
+    assert_eq!((closed, s.count("requests.answered")), (sent, sent), "each answer closes: {answer:?}");
+    // What was dialled as the end came has no request.
+    assert!((sent..=sent + CONNECTIONS).contains(&dialled), "{dialled} dials, {sent} requests: {answer:?}");
+    assert_eq!(server.log.accepted(), dialled, "{answer:?}");
+    assert_eq!(s.count("requests.body_bytes_in"), sent * body, "{answer:?}");
+    assert!(s.count("connections.peak") <= CONNECTIONS, "{answer:?}");
+}
+
+fn pass(server: &Scripted, counts: &[(&str, u64)]) -> Summary {
+    let counts = [&[("connections.dropped", 0), ("connections.opened", CONNECTIONS)], counts].concat();
+    let expected = Expected { status: 0, verdict: "pass", faults: &[], counts: &counts };
+    expected.check(&server.url("/"), &["-c", "2", "-d", "500ms", "--think", "50ms"])
+}
+
+#[test]
+fn an_answer_is_framed_by_its_length() {
+    check_kept(&ok("Hello World!"), 12);
+    check_kept("HTTP/1.1 200 OK\r\ncontent-length:3\r\nserver: x\r\n\r\nabc", 3);
+    check_kept(&ok(""), 0);
+    check_kept(&ok(&"x".repeat(1 << 20)), 1 << 20);
+}
+
+#[test]
+fn an_answer_is_framed_by_its_chunks() {
+    let chunks = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nHello\r\n6;x=y\r\n World\r\n0\r\n\r\n";
+    check_kept(chunks, 11);
+    check_kept(&chunks.replace("0\r\n\r\n", "0\r\nDigest: 1\r\nServer-Timing: 2\r\n\r\n"), 11);
+}
+
+#[test]
+fn interim_answers_come_before_the_answer() {
+    let hints = "HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\n";
+    check_kept(&format!("HTTP/1.1 100 Continue\r\n\r\n{}", ok("Hello")), 5);
+    check_kept(&format!("{hints}{hints}{}", ok("Hello")), 5);
+}
+
+#[test]
+fn an_answer_without_content_is_whole() {
+    check_kept("HTTP/1.1 204 No Content\r\n\r\n", 0);
+    check_kept("HTTP/1.1 205 Reset Content\r\nContent-Length: 0\r\n\r\n", 0);
+}
+
+#[test]
+fn http_1_0_keeps_what_it_says_it_keeps() {
+    check_kept("HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\nHi", 2);
+    check_closing("HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nHi", 2);
+}
+
+#[test]
+fn the_close_may_be_the_end_of_the_answer() {
+    check_closing("HTTP/1.1 200 OK\r\n\r\nHello", 5);
+    check_closing("HTTP/1.0 200 OK\r\n\r\nHello there", 11);
+}
+
+#[test]
+fn connection_close_is_an_announcement() {
+    check_closing("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nHi", 2);
+    check_closing(
+        "HTTP/1.1 200 OK\r\nconnection: Close\r\ntransfer-encoding: chunked\r\n\r\n2\r\nHi\r\n0\r\n\r\n",
+        2,
+    );
+}
+
+#[test]
+fn statuses_are_counted_each() {
+    let server = Scripted::start(|peer| {
+        for status in ["200 OK", "404 Not Found", "503 Busy", "200 OK"].iter().cycle() {
+            let answer = ok("x").replace("200 OK", status);
+            if peer.request().is_none() || !peer.answer(&answer) {
+                return;
+            }
+        }
+    });
+    let (ended, s) =
+        crate::summary::run(&server.url("/"), &["-c", "1", "-d", "400ms", "--think", "20ms", "--threads", "1"]);
+    let answered = s.count("requests.answered");
+    assert!(answered > 4, "{}", ended.stderr);
+    let times = |at: u64| (answered + 3 - at) / 4;
+    assert_eq!(s.count("requests.status.404"), times(1));
+    assert_eq!(s.count("requests.status.503"), times(2));
+    assert_eq!(s.count("requests.status.200"), times(0) + times(3));
+    let wrong = ("target·exchange·wrong-status".to_owned(), times(1) + times(2));
+    assert_eq!((s.faults(), ended.status), (vec![wrong], Some(1)));
+}
+
+#[test]
+fn a_slow_body_is_no_fault() {
+    const PIECES: u32 = 10;
+    let server = Scripted::start(|peer| {
+        while peer.request().is_some() {
+            peer.answer("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n");
+            for _ in 0..PIECES {
+                std::thread::sleep(Duration::from_secs(1) / PIECES);
+                peer.answer(&"x".repeat(10));
+            }
+        }
+    });
+    let s = pass(&server, &[("requests.sent", 2), ("requests.answered", 2), ("requests.body_bytes_in", 200)]);
+    let slowest = s.number("ramp_latency_us.max");
+    assert!((1e6..2e6).contains(&slowest), "until the last byte: {slowest} us");
+}
+
+#[test]
+fn what_is_no_answer_is_named() {
+    let wrong = |answer: &str, faults: &[(&str, u64)]| {
+        let server = Scripted::answering(answer);
+        let counts = [("connections.dropped", CONNECTIONS), ("connections.held", 0)];
+        let expected = Expected { status: 1, verdict: "fail", faults, counts: &counts };
+        let s = expected.check(&server.url("/"), &["-c", "2", "-d", "200ms", "--think", "50ms"]);
+        assert_eq!((s.word("limit.side"), s.word("limit.cause")), ("target", "wrong-answer"));
+    };
+    let bad = [("target·exchange·bad-answer", CONNECTIONS)];
+    wrong("SSH-2.0-OpenSSH_9.2\r\n\r\n", &bad);
+    wrong("HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n", &bad);
+    wrong("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nHello\r\n", &bad);
+    // Two answers to one request.
+    wrong(&ok("one").repeat(2), &bad);
+}

@@ -1,0 +1,170 @@
+//! How connections end: by announcement, without notice, in the middle, or not at all.
+
+use std::time::{Duration, Instant};
+
+use crate::{
+    scripted::{Peer, Scripted, ok},
+    summary::{Expected, Summary},
+};
+
+/// Four connections to a server that does this to each.
+fn check(script: impl Fn(&mut Peer) + Send + Sync + 'static, args: &[&str], expected: &Expected) -> Summary {
+    let server = Scripted::start(script);
+    let s = expected.check(&server.url("/"), &[&["-c", "4"], args].concat());
+    let dialled = s.count("connections.opened") + s.count("connections.redialled");
+    assert_eq!(server.log.accepted(), dialled, "both ends count the same connections");
+    s
+}
+
+/// All four are lost, by one fault.
+fn check_lost(script: impl Fn(&mut Peer) + Send + Sync + 'static, args: &[&str], fault: &str) -> Summary {
+    let counts =
+        [("connections.opened", 4), ("connections.dropped", 4), ("connections.held", 0), ("connections.closed", 0)];
+    let s = check(
+        script,
+        args,
+        &Expected { status: 1, verdict: "fail", faults: &[(fault, 4)], counts: &counts },
+    );
+    assert_eq!(s.count("connections.redialled"), 0, "nothing is refilled silently");
+    assert_eq!(s.word("limit.side"), "target");
+    s
+}
+
+/// Answers, promises to keep the connection for a second, and does.
+fn keeps_for_a_second(peer: &mut Peer) {
+    let answer = ok("x").replace("\r\n\r\n", "\r\nKeep-Alive: timeout=1\r\n\r\n");
+    while peer.request().is_some() && peer.answer(&answer) {
+        if peer.is_silent_for(Duration::from_secs(1)) {
+            return;
+        }
+    }
+}
+
+#[test]
+fn an_announced_timeout_is_no_loss() {
+    let pass = Expected {
+        status: 0,
+        verdict: "pass",
+        faults: &[],
+        counts: &[("connections.dropped", 0), ("connections.failed", 0)],
+    };
+    let s = check(keeps_for_a_second, &["-d", "3s", "--think", "1700ms"], &pass);
+    let (sent, closed) = (s.count("requests.sent"), s.count("connections.closed"));
+    // At 0 and at 1.7 s; at 3.4 s it is over.
+    assert_eq!((sent, s.count("requests.answered")), (8, 8));
+    assert_eq!((s.count("connections.redialled"), closed), (4, 8), "each request had to dial again");
+}
+
+#[test]
+fn never_means_not_even_after_an_announcement() {
+    let counts = [
+        ("connections.closed", 4),
+        ("connections.redialled", 0),
+        ("connections.dropped", 0),
+        ("connections.held", 0),
+        ("requests.sent", 4),
+    ];
+    let pass = Expected { status: 0, verdict: "pass", faults: &[], counts: &counts };
+    check(keeps_for_a_second, &["-d", "1800ms", "--think", "1200ms", "--reconnect", "never"], &pass);
+}
+
+#[test]
+fn a_close_without_notice_is_a_loss() {
+    let closes_idle = |peer: &mut Peer| {
+        let _ = peer.request().is_some_and(|_| peer.answer(&ok("x")));
+    };
+    let s = check_lost(closes_idle, &["-d", "300ms", "--think", "1m"], "target·hold·closed");
+    assert_eq!((s.count("requests.sent"), s.count("requests.answered")), (4, 4));
+    assert_eq!(s.word("limit.cause"), "closed");
+    let hangs_up = |peer: &mut Peer| drop(peer.request());
+    let s = check_lost(hangs_up, &["-d", "300ms"], "target·exchange·closed");
+    assert_eq!((s.count("requests.sent"), s.count("requests.answered")), (4, 0));
+}
+
+#[test]
+fn a_reset_is_told_from_a_close() {
+    let resets = |peer: &mut Peer| {
+        peer.request();
+        peer.reset();
+    };
+    check_lost(resets, &["-d", "300ms"], "target·exchange·reset");
+    let resets_idle = |peer: &mut Peer| {
+        let _ = peer.request().is_some_and(|_| peer.answer(&ok("x")));
+        // A reset overtakes what was not read yet: let it be read.
+        peer.is_silent_for(Duration::from_millis(400));
+        peer.reset();
+    };
+    check_lost(resets_idle, &["-d", "1s", "--think", "1m"], "target·hold·reset");
+}
+
+#[test]
+fn half_an_answer_is_truncated() {
+    let half = |answer: &'static str| {
+        move |peer: &mut Peer| {
+            let _ = peer.request().is_some_and(|_| peer.answer(answer));
+        }
+    };
+    let fault = "target·exchange·truncated";
+    let s =
+        check_lost(half("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nHello"), &["-d", "300ms"], fault);
+    assert_eq!((s.count("requests.answered"), s.word("limit.cause")), (0, "wrong-answer"));
+    let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nHello\r\n";
+    check_lost(half(chunked), &["-d", "300ms"], fault);
+}
+
+/// The server's clock: from a request's arrival until the client gave up.
+fn check_gives_up(while_waiting: fn(&mut Peer)) {
+    let server = Scripted::start(move |peer| {
+        if peer.request().is_some() {
+            let start = Instant::now();
+            while_waiting(peer);
+            peer.log.times.lock().unwrap().push(start.elapsed());
+        }
+    });
+    let counts = [("connections.dropped", 4), ("connections.held", 0), ("requests.answered", 0)];
+    let faults = [("target·exchange·timeout", 4)];
+    let fail = Expected { status: 1, verdict: "fail", faults: &faults, counts: &counts };
+    let s = fail.check(&server.url("/"), &["-c", "4", "-d", "1500ms", "--timeout", "1s"]);
+    assert_eq!((s.word("limit.side"), s.word("limit.cause")), ("target", "timeout"));
+    let times = server.log.times.lock().unwrap().clone();
+    let in_time = |time: &Duration| (Duration::from_millis(900)..Duration::from_millis(1450)).contains(time);
+    assert!(times.len() == 4 && times.iter().all(in_time), "given up after {times:?}");
+}
+
+#[test]
+fn no_answer_is_waited_for_until_the_timeout() {
+    check_gives_up(Peer::wait_gone);
+}
+
+#[test]
+fn the_timeout_is_for_the_whole_answer() {
+    check_gives_up(|peer| {
+        peer.answer("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n");
+        while peer.is_silent_for(Duration::from_millis(50)) && peer.answer("x") {}
+    });
+}
+
+#[test]
+fn what_nobody_asked_for_is_a_fault() {
+    let talks = |peer: &mut Peer| {
+        let _ = peer.request().is_some_and(|_| peer.answer(&ok("x")));
+        peer.is_silent_for(Duration::from_millis(300));
+        peer.answer(&ok("by the way"));
+        peer.wait_gone();
+    };
+    check_lost(talks, &["-d", "1s", "--think", "1m"], "target·hold·bad-answer");
+}
+
+#[test]
+fn answers_under_way_at_the_end_are_waited_for() {
+    let slow = |peer: &mut Peer| {
+        while peer.request().is_some() {
+            std::thread::sleep(Duration::from_millis(600));
+            peer.answer(&ok("x"));
+        }
+    };
+    let counts = [("requests.sent", 8), ("requests.answered", 8), ("connections.held", 4)];
+    let pass = Expected { status: 0, verdict: "pass", faults: &[], counts: &counts };
+    // The second answers are due at 0.6 s, and here at 1.2 s.
+    check(slow, &["-d", "850ms"], &pass);
+}

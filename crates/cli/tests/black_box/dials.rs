@@ -1,0 +1,95 @@
+//! Targets that take nobody, and targets that are only to be held.
+
+use crate::{
+    scripted::{Peer, Scripted, taken_port},
+    summary::{Expected, run},
+};
+
+#[test]
+fn a_refusal_is_the_targets_doing() {
+    let (_socket, address) = taken_port(None);
+    let counts = [
+        ("connections.wanted", 7),
+        ("connections.opened", 0),
+        ("connections.failed", 7),
+        ("connections.held", 0),
+        ("connections.peak", 0),
+        ("connections.dropped", 0),
+        ("requests.sent", 0),
+        ("latency_us.count", 0),
+        ("connect_us.count", 0),
+        ("limit.at_connections", 0),
+    ];
+    let faults = [("target·dial·refused", 7)];
+    let fail = Expected { status: 1, verdict: "fail", faults: &faults, counts: &counts };
+    let s = fail.check(&format!("http://{address}/"), &["-c", "7", "-d", "200ms"]);
+    assert_eq!((s.word("limit.side"), s.word("limit.cause")), ("target", "refused"));
+    assert!(s.word("limit.detail").contains('7') && !s.word("limit.cure").is_empty());
+    let reasons = s.at("reasons").to_string();
+    assert!(reasons.contains("0 of 7 connections held"), "{reasons}");
+    assert!(reasons.contains("target · dial · refused: 7"), "{reasons}");
+}
+
+#[test]
+fn a_full_accept_queue_shows_as_dial_timeouts() {
+    // It lets two wait, one more than its backlog; nobody is ever accepted.
+    let (_socket, address) = taken_port(Some(1));
+    let target = format!("http://{address}/");
+    let (ended, s) = run(&target, &["-c", "6", "-d", "500ms", "--timeout", "1s", "--threads", "1"]);
+    let faults = s.faults();
+    let count = |fault: &str| faults.iter().find(|(words, _)| words == fault).map_or(0, |(_, n)| *n);
+    let (dials, answers) = (count("target·dial·timeout"), count("target·exchange·timeout"));
+    assert_eq!((dials, answers, faults.len()), (4, 2, 2), "{}", ended.stderr);
+    assert_eq!((s.count("connections.failed"), s.count("connections.dropped")), (4, 2));
+    assert_eq!((s.word("limit.side"), s.word("limit.cause")), ("target", "timeout"));
+    assert!(s.word("limit.cure").contains("backlog"), "{}", s.word("limit.cure"));
+    assert!(s.number("ramp_s") > 0.9, "the ramp ends with the last outcome: {}", s.number("ramp_s"));
+    assert_eq!((s.word("verdict"), ended.status), ("fail", Some(1)));
+}
+
+#[test]
+fn raw_tcp_is_opened_and_held_in_silence() {
+    let server = Scripted::start(Peer::wait_gone);
+    let counts = [
+        ("connections.opened", 25),
+        ("connections.held", 25),
+        ("connections.peak", 25),
+        ("requests.sent", 0),
+        ("requests.bytes_out", 0),
+        ("requests.bytes_in", 0),
+        ("connect_us.count", 25),
+    ];
+    let pass = Expected { status: 0, verdict: "pass", faults: &[], counts: &counts };
+    pass.check(&format!("tcp://{}", server.address), &["-c", "25", "-d", "700ms"]);
+    assert_eq!((server.log.accepted(), server.log.bytes()), (25, Vec::new()));
+}
+
+#[test]
+fn raw_tcp_takes_a_greeting_and_notices_a_loss() {
+    let server = Scripted::start(|peer| {
+        peer.answer("220 hello\r\n");
+    });
+    let counts = [
+        ("connections.dropped", 3),
+        ("connections.held", 0),
+        ("connections.redialled", 0),
+        ("requests.bytes_in", 33),
+    ];
+    let faults = [("target·hold·closed", 3)];
+    let fail = Expected { status: 1, verdict: "fail", faults: &faults, counts: &counts };
+    fail.check(&format!("tcp://{}", server.address), &["-c", "3", "-d", "300ms"]);
+}
+
+#[test]
+fn the_ramp_keeps_to_its_rate() {
+    let server = Scripted::start(Peer::wait_gone);
+    let target = format!("tcp://{}", server.address);
+    for ramp in ["100/s", "600ms"] {
+        let (ended, s) = run(&target, &["-c", "60", "-d", "100ms", "--ramp", ramp]);
+        assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+        let (ramp_s, rate) = (s.number("ramp_s"), s.number("connections.open_per_s"));
+        // The first is due at once, so the last comes a period before 0.6 s.
+        assert!((0.585..1.0).contains(&ramp_s), "--ramp {ramp}: {ramp_s} s");
+        assert!((rate * ramp_s - 60.0).abs() < 1e-6, "--ramp {ramp}: {rate}/s in {ramp_s} s");
+    }
+}

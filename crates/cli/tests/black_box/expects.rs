@@ -1,0 +1,69 @@
+//! `--expect`: right answers pass, each wrong one is a fault.
+
+use crate::{
+    program::Serving,
+    scripted::{Scripted, ok},
+    summary::run,
+};
+
+/// All answers are right, or all have this fault.
+fn check(target: &str, expect: &str, fault: Option<&str>) {
+    let args = ["-c", "3", "-d", "100ms", "--think", "10ms", "--expect", expect];
+    let (ended, s) = run(target, &args[..if expect.is_empty() { 6 } else { 8 }]);
+    let answered = s.count("requests.answered");
+    assert!(answered >= 3, "{expect}: {}", ended.stderr);
+    let faults: Vec<_> = fault.iter().map(|words| (format!("target·exchange·{words}"), answered)).collect();
+    assert_eq!(s.faults(), faults, "{target} {expect}");
+    let ending = if fault.is_some() { ("fail", Some(1)) } else { ("pass", Some(0)) };
+    assert_eq!((s.word("verdict"), ended.status), ending, "{target} {expect}");
+    assert_eq!(s.count("connections.held"), 3, "a wrong answer is no reason to hang up");
+    if fault.is_some() {
+        assert_eq!((s.word("limit.side"), s.word("limit.cause")), ("target", "wrong-answer"));
+    }
+}
+
+#[test]
+fn status_and_length_are_checked() {
+    let server = Scripted::answering(ok("12345"));
+    let url = server.url("/");
+    check(&url, "", None);
+    check(&url, "status=200,length=5", None);
+    check(&url, "length=6", Some("wrong-length"));
+    check(&url, "status=201", Some("wrong-status"));
+    check(&url, "status=204,length=6", Some("wrong-status"));
+}
+
+#[test]
+fn another_status_may_be_the_right_one() {
+    let server = Scripted::answering(ok("gone").replace("200 OK", "404 Not Found"));
+    let url = server.url("/");
+    check(&url, "", Some("wrong-status"));
+    check(&url, "length=4", Some("wrong-status"));
+    check(&url, "status=404,length=4", None);
+}
+
+#[test]
+fn the_length_may_be_the_number_drawn() {
+    let server = Serving::start(&["--threads", "1"]);
+    check(&server.url("/?length={rand 1 9999}"), "status=200,length=$1", None);
+    check(&server.url("/?x={rand 20000 30000}&length={rand 1 999}"), "length=$2", None);
+    // The server gives 10,240 at most.
+    check(&server.url("/?length={rand 20000 30000}"), "length=$1", Some("wrong-length"));
+    check(&server.url("/?length={rand 20000 30000}"), "length=10240", None);
+}
+
+#[test]
+fn wrong_and_right_answers_are_told_apart() {
+    let server = Scripted::start(|peer| {
+        while let Some(head) = peer.request() {
+            let even = head.split(' ').nth(1).unwrap().ends_with(['0', '2', '4', '6', '8']);
+            peer.answer(&ok(if even { "even" } else { "uneven" }));
+        }
+    });
+    let args = ["-c", "4", "-d", "300ms", "--think", "10ms", "--expect", "length=4"];
+    let (ended, s) = run(&server.url("/{rand 1 1000}"), &args);
+    let uneven = server.log.targets().iter().filter(|t| t.ends_with(['1', '3', '5', '7', '9'])).count();
+    assert!(uneven > 5 && (uneven as u64) < s.count("requests.answered"), "{uneven} of {}", ended.stderr);
+    assert_eq!((ended.status, s.word("verdict")), (Some(1), "fail"));
+    assert_eq!(s.faults(), [("target·exchange·wrong-length".to_owned(), uneven as u64)]);
+}

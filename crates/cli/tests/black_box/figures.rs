@@ -1,0 +1,206 @@
+//! The summary's figures: each is there, has its type, and agrees with the others and with what the server counted.
+
+use serde_json::Value;
+
+use crate::{
+    caller::{Caller, get},
+    program::Serving,
+    scripted::{Scripted, ok},
+    summary::{Summary, run},
+};
+
+const LATENCIES: [&str; 4] = ["latency_us", "ramp_latency_us", "connect_us", "lag_us"];
+
+/// Field by field of the schema: `#` a number, `n` a count, `t` a text, `[` a list, `{` an object, `0` null here.
+const SCHEMA: &[(&str, char)] = &[
+    ("schema", 't'),
+    ("verdict", 't'),
+    ("reasons", '['),
+    ("limit", '0'),
+    ("target", 't'),
+    ("seed", 'n'),
+    ("io", 't'),
+    ("threads", 'n'),
+    ("ramp_s", '#'),
+    ("duration_s", '#'),
+    ("connections", '{'),
+    ("connections.wanted", 'n'),
+    ("connections.opened", 'n'),
+    ("connections.failed", 'n'),
+    ("connections.peak", 'n'),
+    ("connections.held", 'n'),
+    ("connections.dropped", 'n'),
+    ("connections.closed", 'n'),
+    ("connections.redialled", 'n'),
+    ("connections.open_per_s", '#'),
+    ("faults", '['),
+    ("requests", '{'),
+    ("requests.sent", 'n'),
+    ("requests.answered", 'n'),
+    ("requests.per_s", '#'),
+    ("requests.bytes_in", 'n'),
+    ("requests.bytes_out", 'n'),
+    ("requests.body_bytes_in", 'n'),
+    ("requests.status", '{'),
+    ("latency_us", '{'),
+    ("ramp_latency_us", '{'),
+    ("connect_us", '{'),
+    ("lag_us", '{'),
+    ("probe", '0'),
+    ("generator", '{'),
+    ("generator.cpu_s", '#'),
+    ("generator.rss_bytes", 'n'),
+    ("generator.user_bytes_per_connection", '#'),
+    ("target_cost", '{'),
+    ("target_cost.pid", 'n'),
+    ("target_cost.rss_bytes", 'n'),
+    ("target_cost.user_bytes_per_connection", '#'),
+    ("target_cost.cpu_s", '#'),
+    ("kernel_bytes_per_connection", '0'),
+    ("thresholds", '['),
+];
+
+fn check_schema(s: &Summary) {
+    let is = |value: &Value, kind: char| match kind {
+        '#' => value.is_number(),
+        'n' => value.is_u64(),
+        't' => value.as_str().is_some_and(|text| !text.is_empty()),
+        '[' => value.is_array(),
+        '{' => value.is_object(),
+        _ => value.is_null(),
+    };
+    for (path, kind) in SCHEMA {
+        assert!(is(s.at(path), *kind), "{path}: {kind} expected: {:#}", s.0);
+    }
+    for name in LATENCIES {
+        assert!(s.at(&format!("{name}.count")).is_u64());
+        check_order(s, name);
+    }
+    let top = s.0.as_object().unwrap();
+    let known = |key: &str| SCHEMA.iter().any(|(path, _)| *path == key);
+    assert!(top.keys().all(|key| known(key)), "a field that the schema does not name: {:#}", s.0);
+}
+
+/// Quantiles ascend, and the mean lies among them.
+fn check_order(s: &Summary, name: &str) {
+    let times = ["p50", "p75", "p90", "p99", "p999", "max"].map(|q| s.number(&format!("{name}.{q}")));
+    assert!(times.is_sorted(), "{name}: {times:?}");
+    let (mean, stdev) = (s.number(&format!("{name}.mean")), s.number(&format!("{name}.stdev")));
+    assert!(mean <= times[5] && stdev >= 0.0 && stdev <= times[5], "{name}: {mean} ± {stdev}, {times:?}");
+    // Half of all are at or above the median (to the histogram's three digits).
+    assert!(mean >= times[0] * 0.499, "{name}: mean {mean}, median {}", times[0]);
+}
+
+/// What agrees with what in a run of `n` connections without faults in closed loop.
+fn check_sums(s: &Summary, n: u64) {
+    let count = |path: &str| s.count(path);
+    let answered = count("requests.answered");
+    assert_eq!(count("requests.sent"), answered);
+    assert_eq!(s.at("requests.status"), &serde_json::json!({ "200": answered }));
+    for path in ["wanted", "opened", "held", "peak"] {
+        assert_eq!(count(&format!("connections.{path}")), n, "{path}");
+    }
+    for path in ["failed", "dropped", "closed", "redialled"] {
+        assert_eq!(count(&format!("connections.{path}")), 0, "{path}");
+    }
+    assert_eq!(count("connect_us.count"), n);
+    assert_eq!(count("latency_us.count") + count("ramp_latency_us.count"), answered);
+    // First requests follow the connect and lag behind nothing; those of full load all do.
+    assert_eq!(count("lag_us.count"), count("latency_us.count"));
+    let (ramp_s, opened_per_s) = (s.number("ramp_s"), s.number("connections.open_per_s"));
+    assert!(ramp_s > 0.0 && (opened_per_s * ramp_s - n as f64).abs() < 1e-6, "{opened_per_s}/s, {ramp_s} s");
+    // Answers at full load: those due in it, give or take what was under way at its ends.
+    let at_load = s.number("requests.per_s") * s.number("duration_s");
+    assert!((at_load - at_load.round()).abs() < 1e-3, "a whole number of answers: {at_load}");
+    assert!((at_load - count("latency_us.count") as f64).abs() <= 2.0 * n as f64, "{at_load}: {:#}", s.0);
+    assert!(s.number("generator.cpu_s") > 0.0 && s.count("generator.rss_bytes") > 1 << 20);
+}
+
+#[test]
+fn figures_agree_with_each_other_and_with_the_server() {
+    let server = Serving::start(&["--threads", "1"]);
+    let mut asking = Caller::dial(server.address);
+    let head_len = asking.get("/?length=77").head.len() as u64;
+    let stats_request = get("/stats").len() as u64;
+    let mut stats = || serde_json::from_str::<Value>(asking.get("/stats").text()).unwrap();
+    // The second look has counted the first one's answer.
+    let (_, before) = (stats(), stats());
+    let target = server.url("/?length=77");
+    let args = ["-c", "20", "-d", "1s", "--threads", "2", "--seed", "7", "--expect", "status=200,length=77"];
+    let (ended, s) = run(&target, &args);
+    let after = stats();
+    check_schema(&s);
+    check_sums(&s, 20);
+    let grown = |field: &str| after[field].as_u64().unwrap() - before[field].as_u64().unwrap();
+    let answered = s.count("requests.answered");
+    assert_eq!(answered, grown("requests") - 1, "what the server answered, but for the question");
+    assert_eq!(s.count("requests.bytes_out"), grown("bytes_in") - stats_request);
+    let stats_len = grown("bytes_out") - s.count("requests.bytes_in");
+    assert!((100..400).contains(&stats_len), "an answer to the question: {stats_len} bytes");
+    assert_eq!(s.count("requests.body_bytes_in"), answered * 77);
+    assert_eq!(s.count("requests.bytes_in"), answered * (77 + head_len));
+    assert_eq!((grown("accepted"), grown("closed")), (20, 20));
+    for (path, text) in
+        [("schema", "throng.summary/1"), ("verdict", "pass"), ("io", "uring"), ("target", target.as_str())]
+    {
+        assert_eq!(s.word(path), text);
+    }
+    assert_eq!((s.count("seed"), s.count("threads")), (7, 2));
+    assert_eq!(s.count("target_cost.pid"), u64::from(server.program.pid()));
+    assert!(s.count("target_cost.rss_bytes") > 1 << 20 && s.number("target_cost.cpu_s") > 0.0);
+    assert!((1.0..1.5).contains(&s.number("duration_s")), "{}", s.number("duration_s"));
+    assert_eq!((ended.status, s.at("reasons").as_array().unwrap().len()), (Some(0), 0), "{ended:?}");
+}
+
+#[test]
+fn one_connection_has_figures_too() {
+    let server = Serving::start(&["--threads", "1"]);
+    let (_, s) = run(&server.url("/"), &["-c", "1", "-d", "300ms", "--threads", "4"]);
+    check_schema(&s);
+    check_sums(&s, 1);
+    assert_eq!(s.count("threads"), 1, "no thread without a connection");
+    assert_eq!(s.number("connect_us.p50"), s.number("connect_us.max"));
+    assert_eq!(s.number("connect_us.stdev"), 0.0);
+}
+
+#[test]
+fn shards_add_up() {
+    let server = Serving::start(&["--threads", "2"]);
+    let (_, s) = run(&server.url("/"), &["-c", "7", "-d", "400ms", "--threads", "3"]);
+    check_schema(&s);
+    check_sums(&s, 7);
+    assert_eq!(s.count("threads"), 3);
+}
+
+#[test]
+fn latency_is_the_servers() {
+    let server = Serving::start(&["--threads", "1"]);
+    let (ended, s) = run(&server.url("/delay?for=50ms"), &["-c", "8", "-d", "1s"]);
+    check_sums(&s, 8);
+    for name in ["latency_us", "ramp_latency_us"] {
+        let (p50, p99) = (s.number(&format!("{name}.p50")), s.number(&format!("{name}.p99")));
+        assert!((49_900.0..90_000.0).contains(&p50) && p99 < 400_000.0, "{name}: {p50}, {p99}");
+    }
+    assert!(s.number("connect_us.p50") < 50_000.0, "no request in it: {}", s.number("connect_us.p50"));
+    // 8 connections, each with an answer every 50 ms.
+    let per_s = s.number("requests.per_s");
+    assert!((80.0..=168.0).contains(&per_s), "{per_s}/s: {}", ended.stderr);
+    let closed_loop = 8.0 / (s.number("latency_us.mean") / 1e6);
+    assert!((per_s / closed_loop - 1.0).abs() < 0.15, "{per_s}/s, by Little's law {closed_loop}/s");
+}
+
+#[test]
+fn status_and_bodies_of_different_answers() {
+    let server = Scripted::start(|peer| {
+        for length in (0..10).cycle() {
+            if peer.request().is_none() || !peer.answer(&ok(&"x".repeat(length))) {
+                return;
+            }
+        }
+    });
+    let (_, s) = run(&server.url("/"), &["-c", "1", "-d", "300ms", "--think", "5ms"]);
+    let answered = s.count("requests.answered");
+    let expected: u64 = (0..10).cycle().take(answered as usize).sum();
+    assert!(answered > 10, "{answered}");
+    assert_eq!(s.count("requests.body_bytes_in"), expected);
+}

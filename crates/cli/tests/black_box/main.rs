@@ -1,0 +1,27 @@
+//! The real binary as a user meets it: real processes, real sockets, what they print and how they end.
+//!
+//! `THRONG_BIN` names the binary where it is another than the one that cargo built for this test. Targets are either
+//! `throng serve` or a scripted server ([`scripted`]) that does on purpose what servers do by mistake.
+
+#![allow(clippy::unwrap_used, reason = "a test: a panic names the line")]
+
+mod answers;
+mod caller;
+mod closes;
+mod demo;
+mod dials;
+mod expects;
+mod figures;
+mod help;
+mod live;
+mod output;
+mod places;
+mod program;
+mod schedule;
+mod scripted;
+mod seeds;
+mod serving;
+mod serving_ends;
+mod signals;
+mod summary;
+mod words;

@@ -1,0 +1,193 @@
+//! A process of ours: what it prints, how it ends; never left behind.
+
+use std::{
+    io::Read,
+    net::SocketAddr,
+    process::{Child, Command, Stdio},
+    sync::{Arc, Mutex},
+    thread::JoinHandle,
+    time::{Duration, Instant},
+};
+
+pub(crate) use rustix::process::Signal;
+use rustix::process::{Pid, kill_process, kill_process_group};
+
+/// Nothing here takes longer, however slow the machine; the demo apart.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Waits for a condition; a panic with `what` if it does not come.
+pub(crate) fn until(what: &str, condition: impl FnMut() -> bool) {
+    until_within(PATIENCE, what, condition);
+}
+
+/// The same with another patience.
+pub(crate) fn until_within(patience: Duration, what: &str, mut condition: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !condition() {
+        assert!(start.elapsed() < patience, "not within {patience:?}: {what}");
+        // Between two looks; yielding alone would take a core from those who are waited for.
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// The binary under test, not started; its output is kept, and nobody types.
+pub(crate) fn throng(args: &[&str]) -> Command {
+    let given = std::env::var_os("THRONG_BIN").filter(|path| !path.is_empty());
+    let mut command = Command::new(given.unwrap_or_else(|| env!("CARGO_BIN_EXE_throng").into()));
+    command.args(args).stdin(Stdio::null()).env_remove("COLUMNS");
+    command
+}
+
+/// What a stream has said so far.
+#[derive(Clone, Default)]
+struct Said(Arc<Mutex<Vec<u8>>>);
+
+impl Said {
+    /// Reads a stream to its end, beside everything else: a full pipe would stop who writes.
+    fn listen(&self, mut stream: impl Read + Send + 'static) -> JoinHandle<()> {
+        let said = self.0.clone();
+        std::thread::spawn(move || {
+            let mut piece = [0; 4096];
+            while let Ok(n @ 1..) = stream.read(&mut piece) {
+                said.lock().unwrap().extend_from_slice(&piece[..n]);
+            }
+        })
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).expect("throng speaks UTF-8")
+    }
+}
+
+/// A running process.
+pub(crate) struct Program {
+    child: Child,
+    out: Said,
+    err: Said,
+    listening: Vec<JoinHandle<()>>,
+}
+
+/// A process that has ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    /// None where a signal ended it.
+    pub(crate) status: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Program {
+    pub(crate) fn start(args: &[&str]) -> Program {
+        Program::from(throng(args))
+    }
+
+    /// Starts a command and keeps what it says.
+    pub(crate) fn from(mut command: Command) -> Program {
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap_or_else(|e| panic!("{command:?}: {e}"));
+        let (out, err) = (Said::default(), Said::default());
+        let listening =
+            vec![out.listen(child.stdout.take().unwrap()), err.listen(child.stderr.take().unwrap())];
+        Program { child, out, err, listening }
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Standard output so far.
+    pub(crate) fn stdout(&self) -> String {
+        self.out.text()
+    }
+
+    /// Standard error so far.
+    pub(crate) fn stderr(&self) -> String {
+        self.err.text()
+    }
+
+    /// Waits until standard error has a text.
+    pub(crate) fn says(&mut self, text: &str) {
+        until(&format!("{text:?} on standard error: {:?}", self.stderr()), || {
+            let said = self.stderr().contains(text);
+            assert!(said || !self.is_ended(), "ended without {text:?}: {:?}", self.stderr());
+            said
+        });
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).expect("it runs");
+    }
+
+    /// To the process and its children, as a terminal does it. It must lead a group of its own.
+    pub(crate) fn signal_group(&self, signal: Signal) {
+        kill_process_group(Pid::from_child(&self.child), signal).expect("it runs");
+    }
+
+    /// Ends its standard input.
+    pub(crate) fn close_stdin(&mut self) {
+        drop(self.child.stdin.take());
+    }
+
+    pub(crate) fn is_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+
+    /// Waits for the end.
+    pub(crate) fn end(self) -> Ended {
+        self.end_within(PATIENCE)
+    }
+
+    pub(crate) fn end_within(mut self, patience: Duration) -> Ended {
+        until_within(patience, "the end of the process", || self.is_ended());
+        let status = self.child.try_wait().unwrap().unwrap().code();
+        for stream in self.listening.drain(..) {
+            stream.join().unwrap();
+        }
+        Ended { status, stdout: self.stdout(), stderr: self.stderr() }
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // Both fail where it has ended, and that is the aim.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// `throng serve` on a port of its own.
+pub(crate) struct Serving {
+    pub(crate) program: Program,
+    pub(crate) address: SocketAddr,
+}
+
+impl Serving {
+    /// The standard input is kept open: should this test be killed, the server ends with it.
+    pub(crate) fn start(args: &[&str]) -> Serving {
+        Serving::from(throng(&["serve", "--listen", "127.0.0.1:0", "--until-stdin-ends"]), args)
+    }
+
+    pub(crate) fn from(mut command: Command, args: &[&str]) -> Serving {
+        command.args(args).stdin(Stdio::piped());
+        let mut program = Program::from(command);
+        until("the server's first line", || {
+            assert!(!program.is_ended(), "the server ended: {}", program.stderr());
+            program.stdout().contains('\n')
+        });
+        let line = program.stdout();
+        let url = line.split_whitespace().find_map(|word| word.strip_prefix("http://"));
+        let address = url.and_then(|url| url.strip_suffix('/')).and_then(|a| a.parse().ok());
+        Serving { program, address: address.unwrap_or_else(|| panic!("no address: {line:?}")) }
+    }
+
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+}
+
+/// A name for a file that only this test writes; the file is gone.
+pub(crate) fn file(name: &str) -> std::path::PathBuf {
+    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_file(&path);
+    path
+}

@@ -1,0 +1,98 @@
+//! When requests are sent: after the think time, never before it, and at once without one.
+
+use std::{
+    io::Read,
+    time::{Duration, Instant},
+};
+
+use crate::{
+    scripted::{Scripted, ok},
+    summary::run,
+};
+
+/// A server that logs, for each connection, the time from an answer to the next request.
+fn watching() -> Scripted {
+    Scripted::start(|peer| {
+        while peer.request().is_some() {
+            // Before the answer is sent: so the time is a little longer than the client's, never shorter.
+            let answered = Instant::now();
+            peer.answer(&ok("x"));
+            if peer.wait_for_more() {
+                peer.log.times.lock().unwrap().push(answered.elapsed());
+            }
+        }
+    })
+}
+
+#[test]
+fn think_time_is_kept() {
+    let server = watching();
+    let (ended, s) = run(&server.url("/"), &["-c", "20", "-d", "2s", "--think", "200ms"]);
+    let gaps = server.log.times.lock().unwrap().clone();
+    let least = gaps.iter().min().expect("second requests");
+    assert!(*least >= Duration::from_millis(200), "never early: {least:?}");
+    let whole_s = s.number("ramp_s") + s.number("duration_s");
+    let sent = s.count("requests.sent");
+    // Each: one at once, then one each 200 ms at most; and no slower than an answer's time allows.
+    let most = 20 * (1 + ((whole_s + 0.2) / 0.2) as u64);
+    let each_s = 0.2 + s.number("latency_us.mean") / 1e6 + s.number("lag_us.mean") / 1e6 + 0.005;
+    let fewest = (20.0 * s.number("duration_s") / each_s * 0.9) as u64;
+    assert!((fewest..=most).contains(&sent), "{fewest} to {most} expected, sent {sent}: {}", ended.stderr);
+    assert_eq!(sent, server.log.requests());
+    assert_eq!((s.word("verdict"), ended.status), ("pass", Some(0)), "{}", ended.stderr);
+}
+
+#[test]
+fn think_time_is_drawn_from_its_range() {
+    let server = watching();
+    let (_, s) = run(&server.url("/"), &["-c", "40", "-d", "1500ms", "--think", "50ms..250ms", "--seed", "5"]);
+    let gaps = server.log.times.lock().unwrap().clone();
+    let ms = |time: &Duration| time.as_secs_f64() * 1e3;
+    let (least, mean) = (ms(gaps.iter().min().unwrap()), gaps.iter().map(ms).sum::<f64>() / gaps.len() as f64);
+    assert!(gaps.len() > 200 && least >= 50.0, "{} gaps, the least {least} ms", gaps.len());
+    // Uniform: a mean of 150 ms, and each fifth has its share of a fifth. Each gap has the answer's time in it,
+    // and the run's end cuts long ones off.
+    assert!((130.0..190.0).contains(&mean), "{mean} ms");
+    let within = |from: f64, to: f64| gaps.iter().filter(|gap| (from..to).contains(&ms(gap))).count();
+    let (first, last) = (within(50.0, 90.0), within(210.0, 250.0));
+    assert!(first > gaps.len() / 12 && last > gaps.len() / 12, "{first} and {last} of {}", gaps.len());
+    assert!(s.count("requests.sent") > 240);
+}
+
+#[test]
+fn without_think_time_the_loop_is_closed() {
+    let server = watching();
+    let (_, s) = run(&server.url("/"), &["-c", "2", "-d", "500ms", "--think", "0"]);
+    let gaps = server.log.times.lock().unwrap().clone();
+    let at_once = gaps.iter().filter(|gap| **gap < Duration::from_millis(5)).count();
+    assert!(gaps.len() > 500 && at_once > gaps.len() * 9 / 10, "{at_once} of {} at once", gaps.len());
+    assert!(s.number("requests.per_s") > 1000.0, "{}", s.number("requests.per_s"));
+}
+
+#[test]
+fn latency_counts_from_the_end_of_the_think_time() {
+    // The server takes 100 ms, the client thinks for 300: neither is counted as the other.
+    let server = Scripted::start(|peer| {
+        while peer.request().is_some() {
+            std::thread::sleep(Duration::from_millis(100));
+            peer.answer(&ok("x"));
+        }
+    });
+    let (ended, s) = run(&server.url("/"), &["-c", "10", "-d", "1500ms", "--think", "300ms"]);
+    let p50 = s.number("latency_us.p50");
+    assert!((99_000.0..200_000.0).contains(&p50), "{p50}: {}", ended.stderr);
+    assert!(s.count("latency_us.count") >= 20, "{:#}", s.0);
+}
+
+#[test]
+fn the_first_request_comes_with_the_connection() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/first", listener.local_addr().unwrap());
+    let run = crate::program::Program::start(&["run", &url, "-c", "1", "-d", "0", "--think", "1h"]);
+    let (mut peer, _) = listener.accept().unwrap();
+    peer.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    let mut line = [0; 20];
+    peer.read_exact(&mut line).unwrap();
+    assert_eq!(&line, b"GET /first HTTP/1.1\r");
+    drop((peer, run));
+}

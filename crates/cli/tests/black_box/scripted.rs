@@ -1,0 +1,186 @@
+//! A server that does what its script says, right or wrong: a thread for each connection, and a log.
+
+use std::{
+    io::{ErrorKind, Read, Write},
+    net::{SocketAddr, TcpListener, TcpStream},
+    os::fd::OwnedFd,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    thread::JoinHandle,
+    time::Duration,
+};
+
+use rustix::net::{AddressFamily, SocketType, bind, getsockname, listen, socket};
+
+/// A peer that says nothing for so long will say nothing more: no thread waits for ever.
+const SILENCE: Duration = Duration::from_secs(30);
+
+/// What was seen of all connections.
+#[derive(Default)]
+pub(crate) struct Log {
+    pub(crate) peers: Mutex<Vec<SocketAddr>>,
+    /// Heads of requests in the order of their arrival.
+    pub(crate) heads: Mutex<Vec<String>>,
+    /// Times that scripts have taken.
+    pub(crate) times: Mutex<Vec<Duration>>,
+    /// All that came.
+    bytes: Mutex<Vec<u8>>,
+}
+
+impl Log {
+    pub(crate) fn accepted(&self) -> u64 {
+        self.peers.lock().unwrap().len() as u64
+    }
+
+    pub(crate) fn requests(&self) -> u64 {
+        self.heads.lock().unwrap().len() as u64
+    }
+
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        self.bytes.lock().unwrap().clone()
+    }
+
+    /// The targets of the requests (`/?length=7`), in order.
+    pub(crate) fn targets(&self) -> Vec<String> {
+        let target = |head: &String| head.split(' ').nth(1).expect("a request line").to_owned();
+        self.heads.lock().unwrap().iter().map(target).collect()
+    }
+}
+
+/// A listening server.
+pub(crate) struct Scripted {
+    pub(crate) address: SocketAddr,
+    pub(crate) log: Arc<Log>,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Scripted {
+    pub(crate) fn start(script: impl Fn(&mut Peer) + Send + Sync + 'static) -> Scripted {
+        Scripted::at(TcpListener::bind("127.0.0.1:0").unwrap(), script)
+    }
+
+    /// Answers each request with the same text.
+    pub(crate) fn answering(answer: impl Into<String>) -> Scripted {
+        let answer = answer.into();
+        Scripted::start(move |peer| while peer.request().is_some() && peer.answer(&answer) {})
+    }
+
+    pub(crate) fn at(listener: TcpListener, script: impl Fn(&mut Peer) + Send + Sync + 'static) -> Scripted {
+        let address = listener.local_addr().unwrap();
+        let (log, stop) = (Arc::new(Log::default()), Arc::new(AtomicBool::new(false)));
+        let (its_log, its_stop, script) = (log.clone(), stop.clone(), Arc::new(script));
+        let thread = std::thread::spawn(move || {
+            while let Ok((stream, peer)) = listener.accept() {
+                if its_stop.load(Relaxed) {
+                    return;
+                }
+                its_log.peers.lock().unwrap().push(peer);
+                let (log, script) = (its_log.clone(), script.clone());
+                std::thread::spawn(move || script(&mut Peer::new(stream, log)));
+            }
+        });
+        Scripted { address, log, stop, thread: Some(thread) }
+    }
+
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+}
+
+impl Drop for Scripted {
+    fn drop(&mut self) {
+        self.stop.store(true, Relaxed);
+        // It waits in accept: a connection wakes it.
+        let _ = TcpStream::connect(self.address);
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+/// One accepted connection.
+pub(crate) struct Peer {
+    stream: TcpStream,
+    unread: Vec<u8>,
+    pub(crate) log: Arc<Log>,
+}
+
+impl Peer {
+    fn new(stream: TcpStream, log: Arc<Log>) -> Peer {
+        stream.set_read_timeout(Some(SILENCE)).unwrap();
+        stream.set_nodelay(true).unwrap();
+        Peer { stream, unread: Vec::new(), log }
+    }
+
+    /// The next request's head; none where the peer has gone.
+    pub(crate) fn request(&mut self) -> Option<String> {
+        let end = loop {
+            match self.unread.windows(4).position(|four| four == b"\r\n\r\n") {
+                Some(at) => break at + 4,
+                None if self.receive() => {}
+                None => return None,
+            }
+        };
+        let head: Vec<u8> = self.unread.drain(..end).collect();
+        let head = String::from_utf8(head).expect("heads of ours are ASCII");
+        self.log.heads.lock().unwrap().push(head.clone());
+        Some(head)
+    }
+
+    /// Takes what has come; false at the end.
+    fn receive(&mut self) -> bool {
+        let mut piece = [0; 4096];
+        let n = self.stream.read(&mut piece).unwrap_or(0);
+        self.unread.extend_from_slice(&piece[..n]);
+        self.log.bytes.lock().unwrap().extend_from_slice(&piece[..n]);
+        n > 0
+    }
+
+    /// Says something; false where the peer has gone.
+    pub(crate) fn answer(&mut self, text: &str) -> bool {
+        self.stream.write_all(text.as_bytes()).is_ok()
+    }
+
+    /// Listens until the peer has gone.
+    pub(crate) fn wait_gone(&mut self) {
+        while self.receive() {}
+    }
+
+    /// Whether the peer says something more, rather than to go.
+    pub(crate) fn wait_for_more(&mut self) -> bool {
+        !self.unread.is_empty() || self.receive()
+    }
+
+    /// Whether the peer neither speaks nor goes for a time. What it says is kept.
+    pub(crate) fn is_silent_for(&mut self, time: Duration) -> bool {
+        self.stream.set_read_timeout(Some(time)).unwrap();
+        let mut piece = [0; 4096];
+        let came = self.stream.read(&mut piece);
+        self.stream.set_read_timeout(Some(SILENCE)).unwrap();
+        self.unread.extend_from_slice(&piece[..*came.as_ref().unwrap_or(&0)]);
+        came.is_err_and(|e| e.kind() == ErrorKind::WouldBlock)
+    }
+
+    /// The connection will end with a reset.
+    pub(crate) fn reset(&mut self) {
+        rustix::net::sockopt::set_socket_linger(&self.stream, Some(Duration::ZERO)).unwrap();
+    }
+}
+
+/// A whole answer.
+pub(crate) fn ok(body: &str) -> String {
+    format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len())
+}
+
+/// A port that is taken by a socket that accepts nobody: with a backlog it lets so many wait, without one it
+/// refuses them all.
+pub(crate) fn taken_port(backlog: Option<i32>) -> (OwnedFd, SocketAddr) {
+    let socket = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+    bind(&socket, &"127.0.0.1:0".parse::<SocketAddr>().unwrap()).unwrap();
+    if let Some(n) = backlog {
+        listen(&socket, n).unwrap();
+    }
+    let address = SocketAddr::try_from(getsockname(&socket).unwrap()).unwrap();
+    (socket, address)
+}

@@ -1,0 +1,78 @@
+//! How `throng serve` ends: it takes nobody more, finishes what it owes, and says 0.
+
+use std::{
+    net::TcpStream,
+    time::{Duration, Instant},
+};
+
+use crate::{
+    caller::{Caller, get},
+    program::{Serving, Signal, throng, until},
+};
+
+const SOON: Duration = Duration::from_secs(5);
+
+#[test]
+fn a_signal_ends_it_well() {
+    for signal in [Signal::INT, Signal::TERM] {
+        let server = Serving::start(&[]);
+        let mut idle = Caller::dial(server.address);
+        assert_eq!(idle.get("/").status, 200);
+        server.program.signal(signal);
+        let ended = server.program.end_within(SOON);
+        assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), ""), "{signal:?}");
+        assert!(idle.is_over(), "{signal:?}: an idle connection is closed");
+    }
+}
+
+#[test]
+fn what_is_owed_is_finished() {
+    let mut server = Serving::start(&["--threads", "2"]);
+    let (mut owed, mut other) = (Caller::dial(server.address), Caller::dial(server.address));
+    let start = Instant::now();
+    owed.send(&get("/delay?for=1500ms&length=77"));
+    // The request has arrived when its bytes are counted: a first question's, its own, and those of each look.
+    let (question, request) = (get("/stats").len(), get("/delay?for=1500ms&length=77").len());
+    let mut looks = 0;
+    until("the request has arrived", || {
+        looks += 1;
+        let stats: serde_json::Value = serde_json::from_str(other.get("/stats").text()).unwrap();
+        stats["bytes_in"] == (looks - 1) * question + request
+    });
+    server.program.signal(Signal::TERM);
+    let address = server.address;
+    until("nobody is accepted any more", || TcpStream::connect(address).is_err());
+    assert!(!server.program.is_ended(), "it owes an answer");
+    let answer = owed.answer();
+    assert_eq!((answer.status, answer.body.len()), (200, 77));
+    assert!(start.elapsed() >= Duration::from_millis(1499), "not before its time");
+    assert_eq!(server.program.end_within(SOON).status, Some(0));
+}
+
+#[test]
+fn a_second_signal_does_not_wait() {
+    let server = Serving::start(&[]);
+    let mut owed = Caller::dial(server.address);
+    owed.send(&get("/delay?for=1h"));
+    server.program.signal(Signal::INT);
+    let address = server.address;
+    until("nobody is accepted any more", || TcpStream::connect(address).is_err());
+    server.program.signal(Signal::INT);
+    assert_eq!(server.program.end_within(SOON).status, Some(130));
+}
+
+#[test]
+fn a_child_ends_with_its_parents_pipe() {
+    let mut server = Serving::start(&[]);
+    server.program.close_stdin();
+    assert_eq!(server.program.end_within(SOON).status, Some(0));
+}
+
+#[test]
+fn it_serves_all_of_loopback() {
+    let server = Serving::from(throng(&["serve", "--listen", "0.0.0.0:0", "--until-stdin-ends"]), &[]);
+    for ip in ["127.0.0.1", "127.0.0.2", "127.9.8.7"] {
+        let address = format!("{ip}:{}", server.address.port()).parse().unwrap();
+        assert_eq!(Caller::dial(address).get("/").text(), "Hello World!", "{ip}");
+    }
+}

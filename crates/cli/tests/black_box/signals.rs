@@ -1,0 +1,92 @@
+//! SIGINT and SIGTERM: the first asks for the end, the second does not wait for it.
+
+use std::{fs, path::Path, process::Command, time::Duration};
+
+use crate::{
+    program::{Ended, Program, Serving, Signal, file, throng},
+    scripted::{Peer, Scripted},
+    summary::Summary,
+};
+
+fn written(json: &Path) -> Summary {
+    let text = fs::read_to_string(json).expect("the summary is written");
+    Summary(serde_json::from_str(&text).unwrap())
+}
+
+/// What a signal at full load, or in the ramp, must lead to.
+fn check_interrupted(ended: &Ended, s: &Summary) {
+    assert_eq!(ended.status, Some(130), "{ended:?}");
+    assert_eq!(s.word("verdict"), "interrupted");
+    assert_eq!(s.at("reasons")[0], "interrupted by a signal");
+    assert!(ended.stdout.ends_with("interrupted\n"), "the last word: {}", ended.stdout);
+    assert!(s.faults().is_empty(), "{:?}", s.faults());
+    assert_eq!(s.count("requests.sent"), s.count("requests.answered"), "what is under way is waited for");
+}
+
+fn at_full_load(command: impl FnOnce(&[&str]) -> Command, name: &str, signal: Signal) {
+    let (server, json) = (Serving::start(&["--threads", "1"]), file(name));
+    let (url, path) = (server.url("/"), json.to_str().unwrap());
+    let args = ["run", &url, "-c", "5", "-d", "forever", "--think", "50ms", "--json", path];
+    let mut run = Program::from(command(&args));
+    run.says(" hold ");
+    run.signal(signal);
+    let (ended, s) = (run.end_within(Duration::from_secs(5)), written(&json));
+    check_interrupted(&ended, &s);
+    assert_eq!((s.count("connections.held"), s.count("connections.peak")), (5, 5));
+    assert!(s.count("latency_us.count") > 0 && s.number("duration_s") > 0.1, "{ended:?}");
+}
+
+#[test]
+fn sigint_ends_with_a_summary() {
+    at_full_load(throng, "sigint.json", Signal::INT);
+}
+
+#[test]
+fn sigterm_is_sigint() {
+    at_full_load(throng, "sigterm.json", Signal::TERM);
+}
+
+/// As in the background of a script: the shell's child inherits SIGINT as ignored.
+#[test]
+fn sigint_is_heard_where_it_was_ignored() {
+    let ignoring = |args: &[&str]| {
+        let throng = throng(args);
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "trap '' INT; exec \"$0\" \"$@\""]).arg(throng.get_program()).args(throng.get_args());
+        shell
+    };
+    at_full_load(ignoring, "ignored.json", Signal::INT);
+}
+
+#[test]
+fn a_signal_ends_the_ramp() {
+    let (server, json) = (Serving::start(&["--threads", "1"]), file("ramp.json"));
+    let (url, path) = (server.url("/"), json.to_str().unwrap());
+    let mut run = Program::start(&[
+        "run", &url, "-c", "10k", "--ramp", "100/s", "--think", "1m", "--json", path,
+    ]);
+    run.says(" ramp ");
+    run.signal(Signal::INT);
+    let (ended, s) = (run.end_within(Duration::from_secs(5)), written(&json));
+    check_interrupted(&ended, &s);
+    let (opened, held) = (s.count("connections.opened"), s.count("connections.held"));
+    assert!((1..1000).contains(&opened) && held == opened, "{held} held of {opened} opened");
+    assert_eq!((s.number("duration_s"), s.number("requests.per_s")), (0.0, 0.0), "full load never came");
+    let (ramp_s, rate) = (s.number("ramp_s"), s.number("connections.open_per_s"));
+    assert!((90.0..110.0).contains(&rate), "{opened} in {ramp_s} s are {rate}/s");
+}
+
+#[test]
+fn a_second_signal_does_not_wait() {
+    // Nothing is answered, and 5 s are granted to what is under way.
+    let (server, json) = (Scripted::start(Peer::wait_gone), file("twice.json"));
+    let (url, path) = (server.url("/"), json.to_str().unwrap());
+    let mut run = Program::start(&["run", &url, "-c", "2", "-d", "forever", "--json", path]);
+    run.says(" hold ");
+    run.signal(Signal::INT);
+    run.says(" drain ");
+    run.signal(Signal::INT);
+    let ended = run.end_within(Duration::from_secs(2));
+    assert_eq!((ended.status, ended.stdout.as_str()), (Some(130), ""), "at once, without a summary");
+    assert!(!json.exists());
+}

@@ -1,0 +1,72 @@
+//! A run and its summary, as a script reads it.
+
+use serde_json::Value;
+
+use crate::program::{Ended, Program};
+
+/// `throng.summary/1`.
+#[derive(Debug)]
+pub(crate) struct Summary(pub(crate) Value);
+
+/// Runs to the end; the summary is what standard output holds, and nothing else.
+pub(crate) fn run(target: &str, args: &[&str]) -> (Ended, Summary) {
+    let ended = Program::start(&[&["run", target, "--json", "-"], args].concat()).end();
+    let json = serde_json::from_str(&ended.stdout);
+    let json = json.unwrap_or_else(|e| panic!("{e}: {ended:?}"));
+    (ended, Summary(json))
+}
+
+impl Summary {
+    /// The value at a path with dots.
+    pub(crate) fn at(&self, path: &str) -> &Value {
+        let found = path.split('.').try_fold(&self.0, |value, key| value.get(key));
+        found.unwrap_or_else(|| panic!("{path}: not there: {:#}", self.0))
+    }
+
+    pub(crate) fn count(&self, path: &str) -> u64 {
+        self.at(path).as_u64().unwrap_or_else(|| panic!("{path}: no count: {:#}", self.0))
+    }
+
+    pub(crate) fn number(&self, path: &str) -> f64 {
+        self.at(path).as_f64().unwrap_or_else(|| panic!("{path}: no number: {:#}", self.0))
+    }
+
+    pub(crate) fn word(&self, path: &str) -> &str {
+        self.at(path).as_str().unwrap_or_else(|| panic!("{path}: no text: {:#}", self.0))
+    }
+
+    /// Each as `side·stage·kind` with its count.
+    pub(crate) fn faults(&self) -> Vec<(String, u64)> {
+        let word = |fault: &Value, key: &str| fault[key].as_str().expect("a word").to_owned();
+        let one = |fault: &Value| {
+            let words = ["side", "stage", "kind"].map(|key| word(fault, key)).join("·");
+            (words, fault["count"].as_u64().expect("a count"))
+        };
+        self.at("faults").as_array().expect("a list").iter().map(one).collect()
+    }
+}
+
+/// What a run should have come to.
+pub(crate) struct Expected<'a> {
+    pub(crate) status: i32,
+    pub(crate) verdict: &'a str,
+    pub(crate) faults: &'a [(&'a str, u64)],
+    /// Counts of the summary by their path.
+    pub(crate) counts: &'a [(&'a str, u64)],
+}
+
+impl Expected<'_> {
+    /// Runs and compares; the summary for what else is to be said of it.
+    pub(crate) fn check(&self, target: &str, args: &[&str]) -> Summary {
+        let (ended, summary) = run(target, args);
+        let faults = summary.faults();
+        let faults: Vec<(&str, u64)> = faults.iter().map(|(words, n)| (words.as_str(), *n)).collect();
+        assert_eq!(faults, self.faults, "{}", ended.stderr);
+        for (path, n) in self.counts {
+            assert_eq!(summary.count(path), *n, "{path}: {}", ended.stderr);
+        }
+        assert_eq!(summary.word("verdict"), self.verdict, "{}", ended.stderr);
+        assert_eq!(ended.status, Some(self.status), "{}", ended.stderr);
+        summary
+    }
+}

@@ -1,0 +1,97 @@
+//! What the user typed and throng cannot do: the exit status, and each word of help.
+
+use std::net::TcpListener;
+
+use crate::program::Program;
+
+/// Ends with the status and names every one of `words` on standard error, and nothing on standard output.
+fn check(args: &[&str], status: i32, words: &[&str]) {
+    let ended = Program::start(args).end();
+    assert_eq!(ended.status, Some(status), "{args:?}: {ended:?}");
+    for word in words {
+        assert!(ended.stderr.contains(word), "{args:?}: no {word:?} in {}", ended.stderr);
+    }
+    assert!(!ended.stderr.contains("panicked"), "{args:?}: {}", ended.stderr);
+    assert_eq!(ended.stdout, "", "{args:?}");
+}
+
+const URL: &str = "http://127.0.0.1:9/";
+
+#[test]
+fn wrong_words_are_named_with_their_cure() {
+    check(&["run"], 2, &["throng: target: ", "http://host:port/"]);
+    check(&["run", "gopher://x/"], 2, &["throng: target: ", "\"gopher\"", "http://", "tcp://"]);
+    check(&["run", "127.0.0.1:80"], 2, &["target: ", "http://host:port/"]);
+    check(&["run", "load.toml"], 2, &["target: ", "scenario", "load.toml"]);
+    check(&["run", "https://127.0.0.1/"], 2, &["target: ", "https is not available"]);
+    check(&["run", "ws://127.0.0.1/"], 2, &["target: ", "ws is not available"]);
+    check(&["run", "tcp://127.0.0.1"], 2, &["target: ", "port is missing"]);
+    check(&["run", "http://127.0.0.1:99999/"], 2, &["target: ", "\"99999\"", "1 to 65535"]);
+    check(&["run", "http://127.0.0.{9..1}/"], 2, &["target: ", "{9..1}", "{1..9}"]);
+    check(&["run", "http://127.0.0.1/{rand 5}"], 2, &["target: ", "{rand 1 4096}"]);
+    check(&["run", "http://no.such.name.invalid/"], 2, &["target: ", "no.such.name.invalid"]);
+    check(&["run", URL, "-c", "many"], 2, &["--connections: \"many\"", "100k or 1m"]);
+    check(&["run", URL, "--ramp", "30"], 2, &["--ramp: \"30\"", "30/s"]);
+    check(&["run", URL, "-d", "10"], 2, &["--duration: \"10\"", "10s"]);
+    check(&["run", URL, "--think", "9s..2s"], 2, &["--think: \"9s..2s\"", "2s..9s"]);
+    check(&["run", URL, "--expect", "length=$1"], 2, &["--expect: ", "{rand 1 4096}"]);
+    check(&["run", URL, "--expect", "colour=red"], 2, &["--expect: \"colour=red\"", "status=200,length=$1"]);
+    check(&["run", URL, "--reconnect", "1s..30s"], 2, &["--reconnect: ", "planned or never"]);
+    check(&["run", URL, "--sources", "10.0.0.5/24"], 2, &["--sources: ", "10.0.0.5 or 10.0.0.0/24"]);
+    check(&["run", URL, "--sources", "::1"], 2, &["target: ", "IPv6", "--sources"]);
+    check(&["run", URL, "--seed=-1"], 2, &["--seed: \"-1\""]);
+    check(&["run", URL, "--live", "tui"], 2, &["--live: ", "not available", "line"]);
+}
+
+#[test]
+fn all_mistakes_are_named_at_once() {
+    #[rustfmt::skip]
+    let args = [
+        "run", "gopher://x/", "-c", "0", "--ramp", "fast", "-d", "long", "--think", "2", "--timeout", "0", "--expect", "colour=red",
+        "--reconnect", "always", "--sources", "here", "--threads", "0", "--seed", "x", "--io", "magic", "--live", "loud",
+    ];
+    let words = [
+        "target: \"gopher\"",
+        "--connections: \"0\"",
+        "--ramp: \"fast\"",
+        "--duration: \"long\"",
+        "--think: \"2\"",
+        "--timeout: \"0\"",
+        "--expect: \"colour=red\"",
+        "--reconnect: \"always\"",
+        "--sources: \"here\"",
+        "--threads: \"0\"",
+        "--seed: \"x\"",
+        "--io: \"magic\"",
+        "--live: \"loud\"",
+    ];
+    check(&args, 2, &words);
+    let ended = Program::start(&args).end();
+    assert_eq!(ended.stderr.lines().count(), words.len(), "a line for each: {}", ended.stderr);
+    check(
+        &["serve", "ftp", "--listen", "nowhere", "--threads", "0"],
+        2,
+        &["\"ftp\"", "write http", "--listen: \"nowhere\"", "127.0.0.1:8000", "--threads: \"0\"", "1 to 1024"],
+    );
+}
+
+#[test]
+fn unknown_flags_and_verbs_are_wrong_words_too() {
+    check(&[], 2, &["Usage: throng"]);
+    check(&["walk"], 2, &["'walk'"]);
+    check(&["run", URL, "--conections", "5"], 2, &["'--conections'", "--connections"]);
+    check(&["run", URL, "-c"], 2, &["--connections"]);
+    check(&["run", URL, "http://127.0.0.2/"], 2, &["http://127.0.0.2/"]);
+}
+
+#[test]
+fn what_this_machine_cannot_do_is_said_before_the_run() {
+    // 192.0.2.0/24 is for documentation and nobody's address: RFC 5737.
+    check(&["run", URL, "--sources", "192.0.2.1"], 3, &["sources", "192.0.2.1", "ip addr add 192.0.2.1/32"]);
+    check(&["run", URL, "-c", "4b"], 2, &["--connections"]);
+    check(&["run", URL, "-c", "4000m"], 3, &["4,000,000,000 needed", "--sources"]);
+    check(&["run", URL, "--io", "epoll"], 3, &["epoll is not available"]);
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    check(&["serve", "--listen", &address], 3, &["--listen", &address, "in use"]);
+}

@@ -1,0 +1,313 @@
+//! After the ramp a shard allocates nothing: neither the client's nor the server's, whatever it does with its
+//! connections. Every allocation of the thread is counted while a shard has its turn; a failure shows where the
+//! first of them came from.
+
+#![allow(unsafe_code, reason = "an allocator is a trait that only unsafe code can implement")]
+#![allow(clippy::unwrap_used, reason = "a test: a panic names the line")]
+
+#[path = "simulation/scripted.rs"]
+#[allow(dead_code, reason = "shared with the simulation's own tests")]
+mod scripted;
+#[path = "simulation/stage.rs"]
+#[allow(dead_code, reason = "shared with the simulation's own tests")]
+mod stage;
+
+use std::{
+    alloc::{GlobalAlloc, Layout, System},
+    backtrace::Backtrace,
+    cell::{Cell, RefCell},
+    io,
+    net::SocketAddr,
+    sync::Arc,
+};
+
+use engine::{Control, links};
+use net::{
+    Close, Done, Io, Key, Program, Scratch, Shard,
+    io::{
+        sim::{self, SimIo, Turn},
+        uring::{self, Uring},
+    },
+};
+use plan::Plan;
+use serve::{Counters, Http};
+use units::{Clock, Nanos};
+
+use scripted::{Act, Scripted, Then};
+use stage::{client, network, plan};
+
+/// The system's allocator, and a count for each thread.
+struct Counting;
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+thread_local! {
+    static IS_COUNTING: Cell<bool> = const { Cell::new(false) };
+    static COUNT: Cell<u64> = const { Cell::new(0) };
+    static FIRST: RefCell<Option<Backtrace>> = const { RefCell::new(None) };
+}
+
+fn note() {
+    if IS_COUNTING.get() {
+        COUNT.set(COUNT.get() + 1);
+        if COUNT.get() == 1 {
+            // Taking a backtrace allocates too.
+            paused(|| FIRST.set(Some(Backtrace::force_capture())));
+        }
+    }
+}
+
+// SAFETY: every call is handed on to the system's allocator as it came; `note` touches nothing of it, and only
+// thread-locals that need no destructor before the thread's first allocation is long past.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        note();
+        // SAFETY: the caller's promises are those that System asks for.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        note();
+        // SAFETY: as above.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn realloc(&self, at: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        note();
+        // SAFETY: as above; `at` came from System.
+        unsafe { System.realloc(at, layout, new_size) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        // SAFETY: as above; `at` came from System.
+        unsafe { System.dealloc(at, layout) }
+    }
+}
+
+fn switched<R>(on: bool, f: impl FnOnce() -> R) -> R {
+    let before = IS_COUNTING.replace(on);
+    let result = f();
+    IS_COUNTING.set(before);
+    result
+}
+
+fn paused<R>(f: impl FnOnce() -> R) -> R {
+    switched(false, f)
+}
+
+/// What this thread allocated while it counted, since the last call; with where the first one came from.
+fn take_count() -> (u64, String) {
+    let first = FIRST.take().map_or_else(String::new, |backtrace| backtrace.to_string());
+    (COUNT.replace(0), first)
+}
+
+/// A load of one client shard, seen from the run.
+struct Load {
+    plan: Plan,
+    remote: engine::Remote,
+    arrivals: engine::Arrivals,
+    /// Answers while it counts.
+    answered: u64,
+    ramped: bool,
+    measuring: bool,
+}
+
+impl Load {
+    fn new(at: SocketAddr, path: &str, words: &str, seed: u64) -> (Load, engine::Link) {
+        let plan = plan(&format!("http://{at}{path}"), words, seed);
+        let (mut pairs, arrivals) = links(1);
+        let (link, remote) = pairs.remove(0);
+        (Load { plan, remote, arrivals, answered: 0, ramped: false, measuring: false }, link)
+    }
+
+    /// Begins again with the next tick.
+    fn forget(&mut self) {
+        (self.answered, self.measuring) = (0, false);
+    }
+
+    /// Between turns: takes the ticks, and orders full load when all connections are there. Whether [`EXCHANGES`]
+    /// have been answered since the count began.
+    fn step(&mut self, now: Nanos) -> bool {
+        while let Ok((_, tick)) = self.arrivals.try_recv() {
+            assert_eq!((tick.faults.total(), tick.counts.dropped), (0, 0), "{:?}", tick.counts);
+            self.answered += tick.counts.answered;
+            if tick.ramped_at != Nanos::NEVER && !self.ramped {
+                self.ramped = true;
+                self.remote.control.try_send(Control::Hold(now)).expect("the shard has no other order");
+            } else if self.ramped && !self.measuring {
+                // The order has been obeyed in the tick that just ended.
+                (self.measuring, self.answered) = (true, 0);
+            }
+            self.remote.used.try_send(tick).expect("two ticks go back and forth");
+        }
+        self.measuring && self.answered >= EXCHANGES
+    }
+}
+
+/// What stays the same over both fills of [`Io`]: targets and think times.
+const LOADS: [(&str, &str); 3] = [
+    ("/", "connections=500 think=20ms..60ms timeout=60s expect=status=200,length=12"),
+    ("/?length={rand 1 4096}", "connections=500 think=20ms..60ms timeout=60s expect=length=$1"),
+    ("/?length={rand 1 4096}", "connections=50 timeout=60s expect=length=$1"),
+];
+const OK_AND_CLOSE: &[u8] = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 12\r\n\r\nHello World!";
+const EXCHANGES: u64 = 5_000;
+const PLACES: u32 = 1_000;
+
+/// A server shard of its own.
+fn server<I: Io>(io: I) -> Shard<I, Http> {
+    Shard::new(io, PLACES, Http::new(Arc::new(Counters::new(1)), 0, PLACES))
+}
+
+fn assert_nothing_allocated(side: &str, path: &str, words: &str) {
+    let (count, first) = take_count();
+    assert_eq!(
+        count, 0,
+        "allocations by the {side} in {EXCHANGES} exchanges of {path} {words}, the first at\n{first}"
+    );
+}
+
+/// Over the kernel: client, server and what carries their bytes; in one ring, and in several.
+#[test]
+fn a_held_shard_allocates_nothing_over_io_uring() {
+    let all = net::raise_open_files().unwrap_or(1024);
+    for slots in [all, 200] {
+        for (path, words) in LOADS {
+            let clock = Clock::start();
+            let ring = || Uring::new(uring::Settings { connections: PLACES, slots, by_hand: false }, clock);
+            match (ring(), ring()) {
+                (Ok(ours), Ok(theirs)) => over_io_uring(clock, ours, theirs, path, words),
+                (Err(why), _) | (_, Err(why)) => {
+                    return eprintln!("skipped: io_uring is not allowed here: {why}");
+                }
+            }
+        }
+    }
+}
+
+fn over_io_uring(clock: Clock, mut ours: Uring, theirs: Uring, path: &str, words: &str) {
+    let at = ours.listen("127.0.0.1:0".parse().unwrap()).unwrap();
+    // Local addresses follow from the seed here. Each load has its own: those of the last one are in TIME_WAIT.
+    let seed = u64::from(std::process::id()) * 1_000_000 + u64::from(at.port());
+    let (mut load, link) = Load::new(at, path, words, seed * 1_000);
+    let mut server = server(ours);
+    let mut client = client(theirs, &load.plan, &load.plan.parts(1)[0], link);
+    for side in ["client", "server"] {
+        load.forget();
+        loop {
+            let soon = clock.now() + Nanos::from_micros(200);
+            switched(load.measuring && side == "client", || client.turn(soon));
+            switched(load.measuring && side == "server", || server.turn(soon));
+            if load.step(clock.now()) {
+                break;
+            }
+            assert!(clock.now() < Nanos::from_secs(60), "{path} {words}: too slow");
+        }
+        assert_nothing_allocated(side, path, words);
+    }
+}
+
+/// The simulated network with its allocations left out: what remains is the loop and the program.
+struct Aside(SimIo);
+
+#[rustfmt::skip]
+impl Io for Aside {
+    fn dial(&mut self, k: Key, from: SocketAddr, to: SocketAddr) { paused(|| self.0.dial(k, from, to)) }
+    fn listen(&mut self, at: SocketAddr) -> io::Result<SocketAddr> { paused(|| self.0.listen(at)) }
+    fn accept(&mut self, k: Key) { paused(|| self.0.accept(k)) }
+    fn unlisten(&mut self) { paused(|| self.0.unlisten()) }
+    fn park(&mut self, k: Key) { paused(|| self.0.park(k)) }
+    fn out(&mut self, len: usize) -> &mut [u8] { paused(|| self.0.out(len)) }
+    fn send_out(&mut self, k: Key, len: usize) { paused(|| self.0.send_out(k, len)) }
+    fn send_static(&mut self, k: Key, bytes: &'static [u8]) { paused(|| self.0.send_static(k, bytes)) }
+    fn is_clogged(&self, k: Key) -> bool { paused(|| self.0.is_clogged(k)) }
+    fn clogged(&self) -> usize { paused(|| self.0.clogged()) }
+    fn hold(&mut self, k: Key) { paused(|| self.0.hold(k)) }
+    fn resume(&mut self, k: Key) { paused(|| self.0.resume(k)) }
+    fn close(&mut self, k: Key, how: Close) { paused(|| self.0.close(k, how)) }
+    fn coalesce(&mut self, by: Nanos) { paused(|| self.0.coalesce(by)) }
+    fn wait(&mut self, until: Nanos, scratch: &mut Scratch) -> Nanos { paused(|| self.0.wait(until, scratch)) }
+    fn next(&mut self) -> Option<Done> { paused(|| self.0.next()) }
+    fn now(&self) -> Nanos { paused(|| self.0.now()) }
+}
+
+/// A shard whose turns are counted while `counts` is set.
+struct Counted<'a, P> {
+    shard: Shard<Aside, P>,
+    counts: &'a Cell<bool>,
+    host: u16,
+}
+
+impl<P: Program> Turn for Counted<'_, P> {
+    fn wakes_at(&self) -> Nanos {
+        self.shard.wakes_at()
+    }
+    fn turn(&mut self) {
+        switched(self.counts.get(), || self.shard.turn(Nanos::ZERO));
+    }
+    fn host(&self) -> u16 {
+        self.host
+    }
+}
+
+/// Over the simulated network, where everything is done by the same thread in a known order.
+#[test]
+fn a_held_shard_allocates_nothing_by_itself() {
+    for (path, words) in LOADS {
+        over_sim(server, path, words, &["client", "server"]);
+    }
+    // Each connection is closed by announcement and dialled again. The scripted server keeps records.
+    let closing = |_| Act { say: OK_AND_CLOSE, then: Then::Close(Close::Graceful) };
+    over_sim(|io| Shard::new(io, PLACES, Scripted::new(closing)), "/", LOADS[0].1, &["client"]);
+}
+
+fn over_sim<P: Program>(
+    server: impl FnOnce(Aside) -> Shard<Aside, P>,
+    path: &str,
+    words: &str,
+    sides: &[&str],
+) {
+    let net = network(1, |_| {});
+    let at = "127.0.0.1:8000".parse().unwrap();
+    let (mut load, link) = Load::new(at, path, words, 1);
+    let part = load.plan.parts(1)[0];
+    let (client_counts, server_counts) = (Cell::new(false), Cell::new(false));
+    // Hosts are numbered as they come.
+    let client = client(Aside(net.host()), &load.plan, &part, link);
+    let mut client = Counted { shard: client, counts: &client_counts, host: 0 };
+    let mut ours = Aside(net.host());
+    ours.listen(at).unwrap();
+    let mut server = Counted { shard: server(ours), counts: &server_counts, host: 1 };
+    for side in sides {
+        let counts = if *side == "client" { &client_counts } else { &server_counts };
+        load.forget();
+        let late = net.now() + Nanos::from_secs(60);
+        let mut done = false;
+        sim::run(&net, &mut [&mut client, &mut server], late, || {
+            done = load.step(net.now());
+            counts.set(load.measuring);
+            done
+        });
+        counts.set(false);
+        assert!(done, "{path} {words}: too slow");
+        assert_nothing_allocated(side, path, words);
+    }
+}
+
+/// The count itself: a test of zero that could not be anything else would be none.
+#[test]
+fn what_is_allocated_is_counted() {
+    let allocate = || drop(std::hint::black_box(vec![0u8; 100]));
+    allocate();
+    assert_eq!(take_count().0, 0, "not while it is off");
+    switched(true, || {
+        allocate();
+        paused(allocate);
+        let mut grown = Vec::<u64>::with_capacity(1);
+        (0..100).for_each(|n| grown.push(n));
+    });
+    let (count, first) = take_count();
+    assert!((3..20).contains(&count), "{count}");
+    assert!(first.contains("what_is_allocated_is_counted"), "{first}");
+}

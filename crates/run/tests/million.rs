@@ -1,0 +1,102 @@
+//! A million connections held for an hour, in virtual time: that the engine, the loop and the server keep their
+//! counts at full size. `cargo xtask sim` runs it; the ordinary test shows at a hundredth of the size that the seed
+//! decides everything.
+
+#![allow(clippy::unwrap_used, reason = "a test: a panic names the line")]
+
+#[path = "simulation/stage.rs"]
+#[allow(dead_code, reason = "shared with the simulation's own tests")]
+mod stage;
+
+use std::{
+    hash::{DefaultHasher, Hash, Hasher},
+    time::{Duration, Instant},
+};
+
+use net::io::sim::Turn;
+use units::{Count, Nanos};
+
+use stage::{Story, network, plan, play, servers};
+
+const SEED: u64 = 1_000_000;
+
+struct Run {
+    story: Story,
+    server: serve::Stats,
+    /// Of every tick, of what the network carried, of the server's counts: repeats with the seed.
+    fingerprint: u64,
+    /// Most memory that the process had at the end of a minute, bytes.
+    rss_bytes: u64,
+}
+
+/// An hour with a request of each connection at least every twenty minutes, over four client and two server shards.
+fn hour(connections: u32, seed: u64) -> Run {
+    let net = network(seed, |_| {});
+    let words = format!(
+        "connections={connections} think=18m..20m duration=1h ramp=20k/s expect=status=200,length=$1"
+    );
+    let plan = plan("http://127.0.0.{1..30}:8000/?length={rand 1 4096}", &words, seed);
+    let (mut servers, counters) = servers(&net, "0.0.0.0:8000".parse().unwrap(), 2, connections);
+    let mut turns: Vec<&mut dyn Turn> = servers.iter_mut().map(|s| s as &mut dyn Turn).collect();
+    let mut hasher = DefaultHasher::new();
+    let (mut rss_bytes, mut minute) = (0, Nanos::ZERO);
+    let story = play(&net, &plan, 4, &mut turns, |shard, tick| {
+        if tick.until >= minute {
+            minute = minute + Nanos::from_secs(60);
+            rss_bytes =
+                host::usage(&host::Root::real(), None).map_or(0, |usage| usage.rss_bytes).max(rss_bytes);
+        }
+        let c = &tick.counts;
+        (shard, tick.index, tick.until, tick.open, tick.waiting, tick.faults.total()).hash(&mut hasher);
+        (c.opened, c.sent, c.answered, c.bytes_in, c.bytes_out, c.body_bytes_in).hash(&mut hasher);
+        for times in [&tick.latency, &tick.ramp_latency, &tick.connect, &tick.lag] {
+            (times.count(), times.quantile(0.5), times.quantile(1.0)).hash(&mut hasher);
+        }
+    });
+    let server = counters.read();
+    (net.carried(), net.now(), server.to_json()).hash(&mut hasher);
+    Run { story, server, fingerprint: hasher.finish(), rss_bytes }
+}
+
+/// All connections are held, nothing went wrong, and both sides counted the same.
+fn check(run: &Run, n: u64) {
+    let Run { story, server, .. } = run;
+    let c = &story.whole.counts;
+    assert_eq!(story.faults(), []);
+    assert_eq!((c.opened, story.peak, story.held, server.open), (n, n, n, n));
+    assert_eq!((c.sent, c.answered), (server.requests, server.requests));
+    assert_eq!((c.bytes_in, c.bytes_out), (server.bytes_out, server.bytes_in));
+    // The first during the ramp, which takes less than a minute, and one each 18 to 20 minutes: three in an hour.
+    assert_eq!((c.answered, story.whole.latency.count()), (4 * n, 3 * n));
+    assert!(story.whole.lag.quantiles().max == 0.0 && story.whole.latency.quantiles().max <= 400.0);
+}
+
+#[test]
+fn ten_thousand_hold_for_an_hour_the_same_way_twice() {
+    const N: u32 = 10_000;
+    let (first, again, other) = (hour(N, SEED), hour(N, SEED), hour(N, SEED + 1));
+    check(&first, N.into());
+    check(&other, N.into());
+    assert_eq!(first.fingerprint, again.fingerprint, "the seed decides everything");
+    assert_ne!(first.fingerprint, other.fingerprint, "and nothing else does");
+}
+
+#[test]
+#[ignore = "a minute in a release build: cargo xtask sim"]
+fn a_million_hold_for_an_hour() {
+    const N: u32 = 1_000_000;
+    let start = Instant::now();
+    let run = hour(N, SEED);
+    let wall = start.elapsed();
+    check(&run, N.into());
+    println!(
+        "{} connections, {} exchanges, {} virtual, {:.1} s wall, {} MiB resident, seed {SEED}, fingerprint {:016x}",
+        Count(N.into()),
+        Count(run.story.whole.counts.answered),
+        run.story.hold_until.since(Nanos::ZERO).brief(),
+        wall.as_secs_f64(),
+        run.rss_bytes >> 20,
+        run.fingerprint,
+    );
+    assert!(wall < Duration::from_secs(90), "an hour of a million takes less than 90 s: {wall:?}");
+}
