@@ -2,6 +2,7 @@
 
 use std::{
     io::{BufRead, BufReader},
+    os::unix::process::CommandExt,
     process::{Child, Command, Stdio},
 };
 
@@ -48,7 +49,7 @@ fn against(url: &str, interrupt: &Interrupt) -> Result<u8, Failure> {
         Count(n)
     ));
     let summary = verb::apply(&verb::plan(&flags(n))?, interrupt)?;
-    answer(&sinks::text(&summary));
+    answer(&sinks::text(&summary))?;
     Ok(summary.verdict.exit_status())
 }
 
@@ -60,6 +61,8 @@ fn start_server() -> Result<(Child, String), Failure> {
         .args(["serve", "http", "--listen", "127.0.0.1:0", "--until-stdin-ends"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
+        // A group of its own: Ctrl-C is for the demo, which still needs the server to drain.
+        .process_group(0)
         .spawn()
         .map_err(|e| failed(&e))?;
     let mut line = String::new();

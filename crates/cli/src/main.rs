@@ -6,7 +6,10 @@ mod run;
 mod serve;
 mod signals;
 
-use std::process::ExitCode;
+use std::{
+    io::{Write, stderr, stdout},
+    process::ExitCode,
+};
 
 use args::Verb;
 use clap::Parser;
@@ -49,14 +52,17 @@ impl Failure {
     }
 }
 
-/// To the person, on standard error.
-#[expect(clippy::print_stderr, reason = "this is where the program speaks")]
+/// To the person, on standard error. Where nobody can hear it, the work goes on.
 fn say(text: &str) {
-    eprintln!("{text}");
+    let _ = writeln!(stderr(), "{text}");
 }
 
 /// The result, on standard output.
-#[expect(clippy::print_stdout, reason = "this is where the program answers")]
-fn answer(text: &str) {
-    print!("{text}");
+///
+/// # Errors
+/// Nobody reads it any more, or there is no room for it.
+fn answer(text: &str) -> Result<(), Failure> {
+    let mut out = stdout();
+    let told = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    told.map_err(|e| Failure::machine(format!("standard output: {e}")))
 }

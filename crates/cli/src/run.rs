@@ -25,14 +25,16 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
     match args.json.as_deref() {
         Some("-") => {
             say(sinks::text(&summary).trim_end());
-            answer(&sinks::json(&summary));
+            answer(&sinks::json(&summary))?;
         }
         to => {
-            answer(&sinks::text(&summary));
+            // Both are tried: neither is lost for the other's sake.
+            let told = answer(&sinks::text(&summary));
             if let Some(file) = to {
                 fs::write(file, sinks::json(&summary))
                     .map_err(|e| Failure::machine(format!("--json {file}: {e}")))?;
             }
+            told?;
         }
     }
     Ok(summary.verdict.exit_status())

@@ -28,7 +28,6 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<u8, Failure> {
     let slots = net::raise_open_files().unwrap_or(1024);
     let settings = Settings { listen, threads, connections, slots };
     let server = Server::start(settings).map_err(|e| Failure::machine(format!("--listen {listen}: {e}")))?;
-    answer(&format!("listening on http://{}/ with {threads} threads, io_uring\n", server.address));
     let stop = Arc::new(AtomicBool::new(false));
     let order = stop.clone();
     signals::on_signal(move || order.store(true, Relaxed)).map_err(Failure::machine)?;
@@ -39,6 +38,8 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<u8, Failure> {
             order.store(true, Relaxed);
         });
     }
+    // Last: who reads this line may send a signal at once.
+    answer(&format!("listening on http://{}/ with {threads} threads, io_uring\n", server.address))?;
     guard(&server, &stop);
     server.stop();
     Ok(0)

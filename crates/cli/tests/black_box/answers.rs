@@ -12,7 +12,8 @@ const CONNECTIONS: u64 = 2;
 /// Right answers that keep the connection: nothing is closed, `body` bytes of each answer are content.
 fn check_kept(answer: &str, body: u64) {
     let server = Scripted::answering(answer);
-    let s = pass(&server, &[("connections.closed", 0), ("connections.redialled", 0), ("connections.held", 2)]);
+    let s =
+        pass(&server, &[("connections.closed", 0), ("connections.redialled", 0), ("connections.held", 2)]);
     assert_eq!(server.log.accepted(), CONNECTIONS, "{answer:?}");
     let (sent, answered) = (s.count("requests.sent"), s.count("requests.answered"));
     assert!(answered > CONNECTIONS, "no second request on a kept connection: {answer:?}");
@@ -55,7 +56,8 @@ fn an_answer_is_framed_by_its_length() {
 
 #[test]
 fn an_answer_is_framed_by_its_chunks() {
-    let chunks = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nHello\r\n6;x=y\r\n World\r\n0\r\n\r\n";
+    let chunks =
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nHello\r\n6;x=y\r\n World\r\n0\r\n\r\n";
     check_kept(chunks, 11);
     check_kept(&chunks.replace("0\r\n\r\n", "0\r\nDigest: 1\r\nServer-Timing: 2\r\n\r\n"), 11);
 }
@@ -104,8 +106,10 @@ fn statuses_are_counted_each() {
             }
         }
     });
-    let (ended, s) =
-        crate::summary::run(&server.url("/"), &["-c", "1", "-d", "400ms", "--think", "20ms", "--threads", "1"]);
+    let (ended, s) = crate::summary::run(
+        &server.url("/"),
+        &["-c", "1", "-d", "400ms", "--think", "20ms", "--threads", "1"],
+    );
     let answered = s.count("requests.answered");
     assert!(answered > 4, "{}", ended.stderr);
     let times = |at: u64| (answered + 3 - at) / 4;

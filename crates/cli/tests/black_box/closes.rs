@@ -18,13 +18,14 @@ fn check(script: impl Fn(&mut Peer) + Send + Sync + 'static, args: &[&str], expe
 
 /// All four are lost, by one fault.
 fn check_lost(script: impl Fn(&mut Peer) + Send + Sync + 'static, args: &[&str], fault: &str) -> Summary {
-    let counts =
-        [("connections.opened", 4), ("connections.dropped", 4), ("connections.held", 0), ("connections.closed", 0)];
-    let s = check(
-        script,
-        args,
-        &Expected { status: 1, verdict: "fail", faults: &[(fault, 4)], counts: &counts },
-    );
+    let counts = [
+        ("connections.opened", 4),
+        ("connections.dropped", 4),
+        ("connections.held", 0),
+        ("connections.closed", 0),
+    ];
+    let s =
+        check(script, args, &Expected { status: 1, verdict: "fail", faults: &[(fault, 4)], counts: &counts });
     assert_eq!(s.count("connections.redialled"), 0, "nothing is refilled silently");
     assert_eq!(s.word("limit.side"), "target");
     s
@@ -105,8 +106,7 @@ fn half_an_answer_is_truncated() {
         }
     };
     let fault = "target·exchange·truncated";
-    let s =
-        check_lost(half("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nHello"), &["-d", "300ms"], fault);
+    let s = check_lost(half("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nHello"), &["-d", "300ms"], fault);
     assert_eq!((s.count("requests.answered"), s.word("limit.cause")), (0, "wrong-answer"));
     let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nHello\r\n";
     check_lost(half(chunked), &["-d", "300ms"], fault);

@@ -12,7 +12,12 @@ fn check(args: &[&str], name: &str) {
         fs::write(&golden, &ended.stdout).unwrap();
     }
     let expected = fs::read_to_string(&golden).unwrap_or_default();
-    assert_eq!(ended.stdout, expected, "{args:?} is not what {} has: UPDATE_GOLDEN=1 writes it", golden.display());
+    assert_eq!(
+        ended.stdout,
+        expected,
+        "{args:?} is not what {} has: UPDATE_GOLDEN=1 writes it",
+        golden.display()
+    );
 }
 
 #[test]

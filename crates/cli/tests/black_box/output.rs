@@ -24,8 +24,10 @@ fn text_and_file_say_the_same() {
     let (server, json) = (Serving::start(&["--threads", "1"]), file("both.json"));
     std::fs::write(&json, "old".repeat(10_000)).unwrap();
     let url = server.url("/");
-    let ended = Program::start(&[&["run", &url, "--json", json.to_str().unwrap()], &SHORT[..]].concat()).end();
-    let s: serde_json::Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).expect("all of it is new");
+    let ended =
+        Program::start(&[&["run", &url, "--json", json.to_str().unwrap()], &SHORT[..]].concat()).end();
+    let s: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(&json).unwrap()).expect("all of it is new");
     assert_eq!((ended.status, &s["verdict"]), (Some(0), &"pass".into()));
     let n = s["requests"]["answered"].as_u64().unwrap();
     assert!(ended.stdout.contains(&format!("  {n} answered of {n} sent")), "{}", ended.stdout);

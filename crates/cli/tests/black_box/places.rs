@@ -25,7 +25,8 @@ fn servers<const N: usize>(place: impl Fn(usize, u16) -> (String, u16)) -> [Scri
         let others = (1..N).map(|i| TcpListener::bind(place(i, port)));
         let all: Result<Vec<TcpListener>, _> = [Ok(first)].into_iter().chain(others).collect();
         if let Ok(all) = all {
-            let all: Vec<Scripted> = all.into_iter().map(|listener| Scripted::at(listener, answer_all)).collect();
+            let all: Vec<Scripted> =
+                all.into_iter().map(|listener| Scripted::at(listener, answer_all)).collect();
             return all.try_into().ok().unwrap();
         }
     }
@@ -106,7 +107,10 @@ fn ports_are_outside_the_kernels_own_range() {
     for args in [&[][..], &["--sources", "127.9.7.1"]] {
         for peer in peers(args, 200) {
             let port = peer.port();
-            assert!(port >= 1024 && !(bounds[0]..=bounds[1]).contains(&port), "{port} of {bounds:?}, {args:?}");
+            assert!(
+                port >= 1024 && !(bounds[0]..=bounds[1]).contains(&port),
+                "{port} of {bounds:?}, {args:?}"
+            );
         }
     }
 }
@@ -121,7 +125,9 @@ fn others_can_still_dial_while_thousands_are_held() {
         assert_eq!(caller.get("/").status, 200);
     }
     // The other end's count of what is open now.
-    crate::program::until("5,050 at the server", || others[0].get("/stats").text().contains("{\"open\":5050,"));
+    crate::program::until("5,050 at the server", || {
+        others[0].get("/stats").text().contains("{\"open\":5050,")
+    });
     run.signal(Signal::INT);
     let ended = run.end();
     assert_eq!(ended.status, Some(130), "{ended:?}");

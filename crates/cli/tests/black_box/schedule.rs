@@ -45,10 +45,12 @@ fn think_time_is_kept() {
 #[test]
 fn think_time_is_drawn_from_its_range() {
     let server = watching();
-    let (_, s) = run(&server.url("/"), &["-c", "40", "-d", "1500ms", "--think", "50ms..250ms", "--seed", "5"]);
+    let (_, s) =
+        run(&server.url("/"), &["-c", "40", "-d", "1500ms", "--think", "50ms..250ms", "--seed", "5"]);
     let gaps = server.log.times.lock().unwrap().clone();
     let ms = |time: &Duration| time.as_secs_f64() * 1e3;
-    let (least, mean) = (ms(gaps.iter().min().unwrap()), gaps.iter().map(ms).sum::<f64>() / gaps.len() as f64);
+    let (least, mean) =
+        (ms(gaps.iter().min().unwrap()), gaps.iter().map(ms).sum::<f64>() / gaps.len() as f64);
     assert!(gaps.len() > 200 && least >= 50.0, "{} gaps, the least {least} ms", gaps.len());
     // Uniform: a mean of 150 ms, and each fifth has its share of a fifth. Each gap has the answer's time in it,
     // and the run's end cuts long ones off.

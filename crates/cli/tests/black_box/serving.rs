@@ -75,11 +75,14 @@ fn stats_are_exact() {
     drop(third);
     until("one closed", || stats(&mut first)["closed"] == 1);
     let before = stats(&mut first);
-    let fields = ["open", "peak", "accepted", "closed", "requests", "bytes_in", "bytes_out", "refused", "errors"];
+    let fields =
+        ["open", "peak", "accepted", "closed", "requests", "bytes_in", "bytes_out", "refused", "errors"];
     let keys: Vec<&String> = before.as_object().unwrap().keys().collect();
     assert!(fields.iter().all(|field| before[field].is_u64()), "all are numbers: {before}");
     assert_eq!(keys.len(), fields.len(), "{before}");
-    for (field, n) in [("open", 2), ("peak", 3), ("accepted", 3), ("closed", 1), ("refused", 0), ("errors", 0)] {
+    for (field, n) in
+        [("open", 2), ("peak", 3), ("accepted", 3), ("closed", 1), ("refused", 0), ("errors", 0)]
+    {
         assert_eq!(before[field], n, "{field}: {before}");
     }
     let ours = get("/").len() as u64;

@@ -52,7 +52,10 @@ fn sigint_is_heard_where_it_was_ignored() {
     let ignoring = |args: &[&str]| {
         let throng = throng(args);
         let mut shell = Command::new("sh");
-        shell.args(["-c", "trap '' INT; exec \"$0\" \"$@\""]).arg(throng.get_program()).args(throng.get_args());
+        shell
+            .args(["-c", "trap '' INT; exec \"$0\" \"$@\""])
+            .arg(throng.get_program())
+            .args(throng.get_args());
         shell
     };
     at_full_load(ignoring, "ignored.json", Signal::INT);
@@ -62,9 +65,8 @@ fn sigint_is_heard_where_it_was_ignored() {
 fn a_signal_ends_the_ramp() {
     let (server, json) = (Serving::start(&["--threads", "1"]), file("ramp.json"));
     let (url, path) = (server.url("/"), json.to_str().unwrap());
-    let mut run = Program::start(&[
-        "run", &url, "-c", "10k", "--ramp", "100/s", "--think", "1m", "--json", path,
-    ]);
+    let mut run =
+        Program::start(&["run", &url, "-c", "10k", "--ramp", "100/s", "--think", "1m", "--json", path]);
     run.says(" ramp ");
     run.signal(Signal::INT);
     let (ended, s) = (run.end_within(Duration::from_secs(5)), written(&json));

@@ -71,7 +71,14 @@ fn all_mistakes_are_named_at_once() {
     check(
         &["serve", "ftp", "--listen", "nowhere", "--threads", "0"],
         2,
-        &["\"ftp\"", "write http", "--listen: \"nowhere\"", "127.0.0.1:8000", "--threads: \"0\"", "1 to 1024"],
+        &[
+            "\"ftp\"",
+            "write http",
+            "--listen: \"nowhere\"",
+            "127.0.0.1:8000",
+            "--threads: \"0\"",
+            "1 to 1024",
+        ],
     );
 }
 
