@@ -13,8 +13,9 @@ pub mod uring;
 /// Bytes read at once from one connection. Large enough for the largest answer of the reference server, so that
 /// an answer is one receive.
 pub const REGION: usize = 16 * 1024;
-/// Connections read in one turn of the loop. 128 × 16 KiB stay within a core's second-level cache.
-pub const REGIONS: usize = 128;
+/// Connections read in one turn of the loop. At 10,000 connections in closed loop 512 cost an eighth less CPU a
+/// request than 128; more costs more again.
+pub const REGIONS: usize = 512;
 
 /// Where one turn's input lands: [`REGIONS`] regions of [`REGION`] bytes, shared by all connections of the shard,
 /// so that a connection which says nothing owns no buffer.

@@ -42,6 +42,8 @@ pub(crate) struct Record {
     pub(crate) hold_until: Nanos,
     pub(crate) peak: u64,
     pub(crate) held: u64,
+    /// Closed by announcement and not open again, at the time of `held`.
+    pub(crate) resting: u64,
     pub(crate) interrupted: bool,
     pub(crate) samples: Vec<Sample>,
     pub(crate) own: SelfUsage,
@@ -125,6 +127,7 @@ impl Conductor<'_> {
             hold_until: Nanos::NEVER,
             peak: 0,
             held: 0,
+            resting: 0,
             interrupted: false,
             samples: Vec::new(),
             own: SelfUsage::default(),
@@ -270,6 +273,9 @@ impl Conductor<'_> {
         if told && self.record.hold_until == Nanos::NEVER {
             self.record.hold_until = self.shards.iter().map(|s| s.until).max().unwrap_or_default();
             self.record.held = self.open();
+            let (seen, line) = (&self.record.totals.counts, &self.line.counts);
+            self.record.resting =
+                (seen.closed + line.closed).saturating_sub(seen.redialled + line.redialled);
         }
         let waiting: u64 = self.shards.iter().map(|s| s.waiting).sum();
         if told && waiting == 0 || now.since(since) >= plan.timeout.min(DRAIN) {

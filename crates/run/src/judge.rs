@@ -110,9 +110,8 @@ fn verdict(r: &Record, s: &Summary) -> (Verdict, Vec<String>) {
     let mut reasons = Vec::new();
     let c = &s.connections;
     let faults: u64 = s.faults.iter().map(|f| f.count).sum();
-    // Closed by announcement and not dialled again yet: the server's policy, not a loss.
-    let resting = c.closed.saturating_sub(c.redialled);
-    let short = c.held + resting < c.wanted;
+    // Closed by announcement and not open again yet: the server's policy, not a loss.
+    let short = c.held + r.resting < c.wanted;
     if short {
         reasons.push(format!("{} of {} connections held", Count(c.held), Count(c.wanted)));
     }

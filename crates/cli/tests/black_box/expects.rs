@@ -8,8 +8,8 @@ use crate::{
 
 /// All answers are right, or all have this fault.
 fn check(target: &str, expect: &str, fault: Option<&str>) {
-    let args = ["-c", "3", "-d", "100ms", "--think", "10ms", "--expect", expect];
-    let (ended, s) = run(target, &args[..if expect.is_empty() { 6 } else { 8 }]);
+    let args = ["-c", "3", "-d", "100ms", "--expect", expect];
+    let (ended, s) = run(target, &args[..if expect.is_empty() { 4 } else { 6 }]);
     let answered = s.count("requests.answered");
     assert!(answered >= 3, "{expect}: {}", ended.stderr);
     let faults: Vec<_> = fault.iter().map(|words| (format!("target·exchange·{words}"), answered)).collect();
@@ -60,7 +60,7 @@ fn wrong_and_right_answers_are_told_apart() {
             peer.answer(&ok(if even { "even" } else { "uneven" }));
         }
     });
-    let args = ["-c", "4", "-d", "300ms", "--think", "10ms", "--expect", "length=4"];
+    let args = ["-c", "4", "-d", "100ms", "--expect", "length=4"];
     let (ended, s) = run(&server.url("/{rand 1 1000}"), &args);
     let uneven = server.log.targets().iter().filter(|t| t.ends_with(['1', '3', '5', '7', '9'])).count();
     assert!(uneven > 5 && (uneven as u64) < s.count("requests.answered"), "{uneven} of {}", ended.stderr);

@@ -95,8 +95,9 @@ fn unknown_flags_and_verbs_are_wrong_words_too() {
 fn what_this_machine_cannot_do_is_said_before_the_run() {
     // 192.0.2.0/24 is for documentation and nobody's address: RFC 5737.
     check(&["run", URL, "--sources", "192.0.2.1"], 3, &["sources", "192.0.2.1", "ip addr add 192.0.2.1/32"]);
-    check(&["run", URL, "-c", "4b"], 2, &["--connections"]);
-    check(&["run", URL, "-c", "4000m"], 3, &["4,000,000,000 needed", "--sources"]);
+    check(&["run", URL, "-c", "4000m"], 3, &["memory: ", "TiB needed", "-c "]);
+    let one = ["run", URL, "-c", "100k", "--sources", "127.9.9.9"];
+    check(&one, 3, &["ports: ", "100,000 needed", "--sources with ", "destinations (now 1)"]);
     check(&["run", URL, "--io", "epoll"], 3, &["epoll is not available"]);
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();

@@ -271,7 +271,9 @@ impl Uring {
         if self.mode == Mode::Alone {
             self.is_dirty[0] = false;
             self.dirty.clear();
-            return self.rings[0].submit_and_sleep(at_most, self.gather);
+            // Half of the connections, so that few do not wait for many.
+            let several = (self.settings.connections as usize / 2).clamp(1, REGIONS / 2);
+            return self.rings[0].submit_and_sleep(at_most, self.gather, several);
         }
         self.submit();
         for ring in &mut self.rings {

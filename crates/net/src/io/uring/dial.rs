@@ -135,7 +135,7 @@ impl Uring {
                 // SAFETY: the entry points to nothing.
                 unsafe { self.push(k, &[cancel.flags(SKIP).user_data(user_data(Op::Quiet, 0, k))]) };
             }
-            self.rings[ring].submit_and_sleep(Nanos::from_micros(50), Nanos::ZERO);
+            self.rings[ring].submit_and_sleep(Nanos::from_micros(50), Nanos::ZERO, 1);
             self.reap();
         }
     }

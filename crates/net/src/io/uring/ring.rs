@@ -92,15 +92,15 @@ impl Ring {
     }
 
     /// Hands over what is queued and sleeps until a completion has come, or for `at_most`. With `gather`, waits
-    /// up to that time for several.
-    pub(super) fn submit_and_sleep(&mut self, at_most: Nanos, gather: Nanos) {
+    /// up to that time for `several`.
+    pub(super) fn submit_and_sleep(&mut self, at_most: Nanos, gather: Nanos, several: usize) {
         let ts =
             types::Timespec::new().sec(at_most.0 / 1_000_000_000).nsec((at_most.0 % 1_000_000_000) as u32);
         let mut args = types::SubmitArgs::new().timespec(&ts);
         let mut want = 1;
         if gather.0 > 0 && self.min_wait {
             args = args.min_wait_usec((gather.0 / 1000) as u32);
-            want = 64;
+            want = several;
         }
         match self.ring.submitter().submit_with_args(want, &args) {
             Ok(_) => {}
@@ -114,7 +114,7 @@ impl Ring {
     /// Calls `f` with each completion: user data, result, flags.
     pub(super) fn reap(&mut self, mut f: impl FnMut(u64, i32, u32)) {
         if self.ring.submission().cq_overflow() {
-            self.submit_and_sleep(Nanos::ZERO, Nanos::ZERO);
+            self.submit_and_sleep(Nanos::ZERO, Nanos::ZERO, 1);
         }
         for c in self.ring.completion() {
             f(c.user_data(), c.result(), c.flags());
