@@ -52,15 +52,25 @@ pub(crate) struct Record {
     pub(crate) both_ends_here: bool,
 }
 
+/// The process that listens at the target and what it has used, where it is on this machine. To be asked before the
+/// shards start: with millions of sockets here the kernel takes seconds to answer.
+pub(crate) fn target(plan: &Plan, root: &Root) -> Option<(u32, SelfUsage)> {
+    let destinations = &plan.target.destinations;
+    let here = destinations.iter().all(|d| host::is_local(root, d.ip()));
+    let pid = here.then(|| host::listener_pid(root, destinations[0].port())).flatten()?;
+    host::usage(root, Some(pid)).ok().map(|usage| (pid, usage))
+}
+
 /// Runs the phases until the end of the last one.
 pub(crate) fn conduct(
     plan: &Plan,
     root: &Root,
+    target: Option<(u32, SelfUsage)>,
     workers: Workers,
     sinks: &mut [&mut dyn Sink],
     interrupt: &Interrupt,
 ) -> Result<Record, Refusal> {
-    let mut conductor = Conductor::new(plan, root, &workers);
+    let mut conductor = Conductor::new(plan, root, target, &workers);
     let header = Header {
         target: plan.target.text.clone(),
         connections: plan.connections.into(),
@@ -108,14 +118,15 @@ struct Conductor<'a> {
 }
 
 impl Conductor<'_> {
-    fn new<'a>(plan: &Plan, root: &'a Root, workers: &Workers) -> Conductor<'a> {
+    fn new<'a>(
+        plan: &Plan,
+        root: &'a Root,
+        target: Option<(u32, SelfUsage)>,
+        workers: &Workers,
+    ) -> Conductor<'a> {
         let shards = workers.remotes.len();
         let destinations = &plan.target.destinations;
         let both_ends_here = destinations.iter().all(|d| host::is_local(root, d.ip()));
-        let target = both_ends_here
-            .then(|| host::listener_pid(root, destinations[0].port()))
-            .flatten()
-            .and_then(|pid| host::usage(root, Some(pid)).ok().map(|usage| (pid, usage, usage)));
         let never = State { ramped_at: Nanos::NEVER, ..State::default() };
         let record = Record {
             totals: Tick::default(),
@@ -131,7 +142,7 @@ impl Conductor<'_> {
             interrupted: false,
             samples: Vec::new(),
             own: SelfUsage::default(),
-            target,
+            target: target.map(|(pid, usage)| (pid, usage, usage)),
             both_ends_here,
         };
         Conductor {
@@ -274,8 +285,7 @@ impl Conductor<'_> {
             self.record.hold_until = self.shards.iter().map(|s| s.until).max().unwrap_or_default();
             self.record.held = self.open();
             let (seen, line) = (&self.record.totals.counts, &self.line.counts);
-            self.record.resting =
-                (seen.closed + line.closed).saturating_sub(seen.redialled + line.redialled);
+            self.record.resting = (seen.closed + line.closed).saturating_sub(seen.redialled + line.redialled);
         }
         let waiting: u64 = self.shards.iter().map(|s| s.waiting).sum();
         if told && waiting == 0 || now.since(since) >= plan.timeout.min(DRAIN) {

@@ -52,8 +52,9 @@ pub fn run(
 ) -> Result<Summary, Refusal> {
     let prepared = prepare(plan, root)?;
     prepared.warnings.iter().for_each(&mut *warn);
+    let target = conduct::target(plan, root);
     let workers = workers::start(plan, &prepared)?;
-    let record = conduct::conduct(plan, root, workers, sinks, interrupt)?;
+    let record = conduct::conduct(plan, root, target, workers, sinks, interrupt)?;
     let summary = judge::judge(plan, &record);
     for sink in sinks {
         sink.finish(&summary);
