@@ -115,6 +115,11 @@ impl<I: Io> Cx<I> {
         self.wheel.at(k.index)
     }
 
+    /// How long the earliest timer that was not handled yet has been due: how far the shard is behind.
+    pub fn behind(&self) -> Nanos {
+        self.now.since(self.wheel.next())
+    }
+
     /// Unsets it.
     pub fn let_sleep(&mut self, k: Key) {
         self.wheel.clear(k.index);

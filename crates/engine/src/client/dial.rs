@@ -13,12 +13,17 @@ use crate::{
 
 /// Dials in one turn, so that answers are not kept waiting.
 const DIALS_A_TURN: u32 = 128;
+/// Behind by more than this, a shard that ramps as fast as it can dials nobody.
+const LATE: Nanos = Nanos::from_millis(2);
 
 impl Client {
     pub(super) fn dial_due<I: Io>(&mut self, cx: &mut Cx<I>) -> Nanos {
         let elapsed = cx.now().since(self.started);
         let left = self.wanted - self.dialled;
         let (now_due, next) = match &self.pacer {
+            // Requests that are late already come first: a ramp that runs ahead of them would hand its backlog to
+            // the hold.
+            Pacer::Adaptive(_) if left > 0 && cx.behind() > LATE => (0, cx.now()),
             Pacer::Adaptive(window) => (window.room(self.outstanding).min(left), Nanos::NEVER),
             Pacer::Steady(steady) => {
                 let due = steady.due(elapsed).saturating_sub(u64::from(self.dialled)) as u32;
