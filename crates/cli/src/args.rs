@@ -29,8 +29,8 @@ pub(crate) enum Verb {
 #[command(after_help = "Exit status: 0 pass, 1 fail, 2 wrong words, 3 this machine cannot do it, 4 invalid \
 (throng was the limit), 130 interrupted.")]
 pub(crate) struct RunArgs {
-    /// http://HOST[:PORT]/PATH or tcp://HOST:PORT. Several destinations: http://127.0.0.{1..30}:8000/, ports
-    /// {9000..9010}. `{rand A B}` in the path is a number drawn for each request
+    /// http://HOST[:PORT]/PATH, ws://HOST[:PORT]/PATH or tcp://HOST:PORT. Several destinations:
+    /// http://127.0.0.{1..30}:8000/, ports {9000..9010}. `{rand A B}` in the path is a number drawn for each request
     target: Option<String>,
     /// Hold N connections at once [default: 50]
     #[arg(short, long, value_name = "N")]
@@ -44,7 +44,14 @@ pub(crate) struct RunArgs {
     /// Idle between a response and the next request: A..B uniform, or fixed [default: 0, closed loop]
     #[arg(long, value_name = "TIME|A..B")]
     think: Option<String>,
-    /// Dial and response limit [default: 10s]
+    /// ws:// and tcp://: from one message to the next on each connection [default: 30s; 0: closed loop]
+    #[arg(long, value_name = "TIME")]
+    ping: Option<String>,
+    /// The message; its echo is checked and timed. ws:// with '': a control ping, its pong timed [default: ping;
+    /// tcp://: none, open and hold only]
+    #[arg(long, value_name = "TEXT")]
+    message: Option<String>,
+    /// Dial, handshake and response limit [default: 10s]
     #[arg(long, value_name = "TIME")]
     timeout: Option<String>,
     /// What a right answer is: status=200,length=$1 ($1: the first number drawn) [default: any 2xx]
@@ -82,6 +89,8 @@ impl RunArgs {
             ramp: self.ramp.clone(),
             duration: self.duration.clone(),
             think: self.think.clone(),
+            ping: self.ping.clone(),
+            message: self.message.clone(),
             timeout: self.timeout.clone(),
             expect: self.expect.clone(),
             reconnect: self.reconnect.clone(),

@@ -125,10 +125,12 @@ impl<I: Io> Cx<I> {
         self.wheel.clear(k.index);
     }
 
-    /// Sends what `fill` writes into a buffer of `room` bytes; `fill` returns how many.
+    /// Sends what `fill` writes into a buffer of `room` bytes; `fill` returns how many, and nothing is sent for none.
     pub fn send(&mut self, k: Key, room: usize, fill: impl FnOnce(&mut [u8]) -> usize) {
         let len = fill(self.io.out(room));
-        self.io.send_out(k, len);
+        if len > 0 {
+            self.io.send_out(k, len);
+        }
     }
 
     /// Sends bytes without a copy.

@@ -14,8 +14,10 @@ pub struct Plan {
     pub ramp: Ramp,
     /// Time at full load, after the ramp.
     pub hold: Hold,
-    /// Idle between a response and the next request, drawn uniformly; zero is a closed loop.
+    /// HTTP: idle between a response and the next request, drawn uniformly; zero is a closed loop.
     pub think: Think,
+    /// WebSocket and TCP: what is sent, and how often. `None`: open and hold only.
+    pub message: Option<Message>,
     /// Limit of a dial, a handshake and a response, each; never zero.
     pub timeout: Nanos,
     /// What a right answer is.
@@ -52,6 +54,15 @@ pub enum Hold {
     For(Nanos),
     /// Until SIGINT.
     Forever,
+}
+
+/// A message whose echo is checked and timed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// From one to the next on each connection, the first after a random part of it; zero is a closed loop.
+    pub every: Nanos,
+    /// What is sent. Empty (WebSocket only): a control ping, whose pong is timed.
+    pub text: String,
 }
 
 /// From the shortest to the longest idle time: [`Spans::min`], [`Spans::max`].

@@ -30,7 +30,7 @@ use net::{
     },
 };
 use plan::Plan;
-use serve::{Counters, Http};
+use serve::{Counters, Http, Knobs};
 use units::{Clock, Nanos};
 
 use scripted::{Act, Scripted, Then};
@@ -157,7 +157,7 @@ const PLACES: u32 = 1_000;
 
 /// A server shard of its own.
 fn server<I: Io>(io: I) -> Shard<I, Http> {
-    Shard::new(io, PLACES, Http::new(Arc::new(Counters::new(1)), 0, PLACES))
+    Shard::new(io, PLACES, Http::new(Arc::new(Counters::new(1)), 0, 1, PLACES, &Knobs::default()))
 }
 
 fn assert_nothing_allocated(side: &str, path: &str, words: &str) {

@@ -25,6 +25,8 @@ struct Shard {
 pub struct Counters {
     shards: Vec<Shard>,
     peak: AtomicU64,
+    /// Open in all shards, to the connection; kept only where their number is limited.
+    limited: AtomicU64,
     pub(crate) stop: AtomicBool,
     pub(crate) pause: AtomicBool,
     /// Why the last accept failed, until someone has read it.
@@ -42,7 +44,7 @@ pub struct Stats {
     pub accepted: u64,
     /// Gone again.
     pub closed: u64,
-    /// Answered requests.
+    /// Answered requests, upgrades, messages and pings.
     pub requests: u64,
     /// Bytes received.
     pub bytes_in: u64,
@@ -60,6 +62,7 @@ impl Counters {
         Counters {
             shards: (0..shards).map(|_| Shard::default()).collect(),
             peak: AtomicU64::new(0),
+            limited: AtomicU64::new(0),
             stop: AtomicBool::new(false),
             pause: AtomicBool::new(false),
             failure: Mutex::new(None),
@@ -98,6 +101,16 @@ impl Counters {
         }
     }
 
+    /// One more, unless `most` are in.
+    pub(crate) fn come_in(&self, most: u64) -> bool {
+        self.limited.fetch_update(Relaxed, Relaxed, |open| (open < most).then_some(open + 1)).is_ok()
+    }
+
+    /// One of those has gone.
+    pub(crate) fn go_out(&self) {
+        self.limited.fetch_sub(1, Relaxed);
+    }
+
     pub(crate) fn tell_failure(&self, why: Gone) {
         *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
     }
@@ -133,6 +146,14 @@ impl Stats {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_more_come_in_than_may() {
+        let c = Counters::new(1);
+        assert!(c.come_in(2) && c.come_in(2) && !c.come_in(2));
+        c.go_out();
+        assert!(c.come_in(2) && !c.come_in(2));
+    }
 
     #[test]
     fn shards_add_up_and_the_peak_stays() {

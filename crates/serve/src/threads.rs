@@ -7,17 +7,39 @@ use std::{
     thread::JoinHandle,
 };
 
-use net::{Io, Shard, io::uring};
+use net::{Cx, Io, Program, Shard, io::uring};
 use units::{Clock, Nanos};
 
-use crate::{counters::Counters, http::Http};
+use crate::{counters::Counters, delay::Delay, http::Http, knobs::Knobs};
+
+/// A stopped or paused server is looked after this often.
+pub(crate) const LOOK_AT_ORDERS: Nanos = Nanos::from_millis(100);
 
 /// After the order to stop, what is owed may take this long.
 const GRACE: Nanos = Nanos::from_secs(60);
 
+/// What to serve.
+#[derive(Clone, Copy, Debug)]
+pub enum Service {
+    /// HTTP and WebSocket.
+    Http,
+    /// One fixed answer, so long after the first bytes.
+    Delay(Nanos),
+}
+
+/// A program that can come to its end.
+pub(crate) trait Serves: Program {
+    /// Whether the shard was told to stop and owes nothing any more.
+    fn is_finished<I: Io>(&self, cx: &Cx<I>) -> bool;
+}
+
 /// How to serve.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
+    /// What.
+    pub service: Service,
+    /// How it misbehaves.
+    pub knobs: Knobs,
     /// Where to listen; port 0 lets the kernel choose.
     pub listen: SocketAddr,
     /// Shards.
@@ -81,8 +103,21 @@ fn serve(s: Settings, shard: u32, counters: Arc<Counters>, ready: &mpsc::Sender<
         Ok(both) => both,
         Err(e) => return ready.send(Err(e)).unwrap_or_default(),
     };
-    let mut shard = Shard::new(io, s.connections, Http::new(counters.clone(), shard, s.connections));
     ready.send(Ok(address)).unwrap_or_default();
+    match s.service {
+        Service::Http => {
+            let http = Http::new(counters.clone(), shard, s.threads, s.connections, &s.knobs);
+            turn(Shard::new(io, s.connections, http), &counters);
+        }
+        Service::Delay(after) => {
+            let delay = Delay::new(counters.clone(), shard, s.threads, after, &s.knobs);
+            turn(Shard::new(io, s.connections, delay), &counters);
+        }
+    }
+}
+
+/// Turns a shard until it was told to stop and owes nothing.
+fn turn<I: Io, P: Serves>(mut shard: Shard<I, P>, counters: &Counters) {
     let mut stopped_at = Nanos::NEVER;
     let mut last_turn = false;
     loop {

@@ -8,11 +8,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serve::{Server, Settings};
+use serve::{Knobs, Server, Service, Settings};
 
 fn server(connections: u32) -> Server {
     let listen = "127.0.0.1:0".parse().unwrap();
-    Server::start(Settings { listen, threads: 1, connections, slots: 4 }).expect("io_uring is allowed here")
+    let (service, knobs) = (Service::Http, Knobs::default());
+    let settings = Settings { service, knobs, listen, threads: 1, connections, slots: 4 };
+    Server::start(settings).expect("io_uring is allowed here")
 }
 
 fn dial(server: &Server) -> TcpStream {

@@ -13,7 +13,7 @@ use net::{
 };
 use plan::{Flags, Hold, Part, Plan, Ports, SourcePool, Surroundings, Tuples};
 use samples::{Fault, Kind, Phase, Stage, Tick};
-use serve::{Counters, Http};
+use serve::{Counters, Http, Knobs};
 use units::Nanos;
 
 /// As in `run`: full load begins this long after the ramp's end was seen.
@@ -33,6 +33,8 @@ pub(crate) fn plan(target: &str, words: &str, seed: u64) -> Plan {
             "ramp" => &mut flags.ramp,
             "duration" => &mut flags.duration,
             "think" => &mut flags.think,
+            "ping" => &mut flags.ping,
+            "message" => &mut flags.message,
             "timeout" => &mut flags.timeout,
             "expect" => &mut flags.expect,
             "reconnect" => &mut flags.reconnect,
@@ -55,7 +57,8 @@ pub(crate) fn servers(
     let counters = Arc::new(Counters::new(shards));
     // Accepts that wait for a peer take places too.
     let places = connections + 256;
-    let shard = |n| listening(net, at, places, Http::new(counters.clone(), n, places));
+    let http = |n| Http::new(counters.clone(), n, shards, places, &Knobs::default());
+    let shard = |n| listening(net, at, places, http(n));
     ((0..shards).map(shard).collect(), counters)
 }
 
