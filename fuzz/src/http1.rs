@@ -1,17 +1,18 @@
-//! The HTTP/1 machines driven as a connection's loop drives them, with their invariants checked, and told as text.
+//! The HTTP/1 machines driven as a connection's loop drives them, with their invariants checked, and told as
+//! text.
 //!
-//! A trace reads like `200 length=5 keeps | body hello | end`: bodies in one piece and escaped; last comes `breach NAME`, or
-//! `rest N` where N bytes are left unconsumed.
+//! A trace reads like `200 length=5 keeps | body hello | end`: bodies in one piece and escaped; last comes
+//! `breach NAME`, or `rest N` where N bytes are left unconsumed.
 
 use std::fmt::Write as _;
 use wire::Breach;
 use wire::http1::{Ask, Client, Head, MAX_HEAD, Reply, Request, Server};
 
-/// Feeds `pieces` to a client that sends requests as long as it may (`heads(n)`: the nth is HEAD), and then the end of the
-/// stream if `closes`.
+/// Feeds `pieces` to a client that sends requests as long as it may (`heads(n)`: the nth is HEAD), and then
+/// the end of the stream if `closes`.
 ///
-/// A head reads `200 length=5 keeps timeout=9` or `200 length=? closes`, an interim one `interim 100`, an end of the stream
-/// that says nothing `closed`.
+/// A head reads `200 length=5 keeps timeout=9` or `200 length=? closes`, an interim one `interim 100`, an end
+/// of the stream that says nothing `closed`.
 pub fn client(pieces: &[&[u8]], heads: impl Fn(u32) -> bool, closes: bool) -> String {
     let mut machine = Client::new();
     let mut sent = 0;
@@ -131,8 +132,8 @@ struct Told {
 }
 
 impl Told {
-    /// The loop of a connection: all there is until nothing happens, and the rest again with the next piece. Returns the
-    /// length of the rest.
+    /// The loop of a connection: all there is until nothing happens, and the rest again with the next piece.
+    /// Returns the length of the rest.
     fn feed<F>(&mut self, pieces: &[&[u8]], mut handle_bytes: F) -> Result<usize, Breach>
     where
         F: for<'a> FnMut(&'a [u8]) -> Result<(usize, Option<Said<'a>>), Breach>,
