@@ -20,7 +20,7 @@ pub(crate) enum Verb {
     Demo,
     /// Apply a load to a target and judge it
     Run(Box<RunArgs>),
-    /// The reference server
+    /// The reference servers
     Serve(ServeArgs),
 }
 
@@ -106,7 +106,8 @@ impl RunArgs {
 /// `throng serve`.
 #[derive(Group)]
 pub(crate) struct ServeArgs {
-    /// What to serve: http (/, /?length=N, /delay?for=5s&length=N, /stats)
+    /// What to serve: http (/, /?length=N, /delay?for=5s&length=N, /ws/echo, /stats), or delay (raw TCP: after any
+    /// bytes it waits, answers once and closes)
     #[arg(default_value = "http")]
     pub(crate) what: String,
     /// Address and port; port 0 takes a free one; 0.0.0.0 serves all of 127.0.0.0/8 too
@@ -115,6 +116,24 @@ pub(crate) struct ServeArgs {
     /// Shards [default: one a core]
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<String>,
+    /// delay: time from the first bytes to the answer [default: 5s]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) after: Option<String>,
+    /// To test a tester: accept and close all connections beyond N open ones
+    #[arg(long, value_name = "N")]
+    pub(crate) max_open: Option<String>,
+    /// To test a tester: close a connection without notice after so much silence
+    #[arg(long, value_name = "TIME")]
+    pub(crate) idle_cut: Option<String>,
+    /// To test a tester: reset a connection so long after it was accepted
+    #[arg(long, value_name = "TIME")]
+    pub(crate) reset_after: Option<String>,
+    /// To test a tester: never answer this share of the requests, as 0.01 or 1%
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) stall: Option<String>,
+    /// To test a tester: accept at RATE (2k/s)
+    #[arg(long, value_name = "RATE")]
+    pub(crate) slow_accept: Option<String>,
     /// End when standard input ends: a child that its parent's death must not leave behind
     #[arg(long, hide = true)]
     pub(crate) until_stdin_ends: bool,

@@ -400,7 +400,8 @@ impl Program for Client {
     }
 
     fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
-        let used = match (&self.job.protocol, self.conn(k).state) {
+        let state = self.conn(k).state;
+        let used = match (&self.job.protocol, state) {
             (Protocol::Tcp(None), _) => input.len(),
             (Protocol::Http(_), State::Busy) => self.reply(cx, k, input),
             (Protocol::Http(_), _) => {

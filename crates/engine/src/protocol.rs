@@ -14,7 +14,7 @@ mod request;
 
 /// What is spoken.
 #[derive(Clone, Debug)]
-pub enum Protocol {
+pub(crate) enum Protocol {
     /// HTTP/1.1: a request, an answer, a pause, again.
     Http(Request),
     /// WebSocket: an upgrade, then messages and their echoes.
@@ -25,13 +25,13 @@ pub enum Protocol {
 
 /// A message whose echo is awaited.
 #[derive(Clone, Debug)]
-pub struct Message {
+pub(crate) struct Message {
     pub(crate) bytes: &'static [u8],
 }
 
 /// The request that begins a WebSocket, with a key of its own each time.
 #[derive(Clone, Debug)]
-pub struct Upgrade {
+pub(crate) struct Upgrade {
     request: Request,
     /// Where the key begins, from the end of the request.
     key_from_end: usize,

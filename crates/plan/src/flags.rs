@@ -143,8 +143,13 @@ impl Mistakes {
         scheme: Option<Scheme>,
     ) -> Option<Message> {
         if scheme == Some(Scheme::Http) {
-            for (flag, _) in [("--ping", ping), ("--message", text)].iter().filter(|(_, given)| given.is_some()) {
-                self.add(flag, "http:// sends requests, leave it out, or write --think for the time between them");
+            for (flag, _) in
+                [("--ping", ping), ("--message", text)].iter().filter(|(_, given)| given.is_some())
+            {
+                self.add(
+                    flag,
+                    "http:// sends requests, leave it out, or write --think for the time between them",
+                );
             }
             return None;
         }
@@ -214,7 +219,9 @@ fn message(text: &str, scheme: Option<Scheme>) -> Result<String, String> {
             Err("an empty message has no echo, write some text: \"\"".to_owned())
         }
         0..=LONGEST_MESSAGE => Ok(text.to_owned()),
-        length => Err(format!("it may have {} octets: {}", Count(LONGEST_MESSAGE as u64), Count(length as u64))),
+        length => {
+            Err(format!("it may have {} octets: {}", Count(LONGEST_MESSAGE as u64), Count(length as u64)))
+        }
     }
 }
 

@@ -261,8 +261,9 @@ mod tests {
     fn names_what_it_cannot_read() {
         for scheme in ["https", "wss"] {
             let text = format!("{scheme}://h/");
-            let error =
-                format!("{scheme} is not available in this version, write http://, ws:// or tcp://: {text:?}");
+            let error = format!(
+                "{scheme} is not available in this version, write http://, ws:// or tcp://: {text:?}"
+            );
             check(&text, Err(&error));
         }
         check("gopher://x/", Err("\"gopher\" is not a scheme: write http://, ws:// or tcp://"));
@@ -272,7 +273,9 @@ mod tests {
         );
         check(
             "127.0.0.1:80",
-            Err("\"127.0.0.1:80\" is not a target: write http://host:port/, ws://host:port/ or tcp://host:port"),
+            Err(
+                "\"127.0.0.1:80\" is not a target: write http://host:port/, ws://host:port/ or tcp://host:port",
+            ),
         );
         check("tcp://127.0.0.1", Err("the port is missing: write tcp://host:port"));
         check("tcp://127.0.0.1:9/x", Err("tcp:// has no path, write tcp://host:port: \"/x\""));

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, atomic::Ordering::Relaxed};
 
-use net::{Close, Cx, Gone, Io, Key, Program};
+use net::{Cx, Gone, Io, Key, Program};
 use units::{Nanos, Spans};
 use wire::{
     http1::{self, Ask, CONTINUE, Request, Response},

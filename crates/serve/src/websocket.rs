@@ -127,7 +127,8 @@ mod tests {
             (Opcode::Pong, true, b"unasked"),
             (Opcode::Binary, true, &long),
         ]);
-        let mut expected = b"\x81\x04ping\x8a\x06there?\x02\x02\x00\xff\x80\x00\x82\x7f\0\0\0\0\0\x01\x11\x70".to_vec();
+        let mut expected =
+            b"\x81\x04ping\x8a\x06there?\x02\x02\x00\xff\x80\x00\x82\x7f\0\0\0\0\0\x01\x11\x70".to_vec();
         expected.extend_from_slice(&long);
         assert_eq!(over(&input, input.len()), (expected, 4, false, false));
     }

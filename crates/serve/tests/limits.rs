@@ -59,6 +59,22 @@ fn full_tables_lose_nobody() {
 }
 
 #[test]
+fn what_the_server_closes_is_closed_in_its_counts() {
+    let server = server(6);
+    for _ in 0..3 {
+        let mut stream = dial(&server);
+        stream.write_all(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
+        assert!(answer.ends_with(b"Hello World!"));
+    }
+    wait_for("all three are closed", || server.counters.read().closed == 3);
+    let stats = server.counters.read();
+    assert_eq!((stats.open, stats.accepted, stats.requests), (0, 3, 3));
+    server.stop();
+}
+
+#[test]
 fn a_paused_server_keeps_what_it_has() {
     let server = server(1000);
     let held = dial(&server);

@@ -1,7 +1,7 @@
 //! WebSocket and raw TCP with a message: the upgrade, echoes, and what the server says of itself.
 
 use net::{Cx, Io, Key};
-use samples::{Fault, Stage};
+use samples::{Fault, Kind, Stage};
 use wire::websocket::{self, MAX_CONTROL, MAX_HEADER, Opcode, Payload};
 
 use super::Client;
@@ -37,7 +37,8 @@ impl Client {
         loop {
             if self.conn(k).exchange == Conn::NONE.exchange {
                 let now = cx.now();
-                self.conn(k).exchange = self.exchanges.begin(Exchange::new(now, now, self.job.protocol.wire()));
+                self.conn(k).exchange =
+                    self.exchanges.begin(Exchange::new(now, now, self.job.protocol.wire()));
                 self.incoming += 1;
             }
             let at = self.conn(k).exchange;
@@ -52,6 +53,11 @@ impl Client {
                 }
                 Ok(Progress::Answered(n)) => {
                     used += n;
+                    if used < input.len() && matches!(self.job.protocol, Protocol::Tcp(_)) {
+                        // Without frames, more than what was asked for cannot be told from the next echo.
+                        self.lost(cx, k, Fault::target(Stage::Exchange, Kind::BadAnswer));
+                        return input.len();
+                    }
                     self.answered(cx, k);
                 }
                 Ok(Progress::Ping(n, ping)) => {

@@ -4,7 +4,7 @@ use plan::{Expect, ExpectedLength, Random, Template};
 
 /// The request to each destination, with what differs between two of them.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub(crate) struct Request {
     target: Template,
     /// For each destination, what stands before and behind the target.
     around: Vec<(Vec<u8>, Vec<u8>)>,

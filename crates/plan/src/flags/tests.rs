@@ -91,8 +91,8 @@ fn every_flag_arrives() {
 
 /// (line, what is sent and how often)
 fn check_message(line: &[&str], expected: Option<(&str, u64)>) {
-    let expected = expected
-        .map(|(text, every_s)| Message { every: Nanos::from_secs(every_s), text: text.to_owned() });
+    let expected =
+        expected.map(|(text, every_s)| Message { every: Nanos::from_secs(every_s), text: text.to_owned() });
     assert_eq!(plan(&flags(line)).unwrap().message, expected, "{line:?}");
 }
 
@@ -128,9 +128,7 @@ fn mistakes_are_named_with_their_cure() {
     check(&["gopher://x/"], &["target: \"gopher\" is not a scheme: write http://, ws:// or tcp://"]);
     check(
         &[URL, "-c", "many"],
-        &[
-            "--connections: \"many\" is not a number of connections: write 1 to 4,294,967,295, as 100k or 1m",
-        ],
+        &["--connections: \"many\" is not a number of connections: write 1 to 4,294,967,295, as 100k or 1m"],
     );
     for text in ["0", "4294967296", "5g"] {
         let wrong = format!(
@@ -144,10 +142,7 @@ fn mistakes_are_named_with_their_cure() {
     check(&[URL, "--ramp", "0/s"], &["--ramp: \"0/s\" is not a rate that arrives: write 20k/s"]);
     check(&[URL, "-d", "10"], &["--duration: \"10\" is not a time: write 10s"]);
     check(&[URL, "--think", "9s..2s"], &["--think: \"9s..2s\" is not a range of times: write 2s..9s"]);
-    check(
-        &[URL, "--timeout", "0"],
-        &["--timeout: \"0\" is not a limit that anything could keep: write 10s"],
-    );
+    check(&[URL, "--timeout", "0"], &["--timeout: \"0\" is not a limit that anything could keep: write 10s"]);
     check(
         &[URL, "--expect", "length=$1"],
         &["--expect: the target draws no number, write {rand 1 4096} in it: \"$1\""],
@@ -181,9 +176,7 @@ fn mistakes_are_named_with_their_cure() {
     check(&["ws://127.0.0.1:9", "--ping", "30"], &["--ping: \"30\" is not a time: write 30s"]);
     check(
         &[URL, "--reconnect", "1s..30s"],
-        &[
-            "--reconnect: a back-off is not available in this version, write planned or never: \"1s..30s\"",
-        ],
+        &["--reconnect: a back-off is not available in this version, write planned or never: \"1s..30s\""],
     );
     check(
         &[URL, "--reconnect", "always"],
@@ -202,15 +195,9 @@ fn mistakes_are_named_with_their_cure() {
         check(&[URL, "--threads", text], &[&wrong]);
     }
     check(&[URL, "--seed", "-1"], &["--seed: \"-1\" is not a seed: write a whole number, as 42"]);
-    check(
-        &[URL, "--io", "kqueue"],
-        &["--io: \"kqueue\" is not a way to do I/O: write auto, uring or epoll"],
-    );
+    check(&[URL, "--io", "kqueue"], &["--io: \"kqueue\" is not a way to do I/O: write auto, uring or epoll"]);
     check(&[URL, "--live", "tui"], &["--live: it is not available in this version, write line: \"tui\""]);
-    check(
-        &[URL, "--live", "on"],
-        &["--live: \"on\" is not a live view: write auto, line, classic or off"],
-    );
+    check(&[URL, "--live", "on"], &["--live: \"on\" is not a live view: write auto, line, classic or off"]);
 }
 
 #[test]
@@ -251,4 +238,3 @@ fn check(line: &[&str], mistakes: &[&str]) {
     let found = plan(&flags(line)).err().unwrap_or_default();
     assert_eq!(found.iter().map(Mistake::to_string).collect::<Vec<_>>(), mistakes, "{line:?}");
 }
-
