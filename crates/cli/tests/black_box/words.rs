@@ -24,7 +24,7 @@ fn wrong_words_are_named_with_their_cure() {
     check(&["run", "127.0.0.1:80"], 2, &["target: ", "http://host:port/"]);
     check(&["run", "load.toml"], 2, &["target: ", "scenario", "load.toml"]);
     check(&["run", "https://127.0.0.1/"], 2, &["target: ", "https is not available"]);
-    check(&["run", "ws://127.0.0.1/"], 2, &["target: ", "ws is not available"]);
+    check(&["run", "wss://127.0.0.1/"], 2, &["target: ", "wss is not available"]);
     check(&["run", "tcp://127.0.0.1"], 2, &["target: ", "port is missing"]);
     check(&["run", "http://127.0.0.1:99999/"], 2, &["target: ", "\"99999\"", "1 to 65535"]);
     check(&["run", "http://127.0.0.{9..1}/"], 2, &["target: ", "{9..1}", "{1..9}"]);
