@@ -50,7 +50,8 @@ pub fn client(pieces: &[&[u8]], heads: impl Fn(u32) -> bool, closes: bool) -> St
 
 /// Feeds `pieces` to a server.
 ///
-/// A head reads `GET /path keeps`, with `head`, `continue` and `http10` behind it where they apply.
+/// A head reads `GET /path keeps`, with `head`, `continue`, `http10` and `websocket` (an offer; with `?` one to
+/// refuse) behind it where they apply.
 pub fn server(pieces: &[&[u8]]) -> String {
     let mut machine = Server::new();
     let mut told = Told::default();
@@ -112,7 +113,14 @@ fn reply_line(head: &Head) -> String {
 fn request_line(r: &Request<'_>) -> String {
     let mut line = format!("{} {}", r.method, r.target);
     line.push_str(if r.keeps_alive { " keeps" } else { " closes" });
-    for (is_so, word) in [(r.head, " head"), (r.expects_continue, " continue"), (r.http10, " http10")] {
+    let valid = r.websocket.map(|offer| offer.is_valid());
+    for (is_so, word) in [
+        (r.head, " head"),
+        (r.expects_continue, " continue"),
+        (r.http10, " http10"),
+        (valid == Some(true), " websocket"),
+        (valid == Some(false), " websocket?"),
+    ] {
         if is_so {
             line.push_str(word);
         }

@@ -169,7 +169,7 @@ pub fn answer(pieces: &[&[u8]]) -> String {
     "open".to_owned()
 }
 
-/// `wish` with its masked frames really masked: a fuzzer finds plain text more easily than masked one. Each
+/// `stream` with its masked frames really masked: plain text is easier to write, and for a fuzzer to find. Each
 /// frame whose header is whole and says so is masked with its mask; what is no frame is left as it is.
 pub fn masked(mut stream: Vec<u8>) -> Vec<u8> {
     let mut at = 0;
