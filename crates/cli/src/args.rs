@@ -56,13 +56,14 @@ pub(crate) struct RunArgs {
     /// Local addresses to dial from: a list, or CIDR [default: chosen by throng]
     #[arg(long, value_name = "LIST|CIDR")]
     sources: Option<String>,
-    /// Shards [default: one a core]
+    /// Shards; over epoll, at least [default: one a core]
     #[arg(long, value_name = "N")]
     threads: Option<String>,
     /// Repeats a run's random choices [default: random, printed]
     #[arg(long, value_name = "N")]
     seed: Option<String>,
-    /// auto, uring or epoll [default: auto]
+    /// auto: io_uring where it is allowed, else epoll; uring; epoll: as many threads as the open-file limit asks for
+    /// [default: auto]
     #[arg(long, value_name = "IO")]
     io: Option<String>,
     /// line: one line a second; classic: the http-kit client's line; off [default: auto]
@@ -103,9 +104,12 @@ pub(crate) struct ServeArgs {
     /// Address and port; port 0 takes a free one; 0.0.0.0 serves all of 127.0.0.0/8 too
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8000")]
     pub(crate) listen: String,
-    /// Shards [default: one a core]
+    /// Shards; over epoll, to begin with [default: one a core]
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<String>,
+    /// auto: io_uring where it is allowed, else epoll; uring; epoll: more threads as their open-file limits are reached
+    #[arg(long, value_name = "IO", default_value = "auto")]
+    pub(crate) io: String,
     /// End when standard input ends: a child that its parent's death must not leave behind
     #[arg(long, hide = true)]
     pub(crate) until_stdin_ends: bool,

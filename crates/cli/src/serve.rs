@@ -7,6 +7,8 @@ use std::{
 };
 
 use host::Root;
+use net::Backend;
+use plan::IoChoice;
 use serve::{Server, Settings};
 use units::{Bytes, Count};
 
@@ -22,11 +24,15 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// Serves until a signal; returns the exit status.
 pub(crate) fn serve(args: &ServeArgs) -> Result<u8, Failure> {
-    let (listen, threads) = words(args)?;
+    let (listen, threads, io) = words(args)?;
+    let (io, because) = ::run::choose_io(io, &Root::real()).map_err(Failure::machine)?;
+    if let Some(because) = because {
+        say(&format!("throng: {because}"));
+    }
     let memory = host::memory(&Root::real()).map_err(Failure::machine)?;
     let connections = (memory.total / BYTES_A_SOCKET).clamp(1 << 16, 1 << 26) as u32;
     let slots = net::raise_open_files().unwrap_or(1024);
-    let settings = Settings { listen, threads, connections, slots };
+    let settings = Settings { listen, threads, connections, slots, io };
     let server = Server::start(settings).map_err(|e| Failure::machine(format!("--listen {listen}: {e}")))?;
     let stop = Arc::new(AtomicBool::new(false));
     let order = stop.clone();
@@ -39,13 +45,14 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<u8, Failure> {
         });
     }
     // Last: who reads this line may send a signal at once.
-    answer(&format!("listening on http://{}/ with {threads} threads, io_uring\n", server.address))?;
+    let io = if io == Backend::Uring { "io_uring" } else { "epoll" };
+    answer(&format!("listening on http://{}/ with {threads} threads, {io}\n", server.address))?;
     guard(&server, &stop);
     server.stop();
     Ok(0)
 }
 
-fn words(args: &ServeArgs) -> Result<(SocketAddr, u32), Failure> {
+fn words(args: &ServeArgs) -> Result<(SocketAddr, u32, IoChoice), Failure> {
     let mut mistakes = Vec::new();
     if args.what != "http" {
         mistakes.push(format!("{:?} cannot be served: write http", args.what));
@@ -63,8 +70,12 @@ fn words(args: &ServeArgs) -> Result<(SocketAddr, u32), Failure> {
             0
         }
     };
+    let io = IoChoice::parse(&args.io).unwrap_or_else(|misread| {
+        mistakes.push(format!("--io: {misread}"));
+        IoChoice::Auto
+    });
     match listen {
-        Ok(listen) if mistakes.is_empty() => Ok((listen, threads)),
+        Ok(listen) if mistakes.is_empty() => Ok((listen, threads, io)),
         _ => Err(Failure::words(mistakes)),
     }
 }

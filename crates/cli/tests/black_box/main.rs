@@ -13,6 +13,7 @@ mod dials;
 mod expects;
 mod figures;
 mod help;
+mod io;
 mod live;
 mod output;
 mod places;
