@@ -6,8 +6,14 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// A program, and the package that brings it.
-const NEEDED: &[(&str, &str)] =
-    &[("nginx", "nginx-light"), ("wrk", "wrk"), ("curl", "curl"), ("jq", "jq"), ("ip", "iproute2")];
+const NEEDED: &[(&str, &str)] = &[
+    ("nginx", "nginx-light"),
+    ("wrk", "wrk"),
+    ("curl", "curl"),
+    ("jq", "jq"),
+    ("ip", "iproute2"),
+    ("python3", "python3"),
+];
 
 /// Installs what is missing.
 ///

@@ -21,7 +21,7 @@ pub(crate) enum Verb {
     /// Apply a load to a target and judge it
     Run(Box<RunArgs>),
     /// The reference servers
-    Serve(ServeArgs),
+    Serve(Box<ServeArgs>),
 }
 
 /// `throng run`.
@@ -63,13 +63,14 @@ pub(crate) struct RunArgs {
     /// Local addresses to dial from: a list, or CIDR [default: chosen by throng]
     #[arg(long, value_name = "LIST|CIDR")]
     sources: Option<String>,
-    /// Shards [default: one a core]
+    /// Shards; over epoll, at least [default: one a core]
     #[arg(long, value_name = "N")]
     threads: Option<String>,
     /// Repeats a run's random choices [default: random, printed]
     #[arg(long, value_name = "N")]
     seed: Option<String>,
-    /// auto, uring or epoll [default: auto]
+    /// auto: io_uring where it is allowed, else epoll; uring; epoll: as many threads as the open-file limit asks for
+    /// [default: auto]
     #[arg(long, value_name = "IO")]
     io: Option<String>,
     /// line: one line a second; classic: the http-kit client's line; off [default: auto]
@@ -113,9 +114,12 @@ pub(crate) struct ServeArgs {
     /// Address and port; port 0 takes a free one; 0.0.0.0 serves all of 127.0.0.0/8 too
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8000")]
     pub(crate) listen: String,
-    /// Shards [default: one a core]
+    /// Shards; over epoll, to begin with [default: one a core]
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<String>,
+    /// auto: io_uring where it is allowed, else epoll; uring; epoll: more threads as their open-file limits are reached
+    #[arg(long, value_name = "IO", default_value = "auto")]
+    pub(crate) io: String,
     /// delay: time from the first bytes to the answer [default: 5s]
     #[arg(long, value_name = "TIME")]
     pub(crate) after: Option<String>,

@@ -4,12 +4,14 @@ use std::{
     fmt::Display,
     net::SocketAddr,
     sync::{Arc, atomic::AtomicBool, atomic::Ordering::Relaxed},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use host::Root;
+use net::Backend;
+use plan::IoChoice;
 use serve::{Knobs, Server, Service, Settings};
-use units::{Bytes, Count, Misread, Nanos, Rate};
+use units::{Bytes, Clock, Count, Misread, Nanos, Rate};
 
 use crate::{Failure, answer, args::ServeArgs, say, signals};
 
@@ -23,11 +25,15 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// Serves until a signal; returns the exit status.
 pub(crate) fn serve(args: &ServeArgs) -> Result<u8, Failure> {
-    let Wanted { service, knobs, listen, threads } = words(args)?;
+    let Wanted { service, knobs, listen, threads, io } = words(args)?;
+    let (io, because) = ::run::choose_io(io, &Root::real()).map_err(Failure::machine)?;
+    if let Some(because) = because {
+        say(&format!("throng: {because}"));
+    }
     let memory = host::memory(&Root::real()).map_err(Failure::machine)?;
     let connections = (memory.total / BYTES_A_SOCKET).clamp(1 << 16, 1 << 26) as u32;
     let slots = net::raise_open_files().unwrap_or(1024);
-    let settings = Settings { service, knobs, listen, threads, connections, slots };
+    let settings = Settings { service, knobs, listen, threads, connections, slots, io };
     let server = Server::start(settings).map_err(|e| Failure::machine(format!("--listen {listen}: {e}")))?;
     let stop = Arc::new(AtomicBool::new(false));
     let order = stop.clone();
@@ -44,7 +50,8 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<u8, Failure> {
         Service::Http => format!("http://{}/", server.address),
         Service::Delay(_) => format!("tcp://{}", server.address),
     };
-    answer(&format!("listening on {url} with {threads} threads, io_uring\n"))?;
+    let io = if io == Backend::Uring { "io_uring" } else { "epoll" };
+    answer(&format!("listening on {url} with {threads} threads, {io}\n"))?;
     guard(&server, service, &stop);
     server.stop();
     Ok(0)
@@ -56,6 +63,7 @@ struct Wanted {
     knobs: Knobs,
     listen: SocketAddr,
     threads: u32,
+    io: IoChoice,
 }
 
 /// Reads the words; all mistakes at once.
@@ -87,8 +95,9 @@ fn words(args: &ServeArgs) -> Result<Wanted, Failure> {
         stalls_of_million: read(m, "--stall", &args.stall, share).unwrap_or(0),
         slow_accept: read(m, "--slow-accept", &args.slow_accept, some_rate),
     };
+    let io = read(m, "--io", &Some(args.io.clone()), IoChoice::parse).unwrap_or(IoChoice::Auto);
     match mistakes.is_empty() {
-        true => Ok(Wanted { service, knobs, listen, threads: threads.unwrap_or(cores) }),
+        true => Ok(Wanted { service, knobs, listen, threads: threads.unwrap_or(cores), io }),
         false => Err(Failure::words(mistakes)),
     }
 }
@@ -132,28 +141,29 @@ fn share(text: &str) -> Result<u32, Misread> {
 
 /// Each second what the cl-async server of the source text prints: connections that came in and are open, those that
 /// went out (none), answered so far, and answers a second.
-fn show_stats(server: &Server, last: &mut (Instant, u64)) {
-    let elapsed = last.0.elapsed();
-    if elapsed < Duration::from_secs(1) {
+fn show_stats(server: &Server, now: Nanos, last: &mut (Nanos, u64)) {
+    let elapsed = now.since(last.0);
+    if elapsed < Nanos::from_secs(1) {
         return;
     }
     let stats = server.counters.read();
-    let rate = (stats.requests - last.1) as f64 / elapsed.as_secs_f64();
+    let rate = (stats.requests - last.1) as f64 / elapsed.secs_f64();
     let (open, finished) = (stats.open, stats.requests);
     // Who does not read it any more still wants the server.
     let _ =
         answer(&format!("incoming: {open}\noutgoing: 0\nfinished: {finished}\nrate: {rate:.3} req/s\n\n"));
-    *last = (Instant::now(), stats.requests);
+    *last = (now, stats.requests);
 }
 
 /// Until the order to stop: accepts nobody while memory is short, and says so.
 fn guard(server: &Server, service: Service, stop: &AtomicBool) {
     let mut accepting = true;
-    let mut shown = (Instant::now(), 0);
+    let clock = Clock::start();
+    let mut shown = (clock.now(), 0);
     while !stop.load(Relaxed) {
         std::thread::sleep(LOOK);
         if let Service::Delay(_) = service {
-            show_stats(server, &mut shown);
+            show_stats(server, clock.now(), &mut shown);
         }
         if let Some(why) = server.counters.take_failure() {
             let open = Count(server.counters.read().open);

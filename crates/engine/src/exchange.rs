@@ -139,22 +139,21 @@ impl Exchange {
             let came = frames.handle_bytes(&input[used..], LARGEST_MESSAGE);
             let (n, event) = came.map_err(|_| Kind::BadAnswer)?;
             used += n;
-            match (event, message) {
+            let answers = match (event, message) {
                 (None, _) if n == 0 => return Ok(Progress::More(used)),
-                (Some(Event::Data(data)), Some(sent)) if self.awaits && !sent.is_ping() => {
-                    if self.is_echo(&data, sent) {
-                        return Ok(Progress::Answered(used));
-                    }
-                }
-                (Some(Event::Pong(echo)), Some(sent)) if self.awaits && sent.is_ping() => {
-                    if echo.matches(&self.expected.to_be_bytes()) {
-                        return Ok(Progress::Answered(used));
-                    }
-                }
                 (Some(Event::Ping(ping)), _) => return Ok(Progress::Ping(used, ping)),
                 (Some(Event::Close(closing)), _) => return Ok(Progress::Closing(closing.code)),
+                (Some(Event::Data(data)), Some(sent)) if self.awaits && !sent.is_ping() => {
+                    self.is_echo(&data, sent)
+                }
+                (Some(Event::Pong(echo)), Some(sent)) if self.awaits && sent.is_ping() => {
+                    echo.matches(&self.expected.to_be_bytes())
+                }
                 // What the server says of itself, an old pong, or framing only.
-                _ => {}
+                _ => false,
+            };
+            if answers {
+                return Ok(Progress::Answered(used));
             }
         }
     }

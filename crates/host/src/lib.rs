@@ -23,6 +23,8 @@ pub use listener::{listener_pid, listener_pids};
 pub use memory::{Memory, memory, memory_used};
 pub use network::{NetCounters, SockStat, net_counters, sock_stat};
 pub use ports::port_facts;
-pub use preflight::{KERNEL_BYTES_PER_SOCKET, Need, USER_BYTES_PER_CONNECTION, capacity, preflight};
+pub use preflight::{
+    KERNEL_BYTES_PER_SOCKET, Need, USER_BYTES_PER_CONNECTION, capacity, preflight, uring_cure,
+};
 pub use root::Root;
 pub use usage::{SelfUsage, usage};

@@ -193,17 +193,21 @@ fn open_files_room(root: &Root, need: &Need) -> Option<Finding> {
 
 fn uring(root: &Root, need: &Need) -> Option<Finding> {
     let reason = need.uring.as_ref().err()?;
-    let cure = match io_uring_disabled(root) {
-        Some(1 | 2) => "sysctl -w kernel.io_uring_disabled=0",
-        _ => "allow io_uring_setup, _enter and _register in the container's seccomp profile",
-    };
     Some(Finding {
         what: "io_uring",
         value: format!("not available ({reason})"),
         needed: String::new(),
-        cure: format!("{cure}; epoll is used until then"),
+        cure: format!("{}; epoll is used until then", uring_cure(root)),
         severity: Severity::Warn,
     })
+}
+
+/// What to do where io_uring is refused.
+pub fn uring_cure(root: &Root) -> &'static str {
+    match io_uring_disabled(root) {
+        Some(1 | 2) => "sysctl -w kernel.io_uring_disabled=0",
+        _ => "allow io_uring_setup, _enter and _register in the container's seccomp profile",
+    }
 }
 
 /// Idle connections hold no buffer, so only those with data in flight take a page an end. One in sixteen

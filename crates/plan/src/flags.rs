@@ -84,7 +84,7 @@ pub fn from_flags(flags: &Flags, around: &Surroundings) -> Result<Plan, Vec<Mist
     let reconnect = m.read("--reconnect", &flags.reconnect, Reconnect::Planned, reconnect);
     let threads = m.read("--threads", &flags.threads, around.cores.clamp(1, MOST_THREADS), threads);
     let seed = m.read("--seed", &flags.seed, around.seed, seed);
-    let io = m.read("--io", &flags.io, IoChoice::Auto, io);
+    let io = m.read("--io", &flags.io, IoChoice::Auto, IoChoice::parse);
     let live = m.read("--live", &flags.live, Live::Auto, live);
     match target {
         Some(target) if mistakes.0.is_empty() => Ok(Plan {
@@ -253,15 +253,6 @@ fn reconnect(text: &str) -> Result<Reconnect, String> {
 fn seed(text: &str) -> Result<u64, Misread> {
     // Exactly as a run prints it: no suffix, so that a seed has one spelling.
     text.parse().map_err(|_| Misread::new(text, "a seed", "a whole number, as 42"))
-}
-
-fn io(text: &str) -> Result<IoChoice, Misread> {
-    match text {
-        "auto" => Ok(IoChoice::Auto),
-        "uring" => Ok(IoChoice::Uring),
-        "epoll" => Ok(IoChoice::Epoll),
-        _ => Err(Misread::new(text, "a way to do I/O", "auto, uring or epoll")),
-    }
 }
 
 fn live(text: &str) -> Result<Live, String> {

@@ -1,7 +1,7 @@
 //! The resolved plan: every default filled in, every word checked.
 
 use crate::{Expect, Sources, Target};
-use units::{Nanos, Rate, Spans};
+use units::{Misread, Nanos, Rate, Spans};
 
 /// What shall happen in one run. No field means "default" any more.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,6 +86,21 @@ pub enum IoChoice {
     Uring,
     /// epoll.
     Epoll,
+}
+
+impl IoChoice {
+    /// `auto`, `uring` or `epoll`.
+    ///
+    /// # Errors
+    /// It is none of them.
+    pub fn parse(text: &str) -> Result<IoChoice, Misread> {
+        match text {
+            "auto" => Ok(IoChoice::Auto),
+            "uring" => Ok(IoChoice::Uring),
+            "epoll" => Ok(IoChoice::Epoll),
+            _ => Err(Misread::new(text, "a way to do I/O", "auto, uring or epoll")),
+        }
+    }
 }
 
 /// What to show on standard error while the run goes on.

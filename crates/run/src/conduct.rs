@@ -75,7 +75,7 @@ pub(crate) fn conduct(
         target: plan.target.text.clone(),
         connections: plan.connections.into(),
         seed: plan.seed,
-        io: "uring",
+        io: conductor.record.io,
         threads: conductor.record.threads,
     };
     for sink in sinks.iter_mut() {
@@ -130,7 +130,7 @@ impl Conductor<'_> {
         let never = State { ramped_at: Nanos::NEVER, ..State::default() };
         let record = Record {
             totals: Tick::default(),
-            io: "uring",
+            io: workers.io,
             threads: shards as u32,
             started: workers.start,
             ramped_at: Nanos::NEVER,

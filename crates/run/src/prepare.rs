@@ -3,14 +3,14 @@
 use std::{
     fmt,
     hash::{BuildHasher, Hasher},
-    io,
     net::IpAddr,
 };
 
 use host::{Finding, Need, Root, Severity};
-use net::io::uring::{self, Uring};
-use plan::{IoChoice, Plan, Ports, SourcePool, Sources, capacity, usable_ports};
-use units::Clock;
+use net::Backend;
+use plan::{Plan, Ports, SourcePool, Sources, capacity, usable_ports};
+
+use crate::backend::{Shards, choose_io, shards};
 
 /// Local addresses asked for beyond what is needed, so that taken ones can be skipped.
 const SPARE_TUPLES: u64 = 1000;
@@ -47,7 +47,11 @@ pub struct Prepared {
     /// Where the local addresses begin: not a child of the seed, so that a repeated run does not meet its own
     /// TIME_WAIT.
     pub(crate) salt: u64,
-    /// Direct descriptors a ring may have.
+    pub(crate) backend: Backend,
+    /// Why it is that one, where the plan leaves the choice.
+    pub(crate) because: Option<String>,
+    pub(crate) shards: Shards,
+    /// Files, or direct descriptors, that one table may have.
     pub(crate) slots: u32,
 }
 
@@ -56,19 +60,21 @@ pub struct Prepared {
 /// # Errors
 /// [`Refusal::Findings`] where something cannot work, with all that stands in the way.
 pub fn prepare(plan: &Plan, root: &Root) -> Result<Prepared, Refusal> {
-    if plan.io == IoChoice::Epoll {
-        return Err(Refusal::Failed("--io: epoll is not available in this version: write uring".to_owned()));
-    }
+    let (backend, because) = choose_io(plan.io, root)?;
     let (pool, need, ports) = need(plan, root)?;
-    let (refusals, warnings): (Vec<_>, Vec<_>) =
+    let slots = net::raise_open_files().unwrap_or(1024);
+    let (mut refusals, warnings): (Vec<_>, Vec<_>) =
         host::preflight(root, &need).into_iter().partition(|f| f.severity == Severity::Refuse);
-    if !refusals.is_empty() {
-        return Err(Refusal::Findings(refusals));
+    match shards(plan, backend, slots, net::probe_own_open_files) {
+        Ok(shards) if refusals.is_empty() => {
+            Ok(Prepared { warnings, pool, ports, salt: random(), backend, because, shards, slots })
+        }
+        Ok(_) => Err(Refusal::Findings(refusals)),
+        Err(finding) => {
+            refusals.push(finding);
+            Err(Refusal::Findings(refusals))
+        }
     }
-    if let Err(why) = need.uring {
-        return Err(Refusal::Failed(format!("io_uring cannot be used here: {why}")));
-    }
-    Ok(Prepared { warnings, pool, ports, salt: random(), slots: raise_open_files() })
 }
 
 /// The most connections that this machine can hold of what the plan asks for.
@@ -102,7 +108,8 @@ fn need(plan: &Plan, root: &Root) -> Result<(SourcePool, Need, Ports), Refusal> 
                 host::foreign(root, &ends)
             }
         },
-        uring: probe_uring().map_err(|e| e.to_string()),
+        // Whether it works, and what the tables of epoll take, is looked at by itself.
+        uring: Ok(()),
     };
     Ok((pool, need, ports))
 }
@@ -118,15 +125,6 @@ fn source_pool(plan: &Plan) -> Result<SourcePool, Refusal> {
             Ok([from].into_iter().collect())
         }
     }
-}
-
-fn probe_uring() -> io::Result<()> {
-    Uring::new(uring::Settings { connections: 1, slots: 1, by_hand: false }, Clock::start()).map(|_| ())
-}
-
-/// Raises the soft limit of open files to the hard one; returns what a ring's table may have.
-pub(crate) fn raise_open_files() -> u32 {
-    net::raise_open_files().unwrap_or(1024)
 }
 
 /// A number from the operating system's randomness.

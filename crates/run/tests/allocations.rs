@@ -161,7 +161,7 @@ const PLACES: u32 = 1_000;
 
 /// A server shard of its own.
 fn server<I: Io>(io: I) -> Shard<I, Http> {
-    Shard::new(io, PLACES, Http::new(Arc::new(Counters::new(1)), 0, 1, PLACES, &Knobs::default()))
+    Shard::new(io, PLACES, Http::new(Arc::new(Counters::new(1)), 0, PLACES, &Knobs::default()))
 }
 
 fn assert_nothing_allocated(side: &str, path: (&str, &str), words: &str) {

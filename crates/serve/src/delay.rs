@@ -7,7 +7,7 @@ use units::Nanos;
 
 use crate::{
     counters::{Counters, Stats},
-    door::Door,
+    gate::Gate,
     knobs::{Due, Knobs, Stalls, Watch},
     threads::{LOOK_AT_ORDERS, Serves},
 };
@@ -33,7 +33,7 @@ pub struct Delay {
     after: Nanos,
     states: Vec<State>,
     stats: Stats,
-    door: Door,
+    gate: Gate,
     watch: Watch,
     stalls: Stalls,
     /// Answers that wait for their time.
@@ -42,10 +42,10 @@ pub struct Delay {
 }
 
 impl Delay {
-    /// Shard number `shard` of `shards`, which publishes to `counters` and answers after `after`.
-    pub fn new(counters: Arc<Counters>, shard: u32, shards: u32, after: Nanos, knobs: &Knobs) -> Delay {
+    /// Shard number `shard`, which publishes to `counters` and answers after `after`.
+    pub fn new(counters: Arc<Counters>, shard: u32, after: Nanos, knobs: &Knobs) -> Delay {
         Delay {
-            door: Door::new(counters.clone(), knobs, shards),
+            gate: Gate::new(counters.clone(), knobs),
             watch: Watch::new(knobs),
             stalls: Stalls::new(knobs.stalls_of_million),
             counters,
@@ -60,7 +60,7 @@ impl Delay {
 
     fn leave(&mut self, k: Key) {
         self.waiting -= u64::from(self.states[k.index as usize] == State::Waiting);
-        self.door.left(&mut self.stats);
+        self.gate.left(&mut self.stats);
     }
 
     fn answer<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
@@ -83,7 +83,7 @@ impl Serves for Delay {
 
 impl Program for Delay {
     fn opened<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
-        if !self.door.opened(cx, k, &mut self.stats) {
+        if !self.gate.opened(cx, k, &mut self.stats) {
             return;
         }
         if k.index as usize >= self.states.len() {
@@ -127,7 +127,7 @@ impl Program for Delay {
 
     fn gone<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, why: Gone) {
         if !cx.is_open(k) {
-            return self.door.failed(cx, k, why, self.stopping, &mut self.stats);
+            return self.gate.failed(cx, k, why, self.stopping, &mut self.stats);
         }
         self.leave(k);
     }
@@ -137,7 +137,7 @@ impl Program for Delay {
             self.stopping = true;
             cx.unlisten();
         }
-        let next = if self.stopping { Nanos::NEVER } else { self.door.accept(cx) };
+        let next = if self.stopping { Nanos::NEVER } else { self.gate.accept(cx) };
         self.counters.publish(self.shard, &self.stats);
         next.min(cx.now() + LOOK_AT_ORDERS)
     }

@@ -11,7 +11,7 @@ use wire::{
 
 use crate::{
     counters::{Counters, Stats},
-    door::Door,
+    gate::Gate,
     knobs::{Due, Knobs, Stalls, Watch},
     threads::{LOOK_AT_ORDERS, Serves},
     websocket,
@@ -86,7 +86,7 @@ pub struct Http {
     shard: usize,
     conns: Vec<Conn>,
     stats: Stats,
-    door: Door,
+    gate: Gate,
     watch: Watch,
     stalls: Stalls,
     /// Answers that wait for their time.
@@ -98,11 +98,11 @@ pub struct Http {
 }
 
 impl Http {
-    /// Shard number `shard` of `shards`, which publishes to `counters`.
-    pub fn new(counters: Arc<Counters>, shard: u32, shards: u32, connections: u32, knobs: &Knobs) -> Http {
+    /// Shard number `shard`, which publishes to `counters`.
+    pub fn new(counters: Arc<Counters>, shard: u32, connections: u32, knobs: &Knobs) -> Http {
         let phrase = b"throng holds a million connections and says what each one costs. ";
         Http {
-            door: Door::new(counters.clone(), knobs, shards),
+            gate: Gate::new(counters.clone(), knobs),
             watch: Watch::new(knobs),
             stalls: Stalls::new(knobs.stalls_of_million),
             counters,
@@ -236,7 +236,7 @@ impl Http {
     /// A connection has gone, or is about to be closed.
     fn leave(&mut self, k: Key) {
         self.waiting -= u64::from(self.conn(k).is(WAITING));
-        self.door.left(&mut self.stats);
+        self.gate.left(&mut self.stats);
     }
 
     fn answer_due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
@@ -343,7 +343,7 @@ impl Serves for Http {
 
 impl Program for Http {
     fn opened<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
-        if !self.door.opened(cx, k, &mut self.stats) {
+        if !self.gate.opened(cx, k, &mut self.stats) {
             return;
         }
         if k.index as usize >= self.conns.len() {
@@ -397,7 +397,7 @@ impl Program for Http {
         if cx.is_open(k) {
             return self.leave(k);
         }
-        self.door.failed(cx, k, why, self.stopping, &mut self.stats);
+        self.gate.failed(cx, k, why, self.stopping, &mut self.stats);
     }
 
     fn pace<I: Io>(&mut self, cx: &mut Cx<I>) -> Nanos {
@@ -407,7 +407,7 @@ impl Program for Http {
         }
         let mut next = cx.now() + LOOK_AT_ORDERS;
         if !self.stopping {
-            next = next.min(self.door.accept(cx));
+            next = next.min(self.gate.accept(cx));
         } else if self.told < self.conns.len() {
             self.say_goodbye(cx);
             next = cx.now();

@@ -2,7 +2,7 @@
 
 mod counters;
 mod delay;
-mod door;
+mod gate;
 mod http;
 mod knobs;
 mod threads;

@@ -14,6 +14,7 @@ mod echoes;
 mod expects;
 mod figures;
 mod help;
+mod io;
 mod knobs;
 mod live;
 mod output;

@@ -57,7 +57,7 @@ pub(crate) fn servers(
     let counters = Arc::new(Counters::new(shards));
     // Accepts that wait for a peer take places too.
     let places = connections + 256;
-    let http = |n| Http::new(counters.clone(), n, shards, places, &Knobs::default());
+    let http = |n| Http::new(counters.clone(), n, places, &Knobs::default());
     let shard = |n| listening(net, at, places, http(n));
     ((0..shards).map(shard).collect(), counters)
 }

@@ -17,29 +17,28 @@ const REST_AFTER_FAILURE: Nanos = Nanos::from_millis(100);
 /// A slow server that nobody dialled for a while makes up for no more than this.
 const CATCH_UP: Nanos = Nanos::from_millis(10);
 
-/// One shard's door.
-pub(crate) struct Door {
+/// One shard's gate.
+pub(crate) struct Gate {
     counters: Arc<Counters>,
     /// Accepts that wait for a peer.
     accepting: u32,
     rests_until: Nanos,
     most_open: Option<u64>,
-    /// Where accepts are slow: the time from one to the next in this shard.
+    /// Where accepts are slow: the time from one to the next in the whole server.
     interval: Option<Nanos>,
     /// When the next slow accept may begin.
     next_slot: Nanos,
 }
 
-impl Door {
-    /// The door of one of `shards`.
-    pub(crate) fn new(counters: Arc<Counters>, knobs: &Knobs, shards: u32) -> Door {
-        let share = |per_s: f64| Nanos((f64::from(shards) / per_s * 1e9) as u64);
-        Door {
+impl Gate {
+    /// One shard's gate.
+    pub(crate) fn new(counters: Arc<Counters>, knobs: &Knobs) -> Gate {
+        Gate {
             counters,
             accepting: 0,
             rests_until: Nanos::ZERO,
             most_open: knobs.most_open,
-            interval: knobs.slow_accept.map(|rate| share(rate.per_s_f64())),
+            interval: knobs.slow_accept.map(|rate| Nanos((1e9 / rate.per_s_f64()) as u64)),
             next_slot: Nanos::ZERO,
         }
     }
@@ -51,15 +50,16 @@ impl Door {
             return Nanos::NEVER;
         }
         self.next_slot = self.next_slot.max(Nanos(now.0.saturating_sub(CATCH_UP.0)));
+        let interval = self.interval.map_or(0, |interval| interval.0 * self.counters.shards());
         while self.accepting < ACCEPTS {
-            if self.interval.is_some() && self.next_slot > now {
+            if interval > 0 && self.next_slot > now {
                 return self.next_slot;
             }
             if !cx.accept() {
                 break;
             }
             self.accepting += 1;
-            self.next_slot = self.next_slot + self.interval.unwrap_or(Nanos::ZERO);
+            self.next_slot = self.next_slot + Nanos(interval);
         }
         Nanos::NEVER
     }
