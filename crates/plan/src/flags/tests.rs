@@ -151,29 +151,6 @@ fn mistakes_are_named_with_their_cure() {
         &["tcp://127.0.0.1:9", "--expect", "status=200"],
         &["--expect: tcp:// has no status or length to check, leave it out: \"status=200\""],
     );
-    for target in ["ws://127.0.0.1:9/", "tcp://127.0.0.1:9"] {
-        let scheme = target.split_inclusive("//").next().unwrap();
-        check(
-            &[target, "--think", "5s", "--message", "x"],
-            &[&format!("--think: {scheme} sends a message each --ping, write --ping 30s instead: \"5s\"")],
-        );
-    }
-    let http = "http:// sends requests, leave it out, or write --think for the time between them";
-    check(
-        &[URL, "--ping", "5s", "--message", ""],
-        &[&format!("--ping: {http}"), &format!("--message: {http}")],
-    );
-    check(
-        &["tcp://127.0.0.1:9", "--ping", "5s"],
-        &["--ping: tcp:// sends nothing by itself, add --message ping: \"5s\""],
-    );
-    check(
-        &["tcp://127.0.0.1:9", "--message", ""],
-        &["--message: an empty message has no echo, write some text: \"\""],
-    );
-    let long = "x".repeat(65_537);
-    check(&["ws://127.0.0.1:9", "--message", &long], &["--message: it may have 65,536 octets: 65,537"]);
-    check(&["ws://127.0.0.1:9", "--ping", "30"], &["--ping: \"30\" is not a time: write 30s"]);
     check(
         &[URL, "--reconnect", "1s..30s"],
         &["--reconnect: a back-off is not available in this version, write planned or never: \"1s..30s\""],
@@ -198,6 +175,33 @@ fn mistakes_are_named_with_their_cure() {
     check(&[URL, "--io", "kqueue"], &["--io: \"kqueue\" is not a way to do I/O: write auto, uring or epoll"]);
     check(&[URL, "--live", "tui"], &["--live: it is not available in this version, write line: \"tui\""]);
     check(&[URL, "--live", "on"], &["--live: \"on\" is not a live view: write auto, line, classic or off"]);
+}
+
+#[test]
+fn what_one_protocol_has_and_another_has_not() {
+    for target in ["ws://127.0.0.1:9/", "tcp://127.0.0.1:9"] {
+        let scheme = target.split_inclusive("//").next().unwrap();
+        check(
+            &[target, "--think", "5s", "--message", "x"],
+            &[&format!("--think: {scheme} sends a message each --ping, write --ping 30s instead: \"5s\"")],
+        );
+    }
+    let http = "http:// sends requests, leave it out, or write --think for the time between them";
+    check(
+        &[URL, "--ping", "5s", "--message", ""],
+        &[&format!("--ping: {http}"), &format!("--message: {http}")],
+    );
+    check(
+        &["tcp://127.0.0.1:9", "--ping", "5s"],
+        &["--ping: tcp:// sends nothing by itself, add --message ping: \"5s\""],
+    );
+    check(
+        &["tcp://127.0.0.1:9", "--message", ""],
+        &["--message: an empty message has no echo, write some text: \"\""],
+    );
+    let long = "x".repeat(65_537);
+    check(&["ws://127.0.0.1:9", "--message", &long], &["--message: it may have 65,536 octets: 65,537"]);
+    check(&["ws://127.0.0.1:9", "--ping", "30"], &["--ping: \"30\" is not a time: write 30s"]);
 }
 
 #[test]
