@@ -9,12 +9,14 @@
 //! the kernel's io_uring and an in-memory network with virtual time.
 
 pub mod io;
+mod listeners;
 mod machine;
 mod shard;
 mod slab;
 mod wheel;
 
 pub use io::{Close, Done, Gone, Io, Scratch, What};
+pub use listeners::{Listening, listening};
 pub use machine::{raise_open_files, route_source, sharpen_timers};
 pub use shard::{Cx, Program, Shard};
 pub use slab::{Key, Slab};

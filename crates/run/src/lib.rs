@@ -7,6 +7,7 @@
 
 mod conduct;
 mod judge;
+mod listeners;
 mod prepare;
 mod slope;
 mod workers;
@@ -20,7 +21,7 @@ use host::{Finding, Root};
 use plan::Plan;
 use samples::{Sink, Summary};
 
-pub use prepare::{Prepared, Refusal, fitting, prepare};
+pub use prepare::{Prepared, Refusal, fitting, need, prepare};
 pub use slope::{Line, slope};
 
 /// Set by a signal: end the run, write the summary.
