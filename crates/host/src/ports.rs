@@ -144,7 +144,10 @@ mod tests {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let seen = listeners(&Root::real());
-        assert!(seen.iter().any(|l| (l.address, l.port) == (address.ip(), address.port())), "{address}: {seen:?}");
+        assert!(
+            seen.iter().any(|l| (l.address, l.port) == (address.ip(), address.port())),
+            "{address}: {seen:?}"
+        );
     }
 
     #[test]

@@ -41,12 +41,8 @@ pub struct Listening {
 /// # Errors
 /// The kernel has no `tcp_diag`, or a sandbox forbids netlink.
 pub fn listening() -> io::Result<Vec<Listening>> {
-    let socket = socket_with(
-        AddressFamily::NETLINK,
-        SocketType::RAW,
-        SocketFlags::CLOEXEC,
-        Some(netlink::SOCK_DIAG),
-    )?;
+    let socket =
+        socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, Some(netlink::SOCK_DIAG))?;
     set_socket_timeout(&socket, Timeout::Recv, Some(PATIENCE))?;
     let mut found = Vec::new();
     let mut buffer = vec![0; BUFFER];

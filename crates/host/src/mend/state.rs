@@ -136,8 +136,7 @@ mod tests {
             setting net.ipv4.tcp_mem = 5 6 7 was 1 2 3\naddress fd00::1 eth0\nroute 10.9.0.0/16\n";
         assert_eq!(state.text(), expected);
         // Anything that is cut off or unknown is not acted upon.
-        for broken in
-            ["", "throng.doctor.state/2\nboot b\nnamespace n\n", "throng.doctor.state/1\nboot b\n"]
+        for broken in ["", "throng.doctor.state/2\nboot b\nnamespace n\n", "throng.doctor.state/1\nboot b\n"]
         {
             assert_eq!(State::parse(broken), None, "{broken:?}");
         }

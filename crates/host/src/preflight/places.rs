@@ -78,13 +78,13 @@ fn repairs(root: &Root, need: &Need, network: &Network, missing: &[IpAddr]) -> V
     repairs
 }
 
-/// 4-tuples: sources × ports × destinations. Too few refuse; too few for now, because some are in TIME_WAIT,
+/// 4-tuples, the ways to dial: sources × ports × destinations. Too few refuse; too few for now, because some are in TIME_WAIT,
 /// only warn.
 pub(super) fn ports(root: &Root, need: &Need) -> Option<Finding> {
     let waiting = sock_stat(root).map_or(0, |stat| stat.tcp_tw);
     let closing = match waiting {
         0 => String::new(),
-        _ => format!(", up to {} of them in TIME_WAIT", Count(waiting.min(need.tuples))),
+        _ => format!(", up to {} in TIME_WAIT", Count(waiting.min(need.tuples))),
     };
     let cure = if need.tuples < need.connections {
         Some(more_tuples(need))
@@ -95,7 +95,7 @@ pub(super) fn ports(root: &Root, need: &Need) -> Option<Finding> {
     };
     Some(Finding::new(
         "ports",
-        format!("{} ways to dial (address, port, destination){closing}", Count(need.tuples)),
+        format!("{} ways to dial{closing}", Count(need.tuples)),
         format!("{} needed", Count(need.connections)),
         cure,
     ))
@@ -116,9 +116,7 @@ fn more_tuples(need: &Need) -> Cure {
         Some(network) if need.device == "lo" && network.is_v4() => {
             need.run(&format!("-c {} --sources {network}  {advice}", need.connections))
         }
-        Some(network) => {
-            need.doctor(&format!("-c {} --fix --sources {network}  {advice}", need.connections))
-        }
+        Some(network) => need.doctor(&format!("-c {} --fix --sources {network}  {advice}", need.connections)),
         None => advice,
     };
     Cure::by_hand(Severity::Refuse, command)
@@ -130,7 +128,9 @@ fn roomy_network(need: &Need, addresses: u64) -> Option<Network> {
     // Without network and broadcast address.
     let bits = addresses.saturating_add(2).next_power_of_two().ilog2();
     let base = match need.networks.first() {
-        Some(network) if !network.is_v4() => return Network::parse(&format!("fd77::/{}", 128 - bits.min(64))).ok(),
+        Some(network) if !network.is_v4() => {
+            return Network::parse(&format!("fd77::/{}", 128 - bits.min(64))).ok();
+        }
         _ if need.device == "lo" => "127.128.0.0",
         _ => "10.128.0.0",
     };
@@ -147,8 +147,8 @@ pub(super) fn local_ports(root: &Root, _: &Need) -> Option<Finding> {
         return Some(Finding::unknown(WHAT, "ip_local_port_range cannot be read"));
     };
     let ports = u64::from(last.saturating_sub(first)) + 1;
-    let cure = (ports < LEAST)
-        .then(|| Cure::setting(Severity::Warn, "net.ipv4.ip_local_port_range", DEFAULT));
+    let cure =
+        (ports < LEAST).then(|| Cure::setting(Severity::Warn, "net.ipv4.ip_local_port_range", DEFAULT));
     let value = format!("{first} to {last}: {} ports", Count(ports));
     Some(Finding::new(WHAT, value, format!("{} for other programs", Count(LEAST)), cure))
 }

@@ -130,8 +130,9 @@ pub(super) fn cores(root: &Root, need: &Need) -> Option<Finding> {
     let Some(cores) = list.and_then(|list| processors(list.trim())) else {
         return Some(Finding::unknown(WHAT, "Cpus_allowed_list cannot be read"));
     };
-    let cure = (need.threads > cores)
-        .then(|| Cure::by_hand(Severity::Warn, need.run(&format!("-c {} --threads {cores}", need.connections))));
+    let cure = (need.threads > cores).then(|| {
+        Cure::by_hand(Severity::Warn, need.run(&format!("-c {} --threads {cores}", need.connections)))
+    });
     let value = format!("{} for this process", Count(cores));
     let threads = if need.threads == 1 { "thread" } else { "threads" };
     Some(Finding::new(WHAT, value, format!("{} {threads}", Count(need.threads)), cure))

@@ -57,19 +57,14 @@ pub(super) fn send_buffer(root: &Root, _: &Need) -> Option<Finding> {
 /// A connection begins with the second number and may grow to the third. Less than a page, or than a window
 /// without scaling (64 KiB, RFC 9293), and the connection is slow for this machine's sake. `default` is what
 /// Linux starts with.
-fn buffer(
-    root: &Root,
-    what: &'static str,
-    name: &'static str,
-    file: &str,
-    default: [u64; 3],
-) -> Finding {
+fn buffer(root: &Root, what: &'static str, name: &'static str, file: &str, default: [u64; 3]) -> Finding {
     const FIRST: u64 = 4_096;
     const MOST: u64 = 65_536;
     let Some(now @ [_, first, most]) = numbers(root, file) else {
         return Finding::unknown(what, format!("{name} cannot be read"));
     };
-    let cure = (first < FIRST || most < MOST).then(|| Cure::setting(Severity::Warn, name, raised(now, default)));
+    let cure =
+        (first < FIRST || most < MOST).then(|| Cure::setting(Severity::Warn, name, raised(now, default)));
     let value = format!("{} bytes at first, {} at most", Count(first), Count(most));
     Finding::new(what, value, format!("{} and {} at least", Count(FIRST), Count(MOST)), cure)
 }

@@ -34,7 +34,8 @@ pub(super) fn open_files_room(root: &Root, need: &Need) -> Option<Finding> {
     };
     let room: u64 = servers.iter().map(Server::room).fold(0, u64::saturating_add);
     let cure = (room < need.connections).then(|| {
-        let each = need.connections.div_ceil(servers.len() as u64).saturating_add(first.open.max(OTHER_FILES));
+        let each =
+            need.connections.div_ceil(servers.len() as u64).saturating_add(first.open.max(OTHER_FILES));
         let limit = each.checked_next_power_of_two().unwrap_or(u64::MAX);
         let one = |server: &Server| format!("prlimit --pid {} --nofile={limit}", server.pid);
         Cure::by_hand(Severity::Warn, servers.iter().map(one).collect::<Vec<_>>().join(" && "))
