@@ -115,8 +115,10 @@ pub(crate) struct ServeArgs {
 
 /// `throng doctor`.
 #[derive(Group)]
-#[command(after_help = "Exit status: 0 it can, 2 wrong words, 3 it cannot, or could not be changed. Without --fix \
-nothing is written anywhere.")]
+#[command(
+    after_help = "Exit status: 0 it can, 2 wrong words, 3 it cannot, or could not be changed. Without --fix \
+nothing is written anywhere."
+)]
 pub(crate) struct DoctorArgs {
     /// As of `throng run`; a target on this machine is looked at too [default: this machine, both ends on loopback]
     pub(crate) target: Option<String>,

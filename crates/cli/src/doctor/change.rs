@@ -47,7 +47,9 @@ fn ip(words: &[String]) -> io::Result<()> {
     let mut command = Command::new("ip");
     command.args(words).env("PATH", format!("{path}:/usr/sbin:/sbin")).stdin(Stdio::null());
     let output = command.output().map_err(|e| match e.kind() {
-        io::ErrorKind::NotFound => io::Error::other("addresses are added by ip, which is not here: apt-get install iproute2"),
+        io::ErrorKind::NotFound => {
+            io::Error::other("addresses are added by ip, which is not here: apt-get install iproute2")
+        }
         _ => io::Error::new(e.kind(), format!("ip: {e}")),
     })?;
     if output.status.success() {

@@ -67,7 +67,10 @@ impl Report {
                 "nothing that can be read here limits the connections".to_owned()
             }
             Capacity { connections, limited_by } => {
-                format!("this machine can hold about {} connections: limited by {limited_by}", Count(connections))
+                format!(
+                    "this machine can hold about {} connections: limited by {limited_by}",
+                    Count(connections)
+                )
             }
         };
         let wanted = format!("{} connections", Count(self.connections));

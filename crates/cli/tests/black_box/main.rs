@@ -10,6 +10,7 @@ mod caller;
 mod closes;
 mod demo;
 mod dials;
+mod doctor;
 mod expects;
 mod figures;
 mod help;
