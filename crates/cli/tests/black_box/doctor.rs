@@ -3,6 +3,7 @@
 
 use std::{
     fs,
+    io::Write,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -95,6 +96,12 @@ fn the_target_on_this_machine_is_looked_at() {
     assert!(nobody.stdout.contains("nobody listens there yet"), "{}", nobody.stdout);
 }
 
+/// Said past the test's captured output, so that it is seen.
+fn skip(test: &str, why: &str) {
+    let mut uncaptured = std::io::stderr();
+    writeln!(uncaptured, "skipped: {test}: {why}").unwrap();
+}
+
 /// A network namespace of this test's own, and a place for doctor's note. Gone when dropped.
 struct Namespace {
     holder: std::process::Child,
@@ -105,7 +112,7 @@ impl Namespace {
     /// `None`, and a word about it, where the rights are missing.
     fn new(test: &str) -> Option<Namespace> {
         if !getuid().is_root() {
-            eprintln!("skipped: {test} needs root, to make a network namespace of its own");
+            skip(test, "it needs root, to make a network namespace of its own");
             return None;
         }
         let state = file(&format!("state-{test}"));
@@ -118,7 +125,7 @@ impl Namespace {
         let mut up = [0; 3];
         let said = std::io::Read::read_exact(holder.stdout.as_mut().unwrap(), &mut up);
         if said.is_err() {
-            eprintln!("skipped: {test} cannot make a network namespace here");
+            skip(test, "no network namespace can be made here");
             let _ = holder.wait();
             return None;
         }

@@ -1,6 +1,10 @@
 //! The report over a made-up machine, word for word. `UPDATE_GOLDEN=1` writes it anew.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::Path,
+    sync::atomic::{AtomicU32, Ordering::Relaxed},
+};
 
 use host::{Listener, Need, Repair, Root};
 use plan::Network;
@@ -36,7 +40,9 @@ struct Folder(std::path::PathBuf);
 
 impl Folder {
     fn with_machine() -> Folder {
-        let folder = Folder(std::env::temp_dir().join(format!("throng-doctor-{}", std::process::id())));
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("throng-doctor-{}-{}", std::process::id(), COUNT.fetch_add(1, Relaxed));
+        let folder = Folder(std::env::temp_dir().join(name));
         for (file, text) in MACHINE {
             let file = folder.0.join(file);
             fs::create_dir_all(file.parent().unwrap()).unwrap();
