@@ -45,6 +45,12 @@ pub fn is_local(root: &Root, address: IpAddr) -> bool {
     foreign(root, &[address]).is_empty()
 }
 
+/// Whether there is a route of type `local` to exactly this network.
+pub(crate) fn is_routed_here(root: &Root, network: &plan::Network) -> bool {
+    let (base, prefix) = network.base_and_prefix();
+    local_networks(root).contains(&Network { base, length: prefix.into() })
+}
+
 /// Those of `addresses` that are not this machine's, in the order given. Reads the routes once.
 pub fn foreign(root: &Root, addresses: &[IpAddr]) -> Vec<IpAddr> {
     let local = local_networks(root);

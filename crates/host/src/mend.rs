@@ -54,8 +54,8 @@ impl fmt::Display for Unmended {
     }
 }
 
-/// Makes the changes, each after it was noted in `file`; `done` hears of each. Settings that are as wanted, and
-/// addresses that are there, are left alone.
+/// Makes the changes, each after it was noted in `file`; `done` hears of each. Settings that are as wanted are left
+/// alone. Returns what not even root may change here, as in a container, and was not.
 ///
 /// # Errors
 /// See [`Unmended`]; a file of an earlier boot is none, because nothing of it is left to take back.
@@ -65,7 +65,7 @@ pub fn mend(
     repairs: &[Repair],
     ip: RunIp,
     done: &mut dyn FnMut(&Repair),
-) -> Result<(), Unmended> {
+) -> Result<Vec<Repair>, Unmended> {
     let here = State::here(root).map_err(failed)?;
     let mut state = match State::read(file).map_err(failed)? {
         Some(state) if state.boot == here.boot && state.namespace != here.namespace => {
@@ -74,11 +74,12 @@ pub fn mend(
         Some(state) if state.boot == here.boot => state,
         _ => here,
     };
-    let forbidden: Vec<Repair> = repairs.iter().filter(|repair| !may(root, repair)).cloned().collect();
-    if !forbidden.is_empty() {
+    let (allowed, forbidden): (Vec<Repair>, Vec<Repair>) =
+        repairs.iter().cloned().partition(|repair| may(root, repair));
+    if !forbidden.is_empty() && !is_root(root) {
         return Err(Unmended::Forbidden(forbidden));
     }
-    for repair in repairs {
+    for repair in &allowed {
         let former = match repair {
             Repair::Setting { name, value } => match setting(root, name).map_err(failed)? {
                 same if same == *value => continue,
@@ -91,7 +92,7 @@ pub fn mend(
         apply(root, repair, ip).map_err(|e| Unmended::Failed(format!("{repair}: {e}")))?;
         done(repair);
     }
-    Ok(())
+    Ok(forbidden)
 }
 
 /// What became of a change that was to be taken back.
@@ -159,6 +160,13 @@ fn may(root: &Root, repair: &Repair) -> bool {
     }
 }
 
+/// Whether the effective user of this process is root, be it of a container only.
+fn is_root(root: &Root) -> bool {
+    let status = root.read("proc/self/status").unwrap_or_default();
+    let row = status.lines().find_map(|line| line.strip_prefix("Uid:"));
+    row.and_then(|row| row.split_whitespace().nth(1)) == Some("0")
+}
+
 fn file_of(name: &str) -> String {
     format!("proc/sys/{}", name.replace('.', "/"))
 }
@@ -205,8 +213,8 @@ fn take_back(root: &Root, step: &Step, ip: RunIp) -> io::Result<Option<Undone>> 
 fn is_there(root: &Root, repair: &Repair) -> bool {
     match repair {
         Repair::Setting { .. } => true,
-        Repair::Address { address, .. } => crate::is_local(root, *address),
-        Repair::Route(network) => crate::is_local(root, network.nth(0)),
+        Repair::Address { address, .. } => crate::local_addresses(root).contains(address),
+        Repair::Route(network) => crate::addresses::is_routed_here(root, network),
     }
 }
 

@@ -39,6 +39,8 @@ pub struct Need {
     pub device: String,
     /// Addresses and ports to dial to.
     pub destinations: u64,
+    /// Whether they are IPv4; if not, they are IPv6.
+    pub is_v4: bool,
     /// Whether the target runs on this machine, so that it has the other end of each connection.
     pub both_ends_here: bool,
     /// Those of this machine that listen on the target's ports.

@@ -108,6 +108,7 @@ fn demand(plan: &Plan, root: &Root) -> Result<(SourcePool, Need, Ports), Refusal
         },
         device: host::route_device(root, destinations[0].ip()).unwrap_or_else(|| "lo".to_owned()),
         destinations: destinations.len() as u64,
+        is_v4: plan.target.is_v4(),
         listeners: answering(listeners, plan),
         both_ends_here: destinations.iter().all(|d| host::is_local(root, d.ip())),
         tuples: capacity(pool.count(), lanes, &facts),

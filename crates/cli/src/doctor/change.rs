@@ -16,7 +16,9 @@ pub(super) fn fix(root: &Root, repairs: &[Repair]) -> Result<(), Failure> {
         ip(&["-V".to_owned()]).map_err(Failure::machine)?;
     }
     let mut done = |repair: &Repair| say(&format!("done: {repair}"));
-    host::mend(root, &state_file()?, repairs, &mut ip, &mut done).map_err(Failure::machine)
+    let left = host::mend(root, &state_file()?, repairs, &mut ip, &mut done).map_err(Failure::machine)?;
+    left.iter().for_each(|repair| say(&format!("not done, needs root outside of this container: {repair}")));
+    Ok(())
 }
 
 /// Takes them back; says each.

@@ -38,7 +38,10 @@ impl Scene {
         let mut done = Vec::new();
         let mut ip = |words: &[String]| run_ip(&mut self.told, self.refuses, &self.machine, words);
         match mend(&root, &file, repairs, &mut ip, &mut |repair| done.push(repair.to_string())) {
-            Ok(()) => Ok(done),
+            Ok(left) => {
+                done.extend(left.iter().map(|repair| format!("left: {repair}")));
+                Ok(done)
+            }
             Err(why) => Err(why.to_string().replace(&file.display().to_string(), "FILE")),
         }
     }
@@ -193,4 +196,28 @@ fn without_rights_nothing_is_changed_or_noted() {
     assert_eq!(error, expected);
     assert_eq!(scene.read("proc/sys/net/core/somaxconn"), "16");
     assert!(!scene.file().exists() && scene.told.is_empty());
+}
+
+/// In a container root may do much and not all: what it may is done.
+#[test]
+fn what_not_even_root_may_is_left() {
+    let mut scene = Scene::new();
+    scene.machine.write("proc/self/status", "Uid:\t0\t0\t0\t0\nCapEff:\t0000000000000000\n");
+    let done = scene.mend(&[address("10.77.0.1"), somaxconn("4096")]).unwrap();
+    assert_eq!(done, ["sysctl -w net.core.somaxconn=4096", "left: ip addr add 10.77.0.1/32 dev lo"]);
+    assert_eq!(scene.unmend().unwrap(), ["sysctl -w net.core.somaxconn=16"]);
+    // The real user is root, and the effective one is not.
+    scene.machine.write("proc/self/status", "Uid:\t0\t1000\t0\t0\nCapEff:\t0000000000000000\n");
+    assert!(scene.mend(&[address("10.77.0.1"), somaxconn("4096")]).is_err());
+    assert_eq!(scene.read("proc/sys/net/core/somaxconn"), "16");
+}
+
+/// An address that is gone, in a network that somebody else made local, is not taken for there.
+#[test]
+fn only_what_is_there_is_removed() {
+    let mut scene = Scene::new();
+    scene.mend(&[address("10.77.0.1"), Repair::Route(Network::parse("10.9.8.0/22").unwrap())]).unwrap();
+    scene.machine.write("proc/net/fib_trie", "Local:\n  |-- 10.0.0.0\n     /8 host LOCAL\n");
+    assert_eq!(scene.unmend().unwrap(), Vec::<String>::new());
+    assert_eq!(scene.told.len(), 2, "{:?}", scene.told);
 }

@@ -122,18 +122,15 @@ fn more_tuples(need: &Need) -> Cure {
     Cure::by_hand(Severity::Refuse, command)
 }
 
-/// A network of at least so many addresses: of loopback, or a private one (RFC 1918) that the user may
+/// A network of at least so many addresses: of loopback, or a private one (RFC 1918, RFC 4193) that the user may
 /// replace; `None` where that would be too many.
 fn roomy_network(need: &Need, addresses: u64) -> Option<Network> {
     // Without network and broadcast address.
     let bits = addresses.saturating_add(2).next_power_of_two().ilog2();
-    let base = match need.networks.first() {
-        Some(network) if !network.is_v4() => {
-            return Network::parse(&format!("fd77::/{}", 128 - bits.min(64))).ok();
-        }
-        _ if need.device == "lo" => "127.128.0.0",
-        _ => "10.128.0.0",
-    };
+    if !need.is_v4 {
+        return Network::parse(&format!("fd77::/{}", 128 - bits)).ok();
+    }
+    let base = if need.device == "lo" { "127.128.0.0" } else { "10.128.0.0" };
     // 2^23 addresses from there on are one block.
     (bits <= 23).then(|| Network::parse(&format!("{base}/{}", 32 - bits)).ok())?
 }

@@ -2,23 +2,31 @@
 
 use super::{Need, OTHER_FILES};
 use crate::finding::Cure;
+use crate::memory::memory_of_all;
 use crate::{Finding, Root, Severity, io_uring_disabled, memory, open_files};
 use units::{Bytes, Count};
 
 pub(super) fn memory_room(root: &Root, need: &Need) -> Option<Finding> {
     const WHAT: &str = "memory";
-    let Ok(memory) = memory(root) else {
+    let (Ok(memory), Ok(all)) = (memory(root), memory_of_all(root)) else {
         return Some(Finding::unknown(WHAT, "/proc/meminfo cannot be read"));
     };
+    let in_group = memory.available < all.available;
+    let (whose, more) =
+        if in_group { (" in the control group", "raise its limit") } else { ("", "free memory") };
     let needed = need.connections.saturating_mul(need.bytes_per_connection());
     let ends = if need.both_ends_here { ", both ends here" } else { "" };
     let cure = (needed > memory.available).then(|| {
         let fitting = memory.available / need.bytes_per_connection();
-        Cure::by_hand(Severity::Refuse, need.run(&format!("-c {fitting}  # or free memory")))
+        let command = match fitting {
+            0 => format!("# {more}: there is not enough for one connection"),
+            _ => need.run(&format!("-c {fitting}  # or {more}")),
+        };
+        Cure::by_hand(Severity::Refuse, command)
     });
     Some(Finding::new(
         WHAT,
-        format!("{} available", Bytes(memory.available).brief()),
+        format!("{} available{whose}", Bytes(memory.available).brief()),
         format!(
             "{} needed ({} bytes a connection{ends})",
             Bytes(needed).brief(),

@@ -31,6 +31,7 @@ fn need(connections: u64) -> Need {
         networks: Vec::new(),
         device: "eth0".to_owned(),
         destinations: 1,
+        is_v4: true,
         both_ends_here: false,
         listeners: Vec::new(),
         tuples: u64::MAX,
@@ -120,6 +121,9 @@ fn ports_say_how_many_addresses_would_do() {
            throng doctor http://192.0.2.9/ -c 5 --fix --sources 10.128.0.0/29  \
            # --sources with 5 addresses (now 0), or 5 destinations (now 0)"],
     );
+    let six = Need { is_v4: false, ..here(with(70_000, 1, 1, 62_512)) };
+    let found = preflight(&Machine::with(&[]).root(), &six);
+    assert!(found[0].cure.contains(" -c 70000 --fix --sources fd77::/126  # "), "{}", found[0].cure);
     // The network that is proposed has as many addresses as it says.
     assert_eq!(Network::parse("10.128.0.0/29").unwrap().count(), 6);
     let machine = Machine::with(&[]);

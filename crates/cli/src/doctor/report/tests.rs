@@ -73,6 +73,7 @@ fn report(connections: u64, asked: bool) -> Report {
         networks: vec![Network::parse("10.77.0.0/24").unwrap()],
         device: "lo".to_owned(),
         destinations: 3,
+        is_v4: true,
         both_ends_here: true,
         listeners: vec![listener],
         tuples: 254 * 3 * 62_511,

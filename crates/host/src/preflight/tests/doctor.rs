@@ -178,9 +178,15 @@ fn a_control_group_is_the_limit_where_it_is_the_smaller() {
         changes.iter().for_each(|(path, text)| machine.write(path, text));
         let found = capacity(&machine.root(), &need(1));
         assert_eq!((found.connections, found.limited_by), (10_000, "memory"), "{groups}");
-        assert!(line_of(&machine, &need(10_000), "memory").starts_with("ok memory: 43.2 MiB available"));
-        let cure = "throng run http://192.0.2.9/ -c 10000  # or free memory";
+        assert!(
+            line_of(&machine, &need(10_000), "memory")
+                .starts_with("ok memory: 43.2 MiB available in the control group, ")
+        );
+        let cure = "throng run http://192.0.2.9/ -c 10000  # or raise its limit";
         assert!(line_of(&machine, &need(10_001), "memory").ends_with(cure));
+        machine.write(usage, "45280000\n");
+        let none = ": # raise its limit: there is not enough for one connection";
+        assert!(line_of(&machine, &need(1), "memory").ends_with(none));
     };
     of("0::/a\n", "sys/fs/cgroup/a/memory.max", "sys/fs/cgroup/a/memory.current");
     let v1 = "sys/fs/cgroup/memory/a/memory.";
