@@ -7,7 +7,7 @@ use serde_json::json;
 use units::Count;
 
 /// Values longer than this push what follows them out of its column.
-const WIDEST_VALUE: usize = 44;
+const WIDEST_VALUE: usize = 48;
 
 /// The answer.
 pub(super) struct Report {

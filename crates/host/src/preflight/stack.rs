@@ -27,7 +27,7 @@ pub(super) fn tcp_memory(root: &Root, need: &Need) -> Option<Finding> {
     const WHAT: &str = "tcp memory";
     const IDLE_FOR_EACH_BUSY: u64 = 16;
     let Some(now @ [_, _, limit]) = numbers(root, "proc/sys/net/ipv4/tcp_mem") else {
-        return Some(Finding::unknown(WHAT, "tcp_mem cannot be read, as in a network namespace"));
+        return Some(Finding::unknown(WHAT, "tcp_mem cannot be read here"));
     };
     let used = sock_stat(root).map_or(0, |stat| stat.tcp_mem_pages);
     let needed = need.sockets().div_ceil(IDLE_FOR_EACH_BUSY);
