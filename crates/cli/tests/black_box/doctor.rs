@@ -260,6 +260,26 @@ fn sources_are_added_dialled_from_and_removed() {
     assert_eq!(namespace.throng(&ask).status, Some(3));
 }
 
+/// Towards another machine the addresses belong on the device that leads there, and nothing is dialled.
+#[test]
+fn addresses_go_to_the_device_that_routes_to_the_target() {
+    let name = "addresses_go_to_the_device_that_routes_to_the_target";
+    let Some(namespace) = Namespace::new(name) else { return };
+    namespace.shell(
+        "ip link add near type veth peer name far && ip addr add 192.0.2.1/24 dev near && ip link set near up",
+    );
+    let listed = || namespace.shell("ip -o -4 addr show dev near | awk '{ print $4 }' | xargs");
+    let ask = ["doctor", "http://192.0.2.7/", "-c", "5", "--sources", "192.0.2.64/30"];
+    let fixed = namespace.throng(&[&ask[..], &["--fix"]].concat());
+    assert_eq!(fixed.status, Some(0), "{fixed:?}");
+    assert_eq!(listed(), "192.0.2.1/24 192.0.2.65/32 192.0.2.66/32");
+    // One of them goes in another way meanwhile: the others are still taken back.
+    namespace.shell("ip addr del 192.0.2.66/32 dev near");
+    let undone = namespace.throng(&["doctor", "--undo"]);
+    assert_eq!((undone.status, listed().as_str()), (Some(0), "192.0.2.1/24"), "{undone:?}");
+    assert_eq!(undone.stderr, "undone: ip addr del 192.0.2.65/32 dev near\n");
+}
+
 /// Somebody without rights is told which commands need them, and nothing happens.
 #[test]
 fn without_root_nothing_is_changed() {

@@ -140,6 +140,8 @@ fn a_crash_between_note_and_change_is_survived() {
     scene.refuses = "del 10.77.0.1";
     assert!(scene.unmend().unwrap_err().contains("No"));
     assert_eq!(scene.read("proc/sys/net/core/somaxconn"), "4096");
+    let left = std::fs::read_to_string(scene.file()).unwrap();
+    assert!(left.ends_with("4096 was 16\naddress 10.77.0.1 lo\n"), "what is taken back is forgotten: {left}");
     scene.refuses = "nothing";
     let undone = scene.unmend().unwrap();
     assert_eq!(undone, ["ip addr del 10.77.0.1/32 dev lo", "sysctl -w net.core.somaxconn=16"]);

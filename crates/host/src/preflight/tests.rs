@@ -198,6 +198,11 @@ fn open_files_never_refuse() {
         '* - nofile 1048576' in /etc/security/limits.conf lasts; until then 51 threads with a table each take them";
     let ceiling = "warn open files ceiling: 20,000 at most, 1,048,576 needed: sysctl -w fs.nr_open=1048576";
     check(&[("proc/sys/fs/nr_open", "20000\n")], &blocked, &[text, ceiling, uring]);
+    // Just below the limit that the cure asks for.
+    let ceiling =
+        "warn open files ceiling: 1,048,575 at most, 1,048,576 needed: sysctl -w fs.nr_open=1048576";
+    check(&[("proc/sys/fs/nr_open", "1048575\n")], &blocked, &[text, ceiling, uring]);
+    check(&[("proc/sys/fs/nr_open", "1048576\n")], &blocked, &[text, uring]);
 }
 
 #[test]
