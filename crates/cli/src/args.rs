@@ -22,6 +22,8 @@ pub(crate) enum Verb {
     Run(Box<RunArgs>),
     /// The reference servers
     Serve(Box<ServeArgs>),
+    /// Can this machine do it? Its limits against a run, with cures
+    Doctor(DoctorArgs),
 }
 
 /// `throng run`.
@@ -141,4 +143,43 @@ pub(crate) struct ServeArgs {
     /// End when standard input ends: a child that its parent's death must not leave behind
     #[arg(long, hide = true)]
     pub(crate) until_stdin_ends: bool,
+}
+
+/// `throng doctor`.
+#[derive(Group)]
+#[command(
+    after_help = "Exit status: 0 it can, 2 wrong words, 3 it cannot, or could not be changed. Without --fix \
+nothing is written anywhere."
+)]
+pub(crate) struct DoctorArgs {
+    /// As of `throng run`; a target on this machine is looked at too [default: this machine, both ends on loopback]
+    pub(crate) target: Option<String>,
+    /// Connections to hold at once [default: the most that fit, printed as the last line]
+    #[arg(short, long, value_name = "N")]
+    pub(crate) connections: Option<String>,
+    /// Local addresses to dial from: a list, or CIDR [default: chosen by throng]
+    #[arg(long, value_name = "LIST|CIDR")]
+    pub(crate) sources: Option<String>,
+    /// Raise the kernel's settings that are too low, and add the --sources that are missing. Needs root; ends with
+    /// the next boot, or with --undo
+    #[arg(long)]
+    pub(crate) fix: bool,
+    /// Take back what --fix did
+    #[arg(long, conflicts_with_all = ["target", "connections", "sources", "fix", "json"])]
+    pub(crate) undo: bool,
+    /// Print the findings as JSON (throng.doctor/1)
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl DoctorArgs {
+    /// The words that make a plan.
+    pub(crate) fn flags(&self) -> Flags {
+        Flags {
+            target: self.target.clone(),
+            connections: self.connections.clone(),
+            sources: self.sources.clone(),
+            ..Flags::default()
+        }
+    }
 }

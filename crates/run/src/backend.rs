@@ -2,7 +2,7 @@
 
 use std::io;
 
-use host::{Finding, Root, Severity};
+use host::{Finding, Root};
 use net::{
     Backend,
     io::{epoll, uring::Uring},
@@ -36,13 +36,7 @@ fn choose(
         }),
         IoChoice::Uring => match probe() {
             Ok(()) => Ok((Backend::Uring, None)),
-            Err(e) => Err(Refusal::Findings(vec![Finding {
-                what: "io_uring",
-                value: format!("not available ({e})"),
-                needed: String::new(),
-                cure: format!("{}, or --io epoll", host::uring_cure(root)),
-                severity: Severity::Refuse,
-            }])),
+            Err(e) => Err(Refusal::Findings(vec![host::uring_refused(root, e)])),
         },
     }
 }
@@ -67,12 +61,8 @@ pub(crate) fn shards(
     if backend == Backend::Uring {
         return Ok(Shards { count: asked, own_files: false });
     }
-    let short = |needed: u32, open_files: u32, more: &str| Finding {
-        what: "open files",
-        value: format!("{} allowed", Count(limit.into())),
-        needed: format!("{} needed over epoll", Count(needed.into())),
-        cure: format!("ulimit -n {open_files}{more}"),
-        severity: Severity::Refuse,
+    let short = |needed: u32, open_files: u32, more: &str| {
+        host::open_files_refused(limit.into(), needed.into(), format!("ulimit -n {open_files}{more}"))
     };
     // What a table holds beside connections: that of its epoll instance among it.
     let others = limit - epoll::room(limit).min(limit);

@@ -8,6 +8,7 @@
 mod backend;
 mod conduct;
 mod judge;
+mod listeners;
 mod prepare;
 mod slope;
 mod workers;
@@ -22,7 +23,7 @@ use plan::Plan;
 use samples::{Sink, Summary};
 
 pub use backend::choose_io;
-pub use prepare::{Prepared, Refusal, fitting, prepare};
+pub use prepare::{Prepared, Refusal, fitting, need, prepare};
 pub use slope::{Line, slope};
 
 /// Set by a signal: end the run, write the summary.

@@ -3,14 +3,15 @@
 use std::{
     fmt,
     hash::{BuildHasher, Hasher},
-    net::IpAddr,
 };
 
-use host::{Finding, Need, Root, Severity};
-use net::Backend;
+use host::{Finding, Listener, Need, Root, Severity};
+use net::{Backend, io::uring::Uring};
 use plan::{Plan, Ports, SourcePool, Sources, capacity, usable_ports};
 
 use crate::backend::{Shards, choose_io, shards};
+
+use crate::listeners::listeners;
 
 /// Local addresses asked for beyond what is needed, so that taken ones can be skipped.
 const SPARE_TUPLES: u64 = 1000;
@@ -61,8 +62,10 @@ pub struct Prepared {
 /// [`Refusal::Findings`] where something cannot work, with all that stands in the way.
 pub fn prepare(plan: &Plan, root: &Root) -> Result<Prepared, Refusal> {
     let (backend, because) = choose_io(plan.io, root)?;
-    let (pool, need, ports) = need(plan, root)?;
+    let (pool, need, ports) = demand(plan, root)?;
     let slots = net::raise_open_files().unwrap_or(1024);
+    // Whether io_uring works, and what the tables of epoll take, has been looked at by itself.
+    let need = Need { uring: Ok(()), ..need };
     let (mut refusals, warnings): (Vec<_>, Vec<_>) =
         host::preflight(root, &need).into_iter().partition(|f| f.severity == Severity::Refuse);
     match shards(plan, backend, slots, net::probe_own_open_files) {
@@ -82,36 +85,54 @@ pub fn prepare(plan: &Plan, root: &Root) -> Result<Prepared, Refusal> {
 /// # Errors
 /// As [`prepare`].
 pub fn fitting(plan: &Plan, root: &Root) -> Result<u64, Refusal> {
-    let (_, need, _) = need(plan, root)?;
-    Ok(host::capacity(root, &need).min(u64::from(plan.connections)))
+    Ok(host::capacity(root, &need(plan, root)?).connections.min(u64::from(plan.connections)))
 }
 
-fn need(plan: &Plan, root: &Root) -> Result<(SourcePool, Need, Ports), Refusal> {
+/// What the plan asks of this machine, not yet held against it: doctor's question.
+///
+/// # Errors
+/// There is no way to the target.
+pub fn need(plan: &Plan, root: &Root) -> Result<Need, Refusal> {
+    demand(plan, root).map(|(_, need, _)| need)
+}
+
+fn demand(plan: &Plan, root: &Root) -> Result<(SourcePool, Need, Ports), Refusal> {
     let destinations = &plan.target.destinations;
-    let facts = host::port_facts(root).avoiding(destinations);
+    let listeners = listeners(root);
+    let facts = host::port_facts(root, &listeners).avoiding(destinations);
     let pool = source_pool(plan)?;
     // On loopback no (address, port) pair is ever used twice, so that destinations do not multiply.
     let lanes = if pool == SourcePool::Loopback4 { 1 } else { destinations.len() as u64 };
     let wanted = u64::from(plan.connections) + SPARE_TUPLES;
     let ports = usable_ports(&facts, pool.count(), lanes, wanted);
     let need = Need {
+        target: Some(plan.target.text.clone()),
         connections: plan.connections.into(),
+        threads: plan.threads.into(),
         sources: pool.count(),
+        networks: match &plan.sources {
+            Sources::Automatic => Vec::new(),
+            Sources::Listed(networks) => networks.clone(),
+        },
+        device: host::route_device(root, destinations[0].ip()).unwrap_or_else(|| "lo".to_owned()),
         destinations: destinations.len() as u64,
+        is_v4: plan.target.is_v4(),
+        listeners: answering(listeners, plan),
         both_ends_here: destinations.iter().all(|d| host::is_local(root, d.ip())),
         tuples: capacity(pool.count(), lanes, &facts),
-        foreign_sources: match &plan.sources {
-            Sources::Automatic => Vec::new(),
-            Sources::Listed(networks) => {
-                let ends: Vec<IpAddr> =
-                    networks.iter().flat_map(|n| [n.nth(0), n.nth(n.count() - 1)]).collect();
-                host::foreign(root, &ends)
-            }
-        },
-        // Whether it works, and what the tables of epoll take, is looked at by itself.
-        uring: Ok(()),
+        uring: Uring::probe().map_err(|e| e.to_string()),
     };
     Ok((pool, need, ports))
+}
+
+/// Those that a dial to the target reaches, were it on this machine.
+fn answering(listeners: Vec<Listener>, plan: &Plan) -> Vec<Listener> {
+    let reached = |listener: &Listener| {
+        plan.target.destinations.iter().any(|d| {
+            d.port() == listener.port && (d.ip() == listener.address || listener.address.is_unspecified())
+        })
+    };
+    listeners.into_iter().filter(reached).collect()
 }
 
 fn source_pool(plan: &Plan) -> Result<SourcePool, Refusal> {

@@ -10,6 +10,7 @@ mod caller;
 mod closes;
 mod demo;
 mod dials;
+mod doctor;
 mod echoes;
 mod expects;
 mod figures;

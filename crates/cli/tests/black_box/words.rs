@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use crate::program::Program;
 
 /// Ends with the status and names every one of `words` on standard error, and nothing on standard output.
-fn check(args: &[&str], status: i32, words: &[&str]) {
+pub(crate) fn check(args: &[&str], status: i32, words: &[&str]) {
     let ended = Program::start(args).end();
     assert_eq!(ended.status, Some(status), "{args:?}: {ended:?}");
     for word in words {
