@@ -41,7 +41,7 @@ impl<'a> Payload<'a> {
     pub fn matches(&self, plain: &[u8]) -> bool {
         match self.plain() {
             Some(bytes) => bytes == plain,
-            None => self.bytes.len() == plain.len() && self.bytes().eq(plain.iter().copied()),
+            None => self.bytes().eq(plain.iter().copied()),
         }
     }
 
