@@ -169,8 +169,8 @@ pub fn answer(pieces: &[&[u8]]) -> String {
     "open".to_owned()
 }
 
-/// `stream` with its masked frames really masked: plain text is easier to write, and for a fuzzer to find. Each
-/// frame whose header is whole and says so is masked with its mask; what is no frame is left as it is.
+/// `stream` with its masked frames really masked: plain text is easier to write, and for a fuzzer to find.
+/// Each frame whose header is whole and says so is masked with its mask; what is no frame is left as it is.
 pub fn masked(mut stream: Vec<u8>) -> Vec<u8> {
     let mut at = 0;
     while let Some(&[_, second]) = stream.get(at..).and_then(<[u8]>::first_chunk) {

@@ -1,7 +1,7 @@
 //! Protocols without sockets, clock or allocation: bytes in, bytes and at most one event out.
 //!
-//! Every machine here is `Copy` and a few bytes long. It stores no input: what it cannot use yet (half a head, half a
-//! frame header) it leaves unconsumed, and the caller offers it again with more behind it.
+//! Every machine here is `Copy` and a few bytes long. It stores no input: what it cannot use yet (half a
+//! head, half a frame header) it leaves unconsumed, and the caller offers it again with more behind it.
 
 pub mod http1;
 mod out;
@@ -12,13 +12,15 @@ use std::fmt;
 /// What the peer broke. After a breach the machine is of no more use: close the connection and drop it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Breach {
-    /// A head or a trailer section is longer than [`http1::MAX_HEAD`], or has more than [`http1::MAX_FIELDS`] fields.
+    /// A head or a trailer section is longer than [`http1::MAX_HEAD`], or has more than [`http1::MAX_FIELDS`]
+    /// fields.
     HeadTooLong,
     /// A head that is not HTTP, or one that a rule forbids (RFC 9112 section 3.2: no `Host`, or several).
     BadHead,
     /// Not HTTP/1.0 or HTTP/1.1 (RFC 9112 section 2.3).
     BadVersion,
-    /// A body length that is not a number, contradicts itself or invites smuggling (RFC 9112 sections 6.1 to 6.3).
+    /// A body length that is not a number, contradicts itself or invites smuggling (RFC 9112 sections 6.1 to
+    /// 6.3).
     BadLength,
     /// Chunked framing or a trailer line that does not follow RFC 9112 section 7.1.
     BadChunk,

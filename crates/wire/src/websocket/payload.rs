@@ -41,7 +41,7 @@ impl<'a> Payload<'a> {
     pub fn matches(&self, plain: &[u8]) -> bool {
         match self.plain() {
             Some(bytes) => bytes == plain,
-            None => self.bytes.len() == plain.len() && self.bytes().eq(plain.iter().copied()),
+            None => self.bytes().eq(plain.iter().copied()),
         }
     }
 
@@ -84,16 +84,13 @@ pub fn mask(bytes: &mut [u8], mask: [u8; 4]) {
     if mask == [0; 4] {
         return;
     }
-    // Eight at a time, of which the compiler makes vectors; a loop over bytes and `mask[i % 4]` stays one
-    // over bytes.
-    let [a, b, c, d] = mask;
-    let wide = u64::from_ne_bytes([a, b, c, d, a, b, c, d]);
-    let mut words = bytes.chunks_exact_mut(8);
-    for word in &mut words {
-        let plain = u64::from_ne_bytes(word.try_into().expect("eight bytes")) ^ wide;
-        word.copy_from_slice(&plain.to_ne_bytes());
+    // By the word: of this loop the compiler makes vectors, of one over bytes it does not.
+    let word_mask = u32::from_ne_bytes(mask);
+    let (words, rest) = bytes.as_chunks_mut();
+    for word in words {
+        *word = (u32::from_ne_bytes(*word) ^ word_mask).to_ne_bytes();
     }
-    for (byte, mask) in words.into_remainder().iter_mut().zip(mask.iter().cycle()) {
+    for (byte, mask) in rest.iter_mut().zip(mask) {
         *byte ^= mask;
     }
 }

@@ -51,8 +51,8 @@ impl Utf8 {
         self == Self::Between
     }
 
-    /// Whole characters are for the standard library, which reads ASCII by the word and fails as early; what
-    /// a cut leaves of a character is read here.
+    /// Whole characters are for the standard library, which reads ASCII by the word. Byte by byte goes what a
+    /// cut leaves of a character, and what is wrong.
     fn read_plain(&mut self, bytes: &[u8]) -> bool {
         let mut rest = bytes;
         while let ([first, behind @ ..], false) = (rest, self.is_between()) {
@@ -63,10 +63,7 @@ impl Utf8 {
         }
         match str::from_utf8(rest) {
             Ok(_) => true,
-            Err(error) if error.error_len().is_none() => {
-                rest[error.valid_up_to()..].iter().all(|byte| self.step(*byte))
-            }
-            Err(_) => false,
+            Err(error) => rest[error.valid_up_to()..].iter().all(|byte| self.step(*byte)),
         }
     }
 

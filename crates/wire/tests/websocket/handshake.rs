@@ -229,6 +229,9 @@ fn answers_have_a_limit() {
     check(&padded(MAX_HEAD + 1), "breach head-too-long");
     check(&format!("{interim}{}", padded(MAX_HEAD - interim.len())), "upgraded");
     check(&format!("{interim}{}", padded(MAX_HEAD - interim.len() + 1)), "breach head-too-long");
-    // Interim replies without end are no answer.
+    // Interim replies that leave no byte for an answer, and those without end, are none.
+    let last =
+        format!("HTTP/1.1 100 Continue\r\nA: {}\r\n\r\n", "x".repeat(MAX_HEAD - 2 * interim.len() - 5));
+    check(&format!("{interim}{last}"), "breach head-too-long");
     check(&interim.repeat(1000), "breach head-too-long");
 }

@@ -1,6 +1,7 @@
-//! tungstenite, another reading of the RFC: it reads what this crate writes, and this crate reads what it writes.
+//! tungstenite, another reading of the RFC: it reads what this crate writes, and this crate reads what it
+//! writes.
 
-use crate::script::{Script, Sent, cut, line, places, role, script};
+use crate::script::{Script, Sent, config, cut, line, places, role, script};
 use fuzz::websocket::frames;
 use proptest::prelude::*;
 use std::io::{self, Cursor, Read, Write};
@@ -85,7 +86,7 @@ fn written_by_tungstenite(script: &Script, writer: Role) -> Vec<u8> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(config(500))]
 
     #[test]
     fn tungstenite_reads_what_is_written_here(script in script(), role in role(), seed in any::<u32>()) {

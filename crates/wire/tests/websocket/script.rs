@@ -22,7 +22,8 @@ pub(crate) struct Script {
     pub(crate) longest: usize,
 }
 
-/// A message before it is cut: text or not, its bytes, where it is cut, and pings or pongs before each fragment.
+/// A message before it is cut: text or not, its bytes, where it is cut, and pings or pongs before each
+/// fragment.
 type Message = (bool, Vec<u8>, Vec<usize>, Vec<Option<(bool, Vec<u8>)>>);
 
 /// Any number of messages, fragmented at any byte, control frames between the fragments, perhaps a close.
@@ -126,4 +127,9 @@ pub(crate) fn places() -> impl Strategy<Value = Vec<usize>> {
 
 pub(crate) fn role() -> impl Strategy<Value = Role> {
     prop_oneof![Just(Role::Client), Just(Role::Server)]
+}
+
+/// So many cases a property, and no file of those that failed: a failure is told with its input.
+pub(crate) fn config(cases: u32) -> ProptestConfig {
+    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }

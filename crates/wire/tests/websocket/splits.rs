@@ -1,12 +1,13 @@
 //! Generated streams, right and broken: each says the same however it is cut.
 
-use crate::script::{cut, places, role, script};
+use crate::script::{config, cut, places, role, script};
 use fuzz::websocket::{answer, frames, masked};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use wire::websocket::{Frames, Role, mask};
 
-/// Any bytes, but more often than chance would have it frames and halves of frames. Masked ones are given plain.
+/// Any bytes, but more often than chance would have it frames and halves of frames. Masked ones are given
+/// plain.
 fn noise() -> impl Strategy<Value = Vec<u8>> {
     let words: [&[u8]; 26] = [
         b"\x81\x05Hello",
@@ -63,10 +64,15 @@ fn answers() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(config(1000))]
 
     #[test]
-    fn frames_are_read_as_written(script in script(), role in role(), seed in any::<u32>(), places in places()) {
+    fn frames_are_read_as_written(
+        script in script(),
+        role in role(),
+        seed in any::<u32>(),
+        places in places(),
+    ) {
         let stream = script.written(role, seed);
         let most = script.longest as u64;
         prop_assert_eq!(&frames(role, most, &[&stream]), &script.said);
@@ -117,7 +123,8 @@ proptest! {
         prop_assert_eq!(answer(&cut(&stream, &places)), answer(&[&stream]));
     }
 
-    /// The standard library tells which beginning of a text may go on; the machine must fail with the next byte.
+    /// The standard library tells which beginning of a text may go on; the machine must fail with the next
+    /// byte.
     #[test]
     fn text_fails_at_the_first_byte_that_cannot_be_right(
         front in vec(any::<char>(), 0..90).prop_map(String::from_iter),

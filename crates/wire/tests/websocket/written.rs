@@ -1,5 +1,6 @@
 //! Frames as they are written: the bytes, their bounds, and what may not be written at all.
 
+use crate::script::config;
 use proptest::prelude::*;
 use wire::websocket::{
     Event, Frames, Header, MAX_HEADER, Opcode, Role, write_close, write_frame, write_header,
@@ -78,7 +79,7 @@ fn a_length_of_64_bits_is_our_bug() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(config(1000))]
 
     /// Whatever header is written is read as it was meant, and not a byte before it is whole.
     #[test]
