@@ -14,6 +14,7 @@ mod expects;
 mod figures;
 mod help;
 mod live;
+mod misbehaving;
 mod output;
 mod places;
 mod program;
