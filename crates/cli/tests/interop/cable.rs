@@ -52,7 +52,7 @@ fn a_cable_that_is_put_back_in_time_is_no_fault() {
     running.says("open 20 of 20");
     pair.server.run("ip link set cable down");
     // As long as it takes until the run has looked in vain for a second.
-    running.says("s hold open 20 of 20 +0/s requests 0/s");
+    running.says("hold  open 20 of 20  +0/s  requests 0/s");
     pair.server.run("ip link set cable up");
     let ended = running.end();
     let s = Summary(serde_json::from_str(&ended.stdout).unwrap_or_else(|e| panic!("{e}: {ended:?}")));

@@ -8,7 +8,7 @@ use crate::{
     server::{Server, fetch, folder, program},
 };
 
-const HELLO: &str = "location / { return 200 'Hello World!'; }";
+const HELLO: &str = "keepalive_requests 1000000; location / { return 200 'Hello World!'; }";
 
 /// HAProxy in front of a backend, with these further lines in its defaults.
 fn haproxy(name: &str, backend: &str, lines: &str) -> Server {

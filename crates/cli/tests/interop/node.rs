@@ -88,7 +88,7 @@ fn each_misdeed_has_its_fault() {
     for (path, args, fault, cause) in [
         ("/half", &["-d", "200ms"][..], "target·exchange·truncated", "wrong-answer"),
         ("/reset", &["-d", "200ms"], "target·exchange·reset", "closed"),
-        ("/never", &["-d", "200ms", "--timeout", "500ms"], "target·exchange·timeout", "timeout"),
+        ("/never", &["-d", "800ms", "--timeout", "500ms"], "target·exchange·timeout", "timeout"),
     ] {
         let s = right::check_lost(&server.url(path), &[&["-c", "7"], args].concat(), fault, cause, 7);
         assert_eq!((s.count("connections.held"), s.count("requests.answered")), (0, 0), "{path}");
