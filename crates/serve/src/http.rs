@@ -111,6 +111,11 @@ impl Http {
         }
     }
 
+    fn count_closed(&mut self) {
+        self.stats.open -= 1;
+        self.stats.closed += 1;
+    }
+
     /// Reads until an answer is due; at most one send a call, so that a slow reader's answers stay in order.
     fn read<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
         let mut used = 0;
@@ -195,6 +200,8 @@ impl Http {
         self.stats.bytes_out += sent as u64;
         if !conn.is(KEEPS_ALIVE) {
             self.conn(k).flags |= FINISHING;
+            // The shard closes it without a word, most often in this very turn.
+            self.count_closed();
             cx.finish(k);
         }
     }
@@ -269,11 +276,13 @@ impl Program for Http {
 
     fn gone<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, why: Gone) {
         if cx.is_open(k) {
-            if self.conn(k).is(WAITING) {
+            let conn = *self.conn(k);
+            if conn.is(WAITING) {
                 self.waiting -= 1;
             }
-            self.stats.open -= 1;
-            self.stats.closed += 1;
+            if !conn.is(FINISHING) {
+                self.count_closed();
+            }
             return;
         }
         self.accepting -= 1;
