@@ -49,6 +49,7 @@ fn pipelined_requests_are_answered_in_order() {
     let server = Serving::start(&[]);
     let script = crate::server::source("pipeline.lua");
     let answered = wrk(&["-t1", "-c1", "-d1s", "-s", &script, &server.url("/")]);
-    assert!(answered > 100, "{answered}");
+    // Were the second answer to wait for the acknowledgement of the first, there were 75: three each 40 ms.
+    assert!(answered > 500, "{answered}");
     assert_eq!(stats(&server)("errors"), 0);
 }
