@@ -97,8 +97,10 @@ fn need(plan: &Plan, root: &Root) -> Result<(SourcePool, Need, Ports), Refusal> 
         foreign_sources: match &plan.sources {
             Sources::Automatic => Vec::new(),
             Sources::Listed(networks) => {
-                let ends: Vec<IpAddr> =
+                let mut ends: Vec<IpAddr> =
                     networks.iter().flat_map(|n| [n.nth(0), n.nth(n.count() - 1)]).collect();
+                // A single address is both its ends.
+                ends.dedup();
                 host::foreign(root, &ends)
             }
         },
