@@ -88,12 +88,18 @@ fn sources(_: &Root, need: &Need) -> Option<Finding> {
         0 => format!("{first} is not an address of this machine"),
         more => format!("{first} and {} more are not addresses of this machine", Count(more as u64)),
     };
-    let width = if first.is_ipv4() { 32 } else { 128 };
+    let cure = match first {
+        IpAddr::V4(first) => format!("ip addr add {first}/32 dev lo, or choose another"),
+        IpAddr::V6(first) => format!(
+            "ip addr add {first}/128 dev lo, or choose another; where a local route has it, sysctl -w \
+             net.ipv6.ip_nonlocal_bind=1"
+        ),
+    };
     Some(Finding {
         what: "sources",
         value,
         needed: String::new(),
-        cure: format!("ip addr add {first}/{width} dev lo, or choose another"),
+        cure,
         severity: Severity::Refuse,
     })
 }

@@ -77,7 +77,8 @@ fn sources_must_be_ours() {
         &[],
         &with(&["2001:db8::9", "203.0.113.9", "203.0.113.10"]),
         &["refuse sources: 2001:db8::9 and 2 more are not addresses of this machine: \
-           ip addr add 2001:db8::9/128 dev lo, or choose another"],
+           ip addr add 2001:db8::9/128 dev lo, or choose another; where a local route has it, \
+           sysctl -w net.ipv6.ip_nonlocal_bind=1"],
     );
 }
 
