@@ -164,7 +164,7 @@ fn what_trickles_is_given_up_in_time() {
             }
         }
     };
-    let args = ["--timeout", "600ms"];
+    let args = ["--timeout", "200ms"];
     TIMEOUT.check(trickles("HTTP/1.1 200 OK, and this is only the beginning of it"), &args);
     let interim = |peer: &mut Peer| {
         peer.request();
