@@ -8,8 +8,8 @@ use crate::{
 };
 
 /// Runs on the client's side; all dials fail by this fault, and `limit` names it.
-fn check_dials(pair: &Pair, target: &str, timeout: &str, fault: &str, cause: &str) -> Summary {
-    let (ended, s) = run(pair, target, &["-c", "5", "-d", "100ms", "--timeout", timeout]);
+fn check_dials(pair: &Pair, target: &str, args: &[&str], fault: &str, cause: &str) -> Summary {
+    let (ended, s) = run(pair, target, &[&["-c", "5", "-d", "100ms"], args].concat());
     assert_eq!(s.faults(), [(fault.to_owned(), 5)], "{}", ended.stderr);
     assert_eq!((s.count("connections.failed"), s.count("connections.opened")), (5, 0));
     assert_eq!(s.word("limit.side"), fault.split('·').next().unwrap());
@@ -67,18 +67,26 @@ fn nobody_at_an_address_is_no_way_or_no_answer() {
     let Some(pair) = Pair::new() else { return };
     // The kernel asks three times, a second each, before it gives up the neighbour.
     let unreachable = "path·dial·unreachable";
-    check_dials(&pair, "http://10.77.0.99:80/", "8s", unreachable, "unreachable");
-    check_dials(&pair, "http://[fd77::99]:80/", "8s", unreachable, "unreachable");
-    check_dials(&pair, "http://10.77.0.99:80/", "500ms", "target·dial·timeout", "timeout");
+    let patient = ["--timeout", "8s"];
+    check_dials(&pair, "http://10.77.0.99:80/", &patient, unreachable, "unreachable");
+    check_dials(&pair, "http://[fd77::99]:80/", &patient, unreachable, "unreachable");
+    let hasty = ["--timeout", "500ms"];
+    check_dials(&pair, "http://10.77.0.99:80/", &hasty, "target·dial·timeout", "timeout");
+}
+
+/// The server's side becomes a router for 10.90.0.0/16. It tells each sender of errors five times, then once a
+/// second: with 10.78.0.0/24 the client has enough senders.
+fn route_to_nowhere(pair: &Pair) {
+    pair.server.set("net.ipv4.ip_forward", "1");
+    pair.client.run("ip route add 10.90.0.0/16 via 10.77.0.1");
+    pair.client.run("ip route add local 10.78.0.0/24 dev lo");
+    pair.server.run("ip route add 10.78.0.0/24 via 10.77.0.2");
 }
 
 #[test]
 fn what_a_router_says_is_told() {
     let Some(pair) = Pair::new() else { return };
-    pair.server.set("net.ipv4.ip_forward", "1");
-    // As many answers as there are dials: by default a router says it once a second.
-    pair.server.set("net.ipv4.icmp_ratelimit", "0");
-    pair.client.run("ip route add 10.90.0.0/16 via 10.77.0.1");
+    route_to_nowhere(&pair);
     let unreachable = "path·dial·unreachable";
     for (kind, third, fault, cause) in [
         ("unreachable", 1, unreachable, "unreachable"),
@@ -86,7 +94,9 @@ fn what_a_router_says_is_told() {
         ("blackhole", 3, "target·dial·timeout", "timeout"),
     ] {
         pair.server.run(&format!("ip route add {kind} 10.90.{third}.0/24"));
-        check_dials(&pair, &format!("http://10.90.{third}.1:80/"), "1s", fault, cause);
+        // What comes while the dial is still being made is believed when it comes again, a second later.
+        let args = ["--timeout", "3s", "--sources", "10.78.0.0/24"];
+        check_dials(&pair, &format!("http://10.90.{third}.1:80/"), &args, fault, cause);
     }
 }
 
@@ -103,12 +113,11 @@ fn no_route_at_all_is_said_before_the_run() {
 fn one_of_two_destinations_that_cannot_be_reached_has_its_share_of_faults() {
     let Some(pair) = Pair::new() else { return };
     let serving = serve(&pair, "0.0.0.0");
-    pair.client.replace("/etc/hosts", "10.77.0.1 farm\n10.92.0.1 farm\n");
-    pair.client.run("ip route add 10.92.0.0/16 via 10.77.0.1");
-    pair.server.set("net.ipv4.ip_forward", "1");
-    pair.server.set("net.ipv4.icmp_ratelimit", "0");
-    pair.server.run("ip route add unreachable 10.92.0.0/16");
-    let (ended, s) = run(&pair, &url(&serving, "farm"), &["-c", "20", "-d", "300ms", "--think", "20ms"]);
+    pair.client.replace("/etc/hosts", "10.77.0.1 farm\n10.90.0.1 farm\n");
+    route_to_nowhere(&pair);
+    pair.server.run("ip route add unreachable 10.90.0.0/16");
+    let args = ["-c", "20", "-d", "300ms", "--think", "20ms", "--sources", "10.78.0.0/24"];
+    let (ended, s) = run(&pair, &url(&serving, "farm"), &args);
     assert_eq!(s.faults(), [("path·dial·unreachable".to_owned(), 10)], "{}", ended.stderr);
     assert_eq!((s.count("connections.held"), s.count("connections.failed")), (10, 10));
     assert_eq!(s.word("limit.side"), "path");
