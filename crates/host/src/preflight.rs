@@ -95,13 +95,7 @@ fn sources(_: &Root, need: &Need) -> Option<Finding> {
              net.ipv6.ip_nonlocal_bind=1"
         ),
     };
-    Some(Finding {
-        what: "sources",
-        value,
-        needed: String::new(),
-        cure,
-        severity: Severity::Refuse,
-    })
+    Some(Finding { what: "sources", value, needed: String::new(), cure, severity: Severity::Refuse })
 }
 
 fn ports(_: &Root, need: &Need) -> Option<Finding> {

@@ -168,7 +168,9 @@ fn what_trickles_is_given_up_in_time() {
     TIMEOUT.check(trickles("HTTP/1.1 200 OK, and this is only the beginning of it"), &args);
     let interim = |peer: &mut Peer| {
         peer.request();
-        while peer.is_silent_for(Duration::from_millis(40)) && peer.answer("HTTP/1.1 102 Processing\r\n\r\n") {}
+        while peer.is_silent_for(Duration::from_millis(40)) && peer.answer("HTTP/1.1 102 Processing\r\n\r\n")
+        {
+        }
     };
     TIMEOUT.check(interim, &args);
 }

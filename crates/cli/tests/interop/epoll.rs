@@ -2,14 +2,7 @@
 //!
 //! Ignored until it can be had.
 
-use crate::{
-    namespace::Pair,
-    nginx::nginx,
-    off_loopback,
-    program::Serving,
-    right,
-    server::program,
-};
+use crate::{namespace::Pair, nginx::nginx, off_loopback, program::Serving, right, server::program};
 
 const HELLO: &str = "location / { return 200 'Hello World!'; }";
 
@@ -37,7 +30,8 @@ fn losses_are_the_same() {
 #[ignore = "--io epoll is not available yet"]
 fn wrk_sees_no_difference() {
     let server = Serving::start(&["--io", "epoll"]);
-    let ended = crate::program::Program::from(program("wrk", &["-t1", "-c50", "-d1s", &server.url("/")])).end();
+    let ended =
+        crate::program::Program::from(program("wrk", &["-t1", "-c50", "-d1s", &server.url("/")])).end();
     assert_eq!(ended.status, Some(0), "{ended:?}");
     assert!(!ended.stdout.contains("Socket errors"), "{}", ended.stdout);
 }

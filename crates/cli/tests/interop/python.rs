@@ -85,6 +85,7 @@ fn uvicorn_closes_idle_connections_without_notice() {
 #[test]
 fn uvicorn_beyond_its_limit_answers_busy() {
     let server = uvicorn(&["--limit-concurrency", "1"]);
-    let s = right::check_wrong(&server.url("/"), &["-c", "4", "-d", "300ms", "--think", "20ms"], "wrong-status");
+    let s =
+        right::check_wrong(&server.url("/"), &["-c", "4", "-d", "300ms", "--think", "20ms"], "wrong-status");
     assert_eq!(s.count("requests.status.503"), s.count("requests.answered"));
 }

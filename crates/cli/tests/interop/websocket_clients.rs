@@ -65,7 +65,8 @@ struct Browser(Program);
 impl Browser {
     fn open(url: &str) -> Browser {
         let profile = format!("--user-data-dir={}", folder("chromium").display());
-        let words = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"];
+        let words =
+            ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"];
         let mut command: Command = program("chromium", &words);
         command.args([&profile, "--remote-debugging-port=0", "--disable-background-networking", url]);
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
@@ -85,9 +86,12 @@ impl Drop for Browser {
 #[ignore = "/ws/echo is not served yet"]
 fn chromium_has_its_echoes() {
     let server = Serving::start(&[]);
-    let pages = Scripted::answering(ok(PAGE).replace("\r\n\r\n", "\r\nContent-Type: text/html; charset=utf-8\r\n\r\n"));
+    let pages = Scripted::answering(
+        ok(PAGE).replace("\r\n\r\n", "\r\nContent-Type: text/html; charset=utf-8\r\n\r\n"),
+    );
     let mut browser = Browser::open(&pages.url(&format!("/?{}", url(&server))));
-    let outcome = || pages.log.targets().into_iter().find_map(|t| t.strip_prefix("/outcome/").map(str::to_owned));
+    let outcome =
+        || pages.log.targets().into_iter().find_map(|t| t.strip_prefix("/outcome/").map(str::to_owned));
     until("the outcome", || {
         assert!(!browser.0.is_ended(), "the browser ended: {}", browser.0.stderr());
         outcome().is_some()
