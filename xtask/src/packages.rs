@@ -1,25 +1,51 @@
-//! Debian packages that the black-box tests take their real servers and clients from.
+//! Packages that the tests take their real servers and clients from: Debian's, and npm's.
 
-use crate::command::{command, finish};
+use crate::command::{command, finish, root};
 use anyhow::{Result, bail};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// A program, and the package that brings it.
+/// A program, or the path of a file, and the package that brings it.
 const NEEDED: &[(&str, &str)] = &[
     ("nginx", "nginx-light"),
     ("wrk", "wrk"),
     ("curl", "curl"),
     ("jq", "jq"),
     ("ip", "iproute2"),
-    ("python3", "python3"),
+    ("haproxy", "haproxy"),
+    ("node", "nodejs"),
+    ("npm", "npm"),
+    ("chromium", "chromium"),
+    // Debian's own interpreter: another on the path would not look where these packages lie.
+    ("/usr/bin/python3", "python3"),
+    ("/usr/lib/python3/dist-packages/websockets/server.py", "python3-websockets"),
+    ("/usr/lib/python3/dist-packages/uvicorn/main.py", "python3-uvicorn"),
 ];
+
+/// Where the packages of npm are named, with the versions that they are locked to.
+const NODE: &str = "crates/cli/tests/interop/node";
 
 /// Installs what is missing.
 ///
 /// # Errors
 /// Something is missing and we are not root, this is no Debian, or the installation fails.
 pub(crate) fn install() -> Result<()> {
+    install_debian()?;
+    let folder = root()?.join(NODE);
+    if is_older(&folder.join("node_modules/.package-lock.json"), &folder.join("package-lock.json")) {
+        let words = ["ci", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", NODE];
+        finish(command("npm", &words)?)?;
+    }
+    Ok(())
+}
+
+/// Whether the one was written before the other, or never.
+fn is_older(one: &Path, other: &Path) -> bool {
+    let written = |path: &Path| std::fs::metadata(path).and_then(|entry| entry.modified()).ok();
+    written(one).is_none_or(|time| written(other).is_some_and(|other| time < other))
+}
+
+fn install_debian() -> Result<()> {
     let folders = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
     let missing = missing(&folders);
     if missing.is_empty() {
@@ -47,6 +73,7 @@ fn missing(folders: &str) -> Vec<&'static str> {
     NEEDED.iter().filter(|(program, _)| !found(program, folders)).map(|(_, package)| *package).collect()
 }
 
+/// Joined to any folder, an absolute path is itself.
 fn found(program: &str, folders: &str) -> bool {
     folders.split(':').any(|folder| Path::new(folder).join(program).is_file())
 }
@@ -65,7 +92,30 @@ mod tests {
         let found = missing(&format!("/nowhere:{}", folder.display()));
         std::fs::remove_dir_all(&folder).unwrap();
         // A folder of that name is no program.
-        assert_eq!(found, ["wrk", "curl", "jq"]);
-        assert_eq!(missing("").len(), NEEDED.len());
+        assert_eq!(found[..4], ["wrk", "curl", "jq", "haproxy"]);
+        let programs = NEEDED.iter().filter(|(program, _)| !program.starts_with('/'));
+        assert!(missing("").len() >= programs.count());
+    }
+
+    #[test]
+    fn a_file_is_found_by_its_path_in_no_folder() {
+        let path = std::env::current_exe().unwrap();
+        assert!(found(path.to_str().unwrap(), "/nowhere"));
+        assert!(!found("/nowhere/at/all", "/nowhere:/bin"));
+    }
+
+    #[test]
+    fn what_was_written_before_its_lock_is_installed_again() {
+        let folder = std::env::temp_dir().join(format!("xtask-lock-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let (old, new) = (folder.join("old"), folder.join("new"));
+        for (path, seconds) in [(&old, 1), (&new, 2)] {
+            let time = std::time::UNIX_EPOCH + std::time::Duration::from_secs(seconds);
+            std::fs::File::create(path).unwrap().set_modified(time).unwrap();
+        }
+        let older = [(&old, &new), (&new, &old), (&new, &new), (&folder.join("none"), &old)];
+        let older = older.map(|(one, other)| is_older(one, other));
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(older, [true, false, false, true]);
     }
 }

@@ -40,7 +40,8 @@ pub fn local_addresses(root: &Root) -> Vec<IpAddr> {
 }
 
 /// Whether a socket may be bound to `address`: an address of an interface, or part of a route of type
-/// `local`, as `ip route add local 10.9.0.0/16 dev lo` makes one (AnyIP).
+/// `local`, as `ip route add local 10.9.0.0/16 dev lo` makes one (AnyIP). For IPv6 such a route does not suffice:
+/// `net.ipv6.ip_nonlocal_bind` must be 1 as well (kernel document `networking/ip-sysctl`).
 pub fn is_local(root: &Root, address: IpAddr) -> bool {
     foreign(root, &[address]).is_empty()
 }
@@ -111,7 +112,10 @@ fn local_networks(root: &Root) -> Vec<Network> {
     ];
     networks.extend(parse_trie(&root.read("proc/net/fib_trie").unwrap_or_default()));
     networks.extend(root.read("proc/net/if_inet6").unwrap_or_default().lines().filter_map(parse_interface6));
-    networks.extend(root.read("proc/net/ipv6_route").unwrap_or_default().lines().filter_map(parse_route6));
+    if root.read("proc/sys/net/ipv6/ip_nonlocal_bind").is_ok_and(|text| text.trim() == "1") {
+        let routes = root.read("proc/net/ipv6_route").unwrap_or_default();
+        networks.extend(routes.lines().filter_map(parse_route6));
+    }
     networks.sort_unstable();
     networks.dedup();
     networks
@@ -204,7 +208,21 @@ fd000000000000000000000000000000 40 00000000000000000000000000000000 00 00000000
             ("proc/net/fib_trie", TRIE),
             ("proc/net/if_inet6", INET6),
             ("proc/net/ipv6_route", ROUTE6),
+            ("proc/sys/net/ipv6/ip_nonlocal_bind", "1\n"),
         ])
+    }
+
+    #[test]
+    fn a_local_route_of_ipv6_is_ours_only_with_nonlocal_bind() {
+        for (switch, ours) in [("1\n", true), ("0\n", false)] {
+            let machine = Machine::with(&[
+                ("proc/net/if_inet6", INET6),
+                ("proc/net/ipv6_route", ROUTE6),
+                ("proc/sys/net/ipv6/ip_nonlocal_bind", switch),
+            ]);
+            check(&machine, "2001:db8::1", ours);
+            check(&machine, "fd00::2", true);
+        }
     }
 
     fn check(machine: &Machine, address: &str, expected: bool) {
@@ -309,7 +327,11 @@ fd000000000000000000000000000000 40 00000000000000000000000000000000 00 00000000
         /// Whatever is in the files: no panic, and loopback stays ours.
         #[test]
         fn any_text_is_survived(trie in "(\\|-- |/|[0-9.]{1,9}| LOCAL|\n){0,40}", six in "([0-9a-f]{32} |80 |\n){0,30}") {
-            let machine = Machine::with(&[("proc/net/fib_trie", &trie), ("proc/net/ipv6_route", &six)]);
+            let machine = Machine::with(&[
+                ("proc/net/fib_trie", &trie),
+                ("proc/net/ipv6_route", &six),
+                ("proc/sys/net/ipv6/ip_nonlocal_bind", "1"),
+            ]);
             prop_assert!(is_local(&machine.root(), Ipv4Addr::LOCALHOST.into()));
         }
     }

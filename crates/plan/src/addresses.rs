@@ -53,8 +53,9 @@ pub struct Tuple {
 }
 
 /// The 4-tuples of one shard, an endless sequence: it begins again when all are through. Different shards of
-/// the same pool, ports, destinations and `start` never share one, and together they have all. Ports vary
-/// fastest, then addresses.
+/// the same pool, ports, destinations and `start` never share one, and together they have all. On loopback ports
+/// vary fastest, then addresses; of a listed pool both vary at once, so that few connections too come from all of
+/// its addresses, and many addresses do not crowd on one port (the kernel looks through all who bound it).
 ///
 /// The pairs of a destination are dealt out to the shards in turn, like cards. What is left over when they do
 /// not divide evenly goes to the shards after those that the previous destination favoured: so the shares
@@ -65,6 +66,9 @@ pub struct Tuples {
     ports: Vec<u16>,
     /// Pairs of address and port.
     pairs: u64,
+    /// Addresses, and steps after which address and port together come around.
+    addresses: u64,
+    cycle: u64,
     /// The pair that comes first.
     start: u64,
     shard: u64,
@@ -104,6 +108,8 @@ impl Tuples {
         let destinations = u32::try_from(destinations).expect("a target has at most 65,536 destinations");
         let lanes = if pool == SourcePool::Loopback4 { 1 } else { destinations };
         let mut tuples = Tuples {
+            addresses: pool.count(),
+            cycle: least_common_multiple(pool.count(), ports.list.len() as u64),
             pool: Pool::new(pool),
             ports: ports.list,
             pairs,
@@ -164,8 +170,18 @@ impl Tuples {
         if lane.next >= self.pairs {
             self.lanes[index].next = self.first(index as u32);
         }
+        let (address, port) = self.split(pair);
+        SocketAddr::new(self.pool.nth(address), self.ports[port as usize])
+    }
+
+    /// The numbers of a pair's address and port.
+    fn split(&self, pair: u64) -> (u64, u64) {
         let ports = self.ports.len() as u64;
-        SocketAddr::new(self.pool.nth(pair / ports), self.ports[(pair % ports) as usize])
+        match self.pool {
+            Pool::Loopback4 => (pair / ports, pair % ports),
+            // A diagonal through the table of addresses and ports; where it would come around, the next one.
+            Pool::Listed(_) => (pair % self.addresses, (pair + pair / self.cycle) % ports),
+        }
     }
 
     fn lane_of(&self, destination: u32) -> usize {
@@ -182,6 +198,15 @@ impl Tuples {
         let leftover = self.pairs % self.shards;
         (self.shard + self.shards - u64::from(lane) * leftover % self.shards) % self.shards
     }
+}
+
+/// Saturates; of 0 and anything 0.
+fn least_common_multiple(a: u64, b: u64) -> u64 {
+    let (mut divisor, mut rest) = (a, b);
+    while rest > 0 {
+        (divisor, rest) = (rest, divisor % rest);
+    }
+    (a / divisor.max(1)).saturating_mul(b)
 }
 
 /// A [`SourcePool`] that finds its n-th address quickly.
@@ -371,17 +396,28 @@ mod tests {
     }
 
     #[test]
-    fn ports_vary_fastest_and_start_moves_the_first() {
-        let from = |start, shard, shards| {
+    fn addresses_and_ports_vary_together_and_start_moves_the_first() {
+        let from = |ports: &[u16], start, shard, shards| {
             let pool: SourcePool =
                 ["10.0.0.1", "10.0.0.2"].map(|text| text.parse::<IpAddr>().unwrap()).into_iter().collect();
-            let ports = Ports { list: vec![1_024, 1_025, 1_026], inside: 0 };
+            let ports = Ports { list: ports.to_vec(), inside: 0 };
             let mut tuples = Tuples::new(pool, ports, 1, shard, shards, start);
             (0..3).map(|_| tuples.next().from.to_string()).collect::<Vec<_>>().join(" ")
         };
-        assert_eq!(from(0, 0, 1), "10.0.0.1:1024 10.0.0.1:1025 10.0.0.1:1026");
-        assert_eq!(from(5, 0, 1), "10.0.0.2:1026 10.0.0.1:1024 10.0.0.1:1025");
-        assert_eq!(from(6, 1, 2), "10.0.0.1:1025 10.0.0.2:1024 10.0.0.2:1026");
+        let three = [1_024, 1_025, 1_026];
+        assert_eq!(from(&three, 0, 0, 1), "10.0.0.1:1024 10.0.0.2:1025 10.0.0.1:1026");
+        assert_eq!(from(&three, 5, 0, 1), "10.0.0.2:1026 10.0.0.1:1024 10.0.0.2:1025");
+        assert_eq!(from(&three, 6, 1, 2), "10.0.0.2:1025 10.0.0.2:1024 10.0.0.2:1026");
+        // Where both come around at once, another diagonal follows.
+        assert_eq!(from(&three[..2], 0, 0, 1), "10.0.0.1:1024 10.0.0.2:1025 10.0.0.1:1025");
+    }
+
+    #[test]
+    fn loopback_varies_ports_fastest() {
+        let ports = Ports { list: vec![1_024, 1_025], inside: 0 };
+        let mut tuples = Tuples::new(SourcePool::Loopback4, ports, 1, 0, 1, 0);
+        let three = [0; 3].map(|_| tuples.next().from.to_string());
+        assert_eq!(three, ["127.0.1.1:1024", "127.0.1.1:1025", "127.0.1.2:1024"]);
     }
 
     #[test]

@@ -209,8 +209,11 @@ fn check_end(request: &str, status: u16, connection: Option<&str>, ends: bool) {
         assert_eq!(caller.get("/").status, 200, "{request:?}");
     }
     let mut other = Caller::dial(server.address);
-    let errors = stats(&mut other)["errors"].as_u64().unwrap();
-    assert_eq!(errors, u64::from(status == 400), "{request:?}");
+    let stats = stats(&mut other);
+    assert_eq!(stats["errors"], u64::from(status == 400), "{request:?}");
+    // The one that asks, and the other as long as it goes on.
+    let (open, closed) = if ends { (1, 1) } else { (2, 0) };
+    assert_eq!((&stats["open"], &stats["closed"]), (&open.into(), &closed.into()), "{request:?}: {stats}");
 }
 
 #[test]

@@ -17,6 +17,9 @@ pub(super) fn listener(at: SocketAddr, flags: SocketFlags) -> io::Result<(OwnedF
     let socket = stream(at, flags)?;
     sockopt::set_socket_reuseaddr(&socket, true)?;
     sockopt::set_socket_reuseport(&socket, true)?;
+    // Accepted sockets inherit it. With it off, the second of two short answers to pipelined requests would wait for
+    // the acknowledgement of the first, which the peer may put off by 40 ms (RFC 9293 section 3.7.4).
+    sockopt::set_tcp_nodelay(&socket, true)?;
     bind(&socket, &at)?;
     listen(&socket, BACKLOG)?;
     let bound =

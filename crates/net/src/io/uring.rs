@@ -50,6 +50,10 @@ enum Op {
     /// A step of a dial before the connect; only its failure is told.
     Prepare,
     Connect,
+    /// Asks whether a connect that succeeded did.
+    Confirm,
+    /// A while, before that is asked again.
+    Pause,
     Accept,
     Poll,
     Receive,
@@ -61,8 +65,18 @@ enum Op {
     Quiet,
 }
 
-const OPS: [Op; 8] =
-    [Op::Prepare, Op::Connect, Op::Accept, Op::Poll, Op::Receive, Op::Send, Op::SendRest, Op::Quiet];
+const OPS: [Op; 10] = [
+    Op::Prepare,
+    Op::Connect,
+    Op::Confirm,
+    Op::Pause,
+    Op::Accept,
+    Op::Poll,
+    Op::Receive,
+    Op::Send,
+    Op::SendRest,
+    Op::Quiet,
+];
 
 fn user_data(op: Op, extra: u16, k: Key) -> u64 {
     (op as u64) << 56 | u64::from(k.turn) << 48 | u64::from(extra) << 32 | u64::from(k.index)
@@ -122,6 +136,10 @@ pub struct Uring {
     addresses: Vec<Address>,
     /// Sockets to dial from, and where to.
     prepared: Vec<(Key, SocketAddr)>,
+    /// Dials to ask about.
+    unconfirmed: Vec<Key>,
+    /// Dials to ask about again in a while.
+    unsettled: Vec<Key>,
     gather: Nanos,
 }
 
@@ -169,6 +187,8 @@ impl Uring {
             unsent: Vec::new(),
             addresses: Vec::with_capacity(2 * BATCH),
             prepared: Vec::new(),
+            unconfirmed: Vec::with_capacity(BATCH),
+            unsettled: Vec::new(),
             gather: Nanos::ZERO,
         };
         uring.add_ring()?;

@@ -16,6 +16,12 @@ impl Uring {
             ring.reap(|data, result, flags| self.handle(data, result, flags));
         }
         self.rings = rings;
+        while let Some(k) = self.unconfirmed.pop() {
+            self.confirm(k);
+        }
+        while let Some(k) = self.unsettled.pop() {
+            self.pause(k);
+        }
         while let Some(k) = self.rearm.pop() {
             self.arm(k);
         }
@@ -34,13 +40,18 @@ impl Uring {
         if op == Op::Quiet || !self.stands(k) {
             return;
         }
-        if matches!(op, Op::Prepare | Op::Connect | Op::Accept) {
-            self.places[k.index as usize].opening = false;
+        match (op, -result) {
+            (Op::Connect, 0) | (Op::Pause, libc::ETIME) => return self.unconfirmed.push(k),
+            (Op::Confirm, libc::EALREADY) => return self.unsettled.push(k),
+            (Op::Prepare | Op::Connect | Op::Confirm | Op::Pause | Op::Accept, _) => {
+                self.places[k.index as usize].opening = false;
+            }
+            _ => {}
         }
         match op {
             Op::Prepare => self.tell(k, What::Gone(Gone::from_errno(-result))),
-            Op::Connect if result < 0 => self.tell(k, What::Gone(Gone::from_errno(-result))),
-            Op::Connect => self.tell(k, What::Dialled),
+            Op::Confirm if result == -libc::EISCONN => self.tell(k, What::Dialled),
+            Op::Connect | Op::Confirm | Op::Pause => self.tell(k, What::Gone(Gone::from_errno(-result))),
             Op::Accept if result < 0 => self.tell(k, What::Gone(Gone::from_errno(-result))),
             Op::Accept => self.tell(k, What::Accepted),
             Op::Poll if result < 0 => self.tell(k, What::Gone(Gone::from_errno(-result))),

@@ -5,7 +5,7 @@
 
 use std::{io, net::SocketAddr, os::fd::AsRawFd};
 
-use io_uring::{opcode, squeue};
+use io_uring::{opcode, squeue, types};
 use rustix::net::SocketFlags;
 use units::Nanos;
 
@@ -79,6 +79,31 @@ impl Uring {
         self.prepared = prepared;
     }
 
+    /// Asks whether `k` is connected, by dialling once more: EISCONN says yes. A connect may succeed that did not: an
+    /// ICMP error that arrives while the connect still holds the socket is put into the socket's error queue, which
+    /// io_uring takes for the connect's end, and then it finds no error (`io_connect`, Linux 6.18). The kernel dials
+    /// on all the same, EALREADY, and ends it later with that error, unless an answer comes.
+    pub(super) fn confirm(&mut self, k: Key) {
+        // Where it dials to was said the first time.
+        static AGAIN: libc::sockaddr = libc::sockaddr { sa_family: libc::AF_INET as u16, sa_data: [0; 14] };
+        if self.stands(k) {
+            let (_, fd) = self.place(k);
+            let entry = opcode::Connect::new(fd, &raw const AGAIN, size_of_val(&AGAIN) as u32).build();
+            // SAFETY: the address is static.
+            unsafe { self.push(k, &[entry.user_data(user_data(Op::Confirm, 0, k))]) };
+        }
+    }
+
+    /// A while until `k` is asked about again: a poll would end at once, for the error queue is never empty now.
+    pub(super) fn pause(&mut self, k: Key) {
+        static WHILE: types::Timespec = types::Timespec::new().nsec(10_000_000);
+        if self.stands(k) {
+            let entry = opcode::Timeout::new(&raw const WHILE).build();
+            // SAFETY: the time is static.
+            unsafe { self.push(k, &[entry.user_data(user_data(Op::Pause, 0, k))]) };
+        }
+    }
+
     /// Keeps an address in place until the next batch.
     fn keep(&mut self, at: SocketAddr) -> (*const libc::sockaddr, libc::socklen_t) {
         assert!(self.addresses.len() < self.addresses.capacity(), "the addresses of a batch must not move");
@@ -96,7 +121,7 @@ impl Uring {
             self.places[k.index as usize].opening = false;
         }
         while self.places[k.index as usize].opening {
-            for op in [Op::Connect, Op::Accept] {
+            for op in [Op::Connect, Op::Pause, Op::Accept] {
                 let cancel = opcode::AsyncCancel::new(user_data(op, 0, k)).build();
                 // SAFETY: the entry points to nothing.
                 unsafe { self.push(k, &[cancel.flags(SKIP).user_data(user_data(Op::Quiet, 0, k))]) };

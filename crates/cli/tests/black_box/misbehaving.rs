@@ -1,0 +1,242 @@
+//! A server that misbehaves, for each kind of fault: side, stage, kind and count, and that `limit` names it.
+//!
+//! Dials that fail are in `dials`, wrong lengths and statuses in `expects`; what a network does wrong is in the interop
+//! tests, between namespaces.
+
+use std::time::Duration;
+
+use crate::{
+    scripted::{Peer, Scripted, ok},
+    summary::{Expected, Summary, run},
+};
+
+const CONNECTIONS: u64 = 6;
+
+/// What becomes of each connection, and how `limit` words it.
+struct Misdeed {
+    fault: &'static str,
+    cause: &'static str,
+    /// A part of its detail.
+    detail: &'static str,
+    /// A part of its cure.
+    cure: &'static str,
+}
+
+const CLOSED: Misdeed = Misdeed {
+    fault: "target·exchange·closed",
+    cause: "closed",
+    detail: "6 connections were lost: closed by the peer",
+    cure: "idle timeout",
+};
+const RESET: Misdeed = Misdeed {
+    fault: "target·exchange·reset",
+    detail: "6 connections were lost: reset by the peer",
+    ..CLOSED
+};
+const TRUNCATED: Misdeed = Misdeed {
+    fault: "target·exchange·truncated",
+    cause: "wrong-answer",
+    detail: "6 answers were not right: truncated",
+    cure: "curl -i",
+};
+const BAD: Misdeed = Misdeed {
+    fault: "target·exchange·bad-answer",
+    detail: "6 answers were not right: bad-answer",
+    ..TRUNCATED
+};
+const TIMEOUT: Misdeed = Misdeed {
+    fault: "target·exchange·timeout",
+    cause: "timeout",
+    detail: "6 answers did not come in time",
+    cure: "--timeout",
+};
+
+impl Misdeed {
+    /// Each connection of a run meets this server, and is lost by it.
+    fn check(&self, script: impl Fn(&mut Peer) + Send + Sync + 'static, args: &[&str]) -> Summary {
+        let server = Scripted::start(script);
+        let counts = [
+            ("connections.opened", CONNECTIONS),
+            ("connections.dropped", CONNECTIONS),
+            ("connections.failed", 0),
+            ("connections.closed", 0),
+            ("connections.redialled", 0),
+            ("connections.held", 0),
+            ("limit.at_connections", CONNECTIONS),
+        ];
+        let faults = [(self.fault, CONNECTIONS)];
+        let fail = Expected { status: 1, verdict: "fail", faults: &faults, counts: &counts };
+        let args = [&["-c", "6", "-d", "300ms", "--ramp", "10k/s"], args].concat();
+        let s = fail.check(&server.url("/"), &args);
+        assert_eq!((s.word("limit.side"), s.word("limit.cause")), ("target", self.cause));
+        assert_eq!(s.word("limit.detail"), self.detail);
+        assert!(s.word("limit.cure").contains(self.cure), "{}", s.word("limit.cure"));
+        assert_eq!(server.log.accepted(), CONNECTIONS, "nothing is dialled again");
+        s
+    }
+
+    /// The same for a server that answers with this, and leaves.
+    fn check_answer(&self, answer: impl Into<String>) {
+        let answer = answer.into();
+        self.check(
+            move |peer| {
+                peer.request();
+                peer.is_silent_for(WHILE_ALL_OPEN);
+                peer.answer(&answer);
+            },
+            &[],
+        );
+    }
+}
+
+/// The dials of a run come within a millisecond: by then all are open, so that the peak is all of them.
+const WHILE_ALL_OPEN: Duration = Duration::from_millis(150);
+
+#[test]
+fn an_answer_may_end_anywhere() {
+    TRUNCATED.check_answer("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n");
+    TRUNCATED.check_answer("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nHell");
+    TRUNCATED.check_answer("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+    TRUNCATED.check_answer("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nHello\r\n0\r\n");
+    // A promise is no answer.
+    CLOSED.check_answer("HTTP/1.1 100 Continue\r\n\r\n");
+    CLOSED.check_answer("");
+}
+
+#[test]
+fn a_reset_may_come_anywhere() {
+    for answer in ["", "HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\nHello"] {
+        let resets = move |peer: &mut Peer| {
+            peer.request();
+            peer.answer(answer);
+            peer.is_silent_for(WHILE_ALL_OPEN);
+            peer.reset();
+        };
+        RESET.check(resets, &[]);
+    }
+}
+
+#[test]
+fn what_other_protocols_say_is_no_answer() {
+    BAD.check_answer("220 mail.example ESMTP\r\n");
+    BAD.check_answer("-ERR unknown command\r\n");
+    // A TLS alert: unexpected message (RFC 8446 section 6).
+    BAD.check_answer("\u{15}\u{3}\u{3}\0\u{2}\u{2}\n");
+    // HTTP/2's first frame, SETTINGS.
+    BAD.check_answer("\0\0\0\u{4}\0\0\0\0\0");
+    BAD.check_answer("<html>Hello</html>");
+}
+
+#[test]
+fn what_has_two_meanings_is_no_answer() {
+    BAD.check_answer("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nHello!");
+    BAD.check_answer("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n");
+    BAD.check_answer("HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\n");
+    BAD.check_answer("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFFF\r\n");
+    BAD.check_answer("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nHello!!");
+    BAD.check_answer("HTTP/1.1 99 Early\r\n\r\n");
+    BAD.check_answer(ok("Hello") + "!");
+}
+
+#[test]
+fn a_head_has_an_end() {
+    let endless = |peer: &mut Peer| {
+        peer.request();
+        peer.is_silent_for(WHILE_ALL_OPEN);
+        let mut goes_on = peer.answer("HTTP/1.1 200 OK\r\n");
+        // A megabyte, should nobody stop it.
+        for _ in 0..10_000 {
+            goes_on = goes_on && peer.answer(&format!("X-Filler: {}\r\n", "x".repeat(90)));
+        }
+    };
+    BAD.check(endless, &[]);
+}
+
+#[test]
+fn what_trickles_is_given_up_in_time() {
+    let trickles = |text: &'static str| {
+        move |peer: &mut Peer| {
+            peer.request();
+            for byte in text.chars().cycle() {
+                if !peer.is_silent_for(Duration::from_millis(40)) || !peer.answer(&byte.to_string()) {
+                    return;
+                }
+            }
+        }
+    };
+    let args = ["--timeout", "200ms"];
+    TIMEOUT.check(trickles("HTTP/1.1 200 OK, and this is only the beginning of it"), &args);
+    let interim = |peer: &mut Peer| {
+        peer.request();
+        while peer.is_silent_for(Duration::from_millis(40)) && peer.answer("HTTP/1.1 102 Processing\r\n\r\n")
+        {
+        }
+    };
+    TIMEOUT.check(interim, &args);
+}
+
+#[test]
+fn idle_connections_are_lost_in_three_ways() {
+    let after_the_answer = |then: fn(&mut Peer)| {
+        move |peer: &mut Peer| {
+            let _ = peer.request().is_some_and(|_| peer.answer(&ok("x")));
+            peer.is_silent_for(WHILE_ALL_OPEN);
+            then(peer);
+        }
+    };
+    let args = ["--think", "1m"];
+    let closed = Misdeed { fault: "target·hold·closed", ..CLOSED };
+    closed.check(after_the_answer(|_| {}), &args);
+    let reset = Misdeed { fault: "target·hold·reset", ..RESET };
+    reset.check(after_the_answer(Peer::reset), &args);
+    let bad = Misdeed { fault: "target·hold·bad-answer", ..BAD };
+    // The usual one: a timeout, told to whom it does not concern.
+    let tells = |peer: &mut Peer| {
+        peer.answer("HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+        peer.wait_gone();
+    };
+    bad.check(after_the_answer(tells), &args);
+}
+
+#[test]
+fn the_limit_is_the_most_frequent_fault() {
+    // Of each three connections one is reset, two have half an answer.
+    let server = Scripted::start(|peer| {
+        peer.request();
+        peer.is_silent_for(WHILE_ALL_OPEN);
+        let at = peer.log.times.lock().map(|mut times| (times.push(Duration::ZERO), times.len()).1).unwrap();
+        if at % 3 == 0 {
+            peer.reset();
+        } else {
+            peer.answer("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nHell");
+        }
+    });
+    let (ended, s) = run(&server.url("/"), &["-c", "9", "-d", "300ms"]);
+    let expected = [("target·exchange·reset", 3), ("target·exchange·truncated", 6)];
+    assert_eq!(s.faults(), expected.map(|(words, n)| (words.to_owned(), n)), "{}", ended.stderr);
+    assert_eq!((s.word("limit.side"), s.word("limit.cause")), ("target", "wrong-answer"));
+    assert!(s.word("limit.detail").starts_with("6 answers"), "{}", s.word("limit.detail"));
+    assert_eq!(ended.status, Some(1));
+}
+
+#[test]
+fn one_bad_server_among_good_ones_is_counted_alone() {
+    let server = Scripted::start(|peer| {
+        let bad = peer.log.accepted() == 1;
+        while peer.request().is_some() {
+            if bad {
+                peer.is_silent_for(WHILE_ALL_OPEN);
+                return;
+            }
+            peer.answer(&ok("Hello"));
+        }
+    });
+    // One at a time: each connection knows whether it is the first.
+    let args = ["-c", "8", "-d", "500ms", "--think", "20ms", "--ramp", "100/s", "--threads", "1"];
+    let faults = [("target·exchange·closed", 1)];
+    let counts = [("connections.dropped", 1), ("connections.held", 7), ("connections.opened", 8)];
+    let fail = Expected { status: 1, verdict: "fail", faults: &faults, counts: &counts };
+    let s = fail.check(&server.url("/"), &args);
+    assert_eq!(s.count("requests.sent"), s.count("requests.answered") + 1);
+    assert!(s.at("reasons").to_string().contains("7 of 8 connections held"), "{}", s.at("reasons"));
+}

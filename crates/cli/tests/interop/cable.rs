@@ -1,0 +1,125 @@
+//! What goes wrong on the way: a cable pulled, nobody at the address, a router that knows no way.
+
+use crate::{
+    namespace::Pair,
+    off_loopback::{run, serve},
+    program::{Program, Serving, throng},
+    summary::Summary,
+};
+
+/// Runs on the client's side; all dials fail by this fault, and `limit` names it.
+fn check_dials(pair: &Pair, target: &str, args: &[&str], fault: &str, cause: &str) -> Summary {
+    let (ended, s) = run(pair, target, &[&["-c", "5", "-d", "100ms"], args].concat());
+    assert_eq!(s.faults(), [(fault.to_owned(), 5)], "{}", ended.stderr);
+    assert_eq!((s.count("connections.failed"), s.count("connections.opened")), (5, 0));
+    assert_eq!(s.word("limit.side"), fault.split('·').next().unwrap());
+    assert_eq!(s.word("limit.cause"), cause);
+    assert!(!s.word("limit.cure").is_empty());
+    s
+}
+
+fn url(serving: &Serving, host: &str) -> String {
+    format!("http://{host}:{}/", serving.address.port())
+}
+
+#[test]
+fn a_cable_pulled_in_mid_run_shows_as_timeouts() {
+    let Some(pair) = Pair::new() else { return };
+    let serving = serve(&pair, "0.0.0.0");
+    let words = ["run", &url(&serving, "10.77.0.1"), "-c", "20", "-d", "4s", "--think", "100ms..300ms"];
+    let words = [&words[..], &["--timeout", "1s", "--json", "-"]].concat();
+    let mut running = Program::from(pair.client.enter(&throng(&words)));
+    running.says("open 20 of 20");
+    pair.server.run("ip link set cable down");
+    let ended = running.end();
+    let s = Summary(serde_json::from_str(&ended.stdout).unwrap_or_else(|e| panic!("{e}: {ended:?}")));
+    assert_eq!(s.faults(), [("target·exchange·timeout".to_owned(), 20)], "{}", ended.stderr);
+    let (sent, answered) = (s.count("requests.sent"), s.count("requests.answered"));
+    assert_eq!(sent, answered + 20, "the last of each connection");
+    assert_eq!((s.count("connections.held"), s.count("connections.dropped")), (0, 20));
+    assert_eq!((s.word("limit.side"), s.word("limit.cause")), ("target", "timeout"));
+    assert_eq!(s.count("limit.at_connections"), 20);
+    assert_eq!(ended.status, Some(1), "{}", ended.stderr);
+}
+
+#[test]
+fn a_cable_that_is_put_back_in_time_is_no_fault() {
+    let Some(pair) = Pair::new() else { return };
+    let serving = serve(&pair, "0.0.0.0");
+    let words = ["run", &url(&serving, "10.77.0.1"), "-c", "20", "-d", "5s", "--think", "100ms..300ms"];
+    let words = [&words[..], &["--json", "-"]].concat();
+    let mut running = Program::from(pair.client.enter(&throng(&words)));
+    running.says("open 20 of 20");
+    pair.server.run("ip link set cable down");
+    // As long as it takes until the run has looked in vain for a second.
+    running.says("hold  open 20 of 20  +0/s  requests 0/s");
+    pair.server.run("ip link set cable up");
+    let ended = running.end();
+    let s = Summary(serde_json::from_str(&ended.stdout).unwrap_or_else(|e| panic!("{e}: {ended:?}")));
+    assert_eq!(s.faults(), [], "{}", ended.stderr);
+    assert_eq!(s.count("requests.sent"), s.count("requests.answered"));
+    let slowest = s.number("latency_us.max");
+    assert!(slowest > 500e3, "the time without a cable is latency: {slowest} us");
+}
+
+#[test]
+fn nobody_at_an_address_is_no_way_or_no_answer() {
+    let Some(pair) = Pair::new() else { return };
+    // The kernel asks three times, a second each, before it gives up the neighbour.
+    let unreachable = "path·dial·unreachable";
+    let patient = ["--timeout", "8s"];
+    check_dials(&pair, "http://10.77.0.99:80/", &patient, unreachable, "unreachable");
+    check_dials(&pair, "http://[fd77::99]:80/", &patient, unreachable, "unreachable");
+    let hasty = ["--timeout", "500ms"];
+    check_dials(&pair, "http://10.77.0.99:80/", &hasty, "target·dial·timeout", "timeout");
+}
+
+/// The server's side becomes a router for 10.90.0.0/16. It tells each sender of errors five times, then once a
+/// second: with 10.78.0.0/24 the client has enough senders.
+fn route_to_nowhere(pair: &Pair) {
+    pair.server.set("net.ipv4.ip_forward", "1");
+    pair.client.run("ip route add 10.90.0.0/16 via 10.77.0.1");
+    pair.client.run("ip route add local 10.78.0.0/24 dev lo");
+    pair.server.run("ip route add 10.78.0.0/24 via 10.77.0.2");
+}
+
+#[test]
+fn what_a_router_says_is_told() {
+    let Some(pair) = Pair::new() else { return };
+    route_to_nowhere(&pair);
+    let unreachable = "path·dial·unreachable";
+    for (kind, third, fault, cause) in [
+        ("unreachable", 1, unreachable, "unreachable"),
+        ("prohibit", 2, unreachable, "unreachable"),
+        ("blackhole", 3, "target·dial·timeout", "timeout"),
+    ] {
+        pair.server.run(&format!("ip route add {kind} 10.90.{third}.0/24"));
+        // What comes while the dial is still being made is believed when it comes again, a second later.
+        let args = ["--timeout", "3s", "--sources", "10.78.0.0/24"];
+        check_dials(&pair, &format!("http://10.90.{third}.1:80/"), &args, fault, cause);
+    }
+}
+
+#[test]
+fn no_route_at_all_is_said_before_the_run() {
+    let Some(pair) = Pair::new() else { return };
+    let words = ["run", "http://10.91.0.1/", "-c", "5"];
+    let ended = Program::from(pair.client.enter(&throng(&words))).end();
+    assert_eq!(ended.status, Some(3), "{ended:?}");
+    assert!(ended.stderr.contains("no way to 10.91.0.1:80"), "{ended:?}");
+}
+
+#[test]
+fn one_of_two_destinations_that_cannot_be_reached_has_its_share_of_faults() {
+    let Some(pair) = Pair::new() else { return };
+    let serving = serve(&pair, "0.0.0.0");
+    pair.client.replace("/etc/hosts", "10.77.0.1 farm\n10.90.0.1 farm\n");
+    route_to_nowhere(&pair);
+    pair.server.run("ip route add unreachable 10.90.0.0/16");
+    let args = ["-c", "20", "-d", "300ms", "--think", "20ms", "--sources", "10.78.0.0/24"];
+    let (ended, s) = run(&pair, &url(&serving, "farm"), &args);
+    assert_eq!(s.faults(), [("path·dial·unreachable".to_owned(), 10)], "{}", ended.stderr);
+    assert_eq!((s.count("connections.held"), s.count("connections.failed")), (10, 10));
+    assert_eq!(s.word("limit.side"), "path");
+    ended.assert_status(1);
+}

@@ -1,0 +1,144 @@
+//! `throng serve` as curl sees it.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::{
+    program::{Program, Serving, until},
+    server::{folder, program},
+};
+
+/// What `-w` tells of each transfer: status, bytes of content, new connections, seconds.
+#[derive(Debug)]
+struct Transfer {
+    status: u16,
+    bytes: usize,
+    dials: u32,
+    seconds: f64,
+}
+
+/// How curl is asked for a [`Transfer`]; once more after `--next`.
+const TELL: [&str; 4] =
+    ["-sSv", "-m20", "-w", "\n@%{http_code} %{size_download} %{num_connects} %{time_total}\n"];
+
+/// curl with these words; what it told of its transfers, and of itself (`-v`).
+fn curl(args: &[&str]) -> (Vec<Transfer>, String) {
+    let args = [&TELL, args].concat();
+    let ended = Program::from(program("curl", &args)).end();
+    assert_eq!(ended.status, Some(0), "{ended:#?}");
+    let transfers = ended.stdout.lines().filter_map(|line| line.strip_prefix('@')).map(|line| {
+        let words: Vec<&str> = line.split(' ').collect();
+        Transfer {
+            status: words[0].parse().unwrap(),
+            bytes: words[1].parse().unwrap(),
+            dials: words[2].parse().unwrap(),
+            seconds: words[3].parse().unwrap(),
+        }
+    });
+    (transfers.collect(), ended.stderr)
+}
+
+/// What the server counts of itself, this question included.
+pub(crate) fn stats(server: &Serving) -> impl Fn(&str) -> u64 {
+    let ended = Program::from(program("curl", &["-sS", &server.url("/stats")])).end();
+    let stats: Value = serde_json::from_str(&ended.stdout).unwrap_or_else(|e| panic!("{e}: {ended:?}"));
+    move |name| stats[name].as_u64().unwrap_or_else(|| panic!("{name}: {stats}"))
+}
+
+#[test]
+fn routes_are_served_on_one_connection() {
+    let server = Serving::start(&[]);
+    let routes = [
+        ("/", 200, 12),
+        ("/?length=1", 200, 1),
+        ("/?length=10240", 200, 10_240),
+        ("/?length=99999", 200, 10_240),
+        ("/delay?for=300ms&length=5", 200, 5),
+        ("/?length=many", 400, 0),
+        ("/nothing", 404, 0),
+        ("/", 200, 12),
+    ];
+    let urls = routes.map(|(path, ..)| server.url(path));
+    let (transfers, said) = curl(&urls.each_ref().map(String::as_str));
+    for (at, ((path, status, bytes), transfer)) in routes.iter().zip(&transfers).enumerate() {
+        assert_eq!((transfer.status, transfer.bytes), (*status, *bytes), "{path}: {said}");
+        assert_eq!(transfer.dials, u32::from(at == 0), "a connection for {path}: {said}");
+    }
+    assert_eq!(transfers.len(), routes.len());
+    assert!((0.299..2.0).contains(&transfers[4].seconds), "{:?}", transfers[4]);
+    let stats = stats(&server);
+    assert_eq!((stats("requests"), stats("accepted"), stats("errors")), (9, 2, 0));
+}
+
+#[test]
+fn head_has_no_body() {
+    let server = Serving::start(&[]);
+    let (transfers, said) = curl(&["--head", &server.url("/?length=77"), &server.url("/")]);
+    assert!(said.to_lowercase().contains("< content-length: 77"), "{said}");
+    let seen: Vec<_> = transfers.iter().map(|t| (t.status, t.bytes, t.dials)).collect();
+    assert_eq!(seen, [(200, 0, 1), (200, 0, 0)], "{said}");
+    assert!(transfers.iter().all(|t| t.seconds < 2.0), "it waits for no body: {transfers:?}");
+}
+
+#[test]
+fn bodies_are_taken_in_every_way() {
+    let server = Serving::start(&[]);
+    let file = folder("curl").join("two-megabytes");
+    fs::write(&file, vec![b'x'; 2 << 20]).unwrap();
+    let file = format!("@{}", file.display());
+    let url = server.url("/?length=9");
+    for (fields, mark) in [
+        (&[][..], "> Content-Length: 2097152"),
+        (&["-H", "Expect: 100-continue"][..], "< HTTP/1.1 100 Continue"),
+        (&["-H", "Transfer-Encoding: chunked"][..], "> Transfer-Encoding: chunked"),
+        (&["-H", "Transfer-Encoding: chunked", "-H", "Expect: 100-continue"][..], "< HTTP/1.1 100 Continue"),
+    ] {
+        let post = [fields, &["--data-binary", &file, "-H", "Content-Type: text/plain"]].concat();
+        // What follows on the connection is the next request, not a rest of the body.
+        let (transfers, said) = curl(&[&post[..], &[&url, "--next"], &TELL, &[&url]].concat());
+        assert!(said.contains(mark), "{mark}: {said}");
+        let seen: Vec<_> = transfers.iter().map(|t| (t.status, t.bytes, t.dials)).collect();
+        assert_eq!(seen, [(200, 9, 1), (200, 9, 0)], "{mark}: {said}");
+        // curl waits a second for a 100 that does not come.
+        assert!(transfers[0].seconds < 0.9, "{mark}: {transfers:?}");
+    }
+    assert_eq!(stats(&server)("errors"), 0);
+}
+
+#[test]
+fn http_1_0_is_closed_after_its_answer() {
+    let server = Serving::start(&[]);
+    let url = server.url("/?length=5");
+    let (transfers, said) = curl(&["--http1.0", &url, &url]);
+    assert_eq!(transfers.iter().map(|t| (t.bytes, t.dials)).collect::<Vec<_>>(), [(5, 1), (5, 1)], "{said}");
+    let keep = ["--http1.0", "-H", "Connection: keep-alive", &url, &url];
+    let (transfers, said) = curl(&keep);
+    assert_eq!(transfers.iter().map(|t| (t.bytes, t.dials)).collect::<Vec<_>>(), [(5, 1), (5, 0)], "{said}");
+}
+
+#[test]
+fn an_upgrade_that_it_does_not_know_is_left() {
+    let server = Serving::start(&[]);
+    let (transfers, said) = curl(&["--http2", &server.url("/"), &server.url("/")]);
+    assert!(said.contains("> Upgrade: h2c"), "{said}");
+    assert!(transfers.iter().all(|t| (t.status, t.bytes) == (200, 12)), "{said}");
+    let first = Program::from(program("curl", &["-sS", "--http2-prior-knowledge", &server.url("/")])).end();
+    assert_ne!(first.status, Some(0), "HTTP/2 is not spoken: {first:?}");
+    until("it is hung up on, and only the one that asks is left", || stats(&server)("open") == 1);
+}
+
+#[test]
+fn many_at_once_are_each_answered() {
+    let server = Serving::start(&[]);
+    let urls = server.url("/?length=[1-300]");
+    let (transfers, said) = curl(&["--parallel", "--parallel-max", "50", &urls]);
+    let mut bytes: Vec<usize> = transfers.iter().map(|t| t.bytes).collect();
+    bytes.sort_unstable();
+    assert!(bytes.iter().copied().eq(1..=300), "{bytes:?} {said:.2000}");
+    assert!(transfers.iter().all(|t| t.status == 200));
+    let stats = stats(&server);
+    let dials: u32 = transfers.iter().map(|t| t.dials).sum();
+    assert_eq!((stats("requests"), stats("accepted")), (301, u64::from(dials) + 1));
+    assert!(stats("peak") > 1, "one after the other");
+}

@@ -1,0 +1,48 @@
+//! `--io epoll` against the same strangers.
+//!
+//! Ignored until it can be had.
+
+use crate::{namespace::Pair, nginx::nginx, off_loopback, program::Serving, right, server::program};
+
+const HELLO: &str = "location / { return 200 'Hello World!'; }";
+
+#[test]
+#[ignore = "--io epoll is not available yet"]
+fn nginx_sees_no_difference() {
+    let server = nginx("epoll", &format!("keepalive_requests 7; {HELLO}"));
+    for args in right::LOOPS {
+        let s = right::check(&server.url("/"), &[args, &["--io", "epoll"]].concat());
+        assert_eq!(s.word("io"), "epoll");
+        assert!(s.count("connections.closed") > 0, "announced after seven answers");
+        assert_eq!(s.count("requests.sent"), s.count("requests.answered"));
+    }
+}
+
+#[test]
+#[ignore = "--io epoll is not available yet"]
+fn losses_are_the_same() {
+    let server = nginx("epoll-idle", &format!("keepalive_timeout 1s; {HELLO}"));
+    let args = ["-c", "10", "-d", "2s", "--think", "1m", "--io", "epoll"];
+    right::check_lost(&server.url("/"), &args, "target·hold·closed", "closed", 10);
+}
+
+#[test]
+#[ignore = "--io epoll is not available yet"]
+fn wrk_sees_no_difference() {
+    let server = Serving::start(&["--io", "epoll"]);
+    let ended =
+        crate::program::Program::from(program("wrk", &["-t1", "-c50", "-d1s", &server.url("/")])).end();
+    assert_eq!(ended.status, Some(0), "{ended:?}");
+    assert!(!ended.stdout.contains("Socket errors"), "{}", ended.stdout);
+}
+
+#[test]
+#[ignore = "--io epoll is not available yet"]
+fn across_a_cable() {
+    let Some(pair) = Pair::new() else { return };
+    let serving = off_loopback::serve(&pair, "[::]");
+    let url = format!("http://[fd77::1]:{}/", serving.address.port());
+    let (ended, s) = off_loopback::run(&pair, &url, &["-c", "50", "-d", "500ms", "--io", "epoll"]);
+    assert_eq!((ended.status, s.faults()), (Some(0), vec![]), "{ended:?}");
+    assert_eq!((s.word("io"), s.count("connections.held")), ("epoll", 50));
+}

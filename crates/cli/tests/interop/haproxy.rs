@@ -1,0 +1,89 @@
+//! `throng run` against HAProxy, with nginx behind it.
+
+use std::fs;
+
+use crate::{
+    nginx::nginx,
+    right::{self, LOOPS},
+    server::{Server, fetch, folder, program},
+};
+
+const HELLO: &str = "keepalive_requests 1000000; location / { return 200 'Hello World!'; }";
+
+/// HAProxy in front of a backend, with these further lines in its defaults.
+fn haproxy(name: &str, backend: &str, lines: &str) -> Server {
+    let path = folder(&format!("haproxy-{name}")).join("haproxy.cfg");
+    Server::told(|address| {
+        let text = format!(
+            "global\n maxconn 1000\n\
+             defaults\n mode http\n timeout connect 2s\n timeout client 20s\n timeout server 20s\n {lines}\n\
+             frontend front\n bind {address}\n stats enable\n stats uri /stats\n default_backend back\n\
+             backend back\n server one {backend}\n"
+        );
+        fs::write(&path, text).unwrap();
+        program("haproxy", &["-db", "-f", path.to_str().unwrap()])
+    })
+}
+
+/// A counter of the frontend by its name in the statistics' first line.
+fn counted(server: &Server, name: &str) -> u64 {
+    let text = fetch(&server.url("/stats;csv"));
+    let mut lines = text.lines().skip_while(|line| !line.starts_with("# pxname"));
+    let names = lines.next().expect("names").trim_start_matches("# ").split(',');
+    let values = lines.find(|line| line.starts_with("front,FRONTEND,")).expect("the frontend").split(',');
+    let value = names.zip(values).find(|(known, _)| *known == name).expect("a counter").1;
+    value.parse().unwrap()
+}
+
+#[test]
+fn both_ends_count_the_same() {
+    let behind = nginx("behind-haproxy", HELLO);
+    let server = haproxy("kept", &behind.address.to_string(), "");
+    for args in LOOPS {
+        let names = ["req_tot", "conn_tot"];
+        let before = names.map(|name| counted(&server, name));
+        let s = right::check_kept(&server.url("/"), args, 12);
+        let after = names.map(|name| counted(&server, name));
+        // Two questions lie between each two readings of a counter, and what asks is counted.
+        let (requests, connections) = (after[0] - before[0] - 2, after[1] - before[1] - 2);
+        assert_eq!(requests, s.count("requests.sent"), "{args:?}");
+        assert_eq!(connections, s.count("connections.opened"), "{args:?}");
+    }
+}
+
+#[test]
+fn a_proxy_that_keeps_no_connection_says_so() {
+    let behind = nginx("closed-by-haproxy", HELLO);
+    let server = haproxy("close", &behind.address.to_string(), "option httpclose");
+    assert!(fetch(&server.url("/")).to_lowercase().contains("connection: close"));
+    let s = right::check(&server.url("/"), &["-c", "5", "-d", "500ms", "--think", "20ms"]);
+    let sent = s.count("requests.sent");
+    assert_eq!((s.count("connections.closed"), s.count("requests.answered")), (sent, sent));
+    assert!(s.count("connections.redialled") > 5);
+}
+
+#[test]
+fn its_idle_timeout_comes_without_notice() {
+    let behind = nginx("idle-behind-haproxy", HELLO);
+    let server = haproxy("idle", &behind.address.to_string(), "timeout http-keep-alive 1s");
+    let args = ["-c", "10", "-d", "2s", "--think", "1m"];
+    let s = right::check_lost(&server.url("/"), &args, "target·hold·closed", "closed", 10);
+    assert_eq!(s.count("requests.answered"), 10);
+}
+
+#[test]
+fn nobody_behind_it_is_a_wrong_status() {
+    // The discard port: nobody listens there.
+    let server = haproxy("down", "127.200.0.1:9", "retries 0");
+    let args = ["-c", "5", "-d", "300ms", "--think", "20ms"];
+    let s = right::check_wrong(&server.url("/"), &args, "wrong-status");
+    assert_eq!(s.count("requests.status.503"), s.count("requests.answered"));
+}
+
+#[test]
+fn an_answer_that_it_waits_for_in_vain_is_a_wrong_status() {
+    let silent = crate::scripted::Scripted::start(crate::scripted::Peer::wait_gone);
+    let server = haproxy("silent", &silent.address.to_string(), "timeout server 500ms");
+    let s = right::check_wrong(&server.url("/"), &["-c", "3", "-d", "700ms"], "wrong-status");
+    assert_eq!(s.count("requests.status.504"), s.count("requests.answered"));
+}

@@ -1,0 +1,31 @@
+//! The real binary against servers and clients that other people wrote, and between network namespaces.
+//!
+//! On loopback nothing is kept behind: each server is a process that dies with the test that started it. The programs
+//! come with `cargo xtask test`. `THRONG_BIN` names the binary where it is another than the one that cargo built.
+
+#![allow(clippy::unwrap_used, reason = "a test: a panic names the line")]
+
+#[path = "../black_box/program.rs"]
+#[allow(dead_code, reason = "shared with the black-box tests, which use all of it")]
+mod program;
+#[path = "../black_box/scripted.rs"]
+#[allow(dead_code, reason = "shared with the black-box tests, which use all of it")]
+mod scripted;
+#[path = "../black_box/summary.rs"]
+#[allow(dead_code, reason = "shared with the black-box tests, which use all of it")]
+mod summary;
+
+mod cable;
+mod curl;
+mod epoll;
+mod haproxy;
+mod namespace;
+mod nginx;
+mod node;
+mod off_loopback;
+mod python;
+mod right;
+mod server;
+mod websocket_clients;
+mod websocket_servers;
+mod wrk;

@@ -1,0 +1,107 @@
+//! Network namespaces joined by a cable, each held by a process: they end with it, whatever becomes of the test.
+
+use std::{
+    fs,
+    io::Write,
+    process::{Command, Stdio},
+};
+
+use crate::program::{Program, until};
+
+/// A network and mount namespace of its own.
+pub(crate) struct Namespace {
+    holder: Program,
+}
+
+impl Namespace {
+    /// The kernel ends a namespace with its last process; this one ends with our end of its standard input.
+    fn new() -> Namespace {
+        let mut command = Command::new("unshare");
+        command.args(["--net", "--mount", "cat"]).stdin(Stdio::piped());
+        let holder = Program::from(command);
+        let space = format!("/proc/{}/ns/net", holder.pid());
+        let own = fs::read_link("/proc/self/ns/net").unwrap();
+        until("a namespace of its own", || fs::read_link(&space).is_ok_and(|its| its != own));
+        // The link changes with unshare(), the name as soon as its work is done.
+        let name = format!("/proc/{}/comm", holder.pid());
+        until("it is held", || fs::read_to_string(&name).is_ok_and(|name| name == "cat\n"));
+        let new = Namespace { holder };
+        new.run("ip link set lo up");
+        new
+    }
+
+    /// A program inside.
+    pub(crate) fn command(&self, name: &str) -> Command {
+        let mut command = crate::server::program("nsenter", &["--net", "--mount", "--target"]);
+        command.args([&self.holder.pid().to_string(), "--", name]);
+        command
+    }
+
+    /// The same command line, inside.
+    pub(crate) fn enter(&self, outside: &Command) -> Command {
+        let mut command = self.command(outside.get_program().to_str().unwrap());
+        command.args(outside.get_args());
+        command
+    }
+
+    /// Runs a line of words inside, to its end; what it printed.
+    pub(crate) fn run(&self, line: &str) -> String {
+        let mut words = line.split(' ');
+        let mut command = self.command(words.next().unwrap());
+        command.args(words);
+        let ended = Program::from(command).end();
+        assert_eq!(ended.status, Some(0), "{line}: {ended:?}");
+        ended.stdout
+    }
+
+    /// Sets a switch of the kernel, `net/ipv4/…`.
+    pub(crate) fn set(&self, switch: &str, value: &str) {
+        self.run(&format!("sysctl -q -w {switch}={value}"));
+    }
+
+    /// Puts a file in another's place.
+    pub(crate) fn replace(&self, path: &str, text: &str) {
+        let file = crate::program::file(&format!("interop-{}", self.holder.pid()));
+        fs::write(&file, text).unwrap();
+        self.run(&format!("mount --bind {} {path}", file.display()));
+    }
+}
+
+/// A server's namespace and a client's, with a cable between them: 10.77.0.1 and fd77::1 on the server's side,
+/// 10.77.0.2 and fd77::2 on the client's; both ends are called `cable`.
+pub(crate) struct Pair {
+    pub(crate) server: Namespace,
+    pub(crate) client: Namespace,
+}
+
+impl Pair {
+    /// None where this user may not make namespaces; that is said.
+    pub(crate) fn new() -> Option<Pair> {
+        let probe = Program::from(crate::server::program("unshare", &["--net", "--mount", "true"])).end();
+        if probe.status != Some(0) {
+            // Past the test harness, which shows what is printed only of a test that fails.
+            let _ = writeln!(std::io::stderr(), "skipped, namespaces need root: {}", probe.stderr.trim());
+            return None;
+        }
+        let pair = Pair { server: Namespace::new(), client: Namespace::new() };
+        let peer = pair.client.holder.pid();
+        pair.server.run(&format!("ip link add cable type veth peer name cable netns {peer}"));
+        for (side, host) in [(&pair.server, 1), (&pair.client, 2)] {
+            side.run(&format!("ip addr add 10.77.0.{host}/24 dev cable"));
+            // Duplicate addresses need not be looked for, and that takes a second.
+            side.run(&format!("ip addr add fd77::{host}/64 dev cable nodad"));
+            side.run("ip link set cable up");
+        }
+        for side in [&pair.server, &pair.client] {
+            until("the cable carries", || side.run("ip -br link show cable").contains(" UP "));
+        }
+        Some(pair)
+    }
+
+    /// Peers of the connections that the server's side has open on a port, as `address:port`.
+    pub(crate) fn peers(&self, port: u16) -> Vec<std::net::SocketAddr> {
+        let text = self.server.run(&format!("ss -Htn state established sport = {port}"));
+        let peers = text.lines().map(|line| line.split_whitespace().nth(3).expect("a peer"));
+        peers.map(|peer| peer.parse().unwrap_or_else(|e| panic!("{e}: {peer}"))).collect()
+    }
+}

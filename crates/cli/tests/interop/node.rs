@@ -1,0 +1,100 @@
+//! `throng run` against Node's `http`, with its defaults: idle connections end after five announced seconds.
+
+use serde_json::Value;
+
+use crate::{
+    right::{self, LOOPS},
+    server::{Server, fetch, program, source},
+};
+
+fn node() -> Server {
+    Server::saying("listening on ", program("node", &[&source("node/http_server.js")]))
+}
+
+/// What the server has seen: connections and requests, without the question itself.
+pub(crate) fn counted(server: &Server) -> (u64, u64) {
+    let text = fetch(&server.url("/counts"));
+    let body = text.rsplit("\r\n\r\n").next().unwrap();
+    let counts: Value = serde_json::from_str(body).unwrap_or_else(|e| panic!("{e}: {text}"));
+    (counts["connections"].as_u64().unwrap() - 1, counts["requests"].as_u64().unwrap() - 1)
+}
+
+#[test]
+fn both_ends_count_the_same() {
+    for args in LOOPS {
+        let server = node();
+        let s = right::check_kept(&server.url("/"), args, 12);
+        let seen = (s.count("connections.opened"), s.count("requests.sent"));
+        assert_eq!(counted(&server), seen, "{args:?}");
+    }
+}
+
+#[test]
+fn chunked_and_interim_answers_are_right() {
+    let server = node();
+    assert!(fetch(&server.url("/chunked")).contains("Transfer-Encoding: chunked"));
+    let interim = fetch(&server.url("/interim"));
+    assert!(interim.starts_with("HTTP/1.1 100 ") && interim.contains("HTTP/1.1 103 "), "{interim}");
+    for path in ["/chunked", "/interim"] {
+        for args in LOOPS {
+            right::check_kept(&server.url(path), args, 12);
+        }
+    }
+}
+
+#[test]
+fn a_slow_body_is_no_fault() {
+    let server = node();
+    let s = right::check(&server.url("/slow"), &["-c", "5", "-d", "500ms", "--expect", "length=100"]);
+    assert_eq!((s.count("requests.answered"), s.count("requests.body_bytes_in")), (5, 500));
+    let fastest = s.number("ramp_latency_us.p50");
+    assert!(fastest > 1e6, "until the last byte: {fastest} us");
+}
+
+#[test]
+fn a_close_after_each_answer_is_announced() {
+    let server = node();
+    let s = right::check(&server.url("/close"), &["-c", "5", "-d", "500ms", "--think", "20ms"]);
+    let (sent, redialled) = (s.count("requests.sent"), s.count("connections.redialled"));
+    assert_eq!((s.count("connections.closed"), s.count("requests.answered")), (sent, sent));
+    assert!(redialled > 5, "{redialled}");
+    assert_eq!(counted(&server), (s.count("connections.opened") + redialled, sent));
+}
+
+#[test]
+fn idle_beyond_its_timeout_is_closed_and_dialled_again() {
+    let server = node();
+    assert!(fetch(&server.url("/")).contains("Keep-Alive: timeout=5"));
+    let args = ["-c", "30", "-d", "8s", "--think", "6500ms..7500ms"];
+    let s = right::check(&server.url("/"), &args);
+    // At once, and after the think; the next would be due after the end.
+    assert_eq!((s.count("requests.sent"), s.count("requests.answered")), (60, 60));
+    assert_eq!((s.count("connections.closed"), s.count("connections.redialled")), (30, 30));
+    assert_eq!(counted(&server).0, 1 + 60, "the one that asked before, and each of ours twice");
+}
+
+#[test]
+fn a_request_that_crosses_with_the_close_is_no_fault() {
+    let server = node();
+    let s = right::check(&server.url("/"), &["-c", "100", "-d", "6s", "--think", "4900ms..5200ms"]);
+    let (sent, answered) = (s.count("requests.sent"), s.count("requests.answered"));
+    assert_eq!(answered, 200, "what crossed was asked again");
+    assert!((200..=300).contains(&sent), "{sent}");
+}
+
+#[test]
+fn each_misdeed_has_its_fault() {
+    let server = node();
+    for (path, args, fault, cause) in [
+        ("/half", &["-d", "200ms"][..], "target·exchange·truncated", "wrong-answer"),
+        ("/reset", &["-d", "200ms"], "target·exchange·reset", "closed"),
+        ("/never", &["-d", "800ms", "--timeout", "500ms"], "target·exchange·timeout", "timeout"),
+    ] {
+        let s = right::check_lost(&server.url(path), &[&["-c", "7"], args].concat(), fault, cause, 7);
+        assert_eq!((s.count("connections.held"), s.count("requests.answered")), (0, 0), "{path}");
+    }
+    let args = ["-c", "7", "-d", "200ms", "--think", "20ms"];
+    right::check_wrong(&server.url("/error"), &args, "wrong-status");
+    let args = [&args[..], &["--expect", "length=11"]].concat();
+    right::check_wrong(&server.url("/"), &args, "wrong-length");
+}

@@ -1,0 +1,49 @@
+// npm's `ws` as a server; what it does depends on the path. First line: the port. `/counts` tells what it has seen.
+'use strict';
+const http = require('http');
+const { WebSocketServer } = require('ws');
+
+const counts = { connections: 0, requests: 0, messages: 0, pings: 0, pongs: 0, codes: {} };
+
+const paths = {
+  '/echo': (socket) => socket.on('message', (data, binary) => socket.send(data, { binary })),
+  // The same in two frames.
+  '/fragments': (socket) => socket.on('message', (data, binary) => {
+    socket.send(data.subarray(0, 1), { binary, fin: false });
+    socket.send(data.subarray(1), { binary, fin: true });
+  }),
+  // The usual heartbeat: who has not answered the last ping when the next is due is cut off.
+  '/heartbeat': (socket) => {
+    let alive = true;
+    socket.on('pong', () => { alive = true; });
+    const timer = setInterval(() => {
+      if (!alive) return socket.terminate();
+      alive = false;
+      socket.ping('beat');
+    }, 150);
+    socket.on('close', () => clearInterval(timer));
+    paths['/echo'](socket);
+  },
+  '/bye': (socket) => { paths['/echo'](socket); setTimeout(() => socket.close(1001, 'going away'), 500); },
+  '/cut': (socket) => { paths['/echo'](socket); setTimeout(() => socket.terminate(), 500); },
+  '/wrong': (socket) => socket.on('message', () => socket.send('something else')),
+  '/silent': () => {},
+};
+
+const server = http.createServer((_, response) => {
+  counts.requests += 1;
+  response.end(JSON.stringify(counts));
+});
+const sockets = new WebSocketServer({ noServer: true });
+server.on('upgrade', (request, socket, head) => {
+  if (!paths[request.url]) return socket.end('HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n');
+  sockets.handleUpgrade(request, socket, head, (open) => {
+    counts.connections += 1;
+    open.on('message', () => { counts.messages += 1; });
+    open.on('ping', () => { counts.pings += 1; });
+    open.on('pong', () => { counts.pongs += 1; });
+    open.on('close', (code) => { counts.codes[code] = (counts.codes[code] || 0) + 1; });
+    paths[request.url](open);
+  });
+});
+server.listen(0, '127.0.0.1', () => console.log(`listening on ${server.address().port}`));

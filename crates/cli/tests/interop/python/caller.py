@@ -1,0 +1,24 @@
+"""The `websockets` package as a client of an echo server: `caller.py URL`. Prints how many messages came back right."""
+
+import asyncio
+import sys
+
+import websockets
+
+MESSAGES = ["", "a", "Grüße, 世界 🌍", *("x" * n for n in (125, 126, 65535, 65536)), b"", bytes(range(256))]
+
+
+async def main(url):
+    right = 0
+    async with websockets.connect(url) as socket:
+        for message in MESSAGES:
+            await socket.send(message)
+            right += await socket.recv() == message
+        # An iterable goes out as one message of several frames.
+        await socket.send(["in ", "three ", "frames"])
+        right += await socket.recv() == "in three frames"
+        await (await socket.ping(b"there?"))
+    print(f"{right} of {len(MESSAGES) + 1}, closed with {socket.close_code}")
+
+
+asyncio.run(main(sys.argv[1]))

@@ -1,0 +1,49 @@
+//! Servers that do nothing wrong: no fault, nothing lost, exit 0.
+
+use crate::summary::{Expected, Summary};
+
+/// Closed loop, and with a pause.
+pub(crate) const LOOPS: [&[&str]; 2] =
+    [&["-c", "20", "-d", "400ms"], &["-c", "20", "-d", "1s", "--think", "20ms..100ms"]];
+
+/// Runs against a server that does nothing wrong.
+pub(crate) fn check(target: &str, args: &[&str]) -> Summary {
+    let counts = [("connections.dropped", 0), ("connections.failed", 0)];
+    let s = Expected { status: 0, verdict: "pass", faults: &[], counts: &counts }.check(target, args);
+    assert!(s.at("limit").is_null(), "nothing has stopped it: {:#}", s.0);
+    s
+}
+
+/// The same where every answer keeps its connection and has `body` bytes.
+pub(crate) fn check_kept(target: &str, args: &[&str], body: u64) -> Summary {
+    let s = check(target, args);
+    let (wanted, answered) = (s.count("connections.wanted"), s.count("requests.answered"));
+    assert_eq!((s.count("connections.held"), s.count("connections.peak")), (wanted, wanted), "{target}");
+    assert_eq!((s.count("connections.closed"), s.count("connections.redialled")), (0, 0), "{target}");
+    assert!(answered > 2 * wanted, "no second request on a kept connection: {answered}, {target}");
+    assert_eq!(s.count("requests.sent"), answered, "{target}");
+    assert_eq!(s.count("requests.body_bytes_in"), answered * body, "{target}");
+    s
+}
+
+/// Runs against a server whose every answer is this fault.
+pub(crate) fn check_wrong(target: &str, args: &[&str], kind: &str) -> Summary {
+    let (ended, s) = crate::summary::run(target, args);
+    let answered = s.count("requests.answered");
+    assert!(answered >= s.count("connections.wanted"), "{}", ended.stderr);
+    assert_eq!(s.faults(), [(format!("target·exchange·{kind}"), answered)], "{}", ended.stderr);
+    assert_eq!((s.word("limit.side"), s.word("limit.cause")), ("target", "wrong-answer"));
+    assert!(s.word("limit.detail").contains(kind), "{}", s.word("limit.detail"));
+    ended.assert_status(1);
+    s
+}
+
+/// Runs where connections are lost, all by the same fault, and as many as this says.
+pub(crate) fn check_lost(target: &str, args: &[&str], fault: &str, cause: &str, lost: u64) -> Summary {
+    let faults = [(fault, lost)];
+    let counts = [("connections.dropped", lost), ("connections.failed", 0)];
+    let fail = Expected { status: 1, verdict: "fail", faults: &faults, counts: &counts };
+    let s = fail.check(target, args);
+    assert_eq!((s.word("limit.side"), s.word("limit.cause")), ("target", cause));
+    s
+}

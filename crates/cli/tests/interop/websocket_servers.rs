@@ -1,0 +1,138 @@
+//! `throng run ws://…` against WebSocket servers: npm's `ws`, Python's `websockets`, uvicorn.
+//!
+//! Ignored until `ws://` is a target.
+
+use serde_json::Value;
+
+use crate::{
+    program::until,
+    right::check,
+    server::{PYTHON, Server, fetch, program, source},
+    summary::{Summary, run},
+};
+
+fn ws() -> Server {
+    Server::saying("listening on ", program("node", &[&source("node/ws_server.js")]))
+}
+
+/// A counter of [`ws`].
+fn counted(server: &Server, name: &str) -> u64 {
+    let text = fetch(&server.url("/counts"));
+    let counts: Value = serde_json::from_str(text.rsplit("\r\n\r\n").next().unwrap()).unwrap();
+    counts[name].as_u64().unwrap_or_else(|| panic!("{name}: {counts}"))
+}
+
+fn url(server: &Server, path: &str) -> String {
+    format!("ws://{}{path}", server.address)
+}
+
+/// Each message has its echo, on kept connections.
+fn check_echoes(target: &str, args: &[&str]) -> Summary {
+    let s = check(target, &[&["-c", "20", "-d", "1500ms", "--ping", "200ms"], args].concat());
+    let (sent, answered) = (s.count("requests.sent"), s.count("requests.answered"));
+    assert_eq!((answered, s.count("connections.held")), (sent, 20), "{target} {args:.60?}");
+    // The first after a random part of the interval: seven in 1.5 s, more or less one, and the ramp's.
+    assert!((20 * 6..=20 * 10).contains(&sent), "{sent} messages");
+    assert_eq!((s.count("connections.closed"), s.count("connections.redialled")), (0, 0));
+    s
+}
+
+#[test]
+#[ignore = "ws:// is no target yet"]
+fn both_ends_count_the_same() {
+    let server = ws();
+    let s = check_echoes(&url(&server, "/echo"), &["--message", "hello"]);
+    assert_eq!(counted(&server, "messages"), s.count("requests.sent"));
+    assert_eq!(counted(&server, "connections"), s.count("connections.opened"));
+    assert_eq!(counted(&server, "pings"), 0);
+    let s = check_echoes(&url(&server, "/echo"), &["--message", ""]);
+    assert_eq!(counted(&server, "pings"), s.count("requests.sent"), "an empty message is a control ping");
+    assert_eq!(counted(&server, "connections"), 40);
+}
+
+#[test]
+#[ignore = "ws:// is no target yet"]
+fn messages_of_all_lengths_come_back() {
+    let server = ws();
+    for length in [1, 125, 126, 127, 65_535, 65_536, 100_000] {
+        let message = "x".repeat(length);
+        let args = ["-c", "4", "-d", "300ms", "--ping", "50ms", "--message", &message];
+        let s = check(&url(&server, "/echo"), &args);
+        assert!(s.count("requests.answered") >= 8, "{length} bytes");
+    }
+    check_echoes(&url(&server, "/echo"), &["--message", "Grüße, 世界 🌍"]);
+}
+
+#[test]
+#[ignore = "ws:// is no target yet"]
+fn an_echo_may_come_in_frames() {
+    let server = ws();
+    for message in ["hello", &"x".repeat(70_000)] {
+        check_echoes(&url(&server, "/fragments"), &["--message", message]);
+    }
+}
+
+#[test]
+#[ignore = "ws:// is no target yet"]
+fn its_pings_are_answered() {
+    let server = ws();
+    check_echoes(&url(&server, "/heartbeat"), &["--message", "hello"]);
+    assert!(counted(&server, "pongs") > 100, "ten connections a second and a half");
+}
+
+#[test]
+#[ignore = "ws:// is no target yet"]
+fn its_close_handshake_is_an_announcement() {
+    let server = ws();
+    let args = ["-c", "10", "-d", "2s", "--ping", "200ms", "--message", "hello"];
+    let s = check(&url(&server, "/bye"), &args);
+    let (closed, redialled) = (s.count("connections.closed"), s.count("connections.redialled"));
+    assert!(closed >= 20 && redialled >= 10, "{closed} closed, {redialled} dialled again");
+    until("all handshakes", || counted(&server, "connections") == 10 + redialled);
+    // Both ends have said goodbye: what was closed without a frame would be 1006.
+    let text = fetch(&server.url("/counts"));
+    assert!(text.contains("\"1001\":") && !text.contains("\"1006\":"), "{text}");
+}
+
+#[test]
+#[ignore = "ws:// is no target yet"]
+fn its_misdeeds_have_their_faults() {
+    let server = ws();
+    let fault = |path: &str, args: &[&str]| {
+        let begin = ["-c", "10", "-d", "1s", "--ping", "200ms", "--message", "hello", "--timeout", "700ms"];
+        let (ended, s) = run(&url(&server, path), &[&begin, args].concat());
+        assert_eq!(ended.status, Some(1), "{path}: {ended:?}");
+        assert_eq!(s.word("limit.side"), "target", "{path}");
+        s
+    };
+    for (path, begin) in [
+        ("/cut", "target·"),
+        ("/wrong", "target·exchange·"),
+        ("/silent", "target·exchange·timeout"),
+        ("/nothing", "target·handshake·"),
+    ] {
+        let s = fault(path, &[]);
+        let faults = s.faults();
+        assert!(faults.iter().all(|(words, _)| words.starts_with(begin)), "{path}: {faults:?}");
+        assert!(faults.iter().map(|(_, n)| n).sum::<u64>() >= 10, "{path}: {faults:?}");
+    }
+}
+
+#[test]
+#[ignore = "ws:// is no target yet"]
+fn python_websockets_echoes() {
+    // It pings ten times a second, and hangs up on who does not answer within that time.
+    let server = Server::saying("listening on ", program(PYTHON, &[&source("python/echo.py"), "0.1"]));
+    for message in ["hello", "", &"x".repeat(70_000)] {
+        check_echoes(&url(&server, "/"), &["--message", message]);
+    }
+}
+
+#[test]
+#[ignore = "ws:// is no target yet"]
+fn uvicorn_echoes() {
+    let server = crate::python::uvicorn(&[]);
+    for message in ["hello", &"x".repeat(70_000)] {
+        check_echoes(&url(&server, "/"), &["--message", message]);
+    }
+}
