@@ -14,6 +14,7 @@ mod mend;
 mod network;
 mod ports;
 mod preflight;
+mod processors;
 mod repair;
 mod root;
 mod usage;

@@ -6,7 +6,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use host::{Repair, Root};
+use host::{Repair, Root, Unmended};
 
 use crate::{Failure, say};
 
@@ -16,7 +16,12 @@ pub(super) fn fix(root: &Root, repairs: &[Repair]) -> Result<(), Failure> {
         ip(&["-V".to_owned()]).map_err(Failure::machine)?;
     }
     let mut done = |repair: &Repair| say(&format!("done: {repair}"));
-    let left = host::mend(root, &state_file()?, repairs, &mut ip, &mut done).map_err(Failure::machine)?;
+    let left = host::mend(root, &state_file()?, repairs, &mut ip, &mut done).map_err(|why| match why {
+        Unmended::Failed(why) => {
+            Failure::machine(format!("{why}\nwhat was done before can be taken back: throng doctor --undo"))
+        }
+        why => Failure::machine(why),
+    })?;
     left.iter().for_each(|repair| say(&format!("not done, needs root outside of this container: {repair}")));
     Ok(())
 }

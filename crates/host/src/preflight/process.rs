@@ -3,6 +3,7 @@
 use super::{Need, OTHER_FILES};
 use crate::finding::Cure;
 use crate::memory::memory_of_all;
+use crate::processors::processors;
 use crate::{Finding, Root, Severity, io_uring_disabled, memory, open_files};
 use units::{Bytes, Count};
 
@@ -151,9 +152,7 @@ pub fn open_files_refused(limit: u64, needed: u64, cure: String) -> Finding {
 /// A thread without a processor of its own makes the others late.
 pub(super) fn cores(root: &Root, need: &Need) -> Option<Finding> {
     const WHAT: &str = "cores";
-    let status = root.read("proc/self/status").unwrap_or_default();
-    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
-    let Some(cores) = list.and_then(|list| processors(list.trim())) else {
+    let Some(cores) = processors(root) else {
         return Some(Finding::unknown(WHAT, "Cpus_allowed_list cannot be read"));
     };
     let cure = (need.threads > cores).then(|| {
@@ -162,14 +161,4 @@ pub(super) fn cores(root: &Root, need: &Need) -> Option<Finding> {
     let value = format!("{} for this process", Count(cores));
     let threads = if need.threads == 1 { "thread" } else { "threads" };
     Some(Finding::new(WHAT, value, format!("{} {threads}", Count(need.threads)), cure))
-}
-
-/// `0-3,8` are five.
-fn processors(list: &str) -> Option<u64> {
-    let span = |text: &str| {
-        let (first, last) = text.split_once('-').unwrap_or((text, text));
-        let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
-        (last.checked_sub(first)?).checked_add(1)
-    };
-    list.split(',').map(span).sum()
 }
