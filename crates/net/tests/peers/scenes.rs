@@ -96,9 +96,11 @@ const MUCH: usize = 4 << 20;
 
 #[test]
 fn a_slow_reader_gets_everything_in_order() {
-    let slow = &[Pause(50), Expect(MUCH), Send(5), Close];
-    for log in check(Case::new("clogged", ours(Static(MUCH), All), slow), &[Opened, Bytes(5), ENDED]) {
-        assert_eq!(log.clogged_max, 6, "all six must have felt the slow reader");
+    let case = Case::new("clogged", ours(Static(MUCH), All), &[Pause(50), Expect(MUCH), Send(5), Close]);
+    for way in [Way::WeDial, Way::TheyDial] {
+        for log in check(Case { way, ..case }, &[Opened, Bytes(5), ENDED]) {
+            assert_eq!(log.clogged_max, 6, "all six must have felt the slow reader");
+        }
     }
 }
 
