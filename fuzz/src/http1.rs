@@ -1,17 +1,18 @@
-//! The HTTP/1 machines driven as a connection's loop drives them, with their invariants checked, and told as text.
+//! The HTTP/1 machines driven as a connection's loop drives them, with their invariants checked, and told as
+//! text.
 //!
-//! A trace reads like `200 length=5 keeps | body hello | end`: bodies in one piece and escaped; last comes `breach NAME`, or
-//! `rest N` where N bytes are left unconsumed.
+//! A trace reads like `200 length=5 keeps | body hello | end`: bodies in one piece and escaped; last comes
+//! `breach NAME`, or `rest N` where N bytes are left unconsumed.
 
 use std::fmt::Write as _;
 use wire::Breach;
 use wire::http1::{Ask, Client, Head, MAX_HEAD, Reply, Request, Server};
 
-/// Feeds `pieces` to a client that sends requests as long as it may (`heads(n)`: the nth is HEAD), and then the end of the
-/// stream if `closes`.
+/// Feeds `pieces` to a client that sends requests as long as it may (`heads(n)`: the nth is HEAD), and then
+/// the end of the stream if `closes`.
 ///
-/// A head reads `200 length=5 keeps timeout=9` or `200 length=? closes`, an interim one `interim 100`, an end of the stream
-/// that says nothing `closed`.
+/// A head reads `200 length=5 keeps timeout=9` or `200 length=? closes`, an interim one `interim 100`, an end
+/// of the stream that says nothing `closed`.
 pub fn client(pieces: &[&[u8]], heads: impl Fn(u32) -> bool, closes: bool) -> String {
     let mut machine = Client::new();
     let mut sent = 0;
@@ -49,7 +50,8 @@ pub fn client(pieces: &[&[u8]], heads: impl Fn(u32) -> bool, closes: bool) -> St
 
 /// Feeds `pieces` to a server.
 ///
-/// A head reads `GET /path keeps`, with `head`, `continue` and `http10` behind it where they apply.
+/// A head reads `GET /path keeps`, with `head`, `continue`, `http10` and `websocket` (an offer; with `?` one to
+/// refuse) behind it where they apply.
 pub fn server(pieces: &[&[u8]]) -> String {
     let mut machine = Server::new();
     let mut told = Told::default();
@@ -111,7 +113,14 @@ fn reply_line(head: &Head) -> String {
 fn request_line(r: &Request<'_>) -> String {
     let mut line = format!("{} {}", r.method, r.target);
     line.push_str(if r.keeps_alive { " keeps" } else { " closes" });
-    for (is_so, word) in [(r.head, " head"), (r.expects_continue, " continue"), (r.http10, " http10")] {
+    let valid = r.websocket.map(|offer| offer.is_valid());
+    for (is_so, word) in [
+        (r.head, " head"),
+        (r.expects_continue, " continue"),
+        (r.http10, " http10"),
+        (valid == Some(true), " websocket"),
+        (valid == Some(false), " websocket?"),
+    ] {
         if is_so {
             line.push_str(word);
         }
@@ -131,8 +140,8 @@ struct Told {
 }
 
 impl Told {
-    /// The loop of a connection: all there is until nothing happens, and the rest again with the next piece. Returns the
-    /// length of the rest.
+    /// The loop of a connection: all there is until nothing happens, and the rest again with the next piece.
+    /// Returns the length of the rest.
     fn feed<F>(&mut self, pieces: &[&[u8]], mut handle_bytes: F) -> Result<usize, Breach>
     where
         F: for<'a> FnMut(&'a [u8]) -> Result<(usize, Option<Said<'a>>), Breach>,

@@ -1,20 +1,31 @@
-//! Fuzz targets as plain functions: what `cargo fuzz` runs for hours, a test runs for a second, over the same corpus.
+//! Fuzz targets as plain functions: what `cargo fuzz` runs for hours, a test runs for a second, over the same
+//! corpus.
 //!
-//! The functions that they are made of (a machine driven over a stream, cut anywhere, told as one line of text) serve the
-//! tests of `wire` as well.
+//! The functions that they are made of (a machine driven over a stream, cut anywhere, told as one line of
+//! text) serve the tests of `wire` as well.
 
 pub mod http1;
+pub mod websocket;
+
+use wire::websocket::Role;
 
 /// A fuzz target: panics where an invariant is broken.
 pub type Target = fn(&[u8]);
 
 /// Every target, by the name of its corpus folder and of its program in `libfuzzer/`.
-pub const TARGETS: [(&str, Target); 2] = [("http1_client", http1_client), ("http1_server", http1_server)];
+pub const TARGETS: [(&str, Target); 5] = [
+    ("http1_client", http1_client),
+    ("http1_server", http1_server),
+    ("websocket_answer", websocket_answer),
+    ("websocket_client", websocket_client),
+    ("websocket_server", websocket_server),
+];
 
 /// A server's bytes against [`wire::http1::Client`]: they mean the same however they are cut.
 ///
-/// The first byte gives the number of cuts (low 3 bits) and whether the server closes behind its bytes (8), the second
-/// one which of each 4 requests are HEAD (low 4 bits); then a byte for each cut, its distance from the one before.
+/// The first byte gives the number of cuts (low 3 bits) and whether the server closes behind its bytes (8),
+/// the second one which of each 4 requests are HEAD (low 4 bits); then a byte for each cut, its distance from
+/// the one before.
 pub fn http1_client(data: &[u8]) {
     let Some((&[options, heads], rest)) = data.split_first_chunk() else { return };
     let Some((distances, stream)) = rest.split_at_checked(usize::from(options & 7)) else { return };
@@ -24,11 +35,47 @@ pub fn http1_client(data: &[u8]) {
 
 /// A client's bytes against [`wire::http1::Server`]: they mean the same however they are cut.
 ///
-/// The first byte gives the number of cuts (low 3 bits); then a byte for each cut, its distance from the one before.
+/// The first byte gives the number of cuts (low 3 bits); then a byte for each cut, its distance from the one
+/// before.
 pub fn http1_server(data: &[u8]) {
     let Some((options, rest)) = data.split_first() else { return };
     let Some((distances, stream)) = rest.split_at_checked(usize::from(options & 7)) else { return };
     agree(stream, distances, http1::server);
+}
+
+/// A server's bytes against [`wire::websocket::read_answer`]: they mean the same however they are cut.
+///
+/// The first byte gives the number of cuts (low 3 bits); then a byte for each cut, its distance from the one
+/// before.
+pub fn websocket_answer(data: &[u8]) {
+    let Some((options, rest)) = data.split_first() else { return };
+    let Some((distances, stream)) = rest.split_at_checked(usize::from(options & 7)) else { return };
+    agree(stream, distances, websocket::answer);
+}
+
+/// A server's frames against [`wire::websocket::Frames`]: they mean the same however they are cut.
+///
+/// The first byte gives the number of cuts (low 3 bits) and the largest message (the others, times 32 bytes);
+/// then a byte for each cut, its distance from the one before.
+pub fn websocket_client(data: &[u8]) {
+    websocket_frames(Role::Client, data);
+}
+
+/// A client's frames against [`wire::websocket::Frames`], as [`websocket_client`]. The frames' payloads are
+/// given plain, and masked here.
+pub fn websocket_server(data: &[u8]) {
+    websocket_frames(Role::Server, data);
+}
+
+fn websocket_frames(role: Role, data: &[u8]) {
+    let Some((options, rest)) = data.split_first() else { return };
+    let Some((distances, stream)) = rest.split_at_checked(usize::from(options & 7)) else { return };
+    let most = u64::from(options >> 3) * 32;
+    let stream = match role {
+        Role::Client => stream.to_vec(),
+        Role::Server => websocket::masked(stream.to_vec()),
+    };
+    agree(&stream, distances, |pieces| websocket::frames(role, most, pieces));
 }
 
 /// The longest stream that is also fed byte by byte: that costs its length squared.

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 /// Words that a mutation may drop in: those that turn the machines' switches.
-const WORDS: [&[u8]; 24] = [
+const WORDS: [&[u8]; 36] = [
     b"\r\n",
     b"\r\n\r\n",
     b"\n",
@@ -30,6 +30,18 @@ const WORDS: [&[u8]; 24] = [
     b"HTTP/1.1 100 Continue\r\n\r\n",
     b"HTTP/1.1 204 No Content\r\n\r\n",
     b"GET / HTTP/1.1\r\nHost: h\r\n\r\n",
+    b"HTTP/1.1 101 Switching Protocols\r\n",
+    b"Upgrade: websocket\r\n",
+    b"Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n",
+    b"Sec-WebSocket-Protocol: chat\r\n",
+    b"\x01\x83\xf1\xf2\xf3\xf4\xe2\x82\xac",
+    b"\x80\x80\0\0\0\0",
+    b"\x89\x81\x01\x02\x03\x04x",
+    b"\x88\x82\0\0\0\0\x03\xe8",
+    b"\x01\x03\xe2\x82\xac",
+    b"\x80\0",
+    b"\x89\x01x",
+    b"\x88\x02\x03\xe8",
 ];
 
 const MUTATIONS: usize = 4000;

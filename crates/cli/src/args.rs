@@ -20,8 +20,10 @@ pub(crate) enum Verb {
     Demo,
     /// Apply a load to a target and judge it
     Run(Box<RunArgs>),
-    /// The reference server
-    Serve(ServeArgs),
+    /// The reference servers
+    Serve(Box<ServeArgs>),
+    /// Can this machine do it? Its limits against a run, with cures
+    Doctor(DoctorArgs),
 }
 
 /// `throng run`.
@@ -29,8 +31,8 @@ pub(crate) enum Verb {
 #[command(after_help = "Exit status: 0 pass, 1 fail, 2 wrong words, 3 this machine cannot do it, 4 invalid \
 (throng was the limit), 130 interrupted.")]
 pub(crate) struct RunArgs {
-    /// http://HOST[:PORT]/PATH or tcp://HOST:PORT. Several destinations: http://127.0.0.{1..30}:8000/, ports
-    /// {9000..9010}. `{rand A B}` in the path is a number drawn for each request
+    /// http://HOST[:PORT]/PATH, ws://HOST[:PORT]/PATH or tcp://HOST:PORT. Several destinations:
+    /// http://127.0.0.{1..30}:8000/, ports {9000..9010}. `{rand A B}` in the path is a number drawn for each request
     target: Option<String>,
     /// Hold N connections at once [default: 50]
     #[arg(short, long, value_name = "N")]
@@ -44,7 +46,14 @@ pub(crate) struct RunArgs {
     /// Idle between a response and the next request: A..B uniform, or fixed [default: 0, closed loop]
     #[arg(long, value_name = "TIME|A..B")]
     think: Option<String>,
-    /// Dial and response limit [default: 10s]
+    /// ws:// and tcp://: from one message to the next on each connection [default: 30s; 0: closed loop]
+    #[arg(long, value_name = "TIME")]
+    ping: Option<String>,
+    /// The message; its echo is checked and timed. ws:// with '': a control ping, its pong timed [default: ping;
+    /// tcp://: none, open and hold only]
+    #[arg(long, value_name = "TEXT")]
+    message: Option<String>,
+    /// Dial, handshake and response limit [default: 10s]
     #[arg(long, value_name = "TIME")]
     timeout: Option<String>,
     /// What a right answer is: status=200,length=$1 ($1: the first number drawn) [default: any 2xx]
@@ -56,13 +65,14 @@ pub(crate) struct RunArgs {
     /// Local addresses to dial from: a list, or CIDR [default: chosen by throng]
     #[arg(long, value_name = "LIST|CIDR")]
     sources: Option<String>,
-    /// Shards [default: one a core]
+    /// Shards; over epoll, at least [default: one a core]
     #[arg(long, value_name = "N")]
     threads: Option<String>,
     /// Repeats a run's random choices [default: random, printed]
     #[arg(long, value_name = "N")]
     seed: Option<String>,
-    /// auto, uring or epoll [default: auto]
+    /// auto: io_uring where it is allowed, else epoll; uring; epoll: as many threads as the open-file limit asks for
+    /// [default: auto]
     #[arg(long, value_name = "IO")]
     io: Option<String>,
     /// line: one line a second; classic: the http-kit client's line; off [default: auto]
@@ -82,6 +92,8 @@ impl RunArgs {
             ramp: self.ramp.clone(),
             duration: self.duration.clone(),
             think: self.think.clone(),
+            ping: self.ping.clone(),
+            message: self.message.clone(),
             timeout: self.timeout.clone(),
             expect: self.expect.clone(),
             reconnect: self.reconnect.clone(),
@@ -97,16 +109,77 @@ impl RunArgs {
 /// `throng serve`.
 #[derive(Group)]
 pub(crate) struct ServeArgs {
-    /// What to serve: http (/, /?length=N, /delay?for=5s&length=N, /stats)
+    /// What to serve: http (/, /?length=N, /delay?for=5s&length=N, /ws/echo, /stats), or delay (raw TCP: after any
+    /// bytes it waits, answers once and closes)
     #[arg(default_value = "http")]
     pub(crate) what: String,
     /// Address and port; port 0 takes a free one; 0.0.0.0 serves all of 127.0.0.0/8 too
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8000")]
     pub(crate) listen: String,
-    /// Shards [default: one a core]
+    /// Shards; over epoll, to begin with [default: one a core]
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<String>,
+    /// auto: io_uring where it is allowed, else epoll; uring; epoll: more threads as their open-file limits are reached
+    #[arg(long, value_name = "IO", default_value = "auto")]
+    pub(crate) io: String,
+    /// delay: time from the first bytes to the answer [default: 5s]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) after: Option<String>,
+    /// To test a tester: accept and close all connections beyond N open ones
+    #[arg(long, value_name = "N")]
+    pub(crate) max_open: Option<String>,
+    /// To test a tester: close a connection without notice after so much silence
+    #[arg(long, value_name = "TIME")]
+    pub(crate) idle_cut: Option<String>,
+    /// To test a tester: reset a connection so long after it was accepted
+    #[arg(long, value_name = "TIME")]
+    pub(crate) reset_after: Option<String>,
+    /// To test a tester: never answer this share of the requests, as 0.01 or 1%
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) stall: Option<String>,
+    /// To test a tester: accept at RATE (2k/s)
+    #[arg(long, value_name = "RATE")]
+    pub(crate) slow_accept: Option<String>,
     /// End when standard input ends: a child that its parent's death must not leave behind
     #[arg(long, hide = true)]
     pub(crate) until_stdin_ends: bool,
+}
+
+/// `throng doctor`.
+#[derive(Group)]
+#[command(
+    after_help = "Exit status: 0 it can, 2 wrong words, 3 it cannot, or could not be changed. Without --fix \
+nothing is written anywhere."
+)]
+pub(crate) struct DoctorArgs {
+    /// As of `throng run`; a target on this machine is looked at too [default: this machine, both ends on loopback]
+    pub(crate) target: Option<String>,
+    /// Connections to hold at once [default: the most that fit, printed as the last line]
+    #[arg(short, long, value_name = "N")]
+    pub(crate) connections: Option<String>,
+    /// Local addresses to dial from: a list, or CIDR [default: chosen by throng]
+    #[arg(long, value_name = "LIST|CIDR")]
+    pub(crate) sources: Option<String>,
+    /// Raise the kernel's settings that are too low, and add the --sources that are missing. Needs root; ends with
+    /// the next boot, or with --undo
+    #[arg(long)]
+    pub(crate) fix: bool,
+    /// Take back what --fix did
+    #[arg(long, conflicts_with_all = ["target", "connections", "sources", "fix", "json"])]
+    pub(crate) undo: bool,
+    /// Print the findings as JSON (throng.doctor/1)
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl DoctorArgs {
+    /// The words that make a plan.
+    pub(crate) fn flags(&self) -> Flags {
+        Flags {
+            target: self.target.clone(),
+            connections: self.connections.clone(),
+            sources: self.sources.clone(),
+            ..Flags::default()
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 mod args;
 mod demo;
+mod doctor;
 mod run;
 mod serve;
 mod signals;
@@ -24,6 +25,7 @@ fn main() -> ExitCode {
         Verb::Demo => demo::demo(),
         Verb::Run(args) => run::run(&args),
         Verb::Serve(args) => serve::serve(&args),
+        Verb::Doctor(args) => doctor::doctor(&args),
     };
     match result {
         Ok(status) => ExitCode::from(status),

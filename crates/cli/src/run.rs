@@ -61,6 +61,6 @@ pub(crate) fn apply(plan: &Plan, interrupt: &Interrupt) -> Result<Summary, Failu
         Live::Classic => vec![&mut classic],
         Live::Off => vec![],
     };
-    let mut warn = |finding: &host::Finding| say(&format!("throng: warning: {finding}"));
-    ::run::run(plan, &Root::real(), &mut sinks, interrupt, &mut warn).map_err(Failure::machine)
+    let mut tell = |line: &str| say(&format!("throng: {line}"));
+    ::run::run(plan, &Root::real(), &mut sinks, interrupt, &mut tell).map_err(Failure::machine)
 }

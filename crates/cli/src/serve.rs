@@ -1,14 +1,17 @@
 //! `throng serve`.
 
 use std::{
+    fmt::Display,
     net::SocketAddr,
     sync::{Arc, atomic::AtomicBool, atomic::Ordering::Relaxed},
     time::Duration,
 };
 
 use host::Root;
-use serve::{Server, Settings};
-use units::{Bytes, Count};
+use net::Backend;
+use plan::IoChoice;
+use serve::{Knobs, Server, Service, Settings};
+use units::{Bytes, Clock, Count, Misread, Nanos, Rate};
 
 use crate::{Failure, answer, args::ServeArgs, say, signals};
 
@@ -22,11 +25,15 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// Serves until a signal; returns the exit status.
 pub(crate) fn serve(args: &ServeArgs) -> Result<u8, Failure> {
-    let (listen, threads) = words(args)?;
+    let Wanted { service, knobs, listen, threads, io } = words(args)?;
+    let (io, because) = ::run::choose_io(io, &Root::real()).map_err(Failure::machine)?;
+    if let Some(because) = because {
+        say(&format!("throng: {because}"));
+    }
     let memory = host::memory(&Root::real()).map_err(Failure::machine)?;
     let connections = (memory.total / BYTES_A_SOCKET).clamp(1 << 16, 1 << 26) as u32;
     let slots = net::raise_open_files().unwrap_or(1024);
-    let settings = Settings { listen, threads, connections, slots };
+    let settings = Settings { service, knobs, listen, threads, connections, slots, io };
     let server = Server::start(settings).map_err(|e| Failure::machine(format!("--listen {listen}: {e}")))?;
     let stop = Arc::new(AtomicBool::new(false));
     let order = stop.clone();
@@ -39,41 +46,125 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<u8, Failure> {
         });
     }
     // Last: who reads this line may send a signal at once.
-    answer(&format!("listening on http://{}/ with {threads} threads, io_uring\n", server.address))?;
-    guard(&server, &stop);
+    let url = match service {
+        Service::Http => format!("http://{}/", server.address),
+        Service::Delay(_) => format!("tcp://{}", server.address),
+    };
+    let io = if io == Backend::Uring { "io_uring" } else { "epoll" };
+    answer(&format!("listening on {url} with {threads} threads, {io}\n"))?;
+    guard(&server, service, &stop);
     server.stop();
     Ok(0)
 }
 
-fn words(args: &ServeArgs) -> Result<(SocketAddr, u32), Failure> {
+/// What the words of the command line ask for.
+struct Wanted {
+    service: Service,
+    knobs: Knobs,
+    listen: SocketAddr,
+    threads: u32,
+    io: IoChoice,
+}
+
+/// Reads the words; all mistakes at once.
+fn words(args: &ServeArgs) -> Result<Wanted, Failure> {
     let mut mistakes = Vec::new();
-    if args.what != "http" {
-        mistakes.push(format!("{:?} cannot be served: write http", args.what));
-    }
-    let listen = args.listen.parse().map_err(|_| {
-        mistakes.push(format!("--listen: {:?} is not an address: write 127.0.0.1:8000", args.listen));
-    });
-    let cores = std::thread::available_parallelism().map_or(1, usize::from) as u64;
-    let threads = args.threads.as_deref().map_or(Ok(Count(cores)), Count::parse);
-    let threads = match threads {
-        Ok(Count(n @ 1..=1024)) => n as u32,
-        _ => {
-            let text = args.threads.as_deref().unwrap_or_default();
-            mistakes.push(format!("--threads: {text:?} is not a number of threads: write 1 to 1024"));
-            0
+    let m = &mut mistakes;
+    let after = read(m, "--after", &args.after, Nanos::parse);
+    let service = match args.what.as_str() {
+        "http" => Service::Http,
+        "delay" => Service::Delay(after.unwrap_or(Nanos::from_secs(5))),
+        what => {
+            m.push(format!("{what:?} cannot be served: write http or delay"));
+            Service::Http
         }
     };
-    match listen {
-        Ok(listen) if mistakes.is_empty() => Ok((listen, threads)),
-        _ => Err(Failure::words(mistakes)),
+    if let (Service::Http, Some(after)) = (service, &args.after) {
+        m.push(format!("--after: only delay waits, leave it out: {after:?}"));
+    }
+    let listen = args.listen.parse().unwrap_or_else(|_| {
+        m.push(format!("--listen: {:?} is not an address: write 127.0.0.1:8000", args.listen));
+        SocketAddr::from(([127, 0, 0, 1], 0))
+    });
+    let cores = std::thread::available_parallelism().map_or(1, usize::from) as u32;
+    let threads = read(m, "--threads", &args.threads, threads);
+    let knobs = Knobs {
+        most_open: read(m, "--max-open", &args.max_open, |text| Count::parse(text).map(|n| n.0)),
+        idle_cut: read(m, "--idle-cut", &args.idle_cut, some_time),
+        reset_after: read(m, "--reset-after", &args.reset_after, some_time),
+        stalls_of_million: read(m, "--stall", &args.stall, share).unwrap_or(0),
+        slow_accept: read(m, "--slow-accept", &args.slow_accept, some_rate),
+    };
+    let io = read(m, "--io", &Some(args.io.clone()), IoChoice::parse).unwrap_or(IoChoice::Auto);
+    match mistakes.is_empty() {
+        true => Ok(Wanted { service, knobs, listen, threads: threads.unwrap_or(cores), io }),
+        false => Err(Failure::words(mistakes)),
     }
 }
 
+/// The value of a flag, if it was given and is right.
+fn read<T, E: Display>(
+    mistakes: &mut Vec<String>,
+    flag: &str,
+    text: &Option<String>,
+    parse: impl FnOnce(&str) -> Result<T, E>,
+) -> Option<T> {
+    let value = parse(text.as_deref()?);
+    value.map_err(|why| mistakes.push(format!("{flag}: {why}"))).ok()
+}
+
+fn threads(text: &str) -> Result<u32, Misread> {
+    let n = Count::parse(text).ok().filter(|n| (1..=1024).contains(&n.0));
+    n.map(|n| n.0 as u32).ok_or_else(|| Misread::new(text, "a number of threads", "1 to 1024"))
+}
+
+fn some_time(text: &str) -> Result<Nanos, Misread> {
+    match Nanos::parse(text)? {
+        Nanos::ZERO => Err(Misread::new(text, "a time that passes", "30s")),
+        time => Ok(time),
+    }
+}
+
+fn some_rate(text: &str) -> Result<Rate, Misread> {
+    match Rate::parse(text)? {
+        rate if rate.is_zero() => Err(Misread::new(text, "a rate that accepts anyone", "2k/s")),
+        rate => Ok(rate),
+    }
+}
+
+/// `0.01` or `1%`, in millionths.
+fn share(text: &str) -> Result<u32, Misread> {
+    let (number, whole) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 100.0));
+    let share = number.parse::<f64>().ok().map(|n| n / whole).filter(|n| (0.0..=1.0).contains(n));
+    share.map(|n| (n * 1e6).round() as u32).ok_or_else(|| Misread::new(text, "a share", "0.01 or 1%"))
+}
+
+/// Each second what the cl-async server of the source text prints: connections that came in and are open, those that
+/// went out (none), answered so far, and answers a second.
+fn show_stats(server: &Server, now: Nanos, last: &mut (Nanos, u64)) {
+    let elapsed = now.since(last.0);
+    if elapsed < Nanos::from_secs(1) {
+        return;
+    }
+    let stats = server.counters.read();
+    let rate = (stats.requests - last.1) as f64 / elapsed.secs_f64();
+    let (open, finished) = (stats.open, stats.requests);
+    // Who does not read it any more still wants the server.
+    let _ =
+        answer(&format!("incoming: {open}\noutgoing: 0\nfinished: {finished}\nrate: {rate:.3} req/s\n\n"));
+    *last = (now, stats.requests);
+}
+
 /// Until the order to stop: accepts nobody while memory is short, and says so.
-fn guard(server: &Server, stop: &AtomicBool) {
+fn guard(server: &Server, service: Service, stop: &AtomicBool) {
     let mut accepting = true;
+    let clock = Clock::start();
+    let mut shown = (clock.now(), 0);
     while !stop.load(Relaxed) {
         std::thread::sleep(LOOK);
+        if let Service::Delay(_) = service {
+            show_stats(server, clock.now(), &mut shown);
+        }
         if let Some(why) = server.counters.take_failure() {
             let open = Count(server.counters.read().open);
             say(&format!("an accept failed ({why:?}), trying again: {open} connections open"));

@@ -2,9 +2,10 @@
 //!
 //! ```text
 //!            ┌──────── address taken: next ────────┐
-//!  None ─► Dialling ─► Busy ─► Idle ─► Busy ─► …  (think time, or at once)
-//!            ▲                  │
-//!            └───── Resting ◄───┘  the server closed by announcement; dialled again when the next request is due
+//!  None ─► Dialling ─► Upgrading ─► Busy ─► Idle ─► Busy ─► …  (think time, or at once)
+//!            ▲        (WebSocket)           │
+//!            └───────── Resting ◄───────────┘  the server closed by announcement; dialled again when the next
+//!                                              request is due
 //! ```
 
 use net::{Close, Cx, Gone, Io, Key, Program};
@@ -15,13 +16,15 @@ use wire::Breach;
 
 use crate::{
     conn::{Conn, State},
-    exchange::{Exchange, Exchanges, Progress},
-    job::{Job, Protocol},
+    exchange::{Exchange, Exchanges, Progress, Wire},
+    job::{Job, Pause},
     link::Link,
+    protocol::Protocol,
     ramp::Pacer,
 };
 
 mod dial;
+mod messages;
 mod ticks;
 
 /// Local addresses tried for one dial before it counts as failed, and by our doing.
@@ -45,8 +48,10 @@ pub struct Client {
     dialled: u32,
     /// First dials and first requests whose outcome is not known.
     outstanding: u32,
-    /// Dials under way, redials included.
+    /// Dials and handshakes under way, redials included.
     dialling: u64,
+    /// Exchanges of idle connections: a message of the server's own has come in part.
+    incoming: u64,
     open: u64,
     resolved: u64,
     started: Nanos,
@@ -75,6 +80,7 @@ impl Client {
             dialled: 0,
             outstanding: 0,
             dialling: 0,
+            incoming: 0,
             open: 0,
             resolved: 0,
             started: start,
@@ -117,74 +123,107 @@ impl Client {
         if conn.exchange != Conn::NONE.exchange {
             let exchange = self.exchanges.end(conn.exchange);
             self.outstanding -= u32::from(exchange.first);
+            self.incoming -= u64::from(conn.state == State::Idle);
         }
     }
 
     fn request<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         let Client { job, conns, exchanges, random, tick, .. } = self;
-        let Protocol::Http(request) = &job.protocol else { return };
         let conn = &mut conns[k.index as usize];
         let exchange = exchanges.at(conn.exchange);
         let destination = usize::from(conn.destination);
         conn.state = State::Busy;
-        exchange.wire.order(false);
+        match &mut exchange.wire {
+            Wire::Http(wire) => wire.order(false),
+            _ => exchange.await_echo(),
+        }
         exchange.started = cx.now();
         tick.counts.sent += 1;
-        if let Some(bytes) = request.fixed(destination) {
-            exchange.expected = job.expect.length.map_or(u64::MAX, |l| l.of(&[]));
+        if let Some(bytes) = job.protocol.fixed(destination) {
+            exchange.expected = job.fixed_length();
             tick.counts.bytes_out += bytes.len() as u64;
             cx.send_static(k, bytes);
         } else {
-            cx.send(k, request.max_len(destination), |out| {
-                let (len, expected) = request.write(destination, random, out, job.expect);
-                exchange.expected = expected.unwrap_or(u64::MAX);
+            cx.send(k, job.protocol.max_len(destination), |out| {
+                let len = job.protocol.write(destination, exchange, random, out, job.expect);
                 tick.counts.bytes_out += len as u64;
                 len
             });
         }
     }
 
-    /// A request whose time has come is sent on its idle connection.
-    fn request_due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, due: Nanos) {
+    /// A request that was due at `due`, and could be sent from `ready` on, is sent on its idle connection.
+    fn request_due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, due: Nanos, ready: Nanos) {
+        let now = cx.now();
         if due >= self.hold_from {
-            self.tick.lag.record(cx.now().since(due));
+            self.tick.lag.record(now.since(ready));
         }
-        self.conn(k).exchange = self.exchanges.begin(Exchange::new(due, cx.now(), false));
+        let begun = self.conn(k).exchange;
+        if begun == Conn::NONE.exchange {
+            self.conn(k).exchange = self.exchanges.begin(Exchange::new(due, now, self.job.protocol.wire()));
+        } else {
+            // Part of a message of the server's own has come: its machine stays.
+            self.incoming -= 1;
+            self.exchange(k).due = due;
+        }
         self.request(cx, k);
         // In closed loop the timer of an earlier request is left to run: it looks when it comes.
         if !self.job.is_closed_loop() {
-            cx.wake_at(k, cx.now() + self.job.timeout);
+            cx.wake_at(k, now + self.job.timeout);
         }
     }
 
     fn answered<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         let now = cx.now();
         self.learn(k, now, true);
-        let at = self.conn(k).exchange;
-        let exchange = self.exchanges.end(at);
-        self.outstanding -= u32::from(exchange.first);
-        let conn = self.conn(k);
-        (conn.exchange, conn.state) = (Conn::NONE.exchange, State::Idle);
-        conn.announce(now, exchange.keep_alive_timeout_s);
+        let exchange = self.idle(k);
         self.measure(&exchange, now);
+        let keeps_alive = match &exchange.wire {
+            Wire::Http(wire) => {
+                self.conn(k).announce(now, exchange.keep_alive_timeout_s);
+                wire.keeps_alive()
+            }
+            _ => true,
+        };
         // In closed loop the next request is due now.
-        let due = now + self.think();
-        if !exchange.wire.keeps_alive() {
+        let due = match self.job.pause {
+            Pause::Think(think) => now + Nanos(self.random.between(think.min.0, think.max.0)),
+            Pause::Every(Nanos::ZERO) | Pause::Never => now,
+            Pause::Every(every) => exchange.due + every,
+        };
+        if !keeps_alive {
             self.closed_as_announced(cx, k, due);
         } else if self.draining {
             cx.let_sleep(k);
-        } else if self.job.is_closed_loop() {
-            self.request_due(cx, k, due);
+        } else if due <= now {
+            // A message that fell due while its forerunner's echo was awaited is late by the target's doing.
+            self.request_due(cx, k, due, now);
         } else {
             cx.wake_at(k, due);
         }
+    }
+
+    /// Nothing is asked any more on this connection; returns what was.
+    fn idle(&mut self, k: Key) -> Exchange {
+        let at = self.conn(k).exchange;
+        let exchange = *self.exchanges.at(at);
+        self.outstanding -= u32::from(exchange.first);
+        self.conn(k).state = State::Idle;
+        if exchange.is_between_messages() {
+            self.exchanges.end(at);
+            self.conn(k).exchange = Conn::NONE.exchange;
+        } else {
+            let kept = self.exchanges.at(at);
+            (kept.awaits, kept.first) = (false, false);
+            self.incoming += 1;
+        }
+        exchange
     }
 
     fn measure(&mut self, exchange: &Exchange, now: Nanos) {
         let tick = &mut self.tick;
         tick.counts.answered += 1;
         tick.counts.body_bytes_in += exchange.content;
-        tick.count_status(exchange.status);
         let took = now.since(exchange.due);
         if exchange.due >= self.hold_from {
             tick.latency.record(took)
@@ -194,6 +233,13 @@ impl Client {
         if now >= self.hold_from && !self.draining {
             tick.counts.answered_at_load += 1;
         }
+        if !matches!(exchange.wire, Wire::Http(_)) {
+            if exchange.differs {
+                tick.faults.count(Fault::target(Stage::Exchange, Kind::WrongEcho));
+            }
+            return;
+        }
+        tick.count_status(exchange.status);
         let right = match self.job.expect.status {
             Some(status) => exchange.status == status,
             None => (200..300).contains(&exchange.status),
@@ -205,13 +251,10 @@ impl Client {
         }
     }
 
-    fn think(&mut self) -> Nanos {
-        Nanos(self.random.between(self.job.think.min.0, self.job.think.max.0))
-    }
-
     /// The server said that it would close: not a loss. `due`: when the connection's next request is.
     fn closed_as_announced<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, due: Nanos) {
-        let conn = std::mem::replace(self.conn(k), Conn::NONE);
+        let conn = *self.conn(k);
+        self.forget(k);
         self.open -= 1;
         self.tick.counts.closed += 1;
         cx.close(k, Close::Graceful);
@@ -239,7 +282,10 @@ impl Client {
         let now = cx.now();
         let exchange = self.exchange(k);
         let due = exchange.due;
-        let ended = if why == Gone::Ended { exchange.wire.handle_end() } else { Ok(None) };
+        let ended = match &mut exchange.wire {
+            Wire::Http(wire) if why == Gone::Ended => wire.handle_end(),
+            _ => Ok(None),
+        };
         if let Ok(Some(_)) = ended {
             // The end of the connection is the end of the answer, and wire says that it is not kept.
             return self.answered(cx, k);
@@ -247,8 +293,6 @@ impl Client {
         let untouched = exchange.status == 0;
         if untouched && self.conn(k).is_announced(now) {
             // It crossed with the announced close: the request is still owed, on a new connection.
-            let at = std::mem::replace(&mut self.conn(k).exchange, Conn::NONE.exchange);
-            self.exchanges.end(at);
             return self.closed_as_announced(cx, k, due);
         }
         let fault = match (ended, why) {
@@ -258,6 +302,47 @@ impl Client {
         self.lost(cx, k, fault);
     }
 
+    /// The connection stands, ready for its first request, or for the one it was dialled again for.
+    fn connected<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        let now = cx.now();
+        let first = self.exchange(k).first;
+        self.dialling -= 1;
+        self.open += 1;
+        self.resolved += u64::from(first);
+        let count = if first { &mut self.tick.counts.opened } else { &mut self.tick.counts.redialled };
+        *count += 1;
+        match self.job.pause {
+            Pause::Every(every) if first && !self.draining => {
+                self.idle(k);
+                let due = now + Nanos(self.random.between(0, every.0));
+                if due <= now { self.request_due(cx, k, now, now) } else { cx.wake_at(k, due) }
+            }
+            pause if matches!(pause, Pause::Never) || self.draining => {
+                self.idle(k);
+                cx.let_sleep(k);
+            }
+            _ => {
+                if first {
+                    // The first request is due as soon as the connection is open.
+                    self.exchange(k).due = now;
+                }
+                self.request(cx, k);
+                cx.wake_at(k, now + self.job.timeout);
+            }
+        }
+    }
+
+    /// Reads on in the answer to an HTTP request.
+    fn reply<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
+        match self.exchange(k).handle_bytes(input, None) {
+            Ok(Progress::More(used)) => return used,
+            Ok(Progress::Answered(used)) if used == input.len() => self.answered(cx, k),
+            // No answer, or more than what was asked for.
+            _ => self.lost(cx, k, Fault::target(Stage::Exchange, Kind::BadAnswer)),
+        }
+        input.len()
+    }
+
     fn timed_out<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         let deadline = self.exchange(k).started + self.job.timeout;
         if deadline > cx.now() {
@@ -265,6 +350,7 @@ impl Client {
         }
         match self.conn(k).state {
             State::Dialling => self.dial_failed(cx, k, Fault::target(Stage::Dial, Kind::Timeout)),
+            State::Upgrading => self.dial_failed(cx, k, Fault::target(Stage::Handshake, Kind::Timeout)),
             _ => self.lost(cx, k, Fault::target(Stage::Exchange, Kind::Timeout)),
         }
     }
@@ -291,69 +377,41 @@ impl Program for Client {
         let Exchange { started, first, .. } = *self.exchange(k);
         self.tick.connect.record(now.since(started));
         match (&self.job.protocol, &mut self.pacer) {
-            (Protocol::Tcp, _) => self.learn(k, now, true),
+            (Protocol::Tcp(_), _) => self.learn(k, now, true),
             (_, Pacer::Adaptive(window)) if first => window.learn_dial(now.since(started), now),
             _ => {}
         }
-        self.dialling -= 1;
-        self.open += 1;
-        self.resolved += u64::from(first);
-        let count = if first { &mut self.tick.counts.opened } else { &mut self.tick.counts.redialled };
-        *count += 1;
-        if matches!(self.job.protocol, Protocol::Tcp) || self.draining {
-            let destination = self.conn(k).destination;
-            self.forget(k);
-            *self.conn(k) = Conn { destination, state: State::Idle, ..Conn::NONE };
-            return cx.let_sleep(k);
+        match self.job.protocol {
+            Protocol::WebSocket(..) => self.upgrade(cx, k),
+            _ => self.connected(cx, k),
         }
-        if first {
-            // The first request is due as soon as the connection is open.
-            self.exchange(k).due = now;
-        }
-        self.request(cx, k);
-        cx.wake_at(k, now + self.job.timeout);
     }
 
     fn due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         let due = cx.timer(k);
         let state = self.conn(k).state;
         match state {
-            State::Dialling | State::Busy => self.timed_out(cx, k),
+            State::Dialling | State::Upgrading | State::Busy => self.timed_out(cx, k),
             State::Idle | State::Resting if self.draining => {}
-            State::Idle => self.request_due(cx, k, due),
+            State::Idle => self.request_due(cx, k, due, due),
             State::Resting => self.redial(cx, k, due),
             State::None => unreachable!("a timer without a connection"),
         }
     }
 
     fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
-        self.tick.counts.bytes_in += input.len() as u64;
-        if matches!(self.job.protocol, Protocol::Tcp) {
-            return input.len();
-        }
-        if self.conn(k).state != State::Busy {
-            self.lost(cx, k, Fault::target(Stage::Hold, Kind::BadAnswer));
-            return input.len();
-        }
-        match self.exchange(k).handle_bytes(input) {
-            Ok(Progress::More(used)) => {
-                self.tick.counts.bytes_in -= (input.len() - used) as u64;
-                used
-            }
-            Ok(Progress::Answered(used)) if used < input.len() => {
-                // More than what was asked for.
-                self.lost(cx, k, Fault::target(Stage::Exchange, Kind::BadAnswer));
+        let state = self.conn(k).state;
+        let used = match (&self.job.protocol, state) {
+            (Protocol::Tcp(None), _) => input.len(),
+            (Protocol::Http(_), State::Busy) => self.reply(cx, k, input),
+            (Protocol::Http(_), _) => {
+                self.lost(cx, k, Fault::target(Stage::Hold, Kind::BadAnswer));
                 input.len()
             }
-            Ok(Progress::Answered(used)) => {
-                self.answered(cx, k);
-                used
-            }
-            Err(_) => {
-                self.lost(cx, k, Fault::target(Stage::Exchange, Kind::BadAnswer));
-                input.len()
-            }
-        }
+            _ => self.messages(cx, k, input),
+        };
+        self.tick.counts.bytes_in += used as u64;
+        used
     }
 
     fn gone<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, why: Gone) {
@@ -363,6 +421,7 @@ impl Program for Client {
                 self.dial_again(cx, k);
             }
             State::Dialling => self.dial_failed(cx, k, fault_of(Stage::Dial, why)),
+            State::Upgrading => self.dial_failed(cx, k, fault_of(Stage::Handshake, why)),
             State::Busy => self.gone_busy(cx, k, why),
             State::Idle if conn.is_announced(cx.now()) => {
                 let due = cx.timer(k);

@@ -10,9 +10,12 @@ pub(crate) enum State {
     None,
     /// Dialled, not connected yet; its exchange keeps the times.
     Dialling,
+    /// Connected; the answer to its upgrade is awaited.
+    Upgrading,
     /// A request is under way.
     Busy,
-    /// Connected, nothing under way: thinking, or only held.
+    /// Connected, nothing asked: thinking, or only held. Has an exchange only while a message of the server's own
+    /// has come in part.
     Idle,
     /// Closed by announcement, to be dialled again when its next request is due. Has no socket.
     Resting,
@@ -21,7 +24,7 @@ pub(crate) enum State {
 /// The idle record.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Conn {
-    /// Index of the exchange while one is under way.
+    /// Index of the exchange while there is one.
     pub(crate) exchange: u32,
     /// From this millisecond of the run on, a close by the server is one that it has announced; 0: none is.
     pub(crate) closes_from_ms: u32,

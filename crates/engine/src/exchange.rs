@@ -1,10 +1,18 @@
 //! A dial or a request under way: what a connection needs only then.
 
+use samples::Kind;
 use units::Nanos;
 use wire::{
-    Breach,
     http1::{self, Reply},
+    websocket::{self, Answer, Data, Event, Frames, Key, Payload},
 };
+
+use crate::protocol::Message;
+
+/// Largest message that is taken from a server. Nothing of it is kept, so that this is no question of memory.
+const LARGEST_MESSAGE: u64 = 1 << 30;
+/// Stands in for the bytes received of a message that began before ours was sent: no part of an echo.
+const NOT_OURS: u64 = u64::MAX;
 
 /// One dial, and then one request and its answer.
 #[derive(Clone, Copy, Debug)]
@@ -13,44 +21,96 @@ pub(crate) struct Exchange {
     pub(crate) due: Nanos,
     /// When it was started: the timeout counts from here.
     pub(crate) started: Nanos,
-    pub(crate) wire: http1::Client,
-    /// Length of the content that is expected; `u64::MAX` where none is.
+    pub(crate) wire: Wire,
+    /// HTTP: length of the content that is expected; `u64::MAX` where none is. WebSocket: what the control ping says.
     pub(crate) expected: u64,
     /// Content received.
     pub(crate) content: u64,
     pub(crate) status: u16,
     /// The first dial and the first request of a connection belong to the ramp's window.
     pub(crate) first: bool,
+    /// An echo is awaited; otherwise a message of the server's own is coming in.
+    pub(crate) awaits: bool,
+    /// The echo is not what was sent.
+    pub(crate) differs: bool,
     pub(crate) keep_alive_timeout_s: Option<u32>,
 }
 
-/// What input brought.
-pub(crate) enum Progress {
-    /// So many bytes used, the answer is not complete.
+const _: () = assert!(size_of::<Exchange>() <= 88, "each connection of a closed loop has one");
+
+/// The machine that reads what comes in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Wire {
+    Http(http1::Client),
+    /// The answer to our upgrade is awaited; the key was made from this.
+    Upgrade(u64),
+    WebSocket(Frames),
+    Tcp,
+}
+
+/// What input brought, each with the bytes that were used for it.
+pub(crate) enum Progress<'a> {
+    /// Nothing further: come again with more.
     More(usize),
-    /// So many bytes used, the answer is complete.
+    /// The server speaks WebSocket from here on.
+    Upgraded(usize),
+    /// The answer is complete.
     Answered(usize),
+    /// The server wants to know whether we are there.
+    Ping(usize, Payload<'a>),
+    /// The server begins the closing handshake, with this code.
+    Closing(Option<u16>),
 }
 
 impl Exchange {
-    pub(crate) fn new(due: Nanos, started: Nanos, first: bool) -> Exchange {
+    pub(crate) fn new(due: Nanos, started: Nanos, wire: Wire) -> Exchange {
         Exchange {
             due,
             started,
-            wire: http1::Client::new(),
+            wire,
             expected: u64::MAX,
             content: 0,
             status: 0,
-            first,
+            first: false,
+            awaits: false,
+            differs: false,
             keep_alive_timeout_s: None,
         }
     }
 
-    /// Reads on in the answer.
-    pub(crate) fn handle_bytes(&mut self, input: &[u8]) -> Result<Progress, Breach> {
+    /// A message goes out, and its echo is awaited.
+    pub(crate) fn await_echo(&mut self) {
+        (self.awaits, self.differs) = (true, false);
+        self.content = if self.is_between_messages() { 0 } else { NOT_OURS };
+    }
+
+    /// Whether nothing has begun to come in that is not complete.
+    pub(crate) fn is_between_messages(&self) -> bool {
+        match &self.wire {
+            Wire::WebSocket(frames) => frames.is_between_messages(),
+            _ => true,
+        }
+    }
+
+    /// Reads on. `message`: what was sent, where an echo is awaited.
+    pub(crate) fn handle_bytes<'a>(
+        &mut self,
+        input: &'a [u8],
+        message: Option<&Message>,
+    ) -> Result<Progress<'a>, Kind> {
+        match self.wire {
+            Wire::Http(_) => self.handle_reply(input),
+            Wire::Upgrade(nonce) => upgraded(input, nonce),
+            Wire::WebSocket(_) => self.handle_frames(input, message),
+            Wire::Tcp => Ok(self.handle_stream(input, message)),
+        }
+    }
+
+    fn handle_reply<'a>(&mut self, input: &'a [u8]) -> Result<Progress<'a>, Kind> {
+        let Wire::Http(wire) = &mut self.wire else { unreachable!("told by the caller") };
         let mut used = 0;
         loop {
-            match self.wire.handle_bytes(&input[used..])? {
+            match wire.handle_bytes(&input[used..]).map_err(|_| Kind::BadAnswer)? {
                 (0, None) => return Ok(Progress::More(used)),
                 (n, reply) => {
                     used += n;
@@ -66,6 +126,75 @@ impl Exchange {
                 }
             }
         }
+    }
+
+    fn handle_frames<'a>(
+        &mut self,
+        input: &'a [u8],
+        message: Option<&Message>,
+    ) -> Result<Progress<'a>, Kind> {
+        let mut used = 0;
+        loop {
+            let Wire::WebSocket(frames) = &mut self.wire else { unreachable!("told by the caller") };
+            let came = frames.handle_bytes(&input[used..], LARGEST_MESSAGE);
+            let (n, event) = came.map_err(|_| Kind::BadAnswer)?;
+            used += n;
+            let answers = match (event, message) {
+                (None, _) if n == 0 => return Ok(Progress::More(used)),
+                (Some(Event::Ping(ping)), _) => return Ok(Progress::Ping(used, ping)),
+                (Some(Event::Close(closing)), _) => return Ok(Progress::Closing(closing.code)),
+                (Some(Event::Data(data)), Some(sent)) if self.awaits && !sent.is_ping() => {
+                    self.is_echo(&data, sent)
+                }
+                (Some(Event::Pong(echo)), Some(sent)) if self.awaits && sent.is_ping() => {
+                    echo.matches(&self.expected.to_be_bytes())
+                }
+                // What the server says of itself, an old pong, or framing only.
+                _ => false,
+            };
+            if answers {
+                return Ok(Progress::Answered(used));
+            }
+        }
+    }
+
+    /// Holds a piece of a message against what was sent; true when that message is complete, right or wrong.
+    fn is_echo(&mut self, data: &Data<'_>, sent: &Message) -> bool {
+        if data.begins {
+            self.content = 0;
+        }
+        if self.content == NOT_OURS {
+            return false;
+        }
+        let rest = sent.bytes.get(self.content as usize..).unwrap_or_default();
+        self.differs |= !rest.get(..data.payload.len()).is_some_and(|part| data.payload.matches(part));
+        self.content += data.payload.len() as u64;
+        self.differs |= data.ends && self.content != sent.bytes.len() as u64;
+        data.ends
+    }
+
+    /// Bytes without frames: as many as were sent are the echo.
+    fn handle_stream<'a>(&mut self, input: &'a [u8], message: Option<&Message>) -> Progress<'a> {
+        let Some(sent) = message.filter(|_| self.awaits) else { return Progress::More(input.len()) };
+        let rest = &sent.bytes[self.content as usize..];
+        let n = rest.len().min(input.len());
+        self.differs |= rest[..n] != input[..n];
+        self.content += n as u64;
+        if n == rest.len() { Progress::Answered(n) } else { Progress::More(n) }
+    }
+}
+
+/// The nonce of a WebSocket key is only to be new for each connection (RFC 6455 section 4.1).
+pub(crate) fn key(nonce: u64) -> Key {
+    Key::new(u128::from(nonce) << 64 | u128::from(!nonce))
+}
+
+fn upgraded<'a>(input: &'a [u8], nonce: u64) -> Result<Progress<'a>, Kind> {
+    match websocket::read_answer(input, &key(nonce)) {
+        Ok(None) => Ok(Progress::More(0)),
+        Ok(Some((n, Answer::Upgraded))) => Ok(Progress::Upgraded(n)),
+        Ok(Some((_, Answer::Refused(_)))) => Err(Kind::WrongStatus),
+        Err(_) => Err(Kind::BadAnswer),
     }
 }
 

@@ -9,8 +9,9 @@ mod exchange;
 mod job;
 mod link;
 pub mod pace;
+mod protocol;
 mod ramp;
 
 pub use client::Client;
-pub use job::{Job, Protocol};
+pub use job::Job;
 pub use link::{Arrivals, Control, Link, Remote, links};

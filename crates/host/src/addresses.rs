@@ -46,11 +46,62 @@ pub fn is_local(root: &Root, address: IpAddr) -> bool {
     foreign(root, &[address]).is_empty()
 }
 
+/// Whether there is a route of type `local` to exactly this network.
+pub(crate) fn is_routed_here(root: &Root, network: &plan::Network) -> bool {
+    let (base, prefix) = network.base_and_prefix();
+    local_networks(root).contains(&Network { base, length: prefix.into() })
+}
+
 /// Those of `addresses` that are not this machine's, in the order given. Reads the routes once.
 pub fn foreign(root: &Root, addresses: &[IpAddr]) -> Vec<IpAddr> {
     let local = local_networks(root);
     let here = |address: IpAddr| local.iter().any(|network| network.contains(address));
     addresses.iter().copied().filter(|address| !here(address.to_canonical())).collect()
+}
+
+/// The device through which packets to `to` leave: `lo` for this machine's own addresses, else that of the
+/// longest route. `None` where there is none. Policy routing (ip-rule(8)) is not looked at.
+pub fn route_device(root: &Root, to: IpAddr) -> Option<String> {
+    let to = to.to_canonical();
+    if is_local(root, to) {
+        return Some("lo".to_owned());
+    }
+    let routes = match to {
+        IpAddr::V4(_) => root.read("proc/net/route").ok()?.lines().filter_map(parse_route4).collect(),
+        IpAddr::V6(_) => {
+            root.read("proc/net/ipv6_route").ok()?.lines().filter_map(parse_gateway6).collect::<Vec<_>>()
+        }
+    };
+    let fitting = routes.into_iter().filter(|route| route.network.contains(to));
+    let best = fitting.max_by_key(|route| (route.network.length, std::cmp::Reverse(route.metric)));
+    best.map(|route| route.device)
+}
+
+/// A row of the routing table.
+struct Route {
+    network: Network,
+    metric: u32,
+    device: String,
+}
+
+/// Device, destination, gateway, flags, two more, metric, mask; addresses as words of the machine's byte order.
+fn parse_route4(line: &str) -> Option<Route> {
+    let fields: Vec<&str> = line.split_whitespace().collect();
+    let address = |text: &str| Some(Ipv4Addr::from(u32::from_str_radix(text, 16).ok()?.to_ne_bytes()));
+    let (base, mask) = (address(fields.get(1)?)?, address(fields.get(7)?)?);
+    let network = Network { base: base.into(), length: mask.to_bits().leading_ones() };
+    Some(Route { network, metric: fields[6].parse().ok()?, device: fields[0].to_owned() })
+}
+
+/// As [`parse_route6`], with the metric in the sixth field and the device in the last.
+fn parse_gateway6(line: &str) -> Option<Route> {
+    let fields: Vec<&str> = line.split_whitespace().collect();
+    let base = parse_hex6(fields.first()?)?;
+    let length = u32::from_str_radix(fields.get(1)?, 16).ok().filter(|length| *length <= 128)?;
+    let metric = u32::from_str_radix(fields.get(5)?, 16).ok()?;
+    let device = (*fields.get(9)?).to_owned();
+    // The kernel's own "unreachable" rows stand on lo.
+    (device != "lo").then_some(Route { network: Network { base, length }, metric, device })
 }
 
 /// Ascending, each once. The two loopbacks are local on every machine, whatever can be read of it.
@@ -147,6 +198,11 @@ fd000000000000000000000000000000 40 00000000000000000000000000000000 00 00000000
 20010db8000000000000000000000000 40 00000000000000000000000000000000 00 00000000000000000000000000000000 00000400 00000001 00000000 80000001       lo
 ";
 
+    const ROUTE6_OUT: &str = "\
+fd000000000000000000000000000000 40 00000000000000000000000000000000 00 00000000000000000000000000000000 00000100 00000001 00000000 00000001     eth0
+00000000000000000000000000000000 00 00000000000000000000000000000000 00 00000000000000000000000000000000 ffffffff 00000001 00000000 00200200       lo
+";
+
     fn machine() -> Machine {
         Machine::with(&[
             ("proc/net/fib_trie", TRIE),
@@ -203,6 +259,36 @@ fd000000000000000000000000000000 40 00000000000000000000000000000000 00 00000000
     fn single_addresses_are_listed_once() {
         let found: Vec<String> = local_addresses(&machine().root()).iter().map(IpAddr::to_string).collect();
         assert_eq!(found, ["127.0.0.1", "192.0.2.2", "::1", "fd00::2"]);
+    }
+
+    #[test]
+    fn the_longest_route_names_the_device() {
+        let word = |address: &str| {
+            format!("{:08X}", u32::from_ne_bytes(address.parse::<Ipv4Addr>().unwrap().octets()))
+        };
+        let row = |device: &str, to: &str, mask: &str, metric: u32| {
+            format!("{device}\t{}\t00000000\t0001\t0\t0\t{metric}\t{}\t0\t0\t0\n", word(to), word(mask))
+        };
+        let routes = [
+            "Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\tMTU\tWindow\tIRTT\n".to_owned(),
+            row("eth0", "0.0.0.0", "0.0.0.0", 0),
+            row("eth1", "10.0.0.0", "255.0.0.0", 200),
+            row("eth2", "10.0.0.0", "255.0.0.0", 100),
+        ];
+        let machine = machine();
+        machine.write("proc/net/route", &routes.concat());
+        machine.write("proc/net/ipv6_route", &format!("{ROUTE6}{}", ROUTE6_OUT));
+        let check = |to: &str, expected: Option<&str>| {
+            let found = route_device(&machine.root(), to.parse().unwrap());
+            assert_eq!(found.as_deref(), expected, "{to}");
+        };
+        check("127.0.0.9", Some("lo"));
+        check("192.0.2.2", Some("lo"));
+        check("203.0.113.9", Some("eth0"));
+        check("10.1.2.3", Some("eth2"));
+        check("2001:db8::5", Some("lo"));
+        check("fd00::7", Some("eth0"));
+        check("2001:db9::5", None);
     }
 
     #[test]

@@ -33,22 +33,26 @@ impl OpenFiles {
 /// # Errors
 /// A file cannot be read, or has no number where one should be.
 pub fn open_files(root: &Root) -> io::Result<OpenFiles> {
-    let limits = root.read("proc/self/limits")?;
-    let row = limits.lines().find_map(|line| line.strip_prefix("Max open files"));
-    let mut fields = row.unwrap_or_default().split_whitespace().map(|field| match field {
-        "unlimited" => Some(u64::MAX),
-        number => number.parse().ok(),
-    });
-    let mut limit =
-        || fields.next().flatten().ok_or_else(|| unexpected("proc/self/limits", "Max open files"));
+    let text = root.read("proc/self/limits")?;
+    let (soft, hard) = limits(&text).ok_or_else(|| unexpected("proc/self/limits", "Max open files"))?;
     let setting = |file: &str| root.number(file).ok_or_else(|| unexpected(file, "a number"));
     Ok(OpenFiles {
-        soft: limit()?,
-        hard: limit()?,
+        soft,
+        hard,
         nr_open: setting("proc/sys/fs/nr_open")?,
         file_max: setting("proc/sys/fs/file-max")?,
         file_used: setting("proc/sys/fs/file-nr")?,
     })
+}
+
+/// The limits on open files, soft and hard, of a process's `limits`.
+pub(crate) fn limits(text: &str) -> Option<(u64, u64)> {
+    let row = text.lines().find_map(|line| line.strip_prefix("Max open files"))?;
+    let mut fields = row.split_whitespace().map(|field| match field {
+        "unlimited" => Some(u64::MAX),
+        number => number.parse().ok(),
+    });
+    Some((fields.next()??, fields.next()??))
 }
 
 /// `kernel.io_uring_disabled`: 0 everyone may use io_uring, 1 only a group and the administrator, 2 nobody.

@@ -1,5 +1,6 @@
 //! What stands in the way of a run, and what to do about it.
 
+use crate::Repair;
 use std::fmt;
 
 /// How much a finding matters. Refusals sort first.
@@ -9,6 +10,10 @@ pub enum Severity {
     Refuse,
     /// The run may suffer: say so and go on.
     Warn,
+    /// It suffices.
+    Fine,
+    /// It could not be read, and is not judged.
+    Unknown,
 }
 
 /// One limit of this machine, against what the run asks of it.
@@ -20,10 +25,51 @@ pub struct Finding {
     pub value: String,
     /// What the run wants: `1,000,032 needed`; empty where that is no amount.
     pub needed: String,
-    /// What to do: a command, or another way to ask.
+    /// What to do: a command line, what it cannot say as a comment at its end. Empty where nothing is amiss.
     pub cure: String,
     /// Whether the run may start all the same.
     pub severity: Severity,
+    /// What of the cure throng itself can do: changes of this machine that end with its next boot.
+    pub repairs: Vec<Repair>,
+}
+
+/// What is to be done about a limit that does not suffice.
+pub(crate) struct Cure {
+    pub(crate) severity: Severity,
+    pub(crate) command: String,
+    pub(crate) repairs: Vec<Repair>,
+}
+
+impl Cure {
+    /// A command that only the user can give.
+    pub(crate) fn by_hand(severity: Severity, command: impl Into<String>) -> Cure {
+        Cure { severity, command: command.into(), repairs: Vec::new() }
+    }
+
+    /// One kernel setting.
+    pub(crate) fn setting(severity: Severity, name: &'static str, value: impl ToString) -> Cure {
+        let repair = Repair::Setting { name: name.into(), value: value.to_string() };
+        Cure { severity, command: repair.to_string(), repairs: vec![repair] }
+    }
+}
+
+impl Finding {
+    /// A limit that was read; without a cure it suffices.
+    pub(crate) fn new(what: &'static str, value: String, needed: String, cure: Option<Cure>) -> Finding {
+        let cure = cure.unwrap_or_else(|| Cure::by_hand(Severity::Fine, ""));
+        Finding { what, value, needed, cure: cure.command, severity: cure.severity, repairs: cure.repairs }
+    }
+
+    /// A limit that nobody lets us see.
+    pub(crate) fn unknown(what: &'static str, why: impl Into<String>) -> Finding {
+        let unread = Cure::by_hand(Severity::Unknown, "");
+        Finding::new(what, why.into(), "not judged".to_owned(), Some(unread))
+    }
+
+    /// Whether `run` speaks of it.
+    pub fn is_trouble(&self) -> bool {
+        matches!(self.severity, Severity::Refuse | Severity::Warn)
+    }
 }
 
 /// `open files: 65,536 allowed, 1,000,032 needed: ulimit -n 1048576`
@@ -33,7 +79,10 @@ impl fmt::Display for Finding {
         if !self.needed.is_empty() {
             write!(f, ", {}", self.needed)?;
         }
-        write!(f, ": {}", self.cure)
+        if !self.cure.is_empty() {
+            write!(f, ": {}", self.cure)?;
+        }
+        Ok(())
     }
 }
 
@@ -43,16 +92,23 @@ mod tests {
 
     #[test]
     fn a_finding_reads_as_one_line() {
-        let mut finding = Finding {
-            what: "open files",
-            value: "65,536 allowed".into(),
-            needed: "1,000,032 needed".into(),
-            cure: "ulimit -n 1048576".into(),
-            severity: Severity::Warn,
-        };
+        let cure = Cure::by_hand(Severity::Warn, "ulimit -n 1048576");
+        let mut finding =
+            Finding::new("open files", "65,536 allowed".into(), "1,000,032 needed".into(), Some(cure));
         assert_eq!(finding.to_string(), "open files: 65,536 allowed, 1,000,032 needed: ulimit -n 1048576");
         finding.needed.clear();
         assert_eq!(finding.to_string(), "open files: 65,536 allowed: ulimit -n 1048576");
-        assert!(Severity::Refuse < Severity::Warn);
+        finding.cure.clear();
+        assert_eq!(finding.to_string(), "open files: 65,536 allowed");
+        assert!(Severity::Refuse < Severity::Warn && Severity::Warn < Severity::Fine);
+    }
+
+    #[test]
+    fn only_what_does_not_suffice_is_trouble() {
+        let with = |cure| Finding::new("open files", String::new(), String::new(), cure);
+        assert!(!with(None).is_trouble() && !Finding::unknown("open files", "hidden").is_trouble());
+        for severity in [Severity::Refuse, Severity::Warn] {
+            assert!(with(Some(Cure::setting(severity, "fs.nr_open", 5))).is_trouble());
+        }
     }
 }

@@ -10,19 +10,27 @@ mod files;
 mod finding;
 mod listener;
 mod memory;
+mod mend;
 mod network;
 mod ports;
 mod preflight;
+mod processors;
+mod repair;
 mod root;
 mod usage;
 
-pub use addresses::{foreign, is_local, local_addresses};
+pub use addresses::{foreign, is_local, local_addresses, route_device};
 pub use files::{OpenFiles, io_uring_disabled, open_files};
 pub use finding::{Finding, Severity};
 pub use listener::{listener_pid, listener_pids};
 pub use memory::{Memory, memory, memory_used};
+pub use mend::{RunIp, Undone, Unmended, mend, unmend};
 pub use network::{NetCounters, SockStat, net_counters, sock_stat};
-pub use ports::port_facts;
-pub use preflight::{KERNEL_BYTES_PER_SOCKET, Need, USER_BYTES_PER_CONNECTION, capacity, preflight};
+pub use ports::{Listener, listeners, port_facts};
+pub use preflight::{
+    Capacity, KERNEL_BYTES_PER_SOCKET, Need, USER_BYTES_PER_CONNECTION, capacity, examine,
+    open_files_refused, preflight, uring_refused,
+};
+pub use repair::Repair;
 pub use root::Root;
 pub use usage::{SelfUsage, usage};

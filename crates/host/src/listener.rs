@@ -1,25 +1,31 @@
 //! Which local process answers on a port: the target, when it runs here.
 
-use crate::Root;
-use crate::ports::listeners;
+use crate::{Listener, Root};
 use std::fs;
 use std::path::Path;
 
-/// The process to measure for the target on `port` of this machine, `None` where nobody here listens.
+/// The process to measure for the target that listens on `port` of this machine, `None` where nobody does.
 ///
 /// Where several share the socket, as a server with workers does, it is the first whose parent holds the
 /// socket too: the worker carries the connections, its master none.
-pub fn listener_pid(root: &Root, port: u16) -> Option<u32> {
-    let holders = listener_pids(root, port);
-    let worker = holders.iter().find(|pid| parent(root, **pid).is_some_and(|p| holders.contains(&p)));
-    worker.or(holders.first()).copied()
+pub fn listener_pid(root: &Root, listeners: &[Listener], port: u16) -> Option<u32> {
+    let here: Vec<Listener> = listeners.iter().filter(|l| l.port == port).copied().collect();
+    let holders = listener_pids(root, &here);
+    carriers(root, &holders).first().or(holders.first()).copied()
 }
 
-/// All processes that hold a socket listening on `port`, ascending. Those of other users are seen only by
-/// an administrator; a listener in a ring's table of direct descriptors is not seen at all.
-pub fn listener_pids(root: &Root, port: u16) -> Vec<u32> {
-    let sockets: Vec<String> =
-        listeners(root).iter().filter(|l| l.port == port).map(|l| format!("socket:[{}]", l.inode)).collect();
+/// Those of `holders` that carry the connections: the workers, where a master and its workers share the
+/// socket, else all.
+pub(crate) fn carriers(root: &Root, holders: &[u32]) -> Vec<u32> {
+    let is_worker = |pid: &u32| parent(root, *pid).is_some_and(|parent| holders.contains(&parent));
+    let workers: Vec<u32> = holders.iter().copied().filter(is_worker).collect();
+    if workers.is_empty() { holders.to_vec() } else { workers }
+}
+
+/// All processes that hold one of these sockets, ascending. Those of other users are seen only by an
+/// administrator; a listener in a ring's table of direct descriptors is not seen at all.
+pub fn listener_pids(root: &Root, listeners: &[Listener]) -> Vec<u32> {
+    let sockets: Vec<String> = listeners.iter().map(|l| format!("socket:[{}]", l.inode)).collect();
     if sockets.is_empty() {
         return Vec::new();
     }
@@ -73,8 +79,11 @@ mod tests {
 
     fn check(port: u16, processes: &[(u32, u32, &[&str])], all: &[u32], one: Option<u32>) {
         let machine = machine(processes);
-        assert_eq!(listener_pids(&machine.root(), port), all, "{processes:?}");
-        assert_eq!(listener_pid(&machine.root(), port), one, "{processes:?}");
+        let root = machine.root();
+        let listeners = crate::listeners(&root);
+        let here: Vec<Listener> = listeners.iter().filter(|l| l.port == port).copied().collect();
+        assert_eq!(listener_pids(&root, &here), all, "{processes:?}");
+        assert_eq!(listener_pid(&root, &listeners, port), one, "{processes:?}");
     }
 
     #[test]
@@ -103,6 +112,7 @@ mod tests {
     fn our_own_listener_is_ours() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        assert_eq!(listener_pid(&Root::real(), port), Some(std::process::id()));
+        let listeners = crate::listeners(&Root::real());
+        assert_eq!(listener_pid(&Root::real(), &listeners, port), Some(std::process::id()));
     }
 }

@@ -21,10 +21,17 @@ pub struct Memory {
 /// # Errors
 /// `/proc/meminfo` cannot be read, or has no `MemTotal` or `MemAvailable` (Linux before 3.14).
 pub fn memory(root: &Root) -> io::Result<Memory> {
+    Ok(group_limits(root).into_iter().fold(memory_of_all(root)?, Memory::tighter))
+}
+
+/// The machine's own figures, whatever the control groups leave.
+///
+/// # Errors
+/// As [`memory`].
+pub(crate) fn memory_of_all(root: &Root) -> io::Result<Memory> {
     let text = root.read("proc/meminfo")?;
     let field = |name: &str| kib_field(&text, name).ok_or_else(|| unexpected("proc/meminfo", name));
-    let machine = Memory { total: field("MemTotal")?, available: field("MemAvailable")? };
-    Ok(group_limits(root).into_iter().fold(machine, Memory::tighter))
+    Ok(Memory { total: field("MemTotal")?, available: field("MemAvailable")? })
 }
 
 /// Memory that processes and the kernel hold, bytes: all but what is free and the page cache. Unlike

@@ -4,19 +4,24 @@ use crate::Root;
 use plan::PortFacts;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
+use std::net::IpAddr;
 
-/// Reads the facts of this network namespace (kernel document `networking/ip-sysctl`).
-pub fn port_facts(root: &Root) -> PortFacts {
-    let mut listening: Vec<u16> = listeners(root).into_iter().map(|l| l.port).collect();
+/// Reads the facts of this network namespace (kernel document `networking/ip-sysctl`); who listens is passed in.
+pub fn port_facts(root: &Root, listeners: &[Listener]) -> PortFacts {
+    let mut listening: Vec<u16> = listeners.iter().map(|l| l.port).collect();
     listening.sort_unstable();
     listening.dedup();
-    let range = root.read("proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
     let reserved = root.read("proc/sys/net/ipv4/ip_local_reserved_ports").unwrap_or_default();
     PortFacts {
-        local_range: parse_range(&range).unwrap_or((32768, 60999)),
+        local_range: local_range(root).unwrap_or((32768, 60999)),
         reserved: reserved.trim().split(',').filter_map(parse_span).collect(),
         listening,
     }
+}
+
+/// `net.ipv4.ip_local_port_range`, first and last.
+pub(crate) fn local_range(root: &Root) -> Option<(u16, u16)> {
+    parse_range(&root.read("proc/sys/net/ipv4/ip_local_port_range").ok()?)
 }
 
 /// `32768   60999`
@@ -31,15 +36,22 @@ fn parse_span(text: &str) -> Option<(u16, u16)> {
     Some((first.parse().ok()?, last.parse().ok()?))
 }
 
-/// A socket that listens.
+/// A TCP socket that listens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Listener {
-    pub(crate) port: u16,
-    pub(crate) inode: u64,
+pub struct Listener {
+    /// At this address, or at all (unspecified).
+    pub address: IpAddr,
+    /// At this port.
+    pub port: u16,
+    /// What `/proc/PID/fd` calls it: `socket:[inode]`.
+    pub inode: u64,
+    /// Connections that may wait to be accepted, where it is known.
+    pub backlog: Option<u64>,
 }
 
-/// All listening TCP sockets of this network namespace, IPv4 and IPv6.
-pub(crate) fn listeners(root: &Root) -> Vec<Listener> {
+/// All of this network namespace as `/proc/net` has them, IPv4 and IPv6, without backlogs. The kernel goes
+/// through all sockets of the machine for it: seconds where there are millions.
+pub fn listeners(root: &Root) -> Vec<Listener> {
     ["proc/net/tcp", "proc/net/tcp6"].into_iter().flat_map(|file| listeners_in(root, file)).collect()
 }
 
@@ -56,11 +68,29 @@ fn listeners_in(root: &Root, file: &str) -> Vec<Listener> {
 fn parse_listener(row: &str) -> Option<Listener> {
     const LISTEN: &str = "0A";
     let mut fields = row.split_whitespace();
-    let port = fields.nth(1)?.rsplit_once(':')?.1;
+    let (address, port) = fields.nth(1)?.rsplit_once(':')?;
     if fields.nth(1)? != LISTEN {
         return None;
     }
-    Some(Listener { port: u16::from_str_radix(port, 16).ok()?, inode: fields.nth(5)?.parse().ok()? })
+    Some(Listener {
+        address: parse_address(address)?,
+        port: u16::from_str_radix(port, 16).ok()?,
+        inode: fields.nth(5)?.parse().ok()?,
+        backlog: None,
+    })
+}
+
+/// Words of 32 bits in the byte order of the machine, each in hexadecimal: `0100007F` is 127.0.0.1 on most.
+fn parse_address(text: &str) -> Option<IpAddr> {
+    let word = |at: usize| Some(u32::from_str_radix(text.get(at..at + 8)?, 16).ok()?.to_ne_bytes());
+    match text.len() {
+        8 => Some(IpAddr::from(word(0)?)),
+        32 => {
+            let words = [word(0)?, word(8)?, word(16)?, word(24)?].concat();
+            Some(IpAddr::from(<[u8; 16]>::try_from(words).ok()?))
+        }
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -84,7 +114,8 @@ mod tests {
     fn check(files: &[(&str, &str)], local_range: (u16, u16), reserved: &[(u16, u16)], listening: &[u16]) {
         let machine = Machine::with(files);
         let expected = PortFacts { local_range, reserved: reserved.to_vec(), listening: listening.to_vec() };
-        assert_eq!(port_facts(&machine.root()), expected, "{files:?}");
+        let root = machine.root();
+        assert_eq!(port_facts(&root, &listeners(&root)), expected, "{files:?}");
     }
 
     #[test]
@@ -111,7 +142,22 @@ mod tests {
     #[test]
     fn a_listener_of_this_process_is_seen() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
-        assert!(port_facts(&Root::real()).listening.contains(&port), "{port}");
+        let address = listener.local_addr().unwrap();
+        let seen = listeners(&Root::real());
+        assert!(
+            seen.iter().any(|l| (l.address, l.port) == (address.ip(), address.port())),
+            "{address}: {seen:?}"
+        );
+    }
+
+    #[test]
+    fn addresses_are_read_in_the_byte_order_of_the_machine() {
+        let host = |bytes: [u8; 4]| format!("{:08X}", u32::from_ne_bytes(bytes));
+        assert_eq!(parse_address(&host([192, 0, 2, 7])), Some("192.0.2.7".parse().unwrap()));
+        let six = [[0x20, 1, 0x0d, 0xb8], [0; 4], [0; 4], [0, 0, 0, 9]].map(host).concat();
+        assert_eq!(parse_address(&six), Some("2001:db8::9".parse().unwrap()));
+        for wrong in ["", "0100007", "0100007G", "é100007"] {
+            assert_eq!(parse_address(wrong), None, "{wrong}");
+        }
     }
 }

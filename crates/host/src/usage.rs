@@ -48,6 +48,14 @@ fn thread_count(status: &str) -> Option<u64> {
     status.lines().find_map(|line| line.strip_prefix("Threads:"))?.trim().parse().ok()
 }
 
+/// Whether this process has the capability with this number in effect (capabilities(7)).
+pub(crate) fn has_capability(root: &Root, number: u32) -> bool {
+    let status = root.read("proc/self/status").unwrap_or_default();
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let bits = effective.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).unwrap_or(0);
+    bits >> number & 1 == 1
+}
+
 /// Fields 14 and 15 of proc_pid_stat(5). The second, the command's name, may hold blanks and brackets, so
 /// count from the last `)`, behind which field 3 begins.
 fn cpu_ns(stat: &str) -> Option<u64> {

@@ -7,8 +7,29 @@ use units::Nanos;
 
 use crate::slab::Key;
 
+pub mod epoll;
 pub mod sim;
+mod socket;
 pub mod uring;
+
+/// Which of the kernel's interfaces a shard drives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backend {
+    /// io_uring: [`uring`].
+    Uring,
+    /// epoll: [`epoll`].
+    Epoll,
+}
+
+impl Backend {
+    /// As flags and summaries spell it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Backend::Uring => "uring",
+            Backend::Epoll => "epoll",
+        }
+    }
+}
 
 /// Bytes read at once from one connection. Large enough for the largest answer of the reference server, so that
 /// an answer is one receive.

@@ -1,6 +1,10 @@
 //! The few things about sockets that are asked of the machine as a whole.
 
-use std::{io, net::IpAddr, net::SocketAddr};
+use std::{
+    io,
+    net::{IpAddr, SocketAddr},
+    os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
+};
 
 use rustix::{
     net::{AddressFamily, SocketType, connect, getsockname, socket},
@@ -10,7 +14,8 @@ use rustix::{
 /// Most slots that io_uring takes in one table (IORING_MAX_FIXED_FILES).
 const MOST_SLOTS: u64 = 1 << 20;
 
-/// Raises the soft limit of open files to the hard one. Returns what a table of direct descriptors may have.
+/// Raises the soft limit of open files to the hard one. Returns what one table may have, of direct descriptors or of
+/// a thread's own.
 ///
 /// # Errors
 /// What `setrlimit` says.
@@ -19,6 +24,90 @@ pub fn raise_open_files() -> io::Result<u32> {
     limit.current = limit.maximum;
     setrlimit(Resource::Nofile, limit)?;
     Ok(limit.maximum.unwrap_or(MOST_SLOTS).min(MOST_SLOTS) as u32)
+}
+
+/// Standard input, output and error are kept in every table.
+const STREAMS: RawFd = 3;
+
+/// A listener's number in the table of the thread that has it, for a thread which that one starts.
+#[derive(Clone, Copy, Debug)]
+pub struct Door(RawFd);
+
+impl Door {
+    pub(crate) fn of(listener: &OwnedFd) -> Door {
+        Door(listener.as_raw_fd())
+    }
+}
+
+/// A listener that this thread shares with the one that started it; it stands until both have closed it.
+#[derive(Debug)]
+pub struct Listener(OwnedFd);
+
+impl Listener {
+    pub(crate) fn into_inner(self) -> OwnedFd {
+        self.0
+    }
+}
+
+/// Gives the calling thread a table of open files of its own, and with it a limit of its own: RLIMIT_NOFILE is
+/// checked for each table, not for the process. The new table has the standard streams and what `door` names, and
+/// nothing else: a listener or a pipe that this thread kept would stay open after the others have closed it.
+///
+/// To be called first in a thread that others started: files and sockets that it has brought along do not exist in
+/// the new table, and `door` must be open in the old one until this returns.
+///
+/// One call of close_range(2) with CLOSE_RANGE_UNSHARE (Linux 5.9) does it, and copies no more than is kept. Where
+/// the kernel lacks it, unshare(2) does; containers' default profiles allow the first and refuse the second.
+///
+/// # Errors
+/// Neither is allowed: the threads share a table and a limit. EBADF: `door` is not open.
+pub fn own_open_files(door: Option<Door>) -> io::Result<Option<Listener>> {
+    let kept = door.map_or(STREAMS - 1, |Door(fd)| fd);
+    if close_range(kept + 1, RawFd::MAX, libc::CLOSE_RANGE_UNSHARE).is_err() {
+        // SAFETY: only numbers of descriptors are affected, no memory; see above for who must not use them.
+        if unsafe { libc::unshare(libc::CLONE_FILES) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let limit = getrlimit(Resource::Nofile).current.unwrap_or(MOST_SLOTS).min(MOST_SLOTS);
+        close_each(kept + 1, limit as RawFd);
+    }
+    if kept > STREAMS && close_range(STREAMS, kept - 1, 0).is_err() {
+        close_each(STREAMS, kept);
+    }
+    door.map(|Door(fd)| {
+        // SAFETY: a query.
+        if unsafe { libc::fcntl(fd, libc::F_GETFD) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the descriptor is open, as was just seen, in a table that only this thread has; nobody else closes
+        // this copy of it.
+        Ok(Listener(unsafe { OwnedFd::from_raw_fd(fd) }))
+    })
+    .transpose()
+}
+
+/// Closes `first..=last`, in a table of this thread's own with CLOSE_RANGE_UNSHARE.
+fn close_range(first: RawFd, last: RawFd, flags: libc::c_uint) -> io::Result<()> {
+    // SAFETY: as for `unshare`; without the flag only the table that this thread has made its own is changed.
+    let done = unsafe { libc::syscall(libc::SYS_close_range, first, last, flags) };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Closes `first..end` one by one, in the table that this thread has made its own.
+fn close_each(first: RawFd, end: RawFd) {
+    for fd in first..end {
+        // SAFETY: as above. What is not open answers EBADF.
+        unsafe { libc::close(fd) };
+    }
+}
+
+/// Whether threads may have tables of their own here; tried in a thread that ends again.
+///
+/// # Errors
+/// As for [`own_open_files`].
+pub fn probe_own_open_files() -> io::Result<()> {
+    let trial = std::thread::Builder::new().spawn(|| own_open_files(None).map(drop))?;
+    trial.join().unwrap_or_else(|_| Err(io::Error::other("the trial thread panicked")))
 }
 
 /// The local address from which the kernel would dial `to`. Nothing is sent: connecting a datagram socket only

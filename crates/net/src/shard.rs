@@ -125,10 +125,12 @@ impl<I: Io> Cx<I> {
         self.wheel.clear(k.index);
     }
 
-    /// Sends what `fill` writes into a buffer of `room` bytes; `fill` returns how many.
+    /// Sends what `fill` writes into a buffer of `room` bytes; `fill` returns how many, and nothing is sent for none.
     pub fn send(&mut self, k: Key, room: usize, fill: impl FnOnce(&mut [u8]) -> usize) {
         let len = fill(self.io.out(room));
-        self.io.send_out(k, len);
+        if len > 0 {
+            self.io.send_out(k, len);
+        }
     }
 
     /// Sends bytes without a copy.
@@ -152,7 +154,8 @@ impl<I: Io> Cx<I> {
         self.forget(k);
     }
 
-    /// Ends the connection once everything sent on it has left; until then the program may still see it `gone`.
+    /// Ends the connection once everything sent on it has left; then, or when the peer ends it first, the program sees
+    /// it `gone`.
     pub fn finish(&mut self, k: Key) {
         self.finishing.push(k);
     }
@@ -166,19 +169,6 @@ impl<I: Io> Cx<I> {
     /// Connections whose last send has not gone out yet.
     pub fn clogged(&self) -> usize {
         self.io.clogged()
-    }
-
-    /// Closes what is finishing and has nothing left to send.
-    fn close_finished(&mut self) {
-        for at in (0..self.finishing.len()).rev() {
-            let k = self.finishing[at];
-            if !self.slab.is_live(k) || !self.io.is_clogged(k) {
-                self.finishing.swap_remove(at);
-                if self.slab.is_live(k) {
-                    self.close(k, Close::Graceful);
-                }
-            }
-        }
     }
 
     /// Bytes of input that wait to be used; none for a stale key.
@@ -250,7 +240,7 @@ impl<I: Io, P: Program> Shard<I, P> {
     pub fn turn(&mut self, limit: Nanos) -> Nanos {
         let until = self.wakes_at().min(limit);
         self.cx.now = self.cx.io.wait(until, &mut self.scratch);
-        self.cx.close_finished();
+        self.close_finished();
         self.offer_again();
         self.end_the_used_up();
         for _ in 0..TIMERS_A_TURN {
@@ -297,6 +287,19 @@ impl<I: Io, P: Program> Shard<I, P> {
         self.program.gone(&mut self.cx, k, why);
         if self.cx.slab.is_live(k) {
             self.cx.close(k, Close::Graceful);
+        }
+    }
+
+    /// Closes what is finishing and has nothing left to send.
+    fn close_finished(&mut self) {
+        for at in (0..self.cx.finishing.len()).rev() {
+            let k = self.cx.finishing[at];
+            if !self.cx.slab.is_live(k) || !self.cx.io.is_clogged(k) {
+                self.cx.finishing.swap_remove(at);
+                if self.cx.slab.is_live(k) {
+                    self.end(k, Gone::Ended);
+                }
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! The resolved plan: every default filled in, every word checked.
 
 use crate::{Expect, Sources, Target};
-use units::{Nanos, Rate, Spans};
+use units::{Misread, Nanos, Rate, Spans};
 
 /// What shall happen in one run. No field means "default" any more.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,8 +14,10 @@ pub struct Plan {
     pub ramp: Ramp,
     /// Time at full load, after the ramp.
     pub hold: Hold,
-    /// Idle between a response and the next request, drawn uniformly; zero is a closed loop.
+    /// HTTP: idle between a response and the next request, drawn uniformly; zero is a closed loop.
     pub think: Think,
+    /// WebSocket and TCP: what is sent, and how often. `None`: open and hold only.
+    pub message: Option<Message>,
     /// Limit of a dial, a handshake and a response, each; never zero.
     pub timeout: Nanos,
     /// What a right answer is.
@@ -54,6 +56,15 @@ pub enum Hold {
     Forever,
 }
 
+/// A message whose echo is checked and timed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// From one to the next on each connection, the first after a random part of it; zero is a closed loop.
+    pub every: Nanos,
+    /// What is sent. Empty (WebSocket only): a control ping, whose pong is timed.
+    pub text: String,
+}
+
 /// From the shortest to the longest idle time: [`Spans::min`], [`Spans::max`].
 pub type Think = Spans;
 
@@ -75,6 +86,21 @@ pub enum IoChoice {
     Uring,
     /// epoll.
     Epoll,
+}
+
+impl IoChoice {
+    /// `auto`, `uring` or `epoll`.
+    ///
+    /// # Errors
+    /// It is none of them.
+    pub fn parse(text: &str) -> Result<IoChoice, Misread> {
+        match text {
+            "auto" => Ok(IoChoice::Auto),
+            "uring" => Ok(IoChoice::Uring),
+            "epoll" => Ok(IoChoice::Epoll),
+            _ => Err(Misread::new(text, "a way to do I/O", "auto, uring or epoll")),
+        }
+    }
 }
 
 /// What to show on standard error while the run goes on.

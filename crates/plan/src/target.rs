@@ -2,6 +2,7 @@
 
 use crate::Template;
 use std::collections::HashSet;
+use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
 /// Destinations of one target; an index of them fits into 16 bits.
@@ -10,11 +11,13 @@ const MOST_DESTINATIONS: usize = 65_536;
 /// How a name becomes addresses.
 pub(crate) type Resolve<'a> = &'a dyn Fn(&str) -> Result<Vec<IpAddr>, String>;
 
-/// What to speak to the target.
+/// What to speak to the target. Prints `http://`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
     /// HTTP/1.1.
     Http,
+    /// WebSocket (RFC 6455).
+    Ws,
     /// Bytes; without a message, open and hold only.
     Tcp,
 }
@@ -30,7 +33,7 @@ pub struct Target {
     pub host: String,
     /// All addresses with all ports: at least one, none twice, one family.
     pub destinations: Vec<SocketAddr>,
-    /// What to ask for; empty with [`Scheme::Tcp`].
+    /// What to ask for, or where the WebSocket is; empty with [`Scheme::Tcp`].
     pub path: Template,
     /// Is the host a name?
     named: bool,
@@ -95,9 +98,19 @@ impl Scheme {
     /// The port that goes without saying.
     fn port(self) -> Option<u16> {
         match self {
-            Scheme::Http => Some(80),
+            Scheme::Http | Scheme::Ws => Some(80),
             Scheme::Tcp => None,
         }
+    }
+}
+
+impl fmt::Display for Scheme {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Scheme::Http => "http://",
+            Scheme::Ws => "ws://",
+            Scheme::Tcp => "tcp://",
+        })
     }
 }
 
@@ -107,16 +120,17 @@ fn scheme(text: &str) -> Result<(Scheme, &str), String> {
         return Err(if text.ends_with(".toml") {
             format!("scenario files cannot be read yet, write http://host:port/: {text:?}")
         } else {
-            format!("{text:?} is not a target: write http://host:port/ or tcp://host:port")
+            format!("{text:?} is not a target: write http://host:port/, ws://host:port/ or tcp://host:port")
         });
     };
     match name.to_ascii_lowercase().as_str() {
         "http" => Ok((Scheme::Http, rest)),
+        "ws" => Ok((Scheme::Ws, rest)),
         "tcp" => Ok((Scheme::Tcp, rest)),
-        "https" | "ws" | "wss" => {
-            Err(format!("{name} is not available in this version, write http:// or tcp://: {text:?}"))
+        "https" | "wss" => {
+            Err(format!("{name} is not available in this version, write http://, ws:// or tcp://: {text:?}"))
         }
-        _ => Err(format!("{name:?} is not a scheme: write http:// or tcp://")),
+        _ => Err(format!("{name:?} is not a scheme: write http://, ws:// or tcp://")),
     }
 }
 
@@ -239,24 +253,29 @@ mod tests {
         check("http://six.example", Ok("[2001:db8::1]:80 as six.example"));
         check("http://many.example/", Ok("192.0.2.1:80 as many.example, 192.0.2.2:80 as many.example"));
         check("tcp://127.0.0.1:80", Ok("127.0.0.1:80 as 127.0.0.1:80"));
+        check("ws://127.0.0.1/ws/echo", Ok("127.0.0.1:80 as 127.0.0.1"));
+        check("WS://localhost:9000/ws/echo", Ok("127.0.0.1:9000 as localhost:9000"));
     }
 
     #[test]
     fn names_what_it_cannot_read() {
-        for scheme in ["https", "ws", "wss"] {
+        for scheme in ["https", "wss"] {
             let text = format!("{scheme}://h/");
-            let error =
-                format!("{scheme} is not available in this version, write http:// or tcp://: {text:?}");
+            let error = format!(
+                "{scheme} is not available in this version, write http://, ws:// or tcp://: {text:?}"
+            );
             check(&text, Err(&error));
         }
-        check("gopher://x/", Err("\"gopher\" is not a scheme: write http:// or tcp://"));
+        check("gopher://x/", Err("\"gopher\" is not a scheme: write http://, ws:// or tcp://"));
         check(
             "nosuch.toml",
             Err("scenario files cannot be read yet, write http://host:port/: \"nosuch.toml\""),
         );
         check(
             "127.0.0.1:80",
-            Err("\"127.0.0.1:80\" is not a target: write http://host:port/ or tcp://host:port"),
+            Err(
+                "\"127.0.0.1:80\" is not a target: write http://host:port/, ws://host:port/ or tcp://host:port",
+            ),
         );
         check("tcp://127.0.0.1", Err("the port is missing: write tcp://host:port"));
         check("tcp://127.0.0.1:9/x", Err("tcp:// has no path, write tcp://host:port: \"/x\""));

@@ -8,7 +8,7 @@ use plan::{Hold, Plan};
 use samples::{Ask, Generator, Header, Phase, Sink, Tick};
 use units::Nanos;
 
-use crate::{Interrupt, prepare::Refusal, workers::Workers};
+use crate::{Interrupt, listeners::listeners, prepare::Refusal, workers::Workers};
 
 /// Full load begins this long after the ramp's end was seen, so that every shard has the order by then (a shard
 /// looks at its orders every 100 ms at least).
@@ -53,11 +53,11 @@ pub(crate) struct Record {
 }
 
 /// The process that listens at the target and what it has used, where it is on this machine. To be asked before the
-/// shards start: with millions of sockets here the kernel takes seconds to answer.
+/// shards start: where netlink is forbidden and there are millions of sockets, the kernel takes seconds to answer.
 pub(crate) fn target(plan: &Plan, root: &Root) -> Option<(u32, SelfUsage)> {
     let destinations = &plan.target.destinations;
     let here = destinations.iter().all(|d| host::is_local(root, d.ip()));
-    let pid = here.then(|| host::listener_pid(root, destinations[0].port())).flatten()?;
+    let pid = here.then(|| host::listener_pid(root, &listeners(root), destinations[0].port())).flatten()?;
     host::usage(root, Some(pid)).ok().map(|usage| (pid, usage))
 }
 
@@ -75,7 +75,7 @@ pub(crate) fn conduct(
         target: plan.target.text.clone(),
         connections: plan.connections.into(),
         seed: plan.seed,
-        io: "uring",
+        io: conductor.record.io,
         threads: conductor.record.threads,
     };
     for sink in sinks.iter_mut() {
@@ -130,7 +130,7 @@ impl Conductor<'_> {
         let never = State { ramped_at: Nanos::NEVER, ..State::default() };
         let record = Record {
             totals: Tick::default(),
-            io: "uring",
+            io: workers.io,
             threads: shards as u32,
             started: workers.start,
             ramped_at: Nanos::NEVER,

@@ -180,7 +180,7 @@ fn limit(s: &Summary) -> Option<Limit> {
         }
         (_, Kind::OpenFiles) => ("open-files", format!("{n} sockets found no file"), "ulimit -n 1048576"),
         (_, Kind::Denied) => ("denied", format!("{n} operations were not permitted"), "look at the firewall"),
-        (_, Kind::WrongStatus | Kind::WrongLength | Kind::BadAnswer | Kind::Truncated) => (
+        (_, Kind::WrongStatus | Kind::WrongLength | Kind::WrongEcho | Kind::BadAnswer | Kind::Truncated) => (
             "wrong-answer",
             format!("{n} answers were not right: {}", worst.kind.name()),
             "look at one of them with curl -i",

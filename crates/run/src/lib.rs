@@ -5,8 +5,10 @@
 //!         (refuse)   (shards)   (phases)    └ slope
 //! ```
 
+mod backend;
 mod conduct;
 mod judge;
+mod listeners;
 mod prepare;
 mod slope;
 mod workers;
@@ -16,11 +18,12 @@ use std::sync::{
     atomic::{AtomicBool, Ordering::Relaxed},
 };
 
-use host::{Finding, Root};
+use host::Root;
 use plan::Plan;
 use samples::{Sink, Summary};
 
-pub use prepare::{Prepared, Refusal, fitting, prepare};
+pub use backend::choose_io;
+pub use prepare::{Prepared, Refusal, fitting, need, prepare};
 pub use slope::{Line, slope};
 
 /// Set by a signal: end the run, write the summary.
@@ -39,7 +42,8 @@ impl Interrupt {
     }
 }
 
-/// Runs a plan on this machine; the sinks see it as it happens.
+/// Runs a plan on this machine; the sinks see it as it happens. What is to be known before it starts goes to `say`,
+/// a line each.
 ///
 /// # Errors
 /// A [`Refusal`]: this machine cannot do it. What the target does is in the summary, never an error.
@@ -48,10 +52,11 @@ pub fn run(
     root: &Root,
     sinks: &mut [&mut dyn Sink],
     interrupt: &Interrupt,
-    warn: &mut dyn FnMut(&Finding),
+    say: &mut dyn FnMut(&str),
 ) -> Result<Summary, Refusal> {
     let prepared = prepare(plan, root)?;
-    prepared.warnings.iter().for_each(&mut *warn);
+    prepared.because.iter().for_each(|because| say(because));
+    prepared.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
     let target = conduct::target(plan, root);
     let workers = workers::start(plan, &prepared)?;
     let record = conduct::conduct(plan, root, target, workers, sinks, interrupt)?;

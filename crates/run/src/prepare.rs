@@ -3,14 +3,15 @@
 use std::{
     fmt,
     hash::{BuildHasher, Hasher},
-    io,
-    net::IpAddr,
 };
 
-use host::{Finding, Need, Root, Severity};
-use net::io::uring::{self, Uring};
-use plan::{IoChoice, Plan, Ports, SourcePool, Sources, capacity, usable_ports};
-use units::Clock;
+use host::{Finding, Listener, Need, Root, Severity};
+use net::{Backend, io::uring::Uring};
+use plan::{Plan, Ports, SourcePool, Sources, capacity, usable_ports};
+
+use crate::backend::{Shards, choose_io, shards};
+
+use crate::listeners::listeners;
 
 /// Local addresses asked for beyond what is needed, so that taken ones can be skipped.
 const SPARE_TUPLES: u64 = 1000;
@@ -47,7 +48,11 @@ pub struct Prepared {
     /// Where the local addresses begin: not a child of the seed, so that a repeated run does not meet its own
     /// TIME_WAIT.
     pub(crate) salt: u64,
-    /// Direct descriptors a ring may have.
+    pub(crate) backend: Backend,
+    /// Why it is that one, where the plan leaves the choice.
+    pub(crate) because: Option<String>,
+    pub(crate) shards: Shards,
+    /// Files, or direct descriptors, that one table may have.
     pub(crate) slots: u32,
 }
 
@@ -56,19 +61,23 @@ pub struct Prepared {
 /// # Errors
 /// [`Refusal::Findings`] where something cannot work, with all that stands in the way.
 pub fn prepare(plan: &Plan, root: &Root) -> Result<Prepared, Refusal> {
-    if plan.io == IoChoice::Epoll {
-        return Err(Refusal::Failed("--io: epoll is not available in this version: write uring".to_owned()));
-    }
-    let (pool, need, ports) = need(plan, root)?;
-    let (refusals, warnings): (Vec<_>, Vec<_>) =
+    let (backend, because) = choose_io(plan.io, root)?;
+    let (pool, need, ports) = demand(plan, root)?;
+    let slots = net::raise_open_files().unwrap_or(1024);
+    // Whether io_uring works, and what the tables of epoll take, has been looked at by itself.
+    let need = Need { uring: Ok(()), ..need };
+    let (mut refusals, warnings): (Vec<_>, Vec<_>) =
         host::preflight(root, &need).into_iter().partition(|f| f.severity == Severity::Refuse);
-    if !refusals.is_empty() {
-        return Err(Refusal::Findings(refusals));
+    match shards(plan, backend, slots, net::probe_own_open_files) {
+        Ok(shards) if refusals.is_empty() => {
+            Ok(Prepared { warnings, pool, ports, salt: random(), backend, because, shards, slots })
+        }
+        Ok(_) => Err(Refusal::Findings(refusals)),
+        Err(finding) => {
+            refusals.push(finding);
+            Err(Refusal::Findings(refusals))
+        }
     }
-    if let Err(why) = need.uring {
-        return Err(Refusal::Failed(format!("io_uring cannot be used here: {why}")));
-    }
-    Ok(Prepared { warnings, pool, ports, salt: random(), slots: raise_open_files() })
 }
 
 /// The most connections that this machine can hold of what the plan asks for.
@@ -76,37 +85,54 @@ pub fn prepare(plan: &Plan, root: &Root) -> Result<Prepared, Refusal> {
 /// # Errors
 /// As [`prepare`].
 pub fn fitting(plan: &Plan, root: &Root) -> Result<u64, Refusal> {
-    let (_, need, _) = need(plan, root)?;
-    Ok(host::capacity(root, &need).min(u64::from(plan.connections)))
+    Ok(host::capacity(root, &need(plan, root)?).connections.min(u64::from(plan.connections)))
 }
 
-fn need(plan: &Plan, root: &Root) -> Result<(SourcePool, Need, Ports), Refusal> {
+/// What the plan asks of this machine, not yet held against it: doctor's question.
+///
+/// # Errors
+/// There is no way to the target.
+pub fn need(plan: &Plan, root: &Root) -> Result<Need, Refusal> {
+    demand(plan, root).map(|(_, need, _)| need)
+}
+
+fn demand(plan: &Plan, root: &Root) -> Result<(SourcePool, Need, Ports), Refusal> {
     let destinations = &plan.target.destinations;
-    let facts = host::port_facts(root).avoiding(destinations);
+    let listeners = listeners(root);
+    let facts = host::port_facts(root, &listeners).avoiding(destinations);
     let pool = source_pool(plan)?;
     // On loopback no (address, port) pair is ever used twice, so that destinations do not multiply.
     let lanes = if pool == SourcePool::Loopback4 { 1 } else { destinations.len() as u64 };
     let wanted = u64::from(plan.connections) + SPARE_TUPLES;
     let ports = usable_ports(&facts, pool.count(), lanes, wanted);
     let need = Need {
+        target: Some(plan.target.text.clone()),
         connections: plan.connections.into(),
+        threads: plan.threads.into(),
         sources: pool.count(),
+        networks: match &plan.sources {
+            Sources::Automatic => Vec::new(),
+            Sources::Listed(networks) => networks.clone(),
+        },
+        device: host::route_device(root, destinations[0].ip()).unwrap_or_else(|| "lo".to_owned()),
         destinations: destinations.len() as u64,
+        is_v4: plan.target.is_v4(),
+        listeners: answering(listeners, plan),
         both_ends_here: destinations.iter().all(|d| host::is_local(root, d.ip())),
         tuples: capacity(pool.count(), lanes, &facts),
-        foreign_sources: match &plan.sources {
-            Sources::Automatic => Vec::new(),
-            Sources::Listed(networks) => {
-                let mut ends: Vec<IpAddr> =
-                    networks.iter().flat_map(|n| [n.nth(0), n.nth(n.count() - 1)]).collect();
-                // A single address is both its ends.
-                ends.dedup();
-                host::foreign(root, &ends)
-            }
-        },
-        uring: probe_uring().map_err(|e| e.to_string()),
+        uring: Uring::probe().map_err(|e| e.to_string()),
     };
     Ok((pool, need, ports))
+}
+
+/// Those that a dial to the target reaches, were it on this machine.
+fn answering(listeners: Vec<Listener>, plan: &Plan) -> Vec<Listener> {
+    let reached = |listener: &Listener| {
+        plan.target.destinations.iter().any(|d| {
+            d.port() == listener.port && (d.ip() == listener.address || listener.address.is_unspecified())
+        })
+    };
+    listeners.into_iter().filter(reached).collect()
 }
 
 fn source_pool(plan: &Plan) -> Result<SourcePool, Refusal> {
@@ -120,15 +146,6 @@ fn source_pool(plan: &Plan) -> Result<SourcePool, Refusal> {
             Ok([from].into_iter().collect())
         }
     }
-}
-
-fn probe_uring() -> io::Result<()> {
-    Uring::new(uring::Settings { connections: 1, slots: 1, by_hand: false }, Clock::start()).map(|_| ())
-}
-
-/// Raises the soft limit of open files to the hard one; returns what a ring's table may have.
-pub(crate) fn raise_open_files() -> u32 {
-    net::raise_open_files().unwrap_or(1024)
 }
 
 /// A number from the operating system's randomness.

@@ -1,11 +1,18 @@
 //! The shards of this machine, a thread each.
 
-use std::{sync::mpsc, thread::JoinHandle};
+use std::{
+    io,
+    sync::mpsc::{self, Receiver, Sender},
+    thread::JoinHandle,
+};
 
 use engine::{Arrivals, Client, Control, Job, Remote};
 use net::{
-    Shard,
-    io::uring::{self, Uring},
+    Backend, Io, Shard,
+    io::{
+        epoll::{self, Epoll},
+        uring::{self, Uring},
+    },
 };
 use plan::{Part, Plan, Tuples};
 use units::{Clock, Nanos};
@@ -19,6 +26,8 @@ pub(crate) struct Workers {
     pub(crate) start: Nanos,
     pub(crate) arrivals: Arrivals,
     pub(crate) remotes: Vec<Remote>,
+    /// `uring` or `epoll`.
+    pub(crate) io: &'static str,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -41,12 +50,12 @@ impl Workers {
 
 /// Starts a shard for each part of the plan; all of them stand when this returns.
 pub(crate) fn start(plan: &Plan, prepared: &Prepared) -> Result<Workers, Refusal> {
-    // No shard without a connection.
-    let shards = plan.threads.min(plan.connections);
+    let shards = prepared.shards.count;
     let clock = Clock::start();
     let (links, arrivals) = engine::links(shards);
+    let io = prepared.backend.name();
     let mut workers =
-        Workers { clock, start: Nanos::ZERO, arrivals, remotes: Vec::new(), threads: Vec::new() };
+        Workers { clock, start: Nanos::ZERO, arrivals, remotes: Vec::new(), io, threads: Vec::new() };
     let mut starters = Vec::new();
     for (part, (link, remote)) in plan.parts(shards).into_iter().zip(links) {
         let destinations = plan.target.destinations.len();
@@ -60,26 +69,19 @@ pub(crate) fn start(plan: &Plan, prepared: &Prepared) -> Result<Workers, Refusal
         );
         let (ready, is_ready) = mpsc::channel();
         let (starter, start) = mpsc::channel();
-        let (plan, slots) = (plan.clone(), prepared.slots);
-        let body = move || {
-            // A ring belongs to the thread that made it.
-            let settings = uring::Settings { connections: part.connections, slots, by_hand: false };
-            match Uring::new(settings, clock) {
-                Err(e) => ready.send(Err(e)).unwrap_or_default(),
-                Ok(io) => {
-                    ready.send(Ok(())).unwrap_or_default();
-                    if let Ok(start) = start.recv() {
-                        work(io, &part, Client::new(&plan, &part, Job::new(&plan), tuples, link, start));
-                    }
-                }
-            }
+        let plan = plan.clone();
+        let means = Means::of(prepared, &part, clock);
+        let client = move |start| Client::new(&plan, &part, Job::new(&plan), tuples, link, start);
+        let body = move || match means.backend {
+            Backend::Uring => work(means.uring(), &part, &ready, &start, client),
+            Backend::Epoll => work(means.epoll(), &part, &ready, &start, client),
         };
         let thread = std::thread::Builder::new().name(format!("run-{}", part.shard)).spawn(body);
         workers.threads.push(thread.map_err(|e| Refusal::Failed(format!("no further thread: {e}")))?);
         workers.remotes.push(remote);
         starters.push(starter);
-        let up = is_ready.recv().unwrap_or_else(|_| Err(std::io::Error::other("a shard ended at once")));
-        up.map_err(|e| Refusal::Failed(format!("io_uring cannot be set up: {e}")))?;
+        let up = is_ready.recv().unwrap_or_else(|_| Err(io::Error::other("a shard ended at once")));
+        up.map_err(|e| Refusal::Failed(format!("{io} cannot be set up: {e}")))?;
     }
     workers.start = clock.now();
     for starter in starters {
@@ -88,9 +90,51 @@ pub(crate) fn start(plan: &Plan, prepared: &Prepared) -> Result<Workers, Refusal
     Ok(workers)
 }
 
-fn work(io: Uring, part: &Part, client: Client) {
+/// What a shard's thread makes its I/O of; rings and tables of files belong to the thread that makes them.
+#[derive(Clone, Copy)]
+struct Means {
+    backend: Backend,
+    connections: u32,
+    slots: u32,
+    own_files: bool,
+    clock: Clock,
+}
+
+impl Means {
+    fn of(prepared: &Prepared, part: &Part, clock: Clock) -> Means {
+        let Prepared { backend, slots, shards, .. } = *prepared;
+        Means { backend, connections: part.connections, slots, own_files: shards.own_files, clock }
+    }
+
+    fn uring(self) -> io::Result<Uring> {
+        let Means { connections, slots, .. } = self;
+        Uring::new(uring::Settings { connections, slots, by_hand: false }, self.clock)
+    }
+
+    fn epoll(self) -> io::Result<Epoll> {
+        if self.own_files {
+            net::own_open_files(None)?;
+        }
+        Epoll::new(epoll::Settings { connections: self.connections, by_millis: false }, self.clock)
+    }
+}
+
+/// A shard's thread: says whether its I/O stands, waits for the start, runs to the end.
+fn work<I: Io>(
+    io: io::Result<I>,
+    part: &Part,
+    ready: &Sender<io::Result<()>>,
+    start: &Receiver<Nanos>,
+    client: impl FnOnce(Nanos) -> Client,
+) {
+    let io = match io {
+        Ok(io) => io,
+        Err(e) => return ready.send(Err(e)).unwrap_or_default(),
+    };
+    ready.send(Ok(())).unwrap_or_default();
+    let Ok(start) = start.recv() else { return };
     net::sharpen_timers();
-    let mut shard = Shard::new(io, part.connections, client);
+    let mut shard = Shard::new(io, part.connections, client(start));
     while !shard.program().is_finished() {
         shard.turn(Nanos::NEVER);
     }

@@ -30,7 +30,7 @@ use net::{
     },
 };
 use plan::Plan;
-use serve::{Counters, Http};
+use serve::{Counters, Http, Knobs};
 use units::{Clock, Nanos};
 
 use scripted::{Act, Scripted, Then};
@@ -114,8 +114,8 @@ struct Load {
 }
 
 impl Load {
-    fn new(at: SocketAddr, path: &str, words: &str, seed: u64) -> (Load, engine::Link) {
-        let plan = plan(&format!("http://{at}{path}"), words, seed);
+    fn new(at: SocketAddr, (scheme, path): (&str, &str), words: &str, seed: u64) -> (Load, engine::Link) {
+        let plan = plan(&format!("{scheme}://{at}{path}"), words, seed);
         let (mut pairs, arrivals) = links(1);
         let (link, remote) = pairs.remove(0);
         (Load { plan, remote, arrivals, answered: 0, ramped: false, measuring: false }, link)
@@ -146,10 +146,14 @@ impl Load {
 }
 
 /// What stays the same over both fills of [`Io`]: targets and think times.
-const LOADS: [(&str, &str); 3] = [
-    ("/", "connections=500 think=20ms..60ms timeout=60s expect=status=200,length=12"),
-    ("/?length={rand 1 4096}", "connections=500 think=20ms..60ms timeout=60s expect=length=$1"),
-    ("/?length={rand 1 4096}", "connections=50 timeout=60s expect=length=$1"),
+/// Scheme, then path; and the words.
+const LOADS: [((&str, &str), &str); 6] = [
+    (("http", "/"), "connections=500 think=20ms..60ms timeout=60s expect=status=200,length=12"),
+    (("http", "/?length={rand 1 4096}"), "connections=500 think=20ms..60ms timeout=60s expect=length=$1"),
+    (("http", "/?length={rand 1 4096}"), "connections=50 timeout=60s expect=length=$1"),
+    (("ws", "/ws/echo"), "connections=500 ping=40ms message=hello timeout=60s"),
+    (("ws", "/ws/echo"), "connections=50 ping=0 message=hello timeout=60s"),
+    (("ws", "/ws/echo"), "connections=500 ping=40ms message= timeout=60s"),
 ];
 const OK_AND_CLOSE: &[u8] = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 12\r\n\r\nHello World!";
 const EXCHANGES: u64 = 5_000;
@@ -157,14 +161,14 @@ const PLACES: u32 = 1_000;
 
 /// A server shard of its own.
 fn server<I: Io>(io: I) -> Shard<I, Http> {
-    Shard::new(io, PLACES, Http::new(Arc::new(Counters::new(1)), 0, PLACES))
+    Shard::new(io, PLACES, Http::new(Arc::new(Counters::new(1)), 0, PLACES, &Knobs::default()))
 }
 
-fn assert_nothing_allocated(side: &str, path: &str, words: &str) {
+fn assert_nothing_allocated(side: &str, path: (&str, &str), words: &str) {
     let (count, first) = take_count();
     assert_eq!(
         count, 0,
-        "allocations by the {side} in {EXCHANGES} exchanges of {path} {words}, the first at\n{first}"
+        "allocations by the {side} in {EXCHANGES} exchanges of {path:?} {words}, the first at\n{first}"
     );
 }
 
@@ -186,7 +190,7 @@ fn a_held_shard_allocates_nothing_over_io_uring() {
     }
 }
 
-fn over_io_uring(clock: Clock, mut ours: Uring, theirs: Uring, path: &str, words: &str) {
+fn over_io_uring(clock: Clock, mut ours: Uring, theirs: Uring, path: (&str, &str), words: &str) {
     let at = ours.listen("127.0.0.1:0".parse().unwrap()).unwrap();
     // Local addresses follow from the seed here. Each load has its own: those of the last one are in TIME_WAIT.
     let seed = u64::from(std::process::id()) * 1_000_000 + u64::from(at.port());
@@ -202,7 +206,7 @@ fn over_io_uring(clock: Clock, mut ours: Uring, theirs: Uring, path: &str, words
             if load.step(clock.now()) {
                 break;
             }
-            assert!(clock.now() < Nanos::from_secs(60), "{path} {words}: too slow");
+            assert!(clock.now() < Nanos::from_secs(60), "{path:?} {words}: too slow");
         }
         assert_nothing_allocated(side, path, words);
     }
@@ -259,12 +263,12 @@ fn a_held_shard_allocates_nothing_by_itself() {
     }
     // Each connection is closed by announcement and dialled again. The scripted server keeps records.
     let closing = |_| Act { say: OK_AND_CLOSE, then: Then::Close(Close::Graceful) };
-    over_sim(|io| Shard::new(io, PLACES, Scripted::new(closing)), "/", LOADS[0].1, &["client"]);
+    over_sim(|io| Shard::new(io, PLACES, Scripted::new(closing)), ("http", "/"), LOADS[0].1, &["client"]);
 }
 
 fn over_sim<P: Program>(
     server: impl FnOnce(Aside) -> Shard<Aside, P>,
-    path: &str,
+    path: (&str, &str),
     words: &str,
     sides: &[&str],
 ) {
@@ -290,7 +294,7 @@ fn over_sim<P: Program>(
             done
         });
         counts.set(false);
-        assert!(done, "{path} {words}: too slow");
+        assert!(done, "{path:?} {words}: too slow");
         assert_nothing_allocated(side, path, words);
     }
 }

@@ -78,6 +78,8 @@ words! {
         WrongStatus = "wrong-status",
         /// Not the length that was expected.
         WrongLength = "wrong-length",
+        /// Not what was sent.
+        WrongEcho = "wrong-echo",
         /// Not what the protocol allows.
         BadAnswer = "bad-answer",
         /// No local address and port were free.

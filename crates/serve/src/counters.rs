@@ -2,7 +2,7 @@
 
 use std::sync::{
     Mutex, PoisonError,
-    atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+    atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed},
 };
 
 use net::Gone;
@@ -24,7 +24,11 @@ struct Shard {
 #[derive(Debug)]
 pub struct Counters {
     shards: Vec<Shard>,
+    /// So many of them count.
+    entered: AtomicU32,
     peak: AtomicU64,
+    /// Open in all shards, to the connection; kept only where their number is limited.
+    limited: AtomicU64,
     pub(crate) stop: AtomicBool,
     pub(crate) pause: AtomicBool,
     /// Why the last accept failed, until someone has read it.
@@ -42,7 +46,7 @@ pub struct Stats {
     pub accepted: u64,
     /// Gone again.
     pub closed: u64,
-    /// Answered requests.
+    /// Answered requests, upgrades, messages and pings.
     pub requests: u64,
     /// Bytes received.
     pub bytes_in: u64,
@@ -57,13 +61,40 @@ pub struct Stats {
 impl Counters {
     /// For so many shards.
     pub fn new(shards: u32) -> Counters {
+        Counters::growing(shards, shards)
+    }
+
+    /// For so many shards now, and at most so many later.
+    pub fn growing(shards: u32, most: u32) -> Counters {
         Counters {
-            shards: (0..shards).map(|_| Shard::default()).collect(),
+            shards: (0..most).map(|_| Shard::default()).collect(),
+            entered: AtomicU32::new(shards),
             peak: AtomicU64::new(0),
+            limited: AtomicU64::new(0),
             stop: AtomicBool::new(false),
             pause: AtomicBool::new(false),
             failure: Mutex::new(None),
         }
+    }
+
+    /// A further shard's number; none where there are as many as there may be.
+    pub(crate) fn enter(&self) -> Option<u32> {
+        let next = |n: u32| ((n as usize) < self.shards.len()).then_some(n + 1);
+        self.entered.fetch_update(Relaxed, Relaxed, next).ok()
+    }
+
+    fn entered(&self) -> impl Iterator<Item = &Shard> {
+        self.shards.iter().take(self.entered.load(Relaxed) as usize)
+    }
+
+    /// Shards that count.
+    pub(crate) fn shards(&self) -> u64 {
+        self.entered.load(Relaxed).into()
+    }
+
+    /// Connections that one shard has.
+    pub(crate) fn open(&self, shard: u32) -> u64 {
+        self.shards[shard as usize].open.load(Relaxed)
     }
 
     pub(crate) fn publish(&self, shard: usize, s: &Stats) {
@@ -76,7 +107,7 @@ impl Counters {
         to.bytes_out.store(s.bytes_out, Relaxed);
         to.refused.store(s.refused, Relaxed);
         to.errors.store(s.errors, Relaxed);
-        let open = self.shards.iter().map(|s| s.open.load(Relaxed)).sum();
+        let open = self.entered().map(|s| s.open.load(Relaxed)).sum();
         if open > self.peak.load(Relaxed) {
             self.peak.fetch_max(open, Relaxed);
         }
@@ -84,7 +115,7 @@ impl Counters {
 
     /// The sum over all shards.
     pub fn read(&self) -> Stats {
-        let sum = |field: fn(&Shard) -> &AtomicU64| self.shards.iter().map(|s| field(s).load(Relaxed)).sum();
+        let sum = |field: fn(&Shard) -> &AtomicU64| self.entered().map(|s| field(s).load(Relaxed)).sum();
         Stats {
             open: sum(|s| &s.open),
             peak: self.peak.load(Relaxed),
@@ -96,6 +127,16 @@ impl Counters {
             refused: sum(|s| &s.refused),
             errors: sum(|s| &s.errors),
         }
+    }
+
+    /// One more, unless `most` are in.
+    pub(crate) fn come_in(&self, most: u64) -> bool {
+        self.limited.fetch_update(Relaxed, Relaxed, |open| (open < most).then_some(open + 1)).is_ok()
+    }
+
+    /// One of those has gone.
+    pub(crate) fn go_out(&self) {
+        self.limited.fetch_sub(1, Relaxed);
     }
 
     pub(crate) fn tell_failure(&self, why: Gone) {
@@ -135,6 +176,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn no_more_come_in_than_may() {
+        let c = Counters::new(1);
+        assert!(c.come_in(2) && c.come_in(2) && !c.come_in(2));
+        c.go_out();
+        assert!(c.come_in(2) && !c.come_in(2));
+    }
+
+    #[test]
     fn shards_add_up_and_the_peak_stays() {
         let c = Counters::new(3);
         for (shard, open) in [(0, 5), (1, 7), (2, 1), (1, 2)] {
@@ -143,5 +192,14 @@ mod tests {
         let s = c.read();
         assert_eq!((s.open, s.peak, s.requests), (8, 13, 30));
         assert!(s.to_json().starts_with("{\"open\":8,\"peak\":13,"));
+    }
+
+    #[test]
+    fn shards_enter_until_all_have() {
+        let c = Counters::growing(1, 3);
+        c.publish(0, &Stats { open: 5, ..Stats::default() });
+        assert_eq!((c.enter(), c.enter(), c.enter()), (Some(1), Some(2), None));
+        c.publish(2, &Stats { open: 7, ..Stats::default() });
+        assert_eq!((c.read().open, c.open(2), c.open(1)), (12, 7, 0));
     }
 }

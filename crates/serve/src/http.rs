@@ -1,22 +1,29 @@
-//! The HTTP reference server: `/`, `/?length=N`, `/delay?for=5s&length=N`, `/stats`.
+//! The HTTP reference server: `/`, `/?length=N`, `/delay?for=5s&length=N`, `/ws/echo`, `/stats`.
 
 use std::sync::{Arc, atomic::Ordering::Relaxed};
 
-use net::{Close, Cx, Gone, Io, Key, Program};
+use net::{Cx, Gone, Io, Key, Program};
 use units::{Nanos, Spans};
-use wire::http1::{self, Ask, CONTINUE, Request, Response};
+use wire::{
+    http1::{self, Ask, CONTINUE, Request, Response},
+    websocket::{self as ws, Frames, Role},
+};
 
-use crate::counters::{Counters, Stats};
+use crate::{
+    counters::{Counters, Stats},
+    gate::Gate,
+    knobs::{Due, Knobs, Stalls, Watch},
+    threads::{LOOK_AT_ORDERS, Serves},
+    websocket,
+};
 
-/// Accepts waiting for a peer at once, in each shard.
-const ACCEPTS: u32 = 256;
-/// After an accept failed for want of memory or files.
-const REST_AFTER_FAILURE: Nanos = Nanos::from_millis(100);
-/// A stopped or paused server is looked after this often.
-const LOOK_AT_ORDERS: Nanos = Nanos::from_millis(100);
 /// Longest answer: the source texts' servers clamp `length` to 1..10240.
 const LONGEST: u64 = 10_240;
 const HEAD_ROOM: usize = 256;
+/// Close frames written in one turn of a server that stops.
+const GOODBYES_A_TURN: usize = 1024;
+/// The close code of a server that stops.
+const GOING_AWAY: u16 = 1001;
 /// Longest `/delay`.
 const LONGEST_DELAY: Nanos = Nanos::from_secs(24 * 3600);
 
@@ -29,21 +36,32 @@ enum Answer {
     /// So many characters.
     Text(u16),
     Stats,
+    /// The echo from here on; the upgrade has been answered.
+    Echo,
+    /// Only as a WebSocket.
+    UpgradeRequired,
     /// Nothing but a status.
     Empty(u16),
+}
+
+/// What a connection speaks.
+#[derive(Clone, Copy)]
+enum Wire {
+    Http(http1::Server),
+    WebSocket(Frames),
 }
 
 /// The idle record of a connection.
 #[derive(Clone, Copy)]
 struct Conn {
-    wire: http1::Server,
+    wire: Wire,
     answer: Answer,
     flags: u8,
     /// `/delay`: milliseconds to wait before the answer.
     delay_ms: u32,
 }
 
-const _: () = assert!(size_of::<Conn>() <= 32, "the idle record is what a million connections cost");
+const _: () = assert!(size_of::<Conn>() <= 40, "the idle record is what a million connections cost");
 
 const KEEPS_ALIVE: u8 = 1;
 const HTTP10: u8 = 2;
@@ -54,7 +72,8 @@ const WAITING: u8 = 8;
 const FINISHING: u8 = 16;
 
 impl Conn {
-    const NEW: Conn = Conn { wire: http1::Server::new(), answer: Answer::Hello, flags: 0, delay_ms: 0 };
+    const NEW: Conn =
+        Conn { wire: Wire::Http(http1::Server::new()), answer: Answer::Hello, flags: 0, delay_ms: 0 };
 
     fn is(&self, flag: u8) -> bool {
         self.flags & flag != 0
@@ -67,61 +86,46 @@ pub struct Http {
     shard: usize,
     conns: Vec<Conn>,
     stats: Stats,
-    /// Accepts that wait for a peer.
-    accepting: u32,
-    rests_until: Nanos,
+    gate: Gate,
+    watch: Watch,
+    stalls: Stalls,
     /// Answers that wait for their time.
     waiting: u64,
     stopping: bool,
+    /// While stopping: WebSockets below this index have been told that we go.
+    told: usize,
     text: Box<[u8]>,
 }
 
 impl Http {
     /// Shard number `shard`, which publishes to `counters`.
-    pub fn new(counters: Arc<Counters>, shard: u32, connections: u32) -> Http {
+    pub fn new(counters: Arc<Counters>, shard: u32, connections: u32, knobs: &Knobs) -> Http {
         let phrase = b"throng holds a million connections and says what each one costs. ";
         Http {
+            gate: Gate::new(counters.clone(), knobs),
+            watch: Watch::new(knobs),
+            stalls: Stalls::new(knobs.stalls_of_million),
             counters,
             shard: shard as usize,
             conns: Vec::with_capacity(connections as usize),
             stats: Stats::default(),
-            accepting: 0,
-            rests_until: Nanos::ZERO,
             waiting: 0,
             stopping: false,
+            told: 0,
             text: phrase.iter().copied().cycle().take(LONGEST as usize).collect(),
         }
-    }
-
-    /// Whether the shard was told to stop and owes nothing any more.
-    pub fn is_finished<I: Io>(&self, cx: &Cx<I>) -> bool {
-        self.stopping && self.waiting == 0 && cx.clogged() == 0
     }
 
     fn conn(&mut self, k: Key) -> &mut Conn {
         &mut self.conns[k.index as usize]
     }
 
-    fn accept<I: Io>(&mut self, cx: &mut Cx<I>) {
-        let paused = self.counters.pause.load(Relaxed) || cx.now() < self.rests_until;
-        if !paused && !self.stopping {
-            while self.accepting < ACCEPTS && cx.accept() {
-                self.accepting += 1;
-            }
-        }
-    }
-
-    fn count_closed(&mut self) {
-        self.stats.open -= 1;
-        self.stats.closed += 1;
-    }
-
     /// Reads until an answer is due; at most one send a call, so that a slow reader's answers stay in order.
     fn read<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
         let mut used = 0;
         loop {
-            let asked = self.conn(k).wire.handle_bytes(&input[used..]);
-            match asked {
+            let Wire::Http(wire) = &mut self.conn(k).wire else { return used };
+            match wire.handle_bytes(&input[used..]) {
                 Err(_) => {
                     self.stats.errors += 1;
                     let conn = self.conn(k);
@@ -135,6 +139,7 @@ impl Http {
                 Ok((n, Some(Ask::Head(request)))) => {
                     used += n;
                     decide(self.conn(k), &request);
+                    self.accept_upgrade(cx, k, &request);
                     if request.expects_continue && used == input.len() {
                         self.stats.bytes_out += CONTINUE.len() as u64;
                         cx.send_static(k, CONTINUE);
@@ -155,13 +160,90 @@ impl Http {
 
     /// A request is complete.
     fn asked<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
-        let Conn { delay_ms, .. } = *self.conn(k);
+        let Conn { delay_ms, answer, .. } = *self.conn(k);
+        if answer == Answer::Echo {
+            self.conn(k).wire = Wire::WebSocket(Frames::new(Role::Server));
+            return;
+        }
+        if self.stalls.next() {
+            return;
+        }
         if delay_ms == 0 {
             return self.answer(cx, k);
         }
         self.conn(k).flags |= WAITING;
         self.waiting += 1;
-        cx.wake_at(k, cx.now() + Nanos::from_millis(u64::from(delay_ms)));
+        let mut at = cx.now() + Nanos::from_millis(u64::from(delay_ms));
+        if self.watch.is_on() {
+            at = self.watch.owes(k, at);
+        }
+        cx.wake_at(k, at);
+    }
+
+    /// The key lives no longer than the head, so that the upgrade is answered with it; frames are read once the
+    /// request is complete.
+    fn accept_upgrade<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, request: &Request<'_>) {
+        let (Answer::Echo, Some(offer)) = (self.conn(k).answer, request.websocket) else { return };
+        let mut sent = 0;
+        cx.send(k, HEAD_ROOM, |out| {
+            sent = ws::write_accept(out, offer.key).expect("there is room for a head of ours");
+            sent
+        });
+        self.stats.requests += 1;
+        self.stats.bytes_out += sent as u64;
+    }
+
+    /// Echoes what came on a WebSocket; returns how much of it was used.
+    fn echo<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
+        let Wire::WebSocket(frames) = &mut self.conns[k.index as usize].wire else {
+            unreachable!("only a WebSocket echoes")
+        };
+        let mut echoed = websocket::Echoed::default();
+        let stalls = &mut self.stalls;
+        cx.send(k, input.len() + websocket::ROOM, |out| {
+            echoed = websocket::echo(frames, input, out);
+            // What stalls is taken and never echoed.
+            if echoed.answered > 0 && stalls.next() {
+                (echoed.answered, echoed.written) = (0, 0);
+            }
+            echoed.written
+        });
+        self.stats.requests += echoed.answered;
+        self.stats.bytes_out += echoed.written as u64;
+        self.stats.errors += u64::from(echoed.breached);
+        if echoed.ends {
+            self.conn(k).flags |= FINISHING;
+            cx.finish(k);
+        }
+        echoed.used
+    }
+
+    /// Tells a part of the WebSockets that we go away (RFC 6455 section 7.4.1).
+    fn say_goodbye<I: Io>(&mut self, cx: &mut Cx<I>) {
+        let until = self.conns.len().min(self.told + GOODBYES_A_TURN);
+        for index in self.told..until {
+            let Some(k) = cx.at(index as u32).filter(|k| cx.is_open(*k)) else { continue };
+            let conn = self.conns[index];
+            if matches!(conn.wire, Wire::WebSocket(_)) && !conn.is(FINISHING) && !cx.is_clogged(k) {
+                cx.send(k, ws::MAX_HEADER + ws::MAX_CONTROL, |out| {
+                    ws::write_close(out, Some(GOING_AWAY), None).expect("there is room for a close")
+                });
+            }
+        }
+        self.told = until;
+    }
+
+    /// A connection has gone, or is about to be closed.
+    fn leave(&mut self, k: Key) {
+        self.waiting -= u64::from(self.conn(k).is(WAITING));
+        self.gate.left(&mut self.stats);
+    }
+
+    fn answer_due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        self.conn(k).flags &= !WAITING;
+        self.waiting -= 1;
+        self.answer(cx, k);
+        cx.call_again(k);
     }
 
     fn answer<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
@@ -181,6 +263,13 @@ impl Http {
                 (200, "application/json", stats_text.as_bytes())
             }
             Answer::Empty(status) => (status, "", b""),
+            Answer::UpgradeRequired => {
+                self.stats.bytes_out += websocket::UPGRADE_REQUIRED.len() as u64;
+                cx.send_static(k, websocket::UPGRADE_REQUIRED);
+                self.conn(k).flags |= FINISHING;
+                return cx.finish(k);
+            }
+            Answer::Echo => unreachable!("answered with its head"),
         };
         let head = Response {
             status,
@@ -200,8 +289,6 @@ impl Http {
         self.stats.bytes_out += sent as u64;
         if !conn.is(KEEPS_ALIVE) {
             self.conn(k).flags |= FINISHING;
-            // The shard closes it without a word, most often in this very turn.
-            self.count_closed();
             cx.finish(k);
         }
     }
@@ -217,6 +304,11 @@ fn decide(conn: &mut Conn, request: &Request<'_>) {
     conn.answer = match path {
         "/" => text(request.target),
         "/stats" => Answer::Stats,
+        "/ws/echo" => match request.websocket {
+            Some(offer) if offer.is_valid() => Answer::Echo,
+            Some(offer) if offer.version == 13 => Answer::Empty(400),
+            _ => Answer::UpgradeRequired,
+        },
         "/delay" => match delay_ms(request.target) {
             Some(ms) => {
                 conn.delay_ms = ms;
@@ -243,55 +335,69 @@ fn delay_ms(target: &str) -> Option<u32> {
     (min == max).then(|| min.min(LONGEST_DELAY).millis() as u32)
 }
 
+impl Serves for Http {
+    fn is_finished<I: Io>(&self, cx: &Cx<I>) -> bool {
+        self.stopping && self.waiting == 0 && self.told == self.conns.len() && cx.clogged() == 0
+    }
+}
+
 impl Program for Http {
-    fn opened<I: Io>(&mut self, _cx: &mut Cx<I>, k: Key) {
+    fn opened<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        if !self.gate.opened(cx, k, &mut self.stats) {
+            return;
+        }
         if k.index as usize >= self.conns.len() {
             self.conns.resize(k.index as usize + 1, Conn::NEW);
         }
         self.conns[k.index as usize] = Conn::NEW;
-        self.accepting -= 1;
-        self.stats.accepted += 1;
-        self.stats.open += 1;
+        if self.watch.is_on() {
+            let at = self.watch.opened(k, cx.now());
+            cx.wake_at(k, at);
+        }
     }
 
     fn due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
-        self.conn(k).flags &= !WAITING;
-        self.waiting -= 1;
-        self.answer(cx, k);
-        cx.call_again(k);
+        if !self.watch.is_on() {
+            return self.answer_due(cx, k);
+        }
+        match self.watch.due(k, cx.now()) {
+            Due::Later(at) => cx.wake_at(k, at),
+            Due::Close(how) => {
+                self.leave(k);
+                cx.close(k, how);
+            }
+            Due::Answer => {
+                self.answer_due(cx, k);
+                cx.wake_at(k, self.watch.next(k));
+            }
+        }
     }
 
     fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
-        let conn = self.conn(k);
+        if self.watch.is_on() {
+            let at = self.watch.heard(k, cx.now());
+            cx.wake_at(k, at);
+        }
+        let conn = *self.conn(k);
         if conn.is(FINISHING) {
             return input.len();
         }
         if conn.is(WAITING) || cx.is_clogged(k) {
             return 0;
         }
-        let used = self.read(cx, k, input);
+        let used = match conn.wire {
+            Wire::Http(_) => self.read(cx, k, input),
+            Wire::WebSocket(_) => self.echo(cx, k, input),
+        };
         self.stats.bytes_in += used as u64;
         used
     }
 
     fn gone<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, why: Gone) {
         if cx.is_open(k) {
-            let conn = *self.conn(k);
-            if conn.is(WAITING) {
-                self.waiting -= 1;
-            }
-            if !conn.is(FINISHING) {
-                self.count_closed();
-            }
-            return;
+            return self.leave(k);
         }
-        self.accepting -= 1;
-        if !self.stopping && why != Gone::Reset {
-            self.stats.errors += 1;
-            self.counters.tell_failure(why);
-            self.rests_until = cx.now() + REST_AFTER_FAILURE;
-        }
-        cx.close(k, Close::Graceful);
+        self.gate.failed(cx, k, why, self.stopping, &mut self.stats);
     }
 
     fn pace<I: Io>(&mut self, cx: &mut Cx<I>) -> Nanos {
@@ -299,8 +405,14 @@ impl Program for Http {
             self.stopping = true;
             cx.unlisten();
         }
-        self.accept(cx);
+        let mut next = cx.now() + LOOK_AT_ORDERS;
+        if !self.stopping {
+            next = next.min(self.gate.accept(cx));
+        } else if self.told < self.conns.len() {
+            self.say_goodbye(cx);
+            next = cx.now();
+        }
         self.counters.publish(self.shard, &self.stats);
-        cx.now() + LOOK_AT_ORDERS
+        next
     }
 }

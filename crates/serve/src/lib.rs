@@ -1,9 +1,15 @@
 //! The reference servers, on the same `net` and `wire` as the client: what throng measures itself against.
 
 mod counters;
+mod delay;
+mod gate;
 mod http;
+mod knobs;
 mod threads;
+mod websocket;
 
 pub use counters::{Counters, Stats};
+pub use delay::Delay;
 pub use http::Http;
-pub use threads::{Server, Settings};
+pub use knobs::Knobs;
+pub use threads::{Server, Service, Settings};

@@ -3,29 +3,59 @@
 use std::{
     io,
     net::SocketAddr,
-    sync::{Arc, mpsc},
+    sync::{Arc, atomic::Ordering::Relaxed, mpsc},
     thread::JoinHandle,
 };
 
-use net::{Io, Shard, io::uring};
+use net::{
+    Backend, Cx, Door, Io, Program, Shard,
+    io::{
+        epoll::{self, Epoll},
+        uring::{self, Uring},
+    },
+};
 use units::{Clock, Nanos};
 
-use crate::{counters::Counters, http::Http};
+use crate::{counters::Counters, delay::Delay, http::Http, knobs::Knobs};
+
+/// A stopped or paused server is looked after this often.
+pub(crate) const LOOK_AT_ORDERS: Nanos = Nanos::from_millis(100);
 
 /// After the order to stop, what is owed may take this long.
 const GRACE: Nanos = Nanos::from_secs(60);
 
+/// What to serve.
+#[derive(Clone, Copy, Debug)]
+pub enum Service {
+    /// HTTP and WebSocket.
+    Http,
+    /// One fixed answer, so long after the first bytes.
+    Delay(Nanos),
+}
+
+/// A program that can come to its end.
+pub(crate) trait Serves: Program {
+    /// Whether the shard was told to stop and owes nothing any more.
+    fn is_finished<I: Io>(&self, cx: &Cx<I>) -> bool;
+}
+
 /// How to serve.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
+    /// What.
+    pub service: Service,
+    /// How it misbehaves.
+    pub knobs: Knobs,
     /// Where to listen; port 0 lets the kernel choose.
     pub listen: SocketAddr,
-    /// Shards.
+    /// Shards to begin with.
     pub threads: u32,
-    /// Most connections of one shard; memory is touched only as they come.
+    /// Most connections of one shard; memory is touched only as they come. Over epoll, of all shards together.
     pub connections: u32,
-    /// Direct descriptors a ring may have: RLIMIT_NOFILE.
+    /// Files, or direct descriptors, that one table may have: RLIMIT_NOFILE.
     pub slots: u32,
+    /// What the shards drive.
+    pub io: Backend,
 }
 
 /// A running server.
@@ -41,18 +71,19 @@ impl Server {
     /// Starts the shards. Returns when all of them listen.
     ///
     /// # Errors
-    /// What `io_uring_setup`, `bind` or `listen` say.
+    /// What `io_uring_setup`, `epoll_create1`, `bind` or `listen` say.
     pub fn start(settings: Settings) -> io::Result<Server> {
-        let counters = Arc::new(Counters::new(settings.threads));
+        let size = Size::of(&settings);
+        let counters = Arc::new(Counters::growing(settings.threads, size.shards));
         let mut server = Server { address: settings.listen, counters, threads: Vec::new() };
         for shard in 0..settings.threads {
-            let (ready, is_ready) = mpsc::channel();
-            let counters = server.counters.clone();
             let settings = Settings { listen: server.address, ..settings };
-            let body = move || serve(settings, shard, counters, &ready);
-            server.threads.push(std::thread::Builder::new().name(format!("serve-{shard}")).spawn(body)?);
-            match is_ready.recv().unwrap_or_else(|_| Err(io::Error::other("a server thread ended at once"))) {
-                Ok(address) => server.address = address,
+            let seat = Seat { settings, size, shard, counters: server.counters.clone() };
+            match start(seat, None) {
+                Ok((thread, address)) => {
+                    server.threads.push(thread);
+                    server.address = address;
+                }
                 Err(e) => {
                     server.stop();
                     return Err(e);
@@ -71,31 +102,149 @@ impl Server {
     }
 }
 
-fn serve(s: Settings, shard: u32, counters: Arc<Counters>, ready: &mpsc::Sender<io::Result<SocketAddr>>) {
-    let settings = uring::Settings { connections: s.connections, slots: s.slots, by_hand: false };
-    let listening = uring::Uring::new(settings, Clock::start()).and_then(|mut io| {
-        let address = io.listen(s.listen)?;
+/// What shards hold, and how many there may be.
+#[derive(Clone, Copy)]
+struct Size {
+    /// Connections of one shard.
+    places: u32,
+    shards: u32,
+    /// Each thread has a table of open files of its own.
+    own_files: bool,
+}
+
+impl Size {
+    fn of(s: &Settings) -> Size {
+        if s.io == Backend::Uring {
+            return Size { places: s.connections, shards: s.threads, own_files: false };
+        }
+        if net::probe_own_open_files().is_err() {
+            let places = (epoll::room(s.slots) / s.threads).clamp(1, s.connections);
+            return Size { places, shards: s.threads, own_files: false };
+        }
+        let places = epoll::room(s.slots).min(s.connections);
+        Size { places, shards: s.connections.div_ceil(places).max(s.threads), own_files: true }
+    }
+
+    /// So many open connections call for another shard: early enough that it stands before this one is full.
+    fn enough(self) -> u64 {
+        u64::from(self.places).div_ceil(4) * 3
+    }
+}
+
+/// A shard's place in the server.
+#[derive(Clone)]
+struct Seat {
+    settings: Settings,
+    size: Size,
+    shard: u32,
+    counters: Arc<Counters>,
+}
+
+/// Starts a shard, to accept at `door` or at a listener of its own. Returns when it does, with its address.
+fn start(seat: Seat, door: Option<Door>) -> io::Result<(JoinHandle<()>, SocketAddr)> {
+    let (ready, is_ready) = mpsc::channel();
+    let thread = std::thread::Builder::new().name(format!("serve-{}", seat.shard));
+    let thread = thread.spawn(move || match seat.settings.io {
+        Backend::Uring => seat.over_uring(&ready),
+        Backend::Epoll => seat.over_epoll(door, &ready),
+    })?;
+    let address =
+        is_ready.recv().unwrap_or_else(|_| Err(io::Error::other("a server thread ended at once")))?;
+    Ok((thread, address))
+}
+
+type Ready = mpsc::Sender<io::Result<SocketAddr>>;
+
+impl Seat {
+    fn over_uring(&self, ready: &Ready) {
+        let Settings { connections, slots, .. } = self.settings;
+        let io = Uring::new(uring::Settings { connections, slots, by_hand: false }, Clock::start());
+        let io = io.and_then(|mut io| io.listen(self.settings.listen).map(|address| (io, address)));
+        if let Some(io) = self.listening(io, ready) {
+            self.serve(io, |_| {});
+        }
+    }
+
+    /// When its table of files fills up, the shard starts another one at its listener; that one does the same. So the
+    /// peers of one listener always find a shard with room, and none is told to go where there is none.
+    fn over_epoll(&self, door: Option<Door>, ready: &Ready) {
+        let Some(io) = self.listening(self.epoll(door), ready) else { return };
+        let mut successor = None;
+        let mut grown = false;
+        self.serve(io, |io| {
+            if !grown && self.counters.open(self.shard) >= self.size.enough() {
+                grown = true;
+                successor = self.start_successor(io.door());
+            }
+        });
+        if let Some(successor) = successor {
+            successor.join().expect("a server thread panicked");
+        }
+    }
+
+    fn epoll(&self, door: Option<Door>) -> io::Result<(Epoll, SocketAddr)> {
+        let shared = if self.size.own_files { net::own_open_files(door)? } else { None };
+        let settings = epoll::Settings { connections: self.size.places, by_millis: false };
+        let mut io = Epoll::new(settings, Clock::start())?;
+        let address = match shared {
+            Some(listener) => {
+                io.share(listener);
+                self.settings.listen
+            }
+            None => io.listen(self.settings.listen)?,
+        };
         Ok((io, address))
-    });
-    let (io, address) = match listening {
-        Ok(both) => both,
-        Err(e) => return ready.send(Err(e)).unwrap_or_default(),
-    };
-    let mut shard = Shard::new(io, s.connections, Http::new(counters.clone(), shard, s.connections));
-    ready.send(Ok(address)).unwrap_or_default();
-    let mut stopped_at = Nanos::NEVER;
-    let mut last_turn = false;
-    loop {
-        // What the program sent in a turn leaves with the next one: hence one more when it owes nothing.
-        let now = shard.turn(if last_turn { Nanos::ZERO } else { Nanos::NEVER });
-        let (program, cx) = shard.parts();
-        if counters.stop.load(std::sync::atomic::Ordering::Relaxed) && stopped_at == Nanos::NEVER {
-            stopped_at = now;
+    }
+
+    /// None where there are as many shards as there may be, or no thread can be started.
+    fn start_successor(&self, door: Option<Door>) -> Option<JoinHandle<()>> {
+        let door = door?;
+        let shard = self.counters.enter()?;
+        start(Seat { shard, ..self.clone() }, Some(door)).ok().map(|(thread, _)| thread)
+    }
+
+    /// What listens; says whether it does.
+    fn listening<I: Io>(&self, io: io::Result<(I, SocketAddr)>, ready: &Ready) -> Option<I> {
+        let (io, told) = match io {
+            Ok((io, address)) => (Some(io), Ok(address)),
+            Err(e) => (None, Err(e)),
+        };
+        ready.send(told).unwrap_or_default();
+        io
+    }
+
+    /// Serves over this I/O to the end; `look` at it after each turn.
+    fn serve<I: Io>(&self, io: I, look: impl FnMut(&I)) {
+        let (counters, places, knobs) = (self.counters.clone(), self.size.places, &self.settings.knobs);
+        match self.settings.service {
+            Service::Http => {
+                let http = Http::new(counters, self.shard, places, knobs);
+                self.drive(Shard::new(io, places, http), look);
+            }
+            Service::Delay(after) => {
+                let delay = Delay::new(counters, self.shard, after, knobs);
+                self.drive(Shard::new(io, places, delay), look);
+            }
         }
-        let finished = program.is_finished(cx);
-        if finished && last_turn || now.since(stopped_at) > GRACE {
-            return;
+    }
+
+    /// Turns the shard until it is told to stop and owes nothing; `look` at its I/O after each turn.
+    fn drive<I: Io, P: Serves>(&self, mut shard: Shard<I, P>, mut look: impl FnMut(&I)) {
+        let mut stopped_at = Nanos::NEVER;
+        let mut last_turn = false;
+        loop {
+            // What the program sent in a turn leaves with the next one: hence one more when it owes nothing.
+            let now = shard.turn(if last_turn { Nanos::ZERO } else { Nanos::NEVER });
+            look(shard.io());
+            let (program, cx) = shard.parts();
+            if self.counters.stop.load(Relaxed) && stopped_at == Nanos::NEVER {
+                stopped_at = now;
+            }
+            let finished = program.is_finished(cx);
+            if finished && last_turn || now.since(stopped_at) > GRACE {
+                return;
+            }
+            last_turn = finished;
         }
-        last_turn = finished;
     }
 }

@@ -8,11 +8,22 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serve::{Server, Settings};
+use net::Backend;
+use serve::{Knobs, Server, Service, Settings};
 
-fn server(connections: u32) -> Server {
+const BACKENDS: [Backend; 2] = [Backend::Uring, Backend::Epoll];
+
+fn server(io: Backend, connections: u32) -> Server {
+    // Rings of four slots; a table of files that has room for them all.
+    let slots = if io == Backend::Uring { 4 } else { 2_000 };
+    start(io, connections, slots)
+}
+
+fn start(io: Backend, connections: u32, slots: u32) -> Server {
     let listen = "127.0.0.1:0".parse().unwrap();
-    Server::start(Settings { listen, threads: 1, connections, slots: 4 }).expect("io_uring is allowed here")
+    let (service, knobs) = (Service::Http, Knobs::default());
+    let settings = Settings { service, knobs, listen, threads: 1, connections, slots, io };
+    Server::start(settings).expect("io_uring is allowed here")
 }
 
 fn dial(server: &Server) -> TcpStream {
@@ -42,7 +53,11 @@ fn wait_for(what: &str, mut condition: impl FnMut() -> bool) {
 
 #[test]
 fn full_tables_lose_nobody() {
-    let server = server(6);
+    BACKENDS.into_iter().for_each(full_tables_lose_nobody_over);
+}
+
+fn full_tables_lose_nobody_over(io: Backend) {
+    let server = server(io, 6);
     let mut held: Vec<TcpStream> = (0..6).map(|_| dial(&server)).collect();
     assert!(held.iter().all(ask), "six fit");
     let waiting: Vec<TcpStream> = (0..3).map(|_| dial(&server)).collect();
@@ -57,8 +72,28 @@ fn full_tables_lose_nobody() {
 }
 
 #[test]
+fn what_the_server_closes_is_closed_in_its_counts() {
+    let server = server(Backend::Uring, 6);
+    for _ in 0..3 {
+        let mut stream = dial(&server);
+        stream.write_all(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
+        assert!(answer.ends_with(b"Hello World!"));
+    }
+    wait_for("all three are closed", || server.counters.read().closed == 3);
+    let stats = server.counters.read();
+    assert_eq!((stats.open, stats.accepted, stats.requests), (0, 3, 3));
+    server.stop();
+}
+
+#[test]
 fn a_paused_server_keeps_what_it_has() {
-    let server = server(1000);
+    BACKENDS.into_iter().for_each(a_paused_server_keeps_what_it_has_over);
+}
+
+fn a_paused_server_keeps_what_it_has_over(io: Backend) {
+    let server = server(io, 1000);
     let held = dial(&server);
     assert!(ask(&held));
     server.counters.set_accepting(false);
@@ -76,7 +111,11 @@ fn a_paused_server_keeps_what_it_has() {
 
 #[test]
 fn what_is_owed_is_finished_before_the_end() {
-    let server = server(100);
+    BACKENDS.into_iter().for_each(what_is_owed_is_finished_before_the_end_over);
+}
+
+fn what_is_owed_is_finished_before_the_end_over(io: Backend) {
+    let server = server(io, 100);
     let mut owed = dial(&server);
     owed.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
     owed.write_all(b"GET /delay?for=400ms HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
@@ -86,5 +125,31 @@ fn what_is_owed_is_finished_before_the_end() {
     server.stop();
     assert!(is_answered(&owed), "answered although the server was told to stop");
     assert!(start.elapsed() >= Duration::from_millis(300) && start.elapsed() < Duration::from_secs(4));
+    assert!(TcpStream::connect(address).is_err(), "nobody listens any more");
+}
+
+#[test]
+fn a_table_of_files_that_fills_up_is_followed_by_another() {
+    // Room for 10 in each table, for 35 in all.
+    let server = start(Backend::Epoll, 35, 26);
+    let mut held: Vec<TcpStream> = Vec::new();
+    for n in 0..35 {
+        held.push(dial(&server));
+        held[n].set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        assert!(ask(&held[n]), "number {n} is served");
+    }
+    assert!(held.iter().all(ask), "all of them still are");
+    let waiting = dial(&server);
+    // Four tables have room for 40: five more, and then nobody.
+    let more: Vec<TcpStream> = (0..4).map(|_| dial(&server)).collect();
+    assert!(ask(&waiting) && more.iter().all(ask), "those fit too");
+    let late = dial(&server);
+    assert!(!ask(&late), "all are full");
+    held.truncate(20);
+    wait_for("the one who waited is served, whichever table has room", || is_answered(&late));
+    let stats = server.counters.read();
+    assert_eq!((stats.accepted, stats.refused, stats.errors), (41, 0, 0));
+    let address = server.address;
+    server.stop();
     assert!(TcpStream::connect(address).is_err(), "nobody listens any more");
 }

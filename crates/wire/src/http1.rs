@@ -10,7 +10,7 @@
 
 mod body;
 mod client;
-mod head;
+pub(crate) mod head;
 mod server;
 mod target;
 mod write;

@@ -1,22 +1,26 @@
 //! Protocols without sockets, clock or allocation: bytes in, bytes and at most one event out.
 //!
-//! Every machine here is `Copy` and a few bytes long. It stores no input: what it cannot use yet (half a head, half a
-//! chunk-size line) it leaves unconsumed, and the caller offers it again with more behind it.
+//! Every machine here is `Copy` and a few bytes long. It stores no input: what it cannot use yet (half a
+//! head, half a frame header) it leaves unconsumed, and the caller offers it again with more behind it.
 
 pub mod http1;
+mod out;
+pub mod websocket;
 
 use std::fmt;
 
 /// What the peer broke. After a breach the machine is of no more use: close the connection and drop it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Breach {
-    /// A head or a trailer section is longer than [`http1::MAX_HEAD`], or has more than [`http1::MAX_FIELDS`] fields.
+    /// A head or a trailer section is longer than [`http1::MAX_HEAD`], or has more than [`http1::MAX_FIELDS`]
+    /// fields.
     HeadTooLong,
     /// A head that is not HTTP, or one that a rule forbids (RFC 9112 section 3.2: no `Host`, or several).
     BadHead,
     /// Not HTTP/1.0 or HTTP/1.1 (RFC 9112 section 2.3).
     BadVersion,
-    /// A body length that is not a number, contradicts itself or invites smuggling (RFC 9112 sections 6.1 to 6.3).
+    /// A body length that is not a number, contradicts itself or invites smuggling (RFC 9112 sections 6.1 to
+    /// 6.3).
     BadLength,
     /// Chunked framing or a trailer line that does not follow RFC 9112 section 7.1.
     BadChunk,
@@ -24,11 +28,21 @@ pub enum Breach {
     Truncated,
     /// Bytes that nobody asked for (RFC 9112 section 9.2).
     UnexpectedBytes,
+    /// A 101 that does not upgrade to what was asked for (RFC 6455 section 4.1).
+    BadHandshake,
+    /// A frame that is no frame, or one that may not stand where it does (RFC 6455 sections 5.2 to 5.5).
+    BadFrame,
+    /// A text message or the reason of a close that is not UTF-8 (RFC 6455 section 8.1).
+    BadUtf8,
+    /// A message longer than the caller takes (RFC 6455 section 10.4).
+    MessageTooLong,
+    /// A close with half a code, or with one that nobody may send (RFC 6455 sections 5.5.1 and 7.4).
+    BadClose,
 }
 
 impl Breach {
     /// Every breach, for tables of counters.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 12] = [
         Self::HeadTooLong,
         Self::BadHead,
         Self::BadVersion,
@@ -36,6 +50,11 @@ impl Breach {
         Self::BadChunk,
         Self::Truncated,
         Self::UnexpectedBytes,
+        Self::BadHandshake,
+        Self::BadFrame,
+        Self::BadUtf8,
+        Self::MessageTooLong,
+        Self::BadClose,
     ];
 
     /// The name that reports and metrics show.
@@ -48,6 +67,20 @@ impl Breach {
             Self::BadChunk => "bad-chunk",
             Self::Truncated => "truncated",
             Self::UnexpectedBytes => "unexpected-bytes",
+            Self::BadHandshake => "bad-handshake",
+            Self::BadFrame => "bad-frame",
+            Self::BadUtf8 => "bad-utf8",
+            Self::MessageTooLong => "message-too-long",
+            Self::BadClose => "bad-close",
+        }
+    }
+
+    /// The status code of the close that answers it on a WebSocket (RFC 6455 section 7.4.1).
+    pub const fn close_code(self) -> u16 {
+        match self {
+            Self::BadUtf8 => 1007,
+            Self::MessageTooLong => 1009,
+            _ => 1002,
         }
     }
 }
@@ -73,6 +106,6 @@ mod tests {
         for (i, b) in Breach::ALL.iter().enumerate() {
             assert_eq!(*b as usize, i, "{b}");
         }
-        assert_eq!(Breach::ALL.len(), Breach::UnexpectedBytes as usize + 1);
+        assert_eq!(Breach::ALL.len(), Breach::BadClose as usize + 1);
     }
 }

@@ -173,3 +173,15 @@ fn rfc9110_10_1_1_expectations() {
         "POST / closes http10 | body x | end",
     );
 }
+
+#[test]
+fn rfc6455_4_2_1_offers_to_speak_websocket() {
+    let offer =
+        "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+    let get = |fields: &str| format!("GET / HTTP/1.1\r\nHost: h\r\n{offer}{fields}\r\n");
+    check(&get("Sec-WebSocket-Version: 13\r\n"), "GET / keeps websocket | end");
+    check(&get("Sec-WebSocket-Version: 8\r\n"), "GET / keeps websocket? | end");
+    // The machine takes what follows for HTTP: whoever accepts the offer replaces it.
+    let behind = format!("{}\u{1}\u{0}", get("Sec-WebSocket-Version: 13\r\n"));
+    check(&behind, "GET / keeps websocket | end | breach bad-head");
+}

@@ -41,7 +41,19 @@ impl Caller {
     }
 
     pub(crate) fn send(&mut self, text: &str) {
-        self.stream.write_all(text.as_bytes()).unwrap();
+        self.send_bytes(text.as_bytes());
+    }
+
+    pub(crate) fn send_bytes(&mut self, bytes: &[u8]) {
+        self.stream.write_all(bytes).unwrap();
+    }
+
+    /// The next so many bytes.
+    pub(crate) fn take(&mut self, length: usize) -> Vec<u8> {
+        while self.unread.len() < length {
+            assert!(self.receive(), "ended too early: {:?}", self.unread);
+        }
+        self.unread.drain(..length).collect()
     }
 
     /// Asks for a path and waits for the answer; the connection is kept.
@@ -55,10 +67,7 @@ impl Caller {
         let head = self.head();
         let answer = Answer { status: head[9..12].parse().unwrap(), head, body: Vec::new() };
         let length = answer.field("content-length").expect("a length").parse().unwrap();
-        while self.unread.len() < length {
-            assert!(self.receive(), "ended in a body: {answer:?}");
-        }
-        Answer { body: self.unread.drain(..length).collect(), ..answer }
+        Answer { body: self.take(length), ..answer }
     }
 
     /// The next head; what follows is not read.

@@ -26,6 +26,7 @@ fn help_is_as_it_was() {
     check(&["run", "--help"], "run.txt");
     check(&["serve", "--help"], "serve.txt");
     check(&["demo", "--help"], "demo.txt");
+    check(&["doctor", "--help"], "doctor.txt");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use crate::program::Program;
 
 /// Ends with the status and names every one of `words` on standard error, and nothing on standard output.
-fn check(args: &[&str], status: i32, words: &[&str]) {
+pub(crate) fn check(args: &[&str], status: i32, words: &[&str]) {
     let ended = Program::start(args).end();
     assert_eq!(ended.status, Some(status), "{args:?}: {ended:?}");
     for word in words {
@@ -24,7 +24,7 @@ fn wrong_words_are_named_with_their_cure() {
     check(&["run", "127.0.0.1:80"], 2, &["target: ", "http://host:port/"]);
     check(&["run", "load.toml"], 2, &["target: ", "scenario", "load.toml"]);
     check(&["run", "https://127.0.0.1/"], 2, &["target: ", "https is not available"]);
-    check(&["run", "ws://127.0.0.1/"], 2, &["target: ", "ws is not available"]);
+    check(&["run", "wss://127.0.0.1/"], 2, &["target: ", "wss is not available"]);
     check(&["run", "tcp://127.0.0.1"], 2, &["target: ", "port is missing"]);
     check(&["run", "http://127.0.0.1:99999/"], 2, &["target: ", "\"99999\"", "1 to 65535"]);
     check(&["run", "http://127.0.0.{9..1}/"], 2, &["target: ", "{9..1}", "{1..9}"]);
@@ -69,9 +69,10 @@ fn all_mistakes_are_named_at_once() {
     let ended = Program::start(&args).end();
     assert_eq!(ended.stderr.lines().count(), words.len(), "a line for each: {}", ended.stderr);
     check(
-        &["serve", "ftp", "--listen", "nowhere", "--threads", "0"],
+        &["serve", "ftp", "--listen", "nowhere", "--threads", "0", "--io", "magic"],
         2,
         &[
+            "--io: \"magic\"",
             "\"ftp\"",
             "write http",
             "--listen: \"nowhere\"",
@@ -98,7 +99,6 @@ fn what_this_machine_cannot_do_is_said_before_the_run() {
     check(&["run", URL, "-c", "4000m"], 3, &["memory: ", "TiB needed", "-c "]);
     let one = ["run", URL, "-c", "100k", "--sources", "127.9.9.9"];
     check(&one, 3, &["ports: ", "100,000 needed", "--sources with ", "destinations (now 1)"]);
-    check(&["run", URL, "--io", "epoll"], 3, &["epoll is not available"]);
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     check(&["serve", "--listen", &address], 3, &["--listen", &address, "in use"]);

@@ -43,7 +43,8 @@ impl Client {
     fn dial_first<I: Io>(&mut self, cx: &mut Cx<I>, due: Nanos) {
         let k = cx.take().expect("a shard has a place for each of its connections");
         let tuple = self.tuples.next();
-        let exchange = self.exchanges.begin(Exchange::new(due, due, true));
+        let wire = self.job.protocol.wire_of_dial(&mut self.random);
+        let exchange = self.exchanges.begin(Exchange { first: true, ..Exchange::new(due, due, wire) });
         let conn =
             Conn { exchange, destination: tuple.destination as u16, state: State::Dialling, ..Conn::NONE };
         self.place(k, conn);
@@ -73,7 +74,8 @@ impl Client {
 
     /// A rested connection is due.
     pub(super) fn redial<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, due: Nanos) {
-        let exchange = self.exchanges.begin(Exchange::new(due, cx.now(), false));
+        let wire = self.job.protocol.wire_of_dial(&mut self.random);
+        let exchange = self.exchanges.begin(Exchange::new(due, cx.now(), wire));
         let conn = self.conn(k);
         (conn.exchange, conn.state, conn.tries) = (exchange, State::Dialling, 0);
         let destination = u32::from(conn.destination);

@@ -9,7 +9,7 @@ use crate::link::Control;
 impl Client {
     /// Requests that wait for their answer.
     fn waiting(&self) -> u64 {
-        self.exchanges.len() - self.dialling
+        self.exchanges.len() - self.dialling - self.incoming
     }
 
     pub(super) fn obey(&mut self, now: Nanos) {
@@ -32,11 +32,11 @@ impl Client {
     }
 
     fn seal(&mut self, now: Nanos) {
+        let waiting = self.waiting();
         let tick = &mut self.tick;
         tick.until = now;
         tick.index = self.tick_ends.0 / self.job.period.0 - 1;
-        (tick.open, tick.resolved, tick.waiting) =
-            (self.open, self.resolved, self.exchanges.len() - self.dialling);
+        (tick.open, tick.resolved, tick.waiting) = (self.open, self.resolved, waiting);
         tick.ramped_at = self.ramped_at;
         tick.phase = match (self.draining, now >= self.hold_from) {
             (true, _) => Phase::Drain,

@@ -1,7 +1,10 @@
 //! Machines that can, and machines that cannot.
 
+mod doctor;
+
 use super::*;
 use crate::fake::Machine;
+use crate::{Repair, Severity};
 
 /// 24 GB, one table of 20,000 open files, the kernel's defaults for the rest.
 const ROOMY: [(&str, &str); 9] = [
@@ -21,12 +24,17 @@ const ADMINISTRATOR: (&str, &str) = ("proc/self/status", "CapEff:\t000001fffefff
 /// `connections` from one address to one, with ports enough, towards another machine.
 fn need(connections: u64) -> Need {
     Need {
+        target: Some("http://192.0.2.9/".to_owned()),
         connections,
+        threads: 1,
         sources: 1,
+        networks: Vec::new(),
+        device: "eth0".to_owned(),
         destinations: 1,
+        is_v4: true,
         both_ends_here: false,
+        listeners: Vec::new(),
         tuples: u64::MAX,
-        foreign_sources: Vec::new(),
         uring: Ok(()),
     }
 }
@@ -39,7 +47,7 @@ fn check(changes: &[(&str, &str)], need: &Need, expected: &[&str]) {
     }
     let line = |f: &Finding| match f.severity {
         Severity::Refuse => format!("refuse {f}"),
-        Severity::Warn => format!("warn {f}"),
+        _ => format!("warn {f}"),
     };
     let found: Vec<String> = preflight(&machine.root(), need).iter().map(line).collect();
     assert_eq!(found, expected, "{need:?}");
@@ -50,7 +58,7 @@ fn a_million_with_both_ends_passes_a_limit_of_20_000_files() {
     check(&[], &need(1), &[]);
     check(&[], &Need { both_ends_here: true, ..need(600_000) }, &[]);
     let long_chains = "warn connection hash: 262,144 buckets, 2,000,000 sockets make chains longer than 5: \
-        sysctl -w net.ipv4.tcp_child_ehash_entries=524288, then run in a new network namespace";
+        sysctl -w net.ipv4.tcp_child_ehash_entries=524288 && unshare -n  # then run in that new network namespace";
     check(&[], &Need { both_ends_here: true, ..need(1_000_000) }, &[long_chains]);
 }
 
@@ -58,28 +66,28 @@ fn a_million_with_both_ends_passes_a_limit_of_20_000_files() {
 fn nothing_known_is_nothing_found() {
     let machine = Machine::with(&[]);
     assert_eq!(preflight(&machine.root(), &need(u64::MAX)), []);
-    assert_eq!(capacity(&machine.root(), &need(1)), u64::MAX);
+    assert_eq!(capacity(&machine.root(), &need(1)).connections, u64::MAX);
 }
 
 #[test]
 fn sources_must_be_ours() {
     let with = |sources: &[&str]| Need {
-        foreign_sources: sources.iter().map(|s| s.parse().unwrap()).collect(),
+        networks: sources.iter().map(|s| Network::parse(s).unwrap()).collect(),
         ..need(10)
     };
     check(
         &[],
         &with(&["203.0.113.9"]),
         &["refuse sources: 203.0.113.9 is not an address of this machine: \
-           ip addr add 203.0.113.9/32 dev lo, or choose another"],
+           ip addr add 203.0.113.9/32 dev eth0  # or choose another"],
     );
     check(
         &[],
         &with(&["2001:db8::9", "203.0.113.9", "203.0.113.10"]),
         &["refuse sources: 2001:db8::9 and 2 more are not addresses of this machine: \
-           ip addr add 2001:db8::9/128 dev lo, or choose another; where a local route has it, \
-           sysctl -w net.ipv6.ip_nonlocal_bind=1"],
+           throng doctor http://192.0.2.9/ --fix --sources 2001:db8::9,203.0.113.9,203.0.113.10"],
     );
+    check(&[], &with(&["127.9.9.9", "127.7.0.0/16", "::1"]), &[]);
 }
 
 #[test]
@@ -94,21 +102,34 @@ fn ports_say_how_many_addresses_would_do() {
     check(
         &[],
         &with(70_000, 1, 1, 62_512),
-        &["refuse ports: 62,512 ways to dial (address, port, destination), 70,000 needed: \
-           --sources with 2 addresses (now 1), or 2 destinations (now 1)"],
+        &["refuse ports: 62,512 ways to dial, 70,000 needed: \
+           throng doctor http://192.0.2.9/ -c 70000 --fix --sources 10.128.0.0/30  \
+           # --sources with 2 addresses (now 1), or 2 destinations (now 1)"],
     );
+    let here = |need| Need { device: "lo".into(), target: Some("tcp://127.0.0.{1..3}:9".into()), ..need };
     check(
         &[],
-        &with(1_000_000, 2, 3, 6 * 62_512),
-        &["refuse ports: 375,072 ways to dial (address, port, destination), 1,000,000 needed: \
-           --sources with 6 addresses (now 2), or 8 destinations (now 3)"],
+        &here(with(1_000_000, 2, 3, 6 * 62_512)),
+        &["refuse ports: 375,072 ways to dial, 1,000,000 needed: \
+           throng run 'tcp://127.0.0.{1..3}:9' -c 1000000 --sources 127.128.0.0/29  \
+           # --sources with 6 addresses (now 2), or 8 destinations (now 3)"],
     );
     check(
         &[],
         &with(5, 0, 0, 0),
-        &["refuse ports: 0 ways to dial (address, port, destination), 5 needed: \
-           --sources with 5 addresses (now 0), or 5 destinations (now 0)"],
+        &["refuse ports: 0 ways to dial, 5 needed: \
+           throng doctor http://192.0.2.9/ -c 5 --fix --sources 10.128.0.0/29  \
+           # --sources with 5 addresses (now 0), or 5 destinations (now 0)"],
     );
+    let six = Need { is_v4: false, ..here(with(70_000, 1, 1, 62_512)) };
+    let found = preflight(&Machine::with(&[]).root(), &six);
+    assert!(found[0].cure.contains(" -c 70000 --fix --sources fd77::/126  # "), "{}", found[0].cure);
+    // The network that is proposed has as many addresses as it says.
+    assert_eq!(Network::parse("10.128.0.0/29").unwrap().count(), 6);
+    let machine = Machine::with(&[]);
+    let found = preflight(&machine.root(), &with(u64::from(u32::MAX), 1, 1, 1));
+    let advice = "# --sources with 4,294,967,295 addresses (now 1), or 4,294,967,295 destinations (now 1)";
+    assert_eq!(found[0].cure, advice, "so many are no network");
 }
 
 /// 4,528 bytes an end: the figure at the edge is one connection on either side of it.
@@ -117,11 +138,12 @@ fn memory_is_weighed_to_the_connection() {
     let small = [("proc/meminfo", "MemTotal: 900000 kB\nMemAvailable: 442188 kB\n")];
     assert_eq!(442_188 * 1024 / 4_528, 100_000);
     check(&small, &need(100_000), &[]);
-    let refused = "refuse memory: 432 MiB available, 432 MiB needed (4,528 bytes a connection): -c 100000, or free memory";
+    let refused = "refuse memory: 432 MiB available, 432 MiB needed (4,528 bytes a connection): \
+        throng run http://192.0.2.9/ -c 100000  # or free memory";
     check(&small, &need(100_001), &[refused]);
     check(&small, &Need { both_ends_here: true, ..need(50_000) }, &[]);
     let refused = "refuse memory: 432 MiB available, 432 MiB needed (9,056 bytes a connection, both ends here): \
-        -c 50000, or free memory";
+        throng run http://192.0.2.9/ -c 50000  # or free memory";
     check(&small, &Need { both_ends_here: true, ..need(50_001) }, &[refused]);
 }
 
@@ -160,28 +182,37 @@ fn open_files_never_refuse() {
     let tables = "Max open files  64  64  files\n";
     // 64 slots a ring: 16 rings take 32 descriptors beside the 32 others, the 17th has no room.
     check(&[("proc/self/limits", tables)], &need(1_024), &[]);
-    let text = "warn open files: 64 allowed, 66 needed: ulimit -n 128";
+    let text = "warn open files: 64 allowed, 66 needed: \
+        ulimit -n 128  # as root; '* - nofile 128' in /etc/security/limits.conf lasts";
     check(&[("proc/self/limits", tables)], &need(1_025), &[text]);
 
     let blocked = Need { uring: Err("seccomp".into()), ..need(1_000_000) };
-    let uring = "warn io_uring: not available (seccomp): allow io_uring_setup, _enter and _register in the \
-        container's seccomp profile; epoll is used until then";
-    let text = "warn open files: 65,536 allowed, 1,000,032 needed: ulimit -n 1048576, \
-        else 16 threads with a table each take them";
+    let uring = "warn io_uring: not available (seccomp): docker run --security-opt seccomp=unconfined  \
+        # or allow io_uring_setup, _enter and _register in the container's seccomp profile; \
+        epoll is used until then";
+    let text = "warn open files: 65,536 allowed, 1,000,032 needed: ulimit -n 1048576  # as root; \
+        '* - nofile 1048576' in /etc/security/limits.conf lasts; until then 16 threads with a table each take them";
     check(&[("proc/self/limits", &limit(65_536))], &blocked, &[text, uring]);
     check(&[("proc/self/limits", &limit(1_000_032))], &blocked, &[uring]);
-    let text = "warn open files: 20,000 allowed, 1,000,032 needed: sysctl -w fs.nr_open=1048576, then \
-        ulimit -n 1048576, else 51 threads with a table each take them";
-    check(&[("proc/sys/fs/nr_open", "20000\n")], &blocked, &[text, uring]);
+    let text = "warn open files: 20,000 allowed, 1,000,032 needed: ulimit -n 1048576  # as root; \
+        '* - nofile 1048576' in /etc/security/limits.conf lasts; until then 51 threads with a table each take them";
+    let ceiling = "warn open files ceiling: 20,000 at most, 1,048,576 needed: sysctl -w fs.nr_open=1048576";
+    check(&[("proc/sys/fs/nr_open", "20000\n")], &blocked, &[text, ceiling, uring]);
+    // Just below the limit that the cure asks for.
+    let ceiling =
+        "warn open files ceiling: 1,048,575 at most, 1,048,576 needed: sysctl -w fs.nr_open=1048576";
+    check(&[("proc/sys/fs/nr_open", "1048575\n")], &blocked, &[text, ceiling, uring]);
+    check(&[("proc/sys/fs/nr_open", "1048576\n")], &blocked, &[text, uring]);
 }
 
 #[test]
 fn io_uring_switched_off_has_another_cure() {
     let blocked = Need { uring: Err("operation not permitted".into()), ..need(1) };
     let switched = "warn io_uring: not available (operation not permitted): \
-        sysctl -w kernel.io_uring_disabled=0; epoll is used until then";
-    let profile = "warn io_uring: not available (operation not permitted): allow io_uring_setup, _enter and \
-        _register in the container's seccomp profile; epoll is used until then";
+        sysctl -w kernel.io_uring_disabled=0  # epoll is used until then";
+    let profile = "warn io_uring: not available (operation not permitted): \
+        docker run --security-opt seccomp=unconfined  # or allow io_uring_setup, _enter and _register in the \
+        container's seccomp profile; epoll is used until then";
     for (text, expected) in [("2\n", switched), ("1\n", switched), ("0\n", profile)] {
         check(&[("proc/sys/kernel/io_uring_disabled", text)], &blocked, &[expected]);
     }
@@ -224,7 +255,7 @@ fn tables_of_connections_only_warn() {
     let chains = |entries| [("proc/sys/net/ipv4/tcp_ehash_entries", entries)];
     check(&chains("1024\n"), &need(5_120), &[]);
     let text = "warn connection hash: 1,024 buckets, 5,121 sockets make chains longer than 5: \
-        sysctl -w net.ipv4.tcp_child_ehash_entries=2048, then run in a new network namespace";
+        sysctl -w net.ipv4.tcp_child_ehash_entries=2048 && unshare -n  # then run in that new network namespace";
     check(&chains("1024\n"), &need(5_121), &[text]);
     // A namespace that shares the host's buckets says so by the sign.
     check(&chains("-1024\n"), &need(5_121), &[text]);
@@ -232,12 +263,13 @@ fn tables_of_connections_only_warn() {
 
 #[test]
 fn capacity_is_the_least_of_memory_files_and_ports() {
-    let check = |changes: &[(&str, &str)], need: Need, expected: u64| {
+    let check = |changes: &[(&str, &str)], need: Need, expected: u64, limited_by: &str| {
         let machine = Machine::with(&ROOMY);
         for (path, text) in changes {
             machine.write(path, text);
         }
-        assert_eq!(capacity(&machine.root(), &need), expected, "{need:?}");
+        let found = capacity(&machine.root(), &need);
+        assert_eq!((found.connections, found.limited_by), (expected, limited_by), "{need:?}");
         let fits = Need { connections: expected, ..need };
         let refused =
             |need: &Need| preflight(&machine.root(), need).iter().any(|f| f.severity == Severity::Refuse);
@@ -247,18 +279,18 @@ fn capacity_is_the_least_of_memory_files_and_ports() {
         );
     };
     let small = [("proc/meminfo", "MemTotal: 900000 kB\nMemAvailable: 442188 kB\n")];
-    check(&small, need(1), 100_000);
-    check(&small, Need { both_ends_here: true, ..need(1) }, 50_000);
-    check(&[], need(1), 2_465_748);
-    check(&[], Need { both_ends_here: true, ..need(1) }, 1_232_874);
-    check(&[], Need { tuples: 36_280, ..need(1) }, 36_280);
+    check(&small, need(1), 100_000, "memory");
+    check(&small, Need { both_ends_here: true, ..need(1) }, 50_000, "memory");
+    check(&[], need(1), 2_465_748, "file table");
+    check(&[], Need { both_ends_here: true, ..need(1) }, 1_232_874, "file table");
+    check(&[], Need { tuples: 36_280, ..need(1) }, 36_280, "ports");
     // An administrator may pass file-max: memory decides.
-    check(&[ADMINISTRATOR], need(1), 24_430_920 * 1024 / 4_528);
+    check(&[ADMINISTRATOR], need(1), 24_430_920 * 1024 / 4_528, "memory");
     // Just the files that are no connections fit; and then not even those.
-    check(&[("proc/sys/fs/file-max", "442\n")], need(1), 0);
+    check(&[("proc/sys/fs/file-max", "442\n")], need(1), 0, "file table");
     let full = Machine::with(&ROOMY);
     full.write("proc/sys/fs/file-max", "100\n");
-    assert_eq!(capacity(&full.root(), &need(1)), 0);
+    assert_eq!(capacity(&full.root(), &need(1)).connections, 0);
 }
 
 #[test]

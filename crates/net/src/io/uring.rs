@@ -17,6 +17,7 @@ use std::{
 };
 
 use io_uring::{opcode, squeue, types};
+use rustix::net::SocketFlags;
 use units::{Clock, Nanos};
 
 use self::{
@@ -24,7 +25,7 @@ use self::{
     ring::{Mode, Ring},
     send::Sent,
 };
-use super::{Close, Done, Gone, Io, REGION, REGIONS, Scratch, What};
+use super::{Close, Done, Gone, Io, REGION, REGIONS, Scratch, What, socket};
 use crate::slab::Key;
 
 mod address;
@@ -146,6 +147,14 @@ static ONE: libc::c_int = 1;
 static LINGER_RESET: libc::linger = libc::linger { l_onoff: 1, l_linger: 0 };
 
 impl Uring {
+    /// Whether this machine lets us use io_uring at all.
+    ///
+    /// # Errors
+    /// As for [`Uring::new`].
+    pub fn probe() -> io::Result<()> {
+        Uring::new(Settings { connections: 1, slots: 1, by_hand: false }, Clock::start()).map(drop)
+    }
+
     /// The first ring is made at once, so that a refusal shows here; the others as connections come.
     ///
     /// # Errors
@@ -333,7 +342,8 @@ impl Io for Uring {
     }
 
     fn listen(&mut self, at: SocketAddr) -> io::Result<SocketAddr> {
-        let (listener, bound) = dial::listener(at)?;
+        // Blocking: a non-blocking one would answer each accept with EAGAIN instead of keeping it.
+        let (listener, bound) = socket::listener(at, SocketFlags::empty())?;
         self.listener = Some(listener);
         Ok(bound)
     }

@@ -197,7 +197,7 @@ fn check(over: Over) {
     let stop = Arc::new(AtomicBool::new(false));
     let stopped = stop.clone();
     let peer = thread::spawn(move || echo(&listener, &stopped));
-    let mut shard = Shard::new(over.uring(1), 1, Churn::new(echo_at, deaf_at));
+    let mut shard = Shard::new(over.io(1), 1, Churn::new(echo_at, deaf_at));
     let begun = std::time::Instant::now();
     while shard.program().round < ROUNDS {
         let round = shard.program().round;
@@ -226,6 +226,12 @@ fn a_place_used_again_over_several_rings() {
 #[test]
 fn a_place_used_again_dialling_by_hand() {
     check(Over::ByHand);
+}
+
+#[test]
+fn a_place_used_again_over_epoll() {
+    check(Over::Epoll);
+    check(Over::EpollByMillis);
 }
 
 #[test]

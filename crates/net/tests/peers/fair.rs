@@ -119,7 +119,7 @@ fn a_flood_starves_nobody() {
     // A peer's stream begins with its salt, which is not zero.
     const QUIET: &[Step] = &[Step::Pause(50), Step::Send(1), Step::Expect(1), Step::Pause(50), Step::Close];
     for over in Over::KERNEL {
-        let mut io = over.uring(16);
+        let mut io = over.io(16);
         let at = io.listen(local()).expect("the loopback has a free port");
         let stop = Arc::new(AtomicBool::new(false));
         let floods: Vec<_> = (0..6)

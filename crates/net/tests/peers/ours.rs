@@ -27,7 +27,6 @@ struct Conn {
     number: usize,
     reader: Reader,
     released: bool,
-    finishing: bool,
 }
 
 impl Ours {
@@ -54,7 +53,7 @@ impl Ours {
         self.conns.entry(k).or_insert_with(|| {
             let seen = &mut log.borrow_mut().seen;
             seen.push(Vec::new());
-            Conn { number: seen.len() - 1, reader: Reader::default(), released: false, finishing: false }
+            Conn { number: seen.len() - 1, reader: Reader::default(), released: false }
         })
     }
 
@@ -122,7 +121,6 @@ impl Program for Ours {
         self.say(cx, k);
         if self.conduct.finish {
             cx.finish(k);
-            self.enter(k).finishing = true;
         }
     }
 
@@ -167,15 +165,6 @@ impl Program for Ours {
             cx.dial(k, from, to);
         }
         while self.accepts && cx.accept() {}
-        let closed: Vec<Key> = self
-            .conns
-            .iter()
-            .filter(|(k, c)| c.finishing && cx.at(k.index) != Some(**k))
-            .map(|(k, _)| *k)
-            .collect();
-        for k in closed {
-            self.leave(k, Event::Finished);
-        }
         let mut log = self.log.borrow_mut();
         log.clogged_max = log.clogged_max.max(cx.clogged());
         Nanos::NEVER

@@ -5,7 +5,7 @@ use net::{Close, Gone};
 use crate::{
     script::{
         Case, Conduct,
-        Event::{Bytes, Closed, Finished, Gone as GoneBy, Opened},
+        Event::{Bytes, Closed, Gone as GoneBy, Opened},
         Order,
         Say::{self, Nothing, Out, Static},
         Step::*,
@@ -105,11 +105,11 @@ fn a_slow_reader_gets_everything_in_order() {
 #[test]
 fn a_slow_reader_gets_the_fin_last() {
     let conduct = Conduct { finish: true, ..ours(Static(MUCH), All) };
-    for log in check(Case::new("finish", conduct, &[Pause(50), Expect(MUCH), End]), &[Opened, Finished]) {
+    for log in check(Case::new("finish", conduct, &[Pause(50), Expect(MUCH), End]), &[Opened, ENDED]) {
         assert_eq!(log.clogged_max, 6, "all six must have felt the slow reader");
     }
     let conduct = Conduct { finish: true, ..ours(Out(10), All) };
-    check(Case::new("finish at once", conduct, &[Expect(10), End]), &[Opened, Finished]);
+    check(Case::new("finish at once", conduct, &[Expect(10), End]), &[Opened, ENDED]);
 }
 
 #[test]

@@ -115,8 +115,6 @@ pub(crate) enum Event {
     Gone(Gone),
     /// It closed by itself.
     Closed,
-    /// What it said has left, and the connection was closed behind it.
-    Finished,
 }
 
 /// What our program saw in all.

@@ -1,17 +1,19 @@
-//! The four stages on which each scene is played.
+//! The stages on which each scene is played.
 
 use std::{cell::Cell, net::SocketAddr, rc::Rc, thread::JoinHandle, time::Instant};
 
 use net::{
     Io, Program, Shard,
     io::{
+        epoll::{self, Epoll},
         sim::{self, Faults, Net},
-        uring::{Settings, Uring},
+        uring::{self, Uring},
     },
 };
 use units::{Clock, Nanos};
 
 use crate::{
+    kernel::Kernel,
     ours::{Dial, Ours},
     player::Player,
     script::{Case, Event, Log, SharedLog, Way},
@@ -27,20 +29,34 @@ pub(crate) enum Over {
     SeveralRings,
     /// Dialling with system calls.
     ByHand,
+    Epoll,
+    /// Sleeping in whole milliseconds, and in closed loop.
+    EpollByMillis,
     Sim,
 }
 
 impl Over {
-    pub(crate) const ALL: [Over; 4] = [Over::OneRing, Over::SeveralRings, Over::ByHand, Over::Sim];
-    pub(crate) const KERNEL: [Over; 3] = [Over::OneRing, Over::SeveralRings, Over::ByHand];
+    pub(crate) const KERNEL: [Over; 5] =
+        [Over::OneRing, Over::SeveralRings, Over::ByHand, Over::Epoll, Over::EpollByMillis];
+    pub(crate) const ALL: [Over; 6] =
+        [Over::OneRing, Over::SeveralRings, Over::ByHand, Over::Epoll, Over::EpollByMillis, Over::Sim];
 
-    /// Rings with room for so many connections.
-    pub(crate) fn uring(self, places: u32) -> Uring {
+    /// What carries the bytes of so many connections.
+    pub(crate) fn io(self, places: u32) -> Kernel {
         let connections = places.max(8);
+        let by_millis = self == Over::EpollByMillis;
+        if self == Over::Epoll || by_millis {
+            let settings = epoll::Settings { connections: places, by_millis };
+            let mut io = Epoll::new(settings, Clock::start()).expect("every kernel has epoll");
+            if by_millis {
+                io.coalesce(Nanos::from_micros(50));
+            }
+            return Kernel::Epoll(Box::new(io));
+        }
         // Two rings for six connections, twenty for thousands.
         let slots = if self == Over::SeveralRings { 4.max(places / 20) } else { connections };
-        let settings = Settings { connections, slots, by_hand: self == Over::ByHand };
-        Uring::new(settings, Clock::start()).expect("this kernel allows io_uring")
+        let settings = uring::Settings { connections, slots, by_hand: self == Over::ByHand };
+        Kernel::Uring(Box::new(Uring::new(settings, Clock::start()).expect("this kernel allows io_uring")))
     }
 }
 
@@ -54,7 +70,7 @@ pub(crate) fn check(case: Case, expected: &[Event]) -> Vec<Log> {
 pub(crate) fn check_over(over: Over, case: Case, expected: &[Event]) -> Log {
     let log = match over {
         Over::Sim => over_sim(case),
-        _ => over_uring(over, case),
+        _ => over_kernel(over, case),
     };
     assert_eq!(log.seen.len(), case.count, "{} over {over:?}: connections seen: {:?}", case.name, log.seen);
     for (number, seen) in log.seen.iter().enumerate() {
@@ -71,8 +87,8 @@ fn taken(log: SharedLog) -> Log {
     log.take()
 }
 
-fn over_uring(over: Over, case: Case) -> Log {
-    let mut io = over.uring(case.places);
+fn over_kernel(over: Over, case: Case) -> Log {
+    let mut io = over.io(case.places);
     let log = SharedLog::default();
     let ours = Ours::new(case.ours, log.clone());
     let (ours, peers) = match case.way {

@@ -9,3 +9,4 @@ mod hold;
 mod ramps;
 mod scripted;
 mod stage;
+mod websocket;

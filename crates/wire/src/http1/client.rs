@@ -153,7 +153,7 @@ impl Client {
     }
 
     /// Decides how the body ends (RFC 9112 section 6.3) and whether the connection lasts; the body's length if known.
-    fn frame(&mut self, status: u16, http10: bool, fields: &Fields) -> Option<u64> {
+    fn frame(&mut self, status: u16, http10: bool, fields: &Fields<'_>) -> Option<u64> {
         self.switched = status == 101;
         self.keeps_alive = fields.keeps_alive(http10) && !self.switched;
         if self.head || matches!(status, 101 | 204 | 304) {

@@ -2,24 +2,25 @@
 
 use super::{MAX_FIELDS, MAX_HEAD};
 use crate::Breach;
+use crate::websocket::Offer;
 use httparse::Header;
 use std::mem::MaybeUninit;
 
 /// Room for the fields of one head, on the stack and not written to before the parser does.
-pub(super) type Room<'a> = [MaybeUninit<Header<'a>>; MAX_FIELDS];
+pub(crate) type Room<'a> = [MaybeUninit<Header<'a>>; MAX_FIELDS];
 
 /// Room without a field in it.
-pub(super) const fn room<'a>() -> Room<'a> {
+pub(crate) const fn room<'a>() -> Room<'a> {
     [const { MaybeUninit::uninit() }; MAX_FIELDS]
 }
 
 /// The part of the input that a head may take. A parser that sees no more judges the same bytes alike, however they arrive.
-pub(super) fn window(input: &[u8]) -> &[u8] {
+pub(crate) fn window(input: &[u8]) -> &[u8] {
     &input[..input.len().min(MAX_HEAD)]
 }
 
 /// The head's length in bytes where it is complete, of the `seen` bytes that the parser looked at.
-pub(super) fn complete(parsed: httparse::Result<usize>, seen: usize) -> Result<Option<usize>, Breach> {
+pub(crate) fn complete(parsed: httparse::Result<usize>, seen: usize) -> Result<Option<usize>, Breach> {
     match parsed {
         Ok(httparse::Status::Complete(n)) => Ok(Some(n)),
         Ok(httparse::Status::Partial) if seen < MAX_HEAD => Ok(None),
@@ -42,7 +43,7 @@ pub(super) enum Coding {
 
 /// The fields of a head that this crate heeds.
 #[derive(Debug)]
-pub(super) struct Fields {
+pub(super) struct Fields<'a> {
     pub(super) length: Option<u64>,
     pub(super) coding: Coding,
     /// `Connection: close`
@@ -53,11 +54,25 @@ pub(super) struct Fields {
     pub(super) timeout_s: Option<u32>,
     pub(super) hosts: u32,
     pub(super) expects_continue: bool,
+    upgrade: Upgrade<'a>,
 }
 
-impl Fields {
+/// The fields of a WebSocket handshake (RFC 6455 section 4.2.1).
+#[derive(Debug, Default)]
+struct Upgrade<'a> {
+    /// `Connection: upgrade`
+    connection: bool,
+    /// `Upgrade: websocket`
+    websocket: bool,
+    /// `Sec-WebSocket-Key`; empty, and so no valid one, where it comes twice (section 11.3.1)
+    key: Option<&'a [u8]>,
+    /// `Sec-WebSocket-Version`; 0 where it is no number or comes twice (section 11.3.5)
+    version: Option<u16>,
+}
+
+impl<'a> Fields<'a> {
     /// Reads the fields. Breach: [`Breach::BadLength`] where `Content-Length` or `Transfer-Encoding` is malformed.
-    pub(super) fn read(headers: &[Header<'_>]) -> Result<Self, Breach> {
+    pub(super) fn read(headers: &[Header<'a>]) -> Result<Self, Breach> {
         let mut f = Self {
             length: None,
             coding: Coding::Absent,
@@ -66,6 +81,7 @@ impl Fields {
             timeout_s: None,
             hosts: 0,
             expects_continue: false,
+            upgrade: Upgrade::default(),
         };
         for h in headers {
             // By length first: most fields of a head end here, with one comparison.
@@ -74,12 +90,19 @@ impl Fields {
                 6 if h.name.eq_ignore_ascii_case("expect") => {
                     f.expects_continue |= items(h.value).any(|v| v.eq_ignore_ascii_case(b"100-continue"));
                 }
+                7 if h.name.eq_ignore_ascii_case("upgrade") => {
+                    f.upgrade.websocket |= items(h.value).any(|v| v.eq_ignore_ascii_case(b"websocket"));
+                }
                 10 if h.name.eq_ignore_ascii_case("connection") => f.connection(h.value),
                 10 if h.name.eq_ignore_ascii_case("keep-alive") => {
                     f.timeout_s = f.timeout_s.or_else(|| items(h.value).find_map(timeout_s));
                 }
                 14 if h.name.eq_ignore_ascii_case("content-length") => f.content_length(h.value)?,
                 17 if h.name.eq_ignore_ascii_case("transfer-encoding") => f.transfer_encoding(h.value)?,
+                17 if h.name.eq_ignore_ascii_case("sec-websocket-key") => {
+                    f.upgrade.key = Some(if f.upgrade.key.is_none() { h.value.trim_ascii() } else { b"" });
+                }
+                21 if h.name.eq_ignore_ascii_case("sec-websocket-version") => f.upgrade.version(h.value),
                 _ => {}
             }
         }
@@ -91,10 +114,19 @@ impl Fields {
         !self.close && (!http10 || self.keep_alive)
     }
 
+    /// The offer to speak WebSocket, where these fields make one.
+    pub(super) fn websocket(&self) -> Option<Offer<'a>> {
+        let Upgrade { connection: true, websocket: true, key: Some(key), version } = self.upgrade else {
+            return None;
+        };
+        Some(Offer { key, version: version.unwrap_or(0) })
+    }
+
     fn connection(&mut self, value: &[u8]) {
         for option in items(value) {
             self.close |= option.eq_ignore_ascii_case(b"close");
             self.keep_alive |= option.eq_ignore_ascii_case(b"keep-alive");
+            self.upgrade.connection |= option.eq_ignore_ascii_case(b"upgrade");
         }
     }
 
@@ -124,8 +156,15 @@ impl Fields {
     }
 }
 
+impl Upgrade<'_> {
+    fn version(&mut self, value: &[u8]) {
+        let number = decimal(value.trim_ascii()).and_then(|n| u16::try_from(n).ok());
+        self.version = Some(if self.version.is_none() { number.unwrap_or(0) } else { 0 });
+    }
+}
+
 /// The items of a comma list, blanks cut off. An empty value has one item, which is empty.
-fn items(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub(crate) fn items(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|b| *b == b',').map(<[u8]>::trim_ascii)
 }
 

@@ -2,7 +2,7 @@
 
 use super::body::{Piece, Stage};
 use super::head::{self, Coding, Fields};
-use crate::Breach;
+use crate::{Breach, websocket};
 
 /// One connection as a server sees it: any number of requests, one after the other, pipelined or not.
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +40,8 @@ pub struct Request<'a> {
     pub expects_continue: bool,
     /// HTTP/1.0: a kept connection must be confirmed in the response.
     pub http10: bool,
+    /// The client offers to speak WebSocket from here on. This machine goes on in HTTP: whoever accepts replaces it.
+    pub websocket: Option<websocket::Offer<'a>>,
 }
 
 impl Default for Server {
@@ -101,12 +103,14 @@ impl Server {
             // RFC 9110 section 10.1.1: an HTTP/1.0 client cannot mean it.
             expects_continue: fields.expects_continue && !http10,
             http10,
+            // RFC 6455 section 4.1, items 2 to 4: a GET, at least HTTP/1.1.
+            websocket: fields.websocket().filter(|_| method == "GET" && !http10),
         };
         Ok((blank + n, Some(Ask::Head(request))))
     }
 
     /// Decides how the body ends (RFC 9112 section 6.3). What another server on the way could read otherwise is refused.
-    fn frame(&mut self, http10: bool, fields: &Fields) -> Result<(), Breach> {
+    fn frame(&mut self, http10: bool, fields: &Fields<'_>) -> Result<(), Breach> {
         self.stage = match (fields.coding, fields.length) {
             (Coding::Absent, length) => {
                 self.left = length.unwrap_or(0);

@@ -1,5 +1,7 @@
 //! Heads to send, written into the caller's buffer without the formatting machinery.
 
+use crate::out::Out;
+
 /// What the head of a response says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Response {
@@ -21,14 +23,14 @@ pub struct Response {
 pub fn write_request(out: &mut [u8], method: &str, target: &str, host: &str) -> Option<usize> {
     let words = [method, target, host];
     debug_assert!(words.iter().all(|w| w.bytes().all(|b| b > b' ')), "a word with a blank: {words:?}");
-    let mut out = Out { out, at: 0 };
+    let mut out = Out::new(out);
     out.put(method.as_bytes())?;
     out.put(b" ")?;
     out.put(target.as_bytes())?;
     out.put(b" HTTP/1.1\r\nHost: ")?;
     out.put(host.as_bytes())?;
     out.put(b"\r\n\r\n")?;
-    Some(out.at)
+    Some(out.len())
 }
 
 /// Writes the head of a response into `out`: the bytes written, `None` where it does not fit.
@@ -37,7 +39,7 @@ pub fn write_request(out: &mut [u8], method: &str, target: &str, host: &str) -> 
 /// If the status is not three digits.
 pub fn write_response(out: &mut [u8], r: &Response) -> Option<usize> {
     assert!((100..1000).contains(&r.status), "write_response: status {}", r.status);
-    let mut out = Out { out, at: 0 };
+    let mut out = Out::new(out);
     out.put(b"HTTP/1.1 ")?;
     out.number(u64::from(r.status))?;
     out.put(b" ")?;
@@ -56,7 +58,7 @@ pub fn write_response(out: &mut [u8], r: &Response) -> Option<usize> {
         (true, false) => {}
     }
     out.put(b"\r\n\r\n")?;
-    Some(out.at)
+    Some(out.len())
 }
 
 /// The usual phrase of a status (RFC 9110 section 15), none for those a test server has no use for.
@@ -78,32 +80,6 @@ fn reason(status: u16) -> &'static [u8] {
         503 => b"Service Unavailable",
         505 => b"HTTP Version Not Supported",
         _ => b"",
-    }
-}
-
-struct Out<'a> {
-    out: &'a mut [u8],
-    at: usize,
-}
-
-impl Out<'_> {
-    fn put(&mut self, bytes: &[u8]) -> Option<()> {
-        self.out.get_mut(self.at..)?.get_mut(..bytes.len())?.copy_from_slice(bytes);
-        self.at += bytes.len();
-        Some(())
-    }
-
-    fn number(&mut self, mut n: u64) -> Option<()> {
-        let mut digits = [0; 20]; // u64::MAX has 20
-        let mut at = digits.len();
-        loop {
-            at -= 1;
-            digits[at] = b'0' + (n % 10) as u8;
-            n /= 10;
-            if n == 0 {
-                return self.put(&digits[at..]);
-            }
-        }
     }
 }
 

@@ -1,56 +1,19 @@
-//! Dialling and listening.
+//! Dialling.
 //!
 //! A dial is two steps: a bound socket in a direct slot, and the connect. Where the kernel lacks operations for the
 //! first (`bind` came to io_uring with Linux 6.11, `setsockopt` with 6.7) it is done by ordinary system calls.
 
-use std::{
-    io,
-    net::SocketAddr,
-    os::fd::{AsRawFd, OwnedFd},
-};
+use std::{io, net::SocketAddr, os::fd::AsRawFd};
 
 use io_uring::{opcode, squeue, types};
-use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, getsockname, listen, socket_with, sockopt};
-
-use super::{Address, ONE, Op, SKIP, Uring, address::family, user_data};
+use rustix::net::SocketFlags;
 use units::Nanos;
 
+use super::{Address, ONE, Op, SKIP, Uring, address::family, user_data};
 use crate::{
-    io::{Gone, What},
+    io::{Gone, What, socket},
     slab::Key,
 };
-
-/// The accept queue asked for; the kernel lowers it to `net.core.somaxconn`.
-const BACKLOG: i32 = 65_535;
-
-fn stream(at: SocketAddr) -> io::Result<OwnedFd> {
-    let family = if at.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-    Ok(socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?)
-}
-
-/// A listening socket that shares its port with the listeners of the other shards.
-pub(super) fn listener(at: SocketAddr) -> io::Result<(OwnedFd, SocketAddr)> {
-    let socket = stream(at)?;
-    sockopt::set_socket_reuseaddr(&socket, true)?;
-    sockopt::set_socket_reuseport(&socket, true)?;
-    // Accepted sockets inherit it. With it off, the second of two short answers to pipelined requests would wait for
-    // the acknowledgement of the first, which the peer may put off by 40 ms (RFC 9293 section 3.7.4).
-    sockopt::set_tcp_nodelay(&socket, true)?;
-    bind(&socket, &at)?;
-    listen(&socket, BACKLOG)?;
-    let bound =
-        SocketAddr::try_from(getsockname(&socket)?).map_err(|_| io::Error::other("not an inet socket"))?;
-    Ok((socket, bound))
-}
-
-fn bound_socket(from: SocketAddr, to: SocketAddr) -> io::Result<OwnedFd> {
-    let socket = stream(to)?;
-    sockopt::set_socket_reuseaddr(&socket, true)?;
-    if from.port() != 0 || !from.ip().is_unspecified() {
-        bind(&socket, &from)?;
-    }
-    Ok(socket)
-}
 
 impl Uring {
     /// Makes a bound socket in the direct slot of `k`; [`Uring::connect_prepared`] dials from it.
@@ -91,7 +54,7 @@ impl Uring {
         let (ring, fd) = self.place(k);
         // The predecessor's close may still be queued: it must not close what is installed here.
         self.rings[ring].submit();
-        let socket = bound_socket(from, to)?;
+        let socket = socket::bound(from, to, SocketFlags::empty())?;
         self.rings[ring].install(fd.0, socket.as_raw_fd())
     }
 

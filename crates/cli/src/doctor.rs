@@ -1,0 +1,59 @@
+//! `throng doctor`: can this machine do it?
+
+mod change;
+mod report;
+
+use host::{Need, Repair, Root};
+use plan::{Flags, Plan, Sources};
+
+use crate::{EXIT_MACHINE, Failure, answer, args::DoctorArgs, run as verb, say};
+use report::{Report, Verdict};
+
+/// Looks, mends if asked to, and tells; returns the exit status.
+pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8, Failure> {
+    let root = Root::real();
+    if args.undo {
+        return change::undo(&root).map(|()| 0);
+    }
+    let plan = verb::plan(&flags(args))?;
+    let mut report = examine(&root, &plan, args, None)?;
+    if args.fix {
+        let troubles = report.findings.iter().filter(|finding| finding.is_trouble());
+        let repairs: Vec<Repair> = troubles.flat_map(|finding| finding.repairs.clone()).collect();
+        if repairs.is_empty() {
+            say("throng: there is nothing that --fix could do");
+        } else {
+            change::fix(&root, &repairs)?;
+            report = examine(&root, &plan, args, Some(report.connections))?;
+        }
+    }
+    answer(&if args.json { report.json() } else { report.text() })?;
+    Ok(if report.verdict() == Verdict::Refuse { EXIT_MACHINE } else { 0 })
+}
+
+/// Without a target, loopback of the sources' family stands for it. Nobody is dialled, whatever listens there.
+fn flags(args: &DoctorArgs) -> Flags {
+    let sources = args.sources.as_deref().and_then(|text| Sources::parse(text).ok());
+    let loopback = match sources.and_then(|sources| sources.is_v4()) {
+        Some(false) => "tcp://[::1]:9",
+        _ => "tcp://127.0.0.1:9",
+    };
+    let mut flags = args.flags();
+    flags.target.get_or_insert_with(|| loopback.to_owned());
+    flags
+}
+
+/// `again`: look at this number another time; the capacity may be another meanwhile.
+fn examine(root: &Root, plan: &Plan, args: &DoctorArgs, again: Option<u64>) -> Result<Report, Failure> {
+    let mut need = ::run::need(plan, root).map_err(Failure::machine)?;
+    if args.target.is_none() {
+        need = Need { target: None, listeners: Vec::new(), ..need };
+    }
+    let capacity = host::capacity(root, &need);
+    let asked = args.connections.is_some();
+    if !asked {
+        need.connections = again.unwrap_or(capacity.connections.clamp(1, u32::MAX.into()));
+    }
+    let findings = host::examine(root, &need);
+    Ok(Report { target: need.target, connections: need.connections, asked, capacity, findings })
+}

@@ -1,0 +1,67 @@
+//! `--fix` and `--undo`.
+
+use std::{
+    env, io,
+    path::PathBuf,
+    process::{Command, Stdio},
+};
+
+use host::{Repair, Root, Unmended};
+
+use crate::{Failure, say};
+
+/// Makes the changes; says each.
+pub(super) fn fix(root: &Root, repairs: &[Repair]) -> Result<(), Failure> {
+    if repairs.iter().any(|repair| !matches!(repair, Repair::Setting { .. })) {
+        ip(&["-V".to_owned()]).map_err(Failure::machine)?;
+    }
+    let mut done = |repair: &Repair| say(&format!("done: {repair}"));
+    let left = host::mend(root, &state_file()?, repairs, &mut ip, &mut done).map_err(|why| match why {
+        Unmended::Failed(why) => {
+            Failure::machine(format!("{why}\nwhat was done before can be taken back: throng doctor --undo"))
+        }
+        why => Failure::machine(why),
+    })?;
+    left.iter().for_each(|repair| say(&format!("not done, needs root outside of this container: {repair}")));
+    Ok(())
+}
+
+/// Takes them back; says each.
+pub(super) fn undo(root: &Root) -> Result<(), Failure> {
+    let file = state_file()?;
+    if !file.exists() {
+        say("throng: there is nothing to undo");
+        return Ok(());
+    }
+    let mut done = |undone: &host::Undone| say(&format!("undone: {undone}"));
+    host::unmend(root, &file, &mut ip, &mut done).map_err(Failure::machine)
+}
+
+/// `$XDG_STATE_HOME/throng/doctor.state`, by default below `~/.local/state` (XDG Base Directory Specification,
+/// which has relative paths ignored).
+fn state_file() -> Result<PathBuf, Failure> {
+    let folder = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let state = folder("XDG_STATE_HOME").or_else(|| folder("HOME").map(|home| home.join(".local/state")));
+    let state = state.ok_or_else(|| {
+        Failure::machine("no place to note what is changed: set HOME or XDG_STATE_HOME to a folder")
+    })?;
+    Ok(state.join("throng/doctor.state"))
+}
+
+/// ip(8), also where only an administrator's PATH has it.
+fn ip(words: &[String]) -> io::Result<()> {
+    let path = env::var("PATH").unwrap_or_default();
+    let mut command = Command::new("ip");
+    command.args(words).env("PATH", format!("{path}:/usr/sbin:/sbin")).stdin(Stdio::null());
+    let output = command.output().map_err(|e| match e.kind() {
+        io::ErrorKind::NotFound => {
+            io::Error::other("addresses are added by ip, which is not here: apt-get install iproute2")
+        }
+        _ => io::Error::new(e.kind(), format!("ip: {e}")),
+    })?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(io::Error::other(said.lines().collect::<Vec<_>>().join("; ")))
+}

@@ -1,0 +1,143 @@
+//! What doctor says, for people and for programs. Pure: findings in, text out.
+
+use std::fmt::Write;
+
+use host::{Capacity, Finding, Severity};
+use serde_json::json;
+use units::Count;
+
+/// Values longer than this push what follows them out of its column.
+const WIDEST_VALUE: usize = 48;
+
+/// The answer.
+pub(super) struct Report {
+    /// As typed; `None` for this machine as such.
+    pub(super) target: Option<String>,
+    /// What the findings are about.
+    pub(super) connections: u64,
+    /// Whether the user gave that number; else it is the capacity.
+    pub(super) asked: bool,
+    pub(super) capacity: Capacity,
+    pub(super) findings: Vec<Finding>,
+}
+
+/// The worst of the findings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Ok,
+    Warn,
+    Refuse,
+}
+
+impl Report {
+    pub(super) fn verdict(&self) -> Verdict {
+        match self.findings.iter().map(|finding| finding.severity).min() {
+            Some(Severity::Refuse) => Verdict::Refuse,
+            Some(Severity::Warn) => Verdict::Warn,
+            _ => Verdict::Ok,
+        }
+    }
+
+    /// A line for each finding, its cure below it, and whether it fits as the last line.
+    pub(super) fn text(&self) -> String {
+        let widest = |width: fn(&Finding) -> usize| self.findings.iter().map(width).max().unwrap_or(0);
+        let what = widest(|finding| finding.what.chars().count());
+        let value = widest(|finding| finding.value.chars().count()).min(WIDEST_VALUE);
+        let mut text = String::new();
+        for finding in &self.findings {
+            let line = format!(
+                "{:<4}  {:<what$}  {:<value$}  {}",
+                mark(finding.severity),
+                finding.what,
+                finding.value,
+                finding.needed
+            );
+            let _ = writeln!(text, "{}", line.trim_end());
+            if !finding.cure.is_empty() {
+                let _ = writeln!(text, "      {:what$}  {}", "", finding.cure);
+            }
+        }
+        let _ = writeln!(text, "{}", self.closing());
+        text
+    }
+
+    fn closing(&self) -> String {
+        let most = match self.capacity {
+            Capacity { connections, .. } if connections > u32::MAX.into() => {
+                "nothing that can be read here limits the connections".to_owned()
+            }
+            Capacity { connections, limited_by } => {
+                format!(
+                    "this machine can hold about {} connections: limited by {limited_by}",
+                    Count(connections)
+                )
+            }
+        };
+        let wanted = format!("{} connections", Count(self.connections));
+        match self.verdict() {
+            _ if !self.asked => most,
+            Verdict::Ok => format!("{wanted} fit"),
+            Verdict::Warn => format!("{wanted} fit, with warnings"),
+            Verdict::Refuse if self.capacity.connections < self.connections => {
+                format!("{wanted} do not fit: {most}")
+            }
+            Verdict::Refuse => {
+                let refusing = self.findings.iter().filter(|f| f.severity == Severity::Refuse);
+                let names: Vec<&str> = refusing.map(|finding| finding.what).collect();
+                format!("{wanted} do not fit: {}", names.join(", "))
+            }
+        }
+    }
+
+    /// Schema `throng.doctor/1`, one line.
+    pub(super) fn json(&self) -> String {
+        let findings: Vec<serde_json::Value> = self
+            .findings
+            .iter()
+            .map(|finding| {
+                json!({
+                    "what": finding.what,
+                    "value": finding.value,
+                    "needed": finding.needed,
+                    "cure": finding.cure,
+                    "severity": severity(finding.severity),
+                    "fixable": !finding.repairs.is_empty(),
+                })
+            })
+            .collect();
+        let verdict = match self.verdict() {
+            Verdict::Ok => "ok",
+            Verdict::Warn => "warn",
+            Verdict::Refuse => "refuse",
+        };
+        let whole = json!({
+            "schema": "throng.doctor/1",
+            "target": self.target,
+            "connections": self.connections,
+            "verdict": verdict,
+            "findings": findings,
+        });
+        format!("{whole}\n")
+    }
+}
+
+fn mark(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Refuse => "no",
+        Severity::Warn => "warn",
+        Severity::Fine => "ok",
+        Severity::Unknown => "?",
+    }
+}
+
+/// What could not be read is nothing to act upon for a program; its value says that it is not judged.
+fn severity(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Refuse => "refuse",
+        Severity::Warn => "warn",
+        Severity::Fine | Severity::Unknown => "ok",
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,156 @@
+//! The report over a made-up machine, word for word. `UPDATE_GOLDEN=1` writes it anew.
+
+use std::{
+    fs,
+    path::Path,
+    sync::atomic::{AtomicU32, Ordering::Relaxed},
+};
+
+use host::{Listener, Need, Repair, Root};
+use plan::Network;
+
+use super::*;
+
+/// A small machine with a bit of everything: too little for a million, and a target on it.
+const MACHINE: &[(&str, &str)] = &[
+    ("proc/meminfo", "MemTotal: 24684100 kB\nMemAvailable: 8000000 kB\n"),
+    ("proc/self/limits", "Max open files            20000                20000                files\n"),
+    ("proc/self/status", "CapEff:\t0000000000000000\nCpus_allowed_list:\t0-1\n"),
+    ("proc/sys/fs/nr_open", "1048576\n"),
+    ("proc/sys/fs/file-max", "2466190\n"),
+    ("proc/sys/fs/file-nr", "410\t0\t2466190\n"),
+    ("proc/sys/net/ipv4/ip_local_port_range", "32768\t60999\n"),
+    ("proc/sys/net/ipv4/tcp_mem", "287901\t383870\t575802\n"),
+    ("proc/sys/net/ipv4/tcp_rmem", "4096\t131072\t6291456\n"),
+    ("proc/sys/net/ipv4/tcp_wmem", "4096\t16384\t4194304\n"),
+    ("proc/sys/net/ipv4/tcp_max_tw_buckets", "131072\n"),
+    ("proc/sys/net/ipv4/tcp_max_syn_backlog", "2048\n"),
+    ("proc/sys/net/ipv4/tcp_syncookies", "1\n"),
+    ("proc/sys/net/core/somaxconn", "128\n"),
+    ("proc/sys/net/netfilter/nf_conntrack_max", "262144\n"),
+    ("proc/net/sockstat", "TCP: inuse 4 orphan 0 tw 700 alloc 4 mem 2\n"),
+    ("proc/81/limits", "Max open files            1024                 1048576              files\n"),
+    ("proc/81/status", "Threads:\t1\n"),
+    ("proc/81/stat", "81 (nginx) S 1 1 1 0 -1 4194304 1 0 0 0 1 5 7 8 20 0\n"),
+    ("proc/81/comm", "nginx\n"),
+];
+
+/// Gone when dropped, as is all that is in it.
+struct Folder(std::path::PathBuf);
+
+impl Folder {
+    fn with_machine() -> Folder {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("throng-doctor-{}-{}", std::process::id(), COUNT.fetch_add(1, Relaxed));
+        let folder = Folder(std::env::temp_dir().join(name));
+        for (file, text) in MACHINE {
+            let file = folder.0.join(file);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, text).unwrap();
+        }
+        fs::create_dir_all(folder.0.join("proc/81/fd")).unwrap();
+        std::os::unix::fs::symlink("socket:[7]", folder.0.join("proc/81/fd/6")).unwrap();
+        folder
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn report(connections: u64, asked: bool) -> Report {
+    let folder = Folder::with_machine();
+    let root = Root::at(&folder.0);
+    let target = "http://127.0.0.{1..3}:80/";
+    let listener = Listener { address: [0, 0, 0, 0].into(), port: 80, inode: 7, backlog: Some(128) };
+    let need = Need {
+        target: Some(target.to_owned()),
+        connections,
+        threads: 2,
+        sources: 254,
+        networks: vec![Network::parse("10.77.0.0/24").unwrap()],
+        device: "lo".to_owned(),
+        destinations: 3,
+        is_v4: true,
+        both_ends_here: true,
+        listeners: vec![listener],
+        tuples: 254 * 3 * 62_511,
+        uring: Ok(()),
+    };
+    Report {
+        target: need.target.clone(),
+        connections,
+        asked,
+        capacity: host::capacity(&root, &need),
+        findings: host::examine(&root, &need),
+    }
+}
+
+#[test]
+fn the_report_is_as_it_was() {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/doctor-report.txt");
+    let text = report(1_000_000, true).text();
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        fs::write(&golden, &text).unwrap();
+    }
+    assert_eq!(text, fs::read_to_string(&golden).unwrap_or_default(), "UPDATE_GOLDEN=1 writes it");
+}
+
+#[test]
+fn programs_read_the_same() {
+    let report = report(1_000_000, true);
+    let read: serde_json::Value = serde_json::from_str(&report.json()).unwrap();
+    let head = ["schema", "target", "connections", "verdict"].map(|name| read[name].clone());
+    let expected =
+        [json!("throng.doctor/1"), json!("http://127.0.0.{1..3}:80/"), json!(1_000_000), json!("refuse")];
+    assert_eq!(head, expected);
+    let find = |what: &str| read["findings"].as_array().unwrap().iter().find(|f| f["what"] == what).unwrap();
+    assert_eq!(
+        *find("accept queue"),
+        json!({ "what": "accept queue", "value": "128 wait at most", "needed": "1,024 dials at once",
+            "cure": "sysctl -w net.core.somaxconn=4096", "severity": "warn", "fixable": true })
+    );
+    let severities = |what: &str| (find(what)["severity"].clone(), find(what)["fixable"].clone());
+    assert_eq!(severities("memory"), (json!("refuse"), json!(false)));
+    assert_eq!(severities("sources"), (json!("refuse"), json!(true)));
+    assert_eq!(severities("io_uring"), (json!("ok"), json!(false)));
+    // Hidden on this machine.
+    assert_eq!(severities("connection hash"), (json!("ok"), json!(false)));
+    assert_eq!(read["findings"].as_array().unwrap().len(), report.findings.len());
+}
+
+fn finding(what: &'static str, severity: Severity) -> Finding {
+    let repairs = vec![Repair::Setting { name: "a.b".into(), value: "5".into() }];
+    Finding { what, value: "v".into(), needed: "n".into(), cure: "c".into(), severity, repairs }
+}
+
+/// The last line, and the verdict.
+fn check(asked: bool, capacity: u64, findings: &[Finding], expected: (&str, Verdict)) {
+    let report = Report {
+        target: None,
+        connections: 5_000,
+        asked,
+        capacity: Capacity { connections: capacity, limited_by: "memory" },
+        findings: findings.to_vec(),
+    };
+    let text = report.text();
+    assert_eq!((text.lines().last().unwrap(), report.verdict()), expected, "{findings:?}");
+}
+
+#[test]
+fn the_last_line_says_whether_it_fits() {
+    let (fine, unknown) = (finding("cores", Severity::Fine), finding("memory", Severity::Unknown));
+    let (warn, refuse) = (finding("hash", Severity::Warn), finding("sources", Severity::Refuse));
+    check(true, 9_000, &[fine.clone(), unknown], ("5,000 connections fit", Verdict::Ok));
+    check(true, 9_000, &[warn.clone(), fine], ("5,000 connections fit, with warnings", Verdict::Warn));
+    let no = "5,000 connections do not fit: sources, ports";
+    check(true, 9_000, &[warn, refuse.clone(), finding("ports", Severity::Refuse)], (no, Verdict::Refuse));
+    let most = "this machine can hold about 4,000 connections: limited by memory";
+    let no = format!("5,000 connections do not fit: {most}");
+    check(true, 4_000, std::slice::from_ref(&refuse), (&no, Verdict::Refuse));
+    check(false, 4_000, &[refuse], (most, Verdict::Refuse));
+    check(false, 4_000, &[], (most, Verdict::Ok));
+    check(false, u64::MAX, &[], ("nothing that can be read here limits the connections", Verdict::Ok));
+}

@@ -1,0 +1,147 @@
+//! io_uring or epoll: who chooses, what is said, and how many connections the open-file limit leaves.
+
+use std::process::Command;
+
+use crate::{
+    caller::Caller,
+    program::{Ended, Program, Serving, throng},
+    summary::Summary,
+};
+
+/// Numbers of system calls; those of 2019 and later are the same on every machine.
+const IO_URING_SETUP: u32 = 425;
+const CLOSE_RANGE: u32 = 436;
+const UNSHARE: u32 = if cfg!(target_arch = "x86_64") { 272 } else { 97 };
+
+/// What surrounds a program: so many open files, and system calls that are refused.
+#[derive(Clone, Copy)]
+struct Walls {
+    files: u32,
+    refused: &'static [u32],
+}
+
+const SANDBOX: Walls = Walls { files: 1024, refused: &[IO_URING_SETUP] };
+
+impl Walls {
+    fn around(self, args: &[&str]) -> Command {
+        let bare = throng(args);
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("ulimit -n {}; exec \"$@\"", self.files), "sh"]);
+        if !self.refused.is_empty() {
+            let numbers: Vec<String> = self.refused.iter().map(u32::to_string).collect();
+            command.args(["python3", "-c", include_str!("refuse.py"), &numbers.join(",")]);
+        }
+        command.arg(bare.get_program()).args(bare.get_args()).stdin(std::process::Stdio::null());
+        command.env_remove("COLUMNS");
+        command
+    }
+
+    fn serve(self, args: &[&str]) -> Serving {
+        Serving::from(self.around(&["serve", "--listen", "127.0.0.1:0", "--until-stdin-ends"]), args)
+    }
+
+    fn run(self, target: &str, args: &[&str]) -> Ended {
+        Program::from(self.around(&[&["run", target, "--json", "-"], args].concat())).end()
+    }
+}
+
+fn summary(ended: &Ended) -> Summary {
+    Summary(serde_json::from_str(&ended.stdout).unwrap_or_else(|e| panic!("{e}: {ended:#?}")))
+}
+
+/// Both ends hold so many at once, none is lost, and all are answered.
+fn check_held(walls: Walls, args: &[&str], connections: u64) -> (Ended, Summary) {
+    let args = [args, &["--threads", "2"]].concat();
+    let server = walls.serve(&args);
+    let n = connections.to_string();
+    let load = ["-c", &n, "-d", "500ms", "--think", "100ms..300ms"];
+    let ended = walls.run(&server.url("/?length=7"), &[&load[..], &args].concat());
+    let s = summary(&ended);
+    ended.assert_status(0);
+    assert_eq!(s.word("io"), "epoll");
+    assert!(s.faults().is_empty(), "{ended:#?}");
+    for (path, count) in
+        [("wanted", connections), ("held", connections), ("peak", connections), ("dropped", 0)]
+    {
+        assert_eq!(s.count(&format!("connections.{path}")), count, "{path}: {}", ended.stderr);
+    }
+    assert!(s.count("requests.answered") >= connections, "each is answered at least once: {}", ended.stderr);
+    let stats: serde_json::Value =
+        serde_json::from_str(Caller::dial(server.address).get("/stats").text()).unwrap();
+    assert_eq!((&stats["peak"], &stats["errors"]), (&connections.into(), &0.into()), "{stats}");
+    assert!(!server.program.stderr().contains("failed"), "{}", server.program.stderr());
+    (ended, s)
+}
+
+#[test]
+fn epoll_holds_more_than_the_limit_of_open_files() {
+    let walls = Walls { files: 256, refused: &[] };
+    let (ended, s) = check_held(walls, &["--io", "epoll"], 1_000);
+    // 240 of a table are connections.
+    assert_eq!(s.count("threads"), 5, "more threads than asked for");
+    assert!(!ended.stderr.contains("io_uring"), "asked for by name: nothing to explain: {}", ended.stderr);
+}
+
+#[test]
+fn a_sandbox_without_io_uring_is_told_and_held() {
+    let said = "throng: io_uring is not available (Operation not permitted (os error 1)): epoll\n";
+    // What Docker's default profile refuses; and one that knows no close_range.
+    for refused in [&[IO_URING_SETUP, UNSHARE], &[IO_URING_SETUP, CLOSE_RANGE]] {
+        let (ended, s) = check_held(Walls { files: 256, refused }, &[], 600);
+        assert_eq!(ended.stderr.matches(said).count(), 1, "{}", ended.stderr);
+        assert_eq!(s.count("threads"), 3, "{}", ended.stderr);
+    }
+    let server = SANDBOX.serve(&[]);
+    assert_eq!(server.program.stderr(), said);
+    // A closed loop, which is never late.
+    let ended = SANDBOX.run(&server.url("/"), &["-c", "20", "-d", "300ms"]);
+    let s = summary(&ended);
+    assert_eq!((ended.status, s.word("verdict"), s.word("io")), (Some(0), "pass", "epoll"), "{ended:#?}");
+    assert!(ended.stderr.starts_with(said), "{}", ended.stderr);
+    assert!(server.program.stdout().ends_with(" threads, epoll\n"), "{}", server.program.stdout());
+}
+
+#[test]
+fn one_table_for_all_threads_has_its_limit() {
+    let walls = Walls { files: 256, refused: &[IO_URING_SETUP, UNSHARE, CLOSE_RANGE] };
+    let (_, s) = check_held(walls, &[], 150);
+    assert_eq!(s.count("threads"), 2);
+    let ended = walls.run("tcp://127.0.0.1:9", &["-c", "300"]);
+    assert_eq!(ended.status, Some(3), "{ended:#?}");
+    let words = ["open files: 256 allowed, ", "ulimit -n ", "close_range"];
+    assert!(words.iter().all(|word| ended.stderr.contains(word)), "{}", ended.stderr);
+}
+
+#[test]
+fn io_uring_by_name_is_refused_with_the_cure() {
+    for verb in ["run", "serve"] {
+        let args: &[&str] =
+            if verb == "run" { &["run", "tcp://127.0.0.1:9"] } else { &["serve", "--listen", "127.0.0.1:0"] };
+        let ended = Program::from(SANDBOX.around(&[args, &["--io", "uring"]].concat())).end();
+        assert_eq!((ended.status, ended.stdout.as_str()), (Some(3), ""), "{ended:#?}");
+        let words = ["throng: io_uring: not available (Operation not permitted", "--io epoll"];
+        assert!(words.iter().all(|word| ended.stderr.contains(word)), "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn epoll_serves_as_io_uring_does() {
+    let server = Serving::start(&["--io", "epoll", "--threads", "1"]);
+    let line = format!("listening on http://{}/ with 1 threads, epoll\n", server.address);
+    assert_eq!((server.program.stdout(), server.program.stderr()), (line, String::new()));
+    let mut caller = Caller::dial(server.address);
+    for (path, status, length) in [
+        ("/", 200, 12),
+        ("/?length=10240", 200, 10_240),
+        ("/delay?for=20ms&length=5", 200, 5),
+        ("/nothing", 404, 0),
+    ] {
+        let answer = caller.get(path);
+        assert_eq!((answer.status, answer.body.len()), (status, length), "{path}");
+    }
+    caller.send("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    assert_eq!(caller.answer().status, 200);
+    assert!(caller.is_over());
+    server.program.signal(crate::program::Signal::TERM);
+    assert_eq!(server.program.end().status, Some(0));
+}

@@ -1,0 +1,140 @@
+//! WebSocket and raw TCP with a message: the upgrade, echoes, and what the server says of itself.
+
+use net::{Cx, Io, Key};
+use samples::{Fault, Kind, Stage};
+use wire::websocket::{self, MAX_CONTROL, MAX_HEADER, Opcode, Payload};
+
+use super::Client;
+use crate::{
+    conn::{Conn, State},
+    exchange::{Exchange, Progress, Wire},
+    protocol::Protocol,
+};
+
+impl Client {
+    /// Asks for the upgrade on a connection just opened.
+    pub(super) fn upgrade<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        let Client { job, conns, exchanges, random, tick, .. } = self;
+        let (Protocol::WebSocket(upgrade, _), conn) = (&job.protocol, &mut conns[k.index as usize]) else {
+            unreachable!("only a WebSocket is upgraded")
+        };
+        let exchange = exchanges.at(conn.exchange);
+        let Wire::Upgrade(nonce) = exchange.wire else { unreachable!("dialled with a nonce") };
+        let destination = usize::from(conn.destination);
+        conn.state = State::Upgrading;
+        exchange.started = cx.now();
+        cx.send(k, upgrade.max_len(destination), |out| {
+            let len = upgrade.write(destination, nonce, random, out);
+            tick.counts.bytes_out += len as u64;
+            len
+        });
+        cx.wake_at(k, cx.now() + job.timeout);
+    }
+
+    /// Reads all that has come.
+    pub(super) fn messages<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
+        let mut used = 0;
+        loop {
+            if self.conn(k).exchange == Conn::NONE.exchange {
+                let now = cx.now();
+                self.conn(k).exchange =
+                    self.exchanges.begin(Exchange::new(now, now, self.job.protocol.wire()));
+                self.incoming += 1;
+            }
+            let at = self.conn(k).exchange;
+            match self.exchanges.at(at).handle_bytes(&input[used..], self.job.protocol.message()) {
+                Ok(Progress::More(n)) => {
+                    self.rest_if_quiet(k);
+                    return used + n;
+                }
+                Ok(Progress::Upgraded(n)) => {
+                    used += n;
+                    self.upgraded(cx, k);
+                }
+                Ok(Progress::Answered(n)) => {
+                    used += n;
+                    if used < input.len() && matches!(self.job.protocol, Protocol::Tcp(_)) {
+                        // Without frames, more than what was asked for cannot be told from the next echo.
+                        self.lost(cx, k, Fault::target(Stage::Exchange, Kind::BadAnswer));
+                        return input.len();
+                    }
+                    self.answered(cx, k);
+                }
+                Ok(Progress::Ping(n, ping)) => {
+                    used += n;
+                    self.pong(cx, k, ping);
+                }
+                Ok(Progress::Closing(code)) => {
+                    self.close_back(cx, k, code);
+                    return input.len();
+                }
+                Err(kind) => {
+                    match self.conn(k).state {
+                        State::Upgrading => self.dial_failed(cx, k, Fault::target(Stage::Handshake, kind)),
+                        State::Busy => self.lost(cx, k, Fault::target(Stage::Exchange, kind)),
+                        _ => self.lost(cx, k, Fault::target(Stage::Hold, kind)),
+                    }
+                    return input.len();
+                }
+            }
+        }
+    }
+
+    /// Gives an idle connection's exchange back once no message is under way.
+    fn rest_if_quiet(&mut self, k: Key) {
+        let conn = *self.conn(k);
+        if conn.state == State::Idle && self.exchanges.at(conn.exchange).is_between_messages() {
+            self.exchanges.end(conn.exchange);
+            self.conn(k).exchange = Conn::NONE.exchange;
+            self.incoming -= 1;
+        }
+    }
+
+    fn upgraded<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        self.learn(k, cx.now(), true);
+        let wire = self.job.protocol.wire();
+        self.exchange(k).wire = wire;
+        self.connected(cx, k);
+    }
+
+    /// Answers a ping with its own words (RFC 6455 section 5.5.3). Not while the server reads nothing: it may be
+    /// answered by a later pong, and what it does not take must not pile up here.
+    fn pong<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, ping: Payload<'_>) {
+        if cx.is_clogged(k) {
+            return;
+        }
+        let mut echo = [0; MAX_CONTROL];
+        let echo = &mut echo[..ping.len()];
+        ping.copy_to(echo);
+        let mask = Some(self.mask());
+        let tick = &mut self.tick;
+        cx.send(k, MAX_HEADER + echo.len(), |out| {
+            let len = websocket::write_frame(out, Opcode::Pong, true, mask, echo);
+            let len = len.expect("there is room for a control frame");
+            tick.counts.bytes_out += len as u64;
+            len
+        });
+    }
+
+    /// The server begins the closing handshake: it is answered, and the connection rests until its next message is
+    /// due (RFC 6455 section 5.5.1).
+    fn close_back<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, code: Option<u16>) {
+        let mask = Some(self.mask());
+        let tick = &mut self.tick;
+        cx.send(k, MAX_HEADER + MAX_CONTROL, |out| {
+            let len = websocket::write_close(out, code, mask).expect("there is room for a control frame");
+            tick.counts.bytes_out += len as u64;
+            len
+        });
+        let due = match self.conn(k).state {
+            // Its message crossed with the close: it is still owed.
+            State::Busy => self.exchange(k).due,
+            _ => cx.timer(k),
+        };
+        self.closed_as_announced(cx, k, due);
+    }
+
+    fn mask(&mut self) -> [u8; 4] {
+        (self.random.bits() as u32).to_be_bytes()
+    }
+}

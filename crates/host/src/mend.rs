@@ -1,0 +1,222 @@
+//! Mending this machine, and taking it back.
+//!
+//! Before each change a small file says what will be changed and what was there before, so that it can be taken
+//! back even after a crash between the two. Nothing else in this crate changes anything.
+
+mod state;
+
+use crate::root::unexpected;
+use crate::usage::has_capability;
+use crate::{Repair, Root};
+use state::{State, Step};
+use std::fmt;
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// Runs ip(8) with these words; an error says what it said.
+pub type RunIp<'a> = &'a mut dyn FnMut(&[String]) -> io::Result<()>;
+
+/// Why a machine was not mended, or not put back.
+#[derive(Debug)]
+pub enum Unmended {
+    /// These need rights that we do not have; nothing was changed.
+    Forbidden(Vec<Repair>),
+    /// The file tells of another network namespace (its name comes with it); nothing was changed.
+    OtherNamespace(PathBuf, String),
+    /// The file tells of an earlier boot, with which all its changes ended; nothing was changed.
+    OtherBoot(PathBuf),
+    /// It went as far as this; what was done before is in the file and can be taken back.
+    Failed(String),
+}
+
+impl fmt::Display for Unmended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unmended::Forbidden(repairs) => {
+                f.write_str("nothing was changed, these need root:")?;
+                repairs.iter().try_for_each(|repair| write!(f, "\n  {repair}"))
+            }
+            Unmended::OtherNamespace(file, name) => write!(
+                f,
+                "nothing was changed: {} tells of changes in another network namespace, {name}: \
+                 take them back there, or remove the file",
+                file.display()
+            ),
+            Unmended::OtherBoot(file) => write!(
+                f,
+                "nothing was changed: {} tells of an earlier boot, and its changes ended with that: \
+                 remove the file",
+                file.display()
+            ),
+            Unmended::Failed(why) => f.write_str(why),
+        }
+    }
+}
+
+/// Makes the changes, each after it was noted in `file`; `done` hears of each. Settings that are as wanted are left
+/// alone. Returns what not even root may change here, as in a container, and was not.
+///
+/// # Errors
+/// See [`Unmended`]; a file of an earlier boot is none, because nothing of it is left to take back.
+pub fn mend(
+    root: &Root,
+    file: &Path,
+    repairs: &[Repair],
+    ip: RunIp,
+    done: &mut dyn FnMut(&Repair),
+) -> Result<Vec<Repair>, Unmended> {
+    let here = State::here(root).map_err(failed)?;
+    let mut state = match State::read(file).map_err(failed)? {
+        Some(state) if state.boot == here.boot && state.namespace != here.namespace => {
+            return Err(Unmended::OtherNamespace(file.to_owned(), state.namespace));
+        }
+        Some(state) if state.boot == here.boot => state,
+        _ => here,
+    };
+    let (allowed, forbidden): (Vec<Repair>, Vec<Repair>) =
+        repairs.iter().cloned().partition(|repair| may(root, repair));
+    if !forbidden.is_empty() && !is_root(root) {
+        return Err(Unmended::Forbidden(forbidden));
+    }
+    for repair in &allowed {
+        let former = match repair {
+            Repair::Setting { name, value } => match setting(root, name).map_err(failed)? {
+                same if same == *value => continue,
+                former => former,
+            },
+            _ => String::new(),
+        };
+        state.steps.push(Step { repair: repair.clone(), former });
+        state.write(file).map_err(failed)?;
+        apply(root, repair, ip).map_err(|e| Unmended::Failed(format!("{repair}: {e}")))?;
+        done(repair);
+    }
+    Ok(forbidden)
+}
+
+/// What became of a change that was to be taken back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Undone {
+    /// A setting has its former value again.
+    Restored(Repair),
+    /// An address or a route is gone.
+    Removed(Repair),
+    /// A setting has neither the value that we gave it nor the former: it was left as it is.
+    Left(Repair, String),
+}
+
+impl fmt::Display for Undone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Undone::Restored(repair) => write!(f, "{repair}"),
+            Undone::Removed(repair) => write!(f, "ip {}", repair.ip_undo().unwrap_or_default().join(" ")),
+            Undone::Left(repair, now) => {
+                write!(f, "left as it is, somebody else has changed it: {repair} is {now} now")
+            }
+        }
+    }
+}
+
+/// Takes back what [`mend`] noted in `file`, the last first, and removes the file; `done` hears of each. What was
+/// noted and never done, or is taken back already, is passed over: so it may be called again after any failure.
+///
+/// # Errors
+/// See [`Unmended`].
+pub fn unmend(root: &Root, file: &Path, ip: RunIp, done: &mut dyn FnMut(&Undone)) -> Result<(), Unmended> {
+    let here = State::here(root).map_err(failed)?;
+    let Some(mut state) = State::read(file).map_err(failed)? else { return Ok(()) };
+    if state.boot != here.boot {
+        return Err(Unmended::OtherBoot(file.to_owned()));
+    }
+    if state.namespace != here.namespace {
+        return Err(Unmended::OtherNamespace(file.to_owned(), state.namespace));
+    }
+    let forbidden: Vec<Repair> =
+        state.steps.iter().filter(|step| !may(root, &step.repair)).map(Step::reversed).collect();
+    if !forbidden.is_empty() {
+        return Err(Unmended::Forbidden(forbidden));
+    }
+    while let Some(step) = state.steps.last() {
+        let undone =
+            take_back(root, step, ip).map_err(|e| Unmended::Failed(format!("{}: {e}", step.repair)))?;
+        undone.iter().for_each(&mut *done);
+        state.steps.pop();
+        state.write(file).map_err(failed)?;
+    }
+    std::fs::remove_file(file).map_err(failed)
+}
+
+fn failed(error: io::Error) -> Unmended {
+    Unmended::Failed(error.to_string())
+}
+
+/// Whether we have the rights for it. To open a setting for writing changes nothing.
+fn may(root: &Root, repair: &Repair) -> bool {
+    const CAP_NET_ADMIN: u32 = 12;
+    match repair {
+        Repair::Setting { name, .. } => OpenOptions::new().write(true).open(root.path(file_of(name))).is_ok(),
+        _ => has_capability(root, CAP_NET_ADMIN),
+    }
+}
+
+/// Whether the effective user of this process is root, be it of a container only.
+fn is_root(root: &Root) -> bool {
+    let status = root.read("proc/self/status").unwrap_or_default();
+    let row = status.lines().find_map(|line| line.strip_prefix("Uid:"));
+    row.and_then(|row| row.split_whitespace().nth(1)) == Some("0")
+}
+
+fn file_of(name: &str) -> String {
+    format!("proc/sys/{}", name.replace('.', "/"))
+}
+
+/// The value of a setting, with one blank between its numbers.
+fn setting(root: &Root, name: &str) -> io::Result<String> {
+    Ok(root.read(file_of(name))?.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+fn set(root: &Root, name: &str, value: &str) -> io::Result<()> {
+    let file = file_of(name);
+    OpenOptions::new().write(true).truncate(true).open(root.path(&file))?.write_all(value.as_bytes())?;
+    match setting(root, name)? {
+        taken if taken == value => Ok(()),
+        taken => Err(unexpected(&file, &format!("{value}, the kernel made {taken} of it"))),
+    }
+}
+
+fn apply(root: &Root, repair: &Repair, ip: RunIp) -> io::Result<()> {
+    match repair {
+        Repair::Setting { name, value } => set(root, name, value),
+        _ => ip(&repair.ip().expect("all but settings are made by ip")),
+    }
+}
+
+fn take_back(root: &Root, step: &Step, ip: RunIp) -> io::Result<Option<Undone>> {
+    match &step.repair {
+        Repair::Setting { name, value } => match setting(root, name)? {
+            now if now == step.former => Ok(None),
+            now if now == *value => {
+                set(root, name, &step.former)?;
+                Ok(Some(Undone::Restored(step.reversed())))
+            }
+            now => Ok(Some(Undone::Left(step.repair.clone(), now))),
+        },
+        repair if is_there(root, repair) => {
+            ip(&repair.ip_undo().expect("all but settings are made by ip"))?;
+            Ok(Some(Undone::Removed(repair.clone())))
+        }
+        _ => Ok(None),
+    }
+}
+
+fn is_there(root: &Root, repair: &Repair) -> bool {
+    match repair {
+        Repair::Setting { .. } => true,
+        Repair::Address { address, .. } => crate::local_addresses(root).contains(address),
+        Repair::Route(network) => crate::addresses::is_routed_here(root, network),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,225 @@
+//! Changes made and taken back on a made-up machine, with an ip(8) that only writes down what it is told.
+
+use super::*;
+use crate::fake::Machine;
+use plan::Network;
+use std::net::IpAddr;
+
+const TRIE: &str = "Local:\n  |-- 127.0.0.0\n     /8 host LOCAL\n";
+
+struct Scene {
+    machine: Machine,
+    /// What ip was told.
+    told: Vec<String>,
+    /// It fails at this word.
+    refuses: &'static str,
+}
+
+impl Scene {
+    fn new() -> Scene {
+        let machine = Machine::with(&[
+            ("proc/sys/kernel/random/boot_id", "boot-1\n"),
+            ("proc/sys/net/core/somaxconn", "16\n"),
+            ("proc/sys/net/ipv4/tcp_mem", "1\t2\t3\n"),
+            ("proc/self/status", "CapEff:\t0000000000001000\n"),
+            ("proc/net/fib_trie", TRIE),
+        ]);
+        machine.link("proc/self/ns/net", "net:[1]");
+        Scene { machine, told: Vec::new(), refuses: "nothing" }
+    }
+
+    fn file(&self) -> PathBuf {
+        self.machine.root().path("state/throng/doctor.state")
+    }
+
+    /// What was done, or why not.
+    fn mend(&mut self, repairs: &[Repair]) -> Result<Vec<String>, String> {
+        let (root, file) = (self.machine.root(), self.file());
+        let mut done = Vec::new();
+        let mut ip = |words: &[String]| run_ip(&mut self.told, self.refuses, &self.machine, words);
+        match mend(&root, &file, repairs, &mut ip, &mut |repair| done.push(repair.to_string())) {
+            Ok(left) => {
+                done.extend(left.iter().map(|repair| format!("left: {repair}")));
+                Ok(done)
+            }
+            Err(why) => Err(why.to_string().replace(&file.display().to_string(), "FILE")),
+        }
+    }
+
+    fn unmend(&mut self) -> Result<Vec<String>, String> {
+        let (root, file) = (self.machine.root(), self.file());
+        let mut done = Vec::new();
+        let mut ip = |words: &[String]| run_ip(&mut self.told, self.refuses, &self.machine, words);
+        match unmend(&root, &file, &mut ip, &mut |undone| done.push(undone.to_string())) {
+            Ok(()) => Ok(done),
+            Err(why) => Err(why.to_string().replace(&file.display().to_string(), "FILE")),
+        }
+    }
+
+    fn read(&self, file: &str) -> String {
+        self.machine.root().read(file).unwrap().trim().to_owned()
+    }
+}
+
+/// Notes the words, and lists the address or network as local, or no more.
+fn run_ip(told: &mut Vec<String>, refuses: &str, machine: &Machine, words: &[String]) -> io::Result<()> {
+    let text = words.join(" ");
+    if text.contains(refuses) {
+        return Err(io::Error::other("RTNETLINK answers: No"));
+    }
+    told.push(text);
+    let place = words.iter().find_map(|word| word.split_once('/')).unwrap();
+    let entry = format!("  |-- {}\n     /{} host LOCAL\n", place.0, place.1);
+    let trie = machine.root().read("proc/net/fib_trie").unwrap();
+    machine.write(
+        "proc/net/fib_trie",
+        &if words[1] == "add" { trie + &entry } else { trie.replace(&entry, "") },
+    );
+    Ok(())
+}
+
+fn somaxconn(value: &str) -> Repair {
+    Repair::Setting { name: "net.core.somaxconn".into(), value: value.into() }
+}
+
+fn address(text: &str) -> Repair {
+    Repair::Address { address: text.parse::<IpAddr>().unwrap(), device: "lo".into() }
+}
+
+#[test]
+fn what_was_mended_is_taken_back_in_reverse() {
+    let mut scene = Scene::new();
+    let memory = Repair::Setting { name: "net.ipv4.tcp_mem".into(), value: "5 6 7".into() };
+    let route = Repair::Route(Network::parse("10.9.0.0/16").unwrap());
+    let repairs = [somaxconn("4096"), memory, address("10.77.0.1"), route];
+    let done = scene.mend(&repairs).unwrap();
+    assert_eq!(done, repairs.each_ref().map(ToString::to_string));
+    assert_eq!(
+        (scene.read("proc/sys/net/core/somaxconn"), scene.read("proc/sys/net/ipv4/tcp_mem")),
+        ("4096".into(), "5 6 7".into())
+    );
+    // Mended again, each setting is as it should be, and what was noted first is still what it was.
+    assert_eq!(scene.mend(&[somaxconn("4096")]).unwrap(), Vec::<String>::new());
+    assert_eq!(scene.mend(&[somaxconn("8192")]).unwrap(), ["sysctl -w net.core.somaxconn=8192"]);
+
+    let undone = scene.unmend().unwrap();
+    let expected = [
+        "sysctl -w net.core.somaxconn=4096",
+        "ip route del local 10.9.0.0/16 dev lo",
+        "ip addr del 10.77.0.1/32 dev lo",
+        "sysctl -w net.ipv4.tcp_mem='1 2 3'",
+        "sysctl -w net.core.somaxconn=16",
+    ];
+    assert_eq!(undone, expected);
+    assert_eq!(
+        (scene.read("proc/sys/net/core/somaxconn"), scene.read("proc/sys/net/ipv4/tcp_mem")),
+        ("16".into(), "1 2 3".into())
+    );
+    assert_eq!(scene.told.len(), 4, "{:?}", scene.told);
+    assert!(!scene.file().exists());
+    assert_eq!(scene.unmend().unwrap(), Vec::<String>::new(), "nothing is left to take back");
+}
+
+/// The note is there before the change: whatever of it was done, undo finds its way.
+#[test]
+fn a_crash_between_note_and_change_is_survived() {
+    let mut scene = Scene::new();
+    scene.refuses = "10.77.0.2";
+    let error = scene.mend(&[somaxconn("4096"), address("10.77.0.1"), address("10.77.0.2")]).unwrap_err();
+    assert_eq!(error, "ip addr add 10.77.0.2/32 dev lo: RTNETLINK answers: No");
+    let noted = std::fs::read_to_string(scene.file()).unwrap();
+    assert!(
+        noted.ends_with(
+            "setting net.core.somaxconn = 4096 was 16\naddress 10.77.0.1 lo\naddress 10.77.0.2 lo\n"
+        )
+    );
+    // A setting that was noted and not yet made.
+    std::fs::write(scene.file(), noted + "setting net.ipv4.tcp_mem = 5 6 7 was 1 2 3\n").unwrap();
+
+    // Undo itself is interrupted, too: called again it goes on.
+    scene.refuses = "del 10.77.0.1";
+    assert!(scene.unmend().unwrap_err().contains("No"));
+    assert_eq!(scene.read("proc/sys/net/core/somaxconn"), "4096");
+    let left = std::fs::read_to_string(scene.file()).unwrap();
+    assert!(left.ends_with("4096 was 16\naddress 10.77.0.1 lo\n"), "what is taken back is forgotten: {left}");
+    scene.refuses = "nothing";
+    let undone = scene.unmend().unwrap();
+    assert_eq!(undone, ["ip addr del 10.77.0.1/32 dev lo", "sysctl -w net.core.somaxconn=16"]);
+    assert_eq!(scene.read("proc/sys/net/ipv4/tcp_mem"), "1\t2\t3", "never touched");
+    assert!(!scene.file().exists());
+}
+
+#[test]
+fn what_others_changed_since_is_left() {
+    let mut scene = Scene::new();
+    scene.mend(&[somaxconn("4096")]).unwrap();
+    scene.machine.write("proc/sys/net/core/somaxconn", "9000\n");
+    let undone = scene.unmend().unwrap();
+    let left = "left as it is, somebody else has changed it: sysctl -w net.core.somaxconn=4096 is 9000 now";
+    assert_eq!(undone, [left]);
+    assert_eq!(scene.read("proc/sys/net/core/somaxconn"), "9000");
+    assert!(!scene.file().exists());
+}
+
+#[test]
+fn a_note_of_another_place_or_time_is_refused() {
+    let mut scene = Scene::new();
+    scene.mend(&[somaxconn("4096")]).unwrap();
+    let link = scene.machine.root().path("proc/self/ns/net");
+    std::fs::remove_file(&link).unwrap();
+    scene.machine.link("proc/self/ns/net", "net:[2]");
+    let elsewhere = "nothing was changed: FILE tells of changes in another network namespace, net:[1]: \
+        take them back there, or remove the file";
+    assert_eq!(scene.unmend().unwrap_err(), elsewhere);
+    assert_eq!(scene.mend(&[somaxconn("8192")]).unwrap_err(), elsewhere);
+    assert_eq!(scene.read("proc/sys/net/core/somaxconn"), "4096");
+
+    scene.machine.write("proc/sys/kernel/random/boot_id", "boot-2\n");
+    let earlier = "nothing was changed: FILE tells of an earlier boot, and its changes ended with that: \
+        remove the file";
+    assert_eq!(scene.unmend().unwrap_err(), earlier);
+    assert_eq!(scene.read("proc/sys/net/core/somaxconn"), "4096");
+    // A new change begins a new note: of the old one nothing is left.
+    scene.mend(&[somaxconn("8192")]).unwrap();
+    assert_eq!(scene.unmend().unwrap(), ["sysctl -w net.core.somaxconn=4096"]);
+
+    std::fs::write(scene.file(), "something else\n").unwrap();
+    assert_eq!(scene.unmend().unwrap_err(), "FILE: it is not what doctor wrote");
+}
+
+#[test]
+fn without_rights_nothing_is_changed_or_noted() {
+    let mut scene = Scene::new();
+    scene.machine.write("proc/self/status", "CapEff:\t0000000000000000\n");
+    let missing = Repair::Setting { name: "net.core.none".into(), value: "1".into() };
+    let error = scene.mend(&[somaxconn("4096"), address("10.77.0.1"), missing]).unwrap_err();
+    let expected = "nothing was changed, these need root:\n  ip addr add 10.77.0.1/32 dev lo\n  \
+        sysctl -w net.core.none=1";
+    assert_eq!(error, expected);
+    assert_eq!(scene.read("proc/sys/net/core/somaxconn"), "16");
+    assert!(!scene.file().exists() && scene.told.is_empty());
+}
+
+/// In a container root may do much and not all: what it may is done.
+#[test]
+fn what_not_even_root_may_is_left() {
+    let mut scene = Scene::new();
+    scene.machine.write("proc/self/status", "Uid:\t0\t0\t0\t0\nCapEff:\t0000000000000000\n");
+    let done = scene.mend(&[address("10.77.0.1"), somaxconn("4096")]).unwrap();
+    assert_eq!(done, ["sysctl -w net.core.somaxconn=4096", "left: ip addr add 10.77.0.1/32 dev lo"]);
+    assert_eq!(scene.unmend().unwrap(), ["sysctl -w net.core.somaxconn=16"]);
+    // The real user is root, and the effective one is not.
+    scene.machine.write("proc/self/status", "Uid:\t0\t1000\t0\t0\nCapEff:\t0000000000000000\n");
+    assert!(scene.mend(&[address("10.77.0.1"), somaxconn("4096")]).is_err());
+    assert_eq!(scene.read("proc/sys/net/core/somaxconn"), "16");
+}
+
+/// An address that is gone, in a network that somebody else made local, is not taken for there.
+#[test]
+fn only_what_is_there_is_removed() {
+    let mut scene = Scene::new();
+    scene.mend(&[address("10.77.0.1"), Repair::Route(Network::parse("10.9.8.0/22").unwrap())]).unwrap();
+    scene.machine.write("proc/net/fib_trie", "Local:\n  |-- 10.0.0.0\n     /8 host LOCAL\n");
+    assert_eq!(scene.unmend().unwrap(), Vec::<String>::new());
+    assert_eq!(scene.told.len(), 2, "{:?}", scene.told);
+}

@@ -1,0 +1,151 @@
+//! Where connections come from: addresses and ports.
+
+use super::Need;
+use crate::finding::Cure;
+use crate::ports::local_range;
+use crate::{Finding, Repair, Root, Severity, foreign, sock_stat};
+use plan::Network;
+use std::net::IpAddr;
+use units::Count;
+
+/// A network with more addresses than this becomes local as a whole, by a route: a device that lists
+/// thousands answers slowly, and for each of them.
+const MOST_LISTED: u64 = 256;
+
+pub(super) fn sources(root: &Root, need: &Need) -> Option<Finding> {
+    const WHAT: &str = "sources";
+    let missing: Vec<(Network, Vec<IpAddr>)> =
+        need.networks.iter().map(|n| (*n, missing(root, n))).filter(|(_, m)| !m.is_empty()).collect();
+    let all = match need.sources {
+        1 => "1 address".to_owned(),
+        n => format!("{} addresses", Count(n)),
+    };
+    let Some(first) = missing.iter().find_map(|(_, missing)| missing.first()) else {
+        let chosen = if need.networks.is_empty() { "chosen by throng" } else { "all of this machine" };
+        return Some(Finding::new(WHAT, all, chosen.to_owned(), None));
+    };
+    let value = match missing.iter().map(|(network, missing)| lacking(network, missing)).sum::<u64>() - 1 {
+        0 => format!("{first} is not an address of this machine"),
+        more => format!("{first} and {} more are not addresses of this machine", Count(more)),
+    };
+    let repairs: Vec<Repair> = missing.iter().flat_map(|(n, m)| repairs(root, need, n, m)).collect();
+    let command = match &repairs[..] {
+        [only] => format!("{only}  # or choose another"),
+        _ => {
+            let list: Vec<String> = missing.iter().map(|(network, _)| network.to_string()).collect();
+            need.doctor(&format!("--fix --sources {}", list.join(",")))
+        }
+    };
+    let cure = Cure { severity: Severity::Refuse, command, repairs };
+    Some(Finding::new(WHAT, value, String::new(), Some(cure)))
+}
+
+/// Those of its addresses that this machine lacks; of a large network its ends stand for all.
+fn missing(root: &Root, network: &Network) -> Vec<IpAddr> {
+    let last = network.count() - 1;
+    if network.count() > MOST_LISTED {
+        let ends = [network.nth(0), network.nth(last)];
+        return if may_not_bind(root, network) { ends.to_vec() } else { foreign(root, &ends) };
+    }
+    let all: Vec<IpAddr> = (0..=last).map(|i| network.nth(i)).collect();
+    foreign(root, &all)
+}
+
+/// IPv6 takes a route for local when packets come in, but not in bind(2), unless this is set.
+const NONLOCAL_BIND: &str = "net.ipv6.ip_nonlocal_bind";
+
+fn may_not_bind(root: &Root, network: &Network) -> bool {
+    !network.is_v4() && root.number::<u8>("proc/sys/net/ipv6/ip_nonlocal_bind") == Some(0)
+}
+
+/// How many addresses of the network are missing, as far as it is known.
+fn lacking(network: &Network, missing: &[IpAddr]) -> u64 {
+    if network.count() > MOST_LISTED { network.count() } else { missing.len() as u64 }
+}
+
+fn repairs(root: &Root, need: &Need, network: &Network, missing: &[IpAddr]) -> Vec<Repair> {
+    if network.count() <= MOST_LISTED {
+        let add = |address: &IpAddr| Repair::Address { address: *address, device: need.device.clone() };
+        return missing.iter().map(add).collect();
+    }
+    let mut repairs = Vec::new();
+    if may_not_bind(root, network) {
+        repairs.push(Repair::Setting { name: NONLOCAL_BIND.to_owned(), value: "1".to_owned() });
+    }
+    if !foreign(root, &[network.nth(0), network.nth(network.count() - 1)]).is_empty() {
+        repairs.push(Repair::Route(*network));
+    }
+    repairs
+}
+
+/// 4-tuples, the ways to dial: sources × ports × destinations. Too few refuse; too few for now, because some are in TIME_WAIT,
+/// only warn.
+pub(super) fn ports(root: &Root, need: &Need) -> Option<Finding> {
+    let waiting = sock_stat(root).map_or(0, |stat| stat.tcp_tw);
+    let closing = match waiting {
+        0 => String::new(),
+        _ => format!(", up to {} in TIME_WAIT", Count(waiting.min(need.tuples))),
+    };
+    let cure = if need.tuples < need.connections {
+        Some(more_tuples(need))
+    } else if need.free_tuples(root) < need.connections {
+        Some(Cure::by_hand(Severity::Warn, "sleep 60  # that long lasts TIME_WAIT"))
+    } else {
+        None
+    };
+    Some(Finding::new(
+        "ports",
+        format!("{} ways to dial{closing}", Count(need.tuples)),
+        format!("{} needed", Count(need.connections)),
+        cure,
+    ))
+}
+
+fn more_tuples(need: &Need) -> Cure {
+    // Each source, and each destination, adds as many as one has now.
+    let times = |of: u64| need.connections.div_ceil((need.tuples / of.max(1)).max(1));
+    let addresses = times(need.sources);
+    let advice = format!(
+        "# --sources with {} addresses (now {}), or {} destinations (now {})",
+        Count(addresses),
+        Count(need.sources),
+        Count(times(need.destinations)),
+        Count(need.destinations),
+    );
+    let command = match roomy_network(need, addresses) {
+        Some(network) if need.device == "lo" && network.is_v4() => {
+            need.run(&format!("-c {} --sources {network}  {advice}", need.connections))
+        }
+        Some(network) => need.doctor(&format!("-c {} --fix --sources {network}  {advice}", need.connections)),
+        None => advice,
+    };
+    Cure::by_hand(Severity::Refuse, command)
+}
+
+/// A network of at least so many addresses: of loopback, or a private one (RFC 1918, RFC 4193) that the user may
+/// replace; `None` where that would be too many.
+fn roomy_network(need: &Need, addresses: u64) -> Option<Network> {
+    // Without network and broadcast address.
+    let bits = addresses.saturating_add(2).next_power_of_two().ilog2();
+    if !need.is_v4 {
+        return Network::parse(&format!("fd77::/{}", 128 - bits)).ok();
+    }
+    let base = if need.device == "lo" { "127.128.0.0" } else { "10.128.0.0" };
+    // 2^23 addresses from there on are one block.
+    (bits <= 23).then(|| Network::parse(&format!("{base}/{}", 32 - bits)).ok())?
+}
+
+/// What the other programs of this machine dial from: throng leaves them 2,000 ports, if there are as many.
+pub(super) fn local_ports(root: &Root, _: &Need) -> Option<Finding> {
+    const WHAT: &str = "local port range";
+    const LEAST: u64 = 2_000;
+    const DEFAULT: &str = "32768 60999";
+    let Some((first, last)) = local_range(root) else {
+        return Some(Finding::unknown(WHAT, "ip_local_port_range cannot be read"));
+    };
+    let ports = u64::from(last.saturating_sub(first)) + 1;
+    let cure =
+        (ports < LEAST).then(|| Cure::setting(Severity::Warn, "net.ipv4.ip_local_port_range", DEFAULT));
+    let value = format!("{first} to {last}: {} ports", Count(ports));
+    Some(Finding::new(WHAT, value, format!("{} for other programs", Count(LEAST)), cure))
+}

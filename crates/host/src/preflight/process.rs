@@ -1,0 +1,164 @@
+//! What a process may take: memory, files, rings, processors.
+
+use super::{Need, OTHER_FILES};
+use crate::finding::Cure;
+use crate::memory::memory_of_all;
+use crate::processors::processors;
+use crate::{Finding, Root, Severity, io_uring_disabled, memory, open_files};
+use units::{Bytes, Count};
+
+pub(super) fn memory_room(root: &Root, need: &Need) -> Option<Finding> {
+    const WHAT: &str = "memory";
+    let (Ok(memory), Ok(all)) = (memory(root), memory_of_all(root)) else {
+        return Some(Finding::unknown(WHAT, "/proc/meminfo cannot be read"));
+    };
+    let in_group = memory.available < all.available;
+    let (whose, more) =
+        if in_group { (" in the control group", "raise its limit") } else { ("", "free memory") };
+    let needed = need.connections.saturating_mul(need.bytes_per_connection());
+    let ends = if need.both_ends_here { ", both ends here" } else { "" };
+    let cure = (needed > memory.available).then(|| {
+        let fitting = memory.available / need.bytes_per_connection();
+        let command = match fitting {
+            0 => format!("# {more}: there is not enough for one connection"),
+            _ => need.run(&format!("-c {fitting}  # or {more}")),
+        };
+        Cure::by_hand(Severity::Refuse, command)
+    });
+    Some(Finding::new(
+        WHAT,
+        format!("{} available{whose}", Bytes(memory.available).brief()),
+        format!(
+            "{} needed ({} bytes a connection{ends})",
+            Bytes(needed).brief(),
+            Count(need.bytes_per_connection())
+        ),
+        cure,
+    ))
+}
+
+/// Each socket is a file, also one that is only a direct descriptor of a ring.
+pub(super) fn file_table(root: &Root, need: &Need) -> Option<Finding> {
+    const WHAT: &str = "file table";
+    let Ok(files) = open_files(root) else {
+        return Some(Finding::unknown(WHAT, "/proc/sys/fs cannot be read"));
+    };
+    let needed = need.sockets().saturating_add(OTHER_FILES);
+    let cure = (files.free() < needed).then(|| {
+        let severity = if may_exceed_file_max(root) { Severity::Warn } else { Severity::Refuse };
+        Cure::setting(severity, "fs.file-max", files.file_used.saturating_add(needed))
+    });
+    let value = format!("{} free on this machine", Count(files.free()));
+    Some(Finding::new(WHAT, value, format!("{} needed", Count(needed)), cure))
+}
+
+/// The kernel lets a process with `CAP_SYS_ADMIN` open files beyond `fs.file-max` (alloc_empty_file). In a
+/// user namespace the bit may be set and not count, hence still a warning.
+pub(super) fn may_exceed_file_max(root: &Root) -> bool {
+    const CAP_SYS_ADMIN: u32 = 21;
+    crate::usage::has_capability(root, CAP_SYS_ADMIN)
+}
+
+/// Descriptors that one process needs.
+fn files_needed(need: &Need, hard: u64) -> u64 {
+    let rings = need.connections.div_ceil(hard.max(1));
+    match need.uring {
+        Ok(()) => rings.saturating_mul(2).saturating_add(OTHER_FILES),
+        Err(_) => need.connections.saturating_add(OTHER_FILES),
+    }
+}
+
+/// A limit that people recognise.
+fn round_limit(files: u64) -> u64 {
+    files.checked_next_power_of_two().unwrap_or(u64::MAX)
+}
+
+/// The limit holds for each table, not for their sum, so it refuses nothing: rings of direct descriptors
+/// pass it with two descriptors each (ring and event), and threads with a table each do without rings.
+pub(super) fn open_files_room(root: &Root, need: &Need) -> Option<Finding> {
+    const WHAT: &str = "open files";
+    let Ok(files) = open_files(root) else {
+        return Some(Finding::unknown(WHAT, "/proc/self/limits cannot be read"));
+    };
+    let needed = files_needed(need, files.hard);
+    let cure = (needed > files.hard).then(|| {
+        let limit = round_limit(needed);
+        let threads = need.connections.div_ceil(files.hard.saturating_sub(OTHER_FILES).max(1));
+        let without = match need.uring {
+            Ok(()) => String::new(),
+            Err(_) => format!("; until then {} threads with a table each take them", Count(threads)),
+        };
+        let lasting = format!("'* - nofile {limit}' in /etc/security/limits.conf lasts");
+        Cure::by_hand(Severity::Warn, format!("ulimit -n {limit}  # as root; {lasting}{without}"))
+    });
+    let passed = match need.uring {
+        Ok(()) if cure.is_none() && need.connections > files.hard => {
+            let rings = need.connections.div_ceil(files.hard.max(1));
+            format!(", passed by {} tables of io_uring", Count(rings))
+        }
+        _ => String::new(),
+    };
+    let value = format!("{} allowed", Count(files.hard));
+    Some(Finding::new(WHAT, value, format!("{} needed{passed}", Count(needed)), cure))
+}
+
+/// `fs.nr_open`, above which nobody may raise the limit of a process.
+pub(super) fn open_files_ceiling(root: &Root, need: &Need) -> Option<Finding> {
+    // Where it cannot be read, the line of the limit says so.
+    let files = open_files(root).ok()?;
+    let needed = files_needed(need, files.hard);
+    let limit = if needed > files.hard { round_limit(needed) } else { needed };
+    let cure = (limit > files.nr_open).then(|| Cure::setting(Severity::Warn, "fs.nr_open", limit));
+    let value = format!("{} at most", Count(files.nr_open));
+    Some(Finding::new("open files ceiling", value, format!("{} needed", Count(limit)), cure))
+}
+
+pub(super) fn uring(root: &Root, need: &Need) -> Option<Finding> {
+    const WHAT: &str = "io_uring";
+    let Err(reason) = &need.uring else {
+        return Some(Finding::new(WHAT, "allowed".to_owned(), String::new(), None));
+    };
+    let mut cure = allow_uring(root);
+    cure.command += if cure.command.contains('#') { "; " } else { "  # " };
+    cure.command += "epoll is used until then";
+    Some(Finding::new(WHAT, format!("not available ({reason})"), String::new(), Some(cure)))
+}
+
+fn allow_uring(root: &Root) -> Cure {
+    match io_uring_disabled(root) {
+        Some(1 | 2) => Cure::setting(Severity::Warn, "kernel.io_uring_disabled", 0),
+        _ => Cure::by_hand(
+            Severity::Warn,
+            "docker run --security-opt seccomp=unconfined  # or allow io_uring_setup, _enter and _register \
+             in the container's seccomp profile",
+        ),
+    }
+}
+
+/// What to do where io_uring was asked for by name and is refused, which `why` says.
+pub fn uring_refused(root: &Root, why: impl std::fmt::Display) -> Finding {
+    let command = format!("{}, or --io epoll", allow_uring(root).command);
+    let cure = Cure::by_hand(Severity::Refuse, command);
+    Finding::new("io_uring", format!("not available ({why})"), String::new(), Some(cure))
+}
+
+/// What to do where a run over epoll needs `needed` open files of the `limit` allowed; `cure` is a command.
+pub fn open_files_refused(limit: u64, needed: u64, cure: String) -> Finding {
+    let cure = Cure::by_hand(Severity::Refuse, cure);
+    let (limit, needed) = (Count(limit), Count(needed));
+    Finding::new("open files", format!("{limit} allowed"), format!("{needed} needed over epoll"), Some(cure))
+}
+
+/// A thread without a processor of its own makes the others late.
+pub(super) fn cores(root: &Root, need: &Need) -> Option<Finding> {
+    const WHAT: &str = "cores";
+    let Some(cores) = processors(root) else {
+        return Some(Finding::unknown(WHAT, "Cpus_allowed_list cannot be read"));
+    };
+    let cure = (need.threads > cores).then(|| {
+        Cure::by_hand(Severity::Warn, need.run(&format!("-c {} --threads {cores}", need.connections)))
+    });
+    let value = format!("{} for this process", Count(cores));
+    let threads = if need.threads == 1 { "thread" } else { "threads" };
+    Some(Finding::new(WHAT, value, format!("{} {threads}", Count(need.threads)), cure))
+}

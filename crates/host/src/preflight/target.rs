@@ -1,0 +1,102 @@
+//! The other end, where it is on this machine too.
+
+use super::stack::DIALS_AT_ONCE;
+use super::{Need, OTHER_FILES};
+use crate::finding::Cure;
+use crate::listener::{carriers, listener_pids};
+use crate::{Finding, Root, Severity, usage};
+use std::fs;
+use std::path::Path;
+use units::Count;
+
+/// A process that serves the target.
+struct Server {
+    pid: u32,
+    name: String,
+    /// Its own limit on open files, which it may have raised or lowered itself.
+    limit: u64,
+    open: u64,
+    /// Whether it has a ring of io_uring, whose direct descriptors pass the limit.
+    has_rings: bool,
+}
+
+/// The limit of those who accept: it stands in the way of more users than any other.
+pub(super) fn open_files_room(root: &Root, need: &Need) -> Option<Finding> {
+    const WHAT: &str = "target's open files";
+    need.target.as_ref().filter(|_| need.both_ends_here)?;
+    if need.listeners.is_empty() {
+        return Some(Finding::unknown(WHAT, "nobody listens there yet"));
+    }
+    let holders = listener_pids(root, &need.listeners);
+    let servers: Vec<Server> = carriers(root, &holders).iter().filter_map(|pid| server(root, *pid)).collect();
+    let Some(first) = servers.first() else {
+        return Some(Finding::unknown(WHAT, "its process is another user's: ask as root"));
+    };
+    let room: u64 = servers.iter().map(Server::room).fold(0, u64::saturating_add);
+    let cure = (room < need.connections).then(|| {
+        let each =
+            need.connections.div_ceil(servers.len() as u64).saturating_add(first.open.max(OTHER_FILES));
+        let limit = each.checked_next_power_of_two().unwrap_or(u64::MAX);
+        let one = |server: &Server| format!("prlimit --pid {} --nofile={limit}", server.pid);
+        Cure::by_hand(Severity::Warn, servers.iter().map(one).collect::<Vec<_>>().join(" && "))
+    });
+    let rings = if first.has_rings { ", passed by tables of io_uring" } else { "" };
+    let others = match servers.len() {
+        1 => String::new(),
+        n => format!(", and so on: {} processes", Count(n as u64)),
+    };
+    let value = format!(
+        "{} ({}): {} allowed, {} open{rings}{others}",
+        first.name,
+        first.pid,
+        Count(first.limit),
+        Count(first.open)
+    );
+    Some(Finding::new(WHAT, value, format!("{} needed", Count(need.connections)), cure))
+}
+
+impl Server {
+    /// Connections that it may still take.
+    fn room(&self) -> u64 {
+        if self.has_rings { u64::MAX } else { self.limit.saturating_sub(self.open) }
+    }
+}
+
+fn server(root: &Root, pid: u32) -> Option<Server> {
+    let limits = root.read(format!("proc/{pid}/limits")).ok()?;
+    let (limit, _) = crate::files::limits(&limits)?;
+    let name = root.read(format!("proc/{pid}/comm")).unwrap_or_default();
+    let open = usage(root, Some(pid)).ok().and_then(|usage| usage.open_files)?;
+    Some(Server { pid, name: name.trim().to_owned(), limit, open, has_rings: has_rings(root, pid) })
+}
+
+/// Rings are made before connections come: a look at the first descriptors suffices.
+fn has_rings(root: &Root, pid: u32) -> bool {
+    const FIRST: usize = 256;
+    let Ok(descriptors) = fs::read_dir(root.path(format!("proc/{pid}/fd"))) else { return false };
+    let mut links = descriptors.take(FIRST).filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
+    links.any(|link| link == Path::new("anon_inode:[io_uring]"))
+}
+
+/// How many may wait at the target's listeners to be accepted.
+pub(super) fn backlog(root: &Root, need: &Need) -> Option<Finding> {
+    const WHAT: &str = "target's backlog";
+    need.target.as_ref().filter(|_| need.both_ends_here && !need.listeners.is_empty())?;
+    let queues: Option<Vec<u64>> = need.listeners.iter().map(|l| l.backlog).collect();
+    let Some(queues) = queues else {
+        return Some(Finding::unknown(WHAT, "the kernel does not tell (netlink is forbidden)"));
+    };
+    let all = queues.iter().copied().fold(0, u64::saturating_add);
+    let needed = need.connections.min(DIALS_AT_ONCE);
+    let most: u64 = root.number("proc/sys/net/core/somaxconn").unwrap_or(u64::MAX);
+    let cure = (all < needed).then(|| {
+        let command = if queues.iter().all(|queue| *queue == most) {
+            "sysctl -w net.core.somaxconn=4096  # then start the target anew"
+        } else {
+            "# give the target a longer backlog, as `listen 80 backlog=4096` in nginx"
+        };
+        Cure::by_hand(Severity::Warn, command)
+    });
+    let value = format!("{} wait at most", Count(all));
+    Some(Finding::new(WHAT, value, format!("{} dials at once", Count(needed)), cure))
+}

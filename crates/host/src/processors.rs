@@ -1,0 +1,107 @@
+//! How many processors this process may use.
+
+use crate::Root;
+use std::path::Path;
+
+/// Those that its affinity allows, or as many as the tightest control group above it leaves time for: whole
+/// ones, at least one. `None` where the affinity cannot be read.
+///
+/// Reads `Cpus_allowed_list` (proc_pid_status(5)), `cpu.max` (kernel document `admin-guide/cgroup-v2`) and
+/// `cpu.cfs_quota_us` (`scheduler/sched-bwc`).
+pub(crate) fn processors(root: &Root) -> Option<u64> {
+    let status = root.read("proc/self/status").ok()?;
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+    let quota = quotas(root).into_iter().min().unwrap_or(u64::MAX);
+    Some(count(list.trim())?.min(quota.max(1)))
+}
+
+/// `0-3,8` are five.
+fn count(list: &str) -> Option<u64> {
+    let span = |text: &str| {
+        let (first, last) = text.split_once('-').unwrap_or((text, text));
+        let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
+        last.checked_sub(first)?.checked_add(1)
+    };
+    list.split(',').map(span).sum()
+}
+
+/// Whole processors that each group above this process leaves, rounded down.
+fn quotas(root: &Root) -> Vec<u64> {
+    let text = root.read("proc/self/cgroup").unwrap_or_default();
+    let mut quotas = Vec::new();
+    for line in text.lines() {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let (Some(controllers), Some(group)) = (fields.next(), fields.next()) else { continue };
+        for above in Path::new(group.trim_start_matches('/')).ancestors() {
+            quotas.extend(match controllers {
+                "" => version_2(root, above),
+                list if list.split(',').any(|c| c == "cpu") => version_1(root, above),
+                _ => None,
+            });
+        }
+    }
+    quotas
+}
+
+/// `200000 100000`: so many µs in each so many; `max 100000` is no limit.
+fn version_2(root: &Root, group: &Path) -> Option<u64> {
+    let text = root.read(Path::new("sys/fs/cgroup").join(group).join("cpu.max")).ok()?;
+    let (quota, period) = text.trim().split_once(' ')?;
+    quota.parse::<u64>().ok()?.checked_div(period.parse().ok()?)
+}
+
+/// A quota of -1 is no limit.
+fn version_1(root: &Root, group: &Path) -> Option<u64> {
+    let folder = Path::new("sys/fs/cgroup/cpu").join(group);
+    let quota: u64 = root.number(folder.join("cpu.cfs_quota_us"))?;
+    quota.checked_div(root.number(folder.join("cpu.cfs_period_us"))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake::Machine;
+
+    fn check(list: &str, files: &[(&str, &str)], expected: Option<u64>) {
+        let machine = Machine::with(files);
+        machine.write("proc/self/status", &format!("Name:\tx\nCpus_allowed_list:\t{list}\n"));
+        assert_eq!(processors(&machine.root()), expected, "{list} {files:?}");
+    }
+
+    #[test]
+    fn affinity_is_counted() {
+        check("0", &[], Some(1));
+        check("0-3,8", &[], Some(5));
+        check("x", &[], None);
+        check("3-1", &[], None);
+        assert_eq!(processors(&Machine::with(&[]).root()), None);
+    }
+
+    #[test]
+    fn a_control_group_may_leave_less() {
+        let group = ("proc/self/cgroup", "0::/a/b\n");
+        let at = |text| ("sys/fs/cgroup/a/cpu.max", text);
+        check("0-63", &[group, at("250000 100000\n")], Some(2));
+        check("0-63", &[group, at("20000 100000\n")], Some(1));
+        check("0-1", &[group, at("400000 100000\n")], Some(2));
+        check("0-63", &[group, at("max 100000\n")], Some(64));
+        check("0-63", &[group, at("5 0\n")], Some(64));
+        check(
+            "0-63",
+            &[group, at("400000 100000\n"), ("sys/fs/cgroup/a/b/cpu.max", "300000 100000\n")],
+            Some(3),
+        );
+
+        let old = ("proc/self/cgroup", "3:cpu,cpuacct:/job\n");
+        let period = ("sys/fs/cgroup/cpu/job/cpu.cfs_period_us", "50000\n");
+        let quota = |text| ("sys/fs/cgroup/cpu/job/cpu.cfs_quota_us", text);
+        check("0-63", &[old, period, quota("150000\n")], Some(3));
+        check("0-63", &[old, period, quota("-1\n")], Some(64));
+    }
+
+    #[test]
+    fn this_machine_has_as_many_as_std_says() {
+        let expected = std::thread::available_parallelism().unwrap().get() as u64;
+        assert_eq!(processors(&Root::real()), Some(expected));
+    }
+}

@@ -1,0 +1,448 @@
+//! The epoll fill of [`Io`]: for machines and containers that do not allow io_uring.
+//!
+//! Sockets do not block; each is registered once, edge-triggered, for its life. What is readable is received into
+//! the thread's scratch, and a second time only where the first filled a region or an end was signalled. A send is
+//! tried at once: what the socket does not take is kept off the hot path and sent when the kernel says that it may
+//! be. Only the listener is level-triggered, and registered while somebody here waits for a peer.
+//!
+//! Each socket is an ordinary descriptor: RLIMIT_NOFILE binds each shard, in a table of its own
+//! ([`own_open_files`](crate::own_open_files)).
+
+use std::{
+    collections::{HashMap, VecDeque},
+    io,
+    net::SocketAddr,
+    os::fd::OwnedFd,
+};
+
+use rustix::{
+    event::epoll::{self, EventData, EventFlags},
+    net::{RecvFlags, SendFlags, SocketFlags, recv, send, sockopt},
+};
+use units::{Clock, Nanos};
+
+use self::poll::Poll;
+use super::{Close, Done, Gone, Io, REGION, REGIONS, Scratch, What, socket};
+use crate::{
+    machine::{Door, Listener},
+    slab::Key,
+};
+
+mod open;
+mod poll;
+
+/// Descriptors of a table that are no connections: the standard streams, the epoll instance, the listener, and a
+/// few that come and go.
+const RESERVE: u32 = 16;
+/// One turn's largest send.
+const OUT_BYTES: usize = 1024 * 1024;
+/// After an accept that found no descriptor or no memory, unless a connection ends before.
+const REST_AFTER_FAILURE: Nanos = Nanos::from_millis(20);
+
+/// For the life of a connection.
+const READ: EventFlags = EventFlags::IN.union(EventFlags::RDHUP).union(EventFlags::ET);
+/// Of one that we dialled, and of one that was clogged once: it costs nothing until a socket has been full.
+const READ_AND_WRITE: EventFlags = READ.union(EventFlags::OUT);
+const OVER_SIGNALS: EventFlags = EventFlags::RDHUP.union(EventFlags::HUP).union(EventFlags::ERR);
+/// What the listener is registered under; a connection's number has no bit above its turn.
+const LISTENER: u64 = u64::MAX;
+
+/// Connections that a table of `limit` open files has room for.
+pub fn room(limit: u32) -> u32 {
+    limit.saturating_sub(RESERVE).max(1)
+}
+
+/// The numbers that an [`Epoll`] is made with.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Most connections at once.
+    pub connections: u32,
+    /// Sleep in whole milliseconds, as before Linux 5.11 (a test forces that).
+    pub by_millis: bool,
+}
+
+/// The idle record: what is known of a place.
+#[derive(Debug)]
+struct Place {
+    socket: Option<OwnedFd>,
+    turn: u8,
+    flags: u8,
+}
+
+const _: () = assert!(size_of::<Place>() <= 12, "the idle record is what a million connections cost");
+
+/// A dial is not answered yet.
+const OPENING: u8 = 1;
+/// It waits for a peer.
+const WAITING: u8 = 2;
+/// It stands in `readable`.
+const LISTED: u8 = 4;
+/// No further signal will come for what is left to read: read until nothing is.
+const OVER: u8 = 8;
+/// Its input is left where it is.
+const HELD: u8 = 16;
+/// It is registered for writing too.
+const WRITES: u8 = 32;
+/// It was reset before its dial was answered, and asking for the answer has used the error up.
+const RESET: u8 = 64;
+
+/// What a slow peer has not taken yet.
+struct Rest {
+    bytes: Vec<u8>,
+    /// So many of them have gone.
+    gone: usize,
+}
+
+/// One thread's epoll instance and sockets.
+pub struct Epoll {
+    clock: Clock,
+    poll: Poll,
+    places: Vec<Place>,
+    listener: Option<OwnedFd>,
+    /// The listener is registered.
+    listening: bool,
+    /// Free places that wait for a peer, first come first served.
+    waiting: VecDeque<Key>,
+    /// No accept before, for want of descriptors or memory.
+    rests_until: Nanos,
+    readable: VecDeque<Key>,
+    clogged: HashMap<Key, Rest>,
+    done: Vec<Done>,
+    taken: usize,
+    out: Box<[u8]>,
+    gather: Nanos,
+    /// So many readable at once are worth no further waiting.
+    several: usize,
+}
+
+fn data(k: Key) -> u64 {
+    u64::from(k.turn) << 32 | u64::from(k.index)
+}
+
+fn key(data: u64) -> Key {
+    Key { index: data as u32, turn: (data >> 32) as u8 }
+}
+
+fn gone(e: &io::Error) -> What {
+    What::Gone(Gone::from_errno(e.raw_os_error().unwrap_or(libc::EIO)))
+}
+
+/// How much of `bytes` the socket took without waiting.
+fn send_now(socket: &OwnedFd, bytes: &[u8]) -> io::Result<usize> {
+    match send(socket, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
+        Ok(went) => Ok(went),
+        Err(rustix::io::Errno::AGAIN) => Ok(0),
+        Err(e) => Err(e.into()),
+    }
+}
+
+impl Epoll {
+    /// An instance without connections; memory is reserved, and touched only as they come.
+    ///
+    /// # Errors
+    /// What `epoll_create1` says.
+    pub fn new(settings: Settings, clock: Clock) -> io::Result<Epoll> {
+        let connections = settings.connections as usize;
+        Ok(Epoll {
+            clock,
+            poll: Poll::new(settings.by_millis)?,
+            places: Vec::with_capacity(connections),
+            listener: None,
+            listening: false,
+            waiting: VecDeque::new(),
+            rests_until: Nanos::ZERO,
+            readable: VecDeque::with_capacity(2 * REGIONS),
+            clogged: HashMap::new(),
+            done: Vec::with_capacity(2 * REGIONS),
+            taken: 0,
+            out: vec![0; OUT_BYTES].into_boxed_slice(),
+            gather: Nanos::ZERO,
+            // Half of the connections, so that few do not wait for many.
+            several: (connections / 2).clamp(1, REGIONS / 2),
+        })
+    }
+
+    /// Where another thread may come in to accept from this listener.
+    pub fn door(&self) -> Option<Door> {
+        self.listener.as_ref().map(Door::of)
+    }
+
+    /// Accepts from another thread's listener.
+    pub fn share(&mut self, listener: Listener) {
+        self.listener = Some(listener.into_inner());
+    }
+
+    fn place(&mut self, k: Key) -> &mut Place {
+        &mut self.places[k.index as usize]
+    }
+
+    /// Whether `k` has not been closed since it came here.
+    fn stands(&self, k: Key) -> bool {
+        self.places.get(k.index as usize).is_some_and(|place| place.turn == k.turn)
+    }
+
+    /// The socket of a connection that stands.
+    fn socket(&self, k: Key) -> Option<&OwnedFd> {
+        self.places.get(k.index as usize).filter(|place| place.turn == k.turn)?.socket.as_ref()
+    }
+
+    fn begin(&mut self, k: Key, socket: Option<OwnedFd>, flags: u8) {
+        while self.places.len() <= k.index as usize {
+            self.places.push(Place { socket: None, turn: 0, flags: 0 });
+        }
+        *self.place(k) = Place { socket, turn: k.turn, flags };
+    }
+
+    fn tell(&mut self, key: Key, what: What) {
+        self.done.push(Done { key, what });
+    }
+
+    /// One batch of signals.
+    fn gather_signals(&mut self, at_most: Nanos) {
+        for at in 0..self.poll.wait(at_most) {
+            let (signals, data) = self.poll.signal(at);
+            self.handle(data, signals);
+        }
+    }
+
+    fn handle(&mut self, data: u64, signals: EventFlags) {
+        if data == LISTENER {
+            return self.take_peers();
+        }
+        let (k, over) = (key(data), signals.intersects(OVER_SIGNALS));
+        if !self.stands(k) || self.place(k).flags & OPENING != 0 && !self.answer_dial(k, over) {
+            return;
+        }
+        if over || signals.contains(EventFlags::IN) {
+            self.list(k, over);
+        }
+        if signals.contains(EventFlags::OUT) && !self.clogged.is_empty() {
+            self.send_rest(k);
+        }
+    }
+
+    /// Notes that there is something to read.
+    fn list(&mut self, k: Key, over: bool) {
+        let place = self.place(k);
+        place.flags |= if over { OVER } else { 0 };
+        if place.flags & LISTED == 0 {
+            place.flags |= LISTED;
+            self.readable.push_back(k);
+        }
+    }
+
+    /// Receives from up to [`REGIONS`] readable connections into the scratch.
+    fn receive(&mut self, scratch: &mut Scratch) {
+        let mut region = 0;
+        for _ in 0..self.readable.len().min(REGIONS) {
+            let k = self.readable.pop_front().expect("as many as were counted");
+            if !self.stands(k) {
+                continue;
+            }
+            self.place(k).flags &= !LISTED;
+            // What is held is listed again when it is resumed.
+            if self.place(k).flags & HELD == 0
+                && let Some(socket) = self.socket(k)
+            {
+                let received = recv(socket, scratch.region(region), RecvFlags::DONTWAIT);
+                let received = received.map(|(len, _)| len);
+                self.handle_received(k, region, received);
+                region += u16::from(matches!(received, Ok(1..)));
+            }
+        }
+    }
+
+    fn handle_received(&mut self, k: Key, region: u16, received: rustix::io::Result<usize>) {
+        match received {
+            Ok(0) if self.place(k).flags & RESET != 0 => self.tell(k, What::Gone(Gone::Reset)),
+            Ok(0) => self.tell(k, What::Gone(Gone::Ended)),
+            Ok(len) => {
+                self.tell(k, What::Bytes { region, len: len as u32 });
+                if len == REGION || self.place(k).flags & OVER != 0 {
+                    self.list(k, false);
+                }
+            }
+            Err(rustix::io::Errno::AGAIN) => self.place(k).flags &= !OVER,
+            Err(rustix::io::Errno::INTR) => self.list(k, false),
+            Err(e) => self.tell(k, gone(&e.into())),
+        }
+    }
+
+    fn send(&mut self, k: Key, bytes: &[u8]) {
+        // Behind what is clogged, so that nothing is overtaken.
+        if !self.clogged.is_empty()
+            && let Some(rest) = self.clogged.get_mut(&k)
+        {
+            return rest.bytes.extend_from_slice(bytes);
+        }
+        let Some(socket) = self.socket(k) else { return };
+        match send_now(socket, bytes) {
+            Ok(went) if went == bytes.len() => {}
+            Ok(went) => self.clog(k, &bytes[went..]),
+            Err(e) => self.tell(k, gone(&e)),
+        }
+    }
+
+    fn clog(&mut self, k: Key, rest: &[u8]) {
+        self.clogged.insert(k, Rest { bytes: rest.to_vec(), gone: 0 });
+        if self.place(k).flags & WRITES == 0
+            && let Some(socket) = self.socket(k)
+        {
+            // Registering anew tells at once where the socket has become writable meanwhile.
+            match epoll::modify(self.poll.fd(), socket, EventData::new_u64(data(k)), READ_AND_WRITE) {
+                Ok(()) => self.place(k).flags |= WRITES,
+                Err(e) => self.tell(k, gone(&e.into())),
+            }
+        }
+    }
+
+    fn send_rest(&mut self, k: Key) {
+        let Some(mut rest) = self.clogged.remove(&k) else { return };
+        let Some(socket) = self.socket(k) else { return };
+        match send_now(socket, &rest.bytes[rest.gone..]) {
+            Ok(went) if rest.gone + went == rest.bytes.len() => self.tell(k, What::Drained),
+            Ok(went) => {
+                rest.gone += went;
+                self.clogged.insert(k, rest);
+            }
+            Err(e) => self.tell(k, gone(&e)),
+        }
+    }
+
+    /// Sleeps until something happens; in closed loop a little longer, for what else is about to.
+    fn sleep(&mut self, until: Nanos) {
+        let until = if self.rests_until == Nanos::ZERO { until } else { until.min(self.rests_until) };
+        let at_most = until.since(self.clock.now());
+        self.gather_signals(at_most);
+        if self.gather.0 > 0 && at_most >= self.gather && (1..self.several).contains(&self.readable.len()) {
+            self.poll.nap(self.gather);
+            self.gather_signals(Nanos::ZERO);
+        }
+    }
+}
+
+impl Io for Epoll {
+    fn dial(&mut self, k: Key, from: SocketAddr, to: SocketAddr) {
+        if let Err(e) = self.begin_dial(k, from, to) {
+            self.begin(k, None, 0);
+            self.tell(k, gone(&e));
+        }
+    }
+
+    fn listen(&mut self, at: SocketAddr) -> io::Result<SocketAddr> {
+        let (listener, bound) = socket::listener(at, SocketFlags::NONBLOCK)?;
+        self.listener = Some(listener);
+        Ok(bound)
+    }
+
+    fn accept(&mut self, k: Key) {
+        if self.listener.is_none() {
+            self.begin(k, None, 0);
+            return self.tell(k, What::Gone(Gone::Other(libc::EINVAL)));
+        }
+        self.begin(k, None, WAITING);
+        self.waiting.push_back(k);
+    }
+
+    fn unlisten(&mut self) {
+        let Some(listener) = self.listener.take() else { return };
+        if std::mem::take(&mut self.listening) {
+            // Others may hold the same listener: it would go on signalling here.
+            let _ = epoll::delete(self.poll.fd(), &listener);
+        }
+        while let Some(k) = self.waiting.pop_front() {
+            self.place(k).flags &= !WAITING;
+            self.tell(k, What::Gone(Gone::Other(libc::EINVAL)));
+        }
+    }
+
+    /// Nothing to do: what is dialled or accepted is registered already.
+    fn park(&mut self, _: Key) {}
+
+    fn out(&mut self, len: usize) -> &mut [u8] {
+        assert!(len <= OUT_BYTES, "a send larger than the output buffer: {len}");
+        &mut self.out[..len]
+    }
+
+    fn send_out(&mut self, k: Key, len: usize) {
+        let out = std::mem::take(&mut self.out);
+        self.send(k, &out[..len]);
+        self.out = out;
+    }
+
+    fn send_static(&mut self, k: Key, bytes: &'static [u8]) {
+        self.send(k, bytes);
+    }
+
+    fn is_clogged(&self, k: Key) -> bool {
+        !self.clogged.is_empty() && self.clogged.contains_key(&k)
+    }
+
+    fn clogged(&self) -> usize {
+        self.clogged.len()
+    }
+
+    fn hold(&mut self, k: Key) {
+        if self.stands(k) {
+            self.place(k).flags |= HELD;
+        }
+    }
+
+    fn resume(&mut self, k: Key) {
+        if self.stands(k) && self.place(k).flags & HELD != 0 {
+            self.place(k).flags &= !HELD;
+            // Signals may have gone by.
+            self.list(k, true);
+        }
+    }
+
+    fn close(&mut self, k: Key, how: Close) {
+        // A place that was taken and never used.
+        if !self.stands(k) {
+            return;
+        }
+        let next = Place { socket: None, turn: k.turn.wrapping_add(1), flags: 0 };
+        let Place { socket, flags, .. } = std::mem::replace(self.place(k), next);
+        if flags & WAITING != 0 {
+            self.waiting.retain(|waiting| *waiting != k);
+        }
+        if !self.clogged.is_empty() {
+            self.clogged.remove(&k);
+        }
+        if let Some(socket) = socket {
+            if how == Close::Reset {
+                let _ = sockopt::set_socket_linger(&socket, Some(std::time::Duration::ZERO));
+            }
+            // Closing takes the registration back too. A descriptor is free again: accept at once.
+            self.rests_until = Nanos::ZERO;
+        }
+    }
+
+    fn coalesce(&mut self, by: Nanos) {
+        self.gather = by.min(Nanos::from_micros(50));
+    }
+
+    fn wait(&mut self, until: Nanos, scratch: &mut Scratch) -> Nanos {
+        // What was told after the loop had taken all is still here.
+        self.done.drain(..std::mem::take(&mut self.taken));
+        self.mind_the_listener();
+        if self.readable.is_empty() && self.done.is_empty() {
+            self.sleep(until);
+        } else {
+            // Not even a flood may starve the others.
+            self.gather_signals(Nanos::ZERO);
+        }
+        self.receive(scratch);
+        self.clock.now()
+    }
+
+    fn next(&mut self) -> Option<Done> {
+        let done = self.done.get(self.taken).copied();
+        self.taken += usize::from(done.is_some());
+        done
+    }
+
+    fn now(&self) -> Nanos {
+        self.clock.now()
+    }
+}

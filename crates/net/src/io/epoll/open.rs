@@ -1,0 +1,108 @@
+//! How connections come to be: dials, and peers taken from the listener.
+
+use std::{io, net::SocketAddr, os::fd::OwnedFd};
+
+use rustix::{
+    event::epoll::{self, EventData, EventFlags},
+    io::Errno,
+    net::{SocketFlags, accept_with, connect, sockopt},
+};
+use units::Nanos;
+
+use super::{Epoll, LISTENER, OPENING, READ, READ_AND_WRITE, RESET, REST_AFTER_FAILURE, WRITES, data, gone};
+use crate::{
+    io::{Gone, What, socket},
+    slab::Key,
+};
+
+impl Epoll {
+    pub(super) fn begin_dial(&mut self, k: Key, from: SocketAddr, to: SocketAddr) -> io::Result<()> {
+        let socket = socket::bound(from, to, SocketFlags::NONBLOCK)?;
+        let answered = match connect(&socket, &to) {
+            Ok(()) => true,
+            Err(Errno::INPROGRESS) => false,
+            Err(e) => return Err(e.into()),
+        };
+        // Not before: a socket that was never connected signals a hang-up.
+        self.register(&socket, k, READ_AND_WRITE)?;
+        self.begin(k, Some(socket), if answered { WRITES } else { WRITES | OPENING });
+        if answered {
+            self.tell(k, What::Dialled);
+        }
+        Ok(())
+    }
+
+    fn register(&self, socket: &OwnedFd, k: Key, signals: EventFlags) -> io::Result<()> {
+        Ok(epoll::add(self.poll.fd(), socket, EventData::new_u64(data(k)), signals)?)
+    }
+
+    /// The first signal of a dial: whether a connection stands. `over`: so does its end, or it never came to be.
+    pub(super) fn answer_dial(&mut self, k: Key, over: bool) -> bool {
+        self.place(k).flags &= !OPENING;
+        let error = match self.socket(k) {
+            Some(socket) if over => sockopt::socket_error(socket).unwrap_or_else(Err),
+            _ => Ok(()),
+        };
+        match error {
+            Ok(()) => {}
+            // A dial that nobody wants is refused: this one was accepted and reset before we looked. What it said
+            // before is still there; asking has used the error up, so that its end would pass for a FIN.
+            Err(Errno::CONNRESET | Errno::PIPE) => self.place(k).flags |= RESET,
+            Err(e) => {
+                self.tell(k, gone(&e.into()));
+                return false;
+            }
+        }
+        self.tell(k, What::Dialled);
+        true
+    }
+
+    /// Registers the listener while somebody waits for a peer, and only then: it is level-triggered.
+    pub(super) fn mind_the_listener(&mut self) {
+        if self.rests_until != Nanos::ZERO && self.clock.now() >= self.rests_until {
+            self.rests_until = Nanos::ZERO;
+        }
+        let Some(listener) = &self.listener else { return };
+        let wanted = !self.waiting.is_empty() && self.rests_until == Nanos::ZERO;
+        if wanted == self.listening {
+            return;
+        }
+        let done = if wanted {
+            epoll::add(self.poll.fd(), listener, EventData::new_u64(LISTENER), EventFlags::IN)
+        } else {
+            epoll::delete(self.poll.fd(), listener)
+        };
+        match done {
+            Ok(()) => self.listening = wanted,
+            Err(e) => self.fail_accept(&e.into()),
+        }
+    }
+
+    /// Accepts for those that wait, as long as peers do.
+    pub(super) fn take_peers(&mut self) {
+        while let (Some(&k), Some(listener)) = (self.waiting.front(), &self.listener) {
+            match accept_with(listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
+                Ok(socket) => {
+                    self.waiting.pop_front();
+                    let registered = self.register(&socket, k, READ);
+                    self.begin(k, Some(socket), 0);
+                    self.tell(k, registered.map_or_else(|e| gone(&e), |()| What::Accepted));
+                }
+                Err(Errno::AGAIN) => return,
+                Err(Errno::INTR) => {}
+                Err(e) => return self.fail_accept(&e.into()),
+            }
+        }
+    }
+
+    /// Answers one of those that wait. Where descriptors or memory are short the peers stay in the queue, and the
+    /// listener would signal them without end: it rests.
+    fn fail_accept(&mut self, e: &io::Error) {
+        let Some(k) = self.waiting.pop_front() else { return };
+        self.begin(k, None, 0);
+        self.tell(k, gone(e));
+        if let What::Gone(Gone::OpenFiles | Gone::NoMemory | Gone::Other(libc::ENOSPC)) = gone(e) {
+            self.rests_until = self.clock.now() + REST_AFTER_FAILURE;
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! Sockets made by ordinary system calls, for the fills of [`Io`](super::Io) that have a kernel under them.
+
+use std::{io, net::SocketAddr, os::fd::OwnedFd};
+
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, getsockname, listen, socket_with, sockopt};
+
+/// The accept queue asked for; the kernel lowers it to `net.core.somaxconn`.
+const BACKLOG: i32 = 65_535;
+
+fn stream(at: SocketAddr, flags: SocketFlags) -> io::Result<OwnedFd> {
+    let family = if at.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    Ok(socket_with(family, SocketType::STREAM, flags | SocketFlags::CLOEXEC, None)?)
+}
+
+/// A listening socket that shares its port with the listeners of the other shards.
+pub(super) fn listener(at: SocketAddr, flags: SocketFlags) -> io::Result<(OwnedFd, SocketAddr)> {
+    let socket = stream(at, flags)?;
+    sockopt::set_socket_reuseaddr(&socket, true)?;
+    sockopt::set_socket_reuseport(&socket, true)?;
+    // Accepted sockets inherit it. With it off, the second of two short answers to pipelined requests would wait for
+    // the acknowledgement of the first, which the peer may put off by 40 ms (RFC 9293 section 3.7.4).
+    sockopt::set_tcp_nodelay(&socket, true)?;
+    bind(&socket, &at)?;
+    listen(&socket, BACKLOG)?;
+    let bound =
+        SocketAddr::try_from(getsockname(&socket)?).map_err(|_| io::Error::other("not an inet socket"))?;
+    Ok((socket, bound))
+}
+
+/// A socket to dial `to` from `from`; a zero address and port leave that choice to the kernel.
+pub(super) fn bound(from: SocketAddr, to: SocketAddr, flags: SocketFlags) -> io::Result<OwnedFd> {
+    let socket = stream(to, flags)?;
+    // Not only to share the address among destinations: a server that starts later on the port, with the same
+    // option, would find it in use while our connection stands, and for the minute of its TIME_WAIT.
+    sockopt::set_socket_reuseaddr(&socket, true)?;
+    if from.port() != 0 || !from.ip().is_unspecified() {
+        bind(&socket, &from)?;
+    }
+    Ok(socket)
+}

@@ -1,0 +1,169 @@
+//! Who listens here, asked of the kernel (sock_diag(7)).
+//!
+//! `/proc/net/tcp` knows it too, but the kernel walks all sockets of the machine to write it, which takes
+//! seconds when there are millions, and it does not tell the backlog.
+
+use std::{io, net::IpAddr, net::Ipv4Addr, net::Ipv6Addr, net::SocketAddr, time::Duration};
+
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send, socket_with,
+    sockopt::{Timeout, set_socket_timeout},
+};
+
+const AF_INET: u8 = libc::AF_INET as u8;
+const AF_INET6: u8 = libc::AF_INET6 as u8;
+/// `struct nlmsghdr`.
+const HEADER: usize = 16;
+/// `struct inet_diag_req_v2` (linux/inet_diag.h).
+const REQUEST: usize = 56;
+/// `struct inet_diag_msg`.
+const MESSAGE: usize = 72;
+/// The kernel fills the buffer with whole messages, at most 32 KiB at once.
+const BUFFER: usize = 32 << 10;
+/// An answer is there at once; nobody waits longer for one that is not.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A TCP socket of this network namespace that listens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Listening {
+    /// Where.
+    pub address: SocketAddr,
+    /// The number by which `/proc/PID/fd` names it (`socket:[inode]`).
+    pub inode: u64,
+    /// Connections that wait to be accepted now.
+    pub waiting: u32,
+    /// How many may wait: what its program asked of listen(2), at most `net.core.somaxconn`.
+    pub backlog: u32,
+}
+
+/// All of them, IPv4 and IPv6, in no order.
+///
+/// # Errors
+/// The kernel has no `tcp_diag`, or a sandbox forbids netlink.
+pub fn listening() -> io::Result<Vec<Listening>> {
+    let socket =
+        socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, Some(netlink::SOCK_DIAG))?;
+    set_socket_timeout(&socket, Timeout::Recv, Some(PATIENCE))?;
+    let mut found = Vec::new();
+    let mut buffer = vec![0; BUFFER];
+    for family in [AF_INET, AF_INET6] {
+        send(&socket, &request(family), SendFlags::empty())?;
+        loop {
+            let (received, _) = recv(&socket, &mut buffer[..], RecvFlags::empty())?;
+            if read(&buffer[..received], &mut found)? {
+                break;
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Asks for each socket of `family` in the state LISTEN.
+fn request(family: u8) -> [u8; HEADER + REQUEST] {
+    const SOCK_DIAG_BY_FAMILY: u16 = 20;
+    const REQUEST_AND_DUMP: u16 = (libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16;
+    const STATES: u32 = 1 << 10;
+    let mut bytes = [0; HEADER + REQUEST];
+    bytes[0..4].copy_from_slice(&((HEADER + REQUEST) as u32).to_ne_bytes());
+    bytes[4..6].copy_from_slice(&SOCK_DIAG_BY_FAMILY.to_ne_bytes());
+    bytes[6..8].copy_from_slice(&REQUEST_AND_DUMP.to_ne_bytes());
+    bytes[HEADER] = family;
+    bytes[HEADER + 1] = libc::IPPROTO_TCP as u8;
+    bytes[HEADER + 4..HEADER + 8].copy_from_slice(&STATES.to_ne_bytes());
+    bytes
+}
+
+/// Takes the messages of one datagram; true where the last of the answer is among them.
+fn read(mut datagram: &[u8], found: &mut Vec<Listening>) -> io::Result<bool> {
+    const ERROR: u16 = libc::NLMSG_ERROR as u16;
+    const DONE: u16 = libc::NLMSG_DONE as u16;
+    while datagram.len() >= HEADER {
+        let length = u32_at(datagram, 0) as usize;
+        let kind = u16::from_ne_bytes([datagram[4], datagram[5]]);
+        if !(HEADER..=datagram.len()).contains(&length) {
+            return Err(io::Error::other("the kernel's answer is cut off"));
+        }
+        let body = &datagram[HEADER..length];
+        match kind {
+            DONE => return Ok(true),
+            ERROR if body.len() >= 4 => {
+                return Err(io::Error::from_raw_os_error((u32_at(body, 0) as i32).wrapping_neg()));
+            }
+            _ => found.extend(listener(body)),
+        }
+        // Messages begin at multiples of four.
+        datagram = &datagram[length.next_multiple_of(4).min(datagram.len())..];
+    }
+    Ok(false)
+}
+
+fn listener(body: &[u8]) -> Option<Listening> {
+    const LISTEN: u8 = 10;
+    if body.len() < MESSAGE || body[1] != LISTEN {
+        return None;
+    }
+    let source = &body[8..24];
+    let address: IpAddr = match body[0] {
+        AF_INET => Ipv4Addr::from(<[u8; 4]>::try_from(&source[..4]).ok()?).into(),
+        AF_INET6 => Ipv6Addr::from(<[u8; 16]>::try_from(source).ok()?).into(),
+        _ => return None,
+    };
+    Some(Listening {
+        address: SocketAddr::new(address, u16::from_be_bytes([body[4], body[5]])),
+        waiting: u32_at(body, 56),
+        backlog: u32_at(body, 60),
+        inode: u32_at(body, 68).into(),
+    })
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_ne_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::net::{TcpListener, TcpStream};
+
+    fn find(address: SocketAddr) -> Option<Listening> {
+        listening().unwrap().into_iter().find(|l| l.address == address)
+    }
+
+    #[test]
+    fn listeners_of_both_families_are_seen_with_their_queues() {
+        for place in ["127.0.0.1:0", "[::1]:0"] {
+            let Ok(listener) = TcpListener::bind(place) else {
+                eprintln!("skipped: no {place} here");
+                continue;
+            };
+            let address = listener.local_addr().unwrap();
+            let before = find(address).unwrap();
+            assert_eq!(before.waiting, 0, "{before:?}");
+            rustix::net::listen(&listener, 7).unwrap();
+            let dialled: Vec<TcpStream> = (0..3).map(|_| TcpStream::connect(address).unwrap()).collect();
+            let after = find(address).unwrap();
+            assert_eq!(after, Listening { waiting: 3, backlog: 7, ..before });
+            drop((listener, dialled));
+            assert_eq!(find(address), None);
+        }
+    }
+
+    #[test]
+    fn an_error_of_the_kernel_is_told() {
+        let mut error = vec![0; 20];
+        error[0] = 20;
+        error[4] = 2;
+        error[16..20].copy_from_slice(&(-libc::ENOENT).to_ne_bytes());
+        let told = read(&error, &mut Vec::new()).unwrap_err();
+        assert_eq!(told.kind(), io::ErrorKind::NotFound);
+    }
+
+    proptest! {
+        /// Whatever comes: no panic, and an end.
+        #[test]
+        fn any_answer_is_survived(bytes in proptest::collection::vec(0u8..24, 0..400)) {
+            let _ = read(&bytes, &mut Vec::new());
+        }
+    }
+}

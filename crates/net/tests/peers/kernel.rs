@@ -1,0 +1,78 @@
+//! The fills of `Io` that have a kernel under them, as one type: a stage chooses at run time.
+
+use std::{io, net::SocketAddr};
+
+use net::{
+    Close, Done, Io, Key, Scratch,
+    io::{epoll::Epoll, uring::Uring},
+};
+use units::Nanos;
+
+pub(crate) enum Kernel {
+    Uring(Box<Uring>),
+    Epoll(Box<Epoll>),
+}
+
+/// The same call on either.
+macro_rules! on {
+    ($kernel:expr, $io:ident => $call:expr) => {
+        match $kernel {
+            Kernel::Uring($io) => $call,
+            Kernel::Epoll($io) => $call,
+        }
+    };
+}
+
+impl Io for Kernel {
+    fn dial(&mut self, k: Key, from: SocketAddr, to: SocketAddr) {
+        on!(self, io => io.dial(k, from, to));
+    }
+    fn listen(&mut self, at: SocketAddr) -> io::Result<SocketAddr> {
+        on!(self, io => io.listen(at))
+    }
+    fn accept(&mut self, k: Key) {
+        on!(self, io => io.accept(k));
+    }
+    fn unlisten(&mut self) {
+        on!(self, io => io.unlisten());
+    }
+    fn park(&mut self, k: Key) {
+        on!(self, io => io.park(k));
+    }
+    fn out(&mut self, len: usize) -> &mut [u8] {
+        on!(self, io => io.out(len))
+    }
+    fn send_out(&mut self, k: Key, len: usize) {
+        on!(self, io => io.send_out(k, len));
+    }
+    fn send_static(&mut self, k: Key, bytes: &'static [u8]) {
+        on!(self, io => io.send_static(k, bytes));
+    }
+    fn is_clogged(&self, k: Key) -> bool {
+        on!(self, io => io.is_clogged(k))
+    }
+    fn clogged(&self) -> usize {
+        on!(self, io => io.clogged())
+    }
+    fn hold(&mut self, k: Key) {
+        on!(self, io => io.hold(k));
+    }
+    fn resume(&mut self, k: Key) {
+        on!(self, io => io.resume(k));
+    }
+    fn close(&mut self, k: Key, how: Close) {
+        on!(self, io => io.close(k, how));
+    }
+    fn coalesce(&mut self, by: Nanos) {
+        on!(self, io => io.coalesce(by));
+    }
+    fn wait(&mut self, until: Nanos, scratch: &mut Scratch) -> Nanos {
+        on!(self, io => io.wait(until, scratch))
+    }
+    fn next(&mut self) -> Option<Done> {
+        on!(self, io => io.next())
+    }
+    fn now(&self) -> Nanos {
+        on!(self, io => io.now())
+    }
+}

@@ -1,0 +1,244 @@
+use super::*;
+use crate::{ExpectedLength, Network};
+use proptest::prelude::*;
+
+const URL: &str = "http://127.0.0.1:1/";
+
+fn plan(flags: &Flags) -> Result<Plan, Vec<Mistake>> {
+    let resolve = |name: &str| match name {
+        "localhost" => Ok(["::1", "127.0.0.1"].map(|text| text.parse().unwrap()).to_vec()),
+        _ => Err("no such host".to_owned()),
+    };
+    from_flags(flags, &Surroundings { cores: 2, seed: 77, resolve: &resolve })
+}
+
+/// The flags of a command line: the target, then pairs of flag and value.
+fn flags(line: &[&str]) -> Flags {
+    let mut flags = Flags { target: line.first().map(|text| (*text).to_owned()), ..Flags::default() };
+    for pair in line.get(1..).unwrap_or_default().chunks(2) {
+        let slot = match pair[0] {
+            "-c" => &mut flags.connections,
+            "--ramp" => &mut flags.ramp,
+            "-d" => &mut flags.duration,
+            "--think" => &mut flags.think,
+            "--ping" => &mut flags.ping,
+            "--message" => &mut flags.message,
+            "--timeout" => &mut flags.timeout,
+            "--expect" => &mut flags.expect,
+            "--reconnect" => &mut flags.reconnect,
+            "--sources" => &mut flags.sources,
+            "--threads" => &mut flags.threads,
+            "--seed" => &mut flags.seed,
+            "--io" => &mut flags.io,
+            "--live" => &mut flags.live,
+            flag => panic!("no flag {flag}"),
+        };
+        *slot = Some(pair[1].to_owned());
+    }
+    flags
+}
+
+#[test]
+fn defaults_are_those_of_the_contract() {
+    let plan = plan(&flags(&[URL])).unwrap();
+    let expected = Plan {
+        target: plan.target.clone(),
+        connections: 50,
+        ramp: Ramp::Adaptive,
+        hold: Hold::For(Nanos::from_secs(10)),
+        think: Think { min: Nanos::ZERO, max: Nanos::ZERO },
+        message: None,
+        timeout: Nanos::from_secs(10),
+        expect: Expect { status: None, length: None },
+        reconnect: Reconnect::Planned,
+        sources: Sources::Automatic,
+        threads: 2,
+        seed: 77,
+        io: IoChoice::Auto,
+        live: Live::Auto,
+    };
+    assert_eq!(plan, expected);
+}
+
+#[test]
+fn every_flag_arrives() {
+    #[rustfmt::skip]
+    let line = [
+        "http://127.0.0.{1..2}:80/?length={rand 1 4096}", "-c", "1m", "--ramp", "20k/s", "-d", "forever", "--think", "5s..45s",
+        "--timeout", "3s", "--expect", "status=200,length=$1", "--reconnect", "never", "--sources", "127.1.0.0/16",
+        "--threads", "8", "--seed", "42", "--io", "epoll", "--live", "classic",
+    ];
+    let plan = plan(&flags(&line)).unwrap();
+    let expected = Plan {
+        target: plan.target.clone(),
+        connections: 1_000_000,
+        ramp: Ramp::Rate(Rate::per_s(20_000)),
+        hold: Hold::Forever,
+        think: Spans { min: Nanos::from_secs(5), max: Nanos::from_secs(45) },
+        message: None,
+        timeout: Nanos::from_secs(3),
+        expect: Expect { status: Some(200), length: Some(ExpectedLength::Drawn(0)) },
+        reconnect: Reconnect::Never,
+        sources: Sources::Listed(vec![Network::parse("127.1.0.0/16").unwrap()]),
+        threads: 8,
+        seed: 42,
+        io: IoChoice::Epoll,
+        live: Live::Classic,
+    };
+    assert_eq!(plan, expected);
+    assert_eq!((plan.target.destinations.len(), plan.target.path.numbers()), (2, 1));
+}
+
+/// (line, what is sent and how often)
+fn check_message(line: &[&str], expected: Option<(&str, u64)>) {
+    let expected =
+        expected.map(|(text, every_s)| Message { every: Nanos::from_secs(every_s), text: text.to_owned() });
+    assert_eq!(plan(&flags(line)).unwrap().message, expected, "{line:?}");
+}
+
+#[test]
+fn websocket_sends_by_itself_and_tcp_what_it_is_told() {
+    check_message(&["ws://127.0.0.1:9/ws/echo"], Some(("ping", 30)));
+    check_message(&["ws://127.0.0.1:9", "--message", "", "--ping", "5s"], Some(("", 5)));
+    check_message(&["ws://127.0.0.1:9", "--message", "hä", "--ping", "0"], Some(("hä", 0)));
+    check_message(&["tcp://127.0.0.1:9"], None);
+    check_message(&["tcp://127.0.0.1:9", "--message", "x"], Some(("x", 30)));
+    check_message(&[URL], None);
+}
+
+#[test]
+fn edges_are_accepted() {
+    check(&[URL, "-c", "400m"], &[]);
+    check(&[URL, "-c", "4294967295"], &[]);
+    check(&[URL, "--ramp", "30s"], &[]);
+    check(&[URL, "--ramp", "0s"], &[]);
+    check(&[URL, "-d", "0"], &[]);
+    check(&[URL, "--think", "1s"], &[]);
+    check(&[URL, "--threads", "1024"], &[]);
+    check(&[URL, "--seed", "18446744073709551615"], &[]);
+    check(&[URL, "--io", "uring", "--live", "line"], &[]);
+    check(&[URL, "--live", "off", "--io", "auto", "--reconnect", "planned"], &[]);
+    check(&["tcp://127.0.0.1:9", "--live", "auto"], &[]);
+    check(&["http://localhost/", "--sources", "::1"], &[]);
+}
+
+#[test]
+fn mistakes_are_named_with_their_cure() {
+    check(&[], &["target: it is missing: write http://host:port/"]);
+    check(&["gopher://x/"], &["target: \"gopher\" is not a scheme: write http://, ws:// or tcp://"]);
+    check(
+        &[URL, "-c", "many"],
+        &["--connections: \"many\" is not a number of connections: write 1 to 4,294,967,295, as 100k or 1m"],
+    );
+    for text in ["0", "4294967296", "5g"] {
+        let wrong = format!(
+            "--connections: {text:?} is not a number of connections: write 1 to 4,294,967,295, as 100k or 1m"
+        );
+        check(&[URL, "-c", text], &[&wrong]);
+    }
+    check(&[URL, "--ramp", "30"], &["--ramp: \"30\" is not a rate: write 30/s"]);
+    check(&[URL, "--ramp", "20k"], &["--ramp: \"20k\" is not a rate: write 20k/s"]);
+    check(&[URL, "--ramp", "fast"], &["--ramp: \"fast\" is not a rate or a time: write 20k/s or 30s"]);
+    check(&[URL, "--ramp", "0/s"], &["--ramp: \"0/s\" is not a rate that arrives: write 20k/s"]);
+    check(&[URL, "-d", "10"], &["--duration: \"10\" is not a time: write 10s"]);
+    check(&[URL, "--think", "9s..2s"], &["--think: \"9s..2s\" is not a range of times: write 2s..9s"]);
+    check(&[URL, "--timeout", "0"], &["--timeout: \"0\" is not a limit that anything could keep: write 10s"]);
+    check(
+        &[URL, "--expect", "length=$1"],
+        &["--expect: the target draws no number, write {rand 1 4096} in it: \"$1\""],
+    );
+    check(
+        &["tcp://127.0.0.1:9", "--expect", "status=200"],
+        &["--expect: tcp:// has no status or length to check, leave it out: \"status=200\""],
+    );
+    check(
+        &[URL, "--reconnect", "1s..30s"],
+        &["--reconnect: a back-off is not available in this version, write planned or never: \"1s..30s\""],
+    );
+    check(
+        &[URL, "--reconnect", "always"],
+        &["--reconnect: \"always\" is not a way to reconnect: write planned or never"],
+    );
+    check(
+        &[URL, "--sources", "here"],
+        &["--sources: \"here\" is not an address: write 127.0.0.2 or 127.1.0.0/16"],
+    );
+    check(
+        &[URL, "--sources", "::1"],
+        &["target: it has no IPv6 address, the family of --sources: \"127.0.0.1\""],
+    );
+    for text in ["0", "1025", "few"] {
+        let wrong = format!("--threads: {text:?} is not a number of threads: write 1 to 1024");
+        check(&[URL, "--threads", text], &[&wrong]);
+    }
+    check(&[URL, "--seed", "-1"], &["--seed: \"-1\" is not a seed: write a whole number, as 42"]);
+    check(&[URL, "--io", "kqueue"], &["--io: \"kqueue\" is not a way to do I/O: write auto, uring or epoll"]);
+    check(&[URL, "--live", "tui"], &["--live: it is not available in this version, write line: \"tui\""]);
+    check(&[URL, "--live", "on"], &["--live: \"on\" is not a live view: write auto, line, classic or off"]);
+}
+
+#[test]
+fn what_one_protocol_has_and_another_has_not() {
+    for target in ["ws://127.0.0.1:9/", "tcp://127.0.0.1:9"] {
+        let scheme = target.split_inclusive("//").next().unwrap();
+        check(
+            &[target, "--think", "5s", "--message", "x"],
+            &[&format!("--think: {scheme} sends a message each --ping, write --ping 30s instead: \"5s\"")],
+        );
+    }
+    let http = "http:// sends requests, leave it out, or write --think for the time between them";
+    check(
+        &[URL, "--ping", "5s", "--message", ""],
+        &[&format!("--ping: {http}"), &format!("--message: {http}")],
+    );
+    check(
+        &["tcp://127.0.0.1:9", "--ping", "5s"],
+        &["--ping: tcp:// sends nothing by itself, add --message ping: \"5s\""],
+    );
+    check(
+        &["tcp://127.0.0.1:9", "--message", ""],
+        &["--message: an empty message has no echo, write some text: \"\""],
+    );
+    let long = "x".repeat(65_537);
+    check(&["ws://127.0.0.1:9", "--message", &long], &["--message: it may have 65,536 octets: 65,537"]);
+    check(&["ws://127.0.0.1:9", "--ping", "30"], &["--ping: \"30\" is not a time: write 30s"]);
+}
+
+#[test]
+fn all_mistakes_come_at_once() {
+    #[rustfmt::skip]
+    check(
+        &["gopher://x/", "-c", "many", "--think", "9s..2s", "--expect", "length=$1"],
+        &[
+            "target: \"gopher\" is not a scheme: write http://, ws:// or tcp://",
+            "--connections: \"many\" is not a number of connections: write 1 to 4,294,967,295, as 100k or 1m",
+            "--think: \"9s..2s\" is not a range of times: write 2s..9s",
+        ],
+    );
+}
+
+proptest! {
+    #[test]
+    fn any_words_give_a_plan_or_printable_mistakes(
+        target in "(http|tcp|x)?(://)?[a-z0-9{}\\[\\]:./?$ \\-]{0,20}(\\{rand [0-9]{1,20} [0-9]{1,20}\\})?\\PC{0,3}",
+        words in proptest::collection::vec("[0-9a-z.,:/$=µ \u{1b}\n-]{0,12}|\\PC{0,6}", 12),
+    ) {
+        let names = ["-c", "--ramp", "-d", "--think", "--timeout", "--expect", "--reconnect", "--sources", "--threads"];
+        let names = names.iter().chain(&["--seed", "--io", "--live"]);
+        let mut line = vec![target.as_str()];
+        line.extend(names.zip(&words).flat_map(|(name, word)| [*name, word.as_str()]));
+        match plan(&flags(&line)) {
+            Ok(plan) => prop_assert!(!plan.target.destinations.is_empty()),
+            Err(mistakes) => {
+                prop_assert!(!mistakes.is_empty());
+                let printed: String = mistakes.iter().map(Mistake::to_string).collect();
+                prop_assert!(!printed.contains(char::is_control), "{:?}", printed);
+            }
+        }
+    }
+}
+
+fn check(line: &[&str], mistakes: &[&str]) {
+    let found = plan(&flags(line)).err().unwrap_or_default();
+    assert_eq!(found.iter().map(Mistake::to_string).collect::<Vec<_>>(), mistakes, "{line:?}");
+}

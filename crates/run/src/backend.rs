@@ -1,0 +1,164 @@
+//! io_uring or epoll, and how many shards that takes.
+
+use std::io;
+
+use host::{Finding, Root};
+use net::{
+    Backend,
+    io::{epoll, uring::Uring},
+};
+use plan::{IoChoice, Plan};
+use units::Count;
+
+use crate::prepare::Refusal;
+
+/// Most shards, as for `--threads`: each has its own buffers, wheel and histograms.
+const MOST_SHARDS: u32 = 1024;
+
+/// The kernel's interface that `choice` comes to on this machine, and what is to be said about it.
+///
+/// # Errors
+/// [`Refusal::Findings`]: io_uring was asked for by name, and is refused.
+pub fn choose_io(choice: IoChoice, root: &Root) -> Result<(Backend, Option<String>), Refusal> {
+    choose(choice, root, Uring::probe)
+}
+
+fn choose(
+    choice: IoChoice,
+    root: &Root,
+    probe: impl Fn() -> io::Result<()>,
+) -> Result<(Backend, Option<String>), Refusal> {
+    match choice {
+        IoChoice::Epoll => Ok((Backend::Epoll, None)),
+        IoChoice::Auto => Ok(match probe() {
+            Ok(()) => (Backend::Uring, None),
+            Err(e) => (Backend::Epoll, Some(format!("io_uring is not available ({e}): epoll"))),
+        }),
+        IoChoice::Uring => match probe() {
+            Ok(()) => Ok((Backend::Uring, None)),
+            Err(e) => Err(Refusal::Findings(vec![host::uring_refused(root, e)])),
+        },
+    }
+}
+
+/// How a plan is cut up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shards {
+    pub(crate) count: u32,
+    /// Each thread has a table of open files, and a limit, of its own.
+    pub(crate) own_files: bool,
+}
+
+/// As many shards as the plan says; on epoll at least one for each `limit` of open files.
+pub(crate) fn shards(
+    plan: &Plan,
+    backend: Backend,
+    limit: u32,
+    own_files: impl Fn() -> io::Result<()>,
+) -> Result<Shards, Finding> {
+    // No shard without a connection.
+    let asked = plan.threads.min(plan.connections);
+    if backend == Backend::Uring {
+        return Ok(Shards { count: asked, own_files: false });
+    }
+    let short = |needed: u32, open_files: u32, more: &str| {
+        host::open_files_refused(limit.into(), needed.into(), format!("ulimit -n {open_files}{more}"))
+    };
+    // What a table holds beside connections: that of its epoll instance among it.
+    let others = limit - epoll::room(limit).min(limit);
+    if let Err(e) = own_files() {
+        let needed = plan.connections.saturating_add(others).saturating_add(asked);
+        let more = format!(", or allow close_range or unshare to give each thread a table ({e})");
+        return if needed <= limit {
+            Ok(Shards { count: asked, own_files: false })
+        } else {
+            Err(short(needed, needed, &more))
+        };
+    }
+    let count = plan.connections.div_ceil(epoll::room(limit)).max(asked);
+    if count > MOST_SHARDS {
+        let enough = plan.connections.div_ceil(MOST_SHARDS) + others;
+        let more = format!(", for {} threads with a table each", Count(MOST_SHARDS.into()));
+        return Err(short(plan.connections, enough, &more));
+    }
+    Ok(Shards { count, own_files: true })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plan::{Flags, Surroundings};
+
+    fn refused() -> io::Result<()> {
+        Err(io::Error::from_raw_os_error(1))
+    }
+
+    #[test]
+    fn epoll_is_taken_where_it_must_be() {
+        let root = Root::real();
+        let check = |choice, probe: fn() -> io::Result<()>, expected: Result<(Backend, &str), &str>| {
+            let chosen = choose(choice, &root, probe);
+            let chosen = chosen.map(|(backend, said)| (backend, said.unwrap_or_default()));
+            let chosen = chosen.map_err(|refusal| refusal.to_string());
+            match (&chosen, expected) {
+                (Ok((backend, said)), Ok((expected, text))) => {
+                    assert_eq!((*backend, said.as_str()), (expected, text), "{choice:?}");
+                }
+                (Err(refusal), Err(text)) => assert!(refusal.starts_with(text), "{choice:?}: {refusal}"),
+                _ => panic!("{choice:?}: {chosen:?}"),
+            }
+        };
+        let why = "io_uring is not available (Operation not permitted (os error 1)): epoll";
+        check(IoChoice::Auto, || Ok(()), Ok((Backend::Uring, "")));
+        check(IoChoice::Auto, refused, Ok((Backend::Epoll, why)));
+        check(IoChoice::Epoll, || Ok(()), Ok((Backend::Epoll, "")));
+        check(IoChoice::Epoll, refused, Ok((Backend::Epoll, "")));
+        check(IoChoice::Uring, || Ok(()), Ok((Backend::Uring, "")));
+        check(IoChoice::Uring, refused, Err("io_uring: not available (Operation not permitted"));
+        let cure = choose(IoChoice::Uring, &root, refused).map_err(|refusal| refusal.to_string());
+        assert!(cure.as_ref().is_err_and(|text| text.ends_with(", or --io epoll")), "{cure:?}");
+    }
+
+    fn plan(connections: u32, threads: u32) -> Plan {
+        let flags = Flags {
+            target: Some("tcp://127.0.0.1:9".to_owned()),
+            connections: Some(connections.to_string()),
+            threads: Some(threads.to_string()),
+            ..Flags::default()
+        };
+        let resolve = |_: &str| unreachable!("the target is an address");
+        plan::from_flags(&flags, &Surroundings { cores: 2, seed: 1, resolve: &resolve }).unwrap()
+    }
+
+    #[test]
+    fn shards_are_as_many_as_the_tables_take() {
+        // A table of 1,016 has room for 1,000.
+        let check = |connections, threads, own_files: fn() -> io::Result<()>, expected: Result<u32, &str>| {
+            let found = shards(&plan(connections, threads), Backend::Epoll, 1_016, own_files);
+            let found = found.map_err(|finding| finding.to_string());
+            let count = found.as_ref().map(|shards| shards.count).map_err(String::as_str);
+            assert_eq!(count, expected, "{connections} over {threads}");
+            if let Ok(shards) = found {
+                assert_eq!(shards.own_files, own_files().is_ok());
+            }
+        };
+        let fine = || Ok(());
+        check(1, 8, fine, Ok(1));
+        check(999, 2, fine, Ok(2));
+        check(1_000, 1, fine, Ok(1));
+        check(1_001, 1, fine, Ok(2));
+        check(10_001, 2, fine, Ok(11));
+        check(10_001, 16, fine, Ok(16));
+        check(1_024_000, 1, fine, Ok(1_024));
+        let many = "open files: 1,016 allowed, 1,024,001 needed over epoll: ulimit -n 1017, for 1,024 threads \
+            with a table each";
+        check(1_024_001, 1, fine, Err(many));
+        // One table for all: 16 others, and an epoll instance for each further shard.
+        check(998, 2, refused, Ok(2));
+        let one = "open files: 1,016 allowed, 1,017 needed over epoll: ulimit -n 1017, or allow close_range or \
+            unshare to give each thread a table (Operation not permitted (os error 1))";
+        check(999, 2, refused, Err(one));
+        let uring = shards(&plan(10_001, 2), Backend::Uring, 1_016, || unreachable!("rings need no tables"));
+        assert_eq!(uring, Ok(Shards { count: 2, own_files: false }));
+    }
+}

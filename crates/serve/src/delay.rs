@@ -1,0 +1,144 @@
+//! The cl-async server of the source text: after any bytes it waits, answers with one fixed HTTP response, and closes.
+
+use std::sync::{Arc, atomic::Ordering::Relaxed};
+
+use net::{Cx, Gone, Io, Key, Program};
+use units::Nanos;
+
+use crate::{
+    counters::{Counters, Stats},
+    gate::Gate,
+    knobs::{Due, Knobs, Stalls, Watch},
+    threads::{LOOK_AT_ORDERS, Serves},
+};
+
+const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nDate: Wed, 03 Oct 2012 23:43:10 GMT\r\n\
+Content-Type: text/plain\r\nContent-Length: 9\r\n\r\nomglolwtf";
+
+/// Where a connection stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Nothing has come yet.
+    Silent,
+    /// The answer waits for its time.
+    Waiting,
+    /// Will be closed when the answer has left, or never answered.
+    Done,
+}
+
+/// One shard of the server.
+pub struct Delay {
+    counters: Arc<Counters>,
+    shard: usize,
+    after: Nanos,
+    states: Vec<State>,
+    stats: Stats,
+    gate: Gate,
+    watch: Watch,
+    stalls: Stalls,
+    /// Answers that wait for their time.
+    waiting: u64,
+    stopping: bool,
+}
+
+impl Delay {
+    /// Shard number `shard`, which publishes to `counters` and answers after `after`.
+    pub fn new(counters: Arc<Counters>, shard: u32, after: Nanos, knobs: &Knobs) -> Delay {
+        Delay {
+            gate: Gate::new(counters.clone(), knobs),
+            watch: Watch::new(knobs),
+            stalls: Stalls::new(knobs.stalls_of_million),
+            counters,
+            shard: shard as usize,
+            after,
+            states: Vec::new(),
+            stats: Stats::default(),
+            waiting: 0,
+            stopping: false,
+        }
+    }
+
+    fn leave(&mut self, k: Key) {
+        self.waiting -= u64::from(self.states[k.index as usize] == State::Waiting);
+        self.gate.left(&mut self.stats);
+    }
+
+    fn answer<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        self.states[k.index as usize] = State::Done;
+        self.waiting -= 1;
+        if !self.stalls.next() {
+            self.stats.requests += 1;
+            self.stats.bytes_out += ANSWER.len() as u64;
+            cx.send_static(k, ANSWER);
+            cx.finish(k);
+        }
+    }
+}
+
+impl Serves for Delay {
+    fn is_finished<I: Io>(&self, cx: &Cx<I>) -> bool {
+        self.stopping && self.waiting == 0 && cx.clogged() == 0
+    }
+}
+
+impl Program for Delay {
+    fn opened<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        if !self.gate.opened(cx, k, &mut self.stats) {
+            return;
+        }
+        if k.index as usize >= self.states.len() {
+            self.states.resize(k.index as usize + 1, State::Silent);
+        }
+        self.states[k.index as usize] = State::Silent;
+        if self.watch.is_on() {
+            let at = self.watch.opened(k, cx.now());
+            cx.wake_at(k, at);
+        }
+    }
+
+    fn due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        if !self.watch.is_on() {
+            return self.answer(cx, k);
+        }
+        match self.watch.due(k, cx.now()) {
+            Due::Answer => self.answer(cx, k),
+            Due::Later(at) => cx.wake_at(k, at),
+            Due::Close(how) => {
+                self.leave(k);
+                cx.close(k, how);
+            }
+        }
+    }
+
+    fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
+        self.stats.bytes_in += input.len() as u64;
+        if self.states[k.index as usize] == State::Silent {
+            self.states[k.index as usize] = State::Waiting;
+            self.waiting += 1;
+            let mut at = cx.now() + self.after;
+            if self.watch.is_on() {
+                self.watch.heard(k, cx.now());
+                at = self.watch.owes(k, at);
+            }
+            cx.wake_at(k, at);
+        }
+        input.len()
+    }
+
+    fn gone<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, why: Gone) {
+        if !cx.is_open(k) {
+            return self.gate.failed(cx, k, why, self.stopping, &mut self.stats);
+        }
+        self.leave(k);
+    }
+
+    fn pace<I: Io>(&mut self, cx: &mut Cx<I>) -> Nanos {
+        if !self.stopping && self.counters.stop.load(Relaxed) {
+            self.stopping = true;
+            cx.unlisten();
+        }
+        let next = if self.stopping { Nanos::NEVER } else { self.gate.accept(cx) };
+        self.counters.publish(self.shard, &self.stats);
+        next.min(cx.now() + LOOK_AT_ORDERS)
+    }
+}

@@ -1,0 +1,106 @@
+//! Who is let in: accepts that wait for a peer, how fast, how many, and when not.
+
+use std::sync::{Arc, atomic::Ordering::Relaxed};
+
+use net::{Close, Cx, Gone, Io, Key};
+use units::Nanos;
+
+use crate::{
+    counters::{Counters, Stats},
+    knobs::Knobs,
+};
+
+/// Accepts waiting for a peer at once, in each shard.
+const ACCEPTS: u32 = 256;
+/// After an accept failed for want of memory or files.
+const REST_AFTER_FAILURE: Nanos = Nanos::from_millis(100);
+/// A slow server that nobody dialled for a while makes up for no more than this.
+const CATCH_UP: Nanos = Nanos::from_millis(10);
+
+/// One shard's gate.
+pub(crate) struct Gate {
+    counters: Arc<Counters>,
+    /// Accepts that wait for a peer.
+    accepting: u32,
+    rests_until: Nanos,
+    most_open: Option<u64>,
+    /// Where accepts are slow: the time from one to the next in the whole server.
+    interval: Option<Nanos>,
+    /// When the next slow accept may begin.
+    next_slot: Nanos,
+}
+
+impl Gate {
+    /// One shard's gate.
+    pub(crate) fn new(counters: Arc<Counters>, knobs: &Knobs) -> Gate {
+        Gate {
+            counters,
+            accepting: 0,
+            rests_until: Nanos::ZERO,
+            most_open: knobs.most_open,
+            interval: knobs.slow_accept.map(|rate| Nanos((1e9 / rate.per_s_f64()) as u64)),
+            next_slot: Nanos::ZERO,
+        }
+    }
+
+    /// Waits for as many peers as may come; returns when it wants to be called again.
+    pub(crate) fn accept<I: Io>(&mut self, cx: &mut Cx<I>) -> Nanos {
+        let now = cx.now();
+        if self.counters.pause.load(Relaxed) || now < self.rests_until {
+            return Nanos::NEVER;
+        }
+        self.next_slot = self.next_slot.max(Nanos(now.0.saturating_sub(CATCH_UP.0)));
+        let interval = self.interval.map_or(0, |interval| interval.0 * self.counters.shards());
+        while self.accepting < ACCEPTS {
+            if interval > 0 && self.next_slot > now {
+                return self.next_slot;
+            }
+            if !cx.accept() {
+                break;
+            }
+            self.accepting += 1;
+            self.next_slot = self.next_slot + Nanos(interval);
+        }
+        Nanos::NEVER
+    }
+
+    /// A peer came in at `k`. False where there are too many: it has been closed.
+    pub(crate) fn opened<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, stats: &mut Stats) -> bool {
+        self.accepting -= 1;
+        if self.most_open.is_some_and(|most| !self.counters.come_in(most)) {
+            stats.refused += 1;
+            cx.close(k, Close::Graceful);
+            return false;
+        }
+        stats.accepted += 1;
+        stats.open += 1;
+        true
+    }
+
+    /// A peer has gone.
+    pub(crate) fn left(&mut self, stats: &mut Stats) {
+        stats.open -= 1;
+        stats.closed += 1;
+        if self.most_open.is_some() {
+            self.counters.go_out();
+        }
+    }
+
+    /// An accept came to nothing. `stopping`: for the listener is closed.
+    pub(crate) fn failed<I: Io>(
+        &mut self,
+        cx: &mut Cx<I>,
+        k: Key,
+        why: Gone,
+        stopping: bool,
+        stats: &mut Stats,
+    ) {
+        self.accepting -= 1;
+        if !stopping && why != Gone::Reset {
+            stats.errors += 1;
+            self.counters.tell_failure(why);
+            self.rests_until = cx.now() + REST_AFTER_FAILURE;
+        }
+        cx.close(k, Close::Graceful);
+    }
+}

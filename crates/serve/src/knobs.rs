@@ -1,0 +1,183 @@
+//! How a server misbehaves on purpose, to test a tester.
+
+use net::{Close, Key};
+use units::{Nanos, Rate};
+
+/// What is switched on; by default nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Knobs {
+    /// Connections open at once, in all shards; the surplus is accepted and closed.
+    pub most_open: Option<u64>,
+    /// A connection that was silent for so long is closed without notice.
+    pub idle_cut: Option<Nanos>,
+    /// A connection is reset so long after it was accepted.
+    pub reset_after: Option<Nanos>,
+    /// Of a million requests so many are never answered, evenly spread.
+    pub stalls_of_million: u32,
+    /// Connections accepted each second, in all shards.
+    pub slow_accept: Option<Rate>,
+}
+
+/// When a connection was opened, was last heard of, and owes an answer; in milliseconds of the shard's clock.
+#[derive(Clone, Copy)]
+struct Times {
+    opened_ms: u32,
+    heard_ms: u32,
+    /// 0: it owes none.
+    answer_ms: u32,
+}
+
+/// Watches over connections that are cut or reset; keeps nothing where no knob asks for it.
+pub(crate) struct Watch {
+    idle_cut: Nanos,
+    reset_after: Nanos,
+    times: Vec<Times>,
+}
+
+/// What is due on a connection whose timer has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Due {
+    Close(Close),
+    Answer,
+    /// Nothing before this time.
+    Later(Nanos),
+}
+
+impl Watch {
+    pub(crate) fn new(knobs: &Knobs) -> Watch {
+        Watch {
+            idle_cut: knobs.idle_cut.unwrap_or(Nanos::NEVER),
+            reset_after: knobs.reset_after.unwrap_or(Nanos::NEVER),
+            times: Vec::new(),
+        }
+    }
+
+    /// Whether a knob asks for it at all.
+    pub(crate) fn is_on(&self) -> bool {
+        self.idle_cut.min(self.reset_after) != Nanos::NEVER
+    }
+
+    /// A connection was accepted at `k`; returns when to look at it.
+    pub(crate) fn opened(&mut self, k: Key, now: Nanos) -> Nanos {
+        let at = k.index as usize;
+        let new = Times { opened_ms: ms(now), heard_ms: ms(now), answer_ms: 0 };
+        if at >= self.times.len() {
+            self.times.resize(at + 1, new);
+        }
+        self.times[at] = new;
+        self.next(k)
+    }
+
+    /// Something came in; returns when to look at it.
+    pub(crate) fn heard(&mut self, k: Key, now: Nanos) -> Nanos {
+        self.times[k.index as usize].heard_ms = ms(now);
+        self.next(k)
+    }
+
+    /// An answer is owed at `at`; returns when to look at it.
+    pub(crate) fn owes(&mut self, k: Key, at: Nanos) -> Nanos {
+        self.times[k.index as usize].answer_ms = ms(at).max(1);
+        self.next(k)
+    }
+
+    /// What is due at `k`. A reset comes before a cut, and both before an answer.
+    pub(crate) fn due(&mut self, k: Key, now: Nanos) -> Due {
+        let times = self.times[k.index as usize];
+        if after(times.opened_ms, self.reset_after) <= now {
+            return Due::Close(Close::Reset);
+        }
+        if after(times.heard_ms, self.idle_cut) <= now {
+            return Due::Close(Close::Graceful);
+        }
+        if times.answer_ms != 0 && Nanos::from_millis(times.answer_ms.into()) <= now {
+            self.times[k.index as usize].answer_ms = 0;
+            return Due::Answer;
+        }
+        Due::Later(self.next(k))
+    }
+
+    /// When the next of all that is due at `k`.
+    pub(crate) fn next(&self, k: Key) -> Nanos {
+        let times = self.times[k.index as usize];
+        let answer = match times.answer_ms {
+            0 => Nanos::NEVER,
+            ms => Nanos::from_millis(ms.into()),
+        };
+        after(times.opened_ms, self.reset_after).min(after(times.heard_ms, self.idle_cut)).min(answer)
+    }
+}
+
+/// Milliseconds of a clock that began with the server: 49 days. Rounded up, so that nothing is due early.
+fn ms(now: Nanos) -> u32 {
+    u32::try_from(now.0.div_ceil(1_000_000)).unwrap_or(u32::MAX)
+}
+
+fn after(ms: u32, span: Nanos) -> Nanos {
+    Nanos(Nanos::from_millis(ms.into()).0.saturating_add(span.0))
+}
+
+/// Which of the requests are never answered: evenly spread, so that a short test sees its share.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stalls {
+    of_million: u32,
+    sum: u32,
+}
+
+impl Stalls {
+    pub(crate) fn new(of_million: u32) -> Stalls {
+        Stalls { of_million, sum: 0 }
+    }
+
+    /// Whether the next request is one of them.
+    pub(crate) fn next(&mut self) -> bool {
+        self.sum += self.of_million;
+        let stalls = self.sum >= 1_000_000;
+        if stalls {
+            self.sum -= 1_000_000;
+        }
+        stalls
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const K: Key = Key { index: 3, turn: 0 };
+
+    fn at(ms: u64) -> Nanos {
+        Nanos::from_millis(ms)
+    }
+
+    #[test]
+    fn what_is_due_first_comes_first() {
+        let knobs = Knobs { idle_cut: Some(at(500)), reset_after: Some(at(2000)), ..Knobs::default() };
+        let mut watch = Watch::new(&knobs);
+        assert!(watch.is_on());
+        assert_eq!(watch.opened(K, at(100)), at(600));
+        assert_eq!(watch.due(K, at(599)), Due::Later(at(600)));
+        assert_eq!(watch.due(K, at(600)), Due::Close(Close::Graceful));
+        assert_eq!(watch.heard(K, at(590)), at(1090));
+        assert_eq!(watch.owes(K, at(700)), at(700));
+        assert_eq!(watch.due(K, at(700)), Due::Answer);
+        assert_eq!(watch.due(K, at(700)), Due::Later(at(1090)));
+        assert_eq!(watch.heard(K, at(2000)), at(2100));
+        assert_eq!(watch.due(K, at(2100)), Due::Close(Close::Reset));
+    }
+
+    #[test]
+    fn without_knobs_nothing_is_watched() {
+        let watch = Watch::new(&Knobs::default());
+        assert!(!watch.is_on());
+        assert_eq!(watch.times.len(), 0);
+    }
+
+    #[test]
+    fn stalls_have_their_share() {
+        for (of_million, of_thousand) in [(0, 0), (1_000, 1), (250_000, 250), (1_000_000, 1000)] {
+            let mut stalls = Stalls::new(of_million);
+            let n = (0..1000).filter(|_| stalls.next()).count();
+            assert_eq!(n, of_thousand, "{of_million} of a million");
+        }
+    }
+}

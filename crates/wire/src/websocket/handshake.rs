@@ -1,0 +1,168 @@
+//! The way from HTTP to frames (RFC 6455 section 4).
+
+use crate::Breach;
+use crate::http1::{MAX_HEAD, head};
+use crate::out::Out;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use httparse::Header;
+use sha1::{Digest as _, Sha1};
+
+/// The version of the protocol that RFC 6455 describes.
+const VERSION: u16 = 13;
+
+/// What a server appends to the key, so that nobody answers by chance (section 1.3).
+const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
+
+/// The client's nonce, base64 of 16 bytes (section 4.1, item 7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Key([u8; 24]);
+
+impl Key {
+    /// The key of 16 random bytes.
+    pub fn new(nonce: u128) -> Self {
+        Self(base64(&nonce.to_be_bytes()))
+    }
+
+    /// The key as it is sent.
+    pub fn as_bytes(&self) -> &[u8; 24] {
+        &self.0
+    }
+}
+
+/// A client's offer to speak WebSocket, as it stands in an HTTP request; perhaps not one to accept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Offer<'a> {
+    /// `Sec-WebSocket-Key` as sent; empty where it came twice.
+    pub key: &'a [u8],
+    /// `Sec-WebSocket-Version`; 0 where it is missing, came twice or is no number.
+    pub version: u16,
+}
+
+impl Offer<'_> {
+    /// Whether a server may accept: the version is 13, the key base64 of 16 bytes (section 4.2.1). Else 400,
+    /// or 426 with the version that would do.
+    pub fn is_valid(&self) -> bool {
+        // The decoder asks for room in threes, and takes nothing but the one way to write so many bytes.
+        let mut nonce = [0; 18];
+        self.version == VERSION && STANDARD.decode_slice(self.key, &mut nonce) == Ok(16)
+    }
+}
+
+/// What a server must answer to a key: base64 of the SHA-1 of key and GUID (section 4.2.2, item 5).
+pub fn accept_key(key: &[u8]) -> [u8; 28] {
+    let digest: [u8; 20] = Sha1::new().chain_update(key).chain_update(GUID).finalize().into();
+    base64(&digest)
+}
+
+/// Base64 of bytes that make exactly `N` characters.
+fn base64<const N: usize>(bytes: &[u8]) -> [u8; N] {
+    let mut out = [0; N];
+    let n = STANDARD.encode_slice(bytes, &mut out).expect("the lengths are fixed");
+    assert_eq!(n, N, "base64: {} bytes", bytes.len());
+    out
+}
+
+/// Client: writes the whole request for an upgrade into `out`: the bytes written, `None` where it does not
+/// fit.
+///
+/// The words are written as they are: that they hold no blank and no line end is for the caller to check.
+pub fn write_upgrade(out: &mut [u8], target: &str, host: &str, key: &Key) -> Option<usize> {
+    let words = [target, host];
+    debug_assert!(words.iter().all(|w| w.bytes().all(|b| b > b' ')), "a word with a blank: {words:?}");
+    let mut out = Out::new(out);
+    out.put(b"GET ")?;
+    out.put(target.as_bytes())?;
+    out.put(b" HTTP/1.1\r\nHost: ")?;
+    out.put(host.as_bytes())?;
+    out.put(b"\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: ")?;
+    out.put(key.as_bytes())?;
+    out.put(b"\r\nSec-WebSocket-Version: 13\r\n\r\n")?;
+    Some(out.len())
+}
+
+/// Server: writes the whole 101 for this key into `out`: the bytes written, `None` where it does not fit.
+pub fn write_accept(out: &mut [u8], key: &[u8]) -> Option<usize> {
+    let mut out = Out::new(out);
+    out.put(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n")?;
+    out.put(b"Sec-WebSocket-Accept: ")?;
+    out.put(&accept_key(key))?;
+    out.put(b"\r\n\r\n")?;
+    Some(out.len())
+}
+
+/// What a server answered to the request for an upgrade.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Frames follow.
+    Upgraded,
+    /// Another final status, 200 to 999; what follows is the body of an HTTP reply.
+    Refused(u16),
+}
+
+/// Client: reads the answer to the request with this `key`: its length in bytes and what it says; `None`
+/// while it is incomplete, at most [`MAX_HEAD`] bytes with the interim replies before it.
+///
+/// # Errors
+/// The [`Breach`] of the server: no HTTP, or a 101 that does not follow section 4.1.
+pub fn read_answer(input: &[u8], key: &Key) -> Result<Option<(usize, Answer)>, Breach> {
+    let input = head::window(input);
+    let mut at = 0;
+    while let Some(&first) = input.get(at) {
+        // The parser would skip empty lines, which only a server may (RFC 9112 section 2.2).
+        if matches!(first, b'\r' | b'\n') {
+            return Err(Breach::BadHead);
+        }
+        let mut room = head::room();
+        let mut parsed = httparse::Response::new(&mut []);
+        let result = httparse::ParserConfig::default().parse_response_with_uninit_headers(
+            &mut parsed,
+            &input[at..],
+            &mut room,
+        );
+        let Some(n) = head::complete(result, input.len())? else { return Ok(None) };
+        at += n;
+        match parsed.code.expect("a complete head has a status") {
+            0..100 => return Err(Breach::BadHead),
+            101 if parsed.version == Some(1) && upgrades(parsed.headers, key) => {
+                return Ok(Some((at, Answer::Upgraded)));
+            }
+            101 => return Err(Breach::BadHandshake),
+            100..200 => {}
+            status => return Ok(Some((at, Answer::Refused(status)))),
+        }
+    }
+    if at == MAX_HEAD { Err(Breach::HeadTooLong) } else { Ok(None) }
+}
+
+/// Whether these fields of a 101 are what section 4.1 asks for, items 2 to 6 of its second list.
+fn upgrades(fields: &[Header<'_>], key: &Key) -> bool {
+    let mut seen = Seen::default();
+    let accept = accept_key(key.as_bytes());
+    for field in fields {
+        let value = field.value.trim_ascii();
+        let is = |name: &str| field.name.eq_ignore_ascii_case(name);
+        if is("upgrade") {
+            seen.upgrade += 1;
+            seen.wrong |= !value.eq_ignore_ascii_case(b"websocket");
+        } else if is("connection") {
+            seen.connection |= head::items(value).any(|item| item.eq_ignore_ascii_case(b"upgrade"));
+        } else if is("sec-websocket-accept") {
+            seen.accept += 1;
+            seen.wrong |= value != accept;
+        } else if is("sec-websocket-extensions") || is("sec-websocket-protocol") {
+            // Nobody asked for any.
+            seen.wrong = true;
+        }
+    }
+    seen.connection && seen.upgrade == 1 && seen.accept == 1 && !seen.wrong
+}
+
+/// What has been seen of a 101.
+#[derive(Default)]
+struct Seen {
+    upgrade: u32,
+    connection: bool,
+    accept: u32,
+    wrong: bool,
+}

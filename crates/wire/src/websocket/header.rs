@@ -1,0 +1,125 @@
+//! The header of a frame (RFC 6455 section 5.2).
+
+use super::MAX_CONTROL;
+use crate::Breach;
+
+/// Which end of the connection reads: a server takes masked frames only, a client unmasked ones only (section
+/// 5.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// The end that asked for the upgrade.
+    Client,
+    /// The end that accepted it.
+    Server,
+}
+
+/// What a frame is (section 11.8).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opcode {
+    /// A further fragment of a message.
+    Continuation,
+    /// A text message, or its first fragment.
+    Text,
+    /// A binary message, or its first fragment.
+    Binary,
+    /// The end of what the peer sends.
+    Close,
+    /// To be answered with a pong of the same payload.
+    Ping,
+    /// Answers a ping, or just says that the peer is there.
+    Pong,
+}
+
+impl Opcode {
+    pub(super) fn from_number(number: u8) -> Option<Self> {
+        match number {
+            0x0 => Some(Self::Continuation),
+            0x1 => Some(Self::Text),
+            0x2 => Some(Self::Binary),
+            0x8 => Some(Self::Close),
+            0x9 => Some(Self::Ping),
+            0xA => Some(Self::Pong),
+            _ => None,
+        }
+    }
+
+    pub(super) fn number(self) -> u8 {
+        match self {
+            Self::Continuation => 0x0,
+            Self::Text => 0x1,
+            Self::Binary => 0x2,
+            Self::Close => 0x8,
+            Self::Ping => 0x9,
+            Self::Pong => 0xA,
+        }
+    }
+
+    /// Whether it is a control frame: whole, short, and allowed between the fragments of a message (section
+    /// 5.5).
+    pub fn is_control(self) -> bool {
+        matches!(self, Self::Close | Self::Ping | Self::Pong)
+    }
+}
+
+/// What the header of a frame says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// What the frame is.
+    pub opcode: Opcode,
+    /// The message (or the control frame) ends with this frame: the FIN bit.
+    pub ends: bool,
+    /// The payload's length in bytes, less than 2^63.
+    pub len: u64,
+    /// What the payload is masked with, on the way from client to server.
+    pub mask: Option<[u8; 4]>,
+}
+
+/// The header at the start of `input`, with its own length in bytes; `None` while it is incomplete. `open`: a
+/// message has begun and goes on.
+///
+/// The checks stand in the order of the bytes they judge, so that the same stream breaks the same rule
+/// however it is cut.
+pub(super) fn read(input: &[u8], role: Role, open: bool) -> Result<Option<(usize, Header)>, Breach> {
+    let Some(&first) = input.first() else { return Ok(None) };
+    let ends = first & 0x80 != 0;
+    let opcode = Opcode::from_number(first & 0x0F).ok_or(Breach::BadFrame)?;
+    let is_placed = match opcode {
+        Opcode::Continuation => open,
+        Opcode::Text | Opcode::Binary => !open,
+        Opcode::Close | Opcode::Ping | Opcode::Pong => ends,
+    };
+    // No extension was negotiated that could mean something by a reserved bit.
+    if first & 0x70 != 0 || !is_placed {
+        return Err(Breach::BadFrame);
+    }
+    let Some(&second) = input.get(1) else { return Ok(None) };
+    let short = second & 0x7F;
+    let masked = second & 0x80 != 0;
+    if masked != (role == Role::Server) || (opcode.is_control() && usize::from(short) > MAX_CONTROL) {
+        return Err(Breach::BadFrame);
+    }
+    let Some((at, len)) = length(short, &input[2..])? else { return Ok(None) };
+    let at = 2 + at;
+    if !masked {
+        return Ok(Some((at, Header { opcode, ends, len, mask: None })));
+    }
+    let Some(&mask) = input[at..].first_chunk() else { return Ok(None) };
+    Ok(Some((at + mask.len(), Header { opcode, ends, len, mask: Some(mask) })))
+}
+
+/// The payload's length, of which `short` are the 7 bits, and how many bytes of `behind` tell it. It must be
+/// told in as few bytes as it can be.
+fn length(short: u8, behind: &[u8]) -> Result<Option<(usize, u64)>, Breach> {
+    let (bytes, len, least) = match short {
+        126 => match behind.first_chunk() {
+            Some(long) => (long.len(), u64::from(u16::from_be_bytes(*long)), 126),
+            None => return Ok(None),
+        },
+        127 => match behind.first_chunk() {
+            Some(long) => (long.len(), u64::from_be_bytes(*long), 1 << 16),
+            None => return Ok(None),
+        },
+        _ => (0, u64::from(short), 0),
+    };
+    if len < least || len >> 63 != 0 { Err(Breach::BadFrame) } else { Ok(Some((bytes, len))) }
+}
