@@ -1,13 +1,10 @@
 //! `--io epoll` against the same strangers.
-//!
-//! Ignored until it can be had.
 
 use crate::{namespace::Pair, nginx::nginx, off_loopback, program::Serving, right, server::program};
 
 const HELLO: &str = "location / { return 200 'Hello World!'; }";
 
 #[test]
-#[ignore = "--io epoll is not available yet"]
 fn nginx_sees_no_difference() {
     let server = nginx("epoll", &format!("keepalive_requests 7; {HELLO}"));
     for args in right::LOOPS {
@@ -19,7 +16,6 @@ fn nginx_sees_no_difference() {
 }
 
 #[test]
-#[ignore = "--io epoll is not available yet"]
 fn losses_are_the_same() {
     let server = nginx("epoll-idle", &format!("keepalive_timeout 1s; {HELLO}"));
     let args = ["-c", "10", "-d", "2s", "--think", "1m", "--io", "epoll"];
@@ -27,7 +23,6 @@ fn losses_are_the_same() {
 }
 
 #[test]
-#[ignore = "--io epoll is not available yet"]
 fn wrk_sees_no_difference() {
     let server = Serving::start(&["--io", "epoll"]);
     let ended =
@@ -37,7 +32,6 @@ fn wrk_sees_no_difference() {
 }
 
 #[test]
-#[ignore = "--io epoll is not available yet"]
 fn across_a_cable() {
     let Some(pair) = Pair::new() else { return };
     let serving = off_loopback::serve(&pair, "[::]");

@@ -4,7 +4,7 @@ use crate::summary::{Expected, Summary};
 
 /// Closed loop, and with a pause.
 pub(crate) const LOOPS: [&[&str]; 2] =
-    [&["-c", "20", "-d", "400ms"], &["-c", "20", "-d", "1s", "--think", "20ms..100ms"]];
+    [&["-c", "20", "-d", "300ms"], &["-c", "20", "-d", "600ms", "--think", "20ms..60ms"]];
 
 /// Runs against a server that does nothing wrong.
 pub(crate) fn check(target: &str, args: &[&str]) -> Summary {

@@ -1,6 +1,4 @@
 //! `throng serve` as WebSocket clients see it: npm's `ws`, Python's `websockets`, Chromium.
-//!
-//! Ignored until `/ws/echo` is served.
 
 use std::process::Command;
 
@@ -18,7 +16,6 @@ fn url(server: &Serving) -> String {
 }
 
 #[test]
-#[ignore = "/ws/echo is not served yet"]
 fn npm_ws_has_its_echoes() {
     const CONNECTIONS: u64 = 20;
     let server = Serving::start(&[]);
@@ -36,7 +33,6 @@ fn npm_ws_has_its_echoes() {
 }
 
 #[test]
-#[ignore = "/ws/echo is not served yet"]
 fn python_websockets_has_its_echoes() {
     let server = Serving::start(&[]);
     let ended = Program::from(program(PYTHON, &[&source("python/caller.py"), &url(&server)])).end();
@@ -83,7 +79,6 @@ impl Drop for Browser {
 }
 
 #[test]
-#[ignore = "/ws/echo is not served yet"]
 fn chromium_has_its_echoes() {
     let server = Serving::start(&[]);
     let pages = Scripted::answering(
