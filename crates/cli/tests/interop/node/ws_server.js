@@ -36,6 +36,8 @@ const server = http.createServer((_, response) => {
 });
 const sockets = new WebSocketServer({ noServer: true });
 server.on('upgrade', (request, socket, head) => {
+  // Who is refused may reset the connection.
+  socket.on('error', () => {});
   if (!paths[request.url]) return socket.end('HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n');
   sockets.handleUpgrade(request, socket, head, (open) => {
     counts.connections += 1;
