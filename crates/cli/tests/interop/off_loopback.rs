@@ -8,6 +8,7 @@ use std::{
 use crate::{
     namespace::Pair,
     program::{Ended, Program, Serving, Signal, throng},
+    server::folder,
     summary::Summary,
 };
 
@@ -85,29 +86,33 @@ fn several_sources_share_the_dials() {
 }
 
 #[test]
-fn a_whole_network_is_dialled_from_where_it_is_local() {
+fn a_whole_network_is_dialled_from_once_doctor_has_made_it_local() {
     let Some(pair) = Pair::new() else { return };
-    pair.client.run("ip route add local 10.78.0.0/20 dev lo");
-    pair.client.run("ip -6 route add local fd78::/112 dev lo");
     pair.server.run("ip route add 10.78.0.0/20 via 10.77.0.2");
     pair.server.run("ip -6 route add fd78::/112 via fd77::2");
-    let serving = serve(&pair, "0.0.0.0");
-    let peers = hold(&pair, &serving, "10.77.0.1", 3000, &["--sources", "10.78.0.0/20"]);
-    let inside = |ip: &IpAddr| matches!(ip, IpAddr::V4(ip) if ip.to_bits() >> 12 == 0x0a4e_0000 >> 12);
-    let shares = addresses(&peers);
-    assert!(shares.keys().all(inside), "{shares:?}");
-    assert!(shares.len() > 2000, "of 4,094 addresses: {}", shares.len());
-    let serving = serve(&pair, "[::]");
-    // For IPv6 a local route is not enough; that is said before the run, not by each dial.
-    let words = ["run", &serving_url(&serving, "[fd77::1]"), "-c", "5", "--sources", "fd78::/112"];
-    let ended = Program::from(pair.client.enter(&throng(&words))).end();
-    assert_eq!(ended.status, Some(3), "{ended:?}");
-    assert!(ended.stderr.contains("sysctl -w net.ipv6.ip_nonlocal_bind=1"), "{ended:?}");
-    pair.client.set("net.ipv6.ip_nonlocal_bind", "1");
-    let peers = hold(&pair, &serving, "[fd77::1]", 300, &["--sources", "fd78::/112"]);
-    let shares = addresses(&peers);
-    assert!(shares.keys().all(|ip| ip.to_string().starts_with("fd78::")), "{shares:?}");
-    assert!(shares.len() > 200, "of 65,534 addresses: {}", shares.len());
+    let state = folder("doctor");
+    let doctor = |args: &[&str]| {
+        let mut command = pair.client.enter(&throng(&[&["doctor"], args].concat()));
+        command.env("XDG_STATE_HOME", &state);
+        Program::from(command).end()
+    };
+    for (any, to, network, begin) in
+        [("0.0.0.0", "10.77.0.1", "10.78.0.0/20", "10.78."), ("[::]", "[fd77::1]", "fd78::/112", "fd78::")]
+    {
+        let serving = serve(&pair, any);
+        let (url, sources) = (serving_url(&serving, to), ["--sources", network]);
+        let words = [&["run", &url, "-c", "3000", "-d", "100ms"], &sources[..]].concat();
+        let ended = Program::from(pair.client.enter(&throng(&words))).end();
+        assert_eq!(ended.status, Some(3), "{ended:?}");
+        assert!(ended.stderr.contains(" are not addresses of this machine"), "{ended:?}");
+        let fixed = doctor(&[&[&url, "-c", "3000", "--fix"], &sources[..]].concat());
+        assert_eq!(fixed.status, Some(0), "{fixed:?}");
+        let shares = addresses(&hold(&pair, &serving, to, 3000, &sources));
+        assert!(shares.keys().all(|ip| ip.to_string().starts_with(begin)), "{shares:?}");
+        assert!(shares.len() > 2000, "{} addresses of {network}", shares.len());
+    }
+    assert_eq!(doctor(&["--undo"]).status, Some(0));
+    assert!(!pair.client.run("ip route show table local").contains("10.78"), "undone");
 }
 
 #[test]

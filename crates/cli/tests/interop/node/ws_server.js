@@ -3,7 +3,7 @@
 const http = require('http');
 const { WebSocketServer } = require('ws');
 
-const counts = { connections: 0, requests: 0, messages: 0, pings: 0, pongs: 0, codes: {} };
+const counts = { connections: 0, requests: 0, messages: 0, pings: 0, pongs: 0, goodbyes: 0 };
 
 const paths = {
   '/echo': (socket) => socket.on('message', (data, binary) => socket.send(data, { binary })),
@@ -36,15 +36,18 @@ const server = http.createServer((_, response) => {
 });
 const sockets = new WebSocketServer({ noServer: true });
 server.on('upgrade', (request, socket, head) => {
-  // Who is refused may reset the connection.
+  // Who is refused may go with a reset.
   socket.on('error', () => {});
-  if (!paths[request.url]) return socket.end('HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n');
+  if (!paths[request.url]) {
+    return socket.end('HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n');
+  }
   sockets.handleUpgrade(request, socket, head, (open) => {
     counts.connections += 1;
     open.on('message', () => { counts.messages += 1; });
     open.on('ping', () => { counts.pings += 1; });
     open.on('pong', () => { counts.pongs += 1; });
-    open.on('close', (code) => { counts.codes[code] = (counts.codes[code] || 0) + 1; });
+    // 1006 is an end without a close frame.
+    open.on('close', (code) => { counts.goodbyes += code !== 1006; });
     paths[request.url](open);
   });
 });
