@@ -108,11 +108,16 @@ def watch(serve, run, wanted, timeout_s):
 
 def hold(bench, wanted, think_s, duration_s, *words):
     """Holds `wanted` connections with a think time of `think_s` (from, to) for `duration_s`, in a fresh namespace."""
+    think = ["--think", f"{think_s[0]}s..{think_s[1]}s", "--expect", "status=200,length=$1"]
+    return hold_at(bench, wanted, "http", "/?length={rand 1 4096}", duration_s, (), *think, *words)
+
+
+def hold_at(bench, wanted, scheme, path, duration_s, serve_words, *words):
+    """The same with other words for both ends."""
     harness.fresh_namespace()
-    serve = harness.Serve(bench)
-    target = f"http://127.0.0.1:{serve.port}/?length={{rand 1 4096}}"
-    think = ["--think", f"{think_s[0]}s..{think_s[1]}s", "-d", f"{duration_s}s", "--expect", "status=200,length=$1"]
-    run = harness.Run(bench, target, "-c", wanted, *think, *words)
+    serve = harness.Serve(bench, *serve_words)
+    target = f"{scheme}://127.0.0.1:{serve.port}{path}"
+    run = harness.Run(bench, target, "-c", wanted, "-d", f"{duration_s}s", *words)
     samples = watch(serve, run, wanted, wanted / SLOWEST_RAMP + duration_s + 300)
     if not serve.alive():
         run.stop()
