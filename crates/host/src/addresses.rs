@@ -46,10 +46,17 @@ pub fn is_local(root: &Root, address: IpAddr) -> bool {
     foreign(root, &[address]).is_empty()
 }
 
-/// Whether there is a route of type `local` to exactly this network.
+/// Whether there is a route of type `local` to exactly this network, may a socket be bound to it or not.
 pub(crate) fn is_routed_here(root: &Root, network: &plan::Network) -> bool {
     let (base, prefix) = network.base_and_prefix();
-    local_networks(root).contains(&Network { base, length: prefix.into() })
+    local_routes(root).contains(&Network { base, length: prefix.into() })
+}
+
+/// Whether packets to both ends of this network are taken in here, may a socket be bound to it or not.
+pub(crate) fn is_taken_in(root: &Root, network: &plan::Network) -> bool {
+    let local = local_routes(root);
+    let ends = [network.nth(0), network.nth(network.count() - 1)];
+    ends.iter().all(|end| local.iter().any(|network| network.contains(*end)))
 }
 
 /// Those of `addresses` that are not this machine's, in the order given. Reads the routes once.
@@ -113,12 +120,20 @@ fn local_networks(root: &Root) -> Vec<Network> {
     networks.extend(parse_trie(&root.read("proc/net/fib_trie").unwrap_or_default()));
     networks.extend(root.read("proc/net/if_inet6").unwrap_or_default().lines().filter_map(parse_interface6));
     if root.read("proc/sys/net/ipv6/ip_nonlocal_bind").is_ok_and(|text| text.trim() == "1") {
-        let routes = root.read("proc/net/ipv6_route").unwrap_or_default();
-        networks.extend(routes.lines().filter_map(parse_route6));
+        networks.extend(routes6(root));
     }
     networks.sort_unstable();
     networks.dedup();
     networks
+}
+
+fn routes6(root: &Root) -> Vec<Network> {
+    root.read("proc/net/ipv6_route").unwrap_or_default().lines().filter_map(parse_route6).collect()
+}
+
+/// Those, and what only incoming packets may use.
+fn local_routes(root: &Root) -> Vec<Network> {
+    [local_networks(root), routes6(root)].concat()
 }
 
 /// A leaf `|-- 192.0.2.2` is followed by its prefixes, one a line: `/32 host LOCAL`.

@@ -24,24 +24,48 @@ pub(crate) fn carriers(root: &Root, holders: &[u32]) -> Vec<u32> {
 
 /// All processes that hold one of these sockets, ascending. Those of other users are seen only by an
 /// administrator; a listener in a ring's table of direct descriptors is not seen at all.
+///
+/// Threads that have unshared their tables are looked into only where no process has a socket in its main one.
 pub fn listener_pids(root: &Root, listeners: &[Listener]) -> Vec<u32> {
     let sockets: Vec<String> = listeners.iter().map(|l| format!("socket:[{}]", l.inode)).collect();
     if sockets.is_empty() {
         return Vec::new();
     }
-    let Ok(processes) = fs::read_dir(root.path("proc")) else { return Vec::new() };
-    let mut holders: Vec<u32> = processes
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-        .filter(|pid| holds_any(root, *pid, &sockets))
-        .collect();
+    let processes = numbers(root, "proc");
+    let mut holders: Vec<u32> =
+        processes.iter().copied().filter(|pid| holds_any(root, &main_table(*pid), &sockets)).collect();
+    if holders.is_empty() {
+        let thread_holds = |pid: &u32| {
+            let tasks = format!("proc/{pid}/task");
+            numbers(root, &tasks).iter().any(|tid| holds_any(root, &format!("{tasks}/{tid}/fd"), &sockets))
+        };
+        holders = processes.into_iter().filter(thread_holds).collect();
+    }
     holders.sort_unstable();
     holders
 }
 
+/// Whether the process has one of the sockets in its main thread's table. One that has none and holds one all the
+/// same has given its threads tables of their own.
+pub(crate) fn holds_in_main_table(root: &Root, pid: u32, listeners: &[Listener]) -> bool {
+    let sockets: Vec<String> = listeners.iter().map(|l| format!("socket:[{}]", l.inode)).collect();
+    holds_any(root, &main_table(pid), &sockets)
+}
+
+fn main_table(pid: u32) -> String {
+    format!("proc/{pid}/fd")
+}
+
+/// The entries of a directory that are numbers: processes, or threads.
+fn numbers(root: &Root, directory: &str) -> Vec<u32> {
+    let Ok(entries) = fs::read_dir(root.path(directory)) else { return Vec::new() };
+    entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect()
+}
+
 /// A listener is among the first descriptors of a server, so that a match is found long before the
 /// connections in the table are gone through.
-fn holds_any(root: &Root, pid: u32, sockets: &[String]) -> bool {
-    let Ok(descriptors) = fs::read_dir(root.path(format!("proc/{pid}/fd"))) else { return false };
+fn holds_any(root: &Root, table: &str, sockets: &[String]) -> bool {
+    let Ok(descriptors) = fs::read_dir(root.path(table)) else { return false };
     let mut links = descriptors.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
     links.any(|link| sockets.iter().any(|socket| link == Path::new(socket)))
 }
@@ -106,6 +130,22 @@ mod tests {
         check(8080, &[(900, 1, socket), (3, 900, socket)], &[3, 900], Some(3));
         // Servers side by side, as with one listener each on a shared port.
         check(8080, &[(20, 1, socket), (21, 1, &["socket:[72]"])], &[20, 21], Some(20));
+    }
+
+    #[test]
+    fn a_listener_in_a_threads_own_table_is_found() {
+        let machine = machine(&[(9, 1, &["/dev/null"]), (12, 1, &["socket:[71]"])]);
+        machine.link("proc/9/task/9/fd/0", "/dev/null");
+        machine.link("proc/9/task/10/fd/3", "socket:[70]");
+        machine.link("proc/12/task/13/fd/3", "socket:[70]");
+        let root = machine.root();
+        let on = |port: u16| -> Vec<Listener> {
+            crate::listeners(&root).into_iter().filter(|l| l.port == port).collect()
+        };
+        assert_eq!(listener_pids(&root, &on(8080)), [9, 12]);
+        assert_eq!(listener_pids(&root, &on(80)), [12], "a main table goes before");
+        let main = |pid, port| holds_in_main_table(&root, pid, &on(port));
+        assert!(main(12, 80) && !main(9, 8080) && !main(12, 8080));
     }
 
     #[test]

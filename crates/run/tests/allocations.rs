@@ -25,6 +25,7 @@ use engine::{Control, links};
 use net::{
     Close, Done, Io, Key, Program, Scratch, Shard,
     io::{
+        epoll::{self, Epoll},
         sim::{self, SimIo, Turn},
         uring::{self, Uring},
     },
@@ -145,7 +146,7 @@ impl Load {
     }
 }
 
-/// What stays the same over both fills of [`Io`]: targets and think times.
+/// What stays the same over all fills of [`Io`]: targets and think times.
 /// Scheme, then path; and the words.
 const LOADS: [((&str, &str), &str); 6] = [
     (("http", "/"), "connections=500 think=20ms..60ms timeout=60s expect=status=200,length=12"),
@@ -181,7 +182,7 @@ fn a_held_shard_allocates_nothing_over_io_uring() {
             let clock = Clock::start();
             let ring = || Uring::new(uring::Settings { connections: PLACES, slots, by_hand: false }, clock);
             match (ring(), ring()) {
-                (Ok(ours), Ok(theirs)) => over_io_uring(clock, ours, theirs, path, words),
+                (Ok(ours), Ok(theirs)) => over_the_kernel(clock, ours, theirs, path, words),
                 (Err(why), _) | (_, Err(why)) => {
                     return eprintln!("skipped: io_uring is not allowed here: {why}");
                 }
@@ -190,7 +191,17 @@ fn a_held_shard_allocates_nothing_over_io_uring() {
     }
 }
 
-fn over_io_uring(clock: Clock, mut ours: Uring, theirs: Uring, path: (&str, &str), words: &str) {
+#[test]
+fn a_held_shard_allocates_nothing_over_epoll() {
+    let settings = epoll::Settings { connections: PLACES, by_millis: false };
+    for (path, words) in LOADS {
+        let clock = Clock::start();
+        let epoll = || Epoll::new(settings, clock).unwrap();
+        over_the_kernel(clock, epoll(), epoll(), path, words);
+    }
+}
+
+fn over_the_kernel<I: Io>(clock: Clock, mut ours: I, theirs: I, path: (&str, &str), words: &str) {
     let at = ours.listen("127.0.0.1:0".parse().unwrap()).unwrap();
     // Local addresses follow from the seed here. Each load has its own: those of the last one are in TIME_WAIT.
     let seed = u64::from(std::process::id()) * 1_000_000 + u64::from(at.port());

@@ -11,6 +11,7 @@ use crate::{
 /// Numbers of system calls; those of 2019 and later are the same on every machine.
 const IO_URING_SETUP: u32 = 425;
 const CLOSE_RANGE: u32 = 436;
+const EPOLL_PWAIT2: u32 = 441;
 const UNSHARE: u32 = if cfg!(target_arch = "x86_64") { 272 } else { 97 };
 
 /// What surrounds a program: so many open files, and system calls that are refused.
@@ -85,8 +86,9 @@ fn epoll_holds_more_than_the_limit_of_open_files() {
 #[test]
 fn a_sandbox_without_io_uring_is_told_and_held() {
     let said = "throng: io_uring is not available (Operation not permitted (os error 1)): epoll\n";
-    // What Docker's default profile refuses; and one that knows no close_range.
-    for refused in [&[IO_URING_SETUP, UNSHARE], &[IO_URING_SETUP, CLOSE_RANGE]] {
+    // What Docker's default profile refuses; and an old one, which knows neither close_range nor epoll_pwait2.
+    let profiles: [&[u32]; 2] = [&[IO_URING_SETUP, UNSHARE], &[IO_URING_SETUP, CLOSE_RANGE, EPOLL_PWAIT2]];
+    for refused in profiles {
         let (ended, s) = check_held(Walls { files: 256, refused }, &[], 600);
         assert_eq!(ended.stderr.matches(said).count(), 1, "{}", ended.stderr);
         assert_eq!(s.count("threads"), 3, "{}", ended.stderr);

@@ -39,7 +39,7 @@ fn a_cable_pulled_in_mid_run_shows_as_timeouts() {
     assert_eq!((s.count("connections.held"), s.count("connections.dropped")), (0, 20));
     assert_eq!((s.word("limit.side"), s.word("limit.cause")), ("target", "timeout"));
     assert_eq!(s.count("limit.at_connections"), 20);
-    assert_eq!(ended.status, Some(1), "{}", ended.stderr);
+    ended.assert_status(1);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Where connections come from: addresses and ports.
 
 use super::Need;
+use crate::addresses::is_taken_in;
 use crate::finding::Cure;
 use crate::ports::local_range;
 use crate::{Finding, Repair, Root, Severity, foreign, sock_stat};
@@ -45,7 +46,7 @@ fn missing(root: &Root, network: &Network) -> Vec<IpAddr> {
     let last = network.count() - 1;
     if network.count() > MOST_LISTED {
         let ends = [network.nth(0), network.nth(last)];
-        return if may_not_bind(root, network) { ends.to_vec() } else { foreign(root, &ends) };
+        return foreign(root, &ends);
     }
     let all: Vec<IpAddr> = (0..=last).map(|i| network.nth(i)).collect();
     foreign(root, &all)
@@ -72,7 +73,7 @@ fn repairs(root: &Root, need: &Need, network: &Network, missing: &[IpAddr]) -> V
     if may_not_bind(root, network) {
         repairs.push(Repair::Setting { name: NONLOCAL_BIND.to_owned(), value: "1".to_owned() });
     }
-    if !foreign(root, &[network.nth(0), network.nth(network.count() - 1)]).is_empty() {
+    if !is_taken_in(root, network) {
         repairs.push(Repair::Route(*network));
     }
     repairs

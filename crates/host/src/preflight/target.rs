@@ -3,7 +3,7 @@
 use super::stack::DIALS_AT_ONCE;
 use super::{Need, OTHER_FILES};
 use crate::finding::Cure;
-use crate::listener::{carriers, listener_pids};
+use crate::listener::{carriers, holds_in_main_table, listener_pids};
 use crate::{Finding, Root, Severity, usage};
 use std::fs;
 use std::path::Path;
@@ -16,8 +16,8 @@ struct Server {
     /// Its own limit on open files, which it may have raised or lowered itself.
     limit: u64,
     open: u64,
-    /// Whether it has a ring of io_uring, whose direct descriptors pass the limit.
-    has_rings: bool,
+    /// What lets it pass its limit, which holds for each table of files.
+    passes_by: Option<&'static str>,
 }
 
 /// The limit of those who accept: it stands in the way of more users than any other.
@@ -28,7 +28,8 @@ pub(super) fn open_files_room(root: &Root, need: &Need) -> Option<Finding> {
         return Some(Finding::unknown(WHAT, "nobody listens there yet"));
     }
     let holders = listener_pids(root, &need.listeners);
-    let servers: Vec<Server> = carriers(root, &holders).iter().filter_map(|pid| server(root, *pid)).collect();
+    let servers: Vec<Server> =
+        carriers(root, &holders).iter().filter_map(|pid| server(root, *pid, need)).collect();
     let Some(first) = servers.first() else {
         return Some(Finding::unknown(WHAT, "its process is another user's: ask as root"));
     };
@@ -40,13 +41,13 @@ pub(super) fn open_files_room(root: &Root, need: &Need) -> Option<Finding> {
         let one = |server: &Server| format!("prlimit --pid {} --nofile={limit}", server.pid);
         Cure::by_hand(Severity::Warn, servers.iter().map(one).collect::<Vec<_>>().join(" && "))
     });
-    let rings = if first.has_rings { ", passed by tables of io_uring" } else { "" };
+    let passed = first.passes_by.map(|by| format!(", passed by {by}")).unwrap_or_default();
     let others = match servers.len() {
         1 => String::new(),
         n => format!(", and so on: {} processes", Count(n as u64)),
     };
     let value = format!(
-        "{} ({}): {} allowed, {} open{rings}{others}",
+        "{} ({}): {} allowed, {} open{passed}{others}",
         first.name,
         first.pid,
         Count(first.limit),
@@ -58,16 +59,23 @@ pub(super) fn open_files_room(root: &Root, need: &Need) -> Option<Finding> {
 impl Server {
     /// Connections that it may still take.
     fn room(&self) -> u64 {
-        if self.has_rings { u64::MAX } else { self.limit.saturating_sub(self.open) }
+        if self.passes_by.is_some() { u64::MAX } else { self.limit.saturating_sub(self.open) }
     }
 }
 
-fn server(root: &Root, pid: u32) -> Option<Server> {
+fn server(root: &Root, pid: u32, need: &Need) -> Option<Server> {
     let limits = root.read(format!("proc/{pid}/limits")).ok()?;
     let (limit, _) = crate::files::limits(&limits)?;
     let name = root.read(format!("proc/{pid}/comm")).unwrap_or_default();
     let open = usage(root, Some(pid)).ok().and_then(|usage| usage.open_files)?;
-    Some(Server { pid, name: name.trim().to_owned(), limit, open, has_rings: has_rings(root, pid) })
+    let passes_by = if has_rings(root, pid) {
+        Some("tables of io_uring")
+    } else if !holds_in_main_table(root, pid, &need.listeners) {
+        Some("tables of its threads")
+    } else {
+        None
+    };
+    Some(Server { pid, name: name.trim().to_owned(), limit, open, passes_by })
 }
 
 /// Rings are made before connections come: a look at the first descriptors suffices.

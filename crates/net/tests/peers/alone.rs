@@ -1,6 +1,6 @@
 //! What needs no peer, or only half of one: refusals, the end of listening, and time.
 
-use std::{net::TcpStream, time::Duration};
+use std::{io::Write, net::TcpStream, time::Duration};
 
 use net::{
     Close, Cx, Gone, Io, Key, Program, Shard,
@@ -13,11 +13,11 @@ use crate::{
     ours::{Dial, Ours},
     script::{
         Conduct,
-        Event::{self, Gone as GoneBy, Opened},
-        Say, SharedLog, Take,
+        Event::{self, Bytes, Gone as GoneBy, Opened},
+        Say, SharedLog, Take, stream,
     },
     stage::{Over, turn_until},
-    threads::{listener, local},
+    threads::{accept, listener, local},
 };
 
 const QUIET: Conduct = Conduct::new(Say::Nothing, Take::All);
@@ -80,6 +80,29 @@ fn a_second_dial_from_the_same_address() {
     }
     let from = std::net::SocketAddr::from(([127, 7, 7, 7], 5000));
     check_sim_dials(|to| vec![(from, to); 2], &[opened, in_use]);
+}
+
+#[test]
+fn a_reset_before_we_look_at_the_dial() {
+    let expected: &[Event] = &[Opened, Bytes(10), GoneBy(Gone::Reset)];
+    for over in Over::KERNEL {
+        let (listener, at) = listener();
+        let log = SharedLog::default();
+        let ours = Ours::new(QUIET, log.clone()).dialling(vec![(local(), at)]);
+        let mut shard = Shard::new(over.io(6), 6, ours);
+        // Until the dial is out, and no further: its answer is looked at after all this.
+        let turns = if matches!(over, Over::Epoll | Over::EpollByMillis) { 1 } else { 2 };
+        (0..turns).for_each(|_| _ = shard.turn(Nanos::ZERO));
+        let mut peer = accept(&listener);
+        peer.write_all(&stream(1, 0, 10)).expect("the kernel takes it");
+        rustix::net::sockopt::set_socket_linger(&peer, Some(Duration::ZERO)).expect("TCP has this option");
+        drop(peer);
+        let all = || log.borrow().over == 1;
+        turn_until(&mut shard, None, &format!("a reset over {over:?}"), all, || {
+            format!("{:?}", log.borrow().seen)
+        });
+        assert_eq!(log.borrow().seen, [expected], "over {over:?}");
+    }
 }
 
 #[test]

@@ -231,7 +231,6 @@ fn a_place_used_again_dialling_by_hand() {
 #[test]
 fn a_place_used_again_over_epoll() {
     check(Over::Epoll);
-    check(Over::EpollByMillis);
 }
 
 #[test]

@@ -96,17 +96,20 @@ const MUCH: usize = 4 << 20;
 
 #[test]
 fn a_slow_reader_gets_everything_in_order() {
-    let slow = &[Pause(50), Expect(MUCH), Send(5), Close];
-    for log in check(Case::new("clogged", ours(Static(MUCH), All), slow), &[Opened, Bytes(5), ENDED]) {
-        assert_eq!(log.clogged_max, 6, "all six must have felt the slow reader");
+    let case = Case::new("clogged", ours(Static(MUCH), All), &[Pause(50), Expect(MUCH), Send(5), Close]);
+    for way in [Way::WeDial, Way::TheyDial] {
+        for (over, log) in check(Case { way, ..case }, &[Opened, Bytes(5), ENDED]) {
+            assert_eq!(log.clogged_max, 6, "all six must have felt the slow reader over {over:?}");
+        }
     }
 }
 
 #[test]
 fn a_slow_reader_gets_the_fin_last() {
     let conduct = Conduct { finish: true, ..ours(Static(MUCH), All) };
-    for log in check(Case::new("finish", conduct, &[Pause(50), Expect(MUCH), End]), &[Opened, ENDED]) {
-        assert_eq!(log.clogged_max, 6, "all six must have felt the slow reader");
+    for (over, log) in check(Case::new("finish", conduct, &[Pause(50), Expect(MUCH), End]), &[Opened, ENDED])
+    {
+        assert_eq!(log.clogged_max, 6, "all six must have felt the slow reader over {over:?}");
     }
     let conduct = Conduct { finish: true, ..ours(Out(10), All) };
     check(Case::new("finish at once", conduct, &[Expect(10), End]), &[Opened, ENDED]);
@@ -114,9 +117,11 @@ fn a_slow_reader_gets_the_fin_last() {
 
 #[test]
 fn an_echo_that_is_stuck_loses_and_reorders_nothing() {
-    let steps = &[Post(MUCH), Pause(50), Expect(MUCH), Close];
-    for log in check(Case::new("echo stuck", ours(Nothing, Echo), steps), &[Opened, Bytes(MUCH), ENDED]) {
-        assert_eq!(log.clogged_max, 6, "all six must have felt the slow reader");
+    // By default a socket grows to take 4 MiB (tcp_wmem): more than that, and the time that we need for it.
+    const MORE: usize = 5 << 20;
+    let case = Case::new("echo stuck", ours(Nothing, Echo), &[Post(MORE), Pause(300), Expect(MORE), Close]);
+    for (over, log) in check(case, &[Opened, Bytes(MORE), ENDED]) {
+        assert_eq!(log.clogged_max, 6, "all six must have felt the slow reader over {over:?}");
     }
 }
 
@@ -124,9 +129,9 @@ fn an_echo_that_is_stuck_loses_and_reorders_nothing() {
 fn input_left_where_it_is_holds_the_peer() {
     const LEFT: usize = 64 * 1024;
     let case = Case::new("hoard", ours(Nothing, Hoard(LEFT)), &[Send(2_000_000), Close]);
-    for log in check(case, &[Opened, Bytes(2_000_000), ENDED]) {
+    for (over, log) in check(case, &[Opened, Bytes(2_000_000), ENDED]) {
         // What was received in the same turn may still come on top of the limit.
-        assert!(log.offered_max < LEFT + 8 * net::io::REGION, "not held: {}", log.offered_max);
+        assert!(log.offered_max < LEFT + 8 * net::io::REGION, "not held over {over:?}: {}", log.offered_max);
     }
 }
 

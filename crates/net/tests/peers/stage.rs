@@ -62,8 +62,8 @@ impl Over {
 
 /// Plays the scene on each stage; every connection must see exactly `expected`. Returns the logs, for what else
 /// is to be checked.
-pub(crate) fn check(case: Case, expected: &[Event]) -> Vec<Log> {
-    Over::ALL.map(|over| check_over(over, case, expected)).into()
+pub(crate) fn check(case: Case, expected: &[Event]) -> Vec<(Over, Log)> {
+    Over::ALL.map(|over| (over, check_over(over, case, expected))).into()
 }
 
 /// The same on one stage.

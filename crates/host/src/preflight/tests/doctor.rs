@@ -235,6 +235,16 @@ fn the_targets_own_limit_is_seen() {
         1_000_000,
         "ok target's open files: nginx (9): 1,024 allowed, 2 open, passed by tables of io_uring, 1,000,000 needed",
     );
+    // The listener, and so each connection, is in the tables of threads.
+    let machine = with_servers(one);
+    std::fs::remove_file(machine.root().path("proc/9/fd/0")).unwrap();
+    machine.link("proc/9/task/10/fd/3", "socket:[7]");
+    let many = Need { listeners: vec![listening(128)], ..here(1_000_000) };
+    assert_eq!(
+        line_of(&machine, &many, "target's open files"),
+        "ok target's open files: nginx (9): 1,024 allowed, 1 open, passed by tables of its threads, \
+         1,000,000 needed"
+    );
     // The master takes none, its two workers share them.
     let workers: &[(u32, u32, &str, &[&str])] =
         &[(10, 1, "99999", &[]), (11, 10, "1024", &[]), (12, 10, "1024", &[])];
