@@ -290,7 +290,8 @@ impl Client {
             // The end of the connection is the end of the answer, and wire says that it is not kept.
             return self.answered(cx, k);
         }
-        let untouched = exchange.status == 0;
+        // Half a head is the beginning of an answer, and waits to be used.
+        let untouched = exchange.status == 0 && cx.rest_len(k) == 0;
         if untouched && self.conn(k).is_announced(now) {
             // It crossed with the announced close: the request is still owed, on a new connection.
             return self.closed_as_announced(cx, k, due);

@@ -171,8 +171,8 @@ impl<I: Io> Cx<I> {
         self.io.clogged()
     }
 
-    /// Bytes of input that wait to be used; none for a stale key.
-    fn rest_len(&self, k: Key) -> usize {
+    /// Bytes of input that wait to be used, those of a partial head; none for a stale key.
+    pub fn rest_len(&self, k: Key) -> usize {
         let rest = if self.slab.is_live(k) && self.slab.rest(k) { self.rests.get(&k.index) } else { None };
         rest.map_or(0, |rest| rest.bytes.len())
     }

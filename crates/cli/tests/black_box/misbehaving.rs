@@ -9,6 +9,7 @@ use std::{
 };
 
 use crate::{
+    program::until,
     scripted::{Peer, Scripted, ok},
     summary::{Expected, Summary, run},
 };
@@ -69,7 +70,7 @@ impl Misdeed {
         ];
         let faults = [(self.fault, CONNECTIONS)];
         let fail = Expected { status: 1, verdict: "fail", faults: &faults, counts: &counts };
-        let args = [&["-c", "6", "-d", "300ms", "--ramp", "10k/s"], args].concat();
+        let args = [&["-c", "6", "-d", "800ms", "--ramp", "10k/s"], args].concat();
         let s = fail.check(&server.url("/"), &args);
         assert_eq!((s.word("limit.side"), s.word("limit.cause")), ("target", self.cause));
         assert_eq!(s.word("limit.detail"), self.detail);
@@ -78,32 +79,42 @@ impl Misdeed {
         s
     }
 
-    /// The same for a server that answers with this, and leaves.
-    fn check_answer(&self, answer: impl Into<String>) {
-        let answer = answer.into();
-        self.check(
-            move |peer| {
-                peer.request();
-                peer.is_silent_for(WHILE_ALL_OPEN);
-                peer.answer(&answer);
-            },
-            &[],
-        );
+    /// The same for servers that answer with these, and leave; all at the same time.
+    fn check_answers(&self, answers: &[&'static str]) {
+        std::thread::scope(|all| {
+            for &answer in answers {
+                let says = move |peer: &mut Peer| {
+                    peer.request();
+                    wait_for_all(peer);
+                    peer.answer(answer);
+                };
+                all.spawn(move || self.check(says, &[]));
+            }
+        });
     }
 }
 
-/// The dials of a run come within a millisecond: by then all are open, so that the peak is all of them.
-const WHILE_ALL_OPEN: Duration = Duration::from_millis(150);
+/// Waits until all connections have sent a request: by then all are open, and the peak is all of them.
+fn wait_for_all(peer: &Peer) {
+    until("a request on each connection", || peer.log.requests() >= CONNECTIONS);
+}
+
+/// A reset overtakes what was not read yet: let it be read.
+const WHILE_READ: Duration = Duration::from_millis(400);
 
 #[test]
 fn an_answer_may_end_anywhere() {
-    TRUNCATED.check_answer("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n");
-    TRUNCATED.check_answer("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nHell");
-    TRUNCATED.check_answer("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
-    TRUNCATED.check_answer("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nHello\r\n0\r\n");
+    TRUNCATED.check_answers(&[
+        "H",
+        "HTTP/1.1 200 OK\r\nContent-Le",
+        "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nHell",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nHello\r\n0\r\n",
+    ]);
     // A promise is no answer.
-    CLOSED.check_answer("HTTP/1.1 100 Continue\r\n\r\n");
-    CLOSED.check_answer("");
+    CLOSED.check_answers(&["HTTP/1.1 100 Continue\r\n\r\n", ""]);
 }
 
 #[test]
@@ -112,7 +123,8 @@ fn a_reset_may_come_anywhere() {
         let resets = move |peer: &mut Peer| {
             peer.request();
             peer.answer(answer);
-            peer.is_silent_for(WHILE_ALL_OPEN);
+            wait_for_all(peer);
+            peer.is_silent_for(WHILE_READ);
             peer.reset();
         };
         RESET.check(resets, &[]);
@@ -121,31 +133,35 @@ fn a_reset_may_come_anywhere() {
 
 #[test]
 fn what_other_protocols_say_is_no_answer() {
-    BAD.check_answer("220 mail.example ESMTP\r\n");
-    BAD.check_answer("-ERR unknown command\r\n");
-    // A TLS alert: unexpected message (RFC 8446 section 6).
-    BAD.check_answer("\u{15}\u{3}\u{3}\0\u{2}\u{2}\n");
-    // HTTP/2's first frame, SETTINGS.
-    BAD.check_answer("\0\0\0\u{4}\0\0\0\0\0");
-    BAD.check_answer("<html>Hello</html>");
+    BAD.check_answers(&[
+        "220 mail.example ESMTP\r\n",
+        "-ERR unknown command\r\n",
+        // A TLS alert: unexpected message (RFC 8446 section 6).
+        "\u{15}\u{3}\u{3}\0\u{2}\u{2}\n",
+        // HTTP/2's first frame, SETTINGS.
+        "\0\0\0\u{4}\0\0\0\0\0",
+        "<html>Hello</html>",
+    ]);
 }
 
 #[test]
 fn what_has_two_meanings_is_no_answer() {
-    BAD.check_answer("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nHello!");
-    BAD.check_answer("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n");
-    BAD.check_answer("HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\n");
-    BAD.check_answer("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFFF\r\n");
-    BAD.check_answer("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nHello!!");
-    BAD.check_answer("HTTP/1.1 99 Early\r\n\r\n");
-    BAD.check_answer(ok("Hello") + "!");
+    BAD.check_answers(&[
+        "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nHello!",
+        "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFFF\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nHello!!",
+        "HTTP/1.1 99 Early\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nHello!",
+    ]);
 }
 
 #[test]
 fn a_head_has_an_end() {
     let endless = |peer: &mut Peer| {
         peer.request();
-        peer.is_silent_for(WHILE_ALL_OPEN);
+        wait_for_all(peer);
         let mut goes_on = peer.answer("HTTP/1.1 200 OK\r\n");
         // A megabyte, should nobody stop it.
         for _ in 0..10_000 {
@@ -183,7 +199,8 @@ fn idle_connections_are_lost_in_three_ways() {
     let after_the_answer = |then: fn(&mut Peer)| {
         move |peer: &mut Peer| {
             let _ = peer.request().is_some_and(|_| peer.answer(&ok("x")));
-            peer.is_silent_for(WHILE_ALL_OPEN);
+            wait_for_all(peer);
+            peer.is_silent_for(WHILE_READ);
             then(peer);
         }
     };
@@ -206,7 +223,6 @@ fn the_limit_is_the_most_frequent_fault() {
     // Of each three connections one is reset, two have half an answer.
     let server = Scripted::start(|peer| {
         peer.request();
-        peer.is_silent_for(WHILE_ALL_OPEN);
         let at = peer.log.times.lock().map(|mut times| (times.push(Duration::ZERO), times.len()).1).unwrap();
         if at % 3 == 0 {
             peer.reset();
@@ -214,7 +230,7 @@ fn the_limit_is_the_most_frequent_fault() {
             peer.answer("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nHell");
         }
     });
-    let (ended, s) = run(&server.url("/"), &["-c", "9", "-d", "300ms"]);
+    let (ended, s) = run(&server.url("/"), &["-c", "9", "-d", "800ms"]);
     let expected = [("target·exchange·reset", 3), ("target·exchange·truncated", 6)];
     assert_eq!(s.faults(), expected.map(|(words, n)| (words.to_owned(), n)), "{}", ended.stderr);
     assert_eq!((s.word("limit.side"), s.word("limit.cause")), ("target", "wrong-answer"));
@@ -229,7 +245,6 @@ fn one_bad_server_among_good_ones_is_counted_alone() {
         let bad = is_first.swap(false, Relaxed);
         while peer.request().is_some() {
             if bad {
-                peer.is_silent_for(WHILE_ALL_OPEN);
                 return;
             }
             peer.answer(&ok("Hello"));

@@ -39,7 +39,7 @@ fn a_cable_pulled_in_mid_run_shows_as_timeouts() {
     assert_eq!((s.count("connections.held"), s.count("connections.dropped")), (0, 20));
     assert_eq!((s.word("limit.side"), s.word("limit.cause")), ("target", "timeout"));
     assert_eq!(s.count("limit.at_connections"), 20);
-    assert_eq!(ended.status, Some(1), "{}", ended.stderr);
+    ended.assert_status(1);
 }
 
 #[test]
@@ -91,16 +91,24 @@ fn what_a_router_says_is_told() {
     let Some(pair) = Pair::new() else { return };
     route_to_nowhere(&pair);
     let unreachable = "path·dial·unreachable";
-    for (kind, third, fault, cause) in [
+    let kinds = [
         ("unreachable", 1, unreachable, "unreachable"),
         ("prohibit", 2, unreachable, "unreachable"),
         ("blackhole", 3, "target·dial·timeout", "timeout"),
-    ] {
-        pair.server.run(&format!("ip route add {kind} 10.90.{third}.0/24"));
-        // What comes while the dial is still being made is believed when it comes again, a second later.
-        let args = ["--timeout", "2s", "--sources", "10.78.0.0/24"];
-        check_dials(&pair, &format!("http://10.90.{third}.1:80/"), &args, fault, cause);
-    }
+    ];
+    std::thread::scope(|all| {
+        for (kind, third, fault, cause) in kinds {
+            pair.server.run(&format!("ip route add {kind} 10.90.{third}.0/24"));
+            // What comes while the dial is still being made is believed when it comes again, a second later. Each
+            // run has its own senders.
+            let (pair, sources) = (&pair, format!("10.78.0.{}/28", third * 16));
+            let target = format!("http://10.90.{third}.1:80/");
+            all.spawn(move || {
+                let args = ["--timeout", "2s", "--sources", &sources];
+                check_dials(pair, &target, &args, fault, cause)
+            });
+        }
+    });
 }
 
 #[test]

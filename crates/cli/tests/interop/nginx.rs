@@ -128,14 +128,20 @@ fn a_slow_body_is_no_fault() {
 #[test]
 fn its_errors_are_wrong_answers() {
     let server = nginx("errors", "location /busy { return 503; } location /moved { return 301 /; }");
-    for (path, status) in [("/busy", 503), ("/moved", 301), ("/nothing", 404)] {
+    let check = |path: &str, status: u16| {
         let args = ["-c", "10", "-d", "200ms", "--think", "20ms"];
         let s = right::check_wrong(&server.url(path), &args, "wrong-status");
         assert_eq!(s.count(&format!("requests.status.{status}")), s.count("requests.answered"));
         assert_eq!(s.count("connections.held"), 10, "a wrong answer is no reason to hang up");
         let expect = format!("status={status}");
         right::check(&server.url(path), &[&args[..], &["--expect", &expect]].concat());
-    }
+    };
+    std::thread::scope(|all| {
+        for (path, status) in [("/busy", 503), ("/moved", 301), ("/nothing", 404)] {
+            let check = &check;
+            all.spawn(move || check(path, status));
+        }
+    });
 }
 
 #[test]

@@ -35,11 +35,11 @@ fn chunked_and_interim_answers_are_right() {
     assert!(fetch(&server.url("/chunked")).contains("Transfer-Encoding: chunked"));
     let interim = fetch(&server.url("/interim"));
     assert!(interim.starts_with("HTTP/1.1 100 ") && interim.contains("HTTP/1.1 103 "), "{interim}");
-    for path in ["/chunked", "/interim"] {
-        for args in LOOPS {
-            right::check_kept(&server.url(path), args, 12);
+    std::thread::scope(|both| {
+        for url in ["/chunked", "/interim"].map(|path| server.url(path)) {
+            both.spawn(move || LOOPS.map(|args| right::check_kept(&url, args, 12)));
         }
-    }
+    });
 }
 
 #[test]
@@ -94,14 +94,20 @@ fn check_crossing(duration: &str, think: &str) {
 #[test]
 fn each_misdeed_has_its_fault() {
     let server = node();
-    for (path, args, fault, cause) in [
+    let each = [
         ("/half", &["-d", "200ms"][..], "target·exchange·truncated", "wrong-answer"),
         ("/reset", &["-d", "200ms"], "target·exchange·reset", "closed"),
         ("/never", &["-d", "800ms", "--timeout", "500ms"], "target·exchange·timeout", "timeout"),
-    ] {
-        let s = right::check_lost(&server.url(path), &[&["-c", "7"], args].concat(), fault, cause, 7);
-        assert_eq!((s.count("connections.held"), s.count("requests.answered")), (0, 0), "{path}");
-    }
+    ];
+    std::thread::scope(|all| {
+        for (path, args, fault, cause) in each {
+            let url = server.url(path);
+            all.spawn(move || {
+                let s = right::check_lost(&url, &[&["-c", "7"], args].concat(), fault, cause, 7);
+                assert_eq!((s.count("connections.held"), s.count("requests.answered")), (0, 0), "{url}");
+            });
+        }
+    });
     let args = ["-c", "7", "-d", "200ms", "--think", "20ms"];
     right::check_wrong(&server.url("/error"), &args, "wrong-status");
     let args = [&args[..], &["--expect", "length=11"]].concat();

@@ -35,6 +35,15 @@ fn check_echoes(target: &str, args: &[&str]) -> Summary {
     s
 }
 
+/// The same with each of these, at the same time.
+fn check_messages(target: &str, messages: &[&str]) {
+    std::thread::scope(|all| {
+        for message in messages {
+            all.spawn(move || check_echoes(target, &["--message", message]));
+        }
+    });
+}
+
 #[test]
 fn both_ends_count_the_same() {
     let server = ws();
@@ -50,21 +59,23 @@ fn both_ends_count_the_same() {
 #[test]
 fn messages_of_all_lengths_come_back() {
     let server = ws();
-    for length in [1, 125, 126, 127, 65_535, 65_536] {
-        let message = "x".repeat(length);
-        let args = ["-c", "4", "-d", "200ms", "--ping", "40ms", "--message", &message];
-        let s = check(&url(&server, "/echo"), &args);
-        assert!(s.count("requests.answered") >= 8, "{length} bytes");
-    }
+    let target = url(&server, "/echo");
+    std::thread::scope(|all| {
+        for message in [1, 125, 126, 127, 65_535, 65_536].map(|length| "x".repeat(length)) {
+            let target = &target;
+            all.spawn(move || {
+                let args = ["-c", "4", "-d", "200ms", "--ping", "40ms", "--message", &message];
+                let s = check(target, &args);
+                assert!(s.count("requests.answered") >= 8, "{} bytes", message.len());
+            });
+        }
+    });
     check_echoes(&url(&server, "/echo"), &["--message", "Grüße, 世界 🌍"]);
 }
 
 #[test]
 fn an_echo_may_come_in_frames() {
-    let server = ws();
-    for message in ["hello", &"x".repeat(65_536)] {
-        check_echoes(&url(&server, "/fragments"), &["--message", message]);
-    }
+    check_messages(&url(&ws(), "/fragments"), &["hello", &"x".repeat(65_536)]);
 }
 
 #[test]
@@ -103,14 +114,20 @@ fn its_misdeeds_have_their_faults() {
     let answered = s.count("requests.answered");
     assert_eq!(s.faults(), [("target·exchange·wrong-echo".to_owned(), answered)]);
     assert_eq!((s.count("connections.held"), s.word("limit.cause")), (10, "wrong-answer"));
-    for (path, fault, cause) in [
+    let lost = [
         ("/silent", "target·exchange·timeout", "timeout"),
         ("/nothing", "target·handshake·wrong-status", "wrong-answer"),
-    ] {
-        let s = misdeed(&server, path);
-        assert_eq!(s.faults(), [(fault.to_owned(), 10)]);
-        assert_eq!((s.count("connections.held"), s.word("limit.cause")), (0, cause), "{path}");
-    }
+    ];
+    std::thread::scope(|both| {
+        for (path, fault, cause) in lost {
+            let server = &server;
+            both.spawn(move || {
+                let s = misdeed(server, path);
+                assert_eq!(s.faults(), [(fault.to_owned(), 10)]);
+                assert_eq!((s.count("connections.held"), s.word("limit.cause")), (0, cause), "{path}");
+            });
+        }
+    });
     // Without a close frame, between two messages or in the middle of one.
     let s = misdeed(&server, "/cut");
     let faults = s.faults();
@@ -124,15 +141,11 @@ fn its_misdeeds_have_their_faults() {
 fn python_websockets_echoes() {
     // It pings ten times a second, and hangs up on who does not answer within that time.
     let server = Server::saying("listening on ", program(PYTHON, &[&source("python/echo.py"), "0.1"]));
-    for message in ["hello", "", &"x".repeat(65_536)] {
-        check_echoes(&url(&server, "/"), &["--message", message]);
-    }
+    check_messages(&url(&server, "/"), &["hello", "", &"x".repeat(65_536)]);
 }
 
 #[test]
 fn uvicorn_echoes() {
     let server = crate::python::uvicorn(&[]);
-    for message in ["hello", &"x".repeat(65_536)] {
-        check_echoes(&url(&server, "/"), &["--message", message]);
-    }
+    check_messages(&url(&server, "/"), &["hello", &"x".repeat(65_536)]);
 }
