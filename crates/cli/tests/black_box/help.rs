@@ -1,32 +1,33 @@
-//! The help texts, word for word: a change of them is a change that users see. `UPDATE_GOLDEN=1` writes them anew.
+//! The help texts, word for word: a change of them is a change that users see. The reference in `docs/` is made of them.
+//! `UPDATE_GOLDEN=1` writes both anew.
 
-use std::{fs, path::Path};
+use std::{fmt::Write, fs, path::Path};
 
 use crate::program::Program;
 
-fn check(args: &[&str], name: &str) {
-    let ended = Program::start(args).end();
-    assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), ""), "{args:?}");
-    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+/// Holds a text against a file of the repository.
+fn check(text: &str, file: &Path) {
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        fs::write(&golden, &ended.stdout).unwrap();
+        fs::write(file, text).unwrap();
     }
-    let expected = fs::read_to_string(&golden).unwrap_or_default();
-    assert_eq!(
-        ended.stdout,
-        expected,
-        "{args:?} is not what {} has: UPDATE_GOLDEN=1 writes it",
-        golden.display()
-    );
+    let expected = fs::read_to_string(file).unwrap_or_default();
+    assert_eq!(text, expected, "not what {} has: UPDATE_GOLDEN=1 writes it", file.display());
 }
 
 #[test]
 fn help_is_as_it_was() {
-    check(&["--help"], "throng.txt");
-    check(&["run", "--help"], "run.txt");
-    check(&["serve", "--help"], "serve.txt");
-    check(&["demo", "--help"], "demo.txt");
-    check(&["doctor", "--help"], "doctor.txt");
+    let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut reference = "# The command line\n\nWhat `--help` says; made by the tests.\n".to_owned();
+    for verb in ["", "run", "serve", "doctor", "demo"] {
+        let args: Vec<&str> = [verb, "--help"].into_iter().filter(|word| !word.is_empty()).collect();
+        let ended = Program::start(&args).end();
+        assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), ""), "{args:?}");
+        let name = if verb.is_empty() { "throng" } else { verb };
+        check(&ended.stdout, &crate_folder.join(format!("tests/golden/{name}.txt")));
+        let title = format!("throng {verb}");
+        write!(reference, "\n## `{}`\n\n```\n{}```\n", title.trim_end(), ended.stdout).unwrap();
+    }
+    check(&reference, &crate_folder.join("../../docs/reference/cli.md"));
 }
 
 #[test]

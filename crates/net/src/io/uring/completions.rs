@@ -41,7 +41,8 @@ impl Uring {
             return;
         }
         match (op, -result) {
-            (Op::Connect, 0) | (Op::Pause, libc::ETIME) => return self.unconfirmed.push(k),
+            (Op::Connect, 0) if extra == 0 => return self.unconfirmed.push(k),
+            (Op::Pause, libc::ETIME) => return self.unconfirmed.push(k),
             (Op::Confirm, libc::EALREADY) => return self.unsettled.push(k),
             (Op::Prepare | Op::Connect | Op::Confirm | Op::Pause | Op::Accept, _) => {
                 self.places[k.index as usize].opening = false;
@@ -50,6 +51,7 @@ impl Uring {
         }
         match op {
             Op::Prepare => self.tell(k, What::Gone(Gone::from_errno(-result))),
+            Op::Connect if result == 0 => self.tell(k, What::Dialled),
             Op::Confirm if result == -libc::EISCONN => self.tell(k, What::Dialled),
             Op::Connect | Op::Confirm | Op::Pause => self.tell(k, What::Gone(Gone::from_errno(-result))),
             Op::Accept if result < 0 => self.tell(k, What::Gone(Gone::from_errno(-result))),

@@ -73,13 +73,14 @@ impl Uring {
                 let (address, len) = self.keep(to);
                 let entry = opcode::Connect::new(fd, address, len).build();
                 // SAFETY: the address stays in place until the batch has been submitted.
-                unsafe { self.push(k, &[entry.user_data(user_data(Op::Connect, 0, k))]) };
+                unsafe { self.push(k, &[entry.user_data(user_data(Op::Connect, near(to), k))]) };
             }
         }
         self.prepared = prepared;
     }
 
-    /// Asks whether `k` is connected, by dialling once more: EISCONN says yes. A connect may succeed that did not: an
+    /// Asks whether `k`, which dialled beyond loopback, is connected by dialling once more: EISCONN says yes. A connect
+    /// may succeed that did not: an
     /// ICMP error that arrives while the connect still holds the socket is put into the socket's error queue, which
     /// io_uring takes for the connect's end, and then it finds no error (`io_connect`, Linux 6.18). The kernel dials
     /// on all the same, EALREADY, and ends it later with that error, unless an answer comes.
@@ -130,4 +131,9 @@ impl Uring {
             self.reap();
         }
     }
+}
+
+/// Marks a dial that no router can answer: on loopback a connect that succeeded did.
+fn near(to: SocketAddr) -> u16 {
+    u16::from(to.ip().is_loopback())
 }

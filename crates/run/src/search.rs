@@ -1,0 +1,236 @@
+//! The largest load that passes: grow, bracket, narrow, confirm. Pure: it is told how a step went and says the next.
+
+/// Growth from one step to the next while all pass.
+const GROWTH: u64 = 2;
+/// Steps after which a search gives up: 64 bits are bracketed and narrowed in fewer.
+const MOST_STEPS: u32 = 200;
+
+/// How a search ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// `max` passed twice, and `max + error` did not.
+    Found {
+        /// The largest load that passed.
+        max: u64,
+        /// To the smallest that did not.
+        error: u64,
+    },
+    /// Even the largest load allowed passed.
+    NotReached {
+        /// That load.
+        most: u64,
+    },
+    /// Not even the smallest load passed.
+    Impossible {
+        /// That load.
+        least: u64,
+    },
+}
+
+/// What to try next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// This load.
+    pub load: u64,
+    /// It has passed before and is the answer if it does again: look longer.
+    pub confirms: bool,
+}
+
+/// How a step went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Went {
+    /// It passed.
+    Well,
+    /// It did not, and so much of it held: a guess at the answer, where there is one.
+    Badly(Option<u64>),
+}
+
+/// A search under way.
+#[derive(Clone, Debug)]
+pub struct Search {
+    least: u64,
+    most: u64,
+    /// The answer may be so much below the truth, as a share of it.
+    tolerance: f64,
+    /// The largest that passed, and the smallest that did not.
+    passed: Option<u64>,
+    failed: Option<u64>,
+    /// A guess that was not tried yet.
+    guess: Option<u64>,
+    steps: u32,
+    outcome: Option<Outcome>,
+}
+
+impl Search {
+    /// From `least` to `most`, both included, to within `tolerance` (0.02: two percent).
+    pub fn new(least: u64, most: u64, tolerance: f64) -> Search {
+        let least = least.clamp(1, most.max(1));
+        Search {
+            least,
+            most: most.max(least),
+            tolerance,
+            passed: None,
+            failed: None,
+            guess: None,
+            steps: 0,
+            outcome: None,
+        }
+    }
+
+    /// What to try next; none at the end.
+    pub fn step(&self) -> Option<Step> {
+        if self.outcome.is_some() {
+            return None;
+        }
+        let load = match (self.passed, self.failed) {
+            (None, None) => self.least,
+            (Some(passed), None) => passed.saturating_mul(GROWTH).min(self.most),
+            (_, Some(failed)) => return Some(self.between(self.passed.unwrap_or(0), failed)),
+        };
+        Some(Step { load, confirms: false })
+    }
+
+    /// Narrows down, or confirms what is narrow enough.
+    fn between(&self, passed: u64, failed: u64) -> Step {
+        if failed - passed <= self.allowed(failed) {
+            return Step { load: passed, confirms: true };
+        }
+        if let Some(guess) = self.guess.filter(|guess| passed < *guess && *guess < failed) {
+            return Step { load: guess, confirms: false };
+        }
+        // A guess that passed is close to the answer: look right above it before halving what is far away.
+        let near = passed.saturating_add(self.allowed(passed).max(1));
+        let middle = passed + (failed - passed) / 2;
+        let load = if self.guess == Some(passed) { near.min(middle) } else { middle };
+        Step { load: load.max(self.least.min(failed - 1)), confirms: false }
+    }
+
+    /// So far apart may the last that passed and the first that failed be. One at the least: loads are whole numbers.
+    fn allowed(&self, at: u64) -> u64 {
+        ((at as f64 * self.tolerance) as u64).max(1)
+    }
+
+    /// Takes in how the last [`Search::step`] went.
+    ///
+    /// # Panics
+    /// After the end.
+    pub fn learn(&mut self, went: Went) {
+        let Step { load, confirms } = self.step().expect("a search that has ended learns nothing");
+        self.steps += 1;
+        match went {
+            Went::Well if confirms => {
+                let failed = self.failed.expect("only what lies below a failure is confirmed");
+                self.outcome = Some(Outcome::Found { max: load, error: failed - load });
+            }
+            Went::Well => {
+                self.passed = Some(load);
+                if load == self.most {
+                    self.outcome = Some(Outcome::NotReached { most: load });
+                }
+            }
+            Went::Badly(held) => {
+                self.failed = Some(load);
+                self.guess = held.or(self.guess);
+                // It passed once and not again: only what is clearly less is believed.
+                let below = if confirms { load - self.allowed(load).min(load) } else { load };
+                self.passed = self.passed.filter(|passed| *passed < load).or(None).map(|p| p.min(below));
+                if confirms {
+                    self.passed = None;
+                    self.guess = Some(below);
+                }
+                if load <= self.least {
+                    self.outcome = Some(Outcome::Impossible { least: load });
+                }
+            }
+        }
+        if self.steps >= MOST_STEPS && self.outcome.is_none() {
+            let passed = self.passed.unwrap_or(0);
+            let failed = self.failed.unwrap_or(self.most);
+            self.outcome = Some(Outcome::Found { max: passed, error: failed - passed });
+        }
+    }
+
+    /// How it ended, once it has.
+    pub fn outcome(&self) -> Option<Outcome> {
+        self.outcome
+    }
+
+    /// Steps taken so far.
+    pub fn steps(&self) -> u32 {
+        self.steps
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Searches a target that bears `capacity`; `hints`: it shows what of a load it bore.
+    fn search(least: u64, most: u64, tolerance: f64, capacity: u64, hints: bool) -> (Outcome, u32) {
+        let mut search = Search::new(least, most, tolerance);
+        while let Some(step) = search.step() {
+            assert!((1..=most).contains(&step.load), "{step:?} of {most}");
+            let held = hints.then_some(capacity);
+            search.learn(if step.load <= capacity { Went::Well } else { Went::Badly(held) });
+        }
+        (search.outcome().expect("it has ended"), search.steps())
+    }
+
+    proptest! {
+        /// Any target that bears every load up to its capacity and none above.
+        #[test]
+        fn every_monotone_target_is_found(
+            least in 1u64..2_000,
+            most in 2_000u64..5_000_000,
+            capacity in 0u64..6_000_000,
+            percent in 1u32..20,
+            hints: bool,
+        ) {
+            let tolerance = f64::from(percent) / 100.0;
+            let (outcome, steps) = search(least, most, tolerance, capacity, hints);
+            match outcome {
+                Outcome::Found { max, error } => {
+                    prop_assert!(max <= capacity && capacity < max + error, "{outcome:?}");
+                    prop_assert!(error as f64 <= ((max + error) as f64 * tolerance).max(1.0), "{outcome:?}");
+                }
+                Outcome::NotReached { most: at } => prop_assert!(at == most && capacity >= most),
+                Outcome::Impossible { least: at } => prop_assert!(at == least && capacity < least),
+            }
+            // Doubling to the bracket, halving within it, and one to confirm.
+            prop_assert!(steps <= 23 + 23 + 2, "{steps} steps");
+        }
+
+        /// What it says of itself is always an end.
+        #[test]
+        fn any_answers_lead_to_an_end(answers in proptest::collection::vec(any::<(bool, Option<u64>)>(), 300)) {
+            let mut search = Search::new(10, 1_000_000, 0.02);
+            for (well, held) in answers {
+                if search.step().is_none() {
+                    break;
+                }
+                search.learn(if well { Went::Well } else { Went::Badly(held) });
+            }
+            prop_assert!(search.outcome().is_some());
+        }
+    }
+
+    #[test]
+    fn a_target_that_shows_what_it_bears_is_found_quickly() {
+        let (outcome, steps) = search(1_000, 1_000_000, 0.02, 50_000, true);
+        assert_eq!(outcome, Outcome::Found { max: 50_000, error: 1_000 });
+        assert!(steps <= 10, "{steps}");
+    }
+
+    #[test]
+    fn what_passed_by_luck_is_not_the_answer() {
+        // 64 passed once, and not when it was to be confirmed.
+        let mut search = Search::new(1, 1_000, 0.5);
+        let mut lucky = true;
+        while let Some(step) = search.step() {
+            let well = step.load < 40 || (step.load == 64 && std::mem::take(&mut lucky));
+            search.learn(if well { Went::Well } else { Went::Badly(None) });
+        }
+        assert!(matches!(search.outcome(), Some(Outcome::Found { max, .. }) if max < 40), "{search:?}");
+    }
+}
