@@ -155,6 +155,11 @@ impl Search {
         self.outcome
     }
 
+    /// The largest load that has passed.
+    pub fn passed(&self) -> Option<u64> {
+        self.passed
+    }
+
     /// Steps taken so far.
     pub fn steps(&self) -> u32 {
         self.steps

@@ -1,0 +1,211 @@
+//! The largest load that a target bears: run after run, led by [`Search`].
+
+use host::Root;
+use plan::{Hold, Load, Plan, Ramp};
+use samples::{FindOutcome, FindSummary, Limit, Point, Summary, ThresholdResult, Verdict};
+use units::{Count, Nanos, Rate};
+
+use crate::{
+    Interrupt, Refusal,
+    search::{Outcome, Search, Step, Went},
+};
+
+/// To within this share of the answer.
+const TOLERANCE: f64 = 0.02;
+/// The first load: small enough for any server, so that it shows what an unloaded one is like.
+const FIRST_CONNECTIONS: u64 = 500;
+const FIRST_PER_S: u64 = 100;
+/// A load that confirms the answer is looked at so much longer.
+const CONFIRM: u64 = 2;
+/// A probe that takes so many times as long as at the first load, and so much longer, says that the target is not well.
+const PROBE_TIMES: f64 = 5.0;
+const PROBE_MORE_US: f64 = 20_000.0;
+/// Of a rate that was asked for, this share must have been answered.
+const RATE_SHARE: f64 = 0.98;
+
+/// What is made larger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// Connections held.
+    Connections,
+    /// Connections that arrive in a second.
+    Arrival,
+    /// Connections dialled at once.
+    Burst,
+    /// Requests a second.
+    Rate,
+}
+
+impl By {
+    /// The word of the command line and of the JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            By::Connections => "connections",
+            By::Arrival => "arrival",
+            By::Burst => "burst",
+            By::Rate => "rate",
+        }
+    }
+
+    /// What a load is counted in.
+    pub const fn unit(self) -> &'static str {
+        match self {
+            By::Connections => "connections",
+            By::Arrival => "connections/s",
+            By::Burst => "connections at once",
+            By::Rate => "requests/s",
+        }
+    }
+
+    fn first(self) -> u64 {
+        match self {
+            By::Connections | By::Burst => FIRST_CONNECTIONS,
+            By::Arrival | By::Rate => FIRST_PER_S,
+        }
+    }
+
+    /// The plan with this load, held for `dwell`.
+    fn plan(self, plan: &Plan, load: u64, dwell: Nanos) -> Plan {
+        let n = u32::try_from(load).unwrap_or(u32::MAX);
+        let mut plan = Plan { hold: Hold::For(dwell), ..plan.clone() };
+        match self {
+            By::Connections => plan.connections = n,
+            By::Burst => (plan.connections, plan.ramp) = (n, Ramp::Within(Nanos::ZERO)),
+            By::Rate => plan.load = Load::Rate(Rate::per_s(n)),
+            By::Arrival => {
+                let all = load.saturating_mul(dwell.0) / Nanos::from_secs(1).0;
+                plan.connections = u32::try_from(all.max(1)).unwrap_or(u32::MAX);
+                (plan.load, plan.ramp) = (Load::Visits(1), Ramp::Rate(Rate::per_s(n)));
+            }
+        }
+        plan
+    }
+
+    /// So much of a load that failed was borne all the same.
+    fn borne(self, s: &Summary) -> Option<u64> {
+        let n = match self {
+            By::Connections => s.connections.held,
+            By::Burst => s.connections.opened,
+            By::Arrival => s.connections.open_per_s as u64,
+            By::Rate => s.requests.per_s as u64,
+        };
+        (n > 0).then_some(n)
+    }
+}
+
+/// A search: what, how far, and each step's time at full load.
+#[derive(Clone, Copy, Debug)]
+pub struct Find {
+    /// What is made larger.
+    pub by: By,
+    /// Not beyond this load.
+    pub most: u64,
+    /// Each step is held, and judged, for this long.
+    pub dwell: Nanos,
+}
+
+/// Searches; `show` is told each step as it ends. A signal ends the search with what is known.
+///
+/// # Errors
+/// This machine cannot do even the first step.
+pub fn find(
+    find: Find,
+    plan: &Plan,
+    root: &Root,
+    interrupt: &Interrupt,
+    say: &mut dyn FnMut(&str),
+    show: &mut dyn FnMut(&Point),
+) -> Result<FindSummary, Refusal> {
+    let mut search = Search::new(find.by.first().min(find.most), find.most, TOLERANCE);
+    let mut unloaded_us = None;
+    let mut curve: Vec<Point> = Vec::new();
+    let mut limit: Option<Limit> = None;
+    let mut thresholds: Vec<(u64, Vec<ThresholdResult>)> = Vec::new();
+    while let Some(Step { load, confirms }) = search.step() {
+        let dwell = Nanos(find.dwell.0 * if confirms { CONFIRM } else { 1 });
+        let summary = crate::run(&find.by.plan(plan, load, dwell), root, &mut [], interrupt, say)?;
+        if summary.verdict == Verdict::Interrupted {
+            break;
+        }
+        let reasons = reasons(find.by, load, &summary, unloaded_us);
+        let pass = reasons.is_empty();
+        let point = point(load, &summary, reasons);
+        unloaded_us = unloaded_us.or(point.probe_p99_us);
+        show(&point);
+        curve.push(point);
+        if pass {
+            thresholds.push((load, summary.thresholds));
+            search.learn(Went::Well);
+        } else {
+            limit = summary.limit.clone().or(limit);
+            search.learn(Went::Badly(find.by.borne(&summary)));
+        }
+    }
+    curve.sort_by_key(|point| point.load);
+    let (outcome, max, error) = match search.outcome() {
+        Some(Outcome::Found { max, error }) => (FindOutcome::Found, max, error),
+        Some(Outcome::Impossible { .. }) => (FindOutcome::Impossible, 0, 0),
+        Some(Outcome::NotReached { most }) => (FindOutcome::NotReached, most, 0),
+        None => (FindOutcome::NotReached, search.passed().unwrap_or(0), 0),
+    };
+    let at_max = thresholds.into_iter().rev().find(|(load, _)| *load == max);
+    Ok(FindSummary {
+        schema: "throng.find/1",
+        by: find.by.name(),
+        target: plan.target.text.clone(),
+        seed: plan.seed,
+        max,
+        error,
+        outcome,
+        limit: limit.filter(|_| outcome != FindOutcome::NotReached),
+        thresholds: at_max.map(|(_, results)| results).unwrap_or_default(),
+        curve,
+    })
+}
+
+fn point(load: u64, s: &Summary, reasons: Vec<String>) -> Point {
+    Point {
+        load,
+        pass: reasons.is_empty(),
+        held: s.connections.held,
+        requests_per_s: s.requests.per_s,
+        latency_p50_us: s.latency_us.p50,
+        latency_p99_us: s.latency_us.p99,
+        probe_p99_us: s.probe.as_ref().map(|probe| probe.latency_us.p99),
+        connect_p99_us: s.connect_us.p99,
+        reasons,
+    }
+}
+
+/// Why a step did not pass: its own verdict, and what only a search can tell.
+fn reasons(by: By, load: u64, s: &Summary, unloaded_us: Option<f64>) -> Vec<String> {
+    let mut reasons = Vec::new();
+    if s.verdict != Verdict::Pass {
+        reasons.extend(s.reasons.iter().cloned());
+        if reasons.is_empty() {
+            reasons.push(s.verdict.name().to_owned());
+        }
+    }
+    if !s.thresholds.is_empty() {
+        return reasons;
+    }
+    let asked = load as f64;
+    if by == By::Rate && s.requests.per_s < RATE_SHARE * asked {
+        let (got, asked) = (Count(s.requests.per_s as u64), Count(load));
+        reasons.push(format!("{got} of {asked} requests/s answered"));
+    }
+    let probed = s.probe.as_ref().map(|probe| probe.latency_us.p99);
+    if let (Some(now), Some(before)) = (probed, unloaded_us) {
+        let allowed = (before * PROBE_TIMES).max(before + PROBE_MORE_US);
+        if now > allowed {
+            let ms = |us: f64| us / 1e3;
+            reasons.push(format!(
+                "a probe took {:.1} ms at the 99th percentile, {:.1} ms without load, {:.1} ms allowed",
+                ms(now),
+                ms(before),
+                ms(allowed)
+            ));
+        }
+    }
+    reasons
+}

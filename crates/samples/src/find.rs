@@ -1,0 +1,72 @@
+//! The end of a search: schema `throng.find/1`.
+
+use serde::Serialize;
+
+use crate::summary::{Limit, ThresholdResult};
+
+/// One load that was tried.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Point {
+    /// Connections, or connections/s, or requests/s.
+    pub load: u64,
+    /// Whether the thresholds were met.
+    pub pass: bool,
+    /// Connections open at the end of the step.
+    pub held: u64,
+    /// Requests answered a second.
+    pub requests_per_s: f64,
+    /// Microseconds from due to the answer.
+    pub latency_p50_us: f64,
+    /// The 99th percentile of it.
+    pub latency_p99_us: f64,
+    /// The 99th percentile of the probe lane's; null without one.
+    pub probe_p99_us: Option<f64>,
+    /// The 99th percentile of the time to connect.
+    pub connect_p99_us: f64,
+    /// Why it did not pass.
+    pub reasons: Vec<String>,
+}
+
+/// How a search ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FindOutcome {
+    /// The largest load that passes is known.
+    Found,
+    /// All that was allowed passed.
+    NotReached,
+    /// Nothing did.
+    Impossible,
+}
+
+/// The whole, in the order in which it is written.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FindSummary {
+    /// `throng.find/1`.
+    pub schema: &'static str,
+    /// `connections`, `arrival`, `burst` or `rate`.
+    pub by: &'static str,
+    /// As the user wrote it.
+    pub target: String,
+    /// Repeats the search's random choices.
+    pub seed: u64,
+    /// The largest load that passed; 0 where none did.
+    pub max: u64,
+    /// `max + error` did not pass; 0 where nothing failed.
+    pub error: u64,
+    /// How it ended.
+    pub outcome: FindOutcome,
+    /// What stopped it there.
+    pub limit: Option<Limit>,
+    /// The thresholds at `max`.
+    pub thresholds: Vec<ThresholdResult>,
+    /// Every load that was tried, ascending.
+    pub curve: Vec<Point>,
+}
+
+impl FindSummary {
+    /// 0 when found, or when all that was allowed passed; 1 where nothing passed.
+    pub fn exit_status(&self) -> u8 {
+        u8::from(self.outcome == FindOutcome::Impossible)
+    }
+}
