@@ -1,0 +1,111 @@
+//! A search, for people: a line for each load that was tried, and the answer.
+
+use samples::{FindOutcome, FindSummary, Point};
+use units::{Count, Nanos};
+
+/// One load that was tried: `  32,000 connections   pass  latency p99 1.2 ms  probe p99 340 µs`.
+pub fn find_line(point: &Point, unit: &str) -> String {
+    let time = |us: f64| Nanos((us * 1e3) as u64).to_string();
+    let verdict = if point.pass { "pass" } else { "fail" };
+    let mut line = format!("  {:>10} {unit}  {verdict}", Count(point.load).to_string());
+    line += &format!("  latency p50 {} p99 {}", time(point.latency_p50_us), time(point.latency_p99_us));
+    line += &format!("  connect p99 {}", time(point.connect_p99_us));
+    if let Some(probe) = point.probe_p99_us {
+        line += &format!("  probe p99 {}", time(probe));
+    }
+    if let Some(why) = point.reasons.first() {
+        line += &format!("  ({why})");
+    }
+    line
+}
+
+/// The answer: `max 50,000 ± 1,000 connections; limited by the target's connection-limit: …`.
+pub fn find_text(found: &FindSummary, unit: &str) -> String {
+    let limited = match &found.limit {
+        Some(limit) => format!("; limited by the {}'s {}: {}", limit.side, limit.cause, limit.cure),
+        None if found.outcome == FindOutcome::NotReached => String::new(),
+        None => "; what limits it is not known".to_owned(),
+    };
+    match found.outcome {
+        FindOutcome::Found => {
+            format!("max {} ± {} {unit}{limited}\n", Count(found.max), Count(found.error))
+        }
+        FindOutcome::NotReached => {
+            format!("not reached: {} {unit} pass, and more was not tried\n", Count(found.max))
+        }
+        FindOutcome::Impossible => format!("impossible: not even the smallest load passes{limited}\n"),
+    }
+}
+
+/// The search as one JSON document with a line end.
+pub fn find_json(found: &FindSummary) -> String {
+    let mut text = serde_json::to_string_pretty(found).expect("a search has only plain fields");
+    text.push('\n');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use samples::Limit;
+
+    fn found(outcome: FindOutcome, max: u64, error: u64, limit: Option<Limit>) -> FindSummary {
+        FindSummary {
+            schema: "throng.find/1",
+            by: "connections",
+            target: String::new(),
+            seed: 7,
+            max,
+            error,
+            outcome,
+            limit,
+            thresholds: Vec::new(),
+            curve: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_answer_is_one_sentence() {
+        let limit = Limit {
+            side: "target",
+            cause: "open-files",
+            at_connections: 65_536,
+            detail: String::new(),
+            cure: "raise LimitNOFILE".to_owned(),
+        };
+        let check = |found: FindSummary, text: &str| assert_eq!(find_text(&found, "connections"), format!("{text}\n"));
+        check(
+            found(FindOutcome::Found, 65_000, 1_000, Some(limit)),
+            "max 65,000 ± 1,000 connections; limited by the target's open-files: raise LimitNOFILE",
+        );
+        check(found(FindOutcome::Found, 9, 1, None), "max 9 ± 1 connections; what limits it is not known");
+        check(
+            found(FindOutcome::NotReached, 2_000, 0, None),
+            "not reached: 2,000 connections pass, and more was not tried",
+        );
+        check(
+            found(FindOutcome::Impossible, 0, 0, None),
+            "impossible: not even the smallest load passes; what limits it is not known",
+        );
+    }
+
+    #[test]
+    fn each_step_is_one_line() {
+        let point = Point {
+            load: 32_000,
+            pass: false,
+            held: 5_000,
+            requests_per_s: 1.0,
+            latency_p50_us: 100.0,
+            latency_p99_us: 1_200.0,
+            probe_p99_us: Some(340.0),
+            connect_p99_us: 50.0,
+            reasons: vec!["5,000 of 32,000 connections held".to_owned()],
+        };
+        assert_eq!(
+            find_line(&point, "connections"),
+            "      32,000 connections  fail  latency p50 100 µs p99 1.2 ms  connect p99 50 µs  probe p99 340 µs  \
+             (5,000 of 32,000 connections held)"
+        );
+    }
+}
