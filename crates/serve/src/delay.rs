@@ -90,19 +90,13 @@ impl Program for Delay {
             self.states.resize(k.index as usize + 1, State::Silent);
         }
         self.states[k.index as usize] = State::Silent;
-        if self.watch.is_on() {
-            let at = self.watch.opened(k, cx.now());
-            cx.wake_at(k, at);
-        }
+        self.watch.opened(cx, k);
     }
 
     fn due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
-        if !self.watch.is_on() {
-            return self.answer(cx, k);
-        }
-        match self.watch.due(k, cx.now()) {
+        match self.watch.due(cx, k) {
+            Due::Nothing => {}
             Due::Answer => self.answer(cx, k),
-            Due::Later(at) => cx.wake_at(k, at),
             Due::Close(how) => {
                 self.leave(k);
                 cx.close(k, how);
@@ -115,12 +109,8 @@ impl Program for Delay {
         if self.states[k.index as usize] == State::Silent {
             self.states[k.index as usize] = State::Waiting;
             self.waiting += 1;
-            let mut at = cx.now() + self.after;
-            if self.watch.is_on() {
-                self.watch.heard(k, cx.now());
-                at = self.watch.owes(k, at);
-            }
-            cx.wake_at(k, at);
+            self.watch.heard(cx, k);
+            self.watch.owes(cx, k, cx.now() + self.after);
         }
         input.len()
     }

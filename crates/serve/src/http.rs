@@ -173,11 +173,7 @@ impl Http {
         }
         self.conn(k).flags |= WAITING;
         self.waiting += 1;
-        let mut at = cx.now() + Nanos::from_millis(u64::from(delay_ms));
-        if self.watch.is_on() {
-            at = self.watch.owes(k, at);
-        }
-        cx.wake_at(k, at);
+        self.watch.owes(cx, k, cx.now() + Nanos::from_millis(u64::from(delay_ms)));
     }
 
     /// The key lives no longer than the head, so that the upgrade is answered with it; frames are read once the
@@ -350,34 +346,22 @@ impl Program for Http {
             self.conns.resize(k.index as usize + 1, Conn::NEW);
         }
         self.conns[k.index as usize] = Conn::NEW;
-        if self.watch.is_on() {
-            let at = self.watch.opened(k, cx.now());
-            cx.wake_at(k, at);
-        }
+        self.watch.opened(cx, k);
     }
 
     fn due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
-        if !self.watch.is_on() {
-            return self.answer_due(cx, k);
-        }
-        match self.watch.due(k, cx.now()) {
-            Due::Later(at) => cx.wake_at(k, at),
+        match self.watch.due(cx, k) {
+            Due::Nothing => {}
+            Due::Answer => self.answer_due(cx, k),
             Due::Close(how) => {
                 self.leave(k);
                 cx.close(k, how);
-            }
-            Due::Answer => {
-                self.answer_due(cx, k);
-                cx.wake_at(k, self.watch.next(k));
             }
         }
     }
 
     fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
-        if self.watch.is_on() {
-            let at = self.watch.heard(k, cx.now());
-            cx.wake_at(k, at);
-        }
+        self.watch.heard(cx, k);
         let conn = *self.conn(k);
         if conn.is(FINISHING) {
             return input.len();

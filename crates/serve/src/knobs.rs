@@ -1,6 +1,6 @@
 //! How a server misbehaves on purpose, to test a tester.
 
-use net::{Close, Key};
+use net::{Close, Cx, Io, Key};
 use units::{Nanos, Rate};
 
 /// What is switched on; by default nothing.
@@ -27,7 +27,8 @@ struct Times {
     answer_ms: u32,
 }
 
-/// Watches over connections that are cut or reset; keeps nothing where no knob asks for it.
+/// Keeps the one timer of each connection: for its answer, and where a knob asks for it also for its end. Without such a
+/// knob it keeps nothing.
 pub(crate) struct Watch {
     idle_cut: Nanos,
     reset_after: Nanos,
@@ -39,8 +40,7 @@ pub(crate) struct Watch {
 pub(crate) enum Due {
     Close(Close),
     Answer,
-    /// Nothing before this time.
-    Later(Nanos),
+    Nothing,
 }
 
 impl Watch {
@@ -52,36 +52,59 @@ impl Watch {
         }
     }
 
-    /// Whether a knob asks for it at all.
-    pub(crate) fn is_on(&self) -> bool {
+    /// Whether a knob asks for more than answers.
+    fn is_on(&self) -> bool {
         self.idle_cut.min(self.reset_after) != Nanos::NEVER
     }
 
-    /// A connection was accepted at `k`; returns when to look at it.
-    pub(crate) fn opened(&mut self, k: Key, now: Nanos) -> Nanos {
+    /// A connection was accepted at `k`.
+    pub(crate) fn opened<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        if self.is_on() {
+            self.begin(k, cx.now());
+            cx.wake_at(k, self.next(k));
+        }
+    }
+
+    /// Something came in.
+    pub(crate) fn heard<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        if self.is_on() {
+            self.times[k.index as usize].heard_ms = ms(cx.now());
+            cx.wake_at(k, self.next(k));
+        }
+    }
+
+    /// An answer is owed at `at`.
+    pub(crate) fn owes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, at: Nanos) {
+        if !self.is_on() {
+            return cx.wake_at(k, at);
+        }
+        self.times[k.index as usize].answer_ms = ms(at).max(1);
+        cx.wake_at(k, self.next(k));
+    }
+
+    /// What is due at `k`, whose timer has come; sets it anew where more will be.
+    pub(crate) fn due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) -> Due {
+        if !self.is_on() {
+            return Due::Answer;
+        }
+        let due = self.take(k, cx.now());
+        if !matches!(due, Due::Close(_)) {
+            cx.wake_at(k, self.next(k));
+        }
+        due
+    }
+
+    fn begin(&mut self, k: Key, now: Nanos) {
         let at = k.index as usize;
         let new = Times { opened_ms: ms(now), heard_ms: ms(now), answer_ms: 0 };
         if at >= self.times.len() {
             self.times.resize(at + 1, new);
         }
         self.times[at] = new;
-        self.next(k)
     }
 
-    /// Something came in; returns when to look at it.
-    pub(crate) fn heard(&mut self, k: Key, now: Nanos) -> Nanos {
-        self.times[k.index as usize].heard_ms = ms(now);
-        self.next(k)
-    }
-
-    /// An answer is owed at `at`; returns when to look at it.
-    pub(crate) fn owes(&mut self, k: Key, at: Nanos) -> Nanos {
-        self.times[k.index as usize].answer_ms = ms(at).max(1);
-        self.next(k)
-    }
-
-    /// What is due at `k`. A reset comes before a cut, and both before an answer.
-    pub(crate) fn due(&mut self, k: Key, now: Nanos) -> Due {
+    /// A reset comes before a cut, and both before an answer.
+    fn take(&mut self, k: Key, now: Nanos) -> Due {
         let times = self.times[k.index as usize];
         if after(times.opened_ms, self.reset_after) <= now {
             return Due::Close(Close::Reset);
@@ -93,11 +116,11 @@ impl Watch {
             self.times[k.index as usize].answer_ms = 0;
             return Due::Answer;
         }
-        Due::Later(self.next(k))
+        Due::Nothing
     }
 
     /// When the next of all that is due at `k`.
-    pub(crate) fn next(&self, k: Key) -> Nanos {
+    fn next(&self, k: Key) -> Nanos {
         let times = self.times[k.index as usize];
         let answer = match times.answer_ms {
             0 => Nanos::NEVER,
@@ -154,15 +177,16 @@ mod tests {
         let knobs = Knobs { idle_cut: Some(at(500)), reset_after: Some(at(2000)), ..Knobs::default() };
         let mut watch = Watch::new(&knobs);
         assert!(watch.is_on());
-        assert_eq!(watch.opened(K, at(100)), at(600));
-        assert_eq!(watch.due(K, at(599)), Due::Later(at(600)));
-        assert_eq!(watch.due(K, at(600)), Due::Close(Close::Graceful));
-        assert_eq!(watch.heard(K, at(590)), at(1090));
-        assert_eq!(watch.owes(K, at(700)), at(700));
-        assert_eq!(watch.due(K, at(700)), Due::Answer);
-        assert_eq!(watch.due(K, at(700)), Due::Later(at(1090)));
-        assert_eq!(watch.heard(K, at(2000)), at(2100));
-        assert_eq!(watch.due(K, at(2100)), Due::Close(Close::Reset));
+        watch.begin(K, at(100));
+        assert_eq!((watch.next(K), watch.take(K, at(599))), (at(600), Due::Nothing));
+        assert_eq!(watch.take(K, at(600)), Due::Close(Close::Graceful));
+        watch.times[3].heard_ms = 590;
+        watch.times[3].answer_ms = 700;
+        assert_eq!((watch.next(K), watch.take(K, at(700))), (at(700), Due::Answer));
+        assert_eq!((watch.next(K), watch.take(K, at(700))), (at(1090), Due::Nothing));
+        watch.times[3].heard_ms = 2000;
+        assert_eq!(watch.next(K), at(2100));
+        assert_eq!(watch.take(K, at(2100)), Due::Close(Close::Reset));
     }
 
     #[test]
