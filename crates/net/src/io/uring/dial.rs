@@ -122,8 +122,8 @@ impl Uring {
             self.places[k.index as usize].opening = false;
         }
         while self.places[k.index as usize].opening {
-            for op in [Op::Connect, Op::Pause, Op::Accept] {
-                let cancel = opcode::AsyncCancel::new(user_data(op, 0, k)).build();
+            for (op, extra) in [(Op::Connect, 0), (Op::Connect, NEAR), (Op::Pause, 0), (Op::Accept, 0)] {
+                let cancel = opcode::AsyncCancel::new(user_data(op, extra, k)).build();
                 // SAFETY: the entry points to nothing.
                 unsafe { self.push(k, &[cancel.flags(SKIP).user_data(user_data(Op::Quiet, 0, k))]) };
             }
@@ -134,6 +134,8 @@ impl Uring {
 }
 
 /// Marks a dial that no router can answer: on loopback a connect that succeeded did.
+const NEAR: u16 = 1;
+
 fn near(to: SocketAddr) -> u16 {
-    u16::from(to.ip().is_loopback())
+    if to.ip().is_loopback() { NEAR } else { 0 }
 }
