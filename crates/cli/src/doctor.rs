@@ -43,6 +43,12 @@ fn flags(args: &DoctorArgs) -> Flags {
     flags
 }
 
+/// The first two digits: memory comes and goes between two looks at it.
+fn about(connections: u64) -> u64 {
+    let unit = 10u64.pow(connections.checked_ilog10().unwrap_or(0).saturating_sub(1));
+    connections / unit * unit
+}
+
 /// `again`: look at this number another time; the capacity may be another meanwhile.
 fn examine(root: &Root, plan: &Plan, args: &DoctorArgs, again: Option<u64>) -> Result<Report, Failure> {
     let mut need = ::run::need(plan, root).map_err(Failure::machine)?;
@@ -52,7 +58,7 @@ fn examine(root: &Root, plan: &Plan, args: &DoctorArgs, again: Option<u64>) -> R
     let capacity = host::capacity(root, &need);
     let asked = args.connections.is_some();
     if !asked {
-        need.connections = again.unwrap_or(capacity.connections.clamp(1, u32::MAX.into()));
+        need.connections = again.unwrap_or(about(capacity.connections).clamp(1, u32::MAX.into()));
     }
     let findings = host::examine(root, &need);
     Ok(Report { target: need.target, connections: need.connections, asked, capacity, findings })
