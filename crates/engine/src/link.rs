@@ -10,6 +10,9 @@ use units::Nanos;
 pub enum Control {
     /// Full load begins at this time: what is due from then on counts for it.
     Hold(Nanos),
+    /// Hold this many connections from now on, of those that the shard's part has at most: dial more, or close some as
+    /// they fall idle. What was lost before is made up for. Not for connections that arrive and go.
+    SetLoad(u32),
     /// Full load ends: send nothing new, let answers come.
     Drain,
     /// Hand over what was counted since the last tick and end.
