@@ -235,10 +235,17 @@ impl Program for Client {
             cx.coalesce(COALESCE);
         }
         // What is due by now is part of the load, and an order to end it comes after that.
-        let mut next = if self.draining { Nanos::NEVER } else { self.serve_slots(cx) };
-        self.obey(cx.now());
         if !self.draining {
-            next = next.min(self.dial_due(cx)).min(self.close_surplus(cx)).min(self.probe_due(cx));
+            self.serve_slots(cx);
+        }
+        self.obey(cx.now());
+        let mut next = Nanos::NEVER;
+        if !self.draining {
+            next = next
+                .min(self.next_slot())
+                .min(self.dial_due(cx))
+                .min(self.close_surplus(cx))
+                .min(self.probe_due(cx));
             next = next.min(self.hold_until);
         }
         next.min(self.tick_ends).min(cx.now() + LOOK_AT_ORDERS)

@@ -43,20 +43,24 @@ impl OpenLoop {
 }
 
 impl Client {
-    /// Sends what is due; when the next slot is.
-    pub(super) fn serve_slots<I: Io>(&mut self, cx: &mut Cx<I>) -> Nanos {
+    /// Sends what is due.
+    pub(super) fn serve_slots<I: Io>(&mut self, cx: &mut Cx<I>) {
         let now = cx.now();
         let Client { open_loop: Some(OpenLoop { slots: Some(slots), .. }), tick, job, .. } = self else {
-            return Nanos::NEVER;
+            return;
         };
         slots.look(now, |due| tick.lag.record(now.since(due)));
         tick.counts.missed += slots.give_up(now, job.timeout);
-        let next = slots.next();
         while let Some((index, due)) = self.open_loop.as_mut().and_then(OpenLoop::pair) {
             let k = cx.at(index).expect("who is free is there");
             self.use_free(cx, k, due);
         }
-        next
+    }
+
+    /// When the next slot is due.
+    pub(super) fn next_slot(&self) -> Nanos {
+        let slots = self.open_loop.as_ref().and_then(|open_loop| open_loop.slots.as_ref());
+        slots.map_or(Nanos::NEVER, Slots::next)
     }
 
     /// The connection has nothing to do: the slot that has waited longest takes it, or it waits for one.

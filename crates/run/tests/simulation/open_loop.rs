@@ -94,11 +94,7 @@ impl Stopped<'_> {
 
 impl Turn for Stopped<'_> {
     fn wakes_at(&self) -> Nanos {
-        if self.is_stopped() {
-            self.until
-        } else {
-            Turn::wakes_at(self.server).min(self.from.max(self.net.now()))
-        }
+        if self.is_stopped() { self.until } else { Turn::wakes_at(self.server) }
     }
     fn turn(&mut self) {
         if !self.is_stopped() {
@@ -135,8 +131,8 @@ fn a_stall_of_the_target_shows_in_the_latency() {
 
     // A closed loop asks nothing meanwhile: the same stall is a few slow answers, one a connection.
     let closed = stalled("connections=1k think=200ms duration=12s").whole.latency.quantiles();
-    assert!(closed.count > 50_000 && closed.p90 < 500.0 && closed.max > 990e3, "{closed:?}");
-    assert!(latency.mean > 3.0 * closed.mean, "{latency:?} against {closed:?}");
+    assert!(closed.count > 50_000 && closed.p90 < 500.0 && closed.max > 900e3, "{closed:?}");
+    assert!(latency.mean > 2.0 * closed.mean, "{latency:?} against {closed:?}");
 }
 
 #[test]
