@@ -74,7 +74,8 @@ fn connections_come_make_their_calls_and_go() {
     // The hundredth comes after 99 fiftieths of 10 ms.
     assert!((0.495..2.0).contains(&s.number("duration_s")), "{}", s.number("duration_s"));
     let stats: Value = serde_json::from_str(asking.get("/stats").text()).unwrap();
-    assert_eq!((stats["accepted"].as_u64(), stats["requests"].as_u64()), (Some(101), Some(300)), "{stats}");
+    // The asking connection and its question included.
+    assert_eq!((stats["accepted"].as_u64(), stats["requests"].as_u64()), (Some(101), Some(301)), "{stats}");
     let ended = Program::start(&[&["run", &server.url("/")], &args[..]].concat()).end();
     assert!(ended.stdout.contains("100 closed by throng as planned"), "{}", ended.stdout);
 }
@@ -111,7 +112,11 @@ fn a_probe_lane_asks_beside_the_load() {
     // Neither its connections nor its requests are the population's.
     assert_eq!((s.count("connections.opened"), s.count("connections.peak")), (30, 30));
     let stats: Value = serde_json::from_str(asking.get("/stats").text()).unwrap();
-    assert_eq!(stats["requests"].as_u64(), Some(s.count("requests.sent") + sent), "{stats}");
+    assert_eq!(
+        stats["requests"].as_u64(),
+        Some(s.count("requests.sent") + sent + 1),
+        "and the question: {stats}"
+    );
     ended.assert_status(0);
     let text = Program::start(&["run", &server.url("/"), "-c", "3", "-d", "500ms", "--probe"]).end();
     for row in ["probe fresh", "probe kept", "probe connect"] {

@@ -82,6 +82,13 @@ impl Mistakes {
     pub(super) fn probe(&mut self, flags: &Flags, scheme: Option<Scheme>) -> Option<Rate> {
         let text = flags.probe.as_ref()?;
         self.needs_words("--probe", &flags.probe, flags, scheme);
+        if text.contains("://") {
+            self.add(
+                "--probe",
+                format!("the target stands where its rate may: write --probe 10/s: {text:?}"),
+            );
+            return None;
+        }
         a_rate(text, "10/s").map_err(|why| self.add("--probe", why)).ok()
     }
 

@@ -281,6 +281,8 @@ fn schedules_that_contradict_each_other() {
         &[&format!("--rate: {tcp}: \"5/s\""), &format!("--probe: {tcp}: \"1/s\"")],
     );
     check(&[URL, "--probe", "0/s"], &["--probe: \"0/s\" is not a rate that arrives: write 10/s"]);
+    let eaten = format!("--probe: the target stands where its rate may: write --probe 10/s: {URL:?}");
+    check(&[URL, "--probe", URL], &[&eaten]);
     check(&[URL, "--probe", "many"], &["--probe: \"many\" is not a rate: write 20k/s or 600/m"]);
     let alone = "it belongs to --arrive, add that or leave this out";
     check(

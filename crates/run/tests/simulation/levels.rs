@@ -18,7 +18,7 @@ fn run(target: &str, words: &str, levels: &[(Nanos, u32)]) -> (Story, serve::Sta
     let (mut open, mut seconds) = ([0; SHARDS as usize], Vec::new());
     let story = play_levels(&net, &plan, SHARDS, &mut turns, levels, |shard, tick: &Tick| {
         open[shard as usize] = tick.open;
-        if shard + 1 == SHARDS && tick.until.0 % S(1).0 == 0 && tick.phase != Phase::Drain {
+        if shard + 1 == SHARDS && tick.until.0.is_multiple_of(S(1).0) && tick.phase != Phase::Drain {
             seconds.push((tick.until.0 / S(1).0, open.iter().sum()));
         }
     });
@@ -34,6 +34,7 @@ fn check(target: &str, words: &str) {
     assert_eq!((c.dropped, c.closed, c.failed, c.redialled), (0, 0, 0, 0), "{words}: {c:?}");
     assert_eq!((story.faults(), story.peak), (vec![], 3_000), "{words}");
     assert_eq!((server.accepted, server.open, server.closed), (3_000, 500, 2_500), "{words}");
+    assert!(seconds.len() > 50, "{words}: every second was looked at");
     for (second, open) in seconds {
         let expected = match second {
             2..10 => 1_000,
