@@ -16,7 +16,8 @@ use crate::{
 
 /// What the connections of the shard share.
 pub(crate) struct OpenLoop {
-    rate: Rate,
+    /// Requests a second of all shards together.
+    pub(super) rate: Rate,
     /// Idle connections, and those that the server closed by announcement: they are dialled again when their turn comes.
     pub(crate) free: Rotation,
     /// From the beginning of full load on.

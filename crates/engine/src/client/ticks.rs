@@ -1,7 +1,7 @@
 //! Orders come in, ticks go out.
 
 use samples::Phase;
-use units::Nanos;
+use units::{Nanos, Rate};
 
 use super::Client;
 use crate::link::Control;
@@ -18,6 +18,7 @@ impl Client {
             match control {
                 Control::Hold(from) => self.hold(from),
                 Control::SetLoad(n) => self.set_load(n, now),
+                Control::SetRate(rate, from) => self.set_rate(rate, from, now),
                 Control::Drain => told |= self.drain(now),
                 Control::Stop => (self.finished, told) = (true, true),
             }
@@ -40,6 +41,18 @@ impl Client {
         (self.hold_from, self.hold_until) = (from, from + self.job.hold);
         if let Some(open_loop) = &mut self.open_loop {
             open_loop.begin(&self.part, from, self.job.hold);
+        }
+    }
+
+    /// A new schedule from `from` on, for what is left of full load.
+    fn set_rate(&mut self, rate: Rate, from: Nanos, now: Nanos) {
+        let Some(open_loop) = &mut self.open_loop else { return };
+        self.tick.counts.missed += open_loop.end(now);
+        open_loop.rate = rate;
+        if self.hold_from != Nanos::NEVER {
+            let left =
+                if self.hold_until == Nanos::NEVER { Nanos::NEVER } else { self.hold_until.since(from) };
+            open_loop.begin(&self.part, from, left);
         }
     }
 

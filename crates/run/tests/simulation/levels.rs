@@ -2,14 +2,17 @@
 
 use net::io::sim::Turn;
 use samples::{Phase, Tick};
-use units::Nanos;
+use units::{Nanos, Rate};
 
-use crate::stage::{Story, network, plan, play_levels, servers};
+use crate::stage::{
+    Level::{self, Connections},
+    Story, network, plan, play_levels, servers,
+};
 
 const S: fn(u64) -> Nanos = Nanos::from_secs;
 
 /// What was open at the end of a second, over all shards.
-fn run(target: &str, words: &str, levels: &[(Nanos, u32)]) -> (Story, serve::Stats, Vec<(u64, u64)>) {
+fn run(target: &str, words: &str, levels: &[(Nanos, Level)]) -> (Story, serve::Stats, Vec<(u64, u64)>) {
     const SHARDS: u32 = 3;
     let net = network(6, |_| {});
     let plan = plan(target, words, 6);
@@ -27,7 +30,7 @@ fn run(target: &str, words: &str, levels: &[(Nanos, u32)]) -> (Story, serve::Sta
 
 /// Level by level: the seconds at whose end just so many are open.
 fn check(target: &str, words: &str) {
-    let levels = [(S(0), 1_000), (S(10), 3_000), (S(30), 500)];
+    let levels = [(S(0), Connections(1_000)), (S(10), Connections(3_000)), (S(30), Connections(500))];
     let (story, server, seconds) = run(target, words, &levels);
     let c = &story.whole.counts;
     assert_eq!((c.opened, c.finished, story.held), (3_000, 2_500, 500), "{words}: {c:?}");
@@ -60,7 +63,7 @@ fn connections_come_and_go_as_they_are_wanted() {
 fn who_is_busy_goes_with_its_answer() {
     // Answers take a second, and the loop is closed: nobody is ever idle.
     let target = "http://127.0.0.1:8000/delay?for=1s";
-    let (story, _, seconds) = run(target, "connections=300 duration=20s", &[(S(5), 100)]);
+    let (story, _, seconds) = run(target, "connections=300 duration=20s", &[(S(5), Connections(100))]);
     let c = &story.whole.counts;
     assert_eq!((c.opened, c.finished, c.dropped, story.held), (300, 200, 0, 100), "{c:?}");
     assert_eq!((story.faults(), c.sent), (vec![], c.answered));
@@ -69,9 +72,27 @@ fn who_is_busy_goes_with_its_answer() {
 
 #[test]
 fn no_more_than_the_plan_has_and_again_after_less() {
-    let levels = [(S(5), 50), (S(10), 99_000), (S(15), 10), (S(15), 200)];
+    let levels = [(S(5), 50), (S(10), 99_000), (S(15), 10), (S(15), 200)].map(|(at, n)| (at, Connections(n)));
     let (story, server, _) = run("http://127.0.0.1:8000/", "connections=200 think=1s duration=30s", &levels);
     let c = &story.whole.counts;
     assert_eq!((story.peak, story.held, server.open), (200, 200, 200), "{c:?}");
     assert_eq!((c.opened - c.finished, c.dropped + c.closed + c.failed), (200, 0), "{c:?}");
+}
+
+#[test]
+fn a_rate_changes_where_it_is_told_to() {
+    let levels = [(S(5), Level::Rate(Rate::per_s(1_000))), (S(10), Level::Rate(Rate::per_s(50)))];
+    let words = "connections=60 rate=200/s duration=20s";
+    let (story, server, _) = run("http://127.0.0.1:8000/", words, &levels);
+    let c = &story.whole.counts;
+    // Each begins 120 ms after its order; what was due in between, before the order was seen, is sent all the same.
+    let (from, until) = (story.hold_from.secs_f64(), story.hold_until.secs_f64());
+    let least = 200.0 * (5.0 - from) + 1_000.0 * 5.0 + 50.0 * (until - 10.12);
+    let sent = c.sent as f64;
+    assert!(
+        (least - 120.0..=least + 24.0 + 6.0).contains(&sent),
+        "{sent} sent, {least} and a little expected"
+    );
+    assert_eq!((c.missed, c.sent, story.faults()), (0, server.requests, vec![]), "{c:?}");
+    assert_eq!(story.whole.lag.quantiles().max, 0.0);
 }

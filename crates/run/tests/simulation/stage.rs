@@ -14,7 +14,7 @@ use net::{
 use plan::{Flags, Hold, Load, Part, Plan, Ports, Reconnect, Scheme, SourcePool, Surroundings, Tuples};
 use samples::{Fault, Kind, Phase, Stage, Tick};
 use serve::{Counters, Http, Knobs};
-use units::Nanos;
+use units::{Nanos, Rate};
 
 /// As in `run`: full load begins this long after the ramp's end was seen.
 const NOTICE: Nanos = Nanos::from_millis(120);
@@ -118,13 +118,20 @@ pub(crate) fn play(
     play_levels(net, plan, shards, servers, &[], see)
 }
 
-/// The same; from each of these times on, so many connections shall be held.
+/// How much there shall be from some time on, over all shards.
+#[derive(Clone, Copy)]
+pub(crate) enum Level {
+    Connections(u32),
+    Rate(Rate),
+}
+
+/// The same, with a level from each of these times on.
 pub(crate) fn play_levels(
     net: &Net,
     plan: &Plan,
     shards: u32,
     servers: &mut [&mut dyn Turn],
-    levels: &[(Nanos, u32)],
+    levels: &[(Nanos, Level)],
     see: impl FnMut(u32, &Tick),
 ) -> Story {
     let (links, arrivals) = links(shards);
@@ -154,7 +161,7 @@ struct State {
 struct Conductor<'a, F> {
     plan: &'a Plan,
     /// Those not ordered yet.
-    levels: &'a [(Nanos, u32)],
+    levels: &'a [(Nanos, Level)],
     arrivals: Arrivals,
     remotes: Vec<Remote>,
     states: Vec<State>,
@@ -168,7 +175,7 @@ struct Conductor<'a, F> {
 impl<'a, F: FnMut(u32, &Tick)> Conductor<'a, F> {
     fn new(
         plan: &'a Plan,
-        levels: &'a [(Nanos, u32)],
+        levels: &'a [(Nanos, Level)],
         arrivals: Arrivals,
         remotes: Vec<Remote>,
         see: F,
@@ -227,15 +234,18 @@ impl<'a, F: FnMut(u32, &Tick)> Conductor<'a, F> {
 
     /// Orders the next level when its time has come: each shard has its share of it.
     fn order_level(&mut self, now: Nanos) {
-        let Some((&(at, n), rest)) = self.levels.split_first() else { return };
+        let Some((&(at, level), rest)) = self.levels.split_first() else { return };
         if now < at {
             return;
         }
         self.levels = rest;
         let shards = self.remotes.len() as u32;
         for (shard, remote) in (0..).zip(&self.remotes) {
-            let share = n / shards + u32::from(shard < n % shards);
-            remote.control.try_send(Control::SetLoad(share)).expect("a shard obeys within a few ticks");
+            let order = match level {
+                Level::Connections(n) => Control::SetLoad(n / shards + u32::from(shard < n % shards)),
+                Level::Rate(rate) => Control::SetRate(rate, at + NOTICE),
+            };
+            remote.control.try_send(order).expect("a shard obeys within a few ticks");
         }
     }
 
