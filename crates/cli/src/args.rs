@@ -43,6 +43,23 @@ pub(crate) struct RunArgs {
     /// Time at full load, after the ramp; `forever` until SIGINT [default: 10s]
     #[arg(short, long, value_name = "TIME")]
     duration: Option<String>,
+    /// Open loop: R requests/s in all over the connections held, latency from when each was due [default: each
+    /// connection goes by its own time]
+    #[arg(long, value_name = "R")]
+    rate: Option<String>,
+    /// Open loop of connections: R new ones/s, --total in all, --calls requests each, then closed. -d limits the whole
+    #[arg(long, value_name = "R")]
+    arrive: Option<String>,
+    /// --arrive: connections in all
+    #[arg(long, value_name = "N")]
+    total: Option<String>,
+    /// --arrive: requests of each connection [default: 1]
+    #[arg(long, value_name = "K")]
+    calls: Option<String>,
+    /// Beside the load, R requests/s on a clock of their own, half on fresh connections, half on kept ones: what a
+    /// further user would see [default: off; without R: 10/s]
+    #[arg(long, value_name = "R", num_args = 0..=1, default_missing_value = "10/s")]
+    probe: Option<String>,
     /// Idle between a response and the next request: A..B uniform, or fixed [default: 0, closed loop]
     #[arg(long, value_name = "TIME|A..B")]
     think: Option<String>,
@@ -59,7 +76,8 @@ pub(crate) struct RunArgs {
     /// What a right answer is: status=200,length=$1 ($1: the first number drawn) [default: any 2xx]
     #[arg(long, value_name = "WORDS")]
     expect: Option<String>,
-    /// `planned`: dial again what the server closed by announcement; `never`: not even that [default: planned]
+    /// `planned`: dial again what the server closed by announcement; `never`: not even that; a back-off (1s..30s): also
+    /// what was lost or not reached, after a random part of a time that doubles with each failure [default: planned]
     #[arg(long, value_name = "HOW")]
     reconnect: Option<String>,
     /// Local addresses to dial from: a list, or CIDR [default: chosen by throng]
@@ -91,6 +109,11 @@ impl RunArgs {
             connections: self.connections.clone(),
             ramp: self.ramp.clone(),
             duration: self.duration.clone(),
+            rate: self.rate.clone(),
+            arrive: self.arrive.clone(),
+            total: self.total.clone(),
+            calls: self.calls.clone(),
+            probe: self.probe.clone(),
             think: self.think.clone(),
             ping: self.ping.clone(),
             message: self.message.clone(),

@@ -2,29 +2,36 @@
 //!
 //! ```text
 //!            ┌──────── address taken: next ────────┐
-//!  None ─► Dialling ─► Upgrading ─► Busy ─► Idle ─► Busy ─► …  (think time, or at once)
+//!  None ─► Dialling ─► Upgrading ─► Busy ─► Idle ─► Busy ─► …  (think time, its slot of an open loop, or at once)
 //!            ▲        (WebSocket)           │
-//!            └───────── Resting ◄───────────┘  the server closed by announcement; dialled again when the next
-//!                                              request is due
+//!            └───────── Resting ◄───────────┘  the server closed by announcement, or a loss is made up for; dialled
+//!                                              again when the next request is due, or the back-off is over
 //! ```
 
-use net::{Close, Cx, Gone, Io, Key, Program};
-use plan::{Part, Plan, Random, Reconnect, Tuples};
+use net::{Cx, Gone, Io, Key, Program};
+use plan::{Part, Plan, Random, Tuples};
 use samples::{Fault, Kind, Stage, Tick};
 use units::Nanos;
-use wire::Breach;
 
 use crate::{
     conn::{Conn, State},
-    exchange::{Exchange, Exchanges, Progress, Wire},
-    job::{Job, Pause},
+    exchange::{Exchange, Exchanges},
+    job::Job,
     link::Link,
     protocol::Protocol,
     ramp::Pacer,
 };
 
+use self::{dial::Ramp, open_loop::OpenLoop, probe::Lane};
+
+mod answers;
 mod dial;
+mod ends;
+mod level;
 mod messages;
+mod open_loop;
+mod probe;
+mod requests;
 mod ticks;
 
 /// Local addresses tried for one dial before it counts as failed, and by our doing.
@@ -37,25 +44,35 @@ const COALESCE: Nanos = Nanos::from_micros(50);
 /// One shard of the load.
 pub struct Client {
     job: Job,
+    part: Part,
     tuples: Tuples,
     random: Random,
-    pacer: Pacer,
     link: Link,
     conns: Vec<Conn>,
     exchanges: Exchanges,
-    /// Connections to dial in all, and dialled so far.
+    ramp: Ramp,
+    open_loop: Option<OpenLoop>,
+    probe: Option<Box<Lane>>,
+    /// Where connections come for a number of requests: how many each still has to send.
+    calls_left: Vec<u32>,
+    /// With a back-off: failures in a row, by index.
+    failures: Vec<u8>,
+    /// Connections that there shall be.
     wanted: u32,
-    dialled: u32,
+    /// Records still to be looked at for connections that are too many: those below this index.
+    surplus_below: u32,
     /// First dials and first requests whose outcome is not known.
     outstanding: u32,
     /// Dials and handshakes under way, redials included.
     dialling: u64,
+    /// Connections without a socket that are to be dialled again.
+    resting: u64,
     /// Exchanges of idle connections: a message of the server's own has come in part.
     incoming: u64,
     open: u64,
     resolved: u64,
-    started: Nanos,
     hold_from: Nanos,
+    hold_until: Nanos,
     ramped_at: Nanos,
     draining: bool,
     told_drained: bool,
@@ -69,22 +86,30 @@ impl Client {
     /// The shard that takes `part` of `plan`, dialling from `tuples`. `start` is when the first dial is due.
     pub fn new(plan: &Plan, part: &Part, job: Job, tuples: Tuples, link: Link, start: Nanos) -> Client {
         let period = job.period;
+        // Connections that come and go are full load from the first one on.
+        let hold_from = if job.calls().is_some() { start } else { Nanos::NEVER };
         Client {
-            pacer: Pacer::new(plan, part),
+            ramp: Ramp::new(Pacer::new(plan, part), part.connections, start),
+            part: *part,
             tuples,
             random: Random::new(part.seed),
             link,
-            conns: Vec::with_capacity(part.connections as usize),
-            exchanges: Exchanges::new(part.connections),
+            conns: Vec::with_capacity(part.places as usize),
+            exchanges: Exchanges::new(part.places),
+            open_loop: OpenLoop::new(&job, part),
+            probe: Lane::new(plan, part, start),
+            calls_left: Vec::new(),
+            failures: Vec::new(),
             wanted: part.connections,
-            dialled: 0,
+            surplus_below: 0,
             outstanding: 0,
             dialling: 0,
+            resting: 0,
             incoming: 0,
             open: 0,
             resolved: 0,
-            started: start,
-            hold_from: Nanos::NEVER,
+            hold_from,
+            hold_until: hold_from + job.hold,
             ramped_at: Nanos::NEVER,
             draining: false,
             told_drained: false,
@@ -120,265 +145,29 @@ impl Client {
 
     fn forget(&mut self, k: Key) {
         let conn = std::mem::replace(self.conn(k), Conn::NONE);
+        if let Some(open_loop) = &mut self.open_loop {
+            open_loop.free.remove(k.index);
+        }
         if conn.exchange != Conn::NONE.exchange {
             let exchange = self.exchanges.end(conn.exchange);
             self.outstanding -= u32::from(exchange.first);
             self.incoming -= u64::from(conn.state == State::Idle);
         }
     }
-
-    fn request<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
-        let Client { job, conns, exchanges, random, tick, .. } = self;
-        let conn = &mut conns[k.index as usize];
-        let exchange = exchanges.at(conn.exchange);
-        let destination = usize::from(conn.destination);
-        conn.state = State::Busy;
-        match &mut exchange.wire {
-            Wire::Http(wire) => wire.order(false),
-            _ => exchange.await_echo(),
-        }
-        exchange.started = cx.now();
-        tick.counts.sent += 1;
-        if let Some(bytes) = job.protocol.fixed(destination) {
-            exchange.expected = job.fixed_length();
-            tick.counts.bytes_out += bytes.len() as u64;
-            cx.send_static(k, bytes);
-        } else {
-            cx.send(k, job.protocol.max_len(destination), |out| {
-                let len = job.protocol.write(destination, exchange, random, out, job.expect);
-                tick.counts.bytes_out += len as u64;
-                len
-            });
-        }
-    }
-
-    /// A request that was due at `due`, and could be sent from `ready` on, is sent on its idle connection.
-    fn request_due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, due: Nanos, ready: Nanos) {
-        let now = cx.now();
-        if due >= self.hold_from {
-            self.tick.lag.record(now.since(ready));
-        }
-        let begun = self.conn(k).exchange;
-        if begun == Conn::NONE.exchange {
-            self.conn(k).exchange = self.exchanges.begin(Exchange::new(due, now, self.job.protocol.wire()));
-        } else {
-            // Part of a message of the server's own has come: its machine stays.
-            self.incoming -= 1;
-            self.exchange(k).due = due;
-        }
-        self.request(cx, k);
-        // In closed loop the timer of an earlier request is left to run: it looks when it comes.
-        if !self.job.is_closed_loop() {
-            cx.wake_at(k, now + self.job.timeout);
-        }
-    }
-
-    fn answered<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
-        let now = cx.now();
-        self.learn(k, now, true);
-        let exchange = self.idle(k);
-        self.measure(&exchange, now);
-        let keeps_alive = match &exchange.wire {
-            Wire::Http(wire) => {
-                self.conn(k).announce(now, exchange.keep_alive_timeout_s);
-                wire.keeps_alive()
-            }
-            _ => true,
-        };
-        // In closed loop the next request is due now.
-        let due = match self.job.pause {
-            Pause::Think(think) => now + Nanos(self.random.between(think.min.0, think.max.0)),
-            Pause::Every(Nanos::ZERO) | Pause::Never => now,
-            Pause::Every(every) => exchange.due + every,
-        };
-        if !keeps_alive {
-            self.closed_as_announced(cx, k, due);
-        } else if self.draining {
-            cx.let_sleep(k);
-        } else if due <= now {
-            // A message that fell due while its forerunner's echo was awaited is late by the target's doing.
-            self.request_due(cx, k, due, now);
-        } else {
-            cx.wake_at(k, due);
-        }
-    }
-
-    /// Nothing is asked any more on this connection; returns what was.
-    fn idle(&mut self, k: Key) -> Exchange {
-        let at = self.conn(k).exchange;
-        let exchange = *self.exchanges.at(at);
-        self.outstanding -= u32::from(exchange.first);
-        self.conn(k).state = State::Idle;
-        if exchange.is_between_messages() {
-            self.exchanges.end(at);
-            self.conn(k).exchange = Conn::NONE.exchange;
-        } else {
-            let kept = self.exchanges.at(at);
-            (kept.awaits, kept.first) = (false, false);
-            self.incoming += 1;
-        }
-        exchange
-    }
-
-    fn measure(&mut self, exchange: &Exchange, now: Nanos) {
-        let tick = &mut self.tick;
-        tick.counts.answered += 1;
-        tick.counts.body_bytes_in += exchange.content;
-        let took = now.since(exchange.due);
-        if exchange.due >= self.hold_from {
-            tick.latency.record(took)
-        } else {
-            tick.ramp_latency.record(took)
-        }
-        if now >= self.hold_from && !self.draining {
-            tick.counts.answered_at_load += 1;
-        }
-        if !matches!(exchange.wire, Wire::Http(_)) {
-            if exchange.differs {
-                tick.faults.count(Fault::target(Stage::Exchange, Kind::WrongEcho));
-            }
-            return;
-        }
-        tick.count_status(exchange.status);
-        let right = match self.job.expect.status {
-            Some(status) => exchange.status == status,
-            None => (200..300).contains(&exchange.status),
-        };
-        if !right {
-            tick.faults.count(Fault::target(Stage::Exchange, Kind::WrongStatus));
-        } else if exchange.expected != u64::MAX && exchange.expected != exchange.content {
-            tick.faults.count(Fault::target(Stage::Exchange, Kind::WrongLength));
-        }
-    }
-
-    /// The server said that it would close: not a loss. `due`: when the connection's next request is.
-    fn closed_as_announced<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, due: Nanos) {
-        let conn = *self.conn(k);
-        self.forget(k);
-        self.open -= 1;
-        self.tick.counts.closed += 1;
-        cx.close(k, Close::Graceful);
-        if self.job.reconnect == Reconnect::Never || self.draining {
-            return;
-        }
-        let k = cx.take().expect("a place was given back just now");
-        // What was announced ends with the connection.
-        self.place(k, Conn { destination: conn.destination, state: State::Resting, ..Conn::NONE });
-        if due <= cx.now() { self.redial(cx, k, due) } else { cx.wake_at(k, due) }
-    }
-
-    fn lost<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, fault: Fault) {
-        if self.conn(k).state == State::Busy {
-            self.learn(k, cx.now(), false);
-        }
-        self.open -= 1;
-        self.tick.counts.dropped += 1;
-        self.tick.faults.count(fault);
-        self.forget(k);
-        cx.close(k, Close::Reset);
-    }
-
-    fn gone_busy<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, why: Gone) {
-        let now = cx.now();
-        let exchange = self.exchange(k);
-        let due = exchange.due;
-        let ended = match &mut exchange.wire {
-            Wire::Http(wire) if why == Gone::Ended => wire.handle_end(),
-            _ => Ok(None),
-        };
-        if let Ok(Some(_)) = ended {
-            // The end of the connection is the end of the answer, and wire says that it is not kept.
-            return self.answered(cx, k);
-        }
-        // Half a head is the beginning of an answer, and waits to be used.
-        let untouched = exchange.status == 0 && cx.rest_len(k) == 0;
-        if untouched && self.conn(k).is_announced(now) {
-            // It crossed with the announced close: the request is still owed, on a new connection.
-            return self.closed_as_announced(cx, k, due);
-        }
-        let fault = match (ended, why) {
-            (Err(Breach::Truncated), _) if !untouched => Fault::target(Stage::Exchange, Kind::Truncated),
-            _ => fault_of(Stage::Exchange, why),
-        };
-        self.lost(cx, k, fault);
-    }
-
-    /// The connection stands, ready for its first request, or for the one it was dialled again for.
-    fn connected<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
-        let now = cx.now();
-        let first = self.exchange(k).first;
-        self.dialling -= 1;
-        self.open += 1;
-        self.resolved += u64::from(first);
-        let count = if first { &mut self.tick.counts.opened } else { &mut self.tick.counts.redialled };
-        *count += 1;
-        match self.job.pause {
-            Pause::Every(every) if first && !self.draining => {
-                self.idle(k);
-                let due = now + Nanos(self.random.between(0, every.0));
-                if due <= now { self.request_due(cx, k, now, now) } else { cx.wake_at(k, due) }
-            }
-            pause if matches!(pause, Pause::Never) || self.draining => {
-                self.idle(k);
-                cx.let_sleep(k);
-            }
-            _ => {
-                if first {
-                    // The first request is due as soon as the connection is open.
-                    self.exchange(k).due = now;
-                }
-                self.request(cx, k);
-                cx.wake_at(k, now + self.job.timeout);
-            }
-        }
-    }
-
-    /// Reads on in the answer to an HTTP request.
-    fn reply<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
-        match self.exchange(k).handle_bytes(input, None) {
-            Ok(Progress::More(used)) => return used,
-            Ok(Progress::Answered(used)) if used == input.len() => self.answered(cx, k),
-            // No answer, or more than what was asked for.
-            _ => self.lost(cx, k, Fault::target(Stage::Exchange, Kind::BadAnswer)),
-        }
-        input.len()
-    }
-
-    fn timed_out<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
-        let deadline = self.exchange(k).started + self.job.timeout;
-        if deadline > cx.now() {
-            return cx.wake_at(k, deadline);
-        }
-        match self.conn(k).state {
-            State::Dialling => self.dial_failed(cx, k, Fault::target(Stage::Dial, Kind::Timeout)),
-            State::Upgrading => self.dial_failed(cx, k, Fault::target(Stage::Handshake, Kind::Timeout)),
-            _ => self.lost(cx, k, Fault::target(Stage::Exchange, Kind::Timeout)),
-        }
-    }
-}
-
-fn fault_of(stage: Stage, why: Gone) -> Fault {
-    match why {
-        Gone::Ended => Fault::target(stage, Kind::Closed),
-        Gone::Reset => Fault::target(stage, Kind::Reset),
-        Gone::Refused => Fault::target(stage, Kind::Refused),
-        Gone::TimedOut => Fault::target(stage, Kind::Timeout),
-        Gone::Unreachable => Fault { side: samples::Side::Path, stage, kind: Kind::Unreachable },
-        Gone::AddressInUse => Fault::host(stage, Kind::AddressInUse),
-        Gone::NoMemory => Fault::host(stage, Kind::NoMemory),
-        Gone::OpenFiles => Fault::host(stage, Kind::OpenFiles),
-        Gone::Denied => Fault::host(stage, Kind::Denied),
-        Gone::Other(_) => Fault { side: samples::Side::Unknown, stage, kind: Kind::Other },
-    }
 }
 
 impl Program for Client {
     fn opened<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        if self.conn(k).state == State::Probe {
+            return self.probe_opened(cx, k);
+        }
         let now = cx.now();
-        let Exchange { started, first, .. } = *self.exchange(k);
+        let Exchange { started, first, asks, .. } = *self.exchange(k);
         self.tick.connect.record(now.since(started));
-        match (&self.job.protocol, &mut self.pacer) {
+        match (&self.job.protocol, &mut self.ramp.pacer) {
             (Protocol::Tcp(_), _) => self.learn(k, now, true),
+            // Nothing follows the dial that could tell more.
+            (Protocol::Http(_), _) if !asks => self.learn(k, now, true),
             (_, Pacer::Adaptive(window)) if first => window.learn_dial(now.since(started), now),
             _ => {}
         }
@@ -393,9 +182,14 @@ impl Program for Client {
         let state = self.conn(k).state;
         match state {
             State::Dialling | State::Upgrading | State::Busy => self.timed_out(cx, k),
+            State::Probe => self.probe_timed_out(cx, k),
             State::Idle | State::Resting if self.draining => {}
             State::Idle => self.request_due(cx, k, due, due),
-            State::Resting => self.redial(cx, k, due),
+            State::Resting => {
+                // In an open loop it is a slot that asks, and none has yet.
+                let asks = self.open_loop.is_none();
+                self.redial(cx, k, due, asks);
+            }
             State::None => unreachable!("a timer without a connection"),
         }
     }
@@ -403,6 +197,7 @@ impl Program for Client {
     fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
         let state = self.conn(k).state;
         let used = match (&self.job.protocol, state) {
+            (_, State::Probe) => return self.probe_bytes(cx, k, input),
             (Protocol::Tcp(None), _) => input.len(),
             (Protocol::Http(_), State::Busy) => self.reply(cx, k, input),
             (Protocol::Http(_), _) => {
@@ -418,27 +213,41 @@ impl Program for Client {
     fn gone<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, why: Gone) {
         let conn = *self.conn(k);
         match conn.state {
+            State::Probe => self.probe_gone(cx, k, why),
             State::Dialling if why == Gone::AddressInUse && conn.tries < MOST_TRIES => {
                 self.dial_again(cx, k);
             }
-            State::Dialling => self.dial_failed(cx, k, fault_of(Stage::Dial, why)),
-            State::Upgrading => self.dial_failed(cx, k, fault_of(Stage::Handshake, why)),
+            State::Dialling => self.dial_failed(cx, k, ends::fault_of(Stage::Dial, why)),
+            State::Upgrading => self.dial_failed(cx, k, ends::fault_of(Stage::Handshake, why)),
             State::Busy => self.gone_busy(cx, k, why),
             State::Idle if conn.is_announced(cx.now()) => {
-                let due = cx.timer(k);
+                let due = self.idle_until(cx, k);
                 self.closed_as_announced(cx, k, due);
             }
-            State::Idle => self.lost(cx, k, fault_of(Stage::Hold, why)),
+            State::Idle => self.lost(cx, k, ends::fault_of(Stage::Hold, why)),
             State::Resting | State::None => unreachable!("no socket, no end of one"),
         }
     }
 
     fn pace<I: Io>(&mut self, cx: &mut Cx<I>) -> Nanos {
-        if std::mem::take(&mut self.unconfigured) && self.job.is_closed_loop() {
+        let comes_and_goes = self.job.calls().is_some();
+        if std::mem::take(&mut self.unconfigured) && self.job.is_closed_loop() && !comes_and_goes {
             cx.coalesce(COALESCE);
         }
+        // What is due by now is part of the load, and an order to end it comes after that.
+        if !self.draining {
+            self.serve_slots(cx);
+        }
         self.obey(cx.now());
-        let next = if self.draining { Nanos::NEVER } else { self.dial_due(cx) };
+        let mut next = Nanos::NEVER;
+        if !self.draining {
+            next = next
+                .min(self.next_slot())
+                .min(self.dial_due(cx))
+                .min(self.close_surplus(cx))
+                .min(self.probe_due(cx));
+            next = next.min(self.hold_until);
+        }
         next.min(self.tick_ends).min(cx.now() + LOOK_AT_ORDERS)
     }
 }

@@ -17,8 +17,11 @@ pub(crate) enum State {
     /// Connected, nothing asked: thinking, or only held. Has an exchange only while a message of the server's own
     /// has come in part.
     Idle,
-    /// Closed by announcement, to be dialled again when its next request is due. Has no socket.
+    /// Closed by announcement or lost, to be dialled again when its next request is due, or its back-off is over. Has
+    /// no socket.
     Resting,
+    /// The probe lane's: its record there, at `exchange`, says the rest.
+    Probe,
 }
 
 /// The idle record.

@@ -29,6 +29,8 @@ pub(crate) struct Exchange {
     pub(crate) status: u16,
     /// The first dial and the first request of a connection belong to the ramp's window.
     pub(crate) first: bool,
+    /// A request is due for this dial, and goes out when the connection stands.
+    pub(crate) asks: bool,
     /// An echo is awaited; otherwise a message of the server's own is coming in.
     pub(crate) awaits: bool,
     /// The echo is not what was sent.
@@ -72,6 +74,7 @@ impl Exchange {
             content: 0,
             status: 0,
             first: false,
+            asks: false,
             awaits: false,
             differs: false,
             keep_alive_timeout_s: None,

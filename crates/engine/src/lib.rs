@@ -11,6 +11,8 @@ mod link;
 pub mod pace;
 mod protocol;
 mod ramp;
+mod rotation;
+mod slots;
 
 pub use client::Client;
 pub use job::Job;

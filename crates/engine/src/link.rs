@@ -3,13 +3,19 @@
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use samples::Tick;
-use units::Nanos;
+use units::{Nanos, Rate};
 
 /// An order to a shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control {
     /// Full load begins at this time: what is due from then on counts for it.
     Hold(Nanos),
+    /// Hold this many connections from now on, of those that the shard's part has at most: dial more, or close some as
+    /// they fall idle. What was lost before is made up for. Not for connections that arrive and go.
+    SetLoad(u32),
+    /// Open loop: so many requests a second in all from this time on, never zero. What the schedule before it could not
+    /// send is missed.
+    SetRate(Rate, Nanos),
     /// Full load ends: send nothing new, let answers come.
     Drain,
     /// Hand over what was counted since the last tick and end.

@@ -19,6 +19,12 @@ impl Steady {
         Steady { rate, total, at: u64::from(at), of: u64::from(of) }
     }
 
+    /// Those of it that are due in less than `time` from its beginning: in all shares, exactly `rate × time` of them.
+    pub fn within(self, time: Nanos) -> Steady {
+        let total = if time == Nanos::ZERO { 0 } else { self.due(time.since(Nanos(1))) };
+        Steady { total, ..self }
+    }
+
     /// How many are due by now.
     pub fn due(&self, elapsed: Nanos) -> u64 {
         // The first thing is due at once, hence the one more.
@@ -56,6 +62,17 @@ mod tests {
                 prop_assert!(n == 0 || s.time_of(n - 1) <= elapsed, "ahead of due");
                 prop_assert!(s.time_of(n) > elapsed, "behind: {:?} {:?}", s.time_of(n), elapsed);
             }
+        }
+    }
+
+    #[test]
+    fn a_time_has_as_many_as_the_rate_says() {
+        for (per_s, ms, all) in
+            [(20_000, 30_000, 600_000), (10, 1_050, 11), (10, 1_000, 10), (3, 1_000, 3), (1, 0, 0)]
+        {
+            let share =
+                |at| Steady::share(Rate::per_s(per_s), u64::MAX, at, 3).within(Nanos::from_millis(ms)).total;
+            assert_eq!((0..3).map(share).sum::<u64>(), all, "{per_s}/s for {ms} ms");
         }
     }
 

@@ -6,6 +6,10 @@ use std::fmt;
 use std::net::IpAddr;
 use units::{Count, Misread, Nanos, Rate, Spans};
 
+use self::load::{Loaded, a_rate};
+
+mod load;
+
 /// The words of `throng run`, each as typed; `None` was not given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Flags {
@@ -17,6 +21,16 @@ pub struct Flags {
     pub ramp: Option<String>,
     /// `--duration`, a time or `forever`; default 10s.
     pub duration: Option<String>,
+    /// `--rate`, requests a second in all; absent: each connection goes by its own time.
+    pub rate: Option<String>,
+    /// `--arrive`, new connections a second, each for `--calls`; absent: connections are held.
+    pub arrive: Option<String>,
+    /// `--total`, connections that arrive in all.
+    pub total: Option<String>,
+    /// `--calls`, requests of a connection that arrives, default 1.
+    pub calls: Option<String>,
+    /// `--probe`, requests a second of the probe lane; absent: none.
+    pub probe: Option<String>,
     /// `--think`, a time or a range; default 0.
     pub think: Option<String>,
     /// `--ping`, a time; default 30s, of WebSocket and of TCP with a message.
@@ -73,10 +87,9 @@ pub fn from_flags(flags: &Flags, around: &Surroundings) -> Result<Plan, Vec<Mist
     // The sources' family decides which addresses of the target are taken.
     let sources = m.read("--sources", &flags.sources, Sources::Automatic, Sources::parse);
     let target = m.target(flags.target.as_deref(), sources.is_v4(), around.resolve);
-    let connections = m.read("--connections", &flags.connections, 50, connections);
-    let ramp = m.read("--ramp", &flags.ramp, Ramp::Adaptive, ramp);
-    let hold = m.read("--duration", &flags.duration, Hold::For(Nanos::from_secs(10)), hold);
     let scheme = target.as_ref().map(|target| target.scheme);
+    let Loaded { connections, ramp, hold, load } = m.load(flags, scheme);
+    let probe = m.probe(flags, scheme);
     let think = m.read("--think", &flags.think, Think::default(), |text| think(text, scheme));
     let message = m.message(&flags.ping, &flags.message, scheme);
     let timeout = m.read("--timeout", &flags.timeout, Nanos::from_secs(10), timeout);
@@ -92,6 +105,8 @@ pub fn from_flags(flags: &Flags, around: &Surroundings) -> Result<Plan, Vec<Mist
             connections,
             ramp,
             hold,
+            load,
+            probe,
             think,
             message,
             timeout,
@@ -188,8 +203,7 @@ fn within(text: &str, most: u32, wanted: &'static str, cure: &str) -> Result<u32
 
 fn ramp(text: &str) -> Result<Ramp, Misread> {
     match (Rate::parse(text), Nanos::parse(text)) {
-        (Ok(rate), _) if rate.is_zero() => Err(Misread::new(text, "a rate that arrives", "20k/s")),
-        (Ok(rate), _) => Ok(Ramp::Rate(rate)),
+        (Ok(_), _) => a_rate(text, "20k/s").map(Ramp::Rate),
         (_, Ok(time)) => Ok(Ramp::Within(time)),
         // A bare number most likely wants a rate, and the misread says how to write that one.
         (Err(misread), _) if Count::parse(text).is_ok() => Err(misread),
@@ -239,14 +253,17 @@ fn expect(text: &str, target: Option<&Target>) -> Result<Expect, String> {
     Expect::parse(text, target.map(|target| target.path.numbers()))
 }
 
-fn reconnect(text: &str) -> Result<Reconnect, String> {
+fn reconnect(text: &str) -> Result<Reconnect, Misread> {
     match text {
         "planned" => Ok(Reconnect::Planned),
         "never" => Ok(Reconnect::Never),
-        _ if Spans::parse(text).is_ok() => {
-            Err(format!("a back-off is not available in this version, write planned or never: {text:?}"))
-        }
-        _ => Err(Misread::new(text, "a way to reconnect", "planned or never").to_string()),
+        _ => match Spans::parse(text) {
+            Ok(span) if span.min == Nanos::ZERO => {
+                Err(Misread::new(text, "a back-off that gives the target time", "1s..30s"))
+            }
+            Ok(span) => Ok(Reconnect::Backoff(span)),
+            Err(_) => Err(Misread::new(text, "a way to reconnect", "planned, never or 1s..30s")),
+        },
     }
 }
 

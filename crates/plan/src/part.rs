@@ -9,17 +9,24 @@ pub struct Part {
     pub shard: u32,
     /// Of how many.
     pub shards: u32,
-    /// Connections it holds; 0 where there are more shards than connections.
+    /// Connections it holds, or opens in all; 0 where there are more shards than connections.
     pub connections: u32,
+    /// The most connections that it has at one time, the probe lane's among them.
+    pub places: u32,
     /// Its own seed, from the plan's seed and its number.
     pub seed: u64,
 }
 
 impl Plan {
     /// The plan's connections over `shards` (at least 1) shards: they sum to the whole and differ by at most
-    /// one.
+    /// one. The probe lane is the first shard's.
     pub fn parts(&self, shards: u32) -> Vec<Part> {
-        split(self.connections, self.seed, shards)
+        let mut parts = split(self.connections, self.seed, shards);
+        for part in &mut parts {
+            part.places = self.most_open().div_ceil(shards).min(part.connections);
+        }
+        parts[0].places += self.probe_places();
+        parts
     }
 }
 
@@ -30,6 +37,7 @@ fn split(connections: u32, seed: u64, shards: u32) -> Vec<Part> {
         shard,
         shards,
         connections: each + u32::from(shard < rest),
+        places: each + u32::from(shard < rest),
         seed: nth_seed(seed, shard),
     };
     (0..shards).map(part).collect()

@@ -1,6 +1,6 @@
 //! The resolved plan: every default filled in, every word checked.
 
-use crate::{Expect, Sources, Target};
+use crate::{Expect, Load, Sources, Target};
 use units::{Misread, Nanos, Rate, Spans};
 
 /// What shall happen in one run. No field means "default" any more.
@@ -8,12 +8,16 @@ use units::{Misread, Nanos, Rate, Spans};
 pub struct Plan {
     /// Where to, and what to ask for.
     pub target: Target,
-    /// Connections to hold at once; at least 1.
+    /// Connections to hold at once, or of [`Load::Visits`] to open in all; at least 1.
     pub connections: u32,
     /// How fast to dial.
     pub ramp: Ramp,
-    /// Time at full load, after the ramp.
+    /// Time at full load, after the ramp; of [`Load::Visits`] a limit of the whole.
     pub hold: Hold,
+    /// When requests are due.
+    pub load: Load,
+    /// The probe lane's requests a second, never zero: half on fresh connections, half on kept ones, beside the load.
+    pub probe: Option<Rate>,
     /// HTTP: idle between a response and the next request, drawn uniformly; zero is a closed loop.
     pub think: Think,
     /// WebSocket and TCP: what is sent, and how often. `None`: open and hold only.
@@ -75,6 +79,9 @@ pub enum Reconnect {
     Planned,
     /// Not even that.
     Never,
+    /// That, and what was lost or could not be dialled: after a random part of a time that doubles with each failure,
+    /// from [`Spans::min`] to [`Spans::max`].
+    Backoff(Spans),
 }
 
 /// Which kernel interface to drive.

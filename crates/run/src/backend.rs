@@ -57,7 +57,7 @@ pub(crate) fn shards(
     own_files: impl Fn() -> io::Result<()>,
 ) -> Result<Shards, Finding> {
     // No shard without a connection.
-    let asked = plan.threads.min(plan.connections);
+    let asked = plan.threads.min(plan.most_open());
     if backend == Backend::Uring {
         return Ok(Shards { count: asked, own_files: false });
     }
@@ -67,7 +67,7 @@ pub(crate) fn shards(
     // What a table holds beside connections: that of its epoll instance among it.
     let others = limit - epoll::room(limit).min(limit);
     if let Err(e) = own_files() {
-        let needed = plan.connections.saturating_add(others).saturating_add(asked);
+        let needed = plan.places().saturating_add(others).saturating_add(asked);
         let more = format!(", or allow close_range or unshare to give each thread a table ({e})");
         return if needed <= limit {
             Ok(Shards { count: asked, own_files: false })
@@ -75,11 +75,13 @@ pub(crate) fn shards(
             Err(short(needed, needed, &more))
         };
     }
-    let count = plan.connections.div_ceil(epoll::room(limit)).max(asked);
+    // The probe lane is the first shard's.
+    let room = epoll::room(limit).saturating_sub(plan.probe_places()).max(1);
+    let count = plan.most_open().div_ceil(room).max(asked);
     if count > MOST_SHARDS {
-        let enough = plan.connections.div_ceil(MOST_SHARDS) + others;
+        let enough = plan.most_open().div_ceil(MOST_SHARDS) + plan.probe_places() + others;
         let more = format!(", for {} threads with a table each", Count(MOST_SHARDS.into()));
-        return Err(short(plan.connections, enough, &more));
+        return Err(short(plan.places(), enough, &more));
     }
     Ok(Shards { count, own_files: true })
 }

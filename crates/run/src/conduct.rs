@@ -4,11 +4,11 @@ use std::{sync::mpsc::RecvTimeoutError, time::Duration};
 
 use engine::{Control, Job};
 use host::{Root, SelfUsage};
-use plan::{Hold, Plan};
+use plan::{Hold, Load, Plan};
 use samples::{Ask, Generator, Header, Phase, Sink, Tick};
 use units::Nanos;
 
-use crate::{Interrupt, listeners::listeners, prepare::Refusal, workers::Workers};
+use crate::{Interrupt, curve::Curve, listeners::listeners, prepare::Refusal, workers::Workers};
 
 /// Full load begins this long after the ramp's end was seen, so that every shard has the order by then (a shard
 /// looks at its orders every 100 ms at least).
@@ -46,6 +46,8 @@ pub(crate) struct Record {
     pub(crate) resting: u64,
     pub(crate) interrupted: bool,
     pub(crate) samples: Vec<Sample>,
+    /// The probe lane against the connections held.
+    pub(crate) curve: Curve,
     pub(crate) own: SelfUsage,
     /// The process that listens at the target, where it is on this machine, and its usage before and at the end.
     pub(crate) target: Option<(u32, SelfUsage, SelfUsage)>,
@@ -102,6 +104,8 @@ struct State {
     ramped_at: Nanos,
     until: Nanos,
     phase: Phase,
+    /// When its full load ended; never, before it has.
+    drained_at: Nanos,
 }
 
 struct Conductor<'a> {
@@ -127,20 +131,23 @@ impl Conductor<'_> {
         let shards = workers.remotes.len();
         let destinations = &plan.target.destinations;
         let both_ends_here = destinations.iter().all(|d| host::is_local(root, d.ip()));
-        let never = State { ramped_at: Nanos::NEVER, ..State::default() };
+        let never = State { ramped_at: Nanos::NEVER, drained_at: Nanos::NEVER, ..State::default() };
+        // Connections that come and go are full load from the first one on.
+        let comes_and_goes = matches!(plan.load, Load::Visits(_));
         let record = Record {
             totals: Tick::default(),
             io: workers.io,
             threads: shards as u32,
             started: workers.start,
             ramped_at: Nanos::NEVER,
-            hold_from: Nanos::NEVER,
+            hold_from: if comes_and_goes { workers.start } else { Nanos::NEVER },
             hold_until: Nanos::NEVER,
             peak: 0,
             held: 0,
             resting: 0,
             interrupted: false,
             samples: Vec::new(),
+            curve: Curve::new(plan.most_open().into()),
             own: SelfUsage::default(),
             target: target.map(|(pid, usage)| (pid, usage, usage)),
             both_ends_here,
@@ -189,7 +196,10 @@ impl Conductor<'_> {
     }
 
     fn take(&mut self, shard: u32, tick: &Tick) {
-        self.shards[shard as usize] = State {
+        let state = &mut self.shards[shard as usize];
+        let ended = tick.phase == Phase::Drain && state.drained_at == Nanos::NEVER;
+        *state = State {
+            drained_at: if ended { tick.until } else { state.drained_at },
             open: tick.open,
             resolved: tick.resolved,
             waiting: tick.waiting,
@@ -199,6 +209,9 @@ impl Conductor<'_> {
         };
         self.line.extend(tick);
         self.record.peak = self.record.peak.max(self.open());
+        if let Some(probe) = &tick.probe {
+            self.record.curve.add(self.open(), probe);
+        }
     }
 
     fn sample(&mut self) {
@@ -265,24 +278,27 @@ impl Conductor<'_> {
     fn step(&mut self, plan: &Plan, workers: &Workers, interrupt: &Interrupt) {
         let now = workers.clock.now();
         let ramped_at = self.shards.iter().map(|s| s.ramped_at).max().unwrap_or_default();
-        if self.record.hold_from == Nanos::NEVER && ramped_at != Nanos::NEVER {
+        if self.record.ramped_at == Nanos::NEVER && ramped_at != Nanos::NEVER {
             self.record.ramped_at = ramped_at;
-            self.record.hold_from = now + NOTICE;
-            workers.order(Control::Hold(self.record.hold_from));
+            if self.record.hold_from == Nanos::NEVER {
+                self.record.hold_from = now + NOTICE;
+                workers.order(Control::Hold(self.record.hold_from));
+            }
         }
         if let Hold::For(time) = plan.hold {
             self.acts_at = self.record.hold_from + time;
         }
-        if self.draining.is_none() && (now >= self.acts_at || interrupt.is_set()) {
+        // Shards end the load by themselves at its time, or when all connections have come and gone.
+        let told = self.shards.iter().all(|s| s.phase == Phase::Drain);
+        if self.draining.is_none() && (told || now >= self.acts_at || interrupt.is_set()) {
             self.record.interrupted = interrupt.is_set();
             self.draining = Some(now);
             workers.order(Control::Drain);
         }
         let Some(since) = self.draining else { return };
         self.acts_at = Nanos::NEVER;
-        let told = self.shards.iter().all(|s| s.phase == Phase::Drain);
         if told && self.record.hold_until == Nanos::NEVER {
-            self.record.hold_until = self.shards.iter().map(|s| s.until).max().unwrap_or_default();
+            self.record.hold_until = self.shards.iter().map(|s| s.drained_at).max().unwrap_or_default();
             self.record.held = self.open();
             let (seen, line) = (&self.record.totals.counts, &self.line.counts);
             self.record.resting = (seen.closed + line.closed).saturating_sub(seen.redialled + line.redialled);

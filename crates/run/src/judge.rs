@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use plan::Plan;
+use plan::{Load, Plan};
 use samples::{
     Connections, Fault, FaultCount, Generator, KernelCost, Kind, Limit, ProcessCost, Requests, Side, Stage,
     Summary, Verdict,
@@ -51,6 +51,7 @@ pub(crate) fn judge(plan: &Plan, r: &Record) -> Summary {
             dropped: counts.dropped,
             closed: counts.closed,
             redialled: counts.redialled,
+            finished: counts.finished,
             open_per_s: per_second(counts.opened, ramp),
         },
         faults: (r.totals.faults.iter())
@@ -59,6 +60,7 @@ pub(crate) fn judge(plan: &Plan, r: &Record) -> Summary {
         requests: Requests {
             sent: counts.sent,
             answered: counts.answered,
+            missed: counts.missed,
             per_s: per_second(counts.answered_at_load, duration),
             bytes_in: counts.bytes_in,
             bytes_out: counts.bytes_out,
@@ -69,7 +71,7 @@ pub(crate) fn judge(plan: &Plan, r: &Record) -> Summary {
         ramp_latency_us: r.totals.ramp_latency.quantiles(),
         connect_us: r.totals.connect.quantiles(),
         lag_us: r.totals.lag.quantiles(),
-        probe: None,
+        probe: plan.probe.map(|rate| r.curve.summary(rate, r.totals.probe.as_deref())),
         generator: Generator {
             cpu_s: r.own.cpu_ns as f64 / 1e9,
             rss_bytes: r.own.rss_bytes,
@@ -85,7 +87,7 @@ pub(crate) fn judge(plan: &Plan, r: &Record) -> Summary {
         thresholds: Vec::new(),
     };
     summary.limit = limit(&summary);
-    (summary.verdict, summary.reasons) = verdict(r, &summary);
+    (summary.verdict, summary.reasons) = verdict(plan, r, &summary);
     summary
 }
 
@@ -106,14 +108,27 @@ fn kernel_cost(r: &Record) -> Option<KernelCost> {
     Some(KernelCost { value, both_ends: r.both_ends_here })
 }
 
-fn verdict(r: &Record, s: &Summary) -> (Verdict, Vec<String>) {
+fn verdict(plan: &Plan, r: &Record, s: &Summary) -> (Verdict, Vec<String>) {
     let mut reasons = Vec::new();
     let c = &s.connections;
     let faults: u64 = s.faults.iter().map(|f| f.count).sum();
-    // Closed by announcement and not open again yet: the server's policy, not a loss.
-    let short = c.held + r.resting < c.wanted;
-    if short {
-        reasons.push(format!("{} of {} connections held", Count(c.held), Count(c.wanted)));
+    let (there, resting, done) = match plan.load {
+        // None shall be left.
+        Load::Visits(_) => (c.finished, 0, "made all their calls"),
+        // Closed by announcement and not open again yet: the server's policy, not a loss.
+        _ => (c.held, r.resting, "held"),
+    };
+    let short = there + resting < c.wanted || s.requests.missed > 0;
+    if there + resting < c.wanted {
+        reasons.push(format!("{} of {} connections {done}", Count(there), Count(c.wanted)));
+    }
+    if s.requests.missed > 0 {
+        let missed = Count(s.requests.missed);
+        reasons.push(format!("{missed} requests were due and not sent: no connection was free in time"));
+    }
+    let probe_failed = s.probe.as_ref().map_or(0, |probe| probe.failed);
+    if probe_failed > 0 {
+        reasons.push(format!("probe: {} requests failed", Count(probe_failed)));
     }
     for f in &s.faults {
         let words = format!("{} · {} · {}", f.side.name(), f.stage.name(), f.kind.name());
@@ -128,7 +143,7 @@ fn verdict(r: &Record, s: &Summary) -> (Verdict, Vec<String>) {
         reasons.insert(0, why);
         return (Verdict::Invalid, reasons);
     }
-    let failed = faults > 0 || short;
+    let failed = faults > 0 || short || probe_failed > 0;
     (if failed { Verdict::Fail } else { Verdict::Pass }, reasons)
 }
 

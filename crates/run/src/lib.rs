@@ -7,6 +7,7 @@
 
 mod backend;
 mod conduct;
+mod curve;
 mod judge;
 mod listeners;
 mod prepare;

@@ -103,11 +103,11 @@ fn demand(plan: &Plan, root: &Root) -> Result<(SourcePool, Need, Ports), Refusal
     let pool = source_pool(plan)?;
     // On loopback no (address, port) pair is ever used twice, so that destinations do not multiply.
     let lanes = if pool == SourcePool::Loopback4 { 1 } else { destinations.len() as u64 };
-    let wanted = u64::from(plan.connections) + SPARE_TUPLES;
+    let wanted = plan.pairs_needed() + SPARE_TUPLES;
     let ports = usable_ports(&facts, pool.count(), lanes, wanted);
     let need = Need {
         target: Some(plan.target.text.clone()),
-        connections: plan.connections.into(),
+        connections: plan.places().into(),
         threads: plan.threads.into(),
         sources: pool.count(),
         networks: match &plan.sources {

@@ -94,7 +94,7 @@ pub(crate) fn start(plan: &Plan, prepared: &Prepared) -> Result<Workers, Refusal
 #[derive(Clone, Copy)]
 struct Means {
     backend: Backend,
-    connections: u32,
+    places: u32,
     slots: u32,
     own_files: bool,
     clock: Clock,
@@ -103,19 +103,19 @@ struct Means {
 impl Means {
     fn of(prepared: &Prepared, part: &Part, clock: Clock) -> Means {
         let Prepared { backend, slots, shards, .. } = *prepared;
-        Means { backend, connections: part.connections, slots, own_files: shards.own_files, clock }
+        Means { backend, places: part.places, slots, own_files: shards.own_files, clock }
     }
 
     fn uring(self) -> io::Result<Uring> {
-        let Means { connections, slots, .. } = self;
-        Uring::new(uring::Settings { connections, slots, by_hand: false }, self.clock)
+        let Means { places, slots, .. } = self;
+        Uring::new(uring::Settings { connections: places, slots, by_hand: false }, self.clock)
     }
 
     fn epoll(self) -> io::Result<Epoll> {
         if self.own_files {
             net::own_open_files(None)?;
         }
-        Epoll::new(epoll::Settings { connections: self.connections, by_millis: false }, self.clock)
+        Epoll::new(epoll::Settings { connections: self.places, by_millis: false }, self.clock)
     }
 }
 
@@ -134,7 +134,7 @@ fn work<I: Io>(
     ready.send(Ok(())).unwrap_or_default();
     let Ok(start) = start.recv() else { return };
     net::sharpen_timers();
-    let mut shard = Shard::new(io, part.connections, client(start));
+    let mut shard = Shard::new(io, part.places, client(start));
     while !shard.program().is_finished() {
         shard.turn(Nanos::NEVER);
     }

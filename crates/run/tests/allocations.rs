@@ -116,7 +116,9 @@ struct Load {
 
 impl Load {
     fn new(at: SocketAddr, (scheme, path): (&str, &str), words: &str, seed: u64) -> (Load, engine::Link) {
-        let plan = plan(&format!("{scheme}://{at}{path}"), words, seed);
+        // It ends when all has been seen.
+        let words = format!("duration=forever {words}");
+        let plan = plan(&format!("{scheme}://{at}{path}"), &words, seed);
         let (mut pairs, arrivals) = links(1);
         let (link, remote) = pairs.remove(0);
         (Load { plan, remote, arrivals, answered: 0, ramped: false, measuring: false }, link)
@@ -148,10 +150,11 @@ impl Load {
 
 /// What stays the same over all fills of [`Io`]: targets and think times.
 /// Scheme, then path; and the words.
-const LOADS: [((&str, &str), &str); 6] = [
+const LOADS: [((&str, &str), &str); 7] = [
     (("http", "/"), "connections=500 think=20ms..60ms timeout=60s expect=status=200,length=12"),
     (("http", "/?length={rand 1 4096}"), "connections=500 think=20ms..60ms timeout=60s expect=length=$1"),
     (("http", "/?length={rand 1 4096}"), "connections=50 timeout=60s expect=length=$1"),
+    (("http", "/"), "connections=500 rate=5k/s timeout=60s expect=status=200,length=12"),
     (("ws", "/ws/echo"), "connections=500 ping=40ms message=hello timeout=60s"),
     (("ws", "/ws/echo"), "connections=50 ping=0 message=hello timeout=60s"),
     (("ws", "/ws/echo"), "connections=500 ping=40ms message= timeout=60s"),
@@ -272,6 +275,9 @@ fn a_held_shard_allocates_nothing_by_itself() {
     for (path, words) in LOADS {
         over_sim(server, path, words, &["client", "server"]);
     }
+    // The probe lane dials all the time.
+    let probed = "connections=500 think=20ms..60ms timeout=60s probe=100/s";
+    over_sim(server, ("http", "/"), probed, &["client"]);
     // Each connection is closed by announcement and dialled again. The scripted server keeps records.
     let closing = |_| Act { say: OK_AND_CLOSE, then: Then::Close(Close::Graceful) };
     over_sim(|io| Shard::new(io, PLACES, Scripted::new(closing)), ("http", "/"), LOADS[0].1, &["client"]);

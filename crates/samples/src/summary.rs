@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::{
     fault::{Kind, Side, Stage},
     latency::Quantiles,
+    probe::ProbeSummary,
 };
 
 /// What a run means.
@@ -77,8 +78,10 @@ pub struct Connections {
     pub dropped: u64,
     /// Closed by the server with notice.
     pub closed: u64,
-    /// Dialled again after that.
+    /// Dialled again after that, or after a loss.
     pub redialled: u64,
+    /// Closed by throng as planned: its calls were done, or fewer connections were wanted.
+    pub finished: u64,
     /// Opened per second over the ramp.
     pub open_per_s: f64,
 }
@@ -103,6 +106,8 @@ pub struct Requests {
     pub sent: u64,
     /// Answered completely.
     pub answered: u64,
+    /// Due by the open loop's schedule and not sent: no connection was free within the timeout.
+    pub missed: u64,
     /// Answers per second at full load.
     pub per_s: f64,
     /// Bytes received.
@@ -197,7 +202,7 @@ pub struct Summary {
     /// From due to sent: how late throng was.
     pub lag_us: Quantiles,
     /// The probe lane, when there is one.
-    pub probe: Option<()>,
+    pub probe: Option<ProbeSummary>,
     /// What throng cost.
     pub generator: Generator,
     /// What the target cost, where it can be seen.

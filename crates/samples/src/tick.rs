@@ -2,7 +2,7 @@
 
 use units::Nanos;
 
-use crate::{fault::Faults, latency::Latency};
+use crate::{fault::Faults, latency::Latency, probe::Probe};
 
 /// Where a run stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,12 +30,16 @@ pub struct Counts {
     pub dropped: u64,
     /// Connections closed by the server with notice.
     pub closed: u64,
-    /// Of those, the ones dialled again successfully.
+    /// Dialled again successfully, after that or after a loss.
     pub redialled: u64,
+    /// Connections that throng closed as planned: their calls were done, or fewer are wanted.
+    pub finished: u64,
     /// Local addresses that turned out to be taken; the next was used.
     pub addresses_skipped: u64,
     /// Requests sent.
     pub sent: u64,
+    /// Due by the open loop's schedule and never sent: no connection was free in time.
+    pub missed: u64,
     /// Right and wrong answers, complete ones.
     pub answered: u64,
     /// Of those, the ones that came at full load.
@@ -55,8 +59,10 @@ impl Counts {
         self.dropped += o.dropped;
         self.closed += o.closed;
         self.redialled += o.redialled;
+        self.finished += o.finished;
         self.addresses_skipped += o.addresses_skipped;
         self.sent += o.sent;
+        self.missed += o.missed;
         self.answered += o.answered;
         self.answered_at_load += o.answered_at_load;
         self.bytes_in += o.bytes_in;
@@ -98,6 +104,8 @@ pub struct Tick {
     pub connect: Latency,
     /// From due to when the loop was able to send.
     pub lag: Latency,
+    /// What the probe lane did, where this shard runs it.
+    pub probe: Option<Box<Probe>>,
 }
 
 impl Default for Tick {
@@ -118,6 +126,7 @@ impl Default for Tick {
             ramp_latency: Latency::default(),
             connect: Latency::default(),
             lag: Latency::default(),
+            probe: None,
         }
     }
 }
@@ -158,6 +167,9 @@ impl Tick {
         self.ramp_latency.merge(&other.ramp_latency);
         self.connect.merge(&other.connect);
         self.lag.merge(&other.lag);
+        if let Some(probe) = &other.probe {
+            self.probe.get_or_insert_default().merge(probe);
+        }
     }
 
     /// Forgets all, keeping the memory.
@@ -171,6 +183,9 @@ impl Tick {
         self.ramp_latency.clear();
         self.connect.clear();
         self.lag.clear();
+        if let Some(probe) = &mut self.probe {
+            probe.clear();
+        }
     }
 }
 
@@ -194,10 +209,17 @@ mod tests {
         t.counts = Counts {
             opened: seed,
             sent: seed * 3,
+            missed: seed * 7,
+            finished: seed * 13,
             answered: seed * 2,
             body_bytes_in: seed * 5,
             ..Counts::default()
         };
+        let mut probe = Probe { sent: seed, answered: seed * 2, failed: seed % 3, ..Probe::default() };
+        for (n, times) in [&mut probe.kept, &mut probe.fresh, &mut probe.connect].into_iter().enumerate() {
+            times.record(Nanos(seed * 100 + n as u64));
+        }
+        t.probe = Some(Box::new(probe));
         for i in 0..seed % 6 {
             t.faults.count(Fault::target(Stage::Hold, Kind::ALL[(seed + i) as usize % Kind::ALL.len()]));
             t.count_status(200 + (i as u16));
@@ -226,6 +248,11 @@ mod tests {
             prop_assert_eq!(&merged([a, b, c]), &grouped);
             prop_assert_eq!(&merged([c, a, b]), &grouped);
             prop_assert_eq!(grouped.counts.opened, a + b + c);
+            prop_assert_eq!((grouped.counts.missed, grouped.counts.finished), (7 * (a + b + c), 13 * (a + b + c)));
+            let probe = grouped.probe.expect("each had one");
+            let answers = (probe.sent, probe.answered, probe.kept.count(), probe.fresh.count(), probe.connect.count());
+            prop_assert_eq!(answers, (a + b + c, 2 * (a + b + c), 3, 3, 3));
+            prop_assert_eq!(probe.failed, a % 3 + b % 3 + c % 3);
             prop_assert_eq!(grouped.open, a % 7 + b % 7 + c % 7);
         }
     }

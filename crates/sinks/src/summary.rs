@@ -24,6 +24,7 @@ pub fn text(s: &Summary) -> String {
         ("dropped", c.dropped),
         ("closed by announcement", c.closed),
         ("redialled", c.redialled),
+        ("closed by throng as planned", c.finished),
     ];
     let lost = lost.iter().filter(|(_, n)| *n > 0).map(|(name, n)| format!(", {} {name}", Count(*n)));
     row("connections", held + &lost.collect::<String>());
@@ -42,9 +43,18 @@ pub fn text(s: &Summary) -> String {
                 Bytes(r.bytes_in).brief(),
             ),
         );
+        if r.missed > 0 {
+            row("missed", format!("{} requests due, and no connection free in time", Count(r.missed)));
+        }
         row("latency", quantiles(&s.latency_us));
         row("ramp latency", quantiles(&s.ramp_latency_us));
         row("lag", format!("{} (how late throng was)", quantiles(&s.lag_us)));
+    }
+    if let Some(p) = &s.probe {
+        let failed = if p.failed > 0 { format!(", {} failed", Count(p.failed)) } else { String::new() };
+        row("probe", format!("{} of {} answered{failed}", Count(p.answered), Count(p.sent)));
+        let lines = [("fresh", &p.fresh_us), ("kept", &p.kept_us), ("connect", &p.connect_us)];
+        lines.iter().for_each(|(name, q)| row(&format!("probe {name}"), quantiles(q)));
     }
     row(
         "throng",
@@ -108,6 +118,13 @@ fn verdict(s: &Summary) -> String {
             l.detail,
             l.cure,
         ),
+        (None, Verdict::Pass) if c.finished > 0 => {
+            writeln!(
+                out,
+                "pass: {} connections did what they came for, no fault, every answer right",
+                Count(c.finished)
+            )
+        }
         (None, Verdict::Pass) if c.closed > 0 => writeln!(
             out,
             "pass: no fault, every answer right; the server closed {} connections by announcement, {} were open at the end",

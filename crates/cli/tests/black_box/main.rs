@@ -18,6 +18,7 @@ mod help;
 mod io;
 mod knobs;
 mod live;
+mod load;
 mod misbehaving;
 mod output;
 mod places;

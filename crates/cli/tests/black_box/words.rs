@@ -36,7 +36,16 @@ fn wrong_words_are_named_with_their_cure() {
     check(&["run", URL, "--think", "9s..2s"], 2, &["--think: \"9s..2s\"", "2s..9s"]);
     check(&["run", URL, "--expect", "length=$1"], 2, &["--expect: ", "{rand 1 4096}"]);
     check(&["run", URL, "--expect", "colour=red"], 2, &["--expect: \"colour=red\"", "status=200,length=$1"]);
-    check(&["run", URL, "--reconnect", "1s..30s"], 2, &["--reconnect: ", "planned or never"]);
+    check(&["run", URL, "--reconnect", "30s..1s"], 2, &["--reconnect: ", "planned, never or 1s..30s"]);
+    check(&["run", URL, "--rate", "20k"], 2, &["--rate: \"20k\"", "20k/s"]);
+    check(&["run", URL, "--rate", "5/s", "--think", "1s"], 2, &["--think: ", "leave it out"]);
+    check(&["run", "tcp://127.0.0.1:9", "--rate", "5/s"], 2, &["--rate: ", "--message"]);
+    check(&["run", URL, "--arrive", "5/s"], 2, &["--total: ", "40k"]);
+    check(&["run", URL, "--arrive", "5/s", "--total", "9", "-c", "5"], 2, &["--connections: ", "--total"]);
+    check(&["run", URL, "--calls", "9"], 2, &["--calls: ", "--arrive"]);
+    check(&["run", URL, "--probe", "10"], 2, &["--probe: \"10\"", "10/s"]);
+    // The flag takes the target for its rate.
+    check(&["run", "--probe", URL], 2, &["target: it is missing", "--probe: ", "10/s"]);
     check(&["run", URL, "--sources", "10.0.0.5/24"], 2, &["--sources: ", "10.0.0.5 or 10.0.0.0/24"]);
     check(&["run", URL, "--sources", "::1"], 2, &["target: ", "IPv6", "--sources"]);
     check(&["run", URL, "--seed=-1"], 2, &["--seed: \"-1\""]);

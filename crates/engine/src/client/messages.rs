@@ -50,6 +50,9 @@ impl Client {
                 Ok(Progress::Upgraded(n)) => {
                     used += n;
                     self.upgraded(cx, k);
+                    if !cx.is_open(k) {
+                        return input.len();
+                    }
                 }
                 Ok(Progress::Answered(n)) => {
                     used += n;
@@ -59,10 +62,13 @@ impl Client {
                         return input.len();
                     }
                     self.answered(cx, k);
+                    if !cx.is_open(k) {
+                        return input.len();
+                    }
                 }
                 Ok(Progress::Ping(n, ping)) => {
                     used += n;
-                    self.pong(cx, k, ping);
+                    self.tick.counts.bytes_out += self.pong(cx, k, ping);
                 }
                 Ok(Progress::Closing(code)) => {
                     self.close_back(cx, k, code);
@@ -98,22 +104,22 @@ impl Client {
     }
 
     /// Answers a ping with its own words (RFC 6455 section 5.5.3). Not while the server reads nothing: it may be
-    /// answered by a later pong, and what it does not take must not pile up here.
-    fn pong<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, ping: Payload<'_>) {
+    /// answered by a later pong, and what it does not take must not pile up here. Returns the bytes sent.
+    pub(super) fn pong<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, ping: Payload<'_>) -> u64 {
         if cx.is_clogged(k) {
-            return;
+            return 0;
         }
         let mut echo = [0; MAX_CONTROL];
         let echo = &mut echo[..ping.len()];
         ping.copy_to(echo);
         let mask = Some(self.mask());
-        let tick = &mut self.tick;
+        let mut written = 0;
         cx.send(k, MAX_HEADER + echo.len(), |out| {
             let len = websocket::write_frame(out, Opcode::Pong, true, mask, echo);
-            let len = len.expect("there is room for a control frame");
-            tick.counts.bytes_out += len as u64;
-            len
+            written = len.expect("there is room for a control frame");
+            written
         });
+        written as u64
     }
 
     /// The server begins the closing handshake: it is answered, and the connection rests until its next message is
@@ -129,12 +135,12 @@ impl Client {
         let due = match self.conn(k).state {
             // Its message crossed with the close: it is still owed.
             State::Busy => self.exchange(k).due,
-            _ => cx.timer(k),
+            _ => self.idle_until(cx, k),
         };
         self.closed_as_announced(cx, k, due);
     }
 
-    fn mask(&mut self) -> [u8; 4] {
+    pub(super) fn mask(&mut self) -> [u8; 4] {
         (self.random.bits() as u32).to_be_bytes()
     }
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{ExpectedLength, Network};
+use crate::{ExpectedLength, Load, Network};
 use proptest::prelude::*;
 
 const URL: &str = "http://127.0.0.1:1/";
@@ -20,6 +20,11 @@ fn flags(line: &[&str]) -> Flags {
             "-c" => &mut flags.connections,
             "--ramp" => &mut flags.ramp,
             "-d" => &mut flags.duration,
+            "--rate" => &mut flags.rate,
+            "--arrive" => &mut flags.arrive,
+            "--total" => &mut flags.total,
+            "--calls" => &mut flags.calls,
+            "--probe" => &mut flags.probe,
             "--think" => &mut flags.think,
             "--ping" => &mut flags.ping,
             "--message" => &mut flags.message,
@@ -46,6 +51,8 @@ fn defaults_are_those_of_the_contract() {
         connections: 50,
         ramp: Ramp::Adaptive,
         hold: Hold::For(Nanos::from_secs(10)),
+        load: Load::Each,
+        probe: None,
         think: Think { min: Nanos::ZERO, max: Nanos::ZERO },
         message: None,
         timeout: Nanos::from_secs(10),
@@ -66,7 +73,7 @@ fn every_flag_arrives() {
     let line = [
         "http://127.0.0.{1..2}:80/?length={rand 1 4096}", "-c", "1m", "--ramp", "20k/s", "-d", "forever", "--think", "5s..45s",
         "--timeout", "3s", "--expect", "status=200,length=$1", "--reconnect", "never", "--sources", "127.1.0.0/16",
-        "--threads", "8", "--seed", "42", "--io", "epoll", "--live", "classic",
+        "--threads", "8", "--seed", "42", "--io", "epoll", "--live", "classic", "--probe", "10/s",
     ];
     let plan = plan(&flags(&line)).unwrap();
     let expected = Plan {
@@ -74,6 +81,8 @@ fn every_flag_arrives() {
         connections: 1_000_000,
         ramp: Ramp::Rate(Rate::per_s(20_000)),
         hold: Hold::Forever,
+        load: Load::Each,
+        probe: Some(Rate::per_s(10)),
         think: Spans { min: Nanos::from_secs(5), max: Nanos::from_secs(45) },
         message: None,
         timeout: Nanos::from_secs(3),
@@ -152,12 +161,12 @@ fn mistakes_are_named_with_their_cure() {
         &["--expect: tcp:// has no status or length to check, leave it out: \"status=200\""],
     );
     check(
-        &[URL, "--reconnect", "1s..30s"],
-        &["--reconnect: a back-off is not available in this version, write planned or never: \"1s..30s\""],
+        &[URL, "--reconnect", "always"],
+        &["--reconnect: \"always\" is not a way to reconnect: write planned, never or 1s..30s"],
     );
     check(
-        &[URL, "--reconnect", "always"],
-        &["--reconnect: \"always\" is not a way to reconnect: write planned or never"],
+        &[URL, "--reconnect", "0s..30s"],
+        &["--reconnect: \"0s..30s\" is not a back-off that gives the target time: write 1s..30s"],
     );
     check(
         &[URL, "--sources", "here"],
@@ -221,10 +230,10 @@ proptest! {
     #[test]
     fn any_words_give_a_plan_or_printable_mistakes(
         target in "(http|tcp|x)?(://)?[a-z0-9{}\\[\\]:./?$ \\-]{0,20}(\\{rand [0-9]{1,20} [0-9]{1,20}\\})?\\PC{0,3}",
-        words in proptest::collection::vec("[0-9a-z.,:/$=µ \u{1b}\n-]{0,12}|\\PC{0,6}", 12),
+        words in proptest::collection::vec("[0-9a-z.,:/$=µ \u{1b}\n-]{0,12}|\\PC{0,6}", 17),
     ) {
         let names = ["-c", "--ramp", "-d", "--think", "--timeout", "--expect", "--reconnect", "--sources", "--threads"];
-        let names = names.iter().chain(&["--seed", "--io", "--live"]);
+        let names = names.iter().chain(&["--seed", "--io", "--live", "--rate", "--arrive", "--total", "--calls", "--probe"]);
         let mut line = vec![target.as_str()];
         line.extend(names.zip(&words).flat_map(|(name, word)| [*name, word.as_str()]));
         match plan(&flags(&line)) {
@@ -236,6 +245,82 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn a_schedule_of_the_whole_run() {
+    let load = |line: &[&str]| {
+        let plan = plan(&flags(line)).unwrap();
+        (plan.load, plan.connections, plan.ramp, plan.hold)
+    };
+    let ten = Hold::For(Nanos::from_secs(10));
+    let rate = Load::Rate(Rate::per_s(20_000));
+    assert_eq!(load(&[URL, "-c", "1k", "--rate", "20k/s"]), (rate, 1_000, Ramp::Adaptive, ten));
+    for target in ["ws://127.0.0.1:9", "tcp://127.0.0.1:9"] {
+        assert_eq!(load(&[target, "--message", "x", "--rate", "20k/s"]), (rate, 50, Ramp::Adaptive, ten));
+    }
+    let arrive = [URL, "--arrive", "6k/s", "--total", "40k", "--calls", "10"];
+    let six = Ramp::Rate(Rate::per_s(6_000));
+    assert_eq!(load(&arrive), (Load::Visits(10), 40_000, six, Hold::Forever));
+    assert_eq!(load(&[&arrive[..5], &["-d", "10s"]].concat()), (Load::Visits(1), 40_000, six, ten));
+    let reconnect = plan(&flags(&[URL, "--reconnect", "1s..30s"])).unwrap().reconnect;
+    let span = Spans { min: Nanos::from_secs(1), max: Nanos::from_secs(30) };
+    assert_eq!(reconnect, Reconnect::Backoff(span));
+}
+
+#[test]
+fn schedules_that_contradict_each_other() {
+    check(&[URL, "--rate", "20k"], &["--rate: \"20k\" is not a rate: write 20k/s"]);
+    check(&[URL, "--rate", "0/s"], &["--rate: \"0/s\" is not a rate that arrives: write 20k/s"]);
+    let due = "with --rate the rate says when requests are due, leave it out";
+    check(&[URL, "--rate", "5/s", "--think", "1s"], &[&format!("--think: {due}: \"1s\"")]);
+    check(&["ws://127.0.0.1:9", "--rate", "5/s", "--ping", "1s"], &[&format!("--ping: {due}: \"1s\"")]);
+    let tcp = "tcp:// sends nothing by itself, add --message ping";
+    check(
+        &["tcp://127.0.0.1:9", "--rate", "5/s", "--probe", "1/s"],
+        &[&format!("--rate: {tcp}: \"5/s\""), &format!("--probe: {tcp}: \"1/s\"")],
+    );
+    check(&[URL, "--probe", "0/s"], &["--probe: \"0/s\" is not a rate that arrives: write 10/s"]);
+    let eaten = format!("--probe: the target stands where its rate may: write --probe 10/s: {URL:?}");
+    check(&[URL, "--probe", URL], &[&eaten]);
+    check(&[URL, "--probe", "many"], &["--probe: \"many\" is not a rate: write 20k/s or 600/m"]);
+    let alone = "it belongs to --arrive, add that or leave this out";
+    check(
+        &[URL, "--calls", "5", "--total", "9"],
+        &[&format!("--total: {alone}: \"9\""), &format!("--calls: {alone}: \"5\"")],
+    );
+    check(
+        &[URL, "--arrive", "0/s", "--calls", "0"],
+        &[
+            "--total: it is missing: write how many connections arrive in all, as 40k",
+            "--arrive: \"0/s\" is not a rate that arrives: write 100/s",
+            "--calls: \"0\" is not a number of requests: write 1 or more, as 10",
+        ],
+    );
+    let line = [
+        "-c",
+        "5",
+        "--ramp",
+        "1s",
+        "--rate",
+        "5/s",
+        "--reconnect",
+        "never",
+        "--total",
+        "9",
+        "--arrive",
+        "1/s",
+    ];
+    check(
+        &[&["tcp://127.0.0.1:9"], &line[..]].concat(),
+        &[
+            "--connections: with --arrive, --total says how many connections there are, leave it out: \"5\"",
+            "--ramp: with --arrive, --arrive says how fast connections come, leave it out: \"1s\"",
+            "--rate: with --arrive, each connection asks --calls times, leave it out: \"5/s\"",
+            "--reconnect: with --arrive, no connection is dialled twice, leave it out: \"never\"",
+            "--arrive: it is for http:// in this version: \"tcp://\"",
+        ],
+    );
 }
 
 fn check(line: &[&str], mistakes: &[&str]) {

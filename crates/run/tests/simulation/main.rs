@@ -6,7 +6,12 @@
 mod closes;
 mod faults;
 mod hold;
+mod levels;
+mod open_loop;
+mod probe;
 mod ramps;
+mod reconnect;
 mod scripted;
 mod stage;
+mod visits;
 mod websocket;

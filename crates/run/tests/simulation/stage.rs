@@ -11,10 +11,10 @@ use net::{
     Io, Program, Shard,
     io::sim::{self, Faults, Net, SimIo, Turn},
 };
-use plan::{Flags, Hold, Part, Plan, Ports, Scheme, SourcePool, Surroundings, Tuples};
+use plan::{Flags, Hold, Load, Part, Plan, Ports, Reconnect, Scheme, SourcePool, Surroundings, Tuples};
 use samples::{Fault, Kind, Phase, Stage, Tick};
 use serve::{Counters, Http, Knobs};
-use units::Nanos;
+use units::{Nanos, Rate};
 
 /// As in `run`: full load begins this long after the ramp's end was seen.
 const NOTICE: Nanos = Nanos::from_millis(120);
@@ -32,6 +32,11 @@ pub(crate) fn plan(target: &str, words: &str, seed: u64) -> Plan {
             "connections" => &mut flags.connections,
             "ramp" => &mut flags.ramp,
             "duration" => &mut flags.duration,
+            "rate" => &mut flags.rate,
+            "arrive" => &mut flags.arrive,
+            "total" => &mut flags.total,
+            "calls" => &mut flags.calls,
+            "probe" => &mut flags.probe,
             "think" => &mut flags.think,
             "ping" => &mut flags.ping,
             "message" => &mut flags.message,
@@ -75,7 +80,7 @@ pub(crate) fn client<I: Io>(io: I, plan: &Plan, part: &Part, link: engine::Link)
     let destinations = plan.target.destinations.len();
     let tuples = Tuples::new(SourcePool::Loopback4, ports, destinations, part.shard, part.shards, plan.seed);
     let start = io.now();
-    Shard::new(io, part.connections, Client::new(plan, part, Job::new(plan), tuples, link, start))
+    Shard::new(io, part.places, Client::new(plan, part, Job::new(plan), tuples, link, start))
 }
 
 /// How a run went.
@@ -110,6 +115,25 @@ pub(crate) fn play(
     servers: &mut [&mut dyn Turn],
     see: impl FnMut(u32, &Tick),
 ) -> Story {
+    play_levels(net, plan, shards, servers, &[], see)
+}
+
+/// How much there shall be from some time on, over all shards.
+#[derive(Clone, Copy)]
+pub(crate) enum Level {
+    Connections(u32),
+    Rate(Rate),
+}
+
+/// The same, with a level from each of these times on.
+pub(crate) fn play_levels(
+    net: &Net,
+    plan: &Plan,
+    shards: u32,
+    servers: &mut [&mut dyn Turn],
+    levels: &[(Nanos, Level)],
+    see: impl FnMut(u32, &Tick),
+) -> Story {
     let (links, arrivals) = links(shards);
     let (links, remotes): (Vec<_>, Vec<_>) = links.into_iter().unzip();
     let parts = plan.parts(shards);
@@ -117,7 +141,7 @@ pub(crate) fn play(
         parts.iter().zip(links).map(|(part, link)| client(net.host(), plan, part, link)).collect();
     let mut all: Vec<&mut dyn Turn> = clients.iter_mut().map(|c| c as &mut dyn Turn).collect();
     all.extend(servers.iter_mut().map(|s| &mut **s as &mut dyn Turn));
-    let mut conductor = Conductor::new(plan, arrivals, remotes, see);
+    let mut conductor = Conductor::new(plan, levels, arrivals, remotes, see);
     sim::run(net, &mut all, TOO_LONG, || conductor.step(net.now()));
     assert!(conductor.ends_at <= net.now(), "the run comes to its end, seed {}", plan.seed);
     assert!(clients.iter_mut().all(|c| c.program().is_finished()), "every shard has obeyed");
@@ -136,6 +160,8 @@ struct State {
 
 struct Conductor<'a, F> {
     plan: &'a Plan,
+    /// Those not ordered yet.
+    levels: &'a [(Nanos, Level)],
     arrivals: Arrivals,
     remotes: Vec<Remote>,
     states: Vec<State>,
@@ -147,8 +173,16 @@ struct Conductor<'a, F> {
 }
 
 impl<'a, F: FnMut(u32, &Tick)> Conductor<'a, F> {
-    fn new(plan: &'a Plan, arrivals: Arrivals, remotes: Vec<Remote>, see: F) -> Self {
+    fn new(
+        plan: &'a Plan,
+        levels: &'a [(Nanos, Level)],
+        arrivals: Arrivals,
+        remotes: Vec<Remote>,
+        see: F,
+    ) -> Self {
         let never = Nanos::NEVER;
+        // Connections that come and go are full load from the first one on.
+        let hold_from = if matches!(plan.load, Load::Visits(_)) { Nanos::ZERO } else { never };
         let silent = State { open: 0, resolved: 0, waiting: 0, ramped_at: never, phase: Phase::Ramp };
         let story = Story {
             whole: Tick::default(),
@@ -156,12 +190,12 @@ impl<'a, F: FnMut(u32, &Tick)> Conductor<'a, F> {
             held: 0,
             peak: 0,
             ramped_at: never,
-            hold_from: never,
+            hold_from,
             hold_until: never,
             resent: 0,
         };
         let states = vec![silent; remotes.len()];
-        Conductor { plan, arrivals, remotes, states, story, draining: false, ends_at: never, see }
+        Conductor { plan, levels, arrivals, remotes, states, story, draining: false, ends_at: never, see }
     }
 
     fn order(&self, control: Control) {
@@ -176,12 +210,17 @@ impl<'a, F: FnMut(u32, &Tick)> Conductor<'a, F> {
             self.take(shard, &tick);
             self.remotes[shard as usize].used.try_send(tick).expect("two ticks go back and forth");
         }
-        let Hold::For(hold) = self.plan.hold else { panic!("a simulated run has an end") };
+        let hold = match self.plan.hold {
+            Hold::For(time) => time,
+            Hold::Forever => Nanos::NEVER,
+        };
+        self.order_level(now);
         if self.story.hold_from == Nanos::NEVER && self.story.ramped_at != Nanos::NEVER {
             self.story.hold_from = now + NOTICE;
             self.order(Control::Hold(self.story.hold_from));
         }
-        if !self.draining && now >= self.story.hold_from + hold {
+        let ended = self.states.iter().all(|s| s.phase == Phase::Drain);
+        if !self.draining && (ended || now >= self.story.hold_from + hold) {
             self.draining = true;
             self.order(Control::Drain);
         }
@@ -191,6 +230,23 @@ impl<'a, F: FnMut(u32, &Tick)> Conductor<'a, F> {
             self.order(Control::Stop);
         }
         now >= self.ends_at
+    }
+
+    /// Orders the next level when its time has come: each shard has its share of it.
+    fn order_level(&mut self, now: Nanos) {
+        let Some((&(at, level), rest)) = self.levels.split_first() else { return };
+        if now < at {
+            return;
+        }
+        self.levels = rest;
+        let shards = self.remotes.len() as u32;
+        for (shard, remote) in (0..).zip(&self.remotes) {
+            let order = match level {
+                Level::Connections(n) => Control::SetLoad(n / shards + u32::from(shard < n % shards)),
+                Level::Rate(rate) => Control::SetRate(rate, at + NOTICE),
+            };
+            remote.control.try_send(order).expect("a shard obeys within a few ticks");
+        }
     }
 
     fn take(&mut self, shard: u32, tick: &Tick) {
@@ -226,18 +282,26 @@ fn obey_the_laws(plan: &Plan, t: &Tick) -> u64 {
     });
     let unanswered = faults(|stage, _| stage == Stage::Exchange) - wrong;
     // A connection that came is open, or went in exactly one way.
-    assert_eq!(c.opened + c.redialled, t.open + c.dropped + c.closed, "connections, seed {seed}");
+    let ended = c.dropped + c.closed + c.finished;
+    assert_eq!(c.opened + c.redialled, t.open + ended, "connections, seed {seed}");
     // A loss has exactly one cause.
     assert_eq!(faults(|_, _| true), c.dropped + c.failed + wrong, "faults, seed {seed}");
     let dials = faults(|stage, _| matches!(stage, Stage::Dial | Stage::Handshake));
     assert_eq!(dials, c.failed, "failed dials, seed {seed}");
-    // First dials are decided once; every other dial follows an announced close.
+    // First dials are decided once; every other dial follows an announced close, or a failure where that is wanted.
     assert!(c.opened <= t.resolved && t.resolved <= c.opened + c.failed, "resolved, seed {seed}");
-    assert!(t.resolved <= u64::from(plan.connections), "wanted, seed {seed}");
-    assert!(c.redialled + (c.opened + c.failed - t.resolved) <= c.closed, "redials, seed {seed}");
-    // A request is answered, waits, was lost with its connection, or crossed with a close that was announced.
-    let resent = c.sent.checked_sub(c.answered + t.waiting + unanswered);
-    let resent = resent.expect("no more ends of requests than requests");
+    assert!(t.resolved <= u64::from(plan.connections) + c.finished, "wanted, seed {seed}");
+    let makes_up = matches!(plan.reconnect, Reconnect::Backoff(_));
+    let again = c.closed + if makes_up { c.dropped + c.failed } else { 0 };
+    assert!(c.redialled + (c.opened + c.failed - t.resolved) <= again, "redials, seed {seed}");
+    // A request is answered, waits, was lost with its connection, or crossed with a close that was announced. Who came
+    // for more calls than it was given has lost one that it did not send.
+    let comes_and_goes = matches!(plan.load, Load::Visits(_));
+    let unsent = faults(|stage, kind| (stage, kind) == (Stage::Exchange, Kind::Closed));
+    let unsent = if comes_and_goes { unsent } else { 0 };
+    let ends = c.answered + t.waiting + unanswered;
+    assert!(ends <= c.sent + unsent, "no more ends of requests than requests, seed {seed}: {c:?}");
+    let resent = c.sent.saturating_sub(ends);
     assert!(resent <= c.closed, "crossed with a close, seed {seed}");
     // Each answer has one latency, and over HTTP one status; each connection has one connect time, and a handshake may
     // fail behind it.

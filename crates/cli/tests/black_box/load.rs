@@ -1,0 +1,152 @@
+//! Load models: the open loop, connections that come and go, the probe lane, and dialling again what was lost.
+
+use serde_json::Value;
+
+use crate::{
+    caller::Caller,
+    program::{Program, Serving},
+    scripted::{Scripted, ok},
+    summary::{Expected, run},
+};
+
+#[test]
+fn an_open_loop_sends_what_its_rate_says() {
+    let server = Serving::start(&["--threads", "1"]);
+    let expected = Expected {
+        status: 0,
+        verdict: "pass",
+        faults: &[],
+        counts: &[
+            ("requests.sent", 1_000),
+            ("requests.answered", 1_000),
+            ("requests.missed", 0),
+            ("latency_us.count", 1_000),
+            ("ramp_latency_us.count", 0),
+            ("lag_us.count", 1_000),
+            ("connections.held", 20),
+        ],
+    };
+    let s = expected.check(&server.url("/"), &["-c", "20", "--rate", "500/s", "-d", "2s"]);
+    assert!((s.number("duration_s") - 2.0).abs() < 0.1, "{}", s.number("duration_s"));
+    let per_s = s.number("requests.per_s");
+    assert!((450.0..=501.0).contains(&per_s), "{per_s}/s");
+}
+
+#[test]
+fn what_the_schedule_could_not_send_is_said() {
+    // One connection, 50 ms an answer: twenty a second of a hundred.
+    let server = Serving::start(&["--threads", "1"]);
+    let target = server.url("/delay?for=50ms");
+    let (ended, s) = run(&target, &["-c", "1", "--rate", "100/s", "-d", "1s", "--timeout", "300ms"]);
+    let (sent, missed) = (s.count("requests.sent"), s.count("requests.missed"));
+    assert!(sent + missed == 100 && missed >= 75, "{sent} sent, {missed} missed");
+    // Waiting for the connection is latency.
+    assert!(s.number("latency_us.max") > 100e3, "{:#}", s.0);
+    let said = s.at("reasons").to_string();
+    assert!(said.contains("requests were due and not sent"), "{said}");
+    ended.assert_status(1);
+    let text =
+        Program::start(&["run", &target, "-c", "1", "--rate", "100/s", "-d", "1s", "--timeout", "300ms"])
+            .end();
+    assert!(text.stdout.contains("missed") && text.stdout.contains("no connection free in time"), "{text:?}");
+}
+
+#[test]
+fn connections_come_make_their_calls_and_go() {
+    let server = Serving::start(&["--threads", "1"]);
+    let mut asking = Caller::dial(server.address);
+    let expected = Expected {
+        status: 0,
+        verdict: "pass",
+        faults: &[],
+        counts: &[
+            ("connections.wanted", 100),
+            ("connections.opened", 100),
+            ("connections.finished", 100),
+            ("connections.held", 0),
+            ("requests.sent", 300),
+            ("requests.answered", 300),
+            ("latency_us.count", 300),
+        ],
+    };
+    let args = ["--arrive", "200/s", "--total", "100", "--calls", "3"];
+    let s = expected.check(&server.url("/"), &args);
+    // The hundredth comes after 99 fiftieths of 10 ms.
+    assert!((0.495..2.0).contains(&s.number("duration_s")), "{}", s.number("duration_s"));
+    let stats: Value = serde_json::from_str(asking.get("/stats").text()).unwrap();
+    // The asking connection and its question included.
+    assert_eq!((stats["accepted"].as_u64(), stats["requests"].as_u64()), (Some(101), Some(301)), "{stats}");
+    let ended = Program::start(&[&["run", &server.url("/")], &args[..]].concat()).end();
+    assert!(ended.stdout.contains("100 closed by throng as planned"), "{}", ended.stdout);
+}
+
+#[test]
+fn arrivals_end_with_their_duration_too() {
+    let server = Serving::start(&["--threads", "1"]);
+    let (ended, s) = run(&server.url("/"), &["--arrive", "100/s", "--total", "1k", "-d", "500ms"]);
+    assert!((40..=60).contains(&s.count("connections.opened")), "{:#}", s.0);
+    assert!(s.at("reasons").to_string().contains("of 1,000 connections made all their calls"), "{:#}", s.0);
+    ended.assert_status(1);
+}
+
+#[test]
+fn a_probe_lane_asks_beside_the_load() {
+    let server = Serving::start(&["--threads", "1"]);
+    let mut asking = Caller::dial(server.address);
+    let args = ["-c", "30", "--think", "500ms", "-d", "2s", "--probe", "50/s"];
+    let (ended, s) = run(&server.url("/"), &args);
+    let (sent, answered) = (s.count("probe.sent"), s.count("probe.answered"));
+    assert!((95..=130).contains(&sent) && sent - answered <= 2, "{answered} of {sent}");
+    let (fresh, kept) = (s.count("probe.fresh_us.count"), s.count("probe.kept_us.count"));
+    assert_eq!(
+        (fresh + kept, s.count("probe.latency_us.count"), s.count("probe.failed")),
+        (answered, answered, 0)
+    );
+    assert!(fresh.abs_diff(kept) <= 2 && s.number("probe.rate") == 50.0, "{fresh}, {kept}");
+    assert!(s.number("probe.fresh_us.p50") > s.number("probe.connect_us.p50"));
+    let curve = s.at("probe.by_connections").as_array().unwrap();
+    let last = curve.last().expect("a point of the hold");
+    assert_eq!(last["connections"].as_u64(), Some(30), "{curve:?}");
+    assert!(last["latency_p99_us"].as_f64() >= last["latency_p50_us"].as_f64());
+    assert!(last["connect_p99_us"].as_f64() > Some(0.0));
+    // Neither its connections nor its requests are the population's.
+    assert_eq!((s.count("connections.opened"), s.count("connections.peak")), (30, 30));
+    let stats: Value = serde_json::from_str(asking.get("/stats").text()).unwrap();
+    assert_eq!(
+        stats["requests"].as_u64(),
+        Some(s.count("requests.sent") + sent + 1),
+        "and the question: {stats}"
+    );
+    ended.assert_status(0);
+    let text = Program::start(&["run", &server.url("/"), "-c", "3", "-d", "500ms", "--probe"]).end();
+    for row in ["probe fresh", "probe kept", "probe connect"] {
+        assert!(text.stdout.contains(row), "{row}: {}", text.stdout);
+    }
+}
+
+#[test]
+fn what_was_lost_is_dialled_again_after_a_back_off() {
+    let server = Scripted::start(|peer| {
+        let first = peer.log.accepted() <= 10;
+        if first {
+            peer.request();
+            return peer.reset();
+        }
+        while peer.request().is_some() && peer.answer(&ok("x")) {}
+    });
+    // The ramp dials the ten at once, well before the first of them comes back.
+    let expected = Expected {
+        status: 1,
+        verdict: "fail",
+        faults: &[("target·exchange·reset", 10)],
+        counts: &[
+            ("connections.opened", 10),
+            ("connections.dropped", 10),
+            ("connections.redialled", 10),
+            ("connections.held", 10),
+        ],
+    };
+    let args = ["-c", "10", "--ramp", "0s", "--think", "50ms", "-d", "3s", "--reconnect", "1s..2s"];
+    expected.check(&server.url("/"), &args);
+    assert_eq!(server.log.accepted(), 20);
+}

@@ -1,0 +1,168 @@
+//! How connections end: as announced, as planned, or by a loss; and what is dialled again.
+
+use net::{Close, Cx, Gone, Io, Key};
+use plan::Reconnect;
+use samples::{Fault, Kind, Side, Stage};
+use units::Nanos;
+use wire::{
+    Breach,
+    websocket::{self, MAX_CONTROL, MAX_HEADER},
+};
+
+use super::Client;
+use crate::{
+    conn::{Conn, State},
+    exchange::Wire,
+    protocol::Protocol,
+};
+
+/// "No longer needed" (RFC 6455, section 7.4.1).
+const NORMAL_CLOSURE: u16 = 1000;
+
+impl Client {
+    /// The server said that it would close: not a loss. `due`: when the connection's next request is; never, where that
+    /// is for a slot to say.
+    pub(super) fn closed_as_announced<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, due: Nanos) {
+        if self.job.calls().is_some() && !self.draining {
+            // It came for more calls than the server lets it have.
+            return self.lost(cx, k, Fault::target(Stage::Exchange, Kind::Closed));
+        }
+        let conn = *self.conn(k);
+        self.forget(k);
+        self.open -= 1;
+        self.tick.counts.closed += 1;
+        cx.close(k, Close::Graceful);
+        if self.job.reconnect == Reconnect::Never || self.draining || !self.is_short() {
+            return;
+        }
+        let k = self.rest(cx, k.index, conn.destination);
+        if due <= cx.now() {
+            self.redial(cx, k, due, true);
+        } else if self.open_loop.is_some() {
+            self.set_free(cx, k);
+        } else {
+            cx.wake_at(k, due);
+        }
+    }
+
+    /// A place for a connection that has no socket for now; `index` is the one it had.
+    fn rest<I: Io>(&mut self, cx: &mut Cx<I>, index: u32, destination: u16) -> Key {
+        let k = cx.take().expect("a place was given back just now");
+        assert_eq!(k.index, index, "what was given back last is taken first");
+        // What was announced ends with the connection.
+        self.place(k, Conn { destination, state: State::Resting, ..Conn::NONE });
+        self.resting += 1;
+        k
+    }
+
+    pub(super) fn lost<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, fault: Fault) {
+        let Conn { state, destination, .. } = *self.conn(k);
+        if state == State::Busy {
+            self.learn(k, cx.now(), false);
+        }
+        self.open -= 1;
+        self.tick.counts.dropped += 1;
+        self.tick.faults.count(fault);
+        self.forget(k);
+        cx.close(k, Close::Reset);
+        self.back_off(cx, k.index, destination);
+    }
+
+    /// What was lost, or could not be dialled, is dialled again after a while, where that is wanted. Full jitter: a
+    /// random part of a time that doubles with each failure, so that those who were lost together do not come back
+    /// together (Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015).
+    pub(super) fn back_off<I: Io>(&mut self, cx: &mut Cx<I>, index: u32, destination: u16) {
+        let Reconnect::Backoff(span) = self.job.reconnect else { return };
+        if self.draining || !self.is_short() {
+            return;
+        }
+        let failures = &mut self.failures[index as usize];
+        let most = span.min.0.saturating_mul(1u64.checked_shl((*failures).into()).unwrap_or(u64::MAX));
+        *failures = failures.saturating_add(1);
+        let wait = Nanos(self.random.between(0, most.min(span.max.0)));
+        let k = self.rest(cx, index, destination);
+        cx.wake_at(k, cx.now() + wait);
+    }
+
+    /// The connection works: a failure after this is its first.
+    pub(super) fn succeeded(&mut self, k: Key) {
+        if let Some(failures) = self.failures.get_mut(k.index as usize) {
+            *failures = 0;
+        }
+    }
+
+    /// Closes an idle connection that has done what it came for, or is one too many.
+    pub(super) fn finish<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        if matches!(self.job.protocol, Protocol::WebSocket(..)) && !cx.is_clogged(k) {
+            let mask = Some(self.mask());
+            let tick = &mut self.tick;
+            cx.send(k, MAX_HEADER + MAX_CONTROL, |out| {
+                let len = websocket::write_close(out, Some(NORMAL_CLOSURE), mask);
+                let len = len.expect("there is room for a control frame");
+                tick.counts.bytes_out += len as u64;
+                len
+            });
+        }
+        self.open -= 1;
+        self.tick.counts.finished += 1;
+        self.forget(k);
+        cx.close(k, Close::Graceful);
+    }
+
+    pub(super) fn gone_busy<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, why: Gone) {
+        let now = cx.now();
+        let exchange = self.exchange(k);
+        let due = exchange.due;
+        let ended = match &mut exchange.wire {
+            Wire::Http(wire) if why == Gone::Ended => wire.handle_end(),
+            _ => Ok(None),
+        };
+        if let Ok(Some(_)) = ended {
+            // The end of the connection is the end of the answer, and wire says that it is not kept.
+            return self.answered(cx, k);
+        }
+        // Half a head is the beginning of an answer, and waits to be used.
+        let untouched = exchange.status == 0 && cx.rest_len(k) == 0;
+        if untouched && self.conn(k).is_announced(now) {
+            // It crossed with the announced close: the request is still owed, on a new connection.
+            return self.closed_as_announced(cx, k, due);
+        }
+        let fault = match (ended, why) {
+            (Err(Breach::Truncated), _) if !untouched => Fault::target(Stage::Exchange, Kind::Truncated),
+            _ => fault_of(Stage::Exchange, why),
+        };
+        self.lost(cx, k, fault);
+    }
+
+    pub(super) fn timed_out<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        let deadline = self.exchange(k).started + self.job.timeout;
+        if deadline > cx.now() {
+            return cx.wake_at(k, deadline);
+        }
+        match self.conn(k).state {
+            State::Dialling => self.dial_failed(cx, k, Fault::target(Stage::Dial, Kind::Timeout)),
+            State::Upgrading => self.dial_failed(cx, k, Fault::target(Stage::Handshake, Kind::Timeout)),
+            _ => self.lost(cx, k, Fault::target(Stage::Exchange, Kind::Timeout)),
+        }
+    }
+
+    /// When the next request of an idle connection is due; never, where that is for a slot to say.
+    pub(super) fn idle_until<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) -> Nanos {
+        if self.open_loop.is_some() { Nanos::NEVER } else { cx.timer(k) }
+    }
+}
+
+pub(super) fn fault_of(stage: Stage, why: Gone) -> Fault {
+    match why {
+        Gone::Ended => Fault::target(stage, Kind::Closed),
+        Gone::Reset => Fault::target(stage, Kind::Reset),
+        Gone::Refused => Fault::target(stage, Kind::Refused),
+        Gone::TimedOut => Fault::target(stage, Kind::Timeout),
+        Gone::Unreachable => Fault { side: Side::Path, stage, kind: Kind::Unreachable },
+        Gone::AddressInUse => Fault::host(stage, Kind::AddressInUse),
+        Gone::NoMemory => Fault::host(stage, Kind::NoMemory),
+        Gone::OpenFiles => Fault::host(stage, Kind::OpenFiles),
+        Gone::Denied => Fault::host(stage, Kind::Denied),
+        Gone::Other(_) => Fault { side: Side::Unknown, stage, kind: Kind::Other },
+    }
+}

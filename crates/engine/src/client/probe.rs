@@ -1,0 +1,311 @@
+//! The probe lane: requests on a clock of their own, half of them on a fresh connection each, half on a few kept ones,
+//! while the population is held. What it measures is what a further user would see.
+
+use net::{Close, Cx, Gone, Io, Key};
+use plan::{Part, Plan};
+use samples::Probe;
+use units::Nanos;
+
+use super::{Client, MOST_TRIES, requests};
+use crate::{
+    conn::{Conn, State},
+    exchange::{Exchange, Progress, Wire},
+    pace::Steady,
+    protocol::Protocol,
+    slots::Slots,
+};
+
+/// Where a connection of the lane stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Dialling,
+    Upgrading,
+    Busy,
+    /// Kept, with nothing to do.
+    Idle,
+}
+
+/// A connection of the lane.
+#[derive(Clone, Copy, Debug)]
+struct Record {
+    exchange: Exchange,
+    step: Step,
+    keeps: bool,
+    /// It has answered before.
+    proven: bool,
+}
+
+/// The lane.
+pub(crate) struct Lane {
+    /// The odd and the even requests of one schedule.
+    fresh: Slots,
+    kept: Slots,
+    records: Vec<Record>,
+    unused: Vec<u32>,
+    /// Kept connections with nothing to do, longest idle first.
+    idle: Vec<Key>,
+    /// Connections that there are of each sort, and may be.
+    of_kept: u32,
+    of_fresh: u32,
+    most_fresh: u32,
+}
+
+impl Lane {
+    /// The lane of a plan, in its first shard; `start` is when its first request is due.
+    pub(super) fn new(plan: &Plan, part: &Part, start: Nanos) -> Option<Box<Lane>> {
+        let rate = plan.probe.filter(|_| part.shard == 0)?;
+        let half = |at| Slots::new(Steady::share(rate, u64::MAX, at, 2), start);
+        let places = plan.probe_places();
+        Some(Box::new(Lane {
+            fresh: half(0),
+            kept: half(1),
+            records: Vec::with_capacity(places as usize),
+            unused: Vec::with_capacity(places as usize),
+            idle: Vec::with_capacity(plan::PROBES_KEPT as usize),
+            of_kept: 0,
+            of_fresh: 0,
+            most_fresh: places - plan::PROBES_KEPT,
+        }))
+    }
+
+    fn begin(&mut self, record: Record) -> u32 {
+        *if record.keeps { &mut self.of_kept } else { &mut self.of_fresh } += 1;
+        match self.unused.pop() {
+            Some(at) => {
+                self.records[at as usize] = record;
+                at
+            }
+            None => {
+                self.records.push(record);
+                (self.records.len() - 1) as u32
+            }
+        }
+    }
+
+    fn end(&mut self, k: Key, at: u32) {
+        let keeps = self.records[at as usize].keeps;
+        *if keeps { &mut self.of_kept } else { &mut self.of_fresh } -= 1;
+        self.idle.retain(|idle| *idle != k);
+        self.unused.push(at);
+    }
+}
+
+impl Client {
+    fn lane(&mut self) -> &mut Lane {
+        self.probe.as_mut().expect("only a lane has connections of its own")
+    }
+
+    fn record(&mut self, k: Key) -> &mut Record {
+        let at = self.conn(k).exchange;
+        &mut self.lane().records[at as usize]
+    }
+
+    fn seen(&mut self) -> &mut Probe {
+        self.tick.probe.get_or_insert_default()
+    }
+
+    /// Sends what is due; when to be called again.
+    pub(super) fn probe_due<I: Io>(&mut self, cx: &mut Cx<I>) -> Nanos {
+        let now = cx.now();
+        let Client { probe: Some(lane), tick, hold_from, job, .. } = self else { return Nanos::NEVER };
+        let mut late = |due| {
+            if due >= *hold_from {
+                tick.lag.record(now.since(due));
+            }
+        };
+        lane.fresh.look(now, &mut late);
+        lane.kept.look(now, &mut late);
+        let given_up = lane.fresh.give_up(now, job.timeout) + lane.kept.give_up(now, job.timeout);
+        let next = lane.fresh.next().min(lane.kept.next());
+        if given_up > 0 {
+            self.seen().failed += given_up;
+        }
+        while self.lane().of_fresh < self.lane().most_fresh && !cx.is_full() {
+            let Some(due) = self.lane().fresh.take() else { break };
+            self.seen().sent += 1;
+            self.probe_dial(cx, due, false);
+        }
+        while self.lane().kept.is_waiting() {
+            let idle = (!self.lane().idle.is_empty()).then(|| self.lane().idle.remove(0));
+            if idle.is_none() && (self.lane().of_kept == plan::PROBES_KEPT || cx.is_full()) {
+                break;
+            }
+            let due = self.lane().kept.take().expect("one waits");
+            self.seen().sent += 1;
+            match idle {
+                Some(k) => self.probe_ask(cx, k, due),
+                None => self.probe_dial(cx, due, true),
+            }
+        }
+        next
+    }
+
+    fn probe_dial<I: Io>(&mut self, cx: &mut Cx<I>, due: Nanos, keeps: bool) {
+        let wire = self.job.protocol.wire_of_dial(&mut self.random);
+        let exchange = Exchange::new(due, cx.now(), wire);
+        let at = self.lane().begin(Record { exchange, step: Step::Dialling, keeps, proven: false });
+        let tuple = self.tuples.next();
+        let destination = tuple.destination as u16;
+        self.probe_dial_from(
+            cx,
+            Conn { exchange: at, destination, state: State::Probe, ..Conn::NONE },
+            tuple.from,
+        );
+    }
+
+    fn probe_dial_from<I: Io>(&mut self, cx: &mut Cx<I>, conn: Conn, from: std::net::SocketAddr) {
+        let k = cx.take().expect("there is a place");
+        self.place(k, conn);
+        cx.dial(k, from, self.job.destinations[usize::from(conn.destination)]);
+        cx.wake_at(k, cx.now() + self.job.timeout);
+    }
+
+    pub(super) fn probe_opened<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        let due = self.record(k).exchange.due;
+        let took = cx.now().since(due);
+        self.seen().connect.record(took);
+        if !matches!(self.job.protocol, Protocol::WebSocket(..)) {
+            return self.probe_send(cx, k);
+        }
+        let at = self.conn(k).exchange;
+        let destination = usize::from(self.conn(k).destination);
+        let Client { job, probe: Some(lane), random, .. } = self else { unreachable!("there is a lane") };
+        let Protocol::WebSocket(upgrade, _) = &job.protocol else { unreachable!("looked at above") };
+        let record = &mut lane.records[at as usize];
+        let Wire::Upgrade(nonce) = record.exchange.wire else { unreachable!("dialled with a nonce") };
+        record.step = Step::Upgrading;
+        cx.send(k, upgrade.max_len(destination), |out| upgrade.write(destination, nonce, random, out));
+        cx.wake_at(k, cx.now() + self.job.timeout);
+    }
+
+    /// A further request on a kept connection.
+    fn probe_ask<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, due: Nanos) {
+        let now = cx.now();
+        let fresh = self.job.protocol.wire();
+        let record = self.record(k);
+        // A WebSocket's machine goes on; that of HTTP begins anew with each request.
+        let wire = if matches!(record.exchange.wire, Wire::Http(_)) { fresh } else { record.exchange.wire };
+        record.exchange = Exchange::new(due, now, wire);
+        self.probe_send(cx, k);
+    }
+
+    fn probe_send<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        let Conn { exchange: at, destination, .. } = *self.conn(k);
+        let Client { job, probe: Some(lane), random, .. } = self else { unreachable!("there is a lane") };
+        let record = &mut lane.records[at as usize];
+        record.step = Step::Busy;
+        requests::send(job, random, &mut record.exchange, destination.into(), cx, k);
+        cx.wake_at(k, cx.now() + self.job.timeout);
+    }
+
+    pub(super) fn probe_bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
+        let mut used = 0;
+        loop {
+            let at = self.conn(k).exchange;
+            let Client { job, probe: Some(lane), .. } = self else { unreachable!("there is a lane") };
+            let record = &mut lane.records[at as usize];
+            if record.step == Step::Idle && !matches!(job.protocol, Protocol::WebSocket(..)) {
+                // Nothing was asked: what the connection says next could not be told from an answer.
+                self.probe_end(cx, k, Close::Reset);
+                return input.len();
+            }
+            match record.exchange.handle_bytes(&input[used..], job.protocol.message()) {
+                Ok(Progress::More(n)) => return used + n,
+                Ok(Progress::Upgraded(n)) => {
+                    used += n;
+                    record.exchange.wire = job.protocol.wire();
+                    self.probe_send(cx, k);
+                }
+                Ok(Progress::Answered(n)) => {
+                    used += n;
+                    self.probe_answered(cx, k);
+                }
+                Ok(Progress::Ping(n, ping)) => {
+                    used += n;
+                    self.pong(cx, k, ping);
+                }
+                Ok(Progress::Closing(_)) => self.probe_over(cx, k, Close::Graceful),
+                Err(_) => self.probe_over(cx, k, Close::Reset),
+            }
+            if !cx.is_open(k) {
+                return input.len();
+            }
+            if used == input.len() {
+                return used;
+            }
+        }
+    }
+
+    fn probe_answered<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        let now = cx.now();
+        let Record { exchange, keeps, .. } = *self.record(k);
+        let wrong = self.job.wrong(&exchange).is_some();
+        let seen = self.seen();
+        if wrong {
+            seen.failed += 1;
+        } else {
+            seen.answered += 1;
+            let latency = if keeps { &mut seen.kept } else { &mut seen.fresh };
+            latency.record(now.since(exchange.due));
+        }
+        self.conn(k).announce(now, exchange.keep_alive_timeout_s);
+        let keeps_alive = !matches!(&exchange.wire, Wire::Http(wire) if !wire.keeps_alive());
+        if !keeps || !keeps_alive {
+            return self.probe_end(cx, k, Close::Graceful);
+        }
+        let record = self.record(k);
+        (record.step, record.proven, record.exchange.awaits) = (Step::Idle, true, false);
+        self.lane().idle.push(k);
+        cx.let_sleep(k);
+    }
+
+    pub(super) fn probe_gone<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, why: Gone) {
+        let conn = *self.conn(k);
+        let record = self.record(k);
+        match record.step {
+            Step::Dialling if why == Gone::AddressInUse && conn.tries < MOST_TRIES => {
+                *self.conn(k) = Conn::NONE;
+                cx.close(k, Close::Reset);
+                self.tick.counts.addresses_skipped += 1;
+                let from = self.tuples.next_to(conn.destination.into());
+                self.probe_dial_from(cx, Conn { tries: conn.tries + 1, ..conn }, from);
+            }
+            Step::Busy => {
+                let Exchange { due, status, .. } = record.exchange;
+                let ended = match &mut record.exchange.wire {
+                    Wire::Http(wire) if why == Gone::Ended => wire.handle_end(),
+                    _ => Ok(None),
+                };
+                let crossed = record.proven && status == 0 && conn.is_announced(cx.now());
+                if let Ok(Some(_)) = ended {
+                    self.probe_answered(cx, k);
+                } else if crossed && !self.draining {
+                    // The request met an announced close: it is still owed, on a new connection.
+                    self.probe_end(cx, k, Close::Graceful);
+                    self.probe_dial(cx, due, true);
+                } else {
+                    self.probe_over(cx, k, Close::Reset);
+                }
+            }
+            _ => self.probe_over(cx, k, Close::Reset),
+        }
+    }
+
+    pub(super) fn probe_timed_out<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        self.probe_over(cx, k, Close::Reset);
+    }
+
+    /// The connection is over; a request that it had has failed.
+    fn probe_over<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, how: Close) {
+        let failed = self.record(k).step != Step::Idle;
+        self.seen().failed += u64::from(failed);
+        self.probe_end(cx, k, how);
+    }
+
+    fn probe_end<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, how: Close) {
+        let at = self.conn(k).exchange;
+        self.lane().end(k, at);
+        *self.conn(k) = Conn::NONE;
+        cx.close(k, how);
+    }
+}

@@ -1,0 +1,98 @@
+//! Which connections are free, longest free first: so all of them are in use, as they would be with many users, and
+//! none falls idle for longer than the rate makes necessary.
+
+const NONE: u32 = u32::MAX;
+
+/// A member's neighbours; its own index for both where it stands outside.
+#[derive(Clone, Copy, Debug)]
+struct Links {
+    before: u32,
+    after: u32,
+}
+
+/// A queue of connections by their index, from which any may step out: a doubly linked list, 8 bytes each.
+#[derive(Debug)]
+pub(crate) struct Rotation {
+    links: Vec<Links>,
+    first: u32,
+    last: u32,
+}
+
+impl Rotation {
+    /// An empty one with room for the indices below `limit`; memory is touched as they come.
+    pub(crate) fn new(limit: u32) -> Rotation {
+        Rotation { links: Vec::with_capacity(limit as usize), first: NONE, last: NONE }
+    }
+
+    /// Lets one queue up that does not yet.
+    pub(crate) fn push(&mut self, index: u32) {
+        for outside in self.links.len() as u32..=index {
+            self.links.push(Links { before: outside, after: outside });
+        }
+        assert!(!self.has(index), "a connection that is free twice: {index}");
+        self.links[index as usize] = Links { before: self.last, after: NONE };
+        match self.last {
+            NONE => self.first = index,
+            last => self.links[last as usize].after = index,
+        }
+        self.last = index;
+    }
+
+    /// Takes the first.
+    pub(crate) fn pop(&mut self) -> Option<u32> {
+        let first = (self.first != NONE).then_some(self.first)?;
+        self.remove(first);
+        Some(first)
+    }
+
+    /// Takes one out, wherever it is; nothing where it is not in.
+    pub(crate) fn remove(&mut self, index: u32) {
+        if !self.has(index) {
+            return;
+        }
+        let Links { before, after } = self.links[index as usize];
+        match before {
+            NONE => self.first = after,
+            before => self.links[before as usize].after = after,
+        }
+        match after {
+            NONE => self.last = before,
+            after => self.links[after as usize].before = before,
+        }
+        self.links[index as usize] = Links { before: index, after: index };
+    }
+
+    fn has(&self, index: u32) -> bool {
+        self.links.get(index as usize).is_some_and(|links| links.before != index)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::VecDeque;
+
+    proptest! {
+        #[test]
+        fn agrees_with_a_queue(steps in proptest::collection::vec((0u8..3, 0u32..12), 0..200)) {
+            let (mut rotation, mut queue) = (Rotation::new(12), VecDeque::new());
+            for (what, index) in steps {
+                match what {
+                    0 if !queue.contains(&index) => {
+                        rotation.push(index);
+                        queue.push_back(index);
+                    }
+                    1 => {
+                        rotation.remove(index);
+                        queue.retain(|other| *other != index);
+                    }
+                    2 => prop_assert_eq!(rotation.pop(), queue.pop_front()),
+                    _ => {}
+                }
+            }
+            let rest: Vec<u32> = std::iter::from_fn(|| rotation.pop()).collect();
+            prop_assert_eq!(rest, Vec::from(queue));
+        }
+    }
+}

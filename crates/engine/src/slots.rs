@@ -1,0 +1,150 @@
+//! The slots of an open loop: when each is due, which of them wait for a connection. Pure, as [`crate::pace`] is.
+//!
+//! ```text
+//!   sent or given up │ waiting for a connection │ not due, or not looked at
+//!                    taken                      seen
+//! ```
+//! The schedule says when each slot is due, so that two numbers are the whole queue: it takes no memory however long
+//! the target stalls. What bounds it is time: a slot is given up when it has waited for a request's timeout.
+
+use units::Nanos;
+
+use crate::pace::Steady;
+
+/// Slots looked at in one turn, so that a backlog after a stall of ours does not keep answers waiting.
+const LOOKS_A_TURN: u64 = 1_024;
+
+/// The slots of one shard.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Slots {
+    steady: Steady,
+    /// When the schedule begins.
+    from: Nanos,
+    seen: u64,
+    taken: u64,
+}
+
+impl Slots {
+    pub(crate) fn new(steady: Steady, from: Nanos) -> Slots {
+        Slots { steady, from, seen: 0, taken: 0 }
+    }
+
+    fn time_of(&self, n: u64) -> Nanos {
+        self.from + self.steady.time_of(n)
+    }
+
+    fn due(&self, now: Nanos) -> u64 {
+        if now < self.from { 0 } else { self.steady.due(now.since(self.from)) }
+    }
+
+    /// Sees what has come due; `see` is told when each was.
+    pub(crate) fn look(&mut self, now: Nanos, see: impl FnMut(Nanos)) {
+        let until = self.due(now).min(self.seen + LOOKS_A_TURN).max(self.seen);
+        (self.seen..until).map(|n| self.time_of(n)).for_each(see);
+        self.seen = until;
+    }
+
+    /// Takes the slot that has waited longest: when it was due.
+    pub(crate) fn take(&mut self) -> Option<Nanos> {
+        (self.taken < self.seen).then(|| {
+            self.taken += 1;
+            self.time_of(self.taken - 1)
+        })
+    }
+
+    /// Whether a slot waits for a connection.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.taken < self.seen
+    }
+
+    /// Gives up the slots that have waited for `limit`; how many those were.
+    pub(crate) fn give_up(&mut self, now: Nanos, limit: Nanos) -> u64 {
+        if now < limit {
+            return 0;
+        }
+        let old = self.due(now.since(limit)).min(self.seen).max(self.taken);
+        let given_up = old - self.taken;
+        self.taken = old;
+        given_up
+    }
+
+    /// Gives up all that are due: the schedule ends here.
+    pub(crate) fn end(&mut self, now: Nanos) -> u64 {
+        let due = self.due(now).max(self.taken);
+        let given_up = due - self.taken;
+        (self.taken, self.seen) = (due, due);
+        given_up
+    }
+
+    /// When to look again.
+    pub(crate) fn next(&self) -> Nanos {
+        self.from + self.steady.next_after(self.seen)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use samples::Latency;
+    use units::Rate;
+
+    const MS: fn(u64) -> Nanos = Nanos::from_millis;
+
+    /// A hundred a second from one second on, `total` of them.
+    fn slots(total: u64) -> Slots {
+        Slots::new(Steady::share(Rate::per_s(100), total, 0, 1), MS(1_000))
+    }
+
+    /// Looks, and adds how late each was.
+    fn look(slots: &mut Slots, now: Nanos, lag: &mut Latency) {
+        slots.look(now, |due| lag.record(now.since(due)));
+    }
+
+    #[test]
+    fn a_slot_is_due_at_its_time_and_lags_until_it_is_seen() {
+        let (mut slots, mut lag) = (slots(u64::MAX), Latency::default());
+        look(&mut slots, MS(999), &mut lag);
+        assert_eq!((lag.count(), slots.take(), slots.next()), (0, None, MS(1_000)));
+        look(&mut slots, MS(1_025), &mut lag);
+        // At 1,000, 1,010 and 1,020 ms: 25, 15 and 5 ms late.
+        assert_eq!((lag.count(), lag.quantiles().mean, lag.quantiles().max), (3, 15_000.0, 25_000.0));
+        assert_eq!(slots.next(), MS(1_030));
+        let taken: Vec<Nanos> = std::iter::from_fn(|| slots.take()).collect();
+        assert_eq!(taken, [MS(1_000), MS(1_010), MS(1_020)]);
+        look(&mut slots, MS(1_029), &mut lag);
+        assert_eq!((lag.count(), slots.is_waiting()), (3, false));
+    }
+
+    #[test]
+    fn who_waits_too_long_is_given_up_and_nobody_else() {
+        let (mut slots, mut lag) = (slots(u64::MAX), Latency::default());
+        look(&mut slots, MS(1_200), &mut lag);
+        assert_eq!(slots.take(), Some(MS(1_000)));
+        // Waited for 100 ms: those of 1,010 to 1,100 ms.
+        assert_eq!(slots.give_up(MS(1_200), MS(100)), 10);
+        assert_eq!((slots.give_up(MS(1_200), MS(100)), slots.take()), (0, Some(MS(1_110))));
+        assert_eq!(slots.give_up(MS(50), MS(100)), 0);
+    }
+
+    #[test]
+    fn the_schedule_has_an_end() {
+        let (mut slots, mut lag) = (slots(5), Latency::default());
+        look(&mut slots, MS(9_000), &mut lag);
+        assert_eq!((lag.count(), slots.next()), (5, Nanos::NEVER));
+        assert_eq!((slots.take(), slots.end(MS(9_000)), slots.take()), (Some(MS(1_000)), 4, None));
+        // What nobody looked at is given up with the rest; what is not due yet is not missed.
+        let mut unseen = Slots::new(Steady::share(Rate::per_s(100), 50, 0, 1), MS(1_000));
+        assert_eq!((unseen.end(MS(1_095)), unseen.end(MS(1_095)), unseen.next()), (10, 0, MS(1_100)));
+    }
+
+    #[test]
+    fn a_stall_of_ours_is_looked_at_in_pieces() {
+        let (mut slots, mut lag) = (slots(u64::MAX), Latency::default());
+        look(&mut slots, MS(101_000), &mut lag);
+        assert_eq!((lag.count(), slots.next()), (LOOKS_A_TURN, MS(1_000 + 10 * LOOKS_A_TURN)));
+        for _ in 0..9 {
+            look(&mut slots, MS(101_000), &mut lag);
+        }
+        assert_eq!((lag.count(), slots.next()), (10_001, MS(101_010)));
+    }
+}

@@ -1,0 +1,110 @@
+//! What goes by a schedule of the whole run: `--rate`; `--arrive`, `--total`, `--calls`; `--probe`.
+
+use crate::{Flags, Hold, Load, Ramp, Scheme};
+use units::{Misread, Nanos, Rate};
+
+use super::{Mistakes, connections, hold, ramp, within};
+
+/// How many connections, how fast, for how long, and when their requests are due.
+pub(super) struct Loaded {
+    pub(super) connections: u32,
+    pub(super) ramp: Ramp,
+    pub(super) hold: Hold,
+    pub(super) load: Load,
+}
+
+impl Mistakes {
+    pub(super) fn load(&mut self, flags: &Flags, scheme: Option<Scheme>) -> Loaded {
+        if flags.arrive.is_some() {
+            return self.visits(flags, scheme);
+        }
+        for (flag, given) in [("--total", &flags.total), ("--calls", &flags.calls)] {
+            if let Some(text) = given {
+                self.add(flag, format!("it belongs to --arrive, add that or leave this out: {text:?}"));
+            }
+        }
+        Loaded {
+            connections: self.read("--connections", &flags.connections, 50, connections),
+            ramp: self.read("--ramp", &flags.ramp, Ramp::Adaptive, ramp),
+            hold: self.read("--duration", &flags.duration, Hold::For(Nanos::from_secs(10)), hold),
+            load: self.rate(flags, scheme),
+        }
+    }
+
+    fn rate(&mut self, flags: &Flags, scheme: Option<Scheme>) -> Load {
+        if flags.rate.is_none() {
+            return Load::Each;
+        }
+        // The other scheme's flag is a mistake by itself.
+        let own = match scheme {
+            Some(Scheme::Ws | Scheme::Tcp) => ("--ping", &flags.ping),
+            _ => ("--think", &flags.think),
+        };
+        if let (flag, Some(text)) = own {
+            self.add(
+                flag,
+                format!("with --rate the rate says when requests are due, leave it out: {text:?}"),
+            );
+        }
+        let rate = self.read("--rate", &flags.rate, Rate::per_s(1), |text| a_rate(text, "20k/s"));
+        self.needs_words("--rate", &flags.rate, flags, scheme);
+        Load::Rate(rate)
+    }
+
+    fn visits(&mut self, flags: &Flags, scheme: Option<Scheme>) -> Loaded {
+        let others = [
+            ("--connections", &flags.connections, "--total says how many connections there are"),
+            ("--ramp", &flags.ramp, "--arrive says how fast connections come"),
+            ("--rate", &flags.rate, "each connection asks --calls times"),
+            ("--reconnect", &flags.reconnect, "no connection is dialled twice"),
+        ];
+        for (flag, given, why) in others {
+            if let Some(text) = given {
+                self.add(flag, format!("with --arrive, {why}, leave it out: {text:?}"));
+            }
+        }
+        if let Some(scheme @ (Scheme::Ws | Scheme::Tcp)) = scheme {
+            self.add("--arrive", format!("it is for http:// in this version: {:?}", scheme.to_string()));
+        }
+        if flags.total.is_none() {
+            self.add("--total", "it is missing: write how many connections arrive in all, as 40k");
+        }
+        let calls = |text: &str| within(text, u32::MAX, "a number of requests", "1 or more, as 10");
+        let rate = self.read("--arrive", &flags.arrive, Rate::per_s(1), |text| a_rate(text, "100/s"));
+        Loaded {
+            connections: self.read("--total", &flags.total, 1, connections),
+            ramp: Ramp::Rate(rate),
+            hold: self.read("--duration", &flags.duration, Hold::Forever, hold),
+            load: Load::Visits(self.read("--calls", &flags.calls, 1, calls)),
+        }
+    }
+
+    pub(super) fn probe(&mut self, flags: &Flags, scheme: Option<Scheme>) -> Option<Rate> {
+        let text = flags.probe.as_ref()?;
+        self.needs_words("--probe", &flags.probe, flags, scheme);
+        if text.contains("://") {
+            self.add(
+                "--probe",
+                format!("the target stands where its rate may: write --probe 10/s: {text:?}"),
+            );
+            return None;
+        }
+        a_rate(text, "10/s").map_err(|why| self.add("--probe", why)).ok()
+    }
+
+    /// Raw TCP asks for nothing unless it is told what.
+    fn needs_words(&mut self, flag: &str, given: &Option<String>, flags: &Flags, scheme: Option<Scheme>) {
+        if scheme == Some(Scheme::Tcp) && flags.message.is_none() {
+            let text = given.as_deref().unwrap_or_default();
+            self.add(flag, format!("tcp:// sends nothing by itself, add --message ping: {text:?}"));
+        }
+    }
+}
+
+/// A rate above zero.
+pub(super) fn a_rate(text: &str, cure: &str) -> Result<Rate, Misread> {
+    match Rate::parse(text)? {
+        rate if rate.is_zero() => Err(Misread::new(text, "a rate that arrives", cure)),
+        rate => Ok(rate),
+    }
+}

@@ -1,0 +1,125 @@
+//! The probe lane's times against the connections that the population had open meanwhile.
+
+use samples::{Latency, Probe, ProbePoint, ProbeSummary};
+use units::Rate;
+
+/// Points of the curve at most: each keeps two histograms.
+const BUCKETS: u64 = 20;
+
+/// One bucket of connections.
+#[derive(Debug, Default)]
+struct Bucket {
+    latency: Latency,
+    connect: Latency,
+    /// Sum over the answers of the connections open then.
+    connections: u128,
+}
+
+/// The curve, as ticks come in.
+#[derive(Debug)]
+pub(crate) struct Curve {
+    most: u64,
+    buckets: Vec<Option<Box<Bucket>>>,
+}
+
+impl Curve {
+    /// For up to `most` connections (at least 1).
+    pub(crate) fn new(most: u64) -> Curve {
+        Curve { most: most.max(1), buckets: (0..BUCKETS).map(|_| None).collect() }
+    }
+
+    /// What the lane did while `open` connections were.
+    pub(crate) fn add(&mut self, open: u64, probe: &Probe) {
+        let answers = probe.kept.count() + probe.fresh.count();
+        if answers + probe.connect.count() == 0 {
+            return;
+        }
+        let at =
+            (u128::from(open) * u128::from(BUCKETS) / u128::from(self.most)).min(u128::from(BUCKETS - 1));
+        let bucket = self.buckets[at as usize].get_or_insert_default();
+        bucket.latency.merge(&probe.kept);
+        bucket.latency.merge(&probe.fresh);
+        bucket.connect.merge(&probe.connect);
+        bucket.connections += u128::from(open) * u128::from(answers);
+    }
+
+    /// The lane in figures: `whole` is all that it did, `rate` what it was asked to do a second.
+    pub(crate) fn summary(&self, rate: Rate, whole: Option<&Probe>) -> ProbeSummary {
+        let probe = whole.cloned().unwrap_or_default();
+        let mut together = probe.kept.clone();
+        together.merge(&probe.fresh);
+        ProbeSummary {
+            rate: rate.per_s_f64(),
+            sent: probe.sent,
+            answered: probe.answered,
+            failed: probe.failed,
+            latency_us: together.quantiles(),
+            kept_us: probe.kept.quantiles(),
+            fresh_us: probe.fresh.quantiles(),
+            connect_us: probe.connect.quantiles(),
+            by_connections: self.points(),
+        }
+    }
+
+    /// Its points, by ascending connections; those without an answer are left out.
+    fn points(&self) -> Vec<ProbePoint> {
+        let point = |bucket: &Bucket| {
+            let latency = bucket.latency.quantiles();
+            (latency.count > 0).then(|| ProbePoint {
+                connections: (bucket.connections / u128::from(latency.count)) as u64,
+                latency_p50_us: latency.p50,
+                latency_p99_us: latency.p99,
+                connect_p99_us: bucket.connect.quantiles().p99,
+            })
+        };
+        self.buckets.iter().flatten().filter_map(|bucket| point(bucket)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::Nanos;
+
+    fn probe(answers: u64, ms: u64) -> Probe {
+        let mut probe = Probe::default();
+        for n in 0..answers {
+            if n % 2 == 0 { &mut probe.kept } else { &mut probe.fresh }.record(Nanos::from_millis(ms));
+        }
+        probe.connect.record(Nanos::from_millis(ms * 2));
+        probe
+    }
+
+    #[test]
+    fn times_go_with_the_connections_that_were_open() {
+        let mut curve = Curve::new(1_000);
+        // The first bucket ends below 50; the last has all from 950 on, and what is beyond the plan.
+        for (open, answers, ms) in
+            [(0, 3, 1), (40, 1, 1), (500, 2, 5), (1_000, 1, 9), (2_000, 1, 9), (700, 0, 7)]
+        {
+            curve.add(open, &probe(answers, ms));
+        }
+        let points = curve.points();
+        let seen: Vec<(u64, u64, u64, u64)> = (points.iter())
+            .map(|p| {
+                let ms = |us: f64| (us / 1e3).round() as u64;
+                (p.connections, ms(p.latency_p50_us), ms(p.latency_p99_us), ms(p.connect_p99_us))
+            })
+            .collect();
+        assert_eq!(seen, [(10, 1, 1, 2), (500, 5, 5, 10), (1_500, 9, 9, 18)]);
+        assert_eq!(Curve::new(0).points(), []);
+    }
+
+    #[test]
+    fn kept_and_fresh_are_told_together_and_apart() {
+        let mut whole = Probe { sent: 5, answered: 3, failed: 1, ..Probe::default() };
+        whole.kept.record(Nanos::from_millis(2));
+        [4, 6].into_iter().for_each(|ms| whole.fresh.record(Nanos::from_millis(ms)));
+        whole.connect.record(Nanos::from_millis(1));
+        let s = Curve::new(1).summary(Rate::per_s(10), Some(&whole));
+        assert_eq!((s.rate, s.sent, s.answered, s.failed), (10.0, 5, 3, 1));
+        let times = [s.latency_us, s.kept_us, s.fresh_us, s.connect_us].map(|q| (q.count, q.mean));
+        assert_eq!(times, [(3, 4_000.0), (1, 2_000.0), (2, 5_000.0), (1, 1_000.0)]);
+        assert_eq!(Curve::new(1).summary(Rate::per_s(10), None).latency_us.count, 0);
+    }
+}

@@ -1,0 +1,201 @@
+//! The open loop: as many requests as the rate says, each at its time, whatever the target does; and what the target
+//! does shows in the latency.
+
+use net::{
+    Shard,
+    io::sim::{Net, SimIo, Turn},
+};
+use samples::{Kind, Stage};
+use serve::Http;
+use units::Nanos;
+
+use crate::{
+    scripted::{Act, Ask, Script, Scripted, Then},
+    stage::{Story, listening, network, plan, play, servers},
+};
+
+const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+const OK_AND_CLOSE: &[u8] = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello";
+const RIGHT: Act = Act { say: OK, then: Then::Stay };
+
+/// A run against a scripted server, which must have seen every request.
+fn run(words: &str, shards: u32, script: Script) -> (Story, Scripted) {
+    let net = network(1, |_| {});
+    let plan = plan("http://127.0.0.1:80/", words, 1);
+    let at = plan.target.destinations[0];
+    let mut server = listening(&net, at, plan.connections + 64, Scripted::new(script));
+    let story = play(&net, &plan, shards, &mut [&mut server], |_, _| {});
+    let server = std::mem::replace(server.program(), Scripted::new(script));
+    assert_eq!(server.requests, story.whole.counts.sent, "all requests have arrived");
+    (story, server)
+}
+
+/// As many slots as the rate says, all of them sent or missed, and none looked at late.
+fn check_slots(story: &Story, slots: u64, missed: u64) {
+    let c = &story.whole.counts;
+    assert_eq!((c.sent, c.missed), (slots - missed, missed), "{c:?}");
+    // In virtual time the generator is never late, and what waits for a connection is not lag.
+    assert_eq!((story.whole.lag.count(), story.whole.lag.quantiles().max), (slots, 0.0));
+    assert_eq!(story.whole.ramp_latency.count(), 0, "nothing is asked before full load");
+}
+
+#[test]
+fn the_rate_is_kept_exactly() {
+    for (words, shards, slots) in [
+        ("connections=1k rate=20k/s duration=5s", 4, 100_000),
+        ("connections=1k rate=20k/s duration=5s", 1, 100_000),
+        ("connections=100 rate=777/s duration=7s", 3, 5_439),
+        ("connections=5 rate=10/s duration=10s ramp=2/s", 2, 100),
+        ("connections=3 rate=7/m duration=10m", 3, 70),
+    ] {
+        let net = network(3, |_| {});
+        let plan = plan("http://127.0.0.1:8000/", words, 3);
+        let at = plan.target.destinations[0];
+        let (mut servers, counters) = servers(&net, at, 2, plan.connections);
+        let mut turns: Vec<&mut dyn Turn> = servers.iter_mut().map(|s| s as &mut dyn Turn).collect();
+        let story = play(&net, &plan, shards, &mut turns, |_, _| {});
+        check_slots(&story, slots, 0);
+        let c = &story.whole.counts;
+        assert_eq!((story.faults(), c.answered, counters.read().requests), (vec![], slots, slots), "{words}");
+        let time = story.hold_until.since(story.hold_from);
+        let plan::Hold::For(hold) = plan.hold else { panic!("it has an end") };
+        assert_eq!(time, hold, "{words}: full load ends at its time");
+        // Those under way at the end are answered behind it.
+        assert!(slots - c.answered_at_load <= 20, "{words}: {c:?}");
+        let latency = story.whole.latency.quantiles();
+        assert!((latency.mean / 220.0 - 1.0).abs() < 0.1 && latency.max <= 400.0, "{words}: {latency:?}");
+    }
+}
+
+#[test]
+fn connections_take_turns() {
+    // A hundred connections, a thousand requests: each is asked ten times, or some are asked more often.
+    let ten = |ask: Ask| if ask.nth < 10 { RIGHT } else { Act { say: b"HTTP/1.1 500 Oh\r\n\r\n", ..RIGHT } };
+    let (story, _) = run("connections=100 rate=100/s duration=10s", 1, ten);
+    check_slots(&story, 1_000, 0);
+    assert_eq!(story.faults(), []);
+}
+
+/// A server that does not run for a time, as one that was stopped.
+struct Stopped<'a> {
+    server: &'a mut Shard<SimIo, Http>,
+    /// Stands in for it: nothing ever comes there.
+    nobody: Shard<SimIo, Scripted>,
+    net: Net,
+    from: Nanos,
+    until: Nanos,
+}
+
+impl Stopped<'_> {
+    fn is_stopped(&self) -> bool {
+        (self.from..self.until).contains(&self.net.now())
+    }
+}
+
+impl Turn for Stopped<'_> {
+    fn wakes_at(&self) -> Nanos {
+        if self.is_stopped() { self.until } else { Turn::wakes_at(self.server) }
+    }
+    fn turn(&mut self) {
+        if !self.is_stopped() {
+            Turn::turn(self.server);
+        }
+    }
+    fn host(&self) -> u16 {
+        if self.is_stopped() { self.nobody.host() } else { self.server.host() }
+    }
+}
+
+fn stalled(words: &str) -> Story {
+    let net = network(1, |_| {});
+    let plan = plan("http://127.0.0.1:8000/", words, 1);
+    let (mut servers, _) = servers(&net, plan.target.destinations[0], 1, plan.connections);
+    let nobody = listening(&net, "127.0.0.1:9".parse().unwrap(), 64, Scripted::new(|_| RIGHT));
+    let (from, until) = (Nanos::from_secs(6), Nanos::from_secs(7));
+    let mut stopped = Stopped { server: &mut servers[0], nobody, net: net.clone(), from, until };
+    play(&net, &plan, 2, &mut [&mut stopped], |_, _| {})
+}
+
+#[test]
+fn a_stall_of_the_target_shows_in_the_latency() {
+    let story = stalled("connections=1k rate=5k/s duration=12s");
+    check_slots(&story, 60_000, 0);
+    assert_eq!((story.faults(), story.whole.counts.answered), (vec![], 60_000));
+    let latency = story.whole.latency.quantiles();
+    // 5,000 requests were due in that second, and waited for what was left of it: one in twelve.
+    assert!(latency.p90 < 500.0, "{latency:?}");
+    assert!((870e3..=890e3).contains(&latency.p99), "a hundredth of all is 12 % of them: {latency:?}");
+    assert!((980e3..=1_001e3).contains(&latency.p999) && latency.max < 1_003e3, "{latency:?}");
+    let mean = (5_000.0 * 500e3 + 55_000.0 * 220.0) / 60_000.0;
+    assert!((latency.mean / mean - 1.0).abs() < 0.01, "{latency:?}, {mean:.0} expected");
+
+    // A closed loop asks nothing meanwhile: the same stall is a few slow answers, one a connection.
+    let closed = stalled("connections=1k think=200ms duration=12s").whole.latency.quantiles();
+    assert!(closed.count > 50_000 && closed.p90 < 500.0 && closed.max > 900e3, "{closed:?}");
+    assert!(latency.mean > 2.0 * closed.mean, "{latency:?} against {closed:?}");
+}
+
+#[test]
+fn what_no_connection_is_free_for_is_missed_and_said() {
+    // Ten connections, a tenth of a second an answer: a hundred a second of the two hundred that are due.
+    let later = |_| Act { say: b"", then: Then::SayAfter(Nanos::from_millis(100), OK) };
+    let (story, _) = run("connections=10 rate=200/s duration=10s timeout=2s", 1, later);
+    let c = &story.whole.counts;
+    assert_eq!((c.sent + c.missed, story.faults()), (2_000, vec![]), "{c:?}");
+    assert!((985..=1_000).contains(&c.sent), "{c:?}");
+    let latency = story.whole.latency.quantiles();
+    // Who waited for the timeout is given up, and the answer takes its time besides.
+    assert!(latency.max <= 2_102e3 && latency.max > 2_000e3 && latency.p50 > 1_000e3, "{latency:?}");
+    assert_eq!((story.whole.lag.count(), story.whole.lag.quantiles().max), (2_000, 0.0));
+}
+
+#[test]
+fn a_slot_dials_again_what_was_closed_by_announcement() {
+    let (story, server) =
+        run("connections=20 rate=50/s duration=10s", 2, |_| Act { say: OK_AND_CLOSE, then: Then::Stay });
+    check_slots(&story, 500, 0);
+    let c = &story.whole.counts;
+    assert_eq!((c.opened, c.closed, c.redialled, c.dropped), (20, 500, 480, 0), "{c:?}");
+    assert_eq!((story.faults(), server.accepted_at.len()), (vec![], 500));
+    // Two rounds through the network, but for the first twenty.
+    let latency = story.whole.latency.quantiles();
+    let mean = (20.0 * 220.0 + 480.0 * 440.0) / 500.0;
+    assert!((latency.mean / mean - 1.0).abs() < 0.05, "{latency:?}");
+}
+
+#[test]
+fn who_is_lost_is_not_free() {
+    let twice = |ask: Ask| match ask.nth {
+        0 => RIGHT,
+        _ => Act { say: b"", then: Then::Close(net::Close::Reset) },
+    };
+    let (story, _) = run("connections=10 rate=10/s duration=10s timeout=1s", 2, twice);
+    assert_eq!(story.faults(), [(Stage::Exchange, Kind::Reset, 10)]);
+    let c = &story.whole.counts;
+    assert_eq!((c.sent, c.answered, c.dropped, c.missed, story.held), (20, 10, 10, 80, 0), "{c:?}");
+}
+
+#[test]
+fn the_wait_for_a_lost_connection_is_part_of_the_latency() {
+    // Each connection is lost once, at its second request, and comes back within the back-off.
+    let once = |ask: Ask| match ask {
+        Ask { conn: 0..10, nth: 1 } => Act { say: b"", then: Then::Close(net::Close::Reset) },
+        _ => RIGHT,
+    };
+    let (story, server) = run("connections=10 rate=10/s duration=20s reconnect=500ms", 1, once);
+    let c = &story.whole.counts;
+    assert_eq!((c.sent, c.missed, c.dropped, c.redialled, story.held), (200, 0, 10, 10, 10), "{c:?}");
+    assert_eq!((story.faults(), server.accepted_at.len()), (vec![(Stage::Exchange, Kind::Reset, 10)], 20));
+}
+
+#[test]
+fn messages_go_by_the_rate_too() {
+    let net = network(2, |_| {});
+    let words = "connections=40 rate=200/s duration=5s message=hello";
+    let plan = plan("ws://127.0.0.1:8000/ws/echo", words, 2);
+    let (mut servers, counters) = servers(&net, plan.target.destinations[0], 1, plan.connections);
+    let story = play(&net, &plan, 2, &mut [&mut servers[0]], |_, _| {});
+    check_slots(&story, 1_000, 0);
+    assert_eq!((story.faults(), story.whole.counts.answered), (vec![], 1_000));
+    assert_eq!(counters.read().open, 40);
+}

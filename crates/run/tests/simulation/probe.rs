@@ -1,0 +1,126 @@
+//! The probe lane: a schedule of its own, counted apart from the population.
+
+use net::{
+    Close,
+    io::sim::{Faults, Turn},
+};
+use samples::Probe;
+use units::Nanos;
+
+use crate::{
+    scripted::{Act, Ask, Script, Scripted, Then},
+    stage::{Story, listening, network, plan, play, servers},
+};
+
+const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+const OK_AND_CLOSE: &[u8] = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello";
+const OK_FOR_2S: &[u8] = b"HTTP/1.1 200 OK\r\nKeep-Alive: timeout=2\r\nContent-Length: 5\r\n\r\nhello";
+
+fn probe(story: &Story) -> &Probe {
+    story.whole.probe.as_deref().expect("there is a lane")
+}
+
+#[test]
+fn it_asks_beside_the_population_and_is_counted_apart() {
+    for (target, words) in [
+        ("http://127.0.0.1:8000/?length={rand 1 900}", "think=1s..2s expect=length=$1"),
+        ("ws://127.0.0.1:8000/ws/echo", "ping=1s message=hello"),
+    ] {
+        let net = network(5, |_| {});
+        let words = format!("connections=500 duration=20s probe=10/s ramp=5s {words}");
+        let plan = plan(target, &words, 5);
+        let (mut servers, counters) = servers(&net, plan.target.destinations[0], 2, plan.connections);
+        let mut turns: Vec<&mut dyn Turn> = servers.iter_mut().map(|s| s as &mut dyn Turn).collect();
+        let mut most_open = 0;
+        let story = play(&net, &plan, 3, &mut turns, |_, tick| most_open = tick.open.max(most_open));
+        let (p, c, server) = (probe(&story), &story.whole.counts, counters.read());
+        // From the start of the ramp to the end of the hold: ten a second.
+        let slots = (story.hold_until.secs_f64() * 10.0).ceil() as u64;
+        assert_eq!((p.sent, p.answered, p.failed), (slots, slots, 0), "{target}");
+        assert_eq!((p.fresh.count(), p.kept.count()), (slots.div_ceil(2), slots / 2), "{target}");
+        // One connect for each fresh one; one kept connection is enough for who answers in time.
+        assert_eq!(p.connect.count(), p.fresh.count() + 1, "{target}");
+        assert_eq!((c.opened, story.held, story.peak, story.faults()), (500, 500, 500, vec![]), "{target}");
+        assert!(most_open <= 167, "a shard's share: {most_open}");
+        assert_eq!(server.accepted, 500 + p.connect.count(), "{target}");
+        let upgrades = if target.starts_with("ws") { server.accepted } else { 0 };
+        assert_eq!(server.requests, c.sent + p.sent + upgrades, "{target}");
+        // A round through the network takes 220 µs: a request one, a dial one, an upgrade one.
+        let rounds = if target.starts_with("ws") { 3.0 } else { 2.0 };
+        let (fresh, kept, connect) = (p.fresh.quantiles(), p.kept.quantiles(), p.connect.quantiles());
+        assert!((fresh.mean / (rounds * 220.0) - 1.0).abs() < 0.1, "{target}: {fresh:?}");
+        assert!((kept.mean / 225.0 - 1.0).abs() < 0.1, "{target}: {kept:?}");
+        assert!((connect.mean / 220.0 - 1.0).abs() < 0.1, "{target}: {connect:?}");
+    }
+}
+
+#[test]
+fn no_lane_is_no_lane() {
+    let (story, _) = run("", |_| {}, |_| Act { say: OK, then: Then::Stay });
+    assert_eq!(story.whole.probe, None);
+}
+
+/// Ten connections that only hold, beside a lane. Where the network takes the same time for all, they come first.
+fn run(words: &str, change: fn(&mut Faults), script: Script) -> (Story, Scripted) {
+    let net = network(1, change);
+    let words = format!("connections=10 think=1h duration=20s timeout=2s {words}");
+    let plan = plan("http://127.0.0.1:80/", &words, 1);
+    let at = plan.target.destinations[0];
+    let mut server = listening(&net, at, 2_000, Scripted::new(script));
+    let story = play(&net, &plan, 1, &mut [&mut server], |_, _| {});
+    (story, std::mem::replace(server.program(), Scripted::new(script)))
+}
+
+#[test]
+fn a_kept_connection_that_is_closed_by_announcement_is_dialled_again() {
+    let (story, server) = run("probe=10/s", |_| {}, |_| Act { say: OK_AND_CLOSE, then: Then::Stay });
+    let p = probe(&story);
+    assert_eq!((p.failed, p.connect.count()), (0, p.sent));
+    assert_eq!((p.answered, server.accepted_at.len() as u64), (p.sent, 10 + p.sent));
+    // A kept connection's idle time is over, now and then just when it is asked: the request is still owed.
+    let idle = |_| Act { say: OK_FOR_2S, then: Then::CloseAfter(Nanos::from_millis(1_999), Close::Graceful) };
+    let (story, _) = run("probe=1/s", |f| f.delay.1 = Nanos::from_millis(5), idle);
+    let p = probe(&story);
+    assert_eq!((p.failed, p.answered), (0, p.sent));
+    assert!(p.connect.count() > p.fresh.count() + 3, "{} dials", p.connect.count());
+}
+
+#[test]
+fn what_is_not_answered_rightly_has_failed_and_is_no_fault_of_the_population() {
+    // The population is served; whoever comes later is not.
+    let wrong = |ask: Ask| match ask.conn {
+        0..10 => Act { say: OK, then: Then::Stay },
+        _ => Act { say: b"HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n", then: Then::Stay },
+    };
+    let silent = |ask: Ask| match ask.conn {
+        0..10 => Act { say: OK, then: Then::Stay },
+        _ => Act { say: b"", then: Then::Stay },
+    };
+    let reset = |ask: Ask| match ask.conn {
+        0..10 => Act { say: OK, then: Then::Stay },
+        _ => Act { say: b"", then: Then::Close(Close::Reset) },
+    };
+    for (script, known) in [(wrong as Script, 1.0), (silent, 0.8), (reset, 1.0)] {
+        let (story, _) = run("probe=20/s", |f| f.delay = (f.delay.0, f.delay.0), script);
+        let p = probe(&story);
+        assert_eq!(story.faults(), []);
+        assert!(
+            p.answered <= 2 && p.failed as f64 >= known * (p.sent as f64) - 3.0,
+            "{} of {}",
+            p.failed,
+            p.sent
+        );
+        assert!(p.sent > 200 && p.fresh.count() + p.kept.count() == p.answered);
+    }
+}
+
+#[test]
+fn a_lane_is_bounded_however_slow_the_target_is() {
+    // Nobody is answered, and each waits for two seconds: ten a second of those on fresh connections, two kept ones.
+    let (story, server) = run("probe=20/s", |_| {}, |_| Act { say: b"", then: Then::Stay });
+    let p = probe(&story);
+    assert_eq!(p.answered, 0);
+    let dials = server.accepted_at.len() as u64 - 10;
+    assert!((200..=225).contains(&dials), "{dials} dials in 20 s");
+    assert!(p.failed > 300, "those that no kept connection was free for have failed too: {}", p.failed);
+}

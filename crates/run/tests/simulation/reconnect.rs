@@ -1,0 +1,104 @@
+//! What was lost is dialled again, after a back-off, where that is asked for; and counted as lost all the same.
+
+use net::{Close, io::sim::Faults};
+use samples::{Kind, Stage};
+use units::Nanos;
+
+use crate::{
+    scripted::{Act, Ask, Script, Scripted, Then},
+    stage::{Story, listening, network, plan, play},
+};
+
+const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+const RIGHT: Act = Act { say: OK, then: Then::Stay };
+const RESET: Act = Act { say: b"", then: Then::Close(Close::Reset) };
+
+fn run(words: &str, change: fn(&mut Faults), script: Script) -> (Story, Scripted) {
+    let net = network(1, change);
+    let plan = plan("http://127.0.0.1:80/", words, 1);
+    let at = plan.target.destinations[0];
+    let mut server = listening(&net, at, plan.connections + 64, Scripted::new(script));
+    let story = play(&net, &plan, 2, &mut [&mut server], |_, _| {});
+    (story, std::mem::replace(server.program(), Scripted::new(script)))
+}
+
+#[test]
+fn who_was_reset_comes_back_and_not_all_at_once() {
+    const N: u64 = 500;
+    // A fixed think time: all are reset within the same moment, a second after the ramp.
+    let once = |ask: Ask| if ask.conn < N && ask.nth == 1 { RESET } else { RIGHT };
+    let words = "connections=500 ramp=0s think=1s duration=10s reconnect=2s..30s";
+    let (story, server) = run(words, |_| {}, once);
+    let c = &story.whole.counts;
+    assert_eq!(story.faults(), [(Stage::Exchange, Kind::Reset, N)]);
+    assert_eq!((c.opened, c.dropped, c.redialled, c.failed, c.closed), (N, N, N, 0, 0), "{c:?}");
+    assert_eq!((story.held, server.accepted_at.len() as u64), (N, 2 * N));
+    // Full jitter: anywhere in the two seconds after the loss, evenly.
+    let waits: Vec<f64> = server.accepted_at[500..].iter().map(|at| at.secs_f64() - 1.0).collect();
+    assert!(waits.iter().all(|wait| (0.0..2.01).contains(wait)), "{waits:?}");
+    for quarter in 0..4 {
+        let from = f64::from(quarter) * 0.5;
+        let n = waits.iter().filter(|wait| (from..from + 0.5).contains(*wait)).count();
+        assert!((85..=165).contains(&n), "{n} of {N} from {from} s on");
+    }
+}
+
+#[test]
+fn the_back_off_doubles_up_to_its_limit() {
+    // Nobody is ever answered: each failure is one more in a row.
+    let words = "connections=100 duration=60s reconnect=1s..8s";
+    let (story, server) = run(words, |_| {}, |_| RESET);
+    let c = &story.whole.counts;
+    assert_eq!(c.opened + c.redialled, c.dropped + story.whole.open);
+    // Waits of 0.5, 1, 2, 4, 4, … s on average: in 60 s a first dial and about 17 others; 60 s in steps of half a
+    // second would be 120, in steps of four seconds 15.
+    let each = server.accepted_at.len() as f64 / 100.0;
+    assert!((16.0..20.5).contains(&each), "{each} dials each");
+}
+
+#[test]
+fn an_answer_ends_a_row_of_failures() {
+    // Every second request is reset: each failure is the first in its row, and its wait half a second on average.
+    let words = "connections=100 think=100ms duration=30s reconnect=1s..30s";
+    let (_, server) = run(words, |_| {}, |ask| if ask.nth == 1 { RESET } else { RIGHT });
+    let each = server.accepted_at.len() as f64 / 100.0;
+    assert!((45.0..55.0).contains(&each), "{each} dials each in 30 s of 0.6 s");
+}
+
+#[test]
+fn who_could_not_be_dialled_is_dialled_again() {
+    let words = "connections=300 think=1s duration=30s reconnect=500ms..2s";
+    let (story, server) = run(words, |f| f.refuse = 500_000, |_| RIGHT);
+    let c = &story.whole.counts;
+    assert_eq!((story.held, c.opened + c.redialled, c.dropped), (300, 300, 0), "{c:?}");
+    assert_eq!(story.faults(), [(Stage::Dial, Kind::Refused, c.failed)]);
+    assert_eq!(server.accepted_at.len(), 300);
+    // Half of all dials fail: one more for each that succeeds.
+    assert!((230..=370).contains(&c.failed) && c.opened > 110 && c.opened < 190, "{c:?}");
+}
+
+#[test]
+fn without_it_what_is_lost_stays_lost() {
+    for reconnect in ["planned", "never"] {
+        let words = format!("connections=50 think=1s duration=10s reconnect={reconnect}");
+        let (story, _) = run(&words, |_| {}, |ask| if ask.nth == 1 { RESET } else { RIGHT });
+        let c = &story.whole.counts;
+        assert_eq!((c.dropped, c.redialled, story.held), (50, 0, 0), "{c:?}");
+    }
+}
+
+#[test]
+fn raw_connections_come_back_too() {
+    let net = network(4, |_| {});
+    let words = "connections=20 duration=20s reconnect=1s";
+    let plan = plan("tcp://127.0.0.1:8000", words, 4);
+    let at = plan.target.destinations[0];
+    let knobs = serve::Knobs { reset_after: Some(Nanos::from_secs(5)), ..serve::Knobs::default() };
+    let counters = std::sync::Arc::new(serve::Counters::new(1));
+    let mut server = listening(&net, at, 300, serve::Http::new(counters.clone(), 0, 300, &knobs));
+    let story = play(&net, &plan, 1, &mut [&mut server], |_, _| {});
+    let c = &story.whole.counts;
+    // Each is reset after five seconds and away for half a second on average: three times in twenty seconds.
+    assert!((50..=80).contains(&c.dropped) && c.redialled >= c.dropped - 20, "{c:?}");
+    assert_eq!(story.faults(), [(Stage::Hold, Kind::Reset, c.dropped)]);
+}

@@ -1,0 +1,78 @@
+//! The probe lane: requests on a clock of their own, beside the population.
+
+use serde::Serialize;
+
+use crate::latency::{Latency, Quantiles};
+
+/// What the probe lane did in a period; merges as a tick does.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Probe {
+    /// Requests begun: dialled for, or sent on a kept connection.
+    pub sent: u64,
+    /// Answered rightly.
+    pub answered: u64,
+    /// Not dialled, lost, not in time, or answered wrongly.
+    pub failed: u64,
+    /// From due to the whole right answer, on connections that the lane keeps.
+    pub kept: Latency,
+    /// The same on a fresh connection each, its dial and handshake included.
+    pub fresh: Latency,
+    /// From when a dial of the lane was due to the connection.
+    pub connect: Latency,
+}
+
+impl Probe {
+    /// Adds another's.
+    pub fn merge(&mut self, o: &Probe) {
+        self.sent += o.sent;
+        self.answered += o.answered;
+        self.failed += o.failed;
+        self.kept.merge(&o.kept);
+        self.fresh.merge(&o.fresh);
+        self.connect.merge(&o.connect);
+    }
+
+    /// Forgets all, keeping the memory.
+    pub fn clear(&mut self) {
+        (self.sent, self.answered, self.failed) = (0, 0, 0);
+        self.kept.clear();
+        self.fresh.clear();
+        self.connect.clear();
+    }
+}
+
+/// The probe lane in the summary; times in microseconds.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ProbeSummary {
+    /// Requests per second asked for.
+    pub rate: f64,
+    /// Begun.
+    pub sent: u64,
+    /// Answered rightly.
+    pub answered: u64,
+    /// Not answered, or not rightly.
+    pub failed: u64,
+    /// Of all that were answered.
+    pub latency_us: Quantiles,
+    /// Of those on kept connections.
+    pub kept_us: Quantiles,
+    /// Of those on fresh ones.
+    pub fresh_us: Quantiles,
+    /// Dial to connection.
+    pub connect_us: Quantiles,
+    /// The lane's times against the connections that the population had open, ascending.
+    pub by_connections: Vec<ProbePoint>,
+}
+
+/// The probe lane while so many connections were open.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct ProbePoint {
+    /// Connections of the population, on average over the answers.
+    pub connections: u64,
+    /// Median time to an answer, kept and fresh together.
+    pub latency_p50_us: f64,
+    /// 99th percentile of it.
+    pub latency_p99_us: f64,
+    /// 99th percentile of the connect time.
+    pub connect_p99_us: f64,
+}
