@@ -170,13 +170,13 @@ impl Mistakes {
 }
 
 /// More threads than this are a slip of the finger.
-const MOST_THREADS: u32 = 1_024;
+pub(crate) const MOST_THREADS: u32 = 1_024;
 
-fn connections(text: &str) -> Result<u32, Misread> {
+pub(crate) fn connections(text: &str) -> Result<u32, Misread> {
     within(text, u32::MAX, "a number of connections", "1 to 4,294,967,295, as 100k or 1m")
 }
 
-fn threads(text: &str) -> Result<u32, Misread> {
+pub(crate) fn threads(text: &str) -> Result<u32, Misread> {
     within(text, MOST_THREADS, "a number of threads", "1 to 1024")
 }
 
@@ -186,7 +186,7 @@ fn within(text: &str, most: u32, wanted: &'static str, cure: &str) -> Result<u32
     count.filter(|n| (1..=most).contains(n)).ok_or_else(|| Misread::new(text, wanted, cure))
 }
 
-fn ramp(text: &str) -> Result<Ramp, Misread> {
+pub(crate) fn ramp(text: &str) -> Result<Ramp, Misread> {
     match (Rate::parse(text), Nanos::parse(text)) {
         (Ok(rate), _) if rate.is_zero() => Err(Misread::new(text, "a rate that arrives", "20k/s")),
         (Ok(rate), _) => Ok(Ramp::Rate(rate)),
@@ -197,7 +197,7 @@ fn ramp(text: &str) -> Result<Ramp, Misread> {
     }
 }
 
-fn hold(text: &str) -> Result<Hold, Misread> {
+pub(crate) fn hold(text: &str) -> Result<Hold, Misread> {
     if text == "forever" { Ok(Hold::Forever) } else { Nanos::parse(text).map(Hold::For) }
 }
 
@@ -225,7 +225,7 @@ fn message(text: &str, scheme: Option<Scheme>) -> Result<String, String> {
     }
 }
 
-fn timeout(text: &str) -> Result<Nanos, Misread> {
+pub(crate) fn timeout(text: &str) -> Result<Nanos, Misread> {
     match Nanos::parse(text)? {
         Nanos::ZERO => Err(Misread::new(text, "a limit that anything could keep", "10s")),
         limit => Ok(limit),
@@ -239,7 +239,7 @@ fn expect(text: &str, target: Option<&Target>) -> Result<Expect, String> {
     Expect::parse(text, target.map(|target| target.path.numbers()))
 }
 
-fn reconnect(text: &str) -> Result<Reconnect, String> {
+pub(crate) fn reconnect(text: &str) -> Result<Reconnect, String> {
     match text {
         "planned" => Ok(Reconnect::Planned),
         "never" => Ok(Reconnect::Never),
@@ -250,7 +250,7 @@ fn reconnect(text: &str) -> Result<Reconnect, String> {
     }
 }
 
-fn seed(text: &str) -> Result<u64, Misread> {
+pub(crate) fn seed(text: &str) -> Result<u64, Misread> {
     // Exactly as a run prints it: no suffix, so that a seed has one spelling.
     text.parse().map_err(|_| Misread::new(text, "a seed", "a whole number, as 42"))
 }
