@@ -329,8 +329,8 @@ const CALLS: Key = key(
     "calls",
     Number,
     "10",
-    "requests on each connection, then it is closed; default no limit, with \
-     `arrive` and without steps 1",
+    "requests on each connection, then it is closed, and dialled again where connections are held; \
+     default no limit, http with `arrive` and without steps 1",
 );
 const THINK: Key = key(
     "think",

@@ -60,10 +60,10 @@ fn property(key: &Key, definitions: &mut Map<String, Value>) -> Value {
 pub fn reference() -> String {
     let mut text = String::new();
     for table in TABLES {
-        text += &format!(
-            "## `{}`\n\n{}\n\n| key | for example | meaning |\n|---|---|---|\n",
-            table.place, table.about
-        );
+        // What people write is code, what they read is not.
+        let tick = if table.place.contains(' ') { "" } else { "`" };
+        text += &format!("## {tick}{}{tick}\n\n{}\n\n", table.place, table.about);
+        text += "| key | for example | meaning |\n|---|---|---|\n";
         for key in table.keys {
             text += &format!("| `{}` | `{}` | {} |\n", key.name, key.example, key.about);
         }

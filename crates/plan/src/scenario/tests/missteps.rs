@@ -125,6 +125,17 @@ fn requests() {
 }
 
 #[test]
+fn a_length_is_one_of_the_first_eight_numbers() {
+    let request = format!("request = \"/{}\"\n", "{rand 1 2}".repeat(9));
+    check_step(HTTP, &format!("{request}expect = \"length=$8\""), &[]);
+    let why = "only the first 8 numbers are kept, write $1: \"$9\"";
+    let table = format!("{request}expect = {{ length = \"$9\" }}");
+    check_step(HTTP, &table, &[&format!("6:21: population.a.step[1].expect.length: {why}")]);
+    let text = format!("{request}expect = \"length=$9\"");
+    check_step(HTTP, &text, &[&format!("6:10: population.a.step[1].expect: {why}")]);
+}
+
+#[test]
 fn messages_and_loops() {
     check_step(
         WS,
