@@ -1,6 +1,6 @@
 //! The file as TOML, held against the table of keys: what is there, where, and what cannot stand there.
 
-use super::keys::{Key, Kind, TABLES, Table};
+use super::keys::{Key, Kind, SYNONYMS, TABLES, Table};
 use super::nearest::nearest;
 use crate::Mistake;
 use std::collections::HashSet;
@@ -102,8 +102,12 @@ fn escaped(text: &str) -> String {
 pub(super) fn read(notes: &mut Notes, table: &'static Table) -> Section {
     let text = notes.text;
     let (root, errors) = DeTable::parse_recoverable(text);
+    let mut last = None;
     for error in &errors {
         let at = error.span().map_or(0, |span| span.start);
+        if last.replace(at) == Some(at) {
+            continue; // the same in other words
+        }
         notes.add(at, "", format!("this is not TOML: {}", error.message().replace('\n', " ")));
     }
     section(notes, String::new(), 0, root.get_ref(), table)
@@ -130,11 +134,15 @@ fn section(notes: &mut Notes, path: String, at: usize, found: &DeTable, table: &
 
 /// What to write instead of a key that a table has not.
 fn instead(text: &str, table: &Table) -> String {
-    let home = TABLES.iter().find(|table| table.key(text).is_some());
-    match (nearest(text, table.keys.iter().map(|key| key.name)), home) {
-        (Some(near), _) => near.to_owned(),
-        (None, Some(home)) => format!("it in {}", home.place),
-        (None, None) => one_of(table.keys.iter().map(|key| key.name)),
+    let names = || table.keys.iter().map(|key| key.name);
+    let here =
+        |(other, ours): &(&str, &'static str)| (*other == text && table.key(ours).is_some()).then_some(*ours);
+    if let Some(key) = SYNONYMS.iter().find_map(here).or_else(|| nearest(text, names())) {
+        return key.to_owned();
+    }
+    match TABLES.iter().find(|table| table.key(text).is_some()) {
+        Some(home) => format!("it in {}", home.place),
+        None => one_of(names()),
     }
 }
 

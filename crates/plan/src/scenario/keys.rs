@@ -64,6 +64,39 @@ const fn key(name: &'static str, kind: Kind, example: &'static str, about: &'sta
 
 use Kind::{Named, Number, OneOf, Pairs, Tables, Text, TextOrTable, Texts, Truth, TruthOrText};
 
+/// What other tools call it, and what it is here, in the first of these that the table has.
+pub(super) const SYNONYMS: [(&str, &str); 29] = [
+    ("assert", "expect"),
+    ("check", "expect"),
+    ("clients", "connections"),
+    ("code", "status"),
+    ("concurrency", "connections"),
+    ("contains", "body"),
+    ("delay", "wait"),
+    ("duration", "for"),
+    ("get", "request"),
+    ("hold", "for"),
+    ("message", "send"),
+    ("method", "request"),
+    ("path", "request"),
+    ("pause", "wait"),
+    ("population", "of"),
+    ("populations", "of"),
+    ("post", "request"),
+    ("qps", "rate"),
+    ("repeat", "loop"),
+    ("rps", "rate"),
+    ("share", "to"),
+    ("sleep", "wait"),
+    ("target", "to"),
+    ("target", "request"),
+    ("text", "send"),
+    ("url", "request"),
+    ("url", "target"),
+    ("users", "connections"),
+    ("vus", "connections"),
+];
+
 /// All of them, in the order in which people read of them.
 pub(super) static TABLES: [&Table; 7] = [&SCENARIO, &POPULATION, &STEP, &ANSWER, &STAGE, &PROBE, &CSV];
 

@@ -1,8 +1,8 @@
 //! The word that a slip of the finger most likely meant.
 
-/// The nearest of `known` to `word`, where it is near: at most a third of its letters typed otherwise.
+/// The nearest of `known` to `word`, where it is near: at most a third of its letters typed otherwise, or one.
 pub(super) fn nearest<'k>(word: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
-    let most = word.chars().count().div_ceil(3).min(3);
+    let most = (word.chars().count() / 3).clamp(1, 3);
     let near = known.map(|candidate| (distance(word, candidate, most), candidate));
     let (far, candidate) = near.min_by_key(|(far, _)| *far)?;
     (far <= most).then_some(candidate)
@@ -45,6 +45,8 @@ mod tests {
         check("fro", Some("for"));
         check("THINK", None);
         check("colour", None);
+        check("form", Some("for"));
+        check("bar", None);
         check("", None);
         check(&"x".repeat(100_000), None);
     }

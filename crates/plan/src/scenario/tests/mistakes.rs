@@ -54,6 +54,9 @@ fn what_is_no_toml_is_named_and_the_rest_read() {
     assert!(found[0].starts_with("load.toml:1:") && found[0].contains(": this is not TOML: "), "{found:?}");
     assert!(found.iter().any(|mistake| mistake.starts_with("load.toml:3:11: threads: \"0\"")), "{found:?}");
     check(&"#".repeat(1_048_577), &["1:1: a scenario file may have 1 MiB: 1.0 MiB"]);
+    let twice = listed(&scenario("target = \"http://127.0.0.1:1/\"\nthink = 1..5").unwrap_err());
+    let [think, toml] = &twice[..] else { panic!("one mistake of TOML at one place: {twice:?}") };
+    assert!(think.contains(": think: a number with a point") && toml.contains(":2:11: this is not TOML"));
     check("", &["1:1: target: it is missing: write target = \"http://host:port/\""]);
 }
 
@@ -121,6 +124,21 @@ fn keys_and_kinds() {
             "4:1: population.é: \"é\\u{1b}\" is no key of [[population]]: write name, target, connections, \
                 rate, arrive, total, \
            calls, think, ping, message, expect, timeout, reconnect, loop or step",
+        ],
+    );
+}
+
+#[test]
+fn words_of_other_tools_and_of_other_tables() {
+    check_http(
+        "vus = 5\nof = 1\n[[stage]]\nduration = \"5s\"\ntarget = \"50%\"\nsources = \"::1\"\nfro = \"1s\"",
+        &[
+            "2:1: \"vus\" is no key of the file's top: write connections",
+            "3:1: \"of\" is no key of the file's top: write it in [[stage]]",
+            "5:1: stage[1]: \"duration\" is no key of [[stage]]: write for",
+            "6:1: stage[1]: \"target\" is no key of [[stage]]: write to",
+            "7:1: stage[1]: \"sources\" is no key of [[stage]]: write it in the file's top",
+            "8:1: stage[1]: \"fro\" is no key of [[stage]]: write for",
         ],
     );
 }
