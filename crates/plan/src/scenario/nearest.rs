@@ -1,6 +1,6 @@
 //! The word that a slip of the finger most likely meant.
 
-/// The nearest of `known` to `word`, where it is near: at most a third of its letters typed otherwise, or one.
+/// The nearest of `known` to `word`, where it is near: one letter in three typed otherwise, or a single one.
 pub(super) fn nearest<'k>(word: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
     let most = (word.chars().count() / 3).clamp(1, 3);
     let near = known.map(|candidate| (distance(word, candidate, most), candidate));
