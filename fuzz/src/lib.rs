@@ -5,6 +5,7 @@
 //! text) serve the tests of `wire` as well.
 
 pub mod http1;
+mod scenario;
 pub mod websocket;
 
 use wire::websocket::Role;
@@ -13,9 +14,10 @@ use wire::websocket::Role;
 pub type Target = fn(&[u8]);
 
 /// Every target, by the name of its corpus folder and of its program in `libfuzzer/`.
-pub const TARGETS: [(&str, Target); 5] = [
+pub const TARGETS: [(&str, Target); 6] = [
     ("http1_client", http1_client),
     ("http1_server", http1_server),
+    ("scenario", scenario),
     ("websocket_answer", websocket_answer),
     ("websocket_client", websocket_client),
     ("websocket_server", websocket_server),
@@ -65,6 +67,11 @@ pub fn websocket_client(data: &[u8]) {
 /// given plain, and masked here.
 pub fn websocket_server(data: &[u8]) {
     websocket_frames(Role::Server, data);
+}
+
+/// A scenario file: it is read or its mistakes are told, and what was read prints as it reads.
+pub fn scenario(data: &[u8]) {
+    scenario::check(&String::from_utf8_lossy(data));
 }
 
 fn websocket_frames(role: Role, data: &[u8]) {

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 /// Words that a mutation may drop in: those that turn the machines' switches.
-const WORDS: [&[u8]; 36] = [
+const WORDS: [&[u8]; 44] = [
     b"\r\n",
     b"\r\n\r\n",
     b"\n",
@@ -42,6 +42,14 @@ const WORDS: [&[u8]; 36] = [
     b"\x80\0",
     b"\x89\x01x",
     b"\x88\x02\x03\xe8",
+    b"\n[[population]]\nname = \"b\"\n",
+    b"\n[[population.step]]\nrequest = \"POST /\"\n",
+    b"\n[[population.step]]\nsend = \"x\"\n",
+    b"\n[[stage]]\nto = \"50%\"\n",
+    b"rate = \"5/s\"\n",
+    b"think = \"1s..2s\"\n",
+    b"{rand 1 9}",
+    b"{{seq}",
 ];
 
 const MUTATIONS: usize = 4000;

@@ -4,6 +4,7 @@ mod args;
 mod demo;
 mod doctor;
 mod run;
+mod scenario;
 mod serve;
 mod signals;
 

@@ -13,11 +13,17 @@ use run::Interrupt;
 use samples::{Sink, Summary};
 use sinks::{Classic, Line};
 
-use crate::{Failure, answer, args::RunArgs, say, signals};
+use crate::{Failure, answer, args::RunArgs, say, scenario, signals};
 
 /// Applies the load; returns the exit status.
 pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
-    let plan = plan(&args.flags())?;
+    let flags = args.flags();
+    if let Some(file) = flags.target.as_deref().filter(|target| plan::scenario::is_file(target)) {
+        scenario::read(file)?;
+        let why = "it has no mistake, but running scenarios is not available in this version";
+        return Err(Failure::machine(format!("{file}: {why}")));
+    }
+    let plan = plan(&flags)?;
     let interrupt = Interrupt::default();
     let ask = interrupt.clone();
     signals::on_signal(move || ask.set()).map_err(Failure::machine)?;
@@ -42,12 +48,22 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
 
 /// Reads the words; all mistakes at once.
 pub(crate) fn plan(flags: &Flags) -> Result<Plan, Failure> {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from) as u32;
-    let seed = RandomState::new().build_hasher().finish() >> 16;
-    plan::from_flags(flags, &Surroundings { cores, seed, resolve: &resolve }).map_err(Failure::words)
+    let around = Surroundings { cores: cores(), seed: seed(), resolve: &resolve };
+    plan::from_flags(flags, &around).map_err(Failure::words)
 }
 
-fn resolve(name: &str) -> Result<Vec<IpAddr>, String> {
+/// Processors that this process may use.
+pub(crate) fn cores() -> u32 {
+    std::thread::available_parallelism().map_or(1, usize::from) as u32
+}
+
+/// A random number, short enough to be typed.
+pub(crate) fn seed() -> u64 {
+    RandomState::new().build_hasher().finish() >> 16
+}
+
+/// Looks up a name.
+pub(crate) fn resolve(name: &str) -> Result<Vec<IpAddr>, String> {
     let addresses = (name, 0).to_socket_addrs().map_err(|e| e.to_string())?;
     Ok(addresses.map(|address| address.ip()).collect())
 }

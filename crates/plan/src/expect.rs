@@ -51,13 +51,13 @@ impl Expect {
     }
 }
 
-fn status(text: &str) -> Result<u16, String> {
+pub(crate) fn status(text: &str) -> Result<u16, String> {
     // An informational answer (1xx) is never the last one: RFC 9110 section 15.2.
     let code = text.parse().ok().filter(|code| (200..=599).contains(code));
     code.ok_or_else(|| format!("{text:?} is not a status: write 200 to 599"))
 }
 
-fn length(text: &str, numbers: Option<usize>) -> Result<ExpectedLength, String> {
+pub(crate) fn length(text: &str, numbers: Option<usize>) -> Result<ExpectedLength, String> {
     let Some(number) = text.strip_prefix('$') else {
         let fixed = Count::parse(text).map(|length| ExpectedLength::Fixed(length.0));
         return fixed.map_err(|_| format!("{text:?} is not a length: write 512 or $1"));

@@ -185,13 +185,13 @@ impl Mistakes {
 }
 
 /// More threads than this are a slip of the finger.
-const MOST_THREADS: u32 = 1_024;
+pub(crate) const MOST_THREADS: u32 = 1_024;
 
-fn connections(text: &str) -> Result<u32, Misread> {
+pub(crate) fn connections(text: &str) -> Result<u32, Misread> {
     within(text, u32::MAX, "a number of connections", "1 to 4,294,967,295, as 100k or 1m")
 }
 
-fn threads(text: &str) -> Result<u32, Misread> {
+pub(crate) fn threads(text: &str) -> Result<u32, Misread> {
     within(text, MOST_THREADS, "a number of threads", "1 to 1024")
 }
 
@@ -201,7 +201,7 @@ fn within(text: &str, most: u32, wanted: &'static str, cure: &str) -> Result<u32
     count.filter(|n| (1..=most).contains(n)).ok_or_else(|| Misread::new(text, wanted, cure))
 }
 
-fn ramp(text: &str) -> Result<Ramp, Misread> {
+pub(crate) fn ramp(text: &str) -> Result<Ramp, Misread> {
     match (Rate::parse(text), Nanos::parse(text)) {
         (Ok(_), _) => a_rate(text, "20k/s").map(Ramp::Rate),
         (_, Ok(time)) => Ok(Ramp::Within(time)),
@@ -211,7 +211,7 @@ fn ramp(text: &str) -> Result<Ramp, Misread> {
     }
 }
 
-fn hold(text: &str) -> Result<Hold, Misread> {
+pub(crate) fn hold(text: &str) -> Result<Hold, Misread> {
     if text == "forever" { Ok(Hold::Forever) } else { Nanos::parse(text).map(Hold::For) }
 }
 
@@ -239,7 +239,7 @@ fn message(text: &str, scheme: Option<Scheme>) -> Result<String, String> {
     }
 }
 
-fn timeout(text: &str) -> Result<Nanos, Misread> {
+pub(crate) fn timeout(text: &str) -> Result<Nanos, Misread> {
     match Nanos::parse(text)? {
         Nanos::ZERO => Err(Misread::new(text, "a limit that anything could keep", "10s")),
         limit => Ok(limit),
@@ -253,7 +253,7 @@ fn expect(text: &str, target: Option<&Target>) -> Result<Expect, String> {
     Expect::parse(text, target.map(|target| target.path.numbers()))
 }
 
-fn reconnect(text: &str) -> Result<Reconnect, Misread> {
+pub(crate) fn reconnect(text: &str) -> Result<Reconnect, Misread> {
     match text {
         "planned" => Ok(Reconnect::Planned),
         "never" => Ok(Reconnect::Never),
@@ -267,7 +267,7 @@ fn reconnect(text: &str) -> Result<Reconnect, Misread> {
     }
 }
 
-fn seed(text: &str) -> Result<u64, Misread> {
+pub(crate) fn seed(text: &str) -> Result<u64, Misread> {
     // Exactly as a run prints it: no suffix, so that a seed has one spelling.
     text.parse().map_err(|_| Misread::new(text, "a seed", "a whole number, as 42"))
 }

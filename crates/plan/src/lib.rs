@@ -9,6 +9,7 @@ mod part;
 mod plan;
 mod ports;
 mod random;
+pub mod scenario;
 mod sources;
 mod target;
 mod template;

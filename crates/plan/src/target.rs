@@ -118,7 +118,7 @@ impl fmt::Display for Scheme {
 fn scheme(text: &str) -> Result<(Scheme, &str), String> {
     let Some((name, rest)) = text.split_once("://") else {
         return Err(if text.ends_with(".toml") {
-            format!("scenario files cannot be read yet, write http://host:port/: {text:?}")
+            format!("only throng run takes a scenario file, write http://host:port/: {text:?}")
         } else {
             format!("{text:?} is not a target: write http://host:port/, ws://host:port/ or tcp://host:port")
         });
@@ -269,7 +269,7 @@ mod tests {
         check("gopher://x/", Err("\"gopher\" is not a scheme: write http://, ws:// or tcp://"));
         check(
             "nosuch.toml",
-            Err("scenario files cannot be read yet, write http://host:port/: \"nosuch.toml\""),
+            Err("only throng run takes a scenario file, write http://host:port/: \"nosuch.toml\""),
         );
         check(
             "127.0.0.1:80",

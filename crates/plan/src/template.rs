@@ -120,12 +120,12 @@ fn rand(text: &str) -> Result<Piece, String> {
     }
 }
 
-fn digits(number: u64) -> usize {
+pub(crate) fn digits(number: u64) -> usize {
     number.checked_ilog10().unwrap_or(0) as usize + 1
 }
 
 /// Writes `number` to the front of `out` and returns how many digits it has.
-fn write_decimal(mut number: u64, out: &mut [u8]) -> usize {
+pub(crate) fn write_decimal(mut number: u64, out: &mut [u8]) -> usize {
     let length = digits(number);
     for digit in out[..length].iter_mut().rev() {
         *digit = b'0' + (number % 10) as u8;

@@ -23,6 +23,7 @@ mod misbehaving;
 mod output;
 mod places;
 mod program;
+mod scenarios;
 mod schedule;
 mod scripted;
 mod seeds;

@@ -1,0 +1,92 @@
+//! What is expected of an answer, as written: in one text as on the command line, or in a table.
+
+use super::document::{Notes, Section, Word};
+use super::request::Answer;
+use super::text::MOST_NUMBERS;
+use crate::expect::{length, status};
+use crate::{Expect, ExpectedLength, Scheme};
+
+/// What must be known to judge it.
+#[derive(Clone, Copy)]
+pub(super) struct Asked {
+    /// What is spoken.
+    pub(super) scheme: Scheme,
+    /// How many numbers the request draws, where that is known.
+    pub(super) numbers: Option<usize>,
+    /// Was something sent that may come back?
+    pub(super) sent: bool,
+}
+
+/// The answer that `expect` of a section asks for; none where it is absent, or a mistake, which is noted.
+pub(super) fn read(notes: &mut Notes, section: &Section, asked: Asked) -> Option<Answer> {
+    if let Some(table) = section.section("expect") {
+        return Some(from_table(notes, table, asked));
+    }
+    let word = section.word("expect")?;
+    let read = match asked.scheme {
+        Scheme::Http => Expect::parse(&word.text, asked.numbers).and_then(|expect| match expect.length {
+            Some(length) => kept(length).map(|_| expect),
+            None => Ok(expect),
+        }),
+        Scheme::Ws | Scheme::Tcp => Err(format!(
+            "{} has no status to check, write expect = {{ body = {:?} }}",
+            asked.scheme, word.text
+        )),
+    };
+    match read {
+        Ok(basic) => Some(Answer { basic, ..Answer::default() }),
+        Err(why) => {
+            section.note(notes, "expect", why);
+            None
+        }
+    }
+}
+
+fn from_table(notes: &mut Notes, table: &Section, asked: Asked) -> Answer {
+    let scheme = asked.scheme;
+    if scheme == Scheme::Http && table.has("echo") {
+        table.note(notes, "echo", "http:// has no echo, leave it out, or write body = \"…\"");
+    }
+    if scheme != Scheme::Http {
+        for key in ["status", "headers"].into_iter().filter(|key| table.has(key)) {
+            table.note(notes, key, format!("{scheme} has none, leave it out, or write body = \"…\""));
+        }
+    }
+    let echo = table.truth("echo").unwrap_or(false);
+    if echo && !asked.sent {
+        table.note(notes, "echo", "nothing was sent: write it in the step that sends");
+    }
+    let headers = table.pairs("headers").iter().map(|pair| header(notes, table, pair)).collect();
+    let basic = Expect {
+        status: table.read(notes, "status", status),
+        length: table.read(notes, "length", |text| length(text, asked.numbers).and_then(kept)),
+    };
+    Answer { basic, headers, body: table.word("body").map(|word| word.text.clone()), echo }
+}
+
+/// A length that is known when the answer comes.
+fn kept(length: ExpectedLength) -> Result<ExpectedLength, String> {
+    match length {
+        ExpectedLength::Drawn(index @ MOST_NUMBERS..) => {
+            Err(format!("only the first {MOST_NUMBERS} numbers are kept, write $1: \"${}\"", index + 1))
+        }
+        length => Ok(length),
+    }
+}
+
+fn header(notes: &mut Notes, table: &Section, (name, value): &(Word, Word)) -> (String, String) {
+    if !is_token(&name.text) {
+        notes.add(name.at, &table.key("headers"), not_a_field(&name.text));
+    }
+    (name.text.clone(), value.text.clone())
+}
+
+/// What is said of a wrong field name.
+pub(super) fn not_a_field(name: &str) -> String {
+    format!("{name:?} is not a header's name: write Content-Type")
+}
+
+/// RFC 9110 section 5.6.2: what a method or a field's name is made of.
+pub(super) fn is_token(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
+}

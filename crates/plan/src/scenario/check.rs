@@ -1,0 +1,265 @@
+//! The whole file, checked: what its parts say about each other.
+
+use super::csv::Csv;
+use super::document::{Notes, Section, one_of, read};
+use super::keys::SCENARIO;
+use super::load::{some_rate, stages};
+use super::nearest::nearest;
+use super::population::{Reader, name};
+use super::{Population, Probe, Program, Scenario, Share, Stage, Written};
+use crate::flags::{MOST_THREADS, seed, threads};
+use crate::{IoChoice, Mistake, Scheme, Sources, Surroundings};
+use std::collections::HashSet;
+
+/// Opens another file that the scenario names.
+type Open<'a> = &'a dyn Fn(&str) -> Result<String, String>;
+
+/// Octets of the longest file: beyond that it is most likely the wrong one.
+const LONGEST_FILE: usize = 1 << 20;
+
+pub(super) fn scenario(
+    file: &str,
+    text: &str,
+    around: &Surroundings,
+    open: Open,
+) -> Result<Scenario, Vec<Mistake>> {
+    let mut notes = Notes::new(file, text);
+    if text.len() > LONGEST_FILE {
+        notes.add(
+            0,
+            "",
+            format!("a scenario file may have 1 MiB: {}", units::Bytes(text.len() as u64).brief()),
+        );
+        return Err(notes.into_mistakes());
+    }
+    let top = read(&mut notes, &SCENARIO);
+    let tables = tables(&mut notes, &top, open);
+    let sources = top.read(&mut notes, "sources", Sources::parse).unwrap_or(Sources::Automatic);
+    let mut reader = Reader { notes: &mut notes, around, tables: &tables, top: &top, v4: sources.is_v4() };
+    let populations = reader.populations();
+    let probe = reader.probe(&populations);
+    // Without a wrong one their indices are those of the file.
+    let names: Vec<&str> = match top.has("population") {
+        true => top
+            .sections("population")
+            .iter()
+            .map(|own| own.word("name").map_or("", |word| &word.text))
+            .collect(),
+        false => vec!["main"],
+    };
+    let index = |text: &str| index(&names, text);
+    let stages = stages(&mut notes, &top, names.len().min(usize::from(u16::MAX)) as u16, &index);
+    all_come_up(&mut notes, &top, &names, &stages);
+    let thresholds = thresholds(&mut notes, &top);
+    let seed = top.read(&mut notes, "seed", seed).unwrap_or(around.seed);
+    let threads = top.read(&mut notes, "threads", threads).unwrap_or(around.cores.clamp(1, MOST_THREADS));
+    let io = top.read(&mut notes, "io", IoChoice::parse).unwrap_or(IoChoice::Auto);
+    // Steps that were left out for a mistake may be all that a population has.
+    let program = if notes.is_empty() { Program::compile(&populations) } else { None };
+    if program.is_none() && notes.is_empty() {
+        let why = "all steps together may compile to 65,536 operations: write fewer";
+        top.note(&mut notes, "population", why);
+    }
+    match program {
+        Some(program) if notes.is_empty() => Ok(Scenario {
+            seed,
+            threads,
+            io,
+            sources,
+            stages,
+            populations,
+            program,
+            probe,
+            tables,
+            thresholds,
+        }),
+        _ => Err(notes.into_mistakes()),
+    }
+}
+
+/// The tables of values that could be read.
+fn tables(notes: &mut Notes, top: &Section, open: Open) -> Vec<Csv> {
+    let mut tables = Vec::new();
+    for (word, section) in top.named("csv") {
+        if let Err(why) = name(&word.text) {
+            notes.add(word.at, "csv", why);
+        }
+        if !section.has("file") {
+            notes.add(word.at, &section.path, "its file is missing: write file = \"users.csv\"");
+        }
+        let table = section.read(notes, "file", |file| {
+            let text = open(file).map_err(|why| format!("{file:?} cannot be read: {why}"))?;
+            Csv::parse(&word.text, file, &text).map_err(|why| format!("{file:?}: {why}"))
+        });
+        tables.extend(table);
+    }
+    tables
+}
+
+impl Reader<'_, '_> {
+    /// All populations; those with a wrong target are left out.
+    fn populations(&mut self) -> Vec<Population> {
+        let top = self.top;
+        self.defaults();
+        if !top.has("population") {
+            return self.population(top, true).into_iter().collect();
+        }
+        let sections = top.sections("population");
+        if top.is_empty_list("population") {
+            top.note(self.notes, "population", "there is none in it: leave it out, or write [[population]]");
+        }
+        for key in ["connections", "rate", "arrive", "total", "calls"].into_iter().filter(|key| top.has(key))
+        {
+            top.note(self.notes, key, "each population has its own: write it in a [[population]]");
+        }
+        let mut seen = HashSet::new();
+        for word in sections.iter().filter_map(|own| own.word("name")) {
+            if !seen.insert(&word.text) {
+                self.notes.add(
+                    word.at,
+                    "population",
+                    format!("two populations have this name: {:?}", word.text),
+                );
+            }
+        }
+        sections.iter().filter_map(|own| self.population(own, false)).collect()
+    }
+
+    fn probe(&mut self, populations: &[Population]) -> Option<Probe> {
+        let top = self.top;
+        let rate = match top.section("probe") {
+            Some(section) => {
+                if !section.has("rate") {
+                    self.notes.add(section.at, "probe.rate", "it is missing: write rate = \"10/s\"");
+                }
+                section.read(self.notes, "rate", some_rate)
+            }
+            None => top.read(self.notes, "probe", some_rate),
+        };
+        if !top.has("probe") {
+            return None;
+        }
+        let own = top.section("probe").filter(|section| section.has("target"));
+        let (target, path) = match own {
+            Some(section) => self.target(section, "target")?,
+            None => {
+                let is_http = |population: &&Population| population.target.scheme == Scheme::Http;
+                let at_top = top.word("target").map(|word| &word.text);
+                let first = populations.iter().find(|population| Some(&population.target.text) == at_top);
+                let first = first.filter(is_http).or_else(|| populations.iter().find(is_http));
+                let Some(first) = first else {
+                    // With a wrong target nobody knows what there is.
+                    if self.notes.is_empty() {
+                        let why = "there is no target that answers requests: write [probe] with target = \
+                            \"http://host:port/\"";
+                        top.note(self.notes, "probe", why);
+                    }
+                    return None;
+                };
+                (first.target.clone(), first.path.clone())
+            }
+        };
+        if target.scheme != Scheme::Http {
+            let section = own.unwrap_or(top);
+            section.note(
+                self.notes,
+                "target",
+                format!("the probe sends requests: write http://host:port/: {:?}", target.text),
+            );
+        }
+        Some(Probe { rate: rate?, target, path })
+    }
+}
+
+/// The population of this name, by its place in the file.
+fn index(names: &[&str], text: &str) -> Result<u16, String> {
+    let at = names.iter().position(|name| *name == text).and_then(|at| u16::try_from(at).ok());
+    // The last index is left out, so that their number has 16 bits too.
+    let found = at.filter(|at| *at < u16::MAX);
+    found.ok_or_else(|| {
+        let cure =
+            nearest(text, names.iter().copied()).map_or_else(|| one_of(names.iter().copied()), str::to_owned);
+        format!("there is no such population, write {cure}: {text:?}")
+    })
+}
+
+/// A population that no stage moves would do nothing.
+fn all_come_up(notes: &mut Notes, top: &Section, names: &[&str], stages: &[Stage]) {
+    // Where `of` is a mistake, who is meant is not known.
+    if !notes.is_empty() {
+        return;
+    }
+    for (i, name) in names.iter().enumerate() {
+        let moved = stages.iter().any(|stage| stage.to > Share::NONE && stage.of.contains(&(i as u16)));
+        if !moved {
+            let at = top.sections("population").get(i).map_or(top.at, |own| own.at);
+            let cure = format!("no stage brings it up: add {name:?} to the `of` of a stage");
+            notes.add(at, &format!("population.{name}"), cure);
+        }
+    }
+}
+
+/// The thresholds as typed; what they say is not looked at here, only whether they have the form of one.
+fn thresholds(notes: &mut Notes, top: &Section) -> Vec<Written> {
+    let mut all = Vec::new();
+    for word in top.words("thresholds").unwrap_or_default() {
+        if !is_comparison(&word.text) {
+            notes.add(
+                word.at,
+                "thresholds",
+                format!("{:?} is not a threshold: write latency.p99 < 200ms", word.text),
+            );
+        }
+        let (line, column) = notes.position(word.at);
+        all.push(Written { text: word.text.clone(), line, column });
+    }
+    all
+}
+
+/// A figure, a comparison and a value: `users.latency.p99 < 50ms`.
+fn is_comparison(text: &str) -> bool {
+    let Some(at) = text.find(['<', '>', '=', '!']) else { return false };
+    let (figure, rest) = text.split_at(at);
+    let end = rest.find(|c| !"<>=!".contains(c)).unwrap_or(rest.len());
+    let (comparison, value) = rest.split_at(end);
+    let part = |part: &str| {
+        !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
+    };
+    figure.trim().split('.').all(part)
+        && ["<", "<=", ">", ">=", "==", "!="].contains(&comparison)
+        && value.trim().starts_with(|c: char| c.is_ascii_digit())
+        && !value.contains(char::is_control)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_comparison;
+
+    #[test]
+    fn a_threshold_has_a_form() {
+        for text in [
+            "held >= 99.9%",
+            "users.latency.p99 < 50ms",
+            "faults==0",
+            "a.b-c.p999 <= 1.5s",
+            "x != 0",
+            "main.get.latency.max>1us",
+        ] {
+            assert!(is_comparison(text), "{text}");
+        }
+        for text in [
+            "",
+            "held",
+            "held 99%",
+            "held => 99%",
+            "held = 99%",
+            "< 5ms",
+            ".p99 < 5ms",
+            "held < ",
+            "held < fast",
+            "a b < 5",
+        ] {
+            assert!(!is_comparison(text), "{text}");
+        }
+    }
+}

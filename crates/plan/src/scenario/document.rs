@@ -1,0 +1,376 @@
+//! The file as TOML, held against the table of keys: what is there, where, and what cannot stand there.
+
+use super::keys::{Key, Kind, SYNONYMS, TABLES, Table};
+use super::nearest::nearest;
+use crate::Mistake;
+use std::collections::HashSet;
+use std::fmt;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// The mistakes found so far, and the file that they are in.
+pub(super) struct Notes<'t> {
+    file: String,
+    text: &'t str,
+    /// The octet where each line begins.
+    lines: Vec<usize>,
+    /// Each with the octet where it stands.
+    found: Vec<(usize, Mistake)>,
+}
+
+/// A text of the file, or a number in it, and the octet where it stands.
+#[derive(Clone, Debug)]
+pub(super) struct Word {
+    pub(super) text: String,
+    pub(super) at: usize,
+}
+
+/// A table of the file whose keys are known and whose values are of the right kind; what was not is noted.
+pub(super) struct Section {
+    /// As a mistake names it: `population.users`.
+    pub(super) path: String,
+    /// The octet where it begins.
+    pub(super) at: usize,
+    /// What the key was, where it stands, and its value.
+    values: Vec<(&'static Key, Value)>,
+    /// Keys that are there with a mistake in them: absent, and still not missing.
+    wrong: Vec<&'static str>,
+}
+
+/// A value of the right kind.
+enum Value {
+    Word(Word),
+    Words(Vec<Word>),
+    Truth(bool, usize),
+    Pairs(Vec<(Word, Word)>),
+    Section(Section),
+    Sections(Vec<Section>),
+    Named(Vec<(Word, Section)>),
+}
+
+impl<'t> Notes<'t> {
+    pub(super) fn new(file: &str, text: &'t str) -> Notes<'t> {
+        let lines = std::iter::once(0).chain(text.match_indices('\n').map(|(end, _)| end + 1)).collect();
+        Notes { file: escaped(file), text, lines, found: Vec::new() }
+    }
+
+    /// Notes what is wrong at an octet, with the key that it is about.
+    pub(super) fn add(&mut self, at: usize, key: &str, why: impl fmt::Display) {
+        let (line, column) = self.position(at);
+        let colon = if key.is_empty() { "" } else { ": " };
+        let place = format!("{}:{line}:{column}{colon}{}", self.file, escaped(key));
+        self.found.push((at, Mistake { place, text: escaped(&why.to_string()) }));
+    }
+
+    /// Line and column of an octet, both from 1; a column is a character.
+    pub(super) fn position(&self, at: usize) -> (usize, usize) {
+        let at = self.text.floor_char_boundary(at);
+        let line = self.lines.partition_point(|start| *start <= at);
+        (line, self.text[self.lines[line - 1]..at].chars().count() + 1)
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.found.len()
+    }
+
+    /// Is there none?
+    pub(super) fn is_empty(&self) -> bool {
+        self.found.is_empty()
+    }
+
+    /// All of them, as they stand in the file.
+    pub(super) fn into_mistakes(mut self) -> Vec<Mistake> {
+        self.found.sort_by_key(|(at, _)| *at);
+        // What several populations take over from the top is read for each of them.
+        let mut seen = HashSet::new();
+        let all = self.found.into_iter().map(|(_, mistake)| mistake);
+        all.filter(|mistake| seen.insert(mistake.to_string())).collect()
+    }
+}
+
+/// A text of the user in one line of a message: what would move the cursor of a terminal is escaped.
+fn escaped(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() { shown.extend(c.escape_debug()) } else { shown.push(c) }
+    }
+    shown
+}
+
+/// Reads a file against its table. What is no TOML is noted, and the rest read all the same.
+pub(super) fn read(notes: &mut Notes, table: &'static Table) -> Section {
+    let text = notes.text;
+    let (root, errors) = DeTable::parse_recoverable(text);
+    let mut last = None;
+    for error in &errors {
+        let at = error.span().map_or(0, |span| span.start);
+        if last.replace(at) == Some(at) {
+            continue; // the same in other words
+        }
+        notes.add(at, "", format!("this is not TOML: {}", error.message().replace('\n', " ")));
+    }
+    section(notes, String::new(), 0, root.get_ref(), table)
+}
+
+fn section(notes: &mut Notes, path: String, at: usize, found: &DeTable, table: &'static Table) -> Section {
+    let mut section = Section { path, at, values: Vec::new(), wrong: Vec::new() };
+    let mut entries: Vec<_> = found.iter().collect();
+    entries.sort_by_key(|(name, _)| name.span().start);
+    for (name, found) in entries {
+        let text = name.get_ref().as_ref();
+        let Some(key) = table.key(text) else {
+            let why = format!("{text:?} is no key of {}: write {}", table.place, instead(text, table));
+            notes.add(name.span().start, &section.path, why);
+            continue;
+        };
+        match value(notes, &section.key(key.name), key, found) {
+            Some(value) => section.values.push((key, value)),
+            None => section.wrong.push(key.name),
+        }
+    }
+    section
+}
+
+/// What to write instead of a key that a table has not.
+fn instead(text: &str, table: &Table) -> String {
+    let names = || table.keys.iter().map(|key| key.name);
+    let here =
+        |(other, ours): &(&str, &'static str)| (*other == text && table.key(ours).is_some()).then_some(*ours);
+    if let Some(key) = SYNONYMS.iter().find_map(here).or_else(|| nearest(text, names())) {
+        return key.to_owned();
+    }
+    match TABLES.iter().find(|table| table.key(text).is_some()) {
+        Some(home) => format!("it in {}", home.place),
+        None => one_of(names()),
+    }
+}
+
+/// `a, b or c`.
+pub(super) fn one_of<'k>(words: impl Iterator<Item = &'k str>) -> String {
+    let words: Vec<&str> = words.collect();
+    match words.split_last() {
+        Some((last, before)) if !before.is_empty() => format!("{} or {last}", before.join(", ")),
+        _ => words.concat(),
+    }
+}
+
+/// The value, where it is of the key's kind; what is wrong with it is noted.
+fn value(notes: &mut Notes, path: &str, key: &'static Key, found: &Spanned<DeValue>) -> Option<Value> {
+    let at = found.span().start;
+    let read = match (key.kind, found.get_ref()) {
+        (Kind::Text | Kind::OneOf(_) | Kind::TextOrTable(_), DeValue::String(_)) => {
+            word(found).map(Value::Word)
+        }
+        (Kind::Number | Kind::TruthOrText, DeValue::String(_)) => word(found).map(Value::Word),
+        (Kind::Number, DeValue::Integer(_)) => word(found).map(Value::Word),
+        (Kind::Truth | Kind::TruthOrText, DeValue::Boolean(truth)) => Some(Value::Truth(*truth, at)),
+        (Kind::Texts, DeValue::Array(items)) => items
+            .iter()
+            .map(|item| word(item).filter(|_| item.get_ref().is_str()))
+            .collect::<Option<_>>()
+            .map(Value::Words),
+        (Kind::Pairs, DeValue::Table(table)) => pairs(table).map(Value::Pairs),
+        (Kind::TextOrTable(inner), DeValue::Table(table)) => {
+            Some(Value::Section(section(notes, path.to_owned(), at, table, inner)))
+        }
+        (Kind::Tables(inner), DeValue::Array(items)) => {
+            tables(notes, path, inner, items.iter()).map(Value::Sections)
+        }
+        (Kind::Named(inner), DeValue::Table(table)) => named(notes, path, inner, table).map(Value::Named),
+        _ => None,
+    };
+    if read.is_none() {
+        notes.add(
+            at,
+            path,
+            format!("{} cannot stand here: write {}", what(found.get_ref()), as_written(key)),
+        );
+    }
+    read
+}
+
+/// The example, with its key where that is not in it already.
+fn as_written(key: &Key) -> String {
+    match key.kind {
+        Kind::Tables(_) | Kind::Named(_) => key.example.to_owned(),
+        _ => format!("{} = {}", key.name, key.example),
+    }
+}
+
+/// The article and the name of what stands there.
+fn what(found: &DeValue) -> &'static str {
+    match found {
+        DeValue::String(_) => "a text",
+        DeValue::Integer(_) => "a number",
+        DeValue::Float(_) => "a number with a point",
+        DeValue::Boolean(_) => "true or false",
+        DeValue::Datetime(_) => "a date",
+        DeValue::Array(_) => "a list",
+        DeValue::Table(_) => "a table",
+    }
+}
+
+/// A text, or a whole number in decimal as it was written.
+fn word(found: &Spanned<DeValue>) -> Option<Word> {
+    let text = match found.get_ref() {
+        DeValue::String(text) => text.to_string(),
+        DeValue::Integer(number) if number.radix() == 10 => number.as_str().to_owned(),
+        _ => return None,
+    };
+    Some(Word { text, at: found.span().start })
+}
+
+fn pairs(table: &DeTable) -> Option<Vec<(Word, Word)>> {
+    let pair = |(name, value): (&Spanned<_>, &Spanned<DeValue>)| {
+        let name: &Spanned<std::borrow::Cow<str>> = name;
+        Some((Word { text: name.get_ref().to_string(), at: name.span().start }, word(value)?))
+    };
+    let mut pairs = table.iter().map(pair).collect::<Option<Vec<_>>>()?;
+    pairs.sort_by_key(|(name, _)| name.at);
+    Some(pairs)
+}
+
+/// The tables of a list; each is called by its `name` key, or counted from 1.
+fn tables<'v, 'i: 'v>(
+    notes: &mut Notes,
+    path: &str,
+    inner: &'static Table,
+    items: impl Iterator<Item = &'v Spanned<DeValue<'i>>>,
+) -> Option<Vec<Section>> {
+    let tables: Vec<_> =
+        items.map(|item| item.get_ref().as_table().map(|table| (item, table))).collect::<Option<_>>()?;
+    let read = tables.into_iter().enumerate().map(|(i, (item, table))| {
+        let name = table.get("name").and_then(|name| name.get_ref().as_str()).filter(|name| !name.is_empty());
+        let path = match name {
+            Some(name) => format!("{path}.{name}"),
+            None => format!("{path}[{}]", i + 1),
+        };
+        section(notes, path, item.span().start, table, inner)
+    });
+    Some(read.collect())
+}
+
+fn named(
+    notes: &mut Notes,
+    path: &str,
+    inner: &'static Table,
+    table: &DeTable,
+) -> Option<Vec<(Word, Section)>> {
+    let mut read = Vec::new();
+    for (name, found) in table.iter() {
+        let word = Word { text: name.get_ref().to_string(), at: name.span().start };
+        let path = format!("{path}.{}", word.text);
+        let section = section(notes, path, found.span().start, found.get_ref().as_table()?, inner);
+        read.push((word, section));
+    }
+    read.sort_by_key(|(name, _)| name.at);
+    Some(read)
+}
+
+impl Section {
+    /// A key of this section, as a mistake names it.
+    pub(super) fn key(&self, name: &str) -> String {
+        if self.path.is_empty() { name.to_owned() } else { format!("{}.{name}", self.path) }
+    }
+
+    fn value(&self, name: &str) -> Option<&Value> {
+        self.values.iter().find(|(key, _)| key.name == name).map(|(_, value)| value)
+    }
+
+    /// Does the key stand there, be it with a mistake in it?
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.value(name).is_some() || self.wrong.contains(&name)
+    }
+
+    /// A text or a number.
+    pub(super) fn word(&self, name: &str) -> Option<&Word> {
+        match self.value(name) {
+            Some(Value::Word(word)) => Some(word),
+            _ => None,
+        }
+    }
+
+    /// Texts in brackets; none where the key is absent.
+    pub(super) fn words(&self, name: &str) -> Option<&[Word]> {
+        match self.value(name) {
+            Some(Value::Words(words)) => Some(words),
+            _ => None,
+        }
+    }
+
+    /// `true` or `false`.
+    pub(super) fn truth(&self, name: &str) -> Option<bool> {
+        match self.value(name) {
+            Some(Value::Truth(truth, _)) => Some(*truth),
+            _ => None,
+        }
+    }
+
+    /// The user's own keys.
+    pub(super) fn pairs(&self, name: &str) -> &[(Word, Word)] {
+        match self.value(name) {
+            Some(Value::Pairs(pairs)) => pairs,
+            _ => &[],
+        }
+    }
+
+    /// A table.
+    pub(super) fn section(&self, name: &str) -> Option<&Section> {
+        match self.value(name) {
+            Some(Value::Section(section)) => Some(section),
+            _ => None,
+        }
+    }
+
+    /// Tables, one behind the other; none where the key is absent.
+    pub(super) fn sections(&self, name: &str) -> &[Section] {
+        match self.value(name) {
+            Some(Value::Sections(sections)) => sections,
+            _ => &[],
+        }
+    }
+
+    /// Is it a list of tables, without any?
+    pub(super) fn is_empty_list(&self, name: &str) -> bool {
+        matches!(self.value(name), Some(Value::Sections(sections)) if sections.is_empty())
+    }
+
+    /// Tables with names of the user.
+    pub(super) fn named(&self, name: &str) -> &[(Word, Section)] {
+        match self.value(name) {
+            Some(Value::Named(sections)) => sections,
+            _ => &[],
+        }
+    }
+
+    /// Where a key's value stands; the section's beginning where it is absent.
+    pub(super) fn at(&self, name: &str) -> usize {
+        match self.value(name) {
+            Some(Value::Word(word)) => word.at,
+            Some(Value::Words(words)) => words.first().map_or(self.at, |word| word.at),
+            Some(Value::Truth(_, at)) => *at,
+            Some(Value::Pairs(pairs)) => pairs.first().map_or(self.at, |(name, _)| name.at),
+            Some(Value::Section(section)) => section.at,
+            Some(Value::Sections(sections)) => sections.first().map_or(self.at, |section| section.at),
+            Some(Value::Named(sections)) => sections.first().map_or(self.at, |(name, _)| name.at),
+            None => self.at,
+        }
+    }
+
+    /// The value of a key as `parse` reads it; none where it is absent, or a mistake, which is noted.
+    pub(super) fn read<T, E: fmt::Display>(
+        &self,
+        notes: &mut Notes,
+        name: &str,
+        parse: impl FnOnce(&str) -> Result<T, E>,
+    ) -> Option<T> {
+        let word = self.word(name)?;
+        parse(&word.text).map_err(|why| notes.add(word.at, &self.key(name), why)).ok()
+    }
+
+    /// Notes a mistake at a key's value.
+    pub(super) fn note(&self, notes: &mut Notes, name: &str, why: impl fmt::Display) {
+        notes.add(self.at(name), &self.key(name), why);
+    }
+}

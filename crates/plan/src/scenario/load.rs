@@ -1,0 +1,150 @@
+//! How many connections, and when: the load models of a population, as written, checked.
+
+use super::document::{Notes, Section};
+use super::{Load, Share, Stage};
+use crate::flags::{connections, hold, ramp};
+use crate::{Hold, Ramp};
+use std::fmt::Display;
+use units::{Count, Misread, Nanos, Rate};
+
+/// The load of a population and its requests on each connection.
+pub(super) fn read(notes: &mut Notes, own: &Section) -> (Load, Option<u64>) {
+    let number = own.read(notes, "connections", connections);
+    let rate = own.read(notes, "rate", some_rate);
+    let arrive = own.read(notes, "arrive", some_rate);
+    let total = own.read(notes, "total", at_least_one);
+    let calls = own.read(notes, "calls", at_least_one);
+    if own.has("arrive") {
+        for key in ["connections", "rate"].into_iter().filter(|key| own.has(key)) {
+            own.note(notes, key, "with arrive the arrivals say how many there are, leave one of the two out");
+        }
+    } else if own.has("total") {
+        own.note(notes, "total", "it is the end of arrivals: write arrive = \"100/s\", or leave it out");
+    }
+    let connections = number.unwrap_or(50);
+    let load = match (arrive, rate) {
+        (Some(rate), _) => Load::Arrivals { rate, total },
+        (None, Some(rate)) => Load::Rate { connections, rate },
+        (None, None) => Load::Held { connections },
+    };
+    (load, calls)
+}
+
+/// A rate that is not zero.
+pub(super) fn some_rate(text: &str) -> Result<Rate, Misread> {
+    match Rate::parse(text)? {
+        rate if rate.is_zero() => Err(Misread::new(text, "a rate that arrives", "20k/s")),
+        rate => Ok(rate),
+    }
+}
+
+fn at_least_one(text: &str) -> Result<u64, Misread> {
+    let count = Count::parse(text).ok().filter(|count| count.0 > 0);
+    count.map(|count| count.0).ok_or_else(|| Misread::new(text, "a number from 1", "10 or 40k"))
+}
+
+/// The stages, in order; where there are none, the two that `ramp` and `duration` stand for. `index` finds a
+/// population by its name; its error is the cure.
+pub(super) fn stages(
+    notes: &mut Notes,
+    top: &Section,
+    populations: u16,
+    index: &dyn Fn(&str) -> Result<u16, String>,
+) -> Vec<Stage> {
+    let all: Vec<u16> = (0..populations).collect();
+    if !top.has("stage") {
+        let ramp = top.read(notes, "ramp", ramp).unwrap_or(Ramp::Adaptive);
+        let hold = top.read(notes, "duration", hold).unwrap_or(Hold::For(Nanos::from_secs(10)));
+        return vec![Stage { name: "up".to_owned(), of: all, to: Share::ALL, ramp, hold }];
+    }
+    for key in ["ramp", "duration"].into_iter().filter(|key| top.has(key)) {
+        let inside = if key == "ramp" { "ramp" } else { "for" };
+        top.note(notes, key, format!("the stages say it: write {inside} in a [[stage]]"));
+    }
+    let sections = top.sections("stage");
+    if top.is_empty_list("stage") {
+        top.note(notes, "stage", "there is none in it: leave it out, or write [[stage]]");
+    }
+    // Where each population stands at the end of the stages so far.
+    let mut shares = vec![Share::NONE; usize::from(populations)];
+    let mut stages = Vec::with_capacity(sections.len());
+    for (i, section) in sections.iter().enumerate() {
+        let stage = stage(notes, section, &all, &mut shares, index);
+        if stage.hold == Hold::Forever && i + 1 < sections.len() {
+            section.note(notes, "for", "what comes behind it never comes: write a time, as 5m");
+        }
+        stages.push(stage);
+    }
+    stages
+}
+
+/// Reads a stage, and moves `shares` to where it ends.
+fn stage(
+    notes: &mut Notes,
+    section: &Section,
+    all: &[u16],
+    shares: &mut [Share],
+    index: &dyn Fn(&str) -> Result<u16, String>,
+) -> Stage {
+    let of = of(notes, section, all, index);
+    let before = of.iter().map(|population| shares[usize::from(*population)]).max().unwrap_or(Share::NONE);
+    let stays = if before == Share::NONE { Share::ALL } else { before };
+    let to = section.read(notes, "to", Share::parse).unwrap_or(stays);
+    let moves = of.iter().any(|population| shares[usize::from(*population)] != to);
+    of.iter().for_each(|population| shares[usize::from(*population)] = to);
+    if section.has("ramp") && !moves {
+        section.note(
+            notes,
+            "ramp",
+            format!("the load is at {to} already: write to = \"50%\", or leave it out"),
+        );
+    }
+    let default_name = match to {
+        to if to > before => "up",
+        to if to < before => "down",
+        _ => "hold",
+    };
+    let name = section.read(notes, "name", label).unwrap_or_else(|| default_name.to_owned());
+    let ramp = section.read(notes, "ramp", ramp).unwrap_or(Ramp::Adaptive);
+    let hold = section.read(notes, "for", hold).unwrap_or(Hold::For(Nanos::ZERO));
+    Stage { name, of, to, ramp, hold }
+}
+
+/// The populations that a stage moves.
+fn of(
+    notes: &mut Notes,
+    section: &Section,
+    all: &[u16],
+    index: &dyn Fn(&str) -> Result<u16, String>,
+) -> Vec<u16> {
+    let Some(words) = section.words("of") else { return all.to_vec() };
+    if words.is_empty() {
+        section.note(notes, "of", "it names no population: leave it out, and the stage moves all");
+    }
+    let mut of = Vec::with_capacity(words.len());
+    for word in words {
+        let mut wrong = |why: &dyn Display| notes.add(word.at, &section.key("of"), why);
+        match index(&word.text) {
+            Ok(population) if of.contains(&population) => wrong(&format!("it stands twice: {:?}", word.text)),
+            Ok(population) => of.push(population),
+            Err(why) => wrong(&why),
+        }
+    }
+    of.sort_unstable();
+    of
+}
+
+/// Octets of the longest label.
+const LONGEST_LABEL: usize = 64;
+
+/// A name that is only shown.
+fn label(text: &str) -> Result<String, String> {
+    match text.trim() {
+        "" => Err("a name is missing: write up".to_owned()),
+        text if text.len() > LONGEST_LABEL => {
+            Err(format!("a name may have {LONGEST_LABEL} octets: {}", text.len()))
+        }
+        text if text.contains(char::is_control) => Err(format!("a name is one line: {text:?}")),
+        text => Ok(text.to_owned()),
+    }
+}

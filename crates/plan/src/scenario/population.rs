@@ -1,0 +1,292 @@
+//! A population, as written, checked.
+
+use super::answer::{self, Asked};
+use super::csv::Csv;
+use super::document::{Notes, Section};
+use super::load;
+use super::request::Answer;
+use super::step::{Ground, message};
+use super::text::{Place, Text};
+use super::{Act, Activity, Load, Population, Step, Then};
+use crate::flags::{reconnect, timeout};
+use crate::{Reconnect, Scheme, Surroundings, Target, Think};
+use units::Nanos;
+
+/// What all parts of the file are read with.
+pub(super) struct Reader<'r, 't> {
+    pub(super) notes: &'r mut Notes<'t>,
+    pub(super) around: &'r Surroundings<'r>,
+    pub(super) tables: &'r [Csv],
+    /// The file's top, where defaults of all populations stand.
+    pub(super) top: &'r Section,
+    /// The family of the sources, where they say one.
+    pub(super) v4: Option<bool>,
+}
+
+/// Heads of the figures: `latency.p99` would be two things if a population had such a name.
+const FIGURES: [&str; 33] = [
+    "agents",
+    "all",
+    "answered",
+    "bytes",
+    "closed",
+    "connect",
+    "connections",
+    "drained",
+    "dropped",
+    "duration",
+    "failed",
+    "faults",
+    "generator",
+    "handshake",
+    "held",
+    "kernel",
+    "lag",
+    "latency",
+    "limit",
+    "opened",
+    "peak",
+    "probe",
+    "ramp",
+    "redialled",
+    "requests",
+    "sent",
+    "status",
+    "target",
+    "thresholds",
+    "tls",
+    "total",
+    "verdict",
+    "wanted",
+];
+
+/// Letters of the longest name.
+const LONGEST_NAME: usize = 64;
+
+/// The name of a population or a step.
+pub(super) fn name(text: &str) -> Result<String, String> {
+    let letters = text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'));
+    let begins = text.bytes().next().is_some_and(|b| b.is_ascii_alphabetic());
+    match letters && begins && text.len() <= LONGEST_NAME {
+        true => Ok(text.to_owned()),
+        false => {
+            Err(format!("{text:?} is not a name: write letters, digits, - and _, a letter first, at most 64"))
+        }
+    }
+}
+
+/// The name of a population, which figures must not have too.
+pub(super) fn population_name(text: &str) -> Result<String, String> {
+    match name(text)? {
+        name if FIGURES.contains(&name.as_str()) => {
+            Err(format!("a figure has this name: write another, as {name}-users"))
+        }
+        name => Ok(name),
+    }
+}
+
+/// Octets of the longest request target: RFC 9112 section 3, as for a target on the command line.
+const LONGEST_PATH: usize = 8_000;
+
+/// A path and query. A fragment is never sent: RFC 9110 section 4.2.5.
+pub(super) fn path(text: &str, tables: &[Csv]) -> Result<Text, String> {
+    let text = text.split('#').next().unwrap_or(text);
+    let slash = if text.starts_with('/') { "" } else { "/" };
+    let path = Text::parse(&format!("{slash}{text}"), Place::Path, tables)?;
+    match path.max_len() {
+        0..=LONGEST_PATH => Ok(path),
+        length => Err(format!("path and query may have {LONGEST_PATH} octets: {length}")),
+    }
+}
+
+impl Reader<'_, '_> {
+    /// Reads a population; none where its target is missing or wrong. `alone` is the one that the file's top
+    /// stands for.
+    pub(super) fn population(&mut self, own: &Section, alone: bool) -> Option<Population> {
+        let name = match own.word("name") {
+            _ if alone => Some("main".to_owned()),
+            None => {
+                if !own.has("name") {
+                    self.notes.add(own.at, &own.path, "its name is missing: write name = \"users\"");
+                }
+                None
+            }
+            Some(_) => own.read(self.notes, "name", population_name),
+        };
+        let (load, calls) = load::read(self.notes, own);
+        let timeout = self.inherited(own, "timeout", timeout).unwrap_or(Nanos::from_secs(10));
+        let reconnect = self.inherited(own, "reconnect", reconnect).unwrap_or(Reconnect::Planned);
+        let (target, path) = self.target(own, "target")?;
+        let ground = Ground {
+            own,
+            target: &target,
+            path: &path,
+            think: self.think(own, &target, load),
+            rated: matches!(load, Load::Rate { .. }),
+        };
+        let (activity, calls) = self.activity(&ground, load, calls);
+        let name = name.unwrap_or_default();
+        Some(Population { name, target, path, load, calls, timeout, reconnect, activity })
+    }
+
+    /// What the top says for all is right by itself, also where nobody takes it over.
+    pub(super) fn defaults(&mut self) {
+        let (notes, top, tables) = (&mut *self.notes, self.top, self.tables);
+        top.read(notes, "think", Think::parse);
+        top.read(notes, "timeout", timeout);
+        top.read(notes, "reconnect", reconnect);
+        top.read(notes, "ping", Nanos::parse);
+        top.read(notes, "message", |text| Text::parse(text, Place::Content, tables));
+        answer::read(notes, top, Asked { scheme: Scheme::Http, numbers: None, sent: true });
+    }
+
+    /// The value of a key, of the population or else of the file's top.
+    fn inherited<T, E: std::fmt::Display>(
+        &mut self,
+        own: &Section,
+        key: &str,
+        parse: impl FnOnce(&str) -> Result<T, E>,
+    ) -> Option<T> {
+        let section = if own.has(key) { own } else { self.top };
+        section.read(self.notes, key, parse)
+    }
+
+    /// The target that a section names, or else the file's top, and its path.
+    pub(super) fn target(&mut self, own: &Section, key: &str) -> Option<(Target, Text)> {
+        let section = if own.has(key) { own } else { self.top };
+        if !section.has(key) {
+            self.notes.add(own.at, &own.key(key), "it is missing: write target = \"http://host:port/\"");
+        }
+        let (v4, around, tables) = (self.v4, self.around, self.tables);
+        section.read(self.notes, key, |text| {
+            let after_scheme = text.find("://").map_or(0, |at| at + 3);
+            let tcp = text.get(..3).is_some_and(|scheme| scheme.eq_ignore_ascii_case("tcp"));
+            let end = match text[after_scheme..].find(['/', '?', '#']) {
+                // What tcp:// has behind its port is a mistake that the target's own reader knows.
+                Some(at) if after_scheme > 0 && !tcp => after_scheme + at,
+                _ => text.len(),
+            };
+            let mut target = Target::parse(&text[..end], v4, around.resolve)?;
+            target.text = text.to_owned();
+            let path =
+                if target.scheme == Scheme::Tcp { Text::default() } else { path(&text[end..], tables)? };
+            Ok::<_, String>((target, path))
+        })
+    }
+
+    /// The population's think time, which may come from the top where it means something here.
+    fn think(&mut self, own: &Section, target: &Target, load: Load) -> Think {
+        let pings = target.scheme != Scheme::Http && !own.has("step");
+        let rated = matches!(load, Load::Rate { .. });
+        if pings && own.has("think") {
+            let scheme = target.scheme;
+            own.note(
+                self.notes,
+                "think",
+                format!("{scheme} sends a message each ping: write ping = \"30s\" instead"),
+            );
+        } else if rated && own.has("think") {
+            own.note(self.notes, "think", "the rate says when requests are due, leave one of the two out");
+        }
+        let think = self.inherited(own, "think", Think::parse).unwrap_or_default();
+        if pings || rated { Think::default() } else { think }
+    }
+
+    /// What each connection does, and after how many requests it is closed.
+    fn activity(&mut self, ground: &Ground, load: Load, calls: Option<u64>) -> (Activity, Option<u64>) {
+        let own = ground.own;
+        let arrives = matches!(load, Load::Arrivals { .. });
+        self.check_expect(ground);
+        if own.has("step") {
+            return (self.in_steps(ground, arrives, calls), calls);
+        }
+        if own.has("loop") {
+            own.note(self.notes, "loop", "there are no steps: leave it out, or write [[population.step]]");
+        }
+        if ground.target.scheme != Scheme::Http {
+            return (self.messages(ground, calls), calls);
+        }
+        for key in ["ping", "message"].into_iter().filter(|key| own.has(key)) {
+            own.note(
+                self.notes,
+                key,
+                "http:// sends requests, leave it out, or write think for the time between them",
+            );
+        }
+        let steps = vec![self.only_request(ground)];
+        (Activity::Steps { steps, then: Then::Again(0) }, calls.or(arrives.then_some(1)))
+    }
+
+    /// `expect` of the population, which the steps take over, is right by itself.
+    fn check_expect(&mut self, ground: &Ground) {
+        let scheme = ground.target.scheme;
+        if scheme == Scheme::Http {
+            answer::read(self.notes, ground.own, Asked { scheme, numbers: None, sent: true });
+        } else if ground.own.has("expect") {
+            ground.own.note(
+                self.notes,
+                "expect",
+                format!("{scheme} expects it step by step: write it in a [[population.step]]"),
+            );
+        }
+    }
+
+    fn in_steps(&mut self, ground: &Ground, arrives: bool, calls: Option<u64>) -> Activity {
+        let own = ground.own;
+        for key in ["ping", "message"].into_iter().filter(|key| own.has(key)) {
+            own.note(self.notes, key, "the steps say what is sent, leave it out");
+        }
+        let before = self.notes.len();
+        let steps = self.steps(ground);
+        let end = if arrives { Then::Close } else { Then::Stay };
+        if self.notes.len() > before {
+            // Where steps were left out for a mistake, where they lead to is not known.
+            return Activity::Steps { steps, then: end };
+        }
+        if own.is_empty_list("step") {
+            own.note(self.notes, "step", "there is none in it: leave it out, or write [[population.step]]");
+        }
+        let done = if arrives && calls.is_none() { Then::Close } else { Then::Again(0) };
+        let then = self.behind(own, &steps, done, end);
+        Activity::Steps { steps, then }
+    }
+
+    /// What WebSocket and TCP do without steps: messages on each connection's own clock; where a rate or a
+    /// number of calls is given, message for message; TCP without a message nothing.
+    fn messages(&mut self, ground: &Ground, calls: Option<u64>) -> Activity {
+        let (own, scheme) = (ground.own, ground.target.scheme);
+        let counted = ground.rated || calls.is_some();
+        let given = own.has("message") || self.top.has("message");
+        if scheme == Scheme::Tcp && !given {
+            for key in ["ping", "rate", "calls"].into_iter().filter(|key| own.has(key)) {
+                own.note(self.notes, key, "tcp:// sends nothing by itself, add message = \"ping\"");
+            }
+            return Activity::Idle;
+        }
+        if counted && own.has("ping") {
+            let other = if ground.rated { "rate" } else { "calls" };
+            own.note(
+                self.notes,
+                "ping",
+                format!("with {other} one message follows the other, leave one of the two out"),
+            );
+        }
+        let every = self.inherited(own, "ping", Nanos::parse).unwrap_or(Nanos::from_secs(30));
+        let tables = self.tables;
+        let content = |text: &str| Text::parse(text, Place::Content, tables);
+        let text = self.inherited(own, "message", |text| match text {
+            "" if scheme == Scheme::Ws && !counted => Ok(Text::default()),
+            text => message(text, content),
+        });
+        let text = match text {
+            None => Text::fixed("ping"),
+            Some(text) => text,
+        };
+        if !counted {
+            return Activity::Ping { every, text };
+        }
+        let answer = Some(Answer { echo: true, ..Answer::default() });
+        let act = Act::Send { text, answer, think: Think::default() };
+        Activity::Steps { steps: vec![Step { name: "send".to_owned(), act }], then: Then::Again(0) }
+    }
+}

@@ -1,0 +1,175 @@
+//! A scenario as a file that reads the same: every default written out.
+
+use super::request::{Answer, written};
+use super::{Act, Activity, Load, Population, Scenario, Stage, Step, Then};
+use crate::{Hold, IoChoice, Ramp, Reconnect, Sources, Think};
+use std::fmt::{self, Display, Formatter, Result};
+use units::Nanos;
+
+/// A text in TOML's quotes.
+struct Quoted<T>(T);
+
+impl<T: Display> Display for Quoted<T> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        f.write_str("\"")?;
+        for c in self.0.to_string().chars() {
+            match c {
+                '"' | '\\' => write!(f, "\\{c}")?,
+                '\n' => f.write_str("\\n")?,
+                '\t' => f.write_str("\\t")?,
+                c if c.is_control() => write!(f, "\\u{:04X}", u32::from(c))?,
+                c => write!(f, "{c}")?,
+            }
+        }
+        f.write_str("\"")
+    }
+}
+
+/// Items in TOML's brackets.
+fn listed<T: Display>(items: impl IntoIterator<Item = T>) -> String {
+    let items: Vec<String> = items.into_iter().map(|item| Quoted(item).to_string()).collect();
+    format!("[{}]", items.join(", "))
+}
+
+/// Pairs in TOML's braces.
+fn braced<K: Display, V: Display>(pairs: impl IntoIterator<Item = (K, V)>) -> String {
+    let pairs: Vec<String> =
+        pairs.into_iter().map(|(name, value)| format!("{} = {}", Quoted(name), Quoted(value))).collect();
+    format!("{{ {} }}", pairs.join(", "))
+}
+
+impl Display for Scenario {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        // In quotes, because TOML's own numbers end at 2^63.
+        writeln!(f, "seed = \"{}\"\nthreads = {}", self.seed, self.threads)?;
+        let io = match self.io {
+            IoChoice::Auto => "auto",
+            IoChoice::Uring => "uring",
+            IoChoice::Epoll => "epoll",
+        };
+        writeln!(f, "io = \"{io}\"")?;
+        if let Sources::Listed(networks) = &self.sources {
+            let networks: Vec<String> = networks.iter().map(ToString::to_string).collect();
+            writeln!(f, "sources = {}", Quoted(networks.join(",")))?;
+        }
+        if !self.thresholds.is_empty() {
+            writeln!(f, "thresholds = {}", listed(self.thresholds.iter().map(|threshold| &threshold.text)))?;
+        }
+        self.stages.iter().try_for_each(|stage| self.stage(f, stage))?;
+        self.populations.iter().try_for_each(|population| population.fmt(f))?;
+        if let Some(probe) = &self.probe {
+            writeln!(f, "\n[probe]\nrate = \"{}\"\ntarget = {}", probe.rate, Quoted(&probe.target.text))?;
+        }
+        self.tables
+            .iter()
+            .try_for_each(|table| writeln!(f, "\n[csv.{}]\nfile = {}", table.name, Quoted(&table.file)))
+    }
+}
+
+impl Scenario {
+    fn stage(&self, f: &mut Formatter<'_>, stage: &Stage) -> Result {
+        writeln!(f, "\n[[stage]]\nname = {}", Quoted(&stage.name))?;
+        let of = stage.of.iter().map(|population| &self.populations[usize::from(*population)].name);
+        // The one of the file's top has no name to write there; a printed one has.
+        writeln!(f, "of = {}\nto = \"{}\"", listed(of), stage.to)?;
+        match stage.ramp {
+            Ramp::Adaptive => {}
+            Ramp::Rate(rate) => writeln!(f, "ramp = \"{rate}\"")?,
+            Ramp::Within(time) => writeln!(f, "ramp = \"{time}\"")?,
+        }
+        match stage.hold {
+            Hold::Forever => writeln!(f, "for = \"forever\""),
+            Hold::For(time) => writeln!(f, "for = \"{time}\""),
+        }
+    }
+}
+
+impl Display for Population {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        writeln!(
+            f,
+            "\n[[population]]\nname = {}\ntarget = {}",
+            Quoted(&self.name),
+            Quoted(&self.target.text)
+        )?;
+        match self.load {
+            Load::Held { connections } => writeln!(f, "connections = {connections}")?,
+            Load::Rate { connections, rate } => {
+                writeln!(f, "connections = {connections}\nrate = \"{rate}\"")?
+            }
+            Load::Arrivals { rate, total } => {
+                writeln!(f, "arrive = \"{rate}\"")?;
+                total.iter().try_for_each(|total| writeln!(f, "total = \"{total}\""))?;
+            }
+        }
+        self.calls.iter().try_for_each(|calls| writeln!(f, "calls = \"{calls}\""))?;
+        let reconnect = match self.reconnect {
+            Reconnect::Planned => "planned".to_owned(),
+            Reconnect::Never => "never".to_owned(),
+            Reconnect::Backoff(span) => span.to_string(),
+        };
+        writeln!(f, "timeout = \"{}\"\nreconnect = \"{reconnect}\"", self.timeout)?;
+        match &self.activity {
+            Activity::Idle => Ok(()),
+            Activity::Ping { every, text } => writeln!(f, "ping = \"{every}\"\nmessage = {}", Quoted(text)),
+            Activity::Steps { steps, then } => {
+                match then {
+                    Then::Again(0) => writeln!(f, "loop = true")?,
+                    Then::Again(step) => writeln!(f, "loop = {}", Quoted(&steps[usize::from(*step)].name))?,
+                    Then::Stay | Then::Close => writeln!(f, "loop = false")?,
+                }
+                steps.iter().try_for_each(|step| step.fmt(f))
+            }
+        }
+    }
+}
+
+impl Display for Step {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        writeln!(f, "\n[[population.step]]\nname = {}", Quoted(&self.name))?;
+        match &self.act {
+            Act::Request { request, think } => {
+                writeln!(f, "request = {}", Quoted(format_args!("{} {}", request.method, request.path)))?;
+                if !request.headers.is_empty() {
+                    writeln!(
+                        f,
+                        "headers = {}",
+                        braced(request.headers.iter().map(|(name, value)| (name, value)))
+                    )?;
+                }
+                request.body.iter().try_for_each(|body| writeln!(f, "body = {}", Quoted(body)))?;
+                writeln!(f, "expect = {}", table(&request.expect))?;
+                thinks(f, think)
+            }
+            Act::Send { text, answer, think } => {
+                writeln!(f, "send = {}", Quoted(text))?;
+                answer.iter().try_for_each(|answer| writeln!(f, "expect = {}", table(answer)))?;
+                thinks(f, think)
+            }
+            Act::Expect { answer, think } => {
+                writeln!(f, "expect = {}", table(answer))?;
+                thinks(f, think)
+            }
+            Act::Wait(time) => writeln!(f, "wait = \"{time}\""),
+            Act::Close => writeln!(f, "close = true"),
+        }
+    }
+}
+
+/// A think time, where there is one: with a rate not even zero may be said.
+fn thinks(f: &mut Formatter<'_>, think: &Think) -> Result {
+    if think.max > Nanos::ZERO { writeln!(f, "think = \"{think}\"") } else { Ok(()) }
+}
+
+/// What is expected, in one line.
+fn table(answer: &Answer) -> impl fmt::Display {
+    let mut keys: Vec<String> = Vec::new();
+    keys.extend(answer.basic.status.map(|status| format!("status = {status}")));
+    keys.extend(answer.basic.length.map(|length| format!("length = \"{}\"", written(length))));
+    if !answer.headers.is_empty() {
+        keys.push(format!("headers = {}", braced(answer.headers.iter().map(|(name, value)| (name, value)))));
+    }
+    keys.extend(answer.body.iter().map(|body| format!("body = {}", Quoted(body))));
+    keys.extend(answer.echo.then(|| "echo = true".to_owned()));
+    format!("{{ {} }}", keys.join(", "))
+}

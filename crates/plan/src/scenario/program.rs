@@ -1,0 +1,164 @@
+//! What connections do, as one list of operations for all populations: a connection keeps its place in it.
+
+use super::request::{Answer, Request};
+use super::text::Text;
+use super::{Act, Activity, Population, Then};
+use crate::Think;
+use std::fmt;
+use units::Nanos;
+
+/// The steps of all populations, compiled. Shared by all connections; nothing in it changes during a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Program {
+    /// One behind the other.
+    pub ops: Vec<Op>,
+    /// Which of `steps` each operation belongs to.
+    pub step_of: Vec<u16>,
+    /// Population and name of each step, for the figures that are told step by step.
+    pub steps: Vec<(u16, String)>,
+    /// Where a connection of each population begins.
+    pub starts: Vec<OpIndex>,
+}
+
+/// A place in a [`Program`]: all that a connection keeps of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct OpIndex(pub u16);
+
+// A million connections keep one each.
+const _: () = assert!(size_of::<OpIndex>() == 2);
+
+/// One thing to do. After it comes the next one, but for [`Op::Goto`], [`Op::Ping`] and [`Op::Stay`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// HTTP: send this, and wait for the whole answer.
+    Request(Box<Request>),
+    /// WebSocket, TCP: send this. The answer, where one is due, is the next operation.
+    Send(Text),
+    /// WebSocket: wait for the next message; TCP: for bytes until they are as expected.
+    Expect(Box<Answer>),
+    /// Idle for a time between the two, drawn uniformly. `think` is what a user does between two requests,
+    /// and counts as due time of the next one; a wait does as well.
+    Wait(Think),
+    /// WebSocket, TCP: this message each `every`, the first after a random part of it, whatever the answers
+    /// do; an empty text is a control ping. Never goes on.
+    Ping {
+        /// From one to the next.
+        every: Nanos,
+        /// What must come back.
+        text: Text,
+    },
+    /// Close; if there is more to do, the next operation dials again first.
+    Close,
+    /// Go on there.
+    Goto(OpIndex),
+    /// Nothing more: stay open.
+    Stay,
+}
+
+/// The most operations of all populations together.
+pub(super) const MOST_OPS: usize = 1 << 16;
+
+impl Program {
+    /// The program of these populations; none where it has more than 65,536 operations.
+    pub(super) fn compile(populations: &[Population]) -> Option<Program> {
+        let mut program = Program::default();
+        for (nth, population) in populations.iter().enumerate() {
+            program.starts.push(program.next()?);
+            match &population.activity {
+                Activity::Idle => program.push(nth, "hold", [Op::Stay]),
+                Activity::Ping { every, text } => {
+                    program.push(nth, "ping", [Op::Ping { every: *every, text: text.clone() }]);
+                }
+                Activity::Steps { steps, then } => {
+                    let mut places = Vec::with_capacity(steps.len());
+                    for step in steps {
+                        places.push(program.next()?);
+                        program.push(nth, &step.name, operations(&step.act));
+                    }
+                    let last = match then {
+                        Then::Again(step) => Op::Goto(places[usize::from(*step)]),
+                        Then::Stay => Op::Stay,
+                        Then::Close => Op::Close,
+                    };
+                    program.ops.push(last);
+                    program.step_of.push((program.steps.len() - 1) as u16);
+                }
+            }
+        }
+        // The last operation too must have a place.
+        (program.ops.len() <= MOST_OPS).then_some(program)
+    }
+
+    /// Where the next operation comes.
+    fn next(&self) -> Option<OpIndex> {
+        u16::try_from(self.ops.len()).ok().map(OpIndex)
+    }
+
+    fn push(&mut self, population: usize, name: &str, ops: impl IntoIterator<Item = Op>) {
+        let step = self.steps.len() as u16;
+        // There are fewer populations and steps than operations.
+        self.steps.push((population as u16, name.to_owned()));
+        for op in ops {
+            self.ops.push(op);
+            self.step_of.push(step);
+        }
+    }
+
+    /// What is to be done at a place.
+    ///
+    /// # Panics
+    /// The place is not of this program.
+    #[inline]
+    pub fn op(&self, at: OpIndex) -> &Op {
+        &self.ops[usize::from(at.0)]
+    }
+}
+
+/// What a step is made of. A think time of zero is nothing to do.
+fn operations(act: &Act) -> Vec<Op> {
+    let thinking = |think: &Think| (think.max > Nanos::ZERO).then_some(Op::Wait(*think));
+    match act {
+        Act::Request { request, think } => {
+            [Op::Request(Box::new(request.clone()))].into_iter().chain(thinking(think)).collect()
+        }
+        Act::Send { text, answer, think } => {
+            let answer = answer.clone().map(|answer| Op::Expect(Box::new(answer)));
+            [Op::Send(text.clone())].into_iter().chain(answer).chain(thinking(think)).collect()
+        }
+        Act::Expect { answer, think } => {
+            [Op::Expect(Box::new(answer.clone()))].into_iter().chain(thinking(think)).collect()
+        }
+        Act::Wait(time) => vec![Op::Wait(*time)],
+        Act::Close => vec![Op::Close],
+    }
+}
+
+impl fmt::Display for Program {
+    /// One operation a line, numbered, with its step where one begins.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut before = None;
+        for (i, (op, step)) in self.ops.iter().zip(&self.step_of).enumerate() {
+            let (population, name) = &self.steps[usize::from(*step)];
+            if before.replace(step) != Some(step) {
+                writeln!(f, "{population}.{name}:")?;
+            }
+            writeln!(f, "{i:>5}  {op}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Op {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Op::Request(request) => write!(f, "request {request}"),
+            Op::Send(text) => write!(f, "send {:?}", text.to_string()),
+            Op::Expect(answer) => write!(f, "expect {answer}"),
+            Op::Wait(time) => write!(f, "wait {time}"),
+            Op::Ping { every, text } => write!(f, "ping {:?} each {every}", text.to_string()),
+            Op::Close => f.write_str("close"),
+            Op::Goto(OpIndex(at)) => write!(f, "goto {at}"),
+            Op::Stay => f.write_str("stay"),
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! A request as it goes out, and what a right answer to it is.
+
+use super::text::{Text, Values, copy};
+use crate::template::{digits, write_decimal};
+use crate::{Expect, ExpectedLength};
+use std::fmt;
+
+/// A request of HTTP/1.1. Prints `POST /login`, and what follows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// RFC 9110 section 9.1.
+    pub method: String,
+    /// The request target in origin form.
+    pub path: Text,
+    /// Fields as typed, besides Content-Length; with a Host of its own or without.
+    pub headers: Vec<(String, Text)>,
+    /// The content; none has no Content-Length either, unless the method calls for one.
+    pub body: Option<Text>,
+    /// What a right answer is.
+    pub expect: Answer,
+}
+
+/// What an answer is checked for, over and above complete framing; all of it must hold. Prints what it asks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// HTTP: the status. Of a message only the length may be given.
+    pub basic: Expect,
+    /// HTTP: fields, each with a text that its value contains.
+    pub headers: Vec<(String, String)>,
+    /// A text that the content, or the message, contains.
+    pub body: Option<String>,
+    /// WebSocket, TCP: the very message that was sent.
+    pub echo: bool,
+}
+
+/// Octets of the longest request: the largest that is sent in one piece.
+pub(super) const LONGEST_REQUEST: usize = 65_536;
+
+const VERSION: &str = " HTTP/1.1\r\n";
+const HOST: &str = "Host: ";
+const LENGTH: &str = "Content-Length: ";
+const END: &str = "\r\n";
+
+impl Request {
+    /// Octets of the longest request that it can give to a host whose header value has `host` octets.
+    pub fn max_len(&self, host: usize) -> usize {
+        let fields: usize = self.headers.iter().map(|(name, value)| name.len() + value.max_len() + 4).sum();
+        let line = self.method.len() + 1 + self.path.max_len() + VERSION.len();
+        let body = self.max_body();
+        line + HOST.len()
+            + host
+            + END.len()
+            + fields
+            + LENGTH.len()
+            + digits(body as u64)
+            + 2 * END.len()
+            + body
+    }
+
+    /// Writes one request to the front of `out`, which must have room for [`Request::max_len`] octets, and
+    /// returns how many it wrote. `host` is the value of the Host field where the request has none.
+    /// Allocates nothing.
+    pub fn write(&self, host: &str, values: &mut Values, out: &mut [u8]) -> usize {
+        let mut end = 0;
+        let mut put = |text: &str| end += copy(text, &mut out[end..]);
+        put(&self.method);
+        put(" ");
+        end += self.path.write(values, &mut out[end..]);
+        end += copy(VERSION, &mut out[end..]);
+        if !self.has_host() {
+            for text in [HOST, host, END] {
+                end += copy(text, &mut out[end..]);
+            }
+        }
+        for (name, value) in &self.headers {
+            end += copy(name, &mut out[end..]);
+            end += copy(": ", &mut out[end..]);
+            end += value.write(values, &mut out[end..]);
+            end += copy(END, &mut out[end..]);
+        }
+        end + self.write_content(values, &mut out[end..])
+    }
+
+    /// The content with its length, and the empty line before it.
+    fn write_content(&self, values: &mut Values, out: &mut [u8]) -> usize {
+        let Some(body) = &self.body else {
+            // A method that usually has content says that there is none: RFC 9110 section 8.6.
+            let text = if self.expects_content() { "Content-Length: 0\r\n\r\n" } else { END };
+            return copy(text, out);
+        };
+        // The length stands before the content, but is known behind it: the content is written where the
+        // longest length would leave it, and moved to where its own does.
+        let place = LENGTH.len() + digits(self.max_body() as u64) + 2 * END.len();
+        let length = body.write(values, &mut out[place..]);
+        let mut end = copy(LENGTH, out);
+        end += write_decimal(length as u64, &mut out[end..]);
+        end += copy("\r\n\r\n", &mut out[end..]);
+        out.copy_within(place..place + length, end);
+        end + length
+    }
+
+    fn max_body(&self) -> usize {
+        self.body.as_ref().map_or(0, Text::max_len)
+    }
+
+    fn has_host(&self) -> bool {
+        self.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host"))
+    }
+
+    fn expects_content(&self) -> bool {
+        matches!(self.method.as_str(), "POST" | "PUT" | "PATCH")
+    }
+
+    /// How many numbers it draws, in the order of path, headers and body.
+    pub fn numbers(&self) -> usize {
+        let fields: usize = self.headers.iter().map(|(_, value)| value.numbers()).sum();
+        self.path.numbers() + fields + self.body.as_ref().map_or(0, Text::numbers)
+    }
+}
+
+impl fmt::Display for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.method, self.path)?;
+        self.headers.iter().try_for_each(|(name, value)| write!(f, ", {name}: {value}"))?;
+        self.body.iter().try_for_each(|body| write!(f, ", body {:?}", body.to_string()))?;
+        write!(f, " -> {}", self.expect)
+    }
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut words: Vec<String> = Vec::new();
+        words.extend(self.basic.status.map(|status| format!("status {status}")));
+        words.extend(self.basic.length.map(|length| format!("length {}", written(length))));
+        words.extend(self.headers.iter().map(|(name, value)| format!("{name}: {value}")));
+        words.extend(self.body.iter().map(|body| format!("body {body:?}")));
+        words.extend(self.echo.then(|| "echo".to_owned()));
+        f.write_str(if words.is_empty() { "any" } else { "" })?;
+        f.write_str(&words.join(", "))
+    }
+}
+
+/// A length as one writes it.
+pub(super) fn written(length: ExpectedLength) -> String {
+    match length {
+        ExpectedLength::Fixed(length) => length.to_string(),
+        ExpectedLength::Drawn(index) => format!("${}", index + 1),
+    }
+}

@@ -1,0 +1,98 @@
+//! A share of the load: `100%`, `12.5%`.
+
+use std::fmt;
+use units::Misread;
+
+/// A share from 0 to all, exact to a ten-thousandth of a percent. Prints `12.5%`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Share {
+    /// In millionths.
+    millionths: u32,
+}
+
+impl Share {
+    /// Nothing.
+    pub const NONE: Share = Share { millionths: 0 };
+    /// All of it.
+    pub const ALL: Share = Share { millionths: 1_000_000 };
+
+    /// Reads `0%`, `12.5%` or `100%`. A [`Misread`] where there is no `%`, more than four digits behind the
+    /// point, or more than 100.
+    pub fn parse(text: &str) -> Result<Share, Misread> {
+        let read = text.strip_suffix('%').and_then(|number| {
+            let (whole, rest) = number.split_once('.').unwrap_or((number, "0"));
+            let digits =
+                |text: &str| (1..=4).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
+            (digits(whole) && digits(rest)).then_some(())?;
+            let millionths = format!("{whole}{rest:0<4}").parse().ok()?;
+            (millionths <= Share::ALL.millionths).then_some(Share { millionths })
+        });
+        read.ok_or_else(|| Misread::new(text, "a share of the load", "100% or 12.5%"))
+    }
+
+    /// This share of `n`, rounded to the nearest; of anything but nothing at least 1.
+    pub fn of(self, n: u64) -> u64 {
+        let part = (u128::from(n) * u128::from(self.millionths) + 500_000) / 1_000_000;
+        // Not more than n, so that it fits.
+        (part as u64).max(u64::from(n > 0 && self > Share::NONE))
+    }
+}
+
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (whole, rest) = (self.millionths / 10_000, self.millionths % 10_000);
+        match rest {
+            0 => write!(f, "{whole}%"),
+            _ => write!(f, "{whole}.{}%", format!("{rest:04}").trim_end_matches('0')),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn reads_shares() {
+        for (text, millionths) in [
+            ("0%", 0),
+            ("100%", 1_000_000),
+            ("12.5%", 125_000),
+            ("0.0001%", 1),
+            ("33.3333%", 333_333),
+            ("007%", 70_000),
+        ] {
+            assert_eq!(Share::parse(text), Ok(Share { millionths }), "{text}");
+        }
+        for text in
+            ["", "%", "50", "100.0001%", "101%", "-1%", "1.23456%", "1.%", ".5%", "1,5%", "99999%", "5 %"]
+        {
+            let expected = format!("{text:?} is not a share of the load: write 100% or 12.5%");
+            assert_eq!(Share::parse(text).unwrap_err().to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn a_share_of_a_load() {
+        for (share, n, expected) in [
+            ("100%", 7, 7),
+            ("0%", 7, 0),
+            ("50%", 7, 4),
+            ("0.0001%", 50, 1),
+            ("33.3333%", 3_000_000, 999_999),
+            ("1%", 0, 0),
+        ] {
+            assert_eq!(Share::parse(share).unwrap().of(n), expected, "{share} of {n}");
+        }
+        assert_eq!(Share::ALL.of(u64::MAX), u64::MAX);
+    }
+
+    proptest! {
+        #[test]
+        fn reads_what_it_prints(millionths in 0u32..=1_000_000) {
+            let share = Share { millionths };
+            prop_assert_eq!(Share::parse(&share.to_string()), Ok(share));
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! The steps of a population, as written, checked.
+
+use super::answer::{self, Asked, is_token, not_a_field};
+use super::document::{Section, Word, one_of};
+use super::nearest::nearest;
+use super::population::{Reader, name, path};
+use super::request::{Answer, LONGEST_REQUEST, Request};
+use super::text::{Place, Text};
+use super::{Act, Step, Then};
+use crate::{Scheme, Target, Think};
+use std::collections::{HashMap, HashSet};
+use units::{Bytes, Nanos};
+
+/// What the steps of a population have in common.
+pub(super) struct Ground<'g> {
+    /// Its own section.
+    pub(super) own: &'g Section,
+    pub(super) target: &'g Target,
+    /// The target's.
+    pub(super) path: &'g Text,
+    /// Where nothing else is said.
+    pub(super) think: Think,
+    /// Is there a rate that says when? Then nobody thinks.
+    pub(super) rated: bool,
+}
+
+impl Reader<'_, '_> {
+    /// All steps; those with a mistake are left out.
+    pub(super) fn steps(&mut self, ground: &Ground) -> Vec<Step> {
+        let sections = ground.own.sections("step");
+        let given: Vec<Option<String>> =
+            sections.iter().map(|section| section.read(self.notes, "name", name)).collect();
+        let mut seen = HashSet::new();
+        for (section, name) in sections.iter().zip(&given) {
+            if let Some(name) = name.as_ref().filter(|name| !seen.insert(name.as_str())) {
+                section.note(self.notes, "name", format!("two steps have this name: {name:?}"));
+            }
+        }
+        let mut taken = Taken { numbers: given.iter().flatten().map(|name| (name.clone(), 1)).collect() };
+        let mut steps = Vec::new();
+        for (section, given) in sections.iter().zip(given) {
+            let Some(act) = self.act(section, ground) else { continue };
+            let name = given.unwrap_or_else(|| taken.name(&called(&act)));
+            steps.push(Step { name, act });
+        }
+        steps
+    }
+
+    /// What a step does.
+    fn act(&mut self, section: &Section, ground: &Ground) -> Option<Act> {
+        let scheme = ground.target.scheme;
+        let verbs: Vec<&str> =
+            ["request", "send", "wait", "close"].into_iter().filter(|verb| section.has(verb)).collect();
+        let verb = match verbs[..] {
+            [] if section.has("expect") && scheme != Scheme::Http => "expect",
+            [] => {
+                let cure = if scheme == Scheme::Http { "request = \"GET /\"" } else { "send = \"hello\"" };
+                self.notes.add(section.at, &section.path, format!("the step does nothing: write {cure}"));
+                return None;
+            }
+            [verb] => verb,
+            [first, second, ..] => {
+                section.note(
+                    self.notes,
+                    second,
+                    format!("a step does one thing, write another step for it: {first} stands there too"),
+                );
+                return None;
+            }
+        };
+        self.belongs(section, verb, scheme);
+        match verb {
+            "request" => self.request(section, ground),
+            "wait" => {
+                let wait = section.read(self.notes, "wait", Think::parse)?;
+                if ground.rated {
+                    section.note(self.notes, "wait", "the rate says when requests are due, leave it out");
+                }
+                Some(Act::Wait(wait))
+            }
+            "close" => {
+                if section.truth("close") == Some(false) {
+                    section.note(self.notes, "close", "false does nothing: leave the step out");
+                }
+                Some(Act::Close)
+            }
+            _ => self.message(section, ground),
+        }
+    }
+
+    /// Notes the keys that do not go with what the step does.
+    fn belongs(&mut self, section: &Section, verb: &str, scheme: Scheme) {
+        let wrong: &[&str] = match verb {
+            "request" => &[],
+            "send" | "expect" => &["headers", "body"],
+            _ => &["headers", "body", "expect", "think"],
+        };
+        for key in wrong.iter().filter(|key| section.has(key)) {
+            section.note(
+                self.notes,
+                key,
+                format!("it does not go with {verb}, leave it out, or write another step"),
+            );
+        }
+        match (verb, scheme) {
+            ("request", Scheme::Ws | Scheme::Tcp) => {
+                section.note(self.notes, verb, format!("{scheme} has messages: write send = \"hello\""));
+            }
+            ("send", Scheme::Http) => {
+                section.note(self.notes, verb, "http:// has requests: write request = \"POST /\" and body");
+            }
+            _ => {}
+        }
+    }
+
+    fn step_think(&mut self, section: &Section, ground: &Ground) -> Think {
+        if ground.rated && section.has("think") {
+            section.note(self.notes, "think", "the rate says when requests are due, leave it out");
+        }
+        section.read(self.notes, "think", Think::parse).unwrap_or(ground.think)
+    }
+
+    fn request(&mut self, section: &Section, ground: &Ground) -> Option<Act> {
+        let think = self.step_think(section, ground);
+        let tables = self.tables;
+        let line = section
+            .read(self.notes, "request", |text| request_line(text, ground.path, |text| path(text, tables)));
+        let headers = section.pairs("headers").iter().map(|pair| self.header(section, pair)).collect();
+        let body = section.read(self.notes, "body", |text| Text::parse(text, Place::Content, tables));
+        let (method, path) = line?;
+        let mut request = Request { method, path, headers, body, expect: Answer::default() };
+        request.expect = self.expected(section, ground, request.numbers());
+        let longest = request.max_len(ground.target.host_header(0).len());
+        if longest > LONGEST_REQUEST {
+            let key = if section.has("body") { "body" } else { "headers" };
+            section.note(
+                self.notes,
+                key,
+                format!("a request may have 64 KiB in all: {}", Bytes(longest as u64).brief()),
+            );
+        }
+        Some(Act::Request { request, think })
+    }
+
+    /// What a right answer is: as the step says, else as the population, else as the file.
+    fn expected(&mut self, section: &Section, ground: &Ground, numbers: usize) -> Answer {
+        let asked = Asked { scheme: Scheme::Http, numbers: Some(numbers), sent: true };
+        let says = [section, ground.own, self.top].into_iter().find(|section| section.has("expect"));
+        says.and_then(|section| answer::read(self.notes, section, asked)).unwrap_or_default()
+    }
+
+    /// The one request of a population without steps.
+    pub(super) fn only_request(&mut self, ground: &Ground) -> Step {
+        let mut request = Request {
+            method: "GET".to_owned(),
+            path: ground.path.clone(),
+            headers: Vec::new(),
+            body: None,
+            expect: Answer::default(),
+        };
+        request.expect = self.expected(ground.own, ground, request.numbers());
+        Step { name: "get".to_owned(), act: Act::Request { request, think: ground.think } }
+    }
+
+    fn header(&mut self, section: &Section, (name, value): &(Word, Word)) -> (String, Text) {
+        let key = section.key("headers");
+        let ours = ["content-length", "transfer-encoding", "upgrade", "expect"];
+        if !is_token(&name.text) {
+            self.notes.add(name.at, &key, not_a_field(&name.text));
+        } else if ours.iter().any(|ours| name.text.eq_ignore_ascii_case(ours)) {
+            self.notes.add(
+                name.at,
+                &key,
+                format!("throng writes it itself where it must, leave it out: {}", name.text),
+            );
+        }
+        let text = Text::parse(value.text.trim(), Place::Field, self.tables);
+        let text = text.map_err(|why| self.notes.add(value.at, &format!("{key}.{}", name.text), why));
+        (name.text.clone(), text.unwrap_or_default())
+    }
+
+    /// A step of WebSocket or TCP that sends, expects, or both.
+    fn message(&mut self, section: &Section, ground: &Ground) -> Option<Act> {
+        let think = self.step_think(section, ground);
+        let tables = self.tables;
+        let text = section
+            .read(self.notes, "send", |text| message(text, |text| Text::parse(text, Place::Content, tables)));
+        let numbers = text.as_ref().map(Text::numbers);
+        let asked = Asked { scheme: ground.target.scheme, numbers, sent: section.has("send") };
+        let answer = match ground.target.scheme {
+            Scheme::Http => None,
+            _ => answer::read(self.notes, section, asked),
+        };
+        match (section.has("send"), text, answer) {
+            (true, text, answer) => Some(Act::Send { text: text?, answer, think }),
+            (false, _, answer) => Some(Act::Expect { answer: answer?, think }),
+        }
+    }
+
+    /// What comes behind the last step; `done` where nothing is said, `end` where `loop` is false.
+    pub(super) fn behind(&mut self, own: &Section, steps: &[Step], done: Then, end: Then) -> Then {
+        let then = match (own.truth("loop"), own.word("loop")) {
+            (Some(true), _) => Then::Again(0),
+            (Some(false), _) => end,
+            (None, None) => done,
+            (None, Some(word)) => match steps.iter().position(|step| step.name == word.text) {
+                Some(at) => Then::Again(at as u16),
+                None => {
+                    let names = || steps.iter().map(|step| step.name.as_str());
+                    let near = nearest(&word.text, names()).map_or_else(|| one_of(names()), str::to_owned);
+                    let text = &word.text;
+                    own.note(self.notes, "loop", format!("there is no such step, write {near}: {text:?}"));
+                    return end;
+                }
+            },
+        };
+        if let Then::Again(from) = then
+            && !steps.is_empty()
+            && !steps.iter().skip(usize::from(from)).any(|step| takes_time(&step.act))
+        {
+            own.note(
+                self.notes,
+                "loop",
+                "it goes round without end in no time: let a step expect an answer, or wait = \"1s\"",
+            );
+        }
+        then
+    }
+}
+
+/// Does it wait for anything?
+fn takes_time(act: &Act) -> bool {
+    match act {
+        Act::Request { .. } | Act::Expect { .. } => true,
+        Act::Send { answer, think, .. } => answer.is_some() || think.max > Nanos::ZERO,
+        Act::Wait(time) => time.max > Nanos::ZERO,
+        Act::Close => false,
+    }
+}
+
+/// A method and a path; the one that is absent is GET, or `path`.
+fn request_line(
+    text: &str,
+    target: &Text,
+    read: impl FnOnce(&str) -> Result<Text, String>,
+) -> Result<(String, Text), String> {
+    let text = text.trim();
+    let (method, path) = match text.split_once(' ') {
+        _ if text.starts_with('/') => ("GET", Some(text)),
+        Some((method, path)) => (method, Some(path.trim())),
+        None => (text, None),
+    };
+    if !is_token(method) || method.bytes().any(|b| b.is_ascii_lowercase()) || method == "CONNECT" {
+        let upper = method.to_ascii_uppercase();
+        let cure = if is_token(&upper) && upper != "CONNECT" { &upper } else { "GET /" };
+        return Err(format!("{method:?} is not a method: write {cure}"));
+    }
+    let path = match path {
+        Some(path) if !path.starts_with('/') => {
+            return Err(format!("a path begins with /, the target has the host: write {method} /: {path:?}"));
+        }
+        Some(path) => read(path)?,
+        None => target.clone(),
+    };
+    Ok((method.to_owned(), path))
+}
+
+/// A message of WebSocket or TCP.
+pub(super) fn message(text: &str, read: impl FnOnce(&str) -> Result<Text, String>) -> Result<Text, String> {
+    let read = read(text)?;
+    match read.max_len() {
+        0 => Err("an empty message has no echo, write some text: \"\"".to_owned()),
+        1..=LONGEST_REQUEST => Ok(read),
+        length => Err(format!("a message may have 64 KiB: {}", Bytes(length as u64).brief())),
+    }
+}
+
+/// A name for a step, from what it does: `post-login`.
+fn called(act: &Act) -> String {
+    let Act::Request { request, .. } = act else {
+        let name = match act {
+            Act::Send { .. } => "send",
+            Act::Expect { .. } => "expect",
+            Act::Wait(_) => "wait",
+            _ => "close",
+        };
+        return name.to_owned();
+    };
+    let path = request.path.to_string();
+    let path = path.split(['?', '{']).next().unwrap_or_default();
+    let words = path.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    // A method may have letters that no name has.
+    let method: String = request.method.chars().filter(char::is_ascii_alphabetic).collect();
+    let method = if method.is_empty() { "request" } else { &method };
+    let name = words.fold(method.to_owned(), |name, word| format!("{name}-{word}"));
+    name.chars().take(32).collect::<String>().to_ascii_lowercase()
+}
+
+/// The names that steps have, each with the last number that was put behind it.
+struct Taken {
+    numbers: HashMap<String, u32>,
+}
+
+impl Taken {
+    /// A name that no step has: this one, or with a number behind it.
+    fn name(&mut self, name: &str) -> String {
+        let mut free = name.to_owned();
+        while self.numbers.contains_key(&free) {
+            let number = self.numbers.entry(name.to_owned()).or_insert(1);
+            *number += 1;
+            free = format!("{name}-{number}");
+        }
+        self.numbers.insert(free.clone(), 1);
+        free
+    }
+}

@@ -1,0 +1,377 @@
+//! What is wrong with a file, all at once, each with its place and cure.
+
+use super::*;
+use proptest::prelude::*;
+
+/// (text of the file, each mistake without the file's name)
+pub(super) fn check(text: &str, expected: &[&str]) {
+    let found = scenario(text).err().map(|mistakes| listed(&mistakes)).unwrap_or_default();
+    let expected: Vec<String> = expected.iter().map(|mistake| format!("load.toml:{mistake}")).collect();
+    assert_eq!(found, expected, "{text}");
+}
+
+/// A file with an HTTP target and these lines behind it, from line 2 on.
+fn check_http(lines: &str, expected: &[&str]) {
+    check(&format!("target = \"http://127.0.0.1:1/\"\n{lines}"), expected);
+}
+
+/// A file with one population, called a: its keys from line 3 on.
+pub(super) fn check_population(target: &str, lines: &str, expected: &[&str]) {
+    check(&format!("[[population]]\nname = \"a\"\n{lines}\ntarget = \"{target}\""), expected);
+}
+
+pub(super) const HTTP: &str = "http://127.0.0.1:1/";
+pub(super) const WS: &str = "ws://127.0.0.1:1/";
+pub(super) const TCP: &str = "tcp://127.0.0.1:1";
+
+#[test]
+fn all_mistakes_come_at_once_in_the_order_of_the_file() {
+    check(
+        "seed = \"x\"\nthink = 5\n\n[[population]]\nname = \"users\"\nthnik = \"1s\"\nconnections = \
+            true\ntarget = \"gopher://x\"\n\n\
+         [[population]]\ntarget = \"http://127.0.0.1:1/{csv goods.id}\"\nping = \"30\"\n[[stage]]\nof = \
+         [\"user\"]\n",
+        &[
+            "1:8: seed: \"x\" is not a seed: write a whole number, as 42",
+            "2:9: think: \"5\" is not a time: write 5s",
+            "6:1: population.users: \"thnik\" is no key of [[population]]: write think",
+            "7:15: population.users.connections: true or false cannot stand here: write connections = \
+                \"500k\"",
+            "8:10: population.users.target: \"gopher\" is not a scheme: write http://, ws:// or tcp://",
+            "10:1: population[2]: its name is missing: write name = \"users\"",
+            "11:10: population[2].target: \"{csv goods.id}\": there is no such table, add [csv.goods] with \
+                file = \
+             \"goods.csv\": \"goods\"",
+            "14:7: stage[1].of: there is no such population, write users: \"user\"",
+        ],
+    );
+}
+
+#[test]
+fn what_is_no_toml_is_named_and_the_rest_read() {
+    let text = "target = \"http://127.0.0.1:1/\nseed = 1\nthreads = 0\n";
+    let found = listed(&scenario(text).unwrap_err());
+    assert!(found[0].starts_with("load.toml:1:") && found[0].contains(": this is not TOML: "), "{found:?}");
+    assert!(found.iter().any(|mistake| mistake.starts_with("load.toml:3:11: threads: \"0\"")), "{found:?}");
+    check(&"#".repeat(1_048_577), &["1:1: a scenario file may have 1 MiB: 1.0 MiB"]);
+    let twice = listed(&scenario("target = \"http://127.0.0.1:1/\"\nthink = 1..5").unwrap_err());
+    let [think, toml] = &twice[..] else { panic!("one mistake of TOML at one place: {twice:?}") };
+    assert!(think.contains(": think: a number with a point") && toml.contains(":2:11: this is not TOML"));
+    check("", &["1:1: target: it is missing: write target = \"http://host:port/\""]);
+}
+
+#[test]
+fn keys_and_kinds() {
+    check_http(
+        "colour = 1",
+        &["2:1: \"colour\" is no key of the file's top: write target, connections, ramp, duration, rate, \
+                arrive, total, calls, \
+           think, ping, message, expect, timeout, reconnect, thresholds, probe, sources, seed, threads, io, \
+             stage, population or csv"],
+    );
+    check_http(
+        "\"a\\nb\".c = 1\nthink = 1.5",
+        &[
+            "2:1: \"a\\nb\" is no key of the file's top: write target, connections, ramp, duration, rate, \
+                arrive, total, calls, \
+           think, ping, message, expect, timeout, reconnect, thresholds, probe, sources, seed, threads, io, \
+             stage, population or csv",
+            "3:9: think: a number with a point cannot stand here: write think = \"5s..45s\"",
+        ],
+    );
+    check_http("stage = 5", &["2:9: stage: a number cannot stand here: write [[stage]]"]);
+    check_http("stage = []", &["1:1: stage: there is none in it: leave it out, or write [[stage]]"]);
+    check_http(
+        "population = []",
+        &["1:1: population: there is none in it: leave it out, or write [[population]]"],
+    );
+    check_http("csv = { users = 1 }", &["2:7: csv: a table cannot stand here: write [csv.users]"]);
+    check_http("io = [1]", &["2:6: io: a list cannot stand here: write io = \"auto\""]);
+    check_http(
+        "io = \"kqueue\"",
+        &["2:6: io: \"kqueue\" is not a way to do I/O: write auto, uring or epoll"],
+    );
+    check_http(
+        "thresholds = \"held > 1\"",
+        &["2:14: thresholds: a text cannot stand here: write thresholds = [\"held >= 99.9%\", \
+                \"users.latency.p99 < 50ms\"]"],
+    );
+    check_http(
+        "thresholds = [\"held > 1\", \"fast\"]",
+        &["2:27: thresholds: \"fast\" is not a threshold: write latency.p99 < 200ms"],
+    );
+    check_http("seed = 2024-01-01", &["2:8: seed: a date cannot stand here: write seed = 42"]);
+    check_http("threads = 0x10", &["2:11: threads: a number cannot stand here: write threads = 2"]);
+    check_http(
+        "sources = \"here\"",
+        &["2:11: sources: \"here\" is not an address: write 127.0.0.2 or 127.1.0.0/16"],
+    );
+    check_http(
+        "sources = \"::1\"",
+        &["1:10: target: it has no IPv6 address, the family of --sources: \"127.0.0.1\""],
+    );
+    // A column is a character, not an octet.
+    check_http(
+        "message = \"\\u00e9\" # é\n[[population]]\nname = \"é\" # é\n",
+        &["4:8: population.é.name: \"é\" is not a name: write letters, digits, - and _, a letter first, \
+                at most 64"],
+    );
+    check_http(
+        "[[population]]\n 'name' =   \"é\" \n\"é\\u001b\" = 2\n",
+        &[
+            "3:13: population.é.name: \"é\" is not a name: write letters, digits, - and _, a letter first, \
+                at most 64",
+            "4:1: population.é: \"é\\u{1b}\" is no key of [[population]]: write name, target, connections, \
+                rate, arrive, total, \
+           calls, think, ping, message, expect, timeout, reconnect, loop or step",
+        ],
+    );
+}
+
+#[test]
+fn words_of_other_tools_and_of_other_tables() {
+    check_http(
+        "vus = 5\nof = 1\n[[stage]]\nduration = \"5s\"\ntarget = \"50%\"\nsources = \"::1\"\nfro = \"1s\"",
+        &[
+            "2:1: \"vus\" is no key of the file's top: write connections",
+            "3:1: \"of\" is no key of the file's top: write it in [[stage]]",
+            "5:1: stage[1]: \"duration\" is no key of [[stage]]: write for",
+            "6:1: stage[1]: \"target\" is no key of [[stage]]: write to",
+            "7:1: stage[1]: \"sources\" is no key of [[stage]]: write it in the file's top",
+            "8:1: stage[1]: \"fro\" is no key of [[stage]]: write for",
+        ],
+    );
+}
+
+#[test]
+fn targets() {
+    check(
+        "target = \"tcp://127.0.0.1:1/x\"",
+        &["1:10: target: tcp:// has no path, write tcp://host:port: \"/x\""],
+    );
+    check("target = \"TCP://127.0.0.1\"", &["1:10: target: the port is missing: write tcp://host:port"]);
+    check(
+        "target = \"127.0.0.1/x\"",
+        &["1:10: target: \"127.0.0.1/x\" is not a target: write http://host:port/, ws://host:port/ or \
+                tcp://host:port"],
+    );
+    check("target = \"http://no.such/\"", &["1:10: target: \"no.such\" has no address: no such host"]);
+    check("target = \"http://127.0.0.1/a b\"", &["1:10: target: ' ' cannot stand in a path: write %20"]);
+    let long = format!("target = \"http://127.0.0.1/{}\"", "a".repeat(8_000));
+    check(&long, &["1:10: target: path and query may have 8000 octets: 8001"]);
+    check_population(
+        "wss://127.0.0.1/",
+        "",
+        &["4:10: population.a.target: wss is not available in this version, write http://, ws:// or \
+                tcp://: \"wss://127.0.0.1\""],
+    );
+}
+
+#[test]
+fn loads() {
+    check_http(
+        "connections = 0",
+        &["2:15: connections: \"0\" is not a number of connections: write 1 to 4,294,967,295, as 100k or 1m"],
+    );
+    check_http(
+        "connections = -5",
+        &["2:15: connections: \"-5\" is not a number of connections: write 1 to 4,294,967,295, as 100k or \
+                1m"],
+    );
+    check_http(
+        "ramp = 30\nduration = 10",
+        &["2:8: ramp: \"30\" is not a rate: write 30/s", "3:12: duration: \"10\" is not a time: write 10s"],
+    );
+    check_http("rate = \"0/s\"", &["2:8: rate: \"0/s\" is not a rate that arrives: write 20k/s"]);
+    check_http(
+        "rate = \"5/s\"\nthink = \"1s\"",
+        &["3:9: think: the rate says when requests are due, leave one of the two out"],
+    );
+    check_http(
+        "arrive = \"5/s\"\nrate = \"5/s\"\nconnections = 5",
+        &[
+            "3:8: rate: with arrive the arrivals say how many there are, leave one of the two out",
+            "4:15: connections: with arrive the arrivals say how many there are, leave one of the two out",
+        ],
+    );
+    check_http(
+        "total = \"40k\"",
+        &["2:9: total: it is the end of arrivals: write arrive = \"100/s\", or leave it out"],
+    );
+    check_http("calls = 0", &["2:9: calls: \"0\" is not a number from 1: write 10 or 40k"]);
+    check_http(
+        "timeout = \"0s\"",
+        &["2:11: timeout: \"0s\" is not a limit that anything could keep: write 10s"],
+    );
+    check_http(
+        "reconnect = \"always\"",
+        &["2:13: reconnect: \"always\" is not a way to reconnect: write planned, never or 1s..30s"],
+    );
+    check_http(
+        "connections = 5\n[[population]]\nname = \"a\"",
+        &["2:15: connections: each population has its own: write it in a [[population]]"],
+    );
+    check_http(
+        "ping = \"5s\"\nmessage = \"x\"",
+        &[
+            "2:8: ping: http:// sends requests, leave it out, or write think for the time between them",
+            "3:11: message: http:// sends requests, leave it out, or write think for the time between them",
+        ],
+    );
+    check_http("loop = true", &["2:1: \"loop\" is no key of the file's top: write it in [[population]]"]);
+}
+
+#[test]
+fn what_one_protocol_has_and_another_has_not() {
+    check_population(
+        WS,
+        "think = \"1s\"",
+        &["3:9: population.a.think: ws:// sends a message each ping: write ping = \"30s\" instead"],
+    );
+    check_population(
+        WS,
+        "expect = { echo = true }",
+        &["3:10: population.a.expect: ws:// expects it step by step: write it in a [[population.step]]"],
+    );
+    check_population(
+        TCP,
+        "ping = \"1s\"",
+        &["3:8: population.a.ping: tcp:// sends nothing by itself, add message = \"ping\""],
+    );
+    check_population(
+        TCP,
+        "message = \"\"",
+        &["3:11: population.a.message: an empty message has no echo, write some text: \"\""],
+    );
+    check_population(
+        WS,
+        "rate = \"5/s\"\nmessage = \"\"\nping = 0",
+        &[
+            "4:11: population.a.message: an empty message has no echo, write some text: \"\"",
+            "5:8: population.a.ping: with rate one message follows the other, leave one of the two out",
+        ],
+    );
+    let long = format!("message = \"{}\"", "x".repeat(65_537));
+    check_population(WS, &long, &["3:11: population.a.message: a message may have 64 KiB: 64.0 KiB"]);
+    check_population(
+        HTTP,
+        "loop = false",
+        &["3:8: population.a.loop: there are no steps: leave it out, or write [[population.step]]"],
+    );
+}
+
+#[test]
+fn populations_and_stages() {
+    check_http(
+        "[[population]]\nname = \"latency\"\n[[population]]\nname = \"b\"\n[[population]]\nname = \"b\"",
+        &[
+            "3:8: population.latency.name: a figure has this name: write another, as latency-users",
+            "7:8: population: two populations have this name: \"b\"",
+        ],
+    );
+    check_http(
+        "ramp = \"1s\"\nduration = \"1s\"\n[[stage]]\n",
+        &[
+            "2:8: ramp: the stages say it: write ramp in a [[stage]]",
+            "3:12: duration: the stages say it: write for in a [[stage]]",
+        ],
+    );
+    check_http(
+        "[[stage]]\nto = \"50\"\n[[stage]]\nfor = \"forever\"\n[[stage]]\nramp = \"5s\"",
+        &[
+            "3:6: stage[1].to: \"50\" is not a share of the load: write 100% or 12.5%",
+            "5:7: stage[2].for: what comes behind it never comes: write a time, as 5m",
+            "7:8: stage[3].ramp: the load is at 100% already: write to = \"50%\", or leave it out",
+        ],
+    );
+    check_http(
+        "[[stage]]\nname = \"\"\nof = []\n[[stage]]\nof = [\"main\", \"main\"]",
+        &[
+            "2:1: stage[1].of: it names no population: leave it out, and the stage moves all",
+            "3:8: stage[1].name: a name is missing: write up",
+            "6:15: stage[2].of: it stands twice: \"main\"",
+        ],
+    );
+    check_http(
+        "[[population]]\nname = \"a\"\n[[population]]\nname = \"b\"\n[[stage]]\nof = [\"a\"]\n[[stage]]\nof \
+            = [\"b\"]\nto = \"0%\"",
+        &["4:1: population.b: no stage brings it up: add \"b\" to the `of` of a stage"],
+    );
+}
+
+#[test]
+fn probes_and_tables() {
+    check_http("probe = 10", &["2:9: probe: a number cannot stand here: write probe = \"10/s\""]);
+    check_http("probe = \"10\"", &["2:9: probe: \"10\" is not a rate: write 10/s"]);
+    check_http("[probe]\n", &["2:1: probe.rate: it is missing: write rate = \"10/s\""]);
+    check_http(
+        "[probe]\nrate = \"1/s\"\ntarget = \"ws://127.0.0.1/\"",
+        &["4:10: probe.target: the probe sends requests: write http://host:port/: \"ws://127.0.0.1/\""],
+    );
+    check(
+        "target = \"ws://127.0.0.1/\"\nprobe = \"1/s\"",
+        &["2:9: probe: there is no target that answers requests: write [probe] with target = \
+                \"http://host:port/\""],
+    );
+    check_http("[csv.users]\n", &["2:6: csv.users: its file is missing: write file = \"users.csv\""]);
+    check_http(
+        "[csv.a]\nfile = \"none.csv\"\n[csv.\"b.c\"]\nfile = \"empty.csv\"",
+        &[
+            "3:8: csv.a.file: \"none.csv\" cannot be read: no such file",
+            "4:6: csv: \"b.c\" is not a name: write letters, digits, - and _, a letter first, at most 64",
+            "5:8: csv.b.c.file: \"empty.csv\": it has no line of values behind its first one",
+        ],
+    );
+}
+
+#[test]
+fn nothing_moves_the_cursor_of_a_terminal() {
+    check_http(
+        "[[population]]\nname = \"\\u001b[2J\"\n[[stage]]\nof = [\"x\"]",
+        &[
+            "3:8: population.\\u{1b}[2J.name: \"\\u{1b}[2J\" is not a name: write letters, digits, - and _, \
+                a letter first, at \
+         most 64",
+            "5:7: stage[1].of: there is no such population, write \\u{1b}[2J: \"x\"",
+        ],
+    );
+}
+
+#[test]
+fn what_all_take_over_is_said_once() {
+    check_http(
+        "think = 5\nexpect = \"length=$1\"\n[[population]]\nname = \"a\"\n[[population]]\nname = \"b\"\n",
+        &[
+            "2:9: think: \"5\" is not a time: write 5s",
+            "3:10: expect: the target draws no number, write {rand 1 4096} in it: \"$1\"",
+        ],
+    );
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_a_scenario_or_mistakes(
+        text in "([a-z\"'=\\[\\]{}#., \n]|\\PC|[\u{0}-\u{1f}]){0,80}",
+        lines in proptest::collection::vec(
+            "(target|name|think|expect|step|loop|rate|of|to|send|request|\\[\\[population\\]\\]|\
+             \\[\\[stage\\]\\]|\\[probe\\]|\
+             \\[csv.a\\]|\\[\\[population.step\\]\\])( = (\"[a-z0-9/:.{}% \
+             $]{0,12}\"|[0-9]{1,3}|true|\\[\\]|\\{\\}))?",
+            0..12,
+        ),
+        cut: prop::sample::Index,
+    ) {
+        let lines = lines.join("\n");
+        let mut mangled = EVERYTHING.to_owned();
+        let at = mangled.floor_char_boundary(cut.index(mangled.len()));
+        mangled.insert_str(at, &text);
+        for text in [&text, &lines, &mangled, &format!("{EVERYTHING}\n{lines}")] {
+            if let Err(mistakes) = scenario(text) {
+                prop_assert!(!mistakes.is_empty());
+                let printed: String = mistakes.iter().map(Mistake::to_string).collect();
+                prop_assert!(!printed.contains(char::is_control), "{:?}", printed);
+                prop_assert!(mistakes.iter().all(|mistake| mistake.place.starts_with("load.toml:")));
+            }
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Defaults, load models and stages.
+
+use super::*;
+use crate::{Hold, Ramp};
+
+#[test]
+fn a_file_of_one_line_is_the_command_line() {
+    let scenario = right("target = \"http://127.0.0.1:1/\"");
+    let stage = Stage {
+        name: "up".to_owned(),
+        of: vec![0],
+        to: Share::ALL,
+        ramp: Ramp::Adaptive,
+        hold: Hold::For(Nanos::from_secs(10)),
+    };
+    assert_eq!((scenario.seed, scenario.threads, scenario.io), (77, 2, IoChoice::Auto));
+    assert_eq!(scenario.stages, [stage]);
+    let [main] = &scenario.populations[..] else { panic!("one population") };
+    assert_eq!((main.name.as_str(), main.load, main.calls), ("main", Load::Held { connections: 50 }, None));
+    assert_eq!((main.timeout, main.reconnect), (Nanos::from_secs(10), Reconnect::Planned));
+    assert_eq!(scenario.program.to_string(), "0.get:\n    0  request GET / -> any\n    1  goto 0\n");
+}
+
+#[test]
+fn the_flags_words_mean_the_same_at_the_top() {
+    let text = "target = \"http://127.0.0.1:1/\"\nconnections = \"1m\"\nramp = \"30s\"\nduration = \
+        \"forever\"\n\
+                think = \"5s..45s\"\nexpect = \"status=204\"";
+    let scenario = right(text);
+    assert_eq!(scenario.populations[0].load, Load::Held { connections: 1_000_000 });
+    let stage = &scenario.stages[0];
+    assert_eq!((stage.ramp, stage.hold), (Ramp::Within(Nanos::from_secs(30)), Hold::Forever));
+    let program = "0.get:\n    0  request GET / -> status 204\n    1  wait 5s..45s\n    2  goto 0\n";
+    assert_eq!(scenario.program.to_string(), program);
+}
+
+/// (of the file, each stage as one line)
+fn check_stages(stages: &str, expected: &[&str]) {
+    let populations = "[[population]]\nname = \"a\"\n[[population]]\nname = \"b\"\n";
+    let scenario = right(&format!("target = \"http://127.0.0.1:1/\"\n{stages}\n{populations}"));
+    let line = |stage: &Stage| {
+        format!("{} {:?} {} {:?} {:?}", stage.name, stage.of, stage.to, stage.ramp, stage.hold)
+    };
+    assert_eq!(scenario.stages.iter().map(line).collect::<Vec<_>>(), expected, "{stages}");
+}
+
+#[test]
+fn stages_follow_one_another() {
+    check_stages("", &["up [0, 1] 100% Adaptive For(Nanos(10000000000))"]);
+    check_stages(
+        "[[stage]]\n[[stage]]\nfor = \"1s\"\n[[stage]]\nto = \"50%\"\nramp = \"0s\"\n[[stage]]\nto = \
+            \"75%\"\n[[stage]]\nto = \"0%\"",
+        &[
+            "up [0, 1] 100% Adaptive For(Nanos(0))",
+            "hold [0, 1] 100% Adaptive For(Nanos(1000000000))",
+            "down [0, 1] 50% Within(Nanos(0)) For(Nanos(0))",
+            "up [0, 1] 75% Adaptive For(Nanos(0))",
+            "down [0, 1] 0% Adaptive For(Nanos(0))",
+        ],
+    );
+    check_stages(
+        "[[stage]]\nof = [\"b\"]\nto = \"10%\"\n[[stage]]\nname = \"the rest\"\nof = [\"b\", \"a\"]\nto = \
+            \"20%\"",
+        &["up [1] 10% Adaptive For(Nanos(0))", "the rest [0, 1] 20% Adaptive For(Nanos(0))"],
+    );
+}
+
+/// The activity's program and the calls of a population with these keys.
+fn check(keys: &str, calls: Option<u64>, expected: &[&str]) {
+    let scenario = right(keys);
+    assert_eq!(scenario.populations[0].calls, calls, "{keys}");
+    let ops: Vec<String> = scenario.program.ops.iter().map(ToString::to_string).collect();
+    assert_eq!(ops, expected, "{keys}");
+}
+
+#[test]
+fn what_is_done_without_steps() {
+    check("target = \"tcp://127.0.0.1:9\"", None, &["stay"]);
+    check("target = \"tcp://127.0.0.1:9\"\nmessage = \"x\"", None, &["ping \"x\" each 30s"]);
+    check("target = \"ws://127.0.0.1:9\"\nmessage = \"\"\nping = \"5s\"", None, &["ping \"\" each 5s"]);
+    check("target = \"ws://127.0.0.1:9\"\narrive = \"5/s\"", None, &["ping \"ping\" each 30s"]);
+    let echoes = ["send \"ping\"", "expect echo", "goto 0"];
+    check("target = \"ws://127.0.0.1:9\"\nrate = \"5/s\"", None, &echoes);
+    check("target = \"ws://127.0.0.1:9\"\ncalls = 3", Some(3), &echoes);
+    let requests = ["request GET / -> any", "goto 0"];
+    check("target = \"http://127.0.0.1:9\"\narrive = \"5/s\"", Some(1), &requests);
+    check("target = \"http://127.0.0.1:9\"\narrive = \"5/s\"\ncalls = 7", Some(7), &requests);
+}
+
+#[test]
+fn an_arrival_goes_through_its_steps_once() {
+    let top = "[[population]]\nname = \"a\"\ntarget = \"http://127.0.0.1:9\"\narrive = \"5/s\"\n";
+    let step = "[[population.step]]\nrequest = \"/x\"\n";
+    check(&format!("{top}{step}"), None, &["request GET /x -> any", "close"]);
+    check(&format!("{top}calls = 2\n{step}"), Some(2), &["request GET /x -> any", "goto 0"]);
+    check(&format!("{top}calls = 2\nloop = false\n{step}"), Some(2), &["request GET /x -> any", "close"]);
+}
+
+#[test]
+fn a_population_takes_over_what_the_top_says() {
+    let text = "target = \"http://127.0.0.1:9/top\"\nthink = \"2s\"\nexpect = { status = 204 }\nping = \
+        \"7s\"\nmessage = \"hey\"\n\
+                [[population]]\nname = \"a\"\n\
+                [[population]]\nname = \"b\"\nthink = \"1s\"\nexpect = { body = \"x\" }\n\
+                [[population]]\nname = \"c\"\nrate = \"5/s\"\n\
+                [[population]]\nname = \"d\"\ntarget = \"ws://127.0.0.1:9\"\n";
+    let ops: Vec<String> = right(text).program.ops.iter().map(ToString::to_string).collect();
+    #[rustfmt::skip]
+    let expected = [
+        "request GET /top -> status 204", "wait 2s", "goto 0",
+        "request GET /top -> body \"x\"", "wait 1s", "goto 3",
+        "request GET /top -> status 204", "goto 6",
+        "ping \"hey\" each 7s",
+    ];
+    assert_eq!(ops, expected);
+}
+
+#[test]
+fn a_probe_asks_the_first_that_answers_requests() {
+    let text = "target = \"ws://127.0.0.1:9\"\nprobe = \"5/s\"\n[[population]]\nname = \"a\"\n\
+                [[population]]\nname = \"b\"\ntarget = \"http://127.0.0.1:9/b\"\n";
+    assert_eq!(right(text).probe.unwrap().path.to_string(), "/b");
+    let own = "target = \"ws://127.0.0.1:9\"\n[probe]\nrate = \"30/m\"\ntarget = \
+        \"http://127.0.0.1:9/c?x={seq}\"\n";
+    let probe = right(own).probe.unwrap();
+    assert_eq!(
+        (probe.rate.to_string(), probe.path.to_string()),
+        ("0.5/s".to_owned(), "/c?x={seq}".to_owned())
+    );
+    assert_eq!(right("target = \"ws://127.0.0.1:9\"").probe, None);
+}

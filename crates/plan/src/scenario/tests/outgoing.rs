@@ -1,0 +1,80 @@
+//! Requests as they go out.
+
+use super::*;
+use crate::Random;
+
+/// The first request of a population with one step, filled for the 5th time in row 1.
+fn check(step: &str, expected: &str) {
+    let text = format!(
+        "target = \"http://127.0.0.1:8000/base\"\n[[population]]\nname = \"a\"\n[[population.step]]\n{step}\n\
+         [csv.users]\nfile = \"users.csv\"\n"
+    );
+    let scenario = right(&text);
+    let Op::Request(request) = scenario.program.op(OpIndex(0)) else { panic!("a request") };
+    let host = scenario.populations[0].target.host_header(0);
+    let mut out = vec![b'#'; request.max_len(host.len())];
+    let mut random = Random::new(1);
+    let length = request.write(&host, &mut Values::new(&mut random, 5, 1), &mut out);
+    assert_eq!(std::str::from_utf8(&out[..length]).unwrap(), expected, "{step}");
+}
+
+#[test]
+fn requests_go_out_as_they_are_written() {
+    check("request = \"GET\"", "GET /base HTTP/1.1\r\nHost: 127.0.0.1:8000\r\n\r\n");
+    check("request = \"/x\"", "GET /x HTTP/1.1\r\nHost: 127.0.0.1:8000\r\n\r\n");
+    check("request = \"DELETE /x#part\"", "DELETE /x HTTP/1.1\r\nHost: 127.0.0.1:8000\r\n\r\n");
+    check("request = \"POST /\"", "POST / HTTP/1.1\r\nHost: 127.0.0.1:8000\r\nContent-Length: 0\r\n\r\n");
+    check(
+        "request = \"PUT /{csv users.id}\"\nheaders = { host = \"h\", Z = 1, A = \" {csv users.word} \" \
+            }\nbody = \"s={seq}\"",
+        "PUT /12 HTTP/1.1\r\nhost: h\r\nZ: 1\r\nA: swordfish\r\nContent-Length: 3\r\n\r\ns=5",
+    );
+    check(
+        "request = \"GET /\"\nbody = \"\"",
+        "GET / HTTP/1.1\r\nHost: 127.0.0.1:8000\r\nContent-Length: 0\r\n\r\n",
+    );
+    // The longest body would have 20 octets more, and a length of two digits.
+    check(
+        "request = \"PATCH /\"\nbody = \"{seq}é\"",
+        "PATCH / HTTP/1.1\r\nHost: 127.0.0.1:8000\r\nContent-Length: 3\r\n\r\n5é",
+    );
+}
+
+#[test]
+fn numbers_are_drawn_in_the_order_in_which_they_stand() {
+    let text = "target = \"http://127.0.0.1:1/\"\n[[population]]\nname = \"a\"\n[[population.step]]\n\
+                request = \"POST /{rand 1 1}\"\nheaders = { A = \"{rand 2 2}\" }\nbody = \"{rand 3 \
+                3}\"\nexpect = { length = \"$3\" }\n";
+    let scenario = right(text);
+    let Op::Request(request) = scenario.program.op(OpIndex(0)) else { panic!("a request") };
+    let (mut random, mut out) = (Random::new(1), vec![0; request.max_len(1)]);
+    let mut values = Values::new(&mut random, 0, 0);
+    let length = request.write("h", &mut values, &mut out);
+    assert_eq!(out[..length].split_at(length - 1).1, b"3");
+    assert_eq!((request.numbers(), values.numbers()), (3, &[1, 2, 3][..]));
+    assert_eq!(request.expect.basic.length.unwrap().of(values.numbers()), 3);
+}
+
+proptest::proptest! {
+    /// The head's length is that of the body, whatever was drawn.
+    #[test]
+    fn the_length_is_that_of_the_body(high: u64, seq: u64, row: u64, seed: u64, host in "[a-z.]{0,30}") {
+        let text = format!(
+            "target = \"http://127.0.0.1:1/\"\n[csv.users]\nfile = \"users.csv\"\n[[population]]\nname = \
+                \"a\"\n\
+             [[population.step]]\nrequest = \"POST /{{rand 0 {high}}}\"\nbody = \"{{rand 0 \
+             {high}}},{{seq}},{{csv users.word}}\"\n"
+        );
+        let scenario = right(&text);
+        let Op::Request(request) = scenario.program.op(OpIndex(0)) else { panic!("a request") };
+        let (mut random, mut out) = (Random::new(seed), vec![0; request.max_len(host.len())]);
+        let length = request.write(&host, &mut Values::new(&mut random, seq, row), &mut out);
+        let written = std::str::from_utf8(&out[..length]).unwrap();
+        let (head, body) = written.split_once("\r\n\r\n").unwrap();
+        let told: usize = head.rsplit_once("Content-Length: ").unwrap().1.parse().unwrap();
+        proptest::prop_assert_eq!(told, body.len());
+        let word = ["open sesame", "swordfish"][(row % 2) as usize];
+        let ends = format!(",{seq},{word}");
+        proptest::prop_assert!(body.ends_with(&ends));
+    }
+}

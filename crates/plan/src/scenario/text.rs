@@ -1,0 +1,309 @@
+//! A text with variables in it: `user={seq}&id={csv users.id}`.
+
+use super::csv::{Column, Csv};
+use super::nearest::nearest;
+use crate::Random;
+use crate::template::{digits, write_decimal};
+use std::fmt;
+use std::sync::Arc;
+use units::Count;
+
+/// A text in segments, written anew for each request or message. Prints as it may be read again.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Text {
+    /// In order; no two fixed ones beside each other, none empty.
+    pub segments: Vec<Segment>,
+}
+
+/// A segment of a [`Text`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Segment {
+    /// As it stands.
+    Fixed(String),
+    /// `{rand A B}`: a number from `low` to `high`, both included, drawn each time, in decimal.
+    Rand {
+        /// The least.
+        low: u64,
+        /// The greatest; not less than `low`.
+        high: u64,
+    },
+    /// `{seq}`: the number that the caller gives, in decimal.
+    Seq,
+    /// `{choice A B …}`: one of these words, drawn each time.
+    Choice(Vec<String>),
+    /// `{csv NAME.COLUMN}`: the column's value in the row that the caller gives.
+    Csv(Arc<Column>),
+}
+
+/// What the variables of one request are filled from, and which numbers it drew.
+#[derive(Debug)]
+pub struct Values<'r> {
+    random: &'r mut Random,
+    seq: u64,
+    row: u64,
+    numbers: [u64; MOST_NUMBERS],
+    drawn: usize,
+}
+
+/// How many numbers of a request an expectation can name: `$1` to `$8`.
+pub const MOST_NUMBERS: usize = 8;
+
+impl<'r> Values<'r> {
+    /// `seq` is what `{seq}` stands for, and `row` picks the row of each table, modulo its rows.
+    pub fn new(random: &'r mut Random, seq: u64, row: u64) -> Values<'r> {
+        Values { random, seq, row, numbers: [0; MOST_NUMBERS], drawn: 0 }
+    }
+
+    /// The numbers that `{rand}` drew so far, in the order in which they were written; the first
+    /// [`MOST_NUMBERS`] of them.
+    pub fn numbers(&self) -> &[u64] {
+        &self.numbers[..self.drawn.min(MOST_NUMBERS)]
+    }
+
+    fn draw(&mut self, low: u64, high: u64) -> u64 {
+        let number = self.random.between(low, high);
+        if let Some(slot) = self.numbers.get_mut(self.drawn) {
+            *slot = number;
+        }
+        self.drawn += 1;
+        number
+    }
+}
+
+/// Where a text stands, which decides what may be in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// A request target, RFC 9112 section 3.2.1: printable ASCII; every brace is a variable's.
+    Path,
+    /// A field's value, RFC 9110 section 5.5, without what is obsolete there.
+    Field,
+    /// Content, or a message: anything. Only a brace before a lower-case letter begins a variable, so that
+    /// JSON may be written as it is.
+    Content,
+}
+
+impl Text {
+    /// A text without variables.
+    pub fn fixed(text: &str) -> Text {
+        let mut read = Text::default();
+        read.push(text);
+        read
+    }
+
+    /// Reads a text. The error names the place and the cure.
+    pub(super) fn parse(text: &str, place: Place, tables: &[Csv]) -> Result<Text, String> {
+        let mut read = Text::default();
+        let (mut from, mut at) = (0, 0);
+        while let Some(found) = text[at..].find('{').map(|found| at + found) {
+            let rest = &text[found..];
+            if place != Place::Path && rest.starts_with("{{") && starts_variable(&rest[1..]) {
+                // The second brace is the one that is meant.
+                read.push(&text[from..found]);
+                (from, at) = (found + 1, found + 2);
+                continue;
+            }
+            if place != Place::Path && !starts_variable(rest) {
+                at = found + 1;
+                continue;
+            }
+            let end = rest.find('}').ok_or_else(|| {
+                format!("a brace is not closed, write {{rand 1 4096}}: {:?}", excerpt(rest))
+            })?;
+            read.push(&text[from..found]);
+            read.segments.push(variable(&rest[..=end], tables)?);
+            (from, at) = (found + end + 1, found + end + 1);
+        }
+        read.push(&text[from..]);
+        read.check(place)?;
+        Ok(read)
+    }
+
+    /// Adds a fixed text.
+    pub(super) fn push(&mut self, text: &str) {
+        match self.segments.last_mut() {
+            _ if text.is_empty() => {}
+            Some(Segment::Fixed(last)) => last.push_str(text),
+            _ => self.segments.push(Segment::Fixed(text.to_owned())),
+        }
+    }
+
+    /// Is what it can give allowed where it stands?
+    fn check(&self, place: Place) -> Result<(), String> {
+        self.segments.iter().try_for_each(|segment| match segment {
+            Segment::Fixed(text) => allowed(text, place),
+            Segment::Choice(words) => words.iter().try_for_each(|word| allowed(word, place)),
+            Segment::Csv(column) => column.values().enumerate().try_for_each(|(row, value)| {
+                let named = |why| format!("{{csv {}}}, row {}: {why}", column.name(), row + 1);
+                allowed(value, place).map_err(named)
+            }),
+            Segment::Rand { .. } | Segment::Seq => Ok(()),
+        })
+    }
+
+    /// Does it say nothing?
+    pub fn is_empty(&self) -> bool {
+        self.segments.is_empty()
+    }
+
+    /// How many numbers `{rand}` draws in it.
+    pub fn numbers(&self) -> usize {
+        self.segments.iter().filter(|segment| matches!(segment, Segment::Rand { .. })).count()
+    }
+
+    /// Octets of the longest text that it can give.
+    pub fn max_len(&self) -> usize {
+        let longest = |segment: &Segment| match segment {
+            Segment::Fixed(text) => text.len(),
+            Segment::Rand { high, .. } => digits(*high),
+            Segment::Seq => digits(u64::MAX),
+            Segment::Choice(words) => words.iter().map(String::len).max().unwrap_or(0),
+            Segment::Csv(column) => column.max_len(),
+        };
+        self.segments.iter().map(longest).sum()
+    }
+
+    /// Writes one text to the front of `out`, which must have room for [`Text::max_len`] octets, and returns
+    /// how many it wrote. Allocates nothing.
+    pub fn write(&self, values: &mut Values, out: &mut [u8]) -> usize {
+        let mut end = 0;
+        for segment in &self.segments {
+            let out = &mut out[end..];
+            end += match segment {
+                Segment::Fixed(text) => copy(text, out),
+                Segment::Rand { low, high } => write_decimal(values.draw(*low, *high), out),
+                Segment::Seq => write_decimal(values.seq, out),
+                Segment::Choice(words) => copy(&words[values.random.below(words.len() as u64) as usize], out),
+                Segment::Csv(column) => copy(column.value(values.row), out),
+            };
+        }
+        end
+    }
+}
+
+/// Copies to the front of `out`; how many octets.
+pub(super) fn copy(text: &str, out: &mut [u8]) -> usize {
+    out[..text.len()].copy_from_slice(text.as_bytes());
+    text.len()
+}
+
+/// Does a variable begin here? `{"a": 1}` and `{}` are JSON.
+fn starts_variable(text: &str) -> bool {
+    text.as_bytes().get(1).is_some_and(u8::is_ascii_lowercase)
+}
+
+/// The first few letters: what was not closed may be long.
+fn excerpt(text: &str) -> String {
+    text.chars().take(24).collect()
+}
+
+/// The variables, as one writes them.
+const VARIABLES: [(&str, &str); 4] =
+    [("rand", "{rand 1 4096}"), ("seq", "{seq}"), ("choice", "{choice a b c}"), ("csv", "{csv users.id}")];
+
+/// `{rand 1 4096}` and the others.
+fn variable(text: &str, tables: &[Csv]) -> Result<Segment, String> {
+    let words: Vec<&str> = text[1..text.len() - 1].split_whitespace().collect();
+    match words[..] {
+        ["seq"] => Ok(Segment::Seq),
+        ["rand", low, high] => match (Count::parse(low), Count::parse(high)) {
+            (Ok(from), Ok(to)) if from <= to => Ok(Segment::Rand { low: from.0, high: to.0 }),
+            (Ok(_), Ok(_)) => Err(format!("{text:?} runs backwards: write {{rand {high} {low}}}")),
+            _ => Err(format!("{text:?} has no two whole numbers: write {{rand 1 4096}}")),
+        },
+        ["choice", ref words @ ..] if !words.is_empty() => {
+            match words.iter().find(|word| word.contains('{')) {
+                None => Ok(Segment::Choice(words.iter().map(|word| (*word).to_owned()).collect())),
+                Some(word) => Err(format!("a choice is between plain words, without braces: {word:?}")),
+            }
+        }
+        ["csv", name] => column(text, name, tables),
+        [name, ..] => {
+            let known = nearest(name, VARIABLES.iter().map(|(name, _)| *name));
+            let like = VARIABLES.iter().find(|(name, _)| Some(*name) == known);
+            Err(match like {
+                Some((_, cure)) => format!("{text:?} is not known: write {cure}"),
+                None => format!(
+                    "{text:?} is not known: write {{rand 1 4096}}, {{seq}}, {{choice a b c}} or {{csv \
+                        users.id}}"
+                ),
+            })
+        }
+        [] => Err(format!("{text:?} is not known: write {{rand 1 4096}}")),
+    }
+}
+
+/// The column of `{csv NAME.COLUMN}`.
+fn column(text: &str, path: &str, tables: &[Csv]) -> Result<Segment, String> {
+    let (name, column) =
+        path.split_once('.').ok_or_else(|| format!("{text:?} has no column: write {{csv {path}.COLUMN}}"))?;
+    let Some(table) = tables.iter().find(|table| table.name == name) else {
+        let near = nearest(name, tables.iter().map(|table| table.name.as_str()));
+        return Err(match near {
+            Some(near) => {
+                format!("{text:?}: there is no such table, write {{csv {near}.{column}}}: {name:?}")
+            }
+            None => format!(
+                "{text:?}: there is no such table, add [csv.{name}] with file = \"{name}.csv\": {name:?}"
+            ),
+        });
+    };
+    let found = table.columns.iter().find(|candidate| candidate.short_name() == column);
+    found.map(|column| Segment::Csv(Arc::clone(column))).ok_or_else(|| {
+        let names: Vec<&str> = table.columns.iter().map(|column| column.short_name()).collect();
+        let near = nearest(column, names.iter().copied());
+        let cure = near
+            .map_or_else(|| format!("one of {}", names.join(", ")), |near| format!("{{csv {name}.{near}}}"));
+        format!("{text:?}: {} has no such column, write {cure}: {column:?}", table.file)
+    })
+}
+
+/// May this text stand there?
+fn allowed(text: &str, place: Place) -> Result<(), String> {
+    let wrong = match place {
+        Place::Path => text.chars().find(|c| !c.is_ascii_graphic()),
+        Place::Field => text.chars().find(|c| !(c.is_ascii_graphic() || matches!(c, ' ' | '\t'))),
+        Place::Content => None,
+    };
+    match wrong {
+        Some(c) if place == Place::Path => Err(format!("{c:?} cannot stand in a path: write {}", percent(c))),
+        Some(c) => Err(format!("{c:?} cannot stand in a header, leave it out: {:?}", excerpt(text))),
+        None if place == Place::Path && text.contains(['{', '}']) => {
+            Err(format!("a brace is not opened, write {{rand 1 4096}}: {text:?}"))
+        }
+        None => Ok(()),
+    }
+}
+
+/// RFC 3986 section 2.1.
+fn percent(c: char) -> String {
+    c.encode_utf8(&mut [0; 4]).bytes().map(|byte| format!("%{byte:02X}")).collect()
+}
+
+impl fmt::Display for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.segments.iter().try_for_each(|segment| segment.fmt(f))
+    }
+}
+
+impl fmt::Display for Segment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Segment::Fixed(text) => {
+                for (at, c) in text.char_indices() {
+                    if c == '{' && starts_variable(&text[at..]) {
+                        f.write_str("{")?;
+                    }
+                    write!(f, "{c}")?;
+                }
+                Ok(())
+            }
+            Segment::Rand { low, high } => write!(f, "{{rand {low} {high}}}"),
+            Segment::Seq => f.write_str("{seq}"),
+            Segment::Choice(words) => write!(f, "{{choice {}}}", words.join(" ")),
+            Segment::Csv(column) => write!(f, "{{csv {}}}", column.name()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,124 @@
+use super::*;
+use Place::{Content, Field, Path};
+use proptest::prelude::*;
+
+fn tables() -> Vec<Csv> {
+    vec![Csv::parse("users", "users.csv", "id,full name,mail\n7,Ann B,a@x\n12,Bob,b@x\n").unwrap()]
+}
+
+/// (text, where it stands, what one filling gives or what is wrong)
+fn check(text: &str, place: Place, expected: Result<&str, &str>) {
+    let written = Text::parse(text, place, &tables()).map(|text| fill(&text, 41, 1).0);
+    assert_eq!(written, expected.map(str::to_owned).map_err(str::to_owned), "{text:?} in {place:?}");
+}
+
+/// What a filling gives, and the numbers that it drew.
+fn fill(text: &Text, seq: u64, row: u64) -> (String, Vec<u64>) {
+    let (mut random, mut out) = (Random::new(9), vec![0; text.max_len()]);
+    let mut values = Values::new(&mut random, seq, row);
+    let length = text.write(&mut values, &mut out);
+    (String::from_utf8(out[..length].to_vec()).unwrap(), values.numbers().to_vec())
+}
+
+#[test]
+fn variables_are_filled() {
+    check("/a?n={rand 5 5}&s={seq}&c={choice x}&u={csv users.id}", Path, Ok("/a?n=5&s=41&c=x&u=12"));
+    check("{ rand  5  5 }", Path, Ok("5"));
+    check("Bearer {csv users.mail}-{seq}", Field, Ok("Bearer b@x-41"));
+    check("{csv users.mail}{rand 1k 1k}", Content, Ok("b@x1000"));
+    check("", Content, Ok(""));
+}
+
+#[test]
+fn json_stands_as_it_is() {
+    check("{\"id\": {seq}, \"deep\": {\"a\": [{}]}}", Content, Ok("{\"id\": 41, \"deep\": {\"a\": [{}]}}"));
+    check("{ rand 1 2 } {1} {", Content, Ok("{ rand 1 2 } {1} {"));
+    check("{{seq}} {{rand", Content, Ok("{seq}} {rand"));
+    check("{{{seq}", Content, Ok("{{seq}"));
+    check("{{\"a\"}}", Content, Ok("{{\"a\"}}"));
+}
+
+#[test]
+fn wrong_variables_are_named_with_their_cure() {
+    let all = "write {rand 1 4096}, {seq}, {choice a b c} or {csv users.id}";
+    check("{name}", Content, Err(&format!("\"{{name}}\" is not known: {all}")));
+    check("{rnd 1 2}", Content, Err("\"{rnd 1 2}\" is not known: write {rand 1 4096}"));
+    check("{chioce a}", Content, Err("\"{chioce a}\" is not known: write {choice a b c}"));
+    check("{choice}", Content, Err("\"{choice}\" is not known: write {choice a b c}"));
+    check("{choice a {seq}", Content, Err("a choice is between plain words, without braces: \"{seq\""));
+    check("{seq 1}", Content, Err("\"{seq 1}\" is not known: write {seq}"));
+    check("{rand 9 1}", Content, Err("\"{rand 9 1}\" runs backwards: write {rand 1 9}"));
+    check("{rand a b}", Content, Err("\"{rand a b}\" has no two whole numbers: write {rand 1 4096}"));
+    check("/{}", Path, Err("\"{}\" is not known: write {rand 1 4096}"));
+    check("/{seq", Path, Err("a brace is not closed, write {rand 1 4096}: \"{seq\""));
+    check("/x}", Path, Err("a brace is not opened, write {rand 1 4096}: \"/x}\""));
+    check("{csv users}", Content, Err("\"{csv users}\" has no column: write {csv users.COLUMN}"));
+    check(
+        "{csv user.id}",
+        Content,
+        Err("\"{csv user.id}\": there is no such table, write {csv users.id}: \"user\""),
+    );
+    check(
+        "{csv goods.id}",
+        Content,
+        Err("\"{csv goods.id}\": there is no such table, add [csv.goods] with file = \"goods.csv\": \
+                \"goods\""),
+    );
+    check(
+        "{csv users.mial}",
+        Content,
+        Err("\"{csv users.mial}\": users.csv has no such column, write {csv users.mail}: \"mial\""),
+    );
+    check(
+        "{csv users.colour}",
+        Content,
+        Err("\"{csv users.colour}\": users.csv has no such column, write one of id, full name, mail: \
+                \"colour\""),
+    );
+}
+
+#[test]
+fn what_cannot_stand_there() {
+    check("/a b", Path, Err("' ' cannot stand in a path: write %20"));
+    check("/é", Path, Err("'é' cannot stand in a path: write %C3%A9"));
+    check("a\r\nb", Field, Err("'\\r' cannot stand in a header, leave it out: \"a\\r\\nb\""));
+    check("{choice a b\u{e9}}", Field, Err("'é' cannot stand in a header, leave it out: \"bé\""));
+    let table = [Csv::parse("t", "t.csv", "v\nok\n\"a b\"").unwrap()];
+    let wrong = Text::parse("/{csv t.v}", Path, &table).unwrap_err();
+    assert_eq!(wrong, "{csv t.v}, row 2: ' ' cannot stand in a path: write %20");
+    assert_eq!(Text::parse("{csv t.v}", Field, &table).unwrap().max_len(), 3);
+}
+
+#[test]
+fn each_word_is_chosen_and_the_first_eight_numbers_are_kept() {
+    let text = Text::parse("{choice a b c}", Content, &[]).unwrap();
+    let mut random = Random::new(3);
+    let mut seen = [0; 3];
+    for _ in 0..3_000 {
+        let mut out = [0];
+        assert_eq!(text.write(&mut Values::new(&mut random, 0, 0), &mut out), 1);
+        seen[usize::from(out[0] - b'a')] += 1;
+    }
+    // The standard deviation of a count is 26.
+    assert!(seen.iter().all(|n| (850..1150).contains(n)), "{seen:?}");
+    let text = Text::parse(&"{rand 0 9}".repeat(9), Content, &[]).unwrap();
+    let (written, numbers) = fill(&text, 0, 0);
+    assert_eq!((text.numbers(), numbers.len()), (9, MOST_NUMBERS));
+    assert!(written.starts_with(&numbers.iter().map(u64::to_string).collect::<String>()));
+}
+
+proptest! {
+    #[test]
+    fn any_text_reads_as_it_prints(
+        text in "([{}a-c \"]|\\{(rand [0-9] 9|seq|choice a b|csv users.id)\\}){0,12}|\\PC{0,9}",
+        seq: u64,
+    ) {
+        for place in [Path, Field, Content] {
+            let Ok(read) = Text::parse(&text, place, &tables()) else { continue };
+            let printed = read.to_string();
+            let again = Text::parse(&printed, place, &tables());
+            prop_assert_eq!(again.as_ref(), Ok(&read), "{:?} printed as {:?}", text, printed);
+            prop_assert!(fill(&read, seq, 0).0.len() <= read.max_len());
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Scenario files: any text is a scenario that prints as it reads, or mistakes that a terminal can show.
+
+use plan::scenario::{Op, Scenario, Values, read};
+use plan::{Mistake, Random, Surroundings};
+
+/// Reads a text with a machine of two cores, one name and one file of values.
+pub(crate) fn check(text: &str) {
+    match scenario(text) {
+        Ok(first) => {
+            let printed = first.to_string();
+            let again = scenario(&printed);
+            assert!(again.as_ref() == Ok(&first), "{text:?} printed as {printed:?} is {again:?}");
+            requests_fit(&first);
+        }
+        Err(mistakes) => {
+            assert!(!mistakes.is_empty(), "no scenario and no mistake: {text:?}");
+            for mistake in mistakes {
+                assert!(!mistake.to_string().contains(char::is_control), "{mistake:?}");
+            }
+        }
+    }
+}
+
+fn scenario(text: &str) -> Result<Scenario, Vec<Mistake>> {
+    let resolve = |name: &str| match name {
+        "localhost" => Ok(vec!["127.0.0.1".parse().expect("an address")]),
+        _ => Err("no such host".to_owned()),
+    };
+    let open = |file: &str| match file {
+        "users.csv" => Ok("id,name\n7,Ann\n12,\"B, \"\"b\"\"\"\n".to_owned()),
+        _ => Err("no such file".to_owned()),
+    };
+    read("load.toml", text, &Surroundings { cores: 2, seed: 77, resolve: &resolve }, &open)
+}
+
+/// Each request fits into the room that it asks for.
+fn requests_fit(scenario: &Scenario) {
+    let mut random = Random::new(1);
+    for op in &scenario.program.ops {
+        if let Op::Request(request) = op {
+            let mut out = vec![0; request.max_len(1)];
+            request.write("h", &mut Values::new(&mut random, u64::MAX, 1), &mut out);
+        }
+    }
+}
