@@ -2,12 +2,14 @@
 
 mod fault;
 mod latency;
+mod moments;
 mod sink;
 mod summary;
 mod tick;
 
 pub use fault::{Fault, Faults, Kind, Side, Stage};
 pub use latency::{Latency, Quantiles};
+pub use moments::{Moments, Rates};
 pub use sink::{Ask, Header, Sink};
 pub use summary::{
     Connections, FaultCount, Generator, KernelCost, Limit, ProcessCost, Requests, Summary, ThresholdResult,

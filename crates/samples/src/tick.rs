@@ -2,7 +2,11 @@
 
 use units::Nanos;
 
-use crate::{fault::Faults, latency::Latency};
+use crate::{
+    fault::Faults,
+    latency::Latency,
+    moments::{Moments, Rates},
+};
 
 /// Where a run stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,6 +44,8 @@ pub struct Counts {
     pub answered: u64,
     /// Of those, the ones that came at full load.
     pub answered_at_load: u64,
+    /// Of the answers, the ones after which the connection was kept.
+    pub kept: u64,
     /// Bytes received, heads included.
     pub bytes_in: u64,
     /// Bytes sent.
@@ -59,6 +65,7 @@ impl Counts {
         self.sent += o.sent;
         self.answered += o.answered;
         self.answered_at_load += o.answered_at_load;
+        self.kept += o.kept;
         self.bytes_in += o.bytes_in;
         self.bytes_out += o.bytes_out;
         self.body_bytes_in += o.body_bytes_in;
@@ -96,8 +103,20 @@ pub struct Tick {
     pub ramp_latency: Latency,
     /// From when a dial was due to the connection.
     pub connect: Latency,
+    /// From when the WebSocket upgrade was sent to its 101.
+    pub handshake: Latency,
+    /// HTTP and TCP: from due to the first byte of the answer, of requests due at full load.
+    pub first_byte: Latency,
+    /// The same, of requests due during the ramp.
+    pub ramp_first_byte: Latency,
     /// From due to when the loop was able to send.
     pub lag: Latency,
+    /// Answers per second of each shard in each of its ticks at full load.
+    pub shard_rates: Rates,
+    /// Bytes of each HTTP answer's head.
+    pub head_sizes: Moments,
+    /// Bytes of each answer, head and content, without the framing of chunks and messages.
+    pub answer_sizes: Moments,
 }
 
 impl Default for Tick {
@@ -117,7 +136,13 @@ impl Default for Tick {
             latency: Latency::default(),
             ramp_latency: Latency::default(),
             connect: Latency::default(),
+            handshake: Latency::default(),
+            first_byte: Latency::default(),
+            ramp_first_byte: Latency::default(),
             lag: Latency::default(),
+            shard_rates: Rates::default(),
+            head_sizes: Moments::default(),
+            answer_sizes: Moments::default(),
         }
     }
 }
@@ -157,7 +182,13 @@ impl Tick {
         self.latency.merge(&other.latency);
         self.ramp_latency.merge(&other.ramp_latency);
         self.connect.merge(&other.connect);
+        self.handshake.merge(&other.handshake);
+        self.first_byte.merge(&other.first_byte);
+        self.ramp_first_byte.merge(&other.ramp_first_byte);
         self.lag.merge(&other.lag);
+        self.shard_rates.merge(&other.shard_rates);
+        self.head_sizes.merge(&other.head_sizes);
+        self.answer_sizes.merge(&other.answer_sizes);
     }
 
     /// Forgets all, keeping the memory.
@@ -170,7 +201,12 @@ impl Tick {
         self.latency.clear();
         self.ramp_latency.clear();
         self.connect.clear();
+        self.handshake.clear();
+        self.first_byte.clear();
+        self.ramp_first_byte.clear();
         self.lag.clear();
+        self.shard_rates.clear();
+        (self.head_sizes, self.answer_sizes) = (Moments::default(), Moments::default());
     }
 }
 
@@ -196,6 +232,7 @@ mod tests {
             sent: seed * 3,
             answered: seed * 2,
             body_bytes_in: seed * 5,
+            kept: seed * 7,
             ..Counts::default()
         };
         for i in 0..seed % 6 {
@@ -205,6 +242,12 @@ mod tests {
             t.lag.record(Nanos(seed * 10 + i));
             t.connect.record(Nanos(seed + i));
             t.ramp_latency.record(Nanos(seed * 77 + i));
+            t.handshake.record(Nanos(seed * 3 + i));
+            t.first_byte.record(Nanos(seed * 501 + i));
+            t.ramp_first_byte.record(Nanos(seed * 33 + i));
+            t.shard_rates.record(seed as f64 * 1.5);
+            t.head_sizes.record(seed + 100);
+            t.answer_sizes.record(seed * 9 + i);
         }
         t
     }
@@ -227,6 +270,12 @@ mod tests {
             prop_assert_eq!(&merged([c, a, b]), &grouped);
             prop_assert_eq!(grouped.counts.opened, a + b + c);
             prop_assert_eq!(grouped.open, a % 7 + b % 7 + c % 7);
+            prop_assert_eq!(grouped.counts.kept, 7 * (a + b + c));
+            let n = a % 6 + b % 6 + c % 6;
+            let counted = [grouped.handshake.count(), grouped.first_byte.count(), grouped.ramp_first_byte.count()];
+            prop_assert_eq!(counted, [n; 3]);
+            prop_assert_eq!((grouped.head_sizes.count(), grouped.answer_sizes.count()), (n, n));
+            prop_assert_eq!(grouped.shard_rates.count(), n);
         }
     }
 
