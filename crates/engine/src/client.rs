@@ -137,7 +137,7 @@ impl Client {
             Wire::Http(wire) => wire.order(false),
             _ => exchange.await_echo(),
         }
-        exchange.started = cx.now();
+        (exchange.started, exchange.begun) = (cx.now(), false);
         tick.counts.sent += 1;
         if let Some(bytes) = job.protocol.fixed(destination) {
             exchange.expected = job.fixed_length();
@@ -185,6 +185,7 @@ impl Client {
             }
             _ => true,
         };
+        self.tick.counts.kept += u64::from(keeps_alive);
         // In closed loop the next request is due now.
         let due = match self.job.pause {
             Pause::Think(think) => now + Nanos(self.random.between(think.min.0, think.max.0)),
@@ -223,7 +224,8 @@ impl Client {
     fn measure(&mut self, exchange: &Exchange, now: Nanos) {
         let tick = &mut self.tick;
         tick.counts.answered += 1;
-        tick.counts.body_bytes_in += exchange.content;
+        tick.counts.body_bytes_in += exchange.content();
+        tick.answer_sizes.record(u64::from(exchange.head_bytes) + exchange.content());
         let took = now.since(exchange.due);
         if exchange.due >= self.hold_from {
             tick.latency.record(took)
@@ -240,6 +242,7 @@ impl Client {
             return;
         }
         tick.count_status(exchange.status);
+        tick.head_sizes.record(exchange.head_bytes.into());
         let right = match self.job.expect.status {
             Some(status) => exchange.status == status,
             None => (200..300).contains(&exchange.status),
@@ -332,6 +335,18 @@ impl Client {
         }
     }
 
+    /// Something has come where an answer is awaited.
+    fn begun(&mut self, k: Key, now: Nanos) {
+        let exchange = self.exchange(k);
+        if std::mem::replace(&mut exchange.begun, true) {
+            return;
+        }
+        let due = exchange.due;
+        let at_load = due >= self.hold_from;
+        let times = if at_load { &mut self.tick.first_byte } else { &mut self.tick.ramp_first_byte };
+        times.record(now.since(due));
+    }
+
     /// Reads on in the answer to an HTTP request.
     fn reply<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
         match self.exchange(k).handle_bytes(input, None) {
@@ -401,6 +416,10 @@ impl Program for Client {
 
     fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
         let state = self.conn(k).state;
+        // What a WebSocket server says may be its own: its first byte is no answer's.
+        if state == State::Busy && !matches!(self.job.protocol, Protocol::WebSocket(..)) {
+            self.begun(k, cx.now());
+        }
         let used = match (&self.job.protocol, state) {
             (Protocol::Tcp(None), _) => input.len(),
             (Protocol::Http(_), State::Busy) => self.reply(cx, k, input),
