@@ -34,6 +34,8 @@ pub struct Plan {
     pub io: IoChoice,
     /// What to show on standard error meanwhile.
     pub live: Live,
+    /// In whose form the summary is printed.
+    pub format: Format,
 }
 
 /// How fast to dial until all connections are there.
@@ -114,4 +116,19 @@ pub enum Live {
     Classic,
     /// Nothing.
     Off,
+}
+
+/// In whose form the summary is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Our own.
+    Throng,
+    /// wrk's, with its `--latency`.
+    Wrk,
+    /// That of `fortio load`.
+    Fortio,
+    /// ApacheBench's.
+    Ab,
+    /// httperf's.
+    Httperf,
 }
