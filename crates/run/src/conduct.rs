@@ -191,6 +191,10 @@ impl Conductor<'_> {
     }
 
     fn take(&mut self, shard: u32, tick: &Tick) {
+        let period = tick.until.since(tick.from);
+        // A shard ends a tick where its ramp ends: between two ends their mean is good enough.
+        let open = self.shards[shard as usize].open + tick.open;
+        self.line.open_ns += u128::from(open) * u128::from(period.0) / 2;
         self.shards[shard as usize] = State {
             open: tick.open,
             resolved: tick.resolved,
@@ -200,7 +204,6 @@ impl Conductor<'_> {
             phase: tick.phase,
         };
         self.line.extend(tick);
-        let period = tick.until.since(tick.from);
         if tick.phase == Phase::Hold && period >= LEAST_PERIOD {
             self.line.shard_rates.record(tick.counts.answered as f64 / period.secs_f64());
         }

@@ -91,6 +91,8 @@ pub struct Tick {
     pub waiting: u64,
     /// When the outcome of the last first dial was known; [`Nanos::NEVER`] while one is not.
     pub ramped_at: Nanos,
+    /// Connections times the nanoseconds that they were open in it.
+    pub open_ns: u128,
     /// What was counted.
     pub counts: Counts,
     /// What went wrong.
@@ -130,6 +132,7 @@ impl Default for Tick {
             resolved: 0,
             waiting: 0,
             ramped_at: Nanos::ZERO,
+            open_ns: 0,
             counts: Counts::default(),
             faults: Faults::default(),
             status: Box::new([0; STATUSES]),
@@ -174,6 +177,7 @@ impl Tick {
     fn add(&mut self, other: &Tick) {
         self.from = self.from.min(other.from);
         self.until = self.until.max(other.until);
+        self.open_ns += other.open_ns;
         self.counts.merge(&other.counts);
         self.faults.merge(&other.faults);
         for (a, b) in self.status.iter_mut().zip(other.status.iter()) {
@@ -195,6 +199,7 @@ impl Tick {
     pub fn clear(&mut self) {
         (self.index, self.from, self.until, self.phase) = (0, Nanos::ZERO, Nanos::ZERO, Phase::Ramp);
         (self.open, self.resolved, self.waiting, self.ramped_at) = (0, 0, 0, Nanos::ZERO);
+        self.open_ns = 0;
         self.counts = Counts::default();
         self.faults.clear();
         self.status.fill(0);
@@ -225,6 +230,7 @@ mod tests {
             ..Tick::default()
         };
         t.waiting = seed % 5;
+        t.open_ns = u128::from(seed) << 60;
         t.ramped_at = if seed.is_multiple_of(3) { Nanos::NEVER } else { Nanos(seed) };
         t.phase = if seed.is_multiple_of(2) { Phase::Ramp } else { Phase::Hold };
         t.counts = Counts {
@@ -271,6 +277,7 @@ mod tests {
             prop_assert_eq!(grouped.counts.opened, a + b + c);
             prop_assert_eq!(grouped.open, a % 7 + b % 7 + c % 7);
             prop_assert_eq!(grouped.counts.kept, 7 * (a + b + c));
+            prop_assert_eq!(grouped.open_ns, u128::from(a + b + c) << 60);
             let n = a % 6 + b % 6 + c % 6;
             let counted = [grouped.handshake.count(), grouped.first_byte.count(), grouped.ramp_first_byte.count()];
             prop_assert_eq!(counted, [n; 3]);

@@ -31,15 +31,10 @@ pub struct Whole {
     /// The sample that is not complete yet: since when, and how many answers.
     sampled_from: Option<Nanos>,
     sampled: u64,
-    /// Open connections times the seconds that they were open.
-    connection_s: f64,
 }
 
 impl Sink for Whole {
     fn tick(&mut self, tick: &Tick, _own: &Generator) -> Ask {
-        let before = self.totals.open as f64;
-        let period = tick.until.since(tick.from).secs_f64();
-        self.connection_s += (before + tick.open as f64) / 2.0 * period;
         self.sample_replies(tick);
         self.totals.extend(tick);
         Ask::CarryOn
@@ -179,8 +174,6 @@ mod tests {
         assert_eq!((rates.count(), rates.min(), rates.max()), (2, 1_000_000, 2_000_000));
         assert_eq!((whole.opened(), whole.latency().count(), whole.first_byte().count()), (181, 22, 11));
         assert!((whole.latency().mean_s() - 0.020).abs() < 1e-12);
-        // 0 to 10 in 0.7 s, 10 for 4 s, 10 to 20 in 1 s, 20 for 4.2 s.
-        assert!((whole.connection_s - (3.5 + 40.0 + 15.0 + 84.0)).abs() < 1e-9, "{}", whole.connection_s);
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub fn httperf(s: &Summary, whole: &Whole) -> String {
         ms_each(s, dialled),
         s.connections.peak,
         // Little's law: what was open over time, by those that opened.
-        whole.connection_s * 1e3 / whole.opened().max(1) as f64,
+        whole.totals.open_ns as f64 / 1e6 / whole.opened().max(1) as f64,
         whole.totals.connect.mean_s() * 1e3,
     );
     let requests = format!(

@@ -57,6 +57,7 @@ pub(super) fn right() -> (Summary, Whole) {
 fn second_of_answers(second: u64) -> Tick {
     let (from, until) = (Nanos::from_secs(second), Nanos::from_secs(second + 1));
     let mut tick = Tick { from, until, open: 10, phase: Phase::Hold, ..Tick::default() };
+    tick.open_ns = 10_000_000_000;
     let counts = &mut tick.counts;
     (counts.sent, counts.answered, counts.answered_at_load, counts.kept) = (1000, 1000, 1000, 1000);
     (counts.bytes_in, counts.bytes_out, counts.body_bytes_in) = (240_000, 62_000, 12_000);
