@@ -24,6 +24,7 @@ use crate::{
 };
 
 mod dial;
+mod figures;
 mod messages;
 mod ticks;
 
@@ -185,7 +186,7 @@ impl Client {
             }
             _ => true,
         };
-        self.tick.counts.kept += u64::from(keeps_alive);
+        self.weigh(&exchange, keeps_alive);
         // In closed loop the next request is due now.
         let due = match self.job.pause {
             Pause::Think(think) => now + Nanos(self.random.between(think.min.0, think.max.0)),
@@ -225,7 +226,6 @@ impl Client {
         let tick = &mut self.tick;
         tick.counts.answered += 1;
         tick.counts.body_bytes_in += exchange.content();
-        tick.answer_sizes.record(u64::from(exchange.head_bytes) + exchange.content());
         let took = now.since(exchange.due);
         if exchange.due >= self.hold_from {
             tick.latency.record(took)
@@ -242,7 +242,6 @@ impl Client {
             return;
         }
         tick.count_status(exchange.status);
-        tick.head_sizes.record(exchange.head_bytes.into());
         let right = match self.job.expect.status {
             Some(status) => exchange.status == status,
             None => (200..300).contains(&exchange.status),
@@ -335,18 +334,6 @@ impl Client {
         }
     }
 
-    /// Something has come where an answer is awaited.
-    fn begun(&mut self, k: Key, now: Nanos) {
-        let exchange = self.exchange(k);
-        if std::mem::replace(&mut exchange.begun, true) {
-            return;
-        }
-        let due = exchange.due;
-        let at_load = due >= self.hold_from;
-        let times = if at_load { &mut self.tick.first_byte } else { &mut self.tick.ramp_first_byte };
-        times.record(now.since(due));
-    }
-
     /// Reads on in the answer to an HTTP request.
     fn reply<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
         match self.exchange(k).handle_bytes(input, None) {
@@ -416,8 +403,7 @@ impl Program for Client {
 
     fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
         let state = self.conn(k).state;
-        // What a WebSocket server says may be its own: its first byte is no answer's.
-        if state == State::Busy && !matches!(self.job.protocol, Protocol::WebSocket(..)) {
+        if state == State::Busy {
             self.begun(k, cx.now());
         }
         let used = match (&self.job.protocol, state) {
