@@ -129,6 +129,15 @@ fn what_went_wrong_is_there_too() {
 }
 
 #[test]
+fn beside_json_on_standard_output_the_form_is_for_people() {
+    let server = Serving::start(&["--threads", "1"]);
+    // `run` reads all of standard output as one JSON document.
+    let (ended, s) = run(&server.url("/"), &["-c", "2", "-d", "200ms", "--format", "ab"]);
+    let answered = number(&ended.stderr, "Complete requests:");
+    assert_eq!(answered, s.count("requests.answered") as f64, "{}", ended.stderr);
+}
+
+#[test]
 fn the_first_byte_is_not_the_last() {
     const PAUSE: Duration = Duration::from_millis(80);
     let server = Scripted::start(|peer| {
