@@ -9,6 +9,8 @@ use std::path::Path;
 const NEEDED: &[(&str, &str)] = &[
     ("nginx", "nginx-light"),
     ("wrk", "wrk"),
+    ("ab", "apache2-utils"),
+    ("httperf", "httperf"),
     ("curl", "curl"),
     ("jq", "jq"),
     ("ip", "iproute2"),

@@ -96,6 +96,12 @@ pub(crate) struct RunArgs {
     /// line: one line a second; classic: the http-kit client's line; off [default: auto]
     #[arg(long, value_name = "HOW")]
     live: Option<String>,
+    /// The summary in another tool's form: wrk, fortio, ab, httperf [default: throng]
+    #[arg(long, value_name = "TOOL")]
+    format: Option<String>,
+    /// Write the histograms of each second, as HdrHistogram's log tools read them
+    #[arg(long, value_name = "FILE")]
+    pub(crate) hlog: Option<String>,
     /// Write the summary as JSON; `-` is standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<String>,
@@ -125,6 +131,7 @@ impl RunArgs {
             seed: self.seed.clone(),
             io: self.io.clone(),
             live: self.live.clone(),
+            format: self.format.clone(),
         }
     }
 }

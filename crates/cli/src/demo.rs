@@ -48,7 +48,7 @@ fn against(url: &str, interrupt: &Interrupt) -> Result<u8, Failure> {
          and then thinking for 5 to 15 s",
         Count(n)
     ));
-    let summary = verb::apply(&verb::plan(&flags(n))?, interrupt)?;
+    let summary = verb::apply(&verb::plan(&flags(n))?, interrupt, &mut [])?;
     answer(&sinks::text(&summary))?;
     Ok(summary.verdict.exit_status())
 }

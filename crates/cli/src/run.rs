@@ -3,15 +3,15 @@
 use std::{
     fs,
     hash::{BuildHasher, Hasher, RandomState},
-    io::stderr,
+    io::{self, stderr},
     net::{IpAddr, ToSocketAddrs},
 };
 
 use host::Root;
-use plan::{Flags, Live, Plan, Surroundings};
+use plan::{Flags, Format, Live, Plan, Surroundings};
 use run::Interrupt;
 use samples::{Sink, Summary};
-use sinks::{Classic, Line};
+use sinks::{Classic, HlogFile, Line, format::Whole};
 
 use crate::{Failure, answer, args::RunArgs, say, scenario, signals};
 
@@ -27,15 +27,20 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
     let interrupt = Interrupt::default();
     let ask = interrupt.clone();
     signals::on_signal(move || ask.set()).map_err(Failure::machine)?;
-    let summary = apply(&plan, &interrupt)?;
+    let mut whole = Whole::default();
+    let (summary, logged) = match &args.hlog {
+        None => (apply(&plan, &interrupt, &mut [&mut whole])?, Ok(())),
+        Some(file) => logged(file, &plan, &interrupt, &mut whole)?,
+    };
+    let text = text(plan.format, &summary, &whole);
     match args.json.as_deref() {
         Some("-") => {
-            say(sinks::text(&summary).trim_end());
+            say(text.trim_end());
             answer(&sinks::json(&summary))?;
         }
         to => {
             // Both are tried: neither is lost for the other's sake.
-            let told = answer(&sinks::text(&summary));
+            let told = answer(&text);
             if let Some(file) = to {
                 fs::write(file, sinks::json(&summary))
                     .map_err(|e| Failure::machine(format!("--json {file}: {e}")))?;
@@ -43,7 +48,40 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
             told?;
         }
     }
+    if plan.format != Format::Throng {
+        // No other tool's form has a place for what the figures are worth.
+        say(sinks::verdict(&summary).trim_end());
+    }
+    logged?;
     Ok(summary.verdict.exit_status())
+}
+
+/// The summary in the form that was asked for.
+fn text(format: Format, summary: &Summary, whole: &Whole) -> String {
+    match format {
+        Format::Throng => sinks::text(summary),
+        Format::Wrk => sinks::format::wrk(summary, whole),
+        Format::Fortio => sinks::format::fortio(summary, whole),
+        Format::Ab => sinks::format::ab(summary, whole),
+        Format::Httperf => sinks::format::httperf(summary, whole),
+    }
+}
+
+/// Runs a plan and writes `--hlog` meanwhile: a file that cannot be opened stops the run before it starts, one that
+/// fills up does not cost the summary.
+fn logged(
+    file: &str,
+    plan: &Plan,
+    interrupt: &Interrupt,
+    whole: &mut Whole,
+) -> Result<(Summary, Result<(), Failure>), Failure> {
+    let failed = |e: io::Error| Failure::machine(format!("--hlog {file}: {e}"));
+    // By lines, so that it can be followed, and is whole up to a second that ends throng early.
+    let mut hlog = HlogFile::new(io::LineWriter::new(fs::File::create(file).map_err(failed)?));
+    let mut log = hlog.begin(units::date()).map_err(failed)?;
+    let summary = apply(plan, interrupt, &mut [whole, &mut log])?;
+    let written = log.result().and_then(|()| hlog.finish());
+    Ok((summary, written.map_err(failed)))
 }
 
 /// Reads the words; all mistakes at once.
@@ -68,15 +106,21 @@ pub(crate) fn resolve(name: &str) -> Result<Vec<IpAddr>, String> {
     Ok(addresses.map(|address| address.ip()).collect())
 }
 
-/// Runs a plan with its live view.
-pub(crate) fn apply(plan: &Plan, interrupt: &Interrupt) -> Result<Summary, Failure> {
+/// Runs a plan with its live view; `sinks` see it too.
+pub(crate) fn apply(
+    plan: &Plan,
+    interrupt: &Interrupt,
+    sinks: &mut [&mut dyn Sink],
+) -> Result<Summary, Failure> {
     let mut line = Line::new(stderr());
     let mut classic = Classic::new(stderr());
-    let mut sinks: Vec<&mut dyn Sink> = match plan.live {
-        Live::Auto | Live::Line => vec![&mut line],
-        Live::Classic => vec![&mut classic],
-        Live::Off => vec![],
+    let live: Option<&mut dyn Sink> = match plan.live {
+        Live::Auto | Live::Line => Some(&mut line),
+        Live::Classic => Some(&mut classic),
+        Live::Off => None,
     };
+    let others = sinks.iter_mut().map(|sink| &mut **sink as &mut dyn Sink);
+    let mut sinks: Vec<&mut dyn Sink> = live.into_iter().chain(others).collect();
     let mut tell = |line: &str| say(&format!("throng: {line}"));
     ::run::run(plan, &Root::real(), &mut sinks, interrupt, &mut tell).map_err(Failure::machine)
 }

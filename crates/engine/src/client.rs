@@ -27,6 +27,7 @@ use self::{dial::Ramp, open_loop::OpenLoop, probe::Lane};
 mod answers;
 mod dial;
 mod ends;
+mod figures;
 mod level;
 mod messages;
 mod open_loop;
@@ -196,6 +197,9 @@ impl Program for Client {
 
     fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
         let state = self.conn(k).state;
+        if state == State::Busy {
+            self.begun(k, cx.now());
+        }
         let used = match (&self.job.protocol, state) {
             (_, State::Probe) => return self.probe_bytes(cx, k, input),
             (Protocol::Tcp(None), _) => input.len(),

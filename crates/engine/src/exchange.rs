@@ -27,6 +27,10 @@ pub(crate) struct Exchange {
     /// Content received.
     pub(crate) content: u64,
     pub(crate) status: u16,
+    /// HTTP: bytes of the answer's head, 64 KiB at most.
+    pub(crate) head_bytes: u16,
+    /// Something of the answer has come.
+    pub(crate) begun: bool,
     /// The first dial and the first request of a connection belong to the ramp's window.
     pub(crate) first: bool,
     /// A request is due for this dial, and goes out when the connection stands.
@@ -73,6 +77,8 @@ impl Exchange {
             expected: u64::MAX,
             content: 0,
             status: 0,
+            head_bytes: 0,
+            begun: false,
             first: false,
             asks: false,
             awaits: false,
@@ -85,6 +91,11 @@ impl Exchange {
     pub(crate) fn await_echo(&mut self) {
         (self.awaits, self.differs) = (true, false);
         self.content = if self.is_between_messages() { 0 } else { NOT_OURS };
+    }
+
+    /// Bytes of content that the answer had; a pong between the pieces of the server's own message has none.
+    pub(crate) fn content(&self) -> u64 {
+        if self.content == NOT_OURS { 0 } else { self.content }
     }
 
     /// Whether nothing has begun to come in that is not complete.
@@ -120,6 +131,7 @@ impl Exchange {
                     match reply {
                         Some(Reply::Head(head)) => {
                             self.status = head.status;
+                            self.head_bytes = u16::try_from(head.head_bytes).unwrap_or(u16::MAX);
                             self.keep_alive_timeout_s = head.keep_alive_timeout_s;
                         }
                         Some(Reply::Body(bytes)) => self.content += bytes.len() as u64,
@@ -238,5 +250,26 @@ impl Exchanges {
     /// How many are under way.
     pub(crate) fn len(&self) -> u64 {
         (self.all.len() - self.free.len()) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wire::websocket::Role;
+
+    #[test]
+    fn a_pong_amid_the_servers_own_message_brings_no_content() {
+        let wire = Wire::WebSocket(Frames::new(Role::Client));
+        let mut exchange = Exchange::new(Nanos::ZERO, Nanos::ZERO, wire);
+        let ping = Message { bytes: b"" };
+        // The first frame of a message in two: text, not final, three bytes.
+        let begun = exchange.handle_bytes(b"\x01\x03abc", None);
+        assert!(matches!(begun, Ok(Progress::More(5))));
+        exchange.expected = 7;
+        exchange.await_echo();
+        let pong = exchange.handle_bytes(b"\x8a\x08\0\0\0\0\0\0\0\x07", Some(&ping));
+        assert!(matches!(pong, Ok(Progress::Answered(10))));
+        assert_eq!((exchange.content(), exchange.differs), (0, false));
     }
 }

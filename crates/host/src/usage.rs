@@ -17,6 +17,8 @@ pub struct SelfUsage {
     /// CPU time since the process began, user and system, all threads, in nanoseconds. The kernel gives it
     /// in clock ticks, of 10 ms as a rule.
     pub cpu_ns: u64,
+    /// The system's part of it.
+    pub system_ns: u64,
     /// Threads alive.
     pub threads: u64,
     /// Open descriptors of the main thread's table. Direct descriptors of io_uring, and tables that other
@@ -34,11 +36,13 @@ pub fn usage(root: &Root, pid: Option<u32>) -> io::Result<SelfUsage> {
     let stat_file = format!("proc/{process}/stat");
     let status = root.read(&status_file)?;
     let stat = root.read(&stat_file)?;
+    let (user_ns, system_ns) = cpu_ns(&stat).ok_or_else(|| unexpected(&stat_file, "utime, stime"))?;
     Ok(SelfUsage {
         // A process that is ending has no memory, and the kernel then leaves these lines out.
         rss_bytes: kib_field(&status, "VmRSS").unwrap_or(0),
         anon_bytes: kib_field(&status, "RssAnon").unwrap_or(0),
-        cpu_ns: cpu_ns(&stat).ok_or_else(|| unexpected(&stat_file, "utime, stime"))?,
+        cpu_ns: user_ns.saturating_add(system_ns),
+        system_ns,
         threads: thread_count(&status).ok_or_else(|| unexpected(&status_file, "Threads"))?,
         open_files: open_files(root, &process),
     })
@@ -56,14 +60,14 @@ pub(crate) fn has_capability(root: &Root, number: u32) -> bool {
     bits >> number & 1 == 1
 }
 
-/// Fields 14 and 15 of proc_pid_stat(5). The second, the command's name, may hold blanks and brackets, so
+/// Of the user and of the system: fields 14 and 15 of proc_pid_stat(5). The second, the command's name, may hold blanks and brackets, so
 /// count from the last `)`, behind which field 3 begins.
-fn cpu_ns(stat: &str) -> Option<u64> {
+fn cpu_ns(stat: &str) -> Option<(u64, u64)> {
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(14 - 3);
     let user: u64 = fields.next()?.parse().ok()?;
     let system: u64 = fields.next()?.parse().ok()?;
     let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second();
-    user.checked_add(system)?.checked_mul(tick_ns)
+    Some((user.checked_mul(tick_ns)?, system.checked_mul(tick_ns)?))
 }
 
 /// Since Linux 6.2 the size of `/proc/PID/fd` is the number of descriptors; before, it is zero and they
@@ -98,6 +102,7 @@ mod tests {
             rss_bytes: 1712 * 1024,
             anon_bytes: 112 * 1024,
             cpu_ns: 200 * (1_000_000_000 / rustix::param::clock_ticks_per_second()),
+            system_ns: 50 * (1_000_000_000 / rustix::param::clock_ticks_per_second()),
             threads: 3,
             open_files: Some(2),
         };

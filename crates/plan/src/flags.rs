@@ -1,7 +1,9 @@
 //! From flags as typed to a [`Plan`], or to all that is wrong with them at once.
 
 use crate::target::Resolve;
-use crate::{Expect, Hold, IoChoice, Live, Message, Plan, Ramp, Reconnect, Scheme, Sources, Target, Think};
+use crate::{
+    Expect, Format, Hold, IoChoice, Live, Message, Plan, Ramp, Reconnect, Scheme, Sources, Target, Think,
+};
 use std::fmt;
 use std::net::IpAddr;
 use units::{Count, Misread, Nanos, Rate, Spans};
@@ -53,6 +55,8 @@ pub struct Flags {
     pub io: Option<String>,
     /// `--live`, default `auto`.
     pub live: Option<String>,
+    /// `--format`, default our own.
+    pub format: Option<String>,
 }
 
 /// What the machine tells the planner; an argument, so that a test needs no machine.
@@ -99,6 +103,7 @@ pub fn from_flags(flags: &Flags, around: &Surroundings) -> Result<Plan, Vec<Mist
     let seed = m.read("--seed", &flags.seed, around.seed, seed);
     let io = m.read("--io", &flags.io, IoChoice::Auto, IoChoice::parse);
     let live = m.read("--live", &flags.live, Live::Auto, live);
+    let format = m.read("--format", &flags.format, Format::Throng, format);
     match target {
         Some(target) if mistakes.0.is_empty() => Ok(Plan {
             target,
@@ -117,6 +122,7 @@ pub fn from_flags(flags: &Flags, around: &Surroundings) -> Result<Plan, Vec<Mist
             seed,
             io,
             live,
+            format,
         }),
         _ => Err(mistakes.0),
     }
@@ -280,6 +286,17 @@ fn live(text: &str) -> Result<Live, String> {
         "off" => Ok(Live::Off),
         "tui" => Err(format!("it is not available in this version, write line: {text:?}")),
         _ => Err(Misread::new(text, "a live view", "auto, line, classic or off").to_string()),
+    }
+}
+
+fn format(text: &str) -> Result<Format, Misread> {
+    match text {
+        "throng" => Ok(Format::Throng),
+        "wrk" => Ok(Format::Wrk),
+        "fortio" => Ok(Format::Fortio),
+        "ab" => Ok(Format::Ab),
+        "httperf" => Ok(Format::Httperf),
+        _ => Err(Misread::new(text, "a form of summary", "throng, wrk, fortio, ab or httperf")),
     }
 }
 

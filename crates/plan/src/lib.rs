@@ -19,7 +19,7 @@ pub use expect::{Expect, ExpectedLength};
 pub use flags::{Flags, Mistake, Surroundings, from_flags};
 pub use load::{Load, PROBES_KEPT};
 pub use part::Part;
-pub use plan::{Hold, IoChoice, Live, Message, Plan, Ramp, Reconnect, Think};
+pub use plan::{Format, Hold, IoChoice, Live, Message, Plan, Ramp, Reconnect, Think};
 pub use ports::{PortFacts, Ports, capacity, usable_ports};
 pub use random::Random;
 pub use sources::{Network, Sources};

@@ -38,6 +38,8 @@ pub struct Plan {
     pub io: IoChoice,
     /// What to show on standard error meanwhile.
     pub live: Live,
+    /// In whose form the summary is printed.
+    pub format: Format,
 }
 
 /// How fast to dial until all connections are there.
@@ -121,4 +123,19 @@ pub enum Live {
     Classic,
     /// Nothing.
     Off,
+}
+
+/// In whose form the summary is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Our own.
+    Throng,
+    /// wrk's, with its `--latency`.
+    Wrk,
+    /// That of `fortio load`.
+    Fortio,
+    /// ApacheBench's.
+    Ab,
+    /// httperf's.
+    Httperf,
 }

@@ -17,6 +17,8 @@ const NOTICE: Nanos = Nanos::from_millis(120);
 const DRAIN: Nanos = Nanos::from_secs(5);
 /// Sinks see a line this often.
 const LINE: Nanos = Nanos::from_secs(1);
+/// The rate of a shorter tick would be noise.
+const LEAST_PERIOD: Nanos = Nanos(Job::PERIOD.0 / 2);
 /// Samples of memory kept for the slopes, evenly thinned beyond that.
 const MOST_SAMPLES: usize = 4096;
 
@@ -196,6 +198,10 @@ impl Conductor<'_> {
     }
 
     fn take(&mut self, shard: u32, tick: &Tick) {
+        let period = tick.until.since(tick.from);
+        // A shard ends a tick where its ramp ends: between two ends their mean is good enough.
+        let open = self.shards[shard as usize].open + tick.open;
+        self.line.open_ns += u128::from(open) * u128::from(period.0) / 2;
         let state = &mut self.shards[shard as usize];
         let ended = tick.phase == Phase::Drain && state.drained_at == Nanos::NEVER;
         *state = State {
@@ -208,6 +214,9 @@ impl Conductor<'_> {
             phase: tick.phase,
         };
         self.line.extend(tick);
+        if tick.phase == Phase::Hold && period >= LEAST_PERIOD {
+            self.line.shard_rates.record(tick.counts.answered as f64 / period.secs_f64());
+        }
         self.record.peak = self.record.peak.max(self.open());
         if let Some(probe) = &tick.probe {
             self.record.curve.add(self.open(), probe);
@@ -269,6 +278,7 @@ impl Conductor<'_> {
     fn generator(&self) -> Generator {
         Generator {
             cpu_s: self.record.own.cpu_ns as f64 / 1e9,
+            system_s: self.record.own.system_ns as f64 / 1e9,
             rss_bytes: self.record.own.rss_bytes,
             user_bytes_per_connection: 0.0,
         }

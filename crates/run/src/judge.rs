@@ -42,6 +42,7 @@ pub(crate) fn judge(plan: &Plan, r: &Record) -> Summary {
         threads: r.threads,
         ramp_s: ramp.secs_f64(),
         duration_s: duration.secs_f64(),
+        elapsed_s: r.hold_until.since(r.started).secs_f64(),
         connections: Connections {
             wanted: plan.connections.into(),
             opened: counts.opened,
@@ -70,10 +71,13 @@ pub(crate) fn judge(plan: &Plan, r: &Record) -> Summary {
         latency_us: r.totals.latency.quantiles(),
         ramp_latency_us: r.totals.ramp_latency.quantiles(),
         connect_us: r.totals.connect.quantiles(),
+        handshake_us: r.totals.handshake.quantiles(),
+        first_byte_us: r.totals.first_byte.quantiles(),
         lag_us: r.totals.lag.quantiles(),
         probe: plan.probe.map(|rate| r.curve.summary(rate, r.totals.probe.as_deref())),
         generator: Generator {
             cpu_s: r.own.cpu_ns as f64 / 1e9,
+            system_s: r.own.system_ns as f64 / 1e9,
             rss_bytes: r.own.rss_bytes,
             user_bytes_per_connection: per_connection(r, |s| s.own_rss as f64).unwrap_or(0.0),
         },

@@ -16,13 +16,15 @@ pub struct Latency {
     histogram: Histogram<u32>,
     /// Exact sum, nanoseconds: the mean does not suffer from the buckets.
     sum: u128,
+    /// Exact, and `u64::MAX` where nothing is recorded.
+    min: u64,
     max: u64,
 }
 
 impl Default for Latency {
     fn default() -> Self {
         let histogram = Histogram::new_with_bounds(LOWEST, HIGHEST, 3).expect("constant bounds are valid");
-        Latency { histogram, sum: 0, max: 0 }
+        Latency { histogram, sum: 0, min: u64::MAX, max: 0 }
     }
 }
 
@@ -31,6 +33,7 @@ impl Latency {
     pub fn record(&mut self, time: Nanos) {
         self.histogram.saturating_record(time.0);
         self.sum += u128::from(time.0);
+        self.min = self.min.min(time.0);
         self.max = self.max.max(time.0);
     }
 
@@ -44,10 +47,49 @@ impl Latency {
         Nanos(if self.histogram.is_empty() { 0 } else { self.histogram.value_at_quantile(q).min(self.max) })
     }
 
+    /// The shortest, exact; zero without any.
+    pub fn min(&self) -> Nanos {
+        Nanos(if self.histogram.is_empty() { 0 } else { self.min })
+    }
+
+    /// The longest, exact; zero without any.
+    pub fn max(&self) -> Nanos {
+        Nanos(self.max)
+    }
+
+    /// All together, exact, seconds.
+    pub fn sum_s(&self) -> f64 {
+        self.sum as f64 / 1e9
+    }
+
+    /// Arithmetic mean, exact, seconds; zero without any.
+    pub fn mean_s(&self) -> f64 {
+        self.sum_s() / self.count().max(1) as f64
+    }
+
+    /// Standard deviation, from the histogram, seconds; zero without any.
+    pub fn stdev_s(&self) -> f64 {
+        if self.histogram.is_empty() { 0.0 } else { self.histogram.stdev() / 1e9 }
+    }
+
+    /// How many lie between these two, both included (to the histogram's three digits).
+    pub fn count_within(&self, from: Nanos, to: Nanos) -> u64 {
+        if from > to || self.histogram.is_empty() { 0 } else { self.histogram.count_between(from.0, to.0) }
+    }
+
+    /// The histogram, in nanoseconds, for those who write it down.
+    pub fn histogram(&self) -> &Histogram<u32> {
+        &self.histogram
+    }
+
     /// Adds another's times.
     pub fn merge(&mut self, other: &Latency) {
+        if other.histogram.is_empty() {
+            return;
+        }
         self.histogram.add(&other.histogram).expect("both have the same bounds");
         self.sum += other.sum;
+        self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
     }
 
@@ -56,23 +98,24 @@ impl Latency {
         if !self.histogram.is_empty() {
             self.histogram.reset();
         }
-        (self.sum, self.max) = (0, 0);
+        (self.sum, self.min, self.max) = (0, u64::MAX, 0);
     }
 
     /// The figures of the summary, microseconds.
     pub fn quantiles(&self) -> Quantiles {
         let us = |t: Nanos| t.0 as f64 / 1e3;
-        let count = self.count();
         Quantiles {
-            count,
-            mean: if count == 0 { 0.0 } else { self.sum as f64 / count as f64 / 1e3 },
-            stdev: if count == 0 { 0.0 } else { self.histogram.stdev() / 1e3 },
+            count: self.count(),
+            mean: self.mean_s() * 1e6,
+            stdev: self.stdev_s() * 1e6,
+            min: us(self.min()),
             p50: us(self.quantile(0.5)),
             p75: us(self.quantile(0.75)),
             p90: us(self.quantile(0.9)),
             p99: us(self.quantile(0.99)),
             p999: us(self.quantile(0.999)),
-            max: self.max as f64 / 1e3,
+            p9999: us(self.quantile(0.9999)),
+            max: us(self.max()),
         }
     }
 }
@@ -86,6 +129,8 @@ pub struct Quantiles {
     pub mean: f64,
     /// Standard deviation, from the histogram.
     pub stdev: f64,
+    /// The shortest, exact.
+    pub min: f64,
     /// Median.
     pub p50: f64,
     /// 75th percentile.
@@ -96,6 +141,8 @@ pub struct Quantiles {
     pub p99: f64,
     /// 99.9th percentile.
     pub p999: f64,
+    /// 99.99th percentile.
+    pub p9999: f64,
     /// The longest, exact.
     pub max: f64,
 }
@@ -117,10 +164,16 @@ mod tests {
             l.record(Nanos::from_micros(us));
         }
         let q = l.quantiles();
-        assert_eq!((q.count, q.mean, q.max), (10_000, 5000.5, 10_000.0));
-        for (got, want) in
-            [(q.p50, 5_000.0), (q.p75, 7_500.0), (q.p90, 9_000.0), (q.p99, 9_900.0), (q.p999, 9_990.0)]
-        {
+        assert_eq!((q.count, q.min, q.max), (10_000, 1.0, 10_000.0));
+        for (got, want) in [
+            (q.mean, 5_000.5),
+            (q.p50, 5_000.0),
+            (q.p75, 7_500.0),
+            (q.p90, 9_000.0),
+            (q.p99, 9_900.0),
+            (q.p999, 9_990.0),
+            (q.p9999, 9_999.0),
+        ] {
             assert!((got / want - 1.0).abs() < 0.002, "{got} for {want}");
         }
         // Of 1..n: sqrt((n² - 1) / 12).
@@ -133,6 +186,26 @@ mod tests {
         l.record(Nanos::from_secs(7200));
         assert_eq!((l.count(), l.quantiles().max), (1, 7.2e9));
         assert!(l.quantile(0.5) >= Nanos::from_secs(3590));
+    }
+
+    #[test]
+    fn shares_sums_and_extremes_are_of_what_was_recorded() {
+        let mut l = Latency::default();
+        assert_eq!((l.min(), l.max(), l.mean_s(), l.stdev_s()), (Nanos::ZERO, Nanos::ZERO, 0.0, 0.0));
+        assert_eq!(l.count_within(Nanos::ZERO, Nanos::NEVER), 0);
+        for ms in [4, 1, 2, 3, 10] {
+            l.record(Nanos::from_millis(ms));
+        }
+        assert_eq!((l.min(), l.max()), (Nanos::from_millis(1), Nanos::from_millis(10)));
+        assert!((l.sum_s() - 0.020).abs() < 1e-12 && (l.mean_s() - 0.004).abs() < 1e-12);
+        let within = |from, to| l.count_within(Nanos::from_millis(from), Nanos::from_millis(to));
+        assert_eq!((within(0, 1), within(2, 3), within(5, 9), within(0, 10), within(3, 2)), (1, 2, 0, 5, 0));
+        let (mut empty, before) = (Latency::default(), l.quantiles());
+        l.merge(&empty);
+        empty.merge(&l);
+        assert_eq!((l.quantiles(), empty.quantiles()), (before, before), "nothing is the neutral element");
+        l.clear();
+        assert_eq!(l.quantiles(), Quantiles::default());
     }
 
     proptest! {

@@ -2,6 +2,7 @@
 
 mod fault;
 mod latency;
+mod moments;
 mod probe;
 mod sink;
 mod summary;
@@ -9,6 +10,7 @@ mod tick;
 
 pub use fault::{Fault, Faults, Kind, Side, Stage};
 pub use latency::{Latency, Quantiles};
+pub use moments::{Moments, Rates};
 pub use probe::{Probe, ProbePoint, ProbeSummary};
 pub use sink::{Ask, Header, Sink};
 pub use summary::{

@@ -125,6 +125,8 @@ pub struct Requests {
 pub struct Generator {
     /// CPU time, seconds.
     pub cpu_s: f64,
+    /// The part of it that the kernel took, seconds.
+    pub system_s: f64,
     /// Resident memory, bytes.
     pub rss_bytes: u64,
     /// Slope of resident memory against open connections over the ramp.
@@ -187,6 +189,8 @@ pub struct Summary {
     pub ramp_s: f64,
     /// How long full load lasted.
     pub duration_s: f64,
+    /// From the first dial to the end of full load.
+    pub elapsed_s: f64,
     /// Connections.
     pub connections: Connections,
     /// What went wrong.
@@ -199,6 +203,10 @@ pub struct Summary {
     pub ramp_latency_us: Quantiles,
     /// From due to connected.
     pub connect_us: Quantiles,
+    /// From when the WebSocket upgrade was sent to its 101.
+    pub handshake_us: Quantiles,
+    /// From due to the first byte of the answer, of requests due at full load; HTTP and TCP.
+    pub first_byte_us: Quantiles,
     /// From due to sent: how late throng was.
     pub lag_us: Quantiles,
     /// The probe lane, when there is one.

@@ -2,7 +2,12 @@
 
 use units::Nanos;
 
-use crate::{fault::Faults, latency::Latency, probe::Probe};
+use crate::{
+    fault::Faults,
+    latency::Latency,
+    moments::{Moments, Rates},
+    probe::Probe,
+};
 
 /// Where a run stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,6 +49,8 @@ pub struct Counts {
     pub answered: u64,
     /// Of those, the ones that came at full load.
     pub answered_at_load: u64,
+    /// Of the answers, the ones after which the connection was kept.
+    pub kept: u64,
     /// Bytes received, heads included.
     pub bytes_in: u64,
     /// Bytes sent.
@@ -65,6 +72,7 @@ impl Counts {
         self.missed += o.missed;
         self.answered += o.answered;
         self.answered_at_load += o.answered_at_load;
+        self.kept += o.kept;
         self.bytes_in += o.bytes_in;
         self.bytes_out += o.bytes_out;
         self.body_bytes_in += o.body_bytes_in;
@@ -90,6 +98,8 @@ pub struct Tick {
     pub waiting: u64,
     /// When the outcome of the last first dial was known; [`Nanos::NEVER`] while one is not.
     pub ramped_at: Nanos,
+    /// Connections times the nanoseconds that they were open in it.
+    pub open_ns: u128,
     /// What was counted.
     pub counts: Counts,
     /// What went wrong.
@@ -102,8 +112,20 @@ pub struct Tick {
     pub ramp_latency: Latency,
     /// From when a dial was due to the connection.
     pub connect: Latency,
+    /// From when the WebSocket upgrade was sent to its 101.
+    pub handshake: Latency,
+    /// HTTP and TCP: from due to the first byte of the answer, of requests due at full load.
+    pub first_byte: Latency,
+    /// The same, of requests due during the ramp.
+    pub ramp_first_byte: Latency,
     /// From due to when the loop was able to send.
     pub lag: Latency,
+    /// Answers per second of each shard in each of its ticks at full load.
+    pub shard_rates: Rates,
+    /// Bytes of each HTTP answer's head.
+    pub head_sizes: Moments,
+    /// Bytes of each answer, head and content, without the framing of chunks and messages.
+    pub answer_sizes: Moments,
     /// What the probe lane did, where this shard runs it.
     pub probe: Option<Box<Probe>>,
 }
@@ -119,13 +141,20 @@ impl Default for Tick {
             resolved: 0,
             waiting: 0,
             ramped_at: Nanos::ZERO,
+            open_ns: 0,
             counts: Counts::default(),
             faults: Faults::default(),
             status: Box::new([0; STATUSES]),
             latency: Latency::default(),
             ramp_latency: Latency::default(),
             connect: Latency::default(),
+            handshake: Latency::default(),
+            first_byte: Latency::default(),
+            ramp_first_byte: Latency::default(),
             lag: Latency::default(),
+            shard_rates: Rates::default(),
+            head_sizes: Moments::default(),
+            answer_sizes: Moments::default(),
             probe: None,
         }
     }
@@ -158,6 +187,7 @@ impl Tick {
     fn add(&mut self, other: &Tick) {
         self.from = self.from.min(other.from);
         self.until = self.until.max(other.until);
+        self.open_ns += other.open_ns;
         self.counts.merge(&other.counts);
         self.faults.merge(&other.faults);
         for (a, b) in self.status.iter_mut().zip(other.status.iter()) {
@@ -166,7 +196,13 @@ impl Tick {
         self.latency.merge(&other.latency);
         self.ramp_latency.merge(&other.ramp_latency);
         self.connect.merge(&other.connect);
+        self.handshake.merge(&other.handshake);
+        self.first_byte.merge(&other.first_byte);
+        self.ramp_first_byte.merge(&other.ramp_first_byte);
         self.lag.merge(&other.lag);
+        self.shard_rates.merge(&other.shard_rates);
+        self.head_sizes.merge(&other.head_sizes);
+        self.answer_sizes.merge(&other.answer_sizes);
         if let Some(probe) = &other.probe {
             self.probe.get_or_insert_default().merge(probe);
         }
@@ -176,13 +212,19 @@ impl Tick {
     pub fn clear(&mut self) {
         (self.index, self.from, self.until, self.phase) = (0, Nanos::ZERO, Nanos::ZERO, Phase::Ramp);
         (self.open, self.resolved, self.waiting, self.ramped_at) = (0, 0, 0, Nanos::ZERO);
+        self.open_ns = 0;
         self.counts = Counts::default();
         self.faults.clear();
         self.status.fill(0);
         self.latency.clear();
         self.ramp_latency.clear();
         self.connect.clear();
+        self.handshake.clear();
+        self.first_byte.clear();
+        self.ramp_first_byte.clear();
         self.lag.clear();
+        self.shard_rates.clear();
+        (self.head_sizes, self.answer_sizes) = (Moments::default(), Moments::default());
         if let Some(probe) = &mut self.probe {
             probe.clear();
         }
@@ -204,6 +246,7 @@ mod tests {
             ..Tick::default()
         };
         t.waiting = seed % 5;
+        t.open_ns = u128::from(seed) << 60;
         t.ramped_at = if seed.is_multiple_of(3) { Nanos::NEVER } else { Nanos(seed) };
         t.phase = if seed.is_multiple_of(2) { Phase::Ramp } else { Phase::Hold };
         t.counts = Counts {
@@ -213,6 +256,7 @@ mod tests {
             finished: seed * 13,
             answered: seed * 2,
             body_bytes_in: seed * 5,
+            kept: seed * 7,
             ..Counts::default()
         };
         let mut probe = Probe { sent: seed, answered: seed * 2, failed: seed % 3, ..Probe::default() };
@@ -227,6 +271,12 @@ mod tests {
             t.lag.record(Nanos(seed * 10 + i));
             t.connect.record(Nanos(seed + i));
             t.ramp_latency.record(Nanos(seed * 77 + i));
+            t.handshake.record(Nanos(seed * 3 + i));
+            t.first_byte.record(Nanos(seed * 501 + i));
+            t.ramp_first_byte.record(Nanos(seed * 33 + i));
+            t.shard_rates.record(seed as f64 * 1.5);
+            t.head_sizes.record(seed + 100);
+            t.answer_sizes.record(seed * 9 + i);
         }
         t
     }
@@ -254,6 +304,13 @@ mod tests {
             prop_assert_eq!(answers, (a + b + c, 2 * (a + b + c), 3, 3, 3));
             prop_assert_eq!(probe.failed, a % 3 + b % 3 + c % 3);
             prop_assert_eq!(grouped.open, a % 7 + b % 7 + c % 7);
+            prop_assert_eq!(grouped.counts.kept, 7 * (a + b + c));
+            prop_assert_eq!(grouped.open_ns, u128::from(a + b + c) << 60);
+            let n = a % 6 + b % 6 + c % 6;
+            let counted = [grouped.handshake.count(), grouped.first_byte.count(), grouped.ramp_first_byte.count()];
+            prop_assert_eq!(counted, [n; 3]);
+            prop_assert_eq!((grouped.head_sizes.count(), grouped.answer_sizes.count()), (n, n));
+            prop_assert_eq!(grouped.shard_rates.count(), n);
         }
     }
 

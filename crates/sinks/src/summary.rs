@@ -30,6 +30,9 @@ pub fn text(s: &Summary) -> String {
     row("connections", held + &lost.collect::<String>());
     row("ramp", format!("{:.1} s, {} connections/s", s.ramp_s, Count(c.open_per_s.round() as u64)));
     row("connect", quantiles(&s.connect_us));
+    if s.handshake_us.count > 0 {
+        row("handshake", quantiles(&s.handshake_us));
+    }
     if s.requests.sent > 0 {
         let r = &s.requests;
         row(
@@ -47,6 +50,9 @@ pub fn text(s: &Summary) -> String {
             row("missed", format!("{} requests due, and no connection free in time", Count(r.missed)));
         }
         row("latency", quantiles(&s.latency_us));
+        if s.first_byte_us.count > 0 {
+            row("first byte", quantiles(&s.first_byte_us));
+        }
         row("ramp latency", quantiles(&s.ramp_latency_us));
         row("lag", format!("{} (how late throng was)", quantiles(&s.lag_us)));
     }
@@ -101,7 +107,7 @@ fn quantiles(q: &Quantiles) -> String {
 }
 
 /// The last lines: what it means, and what to do.
-fn verdict(s: &Summary) -> String {
+pub fn verdict(s: &Summary) -> String {
     let mut out = String::new();
     for reason in &s.reasons {
         let _ = writeln!(out, "  {reason}");

@@ -12,7 +12,7 @@ mod rate;
 mod span;
 
 pub use bytes::Bytes;
-pub use clock::{Clock, Nanos};
+pub use clock::{Clock, Nanos, date};
 pub use count::Count;
 pub use misread::Misread;
 pub use rate::Rate;

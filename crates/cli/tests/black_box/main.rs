@@ -14,6 +14,7 @@ mod doctor;
 mod echoes;
 mod expects;
 mod figures;
+mod forms;
 mod help;
 mod io;
 mod knobs;

@@ -50,6 +50,11 @@ fn wrong_words_are_named_with_their_cure() {
     check(&["run", URL, "--sources", "::1"], 2, &["target: ", "IPv6", "--sources"]);
     check(&["run", URL, "--seed=-1"], 2, &["--seed: \"-1\""]);
     check(&["run", URL, "--live", "tui"], 2, &["--live: ", "not available", "line"]);
+    check(
+        &["run", URL, "--format", "siege"],
+        2,
+        &["--format: \"siege\"", "throng, wrk, fortio, ab or httperf"],
+    );
 }
 
 #[test]
@@ -58,6 +63,7 @@ fn all_mistakes_are_named_at_once() {
     let args = [
         "run", "gopher://x/", "-c", "0", "--ramp", "fast", "-d", "long", "--think", "2", "--timeout", "0", "--expect", "colour=red",
         "--reconnect", "always", "--sources", "here", "--threads", "0", "--seed", "x", "--io", "magic", "--live", "loud",
+        "--format", "gold",
     ];
     let words = [
         "target: \"gopher\"",
@@ -73,6 +79,7 @@ fn all_mistakes_are_named_at_once() {
         "--seed: \"x\"",
         "--io: \"magic\"",
         "--live: \"loud\"",
+        "--format: \"gold\"",
     ];
     check(&args, 2, &words);
     let ended = Program::start(&args).end();

@@ -18,6 +18,7 @@ mod summary;
 mod cable;
 mod curl;
 mod epoll;
+mod formats;
 mod haproxy;
 mod namespace;
 mod nginx;

@@ -36,6 +36,7 @@ impl Client {
             }
             _ => true,
         };
+        self.weigh(&exchange, keeps_alive);
         if self.is_last_call(k) || self.is_surplus() {
             return self.finish(cx, k);
         }
@@ -83,7 +84,7 @@ impl Client {
     fn measure(&mut self, exchange: &Exchange, now: Nanos) {
         let tick = &mut self.tick;
         tick.counts.answered += 1;
-        tick.counts.body_bytes_in += exchange.content;
+        tick.counts.body_bytes_in += exchange.content();
         let took = now.since(exchange.due);
         if exchange.due >= self.hold_from {
             tick.latency.record(took)

@@ -98,6 +98,8 @@ impl Client {
 
     fn upgraded<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         self.learn(k, cx.now(), true);
+        let asked = self.exchange(k).started;
+        self.tick.handshake.record(cx.now().since(asked));
         let wire = self.job.protocol.wire();
         self.exchange(k).wire = wire;
         self.connected(cx, k);

@@ -24,7 +24,7 @@ pub(super) fn send<I: Io>(
         Wire::Http(wire) => wire.order(false),
         _ => exchange.await_echo(),
     }
-    exchange.started = cx.now();
+    (exchange.started, exchange.begun) = (cx.now(), false);
     if let Some(bytes) = job.protocol.fixed(destination) {
         exchange.expected = job.fixed_length();
         cx.send_static(k, bytes);

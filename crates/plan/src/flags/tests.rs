@@ -36,6 +36,7 @@ fn flags(line: &[&str]) -> Flags {
             "--seed" => &mut flags.seed,
             "--io" => &mut flags.io,
             "--live" => &mut flags.live,
+            "--format" => &mut flags.format,
             flag => panic!("no flag {flag}"),
         };
         *slot = Some(pair[1].to_owned());
@@ -63,6 +64,7 @@ fn defaults_are_those_of_the_contract() {
         seed: 77,
         io: IoChoice::Auto,
         live: Live::Auto,
+        format: Format::Throng,
     };
     assert_eq!(plan, expected);
 }
@@ -74,6 +76,7 @@ fn every_flag_arrives() {
         "http://127.0.0.{1..2}:80/?length={rand 1 4096}", "-c", "1m", "--ramp", "20k/s", "-d", "forever", "--think", "5s..45s",
         "--timeout", "3s", "--expect", "status=200,length=$1", "--reconnect", "never", "--sources", "127.1.0.0/16",
         "--threads", "8", "--seed", "42", "--io", "epoll", "--live", "classic", "--probe", "10/s",
+        "--format", "httperf",
     ];
     let plan = plan(&flags(&line)).unwrap();
     let expected = Plan {
@@ -93,6 +96,7 @@ fn every_flag_arrives() {
         seed: 42,
         io: IoChoice::Epoll,
         live: Live::Classic,
+        format: Format::Httperf,
     };
     assert_eq!(plan, expected);
     assert_eq!((plan.target.destinations.len(), plan.target.path.numbers()), (2, 1));

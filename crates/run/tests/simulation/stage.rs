@@ -308,9 +308,26 @@ fn obey_the_laws(plan: &Plan, t: &Tick) -> u64 {
     let is_http = plan.target.scheme == Scheme::Http;
     assert_eq!(t.status.iter().sum::<u64>(), if is_http { c.answered } else { 0 }, "statuses, seed {seed}");
     assert_eq!(t.latency.count() + t.ramp_latency.count(), c.answered, "latencies, seed {seed}");
+    obey_the_laws_of_answers(plan, t);
     let (connects, opened) = (t.connect.count(), c.opened + c.redialled);
     assert!(connects == opened || (connects > opened && !is_http), "connect times, seed {seed}");
     resent
+}
+
+/// What is true of sizes, first bytes and handshakes.
+fn obey_the_laws_of_answers(plan: &Plan, t: &Tick) {
+    let (c, seed, scheme) = (&t.counts, plan.seed, plan.target.scheme);
+    let heads = if scheme == Scheme::Http { c.answered } else { 0 };
+    assert_eq!((t.head_sizes.count(), t.answer_sizes.count()), (heads, c.answered), "sizes, seed {seed}");
+    assert_eq!(t.answer_sizes.sum(), t.head_sizes.sum() + c.body_bytes_in, "bytes of answers, seed {seed}");
+    assert!(c.kept <= c.answered && t.answer_sizes.sum() <= c.bytes_in, "kept, seed {seed}");
+    let (first_bytes, handshakes) = (t.first_byte.count() + t.ramp_first_byte.count(), t.handshake.count());
+    if scheme == Scheme::Ws {
+        assert_eq!((first_bytes, handshakes), (0, c.opened + c.redialled), "handshakes, seed {seed}");
+    } else {
+        // An answer may have begun and never ended.
+        assert!((c.answered..=c.sent).contains(&first_bytes) && handshakes == 0, "first bytes, seed {seed}");
+    }
 }
 
 /// A good network but for what `change` does to it.

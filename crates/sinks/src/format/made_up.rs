@@ -1,0 +1,124 @@
+//! Runs that never were, for the tests of all forms.
+
+use std::{fs, path::Path};
+
+use samples::{
+    Connections, Fault, Generator, Kind, Phase, Requests, Side, Sink, Stage, Summary, Tick, Verdict,
+};
+use units::Nanos;
+
+use super::Whole;
+
+/// A run that did nothing, in no time.
+pub(super) fn nothing() -> Summary {
+    Summary {
+        schema: "throng.summary/1",
+        verdict: Verdict::Pass,
+        reasons: Vec::new(),
+        limit: None,
+        target: "http://127.0.0.1:8000/hello?length=12".to_owned(),
+        seed: 7,
+        io: "uring",
+        threads: 2,
+        ramp_s: 0.0,
+        duration_s: 0.0,
+        elapsed_s: 0.0,
+        connections: Connections { wanted: 10, ..Connections::default() },
+        faults: Vec::new(),
+        requests: Requests::default(),
+        latency_us: Default::default(),
+        ramp_latency_us: Default::default(),
+        connect_us: Default::default(),
+        handshake_us: Default::default(),
+        first_byte_us: Default::default(),
+        lag_us: Default::default(),
+        probe: None,
+        generator: Generator::default(),
+        target_cost: None,
+        kernel_bytes_per_connection: None,
+        thresholds: Vec::new(),
+    }
+}
+
+/// Ten connections, 1,000 requests/s for 12 seconds, an answer of 240 bytes each after 1.1 to 2.1 ms; the last one of
+/// each second after as many milliseconds.
+pub(super) fn right() -> (Summary, Whole) {
+    let mut whole = Whole::default();
+    for second in 0..12 {
+        whole.tick(&second_of_answers(second), &Generator::default());
+    }
+    let mut summary = Summary { ramp_s: 0.01, duration_s: 12.003, elapsed_s: 12.0, ..nothing() };
+    summary.connections = Connections { opened: 10, peak: 10, held: 10, ..summary.connections };
+    summary.requests.status.insert(200, 12_000);
+    summary.generator = Generator { cpu_s: 6.0, system_s: 4.5, ..Generator::default() };
+    (summary, whole)
+}
+
+fn second_of_answers(second: u64) -> Tick {
+    let (from, until) = (Nanos::from_secs(second), Nanos::from_secs(second + 1));
+    let mut tick = Tick { from, until, open: 10, phase: Phase::Hold, ..Tick::default() };
+    tick.open_ns = 10_000_000_000;
+    let counts = &mut tick.counts;
+    (counts.sent, counts.answered, counts.answered_at_load, counts.kept) = (1000, 1000, 1000, 1000);
+    (counts.bytes_in, counts.bytes_out, counts.body_bytes_in) = (240_000, 62_000, 12_000);
+    for i in 1..=1000 {
+        let latency = Nanos::from_micros(1100 + i);
+        let (times, first) = match second {
+            0 => (&mut tick.ramp_latency, &mut tick.ramp_first_byte),
+            _ => (&mut tick.latency, &mut tick.first_byte),
+        };
+        times.record(if i == 1000 { Nanos::from_millis(second + 1) } else { latency });
+        first.record(Nanos::from_micros(1000));
+        tick.head_sizes.record(228);
+        tick.answer_sizes.record(240);
+    }
+    for rate in [400.0, 480.0, 500.0, 520.0, 600.0] {
+        // Two shards; the second is a little slower.
+        tick.shard_rates.record(rate);
+        tick.shard_rates.record(rate - 5.0 * second as f64);
+    }
+    if second == 0 {
+        tick.counts.opened = 10;
+        (1..=10).for_each(|n| tick.connect.record(Nanos::from_micros(n * 200)));
+    }
+    tick
+}
+
+/// Much went wrong: 1,000 answers in ten seconds, 40 of them of status 500, 9 too short; 49 other faults.
+pub(super) fn wrong() -> (Summary, Whole) {
+    let mut tick = Tick { until: Nanos::from_secs(10), open: 5, ..Tick::default() };
+    (tick.counts.opened, tick.counts.failed, tick.counts.answered) = (20, 7, 1000);
+    for (stage, kind, n) in [
+        (Stage::Dial, Kind::Refused, 1),
+        (Stage::Dial, Kind::Timeout, 4),
+        (Stage::Exchange, Kind::Reset, 5),
+        (Stage::Exchange, Kind::Closed, 6),
+        (Stage::Exchange, Kind::Truncated, 7),
+        (Stage::Exchange, Kind::Timeout, 20),
+        (Stage::Exchange, Kind::WrongStatus, 40),
+        (Stage::Exchange, Kind::WrongLength, 9),
+        (Stage::Hold, Kind::Closed, 3),
+        (Stage::Hold, Kind::BadAnswer, 1),
+    ] {
+        (0..n).for_each(|_| tick.faults.count(Fault::target(stage, kind)));
+    }
+    let ours = Fault { side: Side::Host, stage: Stage::Dial, kind: Kind::AddressInUse };
+    (0..2).for_each(|_| tick.faults.count(ours));
+    (0..1000).for_each(|_| tick.latency.record(Nanos::from_millis(2)));
+    let mut whole = Whole::default();
+    whole.tick(&tick, &Generator::default());
+    let mut summary = Summary { duration_s: 10.0, elapsed_s: 10.0, ..nothing() };
+    summary.requests.status.extend([(200, 960), (500, 40)]);
+    (summary, whole)
+}
+
+/// Compares with the golden file of this name; `UPDATE_GOLDEN=1` writes it anew.
+pub(super) fn check_golden(name: &str, text: &str) {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name).with_extension("txt");
+    let text = text.replace(env!("CARGO_PKG_VERSION"), "VERSION");
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        fs::write(&golden, &text).expect("the golden file can be written");
+    }
+    let expected = fs::read_to_string(&golden).unwrap_or_default();
+    assert_eq!(text, expected, "{name}: UPDATE_GOLDEN=1 writes it anew");
+}

@@ -1,0 +1,225 @@
+//! Histograms of each second, as HdrHistogram's log tools read them: log format 1.3, histograms V2, compressed.
+
+use std::{
+    io::{self, Write},
+    time::{Duration, SystemTime},
+};
+
+use hdrhistogram::serialization::{
+    V2DeflateSerializeError, V2DeflateSerializer,
+    interval_log::{IntervalLogWriter, IntervalLogWriterBuilder, IntervalLogWriterError, Tag},
+};
+use samples::{Ask, Generator, Latency, Sink, Tick};
+use units::Nanos;
+
+/// Histograms hold nanoseconds; the largest of each interval is written as milliseconds, as the Java tools do.
+const NANOS_PER_MILLI: f64 = 1e6;
+
+/// Where the log goes, and the room to put a histogram together.
+pub struct HlogFile<W> {
+    out: W,
+    serializer: V2DeflateSerializer,
+}
+
+impl<W: Write> HlogFile<W> {
+    /// Writes to `out`, a line for each histogram: not in many small pieces if `out` is buffered.
+    pub fn new(out: W) -> HlogFile<W> {
+        HlogFile { out, serializer: V2DeflateSerializer::new() }
+    }
+
+    /// Writes what stands before the first histogram. `began`: the date of the run's start, which intervals count from.
+    ///
+    /// # Errors
+    /// `out` does not take it.
+    pub fn begin(&mut self, began: SystemTime) -> io::Result<Hlog<'_, W>> {
+        let mut head = IntervalLogWriterBuilder::new();
+        head.add_comment(concat!(
+            "[Logged with throng ",
+            env!("CARGO_PKG_VERSION"),
+            ", values in nanoseconds]"
+        ));
+        head.add_comment("[Histogram log format version 1.3]");
+        head.with_start_time(began).with_base_time(began).with_max_value_divisor(NANOS_PER_MILLI);
+        let log = head.begin_log_with(&mut self.out, &mut self.serializer)?;
+        Ok(Hlog { log, start: None, failed: None })
+    }
+
+    /// The end: what is buffered goes out.
+    ///
+    /// # Errors
+    /// It does not.
+    pub fn finish(mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// A log under way.
+pub struct Hlog<'a, W: Write> {
+    log: IntervalLogWriter<'a, 'a, W, V2DeflateSerializer>,
+    start: Option<Nanos>,
+    failed: Option<io::Error>,
+}
+
+impl<W: Write> Hlog<'_, W> {
+    /// What kept the log from being whole.
+    ///
+    /// # Errors
+    /// The first write that failed; nothing was written after it.
+    pub fn result(self) -> io::Result<()> {
+        self.failed.map_or(Ok(()), Err)
+    }
+
+    /// A line for each time that anything was recorded of.
+    fn write(&mut self, tick: &Tick) -> io::Result<()> {
+        let span = |t: Nanos| Duration::from_nanos(t.0);
+        let start = *self.start.get_or_insert(tick.from);
+        let (from, length) = (span(tick.from.since(start)), span(tick.until.since(tick.from)));
+        for (name, times) in tagged(tick).into_iter().filter(|(_, times)| times.count() > 0) {
+            let written = self.log.write_histogram(times.histogram(), from, length, Tag::new(name));
+            written.map_err(|e| match e {
+                IntervalLogWriterError::IoError(e) => e,
+                IntervalLogWriterError::SerializeError(V2DeflateSerializeError::IoError(e)) => e,
+                IntervalLogWriterError::SerializeError(e) => io::Error::other(e),
+            })?;
+        }
+        Ok(())
+    }
+}
+
+fn tagged(tick: &Tick) -> [(&'static str, &Latency); 6] {
+    [
+        ("latency", &tick.latency),
+        ("ramp_latency", &tick.ramp_latency),
+        ("first_byte", &tick.first_byte),
+        ("connect", &tick.connect),
+        ("handshake", &tick.handshake),
+        ("lag", &tick.lag),
+    ]
+}
+
+impl<W: Write> Sink for Hlog<'_, W> {
+    fn tick(&mut self, tick: &Tick, _own: &Generator) -> Ask {
+        if self.failed.is_none() {
+            self.failed = self.write(tick).err();
+        }
+        Ask::CarryOn
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hdrhistogram::{
+        Histogram,
+        serialization::{
+            Deserializer,
+            interval_log::{IntervalLogIterator, LogEntry},
+        },
+    };
+    use std::{collections::BTreeMap, time::UNIX_EPOCH};
+
+    fn tick(second: u64) -> Tick {
+        let (from, until) =
+            (Nanos::from_millis(500 + second * 1000), Nanos::from_millis(1500 + second * 1000));
+        let mut tick = Tick { from, until, ..Tick::default() };
+        for ms in 1..=100 * (second + 1) {
+            tick.latency.record(Nanos::from_millis(ms));
+            tick.first_byte.record(Nanos::from_micros(ms));
+        }
+        for times in [&mut tick.connect, &mut tick.lag] {
+            (0..second).for_each(|us| times.record(Nanos::from_micros(us)));
+        }
+        tick
+    }
+
+    /// Each line's tag, start, length in milliseconds, and histogram.
+    fn read(log: &[u8]) -> Vec<(String, u128, u128, Histogram<u64>)> {
+        let lines = IntervalLogIterator::new(log).map(|entry| entry.expect("a line that can be read"));
+        let intervals = lines.filter_map(|entry| match entry {
+            LogEntry::Interval(line) => Some(line),
+            LogEntry::StartTime(time) | LogEntry::BaseTime(time) => {
+                assert_eq!(time, Duration::from_secs(1_700_000_000));
+                None
+            }
+        });
+        let whole = intervals.map(|line| {
+            let bytes = base64(line.encoded_histogram());
+            let histogram = Deserializer::new().deserialize(&mut bytes.as_slice()).expect("a histogram");
+            let tag = line.tag().expect("every line has a tag").as_str().to_owned();
+            (tag, line.start_timestamp().as_millis(), line.duration().as_millis(), histogram)
+        });
+        whole.collect()
+    }
+
+    /// RFC 4648 section 4; the reader leaves that to its caller.
+    fn base64(text: &str) -> Vec<u8> {
+        let value = |c: u8| match c {
+            b'A'..=b'Z' => u32::from(c - b'A'),
+            b'a'..=b'z' => u32::from(c - b'a') + 26,
+            b'0'..=b'9' => u32::from(c - b'0') + 52,
+            b'+' => 62,
+            b'/' => 63,
+            _ => panic!("not base64: {c}"),
+        };
+        let (mut bytes, mut bits, mut n) = (Vec::new(), 0u32, 0);
+        for c in text.trim_end_matches('=').bytes() {
+            (bits, n) = (bits << 6 | value(c), n + 6);
+            if n >= 8 {
+                n -= 8;
+                bytes.push((bits >> n) as u8);
+            }
+        }
+        bytes
+    }
+
+    #[test]
+    fn what_is_read_back_is_what_was_recorded() {
+        let mut file = HlogFile::new(Vec::new());
+        let mut log = file.begin(UNIX_EPOCH + Duration::from_secs(1_700_000_000)).unwrap();
+        for second in 0..3 {
+            log.tick(&tick(second), &Generator::default());
+        }
+        log.result().unwrap();
+        let lines = read(&file.out);
+        let mut counts: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
+        for (tag, start, length, histogram) in &lines {
+            counts.entry(tag).or_default().push(histogram.len());
+            assert_eq!((start % 1000, *length), (0, 1000));
+            if tag == "latency" {
+                let ms = 100 * (start / 1000 + 1) as u64;
+                assert_eq!(histogram.len(), ms);
+                for (q, expected) in [(0.5, ms / 2), (0.99, ms * 99 / 100), (1.0, ms)] {
+                    let got = histogram.value_at_quantile(q) as f64 / 1e6;
+                    assert!((got / expected as f64 - 1.0).abs() < 0.002, "{q}: {got}, {expected} ms");
+                }
+            }
+        }
+        let expected: [(&str, &[u64]); 4] = [
+            ("connect", &[1, 2]),
+            ("first_byte", &[100, 200, 300]),
+            ("lag", &[1, 2]),
+            ("latency", &[100, 200, 300]),
+        ];
+        assert!(counts.iter().map(|(tag, n)| (*tag, n.as_slice())).eq(expected), "{counts:?}");
+        let text = String::from_utf8(file.out).unwrap();
+        assert!(text.contains("\nTag=latency,1.000,1.000,200.") && text.contains(",HISTFAAA"), "{text}");
+    }
+
+    #[test]
+    fn a_full_disk_is_told_once_and_stops_nothing() {
+        struct Full;
+        impl Write for Full {
+            fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+                if bytes[0] == b'#' { Ok(bytes.len()) } else { Err(io::Error::other("full")) }
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let mut file = HlogFile::new(io::LineWriter::new(Full));
+        let mut log = file.begin(UNIX_EPOCH).unwrap();
+        assert_eq!(log.tick(&tick(0), &Generator::default()), Ask::CarryOn);
+        log.tick(&tick(1), &Generator::default());
+        assert!(log.result().is_err());
+    }
+}
