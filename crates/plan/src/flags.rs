@@ -1,7 +1,9 @@
 //! From flags as typed to a [`Plan`], or to all that is wrong with them at once.
 
 use crate::target::Resolve;
-use crate::{Expect, Hold, IoChoice, Live, Message, Plan, Ramp, Reconnect, Scheme, Sources, Target, Think};
+use crate::{
+    Expect, Hold, IoChoice, Live, Message, Plan, Ramp, Reconnect, Scheme, Sources, Target, Think, Threshold,
+};
 use std::fmt;
 use std::net::IpAddr;
 use units::{Count, Misread, Nanos, Rate, Spans};
@@ -39,6 +41,8 @@ pub struct Flags {
     pub io: Option<String>,
     /// `--live`, default `auto`.
     pub live: Option<String>,
+    /// `--threshold`, each time it was given.
+    pub thresholds: Vec<String>,
 }
 
 /// What the machine tells the planner; an argument, so that a test needs no machine.
@@ -86,6 +90,7 @@ pub fn from_flags(flags: &Flags, around: &Surroundings) -> Result<Plan, Vec<Mist
     let seed = m.read("--seed", &flags.seed, around.seed, seed);
     let io = m.read("--io", &flags.io, IoChoice::Auto, IoChoice::parse);
     let live = m.read("--live", &flags.live, Live::Auto, live);
+    let thresholds = m.thresholds(&flags.thresholds);
     match target {
         Some(target) if mistakes.0.is_empty() => Ok(Plan {
             target,
@@ -102,6 +107,7 @@ pub fn from_flags(flags: &Flags, around: &Surroundings) -> Result<Plan, Vec<Mist
             seed,
             io,
             live,
+            thresholds,
         }),
         _ => Err(mistakes.0),
     }
@@ -162,6 +168,17 @@ impl Mistakes {
         }
         let text = self.read("--message", text, "ping".to_owned(), |text| message(text, scheme));
         Some(Message { every, text })
+    }
+
+    fn thresholds(&mut self, texts: &[String]) -> Vec<Threshold> {
+        let mut read = Vec::new();
+        for text in texts {
+            match Threshold::parse(text, &[]) {
+                Ok(threshold) => read.push(threshold),
+                Err(why) => self.add("--threshold", why),
+            }
+        }
+        read
     }
 
     fn add(&mut self, place: &str, why: impl fmt::Display) {

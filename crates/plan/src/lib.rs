@@ -11,6 +11,7 @@ mod random;
 mod sources;
 mod target;
 mod template;
+mod threshold;
 
 pub use addresses::{SourcePool, Tuple, Tuples};
 pub use expect::{Expect, ExpectedLength};
@@ -22,3 +23,4 @@ pub use random::Random;
 pub use sources::{Network, Sources};
 pub use target::{Scheme, Target};
 pub use template::{Piece, Template};
+pub use threshold::{Comparison, Figure, Threshold};

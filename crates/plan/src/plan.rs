@@ -1,10 +1,10 @@
 //! The resolved plan: every default filled in, every word checked.
 
-use crate::{Expect, Sources, Target};
+use crate::{Expect, Sources, Target, Threshold};
 use units::{Misread, Nanos, Rate, Spans};
 
 /// What shall happen in one run. No field means "default" any more.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// Where to, and what to ask for.
     pub target: Target,
@@ -34,6 +34,8 @@ pub struct Plan {
     pub io: IoChoice,
     /// What to show on standard error meanwhile.
     pub live: Live,
+    /// What the run is judged by; none: the load reached and held, and no fault.
+    pub thresholds: Vec<Threshold>,
 }
 
 /// How fast to dial until all connections are there.
