@@ -63,6 +63,8 @@ pub struct Client {
     tick: Box<Tick>,
     tick_ends: Nanos,
     unconfigured: bool,
+    /// When the next turn was wanted at the latest.
+    wanted_by: Nanos,
 }
 
 impl Client {
@@ -92,6 +94,7 @@ impl Client {
             tick: Box::new(Tick { from: start, ..Tick::default() }),
             tick_ends: Nanos((start.0 / period.0 + 1) * period.0),
             unconfigured: true,
+            wanted_by: Nanos::NEVER,
             job,
         }
     }
@@ -178,11 +181,9 @@ impl Client {
         self.learn(k, now, true);
         let exchange = self.idle(k);
         self.measure(&exchange, now);
+        self.conn(k).hear(now, exchange.keep_alive_timeout_s);
         let keeps_alive = match &exchange.wire {
-            Wire::Http(wire) => {
-                self.conn(k).announce(now, exchange.keep_alive_timeout_s);
-                wire.keeps_alive()
-            }
+            Wire::Http(wire) => wire.keeps_alive(),
             _ => true,
         };
         // In closed loop the next request is due now.
@@ -271,11 +272,24 @@ impl Client {
         if self.conn(k).state == State::Busy {
             self.learn(k, cx.now(), false);
         }
+        if matches!(fault.kind, Kind::Closed | Kind::Reset) {
+            let silence = self.silence(k, cx.now());
+            self.tick.silence.record(silence);
+        }
         self.open -= 1;
         self.tick.counts.dropped += 1;
         self.tick.faults.count(fault);
         self.forget(k);
         cx.close(k, Close::Reset);
+    }
+
+    /// How long neither end has said anything.
+    fn silence(&mut self, k: Key, now: Nanos) -> Nanos {
+        let conn = *self.conn(k);
+        match conn.state {
+            State::Busy => conn.silent_for(now).min(now.since(self.exchange(k).started)),
+            _ => conn.silent_for(now),
+        }
     }
 
     fn gone_busy<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, why: Gone) {
@@ -311,6 +325,7 @@ impl Client {
         self.resolved += u64::from(first);
         let count = if first { &mut self.tick.counts.opened } else { &mut self.tick.counts.redialled };
         *count += 1;
+        self.conn(k).hear(now, None);
         match self.job.pause {
             Pause::Every(every) if first && !self.draining => {
                 self.idle(k);
@@ -436,8 +451,10 @@ impl Program for Client {
         if std::mem::take(&mut self.unconfigured) && self.job.is_closed_loop() {
             cx.coalesce(COALESCE);
         }
+        self.tick.stalled = self.tick.stalled.max(cx.now().since(self.wanted_by));
         self.obey(cx.now());
         let next = if self.draining { Nanos::NEVER } else { self.dial_due(cx) };
-        next.min(self.tick_ends).min(cx.now() + LOOK_AT_ORDERS)
+        self.wanted_by = next.min(self.tick_ends).min(cx.now() + LOOK_AT_ORDERS);
+        self.wanted_by
     }
 }

@@ -98,6 +98,10 @@ pub struct Tick {
     pub connect: Latency,
     /// From due to when the loop was able to send.
     pub lag: Latency,
+    /// How long each connection that was lost had been silent.
+    pub silence: Latency,
+    /// By how much a turn of a shard came later than it was wanted at the latest; the most.
+    pub stalled: Nanos,
 }
 
 impl Default for Tick {
@@ -118,6 +122,8 @@ impl Default for Tick {
             ramp_latency: Latency::default(),
             connect: Latency::default(),
             lag: Latency::default(),
+            silence: Latency::default(),
+            stalled: Nanos::ZERO,
         }
     }
 }
@@ -158,6 +164,8 @@ impl Tick {
         self.ramp_latency.merge(&other.ramp_latency);
         self.connect.merge(&other.connect);
         self.lag.merge(&other.lag);
+        self.silence.merge(&other.silence);
+        self.stalled = self.stalled.max(other.stalled);
     }
 
     /// Forgets all, keeping the memory.
@@ -171,6 +179,8 @@ impl Tick {
         self.ramp_latency.clear();
         self.connect.clear();
         self.lag.clear();
+        self.silence.clear();
+        self.stalled = Nanos::ZERO;
     }
 }
 
@@ -189,6 +199,7 @@ mod tests {
             ..Tick::default()
         };
         t.waiting = seed % 5;
+        t.stalled = Nanos(seed % 13);
         t.ramped_at = if seed.is_multiple_of(3) { Nanos::NEVER } else { Nanos(seed) };
         t.phase = if seed.is_multiple_of(2) { Phase::Ramp } else { Phase::Hold };
         t.counts = Counts {
@@ -203,6 +214,7 @@ mod tests {
             t.count_status(200 + (i as u16));
             t.latency.record(Nanos(seed * 1000 + i));
             t.lag.record(Nanos(seed * 10 + i));
+            t.silence.record(Nanos(seed * 1_000_000 + i));
             t.connect.record(Nanos(seed + i));
             t.ramp_latency.record(Nanos(seed * 77 + i));
         }
@@ -226,6 +238,8 @@ mod tests {
             prop_assert_eq!(&merged([a, b, c]), &grouped);
             prop_assert_eq!(&merged([c, a, b]), &grouped);
             prop_assert_eq!(grouped.counts.opened, a + b + c);
+            prop_assert_eq!(grouped.silence.count(), a % 6 + b % 6 + c % 6);
+            prop_assert_eq!(grouped.stalled, Nanos((a % 13).max(b % 13).max(c % 13)));
             prop_assert_eq!(grouped.open, a % 7 + b % 7 + c % 7);
         }
     }
