@@ -78,6 +78,10 @@ pub(crate) struct RunArgs {
     /// line: one line a second; classic: the http-kit client's line; off [default: auto]
     #[arg(long, value_name = "HOW")]
     live: Option<String>,
+    /// What to judge the run by instead of load and faults, as often as needed: latency.p99 < 200ms, faults == 0,
+    /// held >= 99.9%, or any number of the summary by its path
+    #[arg(long = "threshold", value_name = "EXPR")]
+    thresholds: Vec<String>,
     /// Write the summary as JSON; `-` is standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<String>,
@@ -102,6 +106,7 @@ impl RunArgs {
             seed: self.seed.clone(),
             io: self.io.clone(),
             live: self.live.clone(),
+            thresholds: self.thresholds.clone(),
         }
     }
 }

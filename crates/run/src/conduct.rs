@@ -8,7 +8,15 @@ use plan::{Hold, Plan};
 use samples::{Ask, Generator, Header, Phase, Sink, Tick};
 use units::Nanos;
 
-use crate::{Interrupt, listeners::listeners, prepare::Refusal, workers::Workers};
+use crate::{
+    Interrupt,
+    gauges::Gauges,
+    judge::{BothSides, Evidence},
+    listeners::listeners,
+    losses::Losses,
+    prepare::Refusal,
+    workers::Workers,
+};
 
 /// Full load begins this long after the ramp's end was seen, so that every shard has the order by then (a shard
 /// looks at its orders every 100 ms at least).
@@ -17,6 +25,8 @@ const NOTICE: Nanos = Nanos::from_millis(120);
 const DRAIN: Nanos = Nanos::from_secs(5);
 /// Sinks see a line this often.
 const LINE: Nanos = Nanos::from_secs(1);
+/// The kernel tells of so many connections in some hundred milliseconds.
+const MOST_TOLD: u64 = 200_000;
 /// Samples of memory kept for the slopes, evenly thinned beyond that.
 const MOST_SAMPLES: usize = 4096;
 
@@ -50,6 +60,13 @@ pub(crate) struct Record {
     /// The process that listens at the target, where it is on this machine, and its usage before and at the end.
     pub(crate) target: Option<(u32, SelfUsage, SelfUsage)>,
     pub(crate) both_ends_here: bool,
+    pub(crate) losses: Losses,
+    /// Time that requests were under way at full load, all together.
+    pub(crate) waiting_ns: u128,
+    /// Connections open at the end of the hold, counted at both ends.
+    pub(crate) both_sides: Option<BothSides>,
+    /// What the hosts showed; complete once the run is over.
+    pub(crate) evidence: Evidence,
 }
 
 /// The process that listens at the target and what it has used, where it is on this machine. To be asked before the
@@ -59,6 +76,14 @@ pub(crate) fn target(plan: &Plan, root: &Root) -> Option<(u32, SelfUsage)> {
     let here = destinations.iter().all(|d| host::is_local(root, d.ip()));
     let pid = here.then(|| host::listener_pid(root, &listeners(root), destinations[0].port())).flatten()?;
     host::usage(root, Some(pid)).ok().map(|usage| (pid, usage))
+}
+
+/// The target's, each once.
+fn ports(plan: &Plan) -> Vec<u16> {
+    let mut ports: Vec<u16> = plan.target.destinations.iter().map(|d| d.port()).collect();
+    ports.sort_unstable();
+    ports.dedup();
+    ports
 }
 
 /// Runs the phases until the end of the last one.
@@ -111,6 +136,7 @@ struct Conductor<'a> {
     line: Tick,
     line_ends: Nanos,
     record: Record,
+    gauges: Gauges,
     draining: Option<Nanos>,
     /// When the hold is over; never, before it has begun.
     acts_at: Nanos,
@@ -144,6 +170,10 @@ impl Conductor<'_> {
             own: SelfUsage::default(),
             target: target.map(|(pid, usage)| (pid, usage, usage)),
             both_ends_here,
+            losses: Losses::default(),
+            waiting_ns: 0,
+            both_sides: None,
+            evidence: Evidence::default(),
         };
         Conductor {
             root,
@@ -151,6 +181,7 @@ impl Conductor<'_> {
             line: Tick { from: workers.start, ..Tick::default() },
             line_ends: Nanos((workers.start.0 / LINE.0 + 1) * LINE.0),
             record,
+            gauges: Gauges::start(root, target.map(|(pid, _)| pid), ports(plan), both_ends_here),
             draining: None,
             acts_at: Nanos::NEVER,
             ended: false,
@@ -183,8 +214,8 @@ impl Conductor<'_> {
                 }
             }
         }
-        if sampled && !holding {
-            self.sample();
+        if sampled && (!holding || self.gauges.is_queueing()) {
+            self.sample(workers.clock.now());
         }
     }
 
@@ -198,10 +229,17 @@ impl Conductor<'_> {
             phase: tick.phase,
         };
         self.line.extend(tick);
+        self.record.losses.take(tick);
+        if tick.phase == Phase::Hold {
+            let at_load = tick.until.since(tick.from.max(self.record.hold_from));
+            self.record.waiting_ns += u128::from(tick.waiting) * u128::from(at_load.0);
+        }
         self.record.peak = self.record.peak.max(self.open());
     }
 
-    fn sample(&mut self) {
+    fn sample(&mut self, now: Nanos) {
+        let opened = self.record.totals.counts.opened + self.line.counts.opened;
+        self.gauges.look(self.root, now, self.phase(now), opened);
         let Ok(own) = host::usage(self.root, None) else { return };
         let most = self.record.own.rss_bytes.max(own.rss_bytes);
         self.record.own = SelfUsage { rss_bytes: most, ..own };
@@ -219,6 +257,26 @@ impl Conductor<'_> {
         }
     }
 
+    fn phase(&self, now: Nanos) -> Phase {
+        match (self.draining, now >= self.record.hold_from) {
+            (Some(_), _) => Phase::Drain,
+            (None, true) => Phase::Hold,
+            (None, false) => Phase::Ramp,
+        }
+    }
+
+    /// Asks the kernel for the target's ends, where they are on this host and not too many to be told. Nothing is sent
+    /// to the target for it.
+    fn both_sides(&self, plan: &Plan) -> Option<BothSides> {
+        let here = self.open();
+        if !self.record.both_ends_here || here > MOST_TOLD {
+            return None;
+        }
+        let there = ports(plan).into_iter().map(net::established_at).sum::<Result<u64, _>>().ok()?;
+        // A target behind address translation has none of them in this network namespace.
+        (there > 0).then_some(BothSides { here, there })
+    }
+
     /// A line for the sinks, once a second.
     fn show(&mut self, workers: &Workers, sinks: &mut [&mut dyn Sink]) -> Ask {
         // Shards end their ticks together, and those ticks need a moment to arrive.
@@ -228,7 +286,7 @@ impl Conductor<'_> {
             return Ask::CarryOn;
         }
         self.line_ends = Nanos((now.0 / LINE.0 + 1) * LINE.0);
-        self.sample();
+        self.sample(now);
         self.hand_over(sinks)
     }
 
@@ -257,7 +315,7 @@ impl Conductor<'_> {
         Generator {
             cpu_s: self.record.own.cpu_ns as f64 / 1e9,
             rss_bytes: self.record.own.rss_bytes,
-            user_bytes_per_connection: 0.0,
+            ..Generator::default()
         }
     }
 
@@ -270,11 +328,15 @@ impl Conductor<'_> {
             self.record.hold_from = now + NOTICE;
             workers.order(Control::Hold(self.record.hold_from));
         }
+        if self.phase(now) == Phase::Hold {
+            self.gauges.begin_hold(self.root, now);
+        }
         if let Hold::For(time) = plan.hold {
             self.acts_at = self.record.hold_from + time;
         }
         if self.draining.is_none() && (now >= self.acts_at || interrupt.is_set()) {
             self.record.interrupted = interrupt.is_set();
+            self.gauges.look_at_ourselves(self.root, now);
             self.draining = Some(now);
             workers.order(Control::Drain);
         }
@@ -284,6 +346,7 @@ impl Conductor<'_> {
         if told && self.record.hold_until == Nanos::NEVER {
             self.record.hold_until = self.shards.iter().map(|s| s.until).max().unwrap_or_default();
             self.record.held = self.open();
+            self.record.both_sides = self.both_sides(plan);
             let (seen, line) = (&self.record.totals.counts, &self.line.counts);
             self.record.resting = (seen.closed + line.closed).saturating_sub(seen.redialled + line.redialled);
         }
@@ -300,7 +363,8 @@ impl Conductor<'_> {
             self.take(shard, &tick);
             let _ = workers.remotes[shard as usize].used.try_send(tick);
         }
-        self.sample();
+        self.sample(workers.clock.now());
         self.hand_over(sinks);
+        self.record.evidence = self.gauges.evidence(self.root, self.record.threads);
     }
 }

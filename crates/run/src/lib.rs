@@ -7,8 +7,10 @@
 
 mod backend;
 mod conduct;
+mod gauges;
 mod judge;
 mod listeners;
+mod losses;
 mod prepare;
 mod slope;
 mod workers;
