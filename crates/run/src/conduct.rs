@@ -61,8 +61,9 @@ pub(crate) struct Record {
     pub(crate) target: Option<(u32, SelfUsage, SelfUsage)>,
     pub(crate) both_ends_here: bool,
     pub(crate) losses: Losses,
-    /// Time that requests were under way at full load, all together.
+    /// Time that requests were under way at full load, and that full load lasted, of all shards together.
     pub(crate) waiting_ns: u128,
+    pub(crate) loaded_ns: u128,
     /// Connections open at the end of the hold, counted at both ends.
     pub(crate) both_sides: Option<BothSides>,
     /// What the hosts showed; complete once the run is over.
@@ -172,6 +173,7 @@ impl Conductor<'_> {
             both_ends_here,
             losses: Losses::default(),
             waiting_ns: 0,
+            loaded_ns: 0,
             both_sides: None,
             evidence: Evidence::default(),
         };
@@ -233,6 +235,7 @@ impl Conductor<'_> {
         if tick.phase == Phase::Hold {
             let at_load = tick.until.since(tick.from.max(self.record.hold_from));
             self.record.waiting_ns += u128::from(tick.waiting) * u128::from(at_load.0);
+            self.record.loaded_ns += u128::from(at_load.0);
         }
         self.record.peak = self.record.peak.max(self.open());
     }

@@ -145,7 +145,10 @@ impl Gauges {
     /// All that was seen, once the run is over.
     pub(crate) fn evidence(&self, root: &Root, threads: u32) -> Evidence {
         let net = host::net_counters(root).map(|after| after.since(&self.before));
-        let gone = |target: TargetSeen| host::usage(root, Some(target.pid)).is_err();
+        // Until its parent has taken note, a process that has ended is still listed, without memory.
+        let gone = |target: TargetSeen| {
+            host::usage(root, Some(target.pid)).map_or(true, |usage| usage.rss_bytes == 0)
+        };
         let target = self.seen.target.map(|target| TargetSeen { ended: gone(target), ..target });
         let oom_kills = host::oom_kills(root).map(|n| n.saturating_sub(self.oom_kills_before));
         Evidence {

@@ -100,7 +100,8 @@ pub(crate) fn judge(plan: &Plan, r: &Record) -> Summary {
         thresholds: Vec::new(),
     };
     summary.thresholds = thresholds::judge(&plan.thresholds, &summary);
-    let under_way = if duration == Nanos::ZERO { 0.0 } else { r.waiting_ns as f64 / duration.0 as f64 };
+    let each_s = r.loaded_ns as f64 / f64::from(r.threads.max(1));
+    let under_way = if r.loaded_ns == 0 { 0.0 } else { r.waiting_ns as f64 / each_s };
     let (resting, interrupted) = (r.resting, r.interrupted);
     let facts = verdict::Facts { plan, evidence: &evidence, resting, interrupted, under_way };
     (summary.verdict, summary.reasons) = verdict::verdict(&facts, &summary);
@@ -143,7 +144,7 @@ fn pattern(r: &Record) -> Pattern {
         silence: is_constant.then(|| quantile(0.5)),
         age: r.losses.constant_age(),
         is_surplus: turned_away >= FEW
-            && r.losses.lost_at_load * 10 <= turned_away
+            && r.losses.lost_late * 10 <= turned_away
             && (1..=r.losses.opened_by_then).contains(&r.held),
     }
 }

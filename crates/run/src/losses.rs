@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use engine::Job;
-use samples::{Phase, Tick};
+use samples::Tick;
 use units::Nanos;
 
 /// Batches of openings that wait for their ends; what comes beyond that joins the last one.
@@ -16,9 +16,11 @@ pub(crate) struct Losses {
     /// Connections opened and not lost yet, oldest first, by when that was.
     young: VecDeque<(Nanos, u64)>,
     opened: u64,
-    /// Lost, and of those at full load.
+    /// Lost, and of those when the last one opened was a second old.
     pub(crate) lost: u64,
-    pub(crate) lost_at_load: u64,
+    pub(crate) lost_late: u64,
+    /// End of the last tick in which one was opened.
+    last_opened: Nanos,
     /// Shortest and longest age at which connections were lost, were they lost in the order of their opening; to within
     /// a tick.
     ages: Option<(Nanos, Nanos)>,
@@ -35,6 +37,7 @@ impl Losses {
         let opened = tick.counts.opened + tick.counts.redialled;
         self.opened += opened;
         if opened > 0 {
+            self.last_opened = self.last_opened.max(tick.until);
             let is_full = self.young.len() >= MOST_BATCHES;
             match self.young.back_mut() {
                 Some((_, n)) if is_full => *n += opened,
@@ -49,7 +52,8 @@ impl Losses {
             self.opened_by_then = self.opened;
         }
         self.lost += lost;
-        self.lost_at_load += if tick.phase == Phase::Hold { lost } else { 0 };
+        let is_late = tick.from >= self.last_opened + Nanos::from_secs(1);
+        self.lost_late += if is_late { lost } else { 0 };
         self.end_the_oldest(lost, at);
     }
 
@@ -120,7 +124,10 @@ mod tests {
         for (index, opened, lost) in [(0, 100, 0), (1, 100, 0), (2, 100, 3), (3, 50, 60), (4, 100, 100)] {
             losses.take(&tick(index, opened, lost));
         }
-        assert_eq!((losses.opened_by_then, losses.lost), (350, 163));
+        assert_eq!((losses.opened_by_then, losses.lost, losses.lost_late), (350, 163, 0));
+        losses.take(&tick(9, 0, 5));
+        losses.take(&tick(10, 0, 7));
+        assert_eq!((losses.lost, losses.lost_late), (175, 7), "a second after the last opening");
     }
 
     #[test]
