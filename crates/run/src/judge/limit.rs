@@ -5,18 +5,19 @@
 //! |---|---|---|
 //! | 1 | ended | the target's process is gone |
 //! | 2 | memory | the target was killed for want of it; the memory of all sockets ran out |
-//! | 3 | open-files | the target's files are near its limit; ours: EMFILE |
+//! | 3 | open-files | the target's files are near its limit |
 //! | 4 | conntrack | the table of tracked connections is full |
-//! | 5 | ports, memory, denied | what our own calls were answered |
-//! | 6 | cpu | the generator itself was the limit: nothing is said of the target |
-//! | 7 | refused | nobody listens, or no longer |
-//! | 8 | idle-cut, reset-after | those lost had all been silent, or open, for the same time |
-//! | 9 | connection-limit | from some number on whoever came was turned away |
-//! | 10 | accept-queue | it overflowed, or is as full as its backlog allows |
+//! | 5 | ports, memory, open-files | what our own calls were answered |
+//! | 6 | refused | nobody listens, or no longer |
+//! | 7 | idle-cut, reset-after | those lost had all been silent, or open, for the same time |
+//! | 8 | connection-limit | from some number on whoever came was turned away |
+//! | 9 | accept-queue | it overflowed, or is as full as its backlog allows |
+//! | 10 | cpu | throng itself was too slow: a silence may be its own |
 //! | 11 | cpu | the target had none left |
 //! | 12 | slow-accept | a steady rate of accepts while others waited |
 //! | 13 | the plateau's | it stopped at a number that is well known |
-//! | 14 | wrong-answer, timeout, closed, unreachable, unknown | the most frequent kind of fault |
+//! | 14 | wrong-answer, timeout, closed, unreachable, denied | the most frequent kind of fault |
+//! | 15 | unknown | nothing of this |
 
 use samples::{FaultCount, Kind, Limit, Side, Stage, Summary, Verdict};
 use units::Count;
@@ -66,11 +67,11 @@ const ROWS: &[Row] = &[
     target::open_files,
     ours::conntrack,
     ours::errors,
-    ours::generator,
     target::refused,
     target::constant_time,
     target::connection_limit,
     target::accept_queue,
+    ours::generator,
     target::cpu,
     target::slow_accept,
     plateau::plateau,

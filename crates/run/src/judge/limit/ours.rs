@@ -42,10 +42,11 @@ pub(super) fn errors(case: &Case) -> Option<Limit> {
     case.answer(Side::Host, cause, case.summary.connections.peak, detail, cure)
 }
 
-/// Throng was too slow itself.
+/// Throng was too slow itself. What closes, resets or answers wrongly does so all the same.
 pub(super) fn generator(case: &Case) -> Option<Limit> {
     let s = case.summary;
-    let why = s.reasons.first().filter(|_| s.verdict == Verdict::Invalid && case.trouble != Trouble::Ours)?;
+    let may_be_ours = matches!(case.trouble, Trouble::None | Trouble::Waiting);
+    let why = s.reasons.first().filter(|_| s.verdict == Verdict::Invalid && may_be_ours)?;
     let cure = "give throng more processors, or a machine of its own, or a lower load";
     case.answer(Side::Host, "cpu", case.left(), why.clone(), cure)
 }

@@ -45,20 +45,18 @@ pub(super) fn memory(case: &Case) -> Option<Limit> {
 pub(super) fn open_files(case: &Case) -> Option<Limit> {
     let target = case.evidence.target.filter(|_| case.is_short())?;
     let files = target.open_files?;
+    // The kernel counts one that is about to be opened.
+    let used = files.used.min(files.limit);
     let kept = FILES_KEPT.max(files.limit / 100);
-    let detail = format!(
-        "process {} has {} files open of at most {}",
-        target.pid,
-        Count(files.used),
-        Count(files.limit)
-    );
+    let detail =
+        format!("process {} has {} files open of at most {}", target.pid, Count(used), Count(files.limit));
     let most = (files.limit.saturating_mul(2)).max(1 << 20);
     let cure = format!(
         "raise its limit: prlimit --pid {} --nofile={most}, or LimitNOFILE={most} in its unit",
         target.pid
     );
-    let at = case.left().min(files.used);
-    (files.used + kept >= files.limit).then(|| case.answer(Side::Target, "open-files", at, detail, cure))?
+    let at = case.left().min(used);
+    (used + kept >= files.limit).then(|| case.answer(Side::Target, "open-files", at, detail, cure))?
 }
 
 /// Nobody listens, or no longer.

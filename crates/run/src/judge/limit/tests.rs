@@ -93,6 +93,11 @@ fn open_files_are_held_against_their_limit() {
     let told =
         ("target", "open-files", 195, "200 files open of at most 200", "prlimit --pid 81 --nofile=1048576");
     check(&stopped(195, waiting()), &files(200, 200), told);
+    check(
+        &stopped(500, waiting()),
+        &files(201, 200),
+        ("target", "open-files", 200, "200 files open of at most 200", ""),
+    );
     // A reserve is kept; what is held may be more than files, as with direct descriptors.
     check(&stopped(1_000, waiting()), &files(990, 1_000), ("target", "open-files", 800, "990", "--nofile"));
     check(&stopped(195, closed()), &files(195, 200), ("target", "open-files", 195, "195", ""));
@@ -279,6 +284,11 @@ fn a_generator_that_was_the_limit_says_so() {
     // With timeouts too: of a target that throng was too late to ask nothing is said.
     s.faults = waiting();
     check(&s, &Evidence::default(), ("host", "cpu", 800, "lag p99", ""));
+    // What is no lateness of ours stays the target's.
+    s.faults = closed();
+    let surplus = lost(Pattern { is_surplus: true, ..Pattern::default() });
+    check(&s, &surplus, ("target", "connection-limit", 1_000, "", ""));
+    check(&s, &Evidence::default(), ("target", "closed", 800, "", ""));
     s.faults = of(Fault::host(Stage::Dial, Kind::AddressInUse), 5);
     check(&s, &Evidence::default(), ("host", "ports", 800, "5 dials", ""));
 }
