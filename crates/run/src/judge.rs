@@ -99,14 +99,19 @@ pub(crate) fn judge(plan: &Plan, r: &Record) -> Summary {
         kernel_bytes_per_connection: kernel_cost(r),
         thresholds: Vec::new(),
     };
-    summary.thresholds = thresholds::judge(&plan.thresholds, &summary);
-    let each_s = r.loaded_ns as f64 / f64::from(r.threads.max(1));
-    let under_way = if r.loaded_ns == 0 { 0.0 } else { r.waiting_ns as f64 / each_s };
-    let (resting, interrupted) = (r.resting, r.interrupted);
-    let facts = verdict::Facts { plan, evidence: &evidence, resting, interrupted, under_way };
-    (summary.verdict, summary.reasons) = verdict::verdict(&facts, &summary);
-    summary.limit = limit::limit(&summary, &evidence);
+    pronounce(plan, r, &evidence, &mut summary);
     summary
+}
+
+/// Thresholds, verdict and limit, each from what stands before it.
+fn pronounce(plan: &Plan, r: &Record, evidence: &Evidence, summary: &mut Summary) {
+    summary.thresholds = thresholds::judge(&plan.thresholds, summary);
+    let each_ns = r.loaded_ns as f64 / f64::from(r.threads.max(1));
+    let under_way = if r.loaded_ns == 0 { 0.0 } else { r.waiting_ns as f64 / each_ns };
+    let (resting, interrupted) = (r.resting, r.interrupted);
+    let facts = verdict::Facts { plan, evidence, resting, interrupted, under_way };
+    (summary.verdict, summary.reasons) = verdict::verdict(&facts, summary);
+    summary.limit = limit::limit(summary, evidence);
 }
 
 /// Slope of a memory figure against open connections, over the ramp.

@@ -118,7 +118,11 @@ fn how(case: &Case) -> &'static str {
 /// To a tenth of a second, for it is not known better.
 fn told(time: Nanos) -> String {
     let tenths = (time.0 + 50_000_000) / 100_000_000;
-    if tenths % 10 == 0 { format!("{} s", tenths / 10) } else { format!("{}.{} s", tenths / 10, tenths % 10) }
+    if tenths.is_multiple_of(10) {
+        format!("{} s", tenths / 10)
+    } else {
+        format!("{}.{} s", tenths / 10, tenths % 10)
+    }
 }
 
 /// From some number on, whoever came was turned away, and nobody else was.
