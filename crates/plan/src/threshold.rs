@@ -123,6 +123,7 @@ impl Figure {
             }
             Unit::Bytes => Bytes::parse(text).ok().map(|bytes| bytes.0 as f64).or_else(plain),
             Unit::Share => plain(),
+            Unit::Number => plain().or_else(|| Count::parse(text).ok().map(|n| n.0 as f64)),
         };
         read.map(|bound| (bound, false)).ok_or_else(|| self.misread(text))
     }
@@ -138,6 +139,7 @@ impl Figure {
             Unit::PerSecond => ("a rate", "20k/s".to_owned()),
             Unit::Bytes => ("a number of bytes", "512, 64KiB or 10MB".to_owned()),
             Unit::Share => ("a share", "95% or 0.95".to_owned()),
+            Unit::Number => ("a number", "0.5 or 100k".to_owned()),
         };
         Misread::new(text, wanted, cure)
     }

@@ -14,6 +14,8 @@ pub(super) enum Unit {
     Bytes,
     /// 0..=1.
     Share,
+    /// As the JSON has it.
+    Number,
 }
 
 /// One number of the summary.
@@ -59,6 +61,7 @@ const PLAIN: &[(&str, &str, Unit, Option<&str>)] = &[
     ("seed", "", Unit::Count, None),
     ("ramp_s", "ramp", Unit::Seconds, None),
     ("duration_s", "duration", Unit::Seconds, None),
+    ("elapsed_s", "elapsed", Unit::Seconds, None),
     ("connections.wanted", "wanted", Unit::Count, None),
     ("connections.opened", "opened", Unit::Count, WANTED),
     ("connections.failed", "failed", Unit::Count, WANTED),
@@ -67,15 +70,18 @@ const PLAIN: &[(&str, &str, Unit, Option<&str>)] = &[
     ("connections.dropped", "dropped", Unit::Count, WANTED),
     ("connections.closed", "closed", Unit::Count, WANTED),
     ("connections.redialled", "redialled", Unit::Count, WANTED),
+    ("connections.finished", "finished", Unit::Count, WANTED),
     ("connections.seen_by_target", "seen_by_target", Unit::Count, WANTED),
     ("connections.open_per_s", "open_per_s", Unit::PerSecond, None),
     ("requests.sent", "sent", Unit::Count, None),
     ("requests.answered", "answered", Unit::Count, Some("requests.sent")),
+    ("requests.missed", "missed", Unit::Count, Some("requests.sent")),
     ("requests.per_s", "per_s", Unit::PerSecond, None),
     ("requests.bytes_in", "bytes_in", Unit::Bytes, None),
     ("requests.bytes_out", "bytes_out", Unit::Bytes, None),
     ("requests.body_bytes_in", "body_bytes_in", Unit::Bytes, None),
     ("generator.cpu_s", "", Unit::Seconds, None),
+    ("generator.system_s", "", Unit::Seconds, None),
     ("generator.cpu_share", "", Unit::Share, None),
     ("generator.stall_us", "", Unit::Micros, None),
     ("generator.rss_bytes", "", Unit::Bytes, None),
@@ -105,7 +111,8 @@ impl Figure {
                 return Ok(Figure { path: of_population(figure.path), of_count, ..figure });
             }
         }
-        distribution(name).or_else(|| plain(name)).or_else(|| status(name)).ok_or_else(|| {
+        let known = distribution(name).or_else(|| plain(name)).or_else(|| status(name));
+        known.or_else(|| seen(name)).ok_or_else(|| {
             let all = names();
             let cure = nearest(name, all.iter().map(String::as_str)).unwrap_or("latency.p99");
             Misread::new(name, "a figure of the summary", cure)
@@ -149,6 +156,23 @@ fn status(name: &str) -> Option<Figure> {
         is_latency: false,
         of_count: None,
         unit: Unit::Count,
+        is_path: true,
+    })
+}
+
+/// Numbers of what the hosts showed and of what a connection cost, by their path only: which there are depends on the
+/// host, and a name that is not there is told as not measured.
+fn seen(name: &str) -> Option<Figure> {
+    let rest = ["cost.", "observed."].iter().find_map(|of| name.strip_prefix(of))?;
+    let is_path = rest.split('.').all(|key| {
+        !key.is_empty() && key.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+    });
+    is_path.then(|| Figure {
+        path: name.to_owned(),
+        whole: None,
+        is_latency: false,
+        of_count: None,
+        unit: Unit::Number,
         is_path: true,
     })
 }

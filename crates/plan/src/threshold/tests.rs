@@ -34,6 +34,8 @@ fn reads_what_people_write() {
     check("generator.rss_bytes < 1GiB", Ok(("generator.rss_bytes", f64::from(1 << 30), false)));
     check("generator.cpu_share < 95%", Ok(("generator.cpu_share", 0.95, false)));
     check("generator.cpu_share < 0.95", Ok(("generator.cpu_share", 0.95, false)));
+    check("cost.target_bytes.value < 1k", Ok(("cost.target_bytes.value", 1_000.0, false)));
+    check("observed.host.tcp.syn_retrans == 0", Ok(("observed.host.tcp.syn_retrans", 0.0, false)));
     check("users.latency.p99 < 50ms", Ok(("populations.users.latency_us.p99", 50_000.0, false)));
 }
 
@@ -60,6 +62,10 @@ fn a_mistake_has_its_cure() {
     check("ramp < 30", Err("\"30\" is not a time: write 30s"));
     check("faults == few", Err("\"few\" is not a count: write 10 or 100k"));
     check("faults < 1%", Err("\"1%\" is not a count: write 10 or 100k"));
+    check("cost.x < much", Err("\"much\" is not a number: write 0.5 or 100k"));
+    for name in ["cost.", "cost.a..b", "observed.A", "costs.a"] {
+        assert!(Threshold::parse(&format!("{name} < 1"), &[]).is_err(), "{name}");
+    }
     check("failed < -1", Err("\"-1\" is not a count: write 10 or 100k"));
     check("held >= many%", Err("\"many%\" is not a share: write 99.9%"));
     check("per_s > fast", Err("\"fast\" is not a rate: write 20k/s"));
