@@ -157,7 +157,10 @@ fn silence_counts_from_what_was_heard_last() {
         for q in [0.0, 1.0] {
             // Told to 50 ms, and some of it is spent on the way.
             let (got, expected) = (silence.quantile(q), expected.unwrap_or_default());
-            assert!(got.since(expected).max(expected.since(got)) <= Nanos::from_millis(60), "{got} {expected}");
+            assert!(
+                got.since(expected).max(expected.since(got)) <= Nanos::from_millis(60),
+                "{got} {expected}"
+            );
         }
     };
     check(second!(OK, Then::CloseAfter(SOON, Graceful)), Some(SOON));
