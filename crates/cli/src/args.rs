@@ -102,6 +102,10 @@ pub(crate) struct RunArgs {
     /// Write the histograms of each second, as HdrHistogram's log tools read them
     #[arg(long, value_name = "FILE")]
     pub(crate) hlog: Option<String>,
+    /// What to judge the run by instead of load and faults, as often as needed: latency.p99 < 200ms, faults == 0,
+    /// held >= 99.9%, or any number of the summary by its path
+    #[arg(long = "threshold", value_name = "EXPR")]
+    thresholds: Vec<String>,
     /// Write the summary as JSON; `-` is standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<String>,
@@ -132,6 +136,7 @@ impl RunArgs {
             io: self.io.clone(),
             live: self.live.clone(),
             format: self.format.clone(),
+            thresholds: self.thresholds.clone(),
         }
     }
 }

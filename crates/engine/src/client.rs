@@ -81,6 +81,8 @@ pub struct Client {
     tick: Box<Tick>,
     tick_ends: Nanos,
     unconfigured: bool,
+    /// When the next turn was wanted at the latest.
+    wanted_by: Nanos,
 }
 
 impl Client {
@@ -118,6 +120,7 @@ impl Client {
             tick: Box::new(Tick { from: start, ..Tick::default() }),
             tick_ends: Nanos((start.0 / period.0 + 1) * period.0),
             unconfigured: true,
+            wanted_by: Nanos::NEVER,
             job,
         }
     }
@@ -238,6 +241,7 @@ impl Program for Client {
         if std::mem::take(&mut self.unconfigured) && self.job.is_closed_loop() && !comes_and_goes {
             cx.coalesce(COALESCE);
         }
+        self.tick.stalled = self.tick.stalled.max(cx.now().since(self.wanted_by));
         // What is due by now is part of the load, and an order to end it comes after that.
         if !self.draining {
             self.serve_slots(cx);
@@ -252,6 +256,7 @@ impl Program for Client {
                 .min(self.probe_due(cx));
             next = next.min(self.hold_until);
         }
-        next.min(self.tick_ends).min(cx.now() + LOOK_AT_ORDERS)
+        self.wanted_by = next.min(self.tick_ends).min(cx.now() + LOOK_AT_ORDERS);
+        self.wanted_by
     }
 }

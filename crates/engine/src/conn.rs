@@ -24,13 +24,21 @@ pub(crate) enum State {
     Probe,
 }
 
+/// What was heard is told to so many milliseconds, over 14 hours.
+const STEP_MS: u64 = 50;
+const STEPS: u32 = 1 << (32 - ANNOUNCED_BITS);
+/// Room for an announcement of up to 68 minutes.
+const ANNOUNCED_BITS: u32 = 12;
+const ANNOUNCED: u32 = (1 << ANNOUNCED_BITS) - 1;
+
 /// The idle record.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Conn {
     /// Index of the exchange while there is one.
     pub(crate) exchange: u32,
-    /// From this millisecond of the run on, a close by the server is one that it has announced; 0: none is.
-    pub(crate) closes_from_ms: u32,
+    /// When something was last heard, in steps, above what the server then announced: [`ANNOUNCED_BITS`] of 1 + seconds
+    /// for which it keeps an idle connection; 0: it said nothing.
+    pub(crate) heard: u32,
     pub(crate) destination: u16,
     pub(crate) state: State,
     /// Local addresses tried in this dial; then whether the connection counted as opened.
@@ -41,21 +49,32 @@ const _: () = assert!(size_of::<Conn>() <= 12, "the idle record is what a millio
 
 impl Conn {
     pub(crate) const NONE: Conn =
-        Conn { exchange: u32::MAX, closes_from_ms: 0, destination: 0, state: State::None, tries: 0 };
+        Conn { exchange: u32::MAX, heard: 0, destination: 0, state: State::None, tries: 0 };
 
-    /// The server said `Keep-Alive: timeout=N` in an answer that came `now`: a close from a second before that on
-    /// is announced (servers count whole seconds, and start before the answer is here).
-    pub(crate) fn announce(&mut self, now: Nanos, timeout_s: Option<u32>) {
-        self.closes_from_ms = timeout_s.map_or(0, |s| {
-            let ms = now.millis() + u64::from(s.saturating_sub(1)) * 1000;
-            u32::try_from(ms).unwrap_or(u32::MAX).max(1)
-        });
+    /// Something was heard `now`; in it the server said `Keep-Alive: timeout=N`, or not.
+    pub(crate) fn hear(&mut self, now: Nanos, timeout_s: Option<u32>) {
+        // Longer than there is room for is never reached: better a close that counts as a loss than the reverse.
+        let announced = timeout_s.map_or(0, |s| s.min(ANNOUNCED - 1) + 1);
+        self.heard = (step(now) << ANNOUNCED_BITS) | announced;
     }
 
-    /// Whether the server has announced that it closes the connection about now.
+    /// How long nothing has been heard.
+    pub(crate) fn silent_for(&self, now: Nanos) -> Nanos {
+        let steps = step(now).wrapping_sub(self.heard >> ANNOUNCED_BITS) % STEPS;
+        Nanos::from_millis(u64::from(steps) * STEP_MS)
+    }
+
+    /// Whether the server has announced that it closes the connection about now: from a second before the time that it
+    /// gave (servers count whole seconds, and start before the answer is here).
     pub(crate) fn is_announced(&self, now: Nanos) -> bool {
-        self.closes_from_ms != 0 && now.millis() >= u64::from(self.closes_from_ms)
+        let announced = self.heard & ANNOUNCED;
+        let from = Nanos::from_secs(u64::from(announced.saturating_sub(2)));
+        (1..ANNOUNCED).contains(&announced) && self.silent_for(now) >= from
     }
+}
+
+fn step(now: Nanos) -> u32 {
+    (now.millis() / STEP_MS % u64::from(STEPS)) as u32
 }
 
 #[cfg(test)]
@@ -65,7 +84,7 @@ mod tests {
     /// (timeout announced at 10 s, close at, announced)
     fn check(timeout_s: Option<u32>, close_ms: u64, announced: bool) {
         let mut conn = Conn::NONE;
-        conn.announce(Nanos::from_secs(10), timeout_s);
+        conn.hear(Nanos::from_secs(10), timeout_s);
         let got = conn.is_announced(Nanos::from_millis(close_ms));
         assert_eq!(got, announced, "timeout {timeout_s:?}, closed at {close_ms} ms");
     }
@@ -78,5 +97,22 @@ mod tests {
         check(None, 60_000, false);
         check(Some(0), 10_000, true);
         check(Some(u32::MAX), u64::from(u32::MAX) - 1, false);
+    }
+
+    #[test]
+    fn silence_is_told_whatever_was_announced() {
+        for (heard_ms, timeout_s, now_ms, expected_ms) in [
+            (0, None, 0, 0),
+            (10_000, Some(5), 12_340, 2_300),
+            (10_000, Some(u32::MAX), 10_049, 0),
+            (50_000_000, Some(60), 60_000_000, 10_000_000),
+            // Across the place where the steps begin again.
+            (52_428_700, None, 52_431_800, 3_100),
+        ] {
+            let mut conn = Conn::NONE;
+            conn.hear(Nanos::from_millis(heard_ms), timeout_s);
+            let silent = conn.silent_for(Nanos::from_millis(now_ms));
+            assert_eq!(silent, Nanos::from_millis(expected_ms), "{heard_ms} {timeout_s:?} {now_ms}");
+        }
     }
 }

@@ -14,6 +14,7 @@ mod mend;
 mod network;
 mod ports;
 mod preflight;
+mod pressure;
 mod processors;
 mod repair;
 mod root;
@@ -31,6 +32,7 @@ pub use preflight::{
     Capacity, KERNEL_BYTES_PER_SOCKET, Need, USER_BYTES_PER_CONNECTION, capacity, examine,
     open_files_refused, preflight, uring_refused,
 };
+pub use pressure::{Fill, conntrack, oom_kills, open_files_limit, waited_ns};
 pub use repair::Repair;
 pub use root::Root;
 pub use usage::{SelfUsage, usage};

@@ -16,7 +16,7 @@ mod slab;
 mod wheel;
 
 pub use io::{Backend, Close, Done, Gone, Io, Scratch, What};
-pub use listeners::{Listening, listening};
+pub use listeners::{Listening, established_at, listening};
 pub use machine::{Door, Listener, own_open_files, probe_own_open_files};
 pub use machine::{raise_open_files, route_source, sharpen_timers};
 pub use shard::{Cx, Program, Shard};

@@ -12,6 +12,9 @@ use rustix::net::{
 
 const AF_INET: u8 = libc::AF_INET as u8;
 const AF_INET6: u8 = libc::AF_INET6 as u8;
+/// States of a socket (include/net/tcp_states.h).
+const ESTABLISHED: u8 = 1;
+const LISTEN: u8 = 10;
 /// `struct nlmsghdr`.
 const HEADER: usize = 16;
 /// `struct inet_diag_req_v2` (linux/inet_diag.h).
@@ -41,40 +44,62 @@ pub struct Listening {
 /// # Errors
 /// The kernel has no `tcp_diag`, or a sandbox forbids netlink.
 pub fn listening() -> io::Result<Vec<Listening>> {
+    let mut found = Vec::new();
+    ask(LISTEN, 0, |body| found.extend(listener(body)))?;
+    Ok(found)
+}
+
+/// How many connections of this network namespace are established and have this port on their near side: the server's
+/// ends, where it is here. The kernel goes through all its sockets for that and tells of each that counts: some ten
+/// nanoseconds for each, and a microsecond for each told.
+///
+/// # Errors
+/// As [`listening`].
+pub fn established_at(port: u16) -> io::Result<u64> {
+    let mut count = 0;
+    ask(ESTABLISHED, port, |body| count += u64::from(is_established_at(body, port)))?;
+    Ok(count)
+}
+
+/// Asks for the sockets in a state, of both families, and hands over what the kernel tells of each.
+fn ask(state: u8, port: u16, mut take: impl FnMut(&[u8])) -> io::Result<()> {
     let socket =
         socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, Some(netlink::SOCK_DIAG))?;
     set_socket_timeout(&socket, Timeout::Recv, Some(PATIENCE))?;
-    let mut found = Vec::new();
     let mut buffer = vec![0; BUFFER];
     for family in [AF_INET, AF_INET6] {
-        send(&socket, &request(family), SendFlags::empty())?;
+        send(&socket, &request(family, state, port), SendFlags::empty())?;
         loop {
             let (received, _) = recv(&socket, &mut buffer[..], RecvFlags::empty())?;
-            if read(&buffer[..received], &mut found)? {
+            if read(&buffer[..received], &mut take)? {
                 break;
             }
         }
     }
-    Ok(found)
+    Ok(())
 }
 
-/// Asks for each socket of `family` in the state LISTEN.
-fn request(family: u8) -> [u8; HEADER + REQUEST] {
+fn is_established_at(body: &[u8], port: u16) -> bool {
+    body.len() >= MESSAGE && body[1] == ESTABLISHED && body[4..6] == port.to_be_bytes()
+}
+
+/// Asks for each socket of `family` in a state, with this port on its near side; 0: with any.
+fn request(family: u8, state: u8, port: u16) -> [u8; HEADER + REQUEST] {
     const SOCK_DIAG_BY_FAMILY: u16 = 20;
     const REQUEST_AND_DUMP: u16 = (libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16;
-    const STATES: u32 = 1 << 10;
     let mut bytes = [0; HEADER + REQUEST];
     bytes[0..4].copy_from_slice(&((HEADER + REQUEST) as u32).to_ne_bytes());
     bytes[4..6].copy_from_slice(&SOCK_DIAG_BY_FAMILY.to_ne_bytes());
     bytes[6..8].copy_from_slice(&REQUEST_AND_DUMP.to_ne_bytes());
     bytes[HEADER] = family;
     bytes[HEADER + 1] = libc::IPPROTO_TCP as u8;
-    bytes[HEADER + 4..HEADER + 8].copy_from_slice(&STATES.to_ne_bytes());
+    bytes[HEADER + 4..HEADER + 8].copy_from_slice(&(1u32 << state).to_ne_bytes());
+    bytes[HEADER + 8..HEADER + 10].copy_from_slice(&port.to_be_bytes());
     bytes
 }
 
-/// Takes the messages of one datagram; true where the last of the answer is among them.
-fn read(mut datagram: &[u8], found: &mut Vec<Listening>) -> io::Result<bool> {
+/// Hands over the messages of one datagram; true where the last of the answer is among them.
+fn read(mut datagram: &[u8], take: &mut impl FnMut(&[u8])) -> io::Result<bool> {
     const ERROR: u16 = libc::NLMSG_ERROR as u16;
     const DONE: u16 = libc::NLMSG_DONE as u16;
     while datagram.len() >= HEADER {
@@ -89,7 +114,7 @@ fn read(mut datagram: &[u8], found: &mut Vec<Listening>) -> io::Result<bool> {
             ERROR if body.len() >= 4 => {
                 return Err(io::Error::from_raw_os_error((u32_at(body, 0) as i32).wrapping_neg()));
             }
-            _ => found.extend(listener(body)),
+            _ => take(body),
         }
         // Messages begin at multiples of four.
         datagram = &datagram[length.next_multiple_of(4).min(datagram.len())..];
@@ -98,7 +123,6 @@ fn read(mut datagram: &[u8], found: &mut Vec<Listening>) -> io::Result<bool> {
 }
 
 fn listener(body: &[u8]) -> Option<Listening> {
-    const LISTEN: u8 = 10;
     if body.len() < MESSAGE || body[1] != LISTEN {
         return None;
     }
@@ -150,12 +174,24 @@ mod tests {
     }
 
     #[test]
+    fn the_servers_ends_of_connections_are_counted() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        rustix::net::listen(&listener, 400).unwrap();
+        assert_eq!(established_at(address.port()).unwrap(), 0, "a listener is no connection");
+        let mut dialled: Vec<TcpStream> = (0..300).map(|_| TcpStream::connect(address).unwrap()).collect();
+        assert_eq!(established_at(address.port()).unwrap(), 300, "neither the clients' ends nor others");
+        dialled.truncate(200);
+        assert_eq!(established_at(address.port()).unwrap(), 200, "those that the client has left are none");
+    }
+
+    #[test]
     fn an_error_of_the_kernel_is_told() {
         let mut error = vec![0; 20];
         error[0] = 20;
         error[4] = 2;
         error[16..20].copy_from_slice(&(-libc::ENOENT).to_ne_bytes());
-        let told = read(&error, &mut Vec::new()).unwrap_err();
+        let told = read(&error, &mut |_: &[u8]| {}).unwrap_err();
         assert_eq!(told.kind(), io::ErrorKind::NotFound);
     }
 
@@ -163,7 +199,10 @@ mod tests {
         /// Whatever comes: no panic, and an end.
         #[test]
         fn any_answer_is_survived(bytes in proptest::collection::vec(0u8..24, 0..400)) {
-            let _ = read(&bytes, &mut Vec::new());
+            let mut take = |body: &[u8]| {
+                let _ = (listener(body), is_established_at(body, 5));
+            };
+            let _ = read(&bytes, &mut take);
         }
     }
 }

@@ -3,6 +3,7 @@
 use crate::target::Resolve;
 use crate::{
     Expect, Format, Hold, IoChoice, Live, Message, Plan, Ramp, Reconnect, Scheme, Sources, Target, Think,
+    Threshold,
 };
 use std::fmt;
 use std::net::IpAddr;
@@ -57,6 +58,8 @@ pub struct Flags {
     pub live: Option<String>,
     /// `--format`, default our own.
     pub format: Option<String>,
+    /// `--threshold`, each time it was given.
+    pub thresholds: Vec<String>,
 }
 
 /// What the machine tells the planner; an argument, so that a test needs no machine.
@@ -104,6 +107,7 @@ pub fn from_flags(flags: &Flags, around: &Surroundings) -> Result<Plan, Vec<Mist
     let io = m.read("--io", &flags.io, IoChoice::Auto, IoChoice::parse);
     let live = m.read("--live", &flags.live, Live::Auto, live);
     let format = m.read("--format", &flags.format, Format::Throng, format);
+    let thresholds = m.thresholds(&flags.thresholds);
     match target {
         Some(target) if mistakes.0.is_empty() => Ok(Plan {
             target,
@@ -123,6 +127,7 @@ pub fn from_flags(flags: &Flags, around: &Surroundings) -> Result<Plan, Vec<Mist
             io,
             live,
             format,
+            thresholds,
         }),
         _ => Err(mistakes.0),
     }
@@ -183,6 +188,17 @@ impl Mistakes {
         }
         let text = self.read("--message", text, "ping".to_owned(), |text| message(text, scheme));
         Some(Message { every, text })
+    }
+
+    fn thresholds(&mut self, texts: &[String]) -> Vec<Threshold> {
+        let mut read = Vec::new();
+        for text in texts {
+            match Threshold::parse(text, &[]) {
+                Ok(threshold) => read.push(threshold),
+                Err(why) => self.add("--threshold", why),
+            }
+        }
+        read
     }
 
     fn add(&mut self, place: &str, why: impl fmt::Display) {

@@ -13,6 +13,7 @@ pub mod scenario;
 mod sources;
 mod target;
 mod template;
+mod threshold;
 
 pub use addresses::{SourcePool, Tuple, Tuples};
 pub use expect::{Expect, ExpectedLength};
@@ -25,3 +26,4 @@ pub use random::Random;
 pub use sources::{Network, Sources};
 pub use target::{Scheme, Target};
 pub use template::{Piece, Template};
+pub use threshold::{Comparison, Figure, Threshold};

@@ -1,10 +1,10 @@
 //! The resolved plan: every default filled in, every word checked.
 
-use crate::{Expect, Load, Sources, Target};
+use crate::{Expect, Load, Sources, Target, Threshold};
 use units::{Misread, Nanos, Rate, Spans};
 
 /// What shall happen in one run. No field means "default" any more.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// Where to, and what to ask for.
     pub target: Target,
@@ -40,6 +40,8 @@ pub struct Plan {
     pub live: Live,
     /// In whose form the summary is printed.
     pub format: Format,
+    /// What the run is judged by; none: the load reached and held, and no fault.
+    pub thresholds: Vec<Threshold>,
 }
 
 /// How fast to dial until all connections are there.

@@ -8,7 +8,16 @@ use plan::{Hold, Load, Plan};
 use samples::{Ask, Generator, Header, Phase, Sink, Tick};
 use units::Nanos;
 
-use crate::{Interrupt, curve::Curve, listeners::listeners, prepare::Refusal, workers::Workers};
+use crate::{
+    Interrupt,
+    curve::Curve,
+    gauges::Gauges,
+    judge::{BothSides, Evidence},
+    listeners::listeners,
+    losses::Losses,
+    prepare::Refusal,
+    workers::Workers,
+};
 
 /// Full load begins this long after the ramp's end was seen, so that every shard has the order by then (a shard
 /// looks at its orders every 100 ms at least).
@@ -19,6 +28,8 @@ const DRAIN: Nanos = Nanos::from_secs(5);
 const LINE: Nanos = Nanos::from_secs(1);
 /// The rate of a shorter tick would be noise.
 const LEAST_PERIOD: Nanos = Nanos(Job::PERIOD.0 / 2);
+/// The kernel tells of so many connections in some hundred milliseconds.
+const MOST_TOLD: u64 = 200_000;
 /// Samples of memory kept for the slopes, evenly thinned beyond that.
 const MOST_SAMPLES: usize = 4096;
 
@@ -54,6 +65,14 @@ pub(crate) struct Record {
     /// The process that listens at the target, where it is on this machine, and its usage before and at the end.
     pub(crate) target: Option<(u32, SelfUsage, SelfUsage)>,
     pub(crate) both_ends_here: bool,
+    pub(crate) losses: Losses,
+    /// Time that requests were under way at full load, and that full load lasted, of all shards together.
+    pub(crate) waiting_ns: u128,
+    pub(crate) loaded_ns: u128,
+    /// Connections open at the end of the hold, counted at both ends.
+    pub(crate) both_sides: Option<BothSides>,
+    /// What the hosts showed; complete once the run is over.
+    pub(crate) evidence: Evidence,
 }
 
 /// The process that listens at the target and what it has used, where it is on this machine. To be asked before the
@@ -63,6 +82,14 @@ pub(crate) fn target(plan: &Plan, root: &Root) -> Option<(u32, SelfUsage)> {
     let here = destinations.iter().all(|d| host::is_local(root, d.ip()));
     let pid = here.then(|| host::listener_pid(root, &listeners(root), destinations[0].port())).flatten()?;
     host::usage(root, Some(pid)).ok().map(|usage| (pid, usage))
+}
+
+/// The target's, each once.
+fn ports(plan: &Plan) -> Vec<u16> {
+    let mut ports: Vec<u16> = plan.target.destinations.iter().map(|d| d.port()).collect();
+    ports.sort_unstable();
+    ports.dedup();
+    ports
 }
 
 /// Runs the phases until the end of the last one.
@@ -117,6 +144,7 @@ struct Conductor<'a> {
     line: Tick,
     line_ends: Nanos,
     record: Record,
+    gauges: Gauges,
     draining: Option<Nanos>,
     /// When the hold is over; never, before it has begun.
     acts_at: Nanos,
@@ -153,6 +181,11 @@ impl Conductor<'_> {
             own: SelfUsage::default(),
             target: target.map(|(pid, usage)| (pid, usage, usage)),
             both_ends_here,
+            losses: Losses::default(),
+            waiting_ns: 0,
+            loaded_ns: 0,
+            both_sides: None,
+            evidence: Evidence::default(),
         };
         Conductor {
             root,
@@ -160,6 +193,7 @@ impl Conductor<'_> {
             line: Tick { from: workers.start, ..Tick::default() },
             line_ends: Nanos((workers.start.0 / LINE.0 + 1) * LINE.0),
             record,
+            gauges: Gauges::start(root, target.map(|(pid, _)| pid), ports(plan), both_ends_here),
             draining: None,
             acts_at: Nanos::NEVER,
             ended: false,
@@ -192,8 +226,8 @@ impl Conductor<'_> {
                 }
             }
         }
-        if sampled && !holding {
-            self.sample();
+        if sampled && (!holding || self.gauges.is_queueing()) {
+            self.sample(workers.clock.now());
         }
     }
 
@@ -217,13 +251,21 @@ impl Conductor<'_> {
         if tick.phase == Phase::Hold && period >= LEAST_PERIOD {
             self.line.shard_rates.record(tick.counts.answered as f64 / period.secs_f64());
         }
+        self.record.losses.take(tick);
+        if tick.phase == Phase::Hold {
+            let at_load = tick.until.since(tick.from.max(self.record.hold_from));
+            self.record.waiting_ns += u128::from(tick.waiting) * u128::from(at_load.0);
+            self.record.loaded_ns += u128::from(at_load.0);
+        }
         self.record.peak = self.record.peak.max(self.open());
         if let Some(probe) = &tick.probe {
             self.record.curve.add(self.open(), probe);
         }
     }
 
-    fn sample(&mut self) {
+    fn sample(&mut self, now: Nanos) {
+        let opened = self.record.totals.counts.opened + self.line.counts.opened;
+        self.gauges.look(self.root, now, self.phase(now), opened);
         let Ok(own) = host::usage(self.root, None) else { return };
         let most = self.record.own.rss_bytes.max(own.rss_bytes);
         self.record.own = SelfUsage { rss_bytes: most, ..own };
@@ -241,6 +283,26 @@ impl Conductor<'_> {
         }
     }
 
+    fn phase(&self, now: Nanos) -> Phase {
+        match (self.draining, now >= self.record.hold_from) {
+            (Some(_), _) => Phase::Drain,
+            (None, true) => Phase::Hold,
+            (None, false) => Phase::Ramp,
+        }
+    }
+
+    /// Asks the kernel for the target's ends, where they are on this host and not too many to be told. Nothing is sent
+    /// to the target for it.
+    fn both_sides(&self, plan: &Plan) -> Option<BothSides> {
+        let here = self.open();
+        if !self.record.both_ends_here || here > MOST_TOLD {
+            return None;
+        }
+        let there = ports(plan).into_iter().map(net::established_at).sum::<Result<u64, _>>().ok()?;
+        // A target behind address translation has none of them in this network namespace.
+        (there > 0).then_some(BothSides { here, there })
+    }
+
     /// A line for the sinks, once a second.
     fn show(&mut self, workers: &Workers, sinks: &mut [&mut dyn Sink]) -> Ask {
         // Shards end their ticks together, and those ticks need a moment to arrive.
@@ -250,7 +312,7 @@ impl Conductor<'_> {
             return Ask::CarryOn;
         }
         self.line_ends = Nanos((now.0 / LINE.0 + 1) * LINE.0);
-        self.sample();
+        self.sample(now);
         self.hand_over(sinks)
     }
 
@@ -280,7 +342,7 @@ impl Conductor<'_> {
             cpu_s: self.record.own.cpu_ns as f64 / 1e9,
             system_s: self.record.own.system_ns as f64 / 1e9,
             rss_bytes: self.record.own.rss_bytes,
-            user_bytes_per_connection: 0.0,
+            ..Generator::default()
         }
     }
 
@@ -295,6 +357,9 @@ impl Conductor<'_> {
                 workers.order(Control::Hold(self.record.hold_from));
             }
         }
+        if self.phase(now) == Phase::Hold {
+            self.gauges.begin_hold(self.root, now);
+        }
         if let Hold::For(time) = plan.hold {
             self.acts_at = self.record.hold_from + time;
         }
@@ -302,6 +367,7 @@ impl Conductor<'_> {
         let told = self.shards.iter().all(|s| s.phase == Phase::Drain);
         if self.draining.is_none() && (told || now >= self.acts_at || interrupt.is_set()) {
             self.record.interrupted = interrupt.is_set();
+            self.gauges.look_at_ourselves(self.root, now);
             self.draining = Some(now);
             workers.order(Control::Drain);
         }
@@ -310,6 +376,7 @@ impl Conductor<'_> {
         if told && self.record.hold_until == Nanos::NEVER {
             self.record.hold_until = self.shards.iter().map(|s| s.drained_at).max().unwrap_or_default();
             self.record.held = self.open();
+            self.record.both_sides = self.both_sides(plan);
             let (seen, line) = (&self.record.totals.counts, &self.line.counts);
             self.record.resting = (seen.closed + line.closed).saturating_sub(seen.redialled + line.redialled);
         }
@@ -326,7 +393,8 @@ impl Conductor<'_> {
             self.take(shard, &tick);
             let _ = workers.remotes[shard as usize].used.try_send(tick);
         }
-        self.sample();
+        self.sample(workers.clock.now());
         self.hand_over(sinks);
+        self.record.evidence = self.gauges.evidence(self.root, self.record.threads);
     }
 }

@@ -2,26 +2,36 @@
 
 use std::collections::BTreeMap;
 
-use plan::{Load, Plan};
+use plan::Plan;
 use samples::{
-    Connections, Fault, FaultCount, Generator, KernelCost, Kind, Limit, ProcessCost, Requests, Side, Stage,
-    Summary, Verdict,
+    Connections, Fault, FaultCount, Generator, KernelCost, ProcessCost, Requests, Stage, Summary, Verdict,
 };
-use units::{Count, Nanos};
+use units::Nanos;
 
 use crate::{
     conduct::{Record, Sample},
+    losses::FEW,
     slope::slope,
 };
 
-/// Lag beyond which the latency is not the target's, as a time and as a share of the latency.
-const LAG_ALLOWED: Nanos = Nanos::from_millis(10);
-const LAG_SHARE: f64 = 0.05;
+mod evidence;
+#[cfg(test)]
+mod fixture;
+mod honesty;
+mod limit;
+mod thresholds;
+mod verdict;
+
+pub(crate) use evidence::{BothSides, Evidence, OwnSeen, Pattern, TargetSeen};
+
 /// Samples of a ramp count for a slope from this share of its connections on: before, the program's own tables
 /// and the first pages of its buffers would pass for connections.
 const SLOPE_FROM: f64 = 0.1;
 /// Below so many connections a slope is noise: a page is 4 KiB.
 const SLOPE_LEAST: u64 = 10_000;
+
+/// Silences that differ by no more than this, or by a tenth, are the same: servers look at their clocks now and then.
+const SILENCE_SPREAD: Nanos = Nanos::from_millis(250);
 
 /// The summary of a run.
 pub(crate) fn judge(plan: &Plan, r: &Record) -> Summary {
@@ -31,6 +41,7 @@ pub(crate) fn judge(plan: &Plan, r: &Record) -> Summary {
     let per_second = |n: u64, time: Nanos| if time == Nanos::ZERO { 0.0 } else { n as f64 / time.secs_f64() };
     let status: BTreeMap<u16, u64> =
         (0..).zip(r.totals.status.iter().copied()).filter(|(_, n)| *n > 0).collect();
+    let evidence = evidence(r);
     let mut summary = Summary {
         schema: "throng.summary/1",
         verdict: Verdict::Pass,
@@ -54,6 +65,7 @@ pub(crate) fn judge(plan: &Plan, r: &Record) -> Summary {
             redialled: counts.redialled,
             finished: counts.finished,
             open_per_s: per_second(counts.opened, ramp),
+            seen_by_target: r.both_sides.map(|both| both.there),
         },
         faults: (r.totals.faults.iter())
             .map(|(Fault { side, stage, kind }, count)| FaultCount { side, stage, kind, count })
@@ -63,6 +75,7 @@ pub(crate) fn judge(plan: &Plan, r: &Record) -> Summary {
             answered: counts.answered,
             missed: counts.missed,
             per_s: per_second(counts.answered_at_load, duration),
+            lower_bound: honesty::is_closed_loop(plan) && honesty::saturated(&evidence).is_some(),
             bytes_in: counts.bytes_in,
             bytes_out: counts.bytes_out,
             body_bytes_in: counts.body_bytes_in,
@@ -80,6 +93,8 @@ pub(crate) fn judge(plan: &Plan, r: &Record) -> Summary {
             system_s: r.own.system_ns as f64 / 1e9,
             rss_bytes: r.own.rss_bytes,
             user_bytes_per_connection: per_connection(r, |s| s.own_rss as f64).unwrap_or(0.0),
+            cpu_share: evidence.own.map(|own| own.cpu_share),
+            stall_us: r.totals.stalled.0 as f64 / 1e3,
         },
         target_cost: r.target.map(|(pid, before, after)| ProcessCost {
             pid,
@@ -90,9 +105,19 @@ pub(crate) fn judge(plan: &Plan, r: &Record) -> Summary {
         kernel_bytes_per_connection: kernel_cost(r),
         thresholds: Vec::new(),
     };
-    summary.limit = limit(&summary);
-    (summary.verdict, summary.reasons) = verdict(plan, r, &summary);
+    pronounce(plan, r, &evidence, &mut summary);
     summary
+}
+
+/// Thresholds, verdict and limit, each from what stands before it.
+fn pronounce(plan: &Plan, r: &Record, evidence: &Evidence, summary: &mut Summary) {
+    summary.thresholds = thresholds::judge(&plan.thresholds, summary);
+    let each_ns = r.loaded_ns as f64 / f64::from(r.threads.max(1));
+    let under_way = if r.loaded_ns == 0 { 0.0 } else { r.waiting_ns as f64 / each_ns };
+    let (resting, interrupted) = (r.resting, r.interrupted);
+    let facts = verdict::Facts { plan, evidence, resting, interrupted, under_way };
+    (summary.verdict, summary.reasons) = verdict::verdict(&facts, summary);
+    summary.limit = limit::limit(summary, evidence);
 }
 
 /// Slope of a memory figure against open connections, over the ramp.
@@ -112,105 +137,25 @@ fn kernel_cost(r: &Record) -> Option<KernelCost> {
     Some(KernelCost { value, both_ends: r.both_ends_here })
 }
 
-fn verdict(plan: &Plan, r: &Record, s: &Summary) -> (Verdict, Vec<String>) {
-    let mut reasons = Vec::new();
-    let c = &s.connections;
-    let faults: u64 = s.faults.iter().map(|f| f.count).sum();
-    let (there, resting, done) = match plan.load {
-        // None shall be left.
-        Load::Visits(_) => (c.finished, 0, "made all their calls"),
-        // Closed by announcement and not open again yet: the server's policy, not a loss.
-        _ => (c.held, r.resting, "held"),
-    };
-    let short = there + resting < c.wanted || s.requests.missed > 0;
-    if there + resting < c.wanted {
-        reasons.push(format!("{} of {} connections {done}", Count(there), Count(c.wanted)));
-    }
-    if s.requests.missed > 0 {
-        let missed = Count(s.requests.missed);
-        reasons.push(format!("{missed} requests were due and not sent: no connection was free in time"));
-    }
-    let probe_failed = s.probe.as_ref().map_or(0, |probe| probe.failed);
-    if probe_failed > 0 {
-        reasons.push(format!("probe: {} requests failed", Count(probe_failed)));
-    }
-    for f in &s.faults {
-        let words = format!("{} · {} · {}", f.side.name(), f.stage.name(), f.kind.name());
-        reasons.push(format!("{words}: {}", Count(f.count)));
-    }
-    let own = own_limit(s);
-    if r.interrupted {
-        reasons.insert(0, "interrupted by a signal".to_owned());
-        return (Verdict::Interrupted, reasons);
-    }
-    if let Some(why) = own {
-        reasons.insert(0, why);
-        return (Verdict::Invalid, reasons);
-    }
-    let failed = faults > 0 || short || probe_failed > 0;
-    (if failed { Verdict::Fail } else { Verdict::Pass }, reasons)
+/// What the hosts showed, and what the losses have in common.
+fn evidence(r: &Record) -> Evidence {
+    Evidence { both_sides: r.both_sides, losses: pattern(r), ..r.evidence.clone() }
 }
 
-/// Why the figures do not speak of the target, if they do not.
-fn own_limit(s: &Summary) -> Option<String> {
-    let ours: u64 =
-        (s.faults.iter()).filter(|f| f.side == Side::Host && f.stage == Stage::Dial).map(|f| f.count).sum();
-    if ours > 0 {
-        return Some(format!("{} connections could not be dialled from here", Count(ours)));
+fn pattern(r: &Record) -> Pattern {
+    let silence = &r.totals.silence;
+    let quantile = |q: f64| silence.quantile(q);
+    let spread = quantile(0.95).since(quantile(0.05));
+    let allowed = SILENCE_SPREAD.0.max(quantile(0.5).0 / 10);
+    let is_constant = silence.count() >= FEW && spread.0 <= allowed;
+    // Handshakes that were turned away are failed, not lost.
+    let handshakes = r.totals.faults.iter().filter(|(fault, _)| fault.stage == Stage::Handshake);
+    let turned_away = r.losses.lost + handshakes.map(|(_, n)| n).sum::<u64>();
+    Pattern {
+        silence: is_constant.then(|| quantile(0.5)),
+        age: r.losses.constant_age(),
+        is_surplus: turned_away >= FEW
+            && r.losses.lost_late * 10 <= turned_away
+            && (1..=r.losses.opened_by_then).contains(&r.held),
     }
-    let allowed = (LAG_ALLOWED.0 as f64 / 1e3).max(LAG_SHARE * s.latency_us.p99);
-    (s.lag_us.p99 > allowed).then(|| {
-        format!(
-            "the generator was late: lag p99 {:.1} ms, {:.1} ms allowed",
-            s.lag_us.p99 / 1e3,
-            allowed / 1e3
-        )
-    })
-}
-
-/// What stopped it, by the most frequent fault.
-fn limit(s: &Summary) -> Option<Limit> {
-    let worst = s.faults.iter().max_by_key(|f| f.count)?;
-    let n = Count(worst.count);
-    let (cause, detail, cure): (_, String, &str) = match (worst.stage, worst.kind) {
-        (_, Kind::Refused) => (
-            "refused",
-            format!("{n} dials were refused: nobody listens there"),
-            "start the server, or check address and port",
-        ),
-        (Stage::Dial, Kind::Timeout) => (
-            "timeout",
-            format!("{n} dials were not answered in time"),
-            "look at the target's accept queue (ss -ltn) and raise its backlog and net.core.somaxconn",
-        ),
-        (_, Kind::Timeout) => (
-            "timeout",
-            format!("{n} answers did not come in time"),
-            "look at the target's CPU and open files, or raise --timeout",
-        ),
-        (_, Kind::Unreachable) => {
-            ("unreachable", format!("{n} dials found no way"), "check the route (ip route get)")
-        }
-        (_, Kind::AddressInUse) => {
-            ("ports", format!("{n} dials found no free local port"), "give more --sources or destinations")
-        }
-        (_, Kind::NoMemory) => {
-            ("memory", format!("{n} sockets found no memory"), "hold fewer connections here")
-        }
-        (_, Kind::OpenFiles) => ("open-files", format!("{n} sockets found no file"), "ulimit -n 1048576"),
-        (_, Kind::Denied) => ("denied", format!("{n} operations were not permitted"), "look at the firewall"),
-        (_, Kind::WrongStatus | Kind::WrongLength | Kind::WrongEcho | Kind::BadAnswer | Kind::Truncated) => (
-            "wrong-answer",
-            format!("{n} answers were not right: {}", worst.kind.name()),
-            "look at one of them with curl -i",
-        ),
-        (_, Kind::Reset | Kind::Closed) => (
-            "closed",
-            format!("{n} connections were lost: {} by the peer", worst.kind.name()),
-            "look at the target's idle timeout, its connection limit and its log",
-        ),
-        (_, Kind::Other) => ("unknown", format!("{n} errors of another kind"), "run strace on throng"),
-    };
-    let cure = cure.to_owned();
-    Some(Limit { side: worst.side.name(), cause, at_connections: s.connections.peak, detail, cure })
 }

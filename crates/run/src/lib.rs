@@ -8,8 +8,10 @@
 mod backend;
 mod conduct;
 mod curve;
+mod gauges;
 mod judge;
 mod listeners;
+mod losses;
 mod prepare;
 mod slope;
 mod workers;

@@ -84,6 +84,8 @@ pub struct Connections {
     pub finished: u64,
     /// Opened per second over the ramp.
     pub open_per_s: f64,
+    /// Open at the end of the hold as the target's host counts them; none where that cannot be seen.
+    pub seen_by_target: Option<u64>,
 }
 
 /// One fault and how often.
@@ -110,6 +112,8 @@ pub struct Requests {
     pub missed: u64,
     /// Answers per second at full load.
     pub per_s: f64,
+    /// A closed loop that left throng's threads no time: the target may be able to do more than `per_s`.
+    pub lower_bound: bool,
     /// Bytes received.
     pub bytes_in: u64,
     /// Bytes sent.
@@ -131,6 +135,10 @@ pub struct Generator {
     pub rss_bytes: u64,
     /// Slope of resident memory against open connections over the ramp.
     pub user_bytes_per_connection: f64,
+    /// CPU time over the hold, as a share of what its threads could have had; none where the hold was too short.
+    pub cpu_share: Option<f64>,
+    /// By how much a turn of its loop came too late, the most; microseconds.
+    pub stall_us: f64,
 }
 
 /// What the target's process cost, where it runs on this machine.
@@ -160,8 +168,9 @@ pub struct KernelCost {
 pub struct ThresholdResult {
     /// As written.
     pub expr: String,
-    /// Measured.
-    pub value: f64,
+    /// Measured, in the unit of the summary's figure, or in percent where the bound is; none where there was nothing to
+    /// measure, and then it is not met.
+    pub value: Option<f64>,
     /// Met.
     pub pass: bool,
 }
@@ -217,6 +226,6 @@ pub struct Summary {
     pub target_cost: Option<ProcessCost>,
     /// What a connection cost the kernel.
     pub kernel_bytes_per_connection: Option<KernelCost>,
-    /// Thresholds.
+    /// Thresholds, in the user's order.
     pub thresholds: Vec<ThresholdResult>,
 }

@@ -128,6 +128,10 @@ pub struct Tick {
     pub answer_sizes: Moments,
     /// What the probe lane did, where this shard runs it.
     pub probe: Option<Box<Probe>>,
+    /// How long each connection that was lost had been silent.
+    pub silence: Latency,
+    /// By how much a turn of a shard came later than it was wanted at the latest; the most.
+    pub stalled: Nanos,
 }
 
 impl Default for Tick {
@@ -156,6 +160,8 @@ impl Default for Tick {
             head_sizes: Moments::default(),
             answer_sizes: Moments::default(),
             probe: None,
+            silence: Latency::default(),
+            stalled: Nanos::ZERO,
         }
     }
 }
@@ -206,6 +212,8 @@ impl Tick {
         if let Some(probe) = &other.probe {
             self.probe.get_or_insert_default().merge(probe);
         }
+        self.silence.merge(&other.silence);
+        self.stalled = self.stalled.max(other.stalled);
     }
 
     /// Forgets all, keeping the memory.
@@ -228,6 +236,8 @@ impl Tick {
         if let Some(probe) = &mut self.probe {
             probe.clear();
         }
+        self.silence.clear();
+        self.stalled = Nanos::ZERO;
     }
 }
 
@@ -247,6 +257,7 @@ mod tests {
         };
         t.waiting = seed % 5;
         t.open_ns = u128::from(seed) << 60;
+        t.stalled = Nanos(seed % 13);
         t.ramped_at = if seed.is_multiple_of(3) { Nanos::NEVER } else { Nanos(seed) };
         t.phase = if seed.is_multiple_of(2) { Phase::Ramp } else { Phase::Hold };
         t.counts = Counts {
@@ -269,6 +280,7 @@ mod tests {
             t.count_status(200 + (i as u16));
             t.latency.record(Nanos(seed * 1000 + i));
             t.lag.record(Nanos(seed * 10 + i));
+            t.silence.record(Nanos(seed * 1_000_000 + i));
             t.connect.record(Nanos(seed + i));
             t.ramp_latency.record(Nanos(seed * 77 + i));
             t.handshake.record(Nanos(seed * 3 + i));
@@ -303,6 +315,8 @@ mod tests {
             let answers = (probe.sent, probe.answered, probe.kept.count(), probe.fresh.count(), probe.connect.count());
             prop_assert_eq!(answers, (a + b + c, 2 * (a + b + c), 3, 3, 3));
             prop_assert_eq!(probe.failed, a % 3 + b % 3 + c % 3);
+            prop_assert_eq!(grouped.silence.count(), a % 6 + b % 6 + c % 6);
+            prop_assert_eq!(grouped.stalled, Nanos((a % 13).max(b % 13).max(c % 13)));
             prop_assert_eq!(grouped.open, a % 7 + b % 7 + c % 7);
             prop_assert_eq!(grouped.counts.kept, 7 * (a + b + c));
             prop_assert_eq!(grouped.open_ns, u128::from(a + b + c) << 60);

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use samples::{Quantiles, Summary, Verdict};
+use samples::{Limit, Quantiles, Summary, Verdict};
 use units::{Bytes, Count, Nanos};
 
 /// The summary as one JSON document with a line end.
@@ -38,12 +38,14 @@ pub fn text(s: &Summary) -> String {
         row(
             "requests",
             format!(
-                "{} answered of {} sent, {}/s at full load ({:.1} s), {} received",
+                "{} answered of {} sent, {}{}/s at full load ({:.1} s), {} received{}",
                 Count(r.answered),
                 Count(r.sent),
+                if r.lower_bound { "at least " } else { "" },
                 Count(r.per_s.round() as u64),
                 s.duration_s,
                 Bytes(r.bytes_in).brief(),
+                if r.lower_bound { " (throng had no CPU left: a lower bound)" } else { "" },
             ),
         );
         if r.missed > 0 {
@@ -106,41 +108,83 @@ fn quantiles(q: &Quantiles) -> String {
     format!("p50 {}  p99 {}  p99.9 {}  max {}", p50.brief(), p99.brief(), p999.brief(), max.brief())
 }
 
-/// The last lines: what it means, and what to do.
+/// The last lines: what was judged and how, and in one sentence what it means and what to do.
 pub fn verdict(s: &Summary) -> String {
     let mut out = String::new();
-    for reason in &s.reasons {
+    for t in &s.thresholds {
+        let mark = if t.pass { "met" } else { "not met" };
+        let value =
+            t.value.map_or("nothing measured".to_owned(), |value| format!("{}", (value * 1e3).round() / 1e3));
+        let _ = writeln!(out, "  {:<13} {}: {mark}, {value}", "threshold", t.expr);
+    }
+    for reason in s.reasons.iter().filter(|reason| !reason.starts_with("threshold ")) {
         let _ = writeln!(out, "  {reason}");
     }
-    let c = &s.connections;
-    let _ = match (&s.limit, s.verdict) {
-        (Some(l), _) => writeln!(
-            out,
-            "{}: limited by the {}'s {} at {}: {}; {}",
-            s.verdict.name(),
-            l.side,
-            l.cause,
-            Count(l.at_connections),
-            l.detail,
-            l.cure,
-        ),
+    if let Some(limit) = &s.limit {
+        let _ = writeln!(out, "  {}", limit.detail);
+    }
+    let _ = writeln!(out, "{}", closing(s));
+    out
+}
+
+/// Verdict, and what stopped it: side, cause, at how many, cure.
+fn closing(s: &Summary) -> String {
+    let (c, verdict) = (&s.connections, s.verdict.name());
+    let met = s.thresholds.iter().filter(|t| t.pass).count();
+    let judged = match s.thresholds.len() {
+        0 => String::new(),
+        all => format!("{met} of {all} thresholds met"),
+    };
+    match (&s.limit, s.verdict) {
+        (Some(limit), _) => {
+            let judged = if judged.is_empty() { judged } else { judged + "; " };
+            format!("{verdict}: {judged}{}", sentence(limit))
+        }
+        (None, _) if !judged.is_empty() => format!("{verdict}: {judged}"),
         (None, Verdict::Pass) if c.finished > 0 => {
-            writeln!(
-                out,
+            format!(
                 "pass: {} connections did what they came for, no fault, every answer right",
                 Count(c.finished)
             )
         }
-        (None, Verdict::Pass) if c.closed > 0 => writeln!(
-            out,
+        (None, Verdict::Pass) if c.closed > 0 => format!(
             "pass: no fault, every answer right; the server closed {} connections by announcement, {} were open at the end",
             Count(c.closed),
             Count(c.held),
         ),
         (None, Verdict::Pass) => {
-            writeln!(out, "pass: all {} connections held, no fault, every answer right", Count(c.held))
+            format!("pass: all {} connections held, no fault, every answer right", Count(c.held))
         }
-        (None, verdict) => writeln!(out, "{}", verdict.name()),
+        (None, _) => verdict.to_owned(),
+    }
+}
+
+/// `limited by the target's open files at 65,536: raise LimitNOFILE`
+fn sentence(limit: &Limit) -> String {
+    let whose = match limit.side {
+        "target" => "the target's ",
+        "host" => "this machine's ",
+        "path" => "the path's ",
+        "plan" => "the plan's ",
+        _ => "something ",
     };
-    out
+    let cause = limit.cause.replace('-', " ");
+    format!("limited by {whose}{cause} at {}: {}", Count(limit.at_connections), limit.cure)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_is_one_sentence() {
+        let check = |side, cause, expected: &str| {
+            let cure = "raise LimitNOFILE".to_owned();
+            let limit = Limit { side, cause, at_connections: 65_536, detail: String::new(), cure };
+            assert_eq!(sentence(&limit), expected);
+        };
+        check("target", "open-files", "limited by the target's open files at 65,536: raise LimitNOFILE");
+        check("host", "ports", "limited by this machine's ports at 65,536: raise LimitNOFILE");
+        check("unknown", "unknown", "limited by something unknown at 65,536: raise LimitNOFILE");
+    }
 }

@@ -41,7 +41,7 @@ fn a_full_accept_queue_shows_as_dial_timeouts() {
     let (dials, answers) = (count("target·dial·timeout"), count("target·exchange·timeout"));
     assert_eq!((dials, answers, faults.len()), (4, 2, 2), "{}", ended.stderr);
     assert_eq!((s.count("connections.failed"), s.count("connections.dropped")), (4, 2));
-    assert_eq!((s.word("limit.side"), s.word("limit.cause")), ("target", "timeout"));
+    assert_eq!((s.word("limit.side"), s.word("limit.cause")), ("target", "accept-queue"));
     assert!(s.word("limit.cure").contains("backlog"), "{}", s.word("limit.cure"));
     assert!(s.number("ramp_s") > 0.9, "the ramp ends with the last outcome: {}", s.number("ramp_s"));
     assert_eq!((s.word("verdict"), ended.status), ("fail", Some(1)));

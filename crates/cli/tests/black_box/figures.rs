@@ -36,12 +36,14 @@ const SCHEMA: &[(&str, char)] = &[
     ("connections.redialled", 'n'),
     ("connections.finished", 'n'),
     ("connections.open_per_s", '#'),
+    ("connections.seen_by_target", 'n'),
     ("faults", '['),
     ("requests", '{'),
     ("requests.sent", 'n'),
     ("requests.answered", 'n'),
     ("requests.missed", 'n'),
     ("requests.per_s", '#'),
+    ("requests.lower_bound", 'b'),
     ("requests.bytes_in", 'n'),
     ("requests.bytes_out", 'n'),
     ("requests.body_bytes_in", 'n'),
@@ -58,6 +60,7 @@ const SCHEMA: &[(&str, char)] = &[
     ("generator.system_s", '#'),
     ("generator.rss_bytes", 'n'),
     ("generator.user_bytes_per_connection", '#'),
+    ("generator.stall_us", '#'),
     ("target_cost", '{'),
     ("target_cost.pid", 'n'),
     ("target_cost.rss_bytes", 'n'),
@@ -71,6 +74,7 @@ fn check_schema(s: &Summary) {
     let is = |value: &Value, kind: char| match kind {
         '#' => value.is_number(),
         'n' => value.is_u64(),
+        'b' => value.is_boolean(),
         't' => value.as_str().is_some_and(|text| !text.is_empty()),
         '[' => value.is_array(),
         '{' => value.is_object(),
@@ -115,6 +119,7 @@ fn check_sums(s: &Summary, n: u64) {
     }
     assert_eq!(count("connect_us.count"), n);
     assert_eq!(count("latency_us.count") + count("ramp_latency_us.count"), answered);
+    assert!(count("connections.seen_by_target") >= n, "both ends count the same: {:#}", s.0);
     // First requests follow the connect and lag behind nothing; those of full load all do.
     assert_eq!(count("lag_us.count"), count("latency_us.count"));
     // Each answer has a first byte, and it does not come after the last one.

@@ -16,7 +16,7 @@ const UNSHARE: u32 = if cfg!(target_arch = "x86_64") { 272 } else { 97 };
 
 /// What surrounds a program: so many open files, and system calls that are refused.
 #[derive(Clone, Copy)]
-struct Walls {
+pub(crate) struct Walls {
     files: u32,
     refused: &'static [u32],
 }
@@ -24,6 +24,11 @@ struct Walls {
 const SANDBOX: Walls = Walls { files: 1024, refused: &[IO_URING_SETUP] };
 
 impl Walls {
+    /// All threads of a program share one table of so many open files.
+    pub(crate) const fn of_one_table(files: u32) -> Walls {
+        Walls { files, refused: &[IO_URING_SETUP, UNSHARE, CLOSE_RANGE] }
+    }
+
     fn around(self, args: &[&str]) -> Command {
         let bare = throng(args);
         let mut command = Command::new("sh");
@@ -37,7 +42,7 @@ impl Walls {
         command
     }
 
-    fn serve(self, args: &[&str]) -> Serving {
+    pub(crate) fn serve(self, args: &[&str]) -> Serving {
         Serving::from(self.around(&["serve", "--listen", "127.0.0.1:0", "--until-stdin-ends"]), args)
     }
 
@@ -105,7 +110,7 @@ fn a_sandbox_without_io_uring_is_told_and_held() {
 
 #[test]
 fn one_table_for_all_threads_has_its_limit() {
-    let walls = Walls { files: 256, refused: &[IO_URING_SETUP, UNSHARE, CLOSE_RANGE] };
+    let walls = Walls::of_one_table(256);
     let (_, s) = check_held(walls, &[], 150);
     assert_eq!(s.count("threads"), 2);
     let ended = walls.run("tcp://127.0.0.1:9", &["-c", "300"]);

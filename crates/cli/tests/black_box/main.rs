@@ -7,6 +7,7 @@
 
 mod answers;
 mod caller;
+mod causes;
 mod closes;
 mod demo;
 mod dials;
@@ -32,4 +33,5 @@ mod serving;
 mod serving_ends;
 mod signals;
 mod summary;
+mod thresholds;
 mod words;

@@ -19,7 +19,7 @@ fn nginx_sees_no_difference() {
 fn losses_are_the_same() {
     let server = nginx("epoll-idle", &format!("keepalive_timeout 1s; {HELLO}"));
     let args = ["-c", "10", "-d", "2s", "--think", "1m", "--io", "epoll"];
-    right::check_lost(&server.url("/"), &args, "target·hold·closed", "closed", 10);
+    right::check_lost(&server.url("/"), &args, "target·hold·closed", "idle-cut", 10);
 }
 
 #[test]

@@ -67,7 +67,7 @@ fn its_idle_timeout_comes_without_notice() {
     let behind = nginx("idle-behind-haproxy", HELLO);
     let server = haproxy("idle", &behind.address.to_string(), "timeout http-keep-alive 1s");
     let args = ["-c", "10", "-d", "1500ms", "--think", "1m"];
-    let s = right::check_lost(&server.url("/"), &args, "target·hold·closed", "closed", 10);
+    let s = right::check_lost(&server.url("/"), &args, "target·hold·closed", "idle-cut", 10);
     assert_eq!(s.count("requests.answered"), 10);
 }
 

@@ -86,7 +86,7 @@ fn a_timeout_that_it_announces_is_no_fault() {
 fn a_timeout_that_it_keeps_to_itself_is_a_loss() {
     let server = nginx("unannounced", &format!("keepalive_timeout 1s; {HELLO}"));
     let args = ["-c", "10", "-d", "1500ms", "--think", "1m"];
-    let s = right::check_lost(&server.url("/"), &args, "target·hold·closed", "closed", 10);
+    let s = right::check_lost(&server.url("/"), &args, "target·hold·closed", "idle-cut", 10);
     assert_eq!((s.count("connections.held"), s.count("requests.answered")), (0, 10));
 }
 

@@ -78,7 +78,7 @@ fn uvicorn_answers_in_all_its_ways() {
 fn uvicorn_closes_idle_connections_without_notice() {
     let server = uvicorn(&["--timeout-keep-alive", "1"]);
     let args = ["-c", "10", "-d", "1500ms", "--think", "1m"];
-    let s = right::check_lost(&server.url("/"), &args, "target·hold·closed", "closed", 10);
+    let s = right::check_lost(&server.url("/"), &args, "target·hold·closed", "idle-cut", 10);
     assert_eq!(s.count("requests.answered"), 10);
 }
 

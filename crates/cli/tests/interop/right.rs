@@ -10,7 +10,9 @@ pub(crate) const LOOPS: [&[&str]; 2] =
 pub(crate) fn check(target: &str, args: &[&str]) -> Summary {
     let counts = [("connections.dropped", 0), ("connections.failed", 0)];
     let s = Expected { status: 0, verdict: "pass", faults: &[], counts: &counts }.check(target, args);
-    assert!(s.at("limit").is_null(), "nothing has stopped it: {:#}", s.0);
+    // But throng itself, on a machine that others keep busy.
+    let late = s.word("verdict") == "invalid" && s.at("limit")["side"] == "host";
+    assert!(s.at("limit").is_null() || late, "nothing has stopped it: {:#}", s.0);
     s
 }
 

@@ -29,11 +29,9 @@ impl Client {
         self.succeeded(k);
         let exchange = self.idle(k);
         self.measure(&exchange, now);
+        self.conn(k).hear(now, exchange.keep_alive_timeout_s);
         let keeps_alive = match &exchange.wire {
-            Wire::Http(wire) => {
-                self.conn(k).announce(now, exchange.keep_alive_timeout_s);
-                wire.keeps_alive()
-            }
+            Wire::Http(wire) => wire.keeps_alive(),
             _ => true,
         };
         self.weigh(&exchange, keeps_alive);

@@ -146,6 +146,7 @@ impl Client {
         self.resolved += u64::from(first);
         let count = if first { &mut self.tick.counts.opened } else { &mut self.tick.counts.redialled };
         *count += 1;
+        self.conn(k).hear(now, None);
         let is_surplus = self.is_surplus();
         if self.draining || is_surplus {
             self.idle(k);

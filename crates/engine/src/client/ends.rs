@@ -60,12 +60,25 @@ impl Client {
         if state == State::Busy {
             self.learn(k, cx.now(), false);
         }
+        if matches!(fault.kind, Kind::Closed | Kind::Reset) {
+            let silence = self.silence(k, cx.now());
+            self.tick.silence.record(silence);
+        }
         self.open -= 1;
         self.tick.counts.dropped += 1;
         self.tick.faults.count(fault);
         self.forget(k);
         cx.close(k, Close::Reset);
         self.back_off(cx, k.index, destination);
+    }
+
+    /// How long neither end has said anything.
+    fn silence(&mut self, k: Key, now: Nanos) -> Nanos {
+        let conn = *self.conn(k);
+        match conn.state {
+            State::Busy => conn.silent_for(now).min(now.since(self.exchange(k).started)),
+            _ => conn.silent_for(now),
+        }
     }
 
     /// What was lost, or could not be dialled, is dialled again after a while, where that is wanted. Full jitter: a

@@ -248,7 +248,7 @@ impl Client {
             let latency = if keeps { &mut seen.kept } else { &mut seen.fresh };
             latency.record(now.since(exchange.due));
         }
-        self.conn(k).announce(now, exchange.keep_alive_timeout_s);
+        self.conn(k).hear(now, exchange.keep_alive_timeout_s);
         let keeps_alive = !matches!(&exchange.wire, Wire::Http(wire) if !wire.keeps_alive());
         if !keeps || !keeps_alive {
             return self.probe_end(cx, k, Close::Graceful);

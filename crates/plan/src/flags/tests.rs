@@ -16,6 +16,10 @@ fn plan(flags: &Flags) -> Result<Plan, Vec<Mistake>> {
 fn flags(line: &[&str]) -> Flags {
     let mut flags = Flags { target: line.first().map(|text| (*text).to_owned()), ..Flags::default() };
     for pair in line.get(1..).unwrap_or_default().chunks(2) {
+        if pair[0] == "--threshold" {
+            flags.thresholds.push(pair[1].to_owned());
+            continue;
+        }
         let slot = match pair[0] {
             "-c" => &mut flags.connections,
             "--ramp" => &mut flags.ramp,
@@ -65,6 +69,7 @@ fn defaults_are_those_of_the_contract() {
         io: IoChoice::Auto,
         live: Live::Auto,
         format: Format::Throng,
+        thresholds: Vec::new(),
     };
     assert_eq!(plan, expected);
 }
@@ -97,6 +102,7 @@ fn every_flag_arrives() {
         io: IoChoice::Epoll,
         live: Live::Classic,
         format: Format::Httperf,
+        thresholds: Vec::new(),
     };
     assert_eq!(plan, expected);
     assert_eq!((plan.target.destinations.len(), plan.target.path.numbers()), (2, 1));
@@ -330,4 +336,18 @@ fn schedules_that_contradict_each_other() {
 fn check(line: &[&str], mistakes: &[&str]) {
     let found = plan(&flags(line)).err().unwrap_or_default();
     assert_eq!(found.iter().map(Mistake::to_string).collect::<Vec<_>>(), mistakes, "{line:?}");
+}
+
+#[test]
+fn thresholds_keep_their_order_and_all_their_mistakes_are_told() {
+    let texts = |plan: Plan| plan.thresholds.into_iter().map(|t| t.text).collect::<Vec<_>>();
+    let read = plan(&flags(&[URL, "--threshold", "faults == 0", "--threshold", "held >= 99%"]));
+    assert_eq!(read.map(texts), Ok(vec!["faults == 0".to_owned(), "held >= 99%".to_owned()]));
+    let line =
+        [URL, "--threshold", "fault == 0", "-c", "0", "--threshold", "faults == 0", "--threshold", "held"];
+    let mistakes: Vec<String> = plan(&flags(&line)).unwrap_err().iter().map(Mistake::to_string).collect();
+    let words =
+        ["--connections: ", "--threshold: \"fault\" is not", "--threshold: \"held\" is not a threshold"];
+    assert_eq!(mistakes.len(), words.len(), "{mistakes:?}");
+    assert!(mistakes.iter().zip(words).all(|(mistake, word)| mistake.contains(word)), "{mistakes:?}");
 }

@@ -150,6 +150,28 @@ fn unannounced_ends_lose_the_connection() {
 }
 
 #[test]
+fn silence_counts_from_what_was_heard_last() {
+    let check = |script: Script, expected: Option<Nanos>| {
+        let silence = run("", script).story.whole.silence;
+        assert_eq!(silence.count(), if expected.is_some() { N } else { 0 });
+        for q in [0.0, 1.0] {
+            // Told to 50 ms, and some of it is spent on the way.
+            let (got, expected) = (silence.quantile(q), expected.unwrap_or_default());
+            assert!(
+                got.since(expected).max(expected.since(got)) <= Nanos::from_millis(60),
+                "{got} {expected}"
+            );
+        }
+    };
+    check(second!(OK, Then::CloseAfter(SOON, Graceful)), Some(SOON));
+    check(second!(OK_FOR_5S, Then::CloseAfter(SOON, Reset)), Some(SOON));
+    // A request was just sent: that it was idle before is not why.
+    check(second!(b"", Then::Close(Reset)), Some(Nanos::ZERO));
+    // Given up by us, and not ended by the peer.
+    check(second!(b"", Then::Stay), None);
+}
+
+#[test]
 fn late_and_interim_answers_are_right() {
     let scripts: [Script; 3] = [
         |_| RIGHT,

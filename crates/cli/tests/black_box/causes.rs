@@ -1,0 +1,270 @@
+//! Servers crippled on purpose: `run` names whose doing it was, the cause, at how many connections, and a cure.
+
+use std::{
+    fs,
+    io::Write,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use crate::{
+    io::Walls,
+    program::{Program, Serving, throng, until},
+    summary::{Summary, run},
+};
+
+/// What `limit` should say.
+struct Cause<'a> {
+    side: &'a str,
+    cause: &'a str,
+    /// Connections at which it showed.
+    at: std::ops::RangeInclusive<u64>,
+    /// A part of the detail, and one of the cure.
+    words: [&'a str; 2],
+}
+
+impl Cause<'_> {
+    fn check(&self, target: &str, args: &[&str]) -> Summary {
+        let (ended, s) = run(target, args);
+        assert!(!s.at("limit").is_null(), "nothing named: {:#}", s.0);
+        let limit = (s.word("limit.side"), s.word("limit.cause"));
+        assert_eq!(limit, (self.side, self.cause), "{:#}", s.0);
+        assert!(self.at.contains(&s.count("limit.at_connections")), "{}", s.at("limit"));
+        let said = [s.word("limit.detail"), s.word("limit.cure")];
+        assert!(said.iter().zip(self.words).all(|(said, words)| said.contains(words)), "{said:?}");
+        // The last line of what people read is one sentence with all of it.
+        let last = ended.stderr.trim_end().lines().last().unwrap_or_default();
+        let cause = self.cause.replace('-', " ");
+        assert!(last.contains(&format!("{cause} at ")) && last.ends_with(said[1]), "{last}");
+        s
+    }
+}
+
+/// A server in Python: `serve.py LISTEN-BACKLOG SECONDS-BETWEEN-ACCEPTS SECONDS-OF-WORK-A-REQUEST BYTES-A-CONNECTION`.
+fn python(around: &[&str], args: [&str; 4]) -> Serving {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/black_box/crippled.py");
+    let mut command = Command::new(around.first().unwrap_or(&"python3"));
+    command.args(around.get(1..).unwrap_or_default());
+    if !around.is_empty() {
+        command.arg("python3");
+    }
+    command.arg(script).args(args);
+    Serving::from(command, &[])
+}
+
+#[test]
+fn the_targets_open_files() {
+    let server = python(&["prlimit", "--nofile=300"], ["512", "0", "0", "0"]);
+    let cause = Cause {
+        side: "target",
+        cause: "open-files",
+        at: 250..=300,
+        words: ["of at most 300", "prlimit --pid "],
+    };
+    let s = cause.check(
+        &server.url("/"),
+        &["-c", "600", "--ramp", "5k/s", "--think", "1m", "-d", "3s", "--timeout", "2s"],
+    );
+    let cure = s.word("limit.cure");
+    assert!(cure.contains(&format!("--pid {} ", server.program.pid())), "{cure}");
+}
+
+#[test]
+fn the_open_files_of_throng_itself_over_epoll() {
+    let server = Walls::of_one_table(256).serve(&["--io", "epoll", "--threads", "1"]);
+    let cause =
+        Cause { side: "target", cause: "open-files", at: 200..=256, words: ["of at most 256", "--nofile="] };
+    cause.check(
+        &server.url("/"),
+        &["-c", "400", "--ramp", "5k/s", "--think", "1m", "-d", "3s", "--timeout", "2s"],
+    );
+}
+
+#[test]
+fn a_limit_on_connections() {
+    let cause = Cause {
+        side: "target",
+        cause: "connection-limit",
+        at: 500..=500,
+        words: ["500 were open", "maxconn"],
+    };
+    for (scheme, think) in [("http", &["--think", "1m"][..]), ("tcp", &[])] {
+        let server = Serving::start(&["--threads", "2", "--max-open", "500"]);
+        let target = server.url("").replace("http", scheme);
+        cause.check(&target, &[&["-c", "900", "-d", "1s"], think].concat());
+    }
+}
+
+#[test]
+fn a_short_accept_queue() {
+    let server = python(&[], ["8", "0.05", "0", "0"]);
+    let cause = Cause {
+        side: "target",
+        cause: "accept-queue",
+        at: 1..=199,
+        words: ["accept queue of 8", "somaxconn"],
+    };
+    cause.check(
+        &server.url("/"),
+        &["-c", "200", "--ramp", "5k/s", "--think", "1m", "-d", "1s", "--timeout", "2s"],
+    );
+}
+
+#[test]
+fn slow_accepts() {
+    let server = Serving::start(&["--threads", "1", "--slow-accept", "50/s"]);
+    let cause = Cause {
+        side: "target",
+        cause: "slow-accept",
+        at: 100..=250,
+        words: ["it accepts a steady ", "--ramp "],
+    };
+    let args = ["-c", "400", "--ramp", "5k/s", "--think", "1m", "-d", "4s", "--timeout", "3s"];
+    let s = cause.check(&server.url("/"), &args);
+    let detail = s.word("limit.detail");
+    let rate = detail.split_whitespace().find_map(|word| word.strip_suffix("/s,")).expect("a rate");
+    assert!((40..=60).contains(&rate.parse::<u32>().expect("a number")), "{detail}");
+}
+
+#[test]
+fn an_idle_timeout() {
+    let server = Serving::start(&["--idle-cut", "2s"]);
+    let cause =
+        Cause { side: "target", cause: "idle-cut", at: 50..=50, words: ["closed after 2", "idle timeout"] };
+    let s = cause.check(&server.url("/"), &["-c", "50", "--think", "5s..20s", "-d", "3s"]);
+    assert!(s.word("limit.detail").ends_with(" s of silence"), "{}", s.word("limit.detail"));
+}
+
+#[test]
+fn a_limit_on_the_age_of_connections() {
+    let server = Serving::start(&["--reset-after", "2s"]);
+    let cause = Cause {
+        side: "target",
+        cause: "reset-after",
+        at: 50..=50,
+        words: ["after they were opened", "a limit of"],
+    };
+    let s = cause.check(&server.url("/"), &["-c", "50", "--think", "50ms..150ms", "-d", "3s"]);
+    let detail = s.word("limit.detail");
+    let age = detail.split_whitespace().find_map(|word| word.parse::<f64>().ok().filter(|n| *n < 50.0));
+    assert!(age.is_some_and(|s| (1.7..=2.4).contains(&s)), "{detail}");
+}
+
+#[test]
+fn a_target_that_ends() {
+    let mut server = Some(Serving::start(&["--threads", "1"]));
+    let url = server.as_ref().map(|server| server.url("/")).unwrap();
+    let args = ["run", &url, "-c", "20", "--think", "50ms..150ms", "-d", "2s", "--json", "-"];
+    let mut running = Program::start(&args);
+    running.says("open 20 of 20");
+    drop(server.take());
+    let ended = running.end();
+    let s = Summary(serde_json::from_str(&ended.stdout).unwrap_or_else(|e| panic!("{e}: {ended:?}")));
+    assert_eq!((s.word("limit.side"), s.word("limit.cause")), ("target", "ended"), "{}", s.at("limit"));
+    assert_eq!(s.count("limit.at_connections"), 20);
+}
+
+#[test]
+fn our_own_ports() {
+    // More than one source has for one destination: said before the run.
+    let server = Serving::start(&["--threads", "1"]);
+    let ended =
+        Program::start(&["run", &server.url("/"), "-c", "70000", "--sources", "127.0.0.9", "-d", "1s"]).end();
+    assert_eq!(ended.status, Some(3), "{ended:?}");
+    assert!(ended.stderr.contains("port") && ended.stderr.contains("--sources"), "{}", ended.stderr);
+}
+
+#[test]
+fn the_targets_cpu() {
+    let server = python(&[], ["512", "0", "0.005", "0"]);
+    let cause =
+        Cause { side: "target", cause: "cpu", at: 20..=20, words: ["busiest thread had work", "processors"] };
+    let s = cause.check(&server.url("/"), &["-c", "20", "-d", "3s", "--threshold", "latency.p50 < 5ms"]);
+    assert_eq!((s.word("verdict"), s.at("thresholds")[0]["pass"].as_bool()), ("fail", Some(false)));
+}
+
+/// Bounded, should nobody end it.
+const SPIN: &str = "import time\nend = time.monotonic() + 30\nwhile time.monotonic() < end: pass";
+
+/// Spins on the first processor until it is dropped.
+struct Busy(#[allow(dead_code, reason = "held")] Vec<Program>);
+
+impl Busy {
+    fn on_the_first(n: usize) -> Busy {
+        let spin = || {
+            let mut command = Command::new("taskset");
+            command.args(["-c", "0", "python3", "-c", SPIN]).stdin(Stdio::null());
+            Program::from(command)
+        };
+        Busy((0..n).map(|_| spin()).collect())
+    }
+}
+
+#[test]
+fn our_own_cpu() {
+    if fs::read_to_string("/proc/self/status").unwrap().contains("Cpus_allowed_list:\t0\n") {
+        return skip("it takes two processors");
+    }
+    let server = Serving::start(&[]);
+    let _busy = Busy::on_the_first(1);
+    let bare = throng(&["run", &server.url("/"), "-c", "50", "--threads", "1", "-d", "2s", "--json", "-"]);
+    // The most polite has a hundredth of the processor: less than it takes to keep the server busy.
+    let mut command = Command::new("nice");
+    command.args(["-n", "19", "taskset", "-c", "0"]).arg(bare.get_program()).args(bare.get_args());
+    command.args(["--threshold", "latency.p99 < 10s"]).stdin(Stdio::null());
+    let ended = Program::from(command).end();
+    let s = Summary(serde_json::from_str(&ended.stdout).unwrap_or_else(|e| panic!("{e}: {ended:?}")));
+    assert_eq!((ended.status, s.word("verdict")), (Some(4), "invalid"), "{:#}", s.0);
+    assert_eq!((s.word("limit.side"), s.word("limit.cause")), ("host", "cpu"), "{:#}", s.0);
+    assert!(s.at("reasons")[0].as_str().unwrap().starts_with("the generator "), "{}", s.at("reasons"));
+    assert_eq!(s.at("requests.lower_bound").as_bool(), Some(true));
+    assert!(ended.stderr.contains("at least ") && ended.stderr.contains("a lower bound"), "{}", ended.stderr);
+}
+
+/// Past the test harness, which shows what is printed only of a test that fails.
+fn skip(why: &str) {
+    let _ = writeln!(std::io::stderr(), "skipped: {why}");
+}
+
+/// A control group with so much memory, and no swap.
+struct Group(PathBuf);
+
+impl Group {
+    fn new(bytes: u64) -> Option<Group> {
+        let name = format!("throng-test-{}", std::process::id());
+        for (mount, limit) in
+            [("/sys/fs/cgroup", "memory.max"), ("/sys/fs/cgroup/memory", "memory.limit_in_bytes")]
+        {
+            let limit = Path::new(mount).join(&name).join(limit);
+            let Some(folder) = limit.parent().filter(|folder| fs::create_dir(folder).is_ok()) else {
+                continue;
+            };
+            let group = Group(folder.to_owned());
+            // A folder of another kind of file system has no such file.
+            if limit.exists() && fs::write(&limit, bytes.to_string()).is_ok() {
+                return Some(group);
+            }
+        }
+        skip("control groups for memory need root");
+        None
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        until("its processes are gone", || fs::remove_dir(&self.0).is_ok());
+    }
+}
+
+#[test]
+fn the_targets_memory() {
+    let Some(group) = Group::new(64 << 20) else { return };
+    let procs = group.0.join("cgroup.procs");
+    let enter = format!("echo $$ > {} && exec \"$@\"", procs.display());
+    // A megabyte a connection.
+    let server = python(&["sh", "-c", &enter, "sh"], ["512", "0", "0", "1000000"]);
+    let cause =
+        Cause { side: "target", cause: "memory", at: 10..=70, words: ["for want of memory", "MemoryMax"] };
+    cause.check(&server.url("/"), &["-c", "200", "--ramp", "100/s", "--think", "1m", "-d", "1s"]);
+    drop(server);
+}

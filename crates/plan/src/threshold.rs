@@ -1,0 +1,149 @@
+//! Thresholds: what figures of the summary must be for a run to pass, `latency.p99 < 200ms`.
+
+use std::fmt;
+
+use units::{Bytes, Count, Misread, Nanos, Rate};
+
+mod figures;
+mod nearest;
+
+pub use figures::Figure;
+use figures::Unit;
+
+/// One condition on one figure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Threshold {
+    /// As written.
+    pub text: String,
+    /// What is judged.
+    pub figure: Figure,
+    /// Whether the bound is a percentage of [`Figure::whole`].
+    pub is_share: bool,
+    /// How the figure must stand to the bound.
+    pub comparison: Comparison,
+    /// The bound, in the unit of the summary's figure (microseconds, seconds, bytes, a number), or percent.
+    pub bound: f64,
+}
+
+impl Threshold {
+    /// Reads `FIGURE OPERATOR BOUND`. A figure is named by its path in the summary's JSON or by the short name of it;
+    /// one of a population has that population's name in front (`users.latency.p99`).
+    ///
+    /// # Errors
+    /// What is not understood, with the cure.
+    pub fn parse(text: &str, populations: &[&str]) -> Result<Threshold, Misread> {
+        let Some((name, comparison, bound)) = Comparison::split(text) else {
+            return Err(Misread::new(text, "a threshold", "latency.p99 < 200ms"));
+        };
+        let figure = Figure::named(name, populations)?;
+        let (bound, is_share) = figure.read(bound)?;
+        Ok(Threshold { text: text.to_owned(), figure, is_share, comparison, bound })
+    }
+
+    /// Whether a value in the bound's unit meets it.
+    pub fn is_met_by(&self, value: f64) -> bool {
+        match self.comparison {
+            Comparison::Less => value < self.bound,
+            Comparison::LessOrEqual => value <= self.bound,
+            Comparison::Greater => value > self.bound,
+            Comparison::GreaterOrEqual => value >= self.bound,
+            Comparison::Equal => value == self.bound,
+            Comparison::Different => value != self.bound,
+        }
+    }
+}
+
+impl fmt::Display for Threshold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// How a figure must stand to its bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    /// `<`
+    Less,
+    /// `<=`
+    LessOrEqual,
+    /// `>`
+    Greater,
+    /// `>=`
+    GreaterOrEqual,
+    /// `==`
+    Equal,
+    /// `!=`
+    Different,
+}
+
+impl Comparison {
+    /// Longer signs first, for `<` begins `<=`.
+    const SIGNS: [(&'static str, Comparison); 6] = [
+        ("<=", Comparison::LessOrEqual),
+        (">=", Comparison::GreaterOrEqual),
+        ("==", Comparison::Equal),
+        ("!=", Comparison::Different),
+        ("<", Comparison::Less),
+        (">", Comparison::Greater),
+    ];
+
+    /// What stands before the first sign, the sign, and what stands behind it.
+    fn split(text: &str) -> Option<(&str, Comparison, &str)> {
+        let at = text.find(['<', '>', '=', '!'])?;
+        let (name, rest) = text.split_at(at);
+        let (sign, comparison) = Comparison::SIGNS.iter().find(|(sign, _)| rest.starts_with(sign))?;
+        let (name, bound) = (name.trim(), rest[sign.len()..].trim());
+        (!name.is_empty() && !bound.is_empty()).then_some((name, *comparison, bound))
+    }
+}
+
+impl Figure {
+    /// A bound in this figure's unit, and whether it is a percentage.
+    fn read(&self, text: &str) -> Result<(f64, bool), Misread> {
+        if let Some(percent) = text.strip_suffix('%') {
+            let number = percent.trim().parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0);
+            return match (number, self.whole, self.unit) {
+                (Some(number), _, Unit::Share) => Ok((number / 100.0, false)),
+                (Some(number), Some(_), _) => Ok((number, true)),
+                (None, Some(_), _) | (None, _, Unit::Share) => Err(Misread::new(text, "a share", "99.9%")),
+                _ => Err(self.misread(text)),
+            };
+        }
+        let plain = || text.parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0);
+        let micros = || Nanos::parse(text).ok().map(|time| time.0 as f64 / 1e3);
+        // In the JSON's own unit a number needs none; the short name of a time has no unit that one could know.
+        let bare = || if self.is_path { plain() } else { None };
+        let read = match self.unit {
+            Unit::Count => Count::parse(text).ok().map(|n| n.0 as f64),
+            Unit::Micros => bare().or_else(micros),
+            Unit::Seconds => bare().or_else(|| micros().map(|us| us / 1e6)),
+            Unit::PerSecond => {
+                let rate = Rate::parse(text).ok().map(Rate::per_s_f64);
+                rate.or_else(|| Count::parse(text).ok().map(|n| n.0 as f64)).or_else(plain)
+            }
+            Unit::Bytes => Bytes::parse(text).ok().map(|bytes| bytes.0 as f64).or_else(plain),
+            Unit::Share => plain(),
+            Unit::Number => plain().or_else(|| Count::parse(text).ok().map(|n| n.0 as f64)),
+        };
+        read.map(|bound| (bound, false)).ok_or_else(|| self.misread(text))
+    }
+
+    fn misread(&self, text: &str) -> Misread {
+        let bare = text.parse::<f64>().is_ok();
+        let (wanted, cure) = match self.unit {
+            Unit::Count => ("a count", "10 or 100k".to_owned()),
+            Unit::Micros if bare => ("a time", format!("{text}ms")),
+            Unit::Micros => ("a time", "200ms".to_owned()),
+            Unit::Seconds if bare => ("a time", format!("{text}s")),
+            Unit::Seconds => ("a time", "30s".to_owned()),
+            Unit::PerSecond => ("a rate", "20k/s".to_owned()),
+            Unit::Bytes => ("a number of bytes", "512, 64KiB or 10MB".to_owned()),
+            Unit::Share => ("a share", "95% or 0.95".to_owned()),
+            Unit::Number => ("a number", "0.5 or 100k".to_owned()),
+        };
+        Misread::new(text, wanted, cure)
+    }
+}
+
+#[cfg(test)]
+mod tests;

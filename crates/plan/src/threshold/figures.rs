@@ -1,0 +1,207 @@
+//! Which figures a summary has, their units, and what they are called.
+
+use units::Misread;
+
+use super::nearest::nearest;
+
+/// What a figure counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unit {
+    Count,
+    Micros,
+    Seconds,
+    PerSecond,
+    Bytes,
+    /// 0..=1.
+    Share,
+    /// As the JSON has it.
+    Number,
+}
+
+/// One number of the summary.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Figure {
+    /// Where the summary's JSON has it: `latency_us.p99`. `faults` is the sum of their counts.
+    pub path: String,
+    /// What percentages of it are of, as a path.
+    pub whole: Option<&'static str>,
+    /// Whether it is a time that the target took: nothing that a late generator can judge.
+    pub is_latency: bool,
+    /// Of an aggregate that may be of nothing: the path of how many there were. Of none it says nothing.
+    pub of_count: Option<String>,
+    pub(super) unit: Unit,
+    /// Named by its path, not by a short name.
+    pub(super) is_path: bool,
+}
+
+/// Distributions: path, short name, and whether the target's time is in it.
+const DISTRIBUTIONS: &[(&str, &str, bool)] = &[
+    ("latency_us", "latency", true),
+    ("ramp_latency_us", "ramp_latency", true),
+    ("connect_us", "connect", true),
+    ("handshake_us", "handshake", true),
+    ("first_byte_us", "first_byte", true),
+    ("lag_us", "lag", false),
+    ("probe.latency_us", "probe", true),
+    ("probe.fresh_us", "probe.fresh", true),
+    ("probe.kept_us", "probe.kept", true),
+    ("probe.connect_us", "probe.connect", true),
+];
+
+/// What each of them has; all but `count` are times.
+const QUANTILES: &[&str] =
+    &["count", "mean", "stdev", "min", "p50", "p75", "p90", "p99", "p999", "p9999", "max"];
+
+const WANTED: Option<&str> = Some("connections.wanted");
+
+/// All others: path, short name (empty: none), unit, what percentages are of.
+const PLAIN: &[(&str, &str, Unit, Option<&str>)] = &[
+    ("faults", "", Unit::Count, None),
+    ("threads", "", Unit::Count, None),
+    ("seed", "", Unit::Count, None),
+    ("ramp_s", "ramp", Unit::Seconds, None),
+    ("duration_s", "duration", Unit::Seconds, None),
+    ("elapsed_s", "elapsed", Unit::Seconds, None),
+    ("connections.wanted", "wanted", Unit::Count, None),
+    ("connections.opened", "opened", Unit::Count, WANTED),
+    ("connections.failed", "failed", Unit::Count, WANTED),
+    ("connections.peak", "peak", Unit::Count, WANTED),
+    ("connections.held", "held", Unit::Count, WANTED),
+    ("connections.dropped", "dropped", Unit::Count, WANTED),
+    ("connections.closed", "closed", Unit::Count, WANTED),
+    ("connections.redialled", "redialled", Unit::Count, WANTED),
+    ("connections.finished", "finished", Unit::Count, WANTED),
+    ("connections.seen_by_target", "seen_by_target", Unit::Count, WANTED),
+    ("connections.open_per_s", "open_per_s", Unit::PerSecond, None),
+    ("requests.sent", "sent", Unit::Count, None),
+    ("requests.answered", "answered", Unit::Count, Some("requests.sent")),
+    ("requests.missed", "missed", Unit::Count, Some("requests.sent")),
+    ("requests.per_s", "per_s", Unit::PerSecond, None),
+    ("requests.bytes_in", "bytes_in", Unit::Bytes, None),
+    ("requests.bytes_out", "bytes_out", Unit::Bytes, None),
+    ("requests.body_bytes_in", "body_bytes_in", Unit::Bytes, None),
+    ("generator.cpu_s", "", Unit::Seconds, None),
+    ("generator.system_s", "", Unit::Seconds, None),
+    ("generator.cpu_share", "", Unit::Share, None),
+    ("generator.stall_us", "", Unit::Micros, None),
+    ("generator.rss_bytes", "", Unit::Bytes, None),
+    ("generator.user_bytes_per_connection", "", Unit::Bytes, None),
+    ("target_cost.pid", "", Unit::Count, None),
+    ("target_cost.cpu_s", "", Unit::Seconds, None),
+    ("target_cost.rss_bytes", "", Unit::Bytes, None),
+    ("target_cost.user_bytes_per_connection", "", Unit::Bytes, None),
+    ("kernel_bytes_per_connection.value", "kernel_bytes_per_connection", Unit::Bytes, None),
+    ("probe.rate", "", Unit::PerSecond, None),
+    ("probe.sent", "", Unit::Count, None),
+    ("probe.answered", "", Unit::Count, Some("probe.sent")),
+    ("probe.failed", "", Unit::Count, Some("probe.sent")),
+];
+
+/// Answers with one status: `requests.status.404`, `status.404`.
+const STATUS: [&str; 2] = ["requests.status.", "status."];
+
+impl Figure {
+    /// The figure of this name, of the whole run or of one of the populations.
+    pub(super) fn named(name: &str, populations: &[&str]) -> Result<Figure, Misread> {
+        for population in populations {
+            if let Some(own) = name.strip_prefix(population).and_then(|rest| rest.strip_prefix('.')) {
+                let of_population = |path: String| format!("populations.{population}.{path}");
+                let figure = Figure::named(own, &[])?;
+                let of_count = figure.of_count.map(of_population);
+                return Ok(Figure { path: of_population(figure.path), of_count, ..figure });
+            }
+        }
+        let known = distribution(name).or_else(|| plain(name)).or_else(|| status(name));
+        known.or_else(|| seen(name)).ok_or_else(|| {
+            let all = names();
+            let cure = nearest(name, all.iter().map(String::as_str)).unwrap_or("latency.p99");
+            Misread::new(name, "a figure of the summary", cure)
+        })
+    }
+}
+
+fn distribution(name: &str) -> Option<Figure> {
+    let (of, quantile) = name.rsplit_once('.')?;
+    let (path, _, is_latency) =
+        DISTRIBUTIONS.iter().find(|(path, short, _)| [*path, *short].contains(&of))?;
+    QUANTILES.contains(&quantile).then(|| Figure {
+        path: format!("{path}.{quantile}"),
+        whole: None,
+        is_latency: *is_latency && quantile != "count",
+        of_count: (quantile != "count").then(|| format!("{path}.count")),
+        unit: if quantile == "count" { Unit::Count } else { Unit::Micros },
+        is_path: of == *path,
+    })
+}
+
+fn plain(name: &str) -> Option<Figure> {
+    let (path, _, unit, whole) =
+        PLAIN.iter().find(|(path, short, ..)| *path == name || !short.is_empty() && *short == name)?;
+    Some(Figure {
+        path: (*path).to_owned(),
+        whole: *whole,
+        is_latency: false,
+        of_count: None,
+        unit: *unit,
+        is_path: *path == name,
+    })
+}
+
+fn status(name: &str) -> Option<Figure> {
+    let digits = STATUS.iter().find_map(|prefix| name.strip_prefix(prefix))?;
+    let code: u16 = digits.parse().ok().filter(|code| (100..1000).contains(code))?;
+    Some(Figure {
+        path: format!("requests.status.{code}"),
+        whole: Some("requests.answered"),
+        is_latency: false,
+        of_count: None,
+        unit: Unit::Count,
+        is_path: true,
+    })
+}
+
+/// Numbers of what the hosts showed and of what a connection cost, by their path only: which there are depends on the
+/// host, and a name that is not there is told as not measured.
+fn seen(name: &str) -> Option<Figure> {
+    let rest = ["cost.", "observed."].iter().find_map(|of| name.strip_prefix(of))?;
+    let is_path = rest.split('.').all(|key| {
+        !key.is_empty() && key.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+    });
+    is_path.then(|| Figure {
+        path: name.to_owned(),
+        whole: None,
+        is_latency: false,
+        of_count: None,
+        unit: Unit::Number,
+        is_path: true,
+    })
+}
+
+/// All names that are understood; statuses by one of them.
+fn names() -> Vec<String> {
+    let mut names: Vec<String> = vec!["requests.status.200".to_owned(), "status.200".to_owned()];
+    for (path, short, _) in DISTRIBUTIONS {
+        for of in [short, path] {
+            names.extend(QUANTILES.iter().map(|quantile| format!("{of}.{quantile}")));
+        }
+    }
+    for (path, short, ..) in PLAIN {
+        names
+            .extend([short, path].into_iter().filter(|name| !name.is_empty()).map(|name| (*name).to_owned()));
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_understood_and_stands_for_one_figure() {
+        let names = names();
+        for name in &names {
+            Figure::named(name, &[]).unwrap_or_else(|e| panic!("{e}"));
+            assert_eq!(names.iter().filter(|other| *other == name).count(), 1, "{name}");
+        }
+    }
+}

@@ -1,0 +1,111 @@
+use super::*;
+use proptest::prelude::*;
+
+/// (path, bound, is a share) or the message.
+fn check(text: &str, expected: Result<(&str, f64, bool), &str>) {
+    let read = Threshold::parse(text, &["users"]).map_err(|e| e.to_string());
+    let read = read.as_ref().map(|t| (t.figure.path.as_str(), t.bound, t.is_share)).map_err(String::as_str);
+    assert_eq!(read, expected, "{text}");
+}
+
+#[test]
+fn reads_what_people_write() {
+    check("latency.p99 < 200ms", Ok(("latency_us.p99", 200_000.0, false)));
+    check("latency_us.p999 < 5000", Ok(("latency_us.p999", 5_000.0, false)));
+    check("latency_us.p999<5ms", Ok(("latency_us.p999", 5_000.0, false)));
+    check("latency_us.mean < 0.5", Ok(("latency_us.mean", 0.5, false)));
+    check("connect.p99 < 1s", Ok(("connect_us.p99", 1e6, false)));
+    check("lag.max<=1.5ms", Ok(("lag_us.max", 1_500.0, false)));
+    check("latency.count >= 10k", Ok(("latency_us.count", 10_000.0, false)));
+    check("probe.p99 < 50ms", Ok(("probe.latency_us.p99", 50_000.0, false)));
+    check("probe.connect.p50 < 5ms", Ok(("probe.connect_us.p50", 5_000.0, false)));
+    check("faults == 0", Ok(("faults", 0.0, false)));
+    check("held >= 99.9%", Ok(("connections.held", 99.9, true)));
+    check("connections.held>=1m", Ok(("connections.held", 1e6, false)));
+    check("failed <= 10", Ok(("connections.failed", 10.0, false)));
+    check("requests.per_s >= 20k", Ok(("requests.per_s", 20_000.0, false)));
+    check("requests.per_s >= 20k/s", Ok(("requests.per_s", 20_000.0, false)));
+    check("connections.open_per_s > 0.5", Ok(("connections.open_per_s", 0.5, false)));
+    check("requests.status.404 != 0", Ok(("requests.status.404", 0.0, false)));
+    check("status.200 >= 99%", Ok(("requests.status.200", 99.0, true)));
+    check("answered == 100%", Ok(("requests.answered", 100.0, true)));
+    check("ramp_s < 30", Ok(("ramp_s", 30.0, false)));
+    check("ramp < 1m", Ok(("ramp_s", 60.0, false)));
+    check("generator.rss_bytes < 1GiB", Ok(("generator.rss_bytes", f64::from(1 << 30), false)));
+    check("generator.cpu_share < 95%", Ok(("generator.cpu_share", 0.95, false)));
+    check("generator.cpu_share < 0.95", Ok(("generator.cpu_share", 0.95, false)));
+    check("cost.target_bytes.value < 1k", Ok(("cost.target_bytes.value", 1_000.0, false)));
+    check("observed.host.tcp.syn_retrans == 0", Ok(("observed.host.tcp.syn_retrans", 0.0, false)));
+    check("users.latency.p99 < 50ms", Ok(("populations.users.latency_us.p99", 50_000.0, false)));
+}
+
+#[test]
+fn a_mistake_has_its_cure() {
+    check("latency.p99", Err("\"latency.p99\" is not a threshold: write latency.p99 < 200ms"));
+    check("faults = 0", Err("\"faults = 0\" is not a threshold: write latency.p99 < 200ms"));
+    check("< 5", Err("\"< 5\" is not a threshold: write latency.p99 < 200ms"));
+    check("faults ==", Err("\"faults ==\" is not a threshold: write latency.p99 < 200ms"));
+    check("", Err("\"\" is not a threshold: write latency.p99 < 200ms"));
+    check("latncy.p99 < 1s", Err("\"latncy.p99\" is not a figure of the summary: write latency.p99"));
+    check("latency.p98 < 1s", Err("\"latency.p98\" is not a figure of the summary: write latency.p90"));
+    check("holds > 1", Err("\"holds\" is not a figure of the summary: write held"));
+    check(
+        "quite something > 1",
+        Err("\"quite something\" is not a figure of the summary: write latency.p99"),
+    );
+    check(
+        "others.latency.p99 < 1s",
+        Err("\"others.latency.p99\" is not a figure of the summary: write latency.p99"),
+    );
+    check("latency.p99 < 200", Err("\"200\" is not a time: write 200ms"));
+    check("latency.p99 < 20%", Err("\"20%\" is not a time: write 200ms"));
+    check("ramp < 30", Err("\"30\" is not a time: write 30s"));
+    check("faults == few", Err("\"few\" is not a count: write 10 or 100k"));
+    check("faults < 1%", Err("\"1%\" is not a count: write 10 or 100k"));
+    check("cost.x < much", Err("\"much\" is not a number: write 0.5 or 100k"));
+    for name in ["cost.", "cost.a..b", "observed.A", "costs.a"] {
+        assert!(Threshold::parse(&format!("{name} < 1"), &[]).is_err(), "{name}");
+    }
+    check("failed < -1", Err("\"-1\" is not a count: write 10 or 100k"));
+    check("held >= many%", Err("\"many%\" is not a share: write 99.9%"));
+    check("per_s > fast", Err("\"fast\" is not a rate: write 20k/s"));
+    check("bytes_in > NaN", Err("\"NaN\" is not a number of bytes: write 512, 64KiB or 10MB"));
+    check("faults < 1 < 2", Err("\"1 < 2\" is not a count: write 10 or 100k"));
+}
+
+#[test]
+fn each_operator_compares_as_it_reads() {
+    for (sign, less, equal, greater) in [
+        ("<", true, false, false),
+        ("<=", true, true, false),
+        (">", false, false, true),
+        (">=", false, true, true),
+        ("==", false, true, false),
+        ("!=", true, false, true),
+    ] {
+        let threshold = Threshold::parse(&format!("faults {sign} 5"), &[]).unwrap();
+        let met = [4.0, 5.0, 6.0].map(|value| threshold.is_met_by(value));
+        assert_eq!(met, [less, equal, greater], "{sign}");
+    }
+}
+
+#[test]
+fn times_of_the_target_are_known_from_others() {
+    for (name, expected) in [
+        ("latency.p99", true),
+        ("probe.p99", true),
+        ("connect.max", true),
+        ("lag.p99", false),
+        ("latency.count", false),
+    ] {
+        assert_eq!(Figure::named(name, &[]).unwrap().is_latency, expected, "{name}");
+    }
+}
+
+proptest! {
+    /// Whatever is typed: read or refused, no panic.
+    #[test]
+    fn any_text_is_survived(text in "[a-z_.]{0,12} ?[<>=!]{0,2} ?[0-9a-z.%/]{0,8}|\\PC{0,30}") {
+        let _ = Threshold::parse(&text, &[""]).map_err(|e| e.to_string());
+    }
+}

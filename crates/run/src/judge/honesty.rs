@@ -1,0 +1,159 @@
+//! Whether the figures can be believed: was it throng that was slow, and do the counts agree with each other and with
+//! the other side?
+
+use plan::Plan;
+use samples::{Side, Stage, Summary};
+use units::{Count, Nanos};
+
+use super::evidence::{BothSides, Evidence, OwnSeen};
+
+/// Lag beyond which the latency is not the target's, as a time and as a share of the latency.
+const LAG_ALLOWED: Nanos = Nanos::from_millis(10);
+const LAG_SHARE: f64 = 0.05;
+/// Threads that ran, or waited for a processor, for this share of the time had none to spare.
+const SATURATED: f64 = 0.95;
+/// Both ends may count differently by so many, and by this share: some come and go between the two looks.
+const ENDS_DIFFER: u64 = 10;
+const ENDS_DIFFER_SHARE: f64 = 0.001;
+/// By so much may requests under way differ from rate × latency.
+const LITTLE: f64 = 0.05;
+
+/// Dials that we could not make: then nothing is said about the target.
+pub(super) fn undialled(s: &Summary) -> Option<String> {
+    let ours = s.faults.iter().filter(|f| f.side == Side::Host && f.stage == Stage::Dial);
+    let n: u64 = ours.map(|f| f.count).sum();
+    (n > 0).then(|| format!("{} connections could not be dialled from here", Count(n)))
+}
+
+/// Requests that went out too late for their latency to be the target's.
+pub(super) fn late(s: &Summary) -> Option<String> {
+    let allowed = (LAG_ALLOWED.0 as f64 / 1e3).max(LAG_SHARE * s.latency_us.p99);
+    (s.lag_us.p99 > allowed).then(|| {
+        format!(
+            "the generator was late: lag p99 {:.1} ms, {:.1} ms allowed",
+            s.lag_us.p99 / 1e3,
+            allowed / 1e3
+        )
+    })
+}
+
+/// Our threads had no processor to spare at full load.
+pub(super) fn saturated(e: &Evidence) -> Option<String> {
+    let OwnSeen { cpu_share, demand } = e.own.filter(|own| own.demand >= SATURATED)?;
+    Some(if cpu_share >= SATURATED {
+        format!("the generator's threads used {:.0} % of their processors", cpu_share * 100.0)
+    } else {
+        format!(
+            "the generator was starved: its threads wanted to run for {:.0} % of the time, and could for {:.0} %",
+            demand * 100.0,
+            cpu_share * 100.0
+        )
+    })
+}
+
+/// Whether the next request follows the answer at once.
+pub(super) fn is_closed_loop(plan: &Plan) -> bool {
+    if plan.load != plan::Load::Each {
+        return false;
+    }
+    match &plan.message {
+        Some(message) => message.every == Nanos::ZERO,
+        None => plan.target.scheme == plan::Scheme::Http && plan.think.max == Nanos::ZERO,
+    }
+}
+
+/// Connections that we think open, and the target's host does not.
+pub(super) fn half_open(both: Option<BothSides>) -> Option<String> {
+    let BothSides { here, there } = both?;
+    let missing = here.saturating_sub(there);
+    let allowed = ENDS_DIFFER.max((here as f64 * ENDS_DIFFER_SHARE) as u64);
+    (missing > allowed).then(|| {
+        format!(
+            "the two ends disagree: {} connections open here, {} by the target's host",
+            Count(here),
+            Count(there)
+        )
+    })
+}
+
+/// Little's law (J. D. C. Little, 1961): requests under way are rate × latency. `under_way`: their mean at full load.
+/// Where it fails by more than the ends of the measurement explain, a count or a clock is wrong.
+pub(super) fn littles_law(s: &Summary, under_way: f64) -> Option<String> {
+    if s.duration_s <= 0.0 || s.latency_us.count == 0 || under_way <= 0.0 {
+        return None;
+    }
+    let expected = s.requests.per_s * s.latency_us.mean / 1e6;
+    // What was under way at either end is in one figure and not in the other.
+    let edges = 2.0 * s.latency_us.max / 1e6 / s.duration_s;
+    let differs = (expected / under_way - 1.0).abs() > LITTLE + edges;
+    differs.then(|| {
+        format!(
+            "warning: the figures disagree: {under_way:.1} requests were under way, rate × latency is {expected:.1}"
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::fixture::summary;
+
+    #[test]
+    fn lag_is_held_against_the_larger_of_two() {
+        let check = |lag_ms: f64, latency_ms: f64, expected: bool| {
+            let mut s = summary();
+            (s.lag_us.p99, s.latency_us.p99) = (lag_ms * 1e3, latency_ms * 1e3);
+            assert_eq!(late(&s).is_some(), expected, "{lag_ms} {latency_ms}");
+        };
+        check(9.9, 1.0, false);
+        check(10.1, 1.0, true);
+        check(49.0, 1_000.0, false);
+        check(51.0, 1_000.0, true);
+    }
+
+    #[test]
+    fn a_saturated_generator_says_how() {
+        let check = |cpu_share: f64, demand: f64, expected: Option<&str>| {
+            let evidence = Evidence { own: Some(OwnSeen { cpu_share, demand }), ..Evidence::default() };
+            let said = saturated(&evidence);
+            assert_eq!(said.is_some(), expected.is_some(), "{said:?}");
+            assert!(said.unwrap_or_default().contains(expected.unwrap_or_default()));
+        };
+        check(0.96, 0.97, Some("used 96 %"));
+        check(0.5, 0.99, Some("starved"));
+        check(0.9, 0.94, None);
+        assert_eq!(saturated(&Evidence::default()), None);
+    }
+
+    #[test]
+    fn ends_may_differ_a_little() {
+        let check = |here, there, expected: bool| {
+            assert_eq!(half_open(Some(BothSides { here, there })).is_some(), expected, "{here} {there}");
+        };
+        check(100, 100, false);
+        check(100, 90, false);
+        check(100, 89, true);
+        check(1_000_000, 999_000, false);
+        check(1_000_000, 998_999, true);
+        // Others may be connected there too.
+        check(100, 5_000, false);
+        assert_eq!(half_open(None), None);
+    }
+
+    #[test]
+    fn littles_law_is_held_against_rate_and_latency() {
+        let check = |under_way: f64, per_s: f64, mean_ms: f64, max_ms: f64, expected: bool| {
+            let mut s = summary();
+            (s.duration_s, s.requests.per_s) = (10.0, per_s);
+            (s.latency_us.count, s.latency_us.mean, s.latency_us.max) = (100, mean_ms * 1e3, max_ms * 1e3);
+            assert_eq!(littles_law(&s, under_way).is_some(), expected, "{under_way} {per_s} {mean_ms}");
+        };
+        check(50.0, 1_000.0, 50.0, 60.0, false);
+        check(50.0, 1_000.0, 48.0, 60.0, false);
+        check(50.0, 1_000.0, 40.0, 60.0, true);
+        check(50.0, 1_200.0, 50.0, 60.0, true);
+        // Requests as long as the measurement: nothing to be said.
+        check(50.0, 5.0, 4_000.0, 5_000.0, false);
+        check(0.0, 0.0, 0.0, 0.0, false);
+    }
+}

@@ -1,0 +1,70 @@
+//! Causes on our own machine, and on the way.
+
+use samples::{Kind, Limit, Side, Verdict};
+use units::Count;
+
+use super::{Case, Trouble};
+
+/// The kernel tracks no further connection, and drops what begins one.
+pub(super) fn conntrack(case: &Case) -> Option<Limit> {
+    let table = case.evidence.conntrack.filter(|_| case.is_short() || case.trouble == Trouble::Path)?;
+    // A little is free again whenever one looks.
+    let is_full = table.limit > 0 && table.used >= table.limit - table.limit / 100;
+    let detail = format!(
+        "this host's firewall tracks {} connections of at most {}",
+        Count(table.used),
+        Count(table.limit)
+    );
+    let cure = format!("sysctl -w net.netfilter.nf_conntrack_max={}", table.limit.saturating_mul(4));
+    is_full.then(|| case.answer(Side::Host, "conntrack", case.left(), detail, cure))?
+}
+
+/// What the kernel answered to our own calls.
+pub(super) fn errors(case: &Case) -> Option<Limit> {
+    let n = case.faults();
+    let (cause, detail, cure) = match (case.trouble, case.kind?) {
+        (Trouble::Ours, Kind::AddressInUse) => (
+            "ports",
+            format!("{n} dials found no free local port"),
+            "give more --sources or destinations, or sysctl -w net.ipv4.ip_local_port_range='1024 65535'",
+        ),
+        (Trouble::Ours, Kind::NoMemory) => {
+            ("memory", format!("{n} sockets found no memory"), "hold fewer connections here, or free memory")
+        }
+        (Trouble::Ours, Kind::OpenFiles) => {
+            ("open-files", format!("{n} sockets found no file"), "ulimit -n 1048576")
+        }
+        (Trouble::Ours, kind) => {
+            ("unknown", format!("{n} dials failed here: {}", kind.name()), "run strace on throng")
+        }
+        _ => return None,
+    };
+    case.answer(Side::Host, cause, case.summary.connections.peak, detail, cure)
+}
+
+/// Throng was too slow itself. What closes, resets or answers wrongly does so all the same.
+pub(super) fn generator(case: &Case) -> Option<Limit> {
+    let s = case.summary;
+    let may_be_ours = matches!(case.trouble, Trouble::None | Trouble::Waiting);
+    let why = s.reasons.first().filter(|_| s.verdict == Verdict::Invalid && may_be_ours)?;
+    let cure = "give throng more processors, or a machine of its own, or a lower load";
+    case.answer(Side::Host, "cpu", case.left(), why.clone(), cure)
+}
+
+/// The way there, or who guards it.
+pub(super) fn path(case: &Case) -> Option<Limit> {
+    let n = case.faults();
+    let (side, cause, detail, cure) = match (case.trouble, case.kind?) {
+        (Trouble::Path, Kind::Denied) => (
+            Side::Host,
+            "denied",
+            format!("{n} operations were not permitted"),
+            "look at this host's firewall",
+        ),
+        (Trouble::Path, _) => {
+            (Side::Path, "unreachable", format!("{n} dials found no way"), "check the route (ip route get)")
+        }
+        _ => return None,
+    };
+    case.answer(side, cause, case.summary.connections.peak, detail, cure)
+}

@@ -1,0 +1,294 @@
+use host::{Fill, NetCounters};
+use samples::{Fault, Kind, Side, Stage, Verdict};
+use units::Nanos;
+
+use super::*;
+use crate::judge::{
+    evidence::{Pattern, TargetSeen},
+    fixture::{fault, summary},
+};
+
+/// A run of 1,000 that stopped at `held`, by these faults.
+fn stopped(held: u64, faults: Vec<FaultCount>) -> Summary {
+    let mut s = summary();
+    s.verdict = Verdict::Fail;
+    (s.connections.wanted, s.connections.held) = (1_000, held);
+    (s.connections.opened, s.connections.peak) = (800, 800);
+    s.faults = faults;
+    s
+}
+
+fn waiting() -> Vec<FaultCount> {
+    vec![fault(Stage::Dial, Kind::Timeout, 200), fault(Stage::Exchange, Kind::Timeout, 600)]
+}
+
+fn closed() -> Vec<FaultCount> {
+    vec![fault(Stage::Hold, Kind::Closed, 700), fault(Stage::Exchange, Kind::Reset, 100)]
+}
+
+fn reset() -> Vec<FaultCount> {
+    vec![fault(Stage::Exchange, Kind::Reset, 800)]
+}
+
+fn of(fault: Fault, count: u64) -> Vec<FaultCount> {
+    vec![FaultCount { side: fault.side, stage: fault.stage, kind: fault.kind, count }]
+}
+
+fn here(net: NetCounters) -> Evidence {
+    Evidence { both_ends_here: true, net, ..Evidence::default() }
+}
+
+fn target(target: TargetSeen) -> Evidence {
+    Evidence { target: Some(TargetSeen { pid: 81, ..target }), ..here(NetCounters::default()) }
+}
+
+fn overflows(n: u64) -> NetCounters {
+    NetCounters { listen_overflows: n, listen_drops: n, syn_retrans: n, ..NetCounters::default() }
+}
+
+fn lost(pattern: Pattern) -> Evidence {
+    Evidence { losses: pattern, ..Evidence::default() }
+}
+
+/// (side, cause, at, a part of the detail, a part of the cure)
+type Told<'a> = (&'a str, &'a str, u64, &'a str, &'a str);
+
+fn check(summary: &Summary, evidence: &Evidence, expected: Told) {
+    let limit = limit(summary, evidence).expect("something stopped it");
+    let (side, cause, at, detail, cure) = expected;
+    assert_eq!((limit.side, limit.cause, limit.at_connections), (side, cause, at), "{limit:?}");
+    assert!(limit.detail.contains(detail) && limit.cure.contains(cure), "{limit:?}");
+}
+
+#[test]
+fn where_nothing_went_wrong_nothing_stopped_it() {
+    let busy = target(TargetSeen { cpu_thread: Some(1.0), ..TargetSeen::default() });
+    for evidence in [Evidence::default(), here(overflows(9)), busy] {
+        let s = Summary { verdict: Verdict::Pass, ..stopped(1_000, Vec::new()) };
+        assert_eq!(limit(&s, &evidence), None);
+    }
+}
+
+#[test]
+fn a_process_that_is_gone_comes_first() {
+    let files = Some(Fill { used: 1_000, limit: 1_000 });
+    let mut gone = target(TargetSeen { ended: true, open_files: files, ..TargetSeen::default() });
+    check(&stopped(0, closed()), &gone, ("target", "ended", 800, "process 81 ended", "its log"));
+    gone.oom_kills = 1;
+    check(&stopped(0, closed()), &gone, ("target", "memory", 800, "killed a process", "more memory"));
+}
+
+#[test]
+fn memory_of_sockets_is_told() {
+    let short = here(NetCounters { abort_on_memory: 40, ..overflows(3) });
+    check(&stopped(300, closed()), &short, ("host", "memory", 300, "40 connections", "tcp_mem"));
+}
+
+#[test]
+fn open_files_are_held_against_their_limit() {
+    let files = |used, limit| {
+        let seen = TargetSeen { open_files: Some(Fill { used, limit }), ..TargetSeen::default() };
+        Evidence { net: overflows(5), ..target(seen) }
+    };
+    let told =
+        ("target", "open-files", 195, "200 files open of at most 200", "prlimit --pid 81 --nofile=1048576");
+    check(&stopped(195, waiting()), &files(200, 200), told);
+    check(
+        &stopped(500, waiting()),
+        &files(201, 200),
+        ("target", "open-files", 200, "200 files open of at most 200", ""),
+    );
+    // A reserve is kept; what is held may be more than files, as with direct descriptors.
+    check(&stopped(1_000, waiting()), &files(990, 1_000), ("target", "open-files", 800, "990", "--nofile"));
+    check(&stopped(195, closed()), &files(195, 200), ("target", "open-files", 195, "195", ""));
+    // Far from its limit: something else.
+    check(&stopped(195, waiting()), &files(200, 1_024), ("target", "accept-queue", 195, "", ""));
+    // Wrong answers are not for want of files.
+    let wrong = vec![fault(Stage::Exchange, Kind::WrongStatus, 9)];
+    check(&stopped(1_000, wrong), &files(200, 200), ("target", "wrong-answer", 800, "9 answers", "curl"));
+}
+
+#[test]
+fn a_full_table_of_tracked_connections_is_seen() {
+    let table = |used| Evidence { conntrack: Some(Fill { used, limit: 500 }), ..Evidence::default() };
+    let told = ("host", "conntrack", 250, "500 connections of at most 500", "nf_conntrack_max=2000");
+    check(&stopped(250, waiting()), &table(500), told);
+    check(
+        &stopped(250, of(Fault { side: Side::Host, stage: Stage::Dial, kind: Kind::Denied }, 9)),
+        &table(496),
+        ("host", "conntrack", 250, "496", ""),
+    );
+    check(&stopped(250, waiting()), &table(400), ("target", "timeout", 800, "", ""));
+}
+
+#[test]
+fn our_own_calls_name_their_errors() {
+    for (kind, cause, cure) in [
+        (Kind::AddressInUse, "ports", "--sources"),
+        (Kind::NoMemory, "memory", "fewer"),
+        (Kind::OpenFiles, "open-files", "ulimit -n"),
+        (Kind::Other, "unknown", "strace"),
+    ] {
+        let faults = of(Fault::host(Stage::Dial, kind), 7);
+        check(&stopped(793, faults), &Evidence::default(), ("host", cause, 800, "7 ", cure));
+    }
+}
+
+#[test]
+fn a_refusal_says_whether_anybody_was_taken() {
+    let mut none = stopped(0, of(Fault::target(Stage::Dial, Kind::Refused), 1_000));
+    (none.connections.opened, none.connections.peak) = (0, 0);
+    check(&none, &Evidence::default(), ("target", "refused", 0, "nobody listens", "start the server"));
+    let some = stopped(800, of(Fault::target(Stage::Dial, Kind::Refused), 200));
+    check(
+        &some,
+        &Evidence::default(),
+        ("target", "refused", 800, "after 800 had been taken", "stopped listening"),
+    );
+}
+
+#[test]
+fn constant_times_are_told() {
+    let time = |silence_ms: Option<u64>, age_ms: Option<u64>| {
+        lost(Pattern {
+            silence: silence_ms.map(Nanos::from_millis),
+            age: age_ms.map(Nanos::from_millis),
+            is_surplus: false,
+        })
+    };
+    let idle = ("target", "idle-cut", 800, "800 connections were closed after 30 s of silence", "above 30 s");
+    check(&stopped(0, closed()), &time(Some(30_020), None), idle);
+    let both = ("target", "idle-cut", 800, "closed after 2 s of silence", "");
+    check(&stopped(0, closed()), &time(Some(1_990), Some(2_040)), both);
+    let told =
+        ("target", "reset-after", 800, "800 connections were reset 2.1 s after they were opened", "of 2.1 s");
+    check(&stopped(0, reset()), &time(Some(1_990), Some(2_090)), told);
+    check(&stopped(0, reset()), &time(None, Some(2_090)), told);
+    check(&stopped(0, reset()), &time(Some(3_000), None), ("target", "idle-cut", 800, "reset after 3 s", ""));
+    // At once: no time that anybody has set.
+    check(&stopped(0, closed()), &time(Some(150), Some(200)), ("target", "closed", 800, "800", "its log"));
+}
+
+#[test]
+fn whoever_came_too_late_was_surplus() {
+    let surplus = lost(Pattern { is_surplus: true, ..Pattern::default() });
+    let told = ("target", "connection-limit", 500, "when 500 were open was closed at once", "--max-open");
+    check(&stopped(500, closed()), &surplus, told);
+}
+
+#[test]
+fn a_full_accept_queue_names_its_backlog() {
+    let queue = |used, net| Evidence { accept_queue: Some(Fill { used, limit: 8 }), ..here(net) };
+    let told =
+        ("target", "accept-queue", 40, "accept queue of 8 was full: it overflowed 66 times", "somaxconn");
+    check(&stopped(40, waiting()), &queue(9, overflows(33)), told);
+    // Seen full, and not overflowing any more.
+    let quiet = NetCounters::default();
+    check(&stopped(40, waiting()), &queue(9, quiet), ("target", "accept-queue", 40, "of 8", ""));
+    check(&stopped(40, waiting()), &queue(3, quiet), ("target", "timeout", 800, "", ""));
+    // Somebody else's overflow, while this queue was short; and where it cannot be seen.
+    check(&stopped(40, waiting()), &queue(3, overflows(9)), ("target", "timeout", 800, "", ""));
+    check(&stopped(40, waiting()), &here(overflows(9)), ("target", "accept-queue", 40, "18 times", ""));
+    check(&stopped(40, reset()), &queue(9, overflows(1)), ("target", "accept-queue", 40, "", ""));
+    check(&stopped(40, closed()), &queue(9, overflows(1)), ("target", "closed", 800, "", ""));
+    // Nobody's counters but ours: they say nothing about a host elsewhere.
+    let remote = Evidence { net: overflows(33), ..Evidence::default() };
+    check(&stopped(40, waiting()), &remote, ("target", "timeout", 800, "", ""));
+    let slow = Evidence { accepts_per_s: Some(500.4), ..queue(9, overflows(1)) };
+    check(&stopped(40, waiting()), &slow, ("target", "accept-queue", 40, "a steady 500/s", ""));
+}
+
+#[test]
+fn a_target_without_cpu_is_told_from_a_slow_one() {
+    let cpu = |cpu_thread, cpu_share| target(TargetSeen { cpu_thread, cpu_share, ..TargetSeen::default() });
+    let told = ("target", "cpu", 1_000, "busiest thread had work for 99 %", "more processors");
+    let mut slow = stopped(1_000, Vec::new());
+    slow.connections.peak = 1_000;
+    let bad = |evidence: &Evidence| limit(&slow, evidence).expect("it is bad");
+    let limit = bad(&cpu(Some(0.99), 0.5));
+    assert_eq!((limit.side, limit.cause, limit.at_connections), (told.0, told.1, told.2));
+    assert!(limit.detail.contains(told.3) && limit.cure.contains(told.4), "{limit:?}");
+    assert!(bad(&cpu(None, 0.97)).detail.contains("97 % of all processors"));
+    assert_eq!(bad(&cpu(Some(0.9), 0.9)).cause, "unknown");
+    let steady = Evidence { accepts_per_s: Some(50.0), ..cpu(Some(1.0), 0.5) };
+    check(&stopped(300, waiting()), &steady, ("target", "cpu", 300, "", ""));
+}
+
+#[test]
+fn a_steady_rate_of_accepts_is_named() {
+    let queue = Some(Fill { used: 450, limit: 4_096 });
+    let slow = Evidence { accepts_per_s: Some(49.7), accept_queue: queue, ..here(NetCounters::default()) };
+    let told = ("target", "slow-accept", 300, "a steady 50/s, while up to 450 waited", "--ramp 44/s");
+    check(&stopped(300, waiting()), &slow, told);
+}
+
+#[test]
+fn well_known_numbers_are_recognised() {
+    for (held, side, cause, what) in [
+        (510, "target", "connection-limit", "nginx's worker_connections of 512"),
+        (1_017, "target", "open-files", "1,024 open files"),
+        (28_231, "path", "ports", "28,232 ports"),
+        (28_232, "path", "ports", "28,232 ports"),
+        (64_511, "path", "ports", "64,512 ports"),
+        (65_530, "path", "conntrack", "65,536"),
+        (262_144, "path", "conntrack", "262,144"),
+        (524_270, "target", "open-files", "524,288"),
+        (1_048_576, "target", "open-files", "1,048,576"),
+    ] {
+        let mut s = stopped(held, waiting());
+        (s.connections.wanted, s.connections.peak) = (2_000_000, held + 100);
+        check(&s, &Evidence::default(), (side, cause, held, what, ""));
+    }
+    let mut all = stopped(1_024, waiting());
+    (all.connections.wanted, all.connections.peak) = (1_024, 1_024);
+    check(&all, &Evidence::default(), ("target", "timeout", 1_024, "", ""));
+}
+
+#[test]
+fn the_most_frequent_trouble_is_the_one() {
+    let mut faults = reset();
+    faults.extend(waiting());
+    // As many resets as timeouts: what waits comes first.
+    check(&stopped(5, faults.clone()), &Evidence::default(), ("target", "timeout", 800, "800", ""));
+    faults.push(fault(Stage::Hold, Kind::Closed, 1));
+    check(&stopped(5, faults), &Evidence::default(), ("target", "closed", 800, "801", ""));
+}
+
+#[test]
+fn the_way_is_told_from_its_ends() {
+    let unreachable = of(Fault { side: Side::Path, stage: Stage::Dial, kind: Kind::Unreachable }, 4);
+    check(
+        &stopped(0, unreachable),
+        &Evidence::default(),
+        ("path", "unreachable", 800, "4 dials", "ip route"),
+    );
+    let denied = of(Fault::host(Stage::Dial, Kind::Denied), 4);
+    check(&stopped(0, denied), &Evidence::default(), ("host", "denied", 800, "4 ", "firewall"));
+}
+
+#[test]
+fn the_unknown_says_what_it_saw() {
+    let other = of(Fault { side: Side::Unknown, stage: Stage::Exchange, kind: Kind::Other }, 12);
+    let seen = "12 unknown exchange other, 3 listen overflows";
+    check(&stopped(5, other), &here(overflows(3)), ("unknown", "unknown", 5, seen, "strace"));
+    let nothing = limit(&stopped(1_000, Vec::new()), &Evidence::default()).expect("it is bad");
+    assert_eq!((nothing.side, nothing.detail.as_str()), ("unknown", "unknown; seen: nothing unusual"));
+}
+
+#[test]
+fn a_generator_that_was_the_limit_says_so() {
+    let mut s = stopped(1_000, Vec::new());
+    s.verdict = Verdict::Invalid;
+    s.reasons = vec!["the generator was late: lag p99 20.0 ms, 10.0 ms allowed".to_owned()];
+    check(&s, &Evidence::default(), ("host", "cpu", 800, "lag p99 20.0 ms", "processors"));
+    // With timeouts too: of a target that throng was too late to ask nothing is said.
+    s.faults = waiting();
+    check(&s, &Evidence::default(), ("host", "cpu", 800, "lag p99", ""));
+    // What is no lateness of ours stays the target's.
+    s.faults = closed();
+    let surplus = lost(Pattern { is_surplus: true, ..Pattern::default() });
+    check(&s, &surplus, ("target", "connection-limit", 1_000, "", ""));
+    check(&s, &Evidence::default(), ("target", "closed", 800, "", ""));
+    s.faults = of(Fault::host(Stage::Dial, Kind::AddressInUse), 5);
+    check(&s, &Evidence::default(), ("host", "ports", 800, "5 dials", ""));
+}

@@ -1,0 +1,125 @@
+//! Thresholds against the summary, as its JSON has it.
+
+use plan::Threshold;
+use samples::{Summary, ThresholdResult};
+use serde_json::Value;
+
+/// How each went, in their order.
+pub(super) fn judge(thresholds: &[Threshold], summary: &Summary) -> Vec<ThresholdResult> {
+    if thresholds.is_empty() {
+        return Vec::new();
+    }
+    let json = serde_json::to_value(summary).expect("a summary has only plain fields");
+    let judged = thresholds.iter().map(|threshold| {
+        let value = measured(threshold, &json);
+        let pass = value.is_some_and(|value| threshold.is_met_by(value));
+        ThresholdResult { expr: threshold.text.clone(), value, pass }
+    });
+    judged.collect()
+}
+
+/// The value in the bound's unit; none where there was nothing to measure.
+fn measured(threshold: &Threshold, json: &Value) -> Option<f64> {
+    let figure = &threshold.figure;
+    if let Some(count) = &figure.of_count
+        && at(json, count)? == 0.0
+    {
+        return None;
+    }
+    let value = at(json, &figure.path)?;
+    match figure.whole.filter(|_| threshold.is_share) {
+        Some(whole) => at(json, whole).filter(|whole| *whole > 0.0).map(|whole| value * 100.0 / whole),
+        None => Some(value),
+    }
+}
+
+/// A number by its path. Of a list of counts it is their sum; a status that no answer had was had by none.
+fn at(json: &Value, path: &str) -> Option<f64> {
+    let found = path.split('.').try_fold(json, |value, key| value.get(key));
+    match found {
+        Some(Value::Array(counts)) => Some(counts.iter().filter_map(|one| one["count"].as_f64()).sum()),
+        Some(value) => value.as_f64(),
+        None => path.contains("requests.status.").then_some(0.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::fixture::{fault, summary};
+    use samples::{Kind, Stage};
+
+    /// (measured, pass)
+    fn check(expr: &str, expected: (Option<f64>, bool)) {
+        let mut s = summary();
+        (s.connections.wanted, s.connections.held, s.connections.failed) = (1_000, 999, 1);
+        (s.requests.sent, s.requests.answered, s.requests.per_s) = (500, 400, 12_345.6);
+        s.requests.status.extend([(200, 396), (503, 4)]);
+        (s.latency_us.count, s.latency_us.p99) = (400, 150_000.5);
+        s.faults = vec![fault(Stage::Hold, Kind::Reset, 3), fault(Stage::Dial, Kind::Timeout, 4)];
+        let threshold = Threshold::parse(expr, &[]).unwrap_or_else(|e| panic!("{e}"));
+        let result = &judge(&[threshold], &s)[0];
+        assert_eq!((result.value, result.pass), expected, "{expr}");
+        assert_eq!(result.expr, expr);
+    }
+
+    #[test]
+    fn figures_are_held_against_their_bounds() {
+        check("latency.p99 < 200ms", (Some(150_000.5), true));
+        check("latency_us.p99 < 150000", (Some(150_000.5), false));
+        check("faults == 0", (Some(7.0), false));
+        check("faults <= 7", (Some(7.0), true));
+        check("held >= 99.9%", (Some(99.9), true));
+        check("held >= 99.91%", (Some(99.9), false));
+        check("held >= 999", (Some(999.0), true));
+        check("failed <= 0", (Some(1.0), false));
+        check("answered >= 80%", (Some(80.0), true));
+        check("status.200 >= 99%", (Some(99.0), true));
+        check("status.404 == 0", (Some(0.0), true));
+        check("requests.per_s >= 12k/s", (Some(12_345.6), true));
+    }
+
+    #[test]
+    fn what_was_not_measured_meets_nothing() {
+        check("connect.p99 < 1s", (None, false));
+        check("connect.p99 >= 0", (None, false));
+        check("connect.count == 0", (Some(0.0), true));
+        check("probe.p99 < 50ms", (None, false));
+        check("target_cost.cpu_s < 5", (None, false));
+        check("seen_by_target > 1", (None, false));
+    }
+
+    #[test]
+    fn shares_of_nothing_are_none() {
+        let threshold = Threshold::parse("answered >= 0%", &[]).unwrap();
+        assert_eq!(judge(&[threshold], &summary())[0].value, None);
+    }
+
+    /// Every number of a summary can be named in a threshold.
+    #[test]
+    fn every_number_has_a_name() {
+        let mut s = summary();
+        s.requests.status.insert(204, 1);
+        s.target_cost = Some(samples::ProcessCost::default());
+        s.kernel_bytes_per_connection = Some(samples::KernelCost { value: 1.0, both_ends: true });
+        s.connections.seen_by_target = Some(1);
+        s.generator.cpu_share = Some(0.5);
+        let mut unnamed = Vec::new();
+        numbers(&serde_json::to_value(&s).unwrap(), "", &mut |path| {
+            if Threshold::parse(&format!("{path} >= 0"), &[]).is_err() {
+                unnamed.push(path.to_owned());
+            }
+        });
+        assert!(unnamed.is_empty(), "not in plan::threshold's figures: {unnamed:?}");
+    }
+
+    fn numbers(value: &Value, path: &str, take: &mut dyn FnMut(&str)) {
+        match value {
+            Value::Number(_) => take(path.trim_start_matches('.')),
+            Value::Object(fields) => {
+                fields.iter().for_each(|(key, value)| numbers(value, &format!("{path}.{key}"), take));
+            }
+            _ => {}
+        }
+    }
+}

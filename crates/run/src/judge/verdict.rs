@@ -1,0 +1,204 @@
+//! Pass, fail, invalid, interrupted: and why.
+
+use plan::{Load, Plan};
+use samples::{Summary, Verdict};
+use units::Count;
+
+use super::{evidence::Evidence, honesty};
+
+/// What is to be judged, besides the summary.
+pub(super) struct Facts<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) evidence: &'a Evidence,
+    /// Closed by announcement and not open again yet: the server's policy, not a loss.
+    pub(super) resting: u64,
+    pub(super) interrupted: bool,
+    /// Mean of the requests under way at full load.
+    pub(super) under_way: f64,
+}
+
+/// The verdict and the reasons for it, the weightiest first; warnings last.
+pub(super) fn verdict(facts: &Facts, s: &Summary) -> (Verdict, Vec<String>) {
+    let mut reasons = failed_thresholds(s);
+    let missed = !reasons.is_empty();
+    let c = &s.connections;
+    let (there, resting, done) = match facts.plan.load {
+        // None shall be left.
+        Load::Visits(_) => (c.finished, 0, "made all their calls"),
+        _ => (c.held, facts.resting, "held"),
+    };
+    let few = there + resting < c.wanted;
+    let short = few || s.requests.missed > 0;
+    if few {
+        reasons.push(format!("{} of {} connections {done}", Count(there), Count(c.wanted)));
+    }
+    if s.requests.missed > 0 {
+        let missed = Count(s.requests.missed);
+        reasons.push(format!("{missed} requests were due and not sent: no connection was free in time"));
+    }
+    let probe_failed = s.probe.as_ref().map_or(0, |probe| probe.failed);
+    if probe_failed > 0 {
+        reasons.push(format!("probe: {} requests failed", Count(probe_failed)));
+    }
+    for f in &s.faults {
+        let words = format!("{} · {} · {}", f.side.name(), f.stage.name(), f.kind.name());
+        reasons.push(format!("{words}: {}", Count(f.count)));
+    }
+    // Where the server closes by announcement, some come and go between the two counts.
+    let is_held = c.closed == 0 && c.finished == 0;
+    let disagree = honesty::half_open(facts.evidence.both_sides.filter(|_| is_held));
+    reasons.extend(disagree.clone());
+    if honesty::is_closed_loop(facts.plan) {
+        reasons.extend(honesty::littles_law(s, facts.under_way));
+    }
+    if facts.interrupted {
+        reasons.insert(0, "interrupted by a signal".to_owned());
+        return (Verdict::Interrupted, reasons);
+    }
+    match invalid(facts, s) {
+        Ok(None) => {}
+        Ok(Some(warning)) => reasons.push(format!("warning: {warning}")),
+        Err(why) => {
+            reasons.insert(0, why);
+            return (Verdict::Invalid, reasons);
+        }
+    }
+    let failed = match s.thresholds.is_empty() {
+        true => short || !s.faults.is_empty() || probe_failed > 0,
+        false => missed,
+    };
+    (if failed || disagree.is_some() { Verdict::Fail } else { Verdict::Pass }, reasons)
+}
+
+fn failed_thresholds(s: &Summary) -> Vec<String> {
+    let failed = s.thresholds.iter().filter(|t| !t.pass);
+    let told = failed.map(|t| match t.value {
+        Some(value) => format!("threshold {} is not met: {}", t.expr, (value * 1e3).round() / 1e3),
+        None => format!("threshold {} cannot be judged: nothing was measured", t.expr),
+    });
+    told.collect()
+}
+
+/// Why the figures do not speak of the target; or a warning, where they speak of it all the same.
+fn invalid(facts: &Facts, s: &Summary) -> Result<Option<String>, String> {
+    if let Some(why) = honesty::undialled(s) {
+        return Err(why);
+    }
+    let judged = || facts.plan.thresholds.iter().zip(&s.thresholds);
+    let judges_latency = judged().any(|(threshold, _)| threshold.figure.is_latency);
+    // A rate that was reached all the same was reached; of one that was not, nobody knows whose doing it is.
+    let misses_rate = judged().any(|(t, result)| t.figure.path == "requests.per_s" && !result.pass);
+    let (late, saturated) = (honesty::late(s), honesty::saturated(facts.evidence));
+    match (late, saturated) {
+        (Some(why), _) if judges_latency || misses_rate || s.thresholds.is_empty() => Err(why),
+        (_, Some(why)) if judges_latency || misses_rate => Err(why),
+        (late, _) => Ok(late),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::{
+        evidence::{BothSides, OwnSeen},
+        fixture::{fault, plan, summary},
+        thresholds,
+    };
+    use samples::{Fault, FaultCount, Kind, Side, Stage};
+
+    /// A run that held what it should.
+    fn held() -> Summary {
+        let mut s = summary();
+        (s.connections.wanted, s.connections.held) = (100, 100);
+        (s.latency_us.count, s.latency_us.p99) = (1_000, 5_000.0);
+        s.requests.per_s = 1_000.0;
+        s
+    }
+
+    fn check(mut s: Summary, thresholds: &[&str], evidence: Evidence, expected: (Verdict, &[&str])) {
+        let plan = plan(thresholds);
+        s.thresholds = thresholds::judge(&plan.thresholds, &s);
+        let facts =
+            Facts { plan: &plan, evidence: &evidence, resting: 0, interrupted: false, under_way: 0.0 };
+        let (verdict, reasons) = verdict(&facts, &s);
+        assert_eq!(verdict, expected.0, "{thresholds:?}: {reasons:?}");
+        assert_eq!(reasons.len(), expected.1.len(), "{reasons:?}");
+        for (reason, words) in reasons.iter().zip(expected.1) {
+            assert!(reason.contains(words), "{words}: {reason}");
+        }
+    }
+
+    #[test]
+    fn without_thresholds_load_and_faults_judge() {
+        let none = Evidence::default;
+        check(held(), &[], none(), (Verdict::Pass, &[]));
+        let mut s = held();
+        s.faults = vec![fault(Stage::Hold, Kind::Reset, 2)];
+        check(s, &[], none(), (Verdict::Fail, &["target · hold · reset: 2"]));
+        let mut s = held();
+        s.connections.held = 99;
+        check(s, &[], none(), (Verdict::Fail, &["99 of 100 connections held"]));
+    }
+
+    #[test]
+    fn with_thresholds_they_alone_judge() {
+        let none = Evidence::default;
+        let mut s = held();
+        s.connections.held = 99;
+        s.faults = vec![fault(Stage::Hold, Kind::Reset, 1)];
+        let seen = ["99 of 100", "reset: 1"];
+        check(s.clone(), &["held >= 99%", "faults <= 1"], none(), (Verdict::Pass, &seen));
+        let missed = "threshold faults == 0 is not met: 1";
+        check(
+            s.clone(),
+            &["held >= 99%", "faults == 0"],
+            none(),
+            (Verdict::Fail, &[missed, "99 of 100", "reset: 1"]),
+        );
+        check(held(), &["latency.p99 < 5ms"], none(), (Verdict::Fail, &["is not met: 5000"]));
+        check(held(), &["connect.p99 < 5s"], none(), (Verdict::Fail, &["cannot be judged"]));
+    }
+
+    #[test]
+    fn a_late_generator_is_invalid_where_time_is_judged() {
+        let none = Evidence::default;
+        let mut s = held();
+        s.lag_us.p99 = 20_000.0;
+        let late = "the generator was late: lag p99 20.0 ms, 10.0 ms allowed";
+        check(s.clone(), &[], none(), (Verdict::Invalid, &[late]));
+        check(s.clone(), &["latency.p99 < 1s"], none(), (Verdict::Invalid, &[late]));
+        check(s.clone(), &["held == 100"], none(), (Verdict::Pass, &["warning: the generator was late"]));
+        check(s.clone(), &["requests.per_s >= 1k"], none(), (Verdict::Pass, &["warning: the generator"]));
+        check(s, &["requests.per_s >= 2k"], none(), (Verdict::Invalid, &[late, "is not met: 1000"]));
+    }
+
+    #[test]
+    fn a_saturated_generator_is_invalid_where_latency_is_judged() {
+        let own = OwnSeen { cpu_share: 0.99, demand: 1.0 };
+        let busy = || Evidence { own: Some(own), ..Evidence::default() };
+        check(held(), &[], busy(), (Verdict::Pass, &[]));
+        check(held(), &["latency.p99 < 1s"], busy(), (Verdict::Invalid, &["threads used 99 %"]));
+        check(held(), &["requests.per_s >= 1k"], busy(), (Verdict::Pass, &[]));
+        let seen = ["threads used 99 %", "is not met: 1000"];
+        check(held(), &["requests.per_s >= 2k"], busy(), (Verdict::Invalid, &seen));
+    }
+
+    #[test]
+    fn what_could_not_be_dialled_is_invalid_whatever_is_judged() {
+        let mut s = held();
+        let Fault { side, stage, kind } = Fault::host(Stage::Dial, Kind::AddressInUse);
+        s.faults = vec![FaultCount { side, stage, kind, count: 5 }];
+        assert_eq!(side, Side::Host);
+        let seen = ["5 connections could not be dialled", "host · dial · address-in-use: 5"];
+        check(s.clone(), &[], Evidence::default(), (Verdict::Invalid, &seen));
+        check(s, &["held == 100"], Evidence::default(), (Verdict::Invalid, &seen));
+    }
+
+    #[test]
+    fn ends_that_disagree_fail() {
+        let evidence =
+            || Evidence { both_sides: Some(BothSides { here: 100, there: 50 }), ..Evidence::default() };
+        check(held(), &[], evidence(), (Verdict::Fail, &["the two ends disagree: 100"]));
+        check(held(), &["held == 100"], evidence(), (Verdict::Fail, &["the two ends disagree"]));
+    }
+}

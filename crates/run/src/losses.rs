@@ -1,0 +1,142 @@
+//! When connections are lost: how old they were, and whether their number was the reason. From ticks, in memory that does
+//! not grow.
+
+use std::collections::VecDeque;
+
+use engine::Job;
+use samples::Tick;
+use units::Nanos;
+
+/// Batches of openings that wait for their ends; what comes beyond that joins the last one.
+const MOST_BATCHES: usize = 4096;
+
+/// What is known of losses so far.
+#[derive(Debug, Default)]
+pub(crate) struct Losses {
+    /// Connections opened and not lost yet, oldest first, by when that was.
+    young: VecDeque<(Nanos, u64)>,
+    opened: u64,
+    /// Lost, and of those when the last one opened was a second old.
+    pub(crate) lost: u64,
+    pub(crate) lost_late: u64,
+    /// End of the last tick in which one was opened.
+    last_opened: Nanos,
+    /// Shortest and longest age at which connections were lost, were they lost in the order of their opening; to within
+    /// a tick.
+    ages: Option<(Nanos, Nanos)>,
+    /// When the first was lost, and how many had been opened by then, to within a tick.
+    first: Option<Nanos>,
+    pub(crate) opened_by_then: u64,
+}
+
+impl Losses {
+    /// Takes the next tick of any shard.
+    pub(crate) fn take(&mut self, tick: &Tick) {
+        // Within the tick, in the middle of it.
+        let at = Nanos(tick.from.0 / 2 + tick.until.0 / 2);
+        let opened = tick.counts.opened + tick.counts.redialled;
+        self.opened += opened;
+        if opened > 0 {
+            self.last_opened = self.last_opened.max(tick.until);
+            let is_full = self.young.len() >= MOST_BATCHES;
+            match self.young.back_mut() {
+                Some((_, n)) if is_full => *n += opened,
+                _ => self.young.push_back((at, opened)),
+            }
+        }
+        let lost = tick.counts.dropped;
+        if lost + tick.counts.failed > 0 && self.first.is_none() {
+            self.first = Some(tick.until);
+        }
+        if self.first.is_none_or(|first| tick.until <= first + Job::PERIOD) {
+            self.opened_by_then = self.opened;
+        }
+        self.lost += lost;
+        let is_late = tick.from >= self.last_opened + Nanos::from_secs(1);
+        self.lost_late += if is_late { lost } else { 0 };
+        self.end_the_oldest(lost, at);
+    }
+
+    fn end_the_oldest(&mut self, mut lost: u64, at: Nanos) {
+        while lost > 0 {
+            let Some((opened_at, n)) = self.young.front_mut() else { return };
+            let age = at.since(*opened_at);
+            let (least, most) = self.ages.unwrap_or((age, age));
+            self.ages = Some((least.min(age), most.max(age)));
+            let ended = lost.min(*n);
+            (*n, lost) = (*n - ended, lost - ended);
+            if *n == 0 {
+                self.young.pop_front();
+            }
+        }
+    }
+
+    /// The age at which connections are lost, if it is the same for all: within two ticks, or a twentieth.
+    pub(crate) fn constant_age(&self) -> Option<Nanos> {
+        let (least, most) = self.ages.filter(|_| self.lost >= FEW)?;
+        let spread = (2 * Job::PERIOD.0).max(most.0 / 20);
+        (most.since(least).0 <= spread && least > Job::PERIOD).then_some(Nanos(least.0 / 2 + most.0 / 2))
+    }
+}
+
+/// Fewer than this are no pattern.
+pub(crate) const FEW: u64 = 3;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A tick of 200 ms in which so many were opened and lost.
+    fn tick(index: u64, opened: u64, dropped: u64) -> Tick {
+        let mut tick = Tick {
+            from: Nanos(index * Job::PERIOD.0),
+            until: Nanos((index + 1) * Job::PERIOD.0),
+            ..Tick::default()
+        };
+        (tick.counts.opened, tick.counts.dropped) = (opened, dropped);
+        tick
+    }
+
+    fn check(ticks: &[(u64, u64, u64)], expected_ms: Option<u64>) {
+        let mut losses = Losses::default();
+        ticks.iter().for_each(|(index, opened, lost)| losses.take(&tick(*index, *opened, *lost)));
+        assert_eq!(losses.constant_age().map(Nanos::millis), expected_ms, "{ticks:?}");
+    }
+
+    #[test]
+    fn an_age_is_constant_or_none() {
+        check(&[], None);
+        check(&[(0, 10, 0), (1, 20, 0)], None);
+        check(&[(0, 10, 0), (1, 20, 0), (10, 0, 10), (11, 0, 20)], Some(2_000));
+        // A tick early, a tick late.
+        check(&[(0, 10, 0), (1, 20, 0), (9, 0, 5), (10, 0, 5), (11, 0, 15), (12, 0, 5)], Some(2_000));
+        // Two are no pattern.
+        check(&[(0, 10, 0), (10, 0, 2)], None);
+        // All at once, whenever they were opened.
+        check(&[(0, 10, 0), (5, 10, 0), (10, 0, 20)], None);
+        // At once after the opening: no age.
+        check(&[(0, 10, 10), (1, 10, 10)], None);
+    }
+
+    #[test]
+    fn what_was_open_before_the_first_loss_is_kept() {
+        let mut losses = Losses::default();
+        for (index, opened, lost) in [(0, 100, 0), (1, 100, 0), (2, 100, 3), (3, 50, 60), (4, 100, 100)] {
+            losses.take(&tick(index, opened, lost));
+        }
+        assert_eq!((losses.opened_by_then, losses.lost, losses.lost_late), (350, 163, 0));
+        losses.take(&tick(9, 0, 5));
+        losses.take(&tick(10, 0, 7));
+        assert_eq!((losses.lost, losses.lost_late), (175, 7), "a second after the last opening");
+    }
+
+    #[test]
+    fn memory_has_a_bound() {
+        let mut losses = Losses::default();
+        for index in 0..3 * MOST_BATCHES as u64 {
+            losses.take(&tick(index, 1, 0));
+        }
+        assert_eq!(losses.young.len(), MOST_BATCHES);
+        assert_eq!(losses.young.iter().map(|(_, n)| n).sum::<u64>(), 3 * MOST_BATCHES as u64);
+    }
+}
