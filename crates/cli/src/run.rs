@@ -7,7 +7,7 @@ use std::{
     net::{IpAddr, ToSocketAddrs},
 };
 
-use host::Root;
+use host::{Root, remote::Token};
 use plan::{Flags, Live, Plan, Surroundings};
 use run::Interrupt;
 use samples::{Sink, Summary};
@@ -18,6 +18,9 @@ use crate::{Failure, answer, args::RunArgs, say, signals};
 /// Applies the load; returns the exit status.
 pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
     let plan = plan(&args.flags())?;
+    if let Some(file) = &args.observe_token_file {
+        Token::read(file).map_err(|why| Failure::words([format!("--observe-token-file: {why}")]))?;
+    }
     let interrupt = Interrupt::default();
     let ask = interrupt.clone();
     signals::on_signal(move || ask.set()).map_err(Failure::machine)?;

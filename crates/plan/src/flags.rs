@@ -1,7 +1,9 @@
 //! From flags as typed to a [`Plan`], or to all that is wrong with them at once.
 
 use crate::target::Resolve;
-use crate::{Expect, Hold, IoChoice, Live, Message, Plan, Ramp, Reconnect, Scheme, Sources, Target, Think};
+use crate::{
+    Expect, Hold, IoChoice, Live, Message, Observe, Plan, Ramp, Reconnect, Scheme, Sources, Target, Think,
+};
 use std::fmt;
 use std::net::IpAddr;
 use units::{Count, Misread, Nanos, Rate, Spans};
@@ -39,6 +41,10 @@ pub struct Flags {
     pub io: Option<String>,
     /// `--live`, default `auto`.
     pub live: Option<String>,
+    /// `--observe`, by default nobody.
+    pub observe: Option<String>,
+    /// `--observe-token-file`, by default no token.
+    pub observe_token_file: Option<String>,
 }
 
 /// What the machine tells the planner; an argument, so that a test needs no machine.
@@ -86,6 +92,7 @@ pub fn from_flags(flags: &Flags, around: &Surroundings) -> Result<Plan, Vec<Mist
     let seed = m.read("--seed", &flags.seed, around.seed, seed);
     let io = m.read("--io", &flags.io, IoChoice::Auto, IoChoice::parse);
     let live = m.read("--live", &flags.live, Live::Auto, live);
+    let observe = m.observe(flags, around.resolve);
     match target {
         Some(target) if mistakes.0.is_empty() => Ok(Plan {
             target,
@@ -102,6 +109,7 @@ pub fn from_flags(flags: &Flags, around: &Surroundings) -> Result<Plan, Vec<Mist
             seed,
             io,
             live,
+            observe,
         }),
         _ => Err(mistakes.0),
     }
@@ -162,6 +170,17 @@ impl Mistakes {
         }
         let text = self.read("--message", text, "ping".to_owned(), |text| message(text, scheme));
         Some(Message { every, text })
+    }
+
+    fn observe(&mut self, flags: &Flags, resolve: Resolve) -> Option<Observe> {
+        if let (None, Some(file)) = (&flags.observe, &flags.observe_token_file) {
+            self.add(
+                "--observe-token-file",
+                format!("nobody is asked, add --observe http://HOST:PORT: {file:?}"),
+            );
+        }
+        let read = |text: &str| Observe::parse(text, flags.observe_token_file.clone(), resolve).map(Some);
+        self.read("--observe", &flags.observe, None, read)
     }
 
     fn add(&mut self, place: &str, why: impl fmt::Display) {

@@ -4,6 +4,7 @@
 mod addresses;
 mod expect;
 mod flags;
+mod observe;
 mod part;
 mod plan;
 mod ports;
@@ -15,6 +16,7 @@ mod template;
 pub use addresses::{SourcePool, Tuple, Tuples};
 pub use expect::{Expect, ExpectedLength};
 pub use flags::{Flags, Mistake, Surroundings, from_flags};
+pub use observe::Observe;
 pub use part::Part;
 pub use plan::{Hold, IoChoice, Live, Message, Plan, Ramp, Reconnect, Think};
 pub use ports::{PortFacts, Ports, capacity, usable_ports};

@@ -1,6 +1,6 @@
 //! The resolved plan: every default filled in, every word checked.
 
-use crate::{Expect, Sources, Target};
+use crate::{Expect, Observe, Sources, Target};
 use units::{Misread, Nanos, Rate, Spans};
 
 /// What shall happen in one run. No field means "default" any more.
@@ -34,6 +34,8 @@ pub struct Plan {
     pub io: IoChoice,
     /// What to show on standard error meanwhile.
     pub live: Live,
+    /// Who tells how the target's host fares.
+    pub observe: Option<Observe>,
 }
 
 /// How fast to dial until all connections are there.

@@ -3,12 +3,16 @@
 use std::{sync::mpsc::RecvTimeoutError, time::Duration};
 
 use engine::{Control, Job};
-use host::{Root, SelfUsage};
 use plan::{Hold, Plan};
-use samples::{Ask, Generator, Header, Phase, Sink, Tick};
+use samples::{Ask, Header, Phase, Sink, Tick};
 use units::Nanos;
 
-use crate::{Interrupt, listeners::listeners, prepare::Refusal, workers::Workers};
+use crate::{
+    Interrupt,
+    observe::{Load, Observed, Observer},
+    prepare::Refusal,
+    workers::Workers,
+};
 
 /// Full load begins this long after the ramp's end was seen, so that every shard has the order by then (a shard
 /// looks at its orders every 100 ms at least).
@@ -17,18 +21,6 @@ const NOTICE: Nanos = Nanos::from_millis(120);
 const DRAIN: Nanos = Nanos::from_secs(5);
 /// Sinks see a line this often.
 const LINE: Nanos = Nanos::from_secs(1);
-/// Samples of memory kept for the slopes, evenly thinned beyond that.
-const MOST_SAMPLES: usize = 4096;
-
-/// Memory against open connections.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Sample {
-    pub(crate) open: u64,
-    pub(crate) own_rss: u64,
-    pub(crate) target_rss: u64,
-    /// Memory in use on the whole machine.
-    pub(crate) used: u64,
-}
 
 /// A run, measured.
 pub(crate) struct Record {
@@ -45,32 +37,19 @@ pub(crate) struct Record {
     /// Closed by announcement and not open again, at the time of `held`.
     pub(crate) resting: u64,
     pub(crate) interrupted: bool,
-    pub(crate) samples: Vec<Sample>,
-    pub(crate) own: SelfUsage,
-    /// The process that listens at the target, where it is on this machine, and its usage before and at the end.
-    pub(crate) target: Option<(u32, SelfUsage, SelfUsage)>,
-    pub(crate) both_ends_here: bool,
-}
-
-/// The process that listens at the target and what it has used, where it is on this machine. To be asked before the
-/// shards start: where netlink is forbidden and there are millions of sockets, the kernel takes seconds to answer.
-pub(crate) fn target(plan: &Plan, root: &Root) -> Option<(u32, SelfUsage)> {
-    let destinations = &plan.target.destinations;
-    let here = destinations.iter().all(|d| host::is_local(root, d.ip()));
-    let pid = here.then(|| host::listener_pid(root, &listeners(root), destinations[0].port())).flatten()?;
-    host::usage(root, Some(pid)).ok().map(|usage| (pid, usage))
+    /// What it cost, and what was seen meanwhile.
+    pub(crate) observed: Observed,
 }
 
 /// Runs the phases until the end of the last one.
 pub(crate) fn conduct(
     plan: &Plan,
-    root: &Root,
-    target: Option<(u32, SelfUsage)>,
+    observer: Observer,
     workers: Workers,
     sinks: &mut [&mut dyn Sink],
     interrupt: &Interrupt,
 ) -> Result<Record, Refusal> {
-    let mut conductor = Conductor::new(plan, root, target, &workers);
+    let mut conductor = Conductor::new(observer, &workers);
     let header = Header {
         target: plan.target.text.clone(),
         connections: plan.connections.into(),
@@ -88,9 +67,9 @@ pub(crate) fn conduct(
         }
         conductor.step(plan, &workers, interrupt);
     }
-    conductor.finish(&workers, sinks);
+    let record = conductor.finish(&workers, sinks);
     workers.join();
-    Ok(conductor.record)
+    Ok(record)
 }
 
 /// What one shard said last.
@@ -104,8 +83,8 @@ struct State {
     phase: Phase,
 }
 
-struct Conductor<'a> {
-    root: &'a Root,
+struct Conductor {
+    observer: Observer,
     shards: Vec<State>,
     /// What came since the last line.
     line: Tick,
@@ -117,16 +96,9 @@ struct Conductor<'a> {
     ended: bool,
 }
 
-impl Conductor<'_> {
-    fn new<'a>(
-        plan: &Plan,
-        root: &'a Root,
-        target: Option<(u32, SelfUsage)>,
-        workers: &Workers,
-    ) -> Conductor<'a> {
+impl Conductor {
+    fn new(observer: Observer, workers: &Workers) -> Conductor {
         let shards = workers.remotes.len();
-        let destinations = &plan.target.destinations;
-        let both_ends_here = destinations.iter().all(|d| host::is_local(root, d.ip()));
         let never = State { ramped_at: Nanos::NEVER, ..State::default() };
         let record = Record {
             totals: Tick::default(),
@@ -140,13 +112,10 @@ impl Conductor<'_> {
             held: 0,
             resting: 0,
             interrupted: false,
-            samples: Vec::new(),
-            own: SelfUsage::default(),
-            target: target.map(|(pid, usage)| (pid, usage, usage)),
-            both_ends_here,
+            observed: Observed::default(),
         };
         Conductor {
-            root,
+            observer,
             shards: vec![never; shards],
             line: Tick { from: workers.start, ..Tick::default() },
             line_ends: Nanos((workers.start.0 / LINE.0 + 1) * LINE.0),
@@ -184,7 +153,7 @@ impl Conductor<'_> {
             }
         }
         if sampled && !holding {
-            self.sample();
+            self.sample(workers);
         }
     }
 
@@ -201,21 +170,22 @@ impl Conductor<'_> {
         self.record.peak = self.record.peak.max(self.open());
     }
 
-    fn sample(&mut self) {
-        let Ok(own) = host::usage(self.root, None) else { return };
-        let most = self.record.own.rss_bytes.max(own.rss_bytes);
-        self.record.own = SelfUsage { rss_bytes: most, ..own };
-        let mut target_rss = 0;
-        if let Some((pid, _, latest)) = &mut self.record.target
-            && let Ok(usage) = host::usage(self.root, Some(*pid))
-        {
-            target_rss = usage.rss_bytes;
-            *latest = SelfUsage { rss_bytes: latest.rss_bytes.max(target_rss), ..usage };
-        }
-        let used = host::memory_used(self.root).unwrap_or(0);
-        if self.record.hold_from == Nanos::NEVER && self.record.samples.len() < MOST_SAMPLES {
-            let sample = Sample { open: self.open(), own_rss: own.rss_bytes, target_rss, used };
-            self.record.samples.push(sample);
+    fn sample(&mut self, workers: &Workers) {
+        let (seen, line) = (&self.record.totals.counts, &self.line.counts);
+        let load = Load {
+            open: self.open(),
+            opened: seen.opened + line.opened + seen.redialled + line.redialled,
+            answered: seen.answered + line.answered,
+        };
+        let now = workers.clock.now();
+        self.observer.sample(now, self.phase(now), load);
+    }
+
+    fn phase(&self, now: Nanos) -> Phase {
+        match self.draining {
+            Some(_) => Phase::Drain,
+            None if now < self.record.hold_from => Phase::Ramp,
+            None => Phase::Hold,
         }
     }
 
@@ -228,7 +198,7 @@ impl Conductor<'_> {
             return Ask::CarryOn;
         }
         self.line_ends = Nanos((now.0 / LINE.0 + 1) * LINE.0);
-        self.sample();
+        self.sample(workers);
         self.hand_over(sinks)
     }
 
@@ -239,7 +209,7 @@ impl Conductor<'_> {
         self.line.waiting = self.shards.iter().map(|s| s.waiting).sum();
         self.line.phase = self.shards.iter().map(|s| s.phase).min().unwrap_or_default();
         self.line.until = until;
-        let own = self.generator();
+        let own = self.observer.generator();
         let mut ask = Ask::CarryOn;
         for sink in sinks.iter_mut() {
             if sink.tick(&self.line, &own) == Ask::Stop {
@@ -251,14 +221,6 @@ impl Conductor<'_> {
         self.line.clear();
         (self.line.index, self.line.from) = (index, until);
         ask
-    }
-
-    fn generator(&self) -> Generator {
-        Generator {
-            cpu_s: self.record.own.cpu_ns as f64 / 1e9,
-            rss_bytes: self.record.own.rss_bytes,
-            user_bytes_per_connection: 0.0,
-        }
     }
 
     /// From phase to phase.
@@ -275,8 +237,9 @@ impl Conductor<'_> {
         }
         if self.draining.is_none() && (now >= self.acts_at || interrupt.is_set()) {
             self.record.interrupted = interrupt.is_set();
-            self.draining = Some(now);
             workers.order(Control::Drain);
+            self.observer.look(now, self.phase(now));
+            self.draining = Some(now);
         }
         let Some(since) = self.draining else { return };
         self.acts_at = Nanos::NEVER;
@@ -293,14 +256,15 @@ impl Conductor<'_> {
         }
     }
 
-    fn finish(&mut self, workers: &Workers, sinks: &mut [&mut dyn Sink]) {
+    fn finish(mut self, workers: &Workers, sinks: &mut [&mut dyn Sink]) -> Record {
         workers.order(Control::Stop);
         // Each shard hands over what it still has, and then hangs up.
         while let Ok((shard, tick)) = workers.arrivals.recv_timeout(Duration::from_secs(10)) {
             self.take(shard, &tick);
             let _ = workers.remotes[shard as usize].used.try_send(tick);
         }
-        self.sample();
         self.hand_over(sinks);
+        self.record.observed = self.observer.finish();
+        self.record
     }
 }

@@ -3,26 +3,14 @@
 use std::collections::BTreeMap;
 
 use plan::Plan;
-use samples::{
-    Connections, Fault, FaultCount, Generator, KernelCost, Kind, Limit, ProcessCost, Requests, Side, Stage,
-    Summary, Verdict,
-};
+use samples::{Connections, Fault, FaultCount, Kind, Limit, Requests, Side, Stage, Summary, Verdict};
 use units::{Count, Nanos};
 
-use crate::{
-    conduct::{Record, Sample},
-    slope::slope,
-};
+use crate::conduct::Record;
 
 /// Lag beyond which the latency is not the target's, as a time and as a share of the latency.
 const LAG_ALLOWED: Nanos = Nanos::from_millis(10);
 const LAG_SHARE: f64 = 0.05;
-/// Samples of a ramp count for a slope from this share of its connections on: before, the program's own tables
-/// and the first pages of its buffers would pass for connections.
-const SLOPE_FROM: f64 = 0.1;
-/// Below so many connections a slope is noise: a page is 4 KiB.
-const SLOPE_LEAST: u64 = 10_000;
-
 /// The summary of a run.
 pub(crate) fn judge(plan: &Plan, r: &Record) -> Summary {
     let counts = &r.totals.counts;
@@ -70,40 +58,16 @@ pub(crate) fn judge(plan: &Plan, r: &Record) -> Summary {
         connect_us: r.totals.connect.quantiles(),
         lag_us: r.totals.lag.quantiles(),
         probe: None,
-        generator: Generator {
-            cpu_s: r.own.cpu_ns as f64 / 1e9,
-            rss_bytes: r.own.rss_bytes,
-            user_bytes_per_connection: per_connection(r, |s| s.own_rss as f64).unwrap_or(0.0),
-        },
-        target_cost: r.target.map(|(pid, before, after)| ProcessCost {
-            pid,
-            rss_bytes: after.rss_bytes,
-            user_bytes_per_connection: per_connection(r, |s| s.target_rss as f64).unwrap_or(0.0),
-            cpu_s: after.cpu_ns.saturating_sub(before.cpu_ns) as f64 / 1e9,
-        }),
-        kernel_bytes_per_connection: kernel_cost(r),
+        generator: r.observed.generator.clone(),
+        target_cost: r.observed.target.clone(),
+        kernel_bytes_per_connection: r.observed.kernel.clone(),
+        cost: r.observed.cost.clone(),
+        observed: r.observed.seen.clone(),
         thresholds: Vec::new(),
     };
     summary.limit = limit(&summary);
     (summary.verdict, summary.reasons) = verdict(r, &summary);
     summary
-}
-
-/// Slope of a memory figure against open connections, over the ramp.
-fn per_connection(r: &Record, figure: impl Fn(&Sample) -> f64) -> Option<f64> {
-    if r.peak < SLOPE_LEAST {
-        return None;
-    }
-    let from = (r.peak as f64 * SLOPE_FROM) as u64;
-    let of_the_ramp = r.samples.iter().filter(|s| s.open >= from);
-    let points: Vec<(f64, f64)> = of_the_ramp.map(|s| (s.open as f64, figure(s))).collect();
-    slope(&points).map(|line| line.slope)
-}
-
-/// What a connection adds to the machine's memory in use and is in no process that we know.
-fn kernel_cost(r: &Record) -> Option<KernelCost> {
-    let value = per_connection(r, |s| s.used as f64 - s.own_rss as f64 - s.target_rss as f64)?;
-    Some(KernelCost { value, both_ends: r.both_ends_here })
 }
 
 fn verdict(r: &Record, s: &Summary) -> (Verdict, Vec<String>) {

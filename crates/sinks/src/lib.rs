@@ -1,5 +1,6 @@
 //! Where a run goes: one file for each kind of consumer.
 
+mod cost;
 mod line;
 mod summary;
 

@@ -71,6 +71,16 @@ pub fn text(s: &Summary) -> String {
         let ends = if k.both_ends { "both ends" } else { "this end" };
         row("kernel", format!("{:.0} bytes a connection, {ends}", k.value));
     }
+    if let Some(line) = crate::cost::line(s) {
+        row("cost", line);
+    }
+    if let Some(o) = &s.observed.observer {
+        let failures = match &o.last_failure {
+            Some(why) => format!(", {} failures, the last: {why}", Count(o.failures)),
+            None => String::new(),
+        };
+        row("observer", format!("{}: {} answers{failures}", o.address, Count(o.answers)));
+    }
     row("repeat with", format!("--seed {}", s.seed));
     out.push_str(&verdict(s));
     out

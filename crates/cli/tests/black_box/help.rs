@@ -27,6 +27,7 @@ fn help_is_as_it_was() {
     check(&["serve", "--help"], "serve.txt");
     check(&["demo", "--help"], "demo.txt");
     check(&["doctor", "--help"], "doctor.txt");
+    check(&["observe", "--help"], "observe.txt");
 }
 
 #[test]

@@ -8,6 +8,7 @@
 mod answers;
 mod caller;
 mod closes;
+mod costs;
 mod demo;
 mod dials;
 mod doctor;
@@ -19,6 +20,7 @@ mod io;
 mod knobs;
 mod live;
 mod misbehaving;
+mod observing;
 mod output;
 mod places;
 mod program;
