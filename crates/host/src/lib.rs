@@ -26,7 +26,7 @@ pub use addresses::{foreign, is_local, local_addresses, route_device};
 pub use files::{OpenFiles, io_uring_disabled, open_files};
 pub use finding::{Finding, Severity};
 pub use listener::{listener_pid, listener_pids};
-pub use memory::{Memory, memory, memory_used};
+pub use memory::{Memory, kernel_memory, memory};
 pub use mend::{RunIp, Undone, Unmended, mend, unmend};
 pub use network::{net_counters, sock_stat};
 pub use ports::{Listener, listeners, port_facts};

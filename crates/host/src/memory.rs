@@ -61,16 +61,17 @@ pub(crate) fn memory_of_all(root: &Root) -> io::Result<Memory> {
     Ok(Memory { total: field("MemTotal")?, available: field("MemAvailable")? })
 }
 
-/// Memory that processes and the kernel hold, bytes: all but what is free and the page cache. Unlike
-/// `MemAvailable` it does not call half of the reclaimable slabs free: the kernel puts the inodes of sockets there.
+/// Memory that the kernel holds for itself, bytes: all but what is free, the page cache, and the anonymous memory of
+/// all processes, so that what others on this machine take and give does not count. Unlike `MemAvailable` it does not
+/// call half of the reclaimable slabs free: the kernel puts the inodes of sockets there.
 ///
 /// # Errors
 /// As [`memory`].
-pub fn memory_used(root: &Root) -> io::Result<u64> {
+pub fn kernel_memory(root: &Root) -> io::Result<u64> {
     let text = root.read("proc/meminfo")?;
     let field = |name: &str| kib_field(&text, name).ok_or_else(|| unexpected("proc/meminfo", name));
-    let free = field("MemFree")? + field("Buffers")? + field("Cached")?;
-    Ok(field("MemTotal")?.saturating_sub(free))
+    let other = field("MemFree")? + field("Buffers")? + field("Cached")? + field("AnonPages")?;
+    Ok(field("MemTotal")?.saturating_sub(other))
 }
 
 impl Memory {
@@ -177,11 +178,12 @@ mod tests {
     }
 
     #[test]
-    fn used_is_all_but_free_and_page_cache() {
-        let text = "MemTotal: 16000 kB\nMemFree: 9000 kB\nBuffers: 500 kB\nCached: 1500 kB\nSlab: 77 kB\n";
+    fn the_kernels_is_all_that_nobody_else_has() {
+        let text = "MemTotal: 16000 kB\nMemFree: 9000 kB\nBuffers: 500 kB\nCached: 1500 kB\nAnonPages: 3000 kB\n\
+            Slab: 77 kB\n";
         let machine = Machine::with(&[("proc/meminfo", text)]);
-        assert_eq!(memory_used(&machine.root()).unwrap(), 5000 * KIB);
-        assert!(memory_used(&Machine::with(&[("proc/meminfo", MEMINFO)]).root()).is_err());
+        assert_eq!(kernel_memory(&machine.root()).unwrap(), 2000 * KIB);
+        assert!(kernel_memory(&Machine::with(&[("proc/meminfo", MEMINFO)]).root()).is_err());
     }
 
     fn with_group(group: &str, files: &[(&str, &str)], expected: (u64, u64)) {

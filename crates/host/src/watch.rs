@@ -6,7 +6,7 @@ use units::Nanos;
 use crate::{
     Listener, Processes, Pulse, Root, files,
     listener::{carriers, holds_in_main_table, listener_pids, numbers},
-    memory::{group_oom_kills, memory, memory_left_to, memory_used, row},
+    memory::{group_oom_kills, kernel_memory, memory, memory_left_to, row},
     network::{net_counters, sock_stat},
     usage::{table_count, table_size},
 };
@@ -170,7 +170,7 @@ pub fn host_look(root: &Root) -> HostLook {
         conntrack: number("nf_conntrack_count"),
         conntrack_max: number("nf_conntrack_max"),
         memory_available: memory(root).map_or(0, |memory| memory.available),
-        memory_used: memory_used(root).unwrap_or(0),
+        kernel_bytes: kernel_memory(root).unwrap_or(0),
         oom_kills: root.read("proc/vmstat").ok().and_then(|text| row(&text, "oom_kill")).unwrap_or(0),
     }
 }

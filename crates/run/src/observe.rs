@@ -115,9 +115,7 @@ impl Observer {
             }
         }
         let target = self.pulse();
-        let of_target = target.map_or(0, |pulse| pulse.rss_bytes);
-        let used = host::memory_used(&self.root).ok();
-        let kernel = used.map(|used| used.saturating_sub(self.own_pulse.rss_bytes + of_target));
+        let kernel = host::kernel_memory(&self.root).ok();
         self.costs.here(now, phase, load, usage(&self.own_pulse), kernel);
         if let Some(target) = target {
             self.costs.target(phase, load, usage(&target));
@@ -210,7 +208,7 @@ impl Observer {
         let process = &target.process;
         let (rss_bytes, cpu_ns) = (process.rss_bytes, process.cpu_user_ns + process.cpu_system_ns);
         self.costs.target(phase, load, Usage { rss_bytes, cpu_ns });
-        self.costs.kernel_there(phase, load, look.host.memory_used.saturating_sub(rss_bytes));
+        self.costs.kernel_there(phase, load, look.host.kernel_bytes);
         let least = target.memory_available.unwrap_or(u64::MAX).min(look.host.memory_available);
         self.costs.room(phase, load, least);
     }

@@ -91,8 +91,8 @@ pub struct HostLook {
     pub conntrack_max: Option<u64>,
     /// Memory that may still be taken, bytes; the control group's where that is less.
     pub memory_available: u64,
-    /// Memory that processes and the kernel hold, bytes, page cache not counted.
-    pub memory_used: u64,
+    /// Memory that the kernel holds for itself, bytes, page cache not counted.
+    pub kernel_bytes: u64,
     /// Processes that the kernel killed for want of memory, whole machine.
     pub oom_kills: u64,
 }

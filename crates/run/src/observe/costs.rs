@@ -13,6 +13,8 @@ const RAMP_FROM: u64 = 8;
 const LEAST_CONNECTIONS: u64 = 10_000;
 /// Less CPU time than this is mostly the clock's grain, 10 ms.
 const LEAST_CPU_US: f64 = 100_000.0;
+/// A ceiling whose slope may be off by more than this share, by its standard error, is a guess.
+const MOST_ERROR: f64 = 0.1;
 /// A connection that asks less often is idle.
 const IDLE_EVERY_S: f64 = 20.0;
 
@@ -66,8 +68,7 @@ pub(super) struct Costs {
 }
 
 impl Costs {
-    /// throng's own usage at this load, and the memory that the whole machine has in use; `target` has its part of it
-    /// where it is here.
+    /// throng's own usage at this load, and the memory that this machine's kernel holds.
     pub(super) fn here(&mut self, now: Nanos, phase: Phase, load: Load, own: Usage, kernel: Option<u64>) {
         self.peak = self.peak.max(load.open);
         if phase == Phase::Hold {
@@ -131,13 +132,14 @@ impl Costs {
 
     fn ceiling(&self, cost: &Cost, both_here: bool) -> Option<u64> {
         let (open, available) = self.room?;
-        let mut each = cost.target_bytes?.value;
-        if both_here {
-            each += cost.kernel_bytes?.value + cost.generator_bytes?.value;
-        } else {
-            each += cost.target_kernel_bytes?.value;
-        }
-        (each > 0.0).then(|| open + (available as f64 / each) as u64)
+        let parts = match both_here {
+            true => vec![cost.target_bytes?, cost.kernel_bytes?, cost.generator_bytes?],
+            false => vec![cost.target_bytes?, cost.target_kernel_bytes?],
+        };
+        let each: f64 = parts.iter().map(|fit| fit.value).sum();
+        // The whole is to be believed as far as what most of it comes from.
+        let error = parts.iter().map(|fit| fit.error.powi(2)).sum::<f64>().sqrt();
+        (each > 0.0 && error < MOST_ERROR * each).then(|| open + (available as f64 / each) as u64)
     }
 }
 
