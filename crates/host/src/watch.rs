@@ -11,7 +11,7 @@ use crate::{
     usage::{table_count, table_size},
 };
 
-/// Children are looked for, and limits read, this often.
+/// Children are looked for this often.
 const REFRESH: Nanos = Nanos::from_secs(10);
 /// Tables of files are looked at in so many threads, where each has its own.
 const MOST_TABLES: usize = 64;
@@ -32,7 +32,6 @@ pub struct Watch {
     pid: Option<u32>,
     processes: Processes,
     refreshed: Nanos,
-    open_files_limit: Option<u64>,
     /// Threads of the holders have tables of files of their own.
     own_tables: bool,
     /// When descriptors had to be counted last, and how many there were.
@@ -54,7 +53,6 @@ impl Watch {
             pid,
             processes: Processes::new(root, &ordered),
             refreshed: Nanos::ZERO,
-            open_files_limit: None,
             own_tables: pid.is_some_and(|pid| !holds_in_main_table(root, pid, &here)),
             counted: None,
         };
@@ -92,14 +90,14 @@ impl Watch {
             accept_queue: here().filter_map(|l| l.waiting).max(),
             accept_backlog: here().filter_map(|l| l.backlog).min(),
             open_files: self.fullest_table(now),
-            open_files_limit: self.open_files_limit,
+            open_files_limit: self.open_files_limit(pid),
             memory_available: memory_left_to(&self.root, pid),
             group_oom_kills: group_oom_kills(&self.root, pid),
             process: self.processes.look(now),
         })
     }
 
-    /// Workers that were born since, and limits that were changed.
+    /// Workers that were born since.
     fn refresh(&mut self) {
         let mut parents: Vec<u32> = self.processes.pids().collect();
         for _ in 0..GENERATIONS {
@@ -110,9 +108,12 @@ impl Watch {
             born.iter().for_each(|child| self.processes.add(*child));
             parents = born;
         }
-        let limits = self.pid.and_then(|pid| self.root.read(format!("proc/{pid}/limits")).ok());
-        let soft = limits.and_then(|text| files::limits(&text)).map(|(soft, _)| soft);
-        self.open_files_limit = soft.or(self.open_files_limit);
+    }
+
+    /// A server may raise its own, and prlimit(1) anybody's.
+    fn open_files_limit(&self, pid: u32) -> Option<u64> {
+        let text = self.root.read(format!("proc/{pid}/limits")).ok()?;
+        files::limits(&text).map(|(soft, _)| soft)
     }
 
     fn fullest_table(&mut self, now: Nanos) -> Option<u64> {

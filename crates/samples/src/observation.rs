@@ -180,14 +180,14 @@ pub struct ProcessSeen {
     pub cpu_user_ns: Growth,
     /// CPU time in the kernel, nanoseconds.
     pub cpu_system_ns: Growth,
-    /// Processors used between two looks.
-    pub cores_used: Gauge<f64>,
+    /// Processors used between two looks; from the second look on.
+    pub cores_used: Option<Gauge<f64>>,
     /// The same at full load only; `None`: the hold was too short for two looks.
     pub cores_used_hold: Option<Gauge<f64>>,
     /// Processors that they may use.
     pub cores: Option<u64>,
     /// Share of a processor that the busiest thread used between two looks.
-    pub busiest_thread: Gauge<f64>,
+    pub busiest_thread: Option<Gauge<f64>>,
     /// The same at full load only.
     pub busiest_thread_hold: Option<Gauge<f64>>,
     /// Threads that used 95 % of a processor or more.
@@ -215,10 +215,10 @@ impl ProcessSeen {
             rss_bytes: Gauge::new(look.rss_bytes),
             cpu_user_ns: Growth::default(),
             cpu_system_ns: Growth::default(),
-            cores_used: Gauge::new(look.cores_used),
+            cores_used: None,
             cores_used_hold: None,
             cores: look.cores,
-            busiest_thread: Gauge::new(look.busiest_thread),
+            busiest_thread: None,
             busiest_thread_hold: None,
             threads_full: Gauge::new(look.threads_full),
             run_queue_wait_ns: Growth::default(),
@@ -237,8 +237,8 @@ impl ProcessSeen {
         self.cpu_system_ns.grow(phase, before.cpu_system_ns, look.cpu_system_ns);
         self.run_queue_wait_ns.grow(phase, before.run_queue_wait_ns, look.run_queue_wait_ns);
         self.involuntary_switches.grow(phase, before.involuntary_switches, look.involuntary_switches);
-        self.cores_used.see(look.cores_used);
-        self.busiest_thread.see(look.busiest_thread);
+        Gauge::see_some(&mut self.cores_used, Some(look.cores_used));
+        Gauge::see_some(&mut self.busiest_thread, Some(look.busiest_thread));
         self.threads_full.see(look.threads_full);
         // A time between two looks is the hold's only where both are.
         if phase == Phase::Hold && self.latest_phase == Phase::Hold {

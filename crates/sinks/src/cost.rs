@@ -1,16 +1,11 @@
 //! What a connection and a request cost, on one line.
 
-use samples::{Cost, Fit, Summary};
+use samples::{Cost, Fit};
 use units::Count;
 
 /// The line, where there is something to tell.
-pub(crate) fn line(s: &Summary) -> Option<String> {
-    let parts = [
-        bytes(&s.cost),
-        cpu("target", target_cpu(&s.cost)),
-        cpu("throng", own_cpu(&s.cost)),
-        ceiling(&s.cost),
-    ];
+pub(crate) fn line(c: &Cost) -> Option<String> {
+    let parts = [bytes(c), cpu("target", target_cpu(c)), cpu("throng", own_cpu(c)), ceiling(c)];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join("; "))
 }
@@ -54,6 +49,49 @@ fn cpu(who: &str, costs: Cpu) -> Option<String> {
     (!each.is_empty()).then(|| format!("CPU of {who}: {}", each.join(", ")))
 }
 
+/// To two digits: no slope knows more.
 fn ceiling(c: &Cost) -> Option<String> {
-    c.ceiling_connections.map(|n| format!("memory for about {} connections", Count(n)))
+    let n = c.ceiling_connections?;
+    let grain = 10u64.pow(n.max(1).ilog10().saturating_sub(1));
+    Some(format!("memory for about {} connections", Count((n + grain / 2) / grain * grain)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fit(value: f64, r2: f64) -> Option<Fit> {
+        Some(Fit { value, error: value / 100.0, r2 })
+    }
+
+    fn check(cost: Cost, expected: Option<&str>) {
+        assert_eq!(line(&cost).as_deref(), expected);
+    }
+
+    #[test]
+    fn what_is_known_is_on_one_line() {
+        check(Cost::default(), None);
+        check(
+            Cost { target_cpu_us_per_request: fit(12.34, 0.9), ..Cost::default() },
+            Some("CPU of target: 12.3 µs an answer"),
+        );
+        let all = Cost {
+            target_bytes: fit(1_000.4, 0.999),
+            generator_bytes: fit(300.0, 0.987),
+            kernel_bytes: fit(2_500.0, 1.0),
+            target_cpu_us_per_open: fit(45.0, 0.9),
+            generator_cpu_us_per_idle_second: fit(0.5, 0.9),
+            ceiling_connections: Some(2_674_999),
+            ..Cost::default()
+        };
+        check(
+            all,
+            Some(
+                "bytes a connection: target 1000 ± 10, throng 300 ± 3, kernel 2500 ± 25 (R² 0.987); CPU of target: \
+                 45.0 µs a connection opened; CPU of throng: 0.5 µs an idle second; memory for about 2,700,000 connections",
+            ),
+        );
+        let few = Cost { ceiling_connections: Some(7), ..Cost::default() };
+        check(few, Some("memory for about 7 connections"));
+    }
 }

@@ -71,7 +71,7 @@ pub fn text(s: &Summary) -> String {
         let ends = if k.both_ends { "both ends" } else { "this end" };
         row("kernel", format!("{:.0} bytes a connection, {ends}", k.value));
     }
-    if let Some(line) = crate::cost::line(s) {
+    if let Some(line) = crate::cost::line(&s.cost) {
         row("cost", line);
     }
     if let Some(o) = &s.observed.observer {

@@ -25,7 +25,7 @@ fn with_workers() -> Option<Server> {
         let temporary = temporary.map(|of| format!("{of}_temp_path temporary;")).concat();
         let text = format!(
             "daemon off; pid nginx.pid; error_log stderr warn; user root; worker_processes 2;
-            worker_rlimit_nofile 30000; events {{ worker_connections 25000; }}
+            worker_rlimit_nofile 16000; events {{ worker_connections 15000; }}
             http {{ access_log off; {temporary} keepalive_timeout 1h; server {{
                 listen {address} backlog=4096 reuseport; location / {{ return 200 'Hello World!'; }}
             }} }}"
@@ -49,7 +49,8 @@ fn all_workers_of_a_server_count() {
     assert!(name.starts_with("nginx: worker"), "{name}");
     // Each has about half of the connections; the fuller one is told of.
     let files = seen("open_files.max");
-    assert!((10_000..16_000).contains(&files) && seen("open_files_limit") == 30_000, "{files} open");
+    assert!((10_000..16_000).contains(&files), "{files} open");
+    assert_eq!(seen("open_files_limit"), 16_000, "what the workers have set themselves");
     assert_eq!(seen("accept_backlog"), 4096);
     let fit = s.at("cost.target_bytes");
     let (bytes, r2) = (fit["value"].as_f64().unwrap(), fit["r2"].as_f64().unwrap());

@@ -3,7 +3,7 @@
 use std::{
     io::Write,
     net::{SocketAddr, TcpStream},
-    sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, TryRecvError, channel, sync_channel},
+    sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel},
     thread,
     time::Duration,
 };
@@ -44,10 +44,7 @@ impl Poller {
 
     /// The next answer, or why there was none, if one has come.
     pub fn next(&self) -> Option<Result<Look, String>> {
-        match self.looks.try_recv() {
-            Ok(answer) => Some(answer),
-            Err(TryRecvError::Empty | TryRecvError::Disconnected) => None,
-        }
+        self.looks.try_recv().ok()
     }
 
     /// The same, waiting for it.

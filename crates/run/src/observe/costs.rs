@@ -213,6 +213,9 @@ mod tests {
         let fit = cost.target_bytes.unwrap();
         assert!((fit.value - 1_000.0).abs() < 3.0 * fit.error, "{fit:?}");
         assert!(fit.error > 1.0 && fit.r2 < 0.9999 && fit.r2 > 0.99, "{fit:?}");
+        let wild = seen(40_000, |i| if i % 2 == 0 { 60e6 } else { 0.0 }).finish(true);
+        assert!(wild.target_bytes.unwrap().error > 400.0, "{wild:?}");
+        assert_eq!(wild.ceiling_connections, None, "a guess");
     }
 
     #[test]

@@ -66,7 +66,7 @@ fn a_targets_share_at_full_load_is_kept_apart() {
         all.see_target(phase, &look);
     }
     let seen = all.target.unwrap();
-    assert_eq!(seen.process.cores_used.max, 1.9);
+    assert_eq!(seen.process.cores_used, Some(Gauge { first: 1.9, min: 0.1, max: 1.9, last: 0.1 }));
     assert_eq!(seen.process.cores_used_hold, Some(Gauge::new(0.4)));
     assert_eq!(seen.process.cpu_user_ns, Growth { ramp: 10, hold: 21 });
     assert_eq!((seen.process.processes.max, seen.process.processes.min), (2, 0));
