@@ -31,4 +31,5 @@ mod serving;
 mod serving_ends;
 mod signals;
 mod summary;
+mod watching;
 mod words;
