@@ -9,7 +9,7 @@ use crate::{Root, listener::numbers, processors::processors_of};
 
 /// Threads that are looked at one by one: a look stays cheap, however many there are.
 const MOST_THREADS: usize = 64;
-/// A thread that had this share of a processor had all that it could get.
+/// A thread that ran, or was ready to, for this share of the time could hardly have done more.
 const FULL: f64 = 0.95;
 /// Shares over less time than this would be noise: CPU time comes in clock ticks of 10 ms.
 const LEAST_PERIOD: Nanos = Nanos::from_millis(500);
@@ -157,18 +157,22 @@ impl Processes {
                 }
             }
         }
-        let (mut busiest_ns, mut full) = (0, 0);
+        let (mut busiest_ns, mut wanted_ns, mut full) = (0, 0, 0);
         for (thread, time) in &times {
             // A thread that began since the last look used all of its time since then.
             let before = self.threads.get(thread).copied().unwrap_or_default();
-            let used_ns = time.cpu_ns.saturating_sub(before.cpu_ns);
-            busiest_ns = used_ns.max(busiest_ns);
-            full += u64::from(elapsed.is_some_and(|elapsed| used_ns as f64 >= FULL * elapsed.0 as f64));
-            self.latest.run_queue_wait_ns += time.wait_ns.saturating_sub(before.wait_ns);
+            let used = time.cpu_ns.saturating_sub(before.cpu_ns);
+            let waited = time.wait_ns.saturating_sub(before.wait_ns);
+            (busiest_ns, wanted_ns) = (used.max(busiest_ns), (used + waited).max(wanted_ns));
+            let is_full = elapsed.is_some_and(|elapsed| (used + waited) as f64 >= FULL * elapsed.0 as f64);
+            full += u64::from(is_full);
+            self.latest.run_queue_wait_ns += waited;
             self.latest.involuntary_switches += time.switches.saturating_sub(before.switches);
         }
+        let share = |ns: u64| elapsed.map_or(0.0, |elapsed| ns as f64 / elapsed.0 as f64);
         self.latest.threads_full = full;
-        self.latest.busiest_thread = elapsed.map_or(0.0, |elapsed| busiest_ns as f64 / elapsed.0 as f64);
+        self.latest.busiest_thread = share(busiest_ns);
+        self.latest.busiest_wanted = share(wanted_ns);
         self.threads = times;
     }
 
@@ -289,15 +293,18 @@ mod tests {
             (0.0, 0.0, 0, Some(3))
         );
         stat(&machine, 5, 'S', 200, 60);
-        thread(&machine, 5, 5, 2_080_000_000, 50 + 7_000);
+        thread(&machine, 5, 5, 1_700_000_000, 50 + 380_000_000);
         thread(&machine, 6, 8, 400_000_000, 1_000);
         let second = processes.look(Nanos(2 * SECOND));
         assert!((second.cores_used - 1.5).abs() < 1e-9, "{second:?}");
-        assert!((second.busiest_thread - 0.98).abs() < 1e-9, "{second:?}");
-        assert_eq!((second.threads_full, second.run_queue_wait_ns - first.run_queue_wait_ns), (1, 8_000));
+        // It ran for 0.6 of the second, and was ready to for 0.38 more.
+        assert!((second.busiest_thread - 0.6).abs() < 1e-9, "{second:?}");
+        assert!((second.busiest_wanted - 0.98).abs() < 1e-9, "{second:?}");
+        let waited_ns = second.run_queue_wait_ns - first.run_queue_wait_ns;
+        assert_eq!((second.threads_full, waited_ns), (1, 380_001_000));
         // Too soon for shares: those from before stand, the rest is fresh.
         stat(&machine, 6, 'S', 17, 3);
-        thread(&machine, 5, 5, 2_080_000_001, 50 + 7_000);
+        thread(&machine, 5, 5, 1_700_000_001, 50 + 380_000_000);
         let soon = processes.look(Nanos(2 * SECOND + SECOND / 10));
         assert_eq!((soon.cores_used, soon.busiest_thread), (second.cores_used, second.busiest_thread));
         assert_eq!(soon.cpu_user_ns, second.cpu_user_ns + 10 * TICK);

@@ -68,7 +68,9 @@ pub struct ProcessLook {
     pub cores: Option<u64>,
     /// Share of a processor that the busiest of their threads (the first 64) used since the look before.
     pub busiest_thread: f64,
-    /// Threads among those that used 95 % of a processor or more.
+    /// The same with the time for which it was ready to run and had none: 1 is a thread that could not have done more.
+    pub busiest_wanted: f64,
+    /// Threads among those that used or waited for a processor 95 % of the time or more.
     pub threads_full: u64,
     /// Time for which those threads were ready to run and had no processor, nanoseconds.
     pub run_queue_wait_ns: u64,

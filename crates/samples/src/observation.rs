@@ -190,7 +190,9 @@ pub struct ProcessSeen {
     pub busiest_thread: Option<Gauge<f64>>,
     /// The same at full load only.
     pub busiest_thread_hold: Option<Gauge<f64>>,
-    /// Threads that used 95 % of a processor or more.
+    /// The most that a thread used or waited for a processor at full load: 1 is one that could not have done more.
+    pub busiest_wanted_hold: Option<Gauge<f64>>,
+    /// Threads that used or waited for one 95 % of the time or more.
     pub threads_full: Gauge<u64>,
     /// Time ready to run, without a processor, nanoseconds, all threads.
     pub run_queue_wait_ns: Growth,
@@ -220,6 +222,7 @@ impl ProcessSeen {
             cores: look.cores,
             busiest_thread: None,
             busiest_thread_hold: None,
+            busiest_wanted_hold: None,
             threads_full: Gauge::new(look.threads_full),
             run_queue_wait_ns: Growth::default(),
             involuntary_switches: Growth::default(),
@@ -244,6 +247,7 @@ impl ProcessSeen {
         if phase == Phase::Hold && self.latest_phase == Phase::Hold {
             Gauge::see_some(&mut self.cores_used_hold, Some(look.cores_used));
             Gauge::see_some(&mut self.busiest_thread_hold, Some(look.busiest_thread));
+            Gauge::see_some(&mut self.busiest_wanted_hold, Some(look.busiest_wanted));
         }
         self.cores = look.cores.or(self.cores);
         self.latest = look.clone();

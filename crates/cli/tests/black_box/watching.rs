@@ -72,6 +72,8 @@ fn a_busy_thread_stands_out() {
     let process = |path: &str| s.number(&format!("observed.target.process.{path}"));
     let (thread, all) = (process("busiest_thread_hold.max"), process("cores_used_hold.max"));
     assert!((0.15..1.05).contains(&thread) && all >= thread * 0.8, "{thread} of {all}");
+    // Whatever they leave, it is never idle; the wait of a thread is told when it is over, in this second or the next.
+    assert!(process("busiest_wanted_hold.max") > 0.9 && process("threads_full.max") >= 1.0);
     let used_s = process("cpu_user_ns.hold") / 1e9;
     assert!((0.3..30.0).contains(&used_s), "{used_s} s");
     // throng has next to nothing to do.
