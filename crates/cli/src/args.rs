@@ -24,6 +24,8 @@ pub(crate) enum Verb {
     Serve(Box<ServeArgs>),
     /// Can this machine do it? Its limits against a run, with cures
     Doctor(DoctorArgs),
+    /// Tell a run elsewhere how the target and its host fare here
+    Observe(ObserveArgs),
 }
 
 /// `throng run`.
@@ -109,6 +111,12 @@ pub(crate) struct RunArgs {
     /// Write the summary as JSON; `-` is standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<String>,
+    /// A `throng observe` on the target's host, asked once a second: http://HOST:PORT
+    #[arg(long, value_name = "URL")]
+    observe: Option<String>,
+    /// Holds the token that it wants
+    #[arg(long, value_name = "FILE")]
+    pub(crate) observe_token_file: Option<String>,
 }
 
 impl RunArgs {
@@ -137,6 +145,8 @@ impl RunArgs {
             live: self.live.clone(),
             format: self.format.clone(),
             thresholds: self.thresholds.clone(),
+            observe: self.observe.clone(),
+            observe_token_file: self.observe_token_file.clone(),
         }
     }
 }
@@ -175,6 +185,27 @@ pub(crate) struct ServeArgs {
     /// To test a tester: accept at RATE (2k/s)
     #[arg(long, value_name = "RATE")]
     pub(crate) slow_accept: Option<String>,
+    /// End when standard input ends: a child that its parent's death must not leave behind
+    #[arg(long, hide = true)]
+    pub(crate) until_stdin_ends: bool,
+}
+
+/// `throng observe`.
+#[derive(Group)]
+#[command(
+    after_help = "Asked as `curl -H \"Authorization: Bearer $(cat FILE)\" 'http://ADDR/observe?port=8000'`. Nothing \
+can be changed through it. The token goes over the network as it is: across one that is not trusted, let `ssh -L` carry it."
+)]
+pub(crate) struct ObserveArgs {
+    /// Address and port to answer at; port 0 takes a free one. Without a token, on loopback only
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9100")]
+    pub(crate) listen: String,
+    /// A file that only its owner may read; who asks must show what is in it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_file: Option<String>,
+    /// Tell of who listens at this port, and of no other [default: the one that is asked for]
+    #[arg(long, value_name = "P")]
+    pub(crate) port: Option<String>,
     /// End when standard input ends: a child that its parent's death must not leave behind
     #[arg(long, hide = true)]
     pub(crate) until_stdin_ends: bool,

@@ -3,6 +3,7 @@
 mod args;
 mod demo;
 mod doctor;
+mod observe;
 mod run;
 mod scenario;
 mod serve;
@@ -27,6 +28,7 @@ fn main() -> ExitCode {
         Verb::Run(args) => run::run(&args),
         Verb::Serve(args) => serve::serve(&args),
         Verb::Doctor(args) => doctor::doctor(&args),
+        Verb::Observe(args) => observe::observe(&args),
     };
     match result {
         Ok(status) => ExitCode::from(status),

@@ -7,7 +7,7 @@ use std::{
     net::{IpAddr, ToSocketAddrs},
 };
 
-use host::Root;
+use host::{Root, remote::Token};
 use plan::{Flags, Format, Live, Plan, Surroundings};
 use run::Interrupt;
 use samples::{Sink, Summary};
@@ -24,6 +24,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
         return Err(Failure::machine(format!("{file}: {why}")));
     }
     let plan = plan(&flags)?;
+    if let Some(file) = &args.observe_token_file {
+        Token::read(file).map_err(|why| Failure::words([format!("--observe-token-file: {why}")]))?;
+    }
     let interrupt = Interrupt::default();
     let ask = interrupt.clone();
     signals::on_signal(move || ask.set()).map_err(Failure::machine)?;

@@ -1,7 +1,7 @@
 //! What this machine allows, what it is doing, and whether a run fits it.
 //!
-//! Everything is read from files under a [`Root`]: `/` in reality, a made-up tree in a test. Nothing
-//! here opens a socket, reads a clock or keeps state.
+//! Everything is read from files under a [`Root`]: `/` in reality, a made-up tree in a test. Only [`remote`] opens
+//! sockets, to speak with the target's host; a [`Watch`] remembers what it saw last, and nothing else keeps state.
 
 mod addresses;
 #[cfg(test)]
@@ -15,24 +15,30 @@ mod network;
 mod ports;
 mod preflight;
 mod pressure;
+mod processes;
 mod processors;
+pub mod remote;
 mod repair;
 mod root;
 mod usage;
+mod watch;
 
 pub use addresses::{foreign, is_local, local_addresses, route_device};
 pub use files::{OpenFiles, io_uring_disabled, open_files};
 pub use finding::{Finding, Severity};
 pub use listener::{listener_pid, listener_pids};
-pub use memory::{Memory, memory, memory_used};
+pub use memory::{Memory, kernel_memory, memory};
 pub use mend::{RunIp, Undone, Unmended, mend, unmend};
-pub use network::{NetCounters, SockStat, net_counters, sock_stat};
+pub use network::{net_counters, sock_stat};
 pub use ports::{Listener, listeners, port_facts};
 pub use preflight::{
     Capacity, KERNEL_BYTES_PER_SOCKET, Need, USER_BYTES_PER_CONNECTION, capacity, examine,
     open_files_refused, preflight, uring_refused,
 };
 pub use pressure::{Fill, conntrack, oom_kills, open_files_limit, waited_ns};
+pub use processes::{Processes, Pulse};
 pub use repair::Repair;
 pub use root::Root;
+pub use samples::{NetCounters, SockStat};
 pub use usage::{SelfUsage, usage};
+pub use watch::{Watch, host_look};

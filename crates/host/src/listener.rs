@@ -57,7 +57,7 @@ fn main_table(pid: u32) -> String {
 }
 
 /// The entries of a directory that are numbers: processes, or threads.
-fn numbers(root: &Root, directory: &str) -> Vec<u32> {
+pub(crate) fn numbers(root: &Root, directory: &str) -> Vec<u32> {
     let Ok(entries) = fs::read_dir(root.path(directory)) else { return Vec::new() };
     entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect()
 }

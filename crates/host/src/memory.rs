@@ -21,7 +21,34 @@ pub struct Memory {
 /// # Errors
 /// `/proc/meminfo` cannot be read, or has no `MemTotal` or `MemAvailable` (Linux before 3.14).
 pub fn memory(root: &Root) -> io::Result<Memory> {
-    Ok(group_limits(root).into_iter().fold(memory_of_all(root)?, Memory::tighter))
+    Ok(group_limits(root, "self").into_iter().fold(memory_of_all(root)?, Memory::tighter))
+}
+
+/// The least room that control groups leave another process, bytes; `None` where it is in the same groups as this one,
+/// or none of them has a limit.
+pub(crate) fn memory_left_to(root: &Root, pid: u32) -> Option<u64> {
+    let groups = |process: &str| root.read(format!("proc/{process}/cgroup")).ok();
+    let theirs = groups(&pid.to_string())?;
+    if groups("self").is_some_and(|ours| ours == theirs) {
+        return None;
+    }
+    group_limits(root, &pid.to_string()).iter().map(|limit| limit.available).min()
+}
+
+/// Processes that the kernel killed for want of memory in the control group of `pid` (`memory.events`, kernel document
+/// `admin-guide/cgroup-v2`; version 1: `memory.oom_control`).
+pub(crate) fn group_oom_kills(root: &Root, pid: u32) -> u64 {
+    let text = root.read(format!("proc/{pid}/cgroup")).unwrap_or_default();
+    let kills = |(hierarchy, group): (&Hierarchy, &str)| {
+        let group = Path::new(hierarchy.mount).join(group.trim_start_matches('/'));
+        row(&root.read(group.join(hierarchy.events)).ok()?, "oom_kill")
+    };
+    text.lines().filter_map(memory_group).filter_map(kills).max().unwrap_or(0)
+}
+
+/// The number behind a name, in a file of such rows.
+pub(crate) fn row(text: &str, name: &str) -> Option<u64> {
+    text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok())
 }
 
 /// The machine's own figures, whatever the control groups leave.
@@ -34,16 +61,17 @@ pub(crate) fn memory_of_all(root: &Root) -> io::Result<Memory> {
     Ok(Memory { total: field("MemTotal")?, available: field("MemAvailable")? })
 }
 
-/// Memory that processes and the kernel hold, bytes: all but what is free and the page cache. Unlike
-/// `MemAvailable` it does not call half of the reclaimable slabs free: the kernel puts the inodes of sockets there.
+/// Memory that the kernel holds for itself, bytes: all but what is free, the page cache, and the anonymous memory of
+/// all processes, so that what others on this machine take and give does not count. Unlike `MemAvailable` it does not
+/// call half of the reclaimable slabs free: the kernel puts the inodes of sockets there.
 ///
 /// # Errors
 /// As [`memory`].
-pub fn memory_used(root: &Root) -> io::Result<u64> {
+pub fn kernel_memory(root: &Root) -> io::Result<u64> {
     let text = root.read("proc/meminfo")?;
     let field = |name: &str| kib_field(&text, name).ok_or_else(|| unexpected("proc/meminfo", name));
-    let free = field("MemFree")? + field("Buffers")? + field("Cached")?;
-    Ok(field("MemTotal")?.saturating_sub(free))
+    let other = field("MemFree")? + field("Buffers")? + field("Cached")? + field("AnonPages")?;
+    Ok(field("MemTotal")?.saturating_sub(other))
 }
 
 impl Memory {
@@ -65,6 +93,8 @@ struct Hierarchy {
     usage: &'static str,
     /// Row of `memory.stat` with the page cache that the kernel drops before it refuses an allocation.
     reclaimable: &'static str,
+    /// Where the kernel counts whom it killed.
+    events: &'static str,
 }
 
 const V1: Hierarchy = Hierarchy {
@@ -72,18 +102,20 @@ const V1: Hierarchy = Hierarchy {
     limit: "memory.limit_in_bytes",
     usage: "memory.usage_in_bytes",
     reclaimable: "total_inactive_file",
+    events: "memory.oom_control",
 };
 const V2: Hierarchy = Hierarchy {
     mount: "sys/fs/cgroup",
     limit: "memory.max",
     usage: "memory.current",
     reclaimable: "inactive_file",
+    events: "memory.events",
 };
 
-/// Each limit that binds this process: its own group's, and those of all groups above it. A container may
+/// Each limit that binds a process: its own group's, and those of all groups above it. A container may
 /// see its own group as the root of the mount, where only the last of these paths exists.
-fn group_limits(root: &Root) -> Vec<Memory> {
-    let text = root.read("proc/self/cgroup").unwrap_or_default();
+fn group_limits(root: &Root, process: &str) -> Vec<Memory> {
+    let text = root.read(format!("proc/{process}/cgroup")).unwrap_or_default();
     let mut limits = Vec::new();
     for (hierarchy, group) in text.lines().filter_map(memory_group) {
         for above in Path::new(group.trim_start_matches('/')).ancestors() {
@@ -112,10 +144,7 @@ impl Hierarchy {
         let total: u64 = root.number(directory.join(self.limit))?;
         let used: u64 = root.number(directory.join(self.usage))?;
         let stat = root.read(directory.join("memory.stat")).unwrap_or_default();
-        let reclaimable = stat
-            .lines()
-            .find_map(|line| line.strip_prefix(self.reclaimable)?.trim().parse::<u64>().ok())
-            .unwrap_or(0);
+        let reclaimable = row(&stat, self.reclaimable).unwrap_or(0);
         Some(Memory { total, available: total.saturating_sub(used.saturating_sub(reclaimable)) })
     }
 }
@@ -149,11 +178,12 @@ mod tests {
     }
 
     #[test]
-    fn used_is_all_but_free_and_page_cache() {
-        let text = "MemTotal: 16000 kB\nMemFree: 9000 kB\nBuffers: 500 kB\nCached: 1500 kB\nSlab: 77 kB\n";
+    fn the_kernels_is_all_that_nobody_else_has() {
+        let text = "MemTotal: 16000 kB\nMemFree: 9000 kB\nBuffers: 500 kB\nCached: 1500 kB\nAnonPages: 3000 kB\n\
+            Slab: 77 kB\n";
         let machine = Machine::with(&[("proc/meminfo", text)]);
-        assert_eq!(memory_used(&machine.root()).unwrap(), 5000 * KIB);
-        assert!(memory_used(&Machine::with(&[("proc/meminfo", MEMINFO)]).root()).is_err());
+        assert_eq!(kernel_memory(&machine.root()).unwrap(), 2000 * KIB);
+        assert!(kernel_memory(&Machine::with(&[("proc/meminfo", MEMINFO)]).root()).is_err());
     }
 
     fn with_group(group: &str, files: &[(&str, &str)], expected: (u64, u64)) {
@@ -205,6 +235,23 @@ mod tests {
         with_group(groups, &at("8192000"), (8000, 7500));
         with_group(groups, &at("9223372036854771712"), (16000, 12000));
         with_group("4:cpu:/job\n", &at("8192000"), (16000, 12000));
+    }
+
+    #[test]
+    fn another_processs_group_is_its_own() {
+        let machine = Machine::with(&[
+            ("proc/self/cgroup", "0::/a\n"),
+            ("proc/7/cgroup", "0::/b\n"),
+            ("proc/8/cgroup", "0::/a\n"),
+            ("proc/9/cgroup", "4:cpu,memory:/old\n0::/\n"),
+            ("sys/fs/cgroup/b/memory.max", "5000"),
+            ("sys/fs/cgroup/b/memory.current", "2000"),
+            ("sys/fs/cgroup/b/memory.events", "low 0\nhigh 1\nmax 9\noom 4\noom_kill 3\noom_group_kill 0\n"),
+            ("sys/fs/cgroup/memory/old/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n"),
+        ]);
+        let root = machine.root();
+        assert_eq!([7, 8, 9, 10].map(|pid| memory_left_to(&root, pid)), [Some(3000), None, None, None]);
+        assert_eq!([7, 8, 9, 10].map(|pid| group_oom_kills(&root, pid)), [3, 0, 2, 0]);
     }
 
     #[test]

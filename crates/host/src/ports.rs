@@ -47,6 +47,8 @@ pub struct Listener {
     pub inode: u64,
     /// Connections that may wait to be accepted, where it is known.
     pub backlog: Option<u64>,
+    /// Connections that wait now, where it is known.
+    pub waiting: Option<u64>,
 }
 
 /// All of this network namespace as `/proc/net` has them, IPv4 and IPv6, without backlogs. The kernel goes
@@ -77,6 +79,7 @@ fn parse_listener(row: &str) -> Option<Listener> {
         port: u16::from_str_radix(port, 16).ok()?,
         inode: fields.nth(5)?.parse().ok()?,
         backlog: None,
+        waiting: None,
     })
 }
 

@@ -9,9 +9,14 @@ use std::path::Path;
 /// Reads `Cpus_allowed_list` (proc_pid_status(5)), `cpu.max` (kernel document `admin-guide/cgroup-v2`) and
 /// `cpu.cfs_quota_us` (`scheduler/sched-bwc`).
 pub(crate) fn processors(root: &Root) -> Option<u64> {
-    let status = root.read("proc/self/status").ok()?;
+    processors_of(root, "self")
+}
+
+/// The same for another process.
+pub(crate) fn processors_of(root: &Root, process: &str) -> Option<u64> {
+    let status = root.read(format!("proc/{process}/status")).ok()?;
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
-    let quota = quotas(root).into_iter().min().unwrap_or(u64::MAX);
+    let quota = quotas(root, process).into_iter().min().unwrap_or(u64::MAX);
     Some(count(list.trim())?.min(quota.max(1)))
 }
 
@@ -25,9 +30,9 @@ fn count(list: &str) -> Option<u64> {
     list.split(',').map(span).sum()
 }
 
-/// Whole processors that each group above this process leaves, rounded down.
-fn quotas(root: &Root) -> Vec<u64> {
-    let text = root.read("proc/self/cgroup").unwrap_or_default();
+/// Whole processors that each group above a process leaves, rounded down.
+fn quotas(root: &Root, process: &str) -> Vec<u64> {
+    let text = root.read(format!("proc/{process}/cgroup")).unwrap_or_default();
     let mut quotas = Vec::new();
     for line in text.lines() {
         let mut fields = line.splitn(3, ':').skip(1);

@@ -70,15 +70,20 @@ fn cpu_ns(stat: &str) -> Option<(u64, u64)> {
     Some((user.checked_mul(tick_ns)?, system.checked_mul(tick_ns)?))
 }
 
-/// Since Linux 6.2 the size of `/proc/PID/fd` is the number of descriptors; before, it is zero and they
-/// have to be counted.
 fn open_files(root: &Root, process: &str) -> Option<u64> {
-    let directory = root.path(format!("proc/{process}/fd"));
-    let size = fs::metadata(&directory).ok()?.len();
-    if root.is_real() && size > 0 {
-        return Some(size);
-    }
-    Some(fs::read_dir(directory).ok()?.count() as u64)
+    table_size(root, process).or_else(|| table_count(root, process, usize::MAX))
+}
+
+/// Since Linux 6.2 the size of `/proc/PID/fd` is the number of descriptors; before, it is zero. `table`: `PID` or
+/// `PID/task/TID`.
+pub(crate) fn table_size(root: &Root, table: &str) -> Option<u64> {
+    let size = fs::metadata(root.path(format!("proc/{table}/fd"))).ok()?.len();
+    (root.is_real() && size > 0).then_some(size)
+}
+
+/// Counts them one by one, up to `most`.
+pub(crate) fn table_count(root: &Root, table: &str, most: usize) -> Option<u64> {
+    Some(fs::read_dir(root.path(format!("proc/{table}/fd"))).ok()?.take(most).count() as u64)
 }
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 
 use crate::target::Resolve;
 use crate::{
-    Expect, Format, Hold, IoChoice, Live, Message, Plan, Ramp, Reconnect, Scheme, Sources, Target, Think,
-    Threshold,
+    Expect, Format, Hold, IoChoice, Live, Message, Observe, Plan, Ramp, Reconnect, Scheme, Sources, Target,
+    Think, Threshold,
 };
 use std::fmt;
 use std::net::IpAddr;
@@ -60,6 +60,10 @@ pub struct Flags {
     pub format: Option<String>,
     /// `--threshold`, each time it was given.
     pub thresholds: Vec<String>,
+    /// `--observe`, by default nobody.
+    pub observe: Option<String>,
+    /// `--observe-token-file`, by default no token.
+    pub observe_token_file: Option<String>,
 }
 
 /// What the machine tells the planner; an argument, so that a test needs no machine.
@@ -108,6 +112,7 @@ pub fn from_flags(flags: &Flags, around: &Surroundings) -> Result<Plan, Vec<Mist
     let live = m.read("--live", &flags.live, Live::Auto, live);
     let format = m.read("--format", &flags.format, Format::Throng, format);
     let thresholds = m.thresholds(&flags.thresholds);
+    let observe = m.observe(flags, around.resolve);
     match target {
         Some(target) if mistakes.0.is_empty() => Ok(Plan {
             target,
@@ -128,6 +133,7 @@ pub fn from_flags(flags: &Flags, around: &Surroundings) -> Result<Plan, Vec<Mist
             live,
             format,
             thresholds,
+            observe,
         }),
         _ => Err(mistakes.0),
     }
@@ -199,6 +205,17 @@ impl Mistakes {
             }
         }
         read
+    }
+
+    fn observe(&mut self, flags: &Flags, resolve: Resolve) -> Option<Observe> {
+        if let (None, Some(file)) = (&flags.observe, &flags.observe_token_file) {
+            self.add(
+                "--observe-token-file",
+                format!("nobody is asked, add --observe http://HOST:PORT: {file:?}"),
+            );
+        }
+        let read = |text: &str| Observe::parse(text, flags.observe_token_file.clone(), resolve).map(Some);
+        self.read("--observe", &flags.observe, None, read)
     }
 
     fn add(&mut self, place: &str, why: impl fmt::Display) {

@@ -1,6 +1,6 @@
 //! The resolved plan: every default filled in, every word checked.
 
-use crate::{Expect, Load, Sources, Target, Threshold};
+use crate::{Expect, Load, Observe, Sources, Target, Threshold};
 use units::{Misread, Nanos, Rate, Spans};
 
 /// What shall happen in one run. No field means "default" any more.
@@ -42,6 +42,8 @@ pub struct Plan {
     pub format: Format,
     /// What the run is judged by; none: the load reached and held, and no fault.
     pub thresholds: Vec<Threshold>,
+    /// Who tells how the target's host fares.
+    pub observe: Option<Observe>,
 }
 
 /// How fast to dial until all connections are there.

@@ -3,9 +3,9 @@
 use std::{sync::mpsc::RecvTimeoutError, time::Duration};
 
 use engine::{Control, Job};
-use host::{Root, SelfUsage};
+use host::Root;
 use plan::{Hold, Load, Plan};
-use samples::{Ask, Generator, Header, Phase, Sink, Tick};
+use samples::{Ask, Header, Phase, Sink, Tick};
 use units::Nanos;
 
 use crate::{
@@ -13,8 +13,8 @@ use crate::{
     curve::Curve,
     gauges::Gauges,
     judge::{BothSides, Evidence},
-    listeners::listeners,
     losses::Losses,
+    observe::{self, Observed, Observer},
     prepare::Refusal,
     workers::Workers,
 };
@@ -30,19 +30,6 @@ const LINE: Nanos = Nanos::from_secs(1);
 const LEAST_PERIOD: Nanos = Nanos(Job::PERIOD.0 / 2);
 /// The kernel tells of so many connections in some hundred milliseconds.
 const MOST_TOLD: u64 = 200_000;
-/// Samples of memory kept for the slopes, evenly thinned beyond that.
-const MOST_SAMPLES: usize = 4096;
-
-/// Memory against open connections.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Sample {
-    pub(crate) open: u64,
-    pub(crate) own_rss: u64,
-    pub(crate) target_rss: u64,
-    /// Memory in use on the whole machine.
-    pub(crate) used: u64,
-}
-
 /// A run, measured.
 pub(crate) struct Record {
     pub(crate) totals: Tick,
@@ -58,12 +45,8 @@ pub(crate) struct Record {
     /// Closed by announcement and not open again, at the time of `held`.
     pub(crate) resting: u64,
     pub(crate) interrupted: bool,
-    pub(crate) samples: Vec<Sample>,
     /// The probe lane against the connections held.
     pub(crate) curve: Curve,
-    pub(crate) own: SelfUsage,
-    /// The process that listens at the target, where it is on this machine, and its usage before and at the end.
-    pub(crate) target: Option<(u32, SelfUsage, SelfUsage)>,
     pub(crate) both_ends_here: bool,
     pub(crate) losses: Losses,
     /// Time that requests were under way at full load, and that full load lasted, of all shards together.
@@ -71,17 +54,10 @@ pub(crate) struct Record {
     pub(crate) loaded_ns: u128,
     /// Connections open at the end of the hold, counted at both ends.
     pub(crate) both_sides: Option<BothSides>,
+    /// What it cost, and what was seen meanwhile; complete once the run is over.
+    pub(crate) observed: Observed,
     /// What the hosts showed; complete once the run is over.
     pub(crate) evidence: Evidence,
-}
-
-/// The process that listens at the target and what it has used, where it is on this machine. To be asked before the
-/// shards start: where netlink is forbidden and there are millions of sockets, the kernel takes seconds to answer.
-pub(crate) fn target(plan: &Plan, root: &Root) -> Option<(u32, SelfUsage)> {
-    let destinations = &plan.target.destinations;
-    let here = destinations.iter().all(|d| host::is_local(root, d.ip()));
-    let pid = here.then(|| host::listener_pid(root, &listeners(root), destinations[0].port())).flatten()?;
-    host::usage(root, Some(pid)).ok().map(|usage| (pid, usage))
 }
 
 /// The target's, each once.
@@ -96,12 +72,12 @@ fn ports(plan: &Plan) -> Vec<u16> {
 pub(crate) fn conduct(
     plan: &Plan,
     root: &Root,
-    target: Option<(u32, SelfUsage)>,
+    observer: Observer,
     workers: Workers,
     sinks: &mut [&mut dyn Sink],
     interrupt: &Interrupt,
 ) -> Result<Record, Refusal> {
-    let mut conductor = Conductor::new(plan, root, target, &workers);
+    let mut conductor = Conductor::new(plan, root, observer, &workers);
     let header = Header {
         target: plan.target.text.clone(),
         connections: plan.connections.into(),
@@ -119,9 +95,9 @@ pub(crate) fn conduct(
         }
         conductor.step(plan, &workers, interrupt);
     }
-    conductor.finish(&workers, sinks);
+    let record = conductor.finish(&workers, sinks);
     workers.join();
-    Ok(conductor.record)
+    Ok(record)
 }
 
 /// What one shard said last.
@@ -139,6 +115,7 @@ struct State {
 
 struct Conductor<'a> {
     root: &'a Root,
+    observer: Observer,
     shards: Vec<State>,
     /// What came since the last line.
     line: Tick,
@@ -152,12 +129,7 @@ struct Conductor<'a> {
 }
 
 impl Conductor<'_> {
-    fn new<'a>(
-        plan: &Plan,
-        root: &'a Root,
-        target: Option<(u32, SelfUsage)>,
-        workers: &Workers,
-    ) -> Conductor<'a> {
+    fn new<'a>(plan: &Plan, root: &'a Root, observer: Observer, workers: &Workers) -> Conductor<'a> {
         let shards = workers.remotes.len();
         let destinations = &plan.target.destinations;
         let both_ends_here = destinations.iter().all(|d| host::is_local(root, d.ip()));
@@ -176,15 +148,13 @@ impl Conductor<'_> {
             held: 0,
             resting: 0,
             interrupted: false,
-            samples: Vec::new(),
             curve: Curve::new(plan.most_open().into()),
-            own: SelfUsage::default(),
-            target: target.map(|(pid, usage)| (pid, usage, usage)),
             both_ends_here,
             losses: Losses::default(),
             waiting_ns: 0,
             loaded_ns: 0,
             both_sides: None,
+            observed: Observed::default(),
             evidence: Evidence::default(),
         };
         Conductor {
@@ -193,7 +163,8 @@ impl Conductor<'_> {
             line: Tick { from: workers.start, ..Tick::default() },
             line_ends: Nanos((workers.start.0 / LINE.0 + 1) * LINE.0),
             record,
-            gauges: Gauges::start(root, target.map(|(pid, _)| pid), ports(plan), both_ends_here),
+            gauges: Gauges::start(root, observer.target_pid(), ports(plan), both_ends_here),
+            observer,
             draining: None,
             acts_at: Nanos::NEVER,
             ended: false,
@@ -266,21 +237,13 @@ impl Conductor<'_> {
     fn sample(&mut self, now: Nanos) {
         let opened = self.record.totals.counts.opened + self.line.counts.opened;
         self.gauges.look(self.root, now, self.phase(now), opened);
-        let Ok(own) = host::usage(self.root, None) else { return };
-        let most = self.record.own.rss_bytes.max(own.rss_bytes);
-        self.record.own = SelfUsage { rss_bytes: most, ..own };
-        let mut target_rss = 0;
-        if let Some((pid, _, latest)) = &mut self.record.target
-            && let Ok(usage) = host::usage(self.root, Some(*pid))
-        {
-            target_rss = usage.rss_bytes;
-            *latest = SelfUsage { rss_bytes: latest.rss_bytes.max(target_rss), ..usage };
-        }
-        let used = host::memory_used(self.root).unwrap_or(0);
-        if self.record.hold_from == Nanos::NEVER && self.record.samples.len() < MOST_SAMPLES {
-            let sample = Sample { open: self.open(), own_rss: own.rss_bytes, target_rss, used };
-            self.record.samples.push(sample);
-        }
+        let (seen, line) = (&self.record.totals.counts, &self.line.counts);
+        let load = observe::Load {
+            open: self.open(),
+            opened: opened + seen.redialled + line.redialled,
+            answered: seen.answered + line.answered,
+        };
+        self.observer.sample(now, self.phase(now), load);
     }
 
     fn phase(&self, now: Nanos) -> Phase {
@@ -323,7 +286,7 @@ impl Conductor<'_> {
         self.line.waiting = self.shards.iter().map(|s| s.waiting).sum();
         self.line.phase = self.shards.iter().map(|s| s.phase).min().unwrap_or_default();
         self.line.until = until;
-        let own = self.generator();
+        let own = self.observer.generator();
         let mut ask = Ask::CarryOn;
         for sink in sinks.iter_mut() {
             if sink.tick(&self.line, &own) == Ask::Stop {
@@ -335,15 +298,6 @@ impl Conductor<'_> {
         self.line.clear();
         (self.line.index, self.line.from) = (index, until);
         ask
-    }
-
-    fn generator(&self) -> Generator {
-        Generator {
-            cpu_s: self.record.own.cpu_ns as f64 / 1e9,
-            system_s: self.record.own.system_ns as f64 / 1e9,
-            rss_bytes: self.record.own.rss_bytes,
-            ..Generator::default()
-        }
     }
 
     /// From phase to phase.
@@ -368,6 +322,7 @@ impl Conductor<'_> {
         if self.draining.is_none() && (told || now >= self.acts_at || interrupt.is_set()) {
             self.record.interrupted = interrupt.is_set();
             self.gauges.look_at_ourselves(self.root, now);
+            self.observer.look(now, self.phase(now));
             self.draining = Some(now);
             workers.order(Control::Drain);
         }
@@ -386,7 +341,7 @@ impl Conductor<'_> {
         }
     }
 
-    fn finish(&mut self, workers: &Workers, sinks: &mut [&mut dyn Sink]) {
+    fn finish(mut self, workers: &Workers, sinks: &mut [&mut dyn Sink]) -> Record {
         workers.order(Control::Stop);
         // Each shard hands over what it still has, and then hangs up.
         while let Ok((shard, tick)) = workers.arrivals.recv_timeout(Duration::from_secs(10)) {
@@ -396,5 +351,7 @@ impl Conductor<'_> {
         self.sample(workers.clock.now());
         self.hand_over(sinks);
         self.record.evidence = self.gauges.evidence(self.root, self.record.threads);
+        self.record.observed = self.observer.finish();
+        self.record
     }
 }

@@ -3,16 +3,10 @@
 use std::collections::BTreeMap;
 
 use plan::Plan;
-use samples::{
-    Connections, Fault, FaultCount, Generator, KernelCost, ProcessCost, Requests, Stage, Summary, Verdict,
-};
+use samples::{Connections, Fault, FaultCount, Generator, Requests, Stage, Summary, Verdict};
 use units::Nanos;
 
-use crate::{
-    conduct::{Record, Sample},
-    losses::FEW,
-    slope::slope,
-};
+use crate::{conduct::Record, losses::FEW};
 
 mod evidence;
 #[cfg(test)]
@@ -23,12 +17,6 @@ mod thresholds;
 mod verdict;
 
 pub(crate) use evidence::{BothSides, Evidence, OwnSeen, Pattern, TargetSeen};
-
-/// Samples of a ramp count for a slope from this share of its connections on: before, the program's own tables
-/// and the first pages of its buffers would pass for connections.
-const SLOPE_FROM: f64 = 0.1;
-/// Below so many connections a slope is noise: a page is 4 KiB.
-const SLOPE_LEAST: u64 = 10_000;
 
 /// Silences that differ by no more than this, or by a tenth, are the same: servers look at their clocks now and then.
 const SILENCE_SPREAD: Nanos = Nanos::from_millis(250);
@@ -89,20 +77,14 @@ pub(crate) fn judge(plan: &Plan, r: &Record) -> Summary {
         lag_us: r.totals.lag.quantiles(),
         probe: plan.probe.map(|rate| r.curve.summary(rate, r.totals.probe.as_deref())),
         generator: Generator {
-            cpu_s: r.own.cpu_ns as f64 / 1e9,
-            system_s: r.own.system_ns as f64 / 1e9,
-            rss_bytes: r.own.rss_bytes,
-            user_bytes_per_connection: per_connection(r, |s| s.own_rss as f64).unwrap_or(0.0),
             cpu_share: evidence.own.map(|own| own.cpu_share),
             stall_us: r.totals.stalled.0 as f64 / 1e3,
+            ..r.observed.generator.clone()
         },
-        target_cost: r.target.map(|(pid, before, after)| ProcessCost {
-            pid,
-            rss_bytes: after.rss_bytes,
-            user_bytes_per_connection: per_connection(r, |s| s.target_rss as f64).unwrap_or(0.0),
-            cpu_s: after.cpu_ns.saturating_sub(before.cpu_ns) as f64 / 1e9,
-        }),
-        kernel_bytes_per_connection: kernel_cost(r),
+        target_cost: r.observed.target.clone(),
+        kernel_bytes_per_connection: r.observed.kernel.clone(),
+        cost: r.observed.cost.clone(),
+        observed: r.observed.seen.clone(),
         thresholds: Vec::new(),
     };
     pronounce(plan, r, &evidence, &mut summary);
@@ -118,23 +100,6 @@ fn pronounce(plan: &Plan, r: &Record, evidence: &Evidence, summary: &mut Summary
     let facts = verdict::Facts { plan, evidence, resting, interrupted, under_way };
     (summary.verdict, summary.reasons) = verdict::verdict(&facts, summary);
     summary.limit = limit::limit(summary, evidence);
-}
-
-/// Slope of a memory figure against open connections, over the ramp.
-fn per_connection(r: &Record, figure: impl Fn(&Sample) -> f64) -> Option<f64> {
-    if r.peak < SLOPE_LEAST {
-        return None;
-    }
-    let from = (r.peak as f64 * SLOPE_FROM) as u64;
-    let of_the_ramp = r.samples.iter().filter(|s| s.open >= from);
-    let points: Vec<(f64, f64)> = of_the_ramp.map(|s| (s.open as f64, figure(s))).collect();
-    slope(&points).map(|line| line.slope)
-}
-
-/// What a connection adds to the machine's memory in use and is in no process that we know.
-fn kernel_cost(r: &Record) -> Option<KernelCost> {
-    let value = per_connection(r, |s| s.used as f64 - s.own_rss as f64 - s.target_rss as f64)?;
-    Some(KernelCost { value, both_ends: r.both_ends_here })
 }
 
 /// What the hosts showed, and what the losses have in common.

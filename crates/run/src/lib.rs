@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! Plan ─► prepare ─► workers ─► conduct ─► judge ─► Summary
-//!         (refuse)   (shards)   (phases)    └ slope
+//!         (refuse)   (shards)   (phases)
+//!                               observe ◄─ slope
 //! ```
 
 mod backend;
@@ -12,6 +13,7 @@ mod gauges;
 mod judge;
 mod listeners;
 mod losses;
+mod observe;
 mod prepare;
 mod slope;
 mod workers;
@@ -26,8 +28,9 @@ use plan::Plan;
 use samples::{Sink, Summary};
 
 pub use backend::choose_io;
+pub use listeners::{listeners, queues};
 pub use prepare::{Prepared, Refusal, fitting, need, prepare};
-pub use slope::{Line, slope};
+pub use slope::{Line, Moments, Octaves, slope};
 
 /// Set by a signal: end the run, write the summary.
 #[derive(Clone, Debug, Default)]
@@ -60,9 +63,9 @@ pub fn run(
     let prepared = prepare(plan, root)?;
     prepared.because.iter().for_each(|because| say(because));
     prepared.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
-    let target = conduct::target(plan, root);
+    let observer = observe::Observer::start(plan, root);
     let workers = workers::start(plan, &prepared)?;
-    let record = conduct::conduct(plan, root, target, workers, sinks, interrupt)?;
+    let record = conduct::conduct(plan, root, observer, workers, sinks, interrupt)?;
     let summary = judge::judge(plan, &record);
     for sink in sinks {
         sink.finish(&summary);

@@ -1,38 +1,133 @@
-//! Cost per connection as a slope: ordinary least squares.
+//! Cost as a slope: ordinary least squares over points that are not kept.
+
+use samples::Fit;
 
 /// A fitted line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Line {
     /// What one more `x` adds to `y`.
     pub slope: f64,
+    /// `y` where `x` is zero.
+    pub intercept: f64,
+    /// Standard error of the slope, from the scatter about the line. Where the points are running totals their scatter
+    /// hangs together, and this is the least that the error can be.
+    pub error: f64,
     /// Share of the variance explained (R²).
     pub r2: f64,
+}
+
+impl Line {
+    /// As the summary shows it.
+    pub fn fit(&self) -> Fit {
+        Fit { value: self.slope, error: self.error, r2: self.r2 }
+    }
 }
 
 /// The line through `(x, y)` with the least squared error in `y`; none with fewer than three points or without
 /// two different `x`.
 pub fn slope(points: &[(f64, f64)]) -> Option<Line> {
-    let n = points.len() as f64;
-    if points.len() < 3 {
-        return None;
+    let mut moments = Moments::default();
+    points.iter().for_each(|(x, y)| moments.add(*x, *y));
+    moments.line()
+}
+
+/// All that a line needs of its points: how many, their means, and the sums of squares about them. Kept so, and not as
+/// sums of squares themselves, because those of bytes would swallow what differs between two points (Chan, Golub,
+/// LeVeque, Algorithms for Computing the Sample Variance, The American Statistician 37(3), 1983).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Moments {
+    n: f64,
+    mean_x: f64,
+    mean_y: f64,
+    xx: f64,
+    xy: f64,
+    yy: f64,
+    span_y: Option<(f64, f64)>,
+}
+
+impl Moments {
+    /// One more point.
+    pub fn add(&mut self, x: f64, y: f64) {
+        let point = Moments { n: 1.0, mean_x: x, mean_y: y, span_y: Some((y, y)), ..Moments::default() };
+        *self = self.merged(&point);
     }
-    let mean_x = points.iter().map(|p| p.0).sum::<f64>() / n;
-    let mean_y = points.iter().map(|p| p.1).sum::<f64>() / n;
-    let (mut xx, mut xy, mut yy) = (0.0, 0.0, 0.0);
-    for (x, y) in points {
-        xx += (x - mean_x).powi(2);
-        xy += (x - mean_x) * (y - mean_y);
-        yy += (y - mean_y).powi(2);
+
+    /// The points of both.
+    pub fn merged(&self, other: &Moments) -> Moments {
+        let n = self.n + other.n;
+        if n == 0.0 {
+            return *self;
+        }
+        let (dx, dy) = (other.mean_x - self.mean_x, other.mean_y - self.mean_y);
+        let between = self.n * other.n / n;
+        let span_y = match (self.span_y, other.span_y) {
+            (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
+            (one, none) => one.or(none),
+        };
+        Moments {
+            n,
+            mean_x: self.mean_x + dx * other.n / n,
+            mean_y: self.mean_y + dy * other.n / n,
+            xx: self.xx + other.xx + dx * dx * between,
+            xy: self.xy + other.xy + dx * dy * between,
+            yy: self.yy + other.yy + dy * dy * between,
+            span_y,
+        }
     }
-    (xx > 0.0).then(|| Line { slope: xy / xx, r2: if yy > 0.0 { xy * xy / (xx * yy) } else { 1.0 } })
+
+    /// From the least to the most `y`.
+    pub fn span_y(&self) -> f64 {
+        self.span_y.map_or(0.0, |(least, most)| most - least)
+    }
+
+    /// The line, and how well it fits (NIST/SEMATECH e-Handbook of Statistical Methods, section 4.1.4.1).
+    pub fn line(&self) -> Option<Line> {
+        if self.n < 3.0 || self.xx <= 0.0 {
+            return None;
+        }
+        let slope = self.xy / self.xx;
+        // Rounding may leave a little less than nothing of a perfect fit.
+        let unexplained = (self.yy - self.xy * slope).max(0.0);
+        Some(Line {
+            slope,
+            intercept: self.mean_y - slope * self.mean_x,
+            error: (unexplained / (self.n - 2.0) / self.xx).sqrt(),
+            r2: if self.yy > 0.0 { 1.0 - unexplained / self.yy } else { 1.0 },
+        })
+    }
+}
+
+/// Points in classes by their `x`, an octave each: which of them count is known only at the end.
+#[derive(Clone, Copy, Debug)]
+pub struct Octaves([Moments; 64]);
+
+impl Default for Octaves {
+    fn default() -> Octaves {
+        Octaves([Moments::default(); 64])
+    }
+}
+
+impl Octaves {
+    /// One more point.
+    pub fn add(&mut self, x: u64, y: f64) {
+        self.0[x.max(1).ilog2() as usize].add(x as f64, y);
+    }
+
+    /// The points from some `x` on, and those of the octave in which it lies.
+    pub fn from(&self, x: u64) -> Moments {
+        let first = x.max(1).ilog2() as usize;
+        self.0[first..].iter().fold(Moments::default(), |sum, octave| sum.merged(octave))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
-    fn check(points: &[(f64, f64)], expected: Option<(f64, f64)>) {
-        let got = slope(points).map(|l| ((l.slope * 1e6).round() / 1e6, (l.r2 * 1e6).round() / 1e6));
+    fn check(points: &[(f64, f64)], expected: Option<[f64; 4]>) {
+        let round = |n: f64| (n * 1e6).round() / 1e6;
+        let got = slope(points).map(|l| [l.slope, l.intercept, l.error, l.r2].map(round));
         assert_eq!(got, expected, "{points:?}");
     }
 
@@ -41,9 +136,52 @@ mod tests {
         check(&[], None);
         check(&[(1.0, 1.0), (2.0, 2.0)], None);
         check(&[(5.0, 1.0), (5.0, 2.0), (5.0, 3.0)], None);
-        check(&[(0.0, 1000.0), (10.0, 1800.0), (20.0, 2600.0)], Some((80.0, 1.0)));
-        check(&[(0.0, 7.0), (1.0, 7.0), (2.0, 7.0)], Some((0.0, 1.0)));
-        // By hand: means 2.5 and 4.25; xx = 5, xy = 6.5, yy = 8.75.
-        check(&[(1.0, 2.0), (2.0, 4.0), (3.0, 5.0), (4.0, 6.0)], Some((1.3, 0.965714)));
+        check(&[(0.0, 1000.0), (10.0, 1800.0), (20.0, 2600.0)], Some([80.0, 1000.0, 0.0, 1.0]));
+        check(&[(0.0, 7.0), (1.0, 7.0), (2.0, 7.0)], Some([0.0, 7.0, 0.0, 1.0]));
+        // By hand: means 2.5 and 4.25; xx = 5, xy = 6.5, yy = 8.75; unexplained 0.3, so √(0.3 / 2 / 5).
+        check(&[(1.0, 2.0), (2.0, 4.0), (3.0, 5.0), (4.0, 6.0)], Some([1.3, 1.0, 0.173205, 0.965714]));
+        // Nothing to do with each other.
+        check(&[(1.0, 1.0), (2.0, -1.0), (3.0, -1.0), (4.0, 1.0)], Some([0.0, 0.0, 0.632456, 0.0]));
+    }
+
+    #[test]
+    fn large_numbers_keep_small_differences() {
+        let base = 64e9;
+        let points: Vec<(f64, f64)> =
+            (0..1000).map(|i| (1e6 + f64::from(i), base + 3.0 * f64::from(i))).collect();
+        let line = slope(&points).unwrap();
+        assert!((line.slope - 3.0).abs() < 1e-6 && line.r2 > 0.999_999, "{line:?}");
+    }
+
+    #[test]
+    fn early_points_can_be_left_out() {
+        let mut octaves = Octaves::default();
+        // 4,096 bytes a connection, but from 1,000 on 100.
+        for x in (0..100_000u64).step_by(500) {
+            octaves.add(x, if x < 1_000 { x as f64 * 4096.0 } else { 4.1e6 + x as f64 * 100.0 });
+        }
+        let line = octaves.from(100_000 / 8).line().unwrap();
+        assert!((line.slope - 100.0).abs() < 1e-6, "{line:?}");
+        assert!(octaves.from(0).line().unwrap().slope > 101.0);
+        assert_eq!(octaves.from(1 << 20).line(), None);
+        assert_eq!(octaves.from(0).span_y(), 4.1e6 + 99_500.0 * 100.0);
+    }
+
+    proptest! {
+        /// In any classes, the same line as through all points at once.
+        #[test]
+        fn classes_merge(points in proptest::collection::vec((0u64..1_000_000, -1e6..1e6f64), 3..50)) {
+            let mut octaves = Octaves::default();
+            points.iter().for_each(|(x, y)| octaves.add(*x, *y));
+            let all: Vec<(f64, f64)> = points.iter().map(|(x, y)| (*x as f64, *y)).collect();
+            match (octaves.from(0).line(), slope(&all)) {
+                (Some(a), Some(b)) => {
+                    prop_assert!((a.slope - b.slope).abs() <= 1e-6 * b.slope.abs().max(1.0), "{:?} {:?}", a, b);
+                    prop_assert!((a.error - b.error).abs() <= 1e-6 * b.error.max(1.0), "{:?} {:?}", a, b);
+                    prop_assert!((0.0..=1.0 + 1e-9).contains(&a.r2));
+                }
+                (a, b) => prop_assert_eq!(a, b),
+            }
+        }
     }
 }

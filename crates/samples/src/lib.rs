@@ -1,16 +1,22 @@
 //! What was measured: faults, counts, latencies, the [`Tick`] that carries them, and the [`Summary`] they end in.
 
+mod cost;
 mod fault;
 mod latency;
+mod look;
 mod moments;
+mod observation;
 mod probe;
 mod sink;
 mod summary;
 mod tick;
 
+pub use cost::{Cost, Fit};
 pub use fault::{Fault, Faults, Kind, Side, Stage};
 pub use latency::{Latency, Quantiles};
+pub use look::{HostLook, Look, NetCounters, ProcessLook, SockStat, TargetLook};
 pub use moments::{Moments, Rates};
+pub use observation::{Gauge, Growth, HostSeen, Observation, ObserverSeen, ProcessSeen, TargetSeen};
 pub use probe::{Probe, ProbePoint, ProbeSummary};
 pub use sink::{Ask, Header, Sink};
 pub use summary::{

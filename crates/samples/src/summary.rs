@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::{
+    cost::Cost,
     fault::{Kind, Side, Stage},
     latency::Quantiles,
+    observation::Observation,
     probe::ProbeSummary,
 };
 
@@ -146,7 +148,7 @@ pub struct Generator {
 pub struct ProcessCost {
     /// Process.
     pub pid: u32,
-    /// Resident memory, bytes.
+    /// Resident memory of all its processes, bytes.
     pub rss_bytes: u64,
     /// Slope of resident memory against open connections over the ramp.
     pub user_bytes_per_connection: f64,
@@ -226,6 +228,10 @@ pub struct Summary {
     pub target_cost: Option<ProcessCost>,
     /// What a connection cost the kernel.
     pub kernel_bytes_per_connection: Option<KernelCost>,
+    /// Costs by regression, with their errors.
+    pub cost: Cost,
+    /// What target, hosts and throng itself showed meanwhile.
+    pub observed: Observation,
     /// Thresholds, in the user's order.
     pub thresholds: Vec<ThresholdResult>,
 }

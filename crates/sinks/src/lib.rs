@@ -1,5 +1,6 @@
 //! Where a run goes: one file for each kind of consumer.
 
+mod cost;
 pub mod format;
 mod hlog;
 mod line;

@@ -15,8 +15,27 @@ pub fn json(summary: &Summary) -> String {
 /// The summary that a tired person understands.
 pub fn text(s: &Summary) -> String {
     let mut out = String::new();
-    let mut row =
-        |name: &str, value: String| writeln!(out, "  {name:<13} {value}").expect("a String takes it");
+    connections(s, &mut out);
+    if s.requests.sent > 0 {
+        requests(s, &mut out);
+    }
+    if let Some(p) = &s.probe {
+        let failed = if p.failed > 0 { format!(", {} failed", Count(p.failed)) } else { String::new() };
+        row(&mut out, "probe", format!("{} of {} answered{failed}", Count(p.answered), Count(p.sent)));
+        let lines = [("fresh", &p.fresh_us), ("kept", &p.kept_us), ("connect", &p.connect_us)];
+        lines.iter().for_each(|(name, q)| row(&mut out, &format!("probe {name}"), quantiles(q)));
+    }
+    costs(s, &mut out);
+    row(&mut out, "repeat with", format!("--seed {}", s.seed));
+    out.push_str(&verdict(s));
+    out
+}
+
+fn row(out: &mut String, name: &str, value: String) {
+    writeln!(out, "  {name:<13} {value}").expect("a String takes it");
+}
+
+fn connections(s: &Summary, out: &mut String) {
     let c = &s.connections;
     let held = format!("{} held of {} wanted", Count(c.held), Count(c.wanted));
     let lost = [
@@ -27,44 +46,44 @@ pub fn text(s: &Summary) -> String {
         ("closed by throng as planned", c.finished),
     ];
     let lost = lost.iter().filter(|(_, n)| *n > 0).map(|(name, n)| format!(", {} {name}", Count(*n)));
-    row("connections", held + &lost.collect::<String>());
-    row("ramp", format!("{:.1} s, {} connections/s", s.ramp_s, Count(c.open_per_s.round() as u64)));
-    row("connect", quantiles(&s.connect_us));
+    row(out, "connections", held + &lost.collect::<String>());
+    row(out, "ramp", format!("{:.1} s, {} connections/s", s.ramp_s, Count(c.open_per_s.round() as u64)));
+    row(out, "connect", quantiles(&s.connect_us));
     if s.handshake_us.count > 0 {
-        row("handshake", quantiles(&s.handshake_us));
+        row(out, "handshake", quantiles(&s.handshake_us));
     }
-    if s.requests.sent > 0 {
-        let r = &s.requests;
-        row(
-            "requests",
-            format!(
-                "{} answered of {} sent, {}{}/s at full load ({:.1} s), {} received{}",
-                Count(r.answered),
-                Count(r.sent),
-                if r.lower_bound { "at least " } else { "" },
-                Count(r.per_s.round() as u64),
-                s.duration_s,
-                Bytes(r.bytes_in).brief(),
-                if r.lower_bound { " (throng had no CPU left: a lower bound)" } else { "" },
-            ),
-        );
-        if r.missed > 0 {
-            row("missed", format!("{} requests due, and no connection free in time", Count(r.missed)));
-        }
-        row("latency", quantiles(&s.latency_us));
-        if s.first_byte_us.count > 0 {
-            row("first byte", quantiles(&s.first_byte_us));
-        }
-        row("ramp latency", quantiles(&s.ramp_latency_us));
-        row("lag", format!("{} (how late throng was)", quantiles(&s.lag_us)));
-    }
-    if let Some(p) = &s.probe {
-        let failed = if p.failed > 0 { format!(", {} failed", Count(p.failed)) } else { String::new() };
-        row("probe", format!("{} of {} answered{failed}", Count(p.answered), Count(p.sent)));
-        let lines = [("fresh", &p.fresh_us), ("kept", &p.kept_us), ("connect", &p.connect_us)];
-        lines.iter().for_each(|(name, q)| row(&format!("probe {name}"), quantiles(q)));
-    }
+}
+
+fn requests(s: &Summary, out: &mut String) {
+    let r = &s.requests;
     row(
+        out,
+        "requests",
+        format!(
+            "{} answered of {} sent, {}{}/s at full load ({:.1} s), {} received{}",
+            Count(r.answered),
+            Count(r.sent),
+            if r.lower_bound { "at least " } else { "" },
+            Count(r.per_s.round() as u64),
+            s.duration_s,
+            Bytes(r.bytes_in).brief(),
+            if r.lower_bound { " (throng had no CPU left: a lower bound)" } else { "" },
+        ),
+    );
+    if r.missed > 0 {
+        row(out, "missed", format!("{} requests due, and no connection free in time", Count(r.missed)));
+    }
+    row(out, "latency", quantiles(&s.latency_us));
+    if s.first_byte_us.count > 0 {
+        row(out, "first byte", quantiles(&s.first_byte_us));
+    }
+    row(out, "ramp latency", quantiles(&s.ramp_latency_us));
+    row(out, "lag", format!("{} (how late throng was)", quantiles(&s.lag_us)));
+}
+
+fn costs(s: &Summary, out: &mut String) {
+    row(
+        out,
         "throng",
         format!(
             "{:.1} s of CPU, {} of memory{}",
@@ -75,6 +94,7 @@ pub fn text(s: &Summary) -> String {
     );
     if let Some(t) = &s.target_cost {
         row(
+            out,
             "target",
             format!(
                 "{:.1} s of CPU, {} of memory{} (process {})",
@@ -87,11 +107,18 @@ pub fn text(s: &Summary) -> String {
     }
     if let Some(k) = &s.kernel_bytes_per_connection {
         let ends = if k.both_ends { "both ends" } else { "this end" };
-        row("kernel", format!("{:.0} bytes a connection, {ends}", k.value));
+        row(out, "kernel", format!("{:.0} bytes a connection, {ends}", k.value));
     }
-    row("repeat with", format!("--seed {}", s.seed));
-    out.push_str(&verdict(s));
-    out
+    if let Some(line) = crate::cost::line(&s.cost) {
+        row(out, "cost", line);
+    }
+    if let Some(o) = &s.observed.observer {
+        let failures = match &o.last_failure {
+            Some(why) => format!(", {} failures, the last: {why}", Count(o.failures)),
+            None => String::new(),
+        };
+        row(out, "observer", format!("{}: {} answers{failures}", o.address, Count(o.answers)));
+    }
 }
 
 /// A slope, where there were enough connections for one.

@@ -101,7 +101,7 @@ fn a_short_accept_queue() {
     let cause = Cause {
         side: "target",
         cause: "accept-queue",
-        at: 1..=199,
+        at: 1..=200,
         words: ["accept queue of 8", "somaxconn"],
     };
     cause.check(

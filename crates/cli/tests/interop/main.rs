@@ -23,6 +23,7 @@ mod haproxy;
 mod namespace;
 mod nginx;
 mod node;
+mod observed;
 mod off_loopback;
 mod python;
 mod right;

@@ -41,6 +41,8 @@ fn flags(line: &[&str]) -> Flags {
             "--io" => &mut flags.io,
             "--live" => &mut flags.live,
             "--format" => &mut flags.format,
+            "--observe" => &mut flags.observe,
+            "--observe-token-file" => &mut flags.observe_token_file,
             flag => panic!("no flag {flag}"),
         };
         *slot = Some(pair[1].to_owned());
@@ -70,6 +72,7 @@ fn defaults_are_those_of_the_contract() {
         live: Live::Auto,
         format: Format::Throng,
         thresholds: Vec::new(),
+        observe: None,
     };
     assert_eq!(plan, expected);
 }
@@ -82,6 +85,7 @@ fn every_flag_arrives() {
         "--timeout", "3s", "--expect", "status=200,length=$1", "--reconnect", "never", "--sources", "127.1.0.0/16",
         "--threads", "8", "--seed", "42", "--io", "epoll", "--live", "classic", "--probe", "10/s",
         "--format", "httperf",
+        "--observe", "http://127.0.0.1:9100", "--observe-token-file", "secret",
     ];
     let plan = plan(&flags(&line)).unwrap();
     let expected = Plan {
@@ -103,6 +107,10 @@ fn every_flag_arrives() {
         live: Live::Classic,
         format: Format::Httperf,
         thresholds: Vec::new(),
+        observe: Some(Observe {
+            at: "127.0.0.1:9100".parse().unwrap(),
+            token_file: Some("secret".to_owned()),
+        }),
     };
     assert_eq!(plan, expected);
     assert_eq!((plan.target.destinations.len(), plan.target.path.numbers()), (2, 1));
@@ -139,6 +147,18 @@ fn edges_are_accepted() {
     check(&[URL, "--live", "off", "--io", "auto", "--reconnect", "planned"], &[]);
     check(&["tcp://127.0.0.1:9", "--live", "auto"], &[]);
     check(&["http://localhost/", "--sources", "::1"], &[]);
+}
+
+#[test]
+fn an_observer_has_its_place() {
+    check(
+        &[URL, "--observe", "tcp://127.0.0.1:1"],
+        &["--observe: it is one host and its port, write http://HOST:PORT: \"tcp://127.0.0.1:1\""],
+    );
+    check(
+        &[URL, "--observe-token-file", "secret"],
+        &["--observe-token-file: nobody is asked, add --observe http://HOST:PORT: \"secret\""],
+    );
 }
 
 #[test]

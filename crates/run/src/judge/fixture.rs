@@ -44,6 +44,8 @@ pub(crate) fn summary() -> Summary {
         generator: Generator::default(),
         target_cost: None,
         kernel_bytes_per_connection: None,
+        cost: samples::Cost::default(),
+        observed: samples::Observation::default(),
         thresholds: Vec::new(),
     }
 }

@@ -36,6 +36,8 @@ pub(super) fn nothing() -> Summary {
         generator: Generator::default(),
         target_cost: None,
         kernel_bytes_per_connection: None,
+        cost: samples::Cost::default(),
+        observed: samples::Observation::default(),
         thresholds: Vec::new(),
     }
 }

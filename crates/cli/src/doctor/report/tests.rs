@@ -64,7 +64,8 @@ fn report(connections: u64, asked: bool) -> Report {
     let folder = Folder::with_machine();
     let root = Root::at(&folder.0);
     let target = "http://127.0.0.{1..3}:80/";
-    let listener = Listener { address: [0, 0, 0, 0].into(), port: 80, inode: 7, backlog: Some(128) };
+    let listener =
+        Listener { address: [0, 0, 0, 0].into(), port: 80, inode: 7, backlog: Some(128), waiting: None };
     let need = Need {
         target: Some(target.to_owned()),
         connections,

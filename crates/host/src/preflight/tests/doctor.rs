@@ -54,7 +54,8 @@ fn what_suffices_is_shown_too() {
 #[test]
 fn what_is_hidden_is_not_judged() {
     let machine = Machine::with(&[]);
-    let listener = Listener { address: "127.0.0.1".parse().unwrap(), port: 80, inode: 7, backlog: None };
+    let listener =
+        Listener { address: "127.0.0.1".parse().unwrap(), port: 80, inode: 7, backlog: None, waiting: None };
     let found = examine(&machine.root(), &Need { listeners: vec![listener], ..here(1_000_000_000) });
     let unknown: Vec<&str> =
         found.iter().filter(|f| f.severity == Severity::Unknown).map(|f| f.what).collect();
@@ -212,7 +213,13 @@ fn with_servers(servers: &[(u32, u32, &str, &[&str])]) -> Machine {
 }
 
 fn listening(backlog: u64) -> Listener {
-    Listener { address: "0.0.0.0".parse().unwrap(), port: 80, inode: 7, backlog: Some(backlog) }
+    Listener {
+        address: "0.0.0.0".parse().unwrap(),
+        port: 80,
+        inode: 7,
+        backlog: Some(backlog),
+        waiting: None,
+    }
 }
 
 #[test]

@@ -1,0 +1,131 @@
+//! `throng observe`: how the target and its host fare, for a run elsewhere.
+
+use std::{
+    collections::BTreeMap,
+    net::SocketAddr,
+    sync::{Arc, atomic::AtomicBool, atomic::Ordering::Relaxed},
+};
+
+use host::{
+    Root, Watch, host_look,
+    remote::{Server, Token},
+};
+use samples::Look;
+use units::{Clock, Nanos};
+
+use crate::{Failure, answer, args::ObserveArgs, signals};
+
+/// Targets that are remembered; more are asked for by a mistake.
+const MOST_WATCHES: usize = 16;
+/// A look that is younger is given to the next who asks too: shares of CPU need some time to be shares of, and nobody
+/// can make this host busy by asking.
+const FRESH: Nanos = Nanos::from_millis(500);
+/// Where nobody listens, the target is looked for again this often.
+const SEARCH: Nanos = Nanos::from_secs(5);
+
+/// Answers until a signal; returns the exit status.
+pub(crate) fn observe(args: &ObserveArgs) -> Result<u8, Failure> {
+    let Wanted { listen, token, only } = words(args)?;
+    let failed = |e: std::io::Error| Failure::machine(format!("--listen {listen}: {e}"));
+    let server = Server::bind(listen, token, only).map_err(failed)?;
+    let stop = Arc::new(AtomicBool::new(false));
+    let order = stop.clone();
+    signals::on_signal(move || order.store(true, Relaxed)).map_err(Failure::machine)?;
+    if args.until_stdin_ends {
+        let order = stop.clone();
+        std::thread::spawn(move || {
+            let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+            order.store(true, Relaxed);
+        });
+    }
+    // Last: who reads this line may send a signal at once.
+    answer(&format!("observing at http://{}/\n", server.address().map_err(failed)?))?;
+    let mut watches = Watches::new(Root::real(), Clock::start());
+    server.serve(&stop, |ports| watches.look(ports)).map_err(failed)?;
+    Ok(0)
+}
+
+struct Wanted {
+    listen: SocketAddr,
+    token: Option<Token>,
+    only: Option<u16>,
+}
+
+/// Reads the words; all mistakes at once.
+fn words(args: &ObserveArgs) -> Result<Wanted, Failure> {
+    let mut mistakes = Vec::new();
+    let listen = args.listen.parse::<SocketAddr>();
+    match &listen {
+        Err(_) => {
+            mistakes.push(format!("--listen: {:?} is not an address: write 127.0.0.1:9100", args.listen))
+        }
+        Ok(listen) if args.token_file.is_none() && !listen.ip().is_loopback() => mistakes.push(format!(
+            "--listen: without --token-file anybody could ask, write 127.0.0.1:{}: {listen}",
+            listen.port()
+        )),
+        Ok(_) => {}
+    }
+    let token = args.token_file.as_deref().map(Token::read).transpose();
+    if let Err(why) = &token {
+        mistakes.push(format!("--token-file: {why}"));
+    }
+    let only = args.port.as_deref().map(|text| text.parse::<u16>().ok().filter(|port| *port > 0).ok_or(text));
+    let only = only.transpose();
+    if let Err(text) = &only {
+        mistakes.push(format!("--port: {text:?} is not a port: write 8000"));
+    }
+    match (listen, token, only) {
+        (Ok(listen), Ok(token), Ok(only)) if mistakes.is_empty() => Ok(Wanted { listen, token, only }),
+        _ => Err(Failure::words(mistakes)),
+    }
+}
+
+/// The targets that were asked for, by their ports.
+struct Watches {
+    root: Root,
+    clock: Clock,
+    known: BTreeMap<Vec<u16>, Known>,
+}
+
+struct Known {
+    watch: Watch,
+    searched: Nanos,
+    looked: Nanos,
+    look: Look,
+}
+
+impl Watches {
+    fn new(root: Root, clock: Clock) -> Watches {
+        Watches { root, clock, known: BTreeMap::new() }
+    }
+
+    fn look(&mut self, ports: &[u16]) -> Look {
+        let now = self.clock.now();
+        if !self.known.contains_key(ports) {
+            if self.known.len() >= MOST_WATCHES {
+                // The one that was not asked for the longest.
+                let oldest =
+                    self.known.iter().min_by_key(|(_, known)| known.looked).map(|(ports, _)| ports.clone());
+                oldest.and_then(|ports| self.known.remove(&ports));
+            }
+            let watch = Watch::new(&self.root, ports, &::run::listeners(&self.root));
+            let first = Known { watch, searched: now, looked: Nanos::ZERO, look: Look::default() };
+            self.known.insert(ports.to_vec(), first);
+        }
+        let known = self.known.get_mut(ports).expect("it was just put there");
+        if known.looked != Nanos::ZERO && now.since(known.looked) < FRESH {
+            return known.look.clone();
+        }
+        if !known.watch.is_alive() && now.since(known.searched) >= SEARCH {
+            known.searched = now;
+            let found = Watch::new(&self.root, ports, &::run::listeners(&self.root));
+            // One that has ended is told of until another takes its place.
+            if found.is_alive() {
+                known.watch = found;
+            }
+        }
+        known.looked = now;
+        known.look = Look { target: known.watch.look(now, &::run::queues()), host: host_look(&self.root) };
+        known.look.clone()
+    }
+}

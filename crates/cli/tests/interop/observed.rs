@@ -1,0 +1,85 @@
+//! The target seen while it is loaded: workers of one server, and another host's.
+
+use std::{fs, io::Write, os::unix::fs::PermissionsExt, process::Command};
+
+use crate::{
+    namespace::Pair,
+    off_loopback,
+    program::{Program, Serving, file, throng},
+    server::{Server, folder, program},
+    summary::run,
+};
+
+/// nginx with two workers, in a process namespace: the workers of a master that is killed would live on, those of a
+/// namespace whose first process is killed do not.
+fn with_workers() -> Option<Server> {
+    let probe = Program::from(program("unshare", &["--pid", "--fork", "true"])).end();
+    if probe.status != Some(0) {
+        // Past the test harness, which shows what is printed only of a test that fails.
+        let _ = writeln!(std::io::stderr(), "skipped, namespaces need root: {}", probe.stderr.trim());
+        return None;
+    }
+    let folder = folder("nginx-workers");
+    Some(Server::told(|address| {
+        let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
+        let temporary = temporary.map(|of| format!("{of}_temp_path temporary;")).concat();
+        let text = format!(
+            "daemon off; pid nginx.pid; error_log stderr warn; user root; worker_processes 2;
+            worker_rlimit_nofile 16000; events {{ worker_connections 15000; }}
+            http {{ access_log off; {temporary} keepalive_timeout 1h; server {{
+                listen {address} backlog=4096 reuseport; location / {{ return 200 'Hello World!'; }}
+            }} }}"
+        );
+        fs::write(folder.join("nginx.conf"), text).unwrap();
+        let words = ["--pid", "--fork", "--kill-child", "nginx", "-c", "nginx.conf", "-e", "stderr", "-p"];
+        let mut command: Command = program("unshare", &words);
+        command.arg(&folder).current_dir(&folder);
+        command
+    }))
+}
+
+#[test]
+fn all_workers_of_a_server_count() {
+    let Some(server) = with_workers() else { return };
+    let (ended, s) = run(&server.url("/"), &["-c", "20000", "--ramp", "4s", "-d", "2s", "--think", "1m"]);
+    ended.assert_status(0);
+    let seen = |path: &str| s.count(&format!("observed.target.{path}"));
+    assert_eq!(seen("process.processes.last"), 3, "a master and two workers");
+    let name = fs::read_to_string(format!("/proc/{}/cmdline", s.count("target_cost.pid"))).unwrap();
+    assert!(name.starts_with("nginx: worker"), "{name}");
+    // Each has about half of the connections; the fuller one is told of.
+    let files = seen("open_files.max");
+    assert!((10_000..16_000).contains(&files), "{files} open");
+    assert_eq!(seen("open_files_limit"), 16_000, "what the workers have set themselves");
+    assert_eq!(seen("accept_backlog"), 4096);
+    let fit = s.at("cost.target_bytes");
+    let (bytes, r2) = (fit["value"].as_f64().unwrap(), fit["r2"].as_f64().unwrap());
+    assert!((200.0..5_000.0).contains(&bytes) && r2 > 0.95, "{bytes} bytes, R² {r2}: {:#}", s.at("cost"));
+    let cpu = s.number("target_cost.cpu_s");
+    let by_looks = (seen("process.cpu_user_ns.ramp") + seen("process.cpu_system_ns.ramp")) as f64 / 1e9;
+    assert!(by_looks > 0.05 && by_looks <= cpu + 0.05, "{by_looks} s of {cpu} s");
+}
+
+#[test]
+fn another_host_tells_of_its_target() {
+    let Some(pair) = Pair::new() else { return };
+    let serving = off_loopback::serve(&pair, "10.77.0.1");
+    let secret = file("observed-secret");
+    fs::write(&secret, "a-b-c\n").unwrap();
+    fs::set_permissions(&secret, fs::Permissions::from_mode(0o600)).unwrap();
+    let secret = secret.to_str().unwrap();
+    let words = ["observe", "--listen", "10.77.0.1:0", "--until-stdin-ends", "--token-file", secret];
+    let observer = Serving::from(pair.server.enter(&throng(&words)), &[]);
+    let at = format!("http://{}", observer.address);
+    let args =
+        ["-c", "500", "-d", "2s", "--think", "100ms", "--observe", &at, "--observe-token-file", secret];
+    let (ended, s) = off_loopback::run(&pair, &serving.url("/"), &args);
+    ended.assert_status(0);
+    assert_eq!(s.count("observed.observer.failures"), 0, "{ended:?}");
+    assert_eq!(s.count("observed.target.pid"), u64::from(serving.program.pid()));
+    // The sockets of that namespace, not of this one or of the machine: 500 connections, a listener each, and the question.
+    let there = s.count("observed.target_host.tcp_sockets.max");
+    assert!((501..=510).contains(&there), "{there}");
+    assert!(s.number("target_cost.cpu_s") > 0.0, "{:#}", s.at("observed.target"));
+    assert!(s.at("cost.target_bytes").is_null(), "500 are too few for a slope");
+}

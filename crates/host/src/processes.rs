@@ -1,0 +1,340 @@
+//! Some processes, watched together: memory, CPU and threads, each look held against the one before.
+
+use std::collections::HashMap;
+
+use samples::ProcessLook;
+use units::Nanos;
+
+use crate::{Root, listener::numbers, processors::processors_of};
+
+/// Threads that are looked at one by one: a look stays cheap, however many there are.
+const MOST_THREADS: usize = 64;
+/// A thread that ran, or was ready to, for this share of the time could hardly have done more.
+const FULL: f64 = 0.95;
+/// Shares over less time than this would be noise: CPU time comes in clock ticks of 10 ms.
+const LEAST_PERIOD: Nanos = Nanos::from_millis(500);
+
+/// Processes that serve one purpose, and what they had used when last looked at. What those that ended had used stays
+/// in the sums.
+#[derive(Debug)]
+pub struct Processes {
+    root: Root,
+    alive: Vec<Member>,
+    ended: Member,
+    threads: HashMap<(u32, u32), Times>,
+    counts_switches: bool,
+    cores: Option<u64>,
+    /// When shares were last computed, and the CPU time by then.
+    looked: Option<(Nanos, u64)>,
+    latest: ProcessLook,
+}
+
+/// A process and its CPU time.
+#[derive(Clone, Copy, Debug, Default)]
+struct Member {
+    pid: u32,
+    user_ns: u64,
+    system_ns: u64,
+}
+
+/// What a thread has used and how long it has waited for a processor, nanoseconds.
+#[derive(Clone, Copy, Debug, Default)]
+struct Times {
+    cpu_ns: u64,
+    wait_ns: u64,
+    switches: u64,
+}
+
+/// What changes with every connection: two small files a process, so that it can be asked several times a second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pulse {
+    /// Alive.
+    pub processes: u64,
+    /// Their threads.
+    pub threads: u64,
+    /// Resident memory in bytes, summed.
+    pub rss_bytes: u64,
+    /// CPU time in user space, nanoseconds.
+    pub cpu_user_ns: u64,
+    /// CPU time in the kernel, nanoseconds.
+    pub cpu_system_ns: u64,
+}
+
+impl Pulse {
+    /// CPU time, nanoseconds.
+    pub const fn cpu_ns(&self) -> u64 {
+        self.cpu_user_ns + self.cpu_system_ns
+    }
+}
+
+impl Processes {
+    /// These processes; the first stands for what all may use.
+    pub fn new(root: &Root, pids: &[u32]) -> Processes {
+        let first = pids.first().map(ToString::to_string);
+        Processes {
+            root: root.clone(),
+            alive: pids.iter().map(|pid| Member { pid: *pid, ..Member::default() }).collect(),
+            ended: Member::default(),
+            threads: HashMap::new(),
+            counts_switches: false,
+            cores: first.and_then(|process| processors_of(root, &process)),
+            looked: None,
+            latest: ProcessLook::default(),
+        }
+    }
+
+    /// This process; also counts how often its threads were put off their processors.
+    pub fn own(root: &Root) -> Processes {
+        Processes { counts_switches: true, ..Processes::new(root, &[std::process::id()]) }
+    }
+
+    /// Those alive when last looked at.
+    pub fn pids(&self) -> impl Iterator<Item = u32> + '_ {
+        self.alive.iter().map(|member| member.pid)
+    }
+
+    /// Watches one more, if it is not watched yet.
+    pub(crate) fn add(&mut self, pid: u32) {
+        if !self.pids().any(|known| known == pid) {
+            self.alive.push(Member { pid, ..Member::default() });
+        }
+    }
+
+    /// Memory and CPU time now.
+    pub fn pulse(&mut self) -> Pulse {
+        let mut sum = Pulse::default();
+        let Processes { root, alive, ended, .. } = self;
+        alive.retain_mut(|member| {
+            let Some(stat) = Stat::read(root, member.pid) else {
+                ended.user_ns += member.user_ns;
+                ended.system_ns += member.system_ns;
+                return false;
+            };
+            (member.user_ns, member.system_ns) = (stat.user_ns, stat.system_ns);
+            sum.processes += 1;
+            sum.threads += stat.threads;
+            sum.rss_bytes += resident(root, member.pid);
+            sum.cpu_user_ns += stat.user_ns;
+            sum.cpu_system_ns += stat.system_ns;
+            true
+        });
+        sum.cpu_user_ns += ended.user_ns;
+        sum.cpu_system_ns += ended.system_ns;
+        sum
+    }
+
+    /// All that there is to see; shares are those since the look before, if that is long enough ago.
+    pub fn look(&mut self, now: Nanos) -> ProcessLook {
+        let pulse = self.pulse();
+        let elapsed = self.looked.map(|(at, _)| now.since(at));
+        if elapsed.is_none_or(|elapsed| elapsed >= LEAST_PERIOD) {
+            self.look_at_threads(elapsed);
+            if let (Some(elapsed), Some((_, cpu_ns))) = (elapsed, self.looked) {
+                self.latest.cores_used = pulse.cpu_ns().saturating_sub(cpu_ns) as f64 / elapsed.0 as f64;
+            }
+            self.looked = Some((now, pulse.cpu_ns()));
+        }
+        self.latest = ProcessLook {
+            processes: pulse.processes,
+            threads: pulse.threads,
+            rss_bytes: pulse.rss_bytes,
+            cpu_user_ns: pulse.cpu_user_ns,
+            cpu_system_ns: pulse.cpu_system_ns,
+            cores: self.cores,
+            ..self.latest.clone()
+        };
+        self.latest.clone()
+    }
+
+    fn look_at_threads(&mut self, elapsed: Option<Nanos>) {
+        let mut times = HashMap::new();
+        for pid in self.alive.iter().map(|member| member.pid) {
+            for tid in numbers(&self.root, &format!("proc/{pid}/task")) {
+                if times.len() < MOST_THREADS
+                    && let Some(time) = self.times(pid, tid)
+                {
+                    times.insert((pid, tid), time);
+                }
+            }
+        }
+        let (mut busiest_ns, mut wanted_ns, mut full) = (0, 0, 0);
+        for (thread, time) in &times {
+            // A thread that began since the last look used all of its time since then.
+            let before = self.threads.get(thread).copied().unwrap_or_default();
+            let used = time.cpu_ns.saturating_sub(before.cpu_ns);
+            let waited = time.wait_ns.saturating_sub(before.wait_ns);
+            (busiest_ns, wanted_ns) = (used.max(busiest_ns), (used + waited).max(wanted_ns));
+            let is_full = elapsed.is_some_and(|elapsed| (used + waited) as f64 >= FULL * elapsed.0 as f64);
+            full += u64::from(is_full);
+            self.latest.run_queue_wait_ns += waited;
+            self.latest.involuntary_switches += time.switches.saturating_sub(before.switches);
+        }
+        let share = |ns: u64| elapsed.map_or(0.0, |elapsed| ns as f64 / elapsed.0 as f64);
+        self.latest.threads_full = full;
+        self.latest.busiest_thread = share(busiest_ns);
+        self.latest.busiest_wanted = share(wanted_ns);
+        self.threads = times;
+    }
+
+    /// `/proc/PID/task/TID/schedstat` has nanoseconds; a kernel without it has clock ticks in `stat`.
+    fn times(&self, pid: u32, tid: u32) -> Option<Times> {
+        let task = format!("proc/{pid}/task/{tid}");
+        let switches = if self.counts_switches { switches(&self.root, &task) } else { 0 };
+        let Ok(text) = self.root.read(format!("{task}/schedstat")) else {
+            let stat = Stat::parse(&self.root.read(format!("{task}/stat")).ok()?)?;
+            return Some(Times { cpu_ns: stat.user_ns + stat.system_ns, wait_ns: 0, switches });
+        };
+        let mut fields = text.split_whitespace().map(|field| field.parse().ok());
+        Some(Times { cpu_ns: fields.next()??, wait_ns: fields.next()??, switches })
+    }
+}
+
+fn switches(root: &Root, task: &str) -> u64 {
+    let text = root.read(format!("{task}/status")).unwrap_or_default();
+    let row = text.lines().find_map(|line| line.strip_prefix("nonvoluntary_ctxt_switches:"));
+    row.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
+}
+
+/// Of proc_pid_stat(5).
+struct Stat {
+    user_ns: u64,
+    system_ns: u64,
+    threads: u64,
+}
+
+impl Stat {
+    /// `None`: there is no such process, or it has ended and waits for its parent to notice.
+    fn read(root: &Root, pid: u32) -> Option<Stat> {
+        Stat::parse(&root.read(format!("proc/{pid}/stat")).ok()?)
+    }
+
+    /// The second field, the command's name, may hold blanks and brackets: count from the last `)`, behind which
+    /// field 3 begins.
+    fn parse(text: &str) -> Option<Stat> {
+        const BEFORE: usize = 3;
+        let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().take(20).collect();
+        let number = |field: usize| fields.get(field - BEFORE)?.parse::<u64>().ok();
+        let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second();
+        let ended = matches!(*fields.first()?, "Z" | "X" | "x");
+        let stat =
+            Stat { user_ns: number(14)? * tick_ns, system_ns: number(15)? * tick_ns, threads: number(20)? };
+        (!ended).then_some(stat)
+    }
+}
+
+/// The second number of `/proc/PID/statm` (proc_pid_statm(5)), in bytes; newer kernels (6.16) add it up exactly.
+fn resident(root: &Root, pid: u32) -> u64 {
+    let text = root.read(format!("proc/{pid}/statm")).unwrap_or_default();
+    let pages: u64 = text.split_whitespace().nth(1).and_then(|pages| pages.parse().ok()).unwrap_or(0);
+    pages * rustix::param::page_size() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake::Machine;
+
+    const TICK: u64 = 10_000_000;
+    const SECOND: u64 = 1_000_000_000;
+
+    fn stat(machine: &Machine, pid: u32, state: char, user: u64, system: u64) {
+        let text =
+            format!("{pid} (a) b) {state} 1 1 1 0 -1 4194304 1 0 0 0 {user} {system} 7 8 20 0 3 0 147 3 9\n");
+        machine.write(&format!("proc/{pid}/stat"), &text);
+    }
+
+    fn thread(machine: &Machine, pid: u32, tid: u32, cpu_ns: u64, wait_ns: u64) {
+        machine.write(&format!("proc/{pid}/task/{tid}/schedstat"), &format!("{cpu_ns} {wait_ns} 9\n"));
+    }
+
+    fn two() -> Machine {
+        let machine = Machine::with(&[
+            ("proc/5/statm", "100 30 2 1 0 1 0\n"),
+            ("proc/6/statm", "100 12 2 1 0 1 0\n"),
+            ("proc/5/status", "Cpus_allowed_list:\t0-2\n"),
+        ]);
+        stat(&machine, 5, 'S', 100, 10);
+        stat(&machine, 6, 'R', 7, 3);
+        thread(&machine, 5, 5, 1_100_000_000, 50);
+        thread(&machine, 6, 6, 100_000_000, 0);
+        machine
+    }
+
+    #[test]
+    fn processes_are_summed_and_ended_ones_are_not_forgotten() {
+        let machine = two();
+        let mut processes = Processes::new(&machine.root(), &[5, 6]);
+        let page = rustix::param::page_size() as u64;
+        let both = processes.pulse();
+        let expected = Pulse {
+            processes: 2,
+            threads: 6,
+            rss_bytes: 42 * page,
+            cpu_user_ns: 107 * TICK,
+            cpu_system_ns: 13 * TICK,
+        };
+        assert_eq!(both, expected);
+        stat(&machine, 5, 'S', 120, 10);
+        stat(&machine, 6, 'Z', 9, 3);
+        let expected =
+            Pulse { processes: 1, threads: 3, rss_bytes: 30 * page, cpu_user_ns: 127 * TICK, ..both };
+        assert_eq!((processes.pulse(), processes.pulse()), (expected, expected));
+        processes.add(5);
+        assert_eq!(processes.pids().collect::<Vec<_>>(), [5]);
+    }
+
+    #[test]
+    fn shares_are_those_since_the_look_before() {
+        let machine = two();
+        let mut processes = Processes::new(&machine.root(), &[5, 6]);
+        let first = processes.look(Nanos(SECOND));
+        assert_eq!(
+            (first.cores_used, first.busiest_thread, first.threads_full, first.cores),
+            (0.0, 0.0, 0, Some(3))
+        );
+        stat(&machine, 5, 'S', 200, 60);
+        thread(&machine, 5, 5, 1_700_000_000, 50 + 380_000_000);
+        thread(&machine, 6, 8, 400_000_000, 1_000);
+        let second = processes.look(Nanos(2 * SECOND));
+        assert!((second.cores_used - 1.5).abs() < 1e-9, "{second:?}");
+        // It ran for 0.6 of the second, and was ready to for 0.38 more.
+        assert!((second.busiest_thread - 0.6).abs() < 1e-9, "{second:?}");
+        assert!((second.busiest_wanted - 0.98).abs() < 1e-9, "{second:?}");
+        let waited_ns = second.run_queue_wait_ns - first.run_queue_wait_ns;
+        assert_eq!((second.threads_full, waited_ns), (1, 380_001_000));
+        // Too soon for shares: those from before stand, the rest is fresh.
+        stat(&machine, 6, 'S', 17, 3);
+        thread(&machine, 5, 5, 1_700_000_001, 50 + 380_000_000);
+        let soon = processes.look(Nanos(2 * SECOND + SECOND / 10));
+        assert_eq!((soon.cores_used, soon.busiest_thread), (second.cores_used, second.busiest_thread));
+        assert_eq!(soon.cpu_user_ns, second.cpu_user_ns + 10 * TICK);
+        // Over a second and a half: from the last look that gave shares.
+        let later = processes.look(Nanos(3 * SECOND));
+        assert!((later.cores_used - 0.1).abs() < 1e-9 && later.busiest_thread < 1e-6, "{later:?}");
+    }
+
+    #[test]
+    fn clock_ticks_do_where_the_kernel_has_nothing_finer() {
+        let machine = two();
+        std::fs::remove_file(machine.root().path("proc/5/task/5/schedstat")).unwrap();
+        machine.write("proc/5/task/5/stat", "5 (a) R 1 1 1 0 -1 0 1 0 0 0 10 5 7 8 20 0 3 0 147 3 9\n");
+        let mut processes = Processes::new(&machine.root(), &[5]);
+        processes.look(Nanos::ZERO);
+        machine.write("proc/5/task/5/stat", "5 (a) R 1 1 1 0 -1 0 1 0 0 0 30 15 7 8 20 0 3 0 147 3 9\n");
+        assert!((processes.look(Nanos(SECOND)).busiest_thread - 0.3).abs() < 1e-9);
+    }
+
+    #[test]
+    fn we_are_seen_by_ourselves() {
+        let mut own = Processes::own(&Root::real());
+        let before = own.look(Nanos::ZERO);
+        let memory = std::hint::black_box(vec![1u8; 64 << 20]);
+        let after = own.look(Nanos(SECOND));
+        assert!(after.rss_bytes > before.rss_bytes + (60 << 20), "{before:?} {after:?}");
+        assert!(
+            after.threads >= 2 && after.processes == 1 && after.cores.is_some_and(|n| n >= 1),
+            "{after:?}"
+        );
+        drop(memory);
+    }
+}

@@ -1,0 +1,181 @@
+use std::{
+    io::{Read, Write},
+    net::{SocketAddr, TcpListener, TcpStream},
+    sync::{Arc, atomic::AtomicBool, atomic::Ordering::Relaxed},
+    thread::JoinHandle,
+};
+
+use samples::{Look, TargetLook};
+use units::Nanos;
+
+use super::{Poller, Server, fetch, token::tests::token};
+
+/// A server whose looks name the ports that it was asked about: the first as the process, how many as its open files.
+struct Running {
+    address: SocketAddr,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<std::io::Result<()>>>,
+}
+
+impl Running {
+    fn start(secret: Option<&str>, only: Option<u16>) -> Running {
+        let server = Server::bind(SocketAddr::from(([127, 0, 0, 1], 0)), secret.map(token), only).unwrap();
+        let (address, stop) = (server.address().unwrap(), Arc::new(AtomicBool::new(false)));
+        let order = stop.clone();
+        let look = |ports: &[u16]| {
+            let target = TargetLook {
+                pid: ports[0].into(),
+                open_files: Some(ports.len() as u64),
+                ..TargetLook::default()
+            };
+            Look { target: Some(target), ..Look::default() }
+        };
+        let thread = std::thread::spawn(move || server.serve(&order, look));
+        Running { address, stop, thread: Some(thread) }
+    }
+
+    /// The whole answer to these bytes.
+    fn raw(&self, request: &str) -> String {
+        let mut stream = TcpStream::connect(self.address).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        // Bytes that were not read before a close may end it with a reset, behind the answer.
+        let _ = stream.read_to_string(&mut answer);
+        answer
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stop.store(true, Relaxed);
+        self.thread.take().unwrap().join().unwrap().unwrap();
+    }
+}
+
+fn status(answer: &str) -> &str {
+    answer.split(' ').nth(1).unwrap_or("nothing")
+}
+
+fn body(answer: &str) -> &str {
+    answer.split_once("\r\n\r\n").map_or("", |(_, body)| body)
+}
+
+#[test]
+fn both_ends_understand_each_other() {
+    let server = Running::start(Some("secret"), None);
+    let look = fetch(server.address, &[8000, 8001], Some(&token("secret"))).unwrap();
+    assert_eq!(look.target.map(|target| (target.pid, target.open_files)), Some((8000, Some(2))));
+    let wants = fetch(server.address, &[80], None).unwrap_err();
+    assert!(wants.contains("wants a token"), "{wants}");
+    let refuses = fetch(server.address, &[80], Some(&token("Secret"))).unwrap_err();
+    assert!(refuses.contains("403"), "{refuses}");
+}
+
+#[test]
+fn who_may_not_ask_learns_nothing() {
+    let server = Running::start(Some("secret"), Some(8000));
+    let with = |line: &str, fields: &str| server.raw(&format!("{line} HTTP/1.1\r\nHost: x\r\n{fields}\r\n"));
+    let mut answers = Vec::new();
+    for line in
+        ["GET /observe?port=8000", "GET /observe?port=9", "GET /observe?port=x", "GET /else", "PUT /observe"]
+    {
+        let without = with(line, "");
+        assert_eq!((status(&without), body(&without)), ("401", ""), "{line}: {without}");
+        assert!(without.contains("WWW-Authenticate: Bearer\r\n"), "{without}");
+        let wrong = with(line, "Authorization: Bearer secrets\r\n");
+        assert_eq!((status(&wrong), body(&wrong)), ("403", ""), "{line}: {wrong}");
+        answers.push((without, wrong));
+    }
+    answers.dedup();
+    assert_eq!(answers.len(), 1, "they tell places apart: {answers:?}");
+    let twice = "Authorization: Bearer x\r\nAuthorization: Bearer secret\r\n";
+    assert_eq!(status(&with("GET /observe?port=8000", twice)), "403");
+    assert_eq!(status(&with("GET /observe?port=8000", "authorization: bearer secret\r\n")), "200");
+}
+
+#[test]
+fn requests_are_read_strictly() {
+    let server = Running::start(None, None);
+    let ask = |line: &str| server.raw(&format!("{line} HTTP/1.1\r\nHost: x\r\n\r\n"));
+    for (line, expected) in [
+        ("GET /observe?port=8000", "200"),
+        ("GET /observe?a=b&port=8000,8001", "200"),
+        ("GET /observe", "400"),
+        ("GET /observe?port=", "400"),
+        ("GET /observe?port=65536", "400"),
+        ("GET /observe?port=80;81", "400"),
+        ("GET /", "404"),
+        ("GET /observe/", "404"),
+        ("POST /observe?port=80", "405"),
+        ("nonsense", "400"),
+    ] {
+        assert_eq!(status(&ask(line)), expected, "{line}");
+    }
+    let many: Vec<String> = (1..=65).map(|port| port.to_string()).collect();
+    assert_eq!(status(&ask(&format!("GET /observe?port={}", many.join(",")))), "400");
+    assert_eq!(status(&server.raw(&format!("GET / HTTP/1.1\r\nX: {}\r\n\r\n", "x".repeat(9000)))), "431");
+    assert_eq!(status(&server.raw("\r\n\r\n")), "400");
+    // Whatever came before, the next is served.
+    assert_eq!(status(&ask("GET /observe?port=8000")), "200");
+}
+
+#[test]
+fn one_port_may_be_all_that_is_shown() {
+    let server = Running::start(None, Some(8000));
+    let ask = |query: &str| server.raw(&format!("GET /observe{query} HTTP/1.1\r\nHost: x\r\n\r\n"));
+    for (query, expected) in
+        [("", "200"), ("?port=8000", "200"), ("?port=8001", "404"), ("?port=8000,8001", "404")]
+    {
+        assert_eq!(status(&ask(query)), expected, "{query}");
+    }
+    assert!(body(&ask("")).contains("\"pid\":8000"));
+}
+
+#[test]
+fn one_that_says_nothing_holds_nobody_up_for_long() {
+    let server = Running::start(None, None);
+    let mut silent = TcpStream::connect(server.address).unwrap();
+    silent.write_all(b"GET /obs").unwrap();
+    // Served behind the silent one, within the client's own patience or at the second attempt.
+    let served = (0..3).any(|_| fetch(server.address, &[8000], None).is_ok());
+    assert!(served);
+    let mut answer = String::new();
+    silent.read_to_string(&mut answer).unwrap();
+    assert_eq!(status(&answer), "408", "{answer}");
+}
+
+#[test]
+fn a_poller_asks_again_and_counts_on_nothing() {
+    let server = Running::start(None, None);
+    let poller = Poller::start(server.address, &[7], None).unwrap();
+    for _ in 0..2 {
+        let look = poller.wait(Nanos::from_secs(20)).expect("an answer").unwrap();
+        assert_eq!(look.target.unwrap().pid, 7);
+    }
+    assert!(poller.next().is_none(), "a second has not passed");
+    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let poller = Poller::start(nobody, &[7], None).unwrap();
+    let why = poller.wait(Nanos::from_secs(20)).expect("an answer").unwrap_err();
+    assert!(why.contains("refused"), "{why}");
+}
+
+#[test]
+fn another_server_is_no_observer() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    for (answer, expected) in [
+        ("HTTP/1.1 200 OK\r\n\r\n{\"hello\": 1}", "no look"),
+        ("HTTP/1.1 302 Found\r\n\r\n", "302"),
+        ("220 smtp ready\r\n", "not HTTP"),
+        ("", "not HTTP"),
+    ] {
+        let asking = std::thread::spawn(move || fetch(address, &[1], None));
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut head = [0; 4096];
+        let _ = stream.read(&mut head).unwrap();
+        stream.write_all(answer.as_bytes()).unwrap();
+        drop(stream);
+        let why = asking.join().unwrap().unwrap_err();
+        assert!(why.contains(expected), "{answer:?}: {why}");
+    }
+}

@@ -1,0 +1,107 @@
+//! What proves that somebody may ask.
+
+use std::{fmt, fs::File, io::Read, os::unix::fs::PermissionsExt};
+
+/// A secret that both sides have in a file.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Token(String);
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(…)")
+    }
+}
+
+/// Longer ones are some other file.
+const MOST: u64 = 4096;
+
+impl Token {
+    /// Reads the first line of a file that only its owner may read.
+    ///
+    /// # Errors
+    /// With the cure: it cannot be read, others may read it, or it holds no token (visible ASCII characters).
+    pub fn read(path: &str) -> Result<Token, String> {
+        let file = File::open(path).map_err(|e| format!("{path}: {e}"))?;
+        // Asked of the open file, not of its name: nobody can put another in between.
+        let mode = file.metadata().map_err(|e| format!("{path}: {e}"))?.permissions().mode();
+        if mode & 0o077 != 0 {
+            return Err(format!(
+                "others may use this file, write chmod 600 {path}: mode {:04o}",
+                mode & 0o7777
+            ));
+        }
+        let mut text = String::new();
+        file.take(MOST).read_to_string(&mut text).map_err(|e| format!("{path}: {e}"))?;
+        let token = text.lines().next().unwrap_or_default().trim();
+        if token.is_empty() || !token.bytes().all(|b| b.is_ascii_graphic()) {
+            return Err(format!("it holds no token, write openssl rand -hex 32 > {path}: {path:?}"));
+        }
+        Ok(Token(token.to_owned()))
+    }
+
+    /// As the value of `Authorization`.
+    pub(super) fn header(&self) -> String {
+        format!("Bearer {}", self.0)
+    }
+
+    /// Whether the value of an `Authorization` is this token's. The time that it takes tells nothing of where they
+    /// differ.
+    pub(super) fn opens(&self, authorization: &[u8]) -> bool {
+        let Some((scheme, offered)) = authorization.split_at_checked("Bearer ".len()) else { return false };
+        let own = self.0.as_bytes();
+        let difference = own.iter().zip(offered).fold(0, |sum, (a, b)| sum | (a ^ b));
+        scheme.eq_ignore_ascii_case(b"Bearer ")
+            && own.len() == offered.len()
+            && std::hint::black_box(difference) == 0
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::fake::Machine;
+    use std::fs;
+
+    pub(crate) fn token(text: &str) -> Token {
+        Token(text.to_owned())
+    }
+
+    fn check(text: &str, mode: u32, expected: Result<&str, &str>) {
+        let machine = Machine::with(&[("token", text)]);
+        let path = machine.root().path("token");
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        match (Token::read(path.to_str().unwrap()), expected) {
+            (Ok(token), Ok(expected)) => assert_eq!(token.header(), format!("Bearer {expected}")),
+            (Err(why), Err(part)) => assert!(why.contains(part), "{why}"),
+            (other, _) => panic!("{text:?} {mode:o}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_file_must_be_its_owners_alone() {
+        check("secret\n", 0o600, Ok("secret"));
+        check("  a1-b2 \nmore\n", 0o400, Ok("a1-b2"));
+        for mode in [0o640, 0o604, 0o644, 0o610, 0o602] {
+            check("secret\n", mode, Err("chmod 600 "));
+        }
+        check("", 0o600, Err("no token"));
+        check("\n", 0o600, Err("no token"));
+        check("two words\n", 0o600, Err("no token"));
+        check("gehe\u{ed}m\n", 0o600, Err("no token"));
+        assert!(Token::read("/nowhere/token").is_err_and(|why| why.starts_with("/nowhere/token: ")));
+        assert_eq!(format!("{:?}", token("secret")), "Token(…)");
+    }
+
+    #[test]
+    fn only_the_whole_token_opens() {
+        let own = token("secret");
+        for right in ["Bearer secret", "bearer secret"] {
+            assert!(own.opens(right.as_bytes()), "{right}");
+        }
+        for wrong in
+            ["", "Bearer ", "Bearer secre", "Bearer secrets", "Bearer Secret", "Basic secret", "secret"]
+        {
+            assert!(!own.opens(wrong.as_bytes()), "{wrong}");
+        }
+    }
+}

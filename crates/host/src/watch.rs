@@ -1,0 +1,269 @@
+//! The target on this machine, and the machine itself, once a second.
+
+use samples::{HostLook, TargetLook};
+use units::Nanos;
+
+use crate::{
+    Listener, Processes, Pulse, Root, files,
+    listener::{carriers, holds_in_main_table, listener_pids, numbers},
+    memory::{group_oom_kills, kernel_memory, memory, memory_left_to, row},
+    network::{net_counters, sock_stat},
+    usage::{table_count, table_size},
+};
+
+/// Children are looked for this often.
+const REFRESH: Nanos = Nanos::from_secs(10);
+/// Tables of files are looked at in so many threads, where each has its own.
+const MOST_TABLES: usize = 64;
+/// Where the kernel does not tell the size of a table (before 6.2), it is counted this often and up to this many.
+const RECOUNT: Nanos = Nanos::from_secs(5);
+const MOST_COUNTED: usize = 20_000;
+/// Depth of the search for children: a master, its workers, and theirs.
+const GENERATIONS: usize = 3;
+/// Beyond so many processes nobody is added.
+const MOST_PROCESSES: usize = 256;
+
+/// Watches the processes behind a target's ports.
+#[derive(Debug)]
+pub struct Watch {
+    root: Root,
+    ports: Vec<u16>,
+    /// The process to name.
+    pid: Option<u32>,
+    processes: Processes,
+    refreshed: Nanos,
+    /// Threads of the holders have tables of files of their own.
+    own_tables: bool,
+    /// When descriptors had to be counted last, and how many there were.
+    counted: Option<(Nanos, Option<u64>)>,
+}
+
+impl Watch {
+    /// Looks for who listens on these ports; goes through the descriptors of processes until it has found them.
+    pub fn new(root: &Root, ports: &[u16], listeners: &[Listener]) -> Watch {
+        let here: Vec<Listener> = listeners.iter().filter(|l| ports.contains(&l.port)).copied().collect();
+        let holders = listener_pids(root, &here);
+        let pid = carriers(root, &holders).first().copied();
+        // The first is who it is about: its limits and its control group stand for all.
+        let mut ordered: Vec<u32> = pid.into_iter().collect();
+        ordered.extend(holders.iter().copied().filter(|holder| Some(*holder) != pid));
+        let mut watch = Watch {
+            root: root.clone(),
+            ports: ports.to_vec(),
+            pid,
+            processes: Processes::new(root, &ordered),
+            refreshed: Nanos::ZERO,
+            own_tables: pid.is_some_and(|pid| !holds_in_main_table(root, pid, &here)),
+            counted: None,
+        };
+        watch.refresh();
+        watch
+    }
+
+    /// The process that listens; with a master and workers, the first worker. `None`: there is none, or it is another
+    /// user's.
+    pub fn pid(&self) -> Option<u32> {
+        self.pid
+    }
+
+    /// Whether a process was found, and one is left.
+    pub fn is_alive(&self) -> bool {
+        self.processes.pids().next().is_some()
+    }
+
+    /// Memory and CPU time of all its processes; `None` where none was found.
+    pub fn pulse(&mut self) -> Option<Pulse> {
+        self.pid.map(|_| self.processes.pulse())
+    }
+
+    /// All that there is to see of the target. `listeners` with their queues, fresh, as netlink has them; empty where
+    /// it is forbidden.
+    pub fn look(&mut self, now: Nanos, listeners: &[Listener]) -> Option<TargetLook> {
+        let pid = self.pid?;
+        if now.since(self.refreshed) >= REFRESH {
+            self.refreshed = now;
+            self.refresh();
+        }
+        let here = || listeners.iter().filter(|l| self.ports.contains(&l.port));
+        Some(TargetLook {
+            pid,
+            accept_queue: here().filter_map(|l| l.waiting).max(),
+            accept_backlog: here().filter_map(|l| l.backlog).min(),
+            open_files: self.fullest_table(now),
+            open_files_limit: self.open_files_limit(pid),
+            memory_available: memory_left_to(&self.root, pid),
+            group_oom_kills: group_oom_kills(&self.root, pid),
+            process: self.processes.look(now),
+        })
+    }
+
+    /// Workers that were born since.
+    fn refresh(&mut self) {
+        let mut parents: Vec<u32> = self.processes.pids().collect();
+        for _ in 0..GENERATIONS {
+            let born: Vec<u32> = parents.iter().flat_map(|parent| children(&self.root, *parent)).collect();
+            if born.is_empty() || self.processes.pids().count() + born.len() > MOST_PROCESSES {
+                break;
+            }
+            born.iter().for_each(|child| self.processes.add(*child));
+            parents = born;
+        }
+    }
+
+    /// A server may raise its own, and prlimit(1) anybody's.
+    fn open_files_limit(&self, pid: u32) -> Option<u64> {
+        let text = self.root.read(format!("proc/{pid}/limits")).ok()?;
+        files::limits(&text).map(|(soft, _)| soft)
+    }
+
+    fn fullest_table(&mut self, now: Nanos) -> Option<u64> {
+        let tables = self.tables();
+        if let Some(most) = tables.iter().filter_map(|table| table_size(&self.root, table)).max() {
+            return Some(most);
+        }
+        if let Some((at, count)) = self.counted
+            && now.since(at) < RECOUNT
+            && self.is_alive()
+        {
+            return count;
+        }
+        let count = |table: &String| table_count(&self.root, table, MOST_COUNTED);
+        // One that has reached the bound may have any number: that is no answer.
+        let most = tables.iter().filter_map(count).max().filter(|most| *most < MOST_COUNTED as u64);
+        self.counted = Some((now, most));
+        most
+    }
+
+    /// Tables of files, as paths below `/proc`.
+    fn tables(&self) -> Vec<String> {
+        let of_process = |pid: u32| match self.own_tables {
+            true => {
+                let threads = numbers(&self.root, &format!("proc/{pid}/task"));
+                threads.iter().take(MOST_TABLES).map(|tid| format!("{pid}/task/{tid}")).collect()
+            }
+            false => vec![pid.to_string()],
+        };
+        self.processes.pids().flat_map(of_process).take(MOST_TABLES).collect()
+    }
+}
+
+/// Children of a process that run the same program: workers. Others, such as what a shell or a test started beside its
+/// server, do not serve the target.
+fn children(root: &Root, parent: u32) -> Vec<u32> {
+    let program = |pid: u32| std::fs::read_link(root.path(format!("proc/{pid}/exe"))).ok();
+    let tasks = format!("proc/{parent}/task");
+    let lists = numbers(root, &tasks).into_iter().take(MOST_TABLES);
+    let text: String = lists.filter_map(|tid| root.read(format!("{tasks}/{tid}/children")).ok()).collect();
+    let Some(own) = program(parent).filter(|_| !text.trim().is_empty()) else { return Vec::new() };
+    let pids = text.split_whitespace().filter_map(|pid| pid.parse().ok());
+    // A server and a run of ours may be one's parent and child; we are never the target.
+    pids.filter(|pid| *pid != std::process::id() && program(*pid).as_ref() == Some(&own)).collect()
+}
+
+/// The machine as connections feel it. What cannot be read is zero, or `None`.
+pub fn host_look(root: &Root) -> HostLook {
+    let number = |file: &str| root.number(format!("proc/sys/net/netfilter/{file}"));
+    let tcp_mem = root.read("proc/sys/net/ipv4/tcp_mem").unwrap_or_default();
+    HostLook {
+        sockets: sock_stat(root).unwrap_or_default(),
+        tcp: net_counters(root).unwrap_or_default(),
+        tcp_mem_pressure_pages: tcp_mem.split_whitespace().nth(1).and_then(|pages| pages.parse().ok()),
+        conntrack: number("nf_conntrack_count"),
+        conntrack_max: number("nf_conntrack_max"),
+        memory_available: memory(root).map_or(0, |memory| memory.available),
+        kernel_bytes: kernel_memory(root).unwrap_or(0),
+        oom_kills: root.read("proc/vmstat").ok().and_then(|text| row(&text, "oom_kill")).unwrap_or(0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake::Machine;
+
+    const NGINX: &str = "/usr/sbin/nginx";
+
+    /// A process with a program, a parent, descriptors and children.
+    fn process(machine: &Machine, pid: u32, parent: u32, program: &str, links: &[&str], children: &str) {
+        let file = |name: &str| format!("proc/{pid}/{name}");
+        let stat = format!("{pid} (x) S {parent} 1 1 0 -1 0 1 0 0 0 10 5 7 8 20 0 2 0 147 3 9\n");
+        machine.write(&file("stat"), &stat);
+        machine.write(&file("statm"), "9 4 1\n");
+        machine.write(&file("limits"), &format!("Max open files  {}  1048576  files\n", 1000 + pid));
+        machine.write(&file(&format!("task/{pid}/children")), children);
+        machine.link(&file("exe"), program);
+        for (fd, link) in links.iter().enumerate() {
+            machine.link(&file(&format!("fd/{fd}")), link);
+        }
+    }
+
+    fn listener(port: u16, inode: u64, waiting: u64, backlog: u64) -> Listener {
+        let address = "0.0.0.0".parse().unwrap();
+        Listener { address, port, inode, backlog: Some(backlog), waiting: Some(waiting) }
+    }
+
+    #[test]
+    fn workers_and_their_queue_are_seen() {
+        let machine = Machine::with(&[("proc/sys/net/netfilter/nf_conntrack_count", "12\n")]);
+        process(&machine, 20, 1, NGINX, &["socket:[70]"], "21 22 29 ");
+        process(&machine, 21, 20, NGINX, &["socket:[70]", "socket:[801]", "socket:[802]"], "");
+        process(&machine, 22, 20, NGINX, &["socket:[70]", "socket:[803]"], "");
+        process(&machine, 29, 20, "/usr/bin/logger", &[], "");
+        let listeners = [listener(80, 70, 3, 511), listener(81, 71, 900, 9)];
+        let mut watch = Watch::new(&machine.root(), &[80], &listeners);
+        let seen = watch.look(Nanos::ZERO, &listeners).unwrap();
+        assert_eq!((seen.pid, seen.process.processes, seen.process.threads), (21, 3, 6));
+        assert_eq!((seen.open_files, seen.open_files_limit), (Some(3), Some(1021)));
+        assert_eq!((seen.accept_queue, seen.accept_backlog), (Some(3), Some(511)));
+        assert_eq!(watch.look(Nanos::ZERO, &[]).unwrap().accept_queue, None);
+        let host = host_look(&machine.root());
+        assert_eq!((host.conntrack, host.conntrack_max), (Some(12), None));
+    }
+
+    #[test]
+    fn workers_that_hold_no_listener_are_children() {
+        let machine = Machine::with(&[]);
+        process(&machine, 30, 1, "/usr/bin/node", &["socket:[70]"], "31\n");
+        process(&machine, 31, 30, "/usr/bin/node", &["socket:[9]"], "32");
+        process(&machine, 32, 31, "/usr/bin/node", &[], "");
+        let listeners = [listener(80, 70, 0, 511)];
+        let mut watch = Watch::new(&machine.root(), &[80], &listeners);
+        assert_eq!(watch.look(Nanos::ZERO, &[]).unwrap().process.processes, 3);
+        // A worker born later is found, but not at once.
+        process(&machine, 33, 30, "/usr/bin/node", &[], "");
+        machine.write("proc/30/task/30/children", "31 33");
+        assert_eq!(watch.look(Nanos::from_secs(1), &[]).unwrap().process.processes, 3);
+        assert_eq!(watch.look(Nanos::from_secs(10), &[]).unwrap().process.processes, 4);
+    }
+
+    #[test]
+    fn a_target_that_ended_has_no_process_left() {
+        let machine = Machine::with(&[]);
+        process(&machine, 20, 1, NGINX, &["socket:[70]"], "");
+        let mut watch = Watch::new(&machine.root(), &[80], &[listener(80, 70, 0, 1)]);
+        assert!(watch.is_alive() && watch.pulse().unwrap().processes == 1);
+        std::fs::remove_dir_all(machine.root().path("proc/20")).unwrap();
+        let seen = watch.look(Nanos::from_secs(1), &[]).unwrap();
+        assert_eq!((seen.process.processes, seen.open_files), (0, None));
+        assert!(!watch.is_alive());
+    }
+
+    #[test]
+    fn without_a_listener_there_is_no_target() {
+        let mut watch = Watch::new(&Machine::with(&[]).root(), &[80], &[listener(81, 70, 0, 1)]);
+        assert_eq!((watch.pid(), watch.look(Nanos::ZERO, &[]), watch.pulse()), (None, None, None));
+    }
+
+    #[test]
+    fn tables_of_threads_are_held_against_the_limit_one_by_one() {
+        let machine = Machine::with(&[]);
+        process(&machine, 40, 1, "/usr/bin/throng", &["/dev/null"], "");
+        for (tid, sockets) in [(41, 3), (42, 5)] {
+            for fd in 0..sockets {
+                machine.link(&format!("proc/40/task/{tid}/fd/{fd}"), "socket:[70]");
+            }
+        }
+        let mut watch = Watch::new(&machine.root(), &[80], &[listener(80, 70, 0, 1)]);
+        assert_eq!(watch.look(Nanos::ZERO, &[]).unwrap().open_files, Some(5));
+    }
+}

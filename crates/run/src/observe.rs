@@ -1,0 +1,248 @@
+//! What is seen of the target, of the hosts and of throng itself while a run lasts, and what it cost.
+
+mod costs;
+
+use host::{
+    Processes, Pulse, Root, Watch, host_look,
+    remote::{Poller, Token},
+};
+use plan::Plan;
+use samples::{Cost, Fit, Generator, KernelCost, Look, Observation, ObserverSeen, Phase, ProcessCost};
+use units::Nanos;
+
+use crate::listeners::{listeners, queues};
+use costs::{Costs, Usage};
+
+/// Everything is looked at this often; memory and CPU time at each sample.
+const EVERY: Nanos = Nanos::from_secs(1);
+/// The first answer of `throng observe` may take so long before the run begins without it.
+const FIRST_ANSWER: Nanos = Nanos::from_secs(4);
+/// The most ports that it is asked about.
+const MOST_PORTS: usize = 64;
+
+/// What throng does at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Load {
+    /// Connections open now.
+    pub(crate) open: u64,
+    /// Dials that succeeded since the start, later ones of the same connection included.
+    pub(crate) opened: u64,
+    /// Answers since the start.
+    pub(crate) answered: u64,
+}
+
+/// What a run was seen to cost.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Observed {
+    pub(crate) seen: Observation,
+    pub(crate) cost: Cost,
+    pub(crate) generator: Generator,
+    pub(crate) target: Option<ProcessCost>,
+    pub(crate) kernel: Option<KernelCost>,
+}
+
+/// Watches from before the first dial on. Its memory is the same after a second and after a day.
+pub(crate) struct Observer {
+    root: Root,
+    own: Processes,
+    /// The target, where it is on this machine.
+    watch: Option<Watch>,
+    /// The target's host, where `throng observe` was named.
+    poller: Option<Poller>,
+    both_here: bool,
+    seen: Observation,
+    costs: Costs,
+    own_pulse: Pulse,
+    own_rss_max: u64,
+    /// The target's first and latest pulse, and its most memory.
+    target_pulse: Option<(Pulse, Pulse, u64)>,
+    next_look: Nanos,
+}
+
+impl Observer {
+    /// Finds the target and takes a first look at everything. To be done before the shards start: where netlink is
+    /// forbidden and there are millions of sockets, the kernel takes seconds to say who listens.
+    pub(crate) fn start(plan: &Plan, root: &Root) -> Observer {
+        let destinations = &plan.target.destinations;
+        let both_here = destinations.iter().all(|d| host::is_local(root, d.ip()));
+        let mut ports: Vec<u16> = destinations.iter().map(|d| d.port()).collect();
+        ports.sort_unstable();
+        ports.dedup();
+        let here = both_here && plan.observe.is_none();
+        let mut observer = Observer {
+            root: root.clone(),
+            own: Processes::own(root),
+            watch: here.then(|| Watch::new(root, &ports, &listeners(root))),
+            poller: None,
+            both_here,
+            seen: Observation::default(),
+            costs: Costs::default(),
+            own_pulse: Pulse::default(),
+            own_rss_max: 0,
+            target_pulse: None,
+            next_look: Nanos::ZERO,
+        };
+        observer.ask_from_now_on(plan, &ports);
+        observer.sample(Nanos::ZERO, Phase::Ramp, Load::default());
+        observer
+    }
+
+    fn ask_from_now_on(&mut self, plan: &Plan, ports: &[u16]) {
+        let Some(observe) = &plan.observe else { return };
+        self.seen.observer =
+            Some(ObserverSeen { address: observe.at.to_string(), ..ObserverSeen::default() });
+        let token = observe.token_file.as_deref().map(Token::read).transpose();
+        let ports = &ports[..ports.len().min(MOST_PORTS)];
+        let poller =
+            token.and_then(|token| Poller::start(observe.at, ports, token).map_err(|e| e.to_string()));
+        match poller {
+            Ok(poller) => {
+                if let Some(answer) = poller.wait(FIRST_ANSWER) {
+                    self.hear(Phase::Ramp, Load::default(), answer);
+                }
+                self.poller = Some(poller);
+            }
+            Err(why) => self.hear(Phase::Ramp, Load::default(), Err(why)),
+        }
+    }
+
+    /// Memory and CPU against the load; once a second all the rest.
+    pub(crate) fn sample(&mut self, now: Nanos, phase: Phase, load: Load) {
+        if now >= self.next_look {
+            self.look(now, phase);
+            if let Some(available) = self.memory_left() {
+                self.costs.room(phase, load, available);
+            }
+        }
+        let target = self.pulse();
+        let kernel = host::kernel_memory(&self.root).ok();
+        self.costs.here(now, phase, load, usage(&self.own_pulse), kernel);
+        if let Some(target) = target {
+            self.costs.target(phase, load, usage(&target));
+        }
+        while let Some(answer) = self.poller.as_ref().and_then(Poller::next) {
+            self.hear(phase, load, answer);
+        }
+    }
+
+    /// At the end of the hold, before throng closes its own connections: what comes after is not the target's doing.
+    pub(crate) fn look(&mut self, now: Nanos, phase: Phase) {
+        // At whole seconds, as the lines: a moment's delay of one does not put the next one off.
+        self.next_look = Nanos((now.0 / EVERY.0 + 1) * EVERY.0);
+        self.seen.see_here(phase, &host_look(&self.root), &self.own.look(now));
+        if let Some(watch) = &mut self.watch
+            && let Some(target) = watch.look(now, &queues())
+        {
+            self.seen.see_target(phase, &target);
+        }
+    }
+
+    /// What the target may still take, where it is here.
+    fn memory_left(&self) -> Option<u64> {
+        let own_group = self.seen.target.as_ref().filter(|_| self.watch.is_some())?.memory_available;
+        let left = self.seen.host.as_ref()?.memory_available.last;
+        Some(own_group.map_or(left, |group| group.last.min(left)))
+    }
+
+    /// Ours so far.
+    pub(crate) fn generator(&self) -> Generator {
+        Generator {
+            cpu_s: self.own_pulse.cpu_ns() as f64 / 1e9,
+            system_s: self.own_pulse.cpu_system_ns as f64 / 1e9,
+            rss_bytes: self.own_rss_max,
+            ..Generator::default()
+        }
+    }
+
+    /// The process that listens at the target, where it is on this machine.
+    pub(crate) fn target_pid(&self) -> Option<u32> {
+        self.watch.as_ref().and_then(Watch::pid)
+    }
+
+    /// What it all came to.
+    pub(crate) fn finish(mut self) -> Observed {
+        self.pulse();
+        let cost = self.costs.finish(self.both_here);
+        let bytes = |fit: Option<Fit>| fit.filter(is_known).map_or(0.0, |fit| fit.value);
+        let here =
+            self.target_pulse.map(|(first, latest, rss_bytes)| (rss_bytes, latest.cpu_ns() - first.cpu_ns()));
+        let target = self.seen.target.as_ref().map(|target| {
+            let (rss_bytes, cpu_ns) = here.unwrap_or((target.process.rss_bytes.max, target.process.cpu_ns()));
+            ProcessCost {
+                pid: target.pid,
+                rss_bytes,
+                user_bytes_per_connection: bytes(cost.target_bytes),
+                cpu_s: cpu_ns as f64 / 1e9,
+            }
+        });
+        Observed {
+            target,
+            kernel: (cost.kernel_bytes.filter(is_known))
+                .map(|fit| KernelCost { value: fit.value, both_ends: self.both_here }),
+            generator: Generator {
+                user_bytes_per_connection: bytes(cost.generator_bytes),
+                ..self.generator()
+            },
+            seen: self.seen,
+            cost,
+        }
+    }
+
+    /// Memory and CPU time now; the target's where it is here.
+    fn pulse(&mut self) -> Option<Pulse> {
+        self.own_pulse = self.own.pulse();
+        self.own_rss_max = self.own_rss_max.max(self.own_pulse.rss_bytes);
+        let pulse = self.watch.as_mut().and_then(Watch::pulse)?;
+        let (first, _, most) = self.target_pulse.unwrap_or((pulse, pulse, 0));
+        self.target_pulse = Some((first, pulse, most.max(pulse.rss_bytes)));
+        Some(pulse)
+    }
+
+    /// An answer of `throng observe`, or none: the run goes on, and it is counted.
+    fn hear(&mut self, phase: Phase, load: Load, answer: Result<Look, String>) {
+        let observer = self.seen.observer.get_or_insert_default();
+        let look = match answer {
+            Ok(look) => look,
+            Err(why) => {
+                observer.failures += 1;
+                observer.last_failure = Some(why);
+                return;
+            }
+        };
+        observer.answers += 1;
+        self.seen.see_there(phase, &look);
+        let Some(target) = &look.target else { return };
+        let process = &target.process;
+        let (rss_bytes, cpu_ns) = (process.rss_bytes, process.cpu_user_ns + process.cpu_system_ns);
+        self.costs.target(phase, load, Usage { rss_bytes, cpu_ns });
+        self.costs.kernel_there(phase, load, look.host.kernel_bytes);
+        let least = target.memory_available.unwrap_or(u64::MAX).min(look.host.memory_available);
+        self.costs.room(phase, load, least);
+    }
+}
+
+/// Whether a slope is more than what its scatter alone could make of nothing: twice its standard error.
+fn is_known(fit: &Fit) -> bool {
+    fit.value > 2.0 * fit.error
+}
+
+fn usage(pulse: &Pulse) -> Usage {
+    Usage { rss_bytes: pulse.rss_bytes, cpu_ns: pulse.cpu_ns() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(value: f64, error: f64, expected: bool) {
+        assert_eq!(is_known(&Fit { value, error, r2: 0.5 }), expected, "{value} ± {error}");
+    }
+
+    #[test]
+    fn a_slope_within_its_scatter_is_not_known() {
+        check(100.0, 49.0, true);
+        check(100.0, 51.0, false);
+        check(-100.0, 1.0, false);
+        check(0.0, 0.0, false);
+    }
+}

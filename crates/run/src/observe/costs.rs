@@ -1,0 +1,256 @@
+//! From samples to the summary's costs: sums that never grow, whatever the length of the run.
+
+use samples::{Cost, Fit, Phase};
+use units::Nanos;
+
+use super::Load;
+use crate::slope::{Moments, Octaves};
+
+/// Samples of a ramp count from this part of its connections on: before, the program's own tables and the first pages
+/// of its buffers would pass for connections.
+const RAMP_FROM: u64 = 8;
+/// Below so many connections a slope of memory is noise: a page is 4 KiB.
+const LEAST_CONNECTIONS: u64 = 10_000;
+/// Less CPU time than this is mostly the clock's grain, 10 ms.
+const LEAST_CPU_US: f64 = 100_000.0;
+/// A ceiling whose slope may be off by more than this share, by its standard error, is a guess.
+const MOST_ERROR: f64 = 0.1;
+/// A connection that asks less often is idle.
+const IDLE_EVERY_S: f64 = 20.0;
+
+/// One look at a program's memory and CPU time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Usage {
+    pub(super) rss_bytes: u64,
+    pub(super) cpu_ns: u64,
+}
+
+/// Of one program: what its memory and its CPU have to do with the load.
+#[derive(Clone, Debug, Default)]
+struct Spent {
+    bytes: Octaves,
+    us_by_opened: Moments,
+    us_by_answered: Moments,
+    us_by_second: Moments,
+}
+
+impl Spent {
+    fn add(&mut self, phase: Phase, load: Load, open_s: f64, usage: Usage) {
+        let us = usage.cpu_ns as f64 / 1e3;
+        match phase {
+            Phase::Ramp => {
+                self.bytes.add(load.open, usage.rss_bytes as f64);
+                self.us_by_opened.add(load.opened as f64, us);
+            }
+            Phase::Hold => {
+                self.us_by_answered.add(load.answered as f64, us);
+                self.us_by_second.add(open_s, us);
+            }
+            Phase::Drain => {}
+        }
+    }
+}
+
+/// What the costs are computed from.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Costs {
+    own: Spent,
+    target: Spent,
+    kernel: Octaves,
+    kernel_there: Octaves,
+    peak: u64,
+    /// Seconds that connections have been open since the hold began, all together; and its last sample.
+    open_s: f64,
+    held: Option<(Nanos, Load)>,
+    answered_in_hold: u64,
+    /// Connections open, and memory left on the target's host, when last seen under load.
+    room: Option<(u64, u64)>,
+}
+
+impl Costs {
+    /// throng's own usage at this load, and the memory that this machine's kernel holds.
+    pub(super) fn here(&mut self, now: Nanos, phase: Phase, load: Load, own: Usage, kernel: Option<u64>) {
+        self.peak = self.peak.max(load.open);
+        if phase == Phase::Hold {
+            if let Some((before, earlier)) = self.held {
+                self.open_s += now.since(before).secs_f64() * (earlier.open + load.open) as f64 / 2.0;
+                self.answered_in_hold += load.answered.saturating_sub(earlier.answered);
+            }
+            self.held = Some((now, load));
+        }
+        self.own.add(phase, load, self.open_s, own);
+        if let Some(kernel) = kernel.filter(|_| phase == Phase::Ramp) {
+            self.kernel.add(load.open, kernel as f64);
+        }
+    }
+
+    /// The target's usage at this load.
+    pub(super) fn target(&mut self, phase: Phase, load: Load, usage: Usage) {
+        self.target.add(phase, load, self.open_s, usage);
+    }
+
+    /// What the kernel of the target's host holds at this load, where that is another host.
+    pub(super) fn kernel_there(&mut self, phase: Phase, load: Load, kernel: u64) {
+        if phase == Phase::Ramp {
+            self.kernel_there.add(load.open, kernel as f64);
+        }
+    }
+
+    /// So much memory is left on the target's host at this load.
+    pub(super) fn room(&mut self, phase: Phase, load: Load, available: u64) {
+        if phase != Phase::Drain {
+            self.room = Some((load.open, available));
+        }
+    }
+
+    /// All that can be told. `both_here`: throng's own memory comes from the same machine.
+    pub(super) fn finish(&self, both_here: bool) -> Cost {
+        let from = self.peak / RAMP_FROM;
+        let bytes = |of: &Octaves| {
+            let line = of.from(from).line().filter(|_| self.peak >= LEAST_CONNECTIONS)?;
+            Some(line.fit())
+        };
+        let is_idle = self.answered_in_hold as f64 * IDLE_EVERY_S < self.open_s;
+        let idle = |of: &Spent| us(&of.us_by_second).filter(|_| is_idle);
+        let asked = |of: &Spent| us(&of.us_by_answered).filter(|_| self.answered_in_hold > 0);
+        let mut cost = Cost {
+            target_bytes: bytes(&self.target.bytes),
+            generator_bytes: bytes(&self.own.bytes),
+            kernel_bytes: bytes(&self.kernel),
+            target_kernel_bytes: bytes(&self.kernel_there),
+            target_cpu_us_per_open: us(&self.target.us_by_opened),
+            generator_cpu_us_per_open: us(&self.own.us_by_opened),
+            target_cpu_us_per_request: asked(&self.target),
+            generator_cpu_us_per_request: asked(&self.own),
+            target_cpu_us_per_idle_second: idle(&self.target),
+            generator_cpu_us_per_idle_second: idle(&self.own),
+            ceiling_connections: None,
+        };
+        cost.ceiling_connections = self.ceiling(&cost, both_here);
+        cost
+    }
+
+    fn ceiling(&self, cost: &Cost, both_here: bool) -> Option<u64> {
+        let (open, available) = self.room?;
+        let parts = match both_here {
+            true => vec![cost.target_bytes?, cost.kernel_bytes?, cost.generator_bytes?],
+            false => vec![cost.target_bytes?, cost.target_kernel_bytes?],
+        };
+        let each: f64 = parts.iter().map(|fit| fit.value).sum();
+        // The whole is to be believed as far as what most of it comes from.
+        let error = parts.iter().map(|fit| fit.error.powi(2)).sum::<f64>().sqrt();
+        (each > 0.0 && error < MOST_ERROR * each).then(|| open + (available as f64 / each) as u64)
+    }
+}
+
+fn us(of: &Moments) -> Option<Fit> {
+    let line = of.line().filter(|_| of.span_y() >= LEAST_CPU_US)?;
+    Some(line.fit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Nanos = Nanos::from_secs(1);
+
+    /// A ramp to `n` connections in 20 steps: 300 bytes each in throng, 1,000 in the target, 2,500 in the kernel, 50 µs
+    /// of the target's CPU each; then five seconds with 8,000 answers each, 25 µs a piece.
+    fn seen(n: u64, wobble: impl Fn(u64) -> f64) -> Costs {
+        let mut costs = Costs::default();
+        for i in 0..=20 {
+            let open = i * n / 20;
+            let load = Load { open, opened: open, answered: open };
+            let own = Usage { rss_bytes: 5_000_000 + open * 300, cpu_ns: 0 };
+            costs.here(Nanos(i * SECOND.0), Phase::Ramp, load, own, Some(1_000_000_000 + open * 2_500));
+            let rss_bytes = 9_000_000 + (open as f64 * 1_000.0 + wobble(i)) as u64;
+            costs.target(Phase::Ramp, load, Usage { rss_bytes, cpu_ns: open * 50_000 });
+        }
+        let (mut load, from) = (Load { open: n, opened: n, answered: n }, 30);
+        for i in 0..=5 {
+            load.answered = n + i * 8_000;
+            costs.here(Nanos((from + i) * SECOND.0), Phase::Hold, load, Usage::default(), Some(0));
+            let cpu_ns = n * 50_000 + i * 8_000 * 25_000;
+            costs.target(Phase::Hold, load, Usage { rss_bytes: 0, cpu_ns });
+            costs.room(Phase::Hold, load, 3_800_000);
+        }
+        // What happens after the end is no cost of a connection.
+        costs.here(
+            Nanos(40 * SECOND.0),
+            Phase::Drain,
+            Load::default(),
+            Usage { rss_bytes: 1, cpu_ns: 1 },
+            Some(1),
+        );
+        costs.target(Phase::Drain, Load::default(), Usage { rss_bytes: 1, cpu_ns: 1 });
+        costs.room(Phase::Drain, Load::default(), 1);
+        costs
+    }
+
+    fn is(fit: Option<Fit>, value: f64) {
+        let fit = fit.expect("a fit");
+        assert!((fit.value - value).abs() < 1e-6 * value && fit.r2 > 0.999_999, "{fit:?}, {value} expected");
+    }
+
+    #[test]
+    fn known_costs_are_found() {
+        let cost = seen(40_000, |_| 0.0).finish(true);
+        is(cost.target_bytes, 1_000.0);
+        is(cost.generator_bytes, 300.0);
+        is(cost.kernel_bytes, 2_500.0);
+        is(cost.target_cpu_us_per_open, 50.0);
+        is(cost.target_cpu_us_per_request, 25.0);
+        assert_eq!((cost.target_kernel_bytes, cost.generator_cpu_us_per_open), (None, None));
+        // 3.8 MB left, 3,800 bytes a connection.
+        assert_eq!(cost.ceiling_connections, Some(41_000));
+        // Each connection asks once in five seconds: not idle.
+        assert_eq!(cost.target_cpu_us_per_idle_second, None);
+    }
+
+    #[test]
+    fn a_scatter_shows_in_the_error() {
+        let cost = seen(40_000, |i| if i % 2 == 0 { 400_000.0 } else { -400_000.0 }).finish(true);
+        let fit = cost.target_bytes.unwrap();
+        assert!((fit.value - 1_000.0).abs() < 3.0 * fit.error, "{fit:?}");
+        assert!(fit.error > 1.0 && fit.r2 < 0.9999 && fit.r2 > 0.99, "{fit:?}");
+        let wild = seen(40_000, |i| if i % 2 == 0 { 60e6 } else { 0.0 }).finish(true);
+        assert!(wild.target_bytes.unwrap().error > 400.0, "{wild:?}");
+        assert_eq!(wild.ceiling_connections, None, "a guess");
+    }
+
+    #[test]
+    fn too_little_is_not_told() {
+        let cost = seen(9_980, |_| 0.0).finish(true);
+        assert_eq!((cost.target_bytes, cost.kernel_bytes, cost.ceiling_connections), (None, None, None));
+        is(cost.target_cpu_us_per_open, 50.0);
+        assert_eq!(Costs::default().finish(true), Cost::default());
+    }
+
+    #[test]
+    fn a_far_targets_ceiling_is_its_own_hosts() {
+        let mut costs = seen(40_000, |_| 0.0);
+        assert_eq!(costs.finish(false).ceiling_connections, None);
+        for i in 0..=20 {
+            let load = Load { open: i * 2_000, ..Load::default() };
+            costs.kernel_there(Phase::Ramp, load, 7_000_000 + load.open * 900);
+        }
+        let cost = costs.finish(false);
+        is(cost.target_kernel_bytes, 900.0);
+        assert_eq!(cost.ceiling_connections, Some(40_000 + 3_800_000 / 1_900));
+    }
+
+    #[test]
+    fn idle_connections_cost_by_the_second() {
+        let mut costs = Costs::default();
+        for i in 0..=10u64 {
+            // 0.02 of a core for 10,000 connections: 2 µs a second each.
+            let load = Load { open: 10_000, opened: 10_000, answered: 5 + i * 100 };
+            let own = Usage { rss_bytes: 0, cpu_ns: i * 20_000_000 };
+            costs.here(Nanos(i * SECOND.0), Phase::Hold, load, own, None);
+        }
+        let cost = costs.finish(true);
+        is(cost.generator_cpu_us_per_idle_second, 2.0);
+        is(cost.generator_cpu_us_per_request, 200.0);
+        assert_eq!(cost.target_cpu_us_per_idle_second, None);
+    }
+}

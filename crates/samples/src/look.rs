@@ -1,0 +1,197 @@
+//! What a host and its processes show at one moment. Counters count from some beginning of their own: only the
+//! difference of two looks means something.
+
+use serde::{Deserialize, Serialize};
+
+/// One look at the target's host: what `throng observe` answers, and what a run takes itself where the target is here.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Look {
+    /// The target, once a process was found that listens on its port.
+    pub target: Option<TargetLook>,
+    /// Its host.
+    pub host: HostLook,
+}
+
+impl Look {
+    /// As JSON, on one line.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("a look has only plain fields")
+    }
+
+    /// Reads what [`Look::to_json`] wrote.
+    ///
+    /// # Errors
+    /// It is not JSON, or lacks a field.
+    pub fn from_json(text: &str) -> Result<Look, String> {
+        serde_json::from_str(text).map_err(|e| e.to_string())
+    }
+}
+
+/// The processes that serve the target: those that hold its listener, and their children that run the same program.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TargetLook {
+    /// The one that listens; with a master and workers, the first worker.
+    pub pid: u32,
+    /// All of them together.
+    pub process: ProcessLook,
+    /// Open descriptors in the fullest of their tables. Direct descriptors of io_uring are not in it. `None`: it
+    /// cannot be read, or not at a bearable price.
+    pub open_files: Option<u64>,
+    /// What that table may hold (soft RLIMIT_NOFILE).
+    pub open_files_limit: Option<u64>,
+    /// Connections that wait in the fullest accept queue of the target's listeners. `None`: netlink is forbidden.
+    pub accept_queue: Option<u64>,
+    /// How many may wait there.
+    pub accept_backlog: Option<u64>,
+    /// Bytes that its control group leaves it, where that is another one than the observer's own, or the machine's.
+    pub memory_available: Option<u64>,
+    /// Processes of its control group that the kernel killed for want of memory.
+    pub group_oom_kills: u64,
+}
+
+/// Some processes, taken together.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ProcessLook {
+    /// Alive.
+    pub processes: u64,
+    /// Their threads.
+    pub threads: u64,
+    /// Resident memory in bytes, summed: what they share counts for each.
+    pub rss_bytes: u64,
+    /// CPU time in user space, nanoseconds, in steps of a clock tick (10 ms as a rule).
+    pub cpu_user_ns: u64,
+    /// CPU time in the kernel, the same.
+    pub cpu_system_ns: u64,
+    /// Processors used since the look before, as a number: 1.5 is one and a half.
+    pub cores_used: f64,
+    /// Processors that the first of them may use, by affinity and control group.
+    pub cores: Option<u64>,
+    /// Share of a processor that the busiest of their threads (the first 64) used since the look before.
+    pub busiest_thread: f64,
+    /// The same with the time for which it was ready to run and had none: 1 is a thread that could not have done more.
+    pub busiest_wanted: f64,
+    /// Threads among those that used or waited for a processor 95 % of the time or more.
+    pub threads_full: u64,
+    /// Time for which those threads were ready to run and had no processor, nanoseconds.
+    pub run_queue_wait_ns: u64,
+    /// Times that a thread was put off its processor before it was done; counted for throng itself only.
+    pub involuntary_switches: u64,
+}
+
+/// A host, as far as connections feel it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct HostLook {
+    /// TCP sockets of the network namespace.
+    pub sockets: SockStat,
+    /// Events of TCP in the network namespace.
+    pub tcp: NetCounters,
+    /// Pages of socket memory from which on the kernel is under pressure (`tcp_mem`, second number), whole machine.
+    pub tcp_mem_pressure_pages: Option<u64>,
+    /// Connections that the firewall tracks.
+    pub conntrack: Option<u64>,
+    /// The most that it can.
+    pub conntrack_max: Option<u64>,
+    /// Memory that may still be taken, bytes; the control group's where that is less.
+    pub memory_available: u64,
+    /// Memory that the kernel holds for itself, bytes, page cache not counted.
+    pub kernel_bytes: u64,
+    /// Processes that the kernel killed for want of memory, whole machine.
+    pub oom_kills: u64,
+}
+
+/// TCP sockets of a network namespace now, from `/proc/net/sockstat`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SockStat {
+    /// Sockets in use; a connection within the namespace has two.
+    pub tcp_inuse: u64,
+    /// Closed by their program, but not yet by the peer.
+    pub tcp_orphans: u64,
+    /// Connections in TIME_WAIT.
+    pub tcp_tw: u64,
+    /// Memory that socket buffers of the whole machine hold, in pages; the limit is `tcp_mem`.
+    pub tcp_mem_pages: u64,
+}
+
+/// Makes the struct of counters and what goes over all of its fields.
+macro_rules! counters {
+    ($(#[$of_all:meta])* $name:ident { $($(#[$meta:meta])* $field:ident,)+ }) => {
+        $(#[$of_all])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+        pub struct $name { $($(#[$meta])* pub $field: u64,)+ }
+
+        impl $name {
+            /// What happened from `earlier` to `self`; zero where a counter went backwards.
+            pub fn since(&self, earlier: &$name) -> $name {
+                $name { $($field: self.$field.saturating_sub(earlier.$field),)+ }
+            }
+
+            /// Both together.
+            pub fn plus(&self, other: &$name) -> $name {
+                $name { $($field: self.$field.saturating_add(other.$field),)+ }
+            }
+        }
+    };
+}
+
+counters! {
+    /// TCP events since a network namespace began; a counter that the kernel does not have is zero (kernel document
+    /// `networking/snmp_counter`). Take the difference of two looks with [`NetCounters::since`].
+    NetCounters {
+        /// Dials that failed: refused, or reset while opening (`AttemptFails`, RFC 4022).
+        attempt_fails,
+        /// Open connections that were reset (`EstabResets`).
+        estab_resets,
+        /// Resets sent (`OutRsts`).
+        out_resets,
+        /// Segments sent again (`RetransSegs`).
+        retrans_segs,
+        /// First and later SYNs, or their answers, sent again (`TCPSynRetrans`): nobody answered in time.
+        syn_retrans,
+        /// Retransmission timers that fired (`TCPTimeouts`).
+        tcp_timeouts,
+        /// Connections that found a listener's accept queue full (`ListenOverflows`).
+        listen_overflows,
+        /// Connections that a listener dropped for any reason (`ListenDrops`).
+        listen_drops,
+        /// SYNs dropped because the queue of half-open connections was full (`TCPReqQFullDrop`).
+        syn_queue_drops,
+        /// SYNs answered with a cookie for the same reason (`TCPReqQFullDoCookies`).
+        syn_cookies,
+        /// Connections ended because socket memory ran out (`TCPAbortOnMemory`).
+        abort_on_memory,
+        /// Times that socket memory came under pressure (`TCPMemoryPressures`).
+        memory_pressures,
+        /// Receive queues cut down because a socket had too much memory (`PruneCalled`).
+        pruned,
+        /// Connections that skipped TIME_WAIT because `tcp_max_tw_buckets` was reached (`TCPTimeWaitOverflow`).
+        time_wait_overflow,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_look_survives_the_wire() {
+        let target = TargetLook { pid: 7, open_files: Some(9), ..TargetLook::default() };
+        let mut look = Look { target: Some(target), ..Look::default() };
+        look.host.tcp.listen_overflows = 5;
+        look.host.conntrack = Some(3);
+        assert_eq!(Look::from_json(&look.to_json()), Ok(look));
+        assert!(Look::from_json("{}").is_err());
+        assert!(Look::from_json("x").is_err());
+    }
+
+    #[test]
+    fn counters_are_subtracted_and_added() {
+        let earlier = NetCounters { attempt_fails: 5, pruned: 9, ..NetCounters::default() };
+        let later = NetCounters { attempt_fails: 7, pruned: 2, syn_cookies: 1, ..NetCounters::default() };
+        let grown = later.since(&earlier);
+        assert_eq!((grown.attempt_fails, grown.pruned, grown.syn_cookies), (2, 0, 1));
+        assert_eq!(
+            grown.plus(&earlier),
+            NetCounters { attempt_fails: 7, pruned: 9, syn_cookies: 1, ..grown }
+        );
+    }
+}

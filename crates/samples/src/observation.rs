@@ -1,0 +1,348 @@
+//! What target, hosts and throng itself showed over a whole run: looks folded into values that never grow.
+
+use serde::Serialize;
+
+use crate::{
+    look::{HostLook, Look, NetCounters, ProcessLook, TargetLook},
+    tick::Phase,
+};
+
+/// Something that goes up and down, over all looks of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Gauge<N> {
+    /// At the first look, before the first dial.
+    pub first: N,
+    /// Least.
+    pub min: N,
+    /// Most.
+    pub max: N,
+    /// At the last look, at the end of the hold.
+    pub last: N,
+}
+
+impl<N: Copy + PartialOrd> Gauge<N> {
+    /// Seen once.
+    pub fn new(first: N) -> Gauge<N> {
+        Gauge { first, min: first, max: first, last: first }
+    }
+
+    /// Seen again.
+    pub fn see(&mut self, now: N) {
+        self.last = now;
+        self.min = if now < self.min { now } else { self.min };
+        self.max = if now > self.max { now } else { self.max };
+    }
+
+    /// What may not be there at every look; the first time that it is counts as the first look.
+    fn see_some(gauge: &mut Option<Gauge<N>>, now: Option<N>) {
+        match (gauge.as_mut(), now) {
+            (Some(gauge), Some(now)) => gauge.see(now),
+            (None, Some(now)) => *gauge = Some(Gauge::new(now)),
+            (_, None) => {}
+        }
+    }
+}
+
+/// Something that is counted, by the phase in which it grew.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Growth {
+    /// While connections were dialled for the first time.
+    pub ramp: u64,
+    /// At full load.
+    pub hold: u64,
+}
+
+impl Growth {
+    /// Both.
+    pub const fn total(self) -> u64 {
+        self.ramp + self.hold
+    }
+
+    fn grow(&mut self, phase: Phase, before: u64, now: u64) {
+        let grown = now.saturating_sub(before);
+        match phase {
+            Phase::Ramp => self.ramp += grown,
+            Phase::Hold | Phase::Drain => self.hold += grown,
+        }
+    }
+}
+
+/// All that was seen, from before the first dial to the end of the hold, about once a second.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Observation {
+    /// The target's processes, where they could be seen: on this machine, or through `throng observe`.
+    pub target: Option<TargetSeen>,
+    /// The host that throng runs on, and its network namespace. The target's too where `target_host` is `None` and the
+    /// target is here.
+    pub host: Option<HostSeen>,
+    /// The target's host, where `throng observe` told.
+    pub target_host: Option<HostSeen>,
+    /// throng itself.
+    pub own: Option<ProcessSeen>,
+    /// How `throng observe` answered, where it was asked.
+    pub observer: Option<ObserverSeen>,
+}
+
+impl Observation {
+    /// Folds in a look at this machine and ourselves.
+    pub fn see_here(&mut self, phase: Phase, host: &HostLook, own: &ProcessLook) {
+        see(&mut self.host, phase, host, HostSeen::new, HostSeen::see);
+        see(&mut self.own, phase, own, ProcessSeen::new, ProcessSeen::see);
+    }
+
+    /// Folds in a look at a target on this machine.
+    pub fn see_target(&mut self, phase: Phase, target: &TargetLook) {
+        see(&mut self.target, phase, target, TargetSeen::new, TargetSeen::see);
+    }
+
+    /// Folds in what `throng observe` answered.
+    pub fn see_there(&mut self, phase: Phase, look: &Look) {
+        see(&mut self.target_host, phase, &look.host, HostSeen::new, HostSeen::see);
+        if let Some(target) = &look.target {
+            self.see_target(phase, target);
+        }
+    }
+}
+
+fn see<S, L>(seen: &mut Option<S>, phase: Phase, look: &L, new: fn(&L) -> S, again: fn(&mut S, Phase, &L)) {
+    match seen {
+        Some(seen) => again(seen, phase, look),
+        None => *seen = Some(new(look)),
+    }
+}
+
+/// The processes that serve the target.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TargetSeen {
+    /// The process that listens; with a master and workers, the first worker.
+    pub pid: u32,
+    /// All of them together. `processes.min` of 0: they ended.
+    pub process: ProcessSeen,
+    /// Open descriptors in the fullest table of theirs; see [`TargetLook::open_files`].
+    pub open_files: Option<Gauge<u64>>,
+    /// What that table may hold (soft RLIMIT_NOFILE).
+    pub open_files_limit: Option<u64>,
+    /// Connections waiting in the fullest accept queue.
+    pub accept_queue: Option<Gauge<u64>>,
+    /// How many may wait there.
+    pub accept_backlog: Option<u64>,
+    /// Looks at which that queue was full.
+    pub accept_queue_full: u64,
+    /// Bytes that its control group left it; `None`: it has none of its own.
+    pub memory_available: Option<Gauge<u64>>,
+    /// Processes of its control group that the kernel killed for want of memory.
+    pub group_oom_kills: Growth,
+    #[serde(skip)]
+    latest: TargetLook,
+}
+
+impl TargetSeen {
+    fn new(look: &TargetLook) -> TargetSeen {
+        TargetSeen {
+            pid: look.pid,
+            process: ProcessSeen::new(&look.process),
+            open_files: look.open_files.map(Gauge::new),
+            open_files_limit: look.open_files_limit,
+            accept_queue: look.accept_queue.map(Gauge::new),
+            accept_backlog: look.accept_backlog,
+            accept_queue_full: 0,
+            memory_available: look.memory_available.map(Gauge::new),
+            group_oom_kills: Growth::default(),
+            latest: look.clone(),
+        }
+    }
+
+    fn see(&mut self, phase: Phase, look: &TargetLook) {
+        self.process.see(phase, &look.process);
+        Gauge::see_some(&mut self.open_files, look.open_files);
+        Gauge::see_some(&mut self.accept_queue, look.accept_queue);
+        Gauge::see_some(&mut self.memory_available, look.memory_available);
+        self.open_files_limit = look.open_files_limit.or(self.open_files_limit);
+        self.accept_backlog = look.accept_backlog.or(self.accept_backlog);
+        // The kernel calls a queue full when one more waits than the backlog says, and refuses from there on.
+        let full = look.accept_queue.zip(look.accept_backlog).is_some_and(|(waiting, most)| waiting >= most);
+        self.accept_queue_full += u64::from(full && look.accept_queue != Some(0));
+        self.group_oom_kills.grow(phase, self.latest.group_oom_kills, look.group_oom_kills);
+        self.latest = look.clone();
+    }
+}
+
+/// Some processes, taken together; see [`ProcessLook`] for what each means.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ProcessSeen {
+    /// Alive.
+    pub processes: Gauge<u64>,
+    /// Their threads.
+    pub threads: Gauge<u64>,
+    /// Resident memory, bytes.
+    pub rss_bytes: Gauge<u64>,
+    /// CPU time in user space, nanoseconds.
+    pub cpu_user_ns: Growth,
+    /// CPU time in the kernel, nanoseconds.
+    pub cpu_system_ns: Growth,
+    /// Processors used between two looks; from the second look on.
+    pub cores_used: Option<Gauge<f64>>,
+    /// The same at full load only; `None`: the hold was too short for two looks.
+    pub cores_used_hold: Option<Gauge<f64>>,
+    /// Processors that they may use.
+    pub cores: Option<u64>,
+    /// Share of a processor that the busiest thread used between two looks.
+    pub busiest_thread: Option<Gauge<f64>>,
+    /// The same at full load only.
+    pub busiest_thread_hold: Option<Gauge<f64>>,
+    /// The most that a thread used or waited for a processor at full load: 1 is one that could not have done more.
+    pub busiest_wanted_hold: Option<Gauge<f64>>,
+    /// Threads that used or waited for one 95 % of the time or more.
+    pub threads_full: Gauge<u64>,
+    /// Time ready to run, without a processor, nanoseconds, all threads.
+    pub run_queue_wait_ns: Growth,
+    /// Times put off the processor; throng itself only.
+    pub involuntary_switches: Growth,
+    #[serde(skip)]
+    latest: ProcessLook,
+    #[serde(skip)]
+    latest_phase: Phase,
+}
+
+impl ProcessSeen {
+    /// CPU time of a look or more, nanoseconds.
+    pub const fn cpu_ns(&self) -> u64 {
+        self.cpu_user_ns.total() + self.cpu_system_ns.total()
+    }
+
+    fn new(look: &ProcessLook) -> ProcessSeen {
+        ProcessSeen {
+            processes: Gauge::new(look.processes),
+            threads: Gauge::new(look.threads),
+            rss_bytes: Gauge::new(look.rss_bytes),
+            cpu_user_ns: Growth::default(),
+            cpu_system_ns: Growth::default(),
+            cores_used: None,
+            cores_used_hold: None,
+            cores: look.cores,
+            busiest_thread: None,
+            busiest_thread_hold: None,
+            busiest_wanted_hold: None,
+            threads_full: Gauge::new(look.threads_full),
+            run_queue_wait_ns: Growth::default(),
+            involuntary_switches: Growth::default(),
+            latest: look.clone(),
+            latest_phase: Phase::Ramp,
+        }
+    }
+
+    fn see(&mut self, phase: Phase, look: &ProcessLook) {
+        let before = &self.latest;
+        self.processes.see(look.processes);
+        self.threads.see(look.threads);
+        self.rss_bytes.see(look.rss_bytes);
+        self.cpu_user_ns.grow(phase, before.cpu_user_ns, look.cpu_user_ns);
+        self.cpu_system_ns.grow(phase, before.cpu_system_ns, look.cpu_system_ns);
+        self.run_queue_wait_ns.grow(phase, before.run_queue_wait_ns, look.run_queue_wait_ns);
+        self.involuntary_switches.grow(phase, before.involuntary_switches, look.involuntary_switches);
+        Gauge::see_some(&mut self.cores_used, Some(look.cores_used));
+        Gauge::see_some(&mut self.busiest_thread, Some(look.busiest_thread));
+        self.threads_full.see(look.threads_full);
+        // A time between two looks is the hold's only where both are.
+        if phase == Phase::Hold && self.latest_phase == Phase::Hold {
+            Gauge::see_some(&mut self.cores_used_hold, Some(look.cores_used));
+            Gauge::see_some(&mut self.busiest_thread_hold, Some(look.busiest_thread));
+            Gauge::see_some(&mut self.busiest_wanted_hold, Some(look.busiest_wanted));
+        }
+        self.cores = look.cores.or(self.cores);
+        self.latest = look.clone();
+        self.latest_phase = phase;
+    }
+}
+
+/// A host, as far as connections felt it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct HostSeen {
+    /// TCP sockets of the network namespace in use.
+    pub tcp_sockets: Gauge<u64>,
+    /// Closed by their program, not by the peer.
+    pub tcp_orphans: Gauge<u64>,
+    /// In TIME_WAIT.
+    pub tcp_time_wait: Gauge<u64>,
+    /// Pages of socket memory, whole machine.
+    pub tcp_mem_pages: Gauge<u64>,
+    /// From so many on the kernel is under pressure.
+    pub tcp_mem_pressure_pages: Option<u64>,
+    /// Events of TCP during the ramp.
+    pub tcp_ramp: NetCounters,
+    /// Events of TCP at full load.
+    pub tcp_hold: NetCounters,
+    /// Connections that the firewall tracks.
+    pub conntrack: Option<Gauge<u64>>,
+    /// The most that it can.
+    pub conntrack_max: Option<u64>,
+    /// Memory that may still be taken, bytes.
+    pub memory_available: Gauge<u64>,
+    /// Processes killed for want of memory, whole machine.
+    pub oom_kills: Growth,
+    #[serde(skip)]
+    latest: HostLook,
+}
+
+impl HostSeen {
+    /// Events of TCP over the whole run.
+    pub fn tcp(&self) -> NetCounters {
+        self.tcp_ramp.plus(&self.tcp_hold)
+    }
+
+    /// Whether the firewall's table was full at some look: within a hundredth, for entries come and go between two.
+    pub fn conntrack_full(&self) -> bool {
+        let full = |(tracked, most): (Gauge<u64>, u64)| most > 0 && tracked.max >= most - most / 100;
+        self.conntrack.zip(self.conntrack_max).is_some_and(full)
+    }
+
+    fn new(look: &HostLook) -> HostSeen {
+        HostSeen {
+            tcp_sockets: Gauge::new(look.sockets.tcp_inuse),
+            tcp_orphans: Gauge::new(look.sockets.tcp_orphans),
+            tcp_time_wait: Gauge::new(look.sockets.tcp_tw),
+            tcp_mem_pages: Gauge::new(look.sockets.tcp_mem_pages),
+            tcp_mem_pressure_pages: look.tcp_mem_pressure_pages,
+            tcp_ramp: NetCounters::default(),
+            tcp_hold: NetCounters::default(),
+            conntrack: look.conntrack.map(Gauge::new),
+            conntrack_max: look.conntrack_max,
+            memory_available: Gauge::new(look.memory_available),
+            oom_kills: Growth::default(),
+            latest: look.clone(),
+        }
+    }
+
+    fn see(&mut self, phase: Phase, look: &HostLook) {
+        self.tcp_sockets.see(look.sockets.tcp_inuse);
+        self.tcp_orphans.see(look.sockets.tcp_orphans);
+        self.tcp_time_wait.see(look.sockets.tcp_tw);
+        self.tcp_mem_pages.see(look.sockets.tcp_mem_pages);
+        self.memory_available.see(look.memory_available);
+        Gauge::see_some(&mut self.conntrack, look.conntrack);
+        self.conntrack_max = look.conntrack_max.or(self.conntrack_max);
+        let events = match phase {
+            Phase::Ramp => &mut self.tcp_ramp,
+            Phase::Hold | Phase::Drain => &mut self.tcp_hold,
+        };
+        *events = events.plus(&look.tcp.since(&self.latest.tcp));
+        self.oom_kills.grow(phase, self.latest.oom_kills, look.oom_kills);
+        self.latest = look.clone();
+    }
+}
+
+/// How `throng observe` answered.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ObserverSeen {
+    /// Where it was asked.
+    pub address: String,
+    /// Times that it answered.
+    pub answers: u64,
+    /// Times that it did not, or not rightly.
+    pub failures: u64,
+    /// The last of those.
+    pub last_failure: Option<String>,
+}
+
+#[cfg(test)]
+mod tests;

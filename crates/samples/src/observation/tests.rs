@@ -1,0 +1,86 @@
+use super::*;
+
+#[test]
+fn a_gauge_keeps_its_ends() {
+    let mut gauge = Gauge::new(5);
+    for now in [9, 2, 4] {
+        gauge.see(now);
+    }
+    assert_eq!(gauge, Gauge { first: 5, min: 2, max: 9, last: 4 });
+    let mut absent = None;
+    Gauge::see_some(&mut absent, None);
+    assert_eq!(absent, None);
+    for now in [Some(3.5), None, Some(1.0)] {
+        Gauge::see_some(&mut absent, now);
+    }
+    assert_eq!(absent, Some(Gauge { first: 3.5, min: 1.0, max: 3.5, last: 1.0 }));
+}
+
+fn host(overflows: u64, tracked: Option<u64>, oom_kills: u64) -> HostLook {
+    let mut look =
+        HostLook { conntrack: tracked, conntrack_max: Some(1000), oom_kills, ..HostLook::default() };
+    look.tcp.listen_overflows = overflows;
+    look
+}
+
+#[test]
+fn events_belong_to_the_phase_in_which_they_grew() {
+    let mut all = Observation::default();
+    let own = ProcessLook::default();
+    // What was counted before the run began is nobody's.
+    all.see_here(Phase::Ramp, &host(100, None, 7), &own);
+    all.see_here(Phase::Ramp, &host(130, Some(10), 7), &own);
+    all.see_here(Phase::Hold, &host(135, Some(985), 9), &own);
+    let seen = all.host.as_ref().unwrap();
+    assert_eq!((seen.tcp_ramp.listen_overflows, seen.tcp_hold.listen_overflows), (30, 5));
+    assert_eq!(seen.tcp().listen_overflows, 35);
+    assert_eq!(seen.oom_kills, Growth { ramp: 0, hold: 2 });
+    assert!(!seen.conntrack_full());
+    all.see_here(Phase::Drain, &host(136, Some(990), 9), &own);
+    assert!(all.host.as_ref().unwrap().conntrack_full());
+    assert_eq!(all.host.unwrap().tcp_hold.listen_overflows, 6);
+}
+
+fn busy(cores_used: f64, cpu_user_ns: u64, processes: u64) -> TargetLook {
+    let process = ProcessLook {
+        processes,
+        cores_used,
+        busiest_thread: cores_used,
+        cpu_user_ns,
+        ..ProcessLook::default()
+    };
+    TargetLook { pid: 3, process, accept_queue: Some(8), accept_backlog: Some(8), ..TargetLook::default() }
+}
+
+#[test]
+fn a_targets_share_at_full_load_is_kept_apart() {
+    let mut all = Observation::default();
+    for (phase, look) in [
+        (Phase::Ramp, busy(0.0, 50, 2)),
+        (Phase::Ramp, busy(1.9, 60, 2)),
+        // Half of this second was the ramp's.
+        (Phase::Hold, busy(1.5, 75, 2)),
+        (Phase::Hold, busy(0.4, 80, 0)),
+        (Phase::Drain, busy(0.1, 81, 0)),
+    ] {
+        all.see_target(phase, &look);
+    }
+    let seen = all.target.unwrap();
+    assert_eq!(seen.process.cores_used, Some(Gauge { first: 1.9, min: 0.1, max: 1.9, last: 0.1 }));
+    assert_eq!(seen.process.cores_used_hold, Some(Gauge::new(0.4)));
+    assert_eq!(seen.process.cpu_user_ns, Growth { ramp: 10, hold: 21 });
+    assert_eq!((seen.process.processes.max, seen.process.processes.min), (2, 0));
+    assert_eq!(seen.process.cpu_ns(), 31);
+    assert_eq!(seen.accept_queue_full, 4);
+}
+
+#[test]
+fn a_remote_look_fills_its_own_places() {
+    let mut all = Observation::default();
+    let look = Look { target: None, host: host(5, None, 0) };
+    all.see_there(Phase::Ramp, &look);
+    assert!(all.target.is_none() && all.host.is_none());
+    all.see_there(Phase::Ramp, &Look { target: Some(busy(0.0, 1, 1)), host: host(9, None, 0) });
+    assert_eq!(all.target.as_ref().unwrap().pid, 3);
+    assert_eq!(all.target_host.unwrap().tcp().listen_overflows, 4);
+}

@@ -1,0 +1,97 @@
+//! What a connection and a request cost, on one line.
+
+use samples::{Cost, Fit};
+use units::Count;
+
+/// The line, where there is something to tell.
+pub(crate) fn line(c: &Cost) -> Option<String> {
+    let parts = [bytes(c), cpu("target", target_cpu(c)), cpu("throng", own_cpu(c)), ceiling(c)];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+/// Memory; the least R² of those shown says how far to believe them.
+fn bytes(c: &Cost) -> Option<String> {
+    let all = [
+        ("target", c.target_bytes),
+        ("throng", c.generator_bytes),
+        ("kernel", c.kernel_bytes),
+        ("kernel there", c.target_kernel_bytes),
+    ];
+    let shown: Vec<(&str, Fit)> = all.into_iter().filter_map(|(name, fit)| Some((name, fit?))).collect();
+    let each: Vec<String> =
+        shown.iter().map(|(name, fit)| format!("{name} {:.0} ± {:.0}", fit.value, fit.error)).collect();
+    let r2 = shown.iter().map(|(_, fit)| fit.r2).fold(1.0, f64::min);
+    (!each.is_empty()).then(|| format!("bytes a connection: {} (R² {r2:.3})", each.join(", ")))
+}
+
+type Cpu = [(&'static str, Option<Fit>); 3];
+
+fn target_cpu(c: &Cost) -> Cpu {
+    [
+        ("a connection opened", c.target_cpu_us_per_open),
+        ("an answer", c.target_cpu_us_per_request),
+        ("an idle second", c.target_cpu_us_per_idle_second),
+    ]
+}
+
+fn own_cpu(c: &Cost) -> Cpu {
+    [
+        ("a connection opened", c.generator_cpu_us_per_open),
+        ("an answer", c.generator_cpu_us_per_request),
+        ("an idle second", c.generator_cpu_us_per_idle_second),
+    ]
+}
+
+fn cpu(who: &str, costs: Cpu) -> Option<String> {
+    let each: Vec<String> =
+        costs.into_iter().filter_map(|(what, fit)| Some(format!("{:.1} µs {what}", fit?.value))).collect();
+    (!each.is_empty()).then(|| format!("CPU of {who}: {}", each.join(", ")))
+}
+
+/// To two digits: no slope knows more.
+fn ceiling(c: &Cost) -> Option<String> {
+    let n = c.ceiling_connections?;
+    let grain = 10u64.pow(n.max(1).ilog10().saturating_sub(1));
+    Some(format!("memory for about {} connections", Count((n + grain / 2) / grain * grain)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fit(value: f64, r2: f64) -> Option<Fit> {
+        Some(Fit { value, error: value / 100.0, r2 })
+    }
+
+    fn check(cost: Cost, expected: Option<&str>) {
+        assert_eq!(line(&cost).as_deref(), expected);
+    }
+
+    #[test]
+    fn what_is_known_is_on_one_line() {
+        check(Cost::default(), None);
+        check(
+            Cost { target_cpu_us_per_request: fit(12.34, 0.9), ..Cost::default() },
+            Some("CPU of target: 12.3 µs an answer"),
+        );
+        let all = Cost {
+            target_bytes: fit(1_000.4, 0.999),
+            generator_bytes: fit(300.0, 0.987),
+            kernel_bytes: fit(2_500.0, 1.0),
+            target_cpu_us_per_open: fit(45.0, 0.9),
+            generator_cpu_us_per_idle_second: fit(0.5, 0.9),
+            ceiling_connections: Some(2_674_999),
+            ..Cost::default()
+        };
+        check(
+            all,
+            Some(
+                "bytes a connection: target 1000 ± 10, throng 300 ± 3, kernel 2500 ± 25 (R² 0.987); CPU of target: \
+                 45.0 µs a connection opened; CPU of throng: 0.5 µs an idle second; memory for about 2,700,000 connections",
+            ),
+        );
+        let few = Cost { ceiling_connections: Some(7), ..Cost::default() };
+        check(few, Some("memory for about 7 connections"));
+    }
+}
