@@ -20,6 +20,8 @@ pub(crate) enum Verb {
     Demo,
     /// Apply a load to a target and judge it
     Run(Box<RunArgs>),
+    /// Search the largest load that the target bears, and name what stops it
+    Find(Box<FindArgs>),
     /// The reference servers
     Serve(Box<ServeArgs>),
     /// Can this machine do it? Its limits against a run, with cures
@@ -120,6 +122,11 @@ pub(crate) struct RunArgs {
 }
 
 impl RunArgs {
+    /// Whether the target speaks HTTP.
+    pub(crate) fn is_http(&self) -> bool {
+        self.target.as_deref().is_some_and(|target| target.to_ascii_lowercase().starts_with("http:"))
+    }
+
     /// The words that make a plan.
     pub(crate) fn flags(&self) -> Flags {
         Flags {
@@ -149,6 +156,24 @@ impl RunArgs {
             observe_token_file: self.observe_token_file.clone(),
         }
     }
+}
+
+/// `throng find`.
+#[derive(Group)]
+#[command(
+    after_help = "Each step is a run of its own with the words of `throng run`; --duration is the time at full load of \
+each [default: 5s], --probe is on [default: 20/s]. Without --threshold a step passes when nothing went wrong and the probe \
+takes no more than five times, and 20 ms, longer than at the first step. Exit status: 0 found or not reached, 1 impossible."
+)]
+pub(crate) struct FindArgs {
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+    /// connections (held), arrival (connections/s), burst (dialled at once) or rate (requests/s) [default: connections]
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) by: Option<String>,
+    /// Not beyond this load [default: what this machine can do]
+    #[arg(long, value_name = "N")]
+    pub(crate) max: Option<String>,
 }
 
 /// `throng serve`.

@@ -74,7 +74,9 @@ fn words(args: &FindArgs) -> Result<(By, Option<u64>), Failure> {
         Some("burst") => By::Burst,
         Some("rate") => By::Rate,
         Some(other) => {
-            mistakes.push(format!("--by: {other:?} is nothing to search by: write connections, arrival, burst or rate"));
+            mistakes.push(format!(
+                "--by: {other:?} is nothing to search by: write connections, arrival, burst or rate"
+            ));
             By::Connections
         }
     };

@@ -3,6 +3,7 @@
 mod args;
 mod demo;
 mod doctor;
+mod find;
 mod observe;
 mod run;
 mod scenario;
@@ -27,6 +28,7 @@ fn main() -> ExitCode {
         Verb::Demo => demo::demo(),
         Verb::Run(args) => run::run(&args),
         Verb::Serve(args) => serve::serve(&args),
+        Verb::Find(args) => find::find(&args),
         Verb::Doctor(args) => doctor::doctor(&args),
         Verb::Observe(args) => observe::observe(&args),
     };

@@ -1,5 +1,7 @@
 //! The largest load that a target bears: run after run, led by [`Search`].
 
+use std::time::Duration;
+
 use host::Root;
 use plan::{Hold, Load, Plan, Ramp};
 use samples::{FindOutcome, FindSummary, Limit, Point, Summary, ThresholdResult, Verdict};
@@ -20,6 +22,9 @@ const CONFIRM: u64 = 2;
 /// A probe that takes so many times as long as at the first load, and so much longer, says that the target is not well.
 const PROBE_TIMES: f64 = 5.0;
 const PROBE_MORE_US: f64 = 20_000.0;
+/// Between two steps, and for each connection of the first: ten times what `throng serve` takes to close it.
+const SETTLE: Duration = Duration::from_millis(500);
+const SETTLE_EACH: Duration = Duration::from_micros(50);
 /// Of a rate that was asked for, this share must have been answered.
 const RATE_SHARE: f64 = 0.98;
 
@@ -129,6 +134,7 @@ pub fn find(
         }
         let reasons = reasons(find.by, load, &summary, unloaded_us);
         let pass = reasons.is_empty();
+        settle(&summary);
         let point = point(load, &summary, reasons);
         unloaded_us = unloaded_us.or(point.probe_p99_us);
         show(&point);
@@ -137,9 +143,20 @@ pub fn find(
             thresholds.push((load, summary.thresholds));
             search.learn(Went::Well);
         } else {
-            limit = summary.limit.clone().or(limit);
+            // The closer to the answer, the better; but just above it too few are lost to know a cause by.
+            let known = summary.limit.clone().filter(|new| limit.is_none() || new.cause != "unknown");
+            limit = known.or(limit);
             search.learn(Went::Badly(find.by.borne(&summary)));
         }
+    }
+    // Just above the answer too few are lost to know a cause by: what stops twice as much is plain.
+    let is_unknown = limit.as_ref().is_none_or(|limit| limit.cause == "unknown");
+    if let (Some(Outcome::Found { max, .. }), true, false) =
+        (search.outcome(), is_unknown, interrupt.is_set())
+    {
+        let load = max.saturating_mul(2).min(find.most.max(max));
+        let summary = crate::run(&find.by.plan(plan, load, find.dwell), root, &mut [], interrupt, say)?;
+        limit = summary.limit.filter(|limit| limit.cause != "unknown").or(limit);
     }
     curve.sort_by_key(|point| point.load);
     let (outcome, max, error) = match search.outcome() {
@@ -161,6 +178,12 @@ pub fn find(
         thresholds: at_max.map(|(_, results)| results).unwrap_or_default(),
         curve,
     })
+}
+
+/// The connections of a step are still being taken apart by the target when it ends: those of the next one would come on
+/// top of them.
+fn settle(s: &Summary) {
+    std::thread::sleep(SETTLE + SETTLE_EACH * u32::try_from(s.connections.peak).unwrap_or(u32::MAX));
 }
 
 fn point(load: u64, s: &Summary, reasons: Vec<String>) -> Point {

@@ -9,12 +9,14 @@
 mod backend;
 mod conduct;
 mod curve;
+mod find;
 mod gauges;
 mod judge;
 mod listeners;
 mod losses;
 mod observe;
 mod prepare;
+mod search;
 mod slope;
 mod workers;
 
@@ -28,6 +30,7 @@ use plan::Plan;
 use samples::{Sink, Summary};
 
 pub use backend::choose_io;
+pub use find::{By, Find, find};
 pub use listeners::{listeners, queues};
 pub use prepare::{Prepared, Refusal, fitting, need, prepare};
 pub use slope::{Line, Moments, Octaves, slope};

@@ -7,7 +7,7 @@ const MOST_STEPS: u32 = 200;
 
 /// How a search ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub(crate) enum Outcome {
     /// `max` passed twice, and `max + error` did not.
     Found {
         /// The largest load that passed.
@@ -29,16 +29,16 @@ pub enum Outcome {
 
 /// What to try next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
+pub(crate) struct Step {
     /// This load.
-    pub load: u64,
+    pub(crate) load: u64,
     /// It has passed before and is the answer if it does again: look longer.
-    pub confirms: bool,
+    pub(crate) confirms: bool,
 }
 
 /// How a step went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Went {
+pub(crate) enum Went {
     /// It passed.
     Well,
     /// It did not, and so much of it held: a guess at the answer, where there is one.
@@ -47,7 +47,7 @@ pub enum Went {
 
 /// A search under way.
 #[derive(Clone, Debug)]
-pub struct Search {
+pub(crate) struct Search {
     least: u64,
     most: u64,
     /// The answer may be so much below the truth, as a share of it.
@@ -63,7 +63,7 @@ pub struct Search {
 
 impl Search {
     /// From `least` to `most`, both included, to within `tolerance` (0.02: two percent).
-    pub fn new(least: u64, most: u64, tolerance: f64) -> Search {
+    pub(crate) fn new(least: u64, most: u64, tolerance: f64) -> Search {
         let least = least.clamp(1, most.max(1));
         Search {
             least,
@@ -78,7 +78,7 @@ impl Search {
     }
 
     /// What to try next; none at the end.
-    pub fn step(&self) -> Option<Step> {
+    pub(crate) fn step(&self) -> Option<Step> {
         if self.outcome.is_some() {
             return None;
         }
@@ -114,7 +114,7 @@ impl Search {
     ///
     /// # Panics
     /// After the end.
-    pub fn learn(&mut self, went: Went) {
+    pub(crate) fn learn(&mut self, went: Went) {
         let Step { load, confirms } = self.step().expect("a search that has ended learns nothing");
         self.steps += 1;
         match went {
@@ -151,18 +151,13 @@ impl Search {
     }
 
     /// How it ended, once it has.
-    pub fn outcome(&self) -> Option<Outcome> {
+    pub(crate) fn outcome(&self) -> Option<Outcome> {
         self.outcome
     }
 
     /// The largest load that has passed.
-    pub fn passed(&self) -> Option<u64> {
+    pub(crate) fn passed(&self) -> Option<u64> {
         self.passed
-    }
-
-    /// Steps taken so far.
-    pub fn steps(&self) -> u32 {
-        self.steps
     }
 }
 
@@ -179,7 +174,7 @@ mod tests {
             let held = hints.then_some(capacity);
             search.learn(if step.load <= capacity { Went::Well } else { Went::Badly(held) });
         }
-        (search.outcome().expect("it has ended"), search.steps())
+        (search.outcome().expect("it has ended"), search.steps)
     }
 
     proptest! {

@@ -2,6 +2,7 @@
 
 mod cost;
 mod fault;
+mod find;
 mod latency;
 mod look;
 mod moments;
@@ -13,6 +14,7 @@ mod tick;
 
 pub use cost::{Cost, Fit};
 pub use fault::{Fault, Faults, Kind, Side, Stage};
+pub use find::{FindOutcome, FindSummary, Point};
 pub use latency::{Latency, Quantiles};
 pub use look::{HostLook, Look, NetCounters, ProcessLook, SockStat, TargetLook};
 pub use moments::{Moments, Rates};

@@ -73,7 +73,9 @@ mod tests {
             detail: String::new(),
             cure: "raise LimitNOFILE".to_owned(),
         };
-        let check = |found: FindSummary, text: &str| assert_eq!(find_text(&found, "connections"), format!("{text}\n"));
+        let check = |found: FindSummary, text: &str| {
+            assert_eq!(find_text(&found, "connections"), format!("{text}\n"))
+        };
         check(
             found(FindOutcome::Found, 65_000, 1_000, Some(limit)),
             "max 65,000 ± 1,000 connections; limited by the target's open-files: raise LimitNOFILE",

@@ -16,6 +16,7 @@ mod doctor;
 mod echoes;
 mod expects;
 mod figures;
+mod finds;
 mod forms;
 mod help;
 mod io;
