@@ -13,17 +13,20 @@ fn find(target: &str, args: &[&str], status: i32) -> Value {
 
 #[test]
 fn a_limit_on_connections_is_found_and_named() {
-    // The probe lane has places of its own.
-    let server = Serving::start(&["--threads", "1", "--max-open", "1000"]);
-    let found = find(&server.url("/"), &["--max", "4000", "-d", "1s"], 0);
+    // No number that is known for something else. The probe lane has places of its own.
+    let server = Serving::start(&["--threads", "1", "--max-open", "700"]);
+    // Judged by this alone: how late throng is on a busy machine is no matter here.
+    let args = ["--max", "4000", "-d", "1s", "--threshold", "held >= 99.9%"];
+    let found = find(&server.url("/"), &args, 0);
     assert_eq!((&found["schema"], &found["by"]), (&"throng.find/1".into(), &"connections".into()));
     assert_eq!(found["outcome"], "found", "{found:#}");
     let (max, error) = (found["max"].as_u64().unwrap(), found["error"].as_u64().unwrap());
-    assert!((950..=1000).contains(&max) && error <= 21, "{max} ± {error}: {found:#}");
+    assert!((665..=700).contains(&max) && error <= 15, "{max} ± {error}: {found:#}");
     assert_eq!(
         (&found["limit"]["side"], &found["limit"]["cause"]),
         (&"target".into(), &"connection-limit".into())
     );
+    assert_eq!(found["thresholds"][0]["pass"], true, "{found:#}");
     let curve = found["curve"].as_array().unwrap();
     let loads: Vec<u64> = curve.iter().map(|point| point["load"].as_u64().unwrap()).collect();
     assert!(loads.is_sorted() && loads.len() >= 4, "{loads:?}");
@@ -36,7 +39,8 @@ fn what_nobody_answers_is_impossible_and_what_is_allowed_may_pass() {
     assert_eq!((&nobody["outcome"], &nobody["max"]), (&"impossible".into(), &0.into()), "{nobody:#}");
     assert_eq!(nobody["limit"]["cause"], "refused");
     let server = Serving::start(&["--threads", "1"]);
-    let all = find(&server.url("/"), &["--max", "600", "-d", "1s"], 0);
+    let args = ["--max", "600", "-d", "1s", "--threshold", "held >= 99.9%"];
+    let all = find(&server.url("/"), &args, 0);
     assert_eq!((&all["outcome"], &all["max"]), (&"not-reached".into(), &600.into()), "{all:#}");
 }
 
