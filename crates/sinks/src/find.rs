@@ -5,7 +5,7 @@ use units::{Count, Nanos};
 
 /// One load that was tried: `  32,000 connections   pass  latency p99 1.2 ms  probe p99 340 µs`.
 pub fn find_line(point: &Point, unit: &str) -> String {
-    let time = |us: f64| Nanos((us * 1e3) as u64).to_string();
+    let time = |us: f64| Nanos((us * 1e3) as u64).brief().to_string();
     let verdict = if point.pass { "pass" } else { "fail" };
     let mut line = format!("  {:>10} {unit}  {verdict}", Count(point.load).to_string());
     line += &format!("  latency p50 {} p99 {}", time(point.latency_p50_us), time(point.latency_p99_us));
