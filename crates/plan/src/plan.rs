@@ -1,5 +1,7 @@
 //! The resolved plan: every default filled in, every word checked.
 
+use std::{collections::HashSet, net::SocketAddr};
+
 use units::Misread;
 
 use crate::{Csv, Observe, Part, Population, Probe, Program, Share, Sources, Stage, Threshold, Whose};
@@ -42,6 +44,22 @@ impl Plan {
     pub fn places(&self) -> u32 {
         let probes = self.probe.as_ref().map_or(0, Probe::places);
         self.populations.iter().map(Population::most_open).fold(probes, u32::saturating_add)
+    }
+
+    /// Where everyone dials to, each destination once.
+    pub fn destinations(&self) -> Vec<SocketAddr> {
+        let probe = self.probe.as_ref().map(|probe| &probe.does);
+        let all = self.populations.iter().chain(probe).flat_map(|p| &p.target.destinations);
+        let mut seen = HashSet::new();
+        all.copied().filter(|destination| seen.insert(*destination)).collect()
+    }
+
+    /// What a part of the plan does.
+    pub fn population(&self, whose: Whose) -> &Population {
+        match whose {
+            Whose::Population(nth) => &self.populations[usize::from(nth)],
+            Whose::Probe => &self.probe.as_ref().expect("a part of it is there").does,
+        }
     }
 
     /// Pairs of address and port that it needs between the same two hosts: so many that everyone's deal is enough.

@@ -171,6 +171,21 @@ impl Population {
         matches!(self.load, Load::Arrivals { .. })
     }
 
+    /// Whether a connection that asks asks again as soon as it is answered, always.
+    pub fn is_closed_loop(&self) -> bool {
+        if !matches!(self.load, Load::Held { .. }) {
+            return false;
+        }
+        match &self.activity {
+            Activity::Idle => false,
+            Activity::Ping { every, .. } => *every == Nanos::ZERO,
+            Activity::Steps { steps, then } => {
+                let never_waits = steps.iter().all(|step| step.act.course() == (true, Nanos::ZERO));
+                never_waits && matches!(then, Then::Again(_))
+            }
+        }
+    }
+
     /// What its steps are called; one that has no steps of its own does one thing.
     pub fn step_names(&self) -> Vec<&str> {
         match &self.activity {

@@ -57,7 +57,7 @@ pub(crate) const MOST_OPS: usize = 1 << 16;
 
 impl Program {
     /// The program of these populations; none where it has more than 65,536 operations.
-    pub(crate) fn compile(populations: &[Population]) -> Option<Program> {
+    pub fn compile(populations: &[Population]) -> Option<Program> {
         let mut program = Program::default();
         for (nth, population) in populations.iter().enumerate() {
             program.starts.push(program.next()?);

@@ -47,6 +47,12 @@ impl Request {
         Request { method: "GET".to_owned(), path, headers: Vec::new(), body: None, expect }
     }
 
+    /// Whether every request is the same.
+    pub fn is_fixed(&self) -> bool {
+        let mut texts = self.headers.iter().map(|(_, value)| value).chain(&self.body).chain([&self.path]);
+        texts.all(|text| text.fixed_text().is_some())
+    }
+
     /// Octets of the longest request that it can give to a host whose header value has `host` octets.
     pub fn max_len(&self, host: usize) -> usize {
         let fields: usize = self.headers.iter().map(|(name, value)| name.len() + value.max_len() + 4).sum();

@@ -72,15 +72,22 @@ impl By {
     /// The plan with this load, held for `dwell`.
     fn plan(self, plan: &Plan, load: u64, dwell: Nanos) -> Plan {
         let n = u32::try_from(load).unwrap_or(u32::MAX);
-        let mut plan = Plan { hold: Hold::For(dwell), ..plan.clone() };
+        let mut plan = plan.clone();
+        let (population, stage) = (&mut plan.populations[0], &mut plan.stages[0]);
+        let connections = population.load.connections();
+        stage.hold = Hold::For(dwell);
         match self {
-            By::Connections => plan.connections = n,
-            By::Burst => (plan.connections, plan.ramp) = (n, Ramp::Within(Nanos::ZERO)),
-            By::Rate => plan.load = Load::Rate(Rate::per_s(n)),
+            By::Connections => population.load = Load::Held { connections: n },
+            By::Burst => {
+                population.load = Load::Held { connections: n };
+                stage.ramp = Ramp::Within(Nanos::ZERO);
+            }
+            By::Rate => population.load = Load::Rate { connections, rate: Rate::per_s(n) },
             By::Arrival => {
                 let all = load.saturating_mul(dwell.0) / Nanos::from_secs(1).0;
-                plan.connections = u32::try_from(all.max(1)).unwrap_or(u32::MAX);
-                (plan.load, plan.ramp) = (Load::Visits(1), Ramp::Rate(Rate::per_s(n)));
+                let total = Some(u32::try_from(all.max(1)).unwrap_or(u32::MAX));
+                population.load = Load::Arrivals { rate: Rate::per_s(n), total };
+                population.calls = Some(1);
             }
         }
         plan
@@ -169,7 +176,7 @@ pub fn find(
     Ok(FindSummary {
         schema: "throng.find/1",
         by: find.by.name(),
-        target: plan.target.text.clone(),
+        target: plan.text.clone(),
         seed: plan.seed,
         max,
         error,

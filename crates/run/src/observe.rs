@@ -63,7 +63,7 @@ impl Observer {
     /// Finds the target and takes a first look at everything. To be done before the shards start: where netlink is
     /// forbidden and there are millions of sockets, the kernel takes seconds to say who listens.
     pub(crate) fn start(plan: &Plan, root: &Root) -> Observer {
-        let destinations = &plan.target.destinations;
+        let destinations = plan.destinations();
         let both_here = destinations.iter().all(|d| host::is_local(root, d.ip()));
         let mut ports: Vec<u16> = destinations.iter().map(|d| d.port()).collect();
         ports.sort_unstable();

@@ -4,6 +4,9 @@ use super::document::{Notes, Section, Word};
 use crate::expect::{length, status};
 use crate::{Answer, Expect, Scheme};
 
+/// Octets of the longest text that is looked for in an answer.
+const LONGEST_SOUGHT: usize = 8_192;
+
 /// What must be known to judge it.
 #[derive(Clone, Copy)]
 pub(super) struct Asked {
@@ -62,7 +65,15 @@ fn from_table(notes: &mut Notes, table: &Section, asked: Asked) -> Answer {
             length.is_kept().map(|()| length)
         }),
     };
-    Answer { basic, headers, body: table.word("body").map(|word| word.text.clone()), echo }
+    Answer { basic, headers, body: table.read(notes, "body", sought), echo }
+}
+
+/// A text that is looked for.
+fn sought(text: &str) -> Result<String, String> {
+    match text.len() {
+        0..=LONGEST_SOUGHT => Ok(text.to_owned()),
+        length => Err(format!("a text that is looked for may have {LONGEST_SOUGHT} octets: {length}")),
+    }
 }
 
 fn header(notes: &mut Notes, table: &Section, (name, value): &(Word, Word)) -> (String, String) {

@@ -77,6 +77,7 @@ const PLAIN: &[(&str, &str, Unit, Option<&str>)] = &[
     ("requests.sent", "sent", Unit::Count, None),
     ("requests.answered", "answered", Unit::Count, Some("requests.sent")),
     ("requests.missed", "missed", Unit::Count, Some("requests.sent")),
+    ("requests.told", "told", Unit::Count, None),
     ("requests.per_s", "per_s", Unit::PerSecond, None),
     ("requests.bytes_in", "bytes_in", Unit::Bytes, None),
     ("requests.bytes_out", "bytes_out", Unit::Bytes, None),

@@ -40,6 +40,7 @@ pub(crate) fn summary() -> Summary {
         handshake_us: Quantiles::default(),
         first_byte_us: Quantiles::default(),
         lag_us: none,
+        populations: BTreeMap::new(),
         probe: None,
         generator: Generator::default(),
         target_cost: None,

@@ -1,7 +1,7 @@
 //! Whether the figures can be believed: was it throng that was slow, and do the counts agree with each other and with
 //! the other side?
 
-use plan::Plan;
+use plan::{Plan, Population};
 use samples::{Side, Stage, Summary};
 use units::{Count, Nanos};
 
@@ -51,15 +51,9 @@ pub(super) fn saturated(e: &Evidence) -> Option<String> {
     })
 }
 
-/// Whether the next request follows the answer at once.
+/// Whether the next request follows the answer at once, in all populations.
 pub(super) fn is_closed_loop(plan: &Plan) -> bool {
-    if plan.load != plan::Load::Each {
-        return false;
-    }
-    match &plan.message {
-        Some(message) => message.every == Nanos::ZERO,
-        None => plan.target.scheme == plan::Scheme::Http && plan.think.max == Nanos::ZERO,
-    }
+    plan.populations.iter().all(Population::is_closed_loop)
 }
 
 /// Connections that we think open, and the target's host does not.

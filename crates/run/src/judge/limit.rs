@@ -152,10 +152,8 @@ fn trouble_of(fault: &FaultCount) -> Trouble {
         (_, Kind::Refused) => Trouble::Refused,
         (_, Kind::Timeout) => Trouble::Waiting,
         (_, Kind::Reset | Kind::Closed) => Trouble::Lost,
-        (_, Kind::WrongStatus | Kind::WrongLength | Kind::WrongEcho | Kind::BadAnswer | Kind::Truncated) => {
-            Trouble::WrongAnswer
-        }
         (_, Kind::Other) => Trouble::Other,
+        _ => Trouble::WrongAnswer,
     }
 }
 

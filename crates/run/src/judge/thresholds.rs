@@ -27,7 +27,7 @@ fn measured(threshold: &Threshold, json: &Value) -> Option<f64> {
         return None;
     }
     let value = at(json, &figure.path)?;
-    match figure.whole.filter(|_| threshold.is_share) {
+    match figure.whole.as_ref().filter(|_| threshold.is_share) {
         Some(whole) => at(json, whole).filter(|whole| *whole > 0.0).map(|whole| value * 100.0 / whole),
         None => Some(value),
     }

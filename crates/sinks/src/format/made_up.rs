@@ -32,6 +32,7 @@ pub(super) fn nothing() -> Summary {
         handshake_us: Default::default(),
         first_byte_us: Default::default(),
         lag_us: Default::default(),
+        populations: std::collections::BTreeMap::new(),
         probe: None,
         generator: Generator::default(),
         target_cost: None,
