@@ -35,7 +35,7 @@ impl Ramp {
     /// Nothing, before an order comes.
     pub(super) fn new() -> Ramp {
         let pacer = Pacer::Adaptive(Window::default());
-        Ramp { pacer, from: Nanos::ZERO, dialled: 0, to_dial: 0, ordered: 0 }
+        Ramp { pacer, from: Nanos::NEVER, dialled: 0, to_dial: 0, ordered: 0 }
     }
 
     /// From now on, so many are to be dialled, the first at `from`; without a tempo as fast as the target takes them. A
@@ -55,6 +55,11 @@ impl Ramp {
         (self.from, self.dialled) = (from, 0);
         let schedule = Schedule::share(tempo, self.to_dial.into(), part.shard, part.shards);
         self.pacer = Pacer::Scheduled(schedule);
+    }
+
+    /// Whether an order has come.
+    pub(super) fn is_ordered(&self) -> bool {
+        self.from != Nanos::NEVER
     }
 
     pub(super) fn is_over(&self) -> bool {

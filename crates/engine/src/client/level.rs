@@ -44,7 +44,7 @@ impl Client {
 
     /// Whether all first dials are decided, and no connection is one too many.
     pub(super) fn is_ramped(&self) -> bool {
-        self.resolved == self.ramp.ordered && !self.is_surplus()
+        self.ramp.is_ordered() && self.resolved == self.ramp.ordered && !self.is_surplus()
     }
 
     /// A tempo for the requests of an open loop, or for connections that come and go.

@@ -54,7 +54,7 @@ impl Client {
 
     /// All connections that were to come and go have done so.
     fn all_have_gone(&self) -> bool {
-        let come = self.job.comes_and_goes() && self.ramp.ordered > 0 && self.ramp.is_over();
+        let come = self.job.comes_and_goes() && self.ramp.is_ordered() && self.ramp.is_over();
         come && self.open + self.dialling == 0
     }
 
