@@ -4,7 +4,7 @@ use std::{sync::mpsc::RecvTimeoutError, time::Duration};
 
 use engine::{Control, Job};
 use host::Root;
-use plan::{Plan, Whose};
+use plan::{Plan, Reconnect, Whose};
 use samples::{Ask, Header, Phase, Sink, Tick};
 use units::Nanos;
 
@@ -383,7 +383,8 @@ impl<'a> Conductor<'a> {
         }
         // Shards end the load by themselves at its time, or when all connections have come and gone.
         let told = self.of_load().all(|s| s.phase == Phase::Drain);
-        if self.draining.is_none() && (told || now >= self.course.ends_at() || interrupt.is_set()) {
+        let is_over = told || now >= self.course.ends_at() || self.is_void(plan);
+        if self.draining.is_none() && (is_over || interrupt.is_set()) {
             self.record.interrupted = interrupt.is_set();
             self.gauges.look_at_ourselves(self.root, now);
             self.observer.look(now, self.phase(now));
@@ -398,6 +399,18 @@ impl<'a> Conductor<'a> {
         if told && waiting == 0 || now.since(since) >= longest_timeout(plan).min(DRAIN) {
             self.ended = true;
         }
+    }
+
+    /// Whether all connections are gone, for good: there is nothing to wait for.
+    fn is_void(&self, plan: &Plan) -> bool {
+        let mut crowds = plan.populations.iter().zip(&self.record.crowds);
+        let gone = |(population, crowd): (&plan::Population, &Crowd)| {
+            let comes_back =
+                population.comes_and_goes() || matches!(population.reconnect, Reconnect::Backoff(_));
+            // What the server closed by announcement is dialled again.
+            !comes_back && crowd.totals.counts.closed == crowd.totals.counts.redialled
+        };
+        self.course.is_last() && !self.course.is_moving() && self.open() == 0 && crowds.all(gone)
     }
 
     /// Connections open now, of the populations that are at their largest load.

@@ -82,8 +82,6 @@ pub struct Course<'a> {
     state: State,
     progress: Vec<Progress>,
     descents: Vec<Descent>,
-    /// Time that stages moved, and held, until the last change.
-    ramping: Nanos,
     orders: Vec<Order>,
 }
 
@@ -104,7 +102,6 @@ impl<'a> Course<'a> {
             state: State::Holding(Nanos::NEVER),
             progress: vec![still; plan.populations.len()],
             descents: Vec::new(),
-            ramping: Nanos::ZERO,
             orders: Vec::new(),
         };
         course.begin(start);
@@ -148,17 +145,13 @@ impl<'a> Course<'a> {
         &self.progress[usize::from(population)]
     }
 
-    /// Time that stages were on their way, those that are.
-    pub fn ramping(&self) -> Nanos {
-        self.ramping
-    }
-
     /// Whether a population is, by its orders, at the largest load that the plan has for it.
     pub fn is_at_peak(&self, population: u16) -> bool {
         self.progress(population).level == self.plan.peak(population)
     }
 
-    fn is_last(&self) -> bool {
+    /// Whether no stage comes behind this one.
+    pub fn is_last(&self) -> bool {
         self.stage + 1 == self.plan.stages.len()
     }
 
@@ -180,7 +173,6 @@ impl<'a> Course<'a> {
                 for (&population, at) in moving.iter().zip(arrived) {
                     self.progress[usize::from(population)].ramped(at.max(earliest).since(since));
                 }
-                self.ramping = self.ramping + there.since(since);
                 // Connections that come and go are full load from the first one on.
                 let from = if moving.is_empty() { there } else { now + NOTICE };
                 self.hold(from);
