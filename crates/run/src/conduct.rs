@@ -11,8 +11,7 @@ use units::Nanos;
 use crate::{
     Interrupt,
     curve::Curve,
-    gauges::Gauges,
-    judge::{BothSides, Evidence},
+    judge::BothSides,
     losses::Losses,
     observe::{self, Observed, Observer},
     prepare::Refusal,
@@ -56,8 +55,6 @@ pub(crate) struct Record {
     pub(crate) both_sides: Option<BothSides>,
     /// What it cost, and what was seen meanwhile; complete once the run is over.
     pub(crate) observed: Observed,
-    /// What the hosts showed; complete once the run is over.
-    pub(crate) evidence: Evidence,
 }
 
 /// The target's, each once.
@@ -113,23 +110,21 @@ struct State {
     drained_at: Nanos,
 }
 
-struct Conductor<'a> {
-    root: &'a Root,
+struct Conductor {
     observer: Observer,
     shards: Vec<State>,
     /// What came since the last line.
     line: Tick,
     line_ends: Nanos,
     record: Record,
-    gauges: Gauges,
     draining: Option<Nanos>,
     /// When the hold is over; never, before it has begun.
     acts_at: Nanos,
     ended: bool,
 }
 
-impl Conductor<'_> {
-    fn new<'a>(plan: &Plan, root: &'a Root, observer: Observer, workers: &Workers) -> Conductor<'a> {
+impl Conductor {
+    fn new(plan: &Plan, root: &Root, observer: Observer, workers: &Workers) -> Conductor {
         let shards = workers.remotes.len();
         let destinations = &plan.target.destinations;
         let both_ends_here = destinations.iter().all(|d| host::is_local(root, d.ip()));
@@ -155,15 +150,12 @@ impl Conductor<'_> {
             loaded_ns: 0,
             both_sides: None,
             observed: Observed::default(),
-            evidence: Evidence::default(),
         };
         Conductor {
-            root,
             shards: vec![never; shards],
             line: Tick { from: workers.start, ..Tick::default() },
             line_ends: Nanos((workers.start.0 / LINE.0 + 1) * LINE.0),
             record,
-            gauges: Gauges::start(root, observer.target_pid(), ports(plan), both_ends_here),
             observer,
             draining: None,
             acts_at: Nanos::NEVER,
@@ -197,7 +189,7 @@ impl Conductor<'_> {
                 }
             }
         }
-        if sampled && (!holding || self.gauges.is_queueing()) {
+        if sampled && (!holding || self.observer.is_queueing()) {
             self.sample(workers.clock.now());
         }
     }
@@ -236,7 +228,6 @@ impl Conductor<'_> {
 
     fn sample(&mut self, now: Nanos) {
         let opened = self.record.totals.counts.opened + self.line.counts.opened;
-        self.gauges.look(self.root, now, self.phase(now), opened);
         let (seen, line) = (&self.record.totals.counts, &self.line.counts);
         let load = observe::Load {
             open: self.open(),
@@ -312,7 +303,7 @@ impl Conductor<'_> {
             }
         }
         if self.phase(now) == Phase::Hold {
-            self.gauges.begin_hold(self.root, now);
+            self.observer.begin_hold(now);
         }
         if let Hold::For(time) = plan.hold {
             self.acts_at = self.record.hold_from + time;
@@ -321,7 +312,6 @@ impl Conductor<'_> {
         let told = self.shards.iter().all(|s| s.phase == Phase::Drain);
         if self.draining.is_none() && (told || now >= self.acts_at || interrupt.is_set()) {
             self.record.interrupted = interrupt.is_set();
-            self.gauges.look_at_ourselves(self.root, now);
             self.observer.look(now, self.phase(now));
             self.draining = Some(now);
             workers.order(Control::Drain);
@@ -350,7 +340,6 @@ impl Conductor<'_> {
         }
         self.sample(workers.clock.now());
         self.hand_over(sinks);
-        self.record.evidence = self.gauges.evidence(self.root, self.record.threads);
         self.record.observed = self.observer.finish();
         self.record
     }

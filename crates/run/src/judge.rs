@@ -16,7 +16,8 @@ mod limit;
 mod thresholds;
 mod verdict;
 
-pub(crate) use evidence::{BothSides, Evidence, OwnSeen, Pattern, TargetSeen};
+pub(crate) use evidence::{BothSides, Fill};
+use evidence::{Evidence, Pattern};
 
 /// Silences that differ by no more than this, or by a tenth, are the same: servers look at their clocks now and then.
 const SILENCE_SPREAD: Nanos = Nanos::from_millis(250);
@@ -104,7 +105,7 @@ fn pronounce(plan: &Plan, r: &Record, evidence: &Evidence, summary: &mut Summary
 
 /// What the hosts showed, and what the losses have in common.
 fn evidence(r: &Record) -> Evidence {
-    Evidence { both_sides: r.both_sides, losses: pattern(r), ..r.evidence.clone() }
+    Evidence { both_sides: r.both_sides, losses: pattern(r), ..Evidence::seen(&r.observed, r.threads) }
 }
 
 fn pattern(r: &Record) -> Pattern {

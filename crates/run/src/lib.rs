@@ -6,11 +6,11 @@
 //!                               observe ◄─ slope
 //! ```
 
+mod accepts;
 mod backend;
 mod conduct;
 mod curve;
 mod find;
-mod gauges;
 mod judge;
 mod listeners;
 mod losses;

@@ -167,11 +167,12 @@ fn unknown(case: &Case) -> Option<Limit> {
         .iter()
         .map(|f| format!("{} {} {} {}", Count(f.count), f.side.name(), f.stage.name(), f.kind.name()))
         .collect();
+    let (here, there) = (e.here.net, e.there.unwrap_or(e.here).net);
     let counters = [
-        ("listen overflows", e.net.listen_overflows),
-        ("listen drops", e.net.listen_drops),
-        ("SYNs sent again", e.net.syn_retrans),
-        ("segments sent again", e.net.retrans_segs),
+        ("listen overflows", there.listen_overflows),
+        ("listen drops", there.listen_drops),
+        ("SYNs sent again", here.syn_retrans),
+        ("segments sent again", here.retrans_segs),
     ];
     let counted = counters.iter().filter(|(_, n)| *n > 0);
     seen.extend(counted.map(|(name, n)| format!("{} {name}", Count(*n))));

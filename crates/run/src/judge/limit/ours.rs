@@ -4,19 +4,24 @@ use samples::{Kind, Limit, Side, Verdict};
 use units::Count;
 
 use super::{Case, Trouble};
+use crate::judge::Fill;
 
 /// The kernel tracks no further connection, and drops what begins one.
 pub(super) fn conntrack(case: &Case) -> Option<Limit> {
-    let table = case.evidence.conntrack.filter(|_| case.is_short() || case.trouble == Trouble::Path)?;
+    if !case.is_short() && case.trouble != Trouble::Path {
+        return None;
+    }
     // A little is free again whenever one looks.
-    let is_full = table.limit > 0 && table.used >= table.limit - table.limit / 100;
-    let detail = format!(
-        "this host's firewall tracks {} connections of at most {}",
-        Count(table.used),
-        Count(table.limit)
-    );
+    let is_full = |table: &Fill| table.limit > 0 && table.used >= table.limit - table.limit / 100;
+    let (e, there) = (case.evidence, case.evidence.there.and_then(|host| host.conntrack));
+    let tables =
+        [(Side::Host, "this host's", e.here.conntrack), (Side::Target, "the target's host's", there)];
+    let (side, whose, table) =
+        tables.into_iter().find_map(|(side, whose, table)| Some((side, whose, table.filter(is_full)?)))?;
+    let (used, most) = (Count(table.used), Count(table.limit));
+    let detail = format!("{whose} firewall tracks {used} connections of at most {most}");
     let cure = format!("sysctl -w net.netfilter.nf_conntrack_max={}", table.limit.saturating_mul(4));
-    is_full.then(|| case.answer(Side::Host, "conntrack", case.left(), detail, cure))?
+    case.answer(side, "conntrack", case.left(), detail, cure)
 }
 
 /// What the kernel answered to our own calls.
