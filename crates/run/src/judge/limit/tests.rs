@@ -4,16 +4,14 @@ use units::Nanos;
 use super::*;
 use crate::judge::{
     evidence::{Fill, Host, Pattern, TargetSeen},
-    fixture::{fault, summary},
+    fixture::fault,
 };
 
 /// A run of 1,000 that stopped at `held`, by these faults.
 fn stopped(held: u64, faults: Vec<FaultCount>) -> Summary {
-    let mut s = summary();
-    s.verdict = Verdict::Fail;
+    let mut s = Summary { verdict: Verdict::Fail, faults, ..Summary::default() };
     (s.connections.wanted, s.connections.held) = (1_000, held);
     (s.connections.opened, s.connections.peak) = (800, 800);
-    s.faults = faults;
     s
 }
 
