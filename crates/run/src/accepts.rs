@@ -27,7 +27,8 @@ impl Accepts {
         }
         self.is_queueing = waiting > 0;
         if waiting > 0 && self.looks.len() < MOST_LOOKS {
-            self.looks.push((now.secs_f64(), opened.saturating_sub(waiting) as f64));
+            // Those who waited already before the run make it begin below zero.
+            self.looks.push((now.secs_f64(), opened as f64 - waiting as f64));
         }
     }
 
@@ -81,6 +82,16 @@ mod tests {
         assert!(accepts.is_queueing());
         accepts.see(Nanos::from_secs(10), 900, 1, Fill { used: 1, limit: 9 });
         assert_eq!(accepts.fullest(), Some(Fill { used: 9, limit: 8 }));
+    }
+
+    #[test]
+    fn who_waited_before_the_run_does_not_bend_the_line() {
+        let mut accepts = Accepts::default();
+        for s in 0..6 {
+            // 300 of a run before; 20 are dialled in a second, and 50 accepted.
+            accepts.see(Nanos::from_secs(s), 20 * s, 300 - 30 * s, QUEUE);
+        }
+        assert_eq!(accepts.per_s(), Some(50.0));
     }
 
     #[test]

@@ -18,6 +18,7 @@ mod verdict;
 
 pub(crate) use evidence::{BothSides, Fill};
 use evidence::{Evidence, Pattern};
+pub(crate) use limit::{is_nobody, ours::refused_here, weight};
 
 /// Silences that differ by no more than this, or by a tenth, are the same: servers look at their clocks now and then.
 const SILENCE_SPREAD: Nanos = Nanos::from_millis(250);
@@ -36,6 +37,7 @@ pub(crate) fn judge(plan: &Plan, r: &Record) -> Summary {
         verdict: Verdict::Pass,
         reasons: Vec::new(),
         limit: None,
+        suspect: None,
         target: plan.target.text.clone(),
         seed: plan.seed,
         io: r.io,
@@ -101,6 +103,7 @@ fn pronounce(plan: &Plan, r: &Record, evidence: &Evidence, summary: &mut Summary
     let facts = verdict::Facts { plan, evidence, resting, interrupted, under_way };
     (summary.verdict, summary.reasons) = verdict::verdict(&facts, summary);
     summary.limit = limit::limit(summary, evidence);
+    summary.suspect = limit::suspect(summary, evidence).filter(|_| summary.limit.is_none());
 }
 
 /// What the hosts showed, and what the losses have in common.

@@ -189,6 +189,9 @@ pub struct Summary {
     pub reasons: Vec<String>,
     /// What stopped it, if anything did.
     pub limit: Option<Limit>,
+    /// What would have stopped it, where nothing did: for a search, which asks for more than the run does.
+    #[serde(skip)]
+    pub suspect: Option<Limit>,
     /// As the user wrote it.
     pub target: String,
     /// Repeats the run.

@@ -1,5 +1,6 @@
 //! Causes on our own machine, and on the way.
 
+use host::{Finding, Severity};
 use samples::{Kind, Limit, Side, Verdict};
 use units::Count;
 
@@ -52,8 +53,26 @@ pub(super) fn generator(case: &Case) -> Option<Limit> {
     let s = case.summary;
     let may_be_ours = matches!(case.trouble, Trouble::None | Trouble::Waiting);
     let why = s.reasons.first().filter(|_| s.verdict == Verdict::Invalid && may_be_ours)?;
+    too_slow(case, why.clone())
+}
+
+pub(super) fn too_slow(case: &Case, why: String) -> Option<Limit> {
     let cure = "give throng more processors, or a machine of its own, or a lower load";
-    case.answer(Side::Host, "cpu", case.left(), why.clone(), cure)
+    case.answer(Side::Host, "cpu", case.left(), why, cure)
+}
+
+/// What this machine refuses before the first dial, as the limit of a search that has come to `at`.
+pub(crate) fn refused_here(findings: &[Finding], at: u64) -> Option<Limit> {
+    let finding = findings.iter().find(|finding| finding.severity == Severity::Refuse)?;
+    let cause = match finding.what {
+        "ports" | "sources" => "ports",
+        "memory" | "tcp memory" => "memory",
+        "open files" | "open files ceiling" | "file table" => "open-files",
+        "conntrack" => "conntrack",
+        _ => "unknown",
+    };
+    let detail = format!("{}: {}, {}", finding.what, finding.value, finding.needed);
+    Some(Limit { side: Side::Host.name(), cause, at_connections: at, detail, cure: finding.cure.clone() })
 }
 
 /// The way there, or who guards it.

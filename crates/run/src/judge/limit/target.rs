@@ -148,8 +148,12 @@ pub(super) fn accept_queue(case: &Case) -> Option<Limit> {
     let full = e.accept_queue.filter(|queue| queue.limit > 0 && queue.used >= queue.limit);
     // Resets follow from an overflow too: the peer took itself for connected. Closes do not.
     let fits = case.trouble == Trouble::Waiting || case.kind == Some(Kind::Reset);
-    // The counters are of all listeners together: another's overflow is none of this queue, if it can be seen.
-    let may_be_its_own = e.accept_queue.is_none_or(|queue| queue.used * 2 >= queue.limit);
+    // The counters are of all listeners together: another's overflow is none of this queue, if it can be seen. A burst
+    // may be over between two looks; but each of its dials that timed out has overflown a queue.
+    let dials = case.summary.faults.iter().filter(|f| f.stage == Stage::Dial && f.kind == Kind::Timeout);
+    let timed_out: u64 = dials.map(|f| f.count).sum();
+    let may_be_its_own = e.accept_queue.is_none_or(|queue| queue.used * 2 >= queue.limit)
+        || timed_out > 0 && net.listen_overflows >= timed_out;
     if !fits || full.is_none() && (lost == 0 || !may_be_its_own) {
         return None;
     }

@@ -198,6 +198,9 @@ fn a_full_accept_queue_names_its_backlog() {
     // Somebody else's overflow, while this queue was short; and where it cannot be seen.
     check(&stopped(40, waiting()), &queue(3, overflows(9)), ("target", "timeout", 800, "", ""));
     check(&stopped(40, waiting()), &here(overflows(9)), ("target", "accept-queue", 40, "18 times", ""));
+    // A burst that no look has met: 200 dials timed out, and as many overflows were counted.
+    check(&stopped(40, waiting()), &queue(0, overflows(199)), ("target", "timeout", 800, "", ""));
+    check(&stopped(40, waiting()), &queue(0, overflows(200)), ("target", "accept-queue", 40, "of 8 ", ""));
     check(&stopped(40, reset()), &queue(9, overflows(1)), ("target", "accept-queue", 40, "", ""));
     check(&stopped(40, closed()), &queue(9, overflows(1)), ("target", "closed", 800, "", ""));
     // Nobody's counters but ours: they say nothing about a host elsewhere.
