@@ -14,6 +14,8 @@ const LEAST_LOOKS: usize = 5;
 pub(crate) struct Accepts {
     /// Seconds, and connections accepted by then, while others waited.
     looks: Vec<(f64, f64)>,
+    /// Who waited at the first look: not of this run.
+    before: Option<u64>,
     fullest: Option<Fill>,
     is_queueing: bool,
 }
@@ -25,10 +27,12 @@ impl Accepts {
         if self.fullest.is_none_or(|most| fullest.used >= most.used) {
             self.fullest = Some(fullest);
         }
+        let before = *self.before.get_or_insert(waiting);
         self.is_queueing = waiting > 0;
         if waiting > 0 && self.looks.len() < MOST_LOOKS {
-            // Those who waited already before the run make it begin below zero.
-            self.looks.push((now.secs_f64(), opened as f64 - waiting as f64));
+            // Of a dial it may be told later than of its waiting.
+            let accepted = (opened + before).saturating_sub(waiting);
+            self.looks.push((now.secs_f64(), accepted as f64));
         }
     }
 
@@ -60,6 +64,7 @@ mod tests {
     fn only_a_steady_rate_is_one() {
         let check = |accepted: &[(u64, u64)], expected: Option<f64>| {
             let mut accepts = Accepts::default();
+            accepts.see(Nanos::ZERO, 0, 0, QUEUE);
             let see = |(s, n): &(u64, u64)| accepts.see(Nanos::from_secs(*s), n + 5, 5, QUEUE);
             accepted.iter().for_each(see);
             assert_eq!(accepts.per_s(), expected, "{accepted:?}");
@@ -69,6 +74,13 @@ mod tests {
         check(&[(0, 195), (1, 195), (2, 195), (3, 195), (4, 195)], None);
         check(&[(0, 0), (1, 500), (2, 500), (3, 510), (4, 1_000)], None);
         check(&[], None);
+        // At the first look the dials were not told yet.
+        let mut accepts = Accepts::default();
+        accepts.see(Nanos::ZERO, 0, 0, QUEUE);
+        (0..30).for_each(|s| {
+            accepts.see(Nanos::from_secs(s), if s == 0 { 0 } else { 1_500 }, 1_500 - 10 * s, QUEUE)
+        });
+        assert_eq!(accepts.per_s(), Some(10.0));
     }
 
     #[test]

@@ -233,6 +233,7 @@ impl Conductor {
             open: self.open(),
             opened: opened + seen.redialled + line.redialled,
             answered: seen.answered + line.answered,
+            probed: self.record.totals.dials_of_probe() + self.line.dials_of_probe(),
         };
         self.observer.sample(now, self.phase(now), load);
     }

@@ -156,9 +156,10 @@ pub fn find(
             let is_gone = limit.is_some() && told.as_ref().is_some_and(judge::is_nobody);
             let explains = |new: &Limit| judge::weight(new) >= limit.as_ref().map_or(0, judge::weight);
             limit = told.filter(explains).or(limit);
-            search.learn(Went::Badly(find.by.borne(&summary)));
-            if is_gone && search.outcome().is_none() {
+            if is_gone {
                 search.give_up();
+            } else {
+                search.learn(Went::Badly(find.by.borne(&summary)));
             }
         }
     }

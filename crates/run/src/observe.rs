@@ -33,6 +33,8 @@ pub(crate) struct Load {
     pub(crate) opened: u64,
     /// Answers since the start.
     pub(crate) answered: u64,
+    /// Dials of the probe lane that succeeded since the start.
+    pub(crate) probed: u64,
 }
 
 /// What a run was seen to cost.
@@ -189,7 +191,7 @@ impl Observer {
             here.filter_map(|l| Some(Fill { used: l.waiting?, limit: l.backlog? })).collect();
         let waiting = fills.iter().map(|queue| queue.used).sum();
         if let Some(fullest) = fills.into_iter().max_by_key(|queue| queue.used) {
-            self.accepts.see(now, load.opened, waiting, fullest);
+            self.accepts.see(now, load.opened + load.probed, waiting, fullest);
         }
     }
 
@@ -274,7 +276,7 @@ impl Observer {
         let Some(target) = &look.target else { return };
         if let (Some(used), Some(limit), false) = (target.accept_queue, target.accept_backlog, self.both_here)
         {
-            self.accepts.see(now, load.opened, used, Fill { used, limit });
+            self.accepts.see(now, load.opened + load.probed, used, Fill { used, limit });
         }
         let process = &target.process;
         let (rss_bytes, cpu_ns) = (process.rss_bytes, process.cpu_user_ns + process.cpu_system_ns);

@@ -1,9 +1,10 @@
+use host::{Finding, Severity};
 use samples::{Fault, Kind, NetCounters, Side, Stage, Verdict};
 use units::Nanos;
 
 use super::*;
 use crate::judge::{
-    evidence::{Fill, Host, Pattern, TargetSeen},
+    evidence::{Fill, Host, OwnSeen, Pattern, TargetSeen},
     fixture::fault,
 };
 
@@ -285,6 +286,56 @@ fn the_unknown_says_what_it_saw() {
     check(&stopped(5, other), &here(overflows(3)), ("unknown", "unknown", 5, seen, "strace"));
     let nothing = limit(&stopped(1_000, Vec::new()), &Evidence::default()).expect("it is bad");
     assert_eq!((nothing.side, nothing.detail.as_str()), ("unknown", "unknown; seen: nothing unusual"));
+}
+
+#[test]
+fn a_run_that_passes_has_a_suspect() {
+    let passed = Summary { verdict: Verdict::Pass, ..stopped(1_000, Vec::new()) };
+    let busy = target(TargetSeen { cpu_thread: Some(1.0), ..TargetSeen::default() });
+    let told = |evidence: &Evidence| suspect(&passed, evidence).map(|limit| (limit.side, limit.cause));
+    assert_eq!(told(&busy), Some(("target", "cpu")));
+    // It may be slow because we are.
+    let own = Some(OwnSeen { cpu_share: 1.0, demand: 1.0 });
+    assert_eq!(told(&Evidence { own, ..busy }), Some(("host", "cpu")));
+    assert_eq!(told(&Evidence::default()), None, "nothing is seen");
+}
+
+#[test]
+fn what_was_seen_weighs_more_than_what_follows() {
+    let limit =
+        |side, cause| Limit { side, cause, at_connections: 0, detail: String::new(), cure: String::new() };
+    let ascending = [
+        ("unknown", "unknown"),
+        ("target", "timeout"),
+        ("target", "refused"),
+        ("host", "cpu"),
+        ("target", "cpu"),
+        ("host", "memory"),
+        ("target", "memory"),
+        ("target", "ended"),
+    ];
+    let weights = ascending.map(|(side, cause)| weight(&limit(side, cause)));
+    assert_eq!(weights, [0, 1, 1, 1, 2, 2, 3, 3]);
+    assert!(is_nobody(&limit("target", "refused")) && !is_nobody(&limit("target", "timeout")));
+    assert!(!is_nobody(&Limit { at_connections: 9, ..limit("target", "refused") }), "it listened");
+}
+
+#[test]
+fn what_is_refused_here_is_a_limit() {
+    let finding = |what, severity| Finding {
+        what,
+        value: "676 ways to dial".to_owned(),
+        needed: "1,000 needed".to_owned(),
+        cure: "throng run --sources 10.0.0.0/24".to_owned(),
+        severity,
+        repairs: Vec::new(),
+    };
+    let findings = [finding("conntrack", Severity::Warn), finding("ports", Severity::Refuse)];
+    let limit = ours::refused_here(&findings, 500).expect("one refuses");
+    assert_eq!((limit.side, limit.cause, limit.at_connections), ("host", "ports", 500));
+    assert_eq!(limit.detail, "ports: 676 ways to dial, 1,000 needed");
+    assert!(limit.cure.contains("--sources"));
+    assert_eq!(ours::refused_here(&findings[..1], 500), None);
 }
 
 #[test]
