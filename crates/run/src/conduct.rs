@@ -12,8 +12,7 @@ use crate::{
     Interrupt,
     course::{Course, Order},
     curve::Curve,
-    gauges::Gauges,
-    judge::{BothSides, Evidence},
+    judge::BothSides,
     losses::Losses,
     observe::{self, Observed, Observer},
     prepare::Refusal,
@@ -48,8 +47,6 @@ pub(crate) struct Record {
     pub(crate) both_sides: Option<BothSides>,
     /// What it cost, and what was seen meanwhile; complete once the run is over.
     pub(crate) observed: Observed,
-    /// What the hosts showed; complete once the run is over.
-    pub(crate) evidence: Evidence,
 }
 
 /// A population, measured.
@@ -136,7 +133,6 @@ struct State {
 }
 
 struct Conductor<'a> {
-    root: &'a Root,
     course: Course<'a>,
     observer: Observer,
     shards: Vec<State>,
@@ -144,13 +140,12 @@ struct Conductor<'a> {
     line: Tick,
     line_ends: Nanos,
     record: Record,
-    gauges: Gauges,
     draining: Option<Nanos>,
     ended: bool,
 }
 
 impl<'a> Conductor<'a> {
-    fn new(plan: &'a Plan, root: &'a Root, observer: Observer, workers: &Workers) -> Conductor<'a> {
+    fn new(plan: &'a Plan, root: &Root, observer: Observer, workers: &Workers) -> Conductor<'a> {
         let both_ends_here = plan.destinations().iter().all(|d| host::is_local(root, d.ip()));
         let said_nothing = |whose| State {
             whose,
@@ -182,16 +177,13 @@ impl<'a> Conductor<'a> {
             losses: Losses::default(),
             both_sides: None,
             observed: Observed::default(),
-            evidence: Evidence::default(),
         };
         Conductor {
-            root,
             course: Course::new(plan, workers.start),
             shards: workers.parts.iter().map(|part| said_nothing(part.whose)).collect(),
             line: Tick { from: workers.start, ..Tick::default() },
             line_ends: Nanos((workers.start.0 / LINE.0 + 1) * LINE.0),
             record,
-            gauges: Gauges::start(root, observer.target_pid(), ports(plan), both_ends_here),
             observer,
             draining: None,
             ended: false,
@@ -242,7 +234,7 @@ impl<'a> Conductor<'a> {
                 }
             }
         }
-        if sampled && (!holding || self.gauges.is_queueing()) {
+        if sampled && (!holding || self.observer.is_queueing()) {
             self.sample(workers.clock.now());
         }
     }
@@ -296,12 +288,12 @@ impl<'a> Conductor<'a> {
 
     fn sample(&mut self, now: Nanos) {
         let opened = self.record.totals.counts.opened + self.line.counts.opened;
-        self.gauges.look(self.root, now, self.phase(now), opened);
         let (seen, line) = (&self.record.totals.counts, &self.line.counts);
         let load = observe::Load {
             open: self.open(),
             opened: opened + seen.redialled + line.redialled,
             answered: seen.answered + line.answered,
+            probed: self.record.totals.dials_of_probe() + self.line.dials_of_probe(),
         };
         self.observer.sample(now, self.phase(now), load);
     }
@@ -379,14 +371,13 @@ impl<'a> Conductor<'a> {
             self.give_orders(workers);
         }
         if self.phase(now) == Phase::Hold {
-            self.gauges.begin_hold(self.root, now);
+            self.observer.begin_hold(now);
         }
         // Shards end the load by themselves at its time, or when all connections have come and gone.
         let told = self.of_load().all(|s| s.phase == Phase::Drain);
         let is_over = told || now >= self.course.ends_at() || self.is_void(plan);
         if self.draining.is_none() && (is_over || interrupt.is_set()) {
             self.record.interrupted = interrupt.is_set();
-            self.gauges.look_at_ourselves(self.root, now);
             self.observer.look(now, self.phase(now));
             self.draining = Some(now);
             workers.order(Order::All(Control::Drain));
@@ -456,7 +447,6 @@ impl<'a> Conductor<'a> {
         }
         self.sample(workers.clock.now());
         self.hand_over(sinks);
-        self.record.evidence = self.gauges.evidence(self.root, self.record.threads);
         self.record.observed = self.observer.finish();
         self.record
     }

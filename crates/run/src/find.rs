@@ -8,7 +8,7 @@ use samples::{FindOutcome, FindSummary, Limit, Point, Summary, ThresholdResult, 
 use units::{Count, Nanos, Rate};
 
 use crate::{
-    Interrupt, Refusal,
+    Interrupt, Refusal, judge,
     search::{Outcome, Search, Step, Went},
 };
 
@@ -135,7 +135,15 @@ pub fn find(
     let mut thresholds: Vec<(u64, Vec<ThresholdResult>)> = Vec::new();
     while let Some(Step { load, confirms }) = search.step() {
         let dwell = Nanos(find.dwell.0 * if confirms { CONFIRM } else { 1 });
-        let summary = crate::run(&find.by.plan(plan, load, dwell), root, &mut [], interrupt, say)?;
+        let summary = match crate::run(&find.by.plan(plan, load, dwell), root, &mut [], interrupt, say) {
+            Err(Refusal::Findings(findings)) if search.passed().is_some() => {
+                // More than this machine can do: the load stays below that.
+                limit = judge::refused_here(&findings, search.passed().unwrap_or(0)).or(limit);
+                search.learn(Went::Badly(None));
+                continue;
+            }
+            other => other?,
+        };
         if summary.verdict == Verdict::Interrupted {
             break;
         }
@@ -151,19 +159,26 @@ pub fn find(
             search.learn(Went::Well);
         } else {
             // The closer to the answer, the better; but just above it too few are lost to know a cause by.
-            let known = summary.limit.clone().filter(|new| limit.is_none() || new.cause != "unknown");
-            limit = known.or(limit);
-            search.learn(Went::Badly(find.by.borne(&summary)));
+            let told = summary.limit.clone().or_else(|| summary.suspect.clone());
+            let is_gone = limit.is_some() && told.as_ref().is_some_and(judge::is_nobody);
+            let explains = |new: &Limit| judge::weight(new) >= limit.as_ref().map_or(0, judge::weight);
+            limit = told.filter(explains).or(limit);
+            if is_gone {
+                search.give_up();
+            } else {
+                search.learn(Went::Badly(find.by.borne(&summary)));
+            }
         }
     }
     // Just above the answer too few are lost to know a cause by: what stops twice as much is plain.
-    let is_unknown = limit.as_ref().is_none_or(|limit| limit.cause == "unknown");
+    let is_unknown = limit.as_ref().is_none_or(|limit| judge::weight(limit) == 0);
     if let (Some(Outcome::Found { max, .. }), true, false) =
         (search.outcome(), is_unknown, interrupt.is_set())
     {
         let load = max.saturating_mul(2).min(find.most.max(max));
-        let summary = crate::run(&find.by.plan(plan, load, find.dwell), root, &mut [], interrupt, say)?;
-        limit = summary.limit.filter(|limit| limit.cause != "unknown").or(limit);
+        let twice = crate::run(&find.by.plan(plan, load, find.dwell), root, &mut [], interrupt, say);
+        let told = twice.ok().and_then(|summary| summary.limit.or(summary.suspect));
+        limit = told.filter(|limit| judge::weight(limit) > 0).or(limit);
     }
     curve.sort_by_key(|point| point.load);
     let (outcome, max, error) = match search.outcome() {

@@ -6,12 +6,12 @@
 //!                               observe ◄─ slope
 //! ```
 
+mod accepts;
 mod backend;
 mod conduct;
 mod course;
 mod curve;
 mod find;
-mod gauges;
 mod judge;
 mod listeners;
 mod losses;

@@ -13,10 +13,11 @@ use crate::{
 };
 
 /// What a run means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// The load was reached and held, every threshold met.
+    #[default]
     Pass,
     /// It was not, or a threshold failed.
     Fail,
@@ -215,8 +216,8 @@ pub struct ThresholdResult {
     pub pass: bool,
 }
 
-/// The whole, in the order in which it is written.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+/// The whole, in the order in which it is written. The default: of a run in which nothing happened.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Summary {
     /// `throng.summary/1`.
     pub schema: &'static str,
@@ -226,6 +227,9 @@ pub struct Summary {
     pub reasons: Vec<String>,
     /// What stopped it, if anything did.
     pub limit: Option<Limit>,
+    /// What would have stopped it, where nothing did: for a search, which asks for more than the run does.
+    #[serde(skip)]
+    pub suspect: Option<Limit>,
     /// As the user wrote it.
     pub target: String,
     /// Repeats the run.

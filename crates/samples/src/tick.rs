@@ -229,6 +229,11 @@ impl Tick {
         self.stalled = self.stalled.max(other.stalled);
     }
 
+    /// Dials of the probe lane that succeeded.
+    pub fn dials_of_probe(&self) -> u64 {
+        self.probe.as_ref().map_or(0, |probe| probe.connect.count())
+    }
+
     /// Forgets all, keeping the memory.
     pub fn clear(&mut self) {
         (self.index, self.from, self.until, self.phase) = (0, Nanos::ZERO, Nanos::ZERO, Phase::Ramp);

@@ -63,7 +63,6 @@ fn aligned<const N: usize>(rows: &[[String; N]]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::made_up;
     use samples::{Connections, FaultCount, Kind, PopulationSummary, Requests, Side, Stage, StepSummary};
 
     fn latency(p50: f64, p99: f64) -> Quantiles {
@@ -72,7 +71,7 @@ mod tests {
 
     #[test]
     fn populations_and_steps_stand_in_columns() {
-        let mut s = made_up::summary();
+        let mut s = Summary::default();
         let main = PopulationSummary::default();
         s.populations = [("main".to_owned(), main.clone())].into();
         assert_eq!(table(&s), "", "one that does one thing is the whole run");
