@@ -240,6 +240,7 @@ impl Client {
         let now = cx.now();
         let Record { exchange, keeps, .. } = *self.record(k);
         let wrong = self.job.wrong(&exchange).is_some();
+        let at_load = exchange.due >= self.hold_from;
         let seen = self.seen();
         if wrong {
             seen.failed += 1;
@@ -247,6 +248,9 @@ impl Client {
             seen.answered += 1;
             let latency = if keeps { &mut seen.kept } else { &mut seen.fresh };
             latency.record(now.since(exchange.due));
+            if at_load {
+                seen.held.record(now.since(exchange.due));
+            }
         }
         self.conn(k).hear(now, exchange.keep_alive_timeout_s);
         let keeps_alive = !matches!(&exchange.wire, Wire::Http(wire) if !wire.keeps_alive());
