@@ -144,19 +144,19 @@ pub fn find(
             search.learn(Went::Well);
         } else {
             // The closer to the answer, the better; but just above it too few are lost to know a cause by.
-            let known = summary.limit.clone().filter(|new| limit.is_none() || new.cause != "unknown");
+            let known = summary.limit.clone().filter(|new| limit.is_none() || is_telling(new));
             limit = known.or(limit);
             search.learn(Went::Badly(find.by.borne(&summary)));
         }
     }
     // Just above the answer too few are lost to know a cause by: what stops twice as much is plain.
-    let is_unknown = limit.as_ref().is_none_or(|limit| limit.cause == "unknown");
+    let is_unknown = limit.as_ref().is_none_or(|limit| !is_telling(limit));
     if let (Some(Outcome::Found { max, .. }), true, false) =
         (search.outcome(), is_unknown, interrupt.is_set())
     {
         let load = max.saturating_mul(2).min(find.most.max(max));
         let summary = crate::run(&find.by.plan(plan, load, find.dwell), root, &mut [], interrupt, say)?;
-        limit = summary.limit.filter(|limit| limit.cause != "unknown").or(limit);
+        limit = summary.limit.filter(is_telling).or(limit);
     }
     curve.sort_by_key(|point| point.load);
     let (outcome, max, error) = match search.outcome() {
@@ -178,6 +178,11 @@ pub fn find(
         thresholds: at_max.map(|(_, results)| results).unwrap_or_default(),
         curve,
     })
+}
+
+/// `closed` says no more than that some were lost.
+fn is_telling(limit: &Limit) -> bool {
+    !matches!(limit.cause, "unknown" | "closed")
 }
 
 /// The connections of a step are still being taken apart by the target when it ends: those of the next one would come on
