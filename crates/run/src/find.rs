@@ -216,10 +216,15 @@ fn point(load: u64, s: &Summary, reasons: Vec<String>) -> Point {
         requests_per_s: s.requests.per_s,
         latency_p50_us: s.latency_us.p50,
         latency_p99_us: s.latency_us.p99,
-        probe_p99_us: s.probe.as_ref().map(|probe| probe.latency_us.p99),
+        probe_p99_us: probe_p99_us(s),
         connect_p99_us: s.connect_us.p99,
         reasons,
     }
+}
+
+/// At full load only: what a ramp makes of a target is not what its connections make of it.
+fn probe_p99_us(s: &Summary) -> Option<f64> {
+    s.probe.as_ref().filter(|probe| probe.held_us.count > 0).map(|probe| probe.held_us.p99)
 }
 
 /// Why a step did not pass: its own verdict, and what only a search can tell.
@@ -239,8 +244,7 @@ fn reasons(by: By, load: u64, s: &Summary, unloaded_us: Option<f64>) -> Vec<Stri
         let (got, asked) = (Count(s.requests.per_s as u64), Count(load));
         reasons.push(format!("{got} of {asked} requests/s answered"));
     }
-    let probed = s.probe.as_ref().map(|probe| probe.latency_us.p99);
-    if let (Some(now), Some(before)) = (probed, unloaded_us) {
+    if let (Some(now), Some(before)) = (probe_p99_us(s), unloaded_us) {
         let allowed = (before * PROBE_TIMES).max(before + PROBE_MORE_US);
         if now > allowed {
             let ms = |us: f64| us / 1e3;

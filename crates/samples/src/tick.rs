@@ -290,7 +290,8 @@ mod tests {
             ..Counts::default()
         };
         let mut probe = Probe { sent: seed, answered: seed * 2, failed: seed % 3, ..Probe::default() };
-        for (n, times) in [&mut probe.kept, &mut probe.fresh, &mut probe.connect].into_iter().enumerate() {
+        let each = [&mut probe.kept, &mut probe.fresh, &mut probe.connect, &mut probe.held];
+        for (n, times) in each.into_iter().enumerate() {
             times.record(Nanos(seed * 100 + n as u64));
         }
         t.probe = Some(Box::new(probe));
@@ -333,7 +334,7 @@ mod tests {
             let probe = grouped.probe.expect("each had one");
             let answers = (probe.sent, probe.answered, probe.kept.count(), probe.fresh.count(), probe.connect.count());
             prop_assert_eq!(answers, (a + b + c, 2 * (a + b + c), 3, 3, 3));
-            prop_assert_eq!(probe.failed, a % 3 + b % 3 + c % 3);
+            prop_assert_eq!((probe.held.count(), probe.failed), (3, a % 3 + b % 3 + c % 3));
             prop_assert_eq!(grouped.silence.count(), a % 6 + b % 6 + c % 6);
             prop_assert_eq!(grouped.stalled, Nanos((a % 13).max(b % 13).max(c % 13)));
             prop_assert_eq!(grouped.open, a % 7 + b % 7 + c % 7);
