@@ -82,7 +82,7 @@ pub(crate) fn conduct(
         target: plan.target.text.clone(),
         connections: plan.connections.into(),
         seed: plan.seed,
-        io: conductor.record.io,
+        io: conductor.record.io.into(),
         threads: conductor.record.threads,
     };
     for sink in sinks.iter_mut() {
@@ -287,8 +287,10 @@ impl Conductor<'_> {
         self.line.phase = self.shards.iter().map(|s| s.phase).min().unwrap_or_default();
         self.line.until = until;
         let own = self.observer.generator();
+        let looks = self.observer.latest();
         let mut ask = Ask::CarryOn;
         for sink in sinks.iter_mut() {
+            sink.look(&looks);
             if sink.tick(&self.line, &own) == Ask::Stop {
                 ask = Ask::Stop;
             }

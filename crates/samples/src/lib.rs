@@ -8,6 +8,7 @@ mod look;
 mod moments;
 mod observation;
 mod probe;
+mod record;
 mod sink;
 mod summary;
 mod tick;
@@ -18,8 +19,9 @@ pub use find::{FindOutcome, FindSummary, Point};
 pub use latency::{Latency, Quantiles};
 pub use look::{HostLook, Look, NetCounters, ProcessLook, SockStat, TargetLook};
 pub use moments::{Moments, Rates};
-pub use observation::{Gauge, Growth, HostSeen, Observation, ObserverSeen, ProcessSeen, TargetSeen};
+pub use observation::{Gauge, Growth, HostSeen, Looks, Observation, ObserverSeen, ProcessSeen, TargetSeen};
 pub use probe::{Probe, ProbePoint, ProbeSummary};
+pub use record::{HostFacts, RunRecord, SCHEMA, TickRecord};
 pub use sink::{Ask, Header, Sink};
 pub use summary::{
     Connections, FaultCount, Generator, KernelCost, Limit, ProcessCost, Requests, Summary, ThresholdResult,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::{
     cost::Cost,
@@ -91,7 +91,7 @@ pub struct Connections {
 }
 
 /// One fault and how often.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FaultCount {
     /// Whose doing.
     pub side: Side,
@@ -127,7 +127,8 @@ pub struct Requests {
 }
 
 /// What throng itself cost.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Generator {
     /// CPU time, seconds.
     pub cpu_s: f64,

@@ -1,5 +1,6 @@
 //! What happened in one period. Ticks merge: of shards, of agents, of periods.
 
+use serde::{Deserialize, Serialize};
 use units::Nanos;
 
 use crate::{
@@ -7,10 +8,12 @@ use crate::{
     latency::Latency,
     moments::{Moments, Rates},
     probe::Probe,
+    record,
 };
 
 /// Where a run stands.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Phase {
     /// Connections are being dialled for the first time.
     #[default]
@@ -22,10 +25,11 @@ pub enum Phase {
 }
 
 /// Answers are counted by these statuses and one place for all others.
-const STATUSES: usize = 1000;
+pub(crate) const STATUSES: usize = 1000;
 
 /// Things counted in a period.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Counts {
     /// Dials that led to a connection for the first time.
     pub opened: u64,
@@ -80,7 +84,8 @@ impl Counts {
 }
 
 /// One period of one shard, or of several merged.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Tick {
     /// Which period, counted from the start of the run.
     pub index: u64,
@@ -97,6 +102,7 @@ pub struct Tick {
     /// Requests waiting for their answer at its end.
     pub waiting: u64,
     /// When the outcome of the last first dial was known; [`Nanos::NEVER`] while one is not.
+    #[serde(with = "record::never")]
     pub ramped_at: Nanos,
     /// Connections times the nanoseconds that they were open in it.
     pub open_ns: u128,
@@ -105,6 +111,7 @@ pub struct Tick {
     /// What went wrong.
     pub faults: Faults,
     /// Answers by status.
+    #[serde(with = "record::statuses")]
     pub status: Box<[u64; STATUSES]>,
     /// From due to the whole answer, of requests due at full load.
     pub latency: Latency,
@@ -242,12 +249,12 @@ impl Tick {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::fault::{Fault, Kind, Stage};
     use proptest::prelude::*;
 
-    fn tick(seed: u64) -> Tick {
+    pub(crate) fn tick(seed: u64) -> Tick {
         let mut t = Tick {
             from: Nanos(10),
             until: Nanos(20 + seed % 3),
