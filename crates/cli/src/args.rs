@@ -22,6 +22,8 @@ pub(crate) enum Verb {
     Run(Box<RunArgs>),
     /// Search the largest load that the target bears, and name what stops it
     Find(Box<FindArgs>),
+    /// The runs that are kept, the oldest first
+    Runs(RunsArgs),
     /// The reference servers
     Serve(Box<ServeArgs>),
     /// Can this machine do it? Its limits against a run, with cures
@@ -174,6 +176,21 @@ pub(crate) struct FindArgs {
     /// Not beyond this load [default: what this machine can do]
     #[arg(long, value_name = "N")]
     pub(crate) max: Option<String>,
+}
+
+/// `throng runs`.
+#[derive(Group)]
+#[command(
+    after_help = "Every `throng run` and `throng demo` is kept, in $XDG_DATA_HOME/throng/runs.db [default: below \
+~/.local/share], while it happens: one that was killed is there as `unfinished`."
+)]
+pub(crate) struct RunsArgs {
+    /// Only this one: its id, or `latest`
+    #[arg(value_name = "RUN")]
+    pub(crate) run: Option<String>,
+    /// Print them as a JSON array
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// `throng serve`.

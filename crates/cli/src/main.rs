@@ -4,8 +4,10 @@ mod args;
 mod demo;
 mod doctor;
 mod find;
+mod folders;
 mod observe;
 mod run;
+mod runs;
 mod scenario;
 mod serve;
 mod signals;
@@ -27,6 +29,7 @@ fn main() -> ExitCode {
     let result = match args::Args::parse().verb {
         Verb::Demo => demo::demo(),
         Verb::Run(args) => run::run(&args),
+        Verb::Runs(args) => runs::runs(&args),
         Verb::Serve(args) => serve::serve(&args),
         Verb::Find(args) => find::find(&args),
         Verb::Doctor(args) => doctor::doctor(&args),

@@ -4,6 +4,7 @@
 //! sockets, to speak with the target's host; a [`Watch`] remembers what it saw last, and nothing else keeps state.
 
 mod addresses;
+mod facts;
 #[cfg(test)]
 mod fake;
 mod files;
@@ -24,6 +25,7 @@ mod usage;
 mod watch;
 
 pub use addresses::{foreign, is_local, local_addresses, route_device};
+pub use facts::facts;
 pub use files::{OpenFiles, io_uring_disabled, open_files};
 pub use finding::{Finding, Severity};
 pub use listener::{listener_pid, listener_pids};

@@ -4,7 +4,10 @@
 //! field is stored as soon as it exists, and one that an old record lacks has its default. A field that changes its
 //! meaning takes a new name. Only what could not be read at all by that rule makes a new [`SCHEMA`].
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
+use units::Date;
 
 use crate::{observation::Looks, sink::Header, summary::Generator, tick::Tick};
 
@@ -19,8 +22,8 @@ pub struct RunRecord {
     pub version: String,
     /// What it was told to do, a word each.
     pub words: Vec<String>,
-    /// When it began: milliseconds since 1970, UTC.
-    pub began_ms: u64,
+    /// When it began.
+    pub began_ms: Date,
     /// Where it ran.
     pub host: HostFacts,
     /// What the sinks were told.
@@ -39,22 +42,22 @@ pub struct HostFacts {
     pub memory_bytes: u64,
 }
 
-/// One period of a run, all shards merged.
+/// One period of a run, all shards merged. Borrowed to be written: a tick holds a megabyte of histograms.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct TickRecord {
+pub struct TickRecord<'a> {
     /// What happened.
-    pub tick: Tick,
+    pub tick: Cow<'a, Tick>,
     /// What throng cost so far.
-    pub generator: Generator,
+    pub generator: Cow<'a, Generator>,
     /// What was seen last of hosts and processes.
-    pub looks: Looks,
+    pub looks: Cow<'a, Looks>,
 }
 
-/// Writes a record on one line.
+/// Writes and reads records.
 macro_rules! json {
-    ($($record:ty)+) => {$(
-        impl $record {
+    ($($written:ty => $read:ty,)+) => {$(
+        impl $written {
             /// As JSON, on one line.
             pub fn to_json(&self) -> String {
                 serde_json::to_string(self).expect("a record has only plain fields")
@@ -64,14 +67,17 @@ macro_rules! json {
             ///
             /// # Errors
             /// It is no such record.
-            pub fn from_json(text: &str) -> Result<$record, String> {
+            pub fn from_json(text: &str) -> Result<$read, String> {
                 serde_json::from_str(text).map_err(|e| e.to_string())
             }
         }
     )+};
 }
 
-json! { RunRecord TickRecord }
+json! {
+    RunRecord => RunRecord,
+    TickRecord<'_> => TickRecord<'static>,
+}
 
 /// Left out where it says nothing.
 pub(crate) fn is_zero<N: Default + PartialEq>(n: &N) -> bool {
@@ -156,20 +162,24 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::Value;
 
-    fn record(seed: u64) -> TickRecord {
+    fn record(seed: u64) -> TickRecord<'static> {
         TickRecord {
-            tick: tick(seed),
-            generator: Generator { cpu_s: seed as f64 / 8.0, cpu_share: Some(0.5), ..Generator::default() },
-            looks: Looks {
+            tick: Cow::Owned(tick(seed)),
+            generator: Cow::Owned(Generator {
+                cpu_s: seed as f64 / 8.0,
+                cpu_share: Some(0.5),
+                ..Generator::default()
+            }),
+            looks: Cow::Owned(Looks {
                 target: Some(TargetLook { pid: 7, open_files: Some(seed), ..TargetLook::default() }),
                 host: Some(HostLook { kernel_bytes: seed, ..HostLook::default() }),
                 target_host: None,
                 own: Some(ProcessLook { rss_bytes: seed, ..ProcessLook::default() }),
-            },
+            }),
         }
     }
 
-    fn again(record: &TickRecord) -> TickRecord {
+    fn again(record: &TickRecord) -> TickRecord<'static> {
         TickRecord::from_json(&record.to_json()).unwrap_or_else(|e| panic!("{e}: {}", record.to_json()))
     }
 
@@ -198,7 +208,7 @@ mod tests {
         }
         full.counts.answered = u64::MAX;
         full.open_ns = u128::MAX;
-        let record = TickRecord { tick: full, ..TickRecord::default() };
+        let record = TickRecord { tick: Cow::Owned(full), ..TickRecord::default() };
         assert_eq!(again(&record), record);
     }
 
@@ -212,7 +222,7 @@ mod tests {
     fn what_a_record_lacks_or_has_too_much_of_does_not_matter() {
         let check = |text: &str, open: u64| {
             let record = TickRecord::from_json(text).unwrap_or_else(|e| panic!("{text}: {e}"));
-            assert_eq!(record.tick, Tick { open, ..Tick::default() }, "{text}");
+            assert_eq!(*record.tick, Tick { open, ..Tick::default() }, "{text}");
         };
         check("{}", 0);
         check(r#"{"tick":{"open":5}}"#, 5);
@@ -240,8 +250,8 @@ mod tests {
     #[test]
     fn an_older_record_may_lack_any_field() {
         let mut full = record(5);
-        full.tick.open_ns = 1;
-        full.looks.target_host = full.looks.host.clone();
+        full.tick.to_mut().open_ns = 1;
+        full.looks.to_mut().target_host = full.looks.host.clone();
         let run = RunRecord { words: vec!["run".to_owned()], ..RunRecord::default() };
         let [full, run] = [full.to_json(), run.to_json()].map(|json| serde_json::from_str(&json).unwrap());
         let older = lacking_one(&full);

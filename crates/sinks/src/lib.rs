@@ -5,9 +5,11 @@ mod find;
 pub mod format;
 mod hlog;
 mod line;
+mod store;
 mod summary;
 
 pub use find::{find_json, find_line, find_text};
 pub use hlog::{Hlog, HlogFile};
 pub use line::{Classic, Line};
+pub use store::{Keeper, Kept, Store, StoreTrouble, StoredRun, Tell, runs_json, runs_text};
 pub use summary::{json, text, verdict};

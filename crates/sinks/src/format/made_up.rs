@@ -10,7 +10,7 @@ use units::Nanos;
 use super::Whole;
 
 /// A run that did nothing, in no time.
-pub(super) fn nothing() -> Summary {
+pub(crate) fn nothing() -> Summary {
     Summary {
         schema: "throng.summary/1",
         verdict: Verdict::Pass,
