@@ -35,6 +35,7 @@ mod seeds;
 mod serving;
 mod serving_ends;
 mod signals;
+mod stores;
 mod summary;
 mod thresholds;
 mod watching;
