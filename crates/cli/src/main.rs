@@ -1,11 +1,13 @@
 //! throng: how many connections can a server hold, what does each cost, and what stops it?
 
 mod args;
+mod calibrate;
 mod demo;
 mod doctor;
 mod find;
 mod folders;
 mod observe;
+mod own_server;
 mod run;
 mod runs;
 mod scenario;
@@ -32,6 +34,7 @@ fn main() -> ExitCode {
         Verb::Runs(args) => runs::runs(&args),
         Verb::Serve(args) => serve::serve(&args),
         Verb::Find(args) => find::find(&args),
+        Verb::Calibrate(args) => calibrate::calibrate(&args),
         Verb::Doctor(args) => doctor::doctor(&args),
         Verb::Observe(args) => observe::observe(&args),
     };

@@ -127,10 +127,11 @@ pub(crate) fn apply(
     let others = sinks.iter_mut().map(|sink| &mut **sink as &mut dyn Sink);
     let mut sinks: Vec<&mut dyn Sink> = live.into_iter().chain(kept).chain(others).collect();
     let mut tell = |line: &str| say(&format!("throng: {line}"));
-    let summary = ::run::run(plan, &Root::real(), &mut sinks, interrupt, &mut tell).map_err(Failure::machine);
+    let (root, calibrations) = (Root::real(), runs::calibrations());
+    let summary = ::run::run(plan, &root, &mut sinks, interrupt, &calibrations, &mut tell);
     let kept = keeper.and_then(Keeper::end);
     if let Some(kept) = kept.filter(|_| plan.live != Live::Off) {
         say(&runs::kept(&kept));
     }
-    summary
+    summary.map_err(Failure::machine)
 }

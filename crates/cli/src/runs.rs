@@ -3,7 +3,7 @@
 use std::{env, path::PathBuf, sync::Arc};
 
 use host::Root;
-use samples::RunRecord;
+use samples::{Calibration, RunRecord};
 use sinks::{Keeper, Kept, Store};
 use units::Date;
 
@@ -51,6 +51,13 @@ pub(crate) fn keeper() -> Option<Keeper> {
         ..RunRecord::default()
     };
     Some(Keeper::new(file, run, Arc::new(tell)))
+}
+
+/// What this machine did when it was calibrated, the latest first. A store that cannot be read has none: the keeper
+/// says so.
+pub(crate) fn calibrations() -> Vec<Calibration> {
+    let store = file().ok().and_then(|file| Store::existing(&file).ok()?);
+    store.and_then(|store| store.calibrations(&host::facts(&Root::real())).ok()).unwrap_or_default()
 }
 
 /// How a kept run is found again.

@@ -34,8 +34,8 @@ pub use mend::{RunIp, Undone, Unmended, mend, unmend};
 pub use network::{net_counters, sock_stat};
 pub use ports::{Listener, listeners, port_facts};
 pub use preflight::{
-    Capacity, KERNEL_BYTES_PER_SOCKET, Need, USER_BYTES_PER_CONNECTION, capacity, examine,
-    open_files_refused, preflight, uring_refused,
+    Capacity, KERNEL_BYTES_PER_SOCKET, Need, USER_BYTES_PER_CONNECTION, capacity, capacity_beside_memory,
+    examine, open_files_refused, preflight, uring_refused,
 };
 pub use pressure::{Fill, conntrack, oom_kills, open_files_limit, waited_ns};
 pub use processes::{Processes, Pulse};

@@ -128,7 +128,7 @@ pub fn find(
     let mut thresholds: Vec<(u64, Vec<ThresholdResult>)> = Vec::new();
     while let Some(Step { load, confirms }) = search.step() {
         let dwell = Nanos(find.dwell.0 * if confirms { CONFIRM } else { 1 });
-        let summary = crate::run(&find.by.plan(plan, load, dwell), root, &mut [], interrupt, say)?;
+        let summary = crate::run(&find.by.plan(plan, load, dwell), root, &mut [], interrupt, &[], say)?;
         if summary.verdict == Verdict::Interrupted {
             break;
         }
@@ -155,7 +155,7 @@ pub fn find(
         (search.outcome(), is_unknown, interrupt.is_set())
     {
         let load = max.saturating_mul(2).min(find.most.max(max));
-        let summary = crate::run(&find.by.plan(plan, load, find.dwell), root, &mut [], interrupt, say)?;
+        let summary = crate::run(&find.by.plan(plan, load, find.dwell), root, &mut [], interrupt, &[], say)?;
         limit = summary.limit.filter(|limit| limit.cause != "unknown").or(limit);
     }
     curve.sort_by_key(|point| point.load);

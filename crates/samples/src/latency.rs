@@ -42,7 +42,8 @@ impl Default for Latency {
 impl Latency {
     /// One more.
     pub fn record(&mut self, time: Nanos) {
-        self.histogram.saturating_record(time.0);
+        // The same place as 0; but of nothing but zeros a histogram knows another largest value once it was stored.
+        self.histogram.saturating_record(time.0.max(1));
         self.sum += u128::from(time.0);
         self.min = self.min.min(time.0);
         self.max = self.max.max(time.0);

@@ -1,5 +1,6 @@
 //! What was measured: faults, counts, latencies, the [`Tick`] that carries them, and the [`Summary`] they end in.
 
+mod calibration;
 mod cost;
 mod fault;
 mod find;
@@ -13,6 +14,7 @@ mod sink;
 mod summary;
 mod tick;
 
+pub use calibration::{Calibration, Mark, Rig, bytes_per_pair};
 pub use cost::{Cost, Fit};
 pub use fault::{Fault, Faults, Kind, Side, Stage};
 pub use find::{FindOutcome, FindSummary, Point};

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use units::Date;
 
-use crate::{observation::Looks, sink::Header, summary::Generator, tick::Tick};
+use crate::{calibration::Calibration, observation::Looks, sink::Header, summary::Generator, tick::Tick};
 
 /// The version of all records here.
 pub const SCHEMA: u32 = 1;
@@ -76,6 +76,7 @@ macro_rules! json {
 
 json! {
     RunRecord => RunRecord,
+    Calibration => Calibration,
     TickRecord<'_> => TickRecord<'static>,
 }
 
@@ -188,7 +189,7 @@ mod tests {
         #[test]
         fn what_is_read_back_has_the_same_totals(seeds in proptest::collection::vec(0u64..1000, 1..8)) {
             let mut direct = [tick(seeds[0]), tick(seeds[0])];
-            let mut replayed = [again(&record(seeds[0])).tick, again(&record(seeds[0])).tick];
+            let mut replayed = [(); 2].map(|()| again(&record(seeds[0])).tick.into_owned());
             prop_assert_eq!(&again(&record(seeds[0])), &record(seeds[0]));
             for &seed in &seeds {
                 direct[0].extend(&tick(seed));
@@ -210,6 +211,16 @@ mod tests {
         full.open_ns = u128::MAX;
         let record = TickRecord { tick: Cow::Owned(full), ..TickRecord::default() };
         assert_eq!(again(&record), record);
+    }
+
+    #[test]
+    fn times_below_the_least_are_kept_too() {
+        for ns in [0, 1, 63, 64, 65] {
+            let mut small = Tick::default();
+            small.lag.record(units::Nanos(ns));
+            let record = TickRecord { tick: Cow::Owned(small), ..TickRecord::default() };
+            assert_eq!(again(&record), record, "{ns}");
+        }
     }
 
     #[test]

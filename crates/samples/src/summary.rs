@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    calibration::Rig,
     cost::Cost,
     fault::{Kind, Side, Stage},
     latency::Quantiles,
@@ -233,6 +234,8 @@ pub struct Summary {
     pub cost: Cost,
     /// What target, hosts and throng itself showed meanwhile.
     pub observed: Observation,
+    /// How near this machine came to what `throng calibrate` measured; none where it was not calibrated.
+    pub rig: Option<Rig>,
     /// Thresholds, in the user's order.
     pub thresholds: Vec<ThresholdResult>,
 }

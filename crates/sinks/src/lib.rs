@@ -1,5 +1,6 @@
 //! Where a run goes: one file for each kind of consumer.
 
+mod calibration;
 mod cost;
 mod find;
 pub mod format;
@@ -8,6 +9,7 @@ mod line;
 mod store;
 mod summary;
 
+pub use calibration::{calibration_json, calibration_text};
 pub use find::{find_json, find_line, find_text};
 pub use hlog::{Hlog, HlogFile};
 pub use line::{Classic, Line};

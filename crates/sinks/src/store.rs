@@ -9,7 +9,7 @@ mod trouble;
 use std::{fs::DirBuilder, os::unix::fs::DirBuilderExt, path::Path, time::Duration};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, TransactionBehavior, params};
-use samples::{RunRecord, SCHEMA, Summary, TickRecord};
+use samples::{Calibration, HostFacts, RunRecord, SCHEMA, Summary, TickRecord};
 use serde_json::Value;
 use units::Date;
 
@@ -107,6 +107,27 @@ impl Store {
     fn finish(&self, id: &str, summary: &str) -> rusqlite::Result<()> {
         self.db.execute("UPDATE runs SET summary = ?2 WHERE id = ?1", params![id, summary])?;
         Ok(())
+    }
+
+    /// Keeps a calibration.
+    ///
+    /// # Errors
+    /// The machine does not do it.
+    pub fn add_calibration(&self, calibration: &Calibration) -> Answer<()> {
+        let add = "INSERT INTO calibrations (at_ms, record) VALUES (?1, ?2)";
+        self.ask(self.db.execute(add, params![calibration.at_ms.0 as i64, calibration.to_json()]))?;
+        Ok(())
+    }
+
+    /// The calibrations of a host, the latest first.
+    ///
+    /// # Errors
+    /// The file is damaged.
+    pub fn calibrations(&self, host: &HostFacts) -> Answer<Vec<Calibration>> {
+        let mut query = self.ask(self.db.prepare("SELECT record FROM calibrations ORDER BY at_ms DESC"))?;
+        let rows = self.ask(query.query_map([], |row| row.get::<_, String>(0)))?;
+        let all = rows.map(|record| self.read(Calibration::from_json(&self.ask(record)?)));
+        all.filter(|one| one.as_ref().map_or(true, |one| one.host == *host)).collect()
     }
 
     /// All runs, the oldest first.

@@ -26,6 +26,9 @@ pub fn text(s: &Summary) -> String {
         lines.iter().for_each(|(name, q)| row(&mut out, &format!("probe {name}"), quantiles(q)));
     }
     costs(s, &mut out);
+    if let Some(rig) = &s.rig {
+        crate::calibration::share(rig).into_iter().for_each(|share| row(&mut out, "rig", share));
+    }
     row(&mut out, "repeat with", format!("--seed {}", s.seed));
     out.push_str(&verdict(s));
     out

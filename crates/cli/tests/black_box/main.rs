@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, reason = "a test: a panic names the line")]
 
 mod answers;
+mod calibrates;
 mod caller;
 mod causes;
 mod closes;

@@ -7,23 +7,23 @@ use serde_json::Value;
 use crate::program::{DATA, Ended, Program, Serving, Signal, file, throng};
 
 /// A place for a store of a test's own.
-struct Data(PathBuf);
+pub(crate) struct Data(pub(crate) PathBuf);
 
 impl Data {
-    fn new(name: &str) -> Data {
+    pub(crate) fn new(name: &str) -> Data {
         let folder = file(name);
         let _ = fs::remove_dir_all(&folder);
         Data(folder)
     }
 
     /// throng with its store here.
-    fn throng(&self, args: &[&str]) -> Command {
+    pub(crate) fn throng(&self, args: &[&str]) -> Command {
         let mut command = throng(args);
         command.env(DATA, &self.0);
         command
     }
 
-    fn end(&self, args: &[&str]) -> Ended {
+    pub(crate) fn end(&self, args: &[&str]) -> Ended {
         Program::from(self.throng(args)).end()
     }
 
@@ -31,7 +31,7 @@ impl Data {
         self.0.join("throng/runs.db")
     }
 
-    fn runs(&self) -> Vec<Value> {
+    pub(crate) fn runs(&self) -> Vec<Value> {
         let ended = self.end(&["runs", "--json"]);
         assert_eq!(ended.status, Some(0), "{ended:?}");
         serde_json::from_str(&ended.stdout).unwrap_or_else(|e| panic!("{e}: {ended:?}"))

@@ -46,6 +46,7 @@ pub(crate) fn summary() -> Summary {
         kernel_bytes_per_connection: None,
         cost: samples::Cost::default(),
         observed: samples::Observation::default(),
+        rig: None,
         thresholds: Vec::new(),
     }
 }

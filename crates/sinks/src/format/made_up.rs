@@ -38,6 +38,7 @@ pub(crate) fn nothing() -> Summary {
         kernel_bytes_per_connection: None,
         cost: samples::Cost::default(),
         observed: samples::Observation::default(),
+        rig: None,
         thresholds: Vec::new(),
     }
 }

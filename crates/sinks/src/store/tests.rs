@@ -87,7 +87,7 @@ fn a_run_is_kept_as_it_was_and_can_be_replayed() {
     let store = Store::existing(&folder.file()).unwrap().unwrap();
     let stored = store.run(&kept.id).unwrap().unwrap();
     assert_eq!(stored, store.run("latest").unwrap().unwrap());
-    assert_eq!(store.runs().unwrap(), [stored.clone()]);
+    assert_eq!(store.runs().unwrap(), std::slice::from_ref(&stored));
     let header = &stored.record.header;
     assert_eq!((header.target.as_str(), header.connections, header.seed), ("http://t/", 200, 7));
     assert_eq!(
