@@ -185,7 +185,7 @@ pub(crate) struct FindArgs {
 #[command(
     after_help = "Both ends share this machine, so that what it does alone, against a target elsewhere, may be more. \
 Later runs on it (same kernel, processors, memory and --io) show their share of these figures as `rig`. Exit status: 0 \
-measured and stored, 3 it could not be, 4 something else kept this machine too busy, 130 interrupted."
+measured and stored, 2 wrong words, 3 it could not be, 4 throng was too late to tell, 130 interrupted."
 )]
 pub(crate) struct CalibrateArgs {
     /// Time of each of the two measurements, about; the first opens 40,000 connections for each second of it

@@ -104,7 +104,7 @@ fn opening(io: &str, duration: Nanos, interrupt: &Interrupt) -> Result<(Summary,
             (capacity.connections, capacity.limited_by)
         }
     };
-    Ok((summary, Mark { value: fit as f64, limited_by: limited_by.to_owned(), cores_used: None }))
+    Ok((summary, Mark { value: fit as f64, limited_by: limited_by.to_owned(), ..Mark::default() }))
 }
 
 /// Requests, each as soon as the one before it on its connection is answered.

@@ -5,6 +5,7 @@ use units::Date;
 
 use crate::{
     cost::{Cost, Fit},
+    observation::{Growth, Observation},
     record::HostFacts,
     summary::Summary,
 };
@@ -13,6 +14,8 @@ use crate::{
 const LEAST_S: f64 = 0.5;
 /// Processors of which this share was used were the limit.
 const USED_UP: f64 = 0.9;
+/// Of this share or more it cannot be said who was in whose way: two ends wait for each other, too.
+const LEFT: f64 = 0.75;
 
 /// One measurement of this machine, both ends on it: what is printed, stored, and later runs are held against. As the
 /// ends shared its processors, each figure is a lower bound of what the generator can do.
@@ -45,36 +48,58 @@ pub struct Calibration {
 pub struct Mark {
     /// The figure.
     pub value: f64,
-    /// `processors`, `memory`, `ports`, `file table` or `unknown`.
+    /// `processors`, `other programs` (that had them), `memory`, `ports`, `file table` or `unknown`.
     pub limited_by: String,
     /// Processors that both ends used for it; `None`: not measured, or not the point.
     pub cores_used: Option<f64>,
+    /// Threads of both ends that were ready to run and had none, on average; `None` as above.
+    pub cores_waited: Option<f64>,
 }
 
 impl Mark {
-    /// A rate, and the processor time that each of it took at either end.
-    fn rate(per_s: f64, cpu_us: [Option<Fit>; 2], cores: u64) -> Mark {
+    /// A rate; the processor time that each of it took at either end, and the time that their threads waited for a
+    /// processor meanwhile.
+    fn rate(per_s: f64, cpu_us: [Option<Fit>; 2], waited: Option<f64>, cores: u64) -> Mark {
         let each_us = cpu_us[0].zip(cpu_us[1]).map(|(one, other)| one.value + other.value);
         let cores_used = each_us.map(|us| per_s * us / 1e6);
-        let used_up = cores_used.is_some_and(|used| used >= USED_UP * cores as f64);
-        let limited_by = if used_up { "processors" } else { "unknown" }.to_owned();
-        Mark { value: per_s, limited_by, cores_used }
+        let share = |used: f64| used / cores.max(1) as f64;
+        let limited_by = match (cores_used, waited) {
+            (Some(used), _) if share(used) >= USED_UP => "processors",
+            // They waited for what they did not use themselves.
+            (Some(used), Some(waited)) if share(used) < LEFT && share(used + waited) >= 1.0 => {
+                "other programs"
+            }
+            _ => "unknown",
+        };
+        Mark { value: per_s, limited_by: limited_by.to_owned(), cores_used, cores_waited: waited }
     }
 
     /// How fast connections were opened in this run, to a server on this machine.
     pub fn of_opening(s: &Summary, cores: u64) -> Mark {
         let Cost { target_cpu_us_per_open, generator_cpu_us_per_open, .. } = s.cost;
-        Mark::rate(s.connections.open_per_s, [target_cpu_us_per_open, generator_cpu_us_per_open], cores)
+        let waited = waited(&s.observed, |wait| wait.ramp, s.ramp_s);
+        Mark::rate(
+            s.connections.open_per_s,
+            [target_cpu_us_per_open, generator_cpu_us_per_open],
+            waited,
+            cores,
+        )
     }
 
     /// How fast requests were answered in this run, by a server on this machine.
     pub fn of_requests(s: &Summary, cores: u64) -> Mark {
         let Cost { target_cpu_us_per_request, generator_cpu_us_per_request, .. } = s.cost;
-        let mark =
-            Mark::rate(s.requests.per_s, [target_cpu_us_per_request, generator_cpu_us_per_request], cores);
-        // Threads that were never idle: the processors, whoever else had them.
-        if s.requests.lower_bound { Mark { limited_by: "processors".to_owned(), ..mark } } else { mark }
+        let waited = waited(&s.observed, |wait| wait.hold, s.duration_s);
+        let cpu_us = [target_cpu_us_per_request, generator_cpu_us_per_request];
+        Mark::rate(s.requests.per_s, cpu_us, waited, cores)
     }
+}
+
+/// Threads of both ends that waited for a processor, on average over a phase of so many seconds.
+fn waited(seen: &Observation, phase: fn(&Growth) -> u64, time_s: f64) -> Option<f64> {
+    let (own, target) = (seen.own.as_ref()?, seen.target.as_ref()?);
+    let ns = phase(&own.run_queue_wait_ns) + phase(&target.process.run_queue_wait_ns);
+    (time_s > 0.0).then(|| ns as f64 / 1e9 / time_s)
 }
 
 /// How near a run came to what its machine did when it was calibrated: shares of the calibrated figures, 1 is as much.
@@ -119,8 +144,9 @@ pub fn bytes_per_pair(cost: &Cost) -> Option<f64> {
 mod tests {
     use super::*;
     use crate::{
-        observation::Observation,
+        look::{HostLook, ProcessLook, TargetLook},
         summary::{Connections, Generator, Requests, Verdict},
+        tick::Phase,
     };
 
     fn fit(value: f64) -> Option<Fit> {
@@ -203,25 +229,63 @@ mod tests {
         assert_eq!(Rig::of(&nothing, &summary("uring")).unwrap().open_per_s, None);
     }
 
+    /// Both ends waited for a processor for so many nanoseconds in the ramp, and then in the hold.
+    fn waiting(ramp: u64, hold: u64) -> Observation {
+        let mut seen = Observation::default();
+        let looks = [(Phase::Ramp, 0), (Phase::Ramp, ramp), (Phase::Hold, ramp + hold)];
+        for (phase, run_queue_wait_ns) in looks {
+            let process = ProcessLook { run_queue_wait_ns, ..ProcessLook::default() };
+            seen.see_here(phase, &HostLook::default(), &process);
+            seen.see_target(phase, &TargetLook { process, ..TargetLook::default() });
+        }
+        seen
+    }
+
+    /// (limited by, cores used, cores waited for) of opening and of requests, on two processors.
+    fn check_limits(
+        each_us: [Option<Fit>; 2],
+        observed: Observation,
+        expected: [(&str, Option<f64>, Option<f64>); 2],
+    ) {
+        let mut s = Summary { observed, ..summary("uring") };
+        [s.cost.target_cpu_us_per_open, s.cost.generator_cpu_us_per_open] = each_us;
+        [s.cost.target_cpu_us_per_request, s.cost.generator_cpu_us_per_request] = each_us;
+        let marks = [Mark::of_opening(&s, 2), Mark::of_requests(&s, 2)];
+        let rounded = |cores: Option<f64>| cores.map(|cores| (cores * 1e3).round() / 1e3);
+        let found = marks
+            .each_ref()
+            .map(|mark| (mark.limited_by.as_str(), rounded(mark.cores_used), rounded(mark.cores_waited)));
+        assert_eq!(found, expected);
+        assert_eq!(marks.map(|mark| mark.value), [40_000.0, 100_000.0]);
+    }
+
     #[test]
     fn processors_are_the_limit_only_where_they_were_used_up() {
-        let check = |each_us: [Option<Fit>; 2], lower_bound: bool, expected: [(&str, Option<f64>); 2]| {
-            let mut s = summary("uring");
-            [s.cost.target_cpu_us_per_open, s.cost.generator_cpu_us_per_open] = each_us;
-            [s.cost.target_cpu_us_per_request, s.cost.generator_cpu_us_per_request] = each_us;
-            s.requests.lower_bound = lower_bound;
-            let marks = [Mark::of_opening(&s, 2), Mark::of_requests(&s, 2)];
-            let rounded = |used: f64| (used * 1e3).round() / 1e3;
-            assert_eq!(
-                marks.each_ref().map(|mark| (mark.limited_by.as_str(), mark.cores_used.map(rounded))),
-                expected
-            );
-            assert_eq!(marks.map(|mark| mark.value), [40_000.0, 100_000.0]);
-        };
-        check([fit(10.0), fit(8.0)], false, [("unknown", Some(0.72)), ("processors", Some(1.8))]);
-        check([fit(10.0), fit(7.9)], false, [("unknown", Some(0.716)), ("unknown", Some(1.79))]);
-        check([fit(10.0), None], false, [("unknown", None), ("unknown", None)]);
-        check([None, None], true, [("unknown", None), ("processors", None)]);
+        let none = Observation::default;
+        check_limits(
+            [fit(10.0), fit(8.0)],
+            none(),
+            [("unknown", Some(0.72), None), ("processors", Some(1.8), None)],
+        );
+        check_limits(
+            [fit(10.0), fit(7.9)],
+            none(),
+            [("unknown", Some(0.716), None), ("unknown", Some(1.79), None)],
+        );
+        check_limits([fit(10.0), None], none(), [("unknown", None, None); 2]);
+    }
+
+    #[test]
+    fn others_are_named_where_ours_waited_for_what_they_did_not_use() {
+        // The ramp took 2 s, the hold 5 s; each end waited for so long.
+        let seen = || waiting(1_400_000_000, 5_000_000_000);
+        let expected = [("other programs", Some(0.6), Some(1.4)), ("other programs", Some(1.4), Some(2.0))];
+        check_limits(
+            [fit(10.0), fit(5.0)],
+            waiting(1_400_000_000, 5_000_000_000),
+            [expected[0], ("unknown", Some(1.5), Some(2.0))],
+        );
+        check_limits([fit(10.0), fit(4.0)], seen(), [("unknown", Some(0.56), Some(1.4)), expected[1]]);
     }
 
     #[test]

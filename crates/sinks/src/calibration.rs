@@ -18,13 +18,13 @@ pub fn calibration_text(c: &Calibration) -> String {
     let mut out = String::new();
     let cores = c.host.cores;
     let limit = |mark: &Mark| {
-        let used = mark.cores_used.map(|used| format!("both ends used {used:.1} of {cores} processors"));
-        match (mark.limited_by.as_str(), used) {
-            ("unknown", Some(used)) => format!("limit unknown: {used}"),
-            ("unknown", None) => "limit unknown".to_owned(),
-            (limit, Some(used)) => format!("limited by the {limit}: {used}"),
-            (limit, None) => format!("limited by the {limit}"),
-        }
+        let limit = match mark.limited_by.as_str() {
+            "unknown" => "limit unknown".to_owned(),
+            "other programs" => "limited by other programs, measure again without them".to_owned(),
+            limit => format!("limited by the {limit}"),
+        };
+        let used = mark.cores_used.map(|used| format!(": both ends used {used:.1} of {cores} processors"));
+        limit + &used.unwrap_or_default()
     };
     let mut row = |name: &str, figure: String, note: String| {
         writeln!(out, "  {name:<15} {figure:<23}{note}").expect("a String takes it");
@@ -81,6 +81,7 @@ mod tests {
             value,
             limited_by: limited_by.to_owned(),
             cores_used,
+            cores_waited: None,
         };
         Calibration {
             version: "0.1.0".to_owned(),
@@ -111,6 +112,20 @@ Both ends shared this machine: with the target elsewhere it can do as much, and 
         assert_eq!(
             (&json["calibrated_at"], &json["open_per_s"]["value"]),
             (&"2026-11-21T17:34:09Z".into(), &68_480.4.into())
+        );
+    }
+
+    #[test]
+    fn others_in_the_way_are_a_reason_to_measure_again() {
+        let mut c = calibration();
+        c.open_per_s.limited_by = "other programs".to_owned();
+        c.bytes_per_connection = None;
+        let text = calibration_text(&c);
+        let line =
+            "limited by other programs, measure again without them: both ends used 1.1 of 2 processors";
+        assert!(
+            text.contains(line) && text.contains("memory, as doctor expects: too little was seen"),
+            "{text}"
         );
     }
 
