@@ -4,6 +4,7 @@
 //! sockets, to speak with the target's host; a [`Watch`] remembers what it saw last, and nothing else keeps state.
 
 mod addresses;
+mod facts;
 #[cfg(test)]
 mod fake;
 mod files;
@@ -23,6 +24,7 @@ mod usage;
 mod watch;
 
 pub use addresses::{foreign, is_local, local_addresses, route_device};
+pub use facts::facts;
 pub use files::{OpenFiles, io_uring_disabled, open_files};
 pub use finding::{Finding, Severity};
 pub use listener::{listener_pid, listener_pids};
@@ -31,8 +33,8 @@ pub use mend::{RunIp, Undone, Unmended, mend, unmend};
 pub use network::{net_counters, sock_stat};
 pub use ports::{Listener, listeners, port_facts};
 pub use preflight::{
-    Capacity, KERNEL_BYTES_PER_SOCKET, Need, USER_BYTES_PER_CONNECTION, capacity, examine,
-    open_files_refused, preflight, uring_refused,
+    Capacity, KERNEL_BYTES_PER_SOCKET, Need, USER_BYTES_PER_CONNECTION, capacity, capacity_beside_memory,
+    examine, open_files_refused, preflight, uring_refused,
 };
 pub use processes::{Processes, Pulse};
 pub use repair::Repair;

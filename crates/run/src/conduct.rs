@@ -99,7 +99,7 @@ pub(crate) fn conduct(
         target: plan.text.clone(),
         connections: conductor.record.crowds.iter().map(|crowd| crowd.wanted).sum(),
         seed: plan.seed,
-        io: conductor.record.io,
+        io: conductor.record.io.into(),
         threads: conductor.record.threads,
     };
     for sink in sinks.iter_mut() {
@@ -181,7 +181,7 @@ impl<'a> Conductor<'a> {
         Conductor {
             course: Course::new(plan, workers.start),
             shards: workers.parts.iter().map(|part| said_nothing(part.whose)).collect(),
-            line: Tick { from: workers.start, ..Tick::default() },
+            line: line(workers.start, plan.populations.len()),
             line_ends: Nanos((workers.start.0 / LINE.0 + 1) * LINE.0),
             record,
             observer,
@@ -274,10 +274,14 @@ impl<'a> Conductor<'a> {
         if tick.phase == Phase::Hold && period >= LEAST_PERIOD {
             self.line.shard_rates.record(tick.counts.answered as f64 / period.secs_f64());
         }
-        let open = self.of(nth).map(|s| s.open).sum();
+        let (open, waiting) = (self.of(nth).map(|s| s.open).sum(), self.of(nth).map(|s| s.waiting).sum());
         let hold_from = self.course.progress(nth).hold_from;
         let crowd = &mut self.record.crowds[usize::from(nth)];
         crowd.totals.extend(tick);
+        if let Some(own) = self.line.populations.get_mut(usize::from(nth)) {
+            own.extend(tick);
+            (own.open, own.waiting) = (open, waiting);
+        }
         crowd.peak = crowd.peak.max(open);
         if tick.phase == Phase::Hold {
             let at_load = tick.until.since(tick.from.max(hold_from));
@@ -341,8 +345,10 @@ impl<'a> Conductor<'a> {
         self.line.phase = self.of_load().map(|s| s.phase).min().unwrap_or_default();
         self.line.until = until;
         let own = self.observer.generator();
+        let looks = self.observer.latest();
         let mut ask = Ask::CarryOn;
         for sink in sinks.iter_mut() {
+            sink.look(&looks);
             if sink.tick(&self.line, &own) == Ask::Stop {
                 ask = Ask::Stop;
             }
@@ -351,6 +357,7 @@ impl<'a> Conductor<'a> {
         let index = self.line.index + 1;
         self.line.clear();
         (self.line.index, self.line.from) = (index, until);
+        self.line.populations = line(until, self.record.crowds.len()).populations;
         ask
     }
 
@@ -450,6 +457,13 @@ impl<'a> Conductor<'a> {
         self.record.observed = self.observer.finish();
         self.record
     }
+}
+
+/// An empty line; the populations stand apart where there are several.
+fn line(from: Nanos, populations: usize) -> Tick {
+    let empty = Tick { from, ..Tick::default() };
+    let populations = if populations > 1 { vec![empty.clone(); populations] } else { Vec::new() };
+    Tick { populations, ..empty }
 }
 
 /// Of all populations.

@@ -135,7 +135,7 @@ pub fn find(
     let mut thresholds: Vec<(u64, Vec<ThresholdResult>)> = Vec::new();
     while let Some(Step { load, confirms }) = search.step() {
         let dwell = Nanos(find.dwell.0 * if confirms { CONFIRM } else { 1 });
-        let summary = match crate::run(&find.by.plan(plan, load, dwell), root, &mut [], interrupt, say) {
+        let summary = match crate::run(&find.by.plan(plan, load, dwell), root, &mut [], interrupt, &[], say) {
             Err(Refusal::Findings(findings)) if search.passed().is_some() => {
                 // More than this machine can do: the load stays below that.
                 limit = judge::refused_here(&findings, search.passed().unwrap_or(0)).or(limit);
@@ -176,7 +176,7 @@ pub fn find(
         (search.outcome(), is_unknown, interrupt.is_set())
     {
         let load = max.saturating_mul(2).min(find.most.max(max));
-        let twice = crate::run(&find.by.plan(plan, load, find.dwell), root, &mut [], interrupt, say);
+        let twice = crate::run(&find.by.plan(plan, load, find.dwell), root, &mut [], interrupt, &[], say);
         let told = twice.ok().and_then(|summary| summary.limit.or(summary.suspect));
         limit = told.filter(|limit| judge::weight(limit) > 0).or(limit);
     }

@@ -76,6 +76,7 @@ pub(crate) fn judge(plan: &Plan, r: &Record) -> Summary {
         kernel_bytes_per_connection: r.observed.kernel.clone(),
         cost: r.observed.cost.clone(),
         observed: r.observed.seen.clone(),
+        rig: None,
         thresholds: Vec::new(),
     };
     pronounce(plan, r, &evidence, &mut summary);

@@ -7,7 +7,7 @@ use host::{
     remote::{Poller, Token},
 };
 use plan::Plan;
-use samples::{Cost, Fit, Generator, KernelCost, Look, Observation, ObserverSeen, Phase, ProcessCost};
+use samples::{Cost, Fit, Generator, KernelCost, Look, Looks, Observation, ObserverSeen, Phase, ProcessCost};
 use units::Nanos;
 
 use crate::{
@@ -205,6 +205,11 @@ impl Observer {
         let own_group = self.seen.target.as_ref().filter(|_| self.watch.is_some())?.memory_available;
         let left = self.seen.host.as_ref()?.memory_available.last;
         Some(own_group.map_or(left, |group| group.last.min(left)))
+    }
+
+    /// What was seen last.
+    pub(crate) fn latest(&self) -> Looks {
+        self.seen.latest()
     }
 
     /// Ours so far.

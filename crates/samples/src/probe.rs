@@ -1,11 +1,12 @@
 //! The probe lane: requests on a clock of their own, beside the population.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::latency::{Latency, Quantiles};
 
 /// What the probe lane did in a period; merges as a tick does.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Probe {
     /// Requests begun: dialled for, or sent on a kept connection.
     pub sent: u64,

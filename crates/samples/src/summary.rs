@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::{
+    calibration::Rig,
     cost::Cost,
     fault::{Kind, Side, Stage},
     latency::Quantiles,
@@ -92,7 +93,7 @@ pub struct Connections {
 }
 
 /// One fault and how often.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FaultCount {
     /// Whose doing.
     pub side: Side,
@@ -166,7 +167,8 @@ pub struct StepSummary {
 }
 
 /// What throng itself cost.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Generator {
     /// CPU time, seconds.
     pub cpu_s: f64,
@@ -276,6 +278,8 @@ pub struct Summary {
     pub cost: Cost,
     /// What target, hosts and throng itself showed meanwhile.
     pub observed: Observation,
+    /// How near this machine came to what `throng calibrate` measured; none where it was not calibrated.
+    pub rig: Option<Rig>,
     /// Thresholds, in the user's order.
     pub thresholds: Vec<ThresholdResult>,
 }

@@ -29,6 +29,9 @@ pub fn text(s: &Summary) -> String {
     }
     out.push_str(&populations::table(s));
     costs(s, &mut out);
+    if let Some(rig) = &s.rig {
+        crate::calibration::share(rig).into_iter().for_each(|share| row(&mut out, "rig", share));
+    }
     row(&mut out, "repeat with", format!("--seed {}", s.seed));
     out.push_str(&verdict(s));
     out

@@ -8,7 +8,7 @@ use units::Nanos;
 use super::Whole;
 
 /// A run that did nothing, in no time.
-pub(super) fn nothing() -> Summary {
+pub(crate) fn nothing() -> Summary {
     Summary {
         target: "http://127.0.0.1:8000/hello?length=12".to_owned(),
         threads: 2,
