@@ -85,7 +85,7 @@ fn ports(plan: &Plan) -> Vec<u16> {
     ports
 }
 
-/// Runs the stages until the end of the last one.
+/// Runs the stages until the end of the last one, and ends the load.
 pub(crate) fn conduct(
     plan: &Plan,
     root: &Root,
@@ -93,29 +93,39 @@ pub(crate) fn conduct(
     workers: Workers,
     sinks: &mut [&mut dyn Sink],
     interrupt: &Interrupt,
-) -> Result<Record, Refusal> {
-    let mut conductor = Conductor::new(plan, root, observer, &workers);
-    let header = Header {
-        target: plan.text.clone(),
-        connections: conductor.record.crowds.iter().map(|crowd| crowd.wanted).sum(),
-        seed: plan.seed,
-        io: conductor.record.io.into(),
-        threads: conductor.record.threads,
-    };
-    for sink in sinks.iter_mut() {
-        sink.begin(&header);
-    }
-    conductor.give_orders(&workers);
-    while !conductor.ended {
-        conductor.gather(&workers);
-        if conductor.show(&workers, sinks) == Ask::Stop {
-            interrupt.set();
-        }
-        conductor.step(plan, &workers, interrupt);
+) -> Record {
+    let course = Course::new(plan, workers.start);
+    let mut conductor = Conductor::new(plan, root, observer, &workers, course, workers.start);
+    conductor.play(plan, &workers, sinks, interrupt);
+    workers.order(Order::All(Control::Stop));
+    // Each shard hands over what it still has, and then hangs up.
+    while let Ok((shard, tick)) = workers.arrivals.recv_timeout(Duration::from_secs(10)) {
+        conductor.take(shard, &tick);
+        let _ = workers.remotes[shard as usize].used.try_send(tick);
     }
     let record = conductor.finish(&workers, sinks);
     workers.join();
-    Ok(record)
+    record
+}
+
+/// Runs the stages from where so many connections of each population are held, and leaves the load as it is at the end
+/// of the last one. `losses`: of the connections that there are.
+pub(crate) fn conduct_on(
+    plan: &Plan,
+    root: &Root,
+    workers: &Workers,
+    held: &[u32],
+    losses: Losses,
+    interrupt: &Interrupt,
+) -> Record {
+    let observer = Observer::start(plan, root);
+    let start = workers.clock.now();
+    let mut conductor =
+        Conductor::new(plan, root, observer, workers, Course::going_on(plan, start, held), start);
+    conductor.record.losses = losses;
+    conductor.goes_on = true;
+    conductor.play(plan, workers, &mut [], interrupt);
+    conductor.finish(workers, &mut [])
 }
 
 /// What one shard said last.
@@ -141,11 +151,20 @@ struct Conductor<'a> {
     line_ends: Nanos,
     record: Record,
     draining: Option<Nanos>,
+    /// The load is left as it is in the end.
+    goes_on: bool,
     ended: bool,
 }
 
 impl<'a> Conductor<'a> {
-    fn new(plan: &'a Plan, root: &Root, observer: Observer, workers: &Workers) -> Conductor<'a> {
+    fn new(
+        plan: &'a Plan,
+        root: &Root,
+        observer: Observer,
+        workers: &Workers,
+        course: Course<'a>,
+        start: Nanos,
+    ) -> Conductor<'a> {
         let both_ends_here = plan.destinations().iter().all(|d| host::is_local(root, d.ip()));
         let said_nothing = |whose| State {
             whose,
@@ -168,7 +187,7 @@ impl<'a> Conductor<'a> {
             io: workers.io,
             threads: crowds.iter().map(|crowd| crowd.shards).sum(),
             crowds,
-            started: workers.start,
+            started: start,
             ended: Nanos::NEVER,
             peak: 0,
             interrupted: false,
@@ -179,14 +198,37 @@ impl<'a> Conductor<'a> {
             observed: Observed::default(),
         };
         Conductor {
-            course: Course::new(plan, workers.start),
+            course,
             shards: workers.parts.iter().map(|part| said_nothing(part.whose)).collect(),
-            line: line(workers.start, plan.populations.len()),
-            line_ends: Nanos((workers.start.0 / LINE.0 + 1) * LINE.0),
+            line: line(start, plan.populations.len()),
+            line_ends: Nanos((start.0 / LINE.0 + 1) * LINE.0),
             record,
             observer,
             draining: None,
+            goes_on: false,
             ended: false,
+        }
+    }
+
+    /// From the first stage to the end of the last.
+    fn play(&mut self, plan: &Plan, workers: &Workers, sinks: &mut [&mut dyn Sink], interrupt: &Interrupt) {
+        let header = Header {
+            target: plan.text.clone(),
+            connections: self.record.crowds.iter().map(|crowd| crowd.wanted).sum(),
+            seed: plan.seed,
+            io: self.record.io.into(),
+            threads: self.record.threads,
+        };
+        for sink in sinks.iter_mut() {
+            sink.begin(&header);
+        }
+        self.give_orders(workers);
+        while !self.ended {
+            self.gather(workers);
+            if self.show(workers, sinks) == Ask::Stop {
+                interrupt.set();
+            }
+            self.step(plan, workers, interrupt);
         }
     }
 
@@ -381,19 +423,26 @@ impl<'a> Conductor<'a> {
             self.observer.begin_hold(now);
         }
         // Shards end the load by themselves at its time, or when all connections have come and gone.
-        let told = self.of_load().all(|s| s.phase == Phase::Drain);
+        let told = match (self.goes_on, self.draining) {
+            (false, _) => self.of_load().all(|s| s.phase == Phase::Drain),
+            (true, None) => false,
+            // All that was before the end has been said.
+            (true, Some(since)) => self.of_load().all(|s| s.until >= since),
+        };
         let is_over = told || now >= self.course.ends_at() || self.is_void(plan);
         if self.draining.is_none() && (is_over || interrupt.is_set()) {
             self.record.interrupted = interrupt.is_set();
             self.observer.look(now, self.phase(now));
             self.draining = Some(now);
-            workers.order(Order::All(Control::Drain));
+            if !self.goes_on {
+                workers.order(Order::All(Control::Drain));
+            }
         }
         let Some(since) = self.draining else { return };
         if told && self.record.ended == Nanos::NEVER {
             self.end_load(plan);
         }
-        let waiting: u64 = self.of_load().map(|s| s.waiting).sum();
+        let waiting = if self.goes_on { 0 } else { self.of_load().map(|s| s.waiting).sum() };
         if told && waiting == 0 || now.since(since) >= longest_timeout(plan).min(DRAIN) {
             self.ended = true;
         }
@@ -430,7 +479,8 @@ impl<'a> Conductor<'a> {
     fn end_load(&mut self, plan: &Plan) {
         self.keep_held(&self.held());
         self.record.both_sides = self.both_sides(plan);
-        let ended = self.of_load().map(|s| s.drained_at).max().unwrap_or_default();
+        let ended = self.of_load().map(|s| if self.goes_on { s.until } else { s.drained_at }).max();
+        let ended = ended.unwrap_or_default();
         self.record.ended = ended;
         for (nth, population) in (0..).zip(&plan.populations) {
             let ramped_at = self.of(nth).map(|shard| shard.ramped_at).max().unwrap_or_default();
@@ -446,12 +496,6 @@ impl<'a> Conductor<'a> {
     }
 
     fn finish(mut self, workers: &Workers, sinks: &mut [&mut dyn Sink]) -> Record {
-        workers.order(Order::All(Control::Stop));
-        // Each shard hands over what it still has, and then hangs up.
-        while let Ok((shard, tick)) = workers.arrivals.recv_timeout(Duration::from_secs(10)) {
-            self.take(shard, &tick);
-            let _ = workers.remotes[shard as usize].used.try_send(tick);
-        }
         self.sample(workers.clock.now());
         self.hand_over(sinks);
         self.record.observed = self.observer.finish();

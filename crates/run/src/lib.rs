@@ -13,6 +13,7 @@ mod course;
 mod curve;
 mod find;
 mod judge;
+mod ladder;
 mod listeners;
 mod losses;
 mod observe;
@@ -71,7 +72,7 @@ pub fn run(
     prepared.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
     let observer = observe::Observer::start(plan, root);
     let workers = workers::start(plan, &prepared)?;
-    let record = conduct::conduct(plan, root, observer, workers, sinks, interrupt)?;
+    let record = conduct::conduct(plan, root, observer, workers, sinks, interrupt);
     let mut summary = judge::judge(plan, &record);
     summary.rig = Rig::of(calibrations, &summary);
     for sink in sinks {

@@ -11,7 +11,7 @@ use units::Nanos;
 const MOST_BATCHES: usize = 4096;
 
 /// What is known of losses so far.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Losses {
     /// Connections opened and not lost yet, oldest first, by when that was.
     young: VecDeque<(Nanos, u64)>,
@@ -32,6 +32,11 @@ pub(crate) struct Losses {
 }
 
 impl Losses {
+    /// Nothing is lost yet of those that are there.
+    pub(crate) fn forget(self) -> Losses {
+        Losses { young: self.young, opened: self.opened, last_opened: self.last_opened, ..Losses::default() }
+    }
+
     /// Takes the next tick of any shard.
     pub(crate) fn take(&mut self, tick: &Tick) {
         // Within the tick, in the middle of it.
@@ -56,10 +61,23 @@ impl Losses {
         if tick.phase != Phase::Drain {
             self.until = self.until.max(tick.until);
         }
+        self.close_the_youngest(tick.counts.finished);
         self.lost += lost;
         let is_late = tick.from >= self.last_opened + Nanos::from_secs(1);
         self.lost_late += if is_late { lost } else { 0 };
         self.end_the_oldest(lost, at);
+    }
+
+    /// Connections that are too many are closed from the latest on.
+    fn close_the_youngest(&mut self, mut closed: u64) {
+        self.opened = self.opened.saturating_sub(closed);
+        while let Some((_, n)) = self.young.back_mut().filter(|_| closed > 0) {
+            let ended = closed.min(*n);
+            (*n, closed) = (*n - ended, closed - ended);
+            if *n == 0 {
+                self.young.pop_back();
+            }
+        }
     }
 
     fn end_the_oldest(&mut self, mut lost: u64, at: Nanos) {
