@@ -128,7 +128,7 @@ pub fn find(
     let mut thresholds: Vec<(u64, Vec<ThresholdResult>)> = Vec::new();
     while let Some(Step { load, confirms }) = search.step() {
         let dwell = Nanos(find.dwell.0 * if confirms { CONFIRM } else { 1 });
-        let summary = crate::run(&find.by.plan(plan, load, dwell), root, &mut [], interrupt, say)?;
+        let summary = attempt(&find.by.plan(plan, load, dwell), root, interrupt, say)?;
         if summary.verdict == Verdict::Interrupted {
             break;
         }
@@ -155,7 +155,7 @@ pub fn find(
         (search.outcome(), is_unknown, interrupt.is_set())
     {
         let load = max.saturating_mul(2).min(find.most.max(max));
-        let summary = crate::run(&find.by.plan(plan, load, find.dwell), root, &mut [], interrupt, say)?;
+        let summary = attempt(&find.by.plan(plan, load, find.dwell), root, interrupt, say)?;
         limit = summary.limit.filter(is_telling).or(limit);
     }
     curve.sort_by_key(|point| point.load);
@@ -178,6 +178,21 @@ pub fn find(
         thresholds: at_max.map(|(_, results)| results).unwrap_or_default(),
         curve,
     })
+}
+
+/// A run with this plan, and another where throng itself was late: that tells nothing of the target, and may pass.
+fn attempt(
+    plan: &Plan,
+    root: &Root,
+    interrupt: &Interrupt,
+    say: &mut dyn FnMut(&str),
+) -> Result<Summary, Refusal> {
+    let summary = crate::run(plan, root, &mut [], interrupt, say)?;
+    if summary.verdict != Verdict::Invalid {
+        return Ok(summary);
+    }
+    settle(&summary);
+    crate::run(plan, root, &mut [], interrupt, say)
 }
 
 /// `closed` says no more than that some were lost.
