@@ -1,7 +1,7 @@
 //! Scenario files: any text is a scenario that prints as it reads, or mistakes that a terminal can show.
 
-use plan::scenario::{Op, Scenario, Values, read};
-use plan::{Mistake, Random, Surroundings};
+use plan::scenario::read;
+use plan::{Flags, Mistake, Op, Plan, Random, Surroundings, Values};
 
 /// Reads a text with a machine of two cores, one name and one file of values.
 pub(crate) fn check(text: &str) {
@@ -21,7 +21,7 @@ pub(crate) fn check(text: &str) {
     }
 }
 
-fn scenario(text: &str) -> Result<Scenario, Vec<Mistake>> {
+fn scenario(text: &str) -> Result<Plan, Vec<Mistake>> {
     let resolve = |name: &str| match name {
         "localhost" => Ok(vec!["127.0.0.1".parse().expect("an address")]),
         _ => Err("no such host".to_owned()),
@@ -30,11 +30,12 @@ fn scenario(text: &str) -> Result<Scenario, Vec<Mistake>> {
         "users.csv" => Ok("id,name\n7,Ann\n12,\"B, \"\"b\"\"\"\n".to_owned()),
         _ => Err("no such file".to_owned()),
     };
-    read("load.toml", text, &Surroundings { cores: 2, seed: 77, resolve: &resolve }, &open)
+    let around = Surroundings { cores: 2, seed: 77, resolve: &resolve };
+    read("load.toml", text, &Flags::default(), &around, &open)
 }
 
 /// Each request fits into the room that it asks for.
-fn requests_fit(scenario: &Scenario) {
+fn requests_fit(scenario: &Plan) {
     let mut random = Random::new(1);
     for op in &scenario.program.ops {
         if let Op::Request(request) = op {

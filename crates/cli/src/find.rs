@@ -25,7 +25,7 @@ pub(crate) fn find(args: &FindArgs) -> Result<u8, Failure> {
         flags.think.get_or_insert_with(|| THINK.to_owned());
     }
     let plan = verb::plan(&flags)?;
-    let plan::Hold::For(dwell) = plan.hold else {
+    let plan::Hold::For(dwell) = plan.stages[0].hold else {
         return Err(Failure::words(["--duration: a step has an end, write 5s: \"forever\""]));
     };
     let interrupt = Interrupt::default();
@@ -35,12 +35,13 @@ pub(crate) fn find(args: &FindArgs) -> Result<u8, Failure> {
     let most = match (most, by) {
         (Some(most), _) => most,
         (None, By::Connections | By::Burst) => {
-            let all = plan::Plan { connections: u32::MAX, ..plan.clone() };
+            let mut all = plan.clone();
+            all.populations[0].load = plan::Load::Held { connections: u32::MAX };
             run::fitting(&all, &root).map_err(Failure::machine)?
         }
         (None, By::Arrival | By::Rate) => MOST_PER_S,
     };
-    say(&format!("{}: up to {} {}, {dwell} each", plan.target.text, Count(most), by.unit()));
+    say(&format!("{}: up to {} {}, {dwell} each", plan.text, Count(most), by.unit()));
     let mut tell = |line: &str| say(&format!("throng: {line}"));
     let mut show = |point: &samples::Point| say(&sinks::find_line(point, by.unit()));
     let how = Find { by, most, dwell: dwell.max(Nanos::from_secs(1)) };

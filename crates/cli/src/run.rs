@@ -18,12 +18,10 @@ use crate::{Failure, answer, args::RunArgs, say, scenario, signals};
 /// Applies the load; returns the exit status.
 pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
     let flags = args.flags();
-    if let Some(file) = flags.target.as_deref().filter(|target| plan::scenario::is_file(target)) {
-        scenario::read(file)?;
-        let why = "it has no mistake, but running scenarios is not available in this version";
-        return Err(Failure::machine(format!("{file}: {why}")));
-    }
-    let plan = plan(&flags)?;
+    let plan = match flags.target.as_deref().filter(|target| plan::scenario::is_file(target)) {
+        Some(file) => scenario::read(file, &flags)?,
+        None => plan(&flags)?,
+    };
     if let Some(file) = &args.observe_token_file {
         Token::read(file).map_err(|why| Failure::words([format!("--observe-token-file: {why}")]))?;
     }

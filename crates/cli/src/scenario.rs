@@ -1,20 +1,20 @@
-//! `throng run X.toml`: reads and checks the file. What it says is not carried out yet.
+//! Scenario files: the words of a run in a file.
 
 use std::{fs, path::Path};
 
-use plan::{Surroundings, scenario::Scenario};
+use plan::{Flags, Plan, Surroundings};
 
 use crate::{Failure, run};
 
-/// Reads a scenario file and all that it names; all mistakes at once.
-pub(crate) fn read(file: &str) -> Result<Scenario, Failure> {
+/// Reads a scenario file and all that it names, with what `flags` say of the run; all mistakes at once.
+pub(crate) fn read(file: &str, flags: &Flags) -> Result<Plan, Failure> {
     let text = text(Path::new(file))
         .map_err(|why| Failure::words([format!("target: the scenario {file:?} cannot be read: {why}")]))?;
     let folder = Path::new(file).parent().unwrap_or(Path::new(""));
     let open = |name: &str| self::text(&folder.join(name));
     let (cores, seed) = (run::cores(), run::seed());
     let around = Surroundings { cores, seed, resolve: &run::resolve };
-    plan::scenario::read(file, &text, &around, &open).map_err(Failure::words)
+    plan::scenario::read(file, &text, flags, &around, &open).map_err(Failure::words)
 }
 
 fn text(path: &Path) -> Result<String, String> {

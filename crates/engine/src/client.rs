@@ -9,8 +9,8 @@
 //! ```
 
 use net::{Cx, Gone, Io, Key, Program};
-use plan::{Part, Plan, Random, Tuples};
-use samples::{Fault, Kind, Stage, Tick};
+use plan::{Part, Tuples};
+use samples::{Fault, Kind, Latency, Stage, Tick};
 use units::Nanos;
 
 use crate::{
@@ -18,8 +18,8 @@ use crate::{
     exchange::{Exchange, Exchanges},
     job::Job,
     link::Link,
-    protocol::Protocol,
     ramp::Pacer,
+    request::Ink,
 };
 
 use self::{dial::Ramp, open_loop::OpenLoop, probe::Lane};
@@ -47,7 +47,7 @@ pub struct Client {
     job: Job,
     part: Part,
     tuples: Tuples,
-    random: Random,
+    ink: Ink,
     link: Link,
     conns: Vec<Conn>,
     exchanges: Exchanges,
@@ -86,24 +86,24 @@ pub struct Client {
 }
 
 impl Client {
-    /// The shard that takes `part` of `plan`, dialling from `tuples`. `start` is when the first dial is due.
-    pub fn new(plan: &Plan, part: &Part, job: Job, tuples: Tuples, link: Link, start: Nanos) -> Client {
+    /// The shard that takes `part` of a plan, for the job of whoever it works for, dialling from `tuples`. It does nothing
+    /// before it is ordered to, but for the probe lane, whose first request is due at `start`.
+    pub fn new(part: &Part, job: Job, tuples: Tuples, link: Link, start: Nanos) -> Client {
         let period = job.period;
-        // Connections that come and go are full load from the first one on.
-        let hold_from = if job.calls().is_some() { start } else { Nanos::NEVER };
+        let tick = Tick { from: start, steps: vec![Latency::default(); job.steps], ..Tick::default() };
         Client {
-            ramp: Ramp::new(Pacer::new(plan, part), part.connections, start),
+            ramp: Ramp::new(),
             part: *part,
             tuples,
-            random: Random::new(part.seed),
+            ink: Ink::new(part.seed, part.shard, part.shards),
             link,
             conns: Vec::with_capacity(part.places as usize),
             exchanges: Exchanges::new(part.places),
             open_loop: OpenLoop::new(&job, part),
-            probe: Lane::new(plan, part, start),
+            probe: Lane::new(&job, part, start),
             calls_left: Vec::new(),
             failures: Vec::new(),
-            wanted: part.connections,
+            wanted: 0,
             surplus_below: 0,
             outstanding: 0,
             dialling: 0,
@@ -111,13 +111,13 @@ impl Client {
             incoming: 0,
             open: 0,
             resolved: 0,
-            hold_from,
-            hold_until: hold_from + job.hold,
+            hold_from: Nanos::NEVER,
+            hold_until: Nanos::NEVER,
             ramped_at: Nanos::NEVER,
             draining: false,
             told_drained: false,
             finished: false,
-            tick: Box::new(Tick { from: start, ..Tick::default() }),
+            tick: Box::new(tick),
             tick_ends: Nanos((start.0 / period.0 + 1) * period.0),
             unconfigured: true,
             wanted_by: Nanos::NEVER,
@@ -168,17 +168,14 @@ impl Program for Client {
         let now = cx.now();
         let Exchange { started, first, asks, .. } = *self.exchange(k);
         self.tick.connect.record(now.since(started));
-        match (&self.job.protocol, &mut self.ramp.pacer) {
-            (Protocol::Tcp(_), _) => self.learn(k, now, true),
+        let is_upgraded = self.job.upgrade().is_some();
+        match &mut self.ramp.pacer {
             // Nothing follows the dial that could tell more.
-            (Protocol::Http(_), _) if !asks => self.learn(k, now, true),
-            (_, Pacer::Adaptive(window)) if first => window.learn_dial(now.since(started), now),
+            _ if self.job.is_tcp() || !is_upgraded && !asks => self.learn(k, now, true),
+            Pacer::Adaptive(window) if first => window.learn_dial(now.since(started), now),
             _ => {}
         }
-        match self.job.protocol {
-            Protocol::WebSocket(..) => self.upgrade(cx, k),
-            _ => self.connected(cx, k),
-        }
+        if is_upgraded { self.upgrade(cx, k) } else { self.connected(cx, k) }
     }
 
     fn due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
@@ -188,12 +185,9 @@ impl Program for Client {
             State::Dialling | State::Upgrading | State::Busy => self.timed_out(cx, k),
             State::Probe => self.probe_timed_out(cx, k),
             State::Idle | State::Resting if self.draining => {}
-            State::Idle => self.request_due(cx, k, due, due),
-            State::Resting => {
-                // In an open loop it is a slot that asks, and none has yet.
-                let asks = self.open_loop.is_none();
-                self.redial(cx, k, due, asks);
-            }
+            State::Idle => self.go_on(cx, k, due, due),
+            // In an open loop it is a slot that asks, and none has yet.
+            State::Resting => self.redial(cx, k, due, self.open_loop.is_none()),
             State::None => unreachable!("a timer without a connection"),
         }
     }
@@ -203,14 +197,15 @@ impl Program for Client {
         if state == State::Busy {
             self.begun(k, cx.now());
         }
-        let used = match (&self.job.protocol, state) {
-            (_, State::Probe) => return self.probe_bytes(cx, k, input),
-            (Protocol::Tcp(None), _) => input.len(),
-            (Protocol::Http(_), State::Busy) => self.reply(cx, k, input),
-            (Protocol::Http(_), _) => {
+        let used = match state {
+            State::Probe => return self.probe_bytes(cx, k, input),
+            State::Busy if self.job.is_http() => self.reply(cx, k, input),
+            _ if self.job.is_http() => {
                 self.lost(cx, k, Fault::target(Stage::Hold, Kind::BadAnswer));
                 input.len()
             }
+            // Nobody listens.
+            State::Idle if self.job.is_tcp() => input.len(),
             _ => self.messages(cx, k, input),
         };
         self.tick.counts.bytes_in += used as u64;
@@ -237,8 +232,7 @@ impl Program for Client {
     }
 
     fn pace<I: Io>(&mut self, cx: &mut Cx<I>) -> Nanos {
-        let comes_and_goes = self.job.calls().is_some();
-        if std::mem::take(&mut self.unconfigured) && self.job.is_closed_loop() && !comes_and_goes {
+        if std::mem::take(&mut self.unconfigured) && self.job.is_closed_loop && !self.job.comes_and_goes() {
             cx.coalesce(COALESCE);
         }
         self.tick.stalled = self.tick.stalled.max(cx.now().since(self.wanted_by));

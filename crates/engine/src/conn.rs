@@ -1,4 +1,4 @@
-//! What a connection is between two events. A million of these are held: 12 bytes each.
+//! What a connection is between two events. A million of these are held: 16 bytes each.
 
 use units::Nanos;
 
@@ -40,16 +40,18 @@ pub(crate) struct Conn {
     /// for which it keeps an idle connection; 0: it said nothing.
     pub(crate) heard: u32,
     pub(crate) destination: u16,
+    /// The operation that is under way, or comes next.
+    pub(crate) at: u16,
     pub(crate) state: State,
     /// Local addresses tried in this dial; then whether the connection counted as opened.
     pub(crate) tries: u8,
 }
 
-const _: () = assert!(size_of::<Conn>() <= 12, "the idle record is what a million connections cost");
+const _: () = assert!(size_of::<Conn>() <= 16, "the idle record is what a million connections cost");
 
 impl Conn {
     pub(crate) const NONE: Conn =
-        Conn { exchange: u32::MAX, heard: 0, destination: 0, state: State::None, tries: 0 };
+        Conn { exchange: u32::MAX, heard: 0, destination: 0, at: 0, state: State::None, tries: 0 };
 
     /// Something was heard `now`; in it the server said `Keep-Alive: timeout=N`, or not.
     pub(crate) fn hear(&mut self, now: Nanos, timeout_s: Option<u32>) {

@@ -7,11 +7,11 @@ use wire::{
     websocket::{self, Answer, Data, Event, Frames, Key, Payload},
 };
 
-use crate::protocol::Message;
+use crate::check::Check;
 
 /// Largest message that is taken from a server. Nothing of it is kept, so that this is no question of memory.
 const LARGEST_MESSAGE: u64 = 1 << 30;
-/// Stands in for the bytes received of a message that began before ours was sent: no part of an echo.
+/// Stands in for the bytes received of a message that began before ours was sent: no part of an answer.
 const NOT_OURS: u64 = u64::MAX;
 
 /// One dial, and then one request and its answer.
@@ -22,36 +22,54 @@ pub(crate) struct Exchange {
     /// When it was started: the timeout counts from here.
     pub(crate) started: Nanos,
     pub(crate) wire: Wire,
-    /// HTTP: length of the content that is expected; `u64::MAX` where none is. WebSocket: what the control ping says.
+    /// Length of the content that is expected; `u64::MAX` where none is. Of a control ping: what it says.
     pub(crate) expected: u64,
     /// Content received.
     pub(crate) content: u64,
+    /// The number of the message that was sent.
+    pub(crate) nth: u32,
+    /// `Keep-Alive: timeout=N`; `u32::MAX` where nothing is said.
+    pub(crate) keep_alive: u32,
     pub(crate) status: u16,
     /// HTTP: bytes of the answer's head, 64 KiB at most.
     pub(crate) head_bytes: u16,
+    /// How much of the text that is looked for matches.
+    pub(crate) found: u16,
     /// Something of the answer has come.
     pub(crate) begun: bool,
     /// The first dial and the first request of a connection belong to the ramp's window.
     pub(crate) first: bool,
     /// A request is due for this dial, and goes out when the connection stands.
     pub(crate) asks: bool,
-    /// An echo is awaited; otherwise a message of the server's own is coming in.
-    pub(crate) awaits: bool,
+    /// The answer lacks a field.
+    pub(crate) lacks: bool,
     /// The echo is not what was sent.
     pub(crate) differs: bool,
-    pub(crate) keep_alive_timeout_s: Option<u32>,
 }
 
 const _: () = assert!(size_of::<Exchange>() <= 88, "each connection of a closed loop has one");
 
-/// The machine that reads what comes in.
+/// The protocol machine.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Wire {
     Http(http1::Client),
-    /// The answer to our upgrade is awaited; the key was made from this.
+    /// The key's nonce.
     Upgrade(u64),
     WebSocket(Frames),
     Tcp,
+}
+
+/// What is awaited.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Awaited<'a> {
+    /// The reply to an HTTP request.
+    Reply(&'a Check),
+    /// A message; with what was sent, where that is to come back.
+    Message(&'a Check, &'a [u8]),
+    /// The pong that answers a control ping.
+    Pong,
+    /// What comes is the server's own.
+    Nothing,
 }
 
 /// What input brought, each with the bytes that were used for it.
@@ -76,26 +94,33 @@ impl Exchange {
             wire,
             expected: u64::MAX,
             content: 0,
+            nth: 0,
+            keep_alive: u32::MAX,
             status: 0,
             head_bytes: 0,
+            found: 0,
             begun: false,
             first: false,
             asks: false,
-            awaits: false,
+            lacks: false,
             differs: false,
-            keep_alive_timeout_s: None,
         }
     }
 
-    /// A message goes out, and its echo is awaited.
-    pub(crate) fn await_echo(&mut self) {
-        (self.awaits, self.differs) = (true, false);
+    /// A message is awaited from here on.
+    pub(crate) fn await_message(&mut self) {
+        (self.found, self.differs) = (0, false);
         self.content = if self.is_between_messages() { 0 } else { NOT_OURS };
     }
 
     /// Bytes of content that the answer had; a pong between the pieces of the server's own message has none.
     pub(crate) fn content(&self) -> u64 {
         if self.content == NOT_OURS { 0 } else { self.content }
+    }
+
+    /// For how long the server says that it keeps an idle connection.
+    pub(crate) fn keep_alive_timeout_s(&self) -> Option<u32> {
+        Some(self.keep_alive).filter(|s| *s != u32::MAX)
     }
 
     /// Whether nothing has begun to come in that is not complete.
@@ -106,35 +131,70 @@ impl Exchange {
         }
     }
 
-    /// Reads on. `message`: what was sent, where an echo is awaited.
+    /// What is wrong with a whole answer.
+    pub(crate) fn wrong(&self, awaited: Awaited) -> Option<Kind> {
+        let check = match awaited {
+            Awaited::Reply(check) | Awaited::Message(check, _) => check,
+            Awaited::Pong | Awaited::Nothing => return None,
+        };
+        let right_status = match (&self.wire, check.status) {
+            (Wire::Http(_), None) => (200..300).contains(&self.status),
+            (_, Some(status)) => self.status == status,
+            _ => true,
+        };
+        let right_length = self.expected == u64::MAX || self.expected == self.content;
+        let right_body = check.body.as_ref().is_none_or(|needle| needle.is_found(self.found));
+        let kinds = [
+            (right_status, Kind::WrongStatus),
+            (!self.lacks, Kind::WrongHeader),
+            (!self.differs, Kind::WrongEcho),
+            (right_length, Kind::WrongLength),
+            (right_body, Kind::WrongBody),
+        ];
+        kinds.into_iter().find(|(right, _)| !right).map(|(_, kind)| kind)
+    }
+
+    /// Reads on.
     pub(crate) fn handle_bytes<'a>(
         &mut self,
         input: &'a [u8],
-        message: Option<&Message>,
+        awaited: Awaited,
     ) -> Result<Progress<'a>, Kind> {
-        match self.wire {
-            Wire::Http(_) => self.handle_reply(input),
-            Wire::Upgrade(nonce) => upgraded(input, nonce),
-            Wire::WebSocket(_) => self.handle_frames(input, message),
-            Wire::Tcp => Ok(self.handle_stream(input, message)),
+        match (self.wire, awaited) {
+            (Wire::Http(_), Awaited::Reply(check)) => self.handle_reply(input, check),
+            (Wire::Http(_), _) => Err(Kind::BadAnswer),
+            (Wire::Upgrade(nonce), _) => upgraded(input, nonce),
+            (Wire::WebSocket(_), _) => self.handle_frames(input, awaited),
+            (Wire::Tcp, Awaited::Message(check, sent)) => Ok(self.handle_stream(input, check, sent)),
+            (Wire::Tcp, _) => Ok(Progress::More(input.len())),
         }
     }
 
-    fn handle_reply<'a>(&mut self, input: &'a [u8]) -> Result<Progress<'a>, Kind> {
+    fn handle_reply<'a>(&mut self, input: &'a [u8], check: &Check) -> Result<Progress<'a>, Kind> {
         let Wire::Http(wire) = &mut self.wire else { unreachable!("told by the caller") };
         let mut used = 0;
         loop {
             match wire.handle_bytes(&input[used..]).map_err(|_| Kind::BadAnswer)? {
                 (0, None) => return Ok(Progress::More(used)),
                 (n, reply) => {
+                    let head_at = used;
                     used += n;
                     match reply {
                         Some(Reply::Head(head)) => {
                             self.status = head.status;
                             self.head_bytes = u16::try_from(head.head_bytes).unwrap_or(u16::MAX);
-                            self.keep_alive_timeout_s = head.keep_alive_timeout_s;
+                            self.keep_alive = head.keep_alive_timeout_s.unwrap_or(u32::MAX);
+                            let lacks = |(name, text): &(String, String)| {
+                                !http1::has_field(&input[head_at..used], name, text)
+                            };
+                            self.lacks = check.fields.iter().any(lacks);
                         }
-                        Some(Reply::Body(bytes)) => self.content += bytes.len() as u64,
+                        Some(Reply::Body(bytes)) => {
+                            self.content += bytes.len() as u64;
+                            if let Some(needle) = &check.body {
+                                self.found = needle.look(self.found, bytes.iter().copied());
+                            }
+                        }
                         Some(Reply::End) => return Ok(Progress::Answered(used)),
                         Some(Reply::Interim(_)) | None => {}
                     }
@@ -143,27 +203,19 @@ impl Exchange {
         }
     }
 
-    fn handle_frames<'a>(
-        &mut self,
-        input: &'a [u8],
-        message: Option<&Message>,
-    ) -> Result<Progress<'a>, Kind> {
+    fn handle_frames<'a>(&mut self, input: &'a [u8], awaited: Awaited) -> Result<Progress<'a>, Kind> {
         let mut used = 0;
         loop {
             let Wire::WebSocket(frames) = &mut self.wire else { unreachable!("told by the caller") };
             let came = frames.handle_bytes(&input[used..], LARGEST_MESSAGE);
             let (n, event) = came.map_err(|_| Kind::BadAnswer)?;
             used += n;
-            let answers = match (event, message) {
+            let answers = match (event, awaited) {
                 (None, _) if n == 0 => return Ok(Progress::More(used)),
                 (Some(Event::Ping(ping)), _) => return Ok(Progress::Ping(used, ping)),
                 (Some(Event::Close(closing)), _) => return Ok(Progress::Closing(closing.code)),
-                (Some(Event::Data(data)), Some(sent)) if self.awaits && !sent.is_ping() => {
-                    self.is_echo(&data, sent)
-                }
-                (Some(Event::Pong(echo)), Some(sent)) if self.awaits && sent.is_ping() => {
-                    echo.matches(&self.expected.to_be_bytes())
-                }
+                (Some(Event::Data(data)), Awaited::Message(check, sent)) => self.take(&data, check, sent),
+                (Some(Event::Pong(echo)), Awaited::Pong) => echo.matches(&self.expected.to_be_bytes()),
                 // What the server says of itself, an old pong, or framing only.
                 _ => false,
             };
@@ -173,29 +225,46 @@ impl Exchange {
         }
     }
 
-    /// Holds a piece of a message against what was sent; true when that message is complete, right or wrong.
-    fn is_echo(&mut self, data: &Data<'_>, sent: &Message) -> bool {
+    /// Looks at a piece of a message; true when that message is complete, right or wrong.
+    fn take(&mut self, data: &Data<'_>, check: &Check, sent: &[u8]) -> bool {
         if data.begins {
             self.content = 0;
         }
         if self.content == NOT_OURS {
             return false;
         }
-        let rest = sent.bytes.get(self.content as usize..).unwrap_or_default();
-        self.differs |= !rest.get(..data.payload.len()).is_some_and(|part| data.payload.matches(part));
+        if check.echo {
+            let rest = sent.get(self.content as usize..).unwrap_or_default();
+            let part = rest.get(..data.payload.len());
+            self.differs |= !part.is_some_and(|part| data.payload.matches(part));
+        }
+        if let Some(needle) = &check.body {
+            self.found = needle.look(self.found, data.payload.bytes());
+        }
         self.content += data.payload.len() as u64;
-        self.differs |= data.ends && self.content != sent.bytes.len() as u64;
+        self.differs |= check.echo && data.ends && self.content != sent.len() as u64;
         data.ends
     }
 
-    /// Bytes without frames: as many as were sent are the echo.
-    fn handle_stream<'a>(&mut self, input: &'a [u8], message: Option<&Message>) -> Progress<'a> {
-        let Some(sent) = message.filter(|_| self.awaits) else { return Progress::More(input.len()) };
-        let rest = &sent.bytes[self.content as usize..];
-        let n = rest.len().min(input.len());
-        self.differs |= rest[..n] != input[..n];
+    /// Bytes without frames: as many as were sent are the echo; else they are the answer as soon as they are as expected.
+    fn handle_stream<'a>(&mut self, input: &'a [u8], check: &Check, sent: &[u8]) -> Progress<'a> {
+        let wanted = match (check.echo, self.expected) {
+            (true, _) => sent.len() as u64,
+            (false, u64::MAX) => u64::MAX,
+            (false, length) => length,
+        };
+        let n = usize::try_from(wanted - self.content).unwrap_or(usize::MAX).min(input.len());
+        if check.echo {
+            let at = self.content as usize;
+            self.differs |= sent[at..at + n] != input[..n];
+        }
+        if let Some(needle) = &check.body {
+            self.found = needle.look(self.found, input[..n].iter().copied());
+        }
         self.content += n as u64;
-        if n == rest.len() { Progress::Answered(n) } else { Progress::More(n) }
+        let found =
+            wanted == u64::MAX && check.body.as_ref().is_none_or(|needle| needle.is_found(self.found));
+        if self.content == wanted || found { Progress::Answered(n) } else { Progress::More(n) }
     }
 }
 
@@ -262,14 +331,13 @@ mod tests {
     fn a_pong_amid_the_servers_own_message_brings_no_content() {
         let wire = Wire::WebSocket(Frames::new(Role::Client));
         let mut exchange = Exchange::new(Nanos::ZERO, Nanos::ZERO, wire);
-        let ping = Message { bytes: b"" };
         // The first frame of a message in two: text, not final, three bytes.
-        let begun = exchange.handle_bytes(b"\x01\x03abc", None);
+        let begun = exchange.handle_bytes(b"\x01\x03abc", Awaited::Nothing);
         assert!(matches!(begun, Ok(Progress::More(5))));
         exchange.expected = 7;
-        exchange.await_echo();
-        let pong = exchange.handle_bytes(b"\x8a\x08\0\0\0\0\0\0\0\x07", Some(&ping));
+        exchange.await_message();
+        let pong = exchange.handle_bytes(b"\x8a\x08\0\0\0\0\0\0\0\x07", Awaited::Pong);
         assert!(matches!(pong, Ok(Progress::Answered(10))));
-        assert_eq!((exchange.content(), exchange.differs), (0, false));
+        assert_eq!((exchange.content(), exchange.wrong(Awaited::Pong)), (0, None));
     }
 }

@@ -1,108 +1,158 @@
-//! What is the same for all connections of a run, worked out once.
+//! What is the same for all connections of a population, worked out once.
 
 use std::net::SocketAddr;
 
-use plan::{Expect, ExpectedLength, Hold, Load, Plan, Reconnect, Scheme, Think};
-use samples::Kind;
-use units::Nanos;
-
-use crate::{
-    exchange::{Exchange, Wire},
-    protocol::Protocol,
+use plan::{Load, Plan, Population, Random, Reconnect, Scheme, Whose};
+use units::{Nanos, Rate};
+use wire::{
+    http1,
+    websocket::{Frames, Role},
 };
 
-/// The compiled plan.
+use crate::{
+    exchange::{Awaited, Wire},
+    op::{self, Op},
+    request::{Ink, Upgrade},
+};
+
+/// A population of the plan, or what the probe lane asks, compiled.
 #[derive(Clone, Debug)]
 pub struct Job {
-    pub(crate) protocol: Protocol,
+    ops: Vec<Op>,
+    /// Which of the plan's steps each operation belongs to.
+    step_of: Vec<u16>,
+    /// Steps of the plan, where those of this population are told apart; else 0.
+    pub(crate) steps: usize,
+    scheme: Scheme,
+    /// With `ws://`.
+    upgrade: Option<Upgrade>,
     pub(crate) destinations: Vec<SocketAddr>,
-    pub(crate) pause: Pause,
     pub(crate) timeout: Nanos,
-    pub(crate) expect: Expect,
     pub(crate) reconnect: Reconnect,
     pub(crate) load: Load,
-    /// How long full load lasts; never, where it ends by an order.
-    pub(crate) hold: Nanos,
+    /// How often each connection asks before it is closed.
+    pub(crate) calls: Option<u32>,
+    /// Requests follow answers at once.
+    pub(crate) is_closed_loop: bool,
+    /// Of the probe lane: its requests in a time.
+    pub(crate) probe: Option<Rate>,
     /// Length of a tick.
     pub(crate) period: Nanos,
-}
-
-/// When the next request is due.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Pause {
-    /// So long after the answer.
-    Think(Think),
-    /// So long after the one before was; the first after a random part of it.
-    Every(Nanos),
-    /// When a slot of the open loop takes it for the connection that has been free for longest.
-    Slot,
-    /// Nothing is ever sent.
-    Never,
 }
 
 impl Job {
     /// Length of a tick. Short, so that the ramp gives enough points for a slope.
     pub const PERIOD: Nanos = Nanos::from_millis(200);
 
-    /// Compiles a plan. A request that never changes is written once and kept for the life of the process.
-    pub fn new(plan: &Plan) -> Job {
-        Job {
-            protocol: Protocol::new(plan),
-            destinations: plan.target.destinations.clone(),
-            pause: match (plan.load, &plan.message, plan.target.scheme) {
-                (Load::Rate(_), ..) => Pause::Slot,
-                (_, _, Scheme::Http) => Pause::Think(plan.think),
-                (_, Some(message), _) => Pause::Every(message.every),
-                (_, None, _) => Pause::Never,
-            },
-            timeout: plan.timeout,
-            expect: plan.expect,
-            reconnect: plan.reconnect,
-            load: plan.load,
-            hold: match plan.hold {
-                Hold::For(time) => time,
-                Hold::Forever => Nanos::NEVER,
-            },
-            period: Job::PERIOD,
+    /// What a shard of this plan does. What never changes in a request is written once and kept for the life of the
+    /// process.
+    ///
+    /// # Panics
+    /// The plan has no such population, or no probe lane.
+    pub fn new(plan: &Plan, whose: Whose) -> Job {
+        match whose {
+            Whose::Population(nth) => {
+                let population = &plan.populations[usize::from(nth)];
+                let is_told_apart = population.step_names().len() > 1;
+                let steps = if is_told_apart { plan.program.steps.len() } else { 0 };
+                Job { steps, ..Job::of(population, op::compile(plan, nth)) }
+            }
+            Whose::Probe => {
+                let probe = plan.probe.as_ref().expect("the plan has a probe lane");
+                let job = Job::of(&probe.does, op::compile_alone(&probe.does));
+                Job { probe: Some(probe.rate), ..job }
+            }
         }
     }
 
-    /// Requests follow answers at once.
-    pub(crate) fn is_closed_loop(&self) -> bool {
-        match self.pause {
-            Pause::Think(think) => think.max == Nanos::ZERO,
-            Pause::Every(every) => every == Nanos::ZERO,
-            Pause::Slot | Pause::Never => false,
-        }
-    }
-
-    /// How often each connection asks before it is closed, where that is planned.
-    pub(crate) fn calls(&self) -> Option<u32> {
-        if let Load::Visits(calls) = self.load { Some(calls) } else { None }
-    }
-
-    /// What is wrong with a whole answer.
-    pub(crate) fn wrong(&self, exchange: &Exchange) -> Option<Kind> {
-        if !matches!(exchange.wire, Wire::Http(_)) {
-            return exchange.differs.then_some(Kind::WrongEcho);
-        }
-        let right = match self.expect.status {
-            Some(status) => exchange.status == status,
-            None => (200..300).contains(&exchange.status),
+    fn of(population: &Population, (ops, step_of): (Vec<Op>, Vec<u16>)) -> Job {
+        let target = &population.target;
+        let at_once = |op: &Op| match op {
+            Op::Wait(_) | Op::Stay => false,
+            Op::Ping(_, every) => *every == Nanos::ZERO,
+            _ => true,
         };
-        let right_length = exchange.expected == u64::MAX || exchange.expected == exchange.content;
-        match (right, right_length) {
-            (false, _) => Some(Kind::WrongStatus),
-            (_, false) => Some(Kind::WrongLength),
-            _ => None,
+        Job {
+            scheme: target.scheme,
+            upgrade: (target.scheme == Scheme::Ws).then(|| Upgrade::new(target)),
+            destinations: target.destinations.clone(),
+            timeout: population.timeout,
+            reconnect: population.reconnect,
+            load: population.load,
+            calls: population.calls.map(|calls| u32::try_from(calls).unwrap_or(u32::MAX)),
+            is_closed_loop: !matches!(population.load, Load::Rate { .. }) && ops.iter().all(at_once),
+            probe: None,
+            period: Job::PERIOD,
+            ops,
+            step_of,
+            steps: 0,
         }
     }
 
-    /// The length that the content of every answer is expected to have, where that is one number; else `u64::MAX`.
-    pub(crate) fn fixed_length(&self) -> u64 {
-        match self.expect.length {
-            Some(ExpectedLength::Fixed(length)) => length,
-            _ => u64::MAX,
+    /// What is to be done at a place.
+    pub(crate) fn op(&self, at: u16) -> &Op {
+        &self.ops[usize::from(at)]
+    }
+
+    /// The plan's step that a place belongs to, where steps are told apart.
+    pub(crate) fn step(&self, at: u16) -> Option<usize> {
+        (self.steps > 0).then(|| usize::from(self.step_of[usize::from(at)]))
+    }
+
+    /// Whether requests and answers have frames of HTTP.
+    pub(crate) fn is_http(&self) -> bool {
+        self.scheme == Scheme::Http
+    }
+
+    pub(crate) fn is_tcp(&self) -> bool {
+        self.scheme == Scheme::Tcp
+    }
+
+    /// How a connection becomes a WebSocket.
+    pub(crate) fn upgrade(&self) -> Option<&Upgrade> {
+        self.upgrade.as_ref()
+    }
+
+    /// Whether new connections come, and go when they have done what they came for.
+    pub(crate) fn comes_and_goes(&self) -> bool {
+        matches!(self.load, Load::Arrivals { .. })
+    }
+
+    /// Whether requests are due by a schedule of all connections together.
+    pub(crate) fn has_slots(&self) -> bool {
+        matches!(self.load, Load::Rate { .. })
+    }
+
+    /// Whether a connection asks as soon as it stands.
+    pub(crate) fn asks_first(&self) -> bool {
+        !self.has_slots() && matches!(self.op(0), Op::Request(_) | Op::Ask(_) | Op::Listen(_))
+    }
+
+    /// The machine for a connection that is dialled.
+    pub(crate) fn wire_of_dial(&self, random: &mut Random) -> Wire {
+        if self.upgrade.is_some() { Wire::Upgrade(random.bits()) } else { self.wire() }
+    }
+
+    /// The machine for a connection that stands.
+    pub(crate) fn wire(&self) -> Wire {
+        match self.scheme {
+            Scheme::Http => Wire::Http(http1::Client::new()),
+            Scheme::Ws => Wire::WebSocket(Frames::new(Role::Client)),
+            Scheme::Tcp => Wire::Tcp,
+        }
+    }
+
+    /// What is awaited at a place, of the connection at `index`; `nth` is the number of the message that it sent.
+    pub(crate) fn awaited<'a>(&'a self, at: u16, nth: u32, index: u32, ink: &'a mut Ink) -> Awaited<'a> {
+        match self.op(at) {
+            Op::Request(request) => Awaited::Reply(&request.check),
+            Op::Listen(check) => Awaited::Message(check, b""),
+            Op::Ping(message, _) if message.is_ping() => Awaited::Pong,
+            Op::Ask(message) | Op::Ping(message, _) if message.check.echo => {
+                Awaited::Message(&message.check, ink.again(message, nth, index))
+            }
+            Op::Ask(message) => Awaited::Message(&message.check, b""),
+            _ => Awaited::Nothing,
         }
     }
 }

@@ -1,19 +1,23 @@
 //! The client: dials, holds and exercises connections, and counts what happens to them.
 //!
 //! [`Client`] is a [`net::Program`]; a shard of it takes a [`plan::Part`] of the load. [`pace`] says when to
-//! dial, [`conn`] what a connection is between events, [`Job`] what is the same for all of them.
+//! dial, [`conn`] what a connection is between events, [`op`] what it does next, [`Job`] what is the same for all of them.
 
+mod check;
 mod client;
 mod conn;
 mod exchange;
 mod job;
 mod link;
+mod needle;
+mod op;
 pub mod pace;
-mod protocol;
 mod ramp;
+mod request;
 mod rotation;
 mod slots;
 
 pub use client::Client;
 pub use job::Job;
 pub use link::{Arrivals, Control, Link, Remote, links};
+pub use pace::Tempo;

@@ -3,19 +3,31 @@
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use samples::Tick;
-use units::{Nanos, Rate};
+use units::Nanos;
+
+use crate::pace::Tempo;
 
 /// An order to a shard.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Control {
-    /// Full load begins at this time: what is due from then on counts for it.
+    /// Hold so many connections from now on, of those that the shard's part has at most: dial more, or close some as they
+    /// fall idle. What was lost before is made up for. Of connections that come and go: so many come in all.
+    Load {
+        /// This shard's.
+        connections: u32,
+        /// How fast to dial, of all shards together; none is as fast as the target takes them.
+        tempo: Option<Tempo>,
+        /// When the first dial is due.
+        from: Nanos,
+    },
+    /// Requests of an open loop, or connections that come and go, of all shards together, from this time on. What the
+    /// schedule before it could not send is missed.
+    Tempo(Tempo, Nanos),
+    /// Full load begins at this time: what is due from then on counts for it; never ends it.
     Hold(Nanos),
-    /// Hold this many connections from now on, of those that the shard's part has at most: dial more, or close some as
-    /// they fall idle. What was lost before is made up for. Not for connections that arrive and go.
-    SetLoad(u32),
-    /// Open loop: so many requests a second in all from this time on, never zero. What the schedule before it could not
-    /// send is missed.
-    SetRate(Rate, Nanos),
+    /// Nothing is due from this time on: [`Control::Drain`] by itself. Its end is not left to an order, which would come a
+    /// little later to each shard.
+    Until(Nanos),
     /// Full load ends: send nothing new, let answers come.
     Drain,
     /// Hand over what was counted since the last tick and end.

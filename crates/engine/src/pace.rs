@@ -2,39 +2,105 @@
 
 use units::{Nanos, Rate};
 
-/// A steady schedule of `total` things at `rate`.
+/// How often things are due.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Tempo {
+    /// Always so many in a time.
+    Steady(Rate),
+    /// From one rate evenly to another, and on at that.
+    Slope {
+        /// At the beginning.
+        from: Rate,
+        /// At the end.
+        to: Rate,
+        /// How long it takes, more than nothing.
+        over: Nanos,
+    },
+}
+
+impl Tempo {
+    /// How many are due in a time, beside the one that is due at once.
+    fn due(self, elapsed: Nanos) -> u64 {
+        let Tempo::Slope { from, to, over } = self else { return self.last_rate().due(elapsed) };
+        let (r, d, t) = (from.per_s_f64(), to.per_s_f64() - from.per_s_f64(), elapsed.secs_f64());
+        let end = over.secs_f64();
+        let sloping = t.min(end);
+        let about = r * sloping + d * sloping * sloping / (2.0 * end) + (r + d) * (t - sloping);
+        // What `time_of` says is exact by definition.
+        let mut n = about as u64;
+        while n > 0 && self.time_of(n) > elapsed {
+            n -= 1;
+        }
+        while self.time_of(n + 1) <= elapsed {
+            n += 1;
+        }
+        n
+    }
+
+    /// When the `n`-th is due, 0 being the one that is due at once.
+    fn time_of(self, n: u64) -> Nanos {
+        let Tempo::Slope { from, to, over } = self else { return self.last_rate().time_of(n) };
+        let (r, d, end) = (from.per_s_f64(), to.per_s_f64() - from.per_s_f64(), over.secs_f64());
+        let n = n as f64;
+        let sloping = r * end + d * end / 2.0;
+        let seconds = if n > sloping {
+            end + (n - sloping) / (r + d)
+        } else {
+            // n = r t + d t² / (2 end), solved without a difference of near numbers.
+            2.0 * n / (r + (r * r + 2.0 * d / end * n).max(0.0).sqrt())
+        };
+        if n == 0.0 {
+            Nanos::ZERO
+        } else if seconds.is_finite() && seconds < 1e9 {
+            Nanos((seconds * 1e9) as u64)
+        } else {
+            Nanos::NEVER
+        }
+    }
+
+    /// The rate in the end.
+    pub fn last_rate(self) -> Rate {
+        match self {
+            Tempo::Steady(rate) | Tempo::Slope { to: rate, .. } => rate,
+        }
+    }
+}
+
+/// When each of `total` things is due.
 #[derive(Clone, Copy, Debug)]
-pub struct Steady {
-    rate: Rate,
+pub struct Schedule {
+    tempo: Tempo,
     total: u64,
     /// Which of every `of` things of the whole schedule are this shard's: `at`, `at + of`, …
     at: u64,
     of: u64,
 }
 
-impl Steady {
-    /// One shard's share (`at` of `of`) of a schedule that all shards follow together.
-    pub fn share(rate: Rate, total: u64, at: u32, of: u32) -> Steady {
-        assert!(at < of && !rate.is_zero());
-        Steady { rate, total, at: u64::from(at), of: u64::from(of) }
+impl Schedule {
+    /// One shard's share (`at` of `of`) of a schedule that all shards follow together. At a rate of nothing, nothing is due.
+    pub fn share(tempo: Tempo, total: u64, at: u32, of: u32) -> Schedule {
+        assert!(at < of);
+        let total = if tempo == Tempo::Steady(Rate::default()) { 0 } else { total };
+        Schedule { tempo, total, at: u64::from(at), of: u64::from(of) }
     }
 
-    /// Those of it that are due in less than `time` from its beginning: in all shares, exactly `rate × time` of them.
-    pub fn within(self, time: Nanos) -> Steady {
+    /// Those of it that are due in less than `time` from its beginning: in all shares of a steady one, exactly
+    /// `rate × time` of them.
+    pub fn within(self, time: Nanos) -> Schedule {
         let total = if time == Nanos::ZERO { 0 } else { self.due(time.since(Nanos(1))) };
-        Steady { total, ..self }
+        Schedule { total, ..self }
     }
 
     /// How many are due by now.
     pub fn due(&self, elapsed: Nanos) -> u64 {
         // The first thing is due at once, hence the one more.
-        let all = self.rate.due(elapsed) + 1;
+        let all = self.tempo.due(elapsed).saturating_add(1);
         all.saturating_sub(self.at).div_ceil(self.of).min(self.total)
     }
 
     /// When the `n`-th (from zero) is due.
     pub fn time_of(&self, n: u64) -> Nanos {
-        self.rate.time_of(n * self.of + self.at)
+        self.tempo.time_of(n * self.of + self.at)
     }
 
     /// When the first one after `done` of them is due; never, when all are done.
@@ -54,7 +120,7 @@ mod tests {
         fn shares_follow_the_schedule(per_s in 1u32..2_000_000, of in 1u32..9, ms in 0u64..100_000) {
             let rate = Rate::per_s(per_s);
             let elapsed = Nanos::from_millis(ms);
-            let shares: Vec<Steady> = (0..of).map(|at| Steady::share(rate, u64::MAX, at, of)).collect();
+            let shares: Vec<Schedule> = (0..of).map(|at| Schedule::share(Tempo::Steady(rate), u64::MAX, at, of)).collect();
             let due: u64 = shares.iter().map(|s| s.due(elapsed)).sum();
             prop_assert_eq!(due, u64::from(per_s) * ms / 1000 + 1);
             for s in &shares {
@@ -70,18 +136,45 @@ mod tests {
         for (per_s, ms, all) in
             [(20_000, 30_000, 600_000), (10, 1_050, 11), (10, 1_000, 10), (3, 1_000, 3), (1, 0, 0)]
         {
-            let share =
-                |at| Steady::share(Rate::per_s(per_s), u64::MAX, at, 3).within(Nanos::from_millis(ms)).total;
+            let share = |at| {
+                Schedule::share(Tempo::Steady(Rate::per_s(per_s)), u64::MAX, at, 3)
+                    .within(Nanos::from_millis(ms))
+                    .total
+            };
             assert_eq!((0..3).map(share).sum::<u64>(), all, "{per_s}/s for {ms} ms");
         }
     }
 
     #[test]
     fn it_ends_with_the_total() {
-        let s = Steady::share(Rate::per_s(10), 3, 0, 1);
+        let s = Schedule::share(Tempo::Steady(Rate::per_s(10)), 3, 0, 1);
         for (ms, due) in [(0, 1), (99, 1), (100, 2), (200, 3), (10_000, 3)] {
             assert_eq!(s.due(Nanos::from_millis(ms)), due, "at {ms} ms");
         }
         assert_eq!((s.next_after(2), s.next_after(3)), (Nanos::from_millis(200), Nanos::NEVER));
+    }
+
+    proptest! {
+        /// Whatever the slope: never ahead of due, and as many as the area below it.
+        #[test]
+        fn a_slope_goes_evenly(from in 0u32..100_000, to in 0u32..100_000, over_ms in 1u64..100_000, part in 0.0..2.0f64) {
+            let over = Nanos::from_millis(over_ms);
+            let tempo = Tempo::Slope { from: Rate::per_s(from), to: Rate::per_s(to), over };
+            let s = Schedule::share(tempo, u64::MAX, 0, 1);
+            let elapsed = Nanos((over.0 as f64 * part) as u64);
+            let n = s.due(elapsed);
+            prop_assert!(n == 1 || s.time_of(n - 1) <= elapsed, "ahead of due");
+            prop_assert!(s.time_of(n) > elapsed, "behind");
+            let (r, d, t, end) = (f64::from(from), f64::from(to) - f64::from(from), elapsed.secs_f64(), over.secs_f64());
+            let sloping = t.min(end);
+            let area = (r + (r + d * sloping / end)) / 2.0 * sloping + f64::from(to) * (t - sloping);
+            prop_assert!((n as f64 - 1.0 - area).abs() <= 1.0 + area * 1e-6, "{} of {}", n, area);
+        }
+    }
+
+    #[test]
+    fn at_no_rate_nothing_is_due() {
+        let s = Schedule::share(Tempo::Steady(Rate::default()), u64::MAX, 0, 1);
+        assert_eq!((s.due(Nanos::from_secs(1_000)), s.next_after(0)), (0, Nanos::NEVER));
     }
 }

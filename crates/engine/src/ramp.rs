@@ -1,9 +1,8 @@
 //! How fast to dial for the first time: by a schedule, or as fast as the target takes it.
 
-use plan::{Part, Plan, Ramp};
-use units::{Nanos, Rate};
+use units::Nanos;
 
-use crate::pace::Steady;
+use crate::pace::Schedule;
 
 /// Dials (and first answers) outstanding at the beginning, and at least, and at most.
 const FIRST: u32 = 32;
@@ -24,22 +23,8 @@ const CUT_EVERY: Nanos = Nanos::from_secs(1);
 /// The pacer of the ramp.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Pacer {
-    Steady(Steady),
+    Scheduled(Schedule),
     Adaptive(Window),
-}
-
-impl Pacer {
-    pub(crate) fn new(plan: &Plan, part: &Part) -> Pacer {
-        let steady =
-            |rate| Pacer::Steady(Steady::share(rate, u64::from(part.connections), part.shard, part.shards));
-        match plan.ramp {
-            Ramp::Adaptive => Pacer::Adaptive(Window::default()),
-            Ramp::Rate(rate) => steady(rate),
-            Ramp::Within(time) => {
-                steady(Rate::from_per_s_f64(f64::from(plan.connections) / time.secs_f64().max(1e-3)))
-            }
-        }
-    }
 }
 
 /// How many dials and first answers may be outstanding: grows while they come quickly, shrinks when they do not.

@@ -9,7 +9,7 @@
 
 use units::Nanos;
 
-use crate::pace::Steady;
+use crate::pace::Schedule;
 
 /// Slots looked at in one turn, so that a backlog after a stall of ours does not keep answers waiting.
 const LOOKS_A_TURN: u64 = 1_024;
@@ -17,7 +17,7 @@ const LOOKS_A_TURN: u64 = 1_024;
 /// The slots of one shard.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slots {
-    steady: Steady,
+    schedule: Schedule,
     /// When the schedule begins.
     from: Nanos,
     seen: u64,
@@ -25,16 +25,21 @@ pub(crate) struct Slots {
 }
 
 impl Slots {
-    pub(crate) fn new(steady: Steady, from: Nanos) -> Slots {
-        Slots { steady, from, seen: 0, taken: 0 }
+    pub(crate) fn new(schedule: Schedule, from: Nanos) -> Slots {
+        Slots { schedule, from, seen: 0, taken: 0 }
+    }
+
+    /// Nothing is due from this time on.
+    pub(crate) fn end_at(&mut self, at: Nanos) {
+        self.schedule = self.schedule.within(at.since(self.from));
     }
 
     fn time_of(&self, n: u64) -> Nanos {
-        self.from + self.steady.time_of(n)
+        self.from + self.schedule.time_of(n)
     }
 
     fn due(&self, now: Nanos) -> u64 {
-        if now < self.from { 0 } else { self.steady.due(now.since(self.from)) }
+        if now < self.from { 0 } else { self.schedule.due(now.since(self.from)) }
     }
 
     /// Sees what has come due; `see` is told when each was.
@@ -78,13 +83,14 @@ impl Slots {
 
     /// When to look again.
     pub(crate) fn next(&self) -> Nanos {
-        self.from + self.steady.next_after(self.seen)
+        self.from + self.schedule.next_after(self.seen)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pace::Tempo;
     use samples::Latency;
     use units::Rate;
 
@@ -92,7 +98,7 @@ mod tests {
 
     /// A hundred a second from one second on, `total` of them.
     fn slots(total: u64) -> Slots {
-        Slots::new(Steady::share(Rate::per_s(100), total, 0, 1), MS(1_000))
+        Slots::new(Schedule::share(Tempo::Steady(Rate::per_s(100)), total, 0, 1), MS(1_000))
     }
 
     /// Looks, and adds how late each was.
@@ -133,7 +139,7 @@ mod tests {
         assert_eq!((lag.count(), slots.next()), (5, Nanos::NEVER));
         assert_eq!((slots.take(), slots.end(MS(9_000)), slots.take()), (Some(MS(1_000)), 4, None));
         // What nobody looked at is given up with the rest; what is not due yet is not missed.
-        let mut unseen = Slots::new(Steady::share(Rate::per_s(100), 50, 0, 1), MS(1_000));
+        let mut unseen = self::slots(50);
         assert_eq!((unseen.end(MS(1_095)), unseen.end(MS(1_095)), unseen.next()), (10, 0, MS(1_100)));
     }
 

@@ -14,7 +14,6 @@ mod mend;
 mod network;
 mod ports;
 mod preflight;
-mod pressure;
 mod processes;
 mod processors;
 pub mod remote;
@@ -35,7 +34,6 @@ pub use preflight::{
     Capacity, KERNEL_BYTES_PER_SOCKET, Need, USER_BYTES_PER_CONNECTION, capacity, examine,
     open_files_refused, preflight, uring_refused,
 };
-pub use pressure::{Fill, conntrack, oom_kills, open_files_limit, waited_ns};
 pub use processes::{Processes, Pulse};
 pub use repair::Repair;
 pub use root::Root;

@@ -5,7 +5,7 @@
 //! each source is named here. Pure arithmetic: a shard counts through its share of all (address, port) pairs
 //! and stores only where it is.
 
-use crate::{Network, Ports};
+use crate::{Deal, Network, Ports};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// Blocks of 256 addresses in 127.0.0.0/8, without 127.0.0.0/24: there live the host's own services and their
@@ -53,13 +53,13 @@ pub struct Tuple {
 }
 
 /// The 4-tuples of one shard, an endless sequence: it begins again when all are through. Different shards of
-/// the same pool, ports, destinations and `start` never share one, and together they have all. On loopback ports
-/// vary fastest, then addresses; of a listed pool both vary at once, so that few connections too come from all of
+/// the same pool, ports and `start`, with deals of one turn, never share one, and together they have all. On loopback
+/// ports vary fastest, then addresses; of a listed pool both vary at once, so that few connections too come from all of
 /// its addresses, and many addresses do not crowd on one port (the kernel looks through all who bound it).
 ///
 /// The pairs of a destination are dealt out to the shards in turn, like cards. What is left over when they do
-/// not divide evenly goes to the shards after those that the previous destination favoured: so the shares
-/// differ by at most one in all, as do [`crate::Part`]s.
+/// not divide evenly goes to the shards after those that the previous destination favoured: so the shares of equal
+/// deals differ by at most one in all, as do [`crate::Part`]s.
 #[derive(Clone, Debug)]
 pub struct Tuples {
     pool: Pool,
@@ -71,8 +71,7 @@ pub struct Tuples {
     cycle: u64,
     /// The pair that comes first.
     start: u64,
-    shard: u64,
-    shards: u64,
+    deal: Deal,
     destinations: u32,
     /// Whose turn it is.
     turn: u32,
@@ -85,6 +84,8 @@ pub struct Tuples {
 /// Where the shard is among the pairs of a destination.
 #[derive(Clone, Debug)]
 struct Lane {
+    /// The first pair that is dealt to it, were there a turn before it: what is dealt repeats from here.
+    first: u64,
     /// The next pair, counted from `start`; beyond all pairs where the shard has none.
     next: u64,
     /// Pairs not yet given out.
@@ -92,21 +93,25 @@ struct Lane {
 }
 
 impl Tuples {
-    /// The share of `shard` (from 0) of `shards`. `start` is a salt that moves the first address and port:
+    /// The share of a shard with this deal. `lanes` numbers its destinations: a destination that several shards have
+    /// must have the same number in all of them. `start` is a salt that moves the first address and port:
     /// take it from the clock or the process, not from the run's seed, so that a run repeated at once does
     /// not meet its own TIME_WAITs; it must be the same for all shards.
     pub fn new(
         pool: SourcePool,
         ports: Ports,
-        destinations: usize,
-        shard: u32,
-        shards: u32,
+        lanes: impl IntoIterator<Item = u32>,
+        deal: Deal,
         start: u64,
     ) -> Tuples {
-        assert!(shard < shards && destinations > 0, "shard {shard} of {shards}, {destinations} destinations");
+        let mut lanes: Vec<u32> = lanes.into_iter().collect();
+        let destinations = u32::try_from(lanes.len()).expect("a target has at most 65,536 destinations");
+        let Deal { from, width, of } = deal;
+        assert!(width > 0 && from + width <= of && destinations > 0, "{deal:?}, {destinations} destinations");
+        if pool == SourcePool::Loopback4 {
+            lanes = vec![0];
+        }
         let pairs = pool.count().saturating_mul(ports.list.len() as u64).min(MOST_PAIRS);
-        let destinations = u32::try_from(destinations).expect("a target has at most 65,536 destinations");
-        let lanes = if pool == SourcePool::Loopback4 { 1 } else { destinations };
         let mut tuples = Tuples {
             addresses: pool.count(),
             cycle: least_common_multiple(pool.count(), ports.list.len() as u64),
@@ -114,15 +119,14 @@ impl Tuples {
             ports: ports.list,
             pairs,
             start: start.checked_rem(pairs).unwrap_or(0),
-            shard: u64::from(shard),
-            shards: u64::from(shards),
+            deal,
             destinations,
             // Spread, so that shards of a few connections each still reach all destinations.
-            turn: (u64::from(shard) * u64::from(destinations) / u64::from(shards)) as u32,
+            turn: (u64::from(from) * u64::from(destinations) / u64::from(of)) as u32,
             lanes: Vec::new(),
             fresh: 0,
         };
-        tuples.lanes = (0..lanes).map(|lane| tuples.lane(lane)).collect();
+        tuples.lanes = lanes.into_iter().map(|lane| tuples.lane(lane)).collect();
         tuples.fresh = tuples.count();
         tuples
     }
@@ -151,24 +155,26 @@ impl Tuples {
                 return Tuple { from: self.next_to(destination), destination };
             }
         }
-        panic!("shard {} of {} dials, and has no tuple of {} pairs", self.shard, self.shards, self.pairs);
+        panic!("{:?} dials, and has no tuple of {} pairs", self.deal, self.pairs);
     }
 
     /// Another source for this destination: to dial again, or after EADDRINUSE or EADDRNOTAVAIL. Panics where
     /// this shard has no tuple towards it; after [`Tuples::next`] gave one, it has.
     pub fn next_to(&mut self, destination: u32) -> SocketAddr {
         let index = self.lane_of(destination);
+        let Deal { width, of, .. } = self.deal;
         let lane = &mut self.lanes[index];
-        assert!(lane.next < self.pairs, "shard {} has no tuple to destination {destination}", self.shard);
+        assert!(lane.next < self.pairs, "{:?} has no tuple to destination {destination}", self.deal);
         let moved = lane.next + self.start;
         let pair = if moved < self.pairs { moved } else { moved - self.pairs };
-        lane.next += self.shards;
+        let in_turn = lane.place(lane.next, of);
+        lane.next += if in_turn + 1 < u64::from(width) { 1 } else { u64::from(of - width) + 1 };
         if lane.fresh > 0 {
             lane.fresh -= 1;
             self.fresh -= 1;
         }
         if lane.next >= self.pairs {
-            self.lanes[index].next = self.first(index as u32);
+            lane.next = lane.beginning(self.deal);
         }
         let (address, port) = self.split(pair);
         SocketAddr::new(self.pool.nth(address), self.ports[port as usize])
@@ -188,15 +194,30 @@ impl Tuples {
         if self.lanes.len() == 1 { 0 } else { destination as usize }
     }
 
-    fn lane(&self, index: u32) -> Lane {
-        let next = self.first(index);
-        Lane { next, fresh: self.pairs.saturating_sub(next).div_ceil(self.shards) }
+    /// The leftovers of the lanes before it decide who is dealt to first.
+    fn lane(&self, number: u32) -> Lane {
+        let (of, from) = (u64::from(self.deal.of), u64::from(self.deal.from));
+        let leftover = self.pairs % of;
+        let first = (from + of - u64::from(number) * leftover % of) % of;
+        let mut lane = Lane { first, next: 0, fresh: 0 };
+        lane.next = lane.beginning(self.deal);
+        let width = u64::from(self.deal.width);
+        let of_last_turn =
+            (0..self.pairs % of).filter(|pair| lane.place(*pair, self.deal.of) < width).count();
+        lane.fresh = self.pairs / of * width + of_last_turn as u64;
+        lane
+    }
+}
+
+impl Lane {
+    /// Where a pair stands in its turn, counted from the shard's first.
+    fn place(&self, pair: u64, of: u32) -> u64 {
+        (pair + u64::from(of) - self.first) % u64::from(of)
     }
 
-    /// The shard's first pair in a lane: the leftovers of the lanes before it decide who is dealt to first.
-    fn first(&self, lane: u32) -> u64 {
-        let leftover = self.pairs % self.shards;
-        (self.shard + self.shards - u64::from(lane) * leftover % self.shards) % self.shards
+    /// The shard's first pair: its turn may have begun before the first one of all.
+    fn beginning(&self, deal: Deal) -> u64 {
+        if self.place(0, deal.of) < u64::from(deal.width) { 0 } else { self.first }
     }
 }
 
@@ -247,7 +268,7 @@ impl Pool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Flags, Plan, Surroundings, from_flags};
+    use crate::split;
     use proptest::collection::vec;
     use proptest::prelude::*;
     use std::collections::HashSet;
@@ -264,9 +285,13 @@ mod tests {
 
     impl Case {
         fn tuples(&self, shard: u32) -> Tuples {
+            self.dealt(Deal { from: shard, width: 1, of: self.shards })
+        }
+
+        fn dealt(&self, deal: Deal) -> Tuples {
             let ports = Ports { list: self.ports.clone(), inside: 0 };
             let pool = SourcePool::Listed(self.sources.clone());
-            Tuples::new(pool, ports, self.destinations, shard, self.shards, self.start)
+            Tuples::new(pool, ports, 0..self.destinations as u32, deal, self.start)
         }
 
         fn capacity(&self) -> u64 {
@@ -311,9 +336,8 @@ mod tests {
 
         #[test]
         fn the_share_of_a_shard_is_its_part(case in cases()) {
-            let plan = Plan { connections: case.capacity() as u32, ..plan() };
-            for part in plan.parts(case.shards) {
-                prop_assert_eq!(case.tuples(part.shard).count(), u64::from(part.connections));
+            for (shard, connections) in (0..).zip(split(case.capacity() as u32, case.shards)) {
+                prop_assert_eq!(case.tuples(shard).count(), u64::from(connections));
             }
         }
 
@@ -359,7 +383,7 @@ mod tests {
             let mut seen = HashSet::new();
             for shard in 0..shards {
                 let ports = Ports { list: vec![1_024, 2_000, 65_535], inside: 0 };
-                let mut tuples = Tuples::new(SourcePool::Loopback4, ports, destinations, shard, shards, start);
+                let mut tuples = Tuples::new(SourcePool::Loopback4, ports, 0..destinations as u32, one(shard, shards), start);
                 prop_assert!(!tuples.shares_ports());
                 let mut counts = vec![0u32; destinations];
                 for _ in 0..500 {
@@ -373,9 +397,28 @@ mod tests {
         }
     }
 
-    fn plan() -> Plan {
-        let flags = Flags { target: Some("http://10.9.9.9/".to_owned()), ..Flags::default() };
-        from_flags(&flags, &Surroundings { cores: 1, seed: 1, resolve: &|_| Ok(Vec::new()) }).unwrap()
+    /// One of so many equal shares.
+    fn one(shard: u32, shards: u32) -> Deal {
+        Deal { from: shard, width: 1, of: shards }
+    }
+
+    proptest! {
+        #[test]
+        fn unequal_deals_are_disjoint_and_cover_everything(case in cases(), widths in vec(1u32..5, 1..5)) {
+            let of: u32 = widths.iter().sum();
+            let (mut seen, mut from) = (HashSet::new(), 0);
+            for width in widths {
+                let mut tuples = case.dealt(Deal { from, width, of });
+                let share = case.capacity() * u64::from(width) / u64::from(of);
+                prop_assert!(tuples.count().abs_diff(share) <= u64::from(width) * case.destinations as u64);
+                for _ in 0..tuples.count() {
+                    let tuple = tuples.next();
+                    prop_assert!(seen.insert(tuple), "twice: {:?}", tuple);
+                }
+                from += width;
+            }
+            prop_assert_eq!(seen.len() as u64, case.capacity());
+        }
     }
 
     #[test]
@@ -383,7 +426,7 @@ mod tests {
         let mut seen = vec![false; 1 << 24];
         for shard in 0..3 {
             let ports = Ports { list: vec![5_000], inside: 0 };
-            let mut tuples = Tuples::new(SourcePool::Loopback4, ports, 7, shard, 3, u64::MAX);
+            let mut tuples = Tuples::new(SourcePool::Loopback4, ports, 0..7, one(shard, 3), u64::MAX);
             for _ in 0..tuples.count() {
                 let IpAddr::V4(address) = tuples.next().from.ip() else { panic!("IPv4") };
                 let [first, second, third, last] = address.octets();
@@ -401,7 +444,7 @@ mod tests {
             let pool: SourcePool =
                 ["10.0.0.1", "10.0.0.2"].map(|text| text.parse::<IpAddr>().unwrap()).into_iter().collect();
             let ports = Ports { list: ports.to_vec(), inside: 0 };
-            let mut tuples = Tuples::new(pool, ports, 1, shard, shards, start);
+            let mut tuples = Tuples::new(pool, ports, 0..1, one(shard, shards), start);
             (0..3).map(|_| tuples.next().from.to_string()).collect::<Vec<_>>().join(" ")
         };
         let three = [1_024, 1_025, 1_026];
@@ -415,7 +458,7 @@ mod tests {
     #[test]
     fn loopback_varies_ports_fastest() {
         let ports = Ports { list: vec![1_024, 1_025], inside: 0 };
-        let mut tuples = Tuples::new(SourcePool::Loopback4, ports, 1, 0, 1, 0);
+        let mut tuples = Tuples::new(SourcePool::Loopback4, ports, 0..1, one(0, 1), 0);
         let three = [0; 3].map(|_| tuples.next().from.to_string());
         assert_eq!(three, ["127.0.1.1:1024", "127.0.1.1:1025", "127.0.1.2:1024"]);
     }
@@ -426,7 +469,8 @@ mod tests {
             let mut counts = vec![0; destinations];
             for shard in 0..shards {
                 let ports = Ports { list: vec![1_024], inside: 0 };
-                let mut tuples = Tuples::new(SourcePool::Loopback4, ports, destinations, shard, shards, 3);
+                let mut tuples =
+                    Tuples::new(SourcePool::Loopback4, ports, 0..destinations as u32, one(shard, shards), 3);
                 (0..each).for_each(|_| counts[tuples.next().destination as usize] += 1);
             }
             let even = shards as usize * each / destinations;

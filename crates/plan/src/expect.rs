@@ -1,5 +1,6 @@
 //! What a right answer is: `status=200,length=$1`.
 
+use crate::MOST_NUMBERS;
 use units::Count;
 
 /// What an answer is checked for, over and above complete framing.
@@ -21,6 +22,16 @@ pub enum ExpectedLength {
 }
 
 impl ExpectedLength {
+    /// Whether it is known when the answer comes: of the numbers that a request draws only the first are kept.
+    pub(crate) fn is_kept(self) -> Result<(), String> {
+        match self {
+            ExpectedLength::Drawn(index @ MOST_NUMBERS..) => {
+                Err(format!("only the first {MOST_NUMBERS} numbers are kept, write $1: \"${}\"", index + 1))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Octets expected of the answer to a request that drew `numbers`.
     pub fn of(self, numbers: &[u64]) -> u64 {
         match self {

@@ -2,8 +2,8 @@
 
 use crate::target::Resolve;
 use crate::{
-    Expect, Format, Hold, IoChoice, Live, Message, Observe, Plan, Ramp, Reconnect, Scheme, Sources, Target,
-    Think, Threshold,
+    Activity, Answer, Expect, ExpectedLength, Format, Hold, IoChoice, Live, Observe, Plan, Population, Probe,
+    Program, Ramp, Reconnect, Request, Scheme, Share, Sources, Stage, Target, Text, Think, Threshold,
 };
 use std::fmt;
 use std::net::IpAddr;
@@ -99,53 +99,96 @@ pub fn from_flags(flags: &Flags, around: &Surroundings) -> Result<Plan, Vec<Mist
     let sources = m.read("--sources", &flags.sources, Sources::Automatic, Sources::parse);
     let target = m.target(flags.target.as_deref(), sources.is_v4(), around.resolve);
     let scheme = target.as_ref().map(|target| target.scheme);
-    let Loaded { connections, ramp, hold, load } = m.load(flags, scheme);
-    let probe = m.probe(flags, scheme);
+    let Loaded { load, calls, ramp, hold } = m.load(flags, scheme);
+    let rate = m.probe(flags, scheme);
     let think = m.read("--think", &flags.think, Think::default(), |text| think(text, scheme));
     let message = m.message(&flags.ping, &flags.message, scheme);
-    let timeout = m.read("--timeout", &flags.timeout, Nanos::from_secs(10), timeout);
+    let timeout = m.read("--timeout", &flags.timeout, DEFAULT_TIMEOUT, timeout);
     let expect = m.read("--expect", &flags.expect, Expect::default(), |text| expect(text, target.as_ref()));
     let reconnect = m.read("--reconnect", &flags.reconnect, Reconnect::Planned, reconnect);
-    let threads = m.read("--threads", &flags.threads, around.cores.clamp(1, MOST_THREADS), threads);
-    let seed = m.read("--seed", &flags.seed, around.seed, seed);
-    let io = m.read("--io", &flags.io, IoChoice::Auto, IoChoice::parse);
-    let live = m.read("--live", &flags.live, Live::Auto, live);
-    let format = m.read("--format", &flags.format, Format::Throng, format);
-    let thresholds = m.thresholds(&flags.thresholds);
-    let observe = m.observe(flags, around.resolve);
-    match target {
-        Some(target) if mistakes.0.is_empty() => Ok(Plan {
-            target,
-            connections,
-            ramp,
-            hold,
-            load,
-            probe,
-            think,
-            message,
-            timeout,
-            expect,
-            reconnect,
-            sources,
-            threads,
-            seed,
-            io,
-            live,
-            format,
-            thresholds,
-            observe,
-        }),
-        _ => Err(mistakes.0),
+    let main = target.map(|target| {
+        let activity = activity(&target, think, expect, message);
+        Population { name: "main".to_owned(), target, load, calls, timeout, reconnect, activity }
+    });
+    let probe = rate.zip(main.clone()).map(|(rate, does)| Probe { rate, does });
+    let populations: Vec<Population> = main.into_iter().collect();
+    let plan = Plan {
+        text: flags.target.clone().unwrap_or_default(),
+        program: Program::compile(&populations).expect("one step is not too much"),
+        populations,
+        stages: vec![Stage { name: "up".to_owned(), of: vec![0], to: Share::ALL, ramp, hold }],
+        probe,
+        tables: Vec::new(),
+        sources,
+        threads: around.cores.clamp(1, MOST_THREADS),
+        seed: around.seed,
+        io: IoChoice::Auto,
+        live: Live::Auto,
+        format: Format::Throng,
+        thresholds: Vec::new(),
+        observe: None,
+    };
+    let plan = m.over(plan, flags, around);
+    if mistakes.0.is_empty() { Ok(plan) } else { Err(mistakes.0) }
+}
+
+/// What each connection does: one request again and again, or one message, or nothing.
+fn activity(target: &Target, think: Think, expect: Expect, message: Option<(Nanos, String)>) -> Activity {
+    match message {
+        Some((every, text)) => Activity::Ping { every, text: Text::fixed(&text) },
+        None if target.scheme == Scheme::Http => {
+            let answer = Answer { basic: expect, ..Answer::default() };
+            Activity::again(Request::get(target.path.clone(), answer), think)
+        }
+        None => Activity::Idle,
     }
 }
 
 /// Those found so far.
-struct Mistakes(Vec<Mistake>);
+pub(crate) struct Mistakes(pub(crate) Vec<Mistake>);
 
 impl Mistakes {
+    /// Those of flags that stand beside a scenario file, which says by itself what the load is.
+    pub(crate) fn beside_a_scenario(flags: &Flags) -> Mistakes {
+        let load = [
+            ("--connections", &flags.connections),
+            ("--ramp", &flags.ramp),
+            ("--duration", &flags.duration),
+            ("--rate", &flags.rate),
+            ("--arrive", &flags.arrive),
+            ("--total", &flags.total),
+            ("--calls", &flags.calls),
+            ("--probe", &flags.probe),
+            ("--think", &flags.think),
+            ("--ping", &flags.ping),
+            ("--message", &flags.message),
+            ("--timeout", &flags.timeout),
+            ("--expect", &flags.expect),
+            ("--reconnect", &flags.reconnect),
+        ];
+        let mut mistakes = Mistakes(Vec::new());
+        for (flag, text) in load.iter().filter_map(|(flag, given)| Some((flag, given.as_ref()?))) {
+            mistakes.add(flag, format!("the scenario says what the load is, write it there: {text:?}"));
+        }
+        mistakes
+    }
+
+    /// The plan with what the flags say of the run, whatever the load.
+    pub(crate) fn over(&mut self, plan: Plan, flags: &Flags, around: &Surroundings) -> Plan {
+        let threads = self.read("--threads", &flags.threads, plan.threads, threads);
+        let seed = self.read("--seed", &flags.seed, plan.seed, seed);
+        let io = self.read("--io", &flags.io, plan.io, IoChoice::parse);
+        let live = self.read("--live", &flags.live, plan.live, live);
+        let format = self.read("--format", &flags.format, plan.format, format);
+        let own = self.thresholds(&flags.thresholds, &plan.populations);
+        let thresholds = [plan.thresholds, own].concat();
+        let observe = self.observe(flags, around.resolve);
+        Plan { threads, seed, io, live, format, thresholds, observe, ..plan }
+    }
+
     /// The value of a flag; where it is absent or a mistake, the default, which in the second case nobody
     /// sees.
-    fn read<T, E: fmt::Display>(
+    pub(crate) fn read<T, E: fmt::Display>(
         &mut self,
         place: &str,
         text: &Option<String>,
@@ -164,16 +207,18 @@ impl Mistakes {
 
     fn target(&mut self, text: Option<&str>, v4: Option<bool>, resolve: Resolve) -> Option<Target> {
         let read = text.ok_or_else(|| "it is missing: write http://host:port/".to_owned());
-        read.and_then(|text| Target::parse(text, v4, resolve)).map_err(|why| self.add("target", why)).ok()
+        read.and_then(|text| Target::parse(text, v4, &[], resolve))
+            .map_err(|why| self.add("target", why))
+            .ok()
     }
 
-    /// What WebSocket and TCP send, and how often.
+    /// How often WebSocket and TCP send, and what.
     fn message(
         &mut self,
         ping: &Option<String>,
         text: &Option<String>,
         scheme: Option<Scheme>,
-    ) -> Option<Message> {
+    ) -> Option<(Nanos, String)> {
         if scheme == Some(Scheme::Http) {
             for (flag, _) in
                 [("--ping", ping), ("--message", text)].iter().filter(|(_, given)| given.is_some())
@@ -193,13 +238,13 @@ impl Mistakes {
             return None;
         }
         let text = self.read("--message", text, "ping".to_owned(), |text| message(text, scheme));
-        Some(Message { every, text })
+        Some((every, text))
     }
 
-    fn thresholds(&mut self, texts: &[String]) -> Vec<Threshold> {
+    fn thresholds(&mut self, texts: &[String], populations: &[Population]) -> Vec<Threshold> {
         let mut read = Vec::new();
         for text in texts {
-            match Threshold::parse(text, &[]) {
+            match Threshold::parse(text, populations) {
                 Ok(threshold) => read.push(threshold),
                 Err(why) => self.add("--threshold", why),
             }
@@ -223,6 +268,9 @@ impl Mistakes {
     }
 }
 
+/// Limit of a dial, a handshake and an answer where nothing else is said.
+pub(crate) const DEFAULT_TIMEOUT: Nanos = Nanos::from_secs(10);
+
 /// More threads than this are a slip of the finger.
 pub(crate) const MOST_THREADS: u32 = 1_024;
 
@@ -235,7 +283,7 @@ pub(crate) fn threads(text: &str) -> Result<u32, Misread> {
 }
 
 /// A count from 1 to `most`.
-fn within(text: &str, most: u32, wanted: &'static str, cure: &str) -> Result<u32, Misread> {
+pub(crate) fn within(text: &str, most: u32, wanted: &'static str, cure: &str) -> Result<u32, Misread> {
     let count = Count::parse(text).ok().and_then(|count| u32::try_from(count.0).ok());
     count.filter(|n| (1..=most).contains(n)).ok_or_else(|| Misread::new(text, wanted, cure))
 }
@@ -289,7 +337,8 @@ fn expect(text: &str, target: Option<&Target>) -> Result<Expect, String> {
     if let Some(scheme @ (Scheme::Tcp | Scheme::Ws)) = target.map(|target| target.scheme) {
         return Err(format!("{scheme} has no status or length to check, leave it out: {text:?}"));
     }
-    Expect::parse(text, target.map(|target| target.path.numbers()))
+    let expect = Expect::parse(text, target.map(|target| target.path.numbers()))?;
+    expect.length.map_or(Ok(()), ExpectedLength::is_kept).map(|()| expect)
 }
 
 pub(crate) fn reconnect(text: &str) -> Result<Reconnect, Misread> {

@@ -1,31 +1,89 @@
-//! What shall happen: from flags as typed to a [`Plan`] without open questions, its split into [`Part`]s, and
+//! What shall happen: from flags as typed, or a scenario file, to a [`Plan`] without open questions, its split into [`Part`]s, and
 //! the addresses to dial from. No clock, no socket, no file: what the machine knows comes in as an argument.
 
 mod addresses;
+mod csv;
 mod expect;
 mod flags;
-mod load;
+mod nearest;
 mod observe;
 mod part;
 mod plan;
+mod population;
 mod ports;
+mod print;
+mod probe;
+mod program;
 mod random;
+mod request;
 pub mod scenario;
+mod share;
 mod sources;
+mod stage;
 mod target;
-mod template;
+mod text;
 mod threshold;
 
 pub use addresses::{SourcePool, Tuple, Tuples};
+pub use csv::{Column, Csv};
 pub use expect::{Expect, ExpectedLength};
 pub use flags::{Flags, Mistake, Surroundings, from_flags};
-pub use load::{Load, PROBES_KEPT};
 pub use observe::Observe;
-pub use part::Part;
-pub use plan::{Format, Hold, IoChoice, Live, Message, Plan, Ramp, Reconnect, Think};
+pub use part::{Deal, Part, Whose, split};
+pub use plan::{Format, IoChoice, Live, Plan};
+pub use population::{Act, Activity, Load, Population, Reconnect, Step, Then, Think};
 pub use ports::{PortFacts, Ports, capacity, usable_ports};
+pub use probe::{PROBES_KEPT, Probe};
+pub use program::{Op, OpIndex, Program};
 pub use random::Random;
+pub use request::{Answer, Request};
+pub use share::Share;
 pub use sources::{Network, Sources};
+pub use stage::{Hold, Ramp, Stage};
 pub use target::{Scheme, Target};
-pub use template::{Piece, Template};
+pub use text::{MOST_NUMBERS, Segment, Text, Values};
 pub use threshold::{Comparison, Figure, Threshold};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A plan for http://127.0.0.1:1/ with these flags and values.
+    pub(crate) fn plan(words: &[(&str, &str)]) -> Plan {
+        let mut flags = Flags { target: Some("http://127.0.0.1:1/".to_owned()), ..Flags::default() };
+        for (name, value) in words {
+            let slot = match *name {
+                "-c" => &mut flags.connections,
+                "--seed" => &mut flags.seed,
+                "--arrive" => &mut flags.arrive,
+                "--total" => &mut flags.total,
+                "--calls" => &mut flags.calls,
+                "--probe" => &mut flags.probe,
+                "--timeout" => &mut flags.timeout,
+                "--think" => &mut flags.think,
+                _ => panic!("no flag {name}"),
+            };
+            *slot = Some((*value).to_owned());
+        }
+        let resolve = |_: &str| unreachable!("the target is an address");
+        from_flags(&flags, &Surroundings { cores: 2, seed: 1, resolve: &resolve }).unwrap()
+    }
+
+    #[test]
+    fn places_are_for_all_that_may_be_there_at_once() {
+        let held = plan(&[("-c", "100k")]);
+        assert_eq!((held.places(), held.pairs_needed()), (100_000, 100_000));
+        let probed = plan(&[("-c", "100"), ("--probe", "10/s"), ("--timeout", "3s")]);
+        assert_eq!((probed.populations[0].most_open(), probed.places()), (100, 100 + 2 + 60));
+        assert_eq!(plan(&[("-c", "1"), ("--probe", "0.001/s")]).places(), 1 + 3);
+        assert_eq!(plan(&[("-c", "1"), ("--probe", "10k/s")]).places(), 1 + 2 + 1_024);
+
+        // A dial and two answers of a second each, and half a second between those.
+        let visits = [("--arrive", "100/s"), ("--total", "1m"), ("--calls", "2"), ("--timeout", "1s")];
+        let visits = plan(&[&visits[..], &[("--think", "500ms")]].concat());
+        assert_eq!(visits.places(), 351);
+        assert_eq!(visits.pairs_needed(), 6_000 + 351);
+        let few = plan(&[("--arrive", "100/s"), ("--total", "7")]);
+        assert_eq!((few.places(), few.pairs_needed()), (7, 7));
+    }
+}

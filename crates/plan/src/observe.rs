@@ -16,7 +16,7 @@ pub struct Observe {
 impl Observe {
     /// `http://HOST:PORT`, without a path; of a name's addresses the first. The error names the cure.
     pub(crate) fn parse(text: &str, token_file: Option<String>, resolve: Resolve) -> Result<Observe, String> {
-        let target = Target::parse(text, None, resolve)?;
+        let target = Target::parse(text, None, &[], resolve)?;
         let authority = text.split_once("://").map_or("", |(_, rest)| rest.strip_suffix('/').unwrap_or(rest));
         if target.scheme != Scheme::Http || authority.contains(['/', '?', '#', '{', ',']) {
             return Err(format!("it is one host and its port, write http://HOST:PORT: {text:?}"));

@@ -1,63 +1,142 @@
 //! The split of a plan: parts that sum to the whole.
 
-use crate::{Plan, random::nth_seed};
+use crate::{Plan, Population, Probe, random::nth_seed};
 
 /// What one shard does of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Which shard, from 0.
+    /// For whom.
+    pub whose: Whose,
+    /// Which shard of those that do the same, from 0.
     pub shard: u32,
     /// Of how many.
     pub shards: u32,
-    /// Connections it holds, or opens in all; 0 where there are more shards than connections.
+    /// Connections it holds at most, or opens in all; 0 where there are more shards than connections.
     pub connections: u32,
-    /// The most connections that it has at one time, the probe lane's among them.
+    /// The most connections that it has at one time.
     pub places: u32,
     /// Its own seed, from the plan's seed and its number.
     pub seed: u64,
+    /// Its share of the 4-tuples.
+    pub deal: Deal,
 }
 
+/// For whom a shard works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Whose {
+    /// The population of this index.
+    Population(u16),
+    /// The probe lane, which has a shard of its own: its clock is nobody else's.
+    Probe,
+}
+
+/// A share of something that is dealt out in turns: of every `of` things those from `from` on, `width` of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Deal {
+    /// The first, less than `of`.
+    pub from: u32,
+    /// How many, at least 1.
+    pub width: u32,
+    /// Dealt out in one turn.
+    pub of: u32,
+}
+
+/// Of those who need the most, each is dealt so many in a turn.
+const MOST_WIDTH: u64 = 64;
+
 impl Plan {
-    /// The plan's connections over `shards` (at least 1) shards: they sum to the whole and differ by at most
-    /// one. The probe lane is the first shard's.
-    pub fn parts(&self, shards: u32) -> Vec<Part> {
-        let mut parts = split(self.connections, self.seed, shards);
-        for part in &mut parts {
-            part.places = self.most_open().div_ceil(shards).min(part.connections);
+    /// Who works, with the most connections that they have at one time, and the most that they have in all.
+    fn crews(&self) -> Vec<(Whose, u32, u32)> {
+        let population =
+            |(nth, p): (u16, &Population)| (Whose::Population(nth), p.most_open(), p.load.connections());
+        let probe = self.probe.as_ref().map(Probe::places).map(|places| (Whose::Probe, places, 0));
+        (0..).zip(&self.populations).map(population).chain(probe).collect()
+    }
+
+    /// The plan over shards, `shards` for a population (at least 1) and one for the probe lane. A population's
+    /// connections differ by at most one from shard to shard. All deals together are one turn.
+    pub fn parts(&self, shards: impl Fn(u16) -> u32) -> Vec<Part> {
+        let mut parts = Vec::new();
+        for (whose, most_open, connections) in self.crews() {
+            let shards = match whose {
+                Whose::Population(nth) => shards(nth),
+                Whose::Probe => 1,
+            };
+            let first = parts.len() as u32;
+            for (shard, connections) in (0..).zip(split(connections, shards)) {
+                let places = match whose {
+                    Whose::Population(_) => most_open.div_ceil(shards).min(connections),
+                    Whose::Probe => most_open,
+                };
+                let seed = nth_seed(self.seed, first + shard);
+                let deal = Deal { from: 0, width: places.max(1), of: 0 };
+                parts.push(Part { whose, shard, shards, connections, places, seed, deal });
+            }
         }
-        parts[0].places += self.probe_places();
+        deal(&mut parts);
         parts
     }
 }
 
-fn split(connections: u32, seed: u64, shards: u32) -> Vec<Part> {
-    assert!(shards > 0, "a plan is split over at least one shard");
-    let (each, rest) = (connections / shards, connections % shards);
-    let part = |shard| Part {
-        shard,
-        shards,
-        connections: each + u32::from(shard < rest),
-        places: each + u32::from(shard < rest),
-        seed: nth_seed(seed, shard),
-    };
-    (0..shards).map(part).collect()
+/// `n` in parts that differ by at most one.
+pub fn split(n: u32, parts: u32) -> impl Iterator<Item = u32> {
+    assert!(parts > 0, "there is at least one part");
+    (0..parts).map(move |part| n / parts + u32::from(part < n % parts))
+}
+
+/// Deals in proportion to places, which stand in `width`: shards of one population alike.
+fn deal(parts: &mut [Part]) {
+    let most =
+        |whose: Whose| parts.iter().filter(|p| p.whose == whose).map(|p| p.deal.width).max().unwrap_or(1);
+    let all = parts.iter().map(|part| part.deal.width).max().unwrap_or(1);
+    let width = |part: &Part| (u64::from(most(part.whose)) * MOST_WIDTH).div_ceil(u64::from(all)) as u32;
+    let widths: Vec<u32> = parts.iter().map(width).collect();
+    let shared = widths.iter().copied().fold(0, greatest_common_divisor);
+    let of = widths.iter().map(|width| width / shared).sum();
+    let mut from = 0;
+    for (part, width) in parts.iter_mut().zip(widths) {
+        part.deal = Deal { from, width: width / shared, of };
+        from += width / shared;
+    }
+}
+
+fn greatest_common_divisor(mut a: u32, mut b: u32) -> u32 {
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    a
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::plan;
     use proptest::prelude::*;
     use std::collections::HashSet;
 
     proptest! {
         #[test]
-        fn parts_sum_to_the_whole_and_differ_by_at_most_one(connections: u32, seed: u64, shards in 1u32..2_000) {
-            let parts = split(connections, seed, shards);
+        fn parts_sum_to_the_whole_and_differ_by_at_most_one(connections in 1u32.., seed: u64, shards in 1u32..2_000) {
+            let parts = plan(&[("-c", &connections.to_string()), ("--seed", &seed.to_string())]).parts(|_| shards);
             prop_assert_eq!(parts.iter().map(|part| u64::from(part.connections)).sum::<u64>(), u64::from(connections));
             let sizes = parts.iter().map(|part| part.connections);
             prop_assert!(sizes.clone().max().unwrap() - sizes.min().unwrap() <= 1);
             prop_assert!(parts.iter().enumerate().all(|(i, part)| part.shard == i as u32 && part.shards == shards));
             prop_assert_eq!(parts.iter().map(|part| part.seed).collect::<HashSet<_>>().len(), shards as usize);
+            let deal = |i| Deal { from: i, width: 1, of: shards };
+            prop_assert!((0..).zip(&parts).all(|(i, part)| part.deal == deal(i)));
         }
+    }
+
+    #[test]
+    fn the_probe_lane_has_a_shard_of_its_own_and_a_share_of_the_tuples() {
+        let parts = plan(&[("-c", "101"), ("--probe", "10/s"), ("--timeout", "1s")]).parts(|_| 2);
+        let sizes: Vec<_> = parts.iter().map(|part| (part.whose, part.connections, part.places)).collect();
+        let main = Whose::Population(0);
+        assert_eq!(sizes, [(main, 51, 51), (main, 50, 50), (Whose::Probe, 0, 22)]);
+        // 22 of 51 places, rounded up to 64ths.
+        let deals: Vec<_> =
+            parts.iter().map(|part| (part.deal.from, part.deal.width, part.deal.of)).collect();
+        assert_eq!(deals, [(0, 16, 39), (16, 16, 39), (32, 7, 39)]);
     }
 }

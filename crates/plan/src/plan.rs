@@ -1,36 +1,29 @@
 //! The resolved plan: every default filled in, every word checked.
 
-use crate::{Expect, Load, Observe, Sources, Target, Threshold};
-use units::{Misread, Nanos, Rate, Spans};
+use std::{collections::HashSet, net::SocketAddr};
 
-/// What shall happen in one run. No field means "default" any more.
+use units::Misread;
+
+use crate::{Csv, Observe, Part, Population, Probe, Program, Share, Sources, Stage, Threshold, Whose};
+
+/// What shall happen in one run. No field means "default" any more. Prints as a scenario file that reads the same.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// Where to, and what to ask for.
-    pub target: Target,
-    /// Connections to hold at once, or of [`Load::Visits`] to open in all; at least 1.
-    pub connections: u32,
-    /// How fast to dial.
-    pub ramp: Ramp,
-    /// Time at full load, after the ramp; of [`Load::Visits`] a limit of the whole.
-    pub hold: Hold,
-    /// When requests are due.
-    pub load: Load,
-    /// The probe lane's requests a second, never zero: half on fresh connections, half on kept ones, beside the load.
-    pub probe: Option<Rate>,
-    /// HTTP: idle between a response and the next request, drawn uniformly; zero is a closed loop.
-    pub think: Think,
-    /// WebSocket and TCP: what is sent, and how often. `None`: open and hold only.
-    pub message: Option<Message>,
-    /// Limit of a dial, a handshake and a response, each; never zero.
-    pub timeout: Nanos,
-    /// What a right answer is.
-    pub expect: Expect,
-    /// What to do about a connection that is gone.
-    pub reconnect: Reconnect,
+    /// What the user named: a target, or a scenario file.
+    pub text: String,
+    /// At least one; no two of one name.
+    pub populations: Vec<Population>,
+    /// What all connections do, from the populations' steps.
+    pub program: Program,
+    /// The course of the load: at least one.
+    pub stages: Vec<Stage>,
+    /// The independent lane, where there is one.
+    pub probe: Option<Probe>,
+    /// Tables of values.
+    pub tables: Vec<Csv>,
     /// Local addresses to dial from.
     pub sources: Sources,
-    /// Shards on this machine, 1..=1024; on epoll a minimum.
+    /// Shards of each population on this machine, 1..=1024; on epoll a minimum.
     pub threads: u32,
     /// Where all randomness comes from.
     pub seed: u64,
@@ -46,48 +39,46 @@ pub struct Plan {
     pub observe: Option<Observe>,
 }
 
-/// How fast to dial until all connections are there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ramp {
-    /// As fast as the target takes them.
-    Adaptive,
-    /// So many dials in a time, in all; never zero.
-    Rate(Rate),
-    /// All dials evenly within this time; zero is all at once.
-    Within(Nanos),
-}
+impl Plan {
+    /// The most connections at one time, the probe lane's among them.
+    pub fn places(&self) -> u32 {
+        let probes = self.probe.as_ref().map_or(0, Probe::places);
+        self.populations.iter().map(Population::most_open).fold(probes, u32::saturating_add)
+    }
 
-/// How long to hold the full load.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hold {
-    /// This long.
-    For(Nanos),
-    /// Until SIGINT.
-    Forever,
-}
+    /// Where everyone dials to, each destination once.
+    pub fn destinations(&self) -> Vec<SocketAddr> {
+        let probe = self.probe.as_ref().map(|probe| &probe.does);
+        let all = self.populations.iter().chain(probe).flat_map(|p| &p.target.destinations);
+        let mut seen = HashSet::new();
+        all.copied().filter(|destination| seen.insert(*destination)).collect()
+    }
 
-/// A message whose echo is checked and timed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Message {
-    /// From one to the next on each connection, the first after a random part of it; zero is a closed loop.
-    pub every: Nanos,
-    /// What is sent. Empty (WebSocket only): a control ping, whose pong is timed.
-    pub text: String,
-}
+    /// What a part of the plan does.
+    pub fn population(&self, whose: Whose) -> &Population {
+        match whose {
+            Whose::Population(nth) => &self.populations[usize::from(nth)],
+            Whose::Probe => &self.probe.as_ref().expect("a part of it is there").does,
+        }
+    }
 
-/// From the shortest to the longest idle time: [`Spans::min`], [`Spans::max`].
-pub type Think = Spans;
+    /// Pairs of address and port that it needs between the same two hosts: so many that everyone's deal is enough.
+    pub fn pairs_needed(&self) -> u64 {
+        let needed = |part: Part| {
+            let own = match part.whose {
+                Whose::Population(nth) => self.populations[usize::from(nth)].pairs_needed(),
+                Whose::Probe => part.places.into(),
+            };
+            own.saturating_mul(part.deal.of.into()).div_ceil(part.deal.width.into())
+        };
+        self.parts(|_| 1).into_iter().map(needed).max().unwrap_or(0)
+    }
 
-/// What to do about a connection that is gone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reconnect {
-    /// Dial again what the server closed by announcement, when its next request is due.
-    Planned,
-    /// Not even that.
-    Never,
-    /// That, and what was lost or could not be dialled: after a random part of a time that doubles with each failure,
-    /// from [`Spans::min`] to [`Spans::max`].
-    Backoff(Spans),
+    /// The largest share of a population's load that any stage asks for.
+    pub fn peak(&self, population: u16) -> Share {
+        let of_it = self.stages.iter().filter(|stage| stage.of.contains(&population));
+        of_it.map(|stage| stage.to).max().unwrap_or(Share::NONE)
+    }
 }
 
 /// Which kernel interface to drive.

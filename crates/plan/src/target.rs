@@ -1,6 +1,6 @@
 //! Where to, and what to ask for: `http://127.0.0.{1..30}:8000/?length={rand 1 4096}`.
 
-use crate::Template;
+use crate::{Csv, Text, text};
 use std::collections::HashSet;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -34,7 +34,7 @@ pub struct Target {
     /// All addresses with all ports: at least one, none twice, one family.
     pub destinations: Vec<SocketAddr>,
     /// What to ask for, or where the WebSocket is; empty with [`Scheme::Tcp`].
-    pub path: Template,
+    pub path: Text,
     /// Is the host a name?
     named: bool,
 }
@@ -43,10 +43,15 @@ impl Target {
     /// Reads a target. Names are looked up with `resolve`; of addresses of both families those of `v4` are
     /// taken, and IPv4 where it leaves the choice, because a run dials from one family. The error names the
     /// place and the cure.
-    pub(crate) fn parse(text: &str, v4: Option<bool>, resolve: Resolve) -> Result<Target, String> {
+    pub(crate) fn parse(
+        text: &str,
+        v4: Option<bool>,
+        tables: &[Csv],
+        resolve: Resolve,
+    ) -> Result<Target, String> {
         let (scheme, rest) = scheme(text)?;
         let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
-        let path = template(scheme, path)?;
+        let path = path_of(scheme, path, tables)?;
         let (host, port) = split_authority(authority)?;
         let ports = ports(port, scheme)?;
         let (addresses, named) = addresses(host, resolve)?;
@@ -134,16 +139,12 @@ fn scheme(text: &str) -> Result<(Scheme, &str), String> {
     }
 }
 
-fn template(scheme: Scheme, path: &str) -> Result<Template, String> {
-    if scheme == Scheme::Tcp {
-        return match path {
-            "" | "/" => Ok(Template { parts: Vec::new() }),
-            _ => Err(format!("tcp:// has no path, write tcp://host:port: {path:?}")),
-        };
+fn path_of(scheme: Scheme, path: &str, tables: &[Csv]) -> Result<Text, String> {
+    match (scheme, path) {
+        (Scheme::Tcp, "" | "/") => Ok(Text::default()),
+        (Scheme::Tcp, _) => Err(format!("tcp:// has no path, write tcp://host:port: {path:?}")),
+        _ => text::path(path, tables),
     }
-    // A fragment is never sent: RFC 9110 section 4.2.5.
-    let path = path.split('#').next().unwrap_or(path);
-    Template::parse(&if path.starts_with('/') { path.to_owned() } else { format!("/{path}") })
 }
 
 /// Host and port of an authority (RFC 3986 section 3.2).
@@ -321,7 +322,7 @@ mod tests {
 
     /// `expected`: each destination with its Host header.
     fn check(text: &str, expected: Result<&str, &str>) {
-        let read = Target::parse(text, None, &names).map(|target| {
+        let read = Target::parse(text, None, &[], &names).map(|target| {
             let all = target.destinations.iter().enumerate();
             all.map(|(i, to)| format!("{to} as {}", target.host_header(i))).collect::<Vec<_>>().join(", ")
         });
@@ -345,7 +346,7 @@ mod tests {
                 Err("it has no IPv4 address, the family of --sources: \"six.example\""),
             ),
         ] {
-            let read = Target::parse(text, v4, &names).map(|target| target.destinations[0].to_string());
+            let read = Target::parse(text, v4, &[], &names).map(|target| target.destinations[0].to_string());
             assert_eq!(read, expected.map(str::to_owned).map_err(str::to_owned), "{text} {v4:?}");
         }
     }
@@ -361,10 +362,8 @@ mod tests {
             ("http://h.example#part", "/"),
             ("tcp://h.example:9/", ""),
         ] {
-            let target = Target::parse(text, None, &|_| Ok(vec![[192, 0, 2, 1].into()])).unwrap();
-            let mut out = vec![0; target.path.max_len()];
-            let length = target.path.write(&mut crate::Random::new(1), &mut out, |_, _| ());
-            assert_eq!(std::str::from_utf8(&out[..length]).unwrap(), expected, "{text}");
+            let target = Target::parse(text, None, &[], &|_| Ok(vec![[192, 0, 2, 1].into()])).unwrap();
+            assert_eq!(target.path.to_string(), expected, "{text}");
         }
     }
 
@@ -373,7 +372,7 @@ mod tests {
         for (text, expected) in
             [("http://127.0.0.{1..9}/", true), ("http://[::1]/", true), ("http://{126..127}.0.0.1/", false)]
         {
-            assert_eq!(Target::parse(text, None, &names).unwrap().is_loopback(), expected, "{text}");
+            assert_eq!(Target::parse(text, None, &[], &names).unwrap().is_loopback(), expected, "{text}");
         }
     }
 }

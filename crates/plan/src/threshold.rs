@@ -2,13 +2,13 @@
 
 use std::fmt;
 
+use crate::Population;
 use units::{Bytes, Count, Misread, Nanos, Rate};
 
 mod figures;
-mod nearest;
 
 pub use figures::Figure;
-use figures::Unit;
+use figures::{Names, Unit};
 
 /// One condition on one figure.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,15 +27,20 @@ pub struct Threshold {
 
 impl Threshold {
     /// Reads `FIGURE OPERATOR BOUND`. A figure is named by its path in the summary's JSON or by the short name of it;
-    /// one of a population has that population's name in front (`users.latency.p99`).
+    /// one of a population has that population's name in front (`users.latency.p99`), one of its steps also the step's
+    /// (`users.login.latency.p99`).
     ///
     /// # Errors
     /// What is not understood, with the cure.
-    pub fn parse(text: &str, populations: &[&str]) -> Result<Threshold, Misread> {
+    pub fn parse(text: &str, populations: &[Population]) -> Result<Threshold, Misread> {
+        Threshold::named(text, &Names::of(populations))
+    }
+
+    fn named(text: &str, names: &Names) -> Result<Threshold, Misread> {
         let Some((name, comparison, bound)) = Comparison::split(text) else {
             return Err(Misread::new(text, "a threshold", "latency.p99 < 200ms"));
         };
-        let figure = Figure::named(name, populations)?;
+        let figure = Figure::named(name, names)?;
         let (bound, is_share) = figure.read(bound)?;
         Ok(Threshold { text: text.to_owned(), figure, is_share, comparison, bound })
     }
@@ -102,7 +107,7 @@ impl Figure {
     fn read(&self, text: &str) -> Result<(f64, bool), Misread> {
         if let Some(percent) = text.strip_suffix('%') {
             let number = percent.trim().parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0);
-            return match (number, self.whole, self.unit) {
+            return match (number, &self.whole, self.unit) {
                 (Some(number), _, Unit::Share) => Ok((number / 100.0, false)),
                 (Some(number), Some(_), _) => Ok((number, true)),
                 (None, Some(_), _) | (None, _, Unit::Share) => Err(Misread::new(text, "a share", "99.9%")),

@@ -7,7 +7,7 @@ use net::{
     Backend,
     io::{epoll, uring::Uring},
 };
-use plan::{IoChoice, Plan};
+use plan::{IoChoice, Plan, Population, Probe};
 use units::Count;
 
 use crate::prepare::Refusal;
@@ -42,9 +42,10 @@ fn choose(
 }
 
 /// How a plan is cut up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Shards {
-    pub(crate) count: u32,
+    /// Of each population.
+    pub(crate) counts: Vec<u32>,
     /// Each thread has a table of open files, and a limit, of its own.
     pub(crate) own_files: bool,
 }
@@ -56,34 +57,38 @@ pub(crate) fn shards(
     limit: u32,
     own_files: impl Fn() -> io::Result<()>,
 ) -> Result<Shards, Finding> {
+    let most_open = || plan.populations.iter().map(Population::most_open);
     // No shard without a connection.
-    let asked = plan.threads.min(plan.most_open());
+    let asked: Vec<u32> = most_open().map(|most| plan.threads.min(most)).collect();
     if backend == Backend::Uring {
-        return Ok(Shards { count: asked, own_files: false });
+        return Ok(Shards { counts: asked, own_files: false });
     }
     let short = |needed: u32, open_files: u32, more: &str| {
         host::open_files_refused(limit.into(), needed.into(), format!("ulimit -n {open_files}{more}"))
     };
     // What a table holds beside connections: that of its epoll instance among it.
     let others = limit - epoll::room(limit).min(limit);
+    let probes = plan.probe.as_ref().map_or(0, Probe::places);
     if let Err(e) = own_files() {
-        let needed = plan.places().saturating_add(others).saturating_add(asked);
+        let threads = asked.iter().sum::<u32>() + u32::from(plan.probe.is_some());
+        let needed = plan.places().saturating_add(others).saturating_add(threads);
         let more = format!(", or allow close_range or unshare to give each thread a table ({e})");
         return if needed <= limit {
-            Ok(Shards { count: asked, own_files: false })
+            Ok(Shards { counts: asked, own_files: false })
         } else {
             Err(short(needed, needed, &more))
         };
     }
-    // The probe lane is the first shard's.
-    let room = epoll::room(limit).saturating_sub(plan.probe_places()).max(1);
-    let count = plan.most_open().div_ceil(room).max(asked);
-    if count > MOST_SHARDS {
-        let enough = plan.most_open().div_ceil(MOST_SHARDS) + plan.probe_places() + others;
+    let room = epoll::room(limit).max(1);
+    let counts: Vec<u32> =
+        most_open().zip(asked).map(|(most, asked)| most.div_ceil(room).max(asked)).collect();
+    let count = counts.iter().fold(0, |all: u32, count| all.saturating_add(*count));
+    if count > MOST_SHARDS || probes > room {
+        let enough = (plan.places().div_ceil(MOST_SHARDS) + others).max(probes + others);
         let more = format!(", for {} threads with a table each", Count(MOST_SHARDS.into()));
         return Err(short(plan.places(), enough, &more));
     }
-    Ok(Shards { count, own_files: true })
+    Ok(Shards { counts, own_files: true })
 }
 
 #[cfg(test)]
@@ -138,7 +143,7 @@ mod tests {
         let check = |connections, threads, own_files: fn() -> io::Result<()>, expected: Result<u32, &str>| {
             let found = shards(&plan(connections, threads), Backend::Epoll, 1_016, own_files);
             let found = found.map_err(|finding| finding.to_string());
-            let count = found.as_ref().map(|shards| shards.count).map_err(String::as_str);
+            let count = found.as_ref().map(|shards| shards.counts[0]).map_err(String::as_str);
             assert_eq!(count, expected, "{connections} over {threads}");
             if let Ok(shards) = found {
                 assert_eq!(shards.own_files, own_files().is_ok());
@@ -161,6 +166,6 @@ mod tests {
             unshare to give each thread a table (Operation not permitted (os error 1))";
         check(999, 2, refused, Err(one));
         let uring = shards(&plan(10_001, 2), Backend::Uring, 1_016, || unreachable!("rings need no tables"));
-        assert_eq!(uring, Ok(Shards { count: 2, own_files: false }));
+        assert_eq!(uring, Ok(Shards { counts: vec![2], own_files: false }));
     }
 }

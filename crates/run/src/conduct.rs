@@ -4,24 +4,21 @@ use std::{sync::mpsc::RecvTimeoutError, time::Duration};
 
 use engine::{Control, Job};
 use host::Root;
-use plan::{Hold, Load, Plan};
+use plan::{Plan, Reconnect, Whose};
 use samples::{Ask, Header, Phase, Sink, Tick};
 use units::Nanos;
 
 use crate::{
     Interrupt,
+    course::{Course, Order},
     curve::Curve,
-    gauges::Gauges,
-    judge::{BothSides, Evidence},
+    judge::BothSides,
     losses::Losses,
     observe::{self, Observed, Observer},
     prepare::Refusal,
     workers::Workers,
 };
 
-/// Full load begins this long after the ramp's end was seen, so that every shard has the order by then (a shard
-/// looks at its orders every 100 ms at least).
-const NOTICE: Nanos = Nanos::from_millis(120);
 /// Answers that are under way at the end may come within this, or the request timeout if that is less.
 const DRAIN: Nanos = Nanos::from_secs(5);
 /// Sinks see a line this often.
@@ -33,42 +30,62 @@ const MOST_TOLD: u64 = 200_000;
 /// A run, measured.
 pub(crate) struct Record {
     pub(crate) totals: Tick,
+    /// Of each population, in the plan's order.
+    pub(crate) crowds: Vec<Crowd>,
     pub(crate) io: &'static str,
     pub(crate) threads: u32,
     pub(crate) started: Nanos,
-    /// When the outcome of the last dial was known.
-    pub(crate) ramped_at: Nanos,
-    pub(crate) hold_from: Nanos,
-    pub(crate) hold_until: Nanos,
+    /// When the load ended.
+    pub(crate) ended: Nanos,
     pub(crate) peak: u64,
-    pub(crate) held: u64,
-    /// Closed by announcement and not open again, at the time of `held`.
-    pub(crate) resting: u64,
     pub(crate) interrupted: bool,
     /// The probe lane against the connections held.
     pub(crate) curve: Curve,
     pub(crate) both_ends_here: bool,
     pub(crate) losses: Losses,
-    /// Time that requests were under way at full load, and that full load lasted, of all shards together.
-    pub(crate) waiting_ns: u128,
-    pub(crate) loaded_ns: u128,
     /// Connections open at the end of the hold, counted at both ends.
     pub(crate) both_sides: Option<BothSides>,
     /// What it cost, and what was seen meanwhile; complete once the run is over.
     pub(crate) observed: Observed,
-    /// What the hosts showed; complete once the run is over.
-    pub(crate) evidence: Evidence,
+}
+
+/// A population, measured.
+#[derive(Default)]
+pub(crate) struct Crowd {
+    pub(crate) totals: Tick,
+    /// Connections that were asked for at the most.
+    pub(crate) wanted: u64,
+    pub(crate) peak: u64,
+    /// Open at the end of the last stage that asked for the most, or at the end of the run in its midst.
+    pub(crate) held: u64,
+    /// Closed by announcement and not open again, at that time.
+    pub(crate) resting: u64,
+    /// How long its ramps took, and how long it was at full load.
+    pub(crate) ramp: Nanos,
+    pub(crate) at_load: Nanos,
+    /// Time that requests were under way at full load, and that full load lasted, of all shards together.
+    pub(crate) waiting_ns: u128,
+    pub(crate) loaded_ns: u128,
+    pub(crate) shards: u32,
+}
+
+impl Crowd {
+    /// Mean of the requests under way at full load.
+    pub(crate) fn under_way(&self) -> f64 {
+        let each_ns = self.loaded_ns as f64 / f64::from(self.shards.max(1));
+        if self.loaded_ns == 0 { 0.0 } else { self.waiting_ns as f64 / each_ns }
+    }
 }
 
 /// The target's, each once.
 fn ports(plan: &Plan) -> Vec<u16> {
-    let mut ports: Vec<u16> = plan.target.destinations.iter().map(|d| d.port()).collect();
+    let mut ports: Vec<u16> = plan.destinations().iter().map(|d| d.port()).collect();
     ports.sort_unstable();
     ports.dedup();
     ports
 }
 
-/// Runs the phases until the end of the last one.
+/// Runs the stages until the end of the last one.
 pub(crate) fn conduct(
     plan: &Plan,
     root: &Root,
@@ -79,8 +96,8 @@ pub(crate) fn conduct(
 ) -> Result<Record, Refusal> {
     let mut conductor = Conductor::new(plan, root, observer, &workers);
     let header = Header {
-        target: plan.target.text.clone(),
-        connections: plan.connections.into(),
+        target: plan.text.clone(),
+        connections: conductor.record.crowds.iter().map(|crowd| crowd.wanted).sum(),
         seed: plan.seed,
         io: conductor.record.io,
         threads: conductor.record.threads,
@@ -88,6 +105,7 @@ pub(crate) fn conduct(
     for sink in sinks.iter_mut() {
         sink.begin(&header);
     }
+    conductor.give_orders(&workers);
     while !conductor.ended {
         conductor.gather(&workers);
         if conductor.show(&workers, sinks) == Ask::Stop {
@@ -101,8 +119,9 @@ pub(crate) fn conduct(
 }
 
 /// What one shard said last.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct State {
+    whose: Whose,
     open: u64,
     resolved: u64,
     waiting: u64,
@@ -114,61 +133,76 @@ struct State {
 }
 
 struct Conductor<'a> {
-    root: &'a Root,
+    course: Course<'a>,
     observer: Observer,
     shards: Vec<State>,
     /// What came since the last line.
     line: Tick,
     line_ends: Nanos,
     record: Record,
-    gauges: Gauges,
     draining: Option<Nanos>,
-    /// When the hold is over; never, before it has begun.
-    acts_at: Nanos,
     ended: bool,
 }
 
-impl Conductor<'_> {
-    fn new<'a>(plan: &Plan, root: &'a Root, observer: Observer, workers: &Workers) -> Conductor<'a> {
-        let shards = workers.remotes.len();
-        let destinations = &plan.target.destinations;
-        let both_ends_here = destinations.iter().all(|d| host::is_local(root, d.ip()));
-        let never = State { ramped_at: Nanos::NEVER, drained_at: Nanos::NEVER, ..State::default() };
-        // Connections that come and go are full load from the first one on.
-        let comes_and_goes = matches!(plan.load, Load::Visits(_));
+impl<'a> Conductor<'a> {
+    fn new(plan: &'a Plan, root: &Root, observer: Observer, workers: &Workers) -> Conductor<'a> {
+        let both_ends_here = plan.destinations().iter().all(|d| host::is_local(root, d.ip()));
+        let said_nothing = |whose| State {
+            whose,
+            open: 0,
+            resolved: 0,
+            waiting: 0,
+            ramped_at: Nanos::NEVER,
+            until: Nanos::ZERO,
+            phase: Phase::Ramp,
+            drained_at: Nanos::NEVER,
+        };
+        let crowd = |(nth, population): (u16, &plan::Population)| Crowd {
+            wanted: plan.peak(nth).of(population.load.connections().into()),
+            shards: workers.parts.iter().filter(|part| part.whose == Whose::Population(nth)).count() as u32,
+            ..Crowd::default()
+        };
+        let crowds: Vec<Crowd> = (0..).zip(&plan.populations).map(crowd).collect();
         let record = Record {
             totals: Tick::default(),
             io: workers.io,
-            threads: shards as u32,
+            threads: crowds.iter().map(|crowd| crowd.shards).sum(),
+            crowds,
             started: workers.start,
-            ramped_at: Nanos::NEVER,
-            hold_from: if comes_and_goes { workers.start } else { Nanos::NEVER },
-            hold_until: Nanos::NEVER,
+            ended: Nanos::NEVER,
             peak: 0,
-            held: 0,
-            resting: 0,
             interrupted: false,
-            curve: Curve::new(plan.most_open().into()),
+            curve: Curve::new(plan.places().into()),
             both_ends_here,
             losses: Losses::default(),
-            waiting_ns: 0,
-            loaded_ns: 0,
             both_sides: None,
             observed: Observed::default(),
-            evidence: Evidence::default(),
         };
         Conductor {
-            root,
-            shards: vec![never; shards],
+            course: Course::new(plan, workers.start),
+            shards: workers.parts.iter().map(|part| said_nothing(part.whose)).collect(),
             line: Tick { from: workers.start, ..Tick::default() },
             line_ends: Nanos((workers.start.0 / LINE.0 + 1) * LINE.0),
             record,
-            gauges: Gauges::start(root, observer.target_pid(), ports(plan), both_ends_here),
             observer,
             draining: None,
-            acts_at: Nanos::NEVER,
             ended: false,
         }
+    }
+
+    fn give_orders(&mut self, workers: &Workers) {
+        for order in self.course.orders() {
+            workers.order(order);
+        }
+    }
+
+    /// The shards that hold the load: all but the probe lane's.
+    fn of_load(&self) -> impl Iterator<Item = &State> {
+        self.shards.iter().filter(|shard| shard.whose != Whose::Probe)
+    }
+
+    fn of(&self, population: u16) -> impl Iterator<Item = &State> {
+        self.shards.iter().filter(move |shard| shard.whose == Whose::Population(population))
     }
 
     fn open(&self) -> u64 {
@@ -178,9 +212,12 @@ impl Conductor<'_> {
     /// Takes ticks for a moment.
     fn gather(&mut self, workers: &Workers) {
         // The end of the ramp is acted upon at once, for it tells itself; a hold is left in peace.
-        let holding = self.record.hold_from != Nanos::NEVER && self.draining.is_none();
+        let holding = !self.course.is_moving() && self.draining.is_none();
         let wait = Duration::from_millis(if holding { 100 } else { 20 });
-        let wait = wait.min(Duration::from_nanos(self.acts_at.since(workers.clock.now()).0));
+        let wait = match self.course.acts_at().since(workers.clock.now()) {
+            soon if soon > Nanos::ZERO && self.draining.is_none() => wait.min(Duration::from_nanos(soon.0)),
+            _ => wait,
+        };
         let mut sampled = false;
         loop {
             match workers.arrivals.recv_timeout(if sampled { Duration::ZERO } else { wait }) {
@@ -197,19 +234,19 @@ impl Conductor<'_> {
                 }
             }
         }
-        if sampled && (!holding || self.gauges.is_queueing()) {
+        if sampled && (!holding || self.observer.is_queueing()) {
             self.sample(workers.clock.now());
         }
     }
 
     fn take(&mut self, shard: u32, tick: &Tick) {
         let period = tick.until.since(tick.from);
-        // A shard ends a tick where its ramp ends: between two ends their mean is good enough.
-        let open = self.shards[shard as usize].open + tick.open;
-        self.line.open_ns += u128::from(open) * u128::from(period.0) / 2;
         let state = &mut self.shards[shard as usize];
+        // A shard ends a tick where its ramp ends: between two ends their mean is good enough.
+        let open = state.open + tick.open;
         let ended = tick.phase == Phase::Drain && state.drained_at == Nanos::NEVER;
         *state = State {
+            whose: state.whose,
             drained_at: if ended { tick.until } else { state.drained_at },
             open: tick.open,
             resolved: tick.resolved,
@@ -218,15 +255,12 @@ impl Conductor<'_> {
             until: tick.until,
             phase: tick.phase,
         };
+        let whose = state.whose;
+        self.line.open_ns += u128::from(open) * u128::from(period.0) / 2;
         self.line.extend(tick);
-        if tick.phase == Phase::Hold && period >= LEAST_PERIOD {
-            self.line.shard_rates.record(tick.counts.answered as f64 / period.secs_f64());
-        }
         self.record.losses.take(tick);
-        if tick.phase == Phase::Hold {
-            let at_load = tick.until.since(tick.from.max(self.record.hold_from));
-            self.record.waiting_ns += u128::from(tick.waiting) * u128::from(at_load.0);
-            self.record.loaded_ns += u128::from(at_load.0);
+        if let Whose::Population(nth) = whose {
+            self.take_of(nth, tick);
         }
         self.record.peak = self.record.peak.max(self.open());
         if let Some(probe) = &tick.probe {
@@ -234,20 +268,40 @@ impl Conductor<'_> {
         }
     }
 
+    /// What a population's shard has said.
+    fn take_of(&mut self, nth: u16, tick: &Tick) {
+        let period = tick.until.since(tick.from);
+        if tick.phase == Phase::Hold && period >= LEAST_PERIOD {
+            self.line.shard_rates.record(tick.counts.answered as f64 / period.secs_f64());
+        }
+        let open = self.of(nth).map(|s| s.open).sum();
+        let hold_from = self.course.progress(nth).hold_from;
+        let crowd = &mut self.record.crowds[usize::from(nth)];
+        crowd.totals.extend(tick);
+        crowd.peak = crowd.peak.max(open);
+        if tick.phase == Phase::Hold {
+            let at_load = tick.until.since(tick.from.max(hold_from));
+            crowd.waiting_ns += u128::from(tick.waiting) * u128::from(at_load.0);
+            crowd.loaded_ns += u128::from(at_load.0);
+        }
+    }
+
     fn sample(&mut self, now: Nanos) {
         let opened = self.record.totals.counts.opened + self.line.counts.opened;
-        self.gauges.look(self.root, now, self.phase(now), opened);
         let (seen, line) = (&self.record.totals.counts, &self.line.counts);
         let load = observe::Load {
             open: self.open(),
             opened: opened + seen.redialled + line.redialled,
             answered: seen.answered + line.answered,
+            probed: self.record.totals.dials_of_probe() + self.line.dials_of_probe(),
         };
         self.observer.sample(now, self.phase(now), load);
     }
 
     fn phase(&self, now: Nanos) -> Phase {
-        match (self.draining, now >= self.record.hold_from) {
+        let holds = |nth: u16| now >= self.course.progress(nth).hold_from;
+        let populations = self.record.crowds.len() as u16;
+        match (self.draining, !self.course.is_moving() && (0..populations).any(holds)) {
             (Some(_), _) => Phase::Drain,
             (None, true) => Phase::Hold,
             (None, false) => Phase::Ramp,
@@ -284,7 +338,7 @@ impl Conductor<'_> {
         self.line.open = self.open();
         self.line.resolved = self.shards.iter().map(|s| s.resolved).sum();
         self.line.waiting = self.shards.iter().map(|s| s.waiting).sum();
-        self.line.phase = self.shards.iter().map(|s| s.phase).min().unwrap_or_default();
+        self.line.phase = self.of_load().map(|s| s.phase).min().unwrap_or_default();
         self.line.until = until;
         let own = self.observer.generator();
         let mut ask = Ask::CarryOn;
@@ -300,49 +354,92 @@ impl Conductor<'_> {
         ask
     }
 
-    /// From phase to phase.
+    /// From stage to stage.
     fn step(&mut self, plan: &Plan, workers: &Workers, interrupt: &Interrupt) {
         let now = workers.clock.now();
-        let ramped_at = self.shards.iter().map(|s| s.ramped_at).max().unwrap_or_default();
-        if self.record.ramped_at == Nanos::NEVER && ramped_at != Nanos::NEVER {
-            self.record.ramped_at = ramped_at;
-            if self.record.hold_from == Nanos::NEVER {
-                self.record.hold_from = now + NOTICE;
-                workers.order(Control::Hold(self.record.hold_from));
+        if self.draining.is_none() {
+            let shards = &self.shards;
+            let ramped = |nth: u16| {
+                let own = shards.iter().filter(|shard| shard.whose == Whose::Population(nth));
+                own.map(|shard| shard.ramped_at).max().filter(|at| *at != Nanos::NEVER)
+            };
+            // Those held are counted before a stage moves them.
+            let held = self.held();
+            if self.course.step(now, ramped) {
+                self.keep_held(&held);
             }
+            self.give_orders(workers);
         }
         if self.phase(now) == Phase::Hold {
-            self.gauges.begin_hold(self.root, now);
-        }
-        if let Hold::For(time) = plan.hold {
-            self.acts_at = self.record.hold_from + time;
+            self.observer.begin_hold(now);
         }
         // Shards end the load by themselves at its time, or when all connections have come and gone.
-        let told = self.shards.iter().all(|s| s.phase == Phase::Drain);
-        if self.draining.is_none() && (told || now >= self.acts_at || interrupt.is_set()) {
+        let told = self.of_load().all(|s| s.phase == Phase::Drain);
+        let is_over = told || now >= self.course.ends_at() || self.is_void(plan);
+        if self.draining.is_none() && (is_over || interrupt.is_set()) {
             self.record.interrupted = interrupt.is_set();
-            self.gauges.look_at_ourselves(self.root, now);
             self.observer.look(now, self.phase(now));
             self.draining = Some(now);
-            workers.order(Control::Drain);
+            workers.order(Order::All(Control::Drain));
         }
         let Some(since) = self.draining else { return };
-        self.acts_at = Nanos::NEVER;
-        if told && self.record.hold_until == Nanos::NEVER {
-            self.record.hold_until = self.shards.iter().map(|s| s.drained_at).max().unwrap_or_default();
-            self.record.held = self.open();
-            self.record.both_sides = self.both_sides(plan);
-            let (seen, line) = (&self.record.totals.counts, &self.line.counts);
-            self.record.resting = (seen.closed + line.closed).saturating_sub(seen.redialled + line.redialled);
+        if told && self.record.ended == Nanos::NEVER {
+            self.end_load(plan);
         }
-        let waiting: u64 = self.shards.iter().map(|s| s.waiting).sum();
-        if told && waiting == 0 || now.since(since) >= plan.timeout.min(DRAIN) {
+        let waiting: u64 = self.of_load().map(|s| s.waiting).sum();
+        if told && waiting == 0 || now.since(since) >= longest_timeout(plan).min(DRAIN) {
             self.ended = true;
         }
     }
 
+    /// Whether all connections are gone, for good: there is nothing to wait for.
+    fn is_void(&self, plan: &Plan) -> bool {
+        let mut crowds = plan.populations.iter().zip(&self.record.crowds);
+        let gone = |(population, crowd): (&plan::Population, &Crowd)| {
+            let comes_back =
+                population.comes_and_goes() || matches!(population.reconnect, Reconnect::Backoff(_));
+            // What the server closed by announcement is dialled again.
+            !comes_back && crowd.totals.counts.closed == crowd.totals.counts.redialled
+        };
+        self.course.is_last() && !self.course.is_moving() && self.open() == 0 && crowds.all(gone)
+    }
+
+    /// Connections open now, of the populations that are at their largest load.
+    fn held(&self) -> Vec<Option<u64>> {
+        let open = |nth| self.of(nth).map(|shard| shard.open).sum();
+        let populations = 0..self.record.crowds.len() as u16;
+        populations.map(|nth| self.course.is_at_peak(nth).then(|| open(nth))).collect()
+    }
+
+    fn keep_held(&mut self, held: &[Option<u64>]) {
+        for (crowd, held) in self.record.crowds.iter_mut().zip(held) {
+            let Some(held) = held else { continue };
+            let counts = &crowd.totals.counts;
+            (crowd.held, crowd.resting) = (*held, counts.closed.saturating_sub(counts.redialled));
+        }
+    }
+
+    /// The load has ended in all shards.
+    fn end_load(&mut self, plan: &Plan) {
+        self.keep_held(&self.held());
+        self.record.both_sides = self.both_sides(plan);
+        let ended = self.of_load().map(|s| s.drained_at).max().unwrap_or_default();
+        self.record.ended = ended;
+        for (nth, population) in (0..).zip(&plan.populations) {
+            let ramped_at = self.of(nth).map(|shard| shard.ramped_at).max().unwrap_or_default();
+            let progress = self.course.progress(nth);
+            let crowd = &mut self.record.crowds[usize::from(nth)];
+            crowd.at_load = progress.holding + ended.since(progress.hold_from.min(ended));
+            crowd.ramp = match population.comes_and_goes() {
+                true => ramped_at.min(ended).since(self.record.started),
+                false if progress.hold_from == Nanos::NEVER => ended.since(self.record.started),
+                false => progress.ramping,
+            };
+        }
+    }
+
     fn finish(mut self, workers: &Workers, sinks: &mut [&mut dyn Sink]) -> Record {
-        workers.order(Control::Stop);
+        workers.order(Order::All(Control::Stop));
         // Each shard hands over what it still has, and then hangs up.
         while let Ok((shard, tick)) = workers.arrivals.recv_timeout(Duration::from_secs(10)) {
             self.take(shard, &tick);
@@ -350,8 +447,12 @@ impl Conductor<'_> {
         }
         self.sample(workers.clock.now());
         self.hand_over(sinks);
-        self.record.evidence = self.gauges.evidence(self.root, self.record.threads);
         self.record.observed = self.observer.finish();
         self.record
     }
+}
+
+/// Of all populations.
+fn longest_timeout(plan: &Plan) -> Nanos {
+    plan.populations.iter().map(|population| population.timeout).max().unwrap_or_default()
 }

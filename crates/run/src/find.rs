@@ -8,7 +8,7 @@ use samples::{FindOutcome, FindSummary, Limit, Point, Summary, ThresholdResult, 
 use units::{Count, Nanos, Rate};
 
 use crate::{
-    Interrupt, Refusal,
+    Interrupt, Refusal, judge,
     search::{Outcome, Search, Step, Went},
 };
 
@@ -72,15 +72,22 @@ impl By {
     /// The plan with this load, held for `dwell`.
     fn plan(self, plan: &Plan, load: u64, dwell: Nanos) -> Plan {
         let n = u32::try_from(load).unwrap_or(u32::MAX);
-        let mut plan = Plan { hold: Hold::For(dwell), ..plan.clone() };
+        let mut plan = plan.clone();
+        let (population, stage) = (&mut plan.populations[0], &mut plan.stages[0]);
+        let connections = population.load.connections();
+        stage.hold = Hold::For(dwell);
         match self {
-            By::Connections => plan.connections = n,
-            By::Burst => (plan.connections, plan.ramp) = (n, Ramp::Within(Nanos::ZERO)),
-            By::Rate => plan.load = Load::Rate(Rate::per_s(n)),
+            By::Connections => population.load = Load::Held { connections: n },
+            By::Burst => {
+                population.load = Load::Held { connections: n };
+                stage.ramp = Ramp::Within(Nanos::ZERO);
+            }
+            By::Rate => population.load = Load::Rate { connections, rate: Rate::per_s(n) },
             By::Arrival => {
                 let all = load.saturating_mul(dwell.0) / Nanos::from_secs(1).0;
-                plan.connections = u32::try_from(all.max(1)).unwrap_or(u32::MAX);
-                (plan.load, plan.ramp) = (Load::Visits(1), Ramp::Rate(Rate::per_s(n)));
+                let total = Some(u32::try_from(all.max(1)).unwrap_or(u32::MAX));
+                population.load = Load::Arrivals { rate: Rate::per_s(n), total };
+                population.calls = Some(1);
             }
         }
         plan
@@ -128,7 +135,15 @@ pub fn find(
     let mut thresholds: Vec<(u64, Vec<ThresholdResult>)> = Vec::new();
     while let Some(Step { load, confirms }) = search.step() {
         let dwell = Nanos(find.dwell.0 * if confirms { CONFIRM } else { 1 });
-        let summary = attempt(&find.by.plan(plan, load, dwell), root, interrupt, say)?;
+        let summary = match attempt(&find.by.plan(plan, load, dwell), root, interrupt, say) {
+            Err(Refusal::Findings(findings)) if search.passed().is_some() => {
+                // More than this machine can do: the load stays below that.
+                limit = judge::refused_here(&findings, search.passed().unwrap_or(0)).or(limit);
+                search.learn(Went::Badly(None));
+                continue;
+            }
+            other => other?,
+        };
         if summary.verdict == Verdict::Interrupted {
             break;
         }
@@ -144,19 +159,26 @@ pub fn find(
             search.learn(Went::Well);
         } else {
             // The closer to the answer, the better; but just above it too few are lost to know a cause by.
-            let known = summary.limit.clone().filter(|new| limit.is_none() || is_telling(new));
-            limit = known.or(limit);
-            search.learn(Went::Badly(find.by.borne(&summary)));
+            let told = summary.limit.clone().or_else(|| summary.suspect.clone());
+            let is_gone = limit.is_some() && told.as_ref().is_some_and(judge::is_nobody);
+            let explains = |new: &Limit| judge::weight(new) >= limit.as_ref().map_or(0, judge::weight);
+            limit = told.filter(explains).or(limit);
+            if is_gone {
+                search.give_up();
+            } else {
+                search.learn(Went::Badly(find.by.borne(&summary)));
+            }
         }
     }
     // Just above the answer too few are lost to know a cause by: what stops twice as much is plain.
-    let is_unknown = limit.as_ref().is_none_or(|limit| !is_telling(limit));
+    let is_unknown = limit.as_ref().is_none_or(|limit| judge::weight(limit) == 0);
     if let (Some(Outcome::Found { max, .. }), true, false) =
         (search.outcome(), is_unknown, interrupt.is_set())
     {
         let load = max.saturating_mul(2).min(find.most.max(max));
-        let summary = attempt(&find.by.plan(plan, load, find.dwell), root, interrupt, say)?;
-        limit = summary.limit.filter(is_telling).or(limit);
+        let twice = attempt(&find.by.plan(plan, load, find.dwell), root, interrupt, say);
+        let told = twice.ok().and_then(|summary| summary.limit.or(summary.suspect));
+        limit = told.filter(|limit| judge::weight(limit) > 0).or(limit);
     }
     curve.sort_by_key(|point| point.load);
     let (outcome, max, error) = match search.outcome() {
@@ -169,7 +191,7 @@ pub fn find(
     Ok(FindSummary {
         schema: "throng.find/1",
         by: find.by.name(),
-        target: plan.target.text.clone(),
+        target: plan.text.clone(),
         seed: plan.seed,
         max,
         error,
@@ -193,11 +215,6 @@ fn attempt(
     }
     settle(&summary);
     crate::run(plan, root, &mut [], interrupt, say)
-}
-
-/// `closed` says no more than that some were lost.
-fn is_telling(limit: &Limit) -> bool {
-    !matches!(limit.cause, "unknown" | "closed")
 }
 
 /// The connections of a step are still being taken apart by the target when it ends: those of the next one would come on

@@ -2,11 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use plan::Plan;
-use samples::{Connections, Fault, FaultCount, Generator, Requests, Stage, Summary, Verdict};
+use plan::{Plan, Population};
+use samples::{
+    Connections, Fault, FaultCount, Generator, Latency, PopulationSummary, Requests, Stage, StepSummary,
+    Summary, Tick, Verdict,
+};
 use units::Nanos;
 
-use crate::{conduct::Record, losses::FEW};
+use crate::{
+    conduct::{Crowd, Record},
+    losses::FEW,
+};
 
 mod evidence;
 #[cfg(test)]
@@ -16,58 +22,42 @@ mod limit;
 mod thresholds;
 mod verdict;
 
-pub(crate) use evidence::{BothSides, Evidence, OwnSeen, Pattern, TargetSeen};
+pub(crate) use evidence::{BothSides, Fill};
+use evidence::{Evidence, Pattern};
+pub(crate) use limit::{is_nobody, ours::refused_here, weight};
 
 /// Silences that differ by no more than this, or by a tenth, are the same: servers look at their clocks now and then.
 const SILENCE_SPREAD: Nanos = Nanos::from_millis(250);
 
 /// The summary of a run.
 pub(crate) fn judge(plan: &Plan, r: &Record) -> Summary {
-    let counts = &r.totals.counts;
-    let ramp = r.ramped_at.min(r.hold_until).since(r.started);
-    let duration = r.hold_until.since(r.hold_from.min(r.hold_until));
-    let per_second = |n: u64, time: Nanos| if time == Nanos::ZERO { 0.0 } else { n as f64 / time.secs_f64() };
-    let status: BTreeMap<u16, u64> =
-        (0..).zip(r.totals.status.iter().copied()).filter(|(_, n)| *n > 0).collect();
     let evidence = evidence(r);
+    let populations: BTreeMap<String, PopulationSummary> = plan
+        .populations
+        .iter()
+        .zip(&r.crowds)
+        .map(|(p, crowd)| (p.name.clone(), population(plan, p, crowd)))
+        .collect();
+    let (connections, requests) = together(r, &populations);
     let mut summary = Summary {
         schema: "throng.summary/1",
         verdict: Verdict::Pass,
         reasons: Vec::new(),
         limit: None,
-        target: plan.target.text.clone(),
+        suspect: None,
+        target: plan.text.clone(),
         seed: plan.seed,
         io: r.io,
         threads: r.threads,
-        ramp_s: ramp.secs_f64(),
-        duration_s: duration.secs_f64(),
-        elapsed_s: r.hold_until.since(r.started).secs_f64(),
-        connections: Connections {
-            wanted: plan.connections.into(),
-            opened: counts.opened,
-            failed: counts.failed,
-            peak: r.peak,
-            held: r.held,
-            dropped: counts.dropped,
-            closed: counts.closed,
-            redialled: counts.redialled,
-            finished: counts.finished,
-            open_per_s: per_second(counts.opened, ramp),
-            seen_by_target: r.both_sides.map(|both| both.there),
-        },
-        faults: (r.totals.faults.iter())
-            .map(|(Fault { side, stage, kind }, count)| FaultCount { side, stage, kind, count })
-            .collect(),
+        // One population's ramps, or the longest.
+        ramp_s: populations.values().map(|p| p.ramp_s).fold(0.0, f64::max),
+        duration_s: populations.values().map(|p| p.duration_s).fold(0.0, f64::max),
+        elapsed_s: r.ended.since(r.started).secs_f64(),
+        connections,
+        faults: faults(&r.totals),
         requests: Requests {
-            sent: counts.sent,
-            answered: counts.answered,
-            missed: counts.missed,
-            per_s: per_second(counts.answered_at_load, duration),
             lower_bound: honesty::is_closed_loop(plan) && honesty::saturated(&evidence).is_some(),
-            bytes_in: counts.bytes_in,
-            bytes_out: counts.bytes_out,
-            body_bytes_in: counts.body_bytes_in,
-            status,
+            ..requests
         },
         latency_us: r.totals.latency.quantiles(),
         ramp_latency_us: r.totals.ramp_latency.quantiles(),
@@ -75,7 +65,8 @@ pub(crate) fn judge(plan: &Plan, r: &Record) -> Summary {
         handshake_us: r.totals.handshake.quantiles(),
         first_byte_us: r.totals.first_byte.quantiles(),
         lag_us: r.totals.lag.quantiles(),
-        probe: plan.probe.map(|rate| r.curve.summary(rate, r.totals.probe.as_deref())),
+        populations,
+        probe: plan.probe.as_ref().map(|probe| r.curve.summary(probe.rate, r.totals.probe.as_deref())),
         generator: Generator {
             cpu_share: evidence.own.map(|own| own.cpu_share),
             stall_us: r.totals.stalled.0 as f64 / 1e3,
@@ -91,20 +82,109 @@ pub(crate) fn judge(plan: &Plan, r: &Record) -> Summary {
     summary
 }
 
+fn per_second(n: u64, time: Nanos) -> f64 {
+    if time == Nanos::ZERO { 0.0 } else { n as f64 / time.secs_f64() }
+}
+
+fn faults(totals: &Tick) -> Vec<FaultCount> {
+    let count = |(Fault { side, stage, kind }, count)| FaultCount { side, stage, kind, count };
+    totals.faults.iter().map(count).collect()
+}
+
+/// A population in figures.
+fn population(plan: &Plan, population: &Population, crowd: &Crowd) -> PopulationSummary {
+    let totals = &crowd.totals;
+    PopulationSummary {
+        target: population.target.text.clone(),
+        ramp_s: crowd.ramp.secs_f64(),
+        duration_s: crowd.at_load.secs_f64(),
+        connections: connections(crowd),
+        faults: faults(totals),
+        requests: requests(totals, crowd.at_load),
+        latency_us: totals.latency.quantiles(),
+        ramp_latency_us: totals.ramp_latency.quantiles(),
+        connect_us: totals.connect.quantiles(),
+        handshake_us: totals.handshake.quantiles(),
+        first_byte_us: totals.first_byte.quantiles(),
+        steps: steps(plan, population, totals),
+    }
+}
+
+fn connections(crowd: &Crowd) -> Connections {
+    let counts = &crowd.totals.counts;
+    Connections {
+        wanted: crowd.wanted,
+        opened: counts.opened,
+        failed: counts.failed,
+        peak: crowd.peak,
+        held: crowd.held,
+        dropped: counts.dropped,
+        closed: counts.closed,
+        redialled: counts.redialled,
+        finished: counts.finished,
+        open_per_s: per_second(counts.opened, crowd.ramp),
+        seen_by_target: None,
+    }
+}
+
+fn requests(totals: &Tick, at_load: Nanos) -> Requests {
+    let counts = &totals.counts;
+    Requests {
+        sent: counts.sent,
+        answered: counts.answered,
+        missed: counts.missed,
+        told: counts.told,
+        per_s: per_second(counts.answered_at_load, at_load),
+        lower_bound: false,
+        bytes_in: counts.bytes_in,
+        bytes_out: counts.bytes_out,
+        body_bytes_in: counts.body_bytes_in,
+        status: (0..).zip(totals.status.iter().copied()).filter(|(_, n)| *n > 0).collect(),
+    }
+}
+
+/// Latency by step, where there are several.
+fn steps(plan: &Plan, population: &Population, totals: &Tick) -> BTreeMap<String, StepSummary> {
+    let nth = plan.populations.iter().position(|p| p.name == population.name);
+    let own =
+        plan.program.steps.iter().zip(&totals.steps).filter(|((of, _), _)| Some(usize::from(*of)) == nth);
+    let with_answers = own.filter(|(_, latency)| latency.count() > 0);
+    let step = |((_, name), latency): (&(u16, String), &Latency)| {
+        (name.clone(), StepSummary { latency_us: latency.quantiles() })
+    };
+    if population.step_names().len() > 1 { with_answers.map(step).collect() } else { BTreeMap::new() }
+}
+
+/// All populations together: counts are sums, rates those of each at its own full load.
+fn together(r: &Record, populations: &BTreeMap<String, PopulationSummary>) -> (Connections, Requests) {
+    let sum = |of: fn(&PopulationSummary) -> f64| populations.values().map(of).sum::<f64>();
+    let count = |of: fn(&Crowd) -> u64| r.crowds.iter().map(of).sum::<u64>();
+    let all = Crowd { totals: r.totals.clone(), ..Crowd::default() };
+    let connections = Connections {
+        wanted: count(|crowd| crowd.wanted),
+        peak: r.peak,
+        held: count(|crowd| crowd.held),
+        open_per_s: sum(|p| p.connections.open_per_s),
+        seen_by_target: r.both_sides.map(|both| both.there),
+        ..connections(&all)
+    };
+    let requests = Requests { per_s: sum(|p| p.requests.per_s), ..requests(&r.totals, Nanos::ZERO) };
+    (connections, requests)
+}
+
 /// Thresholds, verdict and limit, each from what stands before it.
 fn pronounce(plan: &Plan, r: &Record, evidence: &Evidence, summary: &mut Summary) {
     summary.thresholds = thresholds::judge(&plan.thresholds, summary);
-    let each_ns = r.loaded_ns as f64 / f64::from(r.threads.max(1));
-    let under_way = if r.loaded_ns == 0 { 0.0 } else { r.waiting_ns as f64 / each_ns };
-    let (resting, interrupted) = (r.resting, r.interrupted);
-    let facts = verdict::Facts { plan, evidence, resting, interrupted, under_way };
+    let crowds = &r.crowds;
+    let facts = verdict::Facts { plan, evidence, crowds, interrupted: r.interrupted };
     (summary.verdict, summary.reasons) = verdict::verdict(&facts, summary);
     summary.limit = limit::limit(summary, evidence);
+    summary.suspect = limit::suspect(summary, evidence).filter(|_| summary.limit.is_none());
 }
 
 /// What the hosts showed, and what the losses have in common.
 fn evidence(r: &Record) -> Evidence {
-    Evidence { both_sides: r.both_sides, losses: pattern(r), ..r.evidence.clone() }
+    Evidence { both_sides: r.both_sides, losses: pattern(r), ..Evidence::seen(&r.observed, r.threads) }
 }
 
 fn pattern(r: &Record) -> Pattern {
@@ -115,12 +195,13 @@ fn pattern(r: &Record) -> Pattern {
     let is_constant = silence.count() >= FEW && spread.0 <= allowed;
     // Handshakes that were turned away are failed, not lost.
     let handshakes = r.totals.faults.iter().filter(|(fault, _)| fault.stage == Stage::Handshake);
+    let held = r.crowds.iter().map(|crowd| crowd.held).sum::<u64>();
     let turned_away = r.losses.lost + handshakes.map(|(_, n)| n).sum::<u64>();
     Pattern {
         silence: is_constant.then(|| quantile(0.5)),
         age: r.losses.constant_age(),
         is_surplus: turned_away >= FEW
             && r.losses.lost_late * 10 <= turned_away
-            && (1..=r.losses.opened_by_then).contains(&r.held),
+            && (1..=r.losses.opened_by_then).contains(&held),
     }
 }

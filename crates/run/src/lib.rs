@@ -6,11 +6,12 @@
 //!                               observe ◄─ slope
 //! ```
 
+mod accepts;
 mod backend;
 mod conduct;
+mod course;
 mod curve;
 mod find;
-mod gauges;
 mod judge;
 mod listeners;
 mod losses;
@@ -30,6 +31,7 @@ use plan::Plan;
 use samples::{Sink, Summary};
 
 pub use backend::choose_io;
+pub use course::{Course, Order, Progress};
 pub use find::{By, Find, find};
 pub use listeners::{listeners, queues};
 pub use prepare::{Prepared, Refusal, fitting, need, prepare};

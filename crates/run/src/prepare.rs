@@ -1,13 +1,15 @@
 //! Can this machine do it? Asked before the first dial.
 
 use std::{
+    collections::{HashMap, HashSet},
     fmt,
     hash::{BuildHasher, Hasher},
+    net::SocketAddr,
 };
 
 use host::{Finding, Listener, Need, Root, Severity};
 use net::{Backend, io::uring::Uring};
-use plan::{Plan, Ports, SourcePool, Sources, capacity, usable_ports};
+use plan::{Plan, Population, Ports, SourcePool, Sources, Whose, capacity, usable_ports};
 
 use crate::backend::{Shards, choose_io, shards};
 
@@ -38,13 +40,22 @@ impl fmt::Display for Refusal {
     }
 }
 
+/// Where a population's connections are dialled from.
+#[derive(Clone, Debug)]
+pub(crate) struct Places {
+    pub(crate) pool: SourcePool,
+    pub(crate) ports: Ports,
+    /// The number of each of its destinations among those of the whole run.
+    pub(crate) lanes: Vec<u32>,
+}
+
 /// What a run needs of this machine, found to be there.
 #[derive(Debug)]
 pub struct Prepared {
     /// What may make it suffer all the same.
     pub warnings: Vec<Finding>,
-    pub(crate) pool: SourcePool,
-    pub(crate) ports: Ports,
+    /// By what a shard works for.
+    pub(crate) places: HashMap<Whose, Places>,
     /// Where the local addresses begin: not a child of the seed, so that a repeated run does not meet its own
     /// TIME_WAIT.
     pub(crate) salt: u64,
@@ -62,7 +73,7 @@ pub struct Prepared {
 /// [`Refusal::Findings`] where something cannot work, with all that stands in the way.
 pub fn prepare(plan: &Plan, root: &Root) -> Result<Prepared, Refusal> {
     let (backend, because) = choose_io(plan.io, root)?;
-    let (pool, need, ports) = demand(plan, root)?;
+    let (places, need) = demand(plan, root)?;
     let slots = net::raise_open_files().unwrap_or(1024);
     // Whether io_uring works, and what the tables of epoll take, has been looked at by itself.
     let need = Need { uring: Ok(()), ..need };
@@ -70,7 +81,7 @@ pub fn prepare(plan: &Plan, root: &Root) -> Result<Prepared, Refusal> {
         host::preflight(root, &need).into_iter().partition(|f| f.severity == Severity::Refuse);
     match shards(plan, backend, slots, net::probe_own_open_files) {
         Ok(shards) if refusals.is_empty() => {
-            Ok(Prepared { warnings, pool, ports, salt: random(), backend, because, shards, slots })
+            Ok(Prepared { warnings, places, salt: random(), backend, because, shards, slots })
         }
         Ok(_) => Err(Refusal::Findings(refusals)),
         Err(finding) => {
@@ -85,7 +96,7 @@ pub fn prepare(plan: &Plan, root: &Root) -> Result<Prepared, Refusal> {
 /// # Errors
 /// As [`prepare`].
 pub fn fitting(plan: &Plan, root: &Root) -> Result<u64, Refusal> {
-    Ok(host::capacity(root, &need(plan, root)?).connections.min(u64::from(plan.connections)))
+    Ok(host::capacity(root, &need(plan, root)?).connections.min(u64::from(plan.places())))
 }
 
 /// What the plan asks of this machine, not yet held against it: doctor's question.
@@ -93,56 +104,74 @@ pub fn fitting(plan: &Plan, root: &Root) -> Result<u64, Refusal> {
 /// # Errors
 /// There is no way to the target.
 pub fn need(plan: &Plan, root: &Root) -> Result<Need, Refusal> {
-    demand(plan, root).map(|(_, need, _)| need)
+    demand(plan, root).map(|(_, need)| need)
 }
 
-fn demand(plan: &Plan, root: &Root) -> Result<(SourcePool, Need, Ports), Refusal> {
-    let destinations = &plan.target.destinations;
+fn demand(plan: &Plan, root: &Root) -> Result<(HashMap<Whose, Places>, Need), Refusal> {
+    let destinations = plan.destinations();
     let listeners = listeners(root);
-    let facts = host::port_facts(root, &listeners).avoiding(destinations);
-    let pool = source_pool(plan)?;
+    let facts = host::port_facts(root, &listeners).avoiding(&destinations);
+    let crews: HashSet<Whose> = plan.parts(|_| 1).into_iter().map(|part| part.whose).collect();
+    let mut pools = HashMap::new();
+    for whose in crews {
+        pools.insert(whose, source_pool(plan, plan.population(whose))?);
+    }
     // On loopback no (address, port) pair is ever used twice, so that destinations do not multiply.
-    let lanes = if pool == SourcePool::Loopback4 { 1 } else { destinations.len() as u64 };
+    let lanes = |whose: Whose, pool: &SourcePool| match pool {
+        SourcePool::Loopback4 => 1,
+        SourcePool::Listed(_) => plan.population(whose).target.destinations.len() as u64,
+    };
     let wanted = plan.pairs_needed() + SPARE_TUPLES;
-    let ports = usable_ports(&facts, pool.count(), lanes, wanted);
+    let (mut places, mut tuples) = (HashMap::new(), u64::MAX);
+    for (&whose, pool) in &pools {
+        // Who shares a pool shares its ports, or the deals would not be of one turn.
+        let least =
+            pools.iter().filter(|(_, other)| *other == pool).map(|(whose, pool)| lanes(*whose, pool)).min();
+        let ports = usable_ports(&facts, pool.count(), least.unwrap_or(1), wanted);
+        tuples = tuples.min(capacity(pool.count(), lanes(whose, pool), &facts));
+        let at = |destination| destinations.iter().position(|d| d == destination).unwrap_or_default() as u32;
+        let lanes = plan.population(whose).target.destinations.iter().map(at).collect();
+        places.insert(whose, Places { pool: pool.clone(), ports, lanes });
+    }
+    let target = &plan.populations[0].target;
     let need = Need {
-        target: Some(plan.target.text.clone()),
+        target: Some(plan.text.clone()),
         connections: plan.places().into(),
         threads: plan.threads.into(),
-        sources: pool.count(),
+        sources: pools.values().map(SourcePool::count).min().unwrap_or_default(),
         networks: match &plan.sources {
             Sources::Automatic => Vec::new(),
             Sources::Listed(networks) => networks.clone(),
         },
         device: host::route_device(root, destinations[0].ip()).unwrap_or_else(|| "lo".to_owned()),
         destinations: destinations.len() as u64,
-        is_v4: plan.target.is_v4(),
-        listeners: answering(listeners, plan),
+        is_v4: target.is_v4(),
+        listeners: answering(listeners, &destinations),
         both_ends_here: destinations.iter().all(|d| host::is_local(root, d.ip())),
-        tuples: capacity(pool.count(), lanes, &facts),
+        tuples,
         uring: Uring::probe().map_err(|e| e.to_string()),
     };
-    Ok((pool, need, ports))
+    Ok((places, need))
 }
 
 /// Those that a dial to the target reaches, were it on this machine.
-fn answering(listeners: Vec<Listener>, plan: &Plan) -> Vec<Listener> {
+fn answering(listeners: Vec<Listener>, destinations: &[SocketAddr]) -> Vec<Listener> {
     let reached = |listener: &Listener| {
-        plan.target.destinations.iter().any(|d| {
+        destinations.iter().any(|d| {
             d.port() == listener.port && (d.ip() == listener.address || listener.address.is_unspecified())
         })
     };
     listeners.into_iter().filter(reached).collect()
 }
 
-fn source_pool(plan: &Plan) -> Result<SourcePool, Refusal> {
-    let destinations = &plan.target.destinations;
+fn source_pool(plan: &Plan, population: &Population) -> Result<SourcePool, Refusal> {
+    let target = &population.target;
     match &plan.sources {
         Sources::Listed(networks) => Ok(SourcePool::Listed(networks.clone())),
-        Sources::Automatic if plan.target.is_loopback() && plan.target.is_v4() => Ok(SourcePool::Loopback4),
+        Sources::Automatic if target.is_loopback() && target.is_v4() => Ok(SourcePool::Loopback4),
         Sources::Automatic => {
-            let from = net::route_source(destinations[0])
-                .map_err(|e| Refusal::Failed(format!("no way to {}: {e}", destinations[0])))?;
+            let to = target.destinations[0];
+            let from = net::route_source(to).map_err(|e| Refusal::Failed(format!("no way to {to}: {e}")))?;
             Ok([from].into_iter().collect())
         }
     }

@@ -150,10 +150,17 @@ impl Search {
             }
         }
         if self.steps >= MOST_STEPS && self.outcome.is_none() {
-            let passed = self.passed.unwrap_or(0);
-            let failed = self.failed.unwrap_or(self.most);
-            self.outcome = Some(Outcome::Found { max: passed, error: failed - passed });
+            self.give_up();
         }
+    }
+
+    /// Ends with what is known, where no further step can tell more.
+    pub(crate) fn give_up(&mut self) {
+        let (failed, least) = (self.failed.unwrap_or(self.most), self.least);
+        self.outcome = Some(match self.passed {
+            Some(max) => Outcome::Found { max, error: failed - max },
+            None => Outcome::Impossible { least },
+        });
     }
 
     /// How it ended, once it has.
@@ -226,6 +233,17 @@ mod tests {
         let (outcome, steps) = search(1_000, 1_000_000, 0.02, 50_000, true);
         assert_eq!(outcome, Outcome::Found { max: 50_000, error: 1_000 });
         assert!(steps <= 10, "{steps}");
+    }
+
+    #[test]
+    fn what_is_known_stays_known_where_nothing_more_can_be() {
+        let mut search = Search::new(100, 1_000, 0.02);
+        [Went::Well, Went::Well, Went::Badly(None)].into_iter().for_each(|went| search.learn(went));
+        search.give_up();
+        assert_eq!(search.outcome(), Some(Outcome::Found { max: 200, error: 200 }));
+        let mut search = Search::new(100, 1_000, 0.02);
+        search.give_up();
+        assert_eq!(search.outcome(), Some(Outcome::Impossible { least: 100 }));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::{
     thread::JoinHandle,
 };
 
-use engine::{Arrivals, Client, Control, Job, Remote};
+use engine::{Arrivals, Client, Job, Remote};
 use net::{
     Backend, Io, Shard,
     io::{
@@ -14,10 +14,14 @@ use net::{
         uring::{self, Uring},
     },
 };
-use plan::{Part, Plan, Tuples};
+use plan::{Part, Plan, Tuples, Whose};
 use units::{Clock, Nanos};
 
-use crate::prepare::{Prepared, Refusal};
+use crate::{
+    backend::Shards,
+    course::Order,
+    prepare::{Places, Prepared, Refusal},
+};
 
 /// Running shards.
 pub(crate) struct Workers {
@@ -26,17 +30,21 @@ pub(crate) struct Workers {
     pub(crate) start: Nanos,
     pub(crate) arrivals: Arrivals,
     pub(crate) remotes: Vec<Remote>,
+    /// What each of them does.
+    pub(crate) parts: Vec<Part>,
     /// `uring` or `epoll`.
     pub(crate) io: &'static str,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl Workers {
-    /// Gives all shards an order.
-    pub(crate) fn order(&self, control: Control) {
-        for remote in &self.remotes {
-            // A shard that has ended takes no orders.
-            let _ = remote.control.send(control);
+    /// Gives an order to those shards whom it is for.
+    pub(crate) fn order(&self, order: Order) {
+        for (part, remote) in self.parts.iter().zip(&self.remotes) {
+            if let Some(control) = order.to(part) {
+                // A shard that has ended takes no orders.
+                let _ = remote.control.send(control);
+            }
         }
     }
 
@@ -50,33 +58,33 @@ impl Workers {
 
 /// Starts a shard for each part of the plan; all of them stand when this returns.
 pub(crate) fn start(plan: &Plan, prepared: &Prepared) -> Result<Workers, Refusal> {
-    let shards = prepared.shards.count;
+    let parts = plan.parts(|population| prepared.shards.counts[usize::from(population)]);
     let clock = Clock::start();
-    let (links, arrivals) = engine::links(shards);
+    let (links, arrivals) = engine::links(parts.len() as u32);
     let io = prepared.backend.name();
-    let mut workers =
-        Workers { clock, start: Nanos::ZERO, arrivals, remotes: Vec::new(), io, threads: Vec::new() };
+    let mut workers = Workers {
+        clock,
+        start: Nanos::ZERO,
+        arrivals,
+        remotes: Vec::new(),
+        parts: parts.clone(),
+        io,
+        threads: Vec::new(),
+    };
     let mut starters = Vec::new();
-    for (part, (link, remote)) in plan.parts(shards).into_iter().zip(links) {
-        let destinations = plan.target.destinations.len();
-        let tuples = Tuples::new(
-            prepared.pool.clone(),
-            prepared.ports.clone(),
-            destinations,
-            part.shard,
-            part.shards,
-            prepared.salt,
-        );
+    for (part, (link, remote)) in parts.into_iter().zip(links) {
+        let Places { pool, ports, lanes } = prepared.places[&part.whose].clone();
+        let tuples = Tuples::new(pool, ports, lanes, part.deal, prepared.salt);
         let (ready, is_ready) = mpsc::channel();
         let (starter, start) = mpsc::channel();
-        let plan = plan.clone();
+        let job = Job::new(plan, part.whose);
         let means = Means::of(prepared, &part, clock);
-        let client = move |start| Client::new(&plan, &part, Job::new(&plan), tuples, link, start);
+        let client = move |start| Client::new(&part, job, tuples, link, start);
         let body = move || match means.backend {
             Backend::Uring => work(means.uring(), &part, &ready, &start, client),
             Backend::Epoll => work(means.epoll(), &part, &ready, &start, client),
         };
-        let thread = std::thread::Builder::new().name(format!("run-{}", part.shard)).spawn(body);
+        let thread = std::thread::Builder::new().name(name(&part)).spawn(body);
         workers.threads.push(thread.map_err(|e| Refusal::Failed(format!("no further thread: {e}")))?);
         workers.remotes.push(remote);
         starters.push(starter);
@@ -88,6 +96,15 @@ pub(crate) fn start(plan: &Plan, prepared: &Prepared) -> Result<Workers, Refusal
         starter.send(workers.start).expect("a shard that is ready waits for its start");
     }
     Ok(workers)
+}
+
+/// As the kernel shows a thread, in 15 letters.
+fn name(part: &Part) -> String {
+    match part.whose {
+        Whose::Population(0) => format!("run-{}", part.shard),
+        Whose::Population(nth) => format!("run-{nth}-{}", part.shard),
+        Whose::Probe => "run-probe".to_owned(),
+    }
 }
 
 /// What a shard's thread makes its I/O of; rings and tables of files belong to the thread that makes them.
@@ -102,8 +119,8 @@ struct Means {
 
 impl Means {
     fn of(prepared: &Prepared, part: &Part, clock: Clock) -> Means {
-        let Prepared { backend, slots, shards, .. } = *prepared;
-        Means { backend, places: part.places, slots, own_files: shards.own_files, clock }
+        let Prepared { backend, slots, shards: Shards { own_files, .. }, .. } = *prepared;
+        Means { backend, places: part.places, slots, own_files, clock }
     }
 
     fn uring(self) -> io::Result<Uring> {

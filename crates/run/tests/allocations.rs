@@ -21,7 +21,7 @@ use std::{
     sync::Arc,
 };
 
-use engine::{Control, links};
+use engine::links;
 use net::{
     Close, Done, Io, Key, Program, Scratch, Shard,
     io::{
@@ -30,7 +30,8 @@ use net::{
         uring::{self, Uring},
     },
 };
-use plan::Plan;
+use plan::{Part, Plan};
+use run::Course;
 use serve::{Counters, Http, Knobs};
 use units::{Clock, Nanos};
 
@@ -105,7 +106,9 @@ fn take_count() -> (u64, String) {
 
 /// A load of one client shard, seen from the run.
 struct Load {
-    plan: Plan,
+    plan: &'static Plan,
+    part: Part,
+    course: Course<'static>,
     remote: engine::Remote,
     arrivals: engine::Arrivals,
     /// Answers while it counts.
@@ -115,13 +118,25 @@ struct Load {
 }
 
 impl Load {
-    fn new(at: SocketAddr, (scheme, path): (&str, &str), words: &str, seed: u64) -> (Load, engine::Link) {
+    /// The load of a part of the plan that these words make: the first, or the last.
+    fn new(
+        at: SocketAddr,
+        (scheme, path): (&str, &str),
+        words: &str,
+        seed: u64,
+        last: bool,
+    ) -> (Load, engine::Link) {
         // It ends when all has been seen.
         let words = format!("duration=forever {words}");
-        let plan = plan(&format!("{scheme}://{at}{path}"), &words, seed);
+        let plan = &*Box::leak(Box::new(plan(&format!("{scheme}://{at}{path}"), &words, seed)));
+        let parts = plan.parts(|_| 1);
+        let part = parts[if last { parts.len() - 1 } else { 0 }];
         let (mut pairs, arrivals) = links(1);
         let (link, remote) = pairs.remove(0);
-        (Load { plan, remote, arrivals, answered: 0, ramped: false, measuring: false }, link)
+        let course = Course::new(plan, Nanos::ZERO);
+        let load =
+            Load { plan, part, course, remote, arrivals, answered: 0, ramped: false, measuring: false };
+        (load, link)
     }
 
     /// Begins again with the next tick.
@@ -134,15 +149,18 @@ impl Load {
     fn step(&mut self, now: Nanos) -> bool {
         while let Ok((_, tick)) = self.arrivals.try_recv() {
             assert_eq!((tick.faults.total(), tick.counts.dropped), (0, 0), "{:?}", tick.counts);
-            self.answered += tick.counts.answered;
+            self.answered += tick.counts.answered + tick.probe.as_ref().map_or(0, |probe| probe.answered);
             if tick.ramped_at != Nanos::NEVER && !self.ramped {
                 self.ramped = true;
-                self.remote.control.try_send(Control::Hold(now)).expect("the shard has no other order");
+                self.course.step(now, |_| Some(tick.ramped_at));
             } else if self.ramped && !self.measuring {
                 // The order has been obeyed in the tick that just ended.
                 (self.measuring, self.answered) = (true, 0);
             }
             self.remote.used.try_send(tick).expect("two ticks go back and forth");
+        }
+        for control in self.course.orders().iter().filter_map(|order| order.to(&self.part)) {
+            self.remote.control.try_send(control).expect("the shard obeys");
         }
         self.measuring && self.answered >= EXCHANGES
     }
@@ -208,9 +226,9 @@ fn over_the_kernel<I: Io>(clock: Clock, mut ours: I, theirs: I, path: (&str, &st
     let at = ours.listen("127.0.0.1:0".parse().unwrap()).unwrap();
     // Local addresses follow from the seed here. Each load has its own: those of the last one are in TIME_WAIT.
     let seed = u64::from(std::process::id()) * 1_000_000 + u64::from(at.port());
-    let (mut load, link) = Load::new(at, path, words, seed * 1_000);
+    let (mut load, link) = Load::new(at, path, words, seed * 1_000, false);
     let mut server = server(ours);
-    let mut client = client(theirs, &load.plan, &load.plan.parts(1)[0], link);
+    let mut client = client(theirs, load.plan, &load.part, link);
     for side in ["client", "server"] {
         load.forget();
         loop {
@@ -276,7 +294,7 @@ fn a_held_shard_allocates_nothing_by_itself() {
         over_sim(server, path, words, &["client", "server"]);
     }
     // The probe lane dials all the time.
-    let probed = "connections=500 think=20ms..60ms timeout=60s probe=100/s";
+    let probed = "connections=500 think=20ms..60ms timeout=60s probe=200/s";
     over_sim(server, ("http", "/"), probed, &["client"]);
     // Each connection is closed by announcement and dialled again. The scripted server keeps records.
     let closing = |_| Act { say: OK_AND_CLOSE, then: Then::Close(Close::Graceful) };
@@ -291,11 +309,10 @@ fn over_sim<P: Program>(
 ) {
     let net = network(1, |_| {});
     let at = "127.0.0.1:8000".parse().unwrap();
-    let (mut load, link) = Load::new(at, path, words, 1);
-    let part = load.plan.parts(1)[0];
+    let (mut load, link) = Load::new(at, path, words, 1, words.contains("probe="));
     let (client_counts, server_counts) = (Cell::new(false), Cell::new(false));
     // Hosts are numbered as they come.
-    let client = client(Aside(net.host()), &load.plan, &part, link);
+    let client = client(Aside(net.host()), load.plan, &load.part, link);
     let mut client = Counted { shard: client, counts: &client_counts, host: 0 };
     let mut ours = Aside(net.host());
     ours.listen(at).unwrap();

@@ -80,6 +80,10 @@ words! {
         WrongLength = "wrong-length",
         /// Not what was sent.
         WrongEcho = "wrong-echo",
+        /// Without a header field that was expected.
+        WrongHeader = "wrong-header",
+        /// Without a text that was expected.
+        WrongBody = "wrong-body",
         /// Not what the protocol allows.
         BadAnswer = "bad-answer",
         /// No local address and port were free.
@@ -92,6 +96,14 @@ words! {
         Denied = "denied",
         /// Another error of the operating system.
         Other = "other",
+    }
+}
+
+impl Kind {
+    /// Whether a whole answer came, and was not what was expected.
+    pub const fn is_wrong_answer(self) -> bool {
+        use Kind::{WrongBody, WrongEcho, WrongHeader, WrongLength, WrongStatus};
+        matches!(self, WrongStatus | WrongLength | WrongEcho | WrongHeader | WrongBody)
     }
 }
 

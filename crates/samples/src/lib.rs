@@ -22,7 +22,7 @@ pub use observation::{Gauge, Growth, HostSeen, Observation, ObserverSeen, Proces
 pub use probe::{Probe, ProbePoint, ProbeSummary};
 pub use sink::{Ask, Header, Sink};
 pub use summary::{
-    Connections, FaultCount, Generator, KernelCost, Limit, ProcessCost, Requests, Summary, ThresholdResult,
-    Verdict,
+    Connections, FaultCount, Generator, KernelCost, Limit, PopulationSummary, ProcessCost, Requests,
+    StepSummary, Summary, ThresholdResult, Verdict,
 };
 pub use tick::{Counts, Phase, Tick};

@@ -13,10 +13,11 @@ use crate::{
 };
 
 /// What a run means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// The load was reached and held, every threshold met.
+    #[default]
     Pass,
     /// It was not, or a threshold failed.
     Fail,
@@ -112,7 +113,9 @@ pub struct Requests {
     pub answered: u64,
     /// Due by the open loop's schedule and not sent: no connection was free within the timeout.
     pub missed: u64,
-    /// Answers per second at full load.
+    /// Messages sent whose answer was not awaited.
+    pub told: u64,
+    /// Answers per second at full load; of several populations, of each at its own.
     pub per_s: f64,
     /// A closed loop that left throng's threads no time: the target may be able to do more than `per_s`.
     pub lower_bound: bool,
@@ -124,6 +127,42 @@ pub struct Requests {
     pub body_bytes_in: u64,
     /// Answers by status.
     pub status: BTreeMap<u16, u64>,
+}
+
+/// One population in figures, as the [`Summary`] has them of all.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct PopulationSummary {
+    /// As the user wrote it.
+    pub target: String,
+    /// How long its ramps took.
+    pub ramp_s: f64,
+    /// How long it was at full load.
+    pub duration_s: f64,
+    /// Connections.
+    pub connections: Connections,
+    /// What went wrong.
+    pub faults: Vec<FaultCount>,
+    /// Requests.
+    pub requests: Requests,
+    /// From due to the answer, of requests due at full load.
+    pub latency_us: Quantiles,
+    /// The same of its ramps.
+    pub ramp_latency_us: Quantiles,
+    /// From due to connected.
+    pub connect_us: Quantiles,
+    /// From when the WebSocket upgrade was sent to its 101.
+    pub handshake_us: Quantiles,
+    /// From due to the first byte of the answer, of requests due at full load; HTTP and TCP.
+    pub first_byte_us: Quantiles,
+    /// By step, where it has several, those that had answers.
+    pub steps: BTreeMap<String, StepSummary>,
+}
+
+/// One step of a population.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct StepSummary {
+    /// From due to the answer, of requests due at full load.
+    pub latency_us: Quantiles,
 }
 
 /// What throng itself cost.
@@ -177,8 +216,8 @@ pub struct ThresholdResult {
     pub pass: bool,
 }
 
-/// The whole, in the order in which it is written.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+/// The whole, in the order in which it is written. The default: of a run in which nothing happened.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Summary {
     /// `throng.summary/1`.
     pub schema: &'static str,
@@ -188,6 +227,9 @@ pub struct Summary {
     pub reasons: Vec<String>,
     /// What stopped it, if anything did.
     pub limit: Option<Limit>,
+    /// What would have stopped it, where nothing did: for a search, which asks for more than the run does.
+    #[serde(skip)]
+    pub suspect: Option<Limit>,
     /// As the user wrote it.
     pub target: String,
     /// Repeats the run.
@@ -196,9 +238,9 @@ pub struct Summary {
     pub io: &'static str,
     /// Shards.
     pub threads: u32,
-    /// How long the ramp took.
+    /// How long the ramp took; of several populations the longest.
     pub ramp_s: f64,
-    /// How long full load lasted.
+    /// How long full load lasted; of several populations the longest.
     pub duration_s: f64,
     /// From the first dial to the end of full load.
     pub elapsed_s: f64,
@@ -220,6 +262,8 @@ pub struct Summary {
     pub first_byte_us: Quantiles,
     /// From due to sent: how late throng was.
     pub lag_us: Quantiles,
+    /// Each population by itself, by its name.
+    pub populations: BTreeMap<String, PopulationSummary>,
     /// The probe lane, when there is one.
     pub probe: Option<ProbeSummary>,
     /// What throng cost.

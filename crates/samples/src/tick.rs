@@ -39,10 +39,14 @@ pub struct Counts {
     pub redialled: u64,
     /// Connections that throng closed as planned: their calls were done, or fewer are wanted.
     pub finished: u64,
+    /// Of those, the ones that have nothing more to do, and are not dialled again.
+    pub done: u64,
     /// Local addresses that turned out to be taken; the next was used.
     pub addresses_skipped: u64,
     /// Requests sent.
     pub sent: u64,
+    /// Messages sent whose answer nobody awaits; not among the requests.
+    pub told: u64,
     /// Due by the open loop's schedule and never sent: no connection was free in time.
     pub missed: u64,
     /// Right and wrong answers, complete ones.
@@ -67,8 +71,10 @@ impl Counts {
         self.closed += o.closed;
         self.redialled += o.redialled;
         self.finished += o.finished;
+        self.done += o.done;
         self.addresses_skipped += o.addresses_skipped;
         self.sent += o.sent;
+        self.told += o.told;
         self.missed += o.missed;
         self.answered += o.answered;
         self.answered_at_load += o.answered_at_load;
@@ -110,6 +116,8 @@ pub struct Tick {
     pub latency: Latency,
     /// The same, of requests due during the ramp.
     pub ramp_latency: Latency,
+    /// [`Tick::latency`] by step of the plan's program, of populations that have several.
+    pub steps: Vec<Latency>,
     /// From when a dial was due to the connection.
     pub connect: Latency,
     /// From when the WebSocket upgrade was sent to its 101.
@@ -151,6 +159,7 @@ impl Default for Tick {
             status: Box::new([0; STATUSES]),
             latency: Latency::default(),
             ramp_latency: Latency::default(),
+            steps: Vec::new(),
             connect: Latency::default(),
             handshake: Latency::default(),
             first_byte: Latency::default(),
@@ -201,6 +210,10 @@ impl Tick {
         }
         self.latency.merge(&other.latency);
         self.ramp_latency.merge(&other.ramp_latency);
+        self.steps.resize_with(self.steps.len().max(other.steps.len()), Latency::default);
+        for (step, other) in self.steps.iter_mut().zip(&other.steps) {
+            step.merge(other);
+        }
         self.connect.merge(&other.connect);
         self.handshake.merge(&other.handshake);
         self.first_byte.merge(&other.first_byte);
@@ -216,6 +229,11 @@ impl Tick {
         self.stalled = self.stalled.max(other.stalled);
     }
 
+    /// Dials of the probe lane that succeeded.
+    pub fn dials_of_probe(&self) -> u64 {
+        self.probe.as_ref().map_or(0, |probe| probe.connect.count())
+    }
+
     /// Forgets all, keeping the memory.
     pub fn clear(&mut self) {
         (self.index, self.from, self.until, self.phase) = (0, Nanos::ZERO, Nanos::ZERO, Phase::Ramp);
@@ -226,6 +244,7 @@ impl Tick {
         self.status.fill(0);
         self.latency.clear();
         self.ramp_latency.clear();
+        self.steps.iter_mut().for_each(Latency::clear);
         self.connect.clear();
         self.handshake.clear();
         self.first_byte.clear();

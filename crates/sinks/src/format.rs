@@ -16,7 +16,7 @@ pub use fortio::fortio;
 pub use httperf::httperf;
 pub use wrk::wrk;
 
-use samples::{Ask, Fault, Generator, Kind, Latency, Moments, Phase, Sink, Stage, Summary, Tick};
+use samples::{Ask, Fault, Generator, Latency, Moments, Phase, Sink, Stage, Summary, Tick};
 use units::Nanos;
 
 /// httperf samples the rate of replies over this time.
@@ -84,7 +84,7 @@ fn together(a: &Latency, b: &Latency) -> Latency {
 
 /// Whether an answer came, though not the right one.
 fn is_wrong_answer(fault: Fault) -> bool {
-    matches!(fault.kind, Kind::WrongStatus | Kind::WrongLength | Kind::WrongEcho)
+    fault.kind.is_wrong_answer()
 }
 
 /// Whether there was to be a connection, and there was none.

@@ -5,6 +5,7 @@ mod find;
 pub mod format;
 mod hlog;
 mod line;
+mod populations;
 mod summary;
 
 pub use find::{find_json, find_line, find_text};

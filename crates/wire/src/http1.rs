@@ -16,6 +16,7 @@ mod target;
 mod write;
 
 pub use client::{Client, Head, Reply};
+pub use head::has_field;
 pub use server::{Ask, Request, Server};
 pub use target::query;
 pub use write::{Response, write_request, write_response};

@@ -7,14 +7,14 @@ use units::Nanos;
 use super::Client;
 use crate::{
     conn::{Conn, State},
-    exchange::{Exchange, Progress, Wire},
-    job::Pause,
+    exchange::{Awaited, Exchange, Progress, Wire},
+    op::Op,
 };
 
 impl Client {
     /// Reads on in the answer to an HTTP request.
     pub(super) fn reply<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
-        match self.exchange(k).handle_bytes(input, None) {
+        match self.read(k, input) {
             Ok(Progress::More(used)) => return used,
             Ok(Progress::Answered(used)) if used == input.len() => self.answered(cx, k),
             // No answer, or more than what was asked for.
@@ -23,43 +23,65 @@ impl Client {
         input.len()
     }
 
+    /// Reads on in what a connection awaits.
+    pub(super) fn read<'a>(&mut self, k: Key, input: &'a [u8]) -> Result<Progress<'a>, Kind> {
+        let Client { job, conns, exchanges, ink, .. } = self;
+        let conn = &conns[k.index as usize];
+        let exchange = exchanges.at(conn.exchange);
+        let awaited = match conn.state {
+            State::Busy => job.awaited(conn.at, exchange.nth, k.index, ink),
+            _ => Awaited::Nothing,
+        };
+        exchange.handle_bytes(input, awaited)
+    }
+
     pub(super) fn answered<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         let now = cx.now();
         self.learn(k, now, true);
         self.succeeded(k);
+        let at = self.conn(k).at;
         let exchange = self.idle(k);
-        self.measure(&exchange, now);
-        self.conn(k).hear(now, exchange.keep_alive_timeout_s);
+        self.measure(&exchange, at, k.index, now);
+        self.conn(k).hear(now, exchange.keep_alive_timeout_s());
         let keeps_alive = match &exchange.wire {
             Wire::Http(wire) => wire.keeps_alive(),
             _ => true,
         };
         self.weigh(&exchange, keeps_alive);
-        if self.is_last_call(k) || self.is_surplus() {
-            return self.finish(cx, k);
-        }
-        // In closed loop the next request is due now.
-        let due = match self.job.pause {
-            Pause::Think(think) => now + Nanos(self.random.between(think.min.0, think.max.0)),
-            Pause::Every(Nanos::ZERO) => now,
-            Pause::Every(every) => exchange.due + every,
-            Pause::Slot | Pause::Never => Nanos::NEVER,
+        let due = match self.job.op(at) {
+            Op::Ping(_, every) => exchange.due + *every,
+            _ => {
+                self.conn(k).at = at + 1;
+                now
+            }
         };
-        if !keeps_alive {
+        if self.is_surplus() {
+            self.finish(cx, k);
+        } else if self.is_last_call(k) {
+            self.leave(cx, k);
+        } else if !keeps_alive {
+            let due = self.next_due(k, due);
             self.closed_as_announced(cx, k, due);
         } else if self.draining {
             cx.let_sleep(k);
-        } else if due == Nanos::NEVER {
-            self.set_free(cx, k);
-        } else if due > now {
+        } else if due > now && !self.job.has_slots() {
             cx.wake_at(k, due);
-        } else if self.job.calls().is_some() {
-            // The schedule is that of the connections; a call that follows at once cannot be late.
-            self.ask(cx, k, due);
         } else {
             // A message that fell due while its forerunner's echo was awaited is late by the target's doing.
-            self.request_due(cx, k, due, now);
+            self.go_on(cx, k, due, now);
         }
+    }
+
+    /// When the next request of a connection is due that has just been answered; never, where a slot says it.
+    fn next_due(&mut self, k: Key, mut due: Nanos) -> Nanos {
+        if self.job.has_slots() {
+            return Nanos::NEVER;
+        }
+        while let Op::Wait(think) = self.job.op(self.conns[k.index as usize].at) {
+            due = due + Nanos(self.ink.random.between(think.min.0, think.max.0));
+            self.conn(k).at += 1;
+        }
+        due
     }
 
     /// Nothing is asked any more on this connection; returns what was.
@@ -72,30 +94,32 @@ impl Client {
             self.exchanges.end(at);
             self.conn(k).exchange = Conn::NONE.exchange;
         } else {
-            let kept = self.exchanges.at(at);
-            (kept.awaits, kept.first) = (false, false);
+            self.exchanges.at(at).first = false;
             self.incoming += 1;
         }
         exchange
     }
 
-    fn measure(&mut self, exchange: &Exchange, now: Nanos) {
+    fn measure(&mut self, exchange: &Exchange, at: u16, index: u32, now: Nanos) {
         let tick = &mut self.tick;
         tick.counts.answered += 1;
         tick.counts.body_bytes_in += exchange.content();
         let took = now.since(exchange.due);
         if exchange.due >= self.hold_from {
-            tick.latency.record(took)
+            tick.latency.record(took);
+            if let Some(step) = self.job.step(at) {
+                tick.steps[step].record(took);
+            }
         } else {
             tick.ramp_latency.record(took)
         }
         if now >= self.hold_from && !self.draining {
             tick.counts.answered_at_load += 1;
         }
-        if matches!(exchange.wire, Wire::Http(_)) {
+        if self.job.is_http() {
             tick.count_status(exchange.status);
         }
-        if let Some(kind) = self.job.wrong(exchange) {
+        if let Some(kind) = exchange.wrong(self.job.awaited(at, exchange.nth, index, &mut self.ink)) {
             tick.faults.count(Fault::target(Stage::Exchange, kind));
         }
     }

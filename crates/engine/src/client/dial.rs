@@ -2,6 +2,7 @@
 //! is taken.
 
 use net::{Close, Cx, Io, Key};
+use plan::Part;
 use samples::Fault;
 use units::Nanos;
 
@@ -9,8 +10,9 @@ use super::{Client, LOOK_AT_ORDERS};
 use crate::{
     conn::{Conn, State},
     exchange::Exchange,
-    job::Pause,
-    ramp::Pacer,
+    op::Op,
+    pace::{Schedule, Tempo},
+    ramp::{Pacer, Window},
 };
 
 /// Dials in one turn, so that answers are not kept waiting.
@@ -21,7 +23,7 @@ const LATE: Nanos = Nanos::from_millis(2);
 /// First dials: how many, and when.
 pub(super) struct Ramp {
     pub(super) pacer: Pacer,
-    /// When the first dial of the present order is due, and how many of it were made.
+    /// When the first dial of the present schedule is due, and how many of it were made.
     from: Nanos,
     dialled: u64,
     to_dial: u32,
@@ -30,14 +32,34 @@ pub(super) struct Ramp {
 }
 
 impl Ramp {
-    pub(super) fn new(pacer: Pacer, connections: u32, from: Nanos) -> Ramp {
-        Ramp { pacer, from, dialled: 0, to_dial: connections, ordered: connections.into() }
+    /// Nothing, before an order comes.
+    pub(super) fn new() -> Ramp {
+        let pacer = Pacer::Adaptive(Window::default());
+        Ramp { pacer, from: Nanos::NEVER, dialled: 0, to_dial: 0, ordered: 0 }
     }
 
-    /// From now on, so many are to be dialled.
-    pub(super) fn order(&mut self, to_dial: u32, now: Nanos) {
+    /// From now on, so many are to be dialled, the first at `from`; without a tempo as fast as the target takes them. A
+    /// window keeps what it has learnt of the target.
+    pub(super) fn order(&mut self, to_dial: u32, tempo: Option<Tempo>, part: &Part, from: Nanos) {
         self.ordered = self.ordered - u64::from(self.to_dial) + u64::from(to_dial);
-        (self.from, self.dialled, self.to_dial) = (now, 0, to_dial);
+        (self.from, self.to_dial) = (from, to_dial);
+        match (tempo, &self.pacer) {
+            (Some(tempo), _) => self.set_tempo(tempo, part, from),
+            (None, Pacer::Adaptive(_)) => {}
+            (None, _) => self.pacer = Pacer::Adaptive(Window::default()),
+        }
+    }
+
+    /// What is still to be dialled comes at this tempo, of all shards together.
+    pub(super) fn set_tempo(&mut self, tempo: Tempo, part: &Part, from: Nanos) {
+        (self.from, self.dialled) = (from, 0);
+        let schedule = Schedule::share(tempo, self.to_dial.into(), part.shard, part.shards);
+        self.pacer = Pacer::Scheduled(schedule);
+    }
+
+    /// Whether an order has come.
+    pub(super) fn is_ordered(&self) -> bool {
+        self.from != Nanos::NEVER
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -51,11 +73,12 @@ impl Ramp {
             // the hold.
             Pacer::Adaptive(_) if self.to_dial > 0 && behind > LATE => (0, now),
             Pacer::Adaptive(window) => (window.room(outstanding).min(self.to_dial), Nanos::NEVER),
-            Pacer::Steady(steady) => {
-                let due = steady.due(now.since(self.from)).saturating_sub(self.dialled);
+            Pacer::Scheduled(_) if now < self.from => (0, self.from),
+            Pacer::Scheduled(schedule) => {
+                let due = schedule.due(now.since(self.from)).saturating_sub(self.dialled);
                 let due = due.min(self.to_dial.into());
-                let next = self.from + steady.next_after(self.dialled + due);
-                (due as u32, if due == u64::from(self.to_dial) { Nanos::NEVER } else { next })
+                let next = schedule.next_after(self.dialled + due);
+                (due as u32, if next == Nanos::NEVER { next } else { self.from + next })
             }
         }
     }
@@ -64,7 +87,7 @@ impl Ramp {
     fn take(&mut self, now: Nanos) -> Nanos {
         let due = match &self.pacer {
             Pacer::Adaptive(_) => now,
-            Pacer::Steady(steady) => self.from + steady.time_of(self.dialled),
+            Pacer::Scheduled(schedule) => self.from + schedule.time_of(self.dialled),
         };
         self.dialled += 1;
         self.to_dial -= 1;
@@ -90,13 +113,13 @@ impl Client {
     fn dial_first<I: Io>(&mut self, cx: &mut Cx<I>, due: Nanos) {
         let k = cx.take().expect("there is a place");
         let tuple = self.tuples.next();
-        let wire = self.job.protocol.wire_of_dial(&mut self.random);
-        let asks = matches!(self.job.pause, Pause::Think(_));
+        let wire = self.job.wire_of_dial(&mut self.ink.random);
+        let asks = self.job.asks_first();
         let exchange = self.exchanges.begin(Exchange { first: true, asks, ..Exchange::new(due, due, wire) });
         let conn =
             Conn { exchange, destination: tuple.destination as u16, state: State::Dialling, ..Conn::NONE };
         self.begin_at(k, conn);
-        if self.job.calls().is_some() {
+        if self.job.comes_and_goes() {
             self.tick.lag.record(cx.now().since(due));
         }
         self.outstanding += 1;
@@ -126,7 +149,7 @@ impl Client {
 
     /// A rested connection is dialled again; `asks`: for a request that was due at `due`.
     pub(super) fn redial<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, due: Nanos, asks: bool) {
-        let wire = self.job.protocol.wire_of_dial(&mut self.random);
+        let wire = self.job.wire_of_dial(&mut self.ink.random);
         let exchange = self.exchanges.begin(Exchange { asks, ..Exchange::new(due, cx.now(), wire) });
         let conn = self.conn(k);
         (conn.exchange, conn.state, conn.tries) = (exchange, State::Dialling, 0);
@@ -153,29 +176,27 @@ impl Client {
             self.missed_by_dial(asks);
             return if is_surplus { self.finish(cx, k) } else { cx.let_sleep(k) };
         }
-        match self.job.pause {
-            Pause::Every(every) if first => {
+        match self.job.op(self.conns[k.index as usize].at) {
+            Op::Ping(_, every) if first && !self.job.has_slots() => {
+                let due = now + Nanos(self.ink.random.between(0, every.0));
                 self.idle(k);
-                let due = now + Nanos(self.random.between(0, every.0));
-                if due <= now { self.request_due(cx, k, now, now) } else { cx.wake_at(k, due) }
+                if due <= now { self.go_on(cx, k, now, now) } else { cx.wake_at(k, due) }
             }
-            Pause::Never => {
-                // Nothing will tell more of it than that it stands.
-                self.succeeded(k);
-                self.idle(k);
-                cx.let_sleep(k);
-            }
-            Pause::Slot if !asks => {
-                self.idle(k);
-                self.set_free(cx, k);
-            }
-            _ => {
+            op if asks && op.asks() => {
                 if first {
                     // The first request is due as soon as the connection is open.
                     self.exchange(k).due = now;
                 }
                 self.request(cx, k);
                 cx.wake_at(k, now + self.job.timeout);
+            }
+            op => {
+                if matches!(op, Op::Stay) {
+                    // Nothing will tell more of it than that it stands.
+                    self.succeeded(k);
+                }
+                self.idle(k);
+                self.go_on(cx, k, now, now);
             }
         }
     }

@@ -13,7 +13,7 @@ use super::Client;
 use crate::{
     conn::{Conn, State},
     exchange::Wire,
-    protocol::Protocol,
+    op::Op,
 };
 
 /// "No longer needed" (RFC 6455, section 7.4.1).
@@ -23,11 +23,11 @@ impl Client {
     /// The server said that it would close: not a loss. `due`: when the connection's next request is; never, where that
     /// is for a slot to say.
     pub(super) fn closed_as_announced<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, due: Nanos) {
-        if self.job.calls().is_some() && !self.draining {
+        if self.job.comes_and_goes() && !self.draining {
             // It came for more calls than the server lets it have.
             return self.lost(cx, k, Fault::target(Stage::Exchange, Kind::Closed));
         }
-        let conn = *self.conn(k);
+        let Conn { destination, at, .. } = *self.conn(k);
         self.forget(k);
         self.open -= 1;
         self.tick.counts.closed += 1;
@@ -35,7 +35,7 @@ impl Client {
         if self.job.reconnect == Reconnect::Never || self.draining || !self.is_short() {
             return;
         }
-        let k = self.rest(cx, k.index, conn.destination);
+        let k = self.rest(cx, k.index, destination, at);
         if due <= cx.now() {
             self.redial(cx, k, due, true);
         } else if self.open_loop.is_some() {
@@ -45,12 +45,19 @@ impl Client {
         }
     }
 
-    /// A place for a connection that has no socket for now; `index` is the one it had.
-    fn rest<I: Io>(&mut self, cx: &mut Cx<I>, index: u32, destination: u16) -> Key {
+    /// A place for a connection that has no socket for now; `index` is the one it had, `at` the operation that it goes on
+    /// with.
+    fn rest<I: Io>(&mut self, cx: &mut Cx<I>, index: u32, destination: u16, mut at: u16) -> Key {
+        while let Op::Goto(to) = self.job.op(at) {
+            at = *to;
+        }
         let k = cx.take().expect("a place was given back just now");
         assert_eq!(k.index, index, "what was given back last is taken first");
         // What was announced ends with the connection.
-        self.place(k, Conn { destination, state: State::Resting, ..Conn::NONE });
+        self.place(k, Conn { destination, at, state: State::Resting, ..Conn::NONE });
+        if let (Some(left), Some(calls)) = (self.calls_left.get_mut(index as usize), self.job.calls) {
+            *left = calls;
+        }
         self.resting += 1;
         k
     }
@@ -86,14 +93,15 @@ impl Client {
     /// together (Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015).
     pub(super) fn back_off<I: Io>(&mut self, cx: &mut Cx<I>, index: u32, destination: u16) {
         let Reconnect::Backoff(span) = self.job.reconnect else { return };
-        if self.draining || !self.is_short() {
+        if self.draining || !self.is_short() || self.job.comes_and_goes() {
             return;
         }
         let failures = &mut self.failures[index as usize];
         let most = span.min.0.saturating_mul(1u64.checked_shl((*failures).into()).unwrap_or(u64::MAX));
         *failures = failures.saturating_add(1);
-        let wait = Nanos(self.random.between(0, most.min(span.max.0)));
-        let k = self.rest(cx, index, destination);
+        let wait = Nanos(self.ink.random.between(0, most.min(span.max.0)));
+        // What it had begun is lost with it.
+        let k = self.rest(cx, index, destination, 0);
         cx.wake_at(k, cx.now() + wait);
     }
 
@@ -104,9 +112,24 @@ impl Client {
         }
     }
 
+    /// Closes an idle connection that has done what it came for; one that is held is dialled again for what comes next.
+    pub(super) fn leave<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        let Conn { destination, at, .. } = *self.conn(k);
+        self.finish(cx, k);
+        if self.job.comes_and_goes() || self.draining || !self.is_short() {
+            return;
+        }
+        if self.job.reconnect == Reconnect::Never || matches!(self.job.op(at), Op::Stay) {
+            self.tick.counts.done += 1;
+            return;
+        }
+        let k = self.rest(cx, k.index, destination, at);
+        if self.open_loop.is_some() { self.set_free(cx, k) } else { self.redial(cx, k, cx.now(), true) }
+    }
+
     /// Closes an idle connection that has done what it came for, or is one too many.
     pub(super) fn finish<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
-        if matches!(self.job.protocol, Protocol::WebSocket(..)) && !cx.is_clogged(k) {
+        if self.job.upgrade().is_some() && !cx.is_clogged(k) {
             let mask = Some(self.mask());
             let tick = &mut self.tick;
             cx.send(k, MAX_HEADER + MAX_CONTROL, |out| {

@@ -4,16 +4,13 @@ use net::Key;
 use units::Nanos;
 
 use super::Client;
-use crate::{
-    exchange::{Exchange, Wire},
-    protocol::Protocol,
-};
+use crate::exchange::Exchange;
 
 impl Client {
     /// Something has come on a connection that awaits an answer: its first byte, unless one has come before.
     pub(super) fn begun(&mut self, k: Key, now: Nanos) {
         // What a WebSocket server says may be its own: its first byte is no answer's.
-        if matches!(self.job.protocol, Protocol::WebSocket(..)) {
+        if self.job.upgrade().is_some() {
             return;
         }
         let exchange = self.exchange(k);
@@ -31,7 +28,7 @@ impl Client {
         let tick = &mut self.tick;
         tick.counts.kept += u64::from(keeps_alive);
         tick.answer_sizes.record(u64::from(exchange.head_bytes) + exchange.content());
-        if matches!(exchange.wire, Wire::Http(_)) {
+        if self.job.is_http() {
             tick.head_sizes.record(exchange.head_bytes.into());
         }
     }

@@ -4,7 +4,10 @@ use net::{Close, Cx, Io, Key};
 use units::Nanos;
 
 use super::Client;
-use crate::conn::{Conn, State};
+use crate::{
+    conn::{Conn, State},
+    pace::Tempo,
+};
 
 /// Connections closed, and records looked at, in one turn, so that answers are not kept waiting.
 const CLOSES_A_TURN: u32 = 128;
@@ -18,7 +21,7 @@ impl Client {
 
     /// Whether one less would still be enough.
     pub(super) fn is_surplus(&self) -> bool {
-        self.there() > u64::from(self.wanted)
+        !self.job.comes_and_goes() && self.there() > u64::from(self.wanted)
     }
 
     /// Whether there is room for one more.
@@ -26,19 +29,29 @@ impl Client {
         self.there() < u64::from(self.wanted)
     }
 
-    /// From now on there shall be `n`.
-    pub(super) fn set_load(&mut self, n: u32, now: Nanos) {
-        if self.job.calls().is_some() {
-            return;
-        }
+    /// From now on there shall be `n`; of connections that come and go, so many come in all. First dials are due from
+    /// `from` on.
+    pub(super) fn set_load(&mut self, n: u32, tempo: Option<Tempo>, from: Nanos) {
         self.wanted = n.min(self.part.connections);
-        let to_dial = u64::from(self.wanted).saturating_sub(self.there()) as u32;
-        self.ramp.order(to_dial, now);
-        if self.resolved < self.ramp.ordered {
-            self.ramped_at = Nanos::NEVER;
-        }
+        let there = if self.job.comes_and_goes() { 0 } else { self.there() };
+        let to_dial = u64::from(self.wanted).saturating_sub(there) as u32;
+        self.ramp.order(to_dial, tempo, &self.part, from);
+        self.ramped_at = Nanos::NEVER;
         if self.is_surplus() {
             self.surplus_below = self.conns.len() as u32;
+        }
+    }
+
+    /// Whether all first dials are decided, and no connection is one too many.
+    pub(super) fn is_ramped(&self) -> bool {
+        self.ramp.is_ordered() && self.resolved == self.ramp.ordered && !self.is_surplus()
+    }
+
+    /// A tempo for the requests of an open loop, or for connections that come and go.
+    pub(super) fn set_tempo(&mut self, tempo: Tempo, from: Nanos, now: Nanos) {
+        match &mut self.open_loop {
+            Some(open_loop) => self.tick.counts.missed += open_loop.begin(&self.part, tempo, from, now),
+            None => self.ramp.set_tempo(tempo, &self.part, from),
         }
     }
 
@@ -77,7 +90,7 @@ impl Client {
     /// A connection is dialled for the first time at this place.
     pub(super) fn begin_at(&mut self, k: Key, conn: Conn) {
         let at = k.index as usize;
-        if let Some(calls) = self.job.calls() {
+        if let Some(calls) = self.job.calls {
             self.calls_left.resize(self.calls_left.len().max(at + 1), 0);
             self.calls_left[at] = calls;
         }

@@ -8,14 +8,14 @@ use super::Client;
 use crate::{
     conn::{Conn, State},
     exchange::{Exchange, Progress, Wire},
-    protocol::Protocol,
+    op::Op,
 };
 
 impl Client {
     /// Asks for the upgrade on a connection just opened.
     pub(super) fn upgrade<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
-        let Client { job, conns, exchanges, random, tick, .. } = self;
-        let (Protocol::WebSocket(upgrade, _), conn) = (&job.protocol, &mut conns[k.index as usize]) else {
+        let Client { job, conns, exchanges, ink, tick, .. } = self;
+        let (Some(upgrade), conn) = (job.upgrade(), &mut conns[k.index as usize]) else {
             unreachable!("only a WebSocket is upgraded")
         };
         let exchange = exchanges.at(conn.exchange);
@@ -24,7 +24,7 @@ impl Client {
         conn.state = State::Upgrading;
         exchange.started = cx.now();
         cx.send(k, upgrade.max_len(destination), |out| {
-            let len = upgrade.write(destination, nonce, random, out);
+            let len = upgrade.write(destination, nonce, k.index, ink, out);
             tick.counts.bytes_out += len as u64;
             len
         });
@@ -37,12 +37,10 @@ impl Client {
         loop {
             if self.conn(k).exchange == Conn::NONE.exchange {
                 let now = cx.now();
-                self.conn(k).exchange =
-                    self.exchanges.begin(Exchange::new(now, now, self.job.protocol.wire()));
+                self.conn(k).exchange = self.exchanges.begin(Exchange::new(now, now, self.job.wire()));
                 self.incoming += 1;
             }
-            let at = self.conn(k).exchange;
-            match self.exchanges.at(at).handle_bytes(&input[used..], self.job.protocol.message()) {
+            match self.read(k, &input[used..]) {
                 Ok(Progress::More(n)) => {
                     self.rest_if_quiet(k);
                     return used + n;
@@ -56,7 +54,7 @@ impl Client {
                 }
                 Ok(Progress::Answered(n)) => {
                     used += n;
-                    if used < input.len() && matches!(self.job.protocol, Protocol::Tcp(_)) {
+                    if used < input.len() && self.job.is_tcp() && self.awaits_echo(k) {
                         // Without frames, more than what was asked for cannot be told from the next echo.
                         self.lost(cx, k, Fault::target(Stage::Exchange, Kind::BadAnswer));
                         return input.len();
@@ -86,6 +84,13 @@ impl Client {
         }
     }
 
+    fn awaits_echo(&self, k: Key) -> bool {
+        match self.job.op(self.conns[k.index as usize].at) {
+            Op::Ask(message) | Op::Ping(message, _) => message.check.echo,
+            _ => false,
+        }
+    }
+
     /// Gives an idle connection's exchange back once no message is under way.
     fn rest_if_quiet(&mut self, k: Key) {
         let conn = *self.conn(k);
@@ -100,8 +105,7 @@ impl Client {
         self.learn(k, cx.now(), true);
         let asked = self.exchange(k).started;
         self.tick.handshake.record(cx.now().since(asked));
-        let wire = self.job.protocol.wire();
-        self.exchange(k).wire = wire;
+        self.exchange(k).wire = self.job.wire();
         self.connected(cx, k);
     }
 
@@ -143,6 +147,6 @@ impl Client {
     }
 
     pub(super) fn mask(&mut self) -> [u8; 4] {
-        (self.random.bits() as u32).to_be_bytes()
+        (self.ink.random.bits() as u32).to_be_bytes()
     }
 }

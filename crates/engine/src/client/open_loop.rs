@@ -2,39 +2,50 @@
 //! longest. Latency counts from when the slot was due, so that a target that stalls cannot hide it.
 
 use net::{Cx, Io, Key};
-use plan::{Load, Part};
-use units::{Nanos, Rate};
+use plan::Part;
+use units::Nanos;
 
 use super::Client;
 use crate::{
     conn::State,
-    job::{Job, Pause},
-    pace::Steady,
+    job::Job,
+    pace::{Schedule, Tempo},
     rotation::Rotation,
     slots::Slots,
 };
 
 /// What the connections of the shard share.
 pub(crate) struct OpenLoop {
-    /// Requests a second of all shards together.
-    pub(super) rate: Rate,
     /// Idle connections, and those that the server closed by announcement: they are dialled again when their turn comes.
     pub(crate) free: Rotation,
-    /// From the beginning of full load on.
+    /// From the first tempo on.
     slots: Option<Slots>,
+    /// When the schedule ends.
+    until: Nanos,
 }
 
 impl OpenLoop {
     pub(super) fn new(job: &Job, part: &Part) -> Option<OpenLoop> {
-        let Load::Rate(rate) = job.load else { return None };
-        Some(OpenLoop { rate, free: Rotation::new(part.places), slots: None })
+        let free = Rotation::new(part.places);
+        job.has_slots().then_some(OpenLoop { free, slots: None, until: Nanos::NEVER })
     }
 
-    /// The schedule begins, and lasts for `time`: this shard has its share of it.
-    pub(super) fn begin(&mut self, part: &Part, from: Nanos, time: Nanos) {
-        let steady = Steady::share(self.rate, u64::MAX, part.shard, part.shards);
-        let steady = if time == Nanos::NEVER { steady } else { steady.within(time) };
-        self.slots = Some(Slots::new(steady, from));
+    /// A new schedule, of which this shard has its share; how many requests of the one before, due by `now`, were never
+    /// sent.
+    pub(super) fn begin(&mut self, part: &Part, tempo: Tempo, from: Nanos, now: Nanos) -> u64 {
+        let missed = self.end(now);
+        let schedule = Schedule::share(tempo, u64::MAX, part.shard, part.shards);
+        self.slots = Some(Slots::new(schedule, from));
+        self.end_at(self.until);
+        missed
+    }
+
+    /// Nothing is due from this time on.
+    pub(super) fn end_at(&mut self, at: Nanos) {
+        self.until = at;
+        if let (Some(slots), true) = (&mut self.slots, at != Nanos::NEVER) {
+            slots.end_at(at);
+        }
     }
 
     /// It ends; how many requests that were due by `now` were never sent.
@@ -83,7 +94,7 @@ impl Client {
 
     /// A dial was for a slot, whose request is not sent now.
     pub(super) fn missed_by_dial(&mut self, asks: bool) {
-        let missed = asks && matches!(self.job.pause, Pause::Slot);
+        let missed = asks && self.job.has_slots();
         self.tick.counts.missed += u64::from(missed);
     }
 }

@@ -2,16 +2,16 @@
 //! while the population is held. What it measures is what a further user would see.
 
 use net::{Close, Cx, Gone, Io, Key};
-use plan::{Part, Plan};
+use plan::Part;
 use samples::Probe;
 use units::Nanos;
 
 use super::{Client, MOST_TRIES, requests};
 use crate::{
     conn::{Conn, State},
-    exchange::{Exchange, Progress, Wire},
-    pace::Steady,
-    protocol::Protocol,
+    exchange::{Awaited, Exchange, Progress, Wire},
+    job::Job,
+    pace::{Schedule, Tempo},
     slots::Slots,
 };
 
@@ -51,11 +51,11 @@ pub(crate) struct Lane {
 }
 
 impl Lane {
-    /// The lane of a plan, in its first shard; `start` is when its first request is due.
-    pub(super) fn new(plan: &Plan, part: &Part, start: Nanos) -> Option<Box<Lane>> {
-        let rate = plan.probe.filter(|_| part.shard == 0)?;
-        let half = |at| Slots::new(Steady::share(rate, u64::MAX, at, 2), start);
-        let places = plan.probe_places();
+    /// The lane, where the shard works for one; `start` is when its first request is due.
+    pub(super) fn new(job: &Job, part: &Part, start: Nanos) -> Option<Box<Lane>> {
+        let tempo = Tempo::Steady(job.probe?);
+        let half = |at| Slots::new(Schedule::share(tempo, u64::MAX, at, 2), start);
+        let places = part.places;
         Some(Box::new(Lane {
             fresh: half(0),
             kept: half(1),
@@ -141,7 +141,7 @@ impl Client {
     }
 
     fn probe_dial<I: Io>(&mut self, cx: &mut Cx<I>, due: Nanos, keeps: bool) {
-        let wire = self.job.protocol.wire_of_dial(&mut self.random);
+        let wire = self.job.wire_of_dial(&mut self.ink.random);
         let exchange = Exchange::new(due, cx.now(), wire);
         let at = self.lane().begin(Record { exchange, step: Step::Dialling, keeps, proven: false });
         let tuple = self.tuples.next();
@@ -164,24 +164,24 @@ impl Client {
         let due = self.record(k).exchange.due;
         let took = cx.now().since(due);
         self.seen().connect.record(took);
-        if !matches!(self.job.protocol, Protocol::WebSocket(..)) {
+        if self.job.upgrade().is_none() {
             return self.probe_send(cx, k);
         }
         let at = self.conn(k).exchange;
         let destination = usize::from(self.conn(k).destination);
-        let Client { job, probe: Some(lane), random, .. } = self else { unreachable!("there is a lane") };
-        let Protocol::WebSocket(upgrade, _) = &job.protocol else { unreachable!("looked at above") };
+        let Client { job, probe: Some(lane), ink, .. } = self else { unreachable!("there is a lane") };
+        let Some(upgrade) = job.upgrade() else { unreachable!("looked at above") };
         let record = &mut lane.records[at as usize];
         let Wire::Upgrade(nonce) = record.exchange.wire else { unreachable!("dialled with a nonce") };
         record.step = Step::Upgrading;
-        cx.send(k, upgrade.max_len(destination), |out| upgrade.write(destination, nonce, random, out));
+        cx.send(k, upgrade.max_len(destination), |out| upgrade.write(destination, nonce, k.index, ink, out));
         cx.wake_at(k, cx.now() + self.job.timeout);
     }
 
     /// A further request on a kept connection.
     fn probe_ask<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, due: Nanos) {
         let now = cx.now();
-        let fresh = self.job.protocol.wire();
+        let fresh = self.job.wire();
         let record = self.record(k);
         // A WebSocket's machine goes on; that of HTTP begins anew with each request.
         let wire = if matches!(record.exchange.wire, Wire::Http(_)) { fresh } else { record.exchange.wire };
@@ -191,10 +191,10 @@ impl Client {
 
     fn probe_send<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         let Conn { exchange: at, destination, .. } = *self.conn(k);
-        let Client { job, probe: Some(lane), random, .. } = self else { unreachable!("there is a lane") };
+        let Client { job, probe: Some(lane), ink, .. } = self else { unreachable!("there is a lane") };
         let record = &mut lane.records[at as usize];
         record.step = Step::Busy;
-        requests::send(job, random, &mut record.exchange, destination.into(), cx, k);
+        requests::send(job, 0, &mut record.exchange, destination.into(), ink, cx, k);
         cx.wake_at(k, cx.now() + self.job.timeout);
     }
 
@@ -202,18 +202,22 @@ impl Client {
         let mut used = 0;
         loop {
             let at = self.conn(k).exchange;
-            let Client { job, probe: Some(lane), .. } = self else { unreachable!("there is a lane") };
+            let Client { job, probe: Some(lane), ink, .. } = self else { unreachable!("there is a lane") };
             let record = &mut lane.records[at as usize];
-            if record.step == Step::Idle && !matches!(job.protocol, Protocol::WebSocket(..)) {
+            if record.step == Step::Idle && job.upgrade().is_none() {
                 // Nothing was asked: what the connection says next could not be told from an answer.
                 self.probe_end(cx, k, Close::Reset);
                 return input.len();
             }
-            match record.exchange.handle_bytes(&input[used..], job.protocol.message()) {
+            let awaited = match record.step {
+                Step::Busy => job.awaited(0, record.exchange.nth, k.index, ink),
+                _ => Awaited::Nothing,
+            };
+            match record.exchange.handle_bytes(&input[used..], awaited) {
                 Ok(Progress::More(n)) => return used + n,
                 Ok(Progress::Upgraded(n)) => {
                     used += n;
-                    record.exchange.wire = job.protocol.wire();
+                    record.exchange.wire = job.wire();
                     self.probe_send(cx, k);
                 }
                 Ok(Progress::Answered(n)) => {
@@ -239,7 +243,8 @@ impl Client {
     fn probe_answered<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         let now = cx.now();
         let Record { exchange, keeps, .. } = *self.record(k);
-        let wrong = self.job.wrong(&exchange).is_some();
+        let awaited = self.job.awaited(0, exchange.nth, k.index, &mut self.ink);
+        let wrong = exchange.wrong(awaited).is_some();
         let at_load = exchange.due >= self.hold_from;
         let seen = self.seen();
         if wrong {
@@ -252,13 +257,13 @@ impl Client {
                 seen.held.record(now.since(exchange.due));
             }
         }
-        self.conn(k).hear(now, exchange.keep_alive_timeout_s);
+        self.conn(k).hear(now, exchange.keep_alive_timeout_s());
         let keeps_alive = !matches!(&exchange.wire, Wire::Http(wire) if !wire.keeps_alive());
         if !keeps || !keeps_alive {
             return self.probe_end(cx, k, Close::Graceful);
         }
         let record = self.record(k);
-        (record.step, record.proven, record.exchange.awaits) = (Step::Idle, true, false);
+        (record.step, record.proven) = (Step::Idle, true);
         self.lane().idle.push(k);
         cx.let_sleep(k);
     }

@@ -1,67 +1,153 @@
-//! Requests go out.
+//! What connections do next: requests and messages go out, pauses begin.
 
 use net::{Cx, Io, Key};
-use plan::Random;
 use units::Nanos;
+use wire::websocket::{self, MAX_HEADER, Opcode};
 
 use super::Client;
 use crate::{
     conn::{Conn, State},
     exchange::{Exchange, Wire},
     job::Job,
+    op::Op,
+    request::{Ink, Message},
 };
 
-/// Sends the request that `exchange` begins; returns its bytes.
+/// Bytes of a control ping: a number, so that no earlier pong passes for its own.
+const PING: usize = 8;
+
+/// Begins the operation at `at` in `exchange`, and sends what it sends; returns its bytes.
 pub(super) fn send<I: Io>(
     job: &Job,
-    random: &mut Random,
+    at: u16,
     exchange: &mut Exchange,
     destination: usize,
+    ink: &mut Ink,
     cx: &mut Cx<I>,
     k: Key,
 ) -> u64 {
-    match &mut exchange.wire {
-        Wire::Http(wire) => wire.order(false),
-        _ => exchange.await_echo(),
-    }
     (exchange.started, exchange.begun) = (cx.now(), false);
-    if let Some(bytes) = job.protocol.fixed(destination) {
-        exchange.expected = job.fixed_length();
+    match job.op(at) {
+        Op::Request(request) => {
+            let Wire::Http(wire) = &mut exchange.wire else { unreachable!("requests are of http://") };
+            wire.order(request.is_head);
+            if let Some(bytes) = request.fixed(destination) {
+                exchange.expected = request.check.expected(&[]);
+                cx.send_static(k, bytes);
+                return bytes.len() as u64;
+            }
+            let mut written = 0;
+            cx.send(k, request.max_len(destination), |out| {
+                (written, exchange.expected) = request.write(destination, k.index, ink, out);
+                written
+            });
+            written as u64
+        }
+        Op::Ask(message) | Op::Ping(message, _) => {
+            exchange.await_message();
+            send_message(message, Some(exchange), job.is_tcp(), ink, cx, k)
+        }
+        Op::Listen(check) => {
+            exchange.await_message();
+            exchange.expected = check.expected(&[]);
+            0
+        }
+        Op::Tell(_) | Op::Wait(_) | Op::Close | Op::Goto(_) | Op::Stay => unreachable!("it awaits nothing"),
+    }
+}
+
+/// Sends a message; `exchange` awaits its answer. Returns its bytes, with its frame.
+fn send_message<I: Io>(
+    message: &Message,
+    exchange: Option<&mut Exchange>,
+    is_tcp: bool,
+    ink: &mut Ink,
+    cx: &mut Cx<I>,
+    k: Key,
+) -> u64 {
+    let mask = (ink.random.bits() as u32).to_be_bytes();
+    let mut written = 0;
+    if message.is_ping() {
+        let number = ink.random.bits();
+        cx.send(k, MAX_HEADER + PING, |out| {
+            let len = websocket::write_frame(out, Opcode::Ping, true, Some(mask), &number.to_be_bytes());
+            written = len.expect("there is room for a frame of ours");
+            written
+        });
+        exchange.into_iter().for_each(|exchange| exchange.expected = number);
+        return written as u64;
+    }
+    let (text, nth, expected) = message.write(k.index, ink);
+    exchange.into_iter().for_each(|exchange| (exchange.nth, exchange.expected) = (nth, expected));
+    if let (true, Some(bytes)) = (is_tcp, message.fixed) {
         cx.send_static(k, bytes);
         return bytes.len() as u64;
     }
-    let mut written = 0;
-    cx.send(k, job.protocol.max_len(destination), |out| {
-        written = job.protocol.write(destination, exchange, random, out, job.expect);
+    cx.send(k, MAX_HEADER + text.len(), |out| {
+        written = if is_tcp {
+            out[..text.len()].copy_from_slice(text);
+            text.len()
+        } else {
+            let len = websocket::write_frame(out, Opcode::Text, true, Some(mask), text);
+            len.expect("there is room for a frame of ours")
+        };
         written
     });
     written as u64
 }
 
 impl Client {
-    pub(super) fn request<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
-        let Client { job, conns, exchanges, random, tick, .. } = self;
-        let conn = &mut conns[k.index as usize];
-        conn.state = State::Busy;
-        let exchange = exchanges.at(conn.exchange);
-        tick.counts.sent += 1;
-        tick.counts.bytes_out += send(job, random, exchange, usize::from(conn.destination), cx, k);
+    /// What comes next for an idle connection, where the one before it ended at `due`, and could be begun from `ready` on.
+    pub(super) fn go_on<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, mut due: Nanos, mut ready: Nanos) {
+        loop {
+            let at = self.conn(k).at;
+            match self.job.op(at) {
+                Op::Goto(to) => self.conns[k.index as usize].at = *to,
+                Op::Wait(think) => {
+                    due = due + Nanos(self.ink.random.between(think.min.0, think.max.0));
+                    self.conn(k).at = at + 1;
+                    if due > cx.now() {
+                        return cx.wake_at(k, due);
+                    }
+                    ready = due;
+                }
+                Op::Tell(message) => {
+                    let sent = send_message(message, None, self.job.is_tcp(), &mut self.ink, cx, k);
+                    self.tick.counts.bytes_out += sent;
+                    self.tick.counts.told += 1;
+                    self.conn(k).at = at + 1;
+                    if !matches!(self.job.op(at + 1), Op::Listen(_) | Op::Wait(_)) {
+                        // A program sends once a call.
+                        return cx.wake_at(k, cx.now());
+                    }
+                }
+                Op::Close => {
+                    self.conn(k).at = at + 1;
+                    return self.leave(cx, k);
+                }
+                Op::Stay => return cx.let_sleep(k),
+                _ if self.job.has_slots() => return self.set_free(cx, k),
+                // The schedule is that of the connections; what follows at once cannot be late.
+                _ if self.job.comes_and_goes() && due == cx.now() => return self.ask(cx, k, due),
+                _ => return self.request_due(cx, k, due, ready),
+            }
+        }
     }
 
-    /// A request that was due at `due`, and could be sent from `ready` on, is sent on its idle connection.
-    pub(super) fn request_due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, due: Nanos, ready: Nanos) {
+    /// What was due at `due`, and could be sent from `ready` on, is sent on its idle connection.
+    fn request_due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, due: Nanos, ready: Nanos) {
         if due >= self.hold_from {
             self.tick.lag.record(cx.now().since(ready));
         }
         self.ask(cx, k, due);
     }
 
-    /// The same for a request whose lag is known.
+    /// The same for one whose lag is known.
     pub(super) fn ask<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, due: Nanos) {
         let now = cx.now();
         let begun = self.conn(k).exchange;
         if begun == Conn::NONE.exchange {
-            self.conn(k).exchange = self.exchanges.begin(Exchange::new(due, now, self.job.protocol.wire()));
+            self.conn(k).exchange = self.exchanges.begin(Exchange::new(due, now, self.job.wire()));
         } else {
             // Part of a message of the server's own has come: its machine stays.
             self.incoming -= 1;
@@ -69,8 +155,18 @@ impl Client {
         }
         self.request(cx, k);
         // In closed loop the timer of an earlier request is left to run: it looks when it comes.
-        if !self.job.is_closed_loop() {
+        if !self.job.is_closed_loop {
             cx.wake_at(k, now + self.job.timeout);
         }
+    }
+
+    /// Begins the operation of a connection that has an exchange for it.
+    pub(super) fn request<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        let Client { job, conns, exchanges, ink, tick, .. } = self;
+        let conn = &mut conns[k.index as usize];
+        conn.state = State::Busy;
+        let exchange = exchanges.at(conn.exchange);
+        tick.counts.sent += 1;
+        tick.counts.bytes_out += send(job, conn.at, exchange, usize::from(conn.destination), ink, cx, k);
     }
 }

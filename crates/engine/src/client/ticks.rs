@@ -1,7 +1,7 @@
 //! Orders come in, ticks go out.
 
-use samples::Phase;
-use units::{Nanos, Rate};
+use samples::{Latency, Phase};
+use units::Nanos;
 
 use super::Client;
 use crate::link::Control;
@@ -16,14 +16,15 @@ impl Client {
         let mut told = false;
         while let Ok(control) = self.link.control.try_recv() {
             match control {
-                Control::Hold(from) => self.hold(from),
-                Control::SetLoad(n) => self.set_load(n, now),
-                Control::SetRate(rate, from) => self.set_rate(rate, from, now),
+                Control::Load { connections, tempo, from } => self.set_load(connections, tempo, from),
+                Control::Tempo(tempo, from) => self.set_tempo(tempo, from, now),
+                Control::Hold(from) => self.hold_from = from,
+                Control::Until(at) => self.end_at(at),
                 Control::Drain => told |= self.drain(now),
                 Control::Stop => (self.finished, told) = (true, true),
             }
         }
-        if self.ramped_at == Nanos::NEVER && self.resolved == self.ramp.ordered {
+        if self.ramped_at == Nanos::NEVER && self.is_ramped() {
             (self.ramped_at, told) = (now, true);
         }
         if now >= self.hold_until || self.all_have_gone() {
@@ -36,23 +37,10 @@ impl Client {
         }
     }
 
-    /// Full load begins at `from`. Its end is not left to an order, which would come a little later to each shard.
-    fn hold(&mut self, from: Nanos) {
-        (self.hold_from, self.hold_until) = (from, from + self.job.hold);
+    fn end_at(&mut self, at: Nanos) {
+        self.hold_until = at;
         if let Some(open_loop) = &mut self.open_loop {
-            open_loop.begin(&self.part, from, self.job.hold);
-        }
-    }
-
-    /// A new schedule from `from` on, for what is left of full load.
-    fn set_rate(&mut self, rate: Rate, from: Nanos, now: Nanos) {
-        let Some(open_loop) = &mut self.open_loop else { return };
-        self.tick.counts.missed += open_loop.end(now);
-        open_loop.rate = rate;
-        if self.hold_from != Nanos::NEVER {
-            let left =
-                if self.hold_until == Nanos::NEVER { Nanos::NEVER } else { self.hold_until.since(from) };
-            open_loop.begin(&self.part, from, left);
+            open_loop.end_at(at);
         }
     }
 
@@ -66,7 +54,8 @@ impl Client {
 
     /// All connections that were to come and go have done so.
     fn all_have_gone(&self) -> bool {
-        self.job.calls().is_some() && self.ramp.is_over() && self.open + self.dialling == 0
+        let come = self.job.comes_and_goes() && self.ramp.is_ordered() && self.ramp.is_over();
+        come && self.open + self.dialling == 0
     }
 
     fn seal(&mut self, now: Nanos) {
@@ -86,6 +75,7 @@ impl Client {
         if let Ok(mut next) = self.link.used.try_recv() {
             next.clear();
             next.from = now;
+            next.steps.resize_with(tick.steps.len(), Latency::default);
             let full = std::mem::replace(tick, next);
             let _ = self.link.ticks.try_send((self.link.shard, full));
         } else if self.finished {

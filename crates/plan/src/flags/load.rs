@@ -7,10 +7,10 @@ use super::{Mistakes, connections, hold, ramp, within};
 
 /// How many connections, how fast, for how long, and when their requests are due.
 pub(super) struct Loaded {
-    pub(super) connections: u32,
+    pub(super) load: Load,
+    pub(super) calls: Option<u64>,
     pub(super) ramp: Ramp,
     pub(super) hold: Hold,
-    pub(super) load: Load,
 }
 
 impl Mistakes {
@@ -23,17 +23,15 @@ impl Mistakes {
                 self.add(flag, format!("it belongs to --arrive, add that or leave this out: {text:?}"));
             }
         }
-        Loaded {
-            connections: self.read("--connections", &flags.connections, 50, connections),
-            ramp: self.read("--ramp", &flags.ramp, Ramp::Adaptive, ramp),
-            hold: self.read("--duration", &flags.duration, Hold::For(Nanos::from_secs(10)), hold),
-            load: self.rate(flags, scheme),
-        }
+        let connections = self.read("--connections", &flags.connections, 50, connections);
+        let ramp = self.read("--ramp", &flags.ramp, Ramp::Adaptive, ramp);
+        let hold = self.read("--duration", &flags.duration, Hold::For(Nanos::from_secs(10)), hold);
+        Loaded { load: self.held(connections, flags, scheme), calls: None, ramp, hold }
     }
 
-    fn rate(&mut self, flags: &Flags, scheme: Option<Scheme>) -> Load {
+    fn held(&mut self, connections: u32, flags: &Flags, scheme: Option<Scheme>) -> Load {
         if flags.rate.is_none() {
-            return Load::Each;
+            return Load::Held { connections };
         }
         // The other scheme's flag is a mistake by itself.
         let own = match scheme {
@@ -48,7 +46,7 @@ impl Mistakes {
         }
         let rate = self.read("--rate", &flags.rate, Rate::per_s(1), |text| a_rate(text, "20k/s"));
         self.needs_words("--rate", &flags.rate, flags, scheme);
-        Load::Rate(rate)
+        Load::Rate { connections, rate }
     }
 
     fn visits(&mut self, flags: &Flags, scheme: Option<Scheme>) -> Loaded {
@@ -71,12 +69,10 @@ impl Mistakes {
         }
         let calls = |text: &str| within(text, u32::MAX, "a number of requests", "1 or more, as 10");
         let rate = self.read("--arrive", &flags.arrive, Rate::per_s(1), |text| a_rate(text, "100/s"));
-        Loaded {
-            connections: self.read("--total", &flags.total, 1, connections),
-            ramp: Ramp::Rate(rate),
-            hold: self.read("--duration", &flags.duration, Hold::Forever, hold),
-            load: Load::Visits(self.read("--calls", &flags.calls, 1, calls)),
-        }
+        let total = Some(self.read("--total", &flags.total, 1, connections));
+        let hold = self.read("--duration", &flags.duration, Hold::Forever, hold);
+        let calls = Some(self.read("--calls", &flags.calls, 1, calls).into());
+        Loaded { load: Load::Arrivals { rate, total }, calls, ramp: Ramp::Adaptive, hold }
     }
 
     pub(super) fn probe(&mut self, flags: &Flags, scheme: Option<Scheme>) -> Option<Rate> {

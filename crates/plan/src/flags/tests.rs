@@ -1,5 +1,5 @@
 use super::*;
-use crate::{ExpectedLength, Load, Network};
+use crate::Load;
 use proptest::prelude::*;
 
 const URL: &str = "http://127.0.0.1:1/";
@@ -50,31 +50,43 @@ fn flags(line: &[&str]) -> Flags {
     flags
 }
 
+/// The one population of a command line.
+fn main(line: &[&str]) -> Population {
+    let plan = plan(&flags(line)).unwrap();
+    let [main] = <[Population; 1]>::try_from(plan.populations).expect("there is one");
+    main
+}
+
 #[test]
 fn defaults_are_those_of_the_contract() {
     let plan = plan(&flags(&[URL])).unwrap();
-    let expected = Plan {
-        target: plan.target.clone(),
-        connections: 50,
-        ramp: Ramp::Adaptive,
-        hold: Hold::For(Nanos::from_secs(10)),
-        load: Load::Each,
-        probe: None,
-        think: Think { min: Nanos::ZERO, max: Nanos::ZERO },
-        message: None,
-        timeout: Nanos::from_secs(10),
-        expect: Expect { status: None, length: None },
-        reconnect: Reconnect::Planned,
-        sources: Sources::Automatic,
-        threads: 2,
-        seed: 77,
-        io: IoChoice::Auto,
-        live: Live::Auto,
-        format: Format::Throng,
-        thresholds: Vec::new(),
-        observe: None,
-    };
-    assert_eq!(plan, expected);
+    let text = "\
+seed = \"77\"
+threads = 2
+io = \"auto\"
+
+[[stage]]
+name = \"up\"
+of = [\"main\"]
+to = \"100%\"
+for = \"10s\"
+
+[[population]]
+name = \"main\"
+target = \"http://127.0.0.1:1/\"
+connections = 50
+timeout = \"10s\"
+reconnect = \"planned\"
+loop = true
+
+[[population.step]]
+name = \"get\"
+request = \"GET /\"
+expect = {  }
+";
+    assert_eq!(plan.to_string(), text);
+    assert_eq!((plan.probe, plan.live, plan.format, plan.observe), (None, Live::Auto, Format::Throng, None));
+    assert_eq!((plan.text.as_str(), plan.thresholds), (URL, Vec::new()));
 }
 
 #[test]
@@ -88,39 +100,54 @@ fn every_flag_arrives() {
         "--observe", "http://127.0.0.1:9100", "--observe-token-file", "secret",
     ];
     let plan = plan(&flags(&line)).unwrap();
-    let expected = Plan {
-        target: plan.target.clone(),
-        connections: 1_000_000,
-        ramp: Ramp::Rate(Rate::per_s(20_000)),
-        hold: Hold::Forever,
-        load: Load::Each,
-        probe: Some(Rate::per_s(10)),
-        think: Spans { min: Nanos::from_secs(5), max: Nanos::from_secs(45) },
-        message: None,
-        timeout: Nanos::from_secs(3),
-        expect: Expect { status: Some(200), length: Some(ExpectedLength::Drawn(0)) },
-        reconnect: Reconnect::Never,
-        sources: Sources::Listed(vec![Network::parse("127.1.0.0/16").unwrap()]),
-        threads: 8,
-        seed: 42,
-        io: IoChoice::Epoll,
-        live: Live::Classic,
-        format: Format::Httperf,
-        thresholds: Vec::new(),
-        observe: Some(Observe {
-            at: "127.0.0.1:9100".parse().unwrap(),
-            token_file: Some("secret".to_owned()),
-        }),
-    };
-    assert_eq!(plan, expected);
-    assert_eq!((plan.target.destinations.len(), plan.target.path.numbers()), (2, 1));
+    let text = "\
+seed = \"42\"
+threads = 8
+io = \"epoll\"
+sources = \"127.1.0.0/16\"
+
+[[stage]]
+name = \"up\"
+of = [\"main\"]
+to = \"100%\"
+ramp = \"20000/s\"
+for = \"forever\"
+
+[[population]]
+name = \"main\"
+target = \"http://127.0.0.{1..2}:80/?length={rand 1 4096}\"
+connections = 1000000
+timeout = \"3s\"
+reconnect = \"never\"
+loop = true
+
+[[population.step]]
+name = \"get\"
+request = \"GET /?length={rand 1 4096}\"
+expect = { status = 200, length = \"$1\" }
+think = \"5s..45s\"
+
+[probe]
+rate = \"10/s\"
+target = \"http://127.0.0.{1..2}:80/?length={rand 1 4096}\"
+";
+    assert_eq!(plan.to_string(), text);
+    assert_eq!((plan.live, plan.format), (Live::Classic, Format::Httperf));
+    let observe = Observe { at: "127.0.0.1:9100".parse().unwrap(), token_file: Some("secret".to_owned()) };
+    assert_eq!(plan.observe, Some(observe));
+    assert_eq!(plan.probe.map(|probe| probe.does), plan.populations.first().cloned());
+    assert_eq!(plan.populations[0].target.destinations.len(), 2);
 }
 
 /// (line, what is sent and how often)
 fn check_message(line: &[&str], expected: Option<(&str, u64)>) {
-    let expected =
-        expected.map(|(text, every_s)| Message { every: Nanos::from_secs(every_s), text: text.to_owned() });
-    assert_eq!(plan(&flags(line)).unwrap().message, expected, "{line:?}");
+    let sent = match main(line).activity {
+        Activity::Ping { every, text } => {
+            Some((text.fixed_text().unwrap().to_owned(), every.0 / 1_000_000_000))
+        }
+        _ => None,
+    };
+    assert_eq!(sent.as_ref().map(|(text, every)| (text.as_str(), *every)), expected, "{line:?}");
 }
 
 #[test]
@@ -267,7 +294,7 @@ proptest! {
         let mut line = vec![target.as_str()];
         line.extend(names.zip(&words).flat_map(|(name, word)| [*name, word.as_str()]));
         match plan(&flags(&line)) {
-            Ok(plan) => prop_assert!(!plan.target.destinations.is_empty()),
+            Ok(plan) => prop_assert!(!plan.populations[0].target.destinations.is_empty()),
             Err(mistakes) => {
                 prop_assert!(!mistakes.is_empty());
                 let printed: String = mistakes.iter().map(Mistake::to_string).collect();
@@ -281,21 +308,23 @@ proptest! {
 fn a_schedule_of_the_whole_run() {
     let load = |line: &[&str]| {
         let plan = plan(&flags(line)).unwrap();
-        (plan.load, plan.connections, plan.ramp, plan.hold)
+        (plan.populations[0].load, plan.populations[0].calls, plan.stages[0].ramp, plan.stages[0].hold)
     };
     let ten = Hold::For(Nanos::from_secs(10));
-    let rate = Load::Rate(Rate::per_s(20_000));
-    assert_eq!(load(&[URL, "-c", "1k", "--rate", "20k/s"]), (rate, 1_000, Ramp::Adaptive, ten));
+    let rate = |connections| Load::Rate { connections, rate: Rate::per_s(20_000) };
+    assert_eq!(load(&[URL, "-c", "1k", "--rate", "20k/s"]), (rate(1_000), None, Ramp::Adaptive, ten));
     for target in ["ws://127.0.0.1:9", "tcp://127.0.0.1:9"] {
-        assert_eq!(load(&[target, "--message", "x", "--rate", "20k/s"]), (rate, 50, Ramp::Adaptive, ten));
+        assert_eq!(
+            load(&[target, "--message", "x", "--rate", "20k/s"]),
+            (rate(50), None, Ramp::Adaptive, ten)
+        );
     }
     let arrive = [URL, "--arrive", "6k/s", "--total", "40k", "--calls", "10"];
-    let six = Ramp::Rate(Rate::per_s(6_000));
-    assert_eq!(load(&arrive), (Load::Visits(10), 40_000, six, Hold::Forever));
-    assert_eq!(load(&[&arrive[..5], &["-d", "10s"]].concat()), (Load::Visits(1), 40_000, six, ten));
-    let reconnect = plan(&flags(&[URL, "--reconnect", "1s..30s"])).unwrap().reconnect;
+    let six = Load::Arrivals { rate: Rate::per_s(6_000), total: Some(40_000) };
+    assert_eq!(load(&arrive), (six, Some(10), Ramp::Adaptive, Hold::Forever));
+    assert_eq!(load(&[&arrive[..5], &["-d", "10s"]].concat()), (six, Some(1), Ramp::Adaptive, ten));
     let span = Spans { min: Nanos::from_secs(1), max: Nanos::from_secs(30) };
-    assert_eq!(reconnect, Reconnect::Backoff(span));
+    assert_eq!(main(&[URL, "--reconnect", "1s..30s"]).reconnect, Reconnect::Backoff(span));
 }
 
 #[test]

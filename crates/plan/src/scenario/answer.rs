@@ -1,10 +1,11 @@
 //! What is expected of an answer, as written: in one text as on the command line, or in a table.
 
 use super::document::{Notes, Section, Word};
-use super::request::Answer;
-use super::text::MOST_NUMBERS;
 use crate::expect::{length, status};
-use crate::{Expect, ExpectedLength, Scheme};
+use crate::{Answer, Expect, Scheme};
+
+/// Octets of the longest text that is looked for in an answer.
+const LONGEST_SOUGHT: usize = 8_192;
 
 /// What must be known to judge it.
 #[derive(Clone, Copy)]
@@ -25,7 +26,7 @@ pub(super) fn read(notes: &mut Notes, section: &Section, asked: Asked) -> Option
     let word = section.word("expect")?;
     let read = match asked.scheme {
         Scheme::Http => Expect::parse(&word.text, asked.numbers).and_then(|expect| match expect.length {
-            Some(length) => kept(length).map(|_| expect),
+            Some(length) => length.is_kept().map(|()| expect),
             None => Ok(expect),
         }),
         Scheme::Ws | Scheme::Tcp => Err(format!(
@@ -59,18 +60,19 @@ fn from_table(notes: &mut Notes, table: &Section, asked: Asked) -> Answer {
     let headers = table.pairs("headers").iter().map(|pair| header(notes, table, pair)).collect();
     let basic = Expect {
         status: table.read(notes, "status", status),
-        length: table.read(notes, "length", |text| length(text, asked.numbers).and_then(kept)),
+        length: table.read(notes, "length", |text| {
+            let length = length(text, asked.numbers)?;
+            length.is_kept().map(|()| length)
+        }),
     };
-    Answer { basic, headers, body: table.word("body").map(|word| word.text.clone()), echo }
+    Answer { basic, headers, body: table.read(notes, "body", sought), echo }
 }
 
-/// A length that is known when the answer comes.
-fn kept(length: ExpectedLength) -> Result<ExpectedLength, String> {
-    match length {
-        ExpectedLength::Drawn(index @ MOST_NUMBERS..) => {
-            Err(format!("only the first {MOST_NUMBERS} numbers are kept, write $1: \"${}\"", index + 1))
-        }
-        length => Ok(length),
+/// A text that is looked for.
+fn sought(text: &str) -> Result<String, String> {
+    match text.len() {
+        0..=LONGEST_SOUGHT => Ok(text.to_owned()),
+        length => Err(format!("a text that is looked for may have {LONGEST_SOUGHT} octets: {length}")),
     }
 }
 

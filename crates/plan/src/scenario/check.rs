@@ -1,14 +1,15 @@
 //! The whole file, checked: what its parts say about each other.
 
-use super::csv::Csv;
 use super::document::{Notes, Section, one_of, read};
 use super::keys::SCENARIO;
 use super::load::{some_rate, stages};
-use super::nearest::nearest;
 use super::population::{Reader, name};
-use super::{Population, Probe, Program, Scenario, Share, Stage, Written};
-use crate::flags::{MOST_THREADS, seed, threads};
-use crate::{IoChoice, Mistake, Scheme, Sources, Surroundings};
+use crate::flags::{DEFAULT_TIMEOUT, MOST_THREADS, Mistakes, seed, threads};
+use crate::nearest::nearest;
+use crate::{
+    Activity, Answer, Csv, Flags, Format, IoChoice, Live, Load, Mistake, Plan, Population, Probe, Program,
+    Reconnect, Request, Scheme, Share, Sources, Stage, Surroundings, Target, Think, Threshold,
+};
 use std::collections::HashSet;
 
 /// Opens another file that the scenario names.
@@ -17,12 +18,14 @@ type Open<'a> = &'a dyn Fn(&str) -> Result<String, String>;
 /// Octets of the longest file: beyond that it is most likely the wrong one.
 const LONGEST_FILE: usize = 1 << 20;
 
+/// `flags` are those of the command line: what is the run's they say instead of the file.
 pub(super) fn scenario(
     file: &str,
     text: &str,
+    flags: &Flags,
     around: &Surroundings,
     open: Open,
-) -> Result<Scenario, Vec<Mistake>> {
+) -> Result<Plan, Vec<Mistake>> {
     let mut notes = Notes::new(file, text);
     if text.len() > LONGEST_FILE {
         notes.add(
@@ -35,9 +38,45 @@ pub(super) fn scenario(
     let top = read(&mut notes, &SCENARIO);
     let tables = tables(&mut notes, &top, open);
     let sources = top.read(&mut notes, "sources", Sources::parse).unwrap_or(Sources::Automatic);
+    let mut lead = Mistakes::beside_a_scenario(flags);
+    let sources = lead.read("--sources", &flags.sources, sources, Sources::parse);
     let mut reader = Reader { notes: &mut notes, around, tables: &tables, top: &top, v4: sources.is_v4() };
     let populations = reader.populations();
     let probe = reader.probe(&populations);
+    let stages = course(&mut notes, &top);
+    let thresholds = thresholds(&mut notes, &top, &populations);
+    let seed = top.read(&mut notes, "seed", seed).unwrap_or(around.seed);
+    let threads = top.read(&mut notes, "threads", threads).unwrap_or(around.cores.clamp(1, MOST_THREADS));
+    let io = top.read(&mut notes, "io", IoChoice::parse).unwrap_or(IoChoice::Auto);
+    // Steps that were left out for a mistake may be all that a population has.
+    let program = if notes.is_empty() { Program::compile(&populations) } else { None };
+    if program.is_none() && notes.is_empty() {
+        let why = "all steps together may compile to 65,536 operations: write fewer";
+        top.note(&mut notes, "population", why);
+    }
+    let plan = Plan {
+        text: file.to_owned(),
+        populations,
+        program: program.unwrap_or_default(),
+        stages,
+        probe,
+        tables,
+        sources,
+        threads,
+        seed,
+        io,
+        live: Live::Auto,
+        format: Format::Throng,
+        thresholds,
+        observe: None,
+    };
+    let plan = lead.over(plan, flags, around);
+    let mistakes = [notes.into_mistakes(), lead.0].concat();
+    if mistakes.is_empty() { Ok(plan) } else { Err(mistakes) }
+}
+
+/// The stages, which know the populations by their names.
+fn course(notes: &mut Notes, top: &Section) -> Vec<Stage> {
     // Without a wrong one their indices are those of the file.
     let names: Vec<&str> = match top.has("population") {
         true => top
@@ -48,33 +87,9 @@ pub(super) fn scenario(
         false => vec!["main"],
     };
     let index = |text: &str| index(&names, text);
-    let stages = stages(&mut notes, &top, names.len().min(usize::from(u16::MAX)) as u16, &index);
-    all_come_up(&mut notes, &top, &names, &stages);
-    let thresholds = thresholds(&mut notes, &top);
-    let seed = top.read(&mut notes, "seed", seed).unwrap_or(around.seed);
-    let threads = top.read(&mut notes, "threads", threads).unwrap_or(around.cores.clamp(1, MOST_THREADS));
-    let io = top.read(&mut notes, "io", IoChoice::parse).unwrap_or(IoChoice::Auto);
-    // Steps that were left out for a mistake may be all that a population has.
-    let program = if notes.is_empty() { Program::compile(&populations) } else { None };
-    if program.is_none() && notes.is_empty() {
-        let why = "all steps together may compile to 65,536 operations: write fewer";
-        top.note(&mut notes, "population", why);
-    }
-    match program {
-        Some(program) if notes.is_empty() => Ok(Scenario {
-            seed,
-            threads,
-            io,
-            sources,
-            stages,
-            populations,
-            program,
-            probe,
-            tables,
-            thresholds,
-        }),
-        _ => Err(notes.into_mistakes()),
-    }
+    let stages = stages(notes, top, names.len().min(usize::from(u16::MAX)) as u16, &index);
+    all_come_up(notes, top, &names, &stages);
+    stages
 }
 
 /// The tables of values that could be read.
@@ -140,7 +155,7 @@ impl Reader<'_, '_> {
             return None;
         }
         let own = top.section("probe").filter(|section| section.has("target"));
-        let (target, path) = match own {
+        let target = match own {
             Some(section) => self.target(section, "target")?,
             None => {
                 let is_http = |population: &&Population| population.target.scheme == Scheme::Http;
@@ -156,7 +171,7 @@ impl Reader<'_, '_> {
                     }
                     return None;
                 };
-                (first.target.clone(), first.path.clone())
+                first.target.clone()
             }
         };
         if target.scheme != Scheme::Http {
@@ -167,7 +182,21 @@ impl Reader<'_, '_> {
                 format!("the probe sends requests: write http://host:port/: {:?}", target.text),
             );
         }
-        Some(Probe { rate: rate?, target, path })
+        Some(Probe { rate: rate?, does: asking(target) })
+    }
+}
+
+/// What the probe lane does: a request for its target, again and again.
+fn asking(target: Target) -> Population {
+    let request = Request::get(target.path.clone(), Answer::default());
+    Population {
+        name: "probe".to_owned(),
+        target,
+        load: Load::Held { connections: 1 },
+        calls: None,
+        timeout: DEFAULT_TIMEOUT,
+        reconnect: Reconnect::Planned,
+        activity: Activity::again(request, Think::default()),
     }
 }
 
@@ -199,67 +228,17 @@ fn all_come_up(notes: &mut Notes, top: &Section, names: &[&str], stages: &[Stage
     }
 }
 
-/// The thresholds as typed; what they say is not looked at here, only whether they have the form of one.
-fn thresholds(notes: &mut Notes, top: &Section) -> Vec<Written> {
+/// The thresholds, on figures of the whole run and of the populations.
+fn thresholds(notes: &mut Notes, top: &Section, populations: &[Population]) -> Vec<Threshold> {
+    // What was left out for a mistake may be what is named.
+    let names_are_known = notes.is_empty();
     let mut all = Vec::new();
     for word in top.words("thresholds").unwrap_or_default() {
-        if !is_comparison(&word.text) {
-            notes.add(
-                word.at,
-                "thresholds",
-                format!("{:?} is not a threshold: write latency.p99 < 200ms", word.text),
-            );
+        match Threshold::parse(&word.text, populations) {
+            Ok(threshold) => all.push(threshold),
+            Err(why) if names_are_known || !word.text.contains('.') => notes.add(word.at, "thresholds", why),
+            Err(_) => {}
         }
-        let (line, column) = notes.position(word.at);
-        all.push(Written { text: word.text.clone(), line, column });
     }
     all
-}
-
-/// A figure, a comparison and a value: `users.latency.p99 < 50ms`.
-fn is_comparison(text: &str) -> bool {
-    let Some(at) = text.find(['<', '>', '=', '!']) else { return false };
-    let (figure, rest) = text.split_at(at);
-    let end = rest.find(|c| !"<>=!".contains(c)).unwrap_or(rest.len());
-    let (comparison, value) = rest.split_at(end);
-    let part = |part: &str| {
-        !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
-    };
-    figure.trim().split('.').all(part)
-        && ["<", "<=", ">", ">=", "==", "!="].contains(&comparison)
-        && value.trim().starts_with(|c: char| c.is_ascii_digit())
-        && !value.contains(char::is_control)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_comparison;
-
-    #[test]
-    fn a_threshold_has_a_form() {
-        for text in [
-            "held >= 99.9%",
-            "users.latency.p99 < 50ms",
-            "faults==0",
-            "a.b-c.p999 <= 1.5s",
-            "x != 0",
-            "main.get.latency.max>1us",
-        ] {
-            assert!(is_comparison(text), "{text}");
-        }
-        for text in [
-            "",
-            "held",
-            "held 99%",
-            "held => 99%",
-            "held = 99%",
-            "< 5ms",
-            ".p99 < 5ms",
-            "held < ",
-            "held < fast",
-            "a b < 5",
-        ] {
-            assert!(!is_comparison(text), "{text}");
-        }
-    }
 }

@@ -1,8 +1,8 @@
 //! The file as TOML, held against the table of keys: what is there, where, and what cannot stand there.
 
 use super::keys::{Key, Kind, SYNONYMS, TABLES, Table};
-use super::nearest::nearest;
 use crate::Mistake;
+use crate::nearest::nearest;
 use std::collections::HashSet;
 use std::fmt;
 use toml::Spanned;

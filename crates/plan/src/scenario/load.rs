@@ -1,11 +1,10 @@
 //! How many connections, and when: the load models of a population, as written, checked.
 
 use super::document::{Notes, Section};
-use super::{Load, Share, Stage};
-use crate::flags::{connections, hold, ramp};
-use crate::{Hold, Ramp};
+use crate::flags::{connections, hold, ramp, within};
+use crate::{Hold, Load, Ramp, Share, Stage};
 use std::fmt::Display;
-use units::{Count, Misread, Nanos, Rate};
+use units::{Misread, Nanos, Rate};
 
 /// The load of a population and its requests on each connection.
 pub(super) fn read(notes: &mut Notes, own: &Section) -> (Load, Option<u64>) {
@@ -13,7 +12,7 @@ pub(super) fn read(notes: &mut Notes, own: &Section) -> (Load, Option<u64>) {
     let rate = own.read(notes, "rate", some_rate);
     let arrive = own.read(notes, "arrive", some_rate);
     let total = own.read(notes, "total", at_least_one);
-    let calls = own.read(notes, "calls", at_least_one);
+    let calls = own.read(notes, "calls", at_least_one).map(u64::from);
     if own.has("arrive") {
         for key in ["connections", "rate"].into_iter().filter(|key| own.has(key)) {
             own.note(notes, key, "with arrive the arrivals say how many there are, leave one of the two out");
@@ -38,9 +37,8 @@ pub(super) fn some_rate(text: &str) -> Result<Rate, Misread> {
     }
 }
 
-fn at_least_one(text: &str) -> Result<u64, Misread> {
-    let count = Count::parse(text).ok().filter(|count| count.0 > 0);
-    count.map(|count| count.0).ok_or_else(|| Misread::new(text, "a number from 1", "10 or 40k"))
+fn at_least_one(text: &str) -> Result<u32, Misread> {
+    within(text, u32::MAX, "a number from 1", "10 or 40k")
 }
 
 /// The stages, in order; where there are none, the two that `ramp` and `duration` stand for. `index` finds a

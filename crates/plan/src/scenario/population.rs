@@ -1,15 +1,15 @@
 //! A population, as written, checked.
 
 use super::answer::{self, Asked};
-use super::csv::Csv;
 use super::document::{Notes, Section};
 use super::load;
-use super::request::Answer;
 use super::step::{Ground, message};
-use super::text::{Place, Text};
-use super::{Act, Activity, Load, Population, Step, Then};
 use crate::flags::{reconnect, timeout};
-use crate::{Reconnect, Scheme, Surroundings, Target, Think};
+use crate::text::Place;
+use crate::{
+    Act, Activity, Answer, Csv, Load, Population, Reconnect, Scheme, Step, Surroundings, Target, Text, Then,
+    Think,
+};
 use units::Nanos;
 
 /// What all parts of the file are read with.
@@ -85,20 +85,6 @@ pub(super) fn population_name(text: &str) -> Result<String, String> {
     }
 }
 
-/// Octets of the longest request target: RFC 9112 section 3, as for a target on the command line.
-const LONGEST_PATH: usize = 8_000;
-
-/// A path and query. A fragment is never sent: RFC 9110 section 4.2.5.
-pub(super) fn path(text: &str, tables: &[Csv]) -> Result<Text, String> {
-    let text = text.split('#').next().unwrap_or(text);
-    let slash = if text.starts_with('/') { "" } else { "/" };
-    let path = Text::parse(&format!("{slash}{text}"), Place::Path, tables)?;
-    match path.max_len() {
-        0..=LONGEST_PATH => Ok(path),
-        length => Err(format!("path and query may have {LONGEST_PATH} octets: {length}")),
-    }
-}
-
 impl Reader<'_, '_> {
     /// Reads a population; none where its target is missing or wrong. `alone` is the one that the file's top
     /// stands for.
@@ -116,17 +102,16 @@ impl Reader<'_, '_> {
         let (load, calls) = load::read(self.notes, own);
         let timeout = self.inherited(own, "timeout", timeout).unwrap_or(Nanos::from_secs(10));
         let reconnect = self.inherited(own, "reconnect", reconnect).unwrap_or(Reconnect::Planned);
-        let (target, path) = self.target(own, "target")?;
+        let target = self.target(own, "target")?;
         let ground = Ground {
             own,
             target: &target,
-            path: &path,
             think: self.think(own, &target, load),
             rated: matches!(load, Load::Rate { .. }),
         };
         let (activity, calls) = self.activity(&ground, load, calls);
         let name = name.unwrap_or_default();
-        Some(Population { name, target, path, load, calls, timeout, reconnect, activity })
+        Some(Population { name, target, load, calls, timeout, reconnect, activity })
     }
 
     /// What the top says for all is right by itself, also where nobody takes it over.
@@ -151,27 +136,14 @@ impl Reader<'_, '_> {
         section.read(self.notes, key, parse)
     }
 
-    /// The target that a section names, or else the file's top, and its path.
-    pub(super) fn target(&mut self, own: &Section, key: &str) -> Option<(Target, Text)> {
+    /// The target that a section names, or else the file's top.
+    pub(super) fn target(&mut self, own: &Section, key: &str) -> Option<Target> {
         let section = if own.has(key) { own } else { self.top };
         if !section.has(key) {
             self.notes.add(own.at, &own.key(key), "it is missing: write target = \"http://host:port/\"");
         }
         let (v4, around, tables) = (self.v4, self.around, self.tables);
-        section.read(self.notes, key, |text| {
-            let after_scheme = text.find("://").map_or(0, |at| at + 3);
-            let tcp = text.get(..3).is_some_and(|scheme| scheme.eq_ignore_ascii_case("tcp"));
-            let end = match text[after_scheme..].find(['/', '?', '#']) {
-                // What tcp:// has behind its port is a mistake that the target's own reader knows.
-                Some(at) if after_scheme > 0 && !tcp => after_scheme + at,
-                _ => text.len(),
-            };
-            let mut target = Target::parse(&text[..end], v4, around.resolve)?;
-            target.text = text.to_owned();
-            let path =
-                if target.scheme == Scheme::Tcp { Text::default() } else { path(&text[end..], tables)? };
-            Ok::<_, String>((target, path))
-        })
+        section.read(self.notes, key, |text| Target::parse(text, v4, tables, around.resolve))
     }
 
     /// The population's think time, which may come from the top where it means something here.

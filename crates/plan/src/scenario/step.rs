@@ -2,12 +2,11 @@
 
 use super::answer::{self, Asked, is_token, not_a_field};
 use super::document::{Section, Word, one_of};
-use super::nearest::nearest;
-use super::population::{Reader, name, path};
-use super::request::{Answer, LONGEST_REQUEST, Request};
-use super::text::{Place, Text};
-use super::{Act, Step, Then};
-use crate::{Scheme, Target, Think};
+use super::population::{Reader, name};
+use crate::nearest::nearest;
+use crate::request::LONGEST_REQUEST;
+use crate::text::{Place, path};
+use crate::{Act, Answer, Request, Scheme, Step, Target, Text, Then, Think};
 use std::collections::{HashMap, HashSet};
 use units::{Bytes, Nanos};
 
@@ -16,8 +15,6 @@ pub(super) struct Ground<'g> {
     /// Its own section.
     pub(super) own: &'g Section,
     pub(super) target: &'g Target,
-    /// The target's.
-    pub(super) path: &'g Text,
     /// Where nothing else is said.
     pub(super) think: Think,
     /// Is there a rate that says when? Then nobody thinks.
@@ -123,8 +120,9 @@ impl Reader<'_, '_> {
     fn request(&mut self, section: &Section, ground: &Ground) -> Option<Act> {
         let think = self.step_think(section, ground);
         let tables = self.tables;
-        let line = section
-            .read(self.notes, "request", |text| request_line(text, ground.path, |text| path(text, tables)));
+        let line = section.read(self.notes, "request", |text| {
+            request_line(text, &ground.target.path, |text| path(text, tables))
+        });
         let headers = section.pairs("headers").iter().map(|pair| self.header(section, pair)).collect();
         let body = section.read(self.notes, "body", |text| Text::parse(text, Place::Content, tables));
         let (method, path) = line?;
@@ -151,13 +149,7 @@ impl Reader<'_, '_> {
 
     /// The one request of a population without steps.
     pub(super) fn only_request(&mut self, ground: &Ground) -> Step {
-        let mut request = Request {
-            method: "GET".to_owned(),
-            path: ground.path.clone(),
-            headers: Vec::new(),
-            body: None,
-            expect: Answer::default(),
-        };
+        let mut request = Request::get(ground.target.path.clone(), Answer::default());
         request.expect = self.expected(ground.own, ground, request.numbers());
         Step { name: "get".to_owned(), act: Act::Request { request, think: ground.think } }
     }

@@ -2,7 +2,8 @@
 
 use units::Misread;
 
-use super::nearest::nearest;
+use crate::Population;
+use crate::nearest::nearest;
 
 /// What a figure counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +25,7 @@ pub struct Figure {
     /// Where the summary's JSON has it: `latency_us.p99`. `faults` is the sum of their counts.
     pub path: String,
     /// What percentages of it are of, as a path.
-    pub whole: Option<&'static str>,
+    pub whole: Option<String>,
     /// Whether it is a time that the target took: nothing that a late generator can judge.
     pub is_latency: bool,
     /// Of an aggregate that may be of nothing: the path of how many there were. Of none it says nothing.
@@ -77,6 +78,7 @@ const PLAIN: &[(&str, &str, Unit, Option<&str>)] = &[
     ("requests.sent", "sent", Unit::Count, None),
     ("requests.answered", "answered", Unit::Count, Some("requests.sent")),
     ("requests.missed", "missed", Unit::Count, Some("requests.sent")),
+    ("requests.told", "told", Unit::Count, None),
     ("requests.per_s", "per_s", Unit::PerSecond, None),
     ("requests.bytes_in", "bytes_in", Unit::Bytes, None),
     ("requests.bytes_out", "bytes_out", Unit::Bytes, None),
@@ -102,23 +104,67 @@ const PLAIN: &[(&str, &str, Unit, Option<&str>)] = &[
 const STATUS: [&str; 2] = ["requests.status.", "status."];
 
 impl Figure {
-    /// The figure of this name, of the whole run or of one of the populations.
-    pub(super) fn named(name: &str, populations: &[&str]) -> Result<Figure, Misread> {
-        for population in populations {
-            if let Some(own) = name.strip_prefix(population).and_then(|rest| rest.strip_prefix('.')) {
-                let of_population = |path: String| format!("populations.{population}.{path}");
-                let figure = Figure::named(own, &[])?;
-                let of_count = figure.of_count.map(of_population);
-                return Ok(Figure { path: of_population(figure.path), of_count, ..figure });
-            }
-        }
-        let known = distribution(name).or_else(|| plain(name)).or_else(|| status(name));
-        known.or_else(|| seen(name)).ok_or_else(|| {
-            let all = names();
+    /// The figure of this name: of the whole run, of a population, or of a step.
+    pub(super) fn named(name: &str, names: &Names) -> Result<Figure, Misread> {
+        of_all(name).or_else(|| names.find(name)).ok_or_else(|| {
+            let all = self::names();
             let cure = nearest(name, all.iter().map(String::as_str)).unwrap_or("latency.p99");
             Misread::new(name, "a figure of the summary", cure)
         })
     }
+
+    /// The same figure of a part of the run: what stands there below `place`.
+    fn below(self, place: &str) -> Figure {
+        let below = |path: String| format!("{place}.{path}");
+        let (path, whole) = (below(self.path), self.whole.map(below));
+        Figure { path, whole, of_count: self.of_count.map(below), ..self }
+    }
+}
+
+/// What populations and their steps are called.
+pub(crate) struct Names<'a>(Vec<(&'a str, Vec<&'a str>)>);
+
+impl Names<'_> {
+    #[cfg(test)]
+    pub(super) fn made_up<'a>(names: &'a [(&'a str, &'a [&'a str])]) -> Names<'a> {
+        Names(names.iter().map(|(population, steps)| (*population, steps.to_vec())).collect())
+    }
+
+    pub(crate) fn of(populations: &[Population]) -> Names<'_> {
+        Names(populations.iter().map(|p| (p.name.as_str(), p.step_names())).collect())
+    }
+
+    /// `users.latency.p99`, `users.login.latency.p99`. No population has the name of a figure; where a step has, the
+    /// figure is meant.
+    fn find(&self, name: &str) -> Option<Figure> {
+        let (population, rest) = name.split_once('.')?;
+        let (_, steps) = self.0.iter().find(|(known, _)| *known == population)?;
+        let place = format!("populations.{population}");
+        let own = |name: &str| {
+            of_all(name).filter(|figure| OF_POPULATIONS.iter().any(|of| figure.path.starts_with(of)))
+        };
+        own(rest).map(|figure| figure.below(&place)).or_else(|| {
+            let (step, figure) = rest.split_once('.').filter(|(step, _)| steps.contains(step))?;
+            let figure = of_all(figure).filter(|figure| figure.path.starts_with("latency_us."))?;
+            Some(figure.below(&format!("{place}.steps.{step}")))
+        })
+    }
+}
+
+/// What the summary tells of each population too.
+const OF_POPULATIONS: &[&str] = &[
+    "connections.",
+    "requests.",
+    "faults",
+    "latency_us.",
+    "ramp_latency_us.",
+    "connect_us.",
+    "handshake_us.",
+    "first_byte_us.",
+];
+
+fn of_all(name: &str) -> Option<Figure> {
+    distribution(name).or_else(|| plain(name)).or_else(|| status(name)).or_else(|| seen(name))
 }
 
 fn distribution(name: &str) -> Option<Figure> {
@@ -140,7 +186,7 @@ fn plain(name: &str) -> Option<Figure> {
         PLAIN.iter().find(|(path, short, ..)| *path == name || !short.is_empty() && *short == name)?;
     Some(Figure {
         path: (*path).to_owned(),
-        whole: *whole,
+        whole: whole.map(str::to_owned),
         is_latency: false,
         of_count: None,
         unit: *unit,
@@ -153,7 +199,7 @@ fn status(name: &str) -> Option<Figure> {
     let code: u16 = digits.parse().ok().filter(|code| (100..1000).contains(code))?;
     Some(Figure {
         path: format!("requests.status.{code}"),
-        whole: Some("requests.answered"),
+        whole: Some("requests.answered".to_owned()),
         is_latency: false,
         of_count: None,
         unit: Unit::Count,
@@ -201,7 +247,7 @@ mod tests {
     fn every_name_is_understood_and_stands_for_one_figure() {
         let names = names();
         for name in &names {
-            Figure::named(name, &[]).unwrap_or_else(|e| panic!("{e}"));
+            Figure::named(name, &Names::of(&[])).unwrap_or_else(|e| panic!("{e}"));
             assert_eq!(names.iter().filter(|other| *other == name).count(), 1, "{name}");
         }
     }

@@ -3,7 +3,8 @@ use proptest::prelude::*;
 
 /// (path, bound, is a share) or the message.
 fn check(text: &str, expected: Result<(&str, f64, bool), &str>) {
-    let read = Threshold::parse(text, &["users"]).map_err(|e| e.to_string());
+    let names = Names::made_up(&[("users", &["login", "held"])]);
+    let read = Threshold::named(text, &names).map_err(|e| e.to_string());
     let read = read.as_ref().map(|t| (t.figure.path.as_str(), t.bound, t.is_share)).map_err(String::as_str);
     assert_eq!(read, expected, "{text}");
 }
@@ -37,6 +38,12 @@ fn reads_what_people_write() {
     check("cost.target_bytes.value < 1k", Ok(("cost.target_bytes.value", 1_000.0, false)));
     check("observed.host.tcp.syn_retrans == 0", Ok(("observed.host.tcp.syn_retrans", 0.0, false)));
     check("users.latency.p99 < 50ms", Ok(("populations.users.latency_us.p99", 50_000.0, false)));
+    check("users.held >= 99%", Ok(("populations.users.connections.held", 99.0, true)));
+    check("users.faults == 0", Ok(("populations.users.faults", 0.0, false)));
+    check("users.status.404 == 0", Ok(("populations.users.requests.status.404", 0.0, false)));
+    let login = "populations.users.steps.login.latency_us.p99";
+    check("users.login.latency.p99 < 50ms", Ok((login, 50_000.0, false)));
+    check("users.login.latency_us.p99 < 50", Ok((login, 50.0, false)));
 }
 
 #[test]
@@ -48,7 +55,7 @@ fn a_mistake_has_its_cure() {
     check("", Err("\"\" is not a threshold: write latency.p99 < 200ms"));
     check("latncy.p99 < 1s", Err("\"latncy.p99\" is not a figure of the summary: write latency.p99"));
     check("latency.p98 < 1s", Err("\"latency.p98\" is not a figure of the summary: write latency.p90"));
-    check("holds > 1", Err("\"holds\" is not a figure of the summary: write held"));
+    check("helds > 1", Err("\"helds\" is not a figure of the summary: write held"));
     check(
         "quite something > 1",
         Err("\"quite something\" is not a figure of the summary: write latency.p99"),
@@ -98,7 +105,7 @@ fn times_of_the_target_are_known_from_others() {
         ("lag.p99", false),
         ("latency.count", false),
     ] {
-        assert_eq!(Figure::named(name, &[]).unwrap().is_latency, expected, "{name}");
+        assert_eq!(Figure::named(name, &Names::of(&[])).unwrap().is_latency, expected, "{name}");
     }
 }
 
@@ -106,6 +113,6 @@ proptest! {
     /// Whatever is typed: read or refused, no panic.
     #[test]
     fn any_text_is_survived(text in "[a-z_.]{0,12} ?[<>=!]{0,2} ?[0-9a-z.%/]{0,8}|\\PC{0,30}") {
-        let _ = Threshold::parse(&text, &[""]).map_err(|e| e.to_string());
+        let _ = Threshold::named(&text, &Names::made_up(&[("", &[""])])).map_err(|e| e.to_string());
     }
 }

@@ -1,7 +1,7 @@
 //! Whether the figures can be believed: was it throng that was slow, and do the counts agree with each other and with
 //! the other side?
 
-use plan::Plan;
+use plan::{Plan, Population};
 use samples::{Side, Stage, Summary};
 use units::{Count, Nanos};
 
@@ -51,15 +51,9 @@ pub(super) fn saturated(e: &Evidence) -> Option<String> {
     })
 }
 
-/// Whether the next request follows the answer at once.
+/// Whether the next request follows the answer at once, in all populations.
 pub(super) fn is_closed_loop(plan: &Plan) -> bool {
-    if plan.load != plan::Load::Each {
-        return false;
-    }
-    match &plan.message {
-        Some(message) => message.every == Nanos::ZERO,
-        None => plan.target.scheme == plan::Scheme::Http && plan.think.max == Nanos::ZERO,
-    }
+    plan.populations.iter().all(Population::is_closed_loop)
 }
 
 /// Connections that we think open, and the target's host does not.
@@ -96,12 +90,11 @@ pub(super) fn littles_law(s: &Summary, under_way: f64) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::fixture::summary;
 
     #[test]
     fn lag_is_held_against_the_larger_of_two() {
         let check = |lag_ms: f64, latency_ms: f64, expected: bool| {
-            let mut s = summary();
+            let mut s = Summary::default();
             (s.lag_us.p99, s.latency_us.p99) = (lag_ms * 1e3, latency_ms * 1e3);
             assert_eq!(late(&s).is_some(), expected, "{lag_ms} {latency_ms}");
         };
@@ -143,7 +136,7 @@ mod tests {
     #[test]
     fn littles_law_is_held_against_rate_and_latency() {
         let check = |under_way: f64, per_s: f64, mean_ms: f64, max_ms: f64, expected: bool| {
-            let mut s = summary();
+            let mut s = Summary::default();
             (s.duration_s, s.requests.per_s) = (10.0, per_s);
             (s.latency_us.count, s.latency_us.mean, s.latency_us.max) = (100, mean_ms * 1e3, max_ms * 1e3);
             assert_eq!(littles_law(&s, under_way).is_some(), expected, "{under_way} {per_s} {mean_ms}");

@@ -5,16 +5,15 @@ use samples::{Summary, Verdict};
 use units::Count;
 
 use super::{evidence::Evidence, honesty};
+use crate::conduct::Crowd;
 
 /// What is to be judged, besides the summary.
 pub(super) struct Facts<'a> {
     pub(super) plan: &'a Plan,
     pub(super) evidence: &'a Evidence,
-    /// Closed by announcement and not open again yet: the server's policy, not a loss.
-    pub(super) resting: u64,
+    /// Of the plan's populations.
+    pub(super) crowds: &'a [Crowd],
     pub(super) interrupted: bool,
-    /// Mean of the requests under way at full load.
-    pub(super) under_way: f64,
 }
 
 /// The verdict and the reasons for it, the weightiest first; warnings last.
@@ -22,16 +21,9 @@ pub(super) fn verdict(facts: &Facts, s: &Summary) -> (Verdict, Vec<String>) {
     let mut reasons = failed_thresholds(s);
     let missed = !reasons.is_empty();
     let c = &s.connections;
-    let (there, resting, done) = match facts.plan.load {
-        // None shall be left.
-        Load::Visits(_) => (c.finished, 0, "made all their calls"),
-        _ => (c.held, facts.resting, "held"),
-    };
-    let few = there + resting < c.wanted;
-    let short = few || s.requests.missed > 0;
-    if few {
-        reasons.push(format!("{} of {} connections {done}", Count(there), Count(c.wanted)));
-    }
+    let few = too_few(facts);
+    let short = !few.is_empty() || s.requests.missed > 0;
+    reasons.extend(few);
     if s.requests.missed > 0 {
         let missed = Count(s.requests.missed);
         reasons.push(format!("{missed} requests were due and not sent: no connection was free in time"));
@@ -48,8 +40,10 @@ pub(super) fn verdict(facts: &Facts, s: &Summary) -> (Verdict, Vec<String>) {
     let is_held = c.closed == 0 && c.finished == 0;
     let disagree = honesty::half_open(facts.evidence.both_sides.filter(|_| is_held));
     reasons.extend(disagree.clone());
-    if honesty::is_closed_loop(facts.plan) {
-        reasons.extend(honesty::littles_law(s, facts.under_way));
+    if let [crowd] = facts.crowds
+        && honesty::is_closed_loop(facts.plan)
+    {
+        reasons.extend(honesty::littles_law(s, crowd.under_way()));
     }
     if facts.interrupted {
         reasons.insert(0, "interrupted by a signal".to_owned());
@@ -68,6 +62,25 @@ pub(super) fn verdict(facts: &Facts, s: &Summary) -> (Verdict, Vec<String>) {
         false => missed,
     };
     (if failed || disagree.is_some() { Verdict::Fail } else { Verdict::Pass }, reasons)
+}
+
+/// Populations that fell short of their connections.
+fn too_few(facts: &Facts) -> Vec<String> {
+    let is_alone = facts.crowds.len() == 1;
+    let told = facts.plan.populations.iter().zip(facts.crowds).filter_map(|(population, crowd)| {
+        let counts = &crowd.totals.counts;
+        let (there, excused, done) = match population.load {
+            // None shall be left; how many come without an end is not known before.
+            Load::Arrivals { total: None, .. } => return None,
+            Load::Arrivals { .. } => (counts.finished, 0, "made all their calls"),
+            // What the server closed by announcement is its policy, and no loss.
+            _ => (crowd.held, crowd.resting + counts.done, "held"),
+        };
+        let name = if is_alone { String::new() } else { format!("{}: ", population.name) };
+        let missed = there + excused < crowd.wanted;
+        missed.then(|| format!("{name}{} of {} connections {done}", Count(there), Count(crowd.wanted)))
+    });
+    told.collect()
 }
 
 fn failed_thresholds(s: &Summary) -> Vec<String> {
@@ -101,14 +114,14 @@ mod tests {
     use super::*;
     use crate::judge::{
         evidence::{BothSides, OwnSeen},
-        fixture::{fault, plan, summary},
+        fixture::{fault, plan},
         thresholds,
     };
     use samples::{Fault, FaultCount, Kind, Side, Stage};
 
     /// A run that held what it should.
     fn held() -> Summary {
-        let mut s = summary();
+        let mut s = Summary::default();
         (s.connections.wanted, s.connections.held) = (100, 100);
         (s.latency_us.count, s.latency_us.p99) = (1_000, 5_000.0);
         s.requests.per_s = 1_000.0;
@@ -118,8 +131,8 @@ mod tests {
     fn check(mut s: Summary, thresholds: &[&str], evidence: Evidence, expected: (Verdict, &[&str])) {
         let plan = plan(thresholds);
         s.thresholds = thresholds::judge(&plan.thresholds, &s);
-        let facts =
-            Facts { plan: &plan, evidence: &evidence, resting: 0, interrupted: false, under_way: 0.0 };
+        let crowd = Crowd { wanted: s.connections.wanted, held: s.connections.held, ..Crowd::default() };
+        let facts = Facts { plan: &plan, evidence: &evidence, crowds: &[crowd], interrupted: false };
         let (verdict, reasons) = verdict(&facts, &s);
         assert_eq!(verdict, expected.0, "{thresholds:?}: {reasons:?}");
         assert_eq!(reasons.len(), expected.1.len(), "{reasons:?}");

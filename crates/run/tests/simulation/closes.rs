@@ -6,7 +6,7 @@ use units::Nanos;
 
 use crate::{
     scripted::{Act, Ask, Script, Scripted, Then},
-    stage::{Story, listening, network, plan, play},
+    stage::{Story, connections, listening, network, plan, play},
 };
 
 const N: u64 = 10;
@@ -35,8 +35,8 @@ fn run(words: &str, script: Script) -> Outcome {
         format!("connections={N} think=1s duration=10s timeout=2s expect=status=200,length=5 {words}");
     let net = network(1, |_| {});
     let plan = plan("http://127.0.0.1:80/", &words, 1);
-    let at = plan.target.destinations[0];
-    let mut server = listening(&net, at, plan.connections + 64, Scripted::new(script));
+    let at = plan.destinations()[0];
+    let mut server = listening(&net, at, connections(&plan) + 64, Scripted::new(script));
     let story = play(&net, &plan, 2, &mut [&mut server], |_, _| {});
     let server = std::mem::replace(server.program(), Scripted::new(script));
     assert_eq!(server.requests, story.whole.counts.sent, "all requests have arrived");
@@ -258,7 +258,7 @@ fn a_redial_is_made_when_the_request_is_due() {
         let net = network(1, |_| {});
         let plan = plan("http://127.0.0.1:80/", "connections=1 think=7s duration=60s", 1);
         let script: Script = |_| act(OK_FOR_5S, Then::CloseAfter(Nanos::from_secs(5), Graceful));
-        let mut server = listening(&net, plan.target.destinations[0], 128, Scripted::new(script));
+        let mut server = listening(&net, plan.destinations()[0], 128, Scripted::new(script));
         let story = play(&net, &plan, 1, &mut [&mut server], |_, _| {});
         Outcome { story, server: std::mem::replace(server.program(), Scripted::new(script)) }
     };
@@ -312,7 +312,7 @@ fn a_redial_that_is_refused_is_a_failed_dial() {
     let net = network(1, |f| f.refuse = 500_000);
     let plan = plan("http://127.0.0.1:80/", "connections=200 think=1s duration=10s", 1);
     let script: Script = |_| act(OK_AND_CLOSE, Then::Close(Graceful));
-    let mut server = listening(&net, plan.target.destinations[0], 300, Scripted::new(script));
+    let mut server = listening(&net, plan.destinations()[0], 300, Scripted::new(script));
     let story = play(&net, &plan, 2, &mut [&mut server], |_, _| {});
     let c = &story.whole.counts;
     // Each is refused in the end, as after ten tosses of a coin.

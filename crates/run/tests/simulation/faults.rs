@@ -5,7 +5,7 @@ use net::io::sim::{Faults, Turn};
 use samples::{Kind, Stage};
 use units::Nanos;
 
-use crate::stage::{Story, network, plan, play, servers};
+use crate::stage::{Story, connections, network, plan, play, servers};
 
 const N: u64 = 2_000;
 const WORDS: &str =
@@ -21,8 +21,8 @@ fn check(change: fn(&mut Faults), expected: fn(&Seen)) {
     for seed in 1..=3 {
         let net = network(seed, change);
         let plan = plan("http://127.0.0.1:8000/?length={rand 1 10240}", WORDS, seed);
-        let at = plan.target.destinations[0];
-        let (mut servers, counters) = servers(&net, at, 2, plan.connections);
+        let at = plan.destinations()[0];
+        let (mut servers, counters) = servers(&net, at, 2, connections(&plan));
         let mut turns: Vec<&mut dyn Turn> = servers.iter_mut().map(|s| s as &mut dyn Turn).collect();
         let story = play(&net, &plan, 3, &mut turns, |_, _| {});
         let c = &story.whole.counts;

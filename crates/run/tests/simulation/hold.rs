@@ -5,7 +5,7 @@ use net::io::sim::Turn;
 use samples::Tick;
 use units::Nanos;
 
-use crate::stage::{Story, network, plan, play, servers};
+use crate::stage::{Story, connections, network, plan, play, servers};
 
 const DRAWN: &str = "http://127.0.0.{1..3}:8000/?length={rand 1 4096}";
 
@@ -14,7 +14,7 @@ fn run(words: &str, seed: u64, see: impl FnMut(u32, &Tick)) -> (Story, serve::St
     let net = network(seed, |_| {});
     let plan = plan(DRAWN, words, seed);
     let at = "0.0.0.0:8000".parse().unwrap();
-    let (mut servers, counters) = servers(&net, at, 2, plan.connections);
+    let (mut servers, counters) = servers(&net, at, 2, connections(&plan));
     let mut turns: Vec<&mut dyn Turn> = servers.iter_mut().map(|s| s as &mut dyn Turn).collect();
     let story = play(&net, &plan, 4, &mut turns, see);
     (story, counters.read(), net.carried())
@@ -94,7 +94,7 @@ fn a_closed_loop_never_rests() {
 fn raw_tcp_is_opened_and_held() {
     let net = network(5, |_| {});
     let plan = plan("tcp://127.0.0.1:8000", "connections=500 duration=30s", 5);
-    let (mut servers, counters) = servers(&net, plan.target.destinations[0], 1, plan.connections);
+    let (mut servers, counters) = servers(&net, plan.destinations()[0], 1, connections(&plan));
     let story = play(&net, &plan, 2, &mut [&mut servers[0]], |_, _| {});
     let c = &story.whole.counts;
     assert_eq!((c.opened, c.sent, c.bytes_out, story.held, story.whole.open), (500, 0, 0, 500, 500));

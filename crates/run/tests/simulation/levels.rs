@@ -6,7 +6,7 @@ use units::{Nanos, Rate};
 
 use crate::stage::{
     Level::{self, Connections},
-    Story, network, plan, play_levels, servers,
+    Story, connections, network, plan, play_levels, servers,
 };
 
 const S: fn(u64) -> Nanos = Nanos::from_secs;
@@ -16,7 +16,7 @@ fn run(target: &str, words: &str, levels: &[(Nanos, Level)]) -> (Story, serve::S
     const SHARDS: u32 = 3;
     let net = network(6, |_| {});
     let plan = plan(target, words, 6);
-    let (mut servers, counters) = servers(&net, plan.target.destinations[0], 2, plan.connections);
+    let (mut servers, counters) = servers(&net, plan.destinations()[0], 2, connections(&plan));
     let mut turns: Vec<&mut dyn Turn> = servers.iter_mut().map(|s| s as &mut dyn Turn).collect();
     let (mut open, mut seconds) = ([0; SHARDS as usize], Vec::new());
     let story = play_levels(&net, &plan, SHARDS, &mut turns, levels, |shard, tick: &Tick| {

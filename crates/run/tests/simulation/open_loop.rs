@@ -11,7 +11,7 @@ use units::Nanos;
 
 use crate::{
     scripted::{Act, Ask, Script, Scripted, Then},
-    stage::{Story, listening, network, plan, play, servers},
+    stage::{Story, connections, listening, network, plan, play, servers},
 };
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
@@ -22,8 +22,8 @@ const RIGHT: Act = Act { say: OK, then: Then::Stay };
 fn run(words: &str, shards: u32, script: Script) -> (Story, Scripted) {
     let net = network(1, |_| {});
     let plan = plan("http://127.0.0.1:80/", words, 1);
-    let at = plan.target.destinations[0];
-    let mut server = listening(&net, at, plan.connections + 64, Scripted::new(script));
+    let at = plan.destinations()[0];
+    let mut server = listening(&net, at, connections(&plan) + 64, Scripted::new(script));
     let story = play(&net, &plan, shards, &mut [&mut server], |_, _| {});
     let server = std::mem::replace(server.program(), Scripted::new(script));
     assert_eq!(server.requests, story.whole.counts.sent, "all requests have arrived");
@@ -50,15 +50,15 @@ fn the_rate_is_kept_exactly() {
     ] {
         let net = network(3, |_| {});
         let plan = plan("http://127.0.0.1:8000/", words, 3);
-        let at = plan.target.destinations[0];
-        let (mut servers, counters) = servers(&net, at, 2, plan.connections);
+        let at = plan.destinations()[0];
+        let (mut servers, counters) = servers(&net, at, 2, connections(&plan));
         let mut turns: Vec<&mut dyn Turn> = servers.iter_mut().map(|s| s as &mut dyn Turn).collect();
         let story = play(&net, &plan, shards, &mut turns, |_, _| {});
         check_slots(&story, slots, 0);
         let c = &story.whole.counts;
         assert_eq!((story.faults(), c.answered, counters.read().requests), (vec![], slots, slots), "{words}");
         let time = story.hold_until.since(story.hold_from);
-        let plan::Hold::For(hold) = plan.hold else { panic!("it has an end") };
+        let plan::Hold::For(hold) = plan.stages[0].hold else { panic!("it has an end") };
         assert_eq!(time, hold, "{words}: full load ends at its time");
         // Those under way at the end are answered behind it.
         assert!(slots - c.answered_at_load <= 20, "{words}: {c:?}");
@@ -109,7 +109,7 @@ impl Turn for Stopped<'_> {
 fn stalled(words: &str) -> Story {
     let net = network(1, |_| {});
     let plan = plan("http://127.0.0.1:8000/", words, 1);
-    let (mut servers, _) = servers(&net, plan.target.destinations[0], 1, plan.connections);
+    let (mut servers, _) = servers(&net, plan.destinations()[0], 1, connections(&plan));
     let nobody = listening(&net, "127.0.0.1:9".parse().unwrap(), 64, Scripted::new(|_| RIGHT));
     let (from, until) = (Nanos::from_secs(6), Nanos::from_secs(7));
     let mut stopped = Stopped { server: &mut servers[0], nobody, net: net.clone(), from, until };
@@ -193,7 +193,7 @@ fn messages_go_by_the_rate_too() {
     let net = network(2, |_| {});
     let words = "connections=40 rate=200/s duration=5s message=hello";
     let plan = plan("ws://127.0.0.1:8000/ws/echo", words, 2);
-    let (mut servers, counters) = servers(&net, plan.target.destinations[0], 1, plan.connections);
+    let (mut servers, counters) = servers(&net, plan.destinations()[0], 1, connections(&plan));
     let story = play(&net, &plan, 2, &mut [&mut servers[0]], |_, _| {});
     check_slots(&story, 1_000, 0);
     assert_eq!((story.faults(), story.whole.counts.answered), (vec![], 1_000));

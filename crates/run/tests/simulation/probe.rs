@@ -9,7 +9,7 @@ use units::Nanos;
 
 use crate::{
     scripted::{Act, Ask, Script, Scripted, Then},
-    stage::{Story, listening, network, plan, play, servers},
+    stage::{Story, connections, listening, network, plan, play, servers},
 };
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
@@ -29,7 +29,7 @@ fn it_asks_beside_the_population_and_is_counted_apart() {
         let net = network(5, |_| {});
         let words = format!("connections=500 duration=20s probe=10/s ramp=5s {words}");
         let plan = plan(target, &words, 5);
-        let (mut servers, counters) = servers(&net, plan.target.destinations[0], 2, plan.connections);
+        let (mut servers, counters) = servers(&net, plan.destinations()[0], 2, connections(&plan));
         let mut turns: Vec<&mut dyn Turn> = servers.iter_mut().map(|s| s as &mut dyn Turn).collect();
         let mut most_open = 0;
         let story = play(&net, &plan, 3, &mut turns, |_, tick| most_open = tick.open.max(most_open));
@@ -67,7 +67,7 @@ fn run(words: &str, change: fn(&mut Faults), script: Script) -> (Story, Scripted
     let net = network(1, change);
     let words = format!("connections=10 think=1h duration=20s timeout=2s {words}");
     let plan = plan("http://127.0.0.1:80/", &words, 1);
-    let at = plan.target.destinations[0];
+    let at = plan.destinations()[0];
     let mut server = listening(&net, at, 2_000, Scripted::new(script));
     let story = play(&net, &plan, 1, &mut [&mut server], |_, _| {});
     (story, std::mem::replace(server.program(), Scripted::new(script)))

@@ -4,7 +4,7 @@ use units::Nanos;
 
 use crate::{
     scripted::{Act, Scripted, Then},
-    stage::{listening, network, plan, play},
+    stage::{connections, listening, network, plan, play},
 };
 
 const OK: Act = Act { say: b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", then: Then::Stay };
@@ -13,11 +13,11 @@ const OK: Act = Act { say: b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
 fn check_pace(words: &str, shards: u32, per_s: f64) {
     let net = network(1, |f| f.delay = (Nanos::ZERO, Nanos::ZERO));
     let plan = plan("http://127.0.0.1:80/", words, 1);
-    let at = plan.target.destinations[0];
-    let mut server = listening(&net, at, plan.connections + 64, Scripted::new(|_| OK));
+    let at = plan.destinations()[0];
+    let mut server = listening(&net, at, connections(&plan) + 64, Scripted::new(|_| OK));
     let story = play(&net, &plan, shards, &mut [&mut server], |_, _| {});
     let accepted = &server.program().accepted_at;
-    assert_eq!((accepted.len() as u64, story.faults().len()), (plan.connections.into(), 0));
+    assert_eq!((accepted.len() as u64, story.faults().len()), (connections(&plan).into(), 0));
     for (n, at) in accepted.iter().enumerate() {
         let due = n as f64 / per_s;
         assert!((at.secs_f64() - due).abs() <= 1.0 / per_s, "{words}: dial {n} at {at}, due at {due} s");
@@ -40,9 +40,9 @@ fn check_adaptive(backlog: usize, shards: u32) {
     for seed in 1..=3 {
         let net = network(seed, |f| f.backlog = backlog);
         let plan = plan("http://127.0.0.1:80/", "connections=20k think=1h duration=1s", seed);
-        let at = plan.target.destinations[0];
+        let at = plan.destinations()[0];
         let slow = Scripted::accepting_each(Nanos::from_micros(500), |_| OK);
-        let mut server = listening(&net, at, plan.connections + 64, slow);
+        let mut server = listening(&net, at, connections(&plan) + 64, slow);
         let story = play(&net, &plan, shards, &mut [&mut server], |_, _| {});
         let c = &story.whole.counts;
         assert_eq!((c.opened, c.failed, c.answered), (20_000, 0, 20_000), "{:?}", story.faults());
@@ -70,8 +70,8 @@ fn an_adaptive_ramp_waits_for_first_answers_and_not_longer() {
     const LATER: Act = Act { say: b"", then: Then::SayAfter(Nanos::from_secs(2), OK.say) };
     let net = network(1, |_| {});
     let plan = plan("http://127.0.0.1:80/", "connections=500 think=1h duration=1s", 1);
-    let at = plan.target.destinations[0];
-    let mut server = listening(&net, at, plan.connections + 64, Scripted::new(|_| LATER));
+    let at = plan.destinations()[0];
+    let mut server = listening(&net, at, connections(&plan) + 64, Scripted::new(|_| LATER));
     let story = play(&net, &plan, 1, &mut [&mut server], |_, _| {});
     assert_eq!((story.whole.counts.opened, story.faults().len()), (500, 0));
     let accepted = &server.program().accepted_at;

@@ -6,7 +6,7 @@ use units::Nanos;
 
 use crate::{
     scripted::{Act, Ask, Script, Scripted, Then},
-    stage::{Story, listening, network, plan, play},
+    stage::{Story, connections, listening, network, plan, play},
 };
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
@@ -16,8 +16,8 @@ const RESET: Act = Act { say: b"", then: Then::Close(Close::Reset) };
 fn run(words: &str, change: fn(&mut Faults), script: Script) -> (Story, Scripted) {
     let net = network(1, change);
     let plan = plan("http://127.0.0.1:80/", words, 1);
-    let at = plan.target.destinations[0];
-    let mut server = listening(&net, at, plan.connections + 64, Scripted::new(script));
+    let at = plan.destinations()[0];
+    let mut server = listening(&net, at, connections(&plan) + 64, Scripted::new(script));
     let story = play(&net, &plan, 2, &mut [&mut server], |_, _| {});
     (story, std::mem::replace(server.program(), Scripted::new(script)))
 }
@@ -92,7 +92,7 @@ fn raw_connections_come_back_too() {
     let net = network(4, |_| {});
     let words = "connections=20 duration=20s reconnect=1s";
     let plan = plan("tcp://127.0.0.1:8000", words, 4);
-    let at = plan.target.destinations[0];
+    let at = plan.destinations()[0];
     let knobs = serve::Knobs { reset_after: Some(Nanos::from_secs(5)), ..serve::Knobs::default() };
     let counters = std::sync::Arc::new(serve::Counters::new(1));
     let mut server = listening(&net, at, 300, serve::Http::new(counters.clone(), 0, 300, &knobs));

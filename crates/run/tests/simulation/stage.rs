@@ -6,17 +6,20 @@ use std::{
     sync::Arc,
 };
 
-use engine::{Arrivals, Client, Control, Job, Remote, links};
+use engine::{Arrivals, Client, Control, Job, Remote, Tempo, links};
 use net::{
     Io, Program, Shard,
     io::sim::{self, Faults, Net, SimIo, Turn},
 };
-use plan::{Flags, Hold, Load, Part, Plan, Ports, Reconnect, Scheme, SourcePool, Surroundings, Tuples};
+use plan::{
+    Flags, Part, Plan, Population, Ports, Ramp, Reconnect, Scheme, SourcePool, Surroundings, Tuples, Whose,
+};
+use run::{Course, Order};
 use samples::{Fault, Kind, Phase, Stage, Tick};
 use serve::{Counters, Http, Knobs};
 use units::{Nanos, Rate};
 
-/// As in `run`: full load begins this long after the ramp's end was seen.
+/// A new rate begins this long after its order.
 const NOTICE: Nanos = Nanos::from_millis(120);
 /// An order has been obeyed after this time: a shard looks for one several times a second.
 const OBEYED: Nanos = Nanos::from_millis(250);
@@ -77,16 +80,23 @@ pub(crate) fn listening<P: Program>(net: &Net, at: SocketAddr, places: u32, prog
 /// A client shard for `part` of the plan, over any network.
 pub(crate) fn client<I: Io>(io: I, plan: &Plan, part: &Part, link: engine::Link) -> Shard<I, Client> {
     let ports = Ports { list: (10_000..60_000).collect(), inside: 0 };
-    let destinations = plan.target.destinations.len();
-    let tuples = Tuples::new(SourcePool::Loopback4, ports, destinations, part.shard, part.shards, plan.seed);
+    let lanes = 0..plan.population(part.whose).target.destinations.len() as u32;
+    let tuples = Tuples::new(SourcePool::Loopback4, ports, lanes, part.deal, plan.seed);
     let start = io.now();
-    Shard::new(io, part.places, Client::new(plan, part, Job::new(plan), tuples, link, start))
+    Shard::new(io, part.places, Client::new(part, Job::new(plan, part.whose), tuples, link, start))
+}
+
+/// Connections of a command line.
+pub(crate) fn connections(plan: &Plan) -> u32 {
+    plan.populations[0].load.connections()
 }
 
 /// How a run went.
 pub(crate) struct Story {
     /// Everything that the shards handed over.
     pub(crate) whole: Tick,
+    /// Of each population.
+    pub(crate) populations: Vec<Tick>,
     /// Ticks that came.
     pub(crate) ticks: u64,
     /// Connections open at the end of the hold, and most at once at the end of any tick.
@@ -134,14 +144,15 @@ pub(crate) fn play_levels(
     levels: &[(Nanos, Level)],
     see: impl FnMut(u32, &Tick),
 ) -> Story {
-    let (links, arrivals) = links(shards);
+    let parts = plan.parts(|_| shards);
+    let (links, arrivals) = links(parts.len() as u32);
     let (links, remotes): (Vec<_>, Vec<_>) = links.into_iter().unzip();
-    let parts = plan.parts(shards);
     let mut clients: Vec<_> =
         parts.iter().zip(links).map(|(part, link)| client(net.host(), plan, part, link)).collect();
     let mut all: Vec<&mut dyn Turn> = clients.iter_mut().map(|c| c as &mut dyn Turn).collect();
     all.extend(servers.iter_mut().map(|s| &mut **s as &mut dyn Turn));
-    let mut conductor = Conductor::new(plan, levels, arrivals, remotes, see);
+    let mut conductor = Conductor::new(plan, &parts, levels, arrivals, remotes, see);
+    conductor.give_orders();
     sim::run(net, &mut all, TOO_LONG, || conductor.step(net.now()));
     assert!(conductor.ends_at <= net.now(), "the run comes to its end, seed {}", plan.seed);
     assert!(clients.iter_mut().all(|c| c.program().is_finished()), "every shard has obeyed");
@@ -160,6 +171,8 @@ struct State {
 
 struct Conductor<'a, F> {
     plan: &'a Plan,
+    parts: &'a [Part],
+    course: Course<'a>,
     /// Those not ordered yet.
     levels: &'a [(Nanos, Level)],
     arrivals: Arrivals,
@@ -175,33 +188,71 @@ struct Conductor<'a, F> {
 impl<'a, F: FnMut(u32, &Tick)> Conductor<'a, F> {
     fn new(
         plan: &'a Plan,
+        parts: &'a [Part],
         levels: &'a [(Nanos, Level)],
         arrivals: Arrivals,
         remotes: Vec<Remote>,
         see: F,
     ) -> Self {
         let never = Nanos::NEVER;
-        // Connections that come and go are full load from the first one on.
-        let hold_from = if matches!(plan.load, Load::Visits(_)) { Nanos::ZERO } else { never };
         let silent = State { open: 0, resolved: 0, waiting: 0, ramped_at: never, phase: Phase::Ramp };
         let story = Story {
             whole: Tick::default(),
+            populations: vec![Tick::default(); plan.populations.len()],
             ticks: 0,
             held: 0,
             peak: 0,
             ramped_at: never,
-            hold_from,
+            hold_from: never,
             hold_until: never,
             resent: 0,
         };
         let states = vec![silent; remotes.len()];
-        Conductor { plan, levels, arrivals, remotes, states, story, draining: false, ends_at: never, see }
+        let course = Course::new(plan, Nanos::ZERO);
+        Conductor {
+            plan,
+            parts,
+            course,
+            levels,
+            arrivals,
+            remotes,
+            states,
+            story,
+            draining: false,
+            ends_at: never,
+            see,
+        }
     }
 
-    fn order(&self, control: Control) {
-        for remote in &self.remotes {
-            remote.control.try_send(control).expect("a shard obeys within a few ticks");
+    fn order(&self, order: Order) {
+        for (part, remote) in self.parts.iter().zip(&self.remotes) {
+            if let Some(control) = order.to(part) {
+                remote.control.try_send(control).expect("a shard obeys within a few ticks");
+            }
         }
+    }
+
+    fn give_orders(&mut self) {
+        self.course.orders().into_iter().for_each(|order| self.order(order));
+    }
+
+    /// What the shards of a population said last.
+    fn of(&self, population: u16) -> impl Iterator<Item = &State> {
+        let whose = Whose::Population(population);
+        self.parts
+            .iter()
+            .zip(&self.states)
+            .filter(move |(part, _)| part.whose == whose)
+            .map(|(_, state)| state)
+    }
+
+    /// What the shards said last, but for the probe lane's.
+    fn of_load(&self) -> impl Iterator<Item = &State> {
+        self.parts
+            .iter()
+            .zip(&self.states)
+            .filter(|(part, _)| part.whose != Whose::Probe)
+            .map(|(_, state)| state)
     }
 
     /// After each turn: takes the ticks that are there, gives the orders that are due. True at the end.
@@ -210,24 +261,24 @@ impl<'a, F: FnMut(u32, &Tick)> Conductor<'a, F> {
             self.take(shard, &tick);
             self.remotes[shard as usize].used.try_send(tick).expect("two ticks go back and forth");
         }
-        let hold = match self.plan.hold {
-            Hold::For(time) => time,
-            Hold::Forever => Nanos::NEVER,
-        };
         self.order_level(now);
-        if self.story.hold_from == Nanos::NEVER && self.story.ramped_at != Nanos::NEVER {
-            self.story.hold_from = now + NOTICE;
-            self.order(Control::Hold(self.story.hold_from));
+        if !self.draining {
+            let ramped: Vec<Option<Nanos>> = (0..self.plan.populations.len() as u16)
+                .map(|nth| self.of(nth).map(|s| s.ramped_at).max().filter(|at| *at != Nanos::NEVER))
+                .collect();
+            self.course.step(now, |nth| ramped[usize::from(nth)]);
+            self.give_orders();
         }
-        let ended = self.states.iter().all(|s| s.phase == Phase::Drain);
-        if !self.draining && (ended || now >= self.story.hold_from + hold) {
+        self.story.hold_from = self.story.hold_from.min(self.course.progress(0).hold_from);
+        let ended = self.of_load().all(|s| s.phase == Phase::Drain);
+        if !self.draining && (ended || now >= self.course.ends_at()) {
             self.draining = true;
-            self.order(Control::Drain);
+            self.order(Order::All(Control::Drain));
         }
-        let drained = self.states.iter().all(|s| s.phase == Phase::Drain && s.waiting == 0);
+        let drained = self.of_load().all(|s| s.phase == Phase::Drain && s.waiting == 0);
         if self.draining && drained && self.ends_at == Nanos::NEVER {
             self.ends_at = now + OBEYED;
-            self.order(Control::Stop);
+            self.order(Order::All(Control::Stop));
         }
         now >= self.ends_at
     }
@@ -239,14 +290,14 @@ impl<'a, F: FnMut(u32, &Tick)> Conductor<'a, F> {
             return;
         }
         self.levels = rest;
-        let shards = self.remotes.len() as u32;
-        for (shard, remote) in (0..).zip(&self.remotes) {
-            let order = match level {
-                Level::Connections(n) => Control::SetLoad(n / shards + u32::from(shard < n % shards)),
-                Level::Rate(rate) => Control::SetRate(rate, at + NOTICE),
-            };
-            remote.control.try_send(order).expect("a shard obeys within a few ticks");
-        }
+        let tempo = match self.plan.stages[0].ramp {
+            Ramp::Rate(rate) => Some(Tempo::Steady(rate)),
+            _ => None,
+        };
+        self.order(match level {
+            Level::Connections(n) => Order::Load(0, n, tempo, now),
+            Level::Rate(rate) => Order::Population(0, Control::Tempo(Tempo::Steady(rate), at + NOTICE)),
+        });
     }
 
     fn take(&mut self, shard: u32, tick: &Tick) {
@@ -257,29 +308,42 @@ impl<'a, F: FnMut(u32, &Tick)> Conductor<'a, F> {
         let (open, resolved, waiting) = (sum(|s| s.open), sum(|s| s.resolved), sum(|s| s.waiting));
         let story = &mut self.story;
         story.whole.extend(tick);
+        if let Whose::Population(nth) = self.parts[shard as usize].whose {
+            story.populations[usize::from(nth)].extend(tick);
+        }
         (story.whole.open, story.whole.resolved, story.whole.waiting) = (open, resolved, waiting);
         story.ticks += 1;
         story.peak = story.peak.max(open);
-        story.ramped_at = self.states.iter().map(|s| s.ramped_at).max().expect("there is a shard");
-        if story.hold_until == Nanos::NEVER && self.states.iter().all(|s| s.phase == Phase::Drain) {
+        let ramped_at = self.of_load().map(|s| s.ramped_at).max().expect("there is a shard");
+        let ended = self.of_load().all(|s| s.phase == Phase::Drain);
+        let story = &mut self.story;
+        story.ramped_at = ramped_at;
+        if story.hold_until == Nanos::NEVER && ended {
             story.hold_until = until;
             story.held = open;
         }
-        story.resent = obey_the_laws(self.plan, &story.whole);
+        // Of each population, for they may speak different protocols.
+        story.resent = 0;
+        for (nth, population) in (0..).zip(&self.plan.populations) {
+            let own =
+                self.parts.iter().zip(&self.states).filter(|(part, _)| part.whose == Whose::Population(nth));
+            let (open, resolved, waiting) =
+                own.fold((0, 0, 0), |(o, r, w), (_, s)| (o + s.open, r + s.resolved, w + s.waiting));
+            let whole = &mut story.populations[usize::from(nth)];
+            (whole.open, whole.resolved, whole.waiting) = (open, resolved, waiting);
+            story.resent += obey_the_laws(self.plan, population, whole);
+        }
     }
 }
 
 /// What is true of the sum of all ticks so far, whatever the network and the target do. Returns how many requests
 /// were sent once more because they had crossed with an announced close.
-fn obey_the_laws(plan: &Plan, t: &Tick) -> u64 {
+fn obey_the_laws(plan: &Plan, population: &Population, t: &Tick) -> u64 {
     let (c, seed) = (&t.counts, plan.seed);
     let faults = |is: fn(Stage, Kind) -> bool| -> u64 {
         t.faults.iter().filter(|(f, _)| is(f.stage, f.kind)).map(|(_, n)| n).sum()
     };
-    let wrong = faults(|stage, kind| {
-        let kinds = matches!(kind, Kind::WrongStatus | Kind::WrongLength | Kind::WrongEcho);
-        kinds && stage == Stage::Exchange
-    });
+    let wrong = faults(|stage, kind| kind.is_wrong_answer() && stage == Stage::Exchange);
     let unanswered = faults(|stage, _| stage == Stage::Exchange) - wrong;
     // A connection that came is open, or went in exactly one way.
     let ended = c.dropped + c.closed + c.finished;
@@ -290,13 +354,13 @@ fn obey_the_laws(plan: &Plan, t: &Tick) -> u64 {
     assert_eq!(dials, c.failed, "failed dials, seed {seed}");
     // First dials are decided once; every other dial follows an announced close, or a failure where that is wanted.
     assert!(c.opened <= t.resolved && t.resolved <= c.opened + c.failed, "resolved, seed {seed}");
-    assert!(t.resolved <= u64::from(plan.connections) + c.finished, "wanted, seed {seed}");
-    let makes_up = matches!(plan.reconnect, Reconnect::Backoff(_));
-    let again = c.closed + if makes_up { c.dropped + c.failed } else { 0 };
+    assert!(t.resolved <= u64::from(population.load.connections()) + c.finished, "wanted, seed {seed}");
+    let makes_up = matches!(population.reconnect, Reconnect::Backoff(_));
+    let again = c.closed + c.finished + if makes_up { c.dropped + c.failed } else { 0 };
     assert!(c.redialled + (c.opened + c.failed - t.resolved) <= again, "redials, seed {seed}");
     // A request is answered, waits, was lost with its connection, or crossed with a close that was announced. Who came
     // for more calls than it was given has lost one that it did not send.
-    let comes_and_goes = matches!(plan.load, Load::Visits(_));
+    let comes_and_goes = population.comes_and_goes();
     let unsent = faults(|stage, kind| (stage, kind) == (Stage::Exchange, Kind::Closed));
     let unsent = if comes_and_goes { unsent } else { 0 };
     let ends = c.answered + t.waiting + unanswered;
@@ -305,18 +369,18 @@ fn obey_the_laws(plan: &Plan, t: &Tick) -> u64 {
     assert!(resent <= c.closed, "crossed with a close, seed {seed}");
     // Each answer has one latency, and over HTTP one status; each connection has one connect time, and a handshake may
     // fail behind it.
-    let is_http = plan.target.scheme == Scheme::Http;
+    let is_http = population.target.scheme == Scheme::Http;
     assert_eq!(t.status.iter().sum::<u64>(), if is_http { c.answered } else { 0 }, "statuses, seed {seed}");
     assert_eq!(t.latency.count() + t.ramp_latency.count(), c.answered, "latencies, seed {seed}");
-    obey_the_laws_of_answers(plan, t);
+    obey_the_laws_of_answers(plan.seed, population.target.scheme, t);
     let (connects, opened) = (t.connect.count(), c.opened + c.redialled);
     assert!(connects == opened || (connects > opened && !is_http), "connect times, seed {seed}");
     resent
 }
 
 /// What is true of sizes, first bytes and handshakes.
-fn obey_the_laws_of_answers(plan: &Plan, t: &Tick) {
-    let (c, seed, scheme) = (&t.counts, plan.seed, plan.target.scheme);
+fn obey_the_laws_of_answers(seed: u64, scheme: Scheme, t: &Tick) {
+    let c = &t.counts;
     let heads = if scheme == Scheme::Http { c.answered } else { 0 };
     assert_eq!((t.head_sizes.count(), t.answer_sizes.count()), (heads, c.answered), "sizes, seed {seed}");
     assert_eq!(t.answer_sizes.sum(), t.head_sizes.sum() + c.body_bytes_in, "bytes of answers, seed {seed}");

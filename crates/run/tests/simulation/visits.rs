@@ -6,7 +6,7 @@ use units::Nanos;
 
 use crate::{
     scripted::{Act, Ask, Script, Scripted, Then},
-    stage::{Story, listening, network, plan, play},
+    stage::{Story, connections, listening, network, plan, play},
 };
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
@@ -16,8 +16,8 @@ const RIGHT: Act = Act { say: OK, then: Then::Stay };
 fn run(words: &str, shards: u32, change: fn(&mut Faults), script: Script) -> (Story, Scripted) {
     let net = network(1, change);
     let plan = plan("http://127.0.0.1:80/", words, 1);
-    let at = plan.target.destinations[0];
-    let mut server = listening(&net, at, plan.connections + 64, Scripted::new(script));
+    let at = plan.destinations()[0];
+    let mut server = listening(&net, at, connections(&plan) + 64, Scripted::new(script));
     let story = play(&net, &plan, shards, &mut [&mut server], |_, _| {});
     (story, std::mem::replace(server.program(), Scripted::new(script)))
 }

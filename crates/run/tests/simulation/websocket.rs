@@ -8,14 +8,14 @@ use samples::{Kind, Stage};
 use units::Nanos;
 use wire::websocket::{Event, Frames, Role, accept_key};
 
-use crate::stage::{Story, listening, network, plan, play, servers};
+use crate::stage::{Story, connections, listening, network, plan, play, servers};
 
 /// One run against two shards of the reference server.
 fn run(words: &str, seed: u64) -> (Story, serve::Stats) {
     let net = network(seed, |_| {});
     let plan = plan("ws://127.0.0.{1..3}:8000/ws/echo?{rand 1 9}", words, seed);
     let at = "0.0.0.0:8000".parse().unwrap();
-    let (mut servers, counters) = servers(&net, at, 2, plan.connections);
+    let (mut servers, counters) = servers(&net, at, 2, connections(&plan));
     let mut turns: Vec<&mut dyn Turn> = servers.iter_mut().map(|s| s as &mut dyn Turn).collect();
     let story = play(&net, &plan, 4, &mut turns, |_, _| {});
     assert!(story.faults().is_empty(), "{:?}", story.faults());
@@ -170,7 +170,7 @@ fn against(script: Script) -> (Story, Heard) {
     let plan = plan("ws://127.0.0.1:8000/", "connections=10 ping=1s duration=5s timeout=2s", 9);
     let heard = Rc::new(RefCell::default());
     let server = Server { script, accepting: 0, conns: Vec::new(), heard: heard.clone() };
-    let mut server = listening(&net, plan.target.destinations[0], 100, server);
+    let mut server = listening(&net, plan.destinations()[0], 100, server);
     let story = play(&net, &plan, 1, &mut [&mut server], |_, _| {});
     (story, heard.take())
 }
@@ -274,7 +274,7 @@ impl Program for Echo {
 fn raw_tcp_echoes_too() {
     let net = network(4, |_| {});
     let plan = plan("tcp://127.0.0.1:8000", "connections=100 ping=1s message=hello duration=10s", 4);
-    let mut server = listening(&net, plan.target.destinations[0], 200, Echo);
+    let mut server = listening(&net, plan.destinations()[0], 200, Echo);
     let story = play(&net, &plan, 2, &mut [&mut server], |_, _| {});
     let c = &story.whole.counts;
     assert_eq!((story.faults(), story.held, c.answered), (vec![], 100, c.sent));

@@ -43,10 +43,8 @@ fn failures(s: &Summary, whole: &Whole) -> String {
     let of_requests = |is: &dyn Fn(Kind) -> bool| whole.faults(|f| f.stage == Stage::Exchange && is(f.kind));
     let receive = of_requests(&|kind| matches!(kind, Kind::Reset | Kind::Closed | Kind::Truncated));
     let length = of_requests(&|kind| matches!(kind, Kind::WrongLength | Kind::WrongEcho));
-    let right_or_counted = |kind| {
-        use Kind::{Closed, Reset, Truncated, WrongEcho, WrongLength, WrongStatus};
-        matches!(kind, Reset | Closed | Truncated | WrongLength | WrongEcho | WrongStatus)
-    };
+    let right_or_counted =
+        |kind: Kind| kind.is_wrong_answer() || matches!(kind, Kind::Reset | Kind::Closed | Kind::Truncated);
     let exceptions = of_requests(&|kind| !right_or_counted(kind));
     let failed = connect + receive + length + exceptions;
     let mut out = format!("Failed requests:        {failed}\n");

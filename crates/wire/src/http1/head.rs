@@ -30,6 +30,18 @@ pub(crate) fn complete(parsed: httparse::Result<usize>, seen: usize) -> Result<O
     }
 }
 
+/// Whether a whole head of a reply has a field of this name (RFC 9110 section 5.1: whatever its case) whose value
+/// contains the text.
+pub fn has_field(head: &[u8], name: &str, text: &str) -> bool {
+    let mut room = room();
+    let mut parsed = httparse::Response::new(&mut []);
+    let config = httparse::ParserConfig::default();
+    let read = config.parse_response_with_uninit_headers(&mut parsed, head, &mut room);
+    let contains =
+        |value: &[u8]| text.is_empty() || value.windows(text.len()).any(|part| part == text.as_bytes());
+    read.is_ok() && parsed.headers.iter().any(|h| h.name.eq_ignore_ascii_case(name) && contains(h.value))
+}
+
 /// What `Transfer-Encoding` says of the framing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Coding {

@@ -20,17 +20,18 @@ pub(super) fn texts() -> Vec<(String, String)> {
     texts
 }
 
-fn file(name: &str) -> Scenario {
+fn file(name: &str) -> Plan {
     let (_, text) = texts().into_iter().find(|(other, _)| other == name).unwrap_or_else(|| panic!("{name}"));
     with_files(name, &text)
 }
 
-fn with_files(name: &str, text: &str) -> Scenario {
+fn with_files(name: &str, text: &str) -> Plan {
     let resolve = |name: &str| Err(format!("a scenario of the project names no host: {name}"));
     let around = Surroundings { cores: 2, seed: 1, resolve: &resolve };
     let open =
         |file: &str| fs::read_to_string(root().join("scenarios").join(file)).map_err(|e| e.to_string());
-    read(name, text, &around, &open).unwrap_or_else(|mistakes| panic!("{}", listed(&mistakes).join("\n")))
+    read(name, text, &Flags::default(), &around, &open)
+        .unwrap_or_else(|mistakes| panic!("{}", listed(&mistakes).join("\n")))
 }
 
 #[test]
@@ -73,7 +74,7 @@ fn the_source_experiments_are_as_they_were() {
     check("cl-async", arrivals, 1, "request GET / -> any; goto 0");
     assert_eq!(file("cl-async").populations[0].calls, Some(10));
     let probe = file("http-kit-600k").probe.expect("ab was run while they were held");
-    assert_eq!(probe.path.to_string(), "/");
+    assert_eq!(probe.does.target.path.to_string(), "/");
     assert_eq!(file("http-kit-400k").stages[0].ramp, Ramp::Rate(Rate::per_s(5_000)));
     assert_eq!(file("http-kit-600k").stages[0].ramp, Ramp::Rate(Rate::per_s(4_000)));
 }

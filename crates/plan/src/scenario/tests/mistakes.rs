@@ -163,7 +163,7 @@ fn targets() {
         "wss://127.0.0.1/",
         "",
         &["4:10: population.a.target: wss is not available in this version, write http://, ws:// or \
-                tcp://: \"wss://127.0.0.1\""],
+                tcp://: \"wss://127.0.0.1/\""],
     );
 }
 

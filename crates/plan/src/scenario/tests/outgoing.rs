@@ -1,7 +1,6 @@
 //! Requests as they go out.
 
 use super::*;
-use crate::Random;
 
 /// The first request of a population with one step, filled for the 5th time in row 1.
 fn check(step: &str, expected: &str) {

@@ -1,8 +1,8 @@
 //! A request as it goes out, and what a right answer to it is.
 
-use super::text::{Text, Values, copy};
-use crate::template::{digits, write_decimal};
-use crate::{Expect, ExpectedLength};
+use crate::text::copy;
+use crate::text::{digits, write_decimal};
+use crate::{Expect, ExpectedLength, Text, Values};
 use std::fmt;
 
 /// A request of HTTP/1.1. Prints `POST /login`, and what follows.
@@ -34,7 +34,7 @@ pub struct Answer {
 }
 
 /// Octets of the longest request: the largest that is sent in one piece.
-pub(super) const LONGEST_REQUEST: usize = 65_536;
+pub(crate) const LONGEST_REQUEST: usize = 65_536;
 
 const VERSION: &str = " HTTP/1.1\r\n";
 const HOST: &str = "Host: ";
@@ -42,6 +42,17 @@ const LENGTH: &str = "Content-Length: ";
 const END: &str = "\r\n";
 
 impl Request {
+    /// For a path, without fields of its own.
+    pub(crate) fn get(path: Text, expect: Answer) -> Request {
+        Request { method: "GET".to_owned(), path, headers: Vec::new(), body: None, expect }
+    }
+
+    /// Whether every request is the same.
+    pub fn is_fixed(&self) -> bool {
+        let mut texts = self.headers.iter().map(|(_, value)| value).chain(&self.body).chain([&self.path]);
+        texts.all(|text| text.fixed_text().is_some())
+    }
+
     /// Octets of the longest request that it can give to a host whose header value has `host` octets.
     pub fn max_len(&self, host: usize) -> usize {
         let fields: usize = self.headers.iter().map(|(name, value)| name.len() + value.max_len() + 4).sum();
@@ -141,7 +152,7 @@ impl fmt::Display for Answer {
 }
 
 /// A length as one writes it.
-pub(super) fn written(length: ExpectedLength) -> String {
+pub(crate) fn written(length: ExpectedLength) -> String {
     match length {
         ExpectedLength::Fixed(length) => length.to_string(),
         ExpectedLength::Drawn(index) => format!("${}", index + 1),

@@ -1,9 +1,8 @@
 //! A text with variables in it: `user={seq}&id={csv users.id}`.
 
-use super::csv::{Column, Csv};
-use super::nearest::nearest;
 use crate::Random;
-use crate::template::{digits, write_decimal};
+use crate::csv::{Column, Csv};
+use crate::nearest::nearest;
 use std::fmt;
 use std::sync::Arc;
 use units::Count;
@@ -72,7 +71,7 @@ impl<'r> Values<'r> {
 
 /// Where a text stands, which decides what may be in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(crate) enum Place {
     /// A request target, RFC 9112 section 3.2.1: printable ASCII; every brace is a variable's.
     Path,
     /// A field's value, RFC 9110 section 5.5, without what is obsolete there.
@@ -80,6 +79,20 @@ pub(super) enum Place {
     /// Content, or a message: anything. Only a brace before a lower-case letter begins a variable, so that
     /// JSON may be written as it is.
     Content,
+}
+
+/// Octets of the longest request target that every recipient should take: RFC 9112 section 3.
+const LONGEST_PATH: usize = 8_000;
+
+/// A path and query. A fragment is never sent: RFC 9110 section 4.2.5.
+pub(crate) fn path(text: &str, tables: &[Csv]) -> Result<Text, String> {
+    let text = text.split('#').next().unwrap_or(text);
+    let slash = if text.starts_with('/') { "" } else { "/" };
+    let path = Text::parse(&format!("{slash}{text}"), Place::Path, tables)?;
+    match path.max_len() {
+        0..=LONGEST_PATH => Ok(path),
+        length => Err(format!("path and query may have {LONGEST_PATH} octets: {length}")),
+    }
 }
 
 impl Text {
@@ -91,7 +104,7 @@ impl Text {
     }
 
     /// Reads a text. The error names the place and the cure.
-    pub(super) fn parse(text: &str, place: Place, tables: &[Csv]) -> Result<Text, String> {
+    pub(crate) fn parse(text: &str, place: Place, tables: &[Csv]) -> Result<Text, String> {
         let mut read = Text::default();
         let (mut from, mut at) = (0, 0);
         while let Some(found) = text[at..].find('{').map(|found| at + found) {
@@ -119,7 +132,7 @@ impl Text {
     }
 
     /// Adds a fixed text.
-    pub(super) fn push(&mut self, text: &str) {
+    pub(crate) fn push(&mut self, text: &str) {
         match self.segments.last_mut() {
             _ if text.is_empty() => {}
             Some(Segment::Fixed(last)) => last.push_str(text),
@@ -138,6 +151,15 @@ impl Text {
             }),
             Segment::Rand { .. } | Segment::Seq => Ok(()),
         })
+    }
+
+    /// The text, where it is always the same.
+    pub fn fixed_text(&self) -> Option<&str> {
+        match &self.segments[..] {
+            [] => Some(""),
+            [Segment::Fixed(text)] => Some(text),
+            _ => None,
+        }
     }
 
     /// Does it say nothing?
@@ -181,9 +203,23 @@ impl Text {
 }
 
 /// Copies to the front of `out`; how many octets.
-pub(super) fn copy(text: &str, out: &mut [u8]) -> usize {
+pub(crate) fn copy(text: &str, out: &mut [u8]) -> usize {
     out[..text.len()].copy_from_slice(text.as_bytes());
     text.len()
+}
+
+pub(crate) fn digits(number: u64) -> usize {
+    number.checked_ilog10().unwrap_or(0) as usize + 1
+}
+
+/// Writes `number` to the front of `out` and returns how many digits it has.
+pub(crate) fn write_decimal(mut number: u64, out: &mut [u8]) -> usize {
+    let length = digits(number);
+    for digit in out[..length].iter_mut().rev() {
+        *digit = b'0' + (number % 10) as u8;
+        number /= 10;
+    }
+    length
 }
 
 /// Does a variable begin here? `{"a": 1}` and `{}` are JSON.

@@ -1,7 +1,7 @@
 //! The word that a slip of the finger most likely meant.
 
 /// The nearest of `known` to `word`, where it is near: one letter in three typed otherwise, or a single one.
-pub(super) fn nearest<'k>(word: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
+pub(crate) fn nearest<'k>(word: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
     let most = (word.chars().count() / 3).clamp(1, 3);
     let near = known.map(|candidate| (distance(word, candidate, most), candidate));
     let (far, candidate) = near.min_by_key(|(far, _)| *far)?;

@@ -1,9 +1,6 @@
 //! What connections do, as one list of operations for all populations: a connection keeps its place in it.
 
-use super::request::{Answer, Request};
-use super::text::Text;
-use super::{Act, Activity, Population, Then};
-use crate::Think;
+use crate::{Act, Activity, Answer, Population, Request, Text, Then, Think};
 use std::fmt;
 use units::Nanos;
 
@@ -56,11 +53,11 @@ pub enum Op {
 }
 
 /// The most operations of all populations together.
-pub(super) const MOST_OPS: usize = 1 << 16;
+pub(crate) const MOST_OPS: usize = 1 << 16;
 
 impl Program {
     /// The program of these populations; none where it has more than 65,536 operations.
-    pub(super) fn compile(populations: &[Population]) -> Option<Program> {
+    pub fn compile(populations: &[Population]) -> Option<Program> {
         let mut program = Program::default();
         for (nth, population) in populations.iter().enumerate() {
             program.starts.push(program.next()?);

@@ -1,8 +1,10 @@
-//! A scenario as a file that reads the same: every default written out.
+//! A plan as a scenario file that reads the same: every default written out.
 
-use super::request::{Answer, written};
-use super::{Act, Activity, Load, Population, Scenario, Stage, Step, Then};
-use crate::{Hold, IoChoice, Ramp, Reconnect, Sources, Think};
+use crate::request::written;
+use crate::{
+    Act, Activity, Answer, Hold, IoChoice, Load, Plan, Population, Ramp, Reconnect, Sources, Stage, Step,
+    Then, Think,
+};
 use std::fmt::{self, Display, Formatter, Result};
 use units::Nanos;
 
@@ -38,7 +40,7 @@ fn braced<K: Display, V: Display>(pairs: impl IntoIterator<Item = (K, V)>) -> St
     format!("{{ {} }}", pairs.join(", "))
 }
 
-impl Display for Scenario {
+impl Display for Plan {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         // In quotes, because TOML's own numbers end at 2^63.
         writeln!(f, "seed = \"{}\"\nthreads = {}", self.seed, self.threads)?;
@@ -58,7 +60,12 @@ impl Display for Scenario {
         self.stages.iter().try_for_each(|stage| self.stage(f, stage))?;
         self.populations.iter().try_for_each(|population| population.fmt(f))?;
         if let Some(probe) = &self.probe {
-            writeln!(f, "\n[probe]\nrate = \"{}\"\ntarget = {}", probe.rate, Quoted(&probe.target.text))?;
+            writeln!(
+                f,
+                "\n[probe]\nrate = \"{}\"\ntarget = {}",
+                probe.rate,
+                Quoted(&probe.does.target.text)
+            )?;
         }
         self.tables
             .iter()
@@ -66,7 +73,7 @@ impl Display for Scenario {
     }
 }
 
-impl Scenario {
+impl Plan {
     fn stage(&self, f: &mut Formatter<'_>, stage: &Stage) -> Result {
         writeln!(f, "\n[[stage]]\nname = {}", Quoted(&stage.name))?;
         let of = stage.of.iter().map(|population| &self.populations[usize::from(*population)].name);

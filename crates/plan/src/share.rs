@@ -1,7 +1,7 @@
 //! A share of the load: `100%`, `12.5%`.
 
 use std::fmt;
-use units::Misread;
+use units::{Misread, Rate};
 
 /// A share from 0 to all, exact to a ten-thousandth of a percent. Prints `12.5%`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,6 +35,16 @@ impl Share {
         let part = (u128::from(n) * u128::from(self.millionths) + 500_000) / 1_000_000;
         // Not more than n, so that it fits.
         (part as u64).max(u64::from(n > 0 && self > Share::NONE))
+    }
+}
+
+impl Share {
+    /// This share of a rate.
+    pub fn of_rate(self, rate: Rate) -> Rate {
+        if self == Share::ALL {
+            return rate;
+        }
+        Rate::from_per_s_f64(rate.per_s_f64() * f64::from(self.millionths) / f64::from(Share::ALL.millionths))
     }
 }
 

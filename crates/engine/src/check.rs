@@ -1,0 +1,41 @@
+//! What a right answer is, ready to be held against one.
+
+use plan::{Answer, ExpectedLength};
+
+use crate::needle::Needle;
+
+/// All of it must hold, over and above complete framing.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Check {
+    /// HTTP; where none is given, any 2xx will do.
+    pub(crate) status: Option<u16>,
+    pub(crate) length: Option<ExpectedLength>,
+    /// HTTP: fields, each with a text that its value contains.
+    pub(crate) fields: Vec<(String, String)>,
+    /// A text that the content contains.
+    pub(crate) body: Option<Needle>,
+    /// The very message that was sent.
+    pub(crate) echo: bool,
+}
+
+impl Check {
+    pub(crate) fn new(answer: &Answer) -> Check {
+        Check {
+            status: answer.basic.status,
+            length: answer.basic.length,
+            fields: answer.headers.clone(),
+            body: answer.body.as_deref().map(Needle::new),
+            echo: answer.echo,
+        }
+    }
+
+    /// For a message that comes back as it was.
+    pub(crate) fn echo() -> Check {
+        Check { echo: true, ..Check::default() }
+    }
+
+    /// Octets of content expected of the answer to a request that drew these numbers; `u64::MAX` where any number will do.
+    pub(crate) fn expected(&self, numbers: &[u64]) -> u64 {
+        self.length.map_or(u64::MAX, |length| length.of(numbers))
+    }
+}

@@ -1,0 +1,96 @@
+//! What the connections of a population do, one operation after the other; each keeps its place among them.
+
+use plan::{Op as Planned, Plan, Population, Think};
+use units::Nanos;
+
+use crate::{
+    check::Check,
+    request::{Message, Request},
+};
+
+/// One operation. After it comes the next one, but for [`Op::Goto`], [`Op::Ping`] and [`Op::Stay`].
+#[derive(Clone, Debug)]
+pub(crate) enum Op {
+    /// HTTP: a request, and its whole answer.
+    Request(Request),
+    /// WebSocket, TCP: a message, and its answer.
+    Ask(Message),
+    /// WebSocket, TCP: a message whose answer nobody awaits.
+    Tell(Message),
+    /// WebSocket, TCP: a message that comes by itself.
+    Listen(Check),
+    /// WebSocket, TCP: this message, and its echo, each so often, the first after a random part of it.
+    Ping(Message, Nanos),
+    /// Idle for a time between the two.
+    Wait(Think),
+    /// Close; the next operation dials again first.
+    Close,
+    /// Go on there.
+    Goto(u16),
+    /// Nothing more.
+    Stay,
+}
+
+impl Op {
+    /// Whether an answer is awaited from the moment on at which it begins.
+    pub(crate) fn asks(&self) -> bool {
+        matches!(self, Op::Request(_) | Op::Ask(_) | Op::Listen(_) | Op::Ping(..))
+    }
+}
+
+/// The operations of a population of the plan, and the step of the plan that each belongs to.
+pub(crate) fn compile(plan: &Plan, nth: u16) -> (Vec<Op>, Vec<u16>) {
+    let program = &plan.program;
+    let place = |nth: usize| program.starts.get(nth).map_or(program.ops.len(), |start| usize::from(start.0));
+    let range = place(usize::from(nth))..place(usize::from(nth) + 1);
+    let population = &plan.populations[usize::from(nth)];
+    compiled(population, &program.ops[range.clone()], &program.step_of[range.clone()], range.start)
+}
+
+/// The same for one that no stage moves: the probe lane's.
+pub(crate) fn compile_alone(population: &Population) -> (Vec<Op>, Vec<u16>) {
+    let program = plan::Program::compile(std::slice::from_ref(population)).expect("a population alone fits");
+    compiled(population, &program.ops, &program.step_of, 0)
+}
+
+fn compiled(
+    population: &Population,
+    planned: &[Planned],
+    step_of: &[u16],
+    start: usize,
+) -> (Vec<Op>, Vec<u16>) {
+    // An expectation that is the answer to what stands before it goes into that operation.
+    let answer_at = |at: usize| match (at.checked_sub(1).map(|before| &planned[before]), planned.get(at)) {
+        (Some(Planned::Send(_)), Some(Planned::Expect(answer))) if step_of[at - 1] == step_of[at] => {
+            Some(answer)
+        }
+        _ => None,
+    };
+    let (mut ops, mut steps, mut places) = (Vec::new(), Vec::new(), Vec::new());
+    for (at, op) in planned.iter().enumerate() {
+        places.push(ops.len() as u16);
+        if answer_at(at).is_some() {
+            continue;
+        }
+        ops.push(match op {
+            Planned::Request(request) => Op::Request(Request::new((**request).clone(), &population.target)),
+            Planned::Send(text) => match answer_at(at + 1) {
+                Some(answer) => Op::Ask(Message::new(text, Check::new(answer))),
+                None => Op::Tell(Message::new(text, Check::default())),
+            },
+            Planned::Expect(answer) => Op::Listen(Check::new(answer)),
+            Planned::Wait(think) => Op::Wait(*think),
+            Planned::Ping { every, text } => Op::Ping(Message::new(text, Check::echo()), *every),
+            Planned::Close => Op::Close,
+            Planned::Goto(to) => Op::Goto(to.0 - start as u16),
+            Planned::Stay => Op::Stay,
+        });
+        steps.push(step_of[at]);
+    }
+    for op in &mut ops {
+        if let Op::Goto(to) = op {
+            *to = places[usize::from(*to)];
+        }
+    }
+    (ops, steps)
+}

@@ -1,0 +1,240 @@
+//! A population: connections that do the same, how many there are, and what each of them does.
+
+use units::{Nanos, Rate, Spans};
+
+use crate::{Answer, Request, Target, Text};
+
+/// Connections that do the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Population {
+    /// Letters, digits, `-` and `_`; a letter first. The one of a command line is called `main`.
+    pub name: String,
+    /// Where to, and what a handshake or a request that names no path asks for.
+    pub target: Target,
+    /// How many, and when.
+    pub load: Load,
+    /// Requests, or messages whose answer is expected, on each connection, after which it is closed; at least 1.
+    pub calls: Option<u64>,
+    /// Limit of a dial, a handshake and an answer, each; never zero.
+    pub timeout: Nanos,
+    /// What to do about a connection that is gone.
+    pub reconnect: Reconnect,
+    /// What each connection does.
+    pub activity: Activity,
+}
+
+/// How many connections there are, and when something is due on them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Load {
+    /// So many are held, at least 1; each goes on by itself, a closed loop.
+    Held {
+        /// At once.
+        connections: u32,
+    },
+    /// So many are held, and their next requests are due at a rate, once all are there: an open loop.
+    Rate {
+        /// At once, at least 1.
+        connections: u32,
+        /// Requests in a time over all of them; never zero.
+        rate: Rate,
+    },
+    /// New connections come at a rate, and each is closed when it has done what it came for.
+    Arrivals {
+        /// Connections in a time; never zero.
+        rate: Rate,
+        /// In all; none is as long as the stages last.
+        total: Option<u32>,
+    },
+}
+
+/// What each connection of a population does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Activity {
+    /// It is open.
+    Idle,
+    /// WebSocket, TCP: a message each `every`, the first after a random part of it; where there is a rate, at that.
+    Ping {
+        /// From one to the next; zero is a closed loop.
+        every: Nanos,
+        /// What must come back. Empty (WebSocket only): a control ping.
+        text: Text,
+    },
+    /// These, in this order.
+    Steps {
+        /// At least one; no two of one name.
+        steps: Vec<Step>,
+        /// What comes behind the last.
+        then: Then,
+    },
+}
+
+/// What comes behind the last step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Then {
+    /// This step, by its index.
+    Again(u16),
+    /// Nothing; the connection stays open.
+    Stay,
+    /// The connection's end.
+    Close,
+}
+
+/// One thing that a connection does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// As a population's; given, or from what it does.
+    pub name: String,
+    /// What it does.
+    pub act: Act,
+}
+
+/// What a step does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// HTTP: a request and its whole answer.
+    Request {
+        /// What goes out.
+        request: Request,
+        /// Idle behind it.
+        think: Think,
+    },
+    /// WebSocket, TCP: a message, and what must come back, where that is said.
+    Send {
+        /// What goes out.
+        text: Text,
+        /// What must come back.
+        answer: Option<Answer>,
+        /// Idle behind it.
+        think: Think,
+    },
+    /// WebSocket, TCP: a message that comes by itself.
+    Expect {
+        /// What it must be.
+        answer: Answer,
+        /// Idle behind it.
+        think: Think,
+    },
+    /// Nothing for so long.
+    Wait(Think),
+    /// Close; the next step dials again.
+    Close,
+}
+
+/// From the shortest to the longest idle time: [`Spans::min`], [`Spans::max`].
+pub type Think = Spans;
+
+/// What to do about a connection that is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reconnect {
+    /// Dial again what the server closed by announcement, when its next request is due.
+    Planned,
+    /// Not even that.
+    Never,
+    /// That, and what was lost or could not be dialled: after a random part of a time that doubles with each failure,
+    /// from [`Spans::min`] to [`Spans::max`].
+    Backoff(Spans),
+}
+
+impl Activity {
+    /// One request, again and again.
+    pub(crate) fn again(request: Request, think: Think) -> Activity {
+        let step = Step { name: "get".to_owned(), act: Act::Request { request, think } };
+        Activity::Steps { steps: vec![step], then: Then::Again(0) }
+    }
+}
+
+impl Load {
+    /// Connections held, or that come in all; as many as can be counted where they come without end.
+    pub fn connections(self) -> u32 {
+        match self {
+            Load::Held { connections } | Load::Rate { connections, .. } => connections,
+            Load::Arrivals { total, .. } => total.unwrap_or(u32::MAX),
+        }
+    }
+}
+
+impl Act {
+    /// Whether an answer is awaited, and how long the connection is idle behind it at most.
+    fn course(&self) -> (bool, Nanos) {
+        match self {
+            Act::Request { think, .. } | Act::Expect { think, .. } => (true, think.max),
+            Act::Send { answer, think, .. } => (answer.is_some(), think.max),
+            Act::Wait(time) => (false, time.max),
+            Act::Close => (false, Nanos::ZERO),
+        }
+    }
+}
+
+impl Population {
+    /// Whether its connections come, do what they came for, and go.
+    pub fn comes_and_goes(&self) -> bool {
+        matches!(self.load, Load::Arrivals { .. })
+    }
+
+    /// Whether a connection that asks asks again as soon as it is answered, always.
+    pub fn is_closed_loop(&self) -> bool {
+        if !matches!(self.load, Load::Held { .. }) {
+            return false;
+        }
+        match &self.activity {
+            Activity::Idle => false,
+            Activity::Ping { every, .. } => *every == Nanos::ZERO,
+            Activity::Steps { steps, then } => {
+                let never_waits = steps.iter().all(|step| step.act.course() == (true, Nanos::ZERO));
+                never_waits && matches!(then, Then::Again(_))
+            }
+        }
+    }
+
+    /// What its steps are called; one that has no steps of its own does one thing.
+    pub fn step_names(&self) -> Vec<&str> {
+        match &self.activity {
+            Activity::Steps { steps, .. } => steps.iter().map(|step| step.name.as_str()).collect(),
+            Activity::Idle => vec!["hold"],
+            Activity::Ping { .. } => vec!["ping"],
+        }
+    }
+
+    /// The most connections that are open or being dialled at one time.
+    pub fn most_open(&self) -> u32 {
+        let Load::Arrivals { rate, .. } = self.load else { return self.load.connections() };
+        let at_once = rate.due(self.longest_stay()).saturating_add(1);
+        u32::try_from(at_once).unwrap_or(u32::MAX).min(self.load.connections())
+    }
+
+    /// Connections between the same two hosts that it may leave in TIME_WAIT, or have open, at once: how many pairs of
+    /// address and port it needs.
+    pub fn pairs_needed(&self) -> u64 {
+        let Load::Arrivals { rate, .. } = self.load else { return self.most_open().into() };
+        // TIME_WAIT lasts 60 s (linux/include/net/tcp.h, TCP_TIMEWAIT_LEN).
+        let waiting = rate.due(Nanos::from_secs(60)).saturating_add(u64::from(self.most_open()));
+        waiting.min(u64::from(self.load.connections()))
+    }
+
+    /// How long a connection that comes and goes is there at most: each dial and each answer is given up after the
+    /// timeout, and timers are up to a millisecond late.
+    fn longest_stay(&self) -> Nanos {
+        let Activity::Steps { steps, then } = &self.activity else { return Nanos::NEVER };
+        let course: Vec<(bool, Nanos)> = steps.iter().map(|step| step.act.course()).collect();
+        let answers = course.iter().filter(|(awaits, _)| *awaits).count() as u64;
+        let idle =
+            |course: &[(bool, Nanos)]| course.iter().map(|(_, idle)| idle.0).fold(0, u64::saturating_add);
+        let (awaited, idles) = match (self.calls, then) {
+            (Some(calls), _) if answers > 0 => {
+                // Round after round; in the last one not beyond the last call.
+                let rounds = (calls - 1) / answers;
+                let mut left = calls - rounds * answers;
+                let is_before_last = |(awaits, _): &&(bool, Nanos)| {
+                    left -= u64::from(*awaits);
+                    left > 0
+                };
+                let last = course.iter().take_while(is_before_last).copied().collect::<Vec<_>>();
+                (calls, idle(&course).saturating_mul(rounds).saturating_add(idle(&last)))
+            }
+            (_, Then::Close) => (answers, idle(&course)),
+            _ => return Nanos::NEVER,
+        };
+        let waits = (self.timeout.0 + Nanos::from_millis(1).0).saturating_mul(awaited.saturating_add(1));
+        Nanos(waits.saturating_add(idles))
+    }
+}

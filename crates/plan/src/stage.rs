@@ -1,0 +1,50 @@
+//! The course of the load: one stage after the other.
+
+use units::{Nanos, Rate};
+
+use crate::Share;
+
+/// A stretch of the run: the load goes to a share, and stays there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stage {
+    /// How it is called in the output.
+    pub name: String,
+    /// Which populations it moves, as indices; ascending, at least one.
+    pub of: Vec<u16>,
+    /// The share of their connections and of their rates at the end of the ramp.
+    pub to: Share,
+    /// How fast it gets there. Downwards [`Ramp::Adaptive`] is at once.
+    pub ramp: Ramp,
+    /// How long it stays there; [`Hold::Forever`] only in the last one.
+    pub hold: Hold,
+}
+
+/// How fast to dial until all connections are there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ramp {
+    /// As fast as the target takes them.
+    Adaptive,
+    /// So many dials in a time, in all; never zero.
+    Rate(Rate),
+    /// All dials evenly within this time; zero is all at once.
+    Within(Nanos),
+}
+
+/// How long to hold the load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hold {
+    /// This long.
+    For(Nanos),
+    /// Until SIGINT.
+    Forever,
+}
+
+impl Hold {
+    /// The time; never, where it has no end.
+    pub fn time(self) -> Nanos {
+        match self {
+            Hold::For(time) => time,
+            Hold::Forever => Nanos::NEVER,
+        }
+    }
+}

@@ -1,0 +1,338 @@
+//! The course of the load: which orders the shards get, and when. Pure: what the shards have reached and the time come
+//! in, orders go out.
+
+use engine::{Control, Tempo};
+use plan::{Load, Part, Plan, Ramp, Share, Whose, split};
+use units::{Nanos, Rate};
+
+/// Full load begins this long after the ramp's end was seen, so that every shard has the order by then (a shard
+/// looks at its orders every 100 ms at least).
+const NOTICE: Nanos = Nanos::from_millis(120);
+/// All at once is within this time.
+const AT_ONCE: Nanos = Nanos::from_millis(1);
+
+/// An order, and who gets it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Order {
+    /// Every shard.
+    All(Control),
+    /// The shards of a population.
+    Population(u16, Control),
+    /// The shards of a population hold so many connections together, each its share.
+    Load(u16, u32, Option<Tempo>, Nanos),
+    /// The probe lane's.
+    Probe(Control),
+}
+
+impl Order {
+    /// What the shard of this part is ordered, if anything.
+    pub fn to(self, part: &Part) -> Option<Control> {
+        match (self, part.whose) {
+            (Order::All(control), _) | (Order::Probe(control), Whose::Probe) => Some(control),
+            (Order::Population(to, control), Whose::Population(nth)) if to == nth => Some(control),
+            (Order::Load(to, n, tempo, from), Whose::Population(nth)) if to == nth => {
+                let connections = split(n, part.shards).nth(part.shard as usize)?;
+                Some(Control::Load { connections, tempo, from })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Where the run stands.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum State {
+    /// The stage's populations move since then, and not before the second time are they there.
+    Moving(Nanos, Nanos),
+    /// The stage lasts until then.
+    Holding(Nanos),
+}
+
+/// A population on its way down: so many connections less in a time.
+#[derive(Clone, Copy, Debug)]
+struct Descent {
+    population: u16,
+    from: u32,
+    to: u32,
+    rate: Rate,
+    ordered: u32,
+}
+
+/// How a population fares.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// Of its load, as ordered.
+    level: Share,
+    /// Its ramps together, those that are over.
+    pub ramping: Nanos,
+    /// Its full load, as long as it has lasted until it was last moved.
+    pub holding: Nanos,
+    /// When its full load began or begins; never while it moves.
+    pub hold_from: Nanos,
+    /// When it was last ordered to move.
+    moved_at: Nanos,
+    is_moving: bool,
+}
+
+/// The stages, one after the other.
+#[derive(Debug)]
+pub struct Course<'a> {
+    plan: &'a Plan,
+    stage: usize,
+    state: State,
+    progress: Vec<Progress>,
+    descents: Vec<Descent>,
+    orders: Vec<Order>,
+}
+
+impl<'a> Course<'a> {
+    /// Begins with the first stage at `start`; its orders wait to be [taken](Course::orders).
+    pub fn new(plan: &'a Plan, start: Nanos) -> Course<'a> {
+        let still = Progress {
+            level: Share::NONE,
+            ramping: Nanos::ZERO,
+            holding: Nanos::ZERO,
+            hold_from: Nanos::NEVER,
+            moved_at: start,
+            is_moving: false,
+        };
+        let mut course = Course {
+            plan,
+            stage: 0,
+            state: State::Holding(Nanos::NEVER),
+            progress: vec![still; plan.populations.len()],
+            descents: Vec::new(),
+            orders: Vec::new(),
+        };
+        course.begin(start);
+        course
+    }
+
+    /// The orders that have been given since the last time.
+    pub fn orders(&mut self) -> Vec<Order> {
+        std::mem::take(&mut self.orders)
+    }
+
+    /// Which stage it is.
+    pub fn stage(&self) -> usize {
+        self.stage
+    }
+
+    /// Whether the stage's load is still on its way.
+    pub fn is_moving(&self) -> bool {
+        matches!(self.state, State::Moving(..))
+    }
+
+    /// When the run's last stage ends; never, before it holds.
+    pub fn ends_at(&self) -> Nanos {
+        match self.state {
+            State::Holding(until) if self.is_last() => until,
+            _ => Nanos::NEVER,
+        }
+    }
+
+    /// When something is to be ordered without any shard having said anything.
+    pub fn acts_at(&self) -> Nanos {
+        match self.state {
+            State::Holding(until) => until,
+            State::Moving(_, earliest) if earliest > Nanos::ZERO => earliest,
+            State::Moving(..) => Nanos::NEVER,
+        }
+    }
+
+    /// How a population fares.
+    pub fn progress(&self, population: u16) -> &Progress {
+        &self.progress[usize::from(population)]
+    }
+
+    /// Whether a population is, by its orders, at the largest load that the plan has for it.
+    pub fn is_at_peak(&self, population: u16) -> bool {
+        self.progress(population).level == self.plan.peak(population)
+    }
+
+    /// Whether no stage comes behind this one.
+    pub fn is_last(&self) -> bool {
+        self.stage + 1 == self.plan.stages.len()
+    }
+
+    /// Goes on where it is time to. `ramped` tells when a population was where it was ordered to be: when its last shard
+    /// was, after the order. True where a stage has ended and the next has begun.
+    pub fn step(&mut self, now: Nanos, ramped: impl Fn(u16) -> Option<Nanos>) -> bool {
+        match self.state {
+            State::Moving(since, earliest) => {
+                self.descend(now, since);
+                let moving: Vec<u16> = self.moving().collect();
+                let arrived: Option<Vec<Nanos>> = moving
+                    .iter()
+                    .map(|&p| ramped(p).filter(|at| *at >= self.progress[usize::from(p)].moved_at))
+                    .collect();
+                let Some(arrived) = arrived.filter(|_| now >= earliest && self.descents.is_empty()) else {
+                    return false;
+                };
+                let there = arrived.iter().copied().max().unwrap_or(since).max(earliest);
+                for (&population, at) in moving.iter().zip(arrived) {
+                    self.progress[usize::from(population)].ramped(at.max(earliest).since(since));
+                }
+                // Connections that come and go are full load from the first one on.
+                let from = if moving.is_empty() { there } else { now + NOTICE };
+                self.hold(from);
+                false
+            }
+            State::Holding(until) if now >= until && !self.is_last() => {
+                self.stage += 1;
+                self.begin(until);
+                true
+            }
+            State::Holding(_) => false,
+        }
+    }
+
+    fn moving(&self) -> impl Iterator<Item = u16> + '_ {
+        (0..).zip(&self.progress).filter(|(_, progress)| progress.is_moving).map(|(population, _)| population)
+    }
+
+    /// The stage's load has been reached.
+    fn hold(&mut self, from: Nanos) {
+        for population in self.moving().collect::<Vec<_>>() {
+            let progress = &mut self.progress[usize::from(population)];
+            (progress.is_moving, progress.hold_from) = (false, from);
+            let level = progress.level;
+            self.orders.push(Order::Population(population, Control::Hold(from)));
+            let Load::Rate { rate, .. } = self.plan.populations[usize::from(population)].load else {
+                continue;
+            };
+            self.orders.push(Order::Population(
+                population,
+                Control::Tempo(Tempo::Steady(level.of_rate(rate)), from),
+            ));
+        }
+        let until = from + self.plan.stages[self.stage].hold.time();
+        self.orders.push(Order::Probe(Control::Hold(from)));
+        self.state = State::Holding(until);
+        if self.is_last() && until != Nanos::NEVER {
+            self.orders.push(Order::All(Control::Until(until)));
+        }
+    }
+
+    /// Begins the present stage.
+    fn begin(&mut self, now: Nanos) {
+        let stage = &self.plan.stages[self.stage];
+        let all: u64 = stage.of.iter().map(|p| self.missing(*p)).sum();
+        let mut earliest = Nanos::ZERO;
+        for &population in &stage.of {
+            if self.progress[usize::from(population)].level == stage.to {
+                continue;
+            }
+            earliest = earliest.max(self.set_out(population, all, now));
+        }
+        self.state = State::Moving(now, earliest);
+    }
+
+    /// Connections that a population is to get more of in this stage.
+    fn missing(&self, population: u16) -> u64 {
+        let (stage, connections) = (&self.plan.stages[self.stage], self.connections(population));
+        stage.to.of(connections).saturating_sub(self.progress[usize::from(population)].level.of(connections))
+    }
+
+    /// Held ones; none of those that come and go.
+    fn connections(&self, population: u16) -> u64 {
+        let population = &self.plan.populations[usize::from(population)];
+        if population.comes_and_goes() { 0 } else { population.load.connections().into() }
+    }
+
+    /// A population sets out for the stage's share; when it is there at the earliest. `all`: connections that are dialled
+    /// in this stage, of all populations.
+    fn set_out(&mut self, population: u16, all: u64, now: Nanos) -> Nanos {
+        let plan = self.plan;
+        let (stage, load) = (&plan.stages[self.stage], plan.populations[usize::from(population)].load);
+        let before = std::mem::replace(&mut self.progress[usize::from(population)].level, stage.to);
+        let over = match stage.ramp {
+            Ramp::Within(time) => time,
+            _ => Nanos::ZERO,
+        };
+        let slope = |rate: Rate| match over {
+            Nanos::ZERO => Tempo::Steady(stage.to.of_rate(rate)),
+            over => Tempo::Slope { from: before.of_rate(rate), to: stage.to.of_rate(rate), over },
+        };
+        let is_new = self.progress[usize::from(population)].is_new();
+        match load {
+            // They are full load from the first one on.
+            Load::Arrivals { rate, total } if is_new => {
+                self.progress[usize::from(population)].hold_from = now;
+                let total = total.unwrap_or(u32::MAX);
+                self.orders.push(Order::Load(population, total, Some(slope(rate)), now));
+                self.orders.push(Order::Population(population, Control::Hold(now)));
+                return now + over;
+            }
+            Load::Arrivals { rate, .. } => {
+                self.orders.push(Order::Population(population, Control::Tempo(slope(rate), now)));
+                return now + over;
+            }
+            // The first time the rate begins when the connections are there.
+            Load::Rate { rate, .. } if !is_new => {
+                self.orders.push(Order::Population(population, Control::Tempo(slope(rate), now)));
+            }
+            Load::Rate { .. } | Load::Held { .. } => {}
+        }
+        self.leave_hold(population, now);
+        let connections = u64::from(load.connections());
+        let (from, to) = (before.of(connections) as u32, stage.to.of(connections) as u32);
+        self.dial_or_close(population, (from, to), all, now);
+        if is_new { Nanos::ZERO } else { now + over }
+    }
+
+    /// A population is on its way: what is due from now on is not at full load.
+    fn leave_hold(&mut self, population: u16, now: Nanos) {
+        let progress = &mut self.progress[usize::from(population)];
+        (progress.is_moving, progress.moved_at) = (true, now);
+        if progress.hold_from != Nanos::NEVER {
+            progress.holding = progress.holding + now.since(progress.hold_from);
+            progress.hold_from = Nanos::NEVER;
+            self.orders.push(Order::Population(population, Control::Hold(Nanos::NEVER)));
+        }
+    }
+
+    /// Held connections become more or fewer, as fast as the stage says.
+    fn dial_or_close(&mut self, population: u16, (from, to): (u32, u32), all: u64, now: Nanos) {
+        let changes = f64::from(from.abs_diff(to));
+        let rate = match self.plan.stages[self.stage].ramp {
+            Ramp::Adaptive => None,
+            // A rate of dials is of all whom the stage brings up.
+            Ramp::Rate(rate) if to > from => Some(rate.per_s_f64() * changes / all.max(1) as f64),
+            Ramp::Rate(rate) => Some(rate.per_s_f64()),
+            Ramp::Within(time) => Some(changes / time.max(AT_ONCE).secs_f64()),
+        };
+        match rate.map(Rate::from_per_s_f64) {
+            Some(rate) if to < from => {
+                self.descents.push(Descent { population, from, to, rate, ordered: from });
+            }
+            rate => self.orders.push(Order::Load(population, to, rate.map(Tempo::Steady), now)),
+        }
+    }
+
+    /// Those on their way down lose what is due by now.
+    fn descend(&mut self, now: Nanos, since: Nanos) {
+        let Course { orders, progress, descents, .. } = self;
+        descents.retain_mut(|descent| {
+            let due = descent.rate.due(now.since(since)).min(u64::from(descent.from - descent.to)) as u32;
+            let level = descent.from - due;
+            if level < descent.ordered {
+                descent.ordered = level;
+                progress[usize::from(descent.population)].moved_at = now;
+                orders.push(Order::Load(descent.population, level, None, now));
+            }
+            level > descent.to
+        });
+    }
+}
+
+impl Progress {
+    fn ramped(&mut self, time: Nanos) {
+        self.ramping = self.ramping + time;
+    }
+
+    /// Whether it has not been at full load yet.
+    fn is_new(&self) -> bool {
+        self.hold_from == Nanos::NEVER && self.holding == Nanos::ZERO
+    }
+}
