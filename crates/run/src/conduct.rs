@@ -15,7 +15,6 @@ use crate::{
     judge::BothSides,
     losses::Losses,
     observe::{self, Observed, Observer},
-    prepare::Refusal,
     workers::Workers,
 };
 
@@ -75,14 +74,6 @@ impl Crowd {
         let each_ns = self.loaded_ns as f64 / f64::from(self.shards.max(1));
         if self.loaded_ns == 0 { 0.0 } else { self.waiting_ns as f64 / each_ns }
     }
-}
-
-/// The target's, each once.
-fn ports(plan: &Plan) -> Vec<u16> {
-    let mut ports: Vec<u16> = plan.destinations().iter().map(|d| d.port()).collect();
-    ports.sort_unstable();
-    ports.dedup();
-    ports
 }
 
 /// Runs the stages until the end of the last one, and ends the load.
@@ -361,7 +352,7 @@ impl<'a> Conductor<'a> {
         if !self.record.both_ends_here || here > MOST_TOLD {
             return None;
         }
-        let there = ports(plan).into_iter().map(net::established_at).sum::<Result<u64, _>>().ok()?;
+        let there = plan.ports().into_iter().map(net::established_at).sum::<Result<u64, _>>().ok()?;
         // A target behind address translation has none of them in this network namespace.
         (there > 0).then_some(BothSides { here, there })
     }

@@ -33,7 +33,7 @@ use samples::{Calibration, Rig, Sink, Summary};
 
 pub use backend::choose_io;
 pub use course::{Course, Order, Progress};
-pub use find::{By, Find, find};
+pub use find::{By, Find, find, most};
 pub use listeners::{listeners, queues};
 pub use prepare::{Prepared, Refusal, fitting, need, prepare};
 pub use slope::{Line, Moments, Octaves, slope};

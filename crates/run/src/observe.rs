@@ -84,9 +84,7 @@ impl Observer {
     pub(crate) fn start(plan: &Plan, root: &Root) -> Observer {
         let destinations = plan.destinations();
         let both_here = destinations.iter().all(|d| host::is_local(root, d.ip()));
-        let mut ports: Vec<u16> = destinations.iter().map(|d| d.port()).collect();
-        ports.sort_unstable();
-        ports.dedup();
+        let ports = plan.ports();
         let here = both_here && plan.observe.is_none();
         let mut observer = Observer {
             root: root.clone(),

@@ -46,7 +46,7 @@ pub(crate) enum Went {
 }
 
 /// A search under way.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Search {
     least: u64,
     most: u64,
@@ -139,7 +139,7 @@ impl Search {
                 self.guess = if is_near { Some(load - self.allowed(load) / 2) } else { held.or(self.guess) };
                 // It passed once and not again: only what is clearly less is believed.
                 let below = if confirms { load - self.allowed(load).min(load) } else { load };
-                self.passed = self.passed.filter(|passed| *passed < load).or(None).map(|p| p.min(below));
+                self.passed = self.passed.filter(|passed| *passed < load).map(|p| p.min(below));
                 if confirms {
                     self.passed = None;
                     self.guess = Some(below);
