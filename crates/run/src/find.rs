@@ -100,7 +100,10 @@ pub struct Find {
 /// There is no way to the target.
 pub fn most(by: By, plan: &Plan, root: &Root) -> Result<u64, Refusal> {
     match by {
-        By::Connections | By::Burst => fitting(&by.plan(plan, u32::MAX.into(), Nanos::ZERO), root),
+        By::Connections | By::Burst => {
+            let fits = fitting(&by.plan(plan, u32::MAX.into(), Nanos::ZERO), root)?;
+            Ok(steps::with_some_room(fits))
+        }
         By::Arrival | By::Rate => Ok(MOST_PER_S),
     }
 }

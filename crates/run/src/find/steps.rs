@@ -52,7 +52,7 @@ impl<'a> Steps<'a> {
         if find.by == By::Connections {
             let full = find.by.plan(plan, most, find.dwell);
             if let Err(Refusal::Findings(findings)) = prepare(&full, root) {
-                most = fitting(&full, root)?.saturating_sub(OF_PROBES);
+                most = with_some_room(fitting(&full, root)?);
                 if most < least {
                     return Err(Refusal::Findings(findings));
                 }
@@ -131,6 +131,11 @@ impl<'a> Steps<'a> {
         }
         self.refused
     }
+}
+
+/// Of what this machine can hold at most, what it can hold for sure: memory comes and goes, and so does a probe lane.
+pub(super) fn with_some_room(fits: u64) -> u64 {
+    fits - fits / 50 - OF_PROBES.min(fits / 50)
 }
 
 /// Connections to the target's ports, as far as they end on this machine.
