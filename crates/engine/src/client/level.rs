@@ -90,6 +90,9 @@ impl Client {
     /// A connection is dialled for the first time at this place.
     pub(super) fn begin_at(&mut self, k: Key, conn: Conn) {
         let at = k.index as usize;
+        if self.job.comes_and_goes() {
+            self.ink.comes(k.index);
+        }
         if let Some(calls) = self.job.calls {
             self.calls_left.resize(self.calls_left.len().max(at + 1), 0);
             self.calls_left[at] = calls;
