@@ -226,7 +226,8 @@ fn bytes_that_the_server_says_of_itself_can_be_expected() {
     assert!((20..=24).contains(&rounds) && c.answered == 3 * rounds, "{rounds}: {c:?}");
     // Whatever comes next must come: with the segment behind "ready", not at once.
     for heard in server.by_connection() {
-        check_gap(heard[0].at, heard[1].at, S(1) + ROUND + MS(2));
+        let gap = heard[1].at.since(heard[0].at);
+        assert!((S(1) + ROUND + MS(2)..=S(1) + ROUND + MS(5)).contains(&gap), "{gap}");
     }
 }
 
