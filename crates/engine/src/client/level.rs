@@ -47,11 +47,11 @@ impl Client {
         self.ramp.is_ordered() && self.resolved == self.ramp.ordered && !self.is_surplus()
     }
 
-    /// A tempo for the requests of an open loop, or for connections that come and go.
+    /// A tempo for the requests of an open loop, or for connections that come and go, from this time on.
     pub(super) fn set_tempo(&mut self, tempo: Tempo, from: Nanos, now: Nanos) {
         match &mut self.open_loop {
             Some(open_loop) => self.tick.counts.missed += open_loop.begin(&self.part, tempo, from, now),
-            None => self.ramp.set_tempo(tempo, &self.part, from),
+            None => self.ramp.set_tempo(tempo, from),
         }
     }
 

@@ -20,6 +20,8 @@ pub(crate) struct OpenLoop {
     pub(crate) free: Rotation,
     /// From the first tempo on.
     slots: Option<Slots>,
+    /// Those of the tempo before, until its last one is sent or given up.
+    before: Option<Slots>,
     /// When the schedule ends.
     until: Nanos,
 }
@@ -27,13 +29,17 @@ pub(crate) struct OpenLoop {
 impl OpenLoop {
     pub(super) fn new(job: &Job, part: &Part) -> Option<OpenLoop> {
         let free = Rotation::new(part.places);
-        job.has_slots().then_some(OpenLoop { free, slots: None, until: Nanos::NEVER })
+        job.has_slots().then_some(OpenLoop { free, slots: None, before: None, until: Nanos::NEVER })
     }
 
-    /// A new schedule, of which this shard has its share; how many requests of the one before, due by `now`, were never
-    /// sent.
+    /// A new schedule, of which this shard has its share; the present one goes on until `from`. How many requests of the
+    /// one before that, due by `now`, were never sent.
     pub(super) fn begin(&mut self, part: &Part, tempo: Tempo, from: Nanos, now: Nanos) -> u64 {
-        let missed = self.end(now);
+        let missed = self.before.take().map_or(0, |mut slots| slots.end(now));
+        self.before = self.slots.take().map(|mut slots| {
+            slots.end_at(from);
+            slots
+        });
         let schedule = Schedule::share(tempo, u64::MAX, part.shard, part.shards);
         self.slots = Some(Slots::new(schedule, from));
         self.end_at(self.until);
@@ -43,14 +49,24 @@ impl OpenLoop {
     /// Nothing is due from this time on.
     pub(super) fn end_at(&mut self, at: Nanos) {
         self.until = at;
-        if let (Some(slots), true) = (&mut self.slots, at != Nanos::NEVER) {
-            slots.end_at(at);
+        if at != Nanos::NEVER {
+            self.all().for_each(|slots| slots.end_at(at));
         }
     }
 
     /// It ends; how many requests that were due by `now` were never sent.
     pub(super) fn end(&mut self, now: Nanos) -> u64 {
-        self.slots.as_mut().map_or(0, |slots| slots.end(now))
+        self.all().map(|slots| slots.end(now)).sum()
+    }
+
+    /// The earlier ones first.
+    fn all(&mut self) -> impl Iterator<Item = &mut Slots> {
+        self.before.iter_mut().chain(&mut self.slots)
+    }
+
+    /// The slot that has waited longest.
+    fn take(&mut self) -> Option<Nanos> {
+        self.all().find_map(Slots::take)
     }
 }
 
@@ -58,11 +74,11 @@ impl Client {
     /// Sends what is due.
     pub(super) fn serve_slots<I: Io>(&mut self, cx: &mut Cx<I>) {
         let now = cx.now();
-        let Client { open_loop: Some(OpenLoop { slots: Some(slots), .. }), tick, job, .. } = self else {
-            return;
-        };
-        slots.look(now, |due| tick.lag.record(now.since(due)));
-        tick.counts.missed += slots.give_up(now, job.timeout);
+        let Client { open_loop: Some(open_loop), tick, job, .. } = self else { return };
+        for slots in open_loop.all() {
+            slots.look(now, |due| tick.lag.record(now.since(due)));
+            tick.counts.missed += slots.give_up(now, job.timeout);
+        }
         while let Some((index, due)) = self.open_loop.as_mut().and_then(OpenLoop::pair) {
             let k = cx.at(index).expect("who is free is there");
             self.use_free(cx, k, due);
@@ -71,15 +87,15 @@ impl Client {
 
     /// When the next slot is due.
     pub(super) fn next_slot(&self) -> Nanos {
-        let slots = self.open_loop.as_ref().and_then(|open_loop| open_loop.slots.as_ref());
-        slots.map_or(Nanos::NEVER, Slots::next)
+        let Some(open_loop) = &self.open_loop else { return Nanos::NEVER };
+        open_loop.before.iter().chain(&open_loop.slots).map(Slots::next).min().unwrap_or(Nanos::NEVER)
     }
 
     /// The connection has nothing to do: the slot that has waited longest takes it, or it waits for one.
     pub(super) fn set_free<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         cx.let_sleep(k);
         let Some(open_loop) = &mut self.open_loop else { return };
-        match open_loop.slots.as_mut().and_then(Slots::take) {
+        match open_loop.take() {
             Some(due) => self.use_free(cx, k, due),
             None => open_loop.free.push(k.index),
         }
@@ -102,7 +118,7 @@ impl Client {
 impl OpenLoop {
     /// A slot that waits, with the connection that takes it.
     fn pair(&mut self) -> Option<(u32, Nanos)> {
-        let slots = self.slots.as_mut().filter(|slots| slots.is_waiting())?;
+        let slots = self.before.iter_mut().chain(&mut self.slots).find(|slots| slots.is_waiting())?;
         let index = self.free.pop()?;
         Some((index, slots.take().expect("one waits")))
     }

@@ -9,6 +9,7 @@ use crate::{
 };
 
 mod messages;
+mod stages;
 mod steps;
 
 const S: fn(u64) -> Nanos = Nanos::from_secs;

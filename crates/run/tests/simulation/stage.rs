@@ -120,6 +120,10 @@ pub(crate) struct Story {
     pub(crate) ramped_at: Nanos,
     pub(crate) hold_from: Nanos,
     pub(crate) hold_until: Nanos,
+    /// When each stage of the plan began, and from when its load held; never, where it did not come to that.
+    pub(crate) stages: Vec<(Nanos, Nanos)>,
+    /// How long each population was at full load.
+    pub(crate) at_load: Vec<Nanos>,
     /// Requests sent a second time, for the first had crossed with an announced close.
     pub(crate) resent: u64,
 }
@@ -219,6 +223,8 @@ impl<'a, F: FnMut(u32, &Tick)> Conductor<'a, F> {
             ramped_at: never,
             hold_from: never,
             hold_until: never,
+            stages: vec![(Nanos::ZERO, never)],
+            at_load: vec![Nanos::ZERO; plan.populations.len()],
             resent: 0,
         };
         let states = vec![silent; remotes.len()];
@@ -280,7 +286,7 @@ impl<'a, F: FnMut(u32, &Tick)> Conductor<'a, F> {
             let ramped: Vec<Option<Nanos>> = (0..self.plan.populations.len() as u16)
                 .map(|nth| self.of(nth).map(|s| s.ramped_at).max().filter(|at| *at != Nanos::NEVER))
                 .collect();
-            self.course.step(now, |nth| ramped[usize::from(nth)]);
+            self.go_on(now, |nth| ramped[usize::from(nth)]);
             self.give_orders();
         }
         self.story.hold_from = self.story.hold_from.min(self.course.progress(0).hold_from);
@@ -295,6 +301,19 @@ impl<'a, F: FnMut(u32, &Tick)> Conductor<'a, F> {
             self.order(Order::All(Control::Stop));
         }
         now >= self.ends_at
+    }
+
+    /// From stage to stage.
+    fn go_on(&mut self, now: Nanos, ramped: impl Fn(u16) -> Option<Nanos>) {
+        let (stages, ends) = (&mut self.story.stages, self.course.acts_at());
+        if self.course.step(now, ramped) {
+            stages.push((ends, Nanos::NEVER));
+        } else if let (false, Some((began, from @ Nanos::NEVER))) =
+            (self.course.is_moving(), stages.last_mut())
+        {
+            let holds = |nth: &u16| self.course.progress(*nth).hold_from;
+            *from = self.plan.stages[self.course.stage()].of.iter().map(holds).fold(*began, Nanos::max);
+        }
     }
 
     /// Orders the next level when its time has come: each shard has its share of it.
@@ -335,6 +354,10 @@ impl<'a, F: FnMut(u32, &Tick)> Conductor<'a, F> {
         if story.hold_until == Nanos::NEVER && ended {
             story.hold_until = until;
             story.held = open;
+            for (nth, at_load) in (0..).zip(&mut story.at_load) {
+                let progress = self.course.progress(nth);
+                *at_load = progress.holding + until.since(progress.hold_from.min(until));
+            }
         }
         // Of each population, for they may speak different protocols.
         story.resent = 0;
