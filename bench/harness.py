@@ -199,9 +199,11 @@ class Nginx(Served):
 class Run(Process):
     """`throng run` with its summary."""
 
+    verb = "run"
+
     def __init__(self, bench, target, *words, cpu=None):
         self.json = pathlib.Path(bench.scratch, f"summary-{time.monotonic_ns()}.json")
-        super().__init__([bench.binary, "run", target, *words, "--live", "off", "--json", self.json], cpu)
+        super().__init__([bench.binary, self.verb, target, *words, "--live", "off", "--json", self.json], cpu)
 
     def summary(self, timeout_s):
         """Its summary, once it has ended; an end without one is a failure."""
@@ -209,14 +211,20 @@ class Run(Process):
         try:
             return json.loads(self.json.read_text())
         except (OSError, ValueError) as error:
-            raise Failed(f"throng run ended with {self.status}: {self.last_words()}") from error
+            raise Failed(f"throng {self.verb} ended with {self.status}: {self.last_words()}") from error
 
     def passed(self, timeout_s):
         """The summary of a run that must have gone well for its figures to mean anything."""
         summary = self.summary(timeout_s)
         if self.status != 0:
-            raise Failed(f"throng run ended with {self.status}: {self.last_words()}")
+            raise Failed(f"throng {self.verb} ended with {self.status}: {self.last_words()}")
         return summary
+
+
+class Find(Run):
+    """`throng find` with its answer."""
+
+    verb = "find"
 
 
 def wait_until(condition, timeout_s, every_s):
@@ -377,11 +385,8 @@ class Bench:
         self._row(what, value, None, None)
 
     def _row(self, what, value, at_least, at_most, **sides):
-        target = None
-        if at_least is not None:
-            target = f">= {at_least:,}"
-        if at_most is not None:
-            target = f"<= {at_most:,}"
+        bounds = [f"{sign} {bound:,}" for sign, bound in ((">=", at_least), ("<=", at_most)) if bound is not None]
+        target = ", ".join(bounds) or None
         met = value is not None and (at_least is None or value >= at_least) and (at_most is None or value <= at_most)
         self.rows.append({"what": what, **sides, "value": value, "target": target, "met": met if target else None})
 
@@ -432,7 +437,13 @@ def shown(value):
 def versions(binary):
     """What was measured, and against what."""
     found = {"throng": "sha256 " + hashlib.sha256(binary.read_bytes()).hexdigest()}
-    for name, words in {"wrk": ["wrk", "-v"], "nginx": ["nginx", "-v"], "cc": ["cc", "--version"]}.items():
+    others = {
+        "wrk": ["wrk", "-v"],
+        "nginx": ["nginx", "-v"],
+        "cc": ["cc", "--version"],
+        "oha": ["oha", "--version"],
+    }
+    for name, words in others.items():
         if shutil.which(name):
             said = subprocess.run(words, capture_output=True, text=True)
             found[name] = (said.stdout + said.stderr).splitlines()[0]

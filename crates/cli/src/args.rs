@@ -22,6 +22,10 @@ pub(crate) enum Verb {
     Run(Box<RunArgs>),
     /// Search the largest load that the target bears, and name what stops it
     Find(Box<FindArgs>),
+    /// Measure this machine against the built-in server, for later runs to be held against
+    Calibrate(CalibrateArgs),
+    /// The runs that are kept, the oldest first
+    Runs(RunsArgs),
     /// The reference servers
     Serve(Box<ServeArgs>),
     /// Can this machine do it? Its limits against a run, with cures
@@ -174,6 +178,40 @@ pub(crate) struct FindArgs {
     /// Not beyond this load [default: what this machine can do]
     #[arg(long, value_name = "N")]
     pub(crate) max: Option<String>,
+}
+
+/// `throng calibrate`.
+#[derive(Group)]
+#[command(
+    after_help = "Both ends share this machine, so that what it does alone, against a target elsewhere, may be more. \
+Later runs on it (same kernel, processors, memory and --io) show their share of these figures as `rig`. Exit status: 0 \
+measured and stored, 2 wrong words, 3 it could not be, 4 throng was too late to tell, 130 interrupted."
+)]
+pub(crate) struct CalibrateArgs {
+    /// Time of each of the two measurements, about; the first opens 40,000 connections for each second of it
+    #[arg(short, long, value_name = "TIME", default_value = "8s")]
+    pub(crate) duration: String,
+    /// auto, uring or epoll, at both ends
+    #[arg(long, value_name = "IO", default_value = "auto")]
+    pub(crate) io: String,
+    /// Write the figures as JSON (throng.calibration/1); `-` is standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<String>,
+}
+
+/// `throng runs`.
+#[derive(Group)]
+#[command(
+    after_help = "Every `throng run` and `throng demo` is kept, in $XDG_DATA_HOME/throng/runs.db [default: below \
+~/.local/share], while it happens: one that was killed is there as `unfinished`."
+)]
+pub(crate) struct RunsArgs {
+    /// Only this one: its id, or `latest`
+    #[arg(value_name = "RUN")]
+    pub(crate) run: Option<String>,
+    /// Print them as a JSON array
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// `throng serve`.

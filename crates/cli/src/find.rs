@@ -3,10 +3,11 @@
 use std::fs;
 
 use host::Root;
+use plan::{Flags, Plan};
 use run::{By, Find, Interrupt};
 use units::{Count, Nanos};
 
-use crate::{Failure, answer, args::FindArgs, run as verb, say, signals};
+use crate::{Failure, answer, args::FindArgs, run as verb, say, scenario, signals};
 
 /// Time at full load of each step, unless `--duration` says otherwise.
 const DWELL: &str = "5s";
@@ -18,28 +19,14 @@ const PROBE: &str = "20/s";
 /// Searches; returns the exit status.
 pub(crate) fn find(args: &FindArgs) -> Result<u8, Failure> {
     let (by, most) = words(args)?;
-    let mut flags = args.run.flags();
-    flags.duration.get_or_insert_with(|| DWELL.to_owned());
-    flags.probe.get_or_insert_with(|| PROBE.to_owned());
-    if by != By::Rate && by != By::Arrival && args.run.is_http() {
-        flags.think.get_or_insert_with(|| THINK.to_owned());
-    }
-    let plan = verb::plan(&flags)?;
-    let plan::Hold::For(dwell) = plan.stages[0].hold else {
-        return Err(Failure::words(["--duration: a step has an end, write 5s: \"forever\""]));
-    };
+    let (plan, dwell) = plan(args, by)?;
     let interrupt = Interrupt::default();
     let ask = interrupt.clone();
     signals::on_signal(move || ask.set()).map_err(Failure::machine)?;
     let root = Root::real();
-    let most = match (most, by) {
-        (Some(most), _) => most,
-        (None, By::Connections | By::Burst) => {
-            let mut all = plan.clone();
-            all.populations[0].load = plan::Load::Held { connections: u32::MAX };
-            run::fitting(&all, &root).map_err(Failure::machine)?
-        }
-        (None, By::Arrival | By::Rate) => MOST_PER_S,
+    let most = match most {
+        Some(most) => most,
+        None => run::most(by, &plan, &root).map_err(Failure::machine)?,
     };
     say(&format!("{}: up to {} {}, {dwell} each", plan.text, Count(most), by.unit()));
     let mut tell = |line: &str| say(&format!("throng: {line}"));
@@ -62,10 +49,29 @@ pub(crate) fn find(args: &FindArgs) -> Result<u8, Failure> {
     Ok(if interrupt.is_set() { EXIT_INTERRUPTED } else { found.exit_status() })
 }
 
-/// More of them in a second than any machine takes.
-const MOST_PER_S: u64 = 1_000_000;
 /// Ended by a signal.
 const EXIT_INTERRUPTED: u8 = 130;
+
+/// What each step does, and for how long.
+fn plan(args: &FindArgs, by: By) -> Result<(Plan, Nanos), Failure> {
+    let mut flags = args.run.flags();
+    let dwell = flags.duration.get_or_insert_with(|| DWELL.to_owned()).clone();
+    let plan = match flags.target.clone().filter(|target| plan::scenario::is_file(target)) {
+        // A step lasts as long as the search says, whatever the scenario's stages do.
+        Some(file) => scenario::read(&file, &Flags { duration: None, ..flags })?,
+        None => {
+            flags.probe.get_or_insert_with(|| PROBE.to_owned());
+            if by != By::Rate && by != By::Arrival && args.run.is_http() {
+                flags.think.get_or_insert_with(|| THINK.to_owned());
+            }
+            verb::plan(&flags)?
+        }
+    };
+    match Nanos::parse(&dwell) {
+        Ok(dwell) => Ok((plan, dwell)),
+        Err(_) => Err(Failure::words([format!("--duration: a step has an end, write 5s: {dwell:?}")])),
+    }
+}
 
 fn words(args: &FindArgs) -> Result<(By, Option<u64>), Failure> {
     let mut mistakes = Vec::new();

@@ -1,11 +1,15 @@
 //! throng: how many connections can a server hold, what does each cost, and what stops it?
 
 mod args;
+mod calibrate;
 mod demo;
 mod doctor;
 mod find;
+mod folders;
 mod observe;
+mod own_server;
 mod run;
+mod runs;
 mod scenario;
 mod serve;
 mod signals;
@@ -27,8 +31,10 @@ fn main() -> ExitCode {
     let result = match args::Args::parse().verb {
         Verb::Demo => demo::demo(),
         Verb::Run(args) => run::run(&args),
+        Verb::Runs(args) => runs::runs(&args),
         Verb::Serve(args) => serve::serve(&args),
         Verb::Find(args) => find::find(&args),
+        Verb::Calibrate(args) => calibrate::calibrate(&args),
         Verb::Doctor(args) => doctor::doctor(&args),
         Verb::Observe(args) => observe::observe(&args),
     };

@@ -1,10 +1,6 @@
 //! `throng observe`: how the target and its host fare, for a run elsewhere.
 
-use std::{
-    collections::BTreeMap,
-    net::SocketAddr,
-    sync::{Arc, atomic::AtomicBool, atomic::Ordering::Relaxed},
-};
+use std::{collections::BTreeMap, net::SocketAddr};
 
 use host::{
     Root, Watch, host_look,
@@ -28,16 +24,7 @@ pub(crate) fn observe(args: &ObserveArgs) -> Result<u8, Failure> {
     let Wanted { listen, token, only } = words(args)?;
     let failed = |e: std::io::Error| Failure::machine(format!("--listen {listen}: {e}"));
     let server = Server::bind(listen, token, only).map_err(failed)?;
-    let stop = Arc::new(AtomicBool::new(false));
-    let order = stop.clone();
-    signals::on_signal(move || order.store(true, Relaxed)).map_err(Failure::machine)?;
-    if args.until_stdin_ends {
-        let order = stop.clone();
-        std::thread::spawn(move || {
-            let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
-            order.store(true, Relaxed);
-        });
-    }
+    let stop = signals::order_to_stop(args.until_stdin_ends).map_err(Failure::machine)?;
     // Last: who reads this line may send a signal at once.
     answer(&format!("observing at http://{}/\n", server.address().map_err(failed)?))?;
     let mut watches = Watches::new(Root::real(), Clock::start());

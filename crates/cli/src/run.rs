@@ -11,9 +11,9 @@ use host::{Root, remote::Token};
 use plan::{Flags, Format, Live, Plan, Surroundings};
 use run::Interrupt;
 use samples::{Sink, Summary};
-use sinks::{Classic, HlogFile, Line, format::Whole};
+use sinks::{Classic, HlogFile, Keeper, Line, format::Whole};
 
-use crate::{Failure, answer, args::RunArgs, say, scenario, signals};
+use crate::{Failure, answer, args::RunArgs, runs, say, scenario, signals};
 
 /// Applies the load; returns the exit status.
 pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
@@ -107,7 +107,7 @@ pub(crate) fn resolve(name: &str) -> Result<Vec<IpAddr>, String> {
     Ok(addresses.map(|address| address.ip()).collect())
 }
 
-/// Runs a plan with its live view; `sinks` see it too.
+/// Runs a plan with its live view, and keeps it in the store; `sinks` see it too.
 pub(crate) fn apply(
     plan: &Plan,
     interrupt: &Interrupt,
@@ -120,8 +120,16 @@ pub(crate) fn apply(
         Live::Classic => Some(&mut classic),
         Live::Off => None,
     };
+    let mut keeper = runs::keeper();
+    let kept = keeper.as_mut().map(|keeper| keeper as &mut dyn Sink);
     let others = sinks.iter_mut().map(|sink| &mut **sink as &mut dyn Sink);
-    let mut sinks: Vec<&mut dyn Sink> = live.into_iter().chain(others).collect();
+    let mut sinks: Vec<&mut dyn Sink> = live.into_iter().chain(kept).chain(others).collect();
     let mut tell = |line: &str| say(&format!("throng: {line}"));
-    ::run::run(plan, &Root::real(), &mut sinks, interrupt, &mut tell).map_err(Failure::machine)
+    let (root, calibrations) = (Root::real(), runs::calibrations());
+    let summary = ::run::run(plan, &root, &mut sinks, interrupt, &calibrations, &mut tell);
+    let kept = keeper.and_then(Keeper::end);
+    if let Some(kept) = kept.filter(|_| plan.live != Live::Off) {
+        say(&runs::kept(&kept));
+    }
+    summary.map_err(Failure::machine)
 }

@@ -3,7 +3,7 @@
 use std::{
     fmt::Display,
     net::SocketAddr,
-    sync::{Arc, atomic::AtomicBool, atomic::Ordering::Relaxed},
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
     time::Duration,
 };
 
@@ -35,16 +35,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<u8, Failure> {
     let slots = net::raise_open_files().unwrap_or(1024);
     let settings = Settings { service, knobs, listen, threads, connections, slots, io };
     let server = Server::start(settings).map_err(|e| Failure::machine(format!("--listen {listen}: {e}")))?;
-    let stop = Arc::new(AtomicBool::new(false));
-    let order = stop.clone();
-    signals::on_signal(move || order.store(true, Relaxed)).map_err(Failure::machine)?;
-    if args.until_stdin_ends {
-        let order = stop.clone();
-        std::thread::spawn(move || {
-            let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
-            order.store(true, Relaxed);
-        });
-    }
+    let stop = signals::order_to_stop(args.until_stdin_ends).map_err(Failure::machine)?;
     // Last: who reads this line may send a signal at once.
     let url = match service {
         Service::Http => format!("http://{}/", server.address),

@@ -1,4 +1,7 @@
-//! SIGINT and SIGTERM: the first asks, the second ends.
+//! What ends a command from outside. SIGINT and SIGTERM: the first asks, the second ends. Where it is wanted, the end of
+//! standard input asks too.
+
+use std::sync::{Arc, atomic::AtomicBool, atomic::Ordering::Relaxed};
 
 use signal_hook::{
     consts::{SIGINT, SIGTERM},
@@ -19,4 +22,19 @@ pub(crate) fn on_signal(mut first: impl FnMut() + Send + 'static) -> std::io::Re
         }
     })?;
     Ok(())
+}
+
+/// Becomes true on the first signal, or with the end of standard input, if that is waited for.
+pub(crate) fn order_to_stop(until_stdin_ends: bool) -> std::io::Result<Arc<AtomicBool>> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let order = stop.clone();
+    on_signal(move || order.store(true, Relaxed))?;
+    if until_stdin_ends {
+        let order = stop.clone();
+        std::thread::spawn(move || {
+            let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+            order.store(true, Relaxed);
+        });
+    }
+    Ok(stop)
 }

@@ -62,6 +62,11 @@ impl Slots {
         self.taken < self.seen
     }
 
+    /// Whether nothing waits, and nothing will be due.
+    pub(crate) fn is_over(&self) -> bool {
+        !self.is_waiting() && self.next() == Nanos::NEVER
+    }
+
     /// Gives up the slots that have waited for `limit`; how many those were.
     pub(crate) fn give_up(&mut self, now: Nanos, limit: Nanos) -> u64 {
         if now < limit {

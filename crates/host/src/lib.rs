@@ -4,6 +4,7 @@
 //! sockets, to speak with the target's host; a [`Watch`] remembers what it saw last, and nothing else keeps state.
 
 mod addresses;
+mod facts;
 #[cfg(test)]
 mod fake;
 mod files;
@@ -14,7 +15,6 @@ mod mend;
 mod network;
 mod ports;
 mod preflight;
-mod pressure;
 mod processes;
 mod processors;
 pub mod remote;
@@ -24,6 +24,7 @@ mod usage;
 mod watch;
 
 pub use addresses::{foreign, is_local, local_addresses, route_device};
+pub use facts::facts;
 pub use files::{OpenFiles, io_uring_disabled, open_files};
 pub use finding::{Finding, Severity};
 pub use listener::{listener_pid, listener_pids};
@@ -32,10 +33,9 @@ pub use mend::{RunIp, Undone, Unmended, mend, unmend};
 pub use network::{net_counters, sock_stat};
 pub use ports::{Listener, listeners, port_facts};
 pub use preflight::{
-    Capacity, KERNEL_BYTES_PER_SOCKET, Need, USER_BYTES_PER_CONNECTION, capacity, examine,
-    open_files_refused, preflight, uring_refused,
+    Capacity, KERNEL_BYTES_PER_SOCKET, Need, USER_BYTES_PER_CONNECTION, capacity, capacity_beside_memory,
+    examine, open_files_refused, preflight, uring_refused,
 };
-pub use pressure::{Fill, conntrack, oom_kills, open_files_limit, waited_ns};
 pub use processes::{Processes, Pulse};
 pub use repair::Repair;
 pub use root::Root;

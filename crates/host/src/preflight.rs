@@ -140,16 +140,25 @@ pub struct Capacity {
 /// whatever `need.connections` says.
 pub fn capacity(root: &Root, need: &Need) -> Capacity {
     let by_memory = memory(root).map_or(u64::MAX, |m| m.available / need.bytes_per_connection());
+    let beside = capacity_beside_memory(root, need);
+    let memory = Capacity { connections: by_memory, limited_by: "memory" };
+    if memory.connections <= beside.connections { memory } else { beside }
+}
+
+/// The same were there always enough memory.
+pub fn capacity_beside_memory(root: &Root, need: &Need) -> Capacity {
     let by_files = match open_files(root) {
         Ok(files) if !process::may_exceed_file_max(root) => {
             files.free().saturating_sub(OTHER_FILES) / need.ends_here()
         }
         _ => u64::MAX,
     };
-    let limits = [("memory", by_memory), ("file table", by_files), ("ports", need.free_tuples(root))];
-    let least = limits.into_iter().min_by_key(|(_, connections)| *connections);
-    let (limited_by, connections) = least.expect("there are three");
-    Capacity { connections, limited_by }
+    let by_ports = need.free_tuples(root);
+    if by_files <= by_ports {
+        Capacity { connections: by_files, limited_by: "file table" }
+    } else {
+        Capacity { connections: by_ports, limited_by: "ports" }
+    }
 }
 
 impl Need {

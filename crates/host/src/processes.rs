@@ -21,13 +21,18 @@ pub struct Processes {
     root: Root,
     alive: Vec<Member>,
     ended: Member,
-    threads: HashMap<(u32, u32), Times>,
+    /// Threads at the last look, and when shares were last computed.
+    threads: Threads,
+    threads_shared: Threads,
     counts_switches: bool,
     cores: Option<u64>,
     /// When shares were last computed, and the CPU time by then.
     looked: Option<(Nanos, u64)>,
     latest: ProcessLook,
 }
+
+/// By process and thread.
+type Threads = HashMap<(u32, u32), Times>;
 
 /// A process and its CPU time.
 #[derive(Clone, Copy, Debug, Default)]
@@ -43,6 +48,18 @@ struct Times {
     cpu_ns: u64,
     wait_ns: u64,
     switches: u64,
+}
+
+impl Times {
+    /// A thread that was not there before used all of its time since then.
+    fn since(self, before: Option<&Times>) -> Times {
+        let before = before.copied().unwrap_or_default();
+        Times {
+            cpu_ns: self.cpu_ns.saturating_sub(before.cpu_ns),
+            wait_ns: self.wait_ns.saturating_sub(before.wait_ns),
+            switches: self.switches.saturating_sub(before.switches),
+        }
+    }
 }
 
 /// What changes with every connection: two small files a process, so that it can be asked several times a second.
@@ -75,7 +92,8 @@ impl Processes {
             root: root.clone(),
             alive: pids.iter().map(|pid| Member { pid: *pid, ..Member::default() }).collect(),
             ended: Member::default(),
-            threads: HashMap::new(),
+            threads: Threads::new(),
+            threads_shared: Threads::new(),
             counts_switches: false,
             cores: first.and_then(|process| processors_of(root, &process)),
             looked: None,
@@ -126,14 +144,22 @@ impl Processes {
     /// All that there is to see; shares are those since the look before, if that is long enough ago.
     pub fn look(&mut self, now: Nanos) -> ProcessLook {
         let pulse = self.pulse();
+        let threads = self.thread_times();
+        for (thread, time) in &threads {
+            let time = time.since(self.threads.get(thread));
+            self.latest.run_queue_wait_ns += time.wait_ns;
+            self.latest.involuntary_switches += time.switches;
+        }
         let elapsed = self.looked.map(|(at, _)| now.since(at));
         if elapsed.is_none_or(|elapsed| elapsed >= LEAST_PERIOD) {
-            self.look_at_threads(elapsed);
+            self.share(elapsed, &threads);
+            self.threads_shared.clone_from(&threads);
             if let (Some(elapsed), Some((_, cpu_ns))) = (elapsed, self.looked) {
                 self.latest.cores_used = pulse.cpu_ns().saturating_sub(cpu_ns) as f64 / elapsed.0 as f64;
             }
             self.looked = Some((now, pulse.cpu_ns()));
         }
+        self.threads = threads;
         self.latest = ProcessLook {
             processes: pulse.processes,
             threads: pulse.threads,
@@ -146,8 +172,8 @@ impl Processes {
         self.latest.clone()
     }
 
-    fn look_at_threads(&mut self, elapsed: Option<Nanos>) {
-        let mut times = HashMap::new();
+    fn thread_times(&self) -> Threads {
+        let mut times = Threads::new();
         for pid in self.alive.iter().map(|member| member.pid) {
             for tid in numbers(&self.root, &format!("proc/{pid}/task")) {
                 if times.len() < MOST_THREADS
@@ -157,23 +183,23 @@ impl Processes {
                 }
             }
         }
+        times
+    }
+
+    /// What each thread used, and wanted, of the time since shares were last computed.
+    fn share(&mut self, elapsed: Option<Nanos>, threads: &Threads) {
         let (mut busiest_ns, mut wanted_ns, mut full) = (0, 0, 0);
-        for (thread, time) in &times {
-            // A thread that began since the last look used all of its time since then.
-            let before = self.threads.get(thread).copied().unwrap_or_default();
-            let used = time.cpu_ns.saturating_sub(before.cpu_ns);
-            let waited = time.wait_ns.saturating_sub(before.wait_ns);
-            (busiest_ns, wanted_ns) = (used.max(busiest_ns), (used + waited).max(wanted_ns));
-            let is_full = elapsed.is_some_and(|elapsed| (used + waited) as f64 >= FULL * elapsed.0 as f64);
+        for (thread, time) in threads {
+            let time = time.since(self.threads_shared.get(thread));
+            let wanted = time.cpu_ns + time.wait_ns;
+            (busiest_ns, wanted_ns) = (time.cpu_ns.max(busiest_ns), wanted.max(wanted_ns));
+            let is_full = elapsed.is_some_and(|elapsed| wanted as f64 >= FULL * elapsed.0 as f64);
             full += u64::from(is_full);
-            self.latest.run_queue_wait_ns += waited;
-            self.latest.involuntary_switches += time.switches.saturating_sub(before.switches);
         }
         let share = |ns: u64| elapsed.map_or(0.0, |elapsed| ns as f64 / elapsed.0 as f64);
         self.latest.threads_full = full;
         self.latest.busiest_thread = share(busiest_ns);
         self.latest.busiest_wanted = share(wanted_ns);
-        self.threads = times;
     }
 
     /// `/proc/PID/task/TID/schedstat` has nanoseconds; a kernel without it has clock ticks in `stat`.
@@ -304,10 +330,11 @@ mod tests {
         assert_eq!((second.threads_full, waited_ns), (1, 380_001_000));
         // Too soon for shares: those from before stand, the rest is fresh.
         stat(&machine, 6, 'S', 17, 3);
-        thread(&machine, 5, 5, 1_700_000_001, 50 + 380_000_000);
+        thread(&machine, 5, 5, 1_700_000_001, 57 + 380_000_000);
         let soon = processes.look(Nanos(2 * SECOND + SECOND / 10));
         assert_eq!((soon.cores_used, soon.busiest_thread), (second.cores_used, second.busiest_thread));
         assert_eq!(soon.cpu_user_ns, second.cpu_user_ns + 10 * TICK);
+        assert_eq!(soon.run_queue_wait_ns, second.run_queue_wait_ns + 7);
         // Over a second and a half: from the last look that gave shares.
         let later = processes.look(Nanos(3 * SECOND));
         assert!((later.cores_used - 0.1).abs() < 1e-9 && later.busiest_thread < 1e-6, "{later:?}");

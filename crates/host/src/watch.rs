@@ -28,7 +28,7 @@ const MOST_PROCESSES: usize = 256;
 pub struct Watch {
     root: Root,
     ports: Vec<u16>,
-    /// The process to name.
+    /// The process to name: with a master and workers, the first worker. `None`: there is none, or it is another user's.
     pid: Option<u32>,
     processes: Processes,
     refreshed: Nanos,
@@ -58,12 +58,6 @@ impl Watch {
         };
         watch.refresh();
         watch
-    }
-
-    /// The process that listens; with a master and workers, the first worker. `None`: there is none, or it is another
-    /// user's.
-    pub fn pid(&self) -> Option<u32> {
-        self.pid
     }
 
     /// Whether a process was found, and one is left.
@@ -251,7 +245,7 @@ mod tests {
     #[test]
     fn without_a_listener_there_is_no_target() {
         let mut watch = Watch::new(&Machine::with(&[]).root(), &[80], &[listener(81, 70, 0, 1)]);
-        assert_eq!((watch.pid(), watch.look(Nanos::ZERO, &[]), watch.pulse()), (None, None, None));
+        assert_eq!((watch.look(Nanos::ZERO, &[]), watch.pulse()), (None, None));
     }
 
     #[test]

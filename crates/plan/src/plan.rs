@@ -1,6 +1,9 @@
 //! The resolved plan: every default filled in, every word checked.
 
-use std::{collections::HashSet, net::SocketAddr};
+use std::{
+    collections::{BTreeSet, HashSet},
+    net::SocketAddr,
+};
 
 use units::Misread;
 
@@ -52,6 +55,12 @@ impl Plan {
         let all = self.populations.iter().chain(probe).flat_map(|p| &p.target.destinations);
         let mut seen = HashSet::new();
         all.copied().filter(|destination| seen.insert(*destination)).collect()
+    }
+
+    /// The ports that everyone dials to, ascending.
+    pub fn ports(&self) -> Vec<u16> {
+        let ports: BTreeSet<u16> = self.destinations().iter().map(SocketAddr::port).collect();
+        ports.into_iter().collect()
     }
 
     /// What a part of the plan does.

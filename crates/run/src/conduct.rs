@@ -4,7 +4,7 @@ use std::{sync::mpsc::RecvTimeoutError, time::Duration};
 
 use engine::{Control, Job};
 use host::Root;
-use plan::{Plan, Whose};
+use plan::{Plan, Reconnect, Whose};
 use samples::{Ask, Header, Phase, Sink, Tick};
 use units::Nanos;
 
@@ -12,11 +12,9 @@ use crate::{
     Interrupt,
     course::{Course, Order},
     curve::Curve,
-    gauges::Gauges,
-    judge::{BothSides, Evidence},
+    judge::BothSides,
     losses::Losses,
     observe::{self, Observed, Observer},
-    prepare::Refusal,
     workers::Workers,
 };
 
@@ -48,8 +46,6 @@ pub(crate) struct Record {
     pub(crate) both_sides: Option<BothSides>,
     /// What it cost, and what was seen meanwhile; complete once the run is over.
     pub(crate) observed: Observed,
-    /// What the hosts showed; complete once the run is over.
-    pub(crate) evidence: Evidence,
 }
 
 /// A population, measured.
@@ -80,15 +76,7 @@ impl Crowd {
     }
 }
 
-/// The target's, each once.
-fn ports(plan: &Plan) -> Vec<u16> {
-    let mut ports: Vec<u16> = plan.destinations().iter().map(|d| d.port()).collect();
-    ports.sort_unstable();
-    ports.dedup();
-    ports
-}
-
-/// Runs the stages until the end of the last one.
+/// Runs the stages until the end of the last one, and ends the load.
 pub(crate) fn conduct(
     plan: &Plan,
     root: &Root,
@@ -96,29 +84,39 @@ pub(crate) fn conduct(
     workers: Workers,
     sinks: &mut [&mut dyn Sink],
     interrupt: &Interrupt,
-) -> Result<Record, Refusal> {
-    let mut conductor = Conductor::new(plan, root, observer, &workers);
-    let header = Header {
-        target: plan.text.clone(),
-        connections: conductor.record.crowds.iter().map(|crowd| crowd.wanted).sum(),
-        seed: plan.seed,
-        io: conductor.record.io,
-        threads: conductor.record.threads,
-    };
-    for sink in sinks.iter_mut() {
-        sink.begin(&header);
-    }
-    conductor.give_orders(&workers);
-    while !conductor.ended {
-        conductor.gather(&workers);
-        if conductor.show(&workers, sinks) == Ask::Stop {
-            interrupt.set();
-        }
-        conductor.step(plan, &workers, interrupt);
+) -> Record {
+    let course = Course::new(plan, workers.start);
+    let mut conductor = Conductor::new(plan, root, observer, &workers, course, workers.start);
+    conductor.play(plan, &workers, sinks, interrupt);
+    workers.order(Order::All(Control::Stop));
+    // Each shard hands over what it still has, and then hangs up.
+    while let Ok((shard, tick)) = workers.arrivals.recv_timeout(Duration::from_secs(10)) {
+        conductor.take(shard, &tick);
+        let _ = workers.remotes[shard as usize].used.try_send(tick);
     }
     let record = conductor.finish(&workers, sinks);
     workers.join();
-    Ok(record)
+    record
+}
+
+/// Runs the stages from where so many connections of each population are held, and leaves the load as it is at the end
+/// of the last one. `losses`: of the connections that there are.
+pub(crate) fn conduct_on(
+    plan: &Plan,
+    root: &Root,
+    workers: &Workers,
+    held: &[u32],
+    losses: Losses,
+    interrupt: &Interrupt,
+) -> Record {
+    let observer = Observer::start(plan, root);
+    let start = workers.clock.now();
+    let mut conductor =
+        Conductor::new(plan, root, observer, workers, Course::going_on(plan, start, held), start);
+    conductor.record.losses = losses;
+    conductor.goes_on = true;
+    conductor.play(plan, workers, &mut [], interrupt);
+    conductor.finish(workers, &mut [])
 }
 
 /// What one shard said last.
@@ -136,7 +134,6 @@ struct State {
 }
 
 struct Conductor<'a> {
-    root: &'a Root,
     course: Course<'a>,
     observer: Observer,
     shards: Vec<State>,
@@ -144,13 +141,21 @@ struct Conductor<'a> {
     line: Tick,
     line_ends: Nanos,
     record: Record,
-    gauges: Gauges,
     draining: Option<Nanos>,
+    /// The load is left as it is in the end.
+    goes_on: bool,
     ended: bool,
 }
 
 impl<'a> Conductor<'a> {
-    fn new(plan: &'a Plan, root: &'a Root, observer: Observer, workers: &Workers) -> Conductor<'a> {
+    fn new(
+        plan: &'a Plan,
+        root: &Root,
+        observer: Observer,
+        workers: &Workers,
+        course: Course<'a>,
+        start: Nanos,
+    ) -> Conductor<'a> {
         let both_ends_here = plan.destinations().iter().all(|d| host::is_local(root, d.ip()));
         let said_nothing = |whose| State {
             whose,
@@ -173,7 +178,7 @@ impl<'a> Conductor<'a> {
             io: workers.io,
             threads: crowds.iter().map(|crowd| crowd.shards).sum(),
             crowds,
-            started: workers.start,
+            started: start,
             ended: Nanos::NEVER,
             peak: 0,
             interrupted: false,
@@ -182,19 +187,39 @@ impl<'a> Conductor<'a> {
             losses: Losses::default(),
             both_sides: None,
             observed: Observed::default(),
-            evidence: Evidence::default(),
         };
         Conductor {
-            root,
-            course: Course::new(plan, workers.start),
+            course,
             shards: workers.parts.iter().map(|part| said_nothing(part.whose)).collect(),
-            line: Tick { from: workers.start, ..Tick::default() },
-            line_ends: Nanos((workers.start.0 / LINE.0 + 1) * LINE.0),
+            line: line(start, plan.populations.len()),
+            line_ends: Nanos((start.0 / LINE.0 + 1) * LINE.0),
             record,
-            gauges: Gauges::start(root, observer.target_pid(), ports(plan), both_ends_here),
             observer,
             draining: None,
+            goes_on: false,
             ended: false,
+        }
+    }
+
+    /// From the first stage to the end of the last.
+    fn play(&mut self, plan: &Plan, workers: &Workers, sinks: &mut [&mut dyn Sink], interrupt: &Interrupt) {
+        let header = Header {
+            target: plan.text.clone(),
+            connections: self.record.crowds.iter().map(|crowd| crowd.wanted).sum(),
+            seed: plan.seed,
+            io: self.record.io.into(),
+            threads: self.record.threads,
+        };
+        for sink in sinks.iter_mut() {
+            sink.begin(&header);
+        }
+        self.give_orders(workers);
+        while !self.ended {
+            self.gather(workers);
+            if self.show(workers, sinks) == Ask::Stop {
+                interrupt.set();
+            }
+            self.step(plan, workers, interrupt);
         }
     }
 
@@ -242,7 +267,7 @@ impl<'a> Conductor<'a> {
                 }
             }
         }
-        if sampled && (!holding || self.gauges.is_queueing()) {
+        if sampled && (!holding || self.observer.is_queueing()) {
             self.sample(workers.clock.now());
         }
     }
@@ -282,10 +307,14 @@ impl<'a> Conductor<'a> {
         if tick.phase == Phase::Hold && period >= LEAST_PERIOD {
             self.line.shard_rates.record(tick.counts.answered as f64 / period.secs_f64());
         }
-        let open = self.of(nth).map(|s| s.open).sum();
+        let (open, waiting) = (self.of(nth).map(|s| s.open).sum(), self.of(nth).map(|s| s.waiting).sum());
         let hold_from = self.course.progress(nth).hold_from;
         let crowd = &mut self.record.crowds[usize::from(nth)];
         crowd.totals.extend(tick);
+        if let Some(own) = self.line.populations.get_mut(usize::from(nth)) {
+            own.extend(tick);
+            (own.open, own.waiting) = (open, waiting);
+        }
         crowd.peak = crowd.peak.max(open);
         if tick.phase == Phase::Hold {
             let at_load = tick.until.since(tick.from.max(hold_from));
@@ -296,12 +325,12 @@ impl<'a> Conductor<'a> {
 
     fn sample(&mut self, now: Nanos) {
         let opened = self.record.totals.counts.opened + self.line.counts.opened;
-        self.gauges.look(self.root, now, self.phase(now), opened);
         let (seen, line) = (&self.record.totals.counts, &self.line.counts);
         let load = observe::Load {
             open: self.open(),
             opened: opened + seen.redialled + line.redialled,
             answered: seen.answered + line.answered,
+            probed: self.record.totals.dials_of_probe() + self.line.dials_of_probe(),
         };
         self.observer.sample(now, self.phase(now), load);
     }
@@ -323,7 +352,7 @@ impl<'a> Conductor<'a> {
         if !self.record.both_ends_here || here > MOST_TOLD {
             return None;
         }
-        let there = ports(plan).into_iter().map(net::established_at).sum::<Result<u64, _>>().ok()?;
+        let there = plan.ports().into_iter().map(net::established_at).sum::<Result<u64, _>>().ok()?;
         // A target behind address translation has none of them in this network namespace.
         (there > 0).then_some(BothSides { here, there })
     }
@@ -349,8 +378,10 @@ impl<'a> Conductor<'a> {
         self.line.phase = self.of_load().map(|s| s.phase).min().unwrap_or_default();
         self.line.until = until;
         let own = self.observer.generator();
+        let looks = self.observer.latest();
         let mut ask = Ask::CarryOn;
         for sink in sinks.iter_mut() {
+            sink.look(&looks);
             if sink.tick(&self.line, &own) == Ask::Stop {
                 ask = Ask::Stop;
             }
@@ -359,6 +390,7 @@ impl<'a> Conductor<'a> {
         let index = self.line.index + 1;
         self.line.clear();
         (self.line.index, self.line.from) = (index, until);
+        self.line.populations = line(until, self.record.crowds.len()).populations;
         ask
     }
 
@@ -379,25 +411,44 @@ impl<'a> Conductor<'a> {
             self.give_orders(workers);
         }
         if self.phase(now) == Phase::Hold {
-            self.gauges.begin_hold(self.root, now);
+            self.observer.begin_hold(now);
         }
         // Shards end the load by themselves at its time, or when all connections have come and gone.
-        let told = self.of_load().all(|s| s.phase == Phase::Drain);
-        if self.draining.is_none() && (told || now >= self.course.ends_at() || interrupt.is_set()) {
+        let told = match (self.goes_on, self.draining) {
+            (false, _) => self.of_load().all(|s| s.phase == Phase::Drain),
+            (true, None) => false,
+            // All that was before the end has been said.
+            (true, Some(since)) => self.of_load().all(|s| s.until >= since),
+        };
+        let is_over = told || now >= self.course.ends_at() || self.is_void(plan);
+        if self.draining.is_none() && (is_over || interrupt.is_set()) {
             self.record.interrupted = interrupt.is_set();
-            self.gauges.look_at_ourselves(self.root, now);
             self.observer.look(now, self.phase(now));
             self.draining = Some(now);
-            workers.order(Order::All(Control::Drain));
+            if !self.goes_on {
+                workers.order(Order::All(Control::Drain));
+            }
         }
         let Some(since) = self.draining else { return };
         if told && self.record.ended == Nanos::NEVER {
             self.end_load(plan);
         }
-        let waiting: u64 = self.of_load().map(|s| s.waiting).sum();
+        let waiting = if self.goes_on { 0 } else { self.of_load().map(|s| s.waiting).sum() };
         if told && waiting == 0 || now.since(since) >= longest_timeout(plan).min(DRAIN) {
             self.ended = true;
         }
+    }
+
+    /// Whether all connections are gone, for good: there is nothing to wait for.
+    fn is_void(&self, plan: &Plan) -> bool {
+        let mut crowds = plan.populations.iter().zip(&self.record.crowds);
+        let gone = |(population, crowd): (&plan::Population, &Crowd)| {
+            let comes_back =
+                population.comes_and_goes() || matches!(population.reconnect, Reconnect::Backoff(_));
+            // What the server closed by announcement is dialled again.
+            !comes_back && crowd.totals.counts.closed == crowd.totals.counts.redialled
+        };
+        self.course.is_last() && !self.course.is_moving() && self.open() == 0 && crowds.all(gone)
     }
 
     /// Connections open now, of the populations that are at their largest load.
@@ -419,7 +470,8 @@ impl<'a> Conductor<'a> {
     fn end_load(&mut self, plan: &Plan) {
         self.keep_held(&self.held());
         self.record.both_sides = self.both_sides(plan);
-        let ended = self.of_load().map(|s| s.drained_at).max().unwrap_or_default();
+        let ended = self.of_load().map(|s| if self.goes_on { s.until } else { s.drained_at }).max();
+        let ended = ended.unwrap_or_default();
         self.record.ended = ended;
         for (nth, population) in (0..).zip(&plan.populations) {
             let ramped_at = self.of(nth).map(|shard| shard.ramped_at).max().unwrap_or_default();
@@ -435,18 +487,18 @@ impl<'a> Conductor<'a> {
     }
 
     fn finish(mut self, workers: &Workers, sinks: &mut [&mut dyn Sink]) -> Record {
-        workers.order(Order::All(Control::Stop));
-        // Each shard hands over what it still has, and then hangs up.
-        while let Ok((shard, tick)) = workers.arrivals.recv_timeout(Duration::from_secs(10)) {
-            self.take(shard, &tick);
-            let _ = workers.remotes[shard as usize].used.try_send(tick);
-        }
         self.sample(workers.clock.now());
         self.hand_over(sinks);
-        self.record.evidence = self.gauges.evidence(self.root, self.record.threads);
         self.record.observed = self.observer.finish();
         self.record
     }
+}
+
+/// An empty line; the populations stand apart where there are several.
+fn line(from: Nanos, populations: usize) -> Tick {
+    let empty = Tick { from, ..Tick::default() };
+    let populations = if populations > 1 { vec![empty.clone(); populations] } else { Vec::new() };
+    Tick { populations, ..empty }
 }
 
 /// Of all populations.

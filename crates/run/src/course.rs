@@ -61,8 +61,9 @@ struct Descent {
 /// How a population fares.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
-    /// Of its load, as ordered.
+    /// Of its load, as ordered; and the connections that this means.
     level: Share,
+    connections: u32,
     /// Its ramps together, those that are over.
     pub ramping: Nanos,
     /// Its full load, as long as it has lasted until it was last moved.
@@ -81,19 +82,39 @@ pub struct Progress {
 pub struct Course<'a> {
     plan: &'a Plan,
     stage: usize,
+    /// The load ends with the last stage.
+    has_end: bool,
     state: State,
     progress: Vec<Progress>,
     descents: Vec<Descent>,
-    /// Time that stages moved, and held, until the last change.
-    ramping: Nanos,
     orders: Vec<Order>,
 }
 
 impl<'a> Course<'a> {
     /// Begins with the first stage at `start`; its orders wait to be [taken](Course::orders).
     pub fn new(plan: &'a Plan, start: Nanos) -> Course<'a> {
+        let mut course = Course::at_rest(plan, start);
+        course.begin(start);
+        course
+    }
+
+    /// The same where so many connections of each population are held already; when the last stage is over, they still
+    /// are, and go on.
+    pub fn going_on(plan: &'a Plan, start: Nanos, held: &[u32]) -> Course<'a> {
+        let mut course = Course::at_rest(plan, start);
+        course.has_end = false;
+        course.orders.push(Order::All(Control::Hold(Nanos::NEVER)));
+        for (progress, held) in course.progress.iter_mut().zip(held) {
+            progress.connections = *held;
+        }
+        course.begin(start);
+        course
+    }
+
+    fn at_rest(plan: &'a Plan, start: Nanos) -> Course<'a> {
         let still = Progress {
             level: Share::NONE,
+            connections: 0,
             ramping: Nanos::ZERO,
             holding: Nanos::ZERO,
             hold_from: Nanos::NEVER,
@@ -101,17 +122,15 @@ impl<'a> Course<'a> {
             is_moving: false,
             has_held: false,
         };
-        let mut course = Course {
+        Course {
             plan,
             stage: 0,
+            has_end: true,
             state: State::Holding(Nanos::NEVER),
             progress: vec![still; plan.populations.len()],
             descents: Vec::new(),
-            ramping: Nanos::ZERO,
             orders: Vec::new(),
-        };
-        course.begin(start);
-        course
+        }
     }
 
     /// The orders that have been given since the last time.
@@ -151,17 +170,13 @@ impl<'a> Course<'a> {
         &self.progress[usize::from(population)]
     }
 
-    /// Time that stages were on their way, those that are.
-    pub fn ramping(&self) -> Nanos {
-        self.ramping
-    }
-
     /// Whether a population is, by its orders, at the largest load that the plan has for it.
     pub fn is_at_peak(&self, population: u16) -> bool {
         self.progress(population).level == self.plan.peak(population)
     }
 
-    fn is_last(&self) -> bool {
+    /// Whether no stage comes behind this one.
+    pub fn is_last(&self) -> bool {
         self.stage + 1 == self.plan.stages.len()
     }
 
@@ -183,7 +198,6 @@ impl<'a> Course<'a> {
                 for (&population, at) in moving.iter().zip(arrived) {
                     self.progress[usize::from(population)].ramped(at.max(earliest).since(since));
                 }
-                self.ramping = self.ramping + there.since(since);
                 // Connections that come and go are full load from the first one on.
                 let from = if moving.is_empty() { there } else { now + NOTICE };
                 self.hold(from);
@@ -220,7 +234,7 @@ impl<'a> Course<'a> {
         let until = from + self.plan.stages[self.stage].hold.time();
         self.orders.push(Order::Probe(Control::Hold(from)));
         self.state = State::Holding(until);
-        if self.is_last() && until != Nanos::NEVER {
+        if self.has_end && self.is_last() && until != Nanos::NEVER {
             self.orders.push(Order::All(Control::Until(until)));
         }
     }
@@ -242,7 +256,7 @@ impl<'a> Course<'a> {
     /// Connections that a population is to get more of in this stage.
     fn missing(&self, population: u16) -> u64 {
         let (stage, connections) = (&self.plan.stages[self.stage], self.connections(population));
-        stage.to.of(connections).saturating_sub(self.progress[usize::from(population)].level.of(connections))
+        stage.to.of(connections).saturating_sub(self.progress[usize::from(population)].connections.into())
     }
 
     /// Held ones; none of those that come and go.
@@ -287,7 +301,8 @@ impl<'a> Course<'a> {
         }
         self.leave_hold(population, now);
         let connections = u64::from(load.connections());
-        let (from, to) = (before.of(connections) as u32, stage.to.of(connections) as u32);
+        let to = stage.to.of(connections) as u32;
+        let from = std::mem::replace(&mut self.progress[usize::from(population)].connections, to);
         self.dial_or_close(population, (from, to), all, now);
         if is_new { Nanos::ZERO } else { now + over }
     }

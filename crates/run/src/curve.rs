@@ -56,6 +56,7 @@ impl Curve {
             latency_us: together.quantiles(),
             kept_us: probe.kept.quantiles(),
             fresh_us: probe.fresh.quantiles(),
+            held_us: probe.held.quantiles(),
             connect_us: probe.connect.quantiles(),
             by_connections: self.points(),
         }
@@ -115,11 +116,12 @@ mod tests {
         let mut whole = Probe { sent: 5, answered: 3, failed: 1, ..Probe::default() };
         whole.kept.record(Nanos::from_millis(2));
         [4, 6].into_iter().for_each(|ms| whole.fresh.record(Nanos::from_millis(ms)));
+        whole.held.record(Nanos::from_millis(6));
         whole.connect.record(Nanos::from_millis(1));
         let s = Curve::new(1).summary(Rate::per_s(10), Some(&whole));
         assert_eq!((s.rate, s.sent, s.answered, s.failed), (10.0, 5, 3, 1));
-        let times = [s.latency_us, s.kept_us, s.fresh_us, s.connect_us].map(|q| (q.count, q.mean));
-        assert_eq!(times, [(3, 4_000.0), (1, 2_000.0), (2, 5_000.0), (1, 1_000.0)]);
+        let times = [s.latency_us, s.kept_us, s.fresh_us, s.held_us, s.connect_us].map(|q| (q.count, q.mean));
+        assert_eq!(times, [(3, 4_000.0), (1, 2_000.0), (2, 5_000.0), (1, 6_000.0), (1, 1_000.0)]);
         assert_eq!(Curve::new(1).summary(Rate::per_s(10), None).latency_us.count, 0);
     }
 }

@@ -1,30 +1,31 @@
-//! The largest load that a target bears: run after run, led by [`Search`].
-
-use std::time::Duration;
+//! The largest load that a target bears: step after step, led by [`Search`].
 
 use host::Root;
-use plan::{Hold, Load, Plan, Ramp};
+use plan::Plan;
 use samples::{FindOutcome, FindSummary, Limit, Point, Summary, ThresholdResult, Verdict};
-use units::{Count, Nanos, Rate};
+use units::{Count, Nanos};
 
 use crate::{
-    Interrupt, Refusal,
+    Interrupt, Refusal, fitting, judge,
     search::{Outcome, Search, Step, Went},
 };
+
+use steps::Steps;
+
+mod load;
+mod steps;
 
 /// To within this share of the answer.
 const TOLERANCE: f64 = 0.02;
 /// The first load: small enough for any server, so that it shows what an unloaded one is like.
 const FIRST_CONNECTIONS: u64 = 500;
 const FIRST_PER_S: u64 = 100;
+const MOST_PER_S: u64 = 1_000_000;
 /// A load that confirms the answer is looked at so much longer.
 const CONFIRM: u64 = 2;
 /// A probe that takes so many times as long as at the first load, and so much longer, says that the target is not well.
 const PROBE_TIMES: f64 = 5.0;
 const PROBE_MORE_US: f64 = 20_000.0;
-/// Between two steps, and for each connection of the first: ten times what `throng serve` takes to close it.
-const SETTLE: Duration = Duration::from_millis(500);
-const SETTLE_EACH: Duration = Duration::from_micros(50);
 /// Of a rate that was asked for, this share must have been answered.
 const RATE_SHARE: f64 = 0.98;
 
@@ -69,30 +70,6 @@ impl By {
         }
     }
 
-    /// The plan with this load, held for `dwell`.
-    fn plan(self, plan: &Plan, load: u64, dwell: Nanos) -> Plan {
-        let n = u32::try_from(load).unwrap_or(u32::MAX);
-        let mut plan = plan.clone();
-        let (population, stage) = (&mut plan.populations[0], &mut plan.stages[0]);
-        let connections = population.load.connections();
-        stage.hold = Hold::For(dwell);
-        match self {
-            By::Connections => population.load = Load::Held { connections: n },
-            By::Burst => {
-                population.load = Load::Held { connections: n };
-                stage.ramp = Ramp::Within(Nanos::ZERO);
-            }
-            By::Rate => population.load = Load::Rate { connections, rate: Rate::per_s(n) },
-            By::Arrival => {
-                let all = load.saturating_mul(dwell.0) / Nanos::from_secs(1).0;
-                let total = Some(u32::try_from(all.max(1)).unwrap_or(u32::MAX));
-                population.load = Load::Arrivals { rate: Rate::per_s(n), total };
-                population.calls = Some(1);
-            }
-        }
-        plan
-    }
-
     /// So much of a load that failed was borne all the same.
     fn borne(self, s: &Summary) -> Option<u64> {
         let n = match self {
@@ -116,6 +93,21 @@ pub struct Find {
     pub dwell: Nanos,
 }
 
+/// The largest load to search up to where the user names none: all that this machine can hold, or more in a second than any
+/// machine takes.
+///
+/// # Errors
+/// There is no way to the target.
+pub fn most(by: By, plan: &Plan, root: &Root) -> Result<u64, Refusal> {
+    match by {
+        By::Connections | By::Burst => {
+            let fits = fitting(&by.plan(plan, u32::MAX.into(), Nanos::ZERO), root)?;
+            Ok(steps::with_some_room(fits))
+        }
+        By::Arrival | By::Rate => Ok(MOST_PER_S),
+    }
+}
+
 /// Searches; `show` is told each step as it ends. A signal ends the search with what is known.
 ///
 /// # Errors
@@ -128,69 +120,97 @@ pub fn find(
     say: &mut dyn FnMut(&str),
     show: &mut dyn FnMut(&Point),
 ) -> Result<FindSummary, Refusal> {
-    let mut search = Search::new(find.by.first().min(find.most), find.most, TOLERANCE);
-    let mut unloaded_us = None;
-    let mut curve: Vec<Point> = Vec::new();
-    let mut limit: Option<Limit> = None;
-    let mut thresholds: Vec<(u64, Vec<ThresholdResult>)> = Vec::new();
-    while let Some(Step { load, confirms }) = search.step() {
+    let least = find.by.first().min(find.most);
+    let mut steps = Steps::new(find, least, plan, root, interrupt, say)?;
+    let mut known = Known { search: Search::new(least, steps.most(), TOLERANCE), ..Known::default() };
+    while let Some(Step { load, confirms }) = known.search.step() {
         let dwell = Nanos(find.dwell.0 * if confirms { CONFIRM } else { 1 });
-        let summary = crate::run(&find.by.plan(plan, load, dwell), root, &mut [], interrupt, say)?;
-        if summary.verdict == Verdict::Interrupted {
-            break;
+        match steps.step(load, dwell) {
+            Ok(summary) if summary.verdict == Verdict::Interrupted => break,
+            Ok(summary) => known.learn(find.by, load, summary, show),
+            // More than this machine can do: the load stays below that.
+            Err(Refusal::Findings(findings)) if known.search.passed().is_some() => {
+                let passed = known.search.passed().unwrap_or(0);
+                known.limit = judge::refused_here(&findings, passed).or(known.limit);
+                known.search.learn(Went::Badly(None));
+            }
+            Err(refusal) => return Err(refusal),
         }
-        let reasons = reasons(find.by, load, &summary, unloaded_us);
-        let pass = reasons.is_empty();
-        settle(&summary);
-        let point = point(load, &summary, reasons);
-        unloaded_us = unloaded_us.or(point.probe_p99_us);
-        show(&point);
-        curve.push(point);
-        if pass {
-            thresholds.push((load, summary.thresholds));
-            search.learn(Went::Well);
-        } else {
-            // The closer to the answer, the better; but just above it too few are lost to know a cause by.
-            let known = summary.limit.clone().filter(|new| limit.is_none() || new.cause != "unknown");
-            limit = known.or(limit);
-            search.learn(Went::Badly(find.by.borne(&summary)));
+        if known.search.step().is_some() {
+            steps.settle(load, known.search.passed().unwrap_or(least));
         }
     }
     // Just above the answer too few are lost to know a cause by: what stops twice as much is plain.
-    let is_unknown = limit.as_ref().is_none_or(|limit| limit.cause == "unknown");
+    let is_unknown = known.limit.as_ref().is_none_or(|limit| judge::weight(limit) == 0);
     if let (Some(Outcome::Found { max, .. }), true, false) =
-        (search.outcome(), is_unknown, interrupt.is_set())
+        (known.search.outcome(), is_unknown, interrupt.is_set())
     {
-        let load = max.saturating_mul(2).min(find.most.max(max));
-        let summary = crate::run(&find.by.plan(plan, load, find.dwell), root, &mut [], interrupt, say)?;
-        limit = summary.limit.filter(|limit| limit.cause != "unknown").or(limit);
+        let twice = steps.step(max.saturating_mul(2).min(steps.most().max(max)), find.dwell);
+        let told = twice.ok().and_then(|summary| summary.limit.or(summary.suspect));
+        known.limit = told.filter(|limit| judge::weight(limit) > 0).or(known.limit);
     }
-    curve.sort_by_key(|point| point.load);
-    let (outcome, max, error) = match search.outcome() {
-        Some(Outcome::Found { max, error }) => (FindOutcome::Found, max, error),
-        Some(Outcome::Impossible { .. }) => (FindOutcome::Impossible, 0, 0),
-        Some(Outcome::NotReached { most }) => (FindOutcome::NotReached, most, 0),
-        None => (FindOutcome::NotReached, search.passed().unwrap_or(0), 0),
-    };
-    let at_max = thresholds.into_iter().rev().find(|(load, _)| *load == max);
-    Ok(FindSummary {
-        schema: "throng.find/1",
-        by: find.by.name(),
-        target: plan.text.clone(),
-        seed: plan.seed,
-        max,
-        error,
-        outcome,
-        limit: limit.filter(|_| outcome != FindOutcome::NotReached),
-        thresholds: at_max.map(|(_, results)| results).unwrap_or_default(),
-        curve,
-    })
+    Ok(known.tell(find.by, plan, steps.end()))
 }
 
-/// The connections of a step are still being taken apart by the target when it ends: those of the next one would come on
-/// top of them.
-fn settle(s: &Summary) {
-    std::thread::sleep(SETTLE + SETTLE_EACH * u32::try_from(s.connections.peak).unwrap_or(u32::MAX));
+/// What the steps so far have shown.
+#[derive(Default)]
+struct Known {
+    search: Search,
+    /// The probe's p99 at the first step.
+    unloaded_us: Option<f64>,
+    curve: Vec<Point>,
+    limit: Option<Limit>,
+    /// Of the steps that passed.
+    thresholds: Vec<(u64, Vec<ThresholdResult>)>,
+}
+
+impl Known {
+    fn learn(&mut self, by: By, load: u64, summary: Summary, show: &mut dyn FnMut(&Point)) {
+        let reasons = reasons(by, load, &summary, self.unloaded_us);
+        let pass = reasons.is_empty();
+        let point = point(load, &summary, reasons);
+        self.unloaded_us = self.unloaded_us.or(point.probe_p99_us);
+        show(&point);
+        self.curve.push(point);
+        if pass {
+            self.thresholds.push((load, summary.thresholds));
+            return self.search.learn(Went::Well);
+        }
+        let borne = by.borne(&summary);
+        // The closer to the answer, the better; but just above it too few are lost to know a cause by.
+        let told = summary.limit.or(summary.suspect);
+        let is_gone = self.limit.is_some() && told.as_ref().is_some_and(judge::is_nobody);
+        let before = self.limit.take();
+        let explains = |new: &Limit| judge::weight(new) >= before.as_ref().map_or(0, judge::weight);
+        self.limit = told.filter(explains).or(before);
+        if is_gone { self.search.give_up() } else { self.search.learn(Went::Badly(borne)) }
+    }
+
+    /// `refused`: why this machine does not go as far as was asked.
+    fn tell(mut self, by: By, plan: &Plan, refused: Option<Limit>) -> FindSummary {
+        self.curve.sort_by_key(|point| point.load);
+        let (outcome, max, error) = match (self.search.outcome(), &refused) {
+            (Some(Outcome::Found { max, error }), _) => (FindOutcome::Found, max, error),
+            (Some(Outcome::Impossible { .. }), _) => (FindOutcome::Impossible, 0, 0),
+            // It is an answer too: one of this machine.
+            (Some(Outcome::NotReached { most }), Some(_)) => (FindOutcome::Found, most, 0),
+            (Some(Outcome::NotReached { most }), None) => (FindOutcome::NotReached, most, 0),
+            (None, _) => (FindOutcome::NotReached, self.search.passed().unwrap_or(0), 0),
+        };
+        let at_max = self.thresholds.into_iter().rev().find(|(load, _)| *load == max);
+        FindSummary {
+            schema: "throng.find/1",
+            by: by.name(),
+            target: plan.text.clone(),
+            seed: plan.seed,
+            max,
+            error,
+            outcome,
+            limit: self.limit.or(refused).filter(|_| outcome != FindOutcome::NotReached),
+            thresholds: at_max.map(|(_, results)| results).unwrap_or_default(),
+            curve: self.curve,
+        }
+    }
 }
 
 fn point(load: u64, s: &Summary, reasons: Vec<String>) -> Point {
@@ -201,10 +221,15 @@ fn point(load: u64, s: &Summary, reasons: Vec<String>) -> Point {
         requests_per_s: s.requests.per_s,
         latency_p50_us: s.latency_us.p50,
         latency_p99_us: s.latency_us.p99,
-        probe_p99_us: s.probe.as_ref().map(|probe| probe.latency_us.p99),
+        probe_p99_us: probe_p99_us(s),
         connect_p99_us: s.connect_us.p99,
         reasons,
     }
+}
+
+/// At full load only: what a ramp makes of a target is not what its connections make of it.
+fn probe_p99_us(s: &Summary) -> Option<f64> {
+    s.probe.as_ref().filter(|probe| probe.held_us.count > 0).map(|probe| probe.held_us.p99)
 }
 
 /// Why a step did not pass: its own verdict, and what only a search can tell.
@@ -224,8 +249,7 @@ fn reasons(by: By, load: u64, s: &Summary, unloaded_us: Option<f64>) -> Vec<Stri
         let (got, asked) = (Count(s.requests.per_s as u64), Count(load));
         reasons.push(format!("{got} of {asked} requests/s answered"));
     }
-    let probed = s.probe.as_ref().map(|probe| probe.latency_us.p99);
-    if let (Some(now), Some(before)) = (probed, unloaded_us) {
+    if let (Some(now), Some(before)) = (probe_p99_us(s), unloaded_us) {
         let allowed = (before * PROBE_TIMES).max(before + PROBE_MORE_US);
         if now > allowed {
             let ms = |us: f64| us / 1e3;

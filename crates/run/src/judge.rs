@@ -22,7 +22,9 @@ mod limit;
 mod thresholds;
 mod verdict;
 
-pub(crate) use evidence::{BothSides, Evidence, OwnSeen, Pattern, TargetSeen};
+pub(crate) use evidence::{BothSides, Fill};
+use evidence::{Evidence, Pattern};
+pub(crate) use limit::{is_nobody, ours::refused_here, weight};
 
 /// Silences that differ by no more than this, or by a tenth, are the same: servers look at their clocks now and then.
 const SILENCE_SPREAD: Nanos = Nanos::from_millis(250);
@@ -42,6 +44,7 @@ pub(crate) fn judge(plan: &Plan, r: &Record) -> Summary {
         verdict: Verdict::Pass,
         reasons: Vec::new(),
         limit: None,
+        suspect: None,
         target: plan.text.clone(),
         seed: plan.seed,
         io: r.io,
@@ -73,6 +76,7 @@ pub(crate) fn judge(plan: &Plan, r: &Record) -> Summary {
         kernel_bytes_per_connection: r.observed.kernel.clone(),
         cost: r.observed.cost.clone(),
         observed: r.observed.seen.clone(),
+        rig: None,
         thresholds: Vec::new(),
     };
     pronounce(plan, r, &evidence, &mut summary);
@@ -176,11 +180,12 @@ fn pronounce(plan: &Plan, r: &Record, evidence: &Evidence, summary: &mut Summary
     let facts = verdict::Facts { plan, evidence, crowds, interrupted: r.interrupted };
     (summary.verdict, summary.reasons) = verdict::verdict(&facts, summary);
     summary.limit = limit::limit(summary, evidence);
+    summary.suspect = limit::suspect(summary, evidence).filter(|_| summary.limit.is_none());
 }
 
 /// What the hosts showed, and what the losses have in common.
 fn evidence(r: &Record) -> Evidence {
-    Evidence { both_sides: r.both_sides, losses: pattern(r), ..r.evidence.clone() }
+    Evidence { both_sides: r.both_sides, losses: pattern(r), ..Evidence::seen(&r.observed, r.threads) }
 }
 
 fn pattern(r: &Record) -> Pattern {

@@ -6,13 +6,14 @@
 //!                               observe ◄─ slope
 //! ```
 
+mod accepts;
 mod backend;
 mod conduct;
 mod course;
 mod curve;
 mod find;
-mod gauges;
 mod judge;
+mod ladder;
 mod listeners;
 mod losses;
 mod observe;
@@ -28,11 +29,11 @@ use std::sync::{
 
 use host::Root;
 use plan::Plan;
-use samples::{Sink, Summary};
+use samples::{Calibration, Rig, Sink, Summary};
 
 pub use backend::choose_io;
 pub use course::{Course, Order, Progress};
-pub use find::{By, Find, find};
+pub use find::{By, Find, find, most};
 pub use listeners::{listeners, queues};
 pub use prepare::{Prepared, Refusal, fitting, need, prepare};
 pub use slope::{Line, Moments, Octaves, slope};
@@ -54,7 +55,7 @@ impl Interrupt {
 }
 
 /// Runs a plan on this machine; the sinks see it as it happens. What is to be known before it starts goes to `say`,
-/// a line each.
+/// a line each. `calibrations`: those of this machine, the latest first.
 ///
 /// # Errors
 /// A [`Refusal`]: this machine cannot do it. What the target does is in the summary, never an error.
@@ -63,6 +64,7 @@ pub fn run(
     root: &Root,
     sinks: &mut [&mut dyn Sink],
     interrupt: &Interrupt,
+    calibrations: &[Calibration],
     say: &mut dyn FnMut(&str),
 ) -> Result<Summary, Refusal> {
     let prepared = prepare(plan, root)?;
@@ -70,8 +72,9 @@ pub fn run(
     prepared.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
     let observer = observe::Observer::start(plan, root);
     let workers = workers::start(plan, &prepared)?;
-    let record = conduct::conduct(plan, root, observer, workers, sinks, interrupt)?;
-    let summary = judge::judge(plan, &record);
+    let record = conduct::conduct(plan, root, observer, workers, sinks, interrupt);
+    let mut summary = judge::judge(plan, &record);
+    summary.rig = Rig::of(calibrations, &summary);
     for sink in sinks {
         sink.finish(&summary);
     }

@@ -4,14 +4,14 @@
 use std::collections::VecDeque;
 
 use engine::Job;
-use samples::Tick;
+use samples::{Phase, Tick};
 use units::Nanos;
 
 /// Batches of openings that wait for their ends; what comes beyond that joins the last one.
 const MOST_BATCHES: usize = 4096;
 
 /// What is known of losses so far.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Losses {
     /// Connections opened and not lost yet, oldest first, by when that was.
     young: VecDeque<(Nanos, u64)>,
@@ -24,12 +24,19 @@ pub(crate) struct Losses {
     /// Shortest and longest age at which connections were lost, were they lost in the order of their opening; to within
     /// a tick.
     ages: Option<(Nanos, Nanos)>,
+    /// So far nobody was closed by throng.
+    until: Nanos,
     /// When the first was lost, and how many had been opened by then, to within a tick.
     first: Option<Nanos>,
     pub(crate) opened_by_then: u64,
 }
 
 impl Losses {
+    /// Nothing is lost yet of those that are there.
+    pub(crate) fn forget(self) -> Losses {
+        Losses { young: self.young, opened: self.opened, last_opened: self.last_opened, ..Losses::default() }
+    }
+
     /// Takes the next tick of any shard.
     pub(crate) fn take(&mut self, tick: &Tick) {
         // Within the tick, in the middle of it.
@@ -51,10 +58,26 @@ impl Losses {
         if self.first.is_none_or(|first| tick.until <= first + Job::PERIOD) {
             self.opened_by_then = self.opened;
         }
+        if tick.phase != Phase::Drain {
+            self.until = self.until.max(tick.until);
+        }
+        self.close_the_youngest(tick.counts.finished);
         self.lost += lost;
         let is_late = tick.from >= self.last_opened + Nanos::from_secs(1);
         self.lost_late += if is_late { lost } else { 0 };
         self.end_the_oldest(lost, at);
+    }
+
+    /// Connections that are too many are closed from the latest on.
+    fn close_the_youngest(&mut self, mut closed: u64) {
+        self.opened = self.opened.saturating_sub(closed);
+        while let Some((_, n)) = self.young.back_mut().filter(|_| closed > 0) {
+            let ended = closed.min(*n);
+            (*n, closed) = (*n - ended, closed - ended);
+            if *n == 0 {
+                self.young.pop_back();
+            }
+        }
     }
 
     fn end_the_oldest(&mut self, mut lost: u64, at: Nanos) {
@@ -71,11 +94,14 @@ impl Losses {
         }
     }
 
-    /// The age at which connections are lost, if it is the same for all: within two ticks, or a twentieth.
+    /// The age at which connections are lost, if it is the same for all: within two ticks, or a twentieth. None where
+    /// others live longer: whoever comes too late, at a steady rate, goes as far behind the first as these have come.
     pub(crate) fn constant_age(&self) -> Option<Nanos> {
         let (least, most) = self.ages.filter(|_| self.lost >= FEW)?;
         let spread = (2 * Job::PERIOD.0).max(most.0 / 20);
-        (most.since(least).0 <= spread && least > Job::PERIOD).then_some(Nanos(least.0 / 2 + most.0 / 2))
+        let oldest = self.young.front().map_or(Nanos::ZERO, |(opened_at, _)| self.until.since(*opened_at));
+        let is_constant = most.since(least).0 <= spread && oldest.0 <= most.0 + spread;
+        (is_constant && least > Job::PERIOD).then_some(Nanos(least.0 / 2 + most.0 / 2))
     }
 }
 
@@ -114,6 +140,11 @@ mod tests {
         check(&[(0, 10, 0), (10, 0, 2)], None);
         // All at once, whenever they were opened.
         check(&[(0, 10, 0), (5, 10, 0), (10, 0, 20)], None);
+        // The surplus of a steady ramp, turned away at once: it seems as old as the ramp to there took, until the others
+        // are seen to stay.
+        let ramp: Vec<_> = (0..20).map(|n| (n, 10, if n < 10 { 0 } else { 10 })).collect();
+        check(&ramp, Some(2_000));
+        check(&[ramp, vec![(30, 0, 0)]].concat(), None);
         // At once after the opening: no age.
         check(&[(0, 10, 10), (1, 10, 10)], None);
     }

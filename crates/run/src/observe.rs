@@ -3,14 +3,18 @@
 mod costs;
 
 use host::{
-    Processes, Pulse, Root, Watch, host_look,
+    Listener, Processes, Pulse, Root, Watch, host_look,
     remote::{Poller, Token},
 };
 use plan::Plan;
-use samples::{Cost, Fit, Generator, KernelCost, Look, Observation, ObserverSeen, Phase, ProcessCost};
+use samples::{Cost, Fit, Generator, KernelCost, Look, Looks, Observation, ObserverSeen, Phase, ProcessCost};
 use units::Nanos;
 
-use crate::listeners::{listeners, queues};
+use crate::{
+    accepts::Accepts,
+    judge::Fill,
+    listeners::{listeners, queues},
+};
 use costs::{Costs, Usage};
 
 /// Everything is looked at this often; memory and CPU time at each sample.
@@ -29,6 +33,8 @@ pub(crate) struct Load {
     pub(crate) opened: u64,
     /// Answers since the start.
     pub(crate) answered: u64,
+    /// Dials of the probe lane that succeeded since the start.
+    pub(crate) probed: u64,
 }
 
 /// What a run was seen to cost.
@@ -39,6 +45,14 @@ pub(crate) struct Observed {
     pub(crate) generator: Generator,
     pub(crate) target: Option<ProcessCost>,
     pub(crate) kernel: Option<KernelCost>,
+    /// Both ends are on this host: its looks speak of the target too.
+    pub(crate) both_here: bool,
+    /// From the look at the beginning of full load to the last one at full load.
+    pub(crate) held_for: Nanos,
+    /// The target's accept queue when it was fullest.
+    pub(crate) accept_queue: Option<Fill>,
+    /// Connections that the target accepted in a second while others waited, if that was steady.
+    pub(crate) accepts_per_s: Option<f64>,
 }
 
 /// Watches from before the first dial on. Its memory is the same after a second and after a day.
@@ -50,6 +64,11 @@ pub(crate) struct Observer {
     /// The target's host, where `throng observe` was named.
     poller: Option<Poller>,
     both_here: bool,
+    /// The target's, each once.
+    ports: Vec<u16>,
+    accepts: Accepts,
+    /// The first look of the hold, and the last.
+    held: Option<(Nanos, Nanos)>,
     seen: Observation,
     costs: Costs,
     own_pulse: Pulse,
@@ -65,9 +84,7 @@ impl Observer {
     pub(crate) fn start(plan: &Plan, root: &Root) -> Observer {
         let destinations = plan.destinations();
         let both_here = destinations.iter().all(|d| host::is_local(root, d.ip()));
-        let mut ports: Vec<u16> = destinations.iter().map(|d| d.port()).collect();
-        ports.sort_unstable();
-        ports.dedup();
+        let ports = plan.ports();
         let here = both_here && plan.observe.is_none();
         let mut observer = Observer {
             root: root.clone(),
@@ -75,41 +92,46 @@ impl Observer {
             watch: here.then(|| Watch::new(root, &ports, &listeners(root))),
             poller: None,
             both_here,
+            accepts: Accepts::default(),
+            held: None,
             seen: Observation::default(),
             costs: Costs::default(),
             own_pulse: Pulse::default(),
             own_rss_max: 0,
             target_pulse: None,
             next_look: Nanos::ZERO,
+            ports,
         };
-        observer.ask_from_now_on(plan, &ports);
+        observer.ask_from_now_on(plan);
         observer.sample(Nanos::ZERO, Phase::Ramp, Load::default());
         observer
     }
 
-    fn ask_from_now_on(&mut self, plan: &Plan, ports: &[u16]) {
+    fn ask_from_now_on(&mut self, plan: &Plan) {
         let Some(observe) = &plan.observe else { return };
         self.seen.observer =
             Some(ObserverSeen { address: observe.at.to_string(), ..ObserverSeen::default() });
         let token = observe.token_file.as_deref().map(Token::read).transpose();
-        let ports = &ports[..ports.len().min(MOST_PORTS)];
+        let ports = &self.ports[..self.ports.len().min(MOST_PORTS)];
         let poller =
             token.and_then(|token| Poller::start(observe.at, ports, token).map_err(|e| e.to_string()));
         match poller {
             Ok(poller) => {
                 if let Some(answer) = poller.wait(FIRST_ANSWER) {
-                    self.hear(Phase::Ramp, Load::default(), answer);
+                    self.hear(Nanos::ZERO, Phase::Ramp, Load::default(), answer);
                 }
                 self.poller = Some(poller);
             }
-            Err(why) => self.hear(Phase::Ramp, Load::default(), Err(why)),
+            Err(why) => self.hear(Nanos::ZERO, Phase::Ramp, Load::default(), Err(why)),
         }
     }
 
-    /// Memory and CPU against the load; once a second all the rest.
+    /// Memory and CPU against the load, and who waits to be accepted; once a second, to the end of the hold, all the rest.
     pub(crate) fn sample(&mut self, now: Nanos, phase: Phase, load: Load) {
-        if now >= self.next_look {
-            self.look(now, phase);
+        let queues = self.queues();
+        self.see_queues(now, load, &queues);
+        if now >= self.next_look && phase != Phase::Drain {
+            self.look_at_all(now, phase, &queues);
             if let Some(available) = self.memory_left() {
                 self.costs.room(phase, load, available);
             }
@@ -121,20 +143,59 @@ impl Observer {
             self.costs.target(phase, load, usage(&target));
         }
         while let Some(answer) = self.poller.as_ref().and_then(Poller::next) {
-            self.hear(phase, load, answer);
+            self.hear(now, phase, load, answer);
+        }
+    }
+
+    /// Full load has begun, if it is told for the first time: what was seen until now is the ramp's.
+    pub(crate) fn begin_hold(&mut self, now: Nanos) {
+        if self.held.is_none() {
+            self.look(now, Phase::Ramp);
+            self.held = Some((now, now));
         }
     }
 
     /// At the end of the hold, before throng closes its own connections: what comes after is not the target's doing.
     pub(crate) fn look(&mut self, now: Nanos, phase: Phase) {
+        let queues = self.queues();
+        self.look_at_all(now, phase, &queues);
+    }
+
+    fn look_at_all(&mut self, now: Nanos, phase: Phase, queues: &[Listener]) {
         // At whole seconds, as the lines: a moment's delay of one does not put the next one off.
         self.next_look = Nanos((now.0 / EVERY.0 + 1) * EVERY.0);
-        self.seen.see_here(phase, &host_look(&self.root), &self.own.look(now));
+        // Ourselves first: our share is of the time until now.
+        let own = self.own.look(now);
+        self.seen.see_here(phase, &host_look(&self.root), &own);
         if let Some(watch) = &mut self.watch
-            && let Some(target) = watch.look(now, &queues())
+            && let Some(target) = watch.look(now, queues)
         {
             self.seen.see_target(phase, &target);
         }
+        if let Some((_, last)) = &mut self.held {
+            *last = now;
+        }
+    }
+
+    /// Who listens here, where the target is here too. The kernel tells of listeners alone: that takes no longer with
+    /// millions of connections.
+    fn queues(&self) -> Vec<Listener> {
+        if self.both_here { queues() } else { Vec::new() }
+    }
+
+    fn see_queues(&mut self, now: Nanos, load: Load, queues: &[Listener]) {
+        let here = queues.iter().filter(|l| self.ports.contains(&l.port));
+        let fills: Vec<Fill> =
+            here.filter_map(|l| Some(Fill { used: l.waiting?, limit: l.backlog? })).collect();
+        let waiting = fills.iter().map(|queue| queue.used).sum();
+        if let Some(fullest) = fills.into_iter().max_by_key(|queue| queue.used) {
+            self.accepts.see(now, load.opened + load.probed, waiting, fullest);
+        }
+    }
+
+    /// Whether the target let somebody wait when last looked at: then it is worth sampling more often.
+    pub(crate) fn is_queueing(&self) -> bool {
+        self.accepts.is_queueing()
     }
 
     /// What the target may still take, where it is here.
@@ -142,6 +203,11 @@ impl Observer {
         let own_group = self.seen.target.as_ref().filter(|_| self.watch.is_some())?.memory_available;
         let left = self.seen.host.as_ref()?.memory_available.last;
         Some(own_group.map_or(left, |group| group.last.min(left)))
+    }
+
+    /// What was seen last.
+    pub(crate) fn latest(&self) -> Looks {
+        self.seen.latest()
     }
 
     /// Ours so far.
@@ -152,11 +218,6 @@ impl Observer {
             rss_bytes: self.own_rss_max,
             ..Generator::default()
         }
-    }
-
-    /// The process that listens at the target, where it is on this machine.
-    pub(crate) fn target_pid(&self) -> Option<u32> {
-        self.watch.as_ref().and_then(Watch::pid)
     }
 
     /// What it all came to.
@@ -183,6 +244,10 @@ impl Observer {
                 user_bytes_per_connection: bytes(cost.generator_bytes),
                 ..self.generator()
             },
+            both_here: self.both_here,
+            held_for: self.held.map_or(Nanos::ZERO, |(first, last)| last.since(first)),
+            accept_queue: self.accepts.fullest(),
+            accepts_per_s: self.accepts.per_s(),
             seen: self.seen,
             cost,
         }
@@ -199,7 +264,7 @@ impl Observer {
     }
 
     /// An answer of `throng observe`, or none: the run goes on, and it is counted.
-    fn hear(&mut self, phase: Phase, load: Load, answer: Result<Look, String>) {
+    fn hear(&mut self, now: Nanos, phase: Phase, load: Load, answer: Result<Look, String>) {
         let observer = self.seen.observer.get_or_insert_default();
         let look = match answer {
             Ok(look) => look,
@@ -212,6 +277,10 @@ impl Observer {
         observer.answers += 1;
         self.seen.see_there(phase, &look);
         let Some(target) = &look.target else { return };
+        if let (Some(used), Some(limit), false) = (target.accept_queue, target.accept_backlog, self.both_here)
+        {
+            self.accepts.see(now, load.opened + load.probed, used, Fill { used, limit });
+        }
         let process = &target.process;
         let (rss_bytes, cpu_ns) = (process.rss_bytes, process.cpu_user_ns + process.cpu_system_ns);
         self.costs.target(phase, load, Usage { rss_bytes, cpu_ns });

@@ -46,7 +46,7 @@ pub(crate) enum Went {
 }
 
 /// A search under way.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Search {
     least: u64,
     most: u64,
@@ -57,6 +57,8 @@ pub(crate) struct Search {
     failed: Option<u64>,
     /// A guess that was not tried yet.
     guess: Option<u64>,
+    /// A guess has failed, and what is right below it was, or is, the next.
+    is_below_guess: bool,
     steps: u32,
     outcome: Option<Outcome>,
 }
@@ -72,6 +74,7 @@ impl Search {
             passed: None,
             failed: None,
             guess: None,
+            is_below_guess: false,
             steps: 0,
             outcome: None,
         }
@@ -130,10 +133,13 @@ impl Search {
             }
             Went::Badly(held) => {
                 self.failed = Some(load);
-                self.guess = held.or(self.guess);
+                // A guess that failed is close to the answer too: look right below it. Once, for it may have been none.
+                let is_near = self.guess == Some(load) && !self.is_below_guess;
+                self.is_below_guess |= is_near;
+                self.guess = if is_near { Some(load - self.allowed(load) / 2) } else { held.or(self.guess) };
                 // It passed once and not again: only what is clearly less is believed.
                 let below = if confirms { load - self.allowed(load).min(load) } else { load };
-                self.passed = self.passed.filter(|passed| *passed < load).or(None).map(|p| p.min(below));
+                self.passed = self.passed.filter(|passed| *passed < load).map(|p| p.min(below));
                 if confirms {
                     self.passed = None;
                     self.guess = Some(below);
@@ -144,10 +150,17 @@ impl Search {
             }
         }
         if self.steps >= MOST_STEPS && self.outcome.is_none() {
-            let passed = self.passed.unwrap_or(0);
-            let failed = self.failed.unwrap_or(self.most);
-            self.outcome = Some(Outcome::Found { max: passed, error: failed - passed });
+            self.give_up();
         }
+    }
+
+    /// Ends with what is known, where no further step can tell more.
+    pub(crate) fn give_up(&mut self) {
+        let (failed, least) = (self.failed.unwrap_or(self.most), self.least);
+        self.outcome = Some(match self.passed {
+            Some(max) => Outcome::Found { max, error: failed - max },
+            None => Outcome::Impossible { least },
+        });
     }
 
     /// How it ended, once it has.
@@ -220,6 +233,36 @@ mod tests {
         let (outcome, steps) = search(1_000, 1_000_000, 0.02, 50_000, true);
         assert_eq!(outcome, Outcome::Found { max: 50_000, error: 1_000 });
         assert!(steps <= 10, "{steps}");
+    }
+
+    #[test]
+    fn what_is_known_stays_known_where_nothing_more_can_be() {
+        let mut search = Search::new(100, 1_000, 0.02);
+        [Went::Well, Went::Well, Went::Badly(None)].into_iter().for_each(|went| search.learn(went));
+        search.give_up();
+        assert_eq!(search.outcome(), Some(Outcome::Found { max: 200, error: 200 }));
+        let mut search = Search::new(100, 1_000, 0.02);
+        search.give_up();
+        assert_eq!(search.outcome(), Some(Outcome::Impossible { least: 100 }));
+    }
+
+    #[test]
+    fn a_guess_that_was_a_little_too_much_is_as_good() {
+        // It shows 50,000, and bears them without the ten that the probe lane takes.
+        let mut search = Search::new(1_000, 1_000_000, 0.02);
+        while let Some(step) = search.step() {
+            let shown = Some(step.load.min(50_000));
+            search.learn(if step.load <= 49_990 { Went::Well } else { Went::Badly(shown) });
+        }
+        assert_eq!(search.outcome(), Some(Outcome::Found { max: 49_500, error: 500 }));
+        assert_eq!(search.steps, 10);
+        // A guess that tells nothing costs no more than a step.
+        let mut search = Search::new(1_000, 1_000_000, 0.02);
+        while let Some(step) = search.step() {
+            search.learn(if step.load <= 33_000 { Went::Well } else { Went::Badly(Some(step.load)) });
+        }
+        assert!(matches!(search.outcome(), Some(Outcome::Found { max: 32_340..=33_000, .. })), "{search:?}");
+        assert!(search.steps <= 15, "{}", search.steps);
     }
 
     #[test]

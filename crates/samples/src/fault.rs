@@ -1,6 +1,8 @@
 //! What went wrong with a connection or a request: data, never an error of ours.
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+
+use crate::summary::FaultCount;
 
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal,)* }) => {
@@ -22,6 +24,14 @@ macro_rules! words {
         impl Serialize for $name {
             fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
                 s.serialize_str(self.name())
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(d: D) -> Result<$name, D::Error> {
+                let word = String::deserialize(d)?;
+                let known = $name::ALL.iter().find(|known| known.name() == word);
+                known.copied().ok_or_else(|| D::Error::custom(format!("no such word: {word}")))
             }
         }
     };
@@ -137,12 +147,30 @@ impl Fault {
 const PLACES: usize = Side::ALL.len() * Stage::ALL.len() * Kind::ALL.len();
 
 /// How often each fault occurred.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Vec<FaultCount>", into = "Vec<FaultCount>")]
 pub struct Faults(Box<[u64; PLACES]>);
 
 impl Default for Faults {
     fn default() -> Self {
         Faults(Box::new([0; PLACES]))
+    }
+}
+
+impl From<Vec<FaultCount>> for Faults {
+    fn from(counts: Vec<FaultCount>) -> Faults {
+        let mut faults = Faults::default();
+        for FaultCount { side, stage, kind, count } in counts {
+            faults.0[Fault { side, stage, kind }.index()] += count;
+        }
+        faults
+    }
+}
+
+impl From<Faults> for Vec<FaultCount> {
+    fn from(faults: Faults) -> Vec<FaultCount> {
+        let occurred = faults.iter();
+        occurred.map(|(Fault { side, stage, kind }, count)| FaultCount { side, stage, kind, count }).collect()
     }
 }
 

@@ -19,7 +19,7 @@ pub struct Point {
     pub latency_p50_us: f64,
     /// The 99th percentile of it.
     pub latency_p99_us: f64,
-    /// The 99th percentile of the probe lane's; null without one.
+    /// The 99th percentile of the probe lane's at full load; null without one.
     pub probe_p99_us: Option<f64>,
     /// The 99th percentile of the time to connect.
     pub connect_p99_us: f64,

@@ -1,8 +1,10 @@
 //! Times as HDR histograms: constant memory whatever their number.
 
 use hdrhistogram::Histogram;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use units::Nanos;
+
+use crate::record;
 
 /// Smallest difference told, nanoseconds. With three significant digits below it nothing would be gained: the
 /// clock and the loop are coarser.
@@ -11,27 +13,37 @@ const LOWEST: u64 = 64;
 const HIGHEST: u64 = 3_600_000_000_000;
 
 /// The distribution of one time. About 110 KiB; one a shard, never one a connection.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Latency {
+    #[serde(with = "record::hdr", skip_serializing_if = "Histogram::is_empty")]
     histogram: Histogram<u32>,
     /// Exact sum, nanoseconds: the mean does not suffer from the buckets.
+    #[serde(skip_serializing_if = "record::is_zero")]
     sum: u128,
     /// Exact, and `u64::MAX` where nothing is recorded.
+    #[serde(skip_serializing_if = "record::is_most")]
     min: u64,
+    #[serde(skip_serializing_if = "record::is_zero")]
     max: u64,
+}
+
+/// Without anything in it.
+pub(crate) fn empty() -> Histogram<u32> {
+    Histogram::new_with_bounds(LOWEST, HIGHEST, 3).expect("constant bounds are valid")
 }
 
 impl Default for Latency {
     fn default() -> Self {
-        let histogram = Histogram::new_with_bounds(LOWEST, HIGHEST, 3).expect("constant bounds are valid");
-        Latency { histogram, sum: 0, min: u64::MAX, max: 0 }
+        Latency { histogram: empty(), sum: 0, min: u64::MAX, max: 0 }
     }
 }
 
 impl Latency {
     /// One more.
     pub fn record(&mut self, time: Nanos) {
-        self.histogram.saturating_record(time.0);
+        // The same place as 0; but of nothing but zeros a histogram knows another largest value once it was stored.
+        self.histogram.saturating_record(time.0.max(1));
         self.sum += u128::from(time.0);
         self.min = self.min.min(time.0);
         self.max = self.max.max(time.0);

@@ -1,5 +1,6 @@
 //! What was measured: faults, counts, latencies, the [`Tick`] that carries them, and the [`Summary`] they end in.
 
+mod calibration;
 mod cost;
 mod fault;
 mod find;
@@ -8,18 +9,21 @@ mod look;
 mod moments;
 mod observation;
 mod probe;
+mod record;
 mod sink;
 mod summary;
 mod tick;
 
+pub use calibration::{Calibration, Mark, Rig, bytes_per_pair};
 pub use cost::{Cost, Fit};
 pub use fault::{Fault, Faults, Kind, Side, Stage};
 pub use find::{FindOutcome, FindSummary, Point};
 pub use latency::{Latency, Quantiles};
 pub use look::{HostLook, Look, NetCounters, ProcessLook, SockStat, TargetLook};
 pub use moments::{Moments, Rates};
-pub use observation::{Gauge, Growth, HostSeen, Observation, ObserverSeen, ProcessSeen, TargetSeen};
+pub use observation::{Gauge, Growth, HostSeen, Looks, Observation, ObserverSeen, ProcessSeen, TargetSeen};
 pub use probe::{Probe, ProbePoint, ProbeSummary};
+pub use record::{HostFacts, RunRecord, SCHEMA, TickRecord};
 pub use sink::{Ask, Header, Sink};
 pub use summary::{
     Connections, FaultCount, Generator, KernelCost, Limit, PopulationSummary, ProcessCost, Requests,

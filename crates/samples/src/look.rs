@@ -29,6 +29,7 @@ impl Look {
 
 /// The processes that serve the target: those that hold its listener, and their children that run the same program.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct TargetLook {
     /// The one that listens; with a master and workers, the first worker.
     pub pid: u32,
@@ -51,6 +52,7 @@ pub struct TargetLook {
 
 /// Some processes, taken together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ProcessLook {
     /// Alive.
     pub processes: u64,
@@ -80,6 +82,7 @@ pub struct ProcessLook {
 
 /// A host, as far as connections feel it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct HostLook {
     /// TCP sockets of the network namespace.
     pub sockets: SockStat,
@@ -101,6 +104,7 @@ pub struct HostLook {
 
 /// TCP sockets of a network namespace now, from `/proc/net/sockstat`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct SockStat {
     /// Sockets in use; a connection within the namespace has two.
     pub tcp_inuse: u64,
@@ -117,6 +121,7 @@ macro_rules! counters {
     ($(#[$of_all:meta])* $name:ident { $($(#[$meta:meta])* $field:ident,)+ }) => {
         $(#[$of_all])*
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(default)]
         pub struct $name { $($(#[$meta])* pub $field: u64,)+ }
 
         impl $name {

@@ -1,16 +1,19 @@
 //! Figures other than times, in constant memory: sizes by their moments, rates with their distribution.
 
+use serde::{Deserialize, Serialize};
 use units::Nanos;
 
-use crate::latency::Latency;
+use crate::{latency::Latency, record};
 
 /// How many, their sum, their squares' sum and their extremes: enough for a mean and its deviation, exactly.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Moments {
     count: u64,
     sum: u64,
     squares: u128,
     /// `u64::MAX` where nothing is recorded.
+    #[serde(skip_serializing_if = "record::is_most")]
     min: u64,
     max: u64,
 }
@@ -76,7 +79,7 @@ impl Moments {
 }
 
 /// The distribution of a rate, to three digits from a thousandth per second on.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Rates(Latency);
 
 /// A rate is kept as so many thousandths per second, in the place of nanoseconds.

@@ -1,6 +1,6 @@
 //! What target, hosts and throng itself showed over a whole run: looks folded into values that never grow.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::{
     look::{HostLook, Look, NetCounters, ProcessLook, TargetLook},
@@ -90,6 +90,16 @@ impl Observation {
         see(&mut self.own, phase, own, ProcessSeen::new, ProcessSeen::see);
     }
 
+    /// The last of each.
+    pub fn latest(&self) -> Looks {
+        Looks {
+            target: self.target.as_ref().map(|seen| seen.latest.clone()),
+            host: self.host.as_ref().map(|seen| seen.latest.clone()),
+            target_host: self.target_host.as_ref().map(|seen| seen.latest.clone()),
+            own: self.own.as_ref().map(|seen| seen.latest.clone()),
+        }
+    }
+
     /// Folds in a look at a target on this machine.
     pub fn see_target(&mut self, phase: Phase, target: &TargetLook) {
         see(&mut self.target, phase, target, TargetSeen::new, TargetSeen::see);
@@ -102,6 +112,20 @@ impl Observation {
             self.see_target(phase, target);
         }
     }
+}
+
+/// What was seen last, named as in [`Observation`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Looks {
+    /// The target's processes.
+    pub target: Option<TargetLook>,
+    /// The host that throng runs on.
+    pub host: Option<HostLook>,
+    /// The target's host, where `throng observe` tells.
+    pub target_host: Option<HostLook>,
+    /// throng itself.
+    pub own: Option<ProcessLook>,
 }
 
 fn see<S, L>(seen: &mut Option<S>, phase: Phase, look: &L, new: fn(&L) -> S, again: fn(&mut S, Phase, &L)) {

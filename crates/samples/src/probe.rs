@@ -1,11 +1,12 @@
 //! The probe lane: requests on a clock of their own, beside the population.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::latency::{Latency, Quantiles};
 
 /// What the probe lane did in a period; merges as a tick does.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Probe {
     /// Requests begun: dialled for, or sent on a kept connection.
     pub sent: u64,
@@ -17,6 +18,8 @@ pub struct Probe {
     pub kept: Latency,
     /// The same on a fresh connection each, its dial and handshake included.
     pub fresh: Latency,
+    /// Of both, those that were due at full load.
+    pub held: Latency,
     /// From when a dial of the lane was due to the connection.
     pub connect: Latency,
 }
@@ -29,6 +32,7 @@ impl Probe {
         self.failed += o.failed;
         self.kept.merge(&o.kept);
         self.fresh.merge(&o.fresh);
+        self.held.merge(&o.held);
         self.connect.merge(&o.connect);
     }
 
@@ -37,6 +41,7 @@ impl Probe {
         (self.sent, self.answered, self.failed) = (0, 0, 0);
         self.kept.clear();
         self.fresh.clear();
+        self.held.clear();
         self.connect.clear();
     }
 }
@@ -58,6 +63,8 @@ pub struct ProbeSummary {
     pub kept_us: Quantiles,
     /// Of those on fresh ones.
     pub fresh_us: Quantiles,
+    /// Of those that were due at full load, kept and fresh.
+    pub held_us: Quantiles,
     /// Dial to connection.
     pub connect_us: Quantiles,
     /// The lane's times against the connections that the population had open, ascending.

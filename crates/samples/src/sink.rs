@@ -1,6 +1,10 @@
 //! What consumers of a run look like to it.
 
-use crate::{summary::Summary, tick::Tick};
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{observation::Looks, summary::Summary, tick::Tick};
 
 /// What a sink answers to a tick.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -13,7 +17,8 @@ pub enum Ask {
 }
 
 /// What is known before the first tick.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Header {
     /// The target as the user wrote it.
     pub target: String,
@@ -22,7 +27,7 @@ pub struct Header {
     /// The seed that repeats the run.
     pub seed: u64,
     /// `uring` or `epoll`.
-    pub io: &'static str,
+    pub io: Cow<'static, str>,
     /// Shards.
     pub threads: u32,
 }
@@ -31,6 +36,8 @@ pub struct Header {
 pub trait Sink {
     /// Before the first tick.
     fn begin(&mut self, _header: &Header) {}
+    /// What was seen last of hosts and processes, before the tick that it stands beside.
+    fn look(&mut self, _looks: &Looks) {}
     /// One period, all shards merged; `own` is what throng itself cost so far.
     fn tick(&mut self, tick: &Tick, own: &crate::summary::Generator) -> Ask;
     /// After the last one.

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::{
+    calibration::Rig,
     cost::Cost,
     fault::{Kind, Side, Stage},
     latency::Quantiles,
@@ -13,10 +14,11 @@ use crate::{
 };
 
 /// What a run means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// The load was reached and held, every threshold met.
+    #[default]
     Pass,
     /// It was not, or a threshold failed.
     Fail,
@@ -91,7 +93,7 @@ pub struct Connections {
 }
 
 /// One fault and how often.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FaultCount {
     /// Whose doing.
     pub side: Side,
@@ -165,7 +167,8 @@ pub struct StepSummary {
 }
 
 /// What throng itself cost.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Generator {
     /// CPU time, seconds.
     pub cpu_s: f64,
@@ -215,8 +218,8 @@ pub struct ThresholdResult {
     pub pass: bool,
 }
 
-/// The whole, in the order in which it is written.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+/// The whole, in the order in which it is written. The default: of a run in which nothing happened.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Summary {
     /// `throng.summary/1`.
     pub schema: &'static str,
@@ -226,6 +229,9 @@ pub struct Summary {
     pub reasons: Vec<String>,
     /// What stopped it, if anything did.
     pub limit: Option<Limit>,
+    /// What would have stopped it, where nothing did: for a search, which asks for more than the run does.
+    #[serde(skip)]
+    pub suspect: Option<Limit>,
     /// As the user wrote it.
     pub target: String,
     /// Repeats the run.
@@ -272,6 +278,8 @@ pub struct Summary {
     pub cost: Cost,
     /// What target, hosts and throng itself showed meanwhile.
     pub observed: Observation,
+    /// How near this machine came to what `throng calibrate` measured; none where it was not calibrated.
+    pub rig: Option<Rig>,
     /// Thresholds, in the user's order.
     pub thresholds: Vec<ThresholdResult>,
 }

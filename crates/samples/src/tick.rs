@@ -1,5 +1,6 @@
 //! What happened in one period. Ticks merge: of shards, of agents, of periods.
 
+use serde::{Deserialize, Serialize};
 use units::Nanos;
 
 use crate::{
@@ -7,10 +8,12 @@ use crate::{
     latency::Latency,
     moments::{Moments, Rates},
     probe::Probe,
+    record,
 };
 
 /// Where a run stands.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Phase {
     /// Connections are being dialled for the first time.
     #[default]
@@ -22,10 +25,11 @@ pub enum Phase {
 }
 
 /// Answers are counted by these statuses and one place for all others.
-const STATUSES: usize = 1000;
+pub(crate) const STATUSES: usize = 1000;
 
 /// Things counted in a period.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Counts {
     /// Dials that led to a connection for the first time.
     pub opened: u64,
@@ -86,7 +90,8 @@ impl Counts {
 }
 
 /// One period of one shard, or of several merged.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Tick {
     /// Which period, counted from the start of the run.
     pub index: u64,
@@ -103,6 +108,7 @@ pub struct Tick {
     /// Requests waiting for their answer at its end.
     pub waiting: u64,
     /// When the outcome of the last first dial was known; [`Nanos::NEVER`] while one is not.
+    #[serde(with = "record::never")]
     pub ramped_at: Nanos,
     /// Connections times the nanoseconds that they were open in it.
     pub open_ns: u128,
@@ -111,11 +117,14 @@ pub struct Tick {
     /// What went wrong.
     pub faults: Faults,
     /// Answers by status.
+    #[serde(with = "record::statuses")]
     pub status: Box<[u64; STATUSES]>,
     /// From due to the whole answer, of requests due at full load.
     pub latency: Latency,
     /// The same, of requests due during the ramp.
     pub ramp_latency: Latency,
+    /// Each population by itself, of a plan that has several; in what a shard hands over, none.
+    pub populations: Vec<Tick>,
     /// [`Tick::latency`] by step of the plan's program, of populations that have several.
     pub steps: Vec<Latency>,
     /// From when a dial was due to the connection.
@@ -159,6 +168,7 @@ impl Default for Tick {
             status: Box::new([0; STATUSES]),
             latency: Latency::default(),
             ramp_latency: Latency::default(),
+            populations: Vec::new(),
             steps: Vec::new(),
             connect: Latency::default(),
             handshake: Latency::default(),
@@ -188,6 +198,8 @@ impl Tick {
         self.waiting += other.waiting;
         self.ramped_at = self.ramped_at.max(other.ramped_at);
         self.phase = self.phase.min(other.phase);
+        self.make_room(other.populations.len());
+        self.populations.iter_mut().zip(&other.populations).for_each(|(own, other)| own.merge(other));
         self.add(other);
     }
 
@@ -196,7 +208,17 @@ impl Tick {
         (self.index, self.phase) = (later.index, later.phase);
         (self.open, self.resolved, self.waiting) = (later.open, later.resolved, later.waiting);
         self.ramped_at = later.ramped_at;
+        self.make_room(later.populations.len());
+        self.populations.iter_mut().zip(&later.populations).for_each(|(own, later)| own.extend(later));
         self.add(later);
+    }
+
+    fn make_room(&mut self, populations: usize) {
+        if self.populations.len() < populations {
+            // As one that has not begun, so that what is added says when it did.
+            let none = || Tick { from: Nanos::NEVER, phase: Phase::Drain, ..Tick::default() };
+            self.populations.resize_with(populations, none);
+        }
     }
 
     fn add(&mut self, other: &Tick) {
@@ -229,6 +251,11 @@ impl Tick {
         self.stalled = self.stalled.max(other.stalled);
     }
 
+    /// Dials of the probe lane that succeeded.
+    pub fn dials_of_probe(&self) -> u64 {
+        self.probe.as_ref().map_or(0, |probe| probe.connect.count())
+    }
+
     /// Forgets all, keeping the memory.
     pub fn clear(&mut self) {
         (self.index, self.from, self.until, self.phase) = (0, Nanos::ZERO, Nanos::ZERO, Phase::Ramp);
@@ -239,6 +266,7 @@ impl Tick {
         self.status.fill(0);
         self.latency.clear();
         self.ramp_latency.clear();
+        self.populations.clear();
         self.steps.iter_mut().for_each(Latency::clear);
         self.connect.clear();
         self.handshake.clear();
@@ -256,12 +284,12 @@ impl Tick {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::fault::{Fault, Kind, Stage};
     use proptest::prelude::*;
 
-    fn tick(seed: u64) -> Tick {
+    pub(crate) fn tick(seed: u64) -> Tick {
         let mut t = Tick {
             from: Nanos(10),
             until: Nanos(20 + seed % 3),
@@ -285,10 +313,22 @@ mod tests {
             ..Counts::default()
         };
         let mut probe = Probe { sent: seed, answered: seed * 2, failed: seed % 3, ..Probe::default() };
-        for (n, times) in [&mut probe.kept, &mut probe.fresh, &mut probe.connect].into_iter().enumerate() {
+        let each = [&mut probe.kept, &mut probe.fresh, &mut probe.connect, &mut probe.held];
+        for (n, times) in each.into_iter().enumerate() {
             times.record(Nanos(seed * 100 + n as u64));
         }
         t.probe = Some(Box::new(probe));
+        let population = |n| Tick {
+            from: Nanos(10),
+            until: Nanos(20),
+            open: n,
+            phase: t.phase,
+            counts: Counts { told: n, ..Counts::default() },
+            ..Tick::default()
+        };
+        t.populations = (0..seed % 3).map(|n| population(seed + n)).collect();
+        t.steps.resize_with((seed % 4) as usize, Latency::default);
+        t.steps.iter_mut().for_each(|step| step.record(Nanos(seed * 20)));
         for i in 0..seed % 6 {
             t.faults.count(Fault::target(Stage::Hold, Kind::ALL[(seed + i) as usize % Kind::ALL.len()]));
             t.count_status(200 + (i as u16));
@@ -328,10 +368,15 @@ mod tests {
             let probe = grouped.probe.expect("each had one");
             let answers = (probe.sent, probe.answered, probe.kept.count(), probe.fresh.count(), probe.connect.count());
             prop_assert_eq!(answers, (a + b + c, 2 * (a + b + c), 3, 3, 3));
-            prop_assert_eq!(probe.failed, a % 3 + b % 3 + c % 3);
+            prop_assert_eq!((probe.held.count(), probe.failed), (3, a % 3 + b % 3 + c % 3));
             prop_assert_eq!(grouped.silence.count(), a % 6 + b % 6 + c % 6);
             prop_assert_eq!(grouped.stalled, Nanos((a % 13).max(b % 13).max(c % 13)));
             prop_assert_eq!(grouped.open, a % 7 + b % 7 + c % 7);
+            let first = |seed| if seed % 3 > 0 { seed } else { 0 };
+            let told = grouped.populations.first().map_or(0, |own| own.counts.told);
+            prop_assert_eq!(told, first(a) + first(b) + first(c));
+            let steps = grouped.steps.first().map_or(0, Latency::count);
+            prop_assert_eq!(steps, [a, b, c].iter().filter(|seed| *seed % 4 > 0).count() as u64);
             prop_assert_eq!(grouped.counts.kept, 7 * (a + b + c));
             prop_assert_eq!(grouped.open_ns, u128::from(a + b + c) << 60);
             let n = a % 6 + b % 6 + c % 6;

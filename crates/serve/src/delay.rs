@@ -1,6 +1,6 @@
 //! The cl-async server of the source text: after any bytes it waits, answers with one fixed HTTP response, and closes.
 
-use std::sync::{Arc, atomic::Ordering::Relaxed};
+use std::sync::Arc;
 
 use net::{Cx, Gone, Io, Key, Program};
 use units::Nanos;
@@ -9,7 +9,7 @@ use crate::{
     counters::{Counters, Stats},
     gate::Gate,
     knobs::{Due, Knobs, Stalls, Watch},
-    threads::{LOOK_AT_ORDERS, Serves},
+    threads::Serves,
 };
 
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nDate: Wed, 03 Oct 2012 23:43:10 GMT\r\n\
@@ -28,8 +28,6 @@ enum State {
 
 /// One shard of the server.
 pub struct Delay {
-    counters: Arc<Counters>,
-    shard: usize,
     after: Nanos,
     states: Vec<State>,
     stats: Stats,
@@ -38,23 +36,19 @@ pub struct Delay {
     stalls: Stalls,
     /// Answers that wait for their time.
     waiting: u64,
-    stopping: bool,
 }
 
 impl Delay {
     /// Shard number `shard`, which publishes to `counters` and answers after `after`.
     pub fn new(counters: Arc<Counters>, shard: u32, after: Nanos, knobs: &Knobs) -> Delay {
         Delay {
-            gate: Gate::new(counters.clone(), knobs),
+            gate: Gate::new(counters, shard, knobs),
             watch: Watch::new(knobs),
             stalls: Stalls::new(knobs.stalls_of_million),
-            counters,
-            shard: shard as usize,
             after,
             states: Vec::new(),
             stats: Stats::default(),
             waiting: 0,
-            stopping: false,
         }
     }
 
@@ -77,7 +71,7 @@ impl Delay {
 
 impl Serves for Delay {
     fn is_finished<I: Io>(&self, cx: &Cx<I>) -> bool {
-        self.stopping && self.waiting == 0 && cx.clogged() == 0
+        self.gate.is_stopping() && self.waiting == 0 && cx.clogged() == 0
     }
 }
 
@@ -117,18 +111,12 @@ impl Program for Delay {
 
     fn gone<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, why: Gone) {
         if !cx.is_open(k) {
-            return self.gate.failed(cx, k, why, self.stopping, &mut self.stats);
+            return self.gate.failed(cx, k, why, &mut self.stats);
         }
         self.leave(k);
     }
 
     fn pace<I: Io>(&mut self, cx: &mut Cx<I>) -> Nanos {
-        if !self.stopping && self.counters.stop.load(Relaxed) {
-            self.stopping = true;
-            cx.unlisten();
-        }
-        let next = if self.stopping { Nanos::NEVER } else { self.gate.accept(cx) };
-        self.counters.publish(self.shard, &self.stats);
-        next.min(cx.now() + LOOK_AT_ORDERS)
+        self.gate.pace(cx, &self.stats)
     }
 }

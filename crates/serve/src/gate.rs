@@ -1,4 +1,4 @@
-//! Who is let in: accepts that wait for a peer, how fast, how many, and when not.
+//! Who is let in: accepts that wait for a peer, how fast, how many, and when not; until the order to stop.
 
 use std::sync::{Arc, atomic::Ordering::Relaxed};
 
@@ -8,6 +8,7 @@ use units::Nanos;
 use crate::{
     counters::{Counters, Stats},
     knobs::Knobs,
+    threads::LOOK_AT_ORDERS,
 };
 
 /// Accepts waiting for a peer at once, in each shard.
@@ -20,6 +21,8 @@ const CATCH_UP: Nanos = Nanos::from_millis(10);
 /// One shard's gate.
 pub(crate) struct Gate {
     counters: Arc<Counters>,
+    shard: usize,
+    stopping: bool,
     /// Accepts that wait for a peer.
     accepting: u32,
     rests_until: Nanos,
@@ -31,10 +34,12 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
-    /// One shard's gate.
-    pub(crate) fn new(counters: Arc<Counters>, knobs: &Knobs) -> Gate {
+    /// The gate of shard number `shard`, which publishes to `counters`.
+    pub(crate) fn new(counters: Arc<Counters>, shard: u32, knobs: &Knobs) -> Gate {
         Gate {
             counters,
+            shard: shard as usize,
+            stopping: false,
             accepting: 0,
             rests_until: Nanos::ZERO,
             most_open: knobs.most_open,
@@ -43,8 +48,30 @@ impl Gate {
         }
     }
 
+    /// Told to stop: nobody is let in any more.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stopping
+    }
+
+    /// Looks for orders, lets peers in, and publishes; returns when it wants to be called again.
+    pub(crate) fn pace<I: Io>(&mut self, cx: &mut Cx<I>, stats: &Stats) -> Nanos {
+        if !self.stopping && self.counters.stop.load(Relaxed) {
+            self.stopping = true;
+            cx.unlisten();
+        }
+        let next = if self.stopping { Nanos::NEVER } else { self.accept(cx) };
+        self.counters.publish(self.shard, stats);
+        next.min(cx.now() + LOOK_AT_ORDERS)
+    }
+
+    /// The counts of all shards, this one's up to now.
+    pub(crate) fn read(&self, stats: &Stats) -> Stats {
+        self.counters.publish(self.shard, stats);
+        self.counters.read()
+    }
+
     /// Waits for as many peers as may come; returns when it wants to be called again.
-    pub(crate) fn accept<I: Io>(&mut self, cx: &mut Cx<I>) -> Nanos {
+    fn accept<I: Io>(&mut self, cx: &mut Cx<I>) -> Nanos {
         let now = cx.now();
         if self.counters.pause.load(Relaxed) || now < self.rests_until {
             return Nanos::NEVER;
@@ -86,17 +113,10 @@ impl Gate {
         }
     }
 
-    /// An accept came to nothing. `stopping`: for the listener is closed.
-    pub(crate) fn failed<I: Io>(
-        &mut self,
-        cx: &mut Cx<I>,
-        k: Key,
-        why: Gone,
-        stopping: bool,
-        stats: &mut Stats,
-    ) {
+    /// An accept came to nothing; of a listener that was closed for the order to stop, that is no failure.
+    pub(crate) fn failed<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, why: Gone, stats: &mut Stats) {
         self.accepting -= 1;
-        if !stopping && why != Gone::Reset {
+        if !self.stopping && why != Gone::Reset {
             stats.errors += 1;
             self.counters.tell_failure(why);
             self.rests_until = cx.now() + REST_AFTER_FAILURE;

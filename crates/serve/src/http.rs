@@ -1,6 +1,6 @@
 //! The HTTP reference server: `/`, `/?length=N`, `/delay?for=5s&length=N`, `/ws/echo`, `/stats`.
 
-use std::sync::{Arc, atomic::Ordering::Relaxed};
+use std::sync::Arc;
 
 use net::{Cx, Gone, Io, Key, Program};
 use units::{Nanos, Spans};
@@ -13,7 +13,7 @@ use crate::{
     counters::{Counters, Stats},
     gate::Gate,
     knobs::{Due, Knobs, Stalls, Watch},
-    threads::{LOOK_AT_ORDERS, Serves},
+    threads::Serves,
     websocket,
 };
 
@@ -82,8 +82,6 @@ impl Conn {
 
 /// One shard of the server.
 pub struct Http {
-    counters: Arc<Counters>,
-    shard: usize,
     conns: Vec<Conn>,
     stats: Stats,
     gate: Gate,
@@ -91,7 +89,6 @@ pub struct Http {
     stalls: Stalls,
     /// Answers that wait for their time.
     waiting: u64,
-    stopping: bool,
     /// While stopping: WebSockets below this index have been told that we go.
     told: usize,
     text: Box<[u8]>,
@@ -102,15 +99,12 @@ impl Http {
     pub fn new(counters: Arc<Counters>, shard: u32, connections: u32, knobs: &Knobs) -> Http {
         let phrase = b"throng holds a million connections and says what each one costs. ";
         Http {
-            gate: Gate::new(counters.clone(), knobs),
+            gate: Gate::new(counters, shard, knobs),
             watch: Watch::new(knobs),
             stalls: Stalls::new(knobs.stalls_of_million),
-            counters,
-            shard: shard as usize,
             conns: Vec::with_capacity(connections as usize),
             stats: Stats::default(),
             waiting: 0,
-            stopping: false,
             told: 0,
             text: phrase.iter().copied().cycle().take(LONGEST as usize).collect(),
         }
@@ -254,8 +248,7 @@ impl Http {
             Answer::Hello => (200, "text/plain", b"Hello World!"),
             Answer::Text(length) => (200, "text/plain", &self.text[..usize::from(length)]),
             Answer::Stats => {
-                self.counters.publish(self.shard, &self.stats);
-                stats_text = self.counters.read().to_json();
+                stats_text = self.gate.read(&self.stats).to_json();
                 (200, "application/json", stats_text.as_bytes())
             }
             Answer::Empty(status) => (status, "", b""),
@@ -333,7 +326,7 @@ fn delay_ms(target: &str) -> Option<u32> {
 
 impl Serves for Http {
     fn is_finished<I: Io>(&self, cx: &Cx<I>) -> bool {
-        self.stopping && self.waiting == 0 && self.told == self.conns.len() && cx.clogged() == 0
+        self.gate.is_stopping() && self.waiting == 0 && self.told == self.conns.len() && cx.clogged() == 0
     }
 }
 
@@ -381,22 +374,15 @@ impl Program for Http {
         if cx.is_open(k) {
             return self.leave(k);
         }
-        self.gate.failed(cx, k, why, self.stopping, &mut self.stats);
+        self.gate.failed(cx, k, why, &mut self.stats);
     }
 
     fn pace<I: Io>(&mut self, cx: &mut Cx<I>) -> Nanos {
-        if !self.stopping && self.counters.stop.load(Relaxed) {
-            self.stopping = true;
-            cx.unlisten();
-        }
-        let mut next = cx.now() + LOOK_AT_ORDERS;
-        if !self.stopping {
-            next = next.min(self.gate.accept(cx));
-        } else if self.told < self.conns.len() {
+        let next = self.gate.pace(cx, &self.stats);
+        if self.gate.is_stopping() && self.told < self.conns.len() {
             self.say_goodbye(cx);
-            next = cx.now();
+            return cx.now();
         }
-        self.counters.publish(self.shard, &self.stats);
         next
     }
 }

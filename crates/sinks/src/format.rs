@@ -8,7 +8,7 @@ mod ab;
 mod fortio;
 mod httperf;
 #[cfg(test)]
-mod made_up;
+pub(crate) mod made_up;
 mod wrk;
 
 pub use ab::ab;

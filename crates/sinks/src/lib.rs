@@ -1,13 +1,18 @@
 //! Where a run goes: one file for each kind of consumer.
 
+mod calibration;
 mod cost;
 mod find;
 pub mod format;
 mod hlog;
 mod line;
+mod populations;
+mod store;
 mod summary;
 
+pub use calibration::{calibration_json, calibration_text};
 pub use find::{find_json, find_line, find_text};
 pub use hlog::{Hlog, HlogFile};
 pub use line::{Classic, Line};
+pub use store::{Keeper, Kept, Store, StoreTrouble, StoredRun, Tell, runs_json, runs_text};
 pub use summary::{json, text, verdict};

@@ -126,7 +126,7 @@ mod tests {
             target: "http://t/".into(),
             connections: 3000,
             seed: 7,
-            io: "uring",
+            io: "uring".into(),
             threads: 2,
         });
         let own = |cpu_s| Generator { cpu_s, rss_bytes: 5 << 20, ..Generator::default() };

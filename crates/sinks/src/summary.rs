@@ -5,6 +5,8 @@ use std::fmt::Write;
 use samples::{Limit, Quantiles, Summary, Verdict};
 use units::{Bytes, Count, Nanos};
 
+use crate::populations;
+
 /// The summary as one JSON document with a line end.
 pub fn json(summary: &Summary) -> String {
     let mut text = serde_json::to_string_pretty(summary).expect("a summary has only plain fields");
@@ -25,7 +27,11 @@ pub fn text(s: &Summary) -> String {
         let lines = [("fresh", &p.fresh_us), ("kept", &p.kept_us), ("connect", &p.connect_us)];
         lines.iter().for_each(|(name, q)| row(&mut out, &format!("probe {name}"), quantiles(q)));
     }
+    out.push_str(&populations::table(s));
     costs(s, &mut out);
+    if let Some(rig) = &s.rig {
+        crate::calibration::share(rig).into_iter().for_each(|share| row(&mut out, "rig", share));
+    }
     row(&mut out, "repeat with", format!("--seed {}", s.seed));
     out.push_str(&verdict(s));
     out

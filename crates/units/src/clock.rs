@@ -2,9 +2,11 @@
 
 use std::time::{Instant, SystemTime};
 
+use serde::{Deserialize, Serialize};
+
 /// A point in time or a length of time, in nanoseconds. Points count from the start of the [`Clock`]
 /// that all parts of a run share; the simulator's begin at zero too.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Nanos(pub u64);
 
 impl Nanos {

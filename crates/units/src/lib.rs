@@ -6,6 +6,7 @@
 mod bytes;
 mod clock;
 mod count;
+mod date;
 mod decimal;
 mod misread;
 mod rate;
@@ -14,6 +15,7 @@ mod span;
 pub use bytes::Bytes;
 pub use clock::{Clock, Nanos, date};
 pub use count::Count;
+pub use date::Date;
 pub use misread::Misread;
 pub use rate::Rate;
 pub use span::Spans;

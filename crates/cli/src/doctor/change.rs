@@ -8,7 +8,7 @@ use std::{
 
 use host::{Repair, Root, Unmended};
 
-use crate::{Failure, say};
+use crate::{Failure, folders, say};
 
 /// Makes the changes; says each.
 pub(super) fn fix(root: &Root, repairs: &[Repair]) -> Result<(), Failure> {
@@ -37,15 +37,12 @@ pub(super) fn undo(root: &Root) -> Result<(), Failure> {
     host::unmend(root, &file, &mut ip, &mut done).map_err(Failure::machine)
 }
 
-/// `$XDG_STATE_HOME/throng/doctor.state`, by default below `~/.local/state` (XDG Base Directory Specification,
-/// which has relative paths ignored).
+/// `$XDG_STATE_HOME/throng/doctor.state`, by default below `~/.local/state`.
 fn state_file() -> Result<PathBuf, Failure> {
-    let folder = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let state = folder("XDG_STATE_HOME").or_else(|| folder("HOME").map(|home| home.join(".local/state")));
-    let state = state.ok_or_else(|| {
+    let state = folders::state().ok_or_else(|| {
         Failure::machine("no place to note what is changed: set HOME or XDG_STATE_HOME to a folder")
     })?;
-    Ok(state.join("throng/doctor.state"))
+    Ok(state.join("doctor.state"))
 }
 
 /// ip(8), also where only an administrator's PATH has it.

@@ -5,11 +5,12 @@ use std::{
     io::Write,
     path::{Path, PathBuf},
     process::{Command, Stdio},
+    sync::atomic::{AtomicU32, Ordering::Relaxed},
 };
 
 use crate::{
     io::Walls,
-    program::{Program, Serving, throng, until},
+    program::{Ended, Program, Serving, throng, until},
     summary::{Summary, run},
 };
 
@@ -40,8 +41,8 @@ impl Cause<'_> {
     }
 }
 
-/// A server in Python: `serve.py LISTEN-BACKLOG SECONDS-BETWEEN-ACCEPTS SECONDS-OF-WORK-A-REQUEST BYTES-A-CONNECTION`.
-fn python(around: &[&str], args: [&str; 4]) -> Serving {
+/// A server in Python: `crippled.py LISTEN-BACKLOG SECONDS-BETWEEN-ACCEPTS SECONDS-OF-WORK-A-REQUEST BYTES-A-CONNECTION`.
+pub(crate) fn python(around: &[&str], args: [&str; 4]) -> Serving {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/black_box/crippled.py");
     let mut command = Command::new(around.first().unwrap_or(&"python3"));
     command.args(around.get(1..).unwrap_or_default());
@@ -200,19 +201,26 @@ impl Busy {
     }
 }
 
-#[test]
-fn our_own_cpu() {
+/// The binary with next to no processor, to its end: the most polite has a hundredth of one, less than it takes to keep a
+/// server busy. None where there is but one.
+pub(crate) fn starved(verb: &str, target: &str, args: &[&str]) -> Option<Ended> {
     if fs::read_to_string("/proc/self/status").unwrap().contains("Cpus_allowed_list:\t0\n") {
-        return skip("it takes two processors");
+        skip("it takes two processors");
+        return None;
     }
-    let server = Serving::start(&[]);
     let _busy = Busy::on_the_first(1);
-    let bare = throng(&["run", &server.url("/"), "-c", "50", "--threads", "1", "-d", "2s", "--json", "-"]);
-    // The most polite has a hundredth of the processor: less than it takes to keep the server busy.
+    let bare = throng(&[&[verb, target, "--json", "-"], args].concat());
     let mut command = Command::new("nice");
     command.args(["-n", "19", "taskset", "-c", "0"]).arg(bare.get_program()).args(bare.get_args());
-    command.args(["--threshold", "latency.p99 < 10s"]).stdin(Stdio::null());
-    let ended = Program::from(command).end();
+    command.stdin(Stdio::null());
+    Some(Program::from(command).end())
+}
+
+#[test]
+fn our_own_cpu() {
+    let server = Serving::start(&[]);
+    let load = ["-c", "50", "--threads", "1", "-d", "2s", "--threshold", "latency.p99 < 10s"];
+    let Some(ended) = starved("run", &server.url("/"), &load) else { return };
     let s = Summary(serde_json::from_str(&ended.stdout).unwrap_or_else(|e| panic!("{e}: {ended:?}")));
     assert_eq!((ended.status, s.word("verdict")), (Some(4), "invalid"), "{:#}", s.0);
     assert_eq!((s.word("limit.side"), s.word("limit.cause")), ("host", "cpu"), "{:#}", s.0);
@@ -227,11 +235,13 @@ fn skip(why: &str) {
 }
 
 /// A control group with so much memory, and no swap.
-struct Group(PathBuf);
+pub(crate) struct Group(PathBuf);
 
 impl Group {
     fn new(bytes: u64) -> Option<Group> {
-        let name = format!("throng-test-{}", std::process::id());
+        // Two tests of one process each have their own.
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        let name = format!("throng-test-{}-{}", std::process::id(), MADE.fetch_add(1, Relaxed));
         for (mount, limit) in
             [("/sys/fs/cgroup", "memory.max"), ("/sys/fs/cgroup/memory", "memory.limit_in_bytes")]
         {
@@ -256,15 +266,20 @@ impl Drop for Group {
     }
 }
 
-#[test]
-fn the_targets_memory() {
-    let Some(group) = Group::new(64 << 20) else { return };
+/// A server in a control group that has 64 MiB, of which it takes so much for each connection. None where there cannot be
+/// one; that is said.
+pub(crate) fn short_of_memory(bytes: &str) -> Option<(Group, Serving)> {
+    let group = Group::new(64 << 20)?;
     let procs = group.0.join("cgroup.procs");
     let enter = format!("echo $$ > {} && exec \"$@\"", procs.display());
-    // A megabyte a connection.
-    let server = python(&["sh", "-c", &enter, "sh"], ["512", "0", "0", "1000000"]);
+    let server = python(&["sh", "-c", &enter, "sh"], ["512", "0", "0", bytes]);
+    Some((group, server))
+}
+
+#[test]
+fn the_targets_memory() {
+    let Some((_group, server)) = short_of_memory("1000000") else { return };
     let cause =
         Cause { side: "target", cause: "memory", at: 10..=70, words: ["for want of memory", "MemoryMax"] };
     cause.check(&server.url("/"), &["-c", "200", "--ramp", "100/s", "--think", "1m", "-d", "1s"]);
-    drop(server);
 }

@@ -1,5 +1,5 @@
-"""A server with faults: `crippled.py BACKLOG PAUSE WORK BYTES`. It accepts one connection each PAUSE seconds, spins for
-WORK seconds a request, and keeps BYTES for each connection. Out of files it goes on with those that it has."""
+"""A server with faults: `crippled.py BACKLOG PAUSE WORK BYTES [ADDRESS]`. It accepts one connection each PAUSE seconds,
+spins for WORK seconds a request, and keeps BYTES for each connection. Out of files it goes on with those that it has."""
 
 import selectors
 import socket
@@ -8,7 +8,7 @@ import time
 
 backlog, pause, work, size = int(sys.argv[1]), float(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4])
 listener = socket.socket()
-listener.bind(("127.0.0.1", 0))
+listener.bind((sys.argv[5] if len(sys.argv) > 5 else "127.0.0.1", 0))
 listener.listen(backlog)
 listener.setblocking(False)
 selector = selectors.DefaultSelector()

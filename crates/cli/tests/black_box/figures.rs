@@ -88,6 +88,7 @@ const SCHEMA: &[(&str, char)] = &[
     ("observed.own.run_queue_wait_ns.hold", 'n'),
     ("observed.own.cpu_user_ns.hold", 'n'),
     ("observed.observer", '0'),
+    ("rig", '0'),
     ("thresholds", '['),
 ];
 

@@ -1,12 +1,20 @@
 //! `throng find`: the largest load, and what stops it.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
-use crate::program::{Program, Serving};
+use crate::{
+    causes::{python, short_of_memory, starved},
+    program::{Program, Serving},
+};
+
+/// A search takes many steps.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The search as JSON; it ends with this status.
 fn find(target: &str, args: &[&str], status: i32) -> Value {
-    let ended = Program::start(&[&["find", target, "--json", "-"], args].concat()).end();
+    let ended = Program::start(&[&["find", target, "--json", "-"], args].concat()).end_within(PATIENCE);
     ended.assert_status(status);
     serde_json::from_str(&ended.stdout).unwrap_or_else(|e| panic!("{e}: {ended:?}"))
 }
@@ -53,4 +61,77 @@ fn mistakes_are_told() {
         "{}",
         ended.stderr
     );
+}
+
+/// The search ends with this outcome, and names side, cause, a part of the detail and one of the cure.
+fn check_limit(found: &Value, outcome: &str, [side, cause, detail, cure]: [&str; 4]) {
+    assert_eq!(found["outcome"], outcome, "{found:#}");
+    let limit = |field: &str| found["limit"][field].as_str().unwrap_or_default();
+    assert_eq!((limit("side"), limit("cause")), (side, cause), "{found:#}");
+    assert!(limit("detail").contains(detail) && limit("cure").contains(cure), "{}", found["limit"]);
+}
+
+/// How late throng is on a busy machine is no matter here.
+const HELD: [&str; 2] = ["--threshold", "held >= 99.9%"];
+
+#[test]
+fn the_targets_open_files() {
+    let server = python(&["prlimit", "--nofile=700"], ["512", "0", "0", "0"]);
+    let args = [&["--max", "1000", "-d", "1s", "--timeout", "1s"], &HELD[..]].concat();
+    let found = find(&server.url("/"), &args, 0);
+    check_limit(&found, "found", ["target", "open-files", "of at most 700", "prlimit --pid "]);
+    let max = found["max"].as_u64().unwrap();
+    assert!((600..700).contains(&max), "{found:#}");
+}
+
+#[test]
+fn a_short_accept_queue() {
+    let server = python(&[], ["8", "0.002", "0", "0"]);
+    let args = [&["--by", "burst", "--max", "300", "-d", "1s", "--timeout", "1s"], &HELD[..]].concat();
+    let found = find(&server.url("/"), &args, 1);
+    check_limit(&found, "impossible", ["target", "accept-queue", "accept queue of 8 was full", "somaxconn"]);
+}
+
+#[test]
+fn slow_accepts() {
+    let server = Serving::start(&["--threads", "1", "--slow-accept", "20/s"]);
+    let args =
+        ["--by", "arrival", "--max", "100", "-d", "3s", "--timeout", "1s", "--threshold", "faults == 0"];
+    let found = find(&server.url("/"), &args, 1);
+    check_limit(&found, "impossible", ["target", "slow-accept", "it accepts a steady ", "--ramp "]);
+}
+
+#[test]
+fn an_idle_timeout() {
+    let server = Serving::start(&["--threads", "1", "--idle-cut", "1s"]);
+    let found = find(&server.url("/"), &[&["--max", "50", "-d", "2s"], &HELD[..]].concat(), 1);
+    check_limit(&found, "impossible", ["target", "idle-cut", " s of silence", "idle timeout"]);
+}
+
+#[test]
+fn the_targets_cpu() {
+    // 50 requests a second; the run itself passes, for each is answered in the end.
+    let server = python(&[], ["512", "0", "0.02", "0"]);
+    let found = find(&server.url("/"), &["--by", "rate", "--max", "100", "-d", "3s"], 1);
+    check_limit(&found, "impossible", ["target", "cpu", "busiest thread had work", "processors"]);
+}
+
+#[test]
+fn our_own_cpu() {
+    let server = Serving::start(&[]);
+    let load = ["--max", "50", "--think", "0", "--threads", "1", "-d", "2s"];
+    let judged = [&load[..], &["--threshold", "latency.p99 < 10s"]].concat();
+    let Some(ended) = starved("find", &server.url("/"), &judged) else { return };
+    let found = serde_json::from_str(&ended.stdout).unwrap_or_else(|e| panic!("{e}: {ended:?}"));
+    check_limit(&found, "impossible", ["host", "cpu", "the generator", "more processors"]);
+}
+
+#[test]
+fn a_target_that_ended_for_want_of_memory_is_asked_no_more() {
+    // 64 MiB: enough for the 500 of the first step, with the interpreter's own 10.
+    let Some((_group, server)) = short_of_memory("80000") else { return };
+    let found = find(&server.url("/"), &[&["--max", "1000", "-d", "1s"], &HELD[..]].concat(), 0);
+    check_limit(&found, "found", ["target", "memory", "for want of memory", "MemoryMax"]);
+    assert_eq!((&found["max"], &found["error"]), (&500.into(), &500.into()), "{found:#}");
+    assert_eq!(found["curve"].as_array().unwrap().len(), 3, "one to learn that it is gone: {found:#}");
 }

@@ -40,7 +40,7 @@ fn watch(live: &[&str], name: &str) -> (Ended, Vec<String>, Summary) {
     let args = ["run", &url, "-c", "10", "-d", "2300ms", "--think", "20ms", "--seed", "9", "--json", path];
     let ended = Program::start(&[&args, live].concat()).end();
     ended.assert_status(0);
-    let lines = ended.stderr.lines().filter(|line| !line.starts_with("throng: warning: "));
+    let lines = ended.stderr.lines().filter(|line| !line.starts_with("throng: "));
     let lines = lines.map(str::to_owned).collect();
     let summary = Summary(serde_json::from_str(&std::fs::read_to_string(&json).unwrap()).unwrap());
     (ended, lines, summary)

@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, reason = "a test: a panic names the line")]
 
 mod answers;
+mod calibrates;
 mod caller;
 mod causes;
 mod closes;
@@ -35,6 +36,7 @@ mod seeds;
 mod serving;
 mod serving_ends;
 mod signals;
+mod stores;
 mod summary;
 mod thresholds;
 mod watching;

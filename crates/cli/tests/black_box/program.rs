@@ -3,6 +3,7 @@
 use std::{
     io::Read,
     net::SocketAddr,
+    path::Path,
     process::{Child, Command, Stdio},
     sync::{Arc, Mutex},
     thread::JoinHandle,
@@ -14,6 +15,9 @@ use rustix::process::{Pid, kill_process, kill_process_group};
 
 /// Nothing here takes longer, however slow the machine; the demo apart.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The variable that says where runs are kept.
+pub(crate) const DATA: &str = "XDG_DATA_HOME";
 
 /// Waits for a condition; a panic with `what` if it does not come.
 pub(crate) fn until(what: &str, condition: impl FnMut() -> bool) {
@@ -93,6 +97,10 @@ impl Program {
     /// Starts a command and keeps what it says.
     pub(crate) fn from(mut command: Command) -> Program {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        // Nothing of a test comes into the store of who runs it.
+        if !command.get_envs().any(|(name, _)| name == DATA) {
+            command.env(DATA, Path::new(env!("CARGO_TARGET_TMPDIR")).join("data"));
+        }
         let mut child = command.spawn().unwrap_or_else(|e| panic!("{command:?}: {e}"));
         let (out, err) = (Said::default(), Said::default());
         let listening =

@@ -20,6 +20,7 @@ mod curl;
 mod epoll;
 mod formats;
 mod haproxy;
+mod limits;
 mod namespace;
 mod nginx;
 mod node;

@@ -5,9 +5,9 @@ use std::{fs, io::Write, os::unix::fs::PermissionsExt, process::Command};
 use crate::{
     namespace::Pair,
     off_loopback,
-    program::{Program, Serving, file, throng},
+    program::{Ended, Program, Serving, file, throng},
     server::{Server, folder, program},
-    summary::run,
+    summary::{Summary, run},
 };
 
 /// nginx with two workers, in a process namespace: the workers of a master that is killed would live on, those of a
@@ -60,20 +60,25 @@ fn all_workers_of_a_server_count() {
     assert!(by_looks > 0.05 && by_looks <= cpu + 0.05, "{by_looks} s of {cpu} s");
 }
 
-#[test]
-fn another_host_tells_of_its_target() {
-    let Some(pair) = Pair::new() else { return };
-    let serving = off_loopback::serve(&pair, "10.77.0.1");
-    let secret = file("observed-secret");
+/// `throng run` on the client's side while `throng observe` tells of the server's.
+fn run_observed(pair: &Pair, name: &str, target: &str, args: &[&str]) -> (Ended, Summary) {
+    let secret = file(name);
     fs::write(&secret, "a-b-c\n").unwrap();
     fs::set_permissions(&secret, fs::Permissions::from_mode(0o600)).unwrap();
     let secret = secret.to_str().unwrap();
     let words = ["observe", "--listen", "10.77.0.1:0", "--until-stdin-ends", "--token-file", secret];
     let observer = Serving::from(pair.server.enter(&throng(&words)), &[]);
     let at = format!("http://{}", observer.address);
-    let args =
-        ["-c", "500", "-d", "2s", "--think", "100ms", "--observe", &at, "--observe-token-file", secret];
-    let (ended, s) = off_loopback::run(&pair, &serving.url("/"), &args);
+    let asked = ["--observe", &at, "--observe-token-file", secret];
+    off_loopback::run(pair, target, &[args, &asked].concat())
+}
+
+#[test]
+fn another_host_tells_of_its_target() {
+    let Some(pair) = Pair::new() else { return };
+    let serving = off_loopback::serve(&pair, "10.77.0.1");
+    let args = ["-c", "500", "-d", "2s", "--think", "100ms"];
+    let (ended, s) = run_observed(&pair, "observed-secret", &serving.url("/"), &args);
     ended.assert_status(0);
     assert_eq!(s.count("observed.observer.failures"), 0, "{ended:?}");
     assert_eq!(s.count("observed.target.pid"), u64::from(serving.program.pid()));
@@ -82,4 +87,31 @@ fn another_host_tells_of_its_target() {
     assert!((501..=510).contains(&there), "{there}");
     assert!(s.number("target_cost.cpu_s") > 0.0, "{:#}", s.at("observed.target"));
     assert!(s.at("cost.target_bytes").is_null(), "500 are too few for a slope");
+}
+
+/// A server with faults on the server's side, and what stopped a run against it.
+fn check_cause(name: &str, around: &[&str], backlog: &str, pause: &str, expected: (&str, [&str; 2])) {
+    let Some(pair) = Pair::new() else { return };
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/black_box/crippled.py");
+    let mut command = pair.server.command("env");
+    command.args(around).args(["python3", script, backlog, pause, "0", "0", "10.77.0.1"]);
+    let server = Serving::from(command, &[]);
+    let load = ["-c", "600", "--ramp", "5k/s", "--think", "1m", "-d", "3s", "--timeout", "2s"];
+    let (ended, s) = run_observed(&pair, name, &server.url("/"), &load);
+    ended.assert_status(1);
+    assert_eq!((s.word("limit.side"), s.word("limit.cause")), ("target", expected.0), "{:#}", s.0);
+    let said = [s.word("limit.detail"), s.word("limit.cure")];
+    assert!(said.iter().zip(expected.1).all(|(said, words)| said.contains(words)), "{said:?}");
+}
+
+#[test]
+fn another_hosts_open_files_are_told() {
+    let words = ["of at most 300", "prlimit --pid "];
+    check_cause("observed-files", &["prlimit", "--nofile=300"], "512", "0", ("open-files", words));
+}
+
+#[test]
+fn another_hosts_accept_queue_is_told() {
+    let words = ["accept queue of 8 was full: it overflowed ", "somaxconn"];
+    check_cause("observed-queue", &[], "8", "0.05", ("accept-queue", words));
 }

@@ -104,7 +104,7 @@ impl Ramp {
                 let due = schedule.due(now.since(self.from)).saturating_sub(self.dialled);
                 let due = due.min(self.to_dial.into());
                 let next = schedule.next_after(self.dialled + due);
-                (due as u32, if next == Nanos::NEVER { changes } else { self.from + next })
+                (due as u32, (self.from + next).min(changes))
             }
         }
     }

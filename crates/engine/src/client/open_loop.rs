@@ -1,6 +1,8 @@
 //! The open loop: requests are due by a schedule of the shard's, and each takes the connection that has been free for
 //! longest. Latency counts from when the slot was due, so that a target that stalls cannot hide it.
 
+use std::collections::VecDeque;
+
 use net::{Cx, Io, Key};
 use plan::Part;
 use units::Nanos;
@@ -14,59 +16,63 @@ use crate::{
     slots::Slots,
 };
 
+/// Schedules whose slots may still wait while a later one goes on.
+const MOST_SCHEDULES: usize = 16;
+
 /// What the connections of the shard share.
 pub(crate) struct OpenLoop {
     /// Idle connections, and those that the server closed by announcement: they are dialled again when their turn comes.
     pub(crate) free: Rotation,
-    /// From the first tempo on.
-    slots: Option<Slots>,
-    /// Those of the tempo before, until its last one is sent or given up.
-    before: Option<Slots>,
+    /// The present schedule, and before it those that have ended and of which slots wait.
+    slots: VecDeque<Slots>,
     /// When the schedule ends.
     until: Nanos,
 }
 
 impl OpenLoop {
     pub(super) fn new(job: &Job, part: &Part) -> Option<OpenLoop> {
-        let free = Rotation::new(part.places);
-        job.has_slots().then_some(OpenLoop { free, slots: None, before: None, until: Nanos::NEVER })
+        let (free, slots) = (Rotation::new(part.places), VecDeque::with_capacity(MOST_SCHEDULES));
+        job.has_slots().then_some(OpenLoop { free, slots, until: Nanos::NEVER })
     }
 
-    /// A new schedule, of which this shard has its share; the present one goes on until `from`. How many requests of the
-    /// one before that, due by `now`, were never sent.
+    /// A new schedule, of which this shard has its share, follows the one before at `from`; how many requests of old ones
+    /// are given up for it.
     pub(super) fn begin(&mut self, part: &Part, tempo: Tempo, from: Nanos, now: Nanos) -> u64 {
-        let missed = self.before.take().map_or(0, |mut slots| slots.end(now));
-        self.before = self.slots.take().map(|mut slots| {
-            slots.end_at(from);
-            slots
-        });
+        if let Some(before) = self.slots.back_mut() {
+            before.end_at(from);
+        }
+        let is_full = self.slots.len() == MOST_SCHEDULES;
+        let given_up =
+            if is_full { self.slots.pop_front().map_or(0, |mut oldest| oldest.end(now)) } else { 0 };
         let schedule = Schedule::share(tempo, u64::MAX, part.shard, part.shards);
-        self.slots = Some(Slots::new(schedule, from));
+        self.slots.push_back(Slots::new(schedule, from));
         self.end_at(self.until);
-        missed
+        given_up
     }
 
     /// Nothing is due from this time on.
     pub(super) fn end_at(&mut self, at: Nanos) {
         self.until = at;
-        if at != Nanos::NEVER {
-            self.all().for_each(|slots| slots.end_at(at));
+        if let (Some(slots), true) = (self.slots.back_mut(), at != Nanos::NEVER) {
+            slots.end_at(at);
         }
     }
 
     /// It ends; how many requests that were due by `now` were never sent.
     pub(super) fn end(&mut self, now: Nanos) -> u64 {
-        self.all().map(|slots| slots.end(now)).sum()
+        self.slots.iter_mut().map(|slots| slots.end(now)).sum()
     }
 
-    /// The earlier ones first.
-    fn all(&mut self) -> impl Iterator<Item = &mut Slots> {
-        self.before.iter_mut().chain(&mut self.slots)
+    /// Forgets schedules that are through.
+    fn tidy(&mut self) {
+        while self.slots.len() > 1 && self.slots[0].is_over() {
+            self.slots.pop_front();
+        }
     }
 
     /// The slot that has waited longest.
     fn take(&mut self) -> Option<Nanos> {
-        self.all().find_map(Slots::take)
+        self.slots.iter_mut().find_map(Slots::take)
     }
 }
 
@@ -75,10 +81,11 @@ impl Client {
     pub(super) fn serve_slots<I: Io>(&mut self, cx: &mut Cx<I>) {
         let now = cx.now();
         let Client { open_loop: Some(open_loop), tick, job, .. } = self else { return };
-        for slots in open_loop.all() {
+        for slots in &mut open_loop.slots {
             slots.look(now, |due| tick.lag.record(now.since(due)));
             tick.counts.missed += slots.give_up(now, job.timeout);
         }
+        open_loop.tidy();
         while let Some((index, due)) = self.open_loop.as_mut().and_then(OpenLoop::pair) {
             let k = cx.at(index).expect("who is free is there");
             self.use_free(cx, k, due);
@@ -87,8 +94,8 @@ impl Client {
 
     /// When the next slot is due.
     pub(super) fn next_slot(&self) -> Nanos {
-        let Some(open_loop) = &self.open_loop else { return Nanos::NEVER };
-        open_loop.before.iter().chain(&open_loop.slots).map(Slots::next).min().unwrap_or(Nanos::NEVER)
+        let slots = self.open_loop.iter().flat_map(|open_loop| &open_loop.slots);
+        slots.map(Slots::next).min().unwrap_or(Nanos::NEVER)
     }
 
     /// The connection has nothing to do: the slot that has waited longest takes it, or it waits for one.
@@ -118,7 +125,7 @@ impl Client {
 impl OpenLoop {
     /// A slot that waits, with the connection that takes it.
     fn pair(&mut self) -> Option<(u32, Nanos)> {
-        let slots = self.before.iter_mut().chain(&mut self.slots).find(|slots| slots.is_waiting())?;
+        let slots = self.slots.iter_mut().find(|slots| slots.is_waiting())?;
         let index = self.free.pop()?;
         Some((index, slots.take().expect("one waits")))
     }

@@ -245,6 +245,7 @@ impl Client {
         let Record { exchange, keeps, .. } = *self.record(k);
         let awaited = self.job.awaited(0, exchange.nth, k.index, &mut self.ink);
         let wrong = exchange.wrong(awaited).is_some();
+        let at_load = exchange.due >= self.hold_from;
         let seen = self.seen();
         if wrong {
             seen.failed += 1;
@@ -252,6 +253,9 @@ impl Client {
             seen.answered += 1;
             let latency = if keeps { &mut seen.kept } else { &mut seen.fresh };
             latency.record(now.since(exchange.due));
+            if at_load {
+                seen.held.record(now.since(exchange.due));
+            }
         }
         self.conn(k).hear(now, exchange.keep_alive_timeout_s());
         let keeps_alive = !matches!(&exchange.wire, Wire::Http(wire) if !wire.keeps_alive());

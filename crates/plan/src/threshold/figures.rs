@@ -46,6 +46,7 @@ const DISTRIBUTIONS: &[(&str, &str, bool)] = &[
     ("probe.latency_us", "probe", true),
     ("probe.fresh_us", "probe.fresh", true),
     ("probe.kept_us", "probe.kept", true),
+    ("probe.held_us", "probe.held", true),
     ("probe.connect_us", "probe.connect", true),
 ];
 

@@ -1,24 +1,25 @@
 //! What the judge knows besides counts: plain values, so that any case can be made up in a test.
 
-use host::{Fill, NetCounters};
+use samples::{HostSeen, NetCounters, Observation, ProcessSeen};
 use units::Nanos;
+
+use crate::observe::Observed;
+
+/// CPU over less than this says nothing: it is told in steps of 10 ms.
+const CPU_OVER: Nanos = Nanos::from_millis(500);
 
 /// What the hosts showed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Evidence {
-    /// Both ends are on this host: its counters speak of the target too.
-    pub(crate) both_ends_here: bool,
-    /// TCP events of this network namespace during the run.
-    pub(crate) net: NetCounters,
-    /// Processes killed for want of memory during the run.
-    pub(crate) oom_kills: u64,
-    /// Most connections that this host's firewall tracked at once.
-    pub(crate) conntrack: Option<Fill>,
-    /// Most connections that waited to be accepted by the target at once, and how many may.
+    /// This host.
+    pub(crate) here: Host,
+    /// The target's: this one too where both ends are here; `None` where nobody tells of it.
+    pub(crate) there: Option<Host>,
+    /// Most connections that waited in the target's fullest accept queue, and how many may.
     pub(crate) accept_queue: Option<Fill>,
     /// Connections that the target accepted in a second while others waited, if that was steady.
     pub(crate) accepts_per_s: Option<f64>,
-    /// The target's process, where it is on this host.
+    /// The target's processes, where they were seen: on this host, or through `throng observe`.
     pub(crate) target: Option<TargetSeen>,
     /// Ourselves at full load, where that was long enough.
     pub(crate) own: Option<OwnSeen>,
@@ -28,22 +29,44 @@ pub(crate) struct Evidence {
     pub(crate) losses: Pattern,
 }
 
-/// A local target.
-#[derive(Clone, Copy, Debug, Default)]
+/// How full something is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Fill {
+    /// Taken.
+    pub(crate) used: u64,
+    /// The most that may be.
+    pub(crate) limit: u64,
+}
+
+/// A host, as far as connections felt it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Host {
+    /// TCP events of its network namespace during the run.
+    pub(crate) net: NetCounters,
+    /// Processes killed for want of memory during the run.
+    pub(crate) oom_kills: u64,
+    /// Most connections that its firewall tracked at once.
+    pub(crate) conntrack: Option<Fill>,
+}
+
+/// A target that was seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct TargetSeen {
     pub(crate) pid: u32,
     /// It ended before the run did.
     pub(crate) ended: bool,
+    /// Processes of its control group that were killed for want of memory.
+    pub(crate) oom_kills: u64,
     /// Most open files, and its limit.
     pub(crate) open_files: Option<Fill>,
-    /// Most time over a second that its busiest thread ran or was ready to, where that is known.
+    /// Most time over a second of full load that its busiest thread ran or was ready to, where that is known.
     pub(crate) cpu_thread: Option<f64>,
-    /// Most CPU over a second as a share of all processors.
+    /// Most CPU over a second of full load as a share of the processors that it may use.
     pub(crate) cpu_share: f64,
 }
 
 /// Our own process at full load.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct OwnSeen {
     /// CPU time as a share of what the shards' threads could have had.
     pub(crate) cpu_share: f64,
@@ -67,4 +90,165 @@ pub(crate) struct Pattern {
     pub(crate) age: Option<Nanos>,
     /// From some number on, whoever was opened was lost, and nobody else.
     pub(crate) is_surplus: bool,
+}
+
+impl Evidence {
+    /// From the looks of a run with so many shards.
+    pub(super) fn seen(observed: &Observed, threads: u32) -> Evidence {
+        let Observation { target, host, target_host, own, .. } = &observed.seen;
+        let here = host.as_ref().map(Host::seen).unwrap_or_default();
+        let queue = target.as_ref().and_then(|t| fill(t.accept_queue?.max, t.accept_backlog));
+        Evidence {
+            here,
+            there: target_host.as_ref().map(Host::seen).or(observed.both_here.then_some(here)),
+            accept_queue: [queue, observed.accept_queue].into_iter().flatten().max_by_key(|queue| queue.used),
+            accepts_per_s: observed.accepts_per_s,
+            target: target.as_ref().map(TargetSeen::seen),
+            own: own.as_ref().and_then(|own| OwnSeen::seen(own, observed.held_for, threads)),
+            ..Evidence::default()
+        }
+    }
+}
+
+fn fill(used: u64, limit: Option<u64>) -> Option<Fill> {
+    Some(Fill { used, limit: limit? })
+}
+
+impl Host {
+    fn seen(host: &HostSeen) -> Host {
+        Host {
+            net: host.tcp(),
+            oom_kills: host.oom_kills.total(),
+            conntrack: host.conntrack.and_then(|tracked| fill(tracked.max, host.conntrack_max)),
+        }
+    }
+}
+
+impl TargetSeen {
+    fn seen(target: &samples::TargetSeen) -> TargetSeen {
+        let process = &target.process;
+        let cores_used = process.cores_used_hold.map_or(0.0, |used| used.max);
+        TargetSeen {
+            pid: target.pid,
+            ended: process.processes.last == 0,
+            oom_kills: target.group_oom_kills.total(),
+            open_files: target.open_files.and_then(|files| fill(files.max, target.open_files_limit)),
+            // A wait is told when it is over: it may be one of the second before.
+            cpu_thread: process.busiest_wanted_hold.map(|wanted| wanted.max.min(1.0)),
+            cpu_share: process.cores.map_or(0.0, |cores| cores_used / cores.max(1) as f64),
+        }
+    }
+}
+
+impl OwnSeen {
+    /// `over`: time at full load; none where that was too short.
+    fn seen(own: &ProcessSeen, over: Nanos, threads: u32) -> Option<OwnSeen> {
+        let threads = u64::from(threads.max(1));
+        let share = |ns: u64, threads: u64| (ns as f64 / (over.0 * threads) as f64).min(1.0);
+        let cpu_ns = own.cpu_user_ns.hold + own.cpu_system_ns.hold;
+        (over >= CPU_OVER).then(|| OwnSeen {
+            cpu_share: share(cpu_ns, threads.min(own.cores.unwrap_or(threads).max(1))),
+            demand: share(cpu_ns + own.run_queue_wait_ns.hold, threads),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use samples::{HostLook, Look, Phase, ProcessLook, TargetLook};
+
+    fn own(cpu_ms: u64, waited_ms: u64) -> ProcessLook {
+        let (user, system) = (cpu_ms * 3 / 4 * 1_000_000, cpu_ms.div_ceil(4) * 1_000_000);
+        ProcessLook {
+            cpu_user_ns: user,
+            cpu_system_ns: system,
+            run_queue_wait_ns: waited_ms * 1_000_000,
+            cores: Some(2),
+            ..ProcessLook::default()
+        }
+    }
+
+    #[test]
+    fn our_share_is_of_what_our_threads_could_have() {
+        // Times of two looks, milliseconds, with CPU and wait by then.
+        type At = (u64, u64, u64);
+        let check = |first: At, last: At, threads: u32, expected: Option<(f64, f64)>| {
+            let mut observed =
+                Observed { held_for: Nanos::from_millis(last.0 - first.0), ..Observed::default() };
+            // What the ramp took does not count.
+            observed.seen.see_here(Phase::Ramp, &HostLook::default(), &own(0, 0));
+            observed.seen.see_here(Phase::Ramp, &HostLook::default(), &own(first.1, first.2));
+            observed.seen.see_here(Phase::Hold, &HostLook::default(), &own(last.1, last.2));
+            let seen = Evidence::seen(&observed, threads).own.map(|seen| (seen.cpu_share, seen.demand));
+            assert_eq!(seen, expected, "{first:?}, {last:?}, {threads} threads");
+        };
+        check((1_000, 500, 0), (3_000, 2_500, 0), 1, Some((1.0, 1.0)));
+        check((1_000, 500, 0), (3_000, 2_500, 0), 2, Some((0.5, 0.5)));
+        // Starved: half of the time it waited for its turn.
+        check((1_000, 0, 10), (3_000, 1_000, 1_010), 1, Some((0.5, 1.0)));
+        // Eight threads have two processors.
+        check((0, 0, 0), (1_000, 2_000, 6_000), 8, Some((1.0, 1.0)));
+        check((0, 0, 0), (400, 400, 0), 1, None);
+    }
+
+    /// A look at a target and its host, in the middle of a run that strains it.
+    fn strained() -> Look {
+        let mut look =
+            Look { target: Some(TargetLook { pid: 7, ..TargetLook::default() }), ..Look::default() };
+        let target = look.target.as_mut().unwrap();
+        (target.open_files, target.open_files_limit) = (Some(1_000), Some(1_024));
+        (target.accept_queue, target.accept_backlog) = (Some(9), Some(8));
+        target.group_oom_kills = 2;
+        let process = &mut target.process;
+        (process.processes, process.cores, process.cores_used, process.busiest_wanted) =
+            (1, Some(4), 3.0, 1.25);
+        look.host.tcp.listen_overflows = 5;
+        (look.host.conntrack, look.host.conntrack_max) = (Some(70), Some(90));
+        look.host.oom_kills = 3;
+        look
+    }
+
+    #[test]
+    fn a_target_elsewhere_is_seen_through_its_observer() {
+        let mut observed = Observed::default();
+        assert_eq!(Evidence::seen(&observed, 1).there, None);
+        let gone = Look { target: Some(TargetLook { pid: 7, ..TargetLook::default() }), ..Look::default() };
+        for look in [gone.clone(), strained(), strained()] {
+            observed.seen.see_there(Phase::Hold, &look);
+        }
+        observed.seen.see_here(Phase::Hold, &HostLook::default(), &ProcessLook::default());
+        let evidence = Evidence::seen(&observed, 1);
+        let there = evidence.there.unwrap();
+        let table = Some(Fill { used: 70, limit: 90 });
+        assert_eq!((there.net.listen_overflows, there.oom_kills, there.conntrack), (5, 3, table));
+        assert_eq!(
+            (evidence.here, evidence.accept_queue),
+            (Host::default(), Some(Fill { used: 9, limit: 8 }))
+        );
+        let expected = TargetSeen {
+            pid: 7,
+            ended: false,
+            oom_kills: 2,
+            open_files: Some(Fill { used: 1_000, limit: 1_024 }),
+            cpu_thread: Some(1.0),
+            cpu_share: 0.75,
+        };
+        assert_eq!(evidence.target, Some(expected));
+        observed.seen.see_there(Phase::Hold, &gone);
+        assert!(Evidence::seen(&observed, 1).target.unwrap().ended, "no process was left at the last look");
+    }
+
+    #[test]
+    fn where_both_ends_are_here_this_host_is_the_targets_too() {
+        let mut observed = Observed { both_here: true, ..Observed::default() };
+        observed.accept_queue = Some(Fill { used: 12, limit: 11 });
+        let (own, look) = (ProcessLook::default(), strained());
+        observed.seen.see_here(Phase::Ramp, &HostLook::default(), &own);
+        observed.seen.see_here(Phase::Hold, &look.host, &own);
+        observed.seen.see_target(Phase::Hold, &look.target.unwrap());
+        let evidence = Evidence::seen(&observed, 1);
+        assert_eq!((evidence.there, evidence.here.oom_kills), (Some(evidence.here), 3));
+        assert_eq!(evidence.accept_queue, observed.accept_queue, "the fuller of both");
+    }
 }

@@ -90,12 +90,11 @@ pub(super) fn littles_law(s: &Summary, under_way: f64) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::fixture::summary;
 
     #[test]
     fn lag_is_held_against_the_larger_of_two() {
         let check = |lag_ms: f64, latency_ms: f64, expected: bool| {
-            let mut s = summary();
+            let mut s = Summary::default();
             (s.lag_us.p99, s.latency_us.p99) = (lag_ms * 1e3, latency_ms * 1e3);
             assert_eq!(late(&s).is_some(), expected, "{lag_ms} {latency_ms}");
         };
@@ -137,7 +136,7 @@ mod tests {
     #[test]
     fn littles_law_is_held_against_rate_and_latency() {
         let check = |under_way: f64, per_s: f64, mean_ms: f64, max_ms: f64, expected: bool| {
-            let mut s = summary();
+            let mut s = Summary::default();
             (s.duration_s, s.requests.per_s) = (10.0, per_s);
             (s.latency_us.count, s.latency_us.mean, s.latency_us.max) = (100, mean_ms * 1e3, max_ms * 1e3);
             assert_eq!(littles_law(&s, under_way).is_some(), expected, "{under_way} {per_s} {mean_ms}");

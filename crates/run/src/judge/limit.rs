@@ -22,9 +22,9 @@
 use samples::{FaultCount, Kind, Limit, Side, Stage, Summary, Verdict};
 use units::Count;
 
-use super::evidence::Evidence;
+use super::{evidence::Evidence, honesty};
 
-mod ours;
+pub(crate) mod ours;
 mod plateau;
 mod target;
 
@@ -87,10 +87,40 @@ pub(crate) fn limit(summary: &Summary, evidence: &Evidence) -> Option<Limit> {
     if case.trouble == Trouble::None && !is_bad {
         return None;
     }
-    ROWS.iter().find_map(|row| row(&case))
+    case.told()
+}
+
+/// What would have stopped a run that passes, and is found wanting all the same by who asks for more than its verdict
+/// does; none where nobody can tell.
+pub(crate) fn suspect(summary: &Summary, evidence: &Evidence) -> Option<Limit> {
+    let case = Case::of(summary, evidence);
+    let ours = honesty::saturated(evidence).and_then(|why| ours::too_slow(&case, why));
+    ours.or_else(|| case.told()).filter(|limit| limit.cause != "unknown")
+}
+
+/// How much a limit explains; of several runs against a target, the one that explains most is what stopped them. Most, that
+/// the target is gone; least, that nothing is known. What follows from the kind of fault alone, and what a busy moment of
+/// this machine may do, gives way to what was seen.
+pub(crate) fn weight(limit: &Limit) -> u8 {
+    match (limit.side, limit.cause) {
+        (_, "ended") | ("target", "memory") => 3,
+        (_, "unknown") => 0,
+        (_, "refused" | "wrong-answer" | "timeout" | "closed" | "unreachable" | "denied")
+        | ("host", "cpu") => 1,
+        _ => 2,
+    }
+}
+
+/// Whether nobody listens: after another run was served, the target is gone.
+pub(crate) fn is_nobody(limit: &Limit) -> bool {
+    (limit.cause, limit.at_connections) == ("refused", 0)
 }
 
 impl<'a> Case<'a> {
+    fn told(&self) -> Option<Limit> {
+        ROWS.iter().find_map(|row| row(self))
+    }
+
     fn of(summary: &'a Summary, evidence: &'a Evidence) -> Case<'a> {
         // The first of equals: our own doing before others', what is refused before what is only slow.
         const ORDER: [Trouble; 7] = [
@@ -165,11 +195,12 @@ fn unknown(case: &Case) -> Option<Limit> {
         .iter()
         .map(|f| format!("{} {} {} {}", Count(f.count), f.side.name(), f.stage.name(), f.kind.name()))
         .collect();
+    let (here, there) = (e.here.net, e.there.unwrap_or(e.here).net);
     let counters = [
-        ("listen overflows", e.net.listen_overflows),
-        ("listen drops", e.net.listen_drops),
-        ("SYNs sent again", e.net.syn_retrans),
-        ("segments sent again", e.net.retrans_segs),
+        ("listen overflows", there.listen_overflows),
+        ("listen drops", there.listen_drops),
+        ("SYNs sent again", here.syn_retrans),
+        ("segments sent again", here.retrans_segs),
     ];
     let counted = counters.iter().filter(|(_, n)| *n > 0);
     seen.extend(counted.map(|(name, n)| format!("{} {name}", Count(*n))));

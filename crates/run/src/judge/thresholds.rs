@@ -46,12 +46,12 @@ fn at(json: &Value, path: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::fixture::{fault, summary};
+    use crate::judge::fixture::fault;
     use samples::{Kind, Stage};
 
     /// (measured, pass)
     fn check(expr: &str, expected: (Option<f64>, bool)) {
-        let mut s = summary();
+        let mut s = Summary::default();
         (s.connections.wanted, s.connections.held, s.connections.failed) = (1_000, 999, 1);
         (s.requests.sent, s.requests.answered, s.requests.per_s) = (500, 400, 12_345.6);
         s.requests.status.extend([(200, 396), (503, 4)]);
@@ -92,13 +92,13 @@ mod tests {
     #[test]
     fn shares_of_nothing_are_none() {
         let threshold = Threshold::parse("answered >= 0%", &[]).unwrap();
-        assert_eq!(judge(&[threshold], &summary())[0].value, None);
+        assert_eq!(judge(&[threshold], &Summary::default())[0].value, None);
     }
 
     /// Every number of a summary can be named in a threshold.
     #[test]
     fn every_number_has_a_name() {
-        let mut s = summary();
+        let mut s = Summary::default();
         s.requests.status.insert(204, 1);
         s.target_cost = Some(samples::ProcessCost::default());
         s.kernel_bytes_per_connection = Some(samples::KernelCost { value: 1.0, both_ends: true });

@@ -114,14 +114,14 @@ mod tests {
     use super::*;
     use crate::judge::{
         evidence::{BothSides, OwnSeen},
-        fixture::{fault, plan, summary},
+        fixture::{fault, plan},
         thresholds,
     };
     use samples::{Fault, FaultCount, Kind, Side, Stage};
 
     /// A run that held what it should.
     fn held() -> Summary {
-        let mut s = summary();
+        let mut s = Summary::default();
         (s.connections.wanted, s.connections.held) = (100, 100);
         (s.latency_us.count, s.latency_us.p99) = (1_000, 5_000.0);
         s.requests.per_s = 1_000.0;

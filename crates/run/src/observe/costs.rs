@@ -160,13 +160,13 @@ mod tests {
         let mut costs = Costs::default();
         for i in 0..=20 {
             let open = i * n / 20;
-            let load = Load { open, opened: open, answered: open };
+            let load = Load { open, opened: open, answered: open, probed: 0 };
             let own = Usage { rss_bytes: 5_000_000 + open * 300, cpu_ns: 0 };
             costs.here(Nanos(i * SECOND.0), Phase::Ramp, load, own, Some(1_000_000_000 + open * 2_500));
             let rss_bytes = 9_000_000 + (open as f64 * 1_000.0 + wobble(i)) as u64;
             costs.target(Phase::Ramp, load, Usage { rss_bytes, cpu_ns: open * 50_000 });
         }
-        let (mut load, from) = (Load { open: n, opened: n, answered: n }, 30);
+        let (mut load, from) = (Load { open: n, opened: n, answered: n, probed: 0 }, 30);
         for i in 0..=5 {
             load.answered = n + i * 8_000;
             costs.here(Nanos((from + i) * SECOND.0), Phase::Hold, load, Usage::default(), Some(0));
@@ -244,7 +244,7 @@ mod tests {
         let mut costs = Costs::default();
         for i in 0..=10u64 {
             // 0.02 of a core for 10,000 connections: 2 µs a second each.
-            let load = Load { open: 10_000, opened: 10_000, answered: 5 + i * 100 };
+            let load = Load { open: 10_000, opened: 10_000, answered: 5 + i * 100, probed: 0 };
             let own = Usage { rss_bytes: 0, cpu_ns: i * 20_000_000 };
             costs.here(Nanos(i * SECOND.0), Phase::Hold, load, own, None);
         }

@@ -38,6 +38,8 @@ fn it_asks_beside_the_population_and_is_counted_apart() {
         let slots = (story.hold_until.secs_f64() * 10.0).ceil() as u64;
         assert_eq!((p.sent, p.answered, p.failed), (slots, slots, 0), "{target}");
         assert_eq!((p.fresh.count(), p.kept.count()), (slots.div_ceil(2), slots / 2), "{target}");
+        let held = slots - (story.hold_from.secs_f64() * 10.0).ceil() as u64;
+        assert_eq!(p.held.count(), held, "{target}: those of the ramp are not in it");
         // One connect for each fresh one; one kept connection is enough for who answers in time.
         assert_eq!(p.connect.count(), p.fresh.count() + 1, "{target}");
         assert_eq!((c.opened, story.held, story.peak, story.faults()), (500, 500, 500, vec![]), "{target}");

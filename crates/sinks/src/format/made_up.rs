@@ -2,44 +2,18 @@
 
 use std::{fs, path::Path};
 
-use samples::{
-    Connections, Fault, Generator, Kind, Phase, Requests, Side, Sink, Stage, Summary, Tick, Verdict,
-};
+use samples::{Connections, Fault, Generator, Kind, Phase, Side, Sink, Stage, Summary, Tick};
 use units::Nanos;
 
 use super::Whole;
 
 /// A run that did nothing, in no time.
-pub(super) fn nothing() -> Summary {
+pub(crate) fn nothing() -> Summary {
     Summary {
-        schema: "throng.summary/1",
-        verdict: Verdict::Pass,
-        reasons: Vec::new(),
-        limit: None,
         target: "http://127.0.0.1:8000/hello?length=12".to_owned(),
-        seed: 7,
-        io: "uring",
         threads: 2,
-        ramp_s: 0.0,
-        duration_s: 0.0,
-        elapsed_s: 0.0,
         connections: Connections { wanted: 10, ..Connections::default() },
-        faults: Vec::new(),
-        requests: Requests::default(),
-        latency_us: Default::default(),
-        ramp_latency_us: Default::default(),
-        connect_us: Default::default(),
-        handshake_us: Default::default(),
-        first_byte_us: Default::default(),
-        lag_us: Default::default(),
-        populations: std::collections::BTreeMap::new(),
-        probe: None,
-        generator: Generator::default(),
-        target_cost: None,
-        kernel_bytes_per_connection: None,
-        cost: samples::Cost::default(),
-        observed: samples::Observation::default(),
-        thresholds: Vec::new(),
+        ..Summary::default()
     }
 }
 

@@ -1,22 +1,28 @@
 //! Causes on our own machine, and on the way.
 
+use host::{Finding, Severity};
 use samples::{Kind, Limit, Side, Verdict};
 use units::Count;
 
 use super::{Case, Trouble};
+use crate::judge::Fill;
 
 /// The kernel tracks no further connection, and drops what begins one.
 pub(super) fn conntrack(case: &Case) -> Option<Limit> {
-    let table = case.evidence.conntrack.filter(|_| case.is_short() || case.trouble == Trouble::Path)?;
+    if !case.is_short() && case.trouble != Trouble::Path {
+        return None;
+    }
     // A little is free again whenever one looks.
-    let is_full = table.limit > 0 && table.used >= table.limit - table.limit / 100;
-    let detail = format!(
-        "this host's firewall tracks {} connections of at most {}",
-        Count(table.used),
-        Count(table.limit)
-    );
+    let is_full = |table: &Fill| table.limit > 0 && table.used >= table.limit - table.limit / 100;
+    let (e, there) = (case.evidence, case.evidence.there.and_then(|host| host.conntrack));
+    let tables =
+        [(Side::Host, "this host's", e.here.conntrack), (Side::Target, "the target's host's", there)];
+    let (side, whose, table) =
+        tables.into_iter().find_map(|(side, whose, table)| Some((side, whose, table.filter(is_full)?)))?;
+    let (used, most) = (Count(table.used), Count(table.limit));
+    let detail = format!("{whose} firewall tracks {used} connections of at most {most}");
     let cure = format!("sysctl -w net.netfilter.nf_conntrack_max={}", table.limit.saturating_mul(4));
-    is_full.then(|| case.answer(Side::Host, "conntrack", case.left(), detail, cure))?
+    case.answer(side, "conntrack", case.left(), detail, cure)
 }
 
 /// What the kernel answered to our own calls.
@@ -47,8 +53,26 @@ pub(super) fn generator(case: &Case) -> Option<Limit> {
     let s = case.summary;
     let may_be_ours = matches!(case.trouble, Trouble::None | Trouble::Waiting);
     let why = s.reasons.first().filter(|_| s.verdict == Verdict::Invalid && may_be_ours)?;
+    too_slow(case, why.clone())
+}
+
+pub(super) fn too_slow(case: &Case, why: String) -> Option<Limit> {
     let cure = "give throng more processors, or a machine of its own, or a lower load";
-    case.answer(Side::Host, "cpu", case.left(), why.clone(), cure)
+    case.answer(Side::Host, "cpu", case.left(), why, cure)
+}
+
+/// What this machine refuses before the first dial, as the limit of a search that has come to `at`.
+pub(crate) fn refused_here(findings: &[Finding], at: u64) -> Option<Limit> {
+    let finding = findings.iter().find(|finding| finding.severity == Severity::Refuse)?;
+    let cause = match finding.what {
+        "ports" | "sources" => "ports",
+        "memory" | "tcp memory" => "memory",
+        "open files" | "open files ceiling" | "file table" => "open-files",
+        "conntrack" => "conntrack",
+        _ => "unknown",
+    };
+    let detail = format!("{}: {}, {}", finding.what, finding.value, finding.needed);
+    Some(Limit { side: Side::Host.name(), cause, at_connections: at, detail, cure: finding.cure.clone() })
 }
 
 /// The way there, or who guards it.

@@ -14,9 +14,11 @@ pub(crate) const USED_UP: f64 = 0.95;
 pub(super) fn ended(case: &Case) -> Option<Limit> {
     let target = case.evidence.target.filter(|t| t.ended && case.is_short())?;
     let (pid, peak) = (target.pid, case.summary.connections.peak);
-    if case.evidence.oom_kills > 0 {
-        let detail =
-            format!("process {pid} ended, and the kernel killed {} for want of memory", killed(case));
+    // The host's counter has those of all its control groups.
+    let killed = case.evidence.there.map_or(0, |host| host.oom_kills).max(target.oom_kills);
+    if killed > 0 {
+        let whom = if killed == 1 { "a process".to_owned() } else { format!("{} processes", Count(killed)) };
+        let detail = format!("process {pid} ended, and the kernel killed {whom} for want of memory");
         return case.answer(Side::Target, "memory", peak, detail, OUT_OF_MEMORY);
     }
     let detail = format!("process {pid} ended during the run");
@@ -25,20 +27,17 @@ pub(super) fn ended(case: &Case) -> Option<Limit> {
 
 const OUT_OF_MEMORY: &str = "give it more memory (MemoryMax= of its unit), or hold fewer connections";
 
-fn killed(case: &Case) -> String {
-    match case.evidence.oom_kills {
-        1 => "a process".to_owned(),
-        n => format!("{} processes", Count(n)),
-    }
-}
-
 /// The memory of all sockets ran out.
 pub(super) fn memory(case: &Case) -> Option<Limit> {
-    let given_up = case.evidence.net.abort_on_memory;
+    let (here, there) = (case.evidence.here.net, case.evidence.there.unwrap_or_default().net);
+    let (side, given_up) = match here.abort_on_memory {
+        0 => (Side::Target, there.abort_on_memory),
+        n => (Side::Host, n),
+    };
     let detail = format!("sockets ran out of memory: {} connections were given up", Count(given_up));
     let cure = "sysctl -w net.ipv4.tcp_mem='1048576 2097152 4194304'";
     let fits = given_up > 0 && case.is_short();
-    fits.then(|| case.answer(Side::Host, "memory", case.left(), detail, cure))?
+    fits.then(|| case.answer(side, "memory", case.left(), detail, cure))?
 }
 
 /// Its files are used up.
@@ -144,13 +143,18 @@ pub(super) fn accept_queue(case: &Case) -> Option<Limit> {
     if !matches!(case.trouble, Trouble::Waiting | Trouble::Lost) {
         return None;
     }
-    let lost = e.net.listen_overflows + e.net.listen_drops + e.net.syn_queue_drops;
+    let net = e.there?.net;
+    let lost = net.listen_overflows + net.listen_drops + net.syn_queue_drops;
     let full = e.accept_queue.filter(|queue| queue.limit > 0 && queue.used >= queue.limit);
     // Resets follow from an overflow too: the peer took itself for connected. Closes do not.
     let fits = case.trouble == Trouble::Waiting || case.kind == Some(Kind::Reset);
-    // The counters are of all listeners together: another's overflow is none of this queue, if it can be seen.
-    let may_be_its_own = e.accept_queue.is_none_or(|queue| queue.used * 2 >= queue.limit);
-    if !fits || !e.both_ends_here || full.is_none() && (lost == 0 || !may_be_its_own) {
+    // The counters are of all listeners together: another's overflow is none of this queue, if it can be seen. A burst
+    // may be over between two looks; but each of its dials that timed out has overflown a queue.
+    let dials = case.summary.faults.iter().filter(|f| f.stage == Stage::Dial && f.kind == Kind::Timeout);
+    let timed_out: u64 = dials.map(|f| f.count).sum();
+    let may_be_its_own = e.accept_queue.is_none_or(|queue| queue.used * 2 >= queue.limit)
+        || timed_out > 0 && net.listen_overflows >= timed_out;
+    if !fits || full.is_none() && (lost == 0 || !may_be_its_own) {
         return None;
     }
     let backlog = e.accept_queue.filter(|queue| queue.limit > 0);
@@ -168,7 +172,7 @@ pub(super) fn cpu(case: &Case) -> Option<Limit> {
     let detail = if let Some(share) = thread {
         format!("process {}'s busiest thread had work for {:.0} % of the time", target.pid, share * 100.0)
     } else if target.cpu_share >= USED_UP {
-        format!("process {} used {:.0} % of all processors", target.pid, target.cpu_share * 100.0)
+        format!("process {} used {:.0} % of its processors", target.pid, target.cpu_share * 100.0)
     } else {
         return None;
     };
@@ -217,7 +221,7 @@ pub(super) fn fault(case: &Case) -> Option<Limit> {
 
 /// What a remote target's silence looks like from here.
 fn again(case: &Case) -> String {
-    match case.evidence.net.syn_retrans {
+    match case.evidence.here.net.syn_retrans {
         0 => String::new(),
         n => format!("; {} SYNs were sent again", Count(n)),
     }

@@ -1,20 +1,18 @@
-use host::{Fill, NetCounters};
-use samples::{Fault, Kind, Side, Stage, Verdict};
+use host::{Finding, Severity};
+use samples::{Fault, Kind, NetCounters, Side, Stage, Verdict};
 use units::Nanos;
 
 use super::*;
 use crate::judge::{
-    evidence::{Pattern, TargetSeen},
-    fixture::{fault, summary},
+    evidence::{Fill, Host, OwnSeen, Pattern, TargetSeen},
+    fixture::fault,
 };
 
 /// A run of 1,000 that stopped at `held`, by these faults.
 fn stopped(held: u64, faults: Vec<FaultCount>) -> Summary {
-    let mut s = summary();
-    s.verdict = Verdict::Fail;
+    let mut s = Summary { verdict: Verdict::Fail, faults, ..Summary::default() };
     (s.connections.wanted, s.connections.held) = (1_000, held);
     (s.connections.opened, s.connections.peak) = (800, 800);
-    s.faults = faults;
     s
 }
 
@@ -35,7 +33,8 @@ fn of(fault: Fault, count: u64) -> Vec<FaultCount> {
 }
 
 fn here(net: NetCounters) -> Evidence {
-    Evidence { both_ends_here: true, net, ..Evidence::default() }
+    let host = Host { net, ..Host::default() };
+    Evidence { here: host, there: Some(host), ..Evidence::default() }
 }
 
 fn target(target: TargetSeen) -> Evidence {
@@ -74,21 +73,26 @@ fn a_process_that_is_gone_comes_first() {
     let files = Some(Fill { used: 1_000, limit: 1_000 });
     let mut gone = target(TargetSeen { ended: true, open_files: files, ..TargetSeen::default() });
     check(&stopped(0, closed()), &gone, ("target", "ended", 800, "process 81 ended", "its log"));
-    gone.oom_kills = 1;
+    gone.there = Some(Host { oom_kills: 1, ..Host::default() });
     check(&stopped(0, closed()), &gone, ("target", "memory", 800, "killed a process", "more memory"));
+    // Of those of the host it may have been its own group's.
+    gone.target.as_mut().unwrap().oom_kills = 2;
+    check(&stopped(0, closed()), &gone, ("target", "memory", 800, "killed 2 processes", ""));
 }
 
 #[test]
 fn memory_of_sockets_is_told() {
     let short = here(NetCounters { abort_on_memory: 40, ..overflows(3) });
     check(&stopped(300, closed()), &short, ("host", "memory", 300, "40 connections", "tcp_mem"));
+    let there = Evidence { here: Host::default(), ..short };
+    check(&stopped(300, closed()), &there, ("target", "memory", 300, "40 connections", "tcp_mem"));
 }
 
 #[test]
 fn open_files_are_held_against_their_limit() {
     let files = |used, limit| {
         let seen = TargetSeen { open_files: Some(Fill { used, limit }), ..TargetSeen::default() };
-        Evidence { net: overflows(5), ..target(seen) }
+        Evidence { target: target(seen).target, ..here(overflows(5)) }
     };
     let told =
         ("target", "open-files", 195, "200 files open of at most 200", "prlimit --pid 81 --nofile=1048576");
@@ -110,7 +114,8 @@ fn open_files_are_held_against_their_limit() {
 
 #[test]
 fn a_full_table_of_tracked_connections_is_seen() {
-    let table = |used| Evidence { conntrack: Some(Fill { used, limit: 500 }), ..Evidence::default() };
+    let host = |used| Host { conntrack: Some(Fill { used, limit: 500 }), ..Host::default() };
+    let table = |used| Evidence { here: host(used), ..Evidence::default() };
     let told = ("host", "conntrack", 250, "500 connections of at most 500", "nf_conntrack_max=2000");
     check(&stopped(250, waiting()), &table(500), told);
     check(
@@ -119,6 +124,11 @@ fn a_full_table_of_tracked_connections_is_seen() {
         ("host", "conntrack", 250, "496", ""),
     );
     check(&stopped(250, waiting()), &table(400), ("target", "timeout", 800, "", ""));
+    // Of the target's host, where that is another one and was seen.
+    let there = Evidence { there: Some(host(500)), ..table(400) };
+    let told =
+        ("target", "conntrack", 250, "the target's host's firewall tracks 500", "nf_conntrack_max=2000");
+    check(&stopped(250, waiting()), &there, told);
 }
 
 #[test]
@@ -189,10 +199,13 @@ fn a_full_accept_queue_names_its_backlog() {
     // Somebody else's overflow, while this queue was short; and where it cannot be seen.
     check(&stopped(40, waiting()), &queue(3, overflows(9)), ("target", "timeout", 800, "", ""));
     check(&stopped(40, waiting()), &here(overflows(9)), ("target", "accept-queue", 40, "18 times", ""));
+    // A burst that no look has met: 200 dials timed out, and as many overflows were counted.
+    check(&stopped(40, waiting()), &queue(0, overflows(199)), ("target", "timeout", 800, "", ""));
+    check(&stopped(40, waiting()), &queue(0, overflows(200)), ("target", "accept-queue", 40, "of 8 ", ""));
     check(&stopped(40, reset()), &queue(9, overflows(1)), ("target", "accept-queue", 40, "", ""));
     check(&stopped(40, closed()), &queue(9, overflows(1)), ("target", "closed", 800, "", ""));
     // Nobody's counters but ours: they say nothing about a host elsewhere.
-    let remote = Evidence { net: overflows(33), ..Evidence::default() };
+    let remote = Evidence { there: None, ..here(overflows(33)) };
     check(&stopped(40, waiting()), &remote, ("target", "timeout", 800, "", ""));
     let slow = Evidence { accepts_per_s: Some(500.4), ..queue(9, overflows(1)) };
     check(&stopped(40, waiting()), &slow, ("target", "accept-queue", 40, "a steady 500/s", ""));
@@ -208,7 +221,7 @@ fn a_target_without_cpu_is_told_from_a_slow_one() {
     let limit = bad(&cpu(Some(0.99), 0.5));
     assert_eq!((limit.side, limit.cause, limit.at_connections), (told.0, told.1, told.2));
     assert!(limit.detail.contains(told.3) && limit.cure.contains(told.4), "{limit:?}");
-    assert!(bad(&cpu(None, 0.97)).detail.contains("97 % of all processors"));
+    assert!(bad(&cpu(None, 0.97)).detail.contains("97 % of its processors"));
     assert_eq!(bad(&cpu(Some(0.9), 0.9)).cause, "unknown");
     let steady = Evidence { accepts_per_s: Some(50.0), ..cpu(Some(1.0), 0.5) };
     check(&stopped(300, waiting()), &steady, ("target", "cpu", 300, "", ""));
@@ -273,6 +286,56 @@ fn the_unknown_says_what_it_saw() {
     check(&stopped(5, other), &here(overflows(3)), ("unknown", "unknown", 5, seen, "strace"));
     let nothing = limit(&stopped(1_000, Vec::new()), &Evidence::default()).expect("it is bad");
     assert_eq!((nothing.side, nothing.detail.as_str()), ("unknown", "unknown; seen: nothing unusual"));
+}
+
+#[test]
+fn a_run_that_passes_has_a_suspect() {
+    let passed = Summary { verdict: Verdict::Pass, ..stopped(1_000, Vec::new()) };
+    let busy = target(TargetSeen { cpu_thread: Some(1.0), ..TargetSeen::default() });
+    let told = |evidence: &Evidence| suspect(&passed, evidence).map(|limit| (limit.side, limit.cause));
+    assert_eq!(told(&busy), Some(("target", "cpu")));
+    // It may be slow because we are.
+    let own = Some(OwnSeen { cpu_share: 1.0, demand: 1.0 });
+    assert_eq!(told(&Evidence { own, ..busy }), Some(("host", "cpu")));
+    assert_eq!(told(&Evidence::default()), None, "nothing is seen");
+}
+
+#[test]
+fn what_was_seen_weighs_more_than_what_follows() {
+    let limit =
+        |side, cause| Limit { side, cause, at_connections: 0, detail: String::new(), cure: String::new() };
+    let ascending = [
+        ("unknown", "unknown"),
+        ("target", "timeout"),
+        ("target", "refused"),
+        ("host", "cpu"),
+        ("target", "cpu"),
+        ("host", "memory"),
+        ("target", "memory"),
+        ("target", "ended"),
+    ];
+    let weights = ascending.map(|(side, cause)| weight(&limit(side, cause)));
+    assert_eq!(weights, [0, 1, 1, 1, 2, 2, 3, 3]);
+    assert!(is_nobody(&limit("target", "refused")) && !is_nobody(&limit("target", "timeout")));
+    assert!(!is_nobody(&Limit { at_connections: 9, ..limit("target", "refused") }), "it listened");
+}
+
+#[test]
+fn what_is_refused_here_is_a_limit() {
+    let finding = |what, severity| Finding {
+        what,
+        value: "676 ways to dial".to_owned(),
+        needed: "1,000 needed".to_owned(),
+        cure: "throng run --sources 10.0.0.0/24".to_owned(),
+        severity,
+        repairs: Vec::new(),
+    };
+    let findings = [finding("conntrack", Severity::Warn), finding("ports", Severity::Refuse)];
+    let limit = ours::refused_here(&findings, 500).expect("one refuses");
+    assert_eq!((limit.side, limit.cause, limit.at_connections), ("host", "ports", 500));
+    assert_eq!(limit.detail, "ports: 676 ways to dial, 1,000 needed");
+    assert!(limit.cure.contains("--sources"));
+    assert_eq!(ours::refused_here(&findings[..1], 500), None);
 }
 
 #[test]

@@ -1,0 +1,144 @@
+//! `throng calibrate`: what can this machine do, both ends on it?
+
+use std::fs;
+
+use host::Root;
+use plan::{Flags, Hold};
+use run::Interrupt;
+use samples::{Calibration, Mark, Summary, Verdict, bytes_per_pair};
+use sinks::Store;
+use units::{Count, Date, Nanos};
+
+use crate::{
+    EXIT_MACHINE, Failure, answer, args::CalibrateArgs, own_server::OwnServer, run as verb, runs, say,
+    signals,
+};
+
+/// Connections opened for each second of `--duration`: more than most machines open in one.
+const OPENED_PER_S: u64 = 40_000;
+/// Of what fits this machine's memory, so many are opened at most.
+const SHARE: u64 = 2;
+/// Connections of the closed loop.
+const CLOSED_LOOP: u64 = 100;
+
+/// Measures, tells and stores; returns the exit status.
+pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<u8, Failure> {
+    let duration = words(args)?;
+    // Before the work: what cannot be kept would be done in vain.
+    let file = runs::file().map_err(Failure::machine)?;
+    let store = Store::open(&file).map_err(Failure::machine)?;
+    let interrupt = Interrupt::default();
+    let ask = interrupt.clone();
+    signals::on_signal(move || ask.set()).map_err(Failure::machine)?;
+
+    let (opened, fitting) = opening(&args.io, duration, &interrupt)?;
+    let answered = closed_loop(args, &interrupt)?;
+    let host = host::facts(&Root::real());
+    let calibration = Calibration {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        at_ms: Date::from(units::date()),
+        io: opened.io.to_owned(),
+        open_per_s: Mark::of_opening(&opened, host.cores),
+        requests_per_s: Mark::of_requests(&answered, host.cores),
+        latency_p99_us: answered.latency_us.p99,
+        connections: fitting,
+        bytes_per_connection: bytes_per_pair(&opened.cost),
+        host,
+    };
+    store.add_calibration(&calibration).map_err(Failure::machine)?;
+    let (text, json) = (sinks::calibration_text(&calibration), sinks::calibration_json(&calibration));
+    match args.json.as_deref() {
+        Some("-") => {
+            say(text.trim_end());
+            answer(&json)?;
+        }
+        to => {
+            answer(&text)?;
+            if let Some(file) = to {
+                fs::write(file, json).map_err(|e| Failure::machine(format!("--json {file}: {e}")))?;
+            }
+        }
+    }
+    Ok(0)
+}
+
+/// The duration; all mistakes at once, before a server is started.
+fn words(args: &CalibrateArgs) -> Result<Nanos, Failure> {
+    let any = Some("tcp://127.0.0.1:1".to_owned());
+    let plan = verb::plan(&Flags { target: any, duration: Some(args.duration.clone()), ..flags(&args.io) })?;
+    match plan.stages[0].hold {
+        Hold::For(time) if time > Nanos::ZERO => Ok(time),
+        _ => Err(Failure::words([format!("--duration: it takes a time, write 8s: {:?}", args.duration)])),
+    }
+}
+
+/// Bare TCP connections, as fast as they are taken; and how many would fit by what they took.
+fn opening(io: &str, duration: Nanos, interrupt: &Interrupt) -> Result<(Summary, Mark), Failure> {
+    let server = OwnServer::start(&["--io", io])?;
+    let flags = |n: u64| Flags {
+        target: Some(format!("tcp://{}", server.address)),
+        connections: Some(n.to_string()),
+        duration: Some("1s".to_owned()),
+        ..flags(io)
+    };
+    let root = Root::real();
+    let wanted = ((duration.secs_f64() * OPENED_PER_S as f64) as u64).max(1);
+    let full = verb::plan(&flags(wanted * SHARE))?;
+    let n = (::run::fitting(&full, &root).map_err(Failure::machine)? / SHARE).clamp(1, wanted);
+    // Before they are open: the kernel gives memory back late.
+    let (available, need) = (
+        host::memory(&root).map(|memory| memory.available),
+        ::run::need(&full, &root).map_err(Failure::machine)?,
+    );
+    let beside = host::capacity_beside_memory(&root, &need);
+    say(&format!("throng: opening {} connections to a server on this machine", Count(n)));
+    let summary = apply(&flags(n), interrupt)?;
+    let by_memory = bytes_per_pair(&summary.cost).zip(available.ok());
+    let by_memory = by_memory.map(|(bytes, available)| (available as f64 / bytes) as u64);
+    let (fit, limited_by) = match by_memory {
+        Some(fit) if fit <= beside.connections => (fit, "memory"),
+        Some(_) => (beside.connections, beside.limited_by),
+        // Too little was seen: what doctor expects.
+        None => {
+            let capacity = host::capacity(&root, &need);
+            (capacity.connections, capacity.limited_by)
+        }
+    };
+    Ok((summary, Mark { value: fit as f64, limited_by: limited_by.to_owned(), ..Mark::default() }))
+}
+
+/// Requests, each as soon as the one before it on its connection is answered.
+fn closed_loop(args: &CalibrateArgs, interrupt: &Interrupt) -> Result<Summary, Failure> {
+    // Another server: the first one still has its connections to close.
+    let server = OwnServer::start(&["--io", &args.io])?;
+    say(&format!("throng: requests over {CLOSED_LOOP} connections for {}", args.duration));
+    let flags = Flags {
+        target: Some(format!("http://{}/", server.address)),
+        connections: Some(CLOSED_LOOP.to_string()),
+        duration: Some(args.duration.clone()),
+        ..flags(&args.io)
+    };
+    apply(&flags, interrupt)
+}
+
+fn flags(io: &str) -> Flags {
+    Flags { io: Some(io.to_owned()), ..Flags::default() }
+}
+
+/// A run that is not shown and not kept.
+///
+/// # Errors
+/// It did not pass: there is nothing to calibrate by.
+fn apply(flags: &Flags, interrupt: &Interrupt) -> Result<Summary, Failure> {
+    let mut tell = |line: &str| say(&format!("throng: {line}"));
+    let plan = verb::plan(flags)?;
+    let run = ::run::run(&plan, &Root::real(), &mut [], interrupt, &[], &mut tell);
+    let summary = run.map_err(Failure::machine)?;
+    let status = match summary.verdict {
+        Verdict::Pass => return Ok(summary),
+        Verdict::Fail => EXIT_MACHINE,
+        Verdict::Invalid | Verdict::Interrupted => summary.verdict.exit_status(),
+    };
+    let why = sinks::verdict(&summary).lines().map(str::trim).collect::<Vec<_>>().join("; ");
+    Err(Failure { status, lines: vec![format!("not calibrated, nothing is stored: {why}")] })
+}

@@ -1,0 +1,66 @@
+//! Limits of throng's own host, each in a network namespace where it is small: what a run says of them, and a search.
+
+use std::io::Write;
+
+use serde_json::Value;
+
+use crate::{
+    namespace::Pair,
+    off_loopback::{run, serve},
+    program::{Program, throng},
+};
+
+/// `throng find` on the client's side, to its end.
+fn find(pair: &Pair, target: &str, args: &[&str]) -> Value {
+    let words = [&["find", target, "--json", "-"], args].concat();
+    let ended = Program::from(pair.client.enter(&throng(&words))).end();
+    serde_json::from_str(&ended.stdout).unwrap_or_else(|e| panic!("{e}: {ended:?}"))
+}
+
+#[test]
+fn our_own_ports() {
+    let Some(pair) = Pair::new() else { return };
+    let serving = serve(&pair, "10.77.0.1");
+    // 1,100 outside the range that the kernel takes ports from, which is left to others. The probe lane has 402 of them.
+    pair.client.set("net.ipv4.ip_local_reserved_ports", "1024-60899,62100-65535");
+    let words = ["run", &serving.url("/"), "-c", "1200", "-d", "1s"];
+    let refused = Program::from(pair.client.enter(&throng(&words))).end();
+    assert_eq!(refused.status, Some(3), "{refused:?}");
+    assert!(refused.stderr.contains("ports: 1,100 ways to dial") && refused.stderr.contains("--sources"));
+    let args = ["--max", "1200", "-d", "1s", "--threshold", "held >= 99.9%"];
+    let found = find(&pair, &serving.url("/"), &args);
+    assert_eq!((&found["outcome"], &found["limit"]["side"]), (&"found".into(), &"host".into()), "{found:#}");
+    assert_eq!(found["limit"]["cause"], "ports", "{found:#}");
+    let max = found["max"].as_u64().unwrap();
+    let at = found["limit"]["at_connections"].as_u64().unwrap();
+    assert!((680..=698).contains(&max) && (500..=max).contains(&at), "{found:#}");
+}
+
+#[test]
+fn tracked_connections() {
+    let Some(pair) = Pair::new() else { return };
+    let serving = serve(&pair, "10.77.0.1");
+    // A kernel that has one limit for the whole machine refuses it in a namespace; then it is not a test's to change.
+    for line in [
+        "sysctl -q -w net.netfilter.nf_conntrack_max=300",
+        "grep -qx 300 /proc/sys/net/netfilter/nf_conntrack_max",
+        "iptables -A OUTPUT -m conntrack --ctstate NEW -j ACCEPT",
+    ] {
+        let mut words = line.split(' ');
+        let mut command = pair.client.command(words.next().unwrap());
+        command.args(words);
+        if Program::from(command).end().status != Some(0) {
+            // Past the test harness, which shows what is printed only of a test that fails.
+            let _ = writeln!(
+                std::io::stderr(),
+                "skipped, a namespace has no limit on tracked connections: {line}"
+            );
+            return;
+        }
+    }
+    let load = ["-d", "2s", "--timeout", "1s", "--threshold", "held >= 99.9%"];
+    let (_, s) = run(&pair, &serving.url("/"), &[&["-c", "500", "--think", "1m"], &load[..]].concat());
+    assert_eq!((s.word("limit.side"), s.word("limit.cause")), ("host", "conntrack"), "{:#}", s.at("limit"));
+    let found = find(&pair, &serving.url("/"), &[&["--max", "500"], &load[..]].concat());
+    assert_eq!(found["limit"]["cause"], "conntrack", "{found:#}");
+}

@@ -1,0 +1,127 @@
+//! How fast the target accepts: its accept queue against the dials that succeeded, in memory that does not grow.
+
+use units::Nanos;
+
+use crate::{judge::Fill, slope::slope};
+
+/// Looks that are kept; a minute of ticks is enough for a rate.
+const MOST_LOOKS: usize = 300;
+/// Fewer are no line.
+const LEAST_LOOKS: usize = 5;
+
+/// What was seen so far.
+#[derive(Debug, Default)]
+pub(crate) struct Accepts {
+    /// Seconds, and connections accepted by then, while others waited.
+    looks: Vec<(f64, f64)>,
+    /// Who waited at the first look: not of this run.
+    before: Option<u64>,
+    fullest: Option<Fill>,
+    is_queueing: bool,
+}
+
+impl Accepts {
+    /// Takes a look: `opened` dials have succeeded so far, `waiting` of them are not accepted yet; the target's fullest
+    /// queue is `fullest`.
+    pub(crate) fn see(&mut self, now: Nanos, opened: u64, waiting: u64, fullest: Fill) {
+        if self.fullest.is_none_or(|most| fullest.used >= most.used) {
+            self.fullest = Some(fullest);
+        }
+        let before = *self.before.get_or_insert(waiting);
+        self.is_queueing = waiting > 0;
+        if waiting > 0 && self.looks.len() < MOST_LOOKS {
+            // Of a dial it may be told later than of its waiting; nobody is unaccepted.
+            let accepted = (opened + before).saturating_sub(waiting) as f64;
+            let accepted = self.looks.last().map_or(accepted, |(_, last)| accepted.max(*last));
+            self.looks.push((now.secs_f64(), accepted));
+        }
+    }
+
+    /// Whether somebody waited when last looked at: then it is worth looking more often.
+    pub(crate) fn is_queueing(&self) -> bool {
+        self.is_queueing
+    }
+
+    /// The queue that was fullest, when it was.
+    pub(crate) fn fullest(&self) -> Option<Fill> {
+        self.fullest
+    }
+
+    /// Accepted in a second while others waited, if that was steady: what a line explains. A queue that nothing is taken
+    /// from has no rate.
+    pub(crate) fn per_s(&self) -> Option<f64> {
+        let line = slope(&self.looks).filter(|_| self.looks.len() >= LEAST_LOOKS)?;
+        (line.r2 > 0.98 && line.slope >= 1.0).then_some(line.slope)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const QUEUE: Fill = Fill { used: 5, limit: 8 };
+
+    #[test]
+    fn only_a_steady_rate_is_one() {
+        let check = |accepted: &[(u64, u64)], expected: Option<f64>| {
+            let mut accepts = Accepts::default();
+            accepts.see(Nanos::ZERO, 0, 0, QUEUE);
+            let see = |(s, n): &(u64, u64)| accepts.see(Nanos::from_secs(*s), n + 5, 5, QUEUE);
+            accepted.iter().for_each(see);
+            assert_eq!(accepts.per_s(), expected, "{accepted:?}");
+        };
+        check(&[(0, 0), (1, 50), (2, 100), (3, 150), (4, 200)], Some(50.0));
+        check(&[(0, 0), (1, 50), (2, 100), (3, 150)], None);
+        check(&[(0, 195), (1, 195), (2, 195), (3, 195), (4, 195)], None);
+        check(&[(0, 0), (1, 500), (2, 500), (3, 510), (4, 1_000)], None);
+        check(&[], None);
+        // At the first look the dials were not told yet.
+        let mut accepts = Accepts::default();
+        accepts.see(Nanos::ZERO, 0, 0, QUEUE);
+        (0..30).for_each(|s| {
+            accepts.see(Nanos::from_secs(s), if s == 0 { 0 } else { 1_500 }, 1_500 - 10 * s, QUEUE)
+        });
+        assert_eq!(accepts.per_s(), Some(10.0));
+    }
+
+    #[test]
+    fn an_empty_queue_has_no_rate_and_the_fullest_is_kept() {
+        let mut accepts = Accepts::default();
+        for s in 0..9 {
+            accepts.see(Nanos::from_secs(s), 100 * s, 0, Fill { used: 0, limit: 8 });
+        }
+        assert_eq!((accepts.per_s(), accepts.is_queueing()), (None, false));
+        accepts.see(Nanos::from_secs(9), 900, 14, Fill { used: 9, limit: 8 });
+        assert!(accepts.is_queueing());
+        accepts.see(Nanos::from_secs(10), 900, 1, Fill { used: 1, limit: 9 });
+        assert_eq!(accepts.fullest(), Some(Fill { used: 9, limit: 8 }));
+    }
+
+    #[test]
+    fn who_waited_before_the_run_does_not_bend_the_line() {
+        let mut accepts = Accepts::default();
+        for s in 0..6 {
+            // 300 of a run before; 20 are dialled in a second, and 50 accepted.
+            accepts.see(Nanos::from_secs(s), 20 * s, 300 - 30 * s, QUEUE);
+        }
+        assert_eq!(accepts.per_s(), Some(50.0));
+    }
+
+    #[test]
+    fn a_shard_that_tells_later_than_the_others_does_not_bend_it_either() {
+        let mut accepts = Accepts::default();
+        for s in 0..20 {
+            // 50 accepted in a second, of 100 dialled; now and then half of the latest dials are told of one look later.
+            let late = if s % 4 == 3 { 50 } else { 0 };
+            accepts.see(Nanos::from_secs(s), 100 * s - late, 50 * s, QUEUE);
+        }
+        assert!(accepts.per_s().is_some_and(|rate| (rate - 50.0).abs() < 2.0), "{:?}", accepts.per_s());
+    }
+
+    #[test]
+    fn memory_has_a_bound() {
+        let mut accepts = Accepts::default();
+        (0..2 * MOST_LOOKS as u64).for_each(|s| accepts.see(Nanos::from_secs(s), 50 * s + 5, 5, QUEUE));
+        assert_eq!((accepts.looks.len(), accepts.per_s()), (MOST_LOOKS, Some(50.0)));
+    }
+}

@@ -1,0 +1,88 @@
+//! The plan of a step: the same as the user's, with another load.
+
+use plan::{Hold, Load, Plan, Population, Ramp, Share, Stage};
+use units::{Nanos, Rate};
+
+use super::By;
+
+impl By {
+    /// The plan with this load, held for `dwell`. Of several populations each has its share: as large a part of the whole
+    /// as in the user's plan.
+    pub(super) fn plan(self, plan: &Plan, load: u64, dwell: Nanos) -> Plan {
+        let mut plan = plan.clone();
+        let ramp = match self {
+            By::Burst => Ramp::Within(Nanos::ZERO),
+            _ => plan.stages[0].ramp,
+        };
+        let of = (0..plan.populations.len() as u16).collect();
+        plan.stages =
+            vec![Stage { name: "step".to_owned(), of, to: Share::ALL, ramp, hold: Hold::For(dwell) }];
+        let weights: Vec<f64> = plan.populations.iter().map(|population| self.weight(population)).collect();
+        for (population, n) in plan.populations.iter_mut().zip(dealt(load, &weights)) {
+            let connections = population.load.connections();
+            match (self, population.load) {
+                (By::Connections | By::Burst, Load::Held { .. }) => {
+                    population.load = Load::Held { connections: n };
+                }
+                (By::Connections | By::Burst, Load::Rate { rate, .. }) => {
+                    population.load = Load::Rate { connections: n, rate };
+                }
+                (By::Rate, Load::Held { .. } | Load::Rate { .. }) => {
+                    population.load = Load::Rate { connections, rate: Rate::per_s(n) };
+                }
+                (By::Arrival, _) => {
+                    let all = u64::from(n).saturating_mul(dwell.0) / Nanos::from_secs(1).0;
+                    let total = Some(u32::try_from(all.max(1)).unwrap_or(u32::MAX));
+                    population.load = Load::Arrivals { rate: Rate::per_s(n), total };
+                    population.calls = population.calls.or(Some(1));
+                }
+                (_, Load::Arrivals { .. }) => {}
+            }
+        }
+        plan
+    }
+
+    /// How much of the load is a population's.
+    fn weight(self, population: &Population) -> f64 {
+        match (self, population.load) {
+            (By::Rate | By::Arrival, Load::Rate { rate, .. } | Load::Arrivals { rate, .. }) => {
+                rate.per_s_f64()
+            }
+            (_, Load::Arrivals { .. }) => 0.0,
+            (_, load) => f64::from(load.connections()),
+        }
+    }
+}
+
+/// `n` dealt out in these proportions, at least one for each that has any; the sum is `n` wherever that can be.
+fn dealt(n: u64, weights: &[f64]) -> Vec<u32> {
+    let all: f64 = weights.iter().sum();
+    let (mut so_far, mut given) = (0.0, 0);
+    let share = |weight: &f64| {
+        so_far += weight;
+        let until = (n as f64 * so_far / all.max(f64::MIN_POSITIVE)).round() as u64;
+        let own = until.saturating_sub(given).max(u64::from(*weight > 0.0));
+        given += own;
+        u32::try_from(own).unwrap_or(u32::MAX)
+    };
+    weights.iter().map(share).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_load_is_dealt_out_in_proportion() {
+        for (n, weights, expected) in [
+            (700, &[50.0][..], &[700][..]),
+            (700, &[500_000.0, 2_000.0], &[697, 3]),
+            (10, &[1.0, 1.0, 1.0], &[3, 4, 3]),
+            (10, &[1.0, 0.0, 1.0], &[5, 0, 5]),
+            (2, &[1.0, 1_000.0], &[1, 1]),
+            (u64::MAX, &[1.0], &[u32::MAX]),
+        ] {
+            assert_eq!(dealt(n, weights), expected, "{n} {weights:?}");
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! How a step is made. Connections held, and requests at a rate, go up and down on the same shards, and what is held stays
+//! held in between; arrivals and bursts begin with nothing each time.
+
+use std::time::Duration;
+
+use host::Root;
+use plan::Plan;
+use samples::{Limit, Summary, Verdict};
+use units::Nanos;
+
+use super::{By, Find};
+use crate::{Interrupt, Refusal, fitting, judge, ladder::Ladder, prepare};
+
+/// Between two steps, and for each connection that went: ten times what `throng serve` takes to close it.
+const SETTLE: Duration = Duration::from_millis(500);
+const SETTLE_EACH: Duration = Duration::from_micros(50);
+/// The target may take so many times as long; where it holds more connections than that, nobody counts them.
+const MOST_WAITS: u32 = 20;
+const MOST_TOLD: u64 = 200_000;
+/// So many connections more than there should be are the probe lane's.
+const OF_PROBES: u64 = 16;
+
+/// Makes the steps of a search.
+pub(super) struct Steps<'a> {
+    find: Find,
+    plan: &'a Plan,
+    root: &'a Root,
+    interrupt: &'a Interrupt,
+    say: &'a mut dyn FnMut(&str),
+    /// The largest load that this machine can do, and why not more.
+    most: u64,
+    refused: Option<Limit>,
+    ladder: Option<Ladder>,
+    /// Connections that stood at the target's ports before the search.
+    before: u64,
+}
+
+impl<'a> Steps<'a> {
+    /// For loads from `least` on.
+    ///
+    /// # Errors
+    /// This machine cannot do even that.
+    pub(super) fn new(
+        find: Find,
+        least: u64,
+        plan: &'a Plan,
+        root: &'a Root,
+        interrupt: &'a Interrupt,
+        say: &'a mut dyn FnMut(&str),
+    ) -> Result<Steps<'a>, Refusal> {
+        let (mut most, mut refused) = (find.most, None);
+        if find.by == By::Connections {
+            let full = find.by.plan(plan, most, find.dwell);
+            if let Err(Refusal::Findings(findings)) = prepare(&full, root) {
+                most = with_some_room(fitting(&full, root)?);
+                if most < least {
+                    return Err(Refusal::Findings(findings));
+                }
+                refused = judge::refused_here(&findings, most);
+            }
+        }
+        let ladder = match find.by {
+            By::Connections | By::Rate => {
+                Some(Ladder::set_up(&find.by.plan(plan, most, find.dwell), root, say)?)
+            }
+            By::Arrival | By::Burst => None,
+        };
+        let before = standing(plan);
+        Ok(Steps { find, plan, root, interrupt, say, most, refused, ladder, before })
+    }
+
+    /// The largest load that there is to be.
+    pub(super) fn most(&self) -> u64 {
+        self.most
+    }
+
+    /// A step; made once more where throng itself was late, for that tells nothing of the target, and may pass.
+    ///
+    /// # Errors
+    /// This machine cannot do it.
+    pub(super) fn step(&mut self, load: u64, dwell: Nanos) -> Result<Summary, Refusal> {
+        let summary = self.once(load, dwell)?;
+        if summary.verdict != Verdict::Invalid {
+            return Ok(summary);
+        }
+        self.settle(load, load);
+        self.once(load, dwell)
+    }
+
+    fn once(&mut self, load: u64, dwell: Nanos) -> Result<Summary, Refusal> {
+        let plan = self.find.by.plan(self.plan, load, dwell);
+        match &mut self.ladder {
+            Some(ladder) => Ok(judge::judge(&plan, &ladder.climb(&plan, self.root, self.interrupt))),
+            None => crate::run(&plan, self.root, &mut [], self.interrupt, &[], self.say),
+        }
+    }
+
+    /// After a step: what is more than `stays` is given up. It is still being taken apart then, by the target, and by this
+    /// kernel, which closes what was in a ring when it finds the time: the next step would come on top of it.
+    pub(super) fn settle(&mut self, load: u64, stays: u64) {
+        let stays = stays.min(load);
+        let gone = if self.ladder.is_some() { load - stays } else { load };
+        if gone == 0 || self.interrupt.is_set() {
+            return;
+        }
+        let each = if self.find.by == By::Rate { Duration::ZERO } else { SETTLE_EACH };
+        let time = SETTLE + each * u32::try_from(gone).unwrap_or(u32::MAX);
+        match &mut self.ladder {
+            Some(ladder) => {
+                let plan = self.find.by.plan(self.plan, stays, Nanos(time.as_nanos() as u64));
+                ladder.climb(&plan, self.root, self.interrupt);
+            }
+            None => std::thread::sleep(time),
+        }
+        if self.find.by == By::Rate {
+            return;
+        }
+        let stays = if self.ladder.is_some() { stays + OF_PROBES } else { 0 };
+        for _ in 0..MOST_WAITS {
+            if load > MOST_TOLD || standing(self.plan) <= self.before + stays {
+                return;
+            }
+            std::thread::sleep(SETTLE);
+        }
+    }
+
+    /// Ends the load; why this machine did not go as far as was asked, where it did not.
+    pub(super) fn end(self) -> Option<Limit> {
+        if let Some(ladder) = self.ladder {
+            ladder.take_down();
+        }
+        self.refused
+    }
+}
+
+/// Of what this machine can hold at most, what it can hold for sure: memory comes and goes, and so does a probe lane.
+pub(super) fn with_some_room(fits: u64) -> u64 {
+    fits - fits / 50 - OF_PROBES.min(fits / 50)
+}
+
+/// Connections to the target's ports, as far as they end on this machine.
+fn standing(plan: &Plan) -> u64 {
+    plan.ports().into_iter().filter_map(|port| net::established_at(port).ok()).sum()
+}

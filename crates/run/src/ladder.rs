@@ -1,0 +1,53 @@
+//! Loads of different size on the same shards, one after the other: what is held stays held in between.
+
+use host::Root;
+use plan::Plan;
+
+use crate::{
+    Interrupt,
+    conduct::{Record, conduct_on},
+    course::Order,
+    losses::Losses,
+    prepare::{Refusal, prepare},
+    workers::{self, Workers},
+};
+
+/// Shards that hold a load, and wait for the next one.
+pub(crate) struct Ladder {
+    workers: Workers,
+    /// Connections of each population, as last ordered.
+    held: Vec<u32>,
+    losses: Losses,
+}
+
+impl Ladder {
+    /// Shards with room for the largest load: that of `plan`. Nothing is dialled yet.
+    ///
+    /// # Errors
+    /// This machine cannot do it.
+    pub(crate) fn set_up(plan: &Plan, root: &Root, say: &mut dyn FnMut(&str)) -> Result<Ladder, Refusal> {
+        let prepared = prepare(plan, root)?;
+        prepared.because.iter().for_each(|because| say(because));
+        prepared.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
+        let workers = workers::start(plan, &prepared)?;
+        Ok(Ladder { workers, held: vec![0; plan.populations.len()], losses: Losses::default() })
+    }
+
+    /// Goes to the load of `plan`, up or down, and through its stages; how that went.
+    pub(crate) fn climb(&mut self, plan: &Plan, root: &Root, interrupt: &Interrupt) -> Record {
+        let losses = std::mem::take(&mut self.losses).forget();
+        let record = conduct_on(plan, root, &self.workers, &self.held, losses, interrupt);
+        let connections = plan.populations.iter().map(|population| population.load.connections());
+        self.held = connections.collect();
+        self.losses = record.losses.clone();
+        record
+    }
+
+    /// Ends the load.
+    pub(crate) fn take_down(self) {
+        self.workers.order(Order::All(engine::Control::Stop));
+        // What the shards still have to say is of no interest, but they must be rid of it.
+        while self.workers.arrivals.recv_timeout(std::time::Duration::from_secs(10)).is_ok() {}
+        self.workers.join();
+    }
+}

@@ -1,0 +1,278 @@
+//! What a machine could do against throng's own server, and how near to that a run came.
+
+use serde::{Deserialize, Serialize};
+use units::Date;
+
+use crate::{
+    cost::{Cost, Fit},
+    observation::{Growth, Observation},
+    record::HostFacts,
+    summary::Summary,
+};
+
+/// A rate over less than this would be noise, seconds.
+const LEAST_S: f64 = 0.5;
+/// Processors of which this share was used were the limit.
+const USED_UP: f64 = 0.9;
+/// Of this share or more it cannot be said who was in whose way: two ends wait for each other, too.
+const LEFT: f64 = 0.75;
+
+/// One measurement of this machine, both ends on it: what is printed, stored, and later runs are held against. As the
+/// ends shared its processors, each figure is a lower bound of what the generator can do.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Calibration {
+    /// throng's own version.
+    pub version: String,
+    /// When.
+    pub at_ms: Date,
+    /// Where.
+    pub host: HostFacts,
+    /// `uring` or `epoll`, at both ends.
+    pub io: String,
+    /// Bare TCP connections opened per second, as fast as the server took them.
+    pub open_per_s: Mark,
+    /// Requests answered per second in closed loop.
+    pub requests_per_s: Mark,
+    /// The 99th percentile of their latency, microseconds.
+    pub latency_p99_us: f64,
+    /// Connections that would fit, both ends here.
+    pub connections: Mark,
+    /// Memory of a connection at both ends, in the kernel and in both programs, bytes; `None`: too little was seen.
+    pub bytes_per_connection: Option<f64>,
+}
+
+/// A figure, and what kept it from being more.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Mark {
+    /// The figure.
+    pub value: f64,
+    /// `processors`, `other programs` (that had them), `memory`, `ports`, `file table` or `unknown`.
+    pub limited_by: String,
+    /// Processors that both ends used for it; `None`: not measured, or not the point.
+    pub cores_used: Option<f64>,
+    /// Threads of both ends that were ready to run and had none, on average; `None` as above.
+    pub cores_waited: Option<f64>,
+}
+
+impl Mark {
+    /// A rate; the processor time that each of it took at either end, and the time that their threads waited for a
+    /// processor meanwhile.
+    fn rate(per_s: f64, cpu_us: [Option<Fit>; 2], waited: Option<f64>, cores: u64) -> Mark {
+        let each_us = cpu_us[0].zip(cpu_us[1]).map(|(one, other)| one.value + other.value);
+        let cores_used = each_us.map(|us| per_s * us / 1e6);
+        let share = |used: f64| used / cores.max(1) as f64;
+        let limited_by = match (cores_used, waited) {
+            (Some(used), _) if share(used) >= USED_UP => "processors",
+            // They waited for what they did not use themselves.
+            (Some(used), Some(waited)) if share(used) < LEFT && share(used + waited) >= 1.0 => {
+                "other programs"
+            }
+            _ => "unknown",
+        };
+        Mark { value: per_s, limited_by: limited_by.to_owned(), cores_used, cores_waited: waited }
+    }
+
+    /// How fast connections were opened in this run, to a server on this machine.
+    pub fn of_opening(s: &Summary, cores: u64) -> Mark {
+        let Cost { target_cpu_us_per_open, generator_cpu_us_per_open, .. } = s.cost;
+        let waited = waited(&s.observed, |wait| wait.ramp, s.ramp_s);
+        Mark::rate(
+            s.connections.open_per_s,
+            [target_cpu_us_per_open, generator_cpu_us_per_open],
+            waited,
+            cores,
+        )
+    }
+
+    /// How fast requests were answered in this run, by a server on this machine.
+    pub fn of_requests(s: &Summary, cores: u64) -> Mark {
+        let Cost { target_cpu_us_per_request, generator_cpu_us_per_request, .. } = s.cost;
+        let waited = waited(&s.observed, |wait| wait.hold, s.duration_s);
+        let cpu_us = [target_cpu_us_per_request, generator_cpu_us_per_request];
+        Mark::rate(s.requests.per_s, cpu_us, waited, cores)
+    }
+}
+
+/// Threads of both ends that waited for a processor, on average over a phase of so many seconds.
+fn waited(seen: &Observation, phase: fn(&Growth) -> u64, time_s: f64) -> Option<f64> {
+    let (own, target) = (seen.own.as_ref()?, seen.target.as_ref()?);
+    let ns = phase(&own.run_queue_wait_ns) + phase(&target.process.run_queue_wait_ns);
+    (time_s > 0.0).then(|| ns as f64 / 1e9 / time_s)
+}
+
+/// How near a run came to what its machine did when it was calibrated: shares of the calibrated figures, 1 is as much.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Rig {
+    /// When that was.
+    pub calibrated_at: String,
+    /// Of the connections opened per second; none where the ramp was too short to tell.
+    pub open_per_s: Option<f64>,
+    /// Of the requests answered per second at full load; none without any, or where the hold was too short to tell.
+    pub requests_per_s: Option<f64>,
+    /// The most connections open, of those that would fit.
+    pub connections: Option<f64>,
+}
+
+impl Rig {
+    /// By the first of this machine's calibrations that used the same interface of the kernel.
+    pub fn of(calibrations: &[Calibration], s: &Summary) -> Option<Rig> {
+        let c = calibrations.iter().find(|calibration| calibration.io == s.io)?;
+        let share = |of: f64, mark: &Mark| (of > 0.0 && mark.value > 0.0).then(|| of / mark.value);
+        let over = |time_s: f64, share: Option<f64>| share.filter(|_| time_s >= LEAST_S);
+        Some(Rig {
+            calibrated_at: c.at_ms.to_string(),
+            open_per_s: over(s.ramp_s, share(s.connections.open_per_s, &c.open_per_s)),
+            requests_per_s: over(s.duration_s, share(s.requests.per_s, &c.requests_per_s)),
+            connections: share(s.connections.peak as f64, &c.connections),
+        })
+    }
+}
+
+/// The memory of a whole machine is nothing but connections only where a line explains this share of its changes.
+const STRAIGHT: f64 = 0.9;
+
+/// Memory of a connection in the kernel and at both ends, bytes, by the slopes of a run whose ends are both here;
+/// `None` where others' memory, or too few connections, left no straight line.
+pub fn bytes_per_pair(cost: &Cost) -> Option<f64> {
+    let kernel = cost.kernel_bytes.filter(|kernel| kernel.r2 >= STRAIGHT)?;
+    Some(cost.target_bytes?.value + cost.generator_bytes?.value + kernel.value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        look::{HostLook, ProcessLook, TargetLook},
+        summary::{Connections, Requests},
+        tick::Phase,
+    };
+
+    fn fit(value: f64) -> Option<Fit> {
+        Some(Fit { value, error: 0.1, r2: 0.99 })
+    }
+
+    /// 40,000 connections/s opened, 100,000 requests/s, 500 connections at most.
+    fn summary(io: &'static str) -> Summary {
+        Summary {
+            io,
+            threads: 2,
+            ramp_s: 2.0,
+            duration_s: 5.0,
+            elapsed_s: 7.0,
+            connections: Connections { open_per_s: 40_000.0, peak: 500, held: 100, ..Connections::default() },
+            requests: Requests { per_s: 100_000.0, ..Requests::default() },
+            ..Summary::default()
+        }
+    }
+
+    fn calibration(io: &str, at_ms: u64, value: f64) -> Calibration {
+        let mark = |value| Mark { value, ..Mark::default() };
+        Calibration {
+            io: io.to_owned(),
+            at_ms: Date(at_ms),
+            open_per_s: mark(value),
+            requests_per_s: mark(value * 2.0),
+            connections: mark(value / 10.0),
+            ..Calibration::default()
+        }
+    }
+
+    #[test]
+    fn a_rig_is_the_share_of_the_latest_calibration_of_the_same_backend() {
+        let all = [
+            calibration("epoll", 3000, 1.0),
+            calibration("uring", 2000, 80_000.0),
+            calibration("uring", 1, 5.0),
+        ];
+        let rig = Rig::of(&all, &summary("uring")).unwrap();
+        assert_eq!(
+            (rig.open_per_s, rig.requests_per_s, rig.connections),
+            (Some(0.5), Some(0.625), Some(0.0625))
+        );
+        assert_eq!(rig.calibrated_at, "1970-01-01T00:00:02Z");
+        assert_eq!(Rig::of(&all[..1], &summary("uring")), None);
+        assert_eq!(Rig::of(&[], &summary("epoll")), None);
+    }
+
+    #[test]
+    fn what_was_not_measured_long_enough_has_no_share() {
+        let all = [calibration("uring", 0, 80_000.0)];
+        let short = Summary { ramp_s: 0.4, duration_s: 0.4, ..summary("uring") };
+        let rig = Rig::of(&all, &short).unwrap();
+        assert_eq!((rig.open_per_s, rig.requests_per_s, rig.connections), (None, None, Some(0.0625)));
+        let silent = Summary { requests: Requests::default(), ..summary("uring") };
+        assert_eq!(Rig::of(&all, &silent).unwrap().requests_per_s, None);
+        let nothing = [Calibration { io: "uring".to_owned(), ..Calibration::default() }];
+        assert_eq!(Rig::of(&nothing, &summary("uring")).unwrap().open_per_s, None);
+    }
+
+    /// Both ends waited for a processor for so many nanoseconds in the ramp, and then in the hold.
+    fn waiting(ramp: u64, hold: u64) -> Observation {
+        let mut seen = Observation::default();
+        let looks = [(Phase::Ramp, 0), (Phase::Ramp, ramp), (Phase::Hold, ramp + hold)];
+        for (phase, run_queue_wait_ns) in looks {
+            let process = ProcessLook { run_queue_wait_ns, ..ProcessLook::default() };
+            seen.see_here(phase, &HostLook::default(), &process);
+            seen.see_target(phase, &TargetLook { process, ..TargetLook::default() });
+        }
+        seen
+    }
+
+    /// (limited by, cores used, cores waited for) of opening and of requests, on two processors.
+    fn check_limits(
+        each_us: [Option<Fit>; 2],
+        observed: Observation,
+        expected: [(&str, Option<f64>, Option<f64>); 2],
+    ) {
+        let mut s = Summary { observed, ..summary("uring") };
+        [s.cost.target_cpu_us_per_open, s.cost.generator_cpu_us_per_open] = each_us;
+        [s.cost.target_cpu_us_per_request, s.cost.generator_cpu_us_per_request] = each_us;
+        let marks = [Mark::of_opening(&s, 2), Mark::of_requests(&s, 2)];
+        let rounded = |cores: Option<f64>| cores.map(|cores| (cores * 1e3).round() / 1e3);
+        let found = marks
+            .each_ref()
+            .map(|mark| (mark.limited_by.as_str(), rounded(mark.cores_used), rounded(mark.cores_waited)));
+        assert_eq!(found, expected);
+        assert_eq!(marks.map(|mark| mark.value), [40_000.0, 100_000.0]);
+    }
+
+    #[test]
+    fn processors_are_the_limit_only_where_they_were_used_up() {
+        let none = Observation::default;
+        check_limits(
+            [fit(10.0), fit(8.0)],
+            none(),
+            [("unknown", Some(0.72), None), ("processors", Some(1.8), None)],
+        );
+        check_limits(
+            [fit(10.0), fit(7.9)],
+            none(),
+            [("unknown", Some(0.716), None), ("unknown", Some(1.79), None)],
+        );
+        check_limits([fit(10.0), None], none(), [("unknown", None, None); 2]);
+    }
+
+    #[test]
+    fn others_are_named_where_ours_waited_for_what_they_did_not_use() {
+        // The ramp took 2 s, the hold 5 s; each end waited for so long.
+        let seen = || waiting(1_400_000_000, 5_000_000_000);
+        let expected = [("other programs", Some(0.6), Some(1.4)), ("other programs", Some(1.4), Some(2.0))];
+        check_limits(
+            [fit(10.0), fit(5.0)],
+            waiting(1_400_000_000, 5_000_000_000),
+            [expected[0], ("unknown", Some(1.5), Some(2.0))],
+        );
+        check_limits([fit(10.0), fit(4.0)], seen(), [("unknown", Some(0.56), Some(1.4)), expected[1]]);
+    }
+
+    #[test]
+    fn a_connection_takes_memory_in_three_places() {
+        let cost = || Cost { target_bytes: fit(51.0), generator_bytes: fit(35.0), ..Cost::default() };
+        assert_eq!(bytes_per_pair(&cost()), None);
+        assert_eq!(bytes_per_pair(&Cost { kernel_bytes: fit(8515.0), ..cost() }), Some(8601.0));
+        let scattered = Some(Fit { value: 400.0, error: 90.0, r2: 0.6 });
+        assert_eq!(bytes_per_pair(&Cost { kernel_bytes: scattered, ..cost() }), None);
+    }
+}

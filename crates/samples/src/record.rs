@@ -1,0 +1,291 @@
+//! What a run leaves behind: the one schema that the store has today, and that fleet and page are to share.
+//!
+//! A record is JSON, and its fields go by their names: [`Tick`] and what is in it are written as they are, so that a new
+//! field is stored as soon as it exists, and one that an old record lacks has its default. A field that changes its
+//! meaning takes a new name. Only what could not be read at all by that rule makes a new [`SCHEMA`].
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+use units::Date;
+
+use crate::{calibration::Calibration, observation::Looks, sink::Header, summary::Generator, tick::Tick};
+
+/// The version of all records here.
+pub const SCHEMA: u32 = 1;
+
+/// A run, known before its first tick.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RunRecord {
+    /// throng's own version.
+    pub version: String,
+    /// What it was told to do, a word each.
+    pub words: Vec<String>,
+    /// When it began.
+    pub began_ms: Date,
+    /// Where it ran.
+    pub host: HostFacts,
+    /// What the sinks were told.
+    pub header: Header,
+}
+
+/// What makes the figures of two runs comparable: the host that throng ran on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct HostFacts {
+    /// The kernel's release, as `uname -r` has it.
+    pub kernel: String,
+    /// Processors that throng may use.
+    pub cores: u64,
+    /// Memory in all, or as much of it as the control group allows, bytes.
+    pub memory_bytes: u64,
+}
+
+/// One period of a run, all shards merged. Borrowed to be written: a tick holds a megabyte of histograms.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TickRecord<'a> {
+    /// What happened.
+    pub tick: Cow<'a, Tick>,
+    /// What throng cost so far.
+    pub generator: Cow<'a, Generator>,
+    /// What was seen last of hosts and processes.
+    pub looks: Cow<'a, Looks>,
+}
+
+/// Writes and reads records.
+macro_rules! json {
+    ($($written:ty => $read:ty,)+) => {$(
+        impl $written {
+            /// As JSON, on one line.
+            pub fn to_json(&self) -> String {
+                serde_json::to_string(self).expect("a record has only plain fields")
+            }
+
+            /// Reads what [`to_json`](Self::to_json) wrote, now or in an earlier version.
+            ///
+            /// # Errors
+            /// It is no such record.
+            pub fn from_json(text: &str) -> Result<$read, String> {
+                serde_json::from_str(text).map_err(|e| e.to_string())
+            }
+        }
+    )+};
+}
+
+json! {
+    RunRecord => RunRecord,
+    Calibration => Calibration,
+    TickRecord<'_> => TickRecord<'static>,
+}
+
+/// Left out where it says nothing.
+pub(crate) fn is_zero<N: Default + PartialEq>(n: &N) -> bool {
+    *n == N::default()
+}
+
+/// The least of nothing.
+pub(crate) fn is_most(n: &u64) -> bool {
+    *n == u64::MAX
+}
+
+/// [`Nanos::NEVER`](units::Nanos::NEVER) is `null`: a number of its size is not exact in JavaScript.
+pub(crate) mod never {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use units::Nanos;
+
+    pub(crate) fn serialize<S: Serializer>(t: &Nanos, s: S) -> Result<S::Ok, S::Error> {
+        Some(*t).filter(|t| *t != Nanos::NEVER).serialize(s)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Nanos, D::Error> {
+        Ok(Option::deserialize(d)?.unwrap_or(Nanos::NEVER))
+    }
+}
+
+/// Answers by status, those that came: `{"200": 7}`, as in the summary.
+pub(crate) mod statuses {
+    use std::collections::BTreeMap;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use crate::tick::STATUSES;
+
+    pub(crate) fn serialize<S: Serializer>(counts: &[u64; STATUSES], s: S) -> Result<S::Ok, S::Error> {
+        s.collect_map(counts.iter().enumerate().filter(|(_, n)| **n > 0))
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Box<[u64; STATUSES]>, D::Error> {
+        let mut counts = Box::new([0; STATUSES]);
+        for (status, n) in BTreeMap::<usize, u64>::deserialize(d)? {
+            counts[status.min(STATUSES - 1)] += n;
+        }
+        Ok(counts)
+    }
+}
+
+/// A histogram in HdrHistogram's format V2, nanoseconds, as base64 (RFC 4648 section 4).
+pub(crate) mod hdr {
+    use base64::{Engine, engine::general_purpose::STANDARD};
+    use hdrhistogram::{
+        Histogram,
+        serialization::{Deserializer as Reader, Serializer as _, V2Serializer},
+    };
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    use crate::latency;
+
+    pub(crate) fn serialize<S: Serializer>(histogram: &Histogram<u32>, s: S) -> Result<S::Ok, S::Error> {
+        let mut bytes = Vec::new();
+        V2Serializer::new().serialize(histogram, &mut bytes).expect("memory takes any histogram");
+        s.serialize_str(&STANDARD.encode(bytes))
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Histogram<u32>, D::Error> {
+        let bytes = STANDARD.decode(String::deserialize(d)?).map_err(D::Error::custom)?;
+        let read = Reader::new().deserialize::<u32, _>(&mut bytes.as_slice());
+        let read = read.map_err(|e| D::Error::custom(format!("not a histogram: {e}")))?;
+        // One of other bounds is taken over as far as ours reach.
+        let mut histogram = latency::empty();
+        histogram.add(read).map_err(|e| D::Error::custom(format!("not a histogram of ours: {e}")))?;
+        Ok(histogram)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        look::{HostLook, ProcessLook, TargetLook},
+        tick::tests::tick,
+    };
+    use proptest::prelude::*;
+    use serde_json::Value;
+
+    fn record(seed: u64) -> TickRecord<'static> {
+        TickRecord {
+            tick: Cow::Owned(tick(seed)),
+            generator: Cow::Owned(Generator {
+                cpu_s: seed as f64 / 8.0,
+                cpu_share: Some(0.5),
+                ..Generator::default()
+            }),
+            looks: Cow::Owned(Looks {
+                target: Some(TargetLook { pid: 7, open_files: Some(seed), ..TargetLook::default() }),
+                host: Some(HostLook { kernel_bytes: seed, ..HostLook::default() }),
+                target_host: None,
+                own: Some(ProcessLook { rss_bytes: seed, ..ProcessLook::default() }),
+            }),
+        }
+    }
+
+    fn again(record: &TickRecord) -> TickRecord<'static> {
+        TickRecord::from_json(&record.to_json()).unwrap_or_else(|e| panic!("{e}: {}", record.to_json()))
+    }
+
+    proptest! {
+        /// Ticks, written and read, add up to the same totals: a stored run can be replayed.
+        #[test]
+        fn what_is_read_back_has_the_same_totals(seeds in proptest::collection::vec(0u64..1000, 1..8)) {
+            let mut direct = [tick(seeds[0]), tick(seeds[0])];
+            let mut replayed = [(); 2].map(|()| again(&record(seeds[0])).tick.into_owned());
+            prop_assert_eq!(&again(&record(seeds[0])), &record(seeds[0]));
+            for &seed in &seeds {
+                direct[0].extend(&tick(seed));
+                direct[1].merge(&tick(seed));
+                replayed[0].extend(&again(&record(seed)).tick);
+                replayed[1].merge(&again(&record(seed)).tick);
+            }
+            prop_assert_eq!(direct, replayed);
+        }
+    }
+
+    #[test]
+    fn a_histogram_keeps_each_place_up_to_the_highest() {
+        let mut full = Tick::default();
+        for exponent in 0..53 {
+            full.latency.record(units::Nanos(3 << exponent));
+        }
+        full.counts.answered = u64::MAX;
+        full.open_ns = u128::MAX;
+        let record = TickRecord { tick: Cow::Owned(full), ..TickRecord::default() };
+        assert_eq!(again(&record), record);
+    }
+
+    #[test]
+    fn times_below_the_least_are_kept_too() {
+        for ns in [0, 1, 63, 64, 65] {
+            let mut small = Tick::default();
+            small.lag.record(units::Nanos(ns));
+            let record = TickRecord { tick: Cow::Owned(small), ..TickRecord::default() };
+            assert_eq!(again(&record), record, "{ns}");
+        }
+    }
+
+    #[test]
+    fn an_empty_tick_takes_little_room() {
+        let json = TickRecord::default().to_json();
+        assert!(json.len() < 1500, "{}: {json}", json.len());
+    }
+
+    #[test]
+    fn what_a_record_lacks_or_has_too_much_of_does_not_matter() {
+        let check = |text: &str, open: u64| {
+            let record = TickRecord::from_json(text).unwrap_or_else(|e| panic!("{text}: {e}"));
+            assert_eq!(*record.tick, Tick { open, ..Tick::default() }, "{text}");
+        };
+        check("{}", 0);
+        check(r#"{"tick":{"open":5}}"#, 5);
+        check(r#"{"tick":{"open":5,"weather":{"rain":true},"latency":{}},"mood":[1]}"#, 5);
+        let run = RunRecord::from_json(r#"{"header":{"io":"epoll"},"later":1}"#).unwrap();
+        assert_eq!(run.header, Header { io: "epoll".into(), ..Header::default() });
+    }
+
+    /// The record without one of its fields, for each of them at any depth.
+    fn lacking_one(record: &Value) -> Vec<Value> {
+        let Some(fields) = record.as_object() else { return Vec::new() };
+        let with = |key: &String, field: Option<Value>| {
+            let mut one = fields.clone();
+            one.remove(key);
+            one.extend(field.map(|field| (key.clone(), field)));
+            Value::Object(one)
+        };
+        let of = |(key, field): (&String, &Value)| {
+            let within = lacking_one(field).into_iter().map(|field| with(key, Some(field)));
+            within.chain([with(key, None)]).collect::<Vec<_>>()
+        };
+        fields.iter().flat_map(of).collect()
+    }
+
+    #[test]
+    fn an_older_record_may_lack_any_field() {
+        let mut full = record(5);
+        full.tick.to_mut().open_ns = 1;
+        full.looks.to_mut().target_host = full.looks.host.clone();
+        let run = RunRecord { words: vec!["run".to_owned()], ..RunRecord::default() };
+        let [full, run] = [full.to_json(), run.to_json()].map(|json| serde_json::from_str(&json).unwrap());
+        let older = lacking_one(&full);
+        assert!(older.len() > 150, "{}", older.len());
+        for older in older {
+            TickRecord::from_json(&older.to_string()).unwrap_or_else(|e| panic!("{e}: {older}"));
+        }
+        for older in lacking_one(&run) {
+            RunRecord::from_json(&older.to_string()).unwrap_or_else(|e| panic!("{e}: {older}"));
+        }
+    }
+
+    #[test]
+    fn what_is_no_record_is_an_error() {
+        for text in [
+            "",
+            "[1]",
+            r#"{"tick":{"open":-1}}"#,
+            r#"{"tick":{"latency":{"histogram":"?"}}}"#,
+            r#"{"tick":{"latency":{"histogram":"AAAA"}}}"#,
+            r#"{"tick":{"faults":[{"side":"moon","stage":"dial","kind":"reset","count":1}]}}"#,
+        ] {
+            assert!(TickRecord::from_json(text).is_err(), "{text}");
+        }
+    }
+}

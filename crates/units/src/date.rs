@@ -1,0 +1,88 @@
+//! Moments that are told to people, in UTC.
+
+use std::{
+    fmt,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use serde::{Deserialize, Serialize};
+
+/// A date and time: milliseconds since 1970, UTC. Never to measure with: the clock that it comes from may jump.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Date(pub u64);
+
+impl From<SystemTime> for Date {
+    /// What lies before 1970 is 1970.
+    fn from(time: SystemTime) -> Date {
+        Date(time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64))
+    }
+}
+
+impl Date {
+    /// Year, month and day (Howard Hinnant, chrono-Compatible Low-Level Date Algorithms: `civil_from_days`).
+    const fn civil(self) -> (u64, u64, u64) {
+        // Years begin in March here, so that the odd day is the last one; 719,468 days from 0000-03-01 to 1970-01-01.
+        let days = self.0 / 86_400_000 + 719_468;
+        let (era, day) = (days / 146_097, days % 146_097);
+        let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+        let day = day - (365 * year + year / 4 - year / 100);
+        let month = (5 * day + 2) / 153;
+        let january = month >= 10;
+        (
+            era * 400 + year + january as u64,
+            if january { month - 9 } else { month + 3 },
+            day - (153 * month + 2) / 5 + 1,
+        )
+    }
+
+    /// `2026-11-20`
+    pub fn day(self) -> String {
+        let (year, month, day) = self.civil();
+        format!("{year:04}-{month:02}-{day:02}")
+    }
+}
+
+impl fmt::Display for Date {
+    /// `2026-11-20T17:04:09Z` (RFC 3339)
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let s = self.0 / 1000 % 86_400;
+        write!(f, "{}T{:02}:{:02}:{:02}Z", self.day(), s / 3600, s / 60 % 60, s % 60)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn check(seconds: u64, expected: &str) {
+        let date = Date::from(UNIX_EPOCH + Duration::from_millis(seconds * 1000 + 999));
+        assert_eq!(date.to_string(), expected, "{seconds}");
+        assert_eq!(date.day(), expected[..10]);
+    }
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        check(0, "1970-01-01T00:00:00Z");
+        check(951_782_399, "2000-02-28T23:59:59Z");
+        check(951_782_400, "2000-02-29T00:00:00Z");
+        check(951_868_800, "2000-03-01T00:00:00Z");
+        check(1_735_689_599, "2024-12-31T23:59:59Z");
+        check(1_795_282_449, "2026-11-21T17:34:09Z");
+        check(4_107_542_400, "2100-03-01T00:00:00Z");
+        assert_eq!(Date::from(UNIX_EPOCH - Duration::from_secs(1)), Date(0));
+    }
+
+    #[test]
+    fn each_day_follows_the_one_before() {
+        let mut before = (1969, 12, 31);
+        for day in 0..80_000 {
+            let (year, month, day) = Date(day * 86_400_000).civil();
+            let (y, m, d) = before;
+            let next = [(y, m, d + 1), (y, m + 1, 1), (y + 1, 1, 1)];
+            assert!(next.contains(&(year, month, day)), "{before:?}, {:?}", (year, month, day));
+            assert!(month <= 12 && day <= 31);
+            before = (year, month, day);
+        }
+    }
+}
