@@ -357,3 +357,6 @@ impl Progress {
         self.ramping = self.ramping + time;
     }
 }
+
+#[cfg(test)]
+mod tests;
