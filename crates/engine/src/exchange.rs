@@ -246,7 +246,8 @@ impl Exchange {
         data.ends
     }
 
-    /// Bytes without frames: as many as were sent are the echo; else they are the answer as soon as they are as expected.
+    /// Bytes without frames: as many as were sent are the echo; else they are the answer as soon as they are as expected,
+    /// where nothing is said as soon as there are any.
     fn handle_stream<'a>(&mut self, input: &'a [u8], check: &Check, sent: &[u8]) -> Progress<'a> {
         let wanted = match (check.echo, self.expected) {
             (true, _) => sent.len() as u64,
@@ -262,8 +263,9 @@ impl Exchange {
             self.found = needle.look(self.found, input[..n].iter().copied());
         }
         self.content += n as u64;
-        let found =
-            wanted == u64::MAX && check.body.as_ref().is_none_or(|needle| needle.is_found(self.found));
+        let found = wanted == u64::MAX
+            && n > 0
+            && check.body.as_ref().is_none_or(|needle| needle.is_found(self.found));
         if self.content == wanted || found { Progress::Answered(n) } else { Progress::More(n) }
     }
 }

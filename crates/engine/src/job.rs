@@ -68,7 +68,8 @@ impl Job {
     fn of(population: &Population, (ops, step_of): (Vec<Op>, Vec<u16>)) -> Job {
         let target = &population.target;
         let at_once = |op: &Op| match op {
-            Op::Wait(_) | Op::Stay => false,
+            // Behind what is told, the connection's timer is that of what comes next.
+            Op::Wait(_) | Op::Stay | Op::Tell(_) => false,
             Op::Ping(_, every) => *every == Nanos::ZERO,
             _ => true,
         };

@@ -36,6 +36,11 @@ impl Op {
     pub(crate) fn asks(&self) -> bool {
         matches!(self, Op::Request(_) | Op::Ask(_) | Op::Listen(_) | Op::Ping(..))
     }
+
+    /// Whether it begins with something that goes out.
+    pub(crate) fn sends(&self) -> bool {
+        matches!(self, Op::Request(_) | Op::Ask(_) | Op::Tell(_) | Op::Ping(..) | Op::Close)
+    }
 }
 
 /// The operations of a population of the plan, and the step of the plan that each belongs to.

@@ -17,6 +17,9 @@ pub(crate) struct Ink {
     shards: u64,
     /// Requests and messages written so far.
     written: u64,
+    /// Where connections come and go: which of those that came is at each index. Else it is the index itself.
+    came: Vec<u32>,
+    next_to_come: u32,
     /// A message, before it is framed, or to be held against its echo.
     sheet: Vec<u8>,
 }
@@ -24,12 +27,22 @@ pub(crate) struct Ink {
 impl Ink {
     pub(crate) fn new(seed: u64, shard: u32, shards: u32) -> Ink {
         let (shard, shards) = (shard.into(), shards.into());
-        Ink { random: Random::new(seed), seed, shard, shards, written: 0, sheet: Vec::new() }
+        let (came, sheet) = (Vec::new(), Vec::new());
+        Ink { random: Random::new(seed), seed, shard, shards, written: 0, came, next_to_come: 0, sheet }
+    }
+
+    /// A connection comes to this index, where others were before it: it takes the next row of the tables.
+    pub(crate) fn comes(&mut self, index: u32) {
+        let at = index as usize;
+        self.came.resize(self.came.len().max(at + 1), 0);
+        self.came[at] = self.next_to_come;
+        self.next_to_come = self.next_to_come.wrapping_add(1);
     }
 
     /// Of the connection at this index: which row of the tables it keeps.
     fn row(&self, index: u32) -> u64 {
-        u64::from(index) * self.shards + self.shard
+        let nth = self.came.get(index as usize).copied().unwrap_or(index);
+        u64::from(nth) * self.shards + self.shard
     }
 
     fn seq(&self, nth: u64) -> u64 {

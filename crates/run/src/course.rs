@@ -5,8 +5,8 @@ use engine::{Control, Tempo};
 use plan::{Load, Part, Plan, Ramp, Share, Whose, split};
 use units::{Nanos, Rate};
 
-/// Full load begins this long after the ramp's end was seen, so that every shard has the order by then (a shard
-/// looks at its orders every 100 ms at least).
+/// Full load, or another tempo, begins this long after it was decided, so that every shard has the order by then (a
+/// shard looks at its orders every 100 ms at least).
 const NOTICE: Nanos = Nanos::from_millis(120);
 /// All at once is within this time.
 const AT_ONCE: Nanos = Nanos::from_millis(1);
@@ -73,6 +73,8 @@ pub struct Progress {
     /// When it was last ordered to move.
     moved_at: Nanos,
     is_moving: bool,
+    /// It has been where a stage wanted it.
+    has_held: bool,
 }
 
 /// The stages, one after the other.
@@ -118,6 +120,7 @@ impl<'a> Course<'a> {
             hold_from: Nanos::NEVER,
             moved_at: start,
             is_moving: false,
+            has_held: false,
         };
         Course {
             plan,
@@ -218,15 +221,15 @@ impl<'a> Course<'a> {
         for population in self.moving().collect::<Vec<_>>() {
             let progress = &mut self.progress[usize::from(population)];
             (progress.is_moving, progress.hold_from) = (false, from);
-            let level = progress.level;
+            let (level, is_first) = (progress.level, !std::mem::replace(&mut progress.has_held, true));
             self.orders.push(Order::Population(population, Control::Hold(from)));
-            let Load::Rate { rate, .. } = self.plan.populations[usize::from(population)].load else {
-                continue;
-            };
-            self.orders.push(Order::Population(
-                population,
-                Control::Tempo(Tempo::Steady(level.of_rate(rate)), from),
-            ));
+            // The first time the rate begins when the connections are there; later it came with them.
+            if let (Load::Rate { rate, .. }, true) =
+                (self.plan.populations[usize::from(population)].load, is_first)
+            {
+                let tempo = Tempo::Steady(level.of_rate(rate));
+                self.orders.push(Order::Population(population, Control::Tempo(tempo, from)));
+            }
         }
         let until = from + self.plan.stages[self.stage].hold.time();
         self.orders.push(Order::Probe(Control::Hold(from)));
@@ -276,23 +279,23 @@ impl<'a> Course<'a> {
             Nanos::ZERO => Tempo::Steady(stage.to.of_rate(rate)),
             over => Tempo::Slope { from: before.of_rate(rate), to: stage.to.of_rate(rate), over },
         };
-        let is_new = self.progress[usize::from(population)].is_new();
+        let is_new = !self.progress[usize::from(population)].has_held;
         match load {
             // They are full load from the first one on.
             Load::Arrivals { rate, total } if is_new => {
-                self.progress[usize::from(population)].hold_from = now;
+                let progress = &mut self.progress[usize::from(population)];
+                (progress.hold_from, progress.has_held) = (now, true);
                 let total = total.unwrap_or(u32::MAX);
                 self.orders.push(Order::Load(population, total, Some(slope(rate)), now));
                 self.orders.push(Order::Population(population, Control::Hold(now)));
                 return now + over;
             }
             Load::Arrivals { rate, .. } => {
-                self.orders.push(Order::Population(population, Control::Tempo(slope(rate), now)));
-                return now + over;
+                self.orders.push(Order::Population(population, Control::Tempo(slope(rate), now + NOTICE)));
+                return now + NOTICE + over;
             }
-            // The first time the rate begins when the connections are there.
             Load::Rate { rate, .. } if !is_new => {
-                self.orders.push(Order::Population(population, Control::Tempo(slope(rate), now)));
+                self.orders.push(Order::Population(population, Control::Tempo(slope(rate), now + NOTICE)));
             }
             Load::Rate { .. } | Load::Held { .. } => {}
         }
@@ -353,9 +356,7 @@ impl Progress {
     fn ramped(&mut self, time: Nanos) {
         self.ramping = self.ramping + time;
     }
-
-    /// Whether it has not been at full load yet.
-    fn is_new(&self) -> bool {
-        self.hold_from == Nanos::NEVER && self.holding == Nanos::ZERO
-    }
 }
+
+#[cfg(test)]
+mod tests;

@@ -30,7 +30,7 @@ use net::{
         uring::{self, Uring},
     },
 };
-use plan::{Part, Plan};
+use plan::{Part, Plan, Whose};
 use run::Course;
 use serve::{Counters, Http, Knobs};
 use units::{Clock, Nanos};
@@ -149,9 +149,11 @@ impl Load {
         while let Ok((_, tick)) = self.arrivals.try_recv() {
             assert_eq!((tick.faults.total(), tick.counts.dropped), (0, 0), "{:?}", tick.counts);
             self.answered += tick.counts.answered + tick.probe.as_ref().map_or(0, |probe| probe.answered);
-            if tick.ramped_at != Nanos::NEVER && !self.ramped {
+            // The probe lane has no ramp.
+            let is_there = tick.ramped_at != Nanos::NEVER || self.part.whose == Whose::Probe;
+            if is_there && !self.ramped {
                 self.ramped = true;
-                self.course.step(now, |_| Some(tick.ramped_at));
+                self.course.step(now, |_| Some(tick.until));
             } else if self.ramped && !self.measuring {
                 // The order has been obeyed in the tick that just ended.
                 (self.measuring, self.answered) = (true, 0);

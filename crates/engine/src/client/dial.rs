@@ -27,6 +27,8 @@ pub(super) struct Ramp {
     from: Nanos,
     dialled: u64,
     to_dial: u32,
+    /// The tempo that takes over at this time.
+    next: Option<(Tempo, Nanos)>,
     /// First dials made and to be made, over all orders.
     pub(super) ordered: u64,
 }
@@ -35,23 +37,42 @@ impl Ramp {
     /// Nothing, before an order comes.
     pub(super) fn new() -> Ramp {
         let pacer = Pacer::Adaptive(Window::default());
-        Ramp { pacer, from: Nanos::NEVER, dialled: 0, to_dial: 0, ordered: 0 }
+        Ramp { pacer, from: Nanos::NEVER, dialled: 0, to_dial: 0, next: None, ordered: 0 }
     }
 
     /// From now on, so many are to be dialled, the first at `from`; without a tempo as fast as the target takes them. A
     /// window keeps what it has learnt of the target.
     pub(super) fn order(&mut self, to_dial: u32, tempo: Option<Tempo>, part: &Part, from: Nanos) {
         self.ordered = self.ordered - u64::from(self.to_dial) + u64::from(to_dial);
-        (self.from, self.to_dial) = (from, to_dial);
+        (self.from, self.to_dial, self.next) = (from, to_dial, None);
         match (tempo, &self.pacer) {
-            (Some(tempo), _) => self.set_tempo(tempo, part, from),
+            (Some(tempo), _) => self.begin(tempo, part, from),
             (None, Pacer::Adaptive(_)) => {}
             (None, _) => self.pacer = Pacer::Adaptive(Window::default()),
         }
     }
 
-    /// What is still to be dialled comes at this tempo, of all shards together.
-    pub(super) fn set_tempo(&mut self, tempo: Tempo, part: &Part, from: Nanos) {
+    /// What is still to be dialled then comes at this tempo, of all shards together; the present one goes on until then.
+    pub(super) fn set_tempo(&mut self, tempo: Tempo, from: Nanos) {
+        self.next = Some((tempo, from));
+    }
+
+    /// The next tempo takes over, once everything that was due before its time is dialled.
+    fn change(&mut self, part: &Part, now: Nanos) {
+        let Some((tempo, from)) = self.next.filter(|(_, from)| now >= *from) else { return };
+        let is_behind = match &self.pacer {
+            Pacer::Scheduled(schedule) => {
+                schedule.within(from.since(self.from)).next_after(self.dialled) != Nanos::NEVER
+            }
+            Pacer::Adaptive(_) => false,
+        };
+        if !is_behind {
+            self.next = None;
+            self.begin(tempo, part, from);
+        }
+    }
+
+    fn begin(&mut self, tempo: Tempo, part: &Part, from: Nanos) {
         (self.from, self.dialled) = (from, 0);
         let schedule = Schedule::share(tempo, self.to_dial.into(), part.shard, part.shards);
         self.pacer = Pacer::Scheduled(schedule);
@@ -68,17 +89,22 @@ impl Ramp {
 
     /// How many dials are due now, and when to ask again. `behind`: how late the shard is with its requests.
     fn due(&self, now: Nanos, outstanding: u32, behind: Nanos) -> (u32, Nanos) {
+        let changes = self.next.map_or(Nanos::NEVER, |(_, from)| from);
         match &self.pacer {
             // Requests that are late already come first: a ramp that runs ahead of them would hand its backlog to
             // the hold.
             Pacer::Adaptive(_) if self.to_dial > 0 && behind > LATE => (0, now),
             Pacer::Adaptive(window) => (window.room(outstanding).min(self.to_dial), Nanos::NEVER),
-            Pacer::Scheduled(_) if now < self.from => (0, self.from),
+            Pacer::Scheduled(_) if now < self.from => (0, self.from.min(changes)),
             Pacer::Scheduled(schedule) => {
+                let schedule = match changes {
+                    Nanos::NEVER => *schedule,
+                    changes => schedule.within(changes.since(self.from)),
+                };
                 let due = schedule.due(now.since(self.from)).saturating_sub(self.dialled);
                 let due = due.min(self.to_dial.into());
                 let next = schedule.next_after(self.dialled + due);
-                (due as u32, self.from + next)
+                (due as u32, (self.from + next).min(changes))
             }
         }
     }
@@ -98,6 +124,7 @@ impl Ramp {
 impl Client {
     pub(super) fn dial_due<I: Io>(&mut self, cx: &mut Cx<I>) -> Nanos {
         let now = cx.now();
+        self.ramp.change(&self.part, now);
         let (due, next) = self.ramp.due(now, self.outstanding, cx.behind());
         for _ in 0..due.min(DIALS_A_TURN) {
             if cx.is_full() {

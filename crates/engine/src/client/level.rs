@@ -47,11 +47,11 @@ impl Client {
         self.ramp.is_ordered() && self.resolved == self.ramp.ordered && !self.is_surplus()
     }
 
-    /// A tempo for the requests of an open loop, or for connections that come and go.
+    /// A tempo for the requests of an open loop, or for connections that come and go, from this time on.
     pub(super) fn set_tempo(&mut self, tempo: Tempo, from: Nanos, now: Nanos) {
         match &mut self.open_loop {
             Some(open_loop) => self.tick.counts.missed += open_loop.begin(&self.part, tempo, from, now),
-            None => self.ramp.set_tempo(tempo, &self.part, from),
+            None => self.ramp.set_tempo(tempo, from),
         }
     }
 
@@ -90,6 +90,9 @@ impl Client {
     /// A connection is dialled for the first time at this place.
     pub(super) fn begin_at(&mut self, k: Key, conn: Conn) {
         let at = k.index as usize;
+        if self.job.comes_and_goes() {
+            self.ink.comes(k.index);
+        }
         if let Some(calls) = self.job.calls {
             self.calls_left.resize(self.calls_left.len().max(at + 1), 0);
             self.calls_left[at] = calls;

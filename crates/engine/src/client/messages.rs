@@ -63,6 +63,10 @@ impl Client {
                     if !cx.is_open(k) {
                         return input.len();
                     }
+                    if used < input.len() && self.conn(k).state == State::Busy {
+                        // What is awaited next came along with it.
+                        self.begun(k, cx.now());
+                    }
                 }
                 Ok(Progress::Ping(n, ping)) => {
                     used += n;

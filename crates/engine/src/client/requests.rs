@@ -99,9 +99,12 @@ fn send_message<I: Io>(
 impl Client {
     /// What comes next for an idle connection, where the one before it ended at `due`, and could be begun from `ready` on.
     pub(super) fn go_on<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, mut due: Nanos, mut ready: Nanos) {
+        let mut sent = false;
         loop {
             let at = self.conn(k).at;
             match self.job.op(at) {
+                // A program sends once a call.
+                op if sent && op.sends() => return cx.wake_at(k, cx.now()),
                 Op::Goto(to) => self.conns[k.index as usize].at = *to,
                 Op::Wait(think) => {
                     due = due + Nanos(self.ink.random.between(think.min.0, think.max.0));
@@ -112,14 +115,11 @@ impl Client {
                     ready = due;
                 }
                 Op::Tell(message) => {
-                    let sent = send_message(message, None, self.job.is_tcp(), &mut self.ink, cx, k);
-                    self.tick.counts.bytes_out += sent;
+                    let bytes = send_message(message, None, self.job.is_tcp(), &mut self.ink, cx, k);
+                    self.tick.counts.bytes_out += bytes;
                     self.tick.counts.told += 1;
                     self.conn(k).at = at + 1;
-                    if !matches!(self.job.op(at + 1), Op::Listen(_) | Op::Wait(_)) {
-                        // A program sends once a call.
-                        return cx.wake_at(k, cx.now());
-                    }
+                    sent = true;
                 }
                 Op::Close => {
                     self.conn(k).at = at + 1;

@@ -55,6 +55,20 @@ pub(crate) fn plan(target: &str, words: &str, seed: u64) -> Plan {
         .expect("a plan without mistakes")
 }
 
+/// A plan from the text of a scenario file, beside which there is a table of three users.
+pub(crate) fn scenario(text: &str, seed: u64) -> Plan {
+    let resolve = |_: &str| -> Result<Vec<IpAddr>, String> { Err("nobody to ask".to_owned()) };
+    let open = |file: &str| match file {
+        "users.csv" => Ok("id,name\n1,Ada\n2,Grace\n3,Edsger\n".to_owned()),
+        _ => Err("no such file".to_owned()),
+    };
+    let around = Surroundings { cores: 1, seed, resolve: &resolve };
+    plan::scenario::read("load.toml", text, &Flags::default(), &around, &open).unwrap_or_else(|mistakes| {
+        let mistakes: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
+        panic!("{}\n{text}", mistakes.join("\n"))
+    })
+}
+
 /// Shards of the reference server on `net`, all at `at`, each with room for all `connections`.
 pub(crate) fn servers(
     net: &Net,
@@ -106,6 +120,10 @@ pub(crate) struct Story {
     pub(crate) ramped_at: Nanos,
     pub(crate) hold_from: Nanos,
     pub(crate) hold_until: Nanos,
+    /// When each stage of the plan began, and from when its load held; never, where it did not come to that.
+    pub(crate) stages: Vec<(Nanos, Nanos)>,
+    /// How long each population was at full load.
+    pub(crate) at_load: Vec<Nanos>,
     /// Requests sent a second time, for the first had crossed with an announced close.
     pub(crate) resent: u64,
 }
@@ -205,6 +223,8 @@ impl<'a, F: FnMut(u32, &Tick)> Conductor<'a, F> {
             ramped_at: never,
             hold_from: never,
             hold_until: never,
+            stages: vec![(Nanos::ZERO, never)],
+            at_load: vec![Nanos::ZERO; plan.populations.len()],
             resent: 0,
         };
         let states = vec![silent; remotes.len()];
@@ -266,7 +286,7 @@ impl<'a, F: FnMut(u32, &Tick)> Conductor<'a, F> {
             let ramped: Vec<Option<Nanos>> = (0..self.plan.populations.len() as u16)
                 .map(|nth| self.of(nth).map(|s| s.ramped_at).max().filter(|at| *at != Nanos::NEVER))
                 .collect();
-            self.course.step(now, |nth| ramped[usize::from(nth)]);
+            self.go_on(now, |nth| ramped[usize::from(nth)]);
             self.give_orders();
         }
         self.story.hold_from = self.story.hold_from.min(self.course.progress(0).hold_from);
@@ -281,6 +301,19 @@ impl<'a, F: FnMut(u32, &Tick)> Conductor<'a, F> {
             self.order(Order::All(Control::Stop));
         }
         now >= self.ends_at
+    }
+
+    /// From stage to stage.
+    fn go_on(&mut self, now: Nanos, ramped: impl Fn(u16) -> Option<Nanos>) {
+        let (stages, ends) = (&mut self.story.stages, self.course.acts_at());
+        if self.course.step(now, ramped) {
+            stages.push((ends, Nanos::NEVER));
+        } else if let (false, Some((began, from @ Nanos::NEVER))) =
+            (self.course.is_moving(), stages.last_mut())
+        {
+            let holds = |nth: &u16| self.course.progress(*nth).hold_from;
+            *from = self.plan.stages[self.course.stage()].of.iter().map(holds).fold(*began, Nanos::max);
+        }
     }
 
     /// Orders the next level when its time has come: each shard has its share of it.
@@ -321,6 +354,10 @@ impl<'a, F: FnMut(u32, &Tick)> Conductor<'a, F> {
         if story.hold_until == Nanos::NEVER && ended {
             story.hold_until = until;
             story.held = open;
+            for (nth, at_load) in (0..).zip(&mut story.at_load) {
+                let progress = self.course.progress(nth);
+                *at_load = progress.holding + until.since(progress.hold_from.min(until));
+            }
         }
         // Of each population, for they may speak different protocols.
         story.resent = 0;
@@ -332,7 +369,23 @@ impl<'a, F: FnMut(u32, &Tick)> Conductor<'a, F> {
             let whole = &mut story.populations[usize::from(nth)];
             (whole.open, whole.resolved, whole.waiting) = (open, resolved, waiting);
             story.resent += obey_the_laws(self.plan, population, whole);
+            obey_the_laws_of_steps(self.plan, nth, whole);
         }
+        self.obey_the_law_of_the_whole();
+    }
+
+    /// The populations together are the whole: the probe lane's figures are its own.
+    fn obey_the_law_of_the_whole(&self) {
+        let Story { whole, populations, .. } = &self.story;
+        let mut sum = Tick::default();
+        populations.iter().for_each(|population| sum.merge(population));
+        let essence = |t: &Tick| {
+            let latencies = [&t.latency, &t.ramp_latency, &t.connect]
+                .map(|latency| (latency.count(), latency.quantiles().max));
+            let counts = samples::Counts { addresses_skipped: 0, ..t.counts.clone() };
+            (counts, t.faults.clone(), t.status.clone(), latencies)
+        };
+        assert_eq!(essence(&sum), essence(whole), "the sum, seed {}", self.plan.seed);
     }
 }
 
@@ -355,6 +408,7 @@ fn obey_the_laws(plan: &Plan, population: &Population, t: &Tick) -> u64 {
     // First dials are decided once; every other dial follows an announced close, or a failure where that is wanted.
     assert!(c.opened <= t.resolved && t.resolved <= c.opened + c.failed, "resolved, seed {seed}");
     assert!(t.resolved <= u64::from(population.load.connections()) + c.finished, "wanted, seed {seed}");
+    assert!(c.done <= c.finished, "done, seed {seed}");
     let makes_up = matches!(population.reconnect, Reconnect::Backoff(_));
     let again = c.closed + c.finished + if makes_up { c.dropped + c.failed } else { 0 };
     assert!(c.redialled + (c.opened + c.failed - t.resolved) <= again, "redials, seed {seed}");
@@ -376,6 +430,18 @@ fn obey_the_laws(plan: &Plan, population: &Population, t: &Tick) -> u64 {
     let (connects, opened) = (t.connect.count(), c.opened + c.redialled);
     assert!(connects == opened || (connects > opened && !is_http), "connect times, seed {seed}");
     resent
+}
+
+/// What is true of the latencies by step: where a population's steps are told apart, each answer that was due at full load
+/// is one of them, and no other's.
+fn obey_the_laws_of_steps(plan: &Plan, nth: u16, t: &Tick) {
+    let told_apart = plan.populations[usize::from(nth)].step_names().len() > 1;
+    let (mut own, mut others) = (0, 0);
+    for ((population, _), latency) in plan.program.steps.iter().zip(&t.steps) {
+        *if *population == nth { &mut own } else { &mut others } += latency.count();
+    }
+    let expected = if told_apart { t.latency.count() } else { 0 };
+    assert_eq!((own, others), (expected, 0), "steps of population {nth}, seed {}", plan.seed);
 }
 
 /// What is true of sizes, first bytes and handshakes.

@@ -1,0 +1,230 @@
+//! A server that writes down all that it hears, and answers as its script says: HTTP, WebSocket or bytes.
+
+use net::{Close, Cx, Gone, Io, Key, Program};
+use units::Nanos;
+use wire::websocket::{Event, Frames, Role, accept_key};
+
+/// Accepts waiting for a peer at once.
+const ACCEPTS: u32 = 64;
+/// Between two pieces of an answer, so that each has a segment of its own.
+const APART: Nanos = Nanos::from_millis(1);
+
+/// What a server speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Speaks {
+    Http,
+    WebSocket,
+    /// Bytes: each segment is heard by itself.
+    Bytes,
+}
+
+/// A request with its content, a message, or bytes; a closing handshake is heard as `close 1000`.
+#[derive(Clone, Debug)]
+pub(crate) struct Heard {
+    /// Counts the accepted connections, from 0.
+    pub(crate) conn: usize,
+    /// Counts what was heard on it, from 0.
+    pub(crate) nth: usize,
+    pub(crate) at: Nanos,
+    pub(crate) text: String,
+}
+
+impl Heard {
+    /// The request's method and path.
+    pub(crate) fn line(&self) -> &str {
+        self.text.split(" HTTP/").next().expect("there is a first part")
+    }
+}
+
+/// What the server says or does upon it, one after the other.
+#[derive(Clone, Debug)]
+pub(crate) enum Say {
+    Bytes(Vec<u8>),
+    End,
+    Reset,
+}
+
+/// An answer with this status, these fields and this content.
+pub(crate) fn answer(status: u16, fields: &str, body: &str) -> Say {
+    let length = body.len();
+    Say::Bytes(
+        format!("HTTP/1.1 {status} Word\r\n{fields}Content-Length: {length}\r\n\r\n{body}").into_bytes(),
+    )
+}
+
+/// A right answer.
+pub(crate) fn ok() -> Vec<Say> {
+    vec![answer(200, "", "hello")]
+}
+
+/// The answer to the request for an upgrade.
+pub(crate) fn welcome(head: &str) -> Vec<u8> {
+    let key = head.lines().find_map(|line| line.strip_prefix("Sec-WebSocket-Key: ")).expect("a key");
+    let accept = accept_key(key.as_bytes());
+    let accept = str::from_utf8(&accept).expect("base64");
+    format!(
+        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+         Sec-WebSocket-Accept: {accept}\r\n\r\n"
+    )
+    .into_bytes()
+}
+
+/// A text message in one frame.
+pub(crate) fn frame(text: &str) -> Vec<u8> {
+    let length = u8::try_from(text.len()).expect("short");
+    assert!(length < 126, "a short one");
+    [&[0x81, length], text.as_bytes()].concat()
+}
+
+type Script = Box<dyn Fn(&Heard) -> Vec<Say>>;
+
+struct Conn {
+    number: usize,
+    heard: usize,
+    frames: Option<Frames>,
+    /// The message that has come in part.
+    message: Vec<u8>,
+    /// What is still to be said, the next last.
+    to_say: Vec<Say>,
+}
+
+/// The server.
+pub(crate) struct Listener {
+    speaks: Speaks,
+    script: Script,
+    accepting: u32,
+    conns: Vec<Conn>,
+    /// When each connection was accepted.
+    pub(crate) accepted_at: Vec<Nanos>,
+    pub(crate) heard: Vec<Heard>,
+}
+
+impl Listener {
+    pub(crate) fn new(speaks: Speaks, script: impl Fn(&Heard) -> Vec<Say> + 'static) -> Listener {
+        let script = Box::new(script);
+        Listener { speaks, script, accepting: 0, conns: vec![], accepted_at: vec![], heard: vec![] }
+    }
+
+    /// What each connection said, in its order.
+    pub(crate) fn by_connection(&self) -> Vec<Vec<&Heard>> {
+        let mut all = vec![Vec::new(); self.accepted_at.len()];
+        self.heard.iter().for_each(|heard| all[heard.conn].push(heard));
+        all
+    }
+
+    /// One whole thing was heard.
+    fn hear<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, text: String) {
+        let conn = &mut self.conns[k.index as usize];
+        let heard = Heard { conn: conn.number, nth: conn.heard, at: cx.now(), text };
+        conn.heard += 1;
+        let mut says = (self.script)(&heard);
+        self.heard.push(heard);
+        says.reverse();
+        let was_silent = conn.to_say.is_empty();
+        conn.to_say.splice(0..0, says);
+        if was_silent {
+            self.say(cx, k);
+        }
+    }
+
+    fn say<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        let conn = &mut self.conns[k.index as usize];
+        match conn.to_say.pop() {
+            Some(Say::Bytes(bytes)) => cx.send(k, bytes.len(), |out| {
+                out[..bytes.len()].copy_from_slice(&bytes);
+                bytes.len()
+            }),
+            Some(Say::End) => return cx.finish(k),
+            Some(Say::Reset) => return cx.close(k, Close::Reset),
+            None => {}
+        }
+        if !self.conns[k.index as usize].to_say.is_empty() {
+            cx.wake_at(k, cx.now() + APART);
+        }
+    }
+
+    fn hear_frames<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
+        let mut used = 0;
+        loop {
+            let conn = &mut self.conns[k.index as usize];
+            let frames = conn.frames.as_mut().expect("upgraded");
+            let (n, event) =
+                frames.handle_bytes(&input[used..], 1 << 20).expect("a client that keeps to the RFC");
+            used += n;
+            match event {
+                None if n == 0 => return used,
+                Some(Event::Data(data)) => {
+                    conn.message.extend(data.payload.bytes());
+                    if data.ends {
+                        let text = String::from_utf8(std::mem::take(&mut conn.message)).expect("text");
+                        self.hear(cx, k, text);
+                    }
+                }
+                Some(Event::Close(closing)) => {
+                    let text = format!("close {}", closing.code.unwrap_or_default());
+                    let (number, nth) = (conn.number, conn.heard);
+                    self.heard.push(Heard { conn: number, nth, at: cx.now(), text });
+                    cx.close(k, Close::Graceful);
+                    return input.len();
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// The length of the first whole request in it.
+fn whole_request(input: &[u8]) -> Option<usize> {
+    let head = input.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
+    let text = str::from_utf8(&input[..head]).expect("a head is text");
+    let length = text.lines().find_map(|line| line.strip_prefix("Content-Length: "));
+    let length: usize = length.map_or(0, |length| length.parse().expect("a number"));
+    (input.len() >= head + length).then_some(head + length)
+}
+
+impl Program for Listener {
+    fn opened<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        self.accepting -= 1;
+        let at = k.index as usize;
+        let conn = || Conn { number: 0, heard: 0, frames: None, message: vec![], to_say: vec![] };
+        self.conns.resize_with(self.conns.len().max(at + 1), conn);
+        self.conns[at] = Conn { number: self.accepted_at.len(), ..conn() };
+        self.accepted_at.push(cx.now());
+    }
+
+    fn due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        self.say(cx, k);
+    }
+
+    fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
+        let is_upgraded = self.conns[k.index as usize].frames.is_some();
+        if is_upgraded {
+            return self.hear_frames(cx, k, input);
+        }
+        let used = match self.speaks {
+            Speaks::Bytes => input.len(),
+            Speaks::Http | Speaks::WebSocket => match whole_request(input) {
+                Some(length) => length,
+                None => return 0,
+            },
+        };
+        if self.speaks != Speaks::Bytes {
+            assert_eq!(used, input.len(), "one request at a time");
+        }
+        if self.speaks == Speaks::WebSocket {
+            self.conns[k.index as usize].frames = Some(Frames::new(Role::Server));
+        }
+        self.hear(cx, k, String::from_utf8(input.to_vec()).expect("text"));
+        used
+    }
+
+    fn gone<I: Io>(&mut self, _: &mut Cx<I>, _: Key, _: Gone) {}
+
+    fn pace<I: Io>(&mut self, cx: &mut Cx<I>) -> Nanos {
+        while self.accepting < ACCEPTS {
+            assert!(cx.accept(), "the server has a place for everyone");
+            self.accepting += 1;
+        }
+        Nanos::NEVER
+    }
+}

@@ -1,0 +1,277 @@
+//! Messages step by step, over WebSocket and over bare TCP.
+
+use samples::{Kind, Stage};
+use units::Nanos;
+
+use super::{MS, S, WAY, check_gap, lines, run};
+use crate::{
+    listener::{Heard, Listener, Say, Speaks, frame, welcome},
+    stage::Story,
+};
+
+const ROUND: Nanos = Nanos(2 * WAY.0);
+
+/// Answers each message by `says`, WebSockets after their upgrade.
+fn against(speaks: Speaks, text: &str, says: fn(&Heard) -> Vec<Say>) -> (Story, Listener) {
+    run(text, 2, speaks, move |heard| match (speaks, heard.nth) {
+        (Speaks::WebSocket, 0) => vec![Say::Bytes(welcome(&heard.text))],
+        _ => says(heard),
+    })
+}
+
+fn ws(text: &str, says: fn(&Heard) -> Vec<Say>) -> (Story, Listener) {
+    against(Speaks::WebSocket, &format!("target = \"ws://127.0.0.1:80/chat\"\n{text}"), says)
+}
+
+fn tcp(text: &str, says: fn(&Heard) -> Vec<Say>) -> (Story, Listener) {
+    against(Speaks::Bytes, &format!("target = \"tcp://127.0.0.1:80\"\n{text}"), says)
+}
+
+fn text(text: &str) -> Say {
+    Say::Bytes(frame(text))
+}
+
+fn bytes(text: &str) -> Say {
+    Say::Bytes(text.as_bytes().to_vec())
+}
+
+const CHAT: &str = r#"
+duration = "10s"
+[[population]]
+name = "chat"
+connections = 6
+loop = false
+
+[[population.step]]
+send = "join {seq}"
+expect = { body = "joined" }
+
+[[population.step]]
+wait = "1s..2s"
+
+[[population.step]]
+send = "hello {rand 1 1000} {choice a b}"
+expect = { echo = true }
+think = "500ms"
+
+[[population.step]]
+send = "bye"
+
+[[population.step]]
+close = true
+"#;
+
+#[test]
+fn a_conversation_from_its_upgrade_to_its_close() {
+    let (story, server) = ws(CHAT, |heard| match heard.nth {
+        // In two frames, and in pieces.
+        1 => vec![bytes("\x01\x06who jo"), Say::Bytes(vec![0x80, 5]), bytes("ine"), bytes("d?")],
+        2 => vec![text(&heard.text)],
+        _ => vec![],
+    });
+    let c = &story.whole.counts;
+    assert_eq!((story.faults(), c.sent, c.answered, c.told), (vec![], 12, 12, 6), "{c:?}");
+    assert_eq!((c.opened, c.finished, c.done, c.redialled, story.held), (6, 6, 6, 0, 0), "{c:?}");
+    for heard in server.by_connection() {
+        let said = lines(&heard);
+        assert!(
+            said[0] == "GET /chat" && said[1].starts_with("join ") && said[2].starts_with("hello "),
+            "{said:?}"
+        );
+        assert_eq!(said[3..], ["bye", "close 1000"]);
+        // The answer's last piece comes 3 ms behind its first.
+        let wait = heard[2].at.since(heard[1].at + ROUND + MS(3));
+        assert!((S(1)..=S(2) + MS(1)).contains(&wait), "{wait}");
+        check_gap(heard[2].at, heard[3].at, MS(500) + ROUND);
+    }
+    let joins: std::collections::HashSet<&str> =
+        server.heard.iter().filter(|h| h.nth == 1).map(Heard::line).collect();
+    assert_eq!(joins.len(), 6, "each has a number of its own: {joins:?}");
+}
+
+/// Two seconds of this step, a second apart, on three connections: what its answers are called.
+fn check(speaks: Speaks, step: &str, says: fn(&Heard) -> Vec<Say>, expected: Option<Kind>) {
+    let text = format!(
+        "duration = \"3s\"\n[[population]]\nname = \"a\"\nconnections = 3\nthink = \"1s\"\n[[population.step]]\n{step}\n"
+    );
+    let (story, _) = match speaks {
+        Speaks::WebSocket => ws(&text, says),
+        _ => tcp(&text, says),
+    };
+    let c = &story.whole.counts;
+    let faults: Vec<_> = expected.into_iter().map(|kind| (Stage::Exchange, kind, c.answered)).collect();
+    assert_eq!(story.faults(), faults, "{step}");
+    assert!(c.answered >= 9 && c.answered == c.sent && story.held == 3, "{step}: {c:?}");
+}
+
+#[test]
+fn what_a_message_is_held_against() {
+    const ECHO: &str = "send = \"n {seq} {rand 1 9} {choice x yy} {csv u.id}\"\nexpect = { echo = true }\n[csv.u]\nfile = \"users.csv\"";
+    const SHORT: &str = "send = \"hi {rand 3 3}\"\nexpect = { length = \"$1\" }";
+    const FOUND: &str = "send = \"hi\"\nexpect = { body = \"wel\", length = 7 }";
+    let is_ws = Speaks::WebSocket;
+    check(is_ws, ECHO, |heard| vec![text(&heard.text)], None);
+    check(is_ws, ECHO, |heard| vec![text(&heard.text.replace("n ", "m "))], Some(Kind::WrongEcho));
+    check(is_ws, ECHO, |heard| vec![text(&format!("{}!", heard.text))], Some(Kind::WrongEcho));
+    check(is_ws, SHORT, |_| vec![text("abc")], None);
+    check(is_ws, SHORT, |_| vec![text("abcd")], Some(Kind::WrongLength));
+    check(is_ws, FOUND, |_| vec![text("welcome")], None);
+    check(is_ws, FOUND, |_| vec![text("goodbye")], Some(Kind::WrongBody));
+    check(is_ws, FOUND, |_| vec![text("wel come")], Some(Kind::WrongLength));
+    check(is_ws, "send = \"hi\"\nexpect = {}", |_| vec![text("")], None);
+
+    let tcp = Speaks::Bytes;
+    check(tcp, ECHO, |heard| heard.text.split_inclusive(' ').map(bytes).collect(), None);
+    check(tcp, ECHO, |heard| vec![bytes(&heard.text.replace("n ", "m "))], Some(Kind::WrongEcho));
+    check(tcp, SHORT, |_| vec![bytes("a"), bytes("bc")], None);
+    check(tcp, FOUND, |_| vec![bytes("we"), bytes("lco"), bytes("me")], None);
+    check(tcp, FOUND, |_| vec![bytes("goo"), bytes("dbye")], Some(Kind::WrongBody));
+    // Without a length it is right as soon as it is found, and what comes behind it is forgotten.
+    const SOON: &str = "send = \"hi\"\nexpect = { body = \"ok\" }";
+    check(tcp, SOON, |_| vec![bytes("well, o"), bytes("k then"), bytes(" and more")], None);
+    check(tcp, "send = \"hi\"\nexpect = {}", |_| vec![bytes("x")], None);
+}
+
+#[test]
+fn what_never_comes_is_given_up() {
+    // Found nowhere, over TCP: nobody can say that it will not come.
+    let step = "timeout = \"1s\"\nduration = \"10s\"\n[[population]]\nname = \"a\"\nconnections = 3\n[[population.step]]\nsend = \"hi\"\nexpect = { body = \"ok\" }";
+    let (story, _) = tcp(step, |_| vec![bytes("no")]);
+    assert_eq!((story.faults(), story.held), (vec![(Stage::Exchange, Kind::Timeout, 3)], 0));
+}
+
+/// Whoever says something that nobody answers, and then asks without a pause, is given up too when no answer comes.
+#[test]
+fn a_silent_server_is_given_up_behind_a_message_that_asks_nothing() {
+    let steps = "timeout = \"1s\"\nduration = \"10s\"\n[[population]]\nname = \"a\"\nconnections = 3\n\
+                 [[population.step]]\nsend = \"tell\"\n[[population.step]]\nsend = \"ask\"\nexpect = { echo = true }";
+    let (story, server) = ws(steps, |heard| if heard.nth < 5 { vec![text(&heard.text)] } else { vec![] });
+    assert_eq!(
+        (story.faults(), story.held),
+        (vec![(Stage::Exchange, Kind::Timeout, 3)], 0),
+        "{:?}",
+        server.heard.len()
+    );
+}
+
+#[test]
+fn messages_that_ask_nothing_are_told() {
+    let steps = "duration = \"5s\"\n[[population]]\nname = \"a\"\nconnections = 4\n\
+                 [[population.step]]\nsend = \"one.\"\n[[population.step]]\nsend = \"two {choice a b}.\"\n\
+                 [[population.step]]\nwait = \"0s\"\n[[population.step]]\nsend = \"three.\"\nthink = \"100ms\"";
+    let over_websocket = ws(steps, |_| vec![]);
+    let over_tcp = tcp(steps, |_| vec![bytes("what?")]);
+    for ((story, server), upgrades) in [(over_websocket, 1), (over_tcp, 0)] {
+        let c = &story.whole.counts;
+        assert_eq!((story.faults(), c.sent, c.answered, story.held), (vec![], 0, 0, 4));
+        // Three each hundred milliseconds, and a timer or two.
+        assert!((c.told as i64 - 4 * 3 * 50).abs() < 40, "{}", c.told);
+        let mut told = 0;
+        for heard in server.by_connection() {
+            let said: String = lines(&heard[upgrades..]).concat();
+            let said: Vec<&str> = said.replace(" a", " b").leak().split_terminator('.').collect();
+            told += said.len() as u64;
+            assert!(
+                said.iter().zip(["one", "two b", "three"].iter().cycle()).all(|(said, step)| said == step)
+            );
+        }
+        assert_eq!(told, c.told);
+    }
+}
+
+#[test]
+fn what_the_server_says_of_itself_can_be_expected() {
+    let steps = "duration = \"5s\"\n[[population]]\nname = \"a\"\nconnections = 4\n\
+                 [[population.step]]\nexpect = { body = \"news\" }\n\
+                 [[population.step]]\nsend = \"ask\"\nexpect = { echo = true }\n\
+                 [[population.step]]\nname = \"push\"\nexpect = { length = 6 }\n\
+                 [[population.step]]\nname = \"late\"\nexpect = { body = \"late\" }\nthink = \"1s\"\n\
+                 [[population.step]]\nsend = \"again\"\n";
+    // In one segment with the 101, in one with the answer before it, and a while later; then in the midst of a pause.
+    let (story, server) =
+        run(&format!("target = \"ws://127.0.0.1:80/\"\n{steps}"), 2, Speaks::WebSocket, |heard| {
+            match (heard.nth, heard.text.as_str()) {
+                (0, head) => vec![Say::Bytes([welcome(head), frame("no news")].concat())],
+                (_, "ask") => vec![
+                    Say::Bytes([frame("ask"), frame("pushed")].concat()),
+                    text("later"),
+                    text("forgotten"),
+                ],
+                _ => vec![text("news at ten")],
+            }
+        });
+    let c = &story.whole.counts;
+    // "later" holds "late".
+    assert_eq!((story.faults(), c.dropped, story.held), (vec![], 0, 4));
+    assert_eq!((c.sent, c.answered - story.whole.waiting), (c.answered, c.answered));
+    let rounds = server.heard.iter().filter(|heard| heard.text == "again").count() as u64;
+    assert!(rounds >= 16 && c.told == rounds, "{rounds}");
+    assert!(c.answered >= 4 * rounds, "{} in {rounds}", c.answered);
+    for heard in server.by_connection() {
+        assert_eq!(lines(&heard)[1..4], ["ask", "again", "ask"]);
+    }
+}
+
+#[test]
+fn bytes_that_the_server_says_of_itself_can_be_expected() {
+    let steps = "duration = \"5s\"\ntimeout = \"2s\"\n[[population]]\nname = \"a\"\nconnections = 4\n\
+                 [[population.step]]\nsend = \"hello\"\nexpect = { length = 2 }\n\
+                 [[population.step]]\nexpect = { body = \"ready\" }\n\
+                 [[population.step]]\nexpect = {}\nthink = \"1s\"\n";
+    let (story, server) =
+        tcp(steps, |_| vec![bytes("okrea"), bytes("dy"), bytes("go"), bytes("nobody listens")]);
+    let c = &story.whole.counts;
+    assert_eq!((story.faults(), story.held, c.answered), (vec![], 4, c.sent), "{c:?}");
+    let rounds = server.heard.len() as u64;
+    assert!((20..=24).contains(&rounds) && c.answered == 3 * rounds, "{rounds}: {c:?}");
+    // Whatever comes next must come: with the segment behind "ready", not at once.
+    for heard in server.by_connection() {
+        let gap = heard[1].at.since(heard[0].at);
+        assert!((S(1) + ROUND + MS(2)..=S(1) + ROUND + MS(5)).contains(&gap), "{gap}");
+    }
+}
+
+#[test]
+fn a_pong_does_not_get_in_the_way_of_an_answer() {
+    let steps = "duration = \"5s\"\n[[population]]\nname = \"a\"\nconnections = 4\n\
+                 [[population.step]]\nsend = \"ask\"\nexpect = { echo = true }\n\
+                 [[population.step]]\nsend = \"tell\"\nthink = \"1s\"\n";
+    let (story, server) = ws(steps, |heard| match heard.text.as_str() {
+        "ask" => vec![Say::Bytes([&b"\x89\x02hi"[..], &frame("ask")].concat())],
+        _ => vec![],
+    });
+    let c = &story.whole.counts;
+    assert_eq!((story.faults(), story.held), (vec![], 4));
+    assert!(c.answered >= 20 && c.told == c.answered, "{c:?}");
+    assert!(server.by_connection().iter().all(|heard| lines(heard)[1..3] == ["ask", "tell"]));
+}
+
+#[test]
+fn after_a_close_the_next_step_dials_again() {
+    let steps = "duration = \"10s\"\n[[population]]\nname = \"a\"\nconnections = 3\n\
+                 [[population.step]]\nsend = \"one\"\nexpect = { echo = true }\n\
+                 [[population.step]]\nclose = true\n\
+                 [[population.step]]\nwait = \"1s\"\n\
+                 [[population.step]]\nsend = \"two\"\n";
+    let (story, server) = ws(steps, |heard| vec![text(&heard.text)]);
+    let c = &story.whole.counts;
+    assert_eq!((story.faults(), story.held, c.closed, c.dropped, c.done), (vec![], 3, 0, 0, 0), "{c:?}");
+    assert!(c.redialled >= 24 && c.redialled == c.finished && c.opened == 3, "{c:?}");
+    let (first, later): (Vec<_>, Vec<_>) =
+        server.by_connection().into_iter().partition(|heard| heard[0].conn < 3);
+    assert!(first.iter().all(|heard| lines(heard)[1..] == ["one", "close 1000"]));
+    for heard in later.iter().filter(|heard| heard.len() == 4) {
+        assert_eq!(lines(heard)[1..], ["two", "one", "close 1000"]);
+    }
+}
+
+#[test]
+fn who_arrives_talks_and_goes() {
+    let steps = "duration = \"10s\"\n[[population]]\nname = \"a\"\narrive = \"50/s\"\ntotal = 200\n\
+                 [[population.step]]\nsend = \"one\"\nexpect = { echo = true }\n\
+                 [[population.step]]\nsend = \"bye\"\n";
+    let (story, server) = ws(steps, |heard| vec![text(&heard.text)]);
+    let c = &story.whole.counts;
+    assert_eq!((story.faults(), c.opened, c.finished, c.sent, c.told), (vec![], 200, 200, 200, 200), "{c:?}");
+    assert!(server.by_connection().iter().all(|heard| lines(heard)[1..] == ["one", "bye", "close 1000"]));
+}
