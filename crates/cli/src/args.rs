@@ -110,6 +110,12 @@ pub(crate) struct RunArgs {
     /// Write the histograms of each second, as HdrHistogram's log tools read them
     #[arg(long, value_name = "FILE")]
     pub(crate) hlog: Option<String>,
+    /// Write the metrics of each second as a line of CSV
+    #[arg(long, value_name = "FILE")]
+    pub(crate) csv: Option<String>,
+    /// The same as JSON, an object a line
+    #[arg(long, value_name = "FILE")]
+    pub(crate) jsonl: Option<String>,
     /// What to judge the run by instead of load and faults, as often as needed: latency.p99 < 200ms, faults == 0,
     /// held >= 99.9%, or any number of the summary by its path
     #[arg(long = "threshold", value_name = "EXPR")]

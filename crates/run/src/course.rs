@@ -170,6 +170,12 @@ impl<'a> Course<'a> {
         &self.progress[usize::from(population)]
     }
 
+    /// Connections that the present stage wants of a population.
+    pub fn wanted(&self, population: u16) -> u64 {
+        let all = self.plan.populations[usize::from(population)].load.connections();
+        self.progress(population).level.of(all.into())
+    }
+
     /// Whether a population is, by its orders, at the largest load that the plan has for it.
     pub fn is_at_peak(&self, population: u16) -> bool {
         self.progress(population).level == self.plan.peak(population)
