@@ -296,16 +296,19 @@ impl<'a> Conductor<'a> {
         }
     }
 
-    /// Asks the kernel for the target's ends, where they are on this host and not too many to be told. Nothing is sent
-    /// to the target for it.
+    /// How many connections the target's side counts: the kernel, where it is on this host and they are not too many to be
+    /// told; else the target itself, where it is `throng serve`. Nothing is sent to another one for it.
     fn both_sides(&self, plan: &Plan) -> Option<BothSides> {
         let here = self.open();
-        if !self.record.both_ends_here || here > MOST_TOLD {
-            return None;
-        }
-        let there = plan.ports().into_iter().map(net::established_at).sum::<Result<u64, _>>().ok()?;
+        let is_cheap = self.record.both_ends_here && here <= MOST_TOLD;
+        let by_kernel = || plan.ports().into_iter().map(net::established_at).sum::<Result<u64, _>>().ok();
         // A target behind address translation has none of them in this network namespace.
-        (there > 0).then_some(BothSides { here, there })
+        let by_kernel = if is_cheap { by_kernel().filter(|there| *there > 0) } else { None };
+        let there = by_kernel.or_else(|| {
+            let is_ours = self.observer.target_is_ours() && plan.ports().len() == 1;
+            if is_ours { host::remote::open_connections(plan.destinations()[0]).ok() } else { None }
+        });
+        there.map(|there| BothSides { here, there })
     }
 
     /// A line for the sinks, once a second.

@@ -7,7 +7,9 @@ use host::{
     remote::{Poller, Token},
 };
 use plan::Plan;
-use samples::{Cost, Fit, Generator, KernelCost, Look, Looks, Observation, ObserverSeen, Phase, ProcessCost};
+use samples::{
+    Cost, Fit, Generator, KernelCost, Look, Looks, Observation, ObserverSeen, Phase, ProcessCost, TargetSeen,
+};
 use units::Nanos;
 
 use crate::{
@@ -196,6 +198,11 @@ impl Observer {
     /// Whether the target let somebody wait when last looked at: then it is worth sampling more often.
     pub(crate) fn is_queueing(&self) -> bool {
         self.accepts.is_queueing()
+    }
+
+    /// Whether the target tells its own counts.
+    pub(crate) fn target_is_ours(&self) -> bool {
+        self.seen.target.as_ref().is_some_and(TargetSeen::is_ours)
     }
 
     /// What the target may still take, where it is here.
