@@ -475,14 +475,16 @@ impl<'a> Conductor<'a> {
         self.record.ended = ended;
         for (nth, population) in (0..).zip(&plan.populations) {
             let ramped_at = self.of(nth).map(|shard| shard.ramped_at).max().unwrap_or_default();
-            let progress = self.course.progress(nth);
-            let crowd = &mut self.record.crowds[usize::from(nth)];
-            crowd.at_load = progress.holding + ended.since(progress.hold_from.min(ended));
-            crowd.ramp = match population.comes_and_goes() {
-                true => ramped_at.min(ended).since(self.record.started),
-                false if progress.hold_from == Nanos::NEVER => ended.since(self.record.started),
-                false => progress.ramping,
+            // Connections that come and go may all have gone before.
+            let own = self.of(nth).map(|shard| shard.drained_at).max().unwrap_or_default();
+            let (own, progress) = (own.min(ended), self.course.progress(nth));
+            let ramp = match population.comes_and_goes() {
+                true => ramped_at.min(own).since(progress.hold_from),
+                false => self.course.ramping(nth, ended),
             };
+            let crowd = &mut self.record.crowds[usize::from(nth)];
+            crowd.at_load = progress.holding + own.since(progress.hold_from);
+            crowd.ramp = ramp;
         }
     }
 

@@ -65,10 +65,10 @@ pub struct Progress {
     level: Share,
     connections: u32,
     /// Its ramps together, those that are over.
-    pub ramping: Nanos,
+    ramping: Nanos,
     /// Its full load, as long as it has lasted until it was last moved.
     pub holding: Nanos,
-    /// When its full load began or begins; never while it moves.
+    /// When its full load began or begins; never while it moves, or is nothing.
     pub hold_from: Nanos,
     /// When it was last ordered to move.
     moved_at: Nanos,
@@ -170,6 +170,15 @@ impl<'a> Course<'a> {
         &self.progress[usize::from(population)]
     }
 
+    /// How long a population's ramps took until now, the present one included.
+    pub fn ramping(&self, population: u16, now: Nanos) -> Nanos {
+        let progress = self.progress(population);
+        match self.state {
+            State::Moving(since, _) if progress.is_moving => progress.ramping + now.since(since),
+            _ => progress.ramping,
+        }
+    }
+
     /// Whether a population is, by its orders, at the largest load that the plan has for it.
     pub fn is_at_peak(&self, population: u16) -> bool {
         self.progress(population).level == self.plan.peak(population)
@@ -220,9 +229,13 @@ impl<'a> Course<'a> {
     fn hold(&mut self, from: Nanos) {
         for population in self.moving().collect::<Vec<_>>() {
             let progress = &mut self.progress[usize::from(population)];
-            (progress.is_moving, progress.hold_from) = (false, from);
             let (level, is_first) = (progress.level, !std::mem::replace(&mut progress.has_held, true));
-            self.orders.push(Order::Population(population, Control::Hold(from)));
+            progress.is_moving = false;
+            // Nothing at all is no full load.
+            if level > Share::NONE {
+                progress.hold_from = from;
+                self.orders.push(Order::Population(population, Control::Hold(from)));
+            }
             // The first time the rate begins when the connections are there; later it came with them.
             if let (Load::Rate { rate, .. }, true) =
                 (self.plan.populations[usize::from(population)].load, is_first)
