@@ -134,8 +134,7 @@ impl Load {
         let (mut pairs, arrivals) = links(1);
         let (link, remote) = pairs.remove(0);
         let course = Course::new(plan, Nanos::ZERO);
-        let load =
-            Load { plan, part, course, remote, arrivals, answered: 0, ramped: false, measuring: false };
+        let load = Load { plan, part, course, remote, arrivals, answered: 0, ramped: last, measuring: false };
         (load, link)
     }
 

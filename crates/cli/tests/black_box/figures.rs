@@ -42,6 +42,7 @@ const SCHEMA: &[(&str, char)] = &[
     ("requests.sent", 'n'),
     ("requests.answered", 'n'),
     ("requests.missed", 'n'),
+    ("requests.told", 'n'),
     ("requests.per_s", '#'),
     ("requests.lower_bound", 'b'),
     ("requests.bytes_in", 'n'),
@@ -54,6 +55,15 @@ const SCHEMA: &[(&str, char)] = &[
     ("handshake_us", '{'),
     ("first_byte_us", '{'),
     ("lag_us", '{'),
+    ("populations", '{'),
+    ("populations.main.target", 't'),
+    ("populations.main.ramp_s", '#'),
+    ("populations.main.duration_s", '#'),
+    ("populations.main.connections.held", 'n'),
+    ("populations.main.faults", '['),
+    ("populations.main.requests.per_s", '#'),
+    ("populations.main.latency_us.p99", '#'),
+    ("populations.main.steps", '{'),
     ("probe", '0'),
     ("generator", '{'),
     ("generator.cpu_s", '#'),
@@ -112,6 +122,19 @@ fn check_schema(s: &Summary) {
     let top = s.0.as_object().unwrap();
     let known = |key: &str| SCHEMA.iter().any(|(path, _)| *path == key);
     assert!(top.keys().all(|key| known(key)), "a field that the schema does not name: {:#}", s.0);
+    // A command line has one population: it is all there is.
+    let main = s.at("populations.main").as_object().unwrap();
+    for (key, own) in main.iter().filter(|(key, _)| !["connections", "steps"].contains(&key.as_str())) {
+        let expected = if key == "requests" { lower_bound_unsaid(s.at(key)) } else { s.at(key).clone() };
+        assert_eq!(*own, expected, "{key}");
+    }
+}
+
+/// Whether throng was the limit is said of the whole run only.
+fn lower_bound_unsaid(requests: &Value) -> Value {
+    let mut requests = requests.clone();
+    requests["lower_bound"] = false.into();
+    requests
 }
 
 /// Quantiles ascend, and the mean lies among them.

@@ -380,11 +380,14 @@ impl<'a, F: FnMut(u32, &Tick)> Conductor<'a, F> {
     /// The populations together are the whole: the probe lane's figures are its own.
     fn obey_the_law_of_the_whole(&self) {
         let Story { whole, populations, .. } = &self.story;
+        if populations.len() < 2 {
+            return;
+        }
         let mut sum = Tick::default();
         populations.iter().for_each(|population| sum.merge(population));
         let essence = |t: &Tick| {
             let latencies = [&t.latency, &t.ramp_latency, &t.connect]
-                .map(|latency| (latency.count(), latency.quantiles().max));
+                .map(|latency| (latency.count(), latency.max()));
             let counts = samples::Counts { addresses_skipped: 0, ..t.counts.clone() };
             (counts, t.faults.clone(), t.status.clone(), latencies)
         };
