@@ -213,8 +213,7 @@ fn mistakes_of_the_file_and_of_the_flags_are_told_at_once() {
     let text = "target = \"http://127.0.0.1:9/\"\nthink = \"5\"\nthresholds = [\"held =< 5\"]\n";
     let file = File::new("both.toml", text);
     let path = file.path();
-    let flags =
-        ["-c", "5", "--think", "1s", "--seed", "x", "--threshold", "nobody.held > 1", "--probe", "5/s"];
+    let flags = ["-c", "5", "--think", "1s", "--seed", "x", "--threshold", "hold > 1", "--probe", "5/s"];
     let ended = Program::start(&[&["run", path], &flags[..]].concat()).end();
     assert_eq!((ended.status, ended.stdout.as_str()), (Some(2), ""), "{ended:?}");
     let told: Vec<&str> = ended.stderr.lines().collect();
@@ -225,10 +224,24 @@ fn mistakes_of_the_file_and_of_the_flags_are_told_at_once() {
         "throng: --probe: the scenario says what the load is, write it there: \"5/s\"".to_owned(),
         "throng: --think: the scenario says what the load is, write it there: \"1s\"".to_owned(),
         "throng: --seed: \"x\" is not ".to_owned(),
-        "throng: --threshold: \"nobody.held\" is not a figure of the summary".to_owned(),
+        "throng: --threshold: \"hold\" is not a figure of the summary".to_owned(),
     ];
     assert_eq!(told.len(), begins.len(), "{told:#?}");
     assert!(told.iter().zip(&begins).all(|(line, begin)| line.starts_with(begin.as_str())), "{told:#?}");
+}
+
+#[test]
+fn a_threshold_of_a_population_with_a_mistake_is_not_one_more() {
+    let users = "[[population]]\nname = \"users\"\ntarget = \"http://127.0.0.1:99999/\"\n";
+    let file = File::new("users.toml", users);
+    let ended = Program::start(&["run", file.path(), "--threshold", "users.held > 1"]).end();
+    assert_eq!((ended.status, ended.stderr.lines().count()), (Some(2), 1), "{ended:?}");
+    let file = File::new("right.toml", &users.replace("99999", "9"));
+    check(
+        &["run", file.path(), "--threshold", "user.held > 1"],
+        2,
+        &["--threshold: \"user.held\" is not a figure"],
+    );
 }
 
 #[test]

@@ -386,8 +386,8 @@ impl<'a, F: FnMut(u32, &Tick)> Conductor<'a, F> {
         let mut sum = Tick::default();
         populations.iter().for_each(|population| sum.merge(population));
         let essence = |t: &Tick| {
-            let latencies = [&t.latency, &t.ramp_latency, &t.connect]
-                .map(|latency| (latency.count(), latency.max()));
+            let latencies =
+                [&t.latency, &t.ramp_latency, &t.connect].map(|latency| (latency.count(), latency.max()));
             let counts = samples::Counts { addresses_skipped: 0, ..t.counts.clone() };
             (counts, t.faults.clone(), t.status.clone(), latencies)
         };
