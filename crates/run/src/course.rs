@@ -7,7 +7,7 @@ use units::{Nanos, Rate};
 
 /// Full load, or another tempo, begins this long after it was decided, so that every shard has the order by then (a
 /// shard looks at its orders every 100 ms at least).
-const NOTICE: Nanos = Nanos::from_millis(120);
+pub(crate) const NOTICE: Nanos = Nanos::from_millis(120);
 /// All at once is within this time.
 const AT_ONCE: Nanos = Nanos::from_millis(1);
 
@@ -84,6 +84,8 @@ pub struct Course<'a> {
     stage: usize,
     /// The load ends with the last stage.
     has_end: bool,
+    /// From an order until every shard has heard of it.
+    notice: Nanos,
     state: State,
     progress: Vec<Progress>,
     descents: Vec<Descent>,
@@ -91,10 +93,12 @@ pub struct Course<'a> {
 }
 
 impl<'a> Course<'a> {
-    /// Begins with the first stage at `start`; its orders wait to be [taken](Course::orders).
+    /// Begins with the first stage at `start`, by when every shard must have heard of it; its orders wait to be
+    /// [taken](Course::orders).
     pub fn new(plan: &'a Plan, start: Nanos) -> Course<'a> {
-        let mut course = Course::at_rest(plan, start);
+        let mut course = Course { notice: Nanos::ZERO, ..Course::at_rest(plan, start) };
         course.begin(start);
+        course.notice = NOTICE;
         course
     }
 
@@ -126,6 +130,7 @@ impl<'a> Course<'a> {
             plan,
             stage: 0,
             has_end: true,
+            notice: NOTICE,
             state: State::Holding(Nanos::NEVER),
             progress: vec![still; plan.populations.len()],
             descents: Vec::new(),
@@ -293,22 +298,23 @@ impl<'a> Course<'a> {
             over => Tempo::Slope { from: before.of_rate(rate), to: stage.to.of_rate(rate), over },
         };
         let is_new = !self.progress[usize::from(population)].has_held;
+        let heard = now + self.notice;
         match load {
             // They are full load from the first one on.
             Load::Arrivals { rate, total } if is_new => {
                 let progress = &mut self.progress[usize::from(population)];
-                (progress.hold_from, progress.has_held) = (now, true);
+                (progress.hold_from, progress.has_held) = (heard, true);
                 let total = total.unwrap_or(u32::MAX);
-                self.orders.push(Order::Load(population, total, Some(slope(rate)), now));
-                self.orders.push(Order::Population(population, Control::Hold(now)));
-                return now + over;
+                self.orders.push(Order::Load(population, total, Some(slope(rate)), heard));
+                self.orders.push(Order::Population(population, Control::Hold(heard)));
+                return heard + over;
             }
             Load::Arrivals { rate, .. } => {
-                self.orders.push(Order::Population(population, Control::Tempo(slope(rate), now + NOTICE)));
-                return now + NOTICE + over;
+                self.orders.push(Order::Population(population, Control::Tempo(slope(rate), heard)));
+                return heard + over;
             }
             Load::Rate { rate, .. } if !is_new => {
-                self.orders.push(Order::Population(population, Control::Tempo(slope(rate), now + NOTICE)));
+                self.orders.push(Order::Population(population, Control::Tempo(slope(rate), heard)));
             }
             Load::Rate { .. } | Load::Held { .. } => {}
         }
@@ -345,7 +351,11 @@ impl<'a> Course<'a> {
             Some(rate) if to < from => {
                 self.descents.push(Descent { population, from, to, rate, ordered: from });
             }
-            rate => self.orders.push(Order::Load(population, to, rate.map(Tempo::Steady), now)),
+            Some(rate) => {
+                let from = now + self.notice;
+                self.orders.push(Order::Load(population, to, Some(Tempo::Steady(rate)), from));
+            }
+            None => self.orders.push(Order::Load(population, to, None, now)),
         }
     }
 

@@ -245,6 +245,34 @@ fn a_threshold_of_a_population_with_a_mistake_is_not_one_more() {
 }
 
 #[test]
+fn arrivals_without_a_total_want_as_many_as_come() {
+    let server = Serving::start(&["--threads", "1"]);
+    let text = format!(
+        "target = \"{}\"\narrive = \"50/s\"\n[[stage]]\nto = \"40%\"\nfor = \"1s\"\n[[stage]]\nto = \"100%\"\nfor = \"500ms\"\n",
+        server.url("/")
+    );
+    let file = File::new("arrivals.toml", &text);
+    let (ended, s) = run(file.path(), &[]);
+    ended.assert_status(0);
+    let opened = s.count("connections.opened");
+    // Twenty a second and then fifty, and the notice of the change.
+    assert!((40..=52).contains(&opened), "{opened}");
+    assert_eq!((s.count("connections.wanted"), s.count("connections.finished")), (opened, opened));
+    assert_eq!((s.count("requests.answered"), s.faults()), (opened, vec![]));
+    let (per_s, time) = (s.number("requests.per_s"), s.number("duration_s"));
+    assert!(
+        (per_s * time - opened as f64).abs() < 0.01 && (1.4..1.9).contains(&time),
+        "{per_s}/s in {time} s"
+    );
+    // A share is of the rate, and not of the total.
+    let counted = text.replace("50/s\"", "50/s\"\ntotal = 30").replace("100%", "20%");
+    let file = File::new("counted.toml", &counted.replace("500ms", "1m"));
+    let (ended, s) = run(file.path(), &[]);
+    ended.assert_status(0);
+    assert_eq!((s.count("connections.wanted"), s.count("connections.finished")), (30, 30));
+}
+
+#[test]
 fn a_signal_amid_a_later_stage_ends_it_with_a_summary() {
     let server = Serving::start(&["--threads", "1"]);
     let text = format!(
