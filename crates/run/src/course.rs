@@ -84,8 +84,8 @@ pub struct Course<'a> {
     stage: usize,
     /// The load ends with the last stage.
     has_end: bool,
-    /// From an order until every shard has heard of it.
-    notice: Nanos,
+    /// When every shard has heard of the present stage.
+    heard: Nanos,
     state: State,
     progress: Vec<Progress>,
     descents: Vec<Descent>,
@@ -96,9 +96,8 @@ impl<'a> Course<'a> {
     /// Begins with the first stage at `start`, by when every shard must have heard of it; its orders wait to be
     /// [taken](Course::orders).
     pub fn new(plan: &'a Plan, start: Nanos) -> Course<'a> {
-        let mut course = Course { notice: Nanos::ZERO, ..Course::at_rest(plan, start) };
-        course.begin(start);
-        course.notice = NOTICE;
+        let mut course = Course::at_rest(plan, start);
+        course.begin(start, start);
         course
     }
 
@@ -111,7 +110,7 @@ impl<'a> Course<'a> {
         for (progress, held) in course.progress.iter_mut().zip(held) {
             progress.connections = *held;
         }
-        course.begin(start);
+        course.begin(start, start + NOTICE);
         course
     }
 
@@ -130,7 +129,7 @@ impl<'a> Course<'a> {
             plan,
             stage: 0,
             has_end: true,
-            notice: NOTICE,
+            heard: start,
             state: State::Holding(Nanos::NEVER),
             progress: vec![still; plan.populations.len()],
             descents: Vec::new(),
@@ -219,7 +218,7 @@ impl<'a> Course<'a> {
             }
             State::Holding(until) if now >= until && !self.is_last() => {
                 self.stage += 1;
-                self.begin(until);
+                self.begin(until, now + NOTICE);
                 true
             }
             State::Holding(_) => false,
@@ -257,8 +256,9 @@ impl<'a> Course<'a> {
         }
     }
 
-    /// Begins the present stage.
-    fn begin(&mut self, now: Nanos) {
+    /// Begins the present stage, of which every shard has heard at `heard`.
+    fn begin(&mut self, now: Nanos, heard: Nanos) {
+        self.heard = heard;
         let stage = &self.plan.stages[self.stage];
         let all: u64 = stage.of.iter().map(|p| self.missing(*p)).sum();
         let mut earliest = Nanos::ZERO;
@@ -298,7 +298,7 @@ impl<'a> Course<'a> {
             over => Tempo::Slope { from: before.of_rate(rate), to: stage.to.of_rate(rate), over },
         };
         let is_new = !self.progress[usize::from(population)].has_held;
-        let heard = now + self.notice;
+        let heard = self.heard;
         match load {
             // They are full load from the first one on.
             Load::Arrivals { rate, total } if is_new => {
@@ -352,8 +352,7 @@ impl<'a> Course<'a> {
                 self.descents.push(Descent { population, from, to, rate, ordered: from });
             }
             Some(rate) => {
-                let from = now + self.notice;
-                self.orders.push(Order::Load(population, to, Some(Tempo::Steady(rate)), from));
+                self.orders.push(Order::Load(population, to, Some(Tempo::Steady(rate)), self.heard));
             }
             None => self.orders.push(Order::Load(population, to, None, now)),
         }
