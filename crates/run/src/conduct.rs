@@ -4,13 +4,13 @@ use std::{sync::mpsc::RecvTimeoutError, time::Duration};
 
 use engine::{Control, Job};
 use host::Root;
-use plan::{Plan, Reconnect, Whose};
+use plan::{Load, Plan, Reconnect, Whose};
 use samples::{Ask, Header, Phase, Sink, Tick};
 use units::Nanos;
 
 use crate::{
     Interrupt,
-    course::{Course, Order},
+    course::{Course, NOTICE, Order},
     curve::Curve,
     judge::BothSides,
     losses::Losses,
@@ -36,7 +36,7 @@ pub(crate) fn conduct(
     sinks: &mut [&mut dyn Sink],
     interrupt: &Interrupt,
 ) -> Record {
-    let course = Course::new(plan, workers.start);
+    let course = Course::new(plan, workers.clock.now() + NOTICE);
     let mut conductor = Conductor::new(plan, root, observer, &workers, course, workers.start);
     conductor.play(plan, &workers, sinks, interrupt);
     workers.order(Order::All(Control::Stop));
@@ -119,7 +119,11 @@ impl<'a> Conductor<'a> {
             drained_at: Nanos::NEVER,
         };
         let crowd = |(nth, population): (u16, &plan::Population)| Crowd {
-            wanted: plan.peak(nth).of(population.load.connections().into()),
+            wanted: match population.load {
+                // Without a total: those that will have come.
+                Load::Arrivals { total, .. } => total.unwrap_or(0).into(),
+                load => plan.peak(nth).of(load.connections().into()),
+            },
             shards: workers.parts.iter().filter(|part| part.whose == Whose::Population(nth)).count() as u32,
             ..Crowd::default()
         };
@@ -429,14 +433,19 @@ impl<'a> Conductor<'a> {
         self.record.ended = ended;
         for (nth, population) in (0..).zip(&plan.populations) {
             let ramped_at = self.of(nth).map(|shard| shard.ramped_at).max().unwrap_or_default();
-            let progress = self.course.progress(nth);
-            let crowd = &mut self.record.crowds[usize::from(nth)];
-            crowd.at_load = progress.holding + ended.since(progress.hold_from.min(ended));
-            crowd.ramp = match population.comes_and_goes() {
-                true => ramped_at.min(ended).since(self.record.started),
-                false if progress.hold_from == Nanos::NEVER => ended.since(self.record.started),
-                false => progress.ramping,
+            // Connections that come and go may all have gone before.
+            let own = self.of(nth).map(|shard| shard.drained_at).max().unwrap_or_default();
+            let (own, progress) = (own.min(ended), self.course.progress(nth));
+            let ramp = match population.comes_and_goes() {
+                true => ramped_at.min(own).since(progress.hold_from),
+                false => self.course.ramping(nth, ended),
             };
+            let crowd = &mut self.record.crowds[usize::from(nth)];
+            crowd.at_load = progress.holding + own.since(progress.hold_from);
+            crowd.ramp = ramp;
+            if let Load::Arrivals { total: None, .. } = population.load {
+                crowd.wanted = crowd.totals.counts.opened + crowd.totals.counts.failed;
+            }
         }
     }
 
