@@ -8,7 +8,7 @@ mod client;
 mod server;
 mod token;
 
-pub use client::{Poller, fetch};
+pub use client::{Poller, fetch, open_connections};
 pub use server::Server;
 pub use token::Token;
 

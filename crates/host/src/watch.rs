@@ -30,6 +30,7 @@ pub struct Watch {
     ports: Vec<u16>,
     /// The process to name: with a master and workers, the first worker. `None`: there is none, or it is another user's.
     pid: Option<u32>,
+    command: String,
     processes: Processes,
     refreshed: Nanos,
     /// Threads of the holders have tables of files of their own.
@@ -47,8 +48,10 @@ impl Watch {
         // The first is who it is about: its limits and its control group stand for all.
         let mut ordered: Vec<u32> = pid.into_iter().collect();
         ordered.extend(holders.iter().copied().filter(|holder| Some(*holder) != pid));
+        let command = pid.and_then(|pid| root.read(format!("proc/{pid}/comm")).ok()).unwrap_or_default();
         let mut watch = Watch {
             root: root.clone(),
+            command: command.trim().to_owned(),
             ports: ports.to_vec(),
             pid,
             processes: Processes::new(root, &ordered),
@@ -81,6 +84,7 @@ impl Watch {
         let here = || listeners.iter().filter(|l| self.ports.contains(&l.port));
         Some(TargetLook {
             pid,
+            command: self.command.clone(),
             accept_queue: here().filter_map(|l| l.waiting).max(),
             accept_backlog: here().filter_map(|l| l.backlog).min(),
             open_files: self.fullest_table(now),

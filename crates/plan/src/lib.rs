@@ -16,6 +16,7 @@ mod probe;
 mod program;
 mod random;
 mod request;
+mod scaled;
 pub mod scenario;
 mod share;
 mod sources;

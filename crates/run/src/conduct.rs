@@ -4,17 +4,18 @@ use std::{sync::mpsc::RecvTimeoutError, time::Duration};
 
 use engine::{Control, Job};
 use host::Root;
-use plan::{Plan, Reconnect, Whose};
+use plan::{Load, Plan, Reconnect, Whose};
 use samples::{Ask, Header, Phase, Sink, Tick};
 use units::Nanos;
 
 use crate::{
     Interrupt,
-    course::{Course, Order},
+    course::{Course, NOTICE, Order},
     curve::Curve,
     judge::BothSides,
     losses::Losses,
     observe::{self, Observed, Observer},
+    record::{Crowd, Record},
     workers::Workers,
 };
 
@@ -26,56 +27,6 @@ const LINE: Nanos = Nanos::from_secs(1);
 const LEAST_PERIOD: Nanos = Nanos(Job::PERIOD.0 / 2);
 /// The kernel tells of so many connections in some hundred milliseconds.
 const MOST_TOLD: u64 = 200_000;
-/// A run, measured.
-pub(crate) struct Record {
-    pub(crate) totals: Tick,
-    /// Of each population, in the plan's order.
-    pub(crate) crowds: Vec<Crowd>,
-    pub(crate) io: &'static str,
-    pub(crate) threads: u32,
-    pub(crate) started: Nanos,
-    /// When the load ended.
-    pub(crate) ended: Nanos,
-    pub(crate) peak: u64,
-    pub(crate) interrupted: bool,
-    /// The probe lane against the connections held.
-    pub(crate) curve: Curve,
-    pub(crate) both_ends_here: bool,
-    pub(crate) losses: Losses,
-    /// Connections open at the end of the hold, counted at both ends.
-    pub(crate) both_sides: Option<BothSides>,
-    /// What it cost, and what was seen meanwhile; complete once the run is over.
-    pub(crate) observed: Observed,
-}
-
-/// A population, measured.
-#[derive(Default)]
-pub(crate) struct Crowd {
-    pub(crate) totals: Tick,
-    /// Connections that were asked for at the most.
-    pub(crate) wanted: u64,
-    pub(crate) peak: u64,
-    /// Open at the end of the last stage that asked for the most, or at the end of the run in its midst.
-    pub(crate) held: u64,
-    /// Closed by announcement and not open again, at that time.
-    pub(crate) resting: u64,
-    /// How long its ramps took, and how long it was at full load.
-    pub(crate) ramp: Nanos,
-    pub(crate) at_load: Nanos,
-    /// Time that requests were under way at full load, and that full load lasted, of all shards together.
-    pub(crate) waiting_ns: u128,
-    pub(crate) loaded_ns: u128,
-    pub(crate) shards: u32,
-}
-
-impl Crowd {
-    /// Mean of the requests under way at full load.
-    pub(crate) fn under_way(&self) -> f64 {
-        let each_ns = self.loaded_ns as f64 / f64::from(self.shards.max(1));
-        if self.loaded_ns == 0 { 0.0 } else { self.waiting_ns as f64 / each_ns }
-    }
-}
-
 /// Runs the stages until the end of the last one, and ends the load.
 pub(crate) fn conduct(
     plan: &Plan,
@@ -85,7 +36,7 @@ pub(crate) fn conduct(
     sinks: &mut [&mut dyn Sink],
     interrupt: &Interrupt,
 ) -> Record {
-    let course = Course::new(plan, workers.start);
+    let course = Course::new(plan, workers.clock.now() + NOTICE);
     let mut conductor = Conductor::new(plan, root, observer, &workers, course, workers.start);
     conductor.play(plan, &workers, sinks, interrupt);
     workers.order(Order::All(Control::Stop));
@@ -168,7 +119,11 @@ impl<'a> Conductor<'a> {
             drained_at: Nanos::NEVER,
         };
         let crowd = |(nth, population): (u16, &plan::Population)| Crowd {
-            wanted: plan.peak(nth).of(population.load.connections().into()),
+            wanted: match population.load {
+                // Without a total: those that will have come.
+                Load::Arrivals { total, .. } => total.unwrap_or(0).into(),
+                load => plan.peak(nth).of(load.connections().into()),
+            },
             shards: workers.parts.iter().filter(|part| part.whose == Whose::Population(nth)).count() as u32,
             ..Crowd::default()
         };
@@ -346,16 +301,19 @@ impl<'a> Conductor<'a> {
         }
     }
 
-    /// Asks the kernel for the target's ends, where they are on this host and not too many to be told. Nothing is sent
-    /// to the target for it.
+    /// How many connections the target's side counts: the kernel, where it is on this host and they are not too many to be
+    /// told; else the target itself, where it is `throng serve`. Nothing is sent to another one for it.
     fn both_sides(&self, plan: &Plan) -> Option<BothSides> {
         let here = self.open();
-        if !self.record.both_ends_here || here > MOST_TOLD {
-            return None;
-        }
-        let there = plan.ports().into_iter().map(net::established_at).sum::<Result<u64, _>>().ok()?;
+        let is_cheap = self.record.both_ends_here && here <= MOST_TOLD;
+        let by_kernel = || plan.ports().into_iter().map(net::established_at).sum::<Result<u64, _>>().ok();
         // A target behind address translation has none of them in this network namespace.
-        (there > 0).then_some(BothSides { here, there })
+        let by_kernel = if is_cheap { by_kernel().filter(|there| *there > 0) } else { None };
+        let there = by_kernel.or_else(|| {
+            let is_ours = self.observer.target_is_ours() && plan.ports().len() == 1;
+            if is_ours { host::remote::open_connections(plan.destinations()[0]).ok() } else { None }
+        });
+        there.map(|there| BothSides { here, there })
     }
 
     /// A line for the sinks, once a second.
@@ -477,14 +435,19 @@ impl<'a> Conductor<'a> {
         self.record.ended = ended;
         for (nth, population) in (0..).zip(&plan.populations) {
             let ramped_at = self.of(nth).map(|shard| shard.ramped_at).max().unwrap_or_default();
-            let progress = self.course.progress(nth);
-            let crowd = &mut self.record.crowds[usize::from(nth)];
-            crowd.at_load = progress.holding + ended.since(progress.hold_from.min(ended));
-            crowd.ramp = match population.comes_and_goes() {
-                true => ramped_at.min(ended).since(self.record.started),
-                false if progress.hold_from == Nanos::NEVER => ended.since(self.record.started),
-                false => progress.ramping,
+            // Connections that come and go may all have gone before.
+            let own = self.of(nth).map(|shard| shard.drained_at).max().unwrap_or_default();
+            let (own, progress) = (own.min(ended), self.course.progress(nth));
+            let ramp = match population.comes_and_goes() {
+                true => ramped_at.min(own).since(progress.hold_from),
+                false => self.course.ramping(nth, ended),
             };
+            let crowd = &mut self.record.crowds[usize::from(nth)];
+            crowd.at_load = progress.holding + own.since(progress.hold_from);
+            crowd.ramp = ramp;
+            if let Load::Arrivals { total: None, .. } = population.load {
+                crowd.wanted = crowd.totals.counts.opened + crowd.totals.counts.failed;
+            }
         }
     }
 

@@ -7,7 +7,7 @@ use units::{Nanos, Rate};
 
 /// Full load, or another tempo, begins this long after it was decided, so that every shard has the order by then (a
 /// shard looks at its orders every 100 ms at least).
-const NOTICE: Nanos = Nanos::from_millis(120);
+pub(crate) const NOTICE: Nanos = Nanos::from_millis(120);
 /// All at once is within this time.
 const AT_ONCE: Nanos = Nanos::from_millis(1);
 
@@ -65,10 +65,10 @@ pub struct Progress {
     level: Share,
     connections: u32,
     /// Its ramps together, those that are over.
-    pub ramping: Nanos,
+    ramping: Nanos,
     /// Its full load, as long as it has lasted until it was last moved.
     pub holding: Nanos,
-    /// When its full load began or begins; never while it moves.
+    /// When its full load began or begins; never while it moves, or is nothing.
     pub hold_from: Nanos,
     /// When it was last ordered to move.
     moved_at: Nanos,
@@ -84,6 +84,8 @@ pub struct Course<'a> {
     stage: usize,
     /// The load ends with the last stage.
     has_end: bool,
+    /// When every shard has heard of the present stage.
+    heard: Nanos,
     state: State,
     progress: Vec<Progress>,
     descents: Vec<Descent>,
@@ -91,10 +93,11 @@ pub struct Course<'a> {
 }
 
 impl<'a> Course<'a> {
-    /// Begins with the first stage at `start`; its orders wait to be [taken](Course::orders).
+    /// Begins with the first stage at `start`, by when every shard must have heard of it; its orders wait to be
+    /// [taken](Course::orders).
     pub fn new(plan: &'a Plan, start: Nanos) -> Course<'a> {
         let mut course = Course::at_rest(plan, start);
-        course.begin(start);
+        course.begin(start, start);
         course
     }
 
@@ -107,7 +110,7 @@ impl<'a> Course<'a> {
         for (progress, held) in course.progress.iter_mut().zip(held) {
             progress.connections = *held;
         }
-        course.begin(start);
+        course.begin(start, start + NOTICE);
         course
     }
 
@@ -126,6 +129,7 @@ impl<'a> Course<'a> {
             plan,
             stage: 0,
             has_end: true,
+            heard: start,
             state: State::Holding(Nanos::NEVER),
             progress: vec![still; plan.populations.len()],
             descents: Vec::new(),
@@ -176,6 +180,15 @@ impl<'a> Course<'a> {
         self.progress(population).level.of(all.into())
     }
 
+    /// How long a population's ramps took until now, the present one included.
+    pub fn ramping(&self, population: u16, now: Nanos) -> Nanos {
+        let progress = self.progress(population);
+        match self.state {
+            State::Moving(since, _) if progress.is_moving => progress.ramping + now.since(since),
+            _ => progress.ramping,
+        }
+    }
+
     /// Whether a population is, by its orders, at the largest load that the plan has for it.
     pub fn is_at_peak(&self, population: u16) -> bool {
         self.progress(population).level == self.plan.peak(population)
@@ -211,7 +224,7 @@ impl<'a> Course<'a> {
             }
             State::Holding(until) if now >= until && !self.is_last() => {
                 self.stage += 1;
-                self.begin(until);
+                self.begin(until, now + NOTICE);
                 true
             }
             State::Holding(_) => false,
@@ -226,9 +239,13 @@ impl<'a> Course<'a> {
     fn hold(&mut self, from: Nanos) {
         for population in self.moving().collect::<Vec<_>>() {
             let progress = &mut self.progress[usize::from(population)];
-            (progress.is_moving, progress.hold_from) = (false, from);
             let (level, is_first) = (progress.level, !std::mem::replace(&mut progress.has_held, true));
-            self.orders.push(Order::Population(population, Control::Hold(from)));
+            progress.is_moving = false;
+            // Nothing at all is no full load.
+            if level > Share::NONE {
+                progress.hold_from = from;
+                self.orders.push(Order::Population(population, Control::Hold(from)));
+            }
             // The first time the rate begins when the connections are there; later it came with them.
             if let (Load::Rate { rate, .. }, true) =
                 (self.plan.populations[usize::from(population)].load, is_first)
@@ -245,8 +262,9 @@ impl<'a> Course<'a> {
         }
     }
 
-    /// Begins the present stage.
-    fn begin(&mut self, now: Nanos) {
+    /// Begins the present stage, of which every shard has heard at `heard`.
+    fn begin(&mut self, now: Nanos, heard: Nanos) {
+        self.heard = heard;
         let stage = &self.plan.stages[self.stage];
         let all: u64 = stage.of.iter().map(|p| self.missing(*p)).sum();
         let mut earliest = Nanos::ZERO;
@@ -286,22 +304,23 @@ impl<'a> Course<'a> {
             over => Tempo::Slope { from: before.of_rate(rate), to: stage.to.of_rate(rate), over },
         };
         let is_new = !self.progress[usize::from(population)].has_held;
+        let heard = self.heard;
         match load {
             // They are full load from the first one on.
             Load::Arrivals { rate, total } if is_new => {
                 let progress = &mut self.progress[usize::from(population)];
-                (progress.hold_from, progress.has_held) = (now, true);
+                (progress.hold_from, progress.has_held) = (heard, true);
                 let total = total.unwrap_or(u32::MAX);
-                self.orders.push(Order::Load(population, total, Some(slope(rate)), now));
-                self.orders.push(Order::Population(population, Control::Hold(now)));
-                return now + over;
+                self.orders.push(Order::Load(population, total, Some(slope(rate)), heard));
+                self.orders.push(Order::Population(population, Control::Hold(heard)));
+                return heard + over;
             }
             Load::Arrivals { rate, .. } => {
-                self.orders.push(Order::Population(population, Control::Tempo(slope(rate), now + NOTICE)));
-                return now + NOTICE + over;
+                self.orders.push(Order::Population(population, Control::Tempo(slope(rate), heard)));
+                return heard + over;
             }
             Load::Rate { rate, .. } if !is_new => {
-                self.orders.push(Order::Population(population, Control::Tempo(slope(rate), now + NOTICE)));
+                self.orders.push(Order::Population(population, Control::Tempo(slope(rate), heard)));
             }
             Load::Rate { .. } | Load::Held { .. } => {}
         }
@@ -338,7 +357,10 @@ impl<'a> Course<'a> {
             Some(rate) if to < from => {
                 self.descents.push(Descent { population, from, to, rate, ordered: from });
             }
-            rate => self.orders.push(Order::Load(population, to, rate.map(Tempo::Steady), now)),
+            Some(rate) => {
+                self.orders.push(Order::Load(population, to, Some(Tempo::Steady(rate)), self.heard));
+            }
+            None => self.orders.push(Order::Load(population, to, None, now)),
         }
     }
 

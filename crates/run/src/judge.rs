@@ -10,8 +10,8 @@ use samples::{
 use units::Nanos;
 
 use crate::{
-    conduct::{Crowd, Record},
     losses::FEW,
+    record::{Crowd, Record},
 };
 
 mod evidence;

@@ -5,10 +5,11 @@ use plan::Plan;
 
 use crate::{
     Interrupt,
-    conduct::{Record, conduct_on},
+    conduct::conduct_on,
     course::Order,
     losses::Losses,
     prepare::{Refusal, prepare},
+    record::Record,
     workers::{self, Workers},
 };
 

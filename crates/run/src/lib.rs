@@ -18,6 +18,7 @@ mod listeners;
 mod losses;
 mod observe;
 mod prepare;
+mod record;
 mod search;
 mod slope;
 mod workers;

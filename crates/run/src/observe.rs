@@ -7,7 +7,9 @@ use host::{
     remote::{Poller, Token},
 };
 use plan::Plan;
-use samples::{Cost, Fit, Generator, KernelCost, Look, Looks, Observation, ObserverSeen, Phase, ProcessCost};
+use samples::{
+    Cost, Fit, Generator, KernelCost, Look, Looks, Observation, ObserverSeen, Phase, ProcessCost, TargetSeen,
+};
 use units::Nanos;
 
 use crate::{
@@ -198,6 +200,11 @@ impl Observer {
         self.accepts.is_queueing()
     }
 
+    /// Whether the target tells its own counts.
+    pub(crate) fn target_is_ours(&self) -> bool {
+        self.seen.target.as_ref().is_some_and(TargetSeen::is_ours)
+    }
+
     /// What the target may still take, where it is here.
     fn memory_left(&self) -> Option<u64> {
         let own_group = self.seen.target.as_ref().filter(|_| self.watch.is_some())?.memory_available;
@@ -224,7 +231,7 @@ impl Observer {
     pub(crate) fn finish(mut self) -> Observed {
         self.pulse();
         let cost = self.costs.finish(self.both_here);
-        let bytes = |fit: Option<Fit>| fit.filter(is_known).map_or(0.0, |fit| fit.value);
+        let bytes = |fit: Option<Fit>| fit.filter(Fit::is_known).map_or(0.0, |fit| fit.value);
         let here =
             self.target_pulse.map(|(first, latest, rss_bytes)| (rss_bytes, latest.cpu_ns() - first.cpu_ns()));
         let target = self.seen.target.as_ref().map(|target| {
@@ -238,7 +245,7 @@ impl Observer {
         });
         Observed {
             target,
-            kernel: (cost.kernel_bytes.filter(is_known))
+            kernel: (cost.kernel_bytes.filter(Fit::is_known))
                 .map(|fit| KernelCost { value: fit.value, both_ends: self.both_here }),
             generator: Generator {
                 user_bytes_per_connection: bytes(cost.generator_bytes),
@@ -290,28 +297,6 @@ impl Observer {
     }
 }
 
-/// Whether a slope is more than what its scatter alone could make of nothing: twice its standard error.
-fn is_known(fit: &Fit) -> bool {
-    fit.value > 2.0 * fit.error
-}
-
 fn usage(pulse: &Pulse) -> Usage {
     Usage { rss_bytes: pulse.rss_bytes, cpu_ns: pulse.cpu_ns() }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn check(value: f64, error: f64, expected: bool) {
-        assert_eq!(is_known(&Fit { value, error, r2: 0.5 }), expected, "{value} ± {error}");
-    }
-
-    #[test]
-    fn a_slope_within_its_scatter_is_not_known() {
-        check(100.0, 49.0, true);
-        check(100.0, 51.0, false);
-        check(-100.0, 1.0, false);
-        check(0.0, 0.0, false);
-    }
 }

@@ -13,6 +13,13 @@ pub struct Fit {
     pub r2: f64,
 }
 
+impl Fit {
+    /// Whether it is a cost, and more than what its scatter alone could make of nothing: twice its standard error.
+    pub fn is_known(&self) -> bool {
+        self.value > 2.0 * self.error
+    }
+}
+
 /// Costs by regression; `None` where too little was seen to tell.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Cost {
@@ -39,4 +46,21 @@ pub struct Cost {
     pub generator_cpu_us_per_idle_second: Option<Fit>,
     /// Connections at which the memory of the target's host would be used up, by these slopes.
     pub ceiling_connections: Option<u64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(value: f64, error: f64, expected: bool) {
+        assert_eq!(Fit { value, error, r2: 0.5 }.is_known(), expected, "{value} ± {error}");
+    }
+
+    #[test]
+    fn a_slope_within_its_scatter_is_not_known() {
+        check(100.0, 49.0, true);
+        check(100.0, 51.0, false);
+        check(-100.0, 1.0, false);
+        check(0.0, 0.0, false);
+    }
 }

@@ -33,6 +33,8 @@ impl Look {
 pub struct TargetLook {
     /// The one that listens; with a master and workers, the first worker.
     pub pid: u32,
+    /// Its command, as the kernel has it: 15 letters at most.
+    pub command: String,
     /// All of them together.
     pub process: ProcessLook,
     /// Open descriptors in the fullest of their tables. Direct descriptors of io_uring are not in it. `None`: it

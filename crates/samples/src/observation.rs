@@ -161,6 +161,13 @@ pub struct TargetSeen {
 }
 
 impl TargetSeen {
+    /// Whether it is `throng serve`, which tells its own counts at `/stats`, and does so for all its connections.
+    pub fn is_ours(&self) -> bool {
+        self.latest.command == "throng" && self.latest.process.processes == 1
+    }
+}
+
+impl TargetSeen {
     fn new(look: &TargetLook) -> TargetSeen {
         TargetSeen {
             pid: look.pid,

@@ -3,7 +3,7 @@
 use samples::{Cost, Fit};
 use units::Count;
 
-/// The line, where there is something to tell.
+/// The line, where there is something to tell: what is lost in its own scatter is left to the JSON.
 pub(crate) fn line(c: &Cost) -> Option<String> {
     let parts = [bytes(c), cpu("target", target_cpu(c)), cpu("throng", own_cpu(c)), ceiling(c)];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
@@ -18,7 +18,8 @@ fn bytes(c: &Cost) -> Option<String> {
         ("kernel", c.kernel_bytes),
         ("kernel there", c.target_kernel_bytes),
     ];
-    let shown: Vec<(&str, Fit)> = all.into_iter().filter_map(|(name, fit)| Some((name, fit?))).collect();
+    let known = |(name, fit): (&'static str, Option<Fit>)| Some((name, fit.filter(Fit::is_known)?));
+    let shown: Vec<(&str, Fit)> = all.into_iter().filter_map(known).collect();
     let each: Vec<String> =
         shown.iter().map(|(name, fit)| format!("{name} {:.0} ± {:.0}", fit.value, fit.error)).collect();
     let r2 = shown.iter().map(|(_, fit)| fit.r2).fold(1.0, f64::min);
@@ -44,8 +45,10 @@ fn own_cpu(c: &Cost) -> Cpu {
 }
 
 fn cpu(who: &str, costs: Cpu) -> Option<String> {
-    let each: Vec<String> =
-        costs.into_iter().filter_map(|(what, fit)| Some(format!("{:.1} µs {what}", fit?.value))).collect();
+    let known = |(what, fit): (&str, Option<Fit>)| {
+        fit.filter(Fit::is_known).map(|fit| format!("{:.1} µs {what}", fit.value))
+    };
+    let each: Vec<String> = costs.into_iter().filter_map(known).collect();
     (!each.is_empty()).then(|| format!("CPU of {who}: {}", each.join(", ")))
 }
 

@@ -1,8 +1,12 @@
-//! `throng run X.toml`: the file is read, with all that it names, and its mistakes are told.
+//! `throng run X.toml`: the file is read, with all that it names, its mistakes are told, and it is run.
 
 use std::{fs, path::PathBuf};
 
-use crate::{program::Program, words::check};
+use crate::{
+    program::{Program, Serving, Signal, until},
+    summary::{Summary, run},
+    words::check,
+};
 
 /// A file of this test's own, gone with it.
 struct File(PathBuf);
@@ -43,11 +47,278 @@ fn mistakes_of_a_file_have_line_column_and_cure() {
     assert_eq!(ended.stdout, "");
 }
 
+/// Three populations of a server, and a probe, in two stages.
+fn three(server: &Serving) -> String {
+    let (url, address) = (server.url("/"), server.address);
+    format!(
+        r#"
+target = "{url}"
+probe = "20/s"
+thresholds = ["idle.held == 30", "users.look.latency.p50 < 5s", "guests.finished == 20", "wanted == 54"]
+
+[[stage]]
+name = "idle ones"
+of = ["idle"]
+
+[[stage]]
+of = ["users", "guests"]
+for = "2s"
+
+[[population]]
+name = "idle"
+target = "ws://{address}/ws/echo"
+connections = 30
+ping = "200ms"
+
+[[population]]
+name = "users"
+connections = 4
+think = "20ms"
+loop = "look"
+
+[[population.step]]
+name = "login"
+request = "GET /?user={{csv users.id}}&length=5"
+expect = {{ status = 200, length = 5 }}
+
+[[population.step]]
+name = "look"
+request = "GET /?length={{rand 1 100}}"
+headers = {{ Accept = "text/plain" }}
+expect = {{ headers = {{ Content-Type = "text/plain" }}, length = "$1" }}
+
+[[population]]
+name = "guests"
+arrive = "50/s"
+total = 20
+calls = 2
+think = "50ms"
+
+[csv.users]
+file = "{}"
+"#,
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/users.csv")
+    )
+}
+
+/// A figure of a population is all that its parts of the summary say; their sum is the whole.
+fn check_sums(s: &Summary) {
+    for path in [
+        "connections.opened",
+        "connections.held",
+        "connections.finished",
+        "requests.sent",
+        "requests.answered",
+    ] {
+        let parts = ["idle", "users", "guests"].map(|name| s.count(&format!("populations.{name}.{path}")));
+        assert_eq!(parts.iter().sum::<u64>(), s.count(path), "{path}: {parts:?}");
+    }
+    for name in ["idle", "users", "guests"] {
+        let (per_s, time) =
+            (format!("populations.{name}.requests.per_s"), format!("populations.{name}.duration_s"));
+        let answered = s.number(&per_s) * s.number(&time);
+        let due = s.count(&format!("populations.{name}.latency_us.count")) as f64;
+        assert!((answered - due).abs() < 35.0, "{name}: {answered} answers, {due} latencies");
+    }
+}
+
 #[test]
-fn a_file_without_mistakes_cannot_be_run_yet() {
-    // It names a file of values beside it.
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/mixed.toml");
-    check(&["run", path], 3, &["mixed.toml: it has no mistake", "not available in this version"]);
+fn populations_run_beside_each_other_and_are_told_apart() {
+    let server = Serving::start(&["--threads", "1"]);
+    let file = File::new("three.toml", &three(&server));
+    let (ended, s) = run(file.path(), &["--seed", "42", "--threads", "2", "--live", "line"]);
+    ended.assert_status(0);
+    assert_eq!((s.word("target"), s.count("seed"), s.faults()), (file.path(), 42, vec![]));
+    assert!(ended.stderr.contains(" open ") && ended.stderr.contains("seed 42"), "{}", ended.stderr);
+    let of = |name: &str| {
+        ["wanted", "opened", "held", "finished"]
+            .map(|what| s.count(&format!("populations.{name}.connections.{what}")))
+    };
+    assert_eq!((of("idle"), of("users"), of("guests")), ([30, 30, 30, 0], [4, 4, 4, 0], [20, 20, 0, 20]));
+    check_sums(&s);
+    assert_eq!(s.count("populations.guests.requests.sent"), 40);
+    // An upgrade has no status of a request; the probe's are its own.
+    let of_http = s.count("populations.users.requests.answered") + 40;
+    assert_eq!(s.count("requests.status.200"), of_http);
+    let steps = s.at("populations.users.steps").as_object().expect("by name");
+    assert_eq!(steps.keys().collect::<Vec<_>>(), ["look"], "logins were before full load");
+    assert_eq!(
+        s.count("populations.users.steps.look.latency_us.count"),
+        s.count("populations.users.latency_us.count")
+    );
+    // Full load of the users lasts as the stage says, that of the idle ones from before it, that of the guests until
+    // they are gone: twenty in 380 ms, and 50 ms between their two calls.
+    let time = |name: &str| s.number(&format!("populations.{name}.duration_s"));
+    assert!(time("idle") >= time("users") && time("users") >= 1.9 && (0.4..1.9).contains(&time("guests")));
+    let idle = s.number("populations.idle.requests.per_s");
+    assert!((75.0..=165.0).contains(&idle), "30 pings each 200 ms: {idle}");
+    assert!(s.count("probe.sent") >= 40 && s.count("probe.failed") == 0, "{}", s.at("probe"));
+    assert_eq!(s.at("thresholds").as_array().map(Vec::len), Some(4));
+}
+
+#[test]
+fn thresholds_of_the_file_and_of_the_flags_are_judged_together() {
+    let server = Serving::start(&["--threads", "1"]);
+    let file = File::new("judged.toml", &three(&server));
+    let flags = [
+        "--threshold",
+        "users.look.latency.count > 20",
+        "--threshold",
+        "users.held >= 200%",
+        "--threshold",
+        "users.login.latency.p99 < 1s",
+        "--threshold",
+        "idle.faults == 0",
+    ];
+    let (ended, s) = run(file.path(), &flags);
+    ended.assert_status(1);
+    let judged: Vec<(&str, Option<bool>)> = s
+        .at("thresholds")
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|threshold| (threshold["expr"].as_str().expect("text"), threshold["pass"].as_bool()))
+        .collect();
+    assert_eq!(
+        judged,
+        [
+            ("idle.held == 30", Some(true)),
+            ("users.look.latency.p50 < 5s", Some(true)),
+            ("guests.finished == 20", Some(true)),
+            ("wanted == 54", Some(true)),
+            ("users.look.latency.count > 20", Some(true)),
+            ("users.held >= 200%", Some(false)),
+            // At full load nobody logged in.
+            ("users.login.latency.p99 < 1s", Some(false)),
+            ("idle.faults == 0", Some(true)),
+        ]
+    );
+    assert!(ended.stderr.contains("6 of 8 thresholds met"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_step_that_goes_wrong_is_a_fault_of_its_population() {
+    let server = Serving::start(&["--threads", "1"]);
+    let text = three(&server).replace("length = 5 }", "length = 6 }").replace("thresholds", "#");
+    let file = File::new("faulty.toml", &text);
+    let (ended, s) = run(file.path(), &[]);
+    ended.assert_status(1);
+    assert_eq!(s.faults(), [("target·exchange·wrong-length".to_owned(), 4)]);
+    let of = |name: &str| s.at(&format!("populations.{name}.faults")).as_array().map(Vec::len);
+    assert_eq!((of("users"), of("idle"), of("guests")), (Some(1), Some(0), Some(0)));
+}
+
+#[test]
+fn mistakes_of_the_file_and_of_the_flags_are_told_at_once() {
+    let text = "target = \"http://127.0.0.1:9/\"\nthink = \"5\"\nthresholds = [\"held =< 5\"]\n";
+    let file = File::new("both.toml", text);
+    let path = file.path();
+    let flags = ["-c", "5", "--think", "1s", "--seed", "x", "--threshold", "hold > 1", "--probe", "5/s"];
+    let ended = Program::start(&[&["run", path], &flags[..]].concat()).end();
+    assert_eq!((ended.status, ended.stdout.as_str()), (Some(2), ""), "{ended:?}");
+    let told: Vec<&str> = ended.stderr.lines().collect();
+    let begins = [
+        format!("throng: {path}:2:9: think: \"5\" is not a time"),
+        format!("throng: {path}:3:15: thresholds: "),
+        "throng: --connections: the scenario says what the load is, write it there: \"5\"".to_owned(),
+        "throng: --probe: the scenario says what the load is, write it there: \"5/s\"".to_owned(),
+        "throng: --think: the scenario says what the load is, write it there: \"1s\"".to_owned(),
+        "throng: --seed: \"x\" is not ".to_owned(),
+        "throng: --threshold: \"hold\" is not a figure of the summary".to_owned(),
+    ];
+    assert_eq!(told.len(), begins.len(), "{told:#?}");
+    assert!(told.iter().zip(&begins).all(|(line, begin)| line.starts_with(begin.as_str())), "{told:#?}");
+}
+
+#[test]
+fn a_threshold_of_a_population_with_a_mistake_is_not_one_more() {
+    let users = "[[population]]\nname = \"users\"\ntarget = \"http://127.0.0.1:99999/\"\n";
+    let file = File::new("users.toml", users);
+    let ended = Program::start(&["run", file.path(), "--threshold", "users.held > 1"]).end();
+    assert_eq!((ended.status, ended.stderr.lines().count()), (Some(2), 1), "{ended:?}");
+    let file = File::new("right.toml", &users.replace("99999", "9"));
+    check(
+        &["run", file.path(), "--threshold", "user.held > 1"],
+        2,
+        &["--threshold: \"user.held\" is not a figure"],
+    );
+}
+
+#[test]
+fn arrivals_without_a_total_want_as_many_as_come() {
+    let server = Serving::start(&["--threads", "1"]);
+    let text = format!(
+        "target = \"{}\"\narrive = \"50/s\"\n[[stage]]\nto = \"40%\"\nfor = \"1s\"\n[[stage]]\nto = \"100%\"\nfor = \"500ms\"\n",
+        server.url("/")
+    );
+    let file = File::new("arrivals.toml", &text);
+    let (ended, s) = run(file.path(), &[]);
+    ended.assert_status(0);
+    let opened = s.count("connections.opened");
+    // Twenty a second and then fifty, and the notice of the change.
+    assert!((40..=52).contains(&opened), "{opened}");
+    assert_eq!((s.count("connections.wanted"), s.count("connections.finished")), (opened, opened));
+    assert_eq!((s.count("requests.answered"), s.faults()), (opened, vec![]));
+    let (per_s, time) = (s.number("requests.per_s"), s.number("duration_s"));
+    assert!(
+        (per_s * time - opened as f64).abs() < 0.01 && (1.4..1.9).contains(&time),
+        "{per_s}/s in {time} s"
+    );
+    // A share is of the rate, and not of the total.
+    let counted = text.replace("50/s\"", "50/s\"\ntotal = 30").replace("100%", "20%");
+    let file = File::new("counted.toml", &counted.replace("500ms", "1m"));
+    let (ended, s) = run(file.path(), &[]);
+    ended.assert_status(0);
+    assert_eq!((s.count("connections.wanted"), s.count("connections.finished")), (30, 30));
+}
+
+#[test]
+fn a_signal_amid_a_later_stage_ends_it_with_a_summary() {
+    let server = Serving::start(&["--threads", "1"]);
+    let text = format!(
+        r#"
+        target = "{}"
+        think = "20ms"
+        [[stage]]
+        of = ["users"]
+        for = "500ms"
+        [[stage]]
+        ramp = "5/s"
+        [[population]]
+        name = "users"
+        connections = 4
+        [[population]]
+        name = "more"
+        connections = 1000
+        "#,
+        server.url("/")
+    );
+    let (file, json) = (File::new("signal.toml", &text), crate::program::file("scenario-signal.json"));
+    let mut run = Program::start(&["run", file.path(), "--live", "line", "--json", json.to_str().unwrap()]);
+    // More than three come in the second stage, at five a second.
+    until("some of the second stage", || {
+        assert!(!run.is_ended(), "{}", run.stderr());
+        ["open 8 ", "open 9 ", "open 1"].iter().any(|open| run.stderr().contains(open))
+    });
+    run.signal(Signal::INT);
+    let ended = run.end();
+    assert_eq!(ended.status, Some(130), "{ended:?}");
+    let s = Summary(serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap());
+    assert_eq!((s.word("verdict"), s.faults()), ("interrupted", vec![]));
+    let users = |path: &str| s.number(&format!("populations.users.{path}"));
+    let more = |path: &str| s.number(&format!("populations.more.{path}"));
+    assert_eq!(
+        (users("connections.held"), users("connections.wanted"), more("connections.wanted")),
+        (4.0, 4.0, 1_000.0)
+    );
+    let opened = more("connections.opened");
+    assert!((4.0..1_000.0).contains(&opened) && more("connections.held") == opened, "{opened}");
+    // The users were at full load all the time, and the others never.
+    assert!(users("duration_s") > 0.9 && users("ramp_s") < users("duration_s"), "{}", users("duration_s"));
+    assert_eq!((more("duration_s"), more("requests.per_s"), more("latency_us.count")), (0.0, 0.0, 0.0));
+    let (rate, ramp_s) = (more("connections.open_per_s"), more("ramp_s"));
+    assert!((rate * ramp_s - opened).abs() < 0.01 && ramp_s < s.number("elapsed_s") - 0.4, "{ramp_s} s");
+    assert!((3.0..=9.0).contains(&rate), "{rate} a second");
 }
 
 #[test]

@@ -85,6 +85,8 @@ fn another_host_tells_of_its_target() {
     // The sockets of that namespace, not of this one or of the machine: 500 connections, a listener each, and the question.
     let there = s.count("observed.target_host.tcp_sockets.max");
     assert!((501..=510).contains(&there), "{there}");
+    // It is throng's own server, which was asked how many it has.
+    assert_eq!(s.count("connections.seen_by_target"), 500);
     assert!(s.number("target_cost.cpu_s") > 0.0, "{:#}", s.at("observed.target"));
     assert!(s.at("cost.target_bytes").is_null(), "500 are too few for a slope");
 }

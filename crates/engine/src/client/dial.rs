@@ -91,11 +91,11 @@ impl Ramp {
     fn due(&self, now: Nanos, outstanding: u32, behind: Nanos) -> (u32, Nanos) {
         let changes = self.next.map_or(Nanos::NEVER, |(_, from)| from);
         match &self.pacer {
+            _ if now < self.from => (0, self.from.min(changes)),
             // Requests that are late already come first: a ramp that runs ahead of them would hand its backlog to
             // the hold.
             Pacer::Adaptive(_) if self.to_dial > 0 && behind > LATE => (0, now),
             Pacer::Adaptive(window) => (window.room(outstanding).min(self.to_dial), Nanos::NEVER),
-            Pacer::Scheduled(_) if now < self.from => (0, self.from.min(changes)),
             Pacer::Scheduled(schedule) => {
                 let schedule = match changes {
                     Nanos::NEVER => *schedule,

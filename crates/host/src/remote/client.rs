@@ -74,34 +74,45 @@ fn poll(
 /// # Errors
 /// It does not answer, refuses, or says something else than a look.
 pub fn fetch(address: SocketAddr, ports: &[u16], token: Option<&Token>) -> Result<Look, String> {
-    let patience = Duration::from_nanos(PATIENCE.0);
-    let failed = |e: std::io::Error| e.to_string();
-    let mut stream = TcpStream::connect_timeout(&address, patience).map_err(failed)?;
-    stream.set_write_timeout(Some(patience)).map_err(failed)?;
     let ports: Vec<String> = ports.iter().map(ToString::to_string).collect();
     let authorization =
         token.map(|token| format!("Authorization: {}\r\n", token.header())).unwrap_or_default();
-    let request = format!(
-        "GET /observe?port={} HTTP/1.1\r\nHost: {address}\r\n{authorization}Connection: close\r\n\r\n",
-        ports.join(",")
-    );
-    stream.write_all(request.as_bytes()).map_err(failed)?;
-    let answer = read_until(&mut stream, MOST_ANSWER, |_| false).map_err(failed)?;
-    look(&answer)
-}
-
-fn look(answer: &[u8]) -> Result<Look, String> {
-    let mut fields = [httparse::EMPTY_HEADER; 32];
-    let mut response = httparse::Response::new(&mut fields);
-    let Ok(httparse::Status::Complete(head)) = response.parse(answer) else {
-        return Err("its answer is not HTTP".to_owned());
-    };
-    match response.code.unwrap_or_default() {
+    let (status, text) = get(address, &format!("/observe?port={}", ports.join(",")), &authorization)?;
+    match status {
         200 => {}
         401 => return Err("it wants a token: give --observe-token-file".to_owned()),
         403 => return Err("it does not accept this token: 403".to_owned()),
         status => return Err(format!("its answer is no look: {status}")),
     }
+    Look::from_json(&text).map_err(|e| format!("its answer is no look, is it another version of throng? {e}"))
+}
+
+/// Connections that `throng serve` has open, by its own count at `/stats`, without the one that asks; takes no longer than
+/// twice [`PATIENCE`].
+///
+/// # Errors
+/// It does not answer, or says something else.
+pub fn open_connections(address: SocketAddr) -> Result<u64, String> {
+    let (status, text) = get(address, "/stats", "")?;
+    let stats: serde_json::Value = serde_json::from_str(&text).map_err(|e| e.to_string())?;
+    let open = stats["open"].as_u64().filter(|_| status == 200);
+    open.map(|open| open.saturating_sub(1)).ok_or_else(|| format!("its answer has no counts: {status}"))
+}
+
+/// Status and content of the answer to a request with these further fields.
+fn get(address: SocketAddr, path: &str, fields: &str) -> Result<(u16, String), String> {
+    let patience = Duration::from_nanos(PATIENCE.0);
+    let failed = |e: std::io::Error| e.to_string();
+    let mut stream = TcpStream::connect_timeout(&address, patience).map_err(failed)?;
+    stream.set_write_timeout(Some(patience)).map_err(failed)?;
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\n{fields}Connection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).map_err(failed)?;
+    let answer = read_until(&mut stream, MOST_ANSWER, |_| false).map_err(failed)?;
+    let mut room = [httparse::EMPTY_HEADER; 32];
+    let mut response = httparse::Response::new(&mut room);
+    let Ok(httparse::Status::Complete(head)) = response.parse(&answer) else {
+        return Err("its answer is not HTTP".to_owned());
+    };
     let text = str::from_utf8(&answer[head..]).map_err(|e| e.to_string())?;
-    Look::from_json(text).map_err(|e| format!("its answer is no look, is it another version of throng? {e}"))
+    Ok((response.code.unwrap_or_default(), text.to_owned()))
 }

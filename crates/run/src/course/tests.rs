@@ -126,7 +126,7 @@ fn a_stage_moves_its_own_and_begins_when_the_last_one_has_stayed() {
             "probe: full load from 4.24",
             "a: full load from never",
             "a: 0 from 4.24",
-            "a: full load from 4.86",
+            // Of nothing there is no full load.
             "probe: full load from 4.86",
             "all: until 5.86",
         ],
@@ -195,7 +195,7 @@ fn the_way_down_is_as_even_as_it_is_looked_at() {
             now = now + MS(LOOK);
         }
         assert_eq!(level, 100, "{ramp}");
-        let took = course.progress(0).ramping;
+        let took = course.ramping(0, now);
         let expected = if per_s.is_finite() { MS(4_000) } else { MS(0) };
         assert!((expected..expected + MS(3 * LOOK)).contains(&took), "{ramp} took {took}");
     }
@@ -210,7 +210,7 @@ fn the_time_of_a_population_is_its_own() {
     let (a, b) = (course.progress(0), course.progress(1));
     // Up to its own last ramp; the last hold is still to be added.
     assert_eq!((a.holding, a.hold_from), (MS(15_620), MS(16_860)));
-    assert_eq!((a.ramping, b.ramping), (MS(1_000), MS(500)));
+    assert_eq!((course.ramping(0, MS(19_000)), course.ramping(1, MS(19_000))), (MS(1_000), MS(500)));
     assert_eq!((b.holding, b.hold_from, course.ends_at()), (Nanos::ZERO, MS(11_240), MS(19_860)));
     assert!(!course.is_at_peak(0) && course.is_at_peak(1));
     assert_eq!((course.wanted(0), course.wanted(1), Course::new(&plan, MS(0)).wanted(1)), (150, 100, 0));
@@ -228,6 +228,8 @@ fn who_was_there_before_the_order_is_not_there_after_it() {
     assert!(course.is_moving());
     course.step(MS(400), |nth| (nth == 0).then_some(MS(390)));
     assert!(course.is_moving());
+    // The way so far, from the stage's beginning, which was 120 ms behind the look at 100.
+    assert_eq!(course.ramping(1, MS(450)), MS(90) + MS(230));
     course.step(MS(500), |_| Some(MS(410)));
     assert!(!course.is_moving());
 }

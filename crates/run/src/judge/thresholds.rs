@@ -37,7 +37,10 @@ fn measured(threshold: &Threshold, json: &Value) -> Option<f64> {
 fn at(json: &Value, path: &str) -> Option<f64> {
     let found = path.split('.').try_fold(json, |value, key| value.get(key));
     match found {
-        Some(Value::Array(counts)) => Some(counts.iter().filter_map(|one| one["count"].as_f64()).sum()),
+        Some(Value::Array(counts)) => {
+            // From a zero of its own: the sum of nothing is -0.
+            Some(counts.iter().filter_map(|one| one["count"].as_f64()).fold(0.0, |sum, n| sum + n))
+        }
         Some(value) => value.as_f64(),
         None => path.contains("requests.status.").then_some(0.0),
     }

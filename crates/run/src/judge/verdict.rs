@@ -5,7 +5,7 @@ use samples::{Summary, Verdict};
 use units::Count;
 
 use super::{evidence::Evidence, honesty};
-use crate::conduct::Crowd;
+use crate::record::Crowd;
 
 /// What is to be judged, besides the summary.
 pub(super) struct Facts<'a> {

@@ -8,6 +8,7 @@ use crate::{
     stage::{Story, listening, network, play, scenario},
 };
 
+mod files;
 mod messages;
 mod stages;
 mod steps;

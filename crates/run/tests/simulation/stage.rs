@@ -57,13 +57,18 @@ pub(crate) fn plan(target: &str, words: &str, seed: u64) -> Plan {
 
 /// A plan from the text of a scenario file, beside which there is a table of three users.
 pub(crate) fn scenario(text: &str, seed: u64) -> Plan {
-    let resolve = |_: &str| -> Result<Vec<IpAddr>, String> { Err("nobody to ask".to_owned()) };
     let open = |file: &str| match file {
         "users.csv" => Ok("id,name\n1,Ada\n2,Grace\n3,Edsger\n".to_owned()),
         _ => Err("no such file".to_owned()),
     };
+    scenario_with(text, &open, seed)
+}
+
+/// The same where `open` gives the text of the files that it names.
+pub(crate) fn scenario_with(text: &str, open: &dyn Fn(&str) -> Result<String, String>, seed: u64) -> Plan {
+    let resolve = |_: &str| -> Result<Vec<IpAddr>, String> { Err("nobody to ask".to_owned()) };
     let around = Surroundings { cores: 1, seed, resolve: &resolve };
-    plan::scenario::read("load.toml", text, &Flags::default(), &around, &open).unwrap_or_else(|mistakes| {
+    plan::scenario::read("load.toml", text, &Flags::default(), &around, open).unwrap_or_else(|mistakes| {
         let mistakes: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
         panic!("{}\n{text}", mistakes.join("\n"))
     })
@@ -308,11 +313,9 @@ impl<'a, F: FnMut(u32, &Tick)> Conductor<'a, F> {
         let (stages, ends) = (&mut self.story.stages, self.course.acts_at());
         if self.course.step(now, ramped) {
             stages.push((ends, Nanos::NEVER));
-        } else if let (false, Some((began, from @ Nanos::NEVER))) =
-            (self.course.is_moving(), stages.last_mut())
-        {
-            let holds = |nth: &u16| self.course.progress(*nth).hold_from;
-            *from = self.plan.stages[self.course.stage()].of.iter().map(holds).fold(*began, Nanos::max);
+        } else if let (false, Some((_, from @ Nanos::NEVER))) = (self.course.is_moving(), stages.last_mut()) {
+            let stays = self.plan.stages[self.course.stage()].hold.time();
+            *from = if stays == Nanos::NEVER { now } else { self.course.acts_at().since(stays) };
         }
     }
 
@@ -356,7 +359,7 @@ impl<'a, F: FnMut(u32, &Tick)> Conductor<'a, F> {
             story.held = open;
             for (nth, at_load) in (0..).zip(&mut story.at_load) {
                 let progress = self.course.progress(nth);
-                *at_load = progress.holding + until.since(progress.hold_from.min(until));
+                *at_load = progress.holding + until.since(progress.hold_from);
             }
         }
         // Of each population, for they may speak different protocols.
@@ -383,8 +386,8 @@ impl<'a, F: FnMut(u32, &Tick)> Conductor<'a, F> {
         let mut sum = Tick::default();
         populations.iter().for_each(|population| sum.merge(population));
         let essence = |t: &Tick| {
-            let latencies = [&t.latency, &t.ramp_latency, &t.connect]
-                .map(|latency| (latency.count(), latency.max()));
+            let latencies =
+                [&t.latency, &t.ramp_latency, &t.connect].map(|latency| (latency.count(), latency.max()));
             let counts = samples::Counts { addresses_skipped: 0, ..t.counts.clone() };
             (counts, t.faults.clone(), t.status.clone(), latencies)
         };

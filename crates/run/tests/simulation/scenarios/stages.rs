@@ -26,8 +26,8 @@ struct Course {
 }
 
 const FIFTH: Nanos = Nanos::from_millis(200);
-/// From a stage's load being there until full load begins everyone is told, and a tick is on its way before.
-const SOON: Nanos = Nanos::from_millis(330);
+/// Everyone is told before a stage sets out, and before full load begins, and a tick is on its way between.
+const SOON: Nanos = Nanos::from_millis(450);
 
 /// A scenario, whose targets are all the reference server at `127.0.0.1:8000`.
 fn run(text: &str, shards: u32) -> Course {
@@ -39,7 +39,7 @@ fn run(text: &str, shards: u32) -> Course {
     let story = play(&net, &plan, shards, &mut turns, |shard, tick: &Tick| {
         // The probe lane's shard is the last.
         let Some(own) = fifths.get_mut((shard / shards) as usize) else { return };
-        let fifth = &mut own[(tick.until.0 - 1) as usize / FIFTH.0 as usize];
+        let fifth = &mut own[tick.until.0.saturating_sub(1) as usize / FIFTH.0 as usize];
         fifth.opened += tick.counts.opened;
         fifth.sent += tick.counts.sent;
         fifth.answered_at_load += tick.counts.answered_at_load;
@@ -195,7 +195,8 @@ fn only_what_is_due_at_full_load_counts_for_it() {
         // A population's full load lasts from when it is there until a stage moves it again.
         let levels: &[(usize, usize, f64)] = match population {
             0 => &[(0, 2, 100.0), (2, 3, 50.0), (3, 5, 100.0), (5, 7, 10.0)],
-            _ => &[(1, 4, 50.0), (4, 5, 0.0), (5, 7, 5.0)],
+            // Of nothing there is no full load.
+            _ => &[(1, 4, 50.0), (5, 7, 5.0)],
         };
         for &(from, until, connections) in levels {
             let until = story.stages.get(until).map_or(story.hold_until, |stage| stage.0);
@@ -325,6 +326,37 @@ fn arrivals_go_evenly_from_nothing_and_end_with_the_stages() {
     }
     assert_eq!(course.story.held, 7);
     assert!(course.story.hold_until <= S(28) + SOON, "{}", course.story.hold_until);
+}
+
+#[test]
+fn who_begins_in_a_later_stage_is_not_late() {
+    let text = r#"
+        [[stage]]
+        of = ["first"]
+        for = "530ms"
+        [[stage]]
+        ramp = "20/s"
+        for = "1s"
+        [[population]]
+        name = "first"
+        connections = 1
+        think = "1h"
+        [[population]]
+        name = "guests"
+        arrive = "50/s"
+        [[population]]
+        name = "more"
+        connections = 20
+        think = "1h"
+    "#;
+    let course = run(text, 2);
+    let story = &course.story;
+    assert_eq!(story.whole.lag.quantiles().max, 0.0);
+    // From when a dial was due: two ways through the network.
+    assert!(story.whole.connect.quantiles().max <= 400.0, "{:?}", story.whole.connect.quantiles());
+    assert!(
+        (95..=115).contains(&story.populations[1].counts.opened) && story.populations[2].counts.opened == 20
+    );
 }
 
 #[test]

@@ -1,0 +1,56 @@
+//! A run, or a step of a search, measured.
+
+use samples::Tick;
+use units::Nanos;
+
+use crate::{curve::Curve, judge::BothSides, losses::Losses, observe::Observed};
+
+/// A run, measured.
+pub(crate) struct Record {
+    pub(crate) totals: Tick,
+    /// Of each population, in the plan's order.
+    pub(crate) crowds: Vec<Crowd>,
+    pub(crate) io: &'static str,
+    pub(crate) threads: u32,
+    pub(crate) started: Nanos,
+    /// When the load ended.
+    pub(crate) ended: Nanos,
+    pub(crate) peak: u64,
+    pub(crate) interrupted: bool,
+    /// The probe lane against the connections held.
+    pub(crate) curve: Curve,
+    pub(crate) both_ends_here: bool,
+    pub(crate) losses: Losses,
+    /// Connections open at the end of the hold, counted at both ends.
+    pub(crate) both_sides: Option<BothSides>,
+    /// What it cost, and what was seen meanwhile; complete once the run is over.
+    pub(crate) observed: Observed,
+}
+
+/// A population, measured.
+#[derive(Default)]
+pub(crate) struct Crowd {
+    pub(crate) totals: Tick,
+    /// Connections that were asked for at the most.
+    pub(crate) wanted: u64,
+    pub(crate) peak: u64,
+    /// Open at the end of the last stage that asked for the most, or at the end of the run in its midst.
+    pub(crate) held: u64,
+    /// Closed by announcement and not open again, at that time.
+    pub(crate) resting: u64,
+    /// How long its ramps took, and how long it was at full load.
+    pub(crate) ramp: Nanos,
+    pub(crate) at_load: Nanos,
+    /// Time that requests were under way at full load, and that full load lasted, of all shards together.
+    pub(crate) waiting_ns: u128,
+    pub(crate) loaded_ns: u128,
+    pub(crate) shards: u32,
+}
+
+impl Crowd {
+    /// Mean of the requests under way at full load.
+    pub(crate) fn under_way(&self) -> f64 {
+        let each_ns = self.loaded_ns as f64 / f64::from(self.shards.max(1));
+        if self.loaded_ns == 0 { 0.0 } else { self.waiting_ns as f64 / each_ns }
+    }
+}
