@@ -31,7 +31,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
     signals::on_signal(move || ask.set()).map_err(Failure::machine)?;
     let mut whole = Whole::default();
     let began = Date::from(units::date());
-    let mut exporters = exporters(args, began)?;
+    let mut exporters = exporters(args, &plan, began)?;
     let mut sinks: [&mut dyn Sink; 2] = [&mut whole, &mut exporters];
     let (summary, logged) = match &args.hlog {
         None => (apply(&plan, began, &interrupt, &mut sinks)?, Ok(())),
@@ -66,8 +66,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
     }
 }
 
-/// To where the metrics go: a file that cannot be opened stops the run before it starts.
-fn exporters(args: &RunArgs, began: Date) -> Result<Exporters, Failure> {
+/// To where the metrics go: a file that cannot be opened, or a port in use, stops the run before it starts.
+fn exporters(args: &RunArgs, plan: &Plan, began: Date) -> Result<Exporters, Failure> {
     let create = |flag: &str, file: &Option<String>| {
         let Some(file) = file else { return Ok(None) };
         let name = format!("{flag} {file}");
@@ -82,6 +82,13 @@ fn exporters(args: &RunArgs, began: Date) -> Result<Exporters, Failure> {
     }
     if let Some((name, file)) = create("--jsonl", &args.jsonl)? {
         exporters.jsonl(name, file);
+    }
+    if let Some(at) = plan.prometheus {
+        let bound = exporters.prometheus(at);
+        let at = bound.map_err(|e| Failure::machine(format!("--prometheus {at}: {e}")))?;
+        if plan.live != Live::Off {
+            say(&format!("throng: metrics at http://{at}/metrics"));
+        }
     }
     Ok(exporters)
 }

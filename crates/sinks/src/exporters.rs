@@ -1,10 +1,12 @@
 //! Where the metrics of a run go, each way with a thread of its own: whatever becomes of it, the run goes on.
 
+mod prometheus;
 #[cfg(test)]
 mod tests;
 
 use std::{
     io::{self, Write},
+    net::SocketAddr,
     sync::{
         Arc,
         mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel},
@@ -20,6 +22,7 @@ use crate::{
     metrics::{Book, Snapshot},
     rows,
 };
+use prometheus::Endpoint;
 
 /// Seconds of a run that may wait to be taken away.
 const WAITING: usize = 60;
@@ -32,6 +35,7 @@ pub struct Exporters {
     /// Those that begin with the run.
     ready: Vec<(String, Work)>,
     lanes: Vec<Lane>,
+    endpoint: Option<Endpoint>,
     troubles: Vec<String>,
 }
 
@@ -41,7 +45,8 @@ type Work = Box<dyn FnOnce(&Snapshot, &Receiver<Arc<Snapshot>>) -> io::Result<()
 impl Exporters {
     /// For nobody yet; of a run that began then.
     pub fn new(began: Date) -> Exporters {
-        Exporters { book: Book::new(began), ready: Vec::new(), lanes: Vec::new(), troubles: Vec::new() }
+        let (ready, lanes, troubles) = (Vec::new(), Vec::new(), Vec::new());
+        Exporters { book: Book::new(began), ready, lanes, endpoint: None, troubles }
     }
 
     /// A line of CSV a second to `out`; `name`: what it is called where it makes trouble.
@@ -52,6 +57,16 @@ impl Exporters {
     /// A JSON object a second, a line each; `name` as of [`Exporters::csv`].
     pub fn jsonl(&mut self, name: String, mut out: impl Write + Send + 'static) {
         self.ready.push((name, Box::new(move |_, rows| rows::jsonl(&mut out, rows))));
+    }
+
+    /// An endpoint for Prometheus, at once and as long as this lives; where it is, the port that it got included.
+    ///
+    /// # Errors
+    /// Another one listens there, or what else bind says.
+    pub fn prometheus(&mut self, at: SocketAddr) -> io::Result<SocketAddr> {
+        let (endpoint, at) = Endpoint::bind(at)?;
+        self.endpoint = Some(endpoint);
+        Ok(at)
     }
 
     /// Waits until all is taken away, within bounds; what could not be, a line each.
@@ -65,10 +80,13 @@ impl Exporters {
 impl Sink for Exporters {
     fn begin(&mut self, header: &Header) {
         self.book.begin(header);
-        if self.ready.is_empty() {
+        if self.ready.is_empty() && self.endpoint.is_none() {
             return;
         }
         let blank = Arc::new(self.book.blank());
+        if let Some(endpoint) = &self.endpoint {
+            endpoint.show(&blank);
+        }
         for (name, work) in self.ready.drain(..) {
             match Lane::start(name, blank.clone(), work) {
                 Ok(lane) => self.lanes.push(lane),
@@ -82,8 +100,11 @@ impl Sink for Exporters {
     }
 
     fn tick(&mut self, tick: &Tick, own: &Generator) -> Ask {
-        if !self.lanes.is_empty() {
+        if !self.lanes.is_empty() || self.endpoint.is_some() {
             let snapshot = Arc::new(self.book.tick(tick, own));
+            if let Some(endpoint) = &self.endpoint {
+                endpoint.show(&snapshot);
+            }
             self.lanes.iter_mut().for_each(|lane| lane.offer(&snapshot));
         }
         Ask::CarryOn

@@ -9,20 +9,17 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-use std::borrow::Cow;
-
 use samples::{Generator, Header, Latency, Looks, Quantiles, Tick};
 use units::{Date, Nanos};
 
 pub(crate) use table::TABLE;
 
 /// A row of the table.
-#[cfg_attr(not(test), expect(dead_code, reason = "the page alone tells of help and labels so far"))]
 pub(crate) struct Metric {
     /// Begins with `throng_`; the unit last.
     pub(crate) name: &'static str,
     pub(crate) kind: Kind,
-    /// By which its series differ, in the order in which they are written.
+    /// By which its series differ, in the order in which they are written; the population first.
     pub(crate) labels: &'static [&'static str],
     /// Whether a series appears with what happens, so that nobody knows before which there will be.
     pub(crate) is_open: bool,
@@ -43,8 +40,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    #[cfg_attr(not(test), expect(dead_code, reason = "the page alone tells of it so far"))]
-    /// The word of the OpenMetrics and Prometheus texts.
+    /// Prometheus' word.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Kind::Counter => "counter",
@@ -55,7 +51,7 @@ impl Kind {
 }
 
 /// A label's name and what it says.
-pub(crate) type Label = (&'static str, Cow<'static, str>);
+pub(crate) type Label = (&'static str, String);
 
 /// One series and its value at a moment.
 #[derive(Clone, Debug, PartialEq)]
@@ -138,7 +134,7 @@ impl Sample {
 
     /// The series as Prometheus writes it, `name{label="says"}`, where the name ends in `ending`.
     pub(crate) fn series(&self, ending: &str) -> String {
-        series(self.metric().name, ending, self.labels.iter().map(|(name, says)| (*name, &**says)))
+        series(self.metric().name, ending, self.labels.iter().map(|(name, says)| (*name, says.as_str())))
     }
 }
 
@@ -191,19 +187,22 @@ struct Series<'a> {
 }
 
 impl Series<'_> {
-    fn add(&mut self, labels: &[(&'static str, &str)], value: Value) {
-        let labels = labels.iter().map(|(name, says)| (*name, Cow::Owned((*says).to_owned()))).collect();
+    /// `says`: what the row's labels say; without the first, the population, where there is only one.
+    fn add(&mut self, says: &[&str], value: Value) {
+        let names = TABLE[self.row].labels;
+        let names = &names[names.len() - says.len()..];
+        let labels = names.iter().zip(says).map(|(name, says)| (*name, (*says).to_owned())).collect();
         self.samples.push(Sample { row: self.row, labels, value });
     }
 
-    fn number(&mut self, labels: &[(&'static str, &str)], n: Option<f64>) {
-        self.add(labels, n.map_or(Value::Unknown, Value::Number));
+    fn number(&mut self, says: &[&str], n: Option<f64>) {
+        self.add(says, n.map_or(Value::Unknown, Value::Number));
     }
 
-    fn times(&mut self, labels: &[(&'static str, &str)], all: &Latency, last: &Latency) {
+    fn times(&mut self, says: &[&str], all: &Latency, last: &Latency) {
         let period = (last.count() > 0).then(|| last.quantiles());
         let (up_to, count, sum) = (all.counts_up_to(&BOUNDS), all.count(), all.sum_s());
-        self.add(labels, Value::Times(Box::new(Times { up_to, count, sum, period })));
+        self.add(says, Value::Times(Box::new(Times { up_to, count, sum, period })));
     }
 }
 
@@ -211,15 +210,15 @@ impl Series<'_> {
 const POPULATION: &str = "population";
 
 impl Moment<'_> {
-    /// Goes over the populations, each with its label; without one where there is only one. `each` gets what happened
+    /// Goes over the populations, each with what its label says; without one where there is only one. `each` gets what happened
     /// since the run began, and in the last period.
-    fn populations(&self, mut each: impl FnMut(&[(&'static str, &str)], &Tick, &Tick)) {
+    fn populations(&self, mut each: impl FnMut(&[&str], &Tick, &Tick)) {
         if self.header.populations.len() < 2 {
             return each(&[], self.total, self.last);
         }
         let ticks = self.total.populations.iter().zip(&self.last.populations);
         for (name, (total, last)) in self.header.populations.iter().zip(ticks) {
-            each(&[(POPULATION, name)], total, last);
+            each(&[name], total, last);
         }
     }
 }

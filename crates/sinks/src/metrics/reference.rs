@@ -31,6 +31,22 @@ one column with the sum of all: `throng_statuses_total`, `throng_faults_total`.
 Both are written by a thread of their own. A file that cannot be made stops throng before the run (exit 3); one that cannot be written any more
 costs nothing but itself, is told at the end, and the exit status is 3. Where a file takes nothing for a minute, lines are missing in it; how many is
 told.
+
+## Prometheus
+
+`--prometheus ADDR` answers `GET http://ADDR/metrics` in Prometheus' text format 0.0.4 with classic histograms, from before the first dial until the
+run is over. A port alone (`--prometheus 9464`) is on loopback; anything else must be asked for by its address (`0.0.0.0:9464`), and then whoever
+reaches it can read. Port 0 takes a free one; which, is told. A port in use stops throng before the run (exit 3). What is scraped is at most a second
+old; what happens between the last scrape and the end of a run is not in Prometheus, so that scraping every second or two is wise:
+
+```
+scrape_configs:
+  - job_name: throng
+    scrape_interval: 1s
+    static_configs: [{targets: [\"127.0.0.1:9464\"]}]
+```
+
+Requests are answered one after the other, each within 2 s; a head has 8 KiB at most.
 ";
 
 fn page() -> String {

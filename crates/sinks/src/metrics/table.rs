@@ -35,11 +35,11 @@ const HOST: Labels = &["host"];
 pub(crate) const TABLE: &[Metric] = &[
     gauge("throng_run_info", &["target", "seed", "io"], "1: which run this is", |m, s| {
         let (target, seed, io) = (&m.header.target, m.header.seed.to_string(), &m.header.io);
-        s.number(&[("target", target), ("seed", &seed), ("io", io)], Some(1.0));
+        s.number(&[target, &seed, io], Some(1.0));
     }),
     gauge("throng_phase", &["phase"], "1 for the phase in which the run is", |m, s| {
         for (name, phase) in [("ramp", Phase::Ramp), ("hold", Phase::Hold), ("drain", Phase::Drain)] {
-            s.number(&[("phase", name)], Some(f64::from(u8::from(m.last.phase == phase))));
+            s.number(&[name], Some(f64::from(u8::from(m.last.phase == phase))));
         }
     }),
     gauge("throng_connections_open", EACH, "connections open", |m, s| now(m, s, |t| t.open)),
@@ -91,7 +91,7 @@ pub(crate) const TABLE: &[Metric] = &[
     open(counter("throng_statuses_total", &[POPULATION, "status"], "HTTP answers by status", |m, s| {
         m.populations(|population, total, _| {
             for (status, n) in total.status.iter().enumerate().filter(|(_, n)| **n > 0) {
-                s.number(&[population, &[("status", &status.to_string())]].concat(), Some(*n as f64));
+                s.number(&[population, &[&status.to_string()]].concat(), Some(*n as f64));
             }
         });
     })),
@@ -109,7 +109,7 @@ pub(crate) const TABLE: &[Metric] = &[
         |m, s| {
             m.populations(|population, total, _| {
                 for (Fault { side, stage, kind }, n) in total.faults.iter() {
-                    let place = [("side", side.name()), ("stage", stage.name()), ("kind", kind.name())];
+                    let place = [side.name(), stage.name(), kind.name()];
                     s.number(&[population, &place].concat(), Some(n as f64));
                 }
             });
@@ -160,8 +160,8 @@ pub(crate) const TABLE: &[Metric] = &[
         },
     ),
     counter("throng_generator_cpu_seconds_total", MODE, "CPU time that throng used", |m, s| {
-        s.number(&[("mode", "user")], Some(m.own.cpu_s - m.own.system_s));
-        s.number(&[("mode", "system")], Some(m.own.system_s));
+        s.number(&["user"], Some(m.own.cpu_s - m.own.system_s));
+        s.number(&["system"], Some(m.own.system_s));
     }),
     gauge("throng_generator_resident_bytes", &[], "memory of throng", |m, s| {
         s.number(&[], Some(m.own.rss_bytes as f64));
@@ -195,8 +195,8 @@ pub(crate) const TABLE: &[Metric] = &[
         "CPU time that they used since they were started",
         |m, s| {
             let seconds = |of: fn(&TargetLook) -> u64| m.looks.target.as_ref().map(|t| of(t) as f64 / 1e9);
-            s.number(&[("mode", "user")], seconds(|t| t.process.cpu_user_ns));
-            s.number(&[("mode", "system")], seconds(|t| t.process.cpu_system_ns));
+            s.number(&["user"], seconds(|t| t.process.cpu_user_ns));
+            s.number(&["system"], seconds(|t| t.process.cpu_system_ns));
         },
     ),
     gauge(
@@ -245,7 +245,7 @@ pub(crate) const TABLE: &[Metric] = &[
             let none = HostLook::default();
             for (host, look) in both(m) {
                 for (event, n) in look.unwrap_or(&none).tcp.named() {
-                    s.number(&[("host", host), ("event", event)], look.map(|_| n as f64));
+                    s.number(&[host, event], look.map(|_| n as f64));
                 }
             }
         },
@@ -283,10 +283,9 @@ fn probe(m: &Moment, s: &mut Series, of: fn(&Probe) -> u64) {
 }
 
 fn lane(m: &Moment, s: &mut Series, connection: &str, of: fn(&Probe) -> &Latency) {
-    let label = [("connection", connection)];
     match (&m.total.probe, &m.last.probe) {
-        (Some(total), Some(last)) => s.times(&label, of(total), of(last)),
-        _ => s.add(&label, Value::Times(Box::default())),
+        (Some(total), Some(last)) => s.times(&[connection], of(total), of(last)),
+        _ => s.add(&[connection], Value::Times(Box::default())),
     }
 }
 
@@ -301,6 +300,6 @@ fn both<'a>(m: &Moment<'a>) -> [(&'static str, Option<&'a HostLook>); 2] {
 
 fn hosts(m: &Moment, s: &mut Series, of: fn(&HostLook) -> Option<u64>) {
     for (host, look) in both(m) {
-        s.number(&[("host", host)], look.and_then(of).map(|n| n as f64));
+        s.number(&[host], look.and_then(of).map(|n| n as f64));
     }
 }
