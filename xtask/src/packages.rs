@@ -19,6 +19,7 @@ const NEEDED: &[(&str, &str)] = &[
     ("npm", "npm"),
     ("chromium", "chromium"),
     ("prometheus", "prometheus"),
+    ("influxd", "influxdb"),
     // Debian's own interpreter: another on the path would not look where these packages lie.
     ("/usr/bin/python3", "python3"),
     ("/usr/lib/python3/dist-packages/websockets/server.py", "python3-websockets"),

@@ -121,6 +121,13 @@ pub(crate) struct RunArgs {
     /// takes a free one
     #[arg(long, value_name = "ADDR")]
     pub(crate) prometheus: Option<String>,
+    /// Push the metrics to InfluxDB each second: http://HOST:8086/write?db=DB, or of version 2
+    /// http://HOST:8086/api/v2/write?org=O&bucket=B
+    #[arg(long, value_name = "URL")]
+    pub(crate) influx: Option<String>,
+    /// Holds the token that it wants [default: INFLUX_TOKEN in the environment, if it is there]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) influx_token_file: Option<String>,
     /// What to judge the run by instead of load and faults, as often as needed: latency.p99 < 200ms, faults == 0,
     /// held >= 99.9%, or any number of the summary by its path
     #[arg(long = "threshold", value_name = "EXPR")]
@@ -170,6 +177,8 @@ impl RunArgs {
             observe: self.observe.clone(),
             observe_token_file: self.observe_token_file.clone(),
             prometheus: self.prometheus.clone(),
+            influx: self.influx.clone(),
+            influx_token_file: self.influx_token_file.clone(),
         }
     }
 }

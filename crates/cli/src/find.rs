@@ -94,8 +94,12 @@ fn words(args: &FindArgs) -> Result<(By, Option<u64>), Failure> {
             0
         }
     });
-    let metrics =
-        [("--csv", &args.run.csv), ("--jsonl", &args.run.jsonl), ("--prometheus", &args.run.prometheus)];
+    let metrics = [
+        ("--csv", &args.run.csv),
+        ("--jsonl", &args.run.jsonl),
+        ("--prometheus", &args.run.prometheus),
+        ("--influx", &args.run.influx),
+    ];
     for (flag, asked) in metrics {
         if let Some(asked) = asked {
             mistakes.push(format!("{flag}: a search has no metrics, run the load that it found: {asked:?}"));

@@ -1,17 +1,18 @@
 //! `throng run`.
 
 use std::{
-    fs,
+    env, fs,
     hash::{BuildHasher, Hasher, RandomState},
     io::{self, stderr},
     net::{IpAddr, ToSocketAddrs},
+    sync::Arc,
 };
 
 use host::{Root, remote::Token};
-use plan::{Flags, Format, Live, Plan, Surroundings};
+use plan::{Flags, Format, Influx, Live, Plan, Surroundings};
 use run::Interrupt;
 use samples::{Sink, Summary};
-use sinks::{Classic, Exporters, HlogFile, Keeper, Line, format::Whole};
+use sinks::{Classic, Exporters, HlogFile, InfluxServer, Keeper, Kept, Line, Remains, format::Whole};
 use units::Date;
 
 use crate::{Failure, answer, args::RunArgs, runs, say, scenario, signals};
@@ -33,11 +34,14 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
     let began = Date::from(units::date());
     let mut exporters = exporters(args, &plan, began)?;
     let mut sinks: [&mut dyn Sink; 2] = [&mut whole, &mut exporters];
-    let (summary, logged) = match &args.hlog {
+    let (Applied { summary, kept }, logged) = match &args.hlog {
         None => (apply(&plan, began, &interrupt, &mut sinks)?, Ok(())),
         Some(file) => logged(file, &plan, began, &interrupt, &mut sinks)?,
     };
-    let troubles = exporters.end();
+    let Remains { troubles, behind } = exporters.end();
+    if let Some(behind) = behind {
+        say(&format!("throng: {}", runs::make_up(behind, kept.as_ref())));
+    }
     let text = text(plan.format, &summary, &whole);
     match args.json.as_deref() {
         Some("-") => {
@@ -83,6 +87,10 @@ fn exporters(args: &RunArgs, plan: &Plan, began: Date) -> Result<Exporters, Fail
     if let Some((name, file)) = create("--jsonl", &args.jsonl)? {
         exporters.jsonl(name, file);
     }
+    if let Some(influx) = &plan.influx {
+        let server = influx_server(influx)?;
+        exporters.influx(server, Arc::new(|line: &str| say(&format!("throng: {line}"))));
+    }
     if let Some(at) = plan.prometheus {
         let bound = exporters.prometheus(at);
         let at = bound.map_err(|e| Failure::machine(format!("--prometheus {at}: {e}")))?;
@@ -112,16 +120,30 @@ fn logged(
     began: Date,
     interrupt: &Interrupt,
     sinks: &mut [&mut dyn Sink],
-) -> Result<(Summary, Result<(), Failure>), Failure> {
+) -> Result<(Applied, Result<(), Failure>), Failure> {
     let failed = |e: io::Error| Failure::machine(format!("--hlog {file}: {e}"));
     // By lines, so that it can be followed, and is whole up to a second that ends throng early.
     let mut hlog = HlogFile::new(io::LineWriter::new(fs::File::create(file).map_err(failed)?));
     let mut log = hlog.begin(units::date()).map_err(failed)?;
     let mut sinks: Vec<&mut dyn Sink> = sinks.iter_mut().map(|sink| &mut **sink as &mut dyn Sink).collect();
     sinks.push(&mut log);
-    let summary = apply(plan, began, interrupt, &mut sinks)?;
+    let applied = apply(plan, began, interrupt, &mut sinks)?;
     let written = log.result().and_then(|()| hlog.finish());
-    Ok((summary, written.map_err(failed)))
+    Ok((applied, written.map_err(failed)))
+}
+
+/// Where InfluxDB is, with the token that it wants.
+fn influx_server(influx: &Influx) -> Result<InfluxServer, Failure> {
+    let token = match &influx.token_file {
+        None => env::var("INFLUX_TOKEN").ok().filter(|token| token.bytes().all(|b| b.is_ascii_graphic())),
+        Some(file) => {
+            let read = Token::read(file);
+            let token = read.map_err(|why| Failure::words([format!("--influx-token-file: {why}")]))?;
+            Some(token.secret().to_owned())
+        }
+    };
+    let Influx { at, host, path, .. } = influx.clone();
+    Ok(InfluxServer { at, host, path, token: token.filter(|token| !token.is_empty()) })
 }
 
 /// Reads the words; all mistakes at once.
@@ -146,13 +168,20 @@ pub(crate) fn resolve(name: &str) -> Result<Vec<IpAddr>, String> {
     Ok(addresses.map(|address| address.ip()).collect())
 }
 
+/// A run that is over.
+pub(crate) struct Applied {
+    pub(crate) summary: Summary,
+    /// How it was kept, if it was.
+    pub(crate) kept: Option<Kept>,
+}
+
 /// Runs a plan with its live view, and keeps it in the store, as begun at this date; `sinks` see it too.
 pub(crate) fn apply(
     plan: &Plan,
     began: Date,
     interrupt: &Interrupt,
     sinks: &mut [&mut dyn Sink],
-) -> Result<Summary, Failure> {
+) -> Result<Applied, Failure> {
     let mut line = Line::new(stderr());
     let mut classic = Classic::new(stderr());
     let live: Option<&mut dyn Sink> = match plan.live {
@@ -168,8 +197,8 @@ pub(crate) fn apply(
     let (root, calibrations) = (Root::real(), runs::calibrations());
     let summary = ::run::run(plan, &root, &mut sinks, interrupt, &calibrations, &mut tell);
     let kept = keeper.and_then(Keeper::end);
-    if let Some(kept) = kept.filter(|_| plan.live != Live::Off) {
-        say(&runs::kept(&kept));
+    if let Some(kept) = kept.as_ref().filter(|_| plan.live != Live::Off) {
+        say(&runs::kept(kept));
     }
-    summary.map_err(Failure::machine)
+    Ok(Applied { summary: summary.map_err(Failure::machine)?, kept })
 }

@@ -4,7 +4,7 @@ use std::{env, path::PathBuf, sync::Arc};
 
 use host::Root;
 use samples::{Calibration, RunRecord};
-use sinks::{Keeper, Kept, Store};
+use sinks::{Behind, Keeper, Kept, Store};
 use units::Date;
 
 use crate::{Failure, answer, args::RunsArgs, folders, say};
@@ -58,6 +58,13 @@ pub(crate) fn keeper(began: Date) -> Option<Keeper> {
 pub(crate) fn calibrations() -> Vec<Calibration> {
     let store = file().ok().and_then(|file| Store::existing(&file).ok()?);
     store.and_then(|store| store.calibrations(&host::facts(&Root::real())).ok()).unwrap_or_default()
+}
+
+/// Sends from the store what InfluxDB did not take; what became of it.
+pub(crate) fn make_up(behind: Behind, kept: Option<&Kept>) -> String {
+    let store = file().ok().and_then(|file| Store::existing(&file).ok()?);
+    let run = store.as_ref().zip(kept).and_then(|(store, kept)| store.run(&kept.id).ok()?);
+    behind.make_up(store.as_ref().zip(run.as_ref()))
 }
 
 /// How a kept run is found again.

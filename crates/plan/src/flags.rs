@@ -2,8 +2,9 @@
 
 use crate::target::Resolve;
 use crate::{
-    Activity, Answer, Expect, ExpectedLength, Format, Hold, IoChoice, Live, Observe, Plan, Population, Probe,
-    Program, Ramp, Reconnect, Request, Scheme, Share, Sources, Stage, Target, Text, Think, Threshold,
+    Activity, Answer, Expect, ExpectedLength, Format, Hold, Influx, IoChoice, Live, Observe, Plan,
+    Population, Probe, Program, Ramp, Reconnect, Request, Scheme, Share, Sources, Stage, Target, Text, Think,
+    Threshold,
 };
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -66,6 +67,10 @@ pub struct Flags {
     pub observe_token_file: Option<String>,
     /// `--prometheus`, by default no endpoint.
     pub prometheus: Option<String>,
+    /// `--influx`, by default nobody.
+    pub influx: Option<String>,
+    /// `--influx-token-file`, by default no token.
+    pub influx_token_file: Option<String>,
 }
 
 /// What the machine tells the planner; an argument, so that a test needs no machine.
@@ -130,6 +135,7 @@ pub fn from_flags(flags: &Flags, around: &Surroundings) -> Result<Plan, Vec<Mist
         thresholds: Vec::new(),
         observe: None,
         prometheus: None,
+        influx: None,
     };
     let plan = m.over(plan, flags, around);
     if mistakes.0.is_empty() { Ok(plan) } else { Err(mistakes.0) }
@@ -187,7 +193,8 @@ impl Mistakes {
         let thresholds = [plan.thresholds, own].concat();
         let observe = self.observe(flags, around.resolve);
         let prometheus = self.read("--prometheus", &flags.prometheus, None, |text| endpoint(text).map(Some));
-        Plan { threads, seed, io, live, format, thresholds, observe, prometheus, ..plan }
+        let influx = self.influx(flags, around.resolve);
+        Plan { threads, seed, io, live, format, thresholds, observe, prometheus, influx, ..plan }
     }
 
     /// The value of a flag; where it is absent or a mistake, the default, which in the second case nobody
@@ -265,6 +272,15 @@ impl Mistakes {
         }
         let read = |text: &str| Observe::parse(text, flags.observe_token_file.clone(), resolve).map(Some);
         self.read("--observe", &flags.observe, None, read)
+    }
+
+    fn influx(&mut self, flags: &Flags, resolve: Resolve) -> Option<Influx> {
+        if let (None, Some(file)) = (&flags.influx, &flags.influx_token_file) {
+            let why = "nobody takes it, add --influx http://HOST:8086/api/v2/write?org=O&bucket=B";
+            self.add("--influx-token-file", format!("{why}: {file:?}"));
+        }
+        let read = |text: &str| Influx::parse(text, flags.influx_token_file.clone(), resolve).map(Some);
+        self.read("--influx", &flags.influx, None, read)
     }
 
     fn add(&mut self, place: &str, why: impl fmt::Display) {

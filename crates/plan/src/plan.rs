@@ -7,7 +7,9 @@ use std::{
 
 use units::Misread;
 
-use crate::{Csv, Observe, Part, Population, Probe, Program, Share, Sources, Stage, Threshold, Whose};
+use crate::{
+    Csv, Influx, Observe, Part, Population, Probe, Program, Share, Sources, Stage, Threshold, Whose,
+};
 
 /// What shall happen in one run. No field means "default" any more. Prints as a scenario file that reads the same.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,6 +44,8 @@ pub struct Plan {
     pub observe: Option<Observe>,
     /// Where the metrics can be fetched meanwhile.
     pub prometheus: Option<SocketAddr>,
+    /// Who gets the metrics meanwhile.
+    pub influx: Option<Influx>,
 }
 
 impl Plan {

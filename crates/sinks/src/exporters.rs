@@ -1,5 +1,6 @@
 //! Where the metrics of a run go, each way with a thread of its own: whatever becomes of it, the run goes on.
 
+mod influx;
 mod prometheus;
 #[cfg(test)]
 mod tests;
@@ -8,7 +9,7 @@ use std::{
     io::{self, Write},
     net::SocketAddr,
     sync::{
-        Arc,
+        Arc, MutexGuard, PoisonError,
         mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel},
     },
     thread,
@@ -21,8 +22,12 @@ use units::Date;
 use crate::{
     metrics::{Book, Snapshot},
     rows,
+    store::Tell,
 };
+use influx::{Missed, Missing, Tags};
 use prometheus::Endpoint;
+
+pub use influx::{Behind, InfluxServer};
 
 /// Seconds of a run that may wait to be taken away.
 const WAITING: usize = 60;
@@ -33,30 +38,49 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub struct Exporters {
     book: Book,
     /// Those that begin with the run.
-    ready: Vec<(String, Work)>,
+    ready: Vec<Ready>,
     lanes: Vec<Lane>,
     endpoint: Option<Endpoint>,
+    influx: Option<(InfluxServer, Missing)>,
     troubles: Vec<String>,
 }
 
+/// What is left when the run is over.
+pub struct Remains {
+    /// What could not be taken away, a line each.
+    pub troubles: Vec<String>,
+    /// What is still to be sent to InfluxDB.
+    pub behind: Option<Behind>,
+}
+
+/// An exporter whose run has not begun.
+struct Ready {
+    name: String,
+    work: Work,
+    /// Where it keeps count of what it misses, if it does.
+    missing: Option<Missing>,
+}
+
 /// What an exporter does, from the series before the run and all that come, until there are no more.
-type Work = Box<dyn FnOnce(&Snapshot, &Receiver<Arc<Snapshot>>) -> io::Result<()> + Send>;
+type Work = Box<dyn FnOnce(&Header, &Snapshot, &Receiver<Arc<Snapshot>>) -> io::Result<()> + Send>;
 
 impl Exporters {
     /// For nobody yet; of a run that began then.
     pub fn new(began: Date) -> Exporters {
         let (ready, lanes, troubles) = (Vec::new(), Vec::new(), Vec::new());
-        Exporters { book: Book::new(began), ready, lanes, endpoint: None, troubles }
+        Exporters { book: Book::new(began), ready, lanes, endpoint: None, influx: None, troubles }
     }
 
     /// A line of CSV a second to `out`; `name`: what it is called where it makes trouble.
     pub fn csv(&mut self, name: String, mut out: impl Write + Send + 'static) {
-        self.ready.push((name, Box::new(move |blank, rows| rows::csv(&mut out, blank, rows))));
+        let work: Work = Box::new(move |_, blank, rows| rows::csv(&mut out, blank, rows));
+        self.ready.push(Ready { name, work, missing: None });
     }
 
     /// A JSON object a second, a line each; `name` as of [`Exporters::csv`].
     pub fn jsonl(&mut self, name: String, mut out: impl Write + Send + 'static) {
-        self.ready.push((name, Box::new(move |_, rows| rows::jsonl(&mut out, rows))));
+        let work: Work = Box::new(move |_, _, rows| rows::jsonl(&mut out, rows));
+        self.ready.push(Ready { name, work, missing: None });
     }
 
     /// An endpoint for Prometheus, at once and as long as this lives; where it is, the port that it got included.
@@ -69,11 +93,27 @@ impl Exporters {
         Ok(at)
     }
 
-    /// Waits until all is taken away, within bounds; what could not be, a line each.
-    pub fn end(self) -> Vec<String> {
-        let Exporters { lanes, mut troubles, .. } = self;
+    /// Points to InfluxDB each second; the first that it does not take is told.
+    pub fn influx(&mut self, server: InfluxServer, tell: Tell) {
+        let (to, missing) = (server.clone(), Missing::default());
+        self.influx = Some((server, missing.clone()));
+        let (name, count) = (format!("--influx {}", to.host), missing.clone());
+        let work: Work = Box::new(move |header, _, rows| {
+            influx::push(&to, &Tags::of(header), rows, &count, &tell);
+            Ok(())
+        });
+        self.ready.push(Ready { name, work, missing: Some(missing) });
+    }
+
+    /// Waits until all is taken away, within bounds.
+    pub fn end(self) -> Remains {
+        let Exporters { lanes, mut troubles, influx, .. } = self;
         troubles.extend(lanes.into_iter().filter_map(Lane::end));
-        troubles
+        let behind = influx.and_then(|(server, missing)| {
+            let missed = std::mem::take(&mut *lock(&missing));
+            Behind::new(server, missed)
+        });
+        Remains { troubles, behind }
     }
 }
 
@@ -87,8 +127,8 @@ impl Sink for Exporters {
         if let Some(endpoint) = &self.endpoint {
             endpoint.show(&blank);
         }
-        for (name, work) in self.ready.drain(..) {
-            match Lane::start(name, blank.clone(), work) {
+        for ready in self.ready.drain(..) {
+            match Lane::start(ready, header.clone(), blank.clone()) {
                 Ok(lane) => self.lanes.push(lane),
                 Err(why) => self.troubles.push(why),
             }
@@ -111,24 +151,32 @@ impl Sink for Exporters {
     }
 }
 
+/// Nobody panics while holding it.
+fn lock(missing: &Missing) -> MutexGuard<'_, Missed> {
+    missing.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// A thread of its own, behind a queue that never makes the run wait.
 struct Lane {
     name: String,
     queue: SyncSender<Arc<Snapshot>>,
     done: Receiver<io::Result<()>>,
-    /// Found the queue full.
-    missed: u64,
+    missing: Missing,
+    /// Whether it tells of what is missing by itself.
+    makes_up: bool,
 }
 
 impl Lane {
-    fn start(name: String, blank: Arc<Snapshot>, work: Work) -> Result<Lane, String> {
+    fn start(ready: Ready, header: Header, blank: Arc<Snapshot>) -> Result<Lane, String> {
+        let Ready { name, work, missing } = ready;
         let (queue, rows) = sync_channel(WAITING);
         let (tell, done) = sync_channel(1);
         let work = move || {
-            let _ = tell.send(work(&blank, &rows));
+            let _ = tell.send(work(&header, &blank, &rows));
         };
+        let (makes_up, missing) = (missing.is_some(), missing.unwrap_or_default());
         match thread::Builder::new().name("exporter".to_owned()).spawn(work) {
-            Ok(_) => Ok(Lane { name, queue, done, missed: 0 }),
+            Ok(_) => Ok(Lane { name, queue, done, missing, makes_up }),
             Err(e) => Err(format!("{name}: no thread for it: {e}")),
         }
     }
@@ -136,17 +184,22 @@ impl Lane {
     fn offer(&mut self, snapshot: &Arc<Snapshot>) {
         // One that has ended says why at the end.
         if let Err(TrySendError::Full(_)) = self.queue.try_send(snapshot.clone()) {
-            self.missed += 1;
+            lock(&self.missing).add(snapshot.elapsed, "it is too slow");
         }
     }
 
     /// What went wrong, if anything did.
     fn end(self) -> Option<String> {
-        let Lane { name, queue, done, missed } = self;
+        let Lane { name, queue, done, missing, makes_up } = self;
         drop(queue);
-        match done.recv_timeout(PATIENCE) {
+        let ended = done.recv_timeout(PATIENCE);
+        let missed = lock(&missing).seconds;
+        match ended {
             Ok(Err(e)) => Some(format!("{name}: {e}")),
-            Ok(Ok(())) => (missed > 0).then(|| format!("{name}: too slow: {missed} seconds are not in it")),
+            Ok(Ok(())) if missed > 0 && !makes_up => {
+                Some(format!("{name}: too slow: {missed} seconds are not in it"))
+            }
+            Ok(Ok(())) => None,
             Err(RecvTimeoutError::Timeout) => Some(format!("{name}: does not end within {PATIENCE:?}")),
             Err(RecvTimeoutError::Disconnected) => Some(format!("{name}: its thread ended early")),
         }

@@ -14,7 +14,7 @@ mod store;
 mod summary;
 
 pub use calibration::{calibration_json, calibration_text};
-pub use exporters::Exporters;
+pub use exporters::{Behind, Exporters, InfluxServer, Remains};
 pub use find::{find_json, find_line, find_text};
 pub use hlog::{Hlog, HlogFile};
 pub use line::{Classic, Line};

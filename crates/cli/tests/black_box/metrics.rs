@@ -207,3 +207,33 @@ fn a_port_in_use_stops_the_run_before_it_starts() {
     assert_eq!(ended.status, Some(3), "{ended:?}");
     assert_eq!(ended.stderr, format!("throng: --prometheus {at}: Address already in use (os error 98)\n"));
 }
+
+#[test]
+fn an_unreachable_influxdb_costs_two_lines() {
+    let server = Serving::start(&["--threads", "1"]);
+    // The discard port: nobody listens there.
+    let influx = "http://127.0.0.1:9/write?db=throng";
+    let (ended, s) = run(&server.url("/"), &["-c", "5", "--think", "20ms", "-d", "2s", "--influx", influx]);
+    ended.assert_status(0);
+    let lines: Vec<&str> = ended.stderr.lines().filter(|line| line.contains("--influx")).collect();
+    let begin = "throng: --influx 127.0.0.1:9: ";
+    assert_eq!(lines.len(), 2, "{}", ended.stderr);
+    assert!(lines[0].starts_with(&format!("{begin}the run goes on, and this is tried again: ")), "{lines:?}");
+    assert!(
+        lines[1].starts_with(begin) && lines[1].contains("seconds of the run are not there, `throng replay "),
+        "{lines:?}"
+    );
+    assert!(s.number("elapsed_s") < 10.0, "{}", s.number("elapsed_s"));
+}
+
+#[test]
+fn a_wrong_token_file_is_told_before_the_run() {
+    let (token, url) = (file("influx-token"), "http://127.0.0.1:9/api/v2/write?org=o&bucket=b");
+    fs::write(&token, "secret").unwrap();
+    fs::set_permissions(&token, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
+    let token = token.to_str().unwrap();
+    let args = ["run", "http://127.0.0.1:9/", "--influx", url, "--influx-token-file", token];
+    let ended = Program::start(&args).end();
+    assert_eq!(ended.status, Some(2), "{ended:?}");
+    assert!(ended.stderr.starts_with("throng: --influx-token-file: others may use this file"), "{ended:?}");
+}

@@ -20,6 +20,7 @@ mod curl;
 mod epoll;
 mod formats;
 mod haproxy;
+mod influxdb;
 mod limits;
 mod namespace;
 mod nginx;

@@ -39,6 +39,11 @@ impl Token {
         Ok(Token(token.to_owned()))
     }
 
+    /// The secret itself, for a protocol with a scheme of its own.
+    pub fn secret(&self) -> &str {
+        &self.0
+    }
+
     /// As the value of `Authorization`.
     pub(super) fn header(&self) -> String {
         format!("Bearer {}", self.0)

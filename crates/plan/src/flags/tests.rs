@@ -44,6 +44,8 @@ fn flags(line: &[&str]) -> Flags {
             "--observe" => &mut flags.observe,
             "--observe-token-file" => &mut flags.observe_token_file,
             "--prometheus" => &mut flags.prometheus,
+            "--influx" => &mut flags.influx,
+            "--influx-token-file" => &mut flags.influx_token_file,
             flag => panic!("no flag {flag}"),
         };
         *slot = Some(pair[1].to_owned());
@@ -99,7 +101,7 @@ fn every_flag_arrives() {
         "--threads", "8", "--seed", "42", "--io", "epoll", "--live", "classic", "--probe", "10/s",
         "--format", "httperf",
         "--observe", "http://127.0.0.1:9100", "--observe-token-file", "secret",
-        "--prometheus", "9464",
+        "--prometheus", "9464", "--influx", "http://127.0.0.1:8086/write?db=t", "--influx-token-file", "other",
     ];
     let plan = plan(&flags(&line)).unwrap();
     let text = "\
@@ -136,6 +138,8 @@ target = \"http://127.0.0.{1..2}:80/?length={rand 1 4096}\"
     assert_eq!(plan.to_string(), text);
     assert_eq!((plan.live, plan.format), (Live::Classic, Format::Httperf));
     let observe = Observe { at: "127.0.0.1:9100".parse().unwrap(), token_file: Some("secret".to_owned()) };
+    let influx = plan.influx.expect("it was asked for");
+    assert_eq!((influx.host.as_str(), influx.token_file.as_deref()), ("127.0.0.1:8086", Some("other")));
     assert_eq!((plan.observe, plan.prometheus), (Some(observe), "127.0.0.1:9464".parse().ok()));
     assert_eq!(plan.probe.map(|probe| probe.does), plan.populations.first().cloned());
     assert_eq!(plan.populations[0].target.destinations.len(), 2);
@@ -187,6 +191,17 @@ fn an_endpoint_is_an_address_and_a_port() {
         let cure = "is not an address and a port: write 127.0.0.1:9464, or 9464 for the same";
         check(&[URL, "--prometheus", text], &[&format!("--prometheus: {text:?} {cure}")]);
     }
+}
+
+#[test]
+fn a_database_has_its_place() {
+    let cure = "write http://HOST:8086/write?db=throng, or of version 2 http://HOST:8086/api/v2/write?org=O&bucket=B";
+    check(
+        &[URL, "--influx", "http://127.0.0.1:1"],
+        &[&format!("--influx: not where it takes points: {cure}: \"http://127.0.0.1:1\"")],
+    );
+    let nobody = "nobody takes it, add --influx http://HOST:8086/api/v2/write?org=O&bucket=B";
+    check(&[URL, "--influx-token-file", "t"], &[&format!("--influx-token-file: {nobody}: \"t\"")]);
 }
 
 #[test]

@@ -52,7 +52,7 @@ fn all_that_happened_is_taken_away() {
     exporters.csv("--csv a".to_owned(), csv.clone());
     exporters.jsonl("--jsonl b".to_owned(), jsonl.clone());
     run(&mut exporters, 5);
-    assert_eq!(exporters.end(), Vec::<String>::new());
+    assert_eq!(exporters.end().troubles, Vec::<String>::new());
     let lines = |of: &Shared| of.0.lock().unwrap().iter().filter(|byte| **byte == b'\n').count();
     assert_eq!((lines(&csv), lines(&jsonl)), (6, 5));
 }
@@ -64,7 +64,7 @@ fn one_that_fails_is_told_and_costs_the_others_nothing() {
     exporters.csv("--csv a".to_owned(), Stuck(None));
     exporters.jsonl("--jsonl b".to_owned(), jsonl.clone());
     run(&mut exporters, 100);
-    assert_eq!(exporters.end(), ["--csv a: full"]);
+    assert_eq!(exporters.end().troubles, ["--csv a: full"]);
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn one_that_is_too_slow_misses_seconds_and_they_are_counted() {
     exporters.jsonl("--jsonl b".to_owned(), Stuck(Some(stuck)));
     run(&mut exporters, 100);
     drop(go);
-    let troubles = exporters.end();
+    let troubles = exporters.end().troubles;
     // One may be under way.
     let missed = [39, 40].map(|n| format!("--jsonl b: too slow: {n} seconds are not in it"));
     assert!(missed.contains(&troubles[0]) && troubles.len() == 1, "{troubles:?}");
@@ -84,6 +84,6 @@ fn one_that_is_too_slow_misses_seconds_and_they_are_counted() {
 fn without_anybody_there_is_nothing_to_do() {
     let mut exporters = Exporters::new(Date(0));
     run(&mut exporters, 3);
-    assert_eq!(exporters.end(), Vec::<String>::new());
-    assert_eq!(Exporters::new(Date(0)).end(), Vec::<String>::new());
+    assert_eq!(exporters.end().troubles, Vec::<String>::new());
+    assert_eq!(Exporters::new(Date(0)).end().troubles, Vec::<String>::new());
 }

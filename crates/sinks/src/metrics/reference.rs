@@ -47,6 +47,21 @@ scrape_configs:
 ```
 
 Requests are answered one after the other, each within 2 s; a head has 8 KiB at most.
+
+## InfluxDB
+
+`--influx URL` posts the points of each second in line protocol: to version 1 at `http://HOST:8086/write?db=DB` (`&u=…&p=…` where it wants that), to version
+2 at `http://HOST:8086/api/v2/write?org=O&bucket=B` with a token, from `--influx-token-file FILE` (which only its owner may read) or `INFLUX_TOKEN`. The
+command line is kept in the run store, so that a password is better not written in it. Over http only: across a network that is not trusted, let `ssh -L`
+carry it.
+
+Each metric is a measurement. Its field is `value`; a histogram's are `count`, `sum`, `p50`, `p90`, `p99`, `p999` and `max`. Tags are its labels,
+and with each point the run's `target` and `seed`. The time is the date at which the run began plus the run's own time since: points that are sent again
+are the same points.
+
+A run never waits for InfluxDB. Where it cannot be reached, or does not take the points, that is told once and tried again each second with all that has
+come meanwhile, up to a minute of it. What is older, or still not taken when the run is over, is sent from the run store at the end, for 20 s at most;
+what then is still missing is told, and the exit status is the run's.
 ";
 
 fn page() -> String {

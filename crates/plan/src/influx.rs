@@ -1,0 +1,87 @@
+//! Where InfluxDB takes points: `http://10.0.0.7:8086/write?db=throng`.
+
+use std::net::SocketAddr;
+
+use crate::{Target, target::Resolve};
+
+/// An InfluxDB, version 1 or 2.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Influx {
+    /// Where it listens.
+    pub at: SocketAddr,
+    /// Host and port as the user wrote them.
+    pub host: String,
+    /// Path and query of its writes.
+    pub path: String,
+    /// The file with the token that it wants.
+    pub token_file: Option<String>,
+}
+
+const CURE: &str =
+    "write http://HOST:8086/write?db=throng, or of version 2 http://HOST:8086/api/v2/write?org=O&bucket=B";
+
+impl Influx {
+    /// Reads the URL; of a name's addresses the first. The error names the cure.
+    pub(crate) fn parse(text: &str, token_file: Option<String>, resolve: Resolve) -> Result<Influx, String> {
+        let wrong = |why: &str| format!("{why}: {CURE}: {text:?}");
+        let rest = text.strip_prefix("http://").ok_or_else(|| wrong("it does not begin with http://"))?;
+        let (host, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+        if host.contains(['{', ',', '@']) {
+            return Err(wrong("it is one host and its port"));
+        }
+        if !path.bytes().all(|b| b.is_ascii_graphic() && b != b'#') {
+            return Err(wrong("a character that is none of a URL"));
+        }
+        let (name, query) = path.split_once('?').unwrap_or((path, ""));
+        let has =
+            |key: &str| query.split('&').any(|pair| pair.strip_prefix(key).is_some_and(|v| v.len() > 1));
+        let key = if name.ends_with("/api/v2/write") { "bucket" } else { "db" };
+        if !name.ends_with("/write") || !has(key) {
+            return Err(wrong("not where it takes points"));
+        }
+        if has("precision") {
+            return Err(wrong("times are in nanoseconds, leave out precision"));
+        }
+        let target = Target::parse(&format!("http://{host}/"), None, &[], resolve)?;
+        Ok(Influx { at: target.destinations[0], host: host.to_owned(), path: path.to_owned(), token_file })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: Result<(&str, &str), &str>) {
+        let resolve = |name: &str| match name {
+            "far" => Ok(["10.0.0.7", "10.0.0.8"].map(|address| address.parse().unwrap()).to_vec()),
+            _ => Err("no such host".to_owned()),
+        };
+        match (Influx::parse(text, None, &resolve), expected) {
+            (Ok(influx), Ok((at, path))) => {
+                assert_eq!((influx.at.to_string().as_str(), influx.path.as_str()), (at, path), "{text}");
+            }
+            (Err(why), Err(part)) => assert!(why.contains(part), "{text}: {why}"),
+            (other, _) => panic!("{text}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn it_says_where_points_go() {
+        check("http://10.0.0.7:8086/write?db=throng", Ok(("10.0.0.7:8086", "/write?db=throng")));
+        check("http://[::1]:8086/a/write?u=x&p=y&db=t", Ok(("[::1]:8086", "/a/write?u=x&p=y&db=t")));
+        let two = "/api/v2/write?org=o&bucket=b%2F1";
+        check(&format!("http://far:8086{two}"), Ok(("10.0.0.7:8086", two)));
+        check("http://far/write?db=t", Ok(("10.0.0.7:80", "/write?db=t")));
+        check("http://near:8086/write?db=t", Err("no such host"));
+        for wrong in
+            ["http://far:8086", "http://far:8086/write", "http://far:8086/write?db=", "http://far:8086/?db=t"]
+        {
+            check(wrong, Err("not where it takes points: write http://HOST:8086/write?db=throng"));
+        }
+        check("http://far:8086/api/v2/write?db=t", Err("not where it takes points"));
+        check("https://far:8086/write?db=t", Err("does not begin with http://"));
+        check("http://far:8086/write?db=t&precision=s", Err("leave out precision"));
+        check("http://{1..2}:8086/write?db=t", Err("one host and its port"));
+        check("http://far:8086/write?db=t HTTP/1.1\r\nX: y", Err("none of a URL"));
+    }
+}
