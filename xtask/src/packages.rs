@@ -18,6 +18,7 @@ const NEEDED: &[(&str, &str)] = &[
     ("node", "nodejs"),
     ("npm", "npm"),
     ("chromium", "chromium"),
+    ("prometheus", "prometheus"),
     // Debian's own interpreter: another on the path would not look where these packages lie.
     ("/usr/bin/python3", "python3"),
     ("/usr/lib/python3/dist-packages/websockets/server.py", "python3-websockets"),

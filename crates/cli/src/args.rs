@@ -111,6 +111,16 @@ pub(crate) struct RunArgs {
     /// Write the histograms of each second, as HdrHistogram's log tools read them
     #[arg(long, value_name = "FILE")]
     pub(crate) hlog: Option<String>,
+    /// Write the metrics of each second as a line of CSV
+    #[arg(long, value_name = "FILE")]
+    pub(crate) csv: Option<String>,
+    /// The same as JSON, an object a line
+    #[arg(long, value_name = "FILE")]
+    pub(crate) jsonl: Option<String>,
+    /// Serve the metrics at http://ADDR/metrics for Prometheus while the run lasts; a port alone is on loopback, and 0
+    /// takes a free one
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) prometheus: Option<String>,
     /// What to judge the run by instead of load and faults, as often as needed: latency.p99 < 200ms, faults == 0,
     /// held >= 99.9%, or any number of the summary by its path
     #[arg(long = "threshold", value_name = "EXPR")]
@@ -159,6 +169,7 @@ impl RunArgs {
             thresholds: self.thresholds.clone(),
             observe: self.observe.clone(),
             observe_token_file: self.observe_token_file.clone(),
+            prometheus: self.prometheus.clone(),
         }
     }
 }

@@ -38,7 +38,7 @@ fn against(address: &str, interrupt: &Interrupt) -> Result<u8, Failure> {
          and then thinking for 5 to 15 s",
         Count(n)
     ));
-    let summary = verb::apply(&verb::plan(&flags(n))?, interrupt, &mut [])?;
+    let summary = verb::apply(&verb::plan(&flags(n))?, units::date().into(), interrupt, &mut [])?;
     answer(&sinks::text(&summary))?;
     Ok(summary.verdict.exit_status())
 }

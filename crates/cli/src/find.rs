@@ -94,5 +94,12 @@ fn words(args: &FindArgs) -> Result<(By, Option<u64>), Failure> {
             0
         }
     });
+    let metrics =
+        [("--csv", &args.run.csv), ("--jsonl", &args.run.jsonl), ("--prometheus", &args.run.prometheus)];
+    for (flag, asked) in metrics {
+        if let Some(asked) = asked {
+            mistakes.push(format!("{flag}: a search has no metrics, run the load that it found: {asked:?}"));
+        }
+    }
     if mistakes.is_empty() { Ok((by, most)) } else { Err(Failure::words(mistakes)) }
 }

@@ -11,7 +11,8 @@ use host::{Root, remote::Token};
 use plan::{Flags, Format, Live, Plan, Surroundings};
 use run::Interrupt;
 use samples::{Sink, Summary};
-use sinks::{Classic, HlogFile, Keeper, Line, format::Whole};
+use sinks::{Classic, Exporters, HlogFile, Keeper, Line, format::Whole};
+use units::Date;
 
 use crate::{Failure, answer, args::RunArgs, runs, say, scenario, signals};
 
@@ -29,10 +30,14 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
     let ask = interrupt.clone();
     signals::on_signal(move || ask.set()).map_err(Failure::machine)?;
     let mut whole = Whole::default();
+    let began = Date::from(units::date());
+    let mut exporters = exporters(args, &plan, began)?;
+    let mut sinks: [&mut dyn Sink; 2] = [&mut whole, &mut exporters];
     let (summary, logged) = match &args.hlog {
-        None => (apply(&plan, &interrupt, &mut [&mut whole])?, Ok(())),
-        Some(file) => logged(file, &plan, &interrupt, &mut whole)?,
+        None => (apply(&plan, began, &interrupt, &mut sinks)?, Ok(())),
+        Some(file) => logged(file, &plan, began, &interrupt, &mut sinks)?,
     };
+    let troubles = exporters.end();
     let text = text(plan.format, &summary, &whole);
     match args.json.as_deref() {
         Some("-") => {
@@ -54,7 +59,38 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
         say(sinks::verdict(&summary).trim_end());
     }
     logged?;
-    Ok(summary.verdict.exit_status())
+    if troubles.is_empty() {
+        Ok(summary.verdict.exit_status())
+    } else {
+        Err(Failure::machine(troubles.join("\n")))
+    }
+}
+
+/// To where the metrics go: a file that cannot be opened, or a port in use, stops the run before it starts.
+fn exporters(args: &RunArgs, plan: &Plan, began: Date) -> Result<Exporters, Failure> {
+    let create = |flag: &str, file: &Option<String>| {
+        let Some(file) = file else { return Ok(None) };
+        let name = format!("{flag} {file}");
+        match fs::File::create(file) {
+            Ok(file) => Ok(Some((name, file))),
+            Err(e) => Err(Failure::machine(format!("{name}: {e}"))),
+        }
+    };
+    let mut exporters = Exporters::new(began);
+    if let Some((name, file)) = create("--csv", &args.csv)? {
+        exporters.csv(name, file);
+    }
+    if let Some((name, file)) = create("--jsonl", &args.jsonl)? {
+        exporters.jsonl(name, file);
+    }
+    if let Some(at) = plan.prometheus {
+        let bound = exporters.prometheus(at);
+        let at = bound.map_err(|e| Failure::machine(format!("--prometheus {at}: {e}")))?;
+        if plan.live != Live::Off {
+            say(&format!("throng: metrics at http://{at}/metrics"));
+        }
+    }
+    Ok(exporters)
 }
 
 /// The summary in the form that was asked for.
@@ -73,14 +109,17 @@ fn text(format: Format, summary: &Summary, whole: &Whole) -> String {
 fn logged(
     file: &str,
     plan: &Plan,
+    began: Date,
     interrupt: &Interrupt,
-    whole: &mut Whole,
+    sinks: &mut [&mut dyn Sink],
 ) -> Result<(Summary, Result<(), Failure>), Failure> {
     let failed = |e: io::Error| Failure::machine(format!("--hlog {file}: {e}"));
     // By lines, so that it can be followed, and is whole up to a second that ends throng early.
     let mut hlog = HlogFile::new(io::LineWriter::new(fs::File::create(file).map_err(failed)?));
     let mut log = hlog.begin(units::date()).map_err(failed)?;
-    let summary = apply(plan, interrupt, &mut [whole, &mut log])?;
+    let mut sinks: Vec<&mut dyn Sink> = sinks.iter_mut().map(|sink| &mut **sink as &mut dyn Sink).collect();
+    sinks.push(&mut log);
+    let summary = apply(plan, began, interrupt, &mut sinks)?;
     let written = log.result().and_then(|()| hlog.finish());
     Ok((summary, written.map_err(failed)))
 }
@@ -107,9 +146,10 @@ pub(crate) fn resolve(name: &str) -> Result<Vec<IpAddr>, String> {
     Ok(addresses.map(|address| address.ip()).collect())
 }
 
-/// Runs a plan with its live view, and keeps it in the store; `sinks` see it too.
+/// Runs a plan with its live view, and keeps it in the store, as begun at this date; `sinks` see it too.
 pub(crate) fn apply(
     plan: &Plan,
+    began: Date,
     interrupt: &Interrupt,
     sinks: &mut [&mut dyn Sink],
 ) -> Result<Summary, Failure> {
@@ -120,7 +160,7 @@ pub(crate) fn apply(
         Live::Classic => Some(&mut classic),
         Live::Off => None,
     };
-    let mut keeper = runs::keeper();
+    let mut keeper = runs::keeper(began);
     let kept = keeper.as_mut().map(|keeper| keeper as &mut dyn Sink);
     let others = sinks.iter_mut().map(|sink| &mut **sink as &mut dyn Sink);
     let mut sinks: Vec<&mut dyn Sink> = live.into_iter().chain(kept).chain(others).collect();

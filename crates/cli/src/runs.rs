@@ -39,14 +39,14 @@ pub(crate) fn file() -> Result<PathBuf, String> {
     Ok(folder.join("runs.db"))
 }
 
-/// The sink that keeps a run, unless there is no place for it.
-pub(crate) fn keeper() -> Option<Keeper> {
+/// The sink that keeps a run that begins now, unless there is no place for it.
+pub(crate) fn keeper(began: Date) -> Option<Keeper> {
     let tell = |line: &str| say(&format!("throng: {line}"));
     let file = file().map_err(|why| tell(&format!("this run is not kept: {why}"))).ok()?;
     let run = RunRecord {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         words: env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect(),
-        began_ms: Date::from(units::date()),
+        began_ms: began,
         host: host::facts(&Root::real()),
         ..RunRecord::default()
     };

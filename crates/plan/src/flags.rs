@@ -6,7 +6,7 @@ use crate::{
     Program, Ramp, Reconnect, Request, Scheme, Share, Sources, Stage, Target, Text, Think, Threshold,
 };
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use units::{Count, Misread, Nanos, Rate, Spans};
 
 use self::load::{Loaded, a_rate};
@@ -64,6 +64,8 @@ pub struct Flags {
     pub observe: Option<String>,
     /// `--observe-token-file`, by default no token.
     pub observe_token_file: Option<String>,
+    /// `--prometheus`, by default no endpoint.
+    pub prometheus: Option<String>,
 }
 
 /// What the machine tells the planner; an argument, so that a test needs no machine.
@@ -127,6 +129,7 @@ pub fn from_flags(flags: &Flags, around: &Surroundings) -> Result<Plan, Vec<Mist
         format: Format::Throng,
         thresholds: Vec::new(),
         observe: None,
+        prometheus: None,
     };
     let plan = m.over(plan, flags, around);
     if mistakes.0.is_empty() { Ok(plan) } else { Err(mistakes.0) }
@@ -183,7 +186,8 @@ impl Mistakes {
         let own = self.thresholds(&flags.thresholds, &plan.populations);
         let thresholds = [plan.thresholds, own].concat();
         let observe = self.observe(flags, around.resolve);
-        Plan { threads, seed, io, live, format, thresholds, observe, ..plan }
+        let prometheus = self.read("--prometheus", &flags.prometheus, None, |text| endpoint(text).map(Some));
+        Plan { threads, seed, io, live, format, thresholds, observe, prometheus, ..plan }
     }
 
     /// The value of a flag; where it is absent or a mistake, the default, which in the second case nobody
@@ -266,6 +270,14 @@ impl Mistakes {
     fn add(&mut self, place: &str, why: impl fmt::Display) {
         self.0.push(Mistake { place: place.to_owned(), text: why.to_string() });
     }
+}
+
+/// Where to listen: a port alone is one of this machine's own.
+fn endpoint(text: &str) -> Result<SocketAddr, String> {
+    let port = text.parse().map(|port: u16| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+    let wrong =
+        |_| format!("{text:?} is not an address and a port: write 127.0.0.1:9464, or 9464 for the same");
+    port.or_else(|_| text.parse()).map_err(wrong)
 }
 
 /// Limit of a dial, a handshake and an answer where nothing else is said.

@@ -40,6 +40,8 @@ pub struct Plan {
     pub thresholds: Vec<Threshold>,
     /// Who tells how the target's host fares.
     pub observe: Option<Observe>,
+    /// Where the metrics can be fetched meanwhile.
+    pub prometheus: Option<SocketAddr>,
 }
 
 impl Plan {

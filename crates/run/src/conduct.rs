@@ -164,6 +164,7 @@ impl<'a> Conductor<'a> {
             seed: plan.seed,
             io: self.record.io.into(),
             threads: self.record.threads,
+            populations: plan.populations.iter().map(|population| population.name.clone()).collect(),
         };
         for sink in sinks.iter_mut() {
             sink.begin(&header);
@@ -268,7 +269,7 @@ impl<'a> Conductor<'a> {
         crowd.totals.extend(tick);
         if let Some(own) = self.line.populations.get_mut(usize::from(nth)) {
             own.extend(tick);
-            (own.open, own.waiting) = (open, waiting);
+            (own.open, own.wanted, own.waiting) = (open, self.course.wanted(nth), waiting);
         }
         crowd.peak = crowd.peak.max(open);
         if tick.phase == Phase::Hold {
@@ -335,6 +336,7 @@ impl<'a> Conductor<'a> {
         self.line.waiting = self.shards.iter().map(|s| s.waiting).sum();
         self.line.phase = self.of_load().map(|s| s.phase).min().unwrap_or_default();
         self.line.until = until;
+        self.line.wanted = (0..self.record.crowds.len() as u16).map(|nth| self.course.wanted(nth)).sum();
         let own = self.observer.generator();
         let looks = self.observer.latest();
         let mut ask = Ask::CarryOn;

@@ -174,6 +174,14 @@ impl<'a> Course<'a> {
         &self.progress[usize::from(population)]
     }
 
+    /// Connections that the present stage wants of a population; none where they come without end.
+    pub fn wanted(&self, population: u16) -> u64 {
+        match self.plan.populations[usize::from(population)].load {
+            Load::Arrivals { total: None, .. } => 0,
+            load => self.progress(population).level.of(load.connections().into()),
+        }
+    }
+
     /// How long a population's ramps took until now, the present one included.
     pub fn ramping(&self, population: u16, now: Nanos) -> Nanos {
         let progress = self.progress(population);

@@ -89,6 +89,21 @@ impl Latency {
         if from > to || self.histogram.is_empty() { 0 } else { self.histogram.count_between(from.0, to.0) }
     }
 
+    /// How many did not exceed each of these times, which ascend (to the histogram's three digits).
+    pub fn counts_up_to<const N: usize>(&self, times: &[Nanos; N]) -> [u64; N] {
+        let mut counts = [0; N];
+        for place in self.histogram.iter_recorded() {
+            let least = self.histogram.lowest_equivalent(place.value_iterated_to());
+            if let Some(first) = times.iter().position(|time| least <= time.0) {
+                counts[first] += place.count_since_last_iteration();
+            }
+        }
+        for at in 1..N {
+            counts[at] += counts[at - 1];
+        }
+        counts
+    }
+
     /// The histogram, in nanoseconds, for those who write it down.
     pub fn histogram(&self) -> &Histogram<u32> {
         &self.histogram
@@ -212,6 +227,9 @@ mod tests {
         assert!((l.sum_s() - 0.020).abs() < 1e-12 && (l.mean_s() - 0.004).abs() < 1e-12);
         let within = |from, to| l.count_within(Nanos::from_millis(from), Nanos::from_millis(to));
         assert_eq!((within(0, 1), within(2, 3), within(5, 9), within(0, 10), within(3, 2)), (1, 2, 0, 5, 0));
+        let bounds = [0, 1, 3, 9, 10, 60_000].map(Nanos::from_millis);
+        assert_eq!(l.counts_up_to(&bounds), [0, 1, 3, 4, 5, 5]);
+        assert_eq!(Latency::default().counts_up_to(&bounds), [0; 6]);
         let (mut empty, before) = (Latency::default(), l.quantiles());
         l.merge(&empty);
         empty.merge(&l);
@@ -237,6 +255,17 @@ mod tests {
             right.merge(&of(&[&a]));
             prop_assert_eq!(&left, &together);
             prop_assert_eq!(&right, &together);
+        }
+    }
+
+    proptest! {
+        /// The two ways to count agree.
+        #[test]
+        fn counts_up_to_a_time_are_those_within_it(values in times(), bound in 0u64..10_000_000_000) {
+            let mut l = Latency::default();
+            values.iter().for_each(|t| l.record(Nanos(*t)));
+            let bounds = [Nanos(bound / 2), Nanos(bound)];
+            prop_assert_eq!(l.counts_up_to(&bounds), bounds.map(|to| l.count_within(Nanos::ZERO, to)));
         }
     }
 

@@ -132,6 +132,11 @@ macro_rules! counters {
                 $name { $($field: self.$field.saturating_sub(earlier.$field),)+ }
             }
 
+            /// Each with its name.
+            pub fn named(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
+                [$((stringify!($field), self.$field)),+].into_iter()
+            }
+
             /// Both together.
             pub fn plus(&self, other: &$name) -> $name {
                 $name { $($field: self.$field.saturating_add(other.$field),)+ }
@@ -196,6 +201,8 @@ mod tests {
         let later = NetCounters { attempt_fails: 7, pruned: 2, syn_cookies: 1, ..NetCounters::default() };
         let grown = later.since(&earlier);
         assert_eq!((grown.attempt_fails, grown.pruned, grown.syn_cookies), (2, 0, 1));
+        let named: Vec<_> = grown.named().filter(|(_, n)| *n > 0).collect();
+        assert_eq!(named, [("attempt_fails", 2), ("syn_cookies", 1)]);
         assert_eq!(
             grown.plus(&earlier),
             NetCounters { attempt_fails: 7, pruned: 9, syn_cookies: 1, ..grown }

@@ -30,6 +30,8 @@ pub struct Header {
     pub io: Cow<'static, str>,
     /// Shards.
     pub threads: u32,
+    /// The plan's populations by name, in the order in which [`Tick::populations`] has them.
+    pub populations: Vec<String>,
 }
 
 /// Takes a run as it happens. A sink that may block has its own thread and a bounded queue.

@@ -103,6 +103,8 @@ pub struct Tick {
     pub phase: Phase,
     /// Connections open at its end.
     pub open: u64,
+    /// Connections that the plan wants at its end; known to who leads the shards, zero in what a shard hands over.
+    pub wanted: u64,
     /// Connections dialled at least once, with the outcome known, since the start.
     pub resolved: u64,
     /// Requests waiting for their answer at its end.
@@ -159,6 +161,7 @@ impl Default for Tick {
             until: Nanos::ZERO,
             phase: Phase::Ramp,
             open: 0,
+            wanted: 0,
             resolved: 0,
             waiting: 0,
             ramped_at: Nanos::ZERO,
@@ -194,6 +197,7 @@ impl Tick {
     /// Adds the same period of another shard.
     pub fn merge(&mut self, other: &Tick) {
         self.open += other.open;
+        self.wanted += other.wanted;
         self.resolved += other.resolved;
         self.waiting += other.waiting;
         self.ramped_at = self.ramped_at.max(other.ramped_at);
@@ -207,6 +211,7 @@ impl Tick {
     pub fn extend(&mut self, later: &Tick) {
         (self.index, self.phase) = (later.index, later.phase);
         (self.open, self.resolved, self.waiting) = (later.open, later.resolved, later.waiting);
+        self.wanted = later.wanted;
         self.ramped_at = later.ramped_at;
         self.make_room(later.populations.len());
         self.populations.iter_mut().zip(&later.populations).for_each(|(own, later)| own.extend(later));
@@ -259,7 +264,8 @@ impl Tick {
     /// Forgets all, keeping the memory.
     pub fn clear(&mut self) {
         (self.index, self.from, self.until, self.phase) = (0, Nanos::ZERO, Nanos::ZERO, Phase::Ramp);
-        (self.open, self.resolved, self.waiting, self.ramped_at) = (0, 0, 0, Nanos::ZERO);
+        (self.open, self.wanted, self.resolved, self.waiting) = (0, 0, 0, 0);
+        self.ramped_at = Nanos::ZERO;
         self.open_ns = 0;
         self.counts = Counts::default();
         self.faults.clear();
@@ -298,6 +304,7 @@ pub(crate) mod tests {
             ..Tick::default()
         };
         t.waiting = seed % 5;
+        t.wanted = seed % 17;
         t.open_ns = u128::from(seed) << 60;
         t.stalled = Nanos(seed % 13);
         t.ramped_at = if seed.is_multiple_of(3) { Nanos::NEVER } else { Nanos(seed) };

@@ -2,15 +2,19 @@
 
 mod calibration;
 mod cost;
+mod exporters;
 mod find;
 pub mod format;
 mod hlog;
 mod line;
+mod metrics;
 mod populations;
+mod rows;
 mod store;
 mod summary;
 
 pub use calibration::{calibration_json, calibration_text};
+pub use exporters::Exporters;
 pub use find::{find_json, find_line, find_text};
 pub use hlog::{Hlog, HlogFile};
 pub use line::{Classic, Line};

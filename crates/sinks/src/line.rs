@@ -26,7 +26,7 @@ impl<W: Write> Line<W> {
 impl<W: Write> Sink for Line<W> {
     fn begin(&mut self, header: &Header) {
         self.wanted = header.connections;
-        let Header { target, connections, threads, seed, io } = header;
+        let Header { target, connections, threads, seed, io, .. } = header;
         let connections = Count(*connections);
         let _ =
             writeln!(self.out, "{target}: {connections} connections, {threads} threads, {io}, seed {seed}");
@@ -128,6 +128,7 @@ mod tests {
             seed: 7,
             io: "uring".into(),
             threads: 2,
+            ..Header::default()
         });
         let own = |cpu_s| Generator { cpu_s, rss_bytes: 5 << 20, ..Generator::default() };
         line.tick(&tick(10), &own(1.0));

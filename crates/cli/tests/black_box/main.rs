@@ -24,6 +24,7 @@ mod io;
 mod knobs;
 mod live;
 mod load;
+mod metrics;
 mod misbehaving;
 mod observing;
 mod output;

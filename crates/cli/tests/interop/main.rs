@@ -26,6 +26,7 @@ mod nginx;
 mod node;
 mod observed;
 mod off_loopback;
+mod prometheus;
 mod python;
 mod right;
 mod server;

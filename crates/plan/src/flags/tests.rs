@@ -43,6 +43,7 @@ fn flags(line: &[&str]) -> Flags {
             "--format" => &mut flags.format,
             "--observe" => &mut flags.observe,
             "--observe-token-file" => &mut flags.observe_token_file,
+            "--prometheus" => &mut flags.prometheus,
             flag => panic!("no flag {flag}"),
         };
         *slot = Some(pair[1].to_owned());
@@ -86,7 +87,7 @@ expect = {  }
 ";
     assert_eq!(plan.to_string(), text);
     assert_eq!((plan.probe, plan.live, plan.format, plan.observe), (None, Live::Auto, Format::Throng, None));
-    assert_eq!((plan.text.as_str(), plan.thresholds), (URL, Vec::new()));
+    assert_eq!((plan.text.as_str(), plan.thresholds, plan.prometheus), (URL, Vec::new(), None));
 }
 
 #[test]
@@ -98,6 +99,7 @@ fn every_flag_arrives() {
         "--threads", "8", "--seed", "42", "--io", "epoll", "--live", "classic", "--probe", "10/s",
         "--format", "httperf",
         "--observe", "http://127.0.0.1:9100", "--observe-token-file", "secret",
+        "--prometheus", "9464",
     ];
     let plan = plan(&flags(&line)).unwrap();
     let text = "\
@@ -134,7 +136,7 @@ target = \"http://127.0.0.{1..2}:80/?length={rand 1 4096}\"
     assert_eq!(plan.to_string(), text);
     assert_eq!((plan.live, plan.format), (Live::Classic, Format::Httperf));
     let observe = Observe { at: "127.0.0.1:9100".parse().unwrap(), token_file: Some("secret".to_owned()) };
-    assert_eq!(plan.observe, Some(observe));
+    assert_eq!((plan.observe, plan.prometheus), (Some(observe), "127.0.0.1:9464".parse().ok()));
     assert_eq!(plan.probe.map(|probe| probe.does), plan.populations.first().cloned());
     assert_eq!(plan.populations[0].target.destinations.len(), 2);
 }
@@ -174,6 +176,17 @@ fn edges_are_accepted() {
     check(&[URL, "--live", "off", "--io", "auto", "--reconnect", "planned"], &[]);
     check(&["tcp://127.0.0.1:9", "--live", "auto"], &[]);
     check(&["http://localhost/", "--sources", "::1"], &[]);
+}
+
+#[test]
+fn an_endpoint_is_an_address_and_a_port() {
+    for (text, at) in [("0", "127.0.0.1:0"), ("0.0.0.0:1", "0.0.0.0:1"), ("[::1]:65535", "[::1]:65535")] {
+        assert_eq!(plan(&flags(&[URL, "--prometheus", text])).unwrap().prometheus, at.parse().ok());
+    }
+    for text in ["", "65536", "127.0.0.1", "http://127.0.0.1:1", "localhost:1"] {
+        let cure = "is not an address and a port: write 127.0.0.1:9464, or 9464 for the same";
+        check(&[URL, "--prometheus", text], &[&format!("--prometheus: {text:?} {cure}")]);
+    }
 }
 
 #[test]

@@ -69,6 +69,7 @@ pub(super) fn scenario(
         format: Format::Throng,
         thresholds,
         observe: None,
+        prometheus: None,
     };
     // As in the file: what was left out for a mistake may be what a threshold names.
     let may_be_judged = |text: &&String| notes.is_empty() || !text.contains('.');

@@ -213,6 +213,7 @@ fn the_time_of_a_population_is_its_own() {
     assert_eq!((course.ramping(0, MS(19_000)), course.ramping(1, MS(19_000))), (MS(1_000), MS(500)));
     assert_eq!((b.holding, b.hold_from, course.ends_at()), (Nanos::ZERO, MS(11_240), MS(19_860)));
     assert!(!course.is_at_peak(0) && course.is_at_peak(1));
+    assert_eq!((course.wanted(0), course.wanted(1), Course::new(&plan, MS(0)).wanted(1)), (150, 100, 0));
 }
 
 #[test]

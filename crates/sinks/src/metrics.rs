@@ -1,0 +1,274 @@
+//! The figures of a run under names that other tools know: one [table](table::TABLE), from which everything that takes
+//! them away reads.
+
+#[cfg(test)]
+pub(crate) mod made_up;
+#[cfg(test)]
+mod reference;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use samples::{Generator, Header, Latency, Looks, Quantiles, Tick};
+use units::{Date, Nanos};
+
+pub(crate) use table::TABLE;
+
+/// A row of the table.
+pub(crate) struct Metric {
+    /// Begins with `throng_`; the unit last.
+    pub(crate) name: &'static str,
+    pub(crate) kind: Kind,
+    /// By which its series differ, in the order in which they are written; the population first.
+    pub(crate) labels: &'static [&'static str],
+    /// Whether a series appears with what happens, so that nobody knows before which there will be.
+    pub(crate) is_open: bool,
+    pub(crate) help: &'static str,
+    /// Its series at a moment; those of a closed metric are always the same, and [`Value::Unknown`] where nobody knows.
+    read: fn(&Moment, &mut Series),
+}
+
+/// What a value means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Only grows; since the run began, where the help does not say otherwise.
+    Counter,
+    /// Now.
+    Gauge,
+    /// Times, since the run began.
+    Histogram,
+}
+
+impl Kind {
+    /// Prometheus' word.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Kind::Counter => "counter",
+            Kind::Gauge => "gauge",
+            Kind::Histogram => "histogram",
+        }
+    }
+}
+
+/// A label's name and what it says.
+pub(crate) type Label = (&'static str, String);
+
+/// One series and its value at a moment.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Sample {
+    /// Nth row of the table.
+    pub(crate) row: usize,
+    pub(crate) labels: Vec<Label>,
+    pub(crate) value: Value,
+}
+
+/// A value.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Value {
+    /// Of a counter or a gauge.
+    Number(f64),
+    /// Of a histogram.
+    Times(Box<Times>),
+    /// Nobody could see it.
+    Unknown,
+}
+
+/// The distribution of a time; seconds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Times {
+    /// How many did not exceed each of [`BOUNDS`], since the run began.
+    pub(crate) up_to: [u64; BOUNDS.len()],
+    /// How many, since the run began.
+    pub(crate) count: u64,
+    /// All together, since the run began.
+    pub(crate) sum: f64,
+    /// Those of the last period alone, if there were any.
+    pub(crate) period: Option<Quantiles>,
+}
+
+/// The upper bounds of a histogram's buckets.
+pub(crate) const BOUNDS: [Nanos; 18] = {
+    const US: [u64; 18] = [
+        100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000,
+        2_500_000, 5_000_000, 10_000_000, 30_000_000, 60_000_000,
+    ];
+    let mut bounds = [Nanos::ZERO; 18];
+    let mut at = 0;
+    while at < US.len() {
+        bounds[at] = Nanos::from_micros(US[at]);
+        at += 1;
+    }
+    bounds
+};
+
+/// A histogram where there are only plain numbers: a part's ending, and the number.
+pub(crate) type Part = (&'static str, Option<f64>);
+
+impl Value {
+    /// As plain numbers, each with what its name ends in. As many, and the same, for every value of a kind.
+    pub(crate) fn parts(&self, kind: Kind) -> Vec<Part> {
+        let none = Times::default();
+        let times = match (self, kind) {
+            (Value::Times(times), _) => times,
+            (_, Kind::Histogram) => &none,
+            (Value::Number(n), _) => return vec![("", Some(*n))],
+            (Value::Unknown, _) => return vec![("", None)],
+        };
+        let of_period = |of: fn(&Quantiles) -> f64| times.period.as_ref().map(|q| of(q) / 1e6);
+        vec![
+            ("_count", Some(times.count as f64)),
+            ("_sum", Some(times.sum)),
+            ("_p50", of_period(|q| q.p50)),
+            ("_p90", of_period(|q| q.p90)),
+            ("_p99", of_period(|q| q.p99)),
+            ("_p999", of_period(|q| q.p999)),
+            ("_max", of_period(|q| q.max)),
+        ]
+    }
+}
+
+impl Sample {
+    pub(crate) fn metric(&self) -> &'static Metric {
+        &TABLE[self.row]
+    }
+
+    /// The series as Prometheus writes it, `name{label="says"}`, where the name ends in `ending`.
+    pub(crate) fn series(&self, ending: &str) -> String {
+        series(self.metric().name, ending, self.labels.iter().map(|(name, says)| (*name, says.as_str())))
+    }
+}
+
+/// A name with its ending and its labels, as Prometheus writes it.
+pub(crate) fn series<'a>(
+    name: &str,
+    ending: &str,
+    labels: impl Iterator<Item = (&'a str, &'a str)>,
+) -> String {
+    let escaped = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+    let labels: Vec<String> = labels.map(|(name, says)| format!("{name}=\"{}\"", escaped(says))).collect();
+    if labels.is_empty() {
+        format!("{name}{ending}")
+    } else {
+        format!("{name}{ending}{{{}}}", labels.join(","))
+    }
+}
+
+/// A number in the fewest digits, to the billionth.
+pub(crate) fn plain(n: f64) -> f64 {
+    (n * 1e9).round() / 1e9
+}
+
+/// All series at the end of a period.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Snapshot {
+    /// The date by the clock that the run began at, and the run's own time since.
+    pub(crate) at: Date,
+    /// Since the first dial.
+    pub(crate) elapsed: Nanos,
+    /// In the table's order.
+    pub(crate) samples: Vec<Sample>,
+}
+
+/// What the table reads from.
+struct Moment<'a> {
+    header: &'a Header,
+    /// Since the run began, populations included.
+    total: &'a Tick,
+    /// The last period.
+    last: &'a Tick,
+    own: &'a Generator,
+    looks: &'a Looks,
+}
+
+/// Series under way.
+struct Series<'a> {
+    row: usize,
+    samples: &'a mut Vec<Sample>,
+}
+
+impl Series<'_> {
+    /// `says`: what the row's labels say; without the first, the population, where there is only one.
+    fn add(&mut self, says: &[&str], value: Value) {
+        let names = TABLE[self.row].labels;
+        let names = &names[names.len() - says.len()..];
+        let labels = names.iter().zip(says).map(|(name, says)| (*name, (*says).to_owned())).collect();
+        self.samples.push(Sample { row: self.row, labels, value });
+    }
+
+    fn number(&mut self, says: &[&str], n: Option<f64>) {
+        self.add(says, n.map_or(Value::Unknown, Value::Number));
+    }
+
+    fn times(&mut self, says: &[&str], all: &Latency, last: &Latency) {
+        let period = (last.count() > 0).then(|| last.quantiles());
+        let (up_to, count, sum) = (all.counts_up_to(&BOUNDS), all.count(), all.sum_s());
+        self.add(says, Value::Times(Box::new(Times { up_to, count, sum, period })));
+    }
+}
+
+/// What is shown where a plan has several populations.
+const POPULATION: &str = "population";
+
+impl Moment<'_> {
+    /// Goes over the populations, each with what its label says; without one where there is only one. `each` gets what happened
+    /// since the run began, and in the last period.
+    fn populations(&self, mut each: impl FnMut(&[&str], &Tick, &Tick)) {
+        if self.header.populations.len() < 2 {
+            return each(&[], self.total, self.last);
+        }
+        let ticks = self.total.populations.iter().zip(&self.last.populations);
+        for (name, (total, last)) in self.header.populations.iter().zip(ticks) {
+            each(&[name], total, last);
+        }
+    }
+}
+
+/// Folds a run into its series.
+pub(crate) struct Book {
+    header: Header,
+    began: Date,
+    start: Option<Nanos>,
+    total: Tick,
+    looks: Looks,
+}
+
+impl Book {
+    /// Of a run that began then.
+    pub(crate) fn new(began: Date) -> Book {
+        let (header, total, looks) = (Header::default(), Tick::default(), Looks::default());
+        Book { header, began, start: None, total, looks }
+    }
+
+    pub(crate) fn begin(&mut self, header: &Header) {
+        self.header = header.clone();
+    }
+
+    pub(crate) fn look(&mut self, looks: &Looks) {
+        self.looks = looks.clone();
+    }
+
+    /// The series before anything happened: which of the closed metrics' there will be.
+    pub(crate) fn blank(&self) -> Snapshot {
+        let populations = vec![Tick::default(); self.header.populations.len()];
+        let nothing = Tick { populations, ..Tick::default() };
+        let before = Book { total: nothing.clone(), header: self.header.clone(), ..Book::new(self.began) };
+        before.read(Nanos::ZERO, &nothing, &Generator::default())
+    }
+
+    /// A period.
+    pub(crate) fn tick(&mut self, tick: &Tick, own: &Generator) -> Snapshot {
+        let start = *self.start.get_or_insert(tick.from);
+        self.total.extend(tick);
+        self.read(tick.until.since(start), tick, own)
+    }
+
+    fn read(&self, elapsed: Nanos, last: &Tick, own: &Generator) -> Snapshot {
+        let Book { header, total, looks, .. } = self;
+        let moment = Moment { header, total, last, own, looks };
+        let mut samples = Vec::new();
+        for (row, metric) in TABLE.iter().enumerate() {
+            (metric.read)(&moment, &mut Series { row, samples: &mut samples });
+        }
+        Snapshot { at: Date(self.began.0 + elapsed.0 / 1_000_000), elapsed, samples }
+    }
+}

@@ -1,0 +1,305 @@
+//! Every metric. A new figure is a row here, and every exporter has it.
+
+use samples::{Fault, HostLook, Latency, Phase, Probe, TargetLook, Tick};
+
+use super::{Kind, Metric, Moment, POPULATION, Series, Value};
+
+type Read = fn(&Moment, &mut Series);
+type Labels = &'static [&'static str];
+
+const fn metric(kind: Kind, name: &'static str, labels: Labels, help: &'static str, read: Read) -> Metric {
+    Metric { name, kind, labels, is_open: false, help, read }
+}
+
+const fn counter(name: &'static str, labels: Labels, help: &'static str, read: Read) -> Metric {
+    metric(Kind::Counter, name, labels, help, read)
+}
+
+const fn gauge(name: &'static str, labels: Labels, help: &'static str, read: Read) -> Metric {
+    metric(Kind::Gauge, name, labels, help, read)
+}
+
+const fn histogram(name: &'static str, labels: Labels, help: &'static str, read: Read) -> Metric {
+    metric(Kind::Histogram, name, labels, help, read)
+}
+
+const fn open(metric: Metric) -> Metric {
+    Metric { is_open: true, ..metric }
+}
+
+const EACH: Labels = &[POPULATION];
+const MODE: Labels = &["mode"];
+const HOST: Labels = &["host"];
+
+/// In the order in which they are written.
+pub(crate) const TABLE: &[Metric] = &[
+    gauge("throng_run_info", &["target", "seed", "io"], "1: which run this is", |m, s| {
+        let (target, seed, io) = (&m.header.target, m.header.seed.to_string(), &m.header.io);
+        s.number(&[target, &seed, io], Some(1.0));
+    }),
+    gauge("throng_phase", &["phase"], "1 for the phase in which the run is", |m, s| {
+        for (name, phase) in [("ramp", Phase::Ramp), ("hold", Phase::Hold), ("drain", Phase::Drain)] {
+            s.number(&[name], Some(f64::from(u8::from(m.last.phase == phase))));
+        }
+    }),
+    gauge("throng_connections_open", EACH, "connections open", |m, s| now(m, s, |t| t.open)),
+    gauge("throng_connections_wanted", EACH, "connections that the plan wants at this time", |m, s| {
+        now(m, s, |t| t.wanted)
+    }),
+    counter(
+        "throng_connections_opened_total",
+        EACH,
+        "dials that led to a connection for the first time",
+        |m, s| sum(m, s, |t| t.counts.opened),
+    ),
+    counter("throng_connections_failed_total", EACH, "dials that did not lead to a connection", |m, s| {
+        sum(m, s, |t| t.counts.failed)
+    }),
+    counter("throng_connections_dropped_total", EACH, "connections lost without notice", |m, s| {
+        sum(m, s, |t| t.counts.dropped)
+    }),
+    counter(
+        "throng_connections_closed_total",
+        EACH,
+        "connections closed by the server with notice",
+        |m, s| sum(m, s, |t| t.counts.closed),
+    ),
+    counter("throng_connections_redialled_total", EACH, "connections dialled again after either", |m, s| {
+        sum(m, s, |t| t.counts.redialled)
+    }),
+    counter("throng_connections_finished_total", EACH, "connections closed by throng as planned", |m, s| {
+        sum(m, s, |t| t.counts.finished)
+    }),
+    counter("throng_requests_total", EACH, "requests sent, over WebSocket and TCP messages", |m, s| {
+        sum(m, s, |t| t.counts.sent)
+    }),
+    gauge("throng_requests_waiting", EACH, "requests under way, whose answer is awaited", |m, s| {
+        now(m, s, |t| t.waiting)
+    }),
+    counter(
+        "throng_requests_missed_total",
+        EACH,
+        "requests that were due and found no free connection in time",
+        |m, s| sum(m, s, |t| t.counts.missed),
+    ),
+    counter("throng_messages_told_total", EACH, "messages sent whose answer is not awaited", |m, s| {
+        sum(m, s, |t| t.counts.told)
+    }),
+    counter("throng_answers_total", EACH, "complete answers, right and wrong ones", |m, s| {
+        sum(m, s, |t| t.counts.answered)
+    }),
+    open(counter("throng_statuses_total", &[POPULATION, "status"], "HTTP answers by status", |m, s| {
+        m.populations(|population, total, _| {
+            for (status, n) in total.status.iter().enumerate().filter(|(_, n)| **n > 0) {
+                s.number(&[population, &[&status.to_string()]].concat(), Some(*n as f64));
+            }
+        });
+    })),
+    counter("throng_received_bytes_total", EACH, "bytes received, heads included", |m, s| {
+        sum(m, s, |t| t.counts.bytes_in)
+    }),
+    counter("throng_received_body_bytes_total", EACH, "bytes received, without heads", |m, s| {
+        sum(m, s, |t| t.counts.body_bytes_in)
+    }),
+    counter("throng_sent_bytes_total", EACH, "bytes sent", |m, s| sum(m, s, |t| t.counts.bytes_out)),
+    open(counter(
+        "throng_faults_total",
+        &[POPULATION, "side", "stage", "kind"],
+        "what went wrong, by whose doing it was, when, and how",
+        |m, s| {
+            m.populations(|population, total, _| {
+                for (Fault { side, stage, kind }, n) in total.faults.iter() {
+                    let place = [side.name(), stage.name(), kind.name()];
+                    s.number(&[population, &place].concat(), Some(n as f64));
+                }
+            });
+        },
+    )),
+    histogram(
+        "throng_latency_seconds",
+        EACH,
+        "from due to the answer, of requests due at full load",
+        |m, s| {
+            m.populations(|label, total, last| s.times(label, &total.latency, &last.latency));
+        },
+    ),
+    histogram("throng_ramp_latency_seconds", EACH, "the same of requests due during the ramp", |m, s| {
+        m.populations(|label, total, last| s.times(label, &total.ramp_latency, &last.ramp_latency));
+    }),
+    histogram(
+        "throng_first_byte_seconds",
+        EACH,
+        "from due to the answer's first byte, at full load",
+        |m, s| {
+            m.populations(|label, total, last| s.times(label, &total.first_byte, &last.first_byte));
+        },
+    ),
+    histogram("throng_connect_seconds", EACH, "from when a dial was due to the connection", |m, s| {
+        m.populations(|label, total, last| s.times(label, &total.connect, &last.connect));
+    }),
+    histogram("throng_handshake_seconds", EACH, "from the WebSocket upgrade's sending to its 101", |m, s| {
+        m.populations(|label, total, last| s.times(label, &total.handshake, &last.handshake));
+    }),
+    histogram("throng_lag_seconds", &[], "from due until throng sent: its own lateness", |m, s| {
+        s.times(&[], &m.total.lag, &m.last.lag);
+    }),
+    counter("throng_probe_requests_total", &[], "requests of the probe lane", |m, s| probe(m, s, |p| p.sent)),
+    counter("throng_probe_answers_total", &[], "right answers to the probe lane", |m, s| {
+        probe(m, s, |p| p.answered)
+    }),
+    counter("throng_probe_failed_total", &[], "requests of the probe lane without a right answer", |m, s| {
+        probe(m, s, |p| p.failed)
+    }),
+    histogram(
+        "throng_probe_latency_seconds",
+        &["connection"],
+        "from due to the answer in the probe lane, on kept and on fresh connections",
+        |m, s| {
+            lane(m, s, "kept", |probe| &probe.kept);
+            lane(m, s, "fresh", |probe| &probe.fresh);
+        },
+    ),
+    counter("throng_generator_cpu_seconds_total", MODE, "CPU time that throng used", |m, s| {
+        s.number(&["user"], Some(m.own.cpu_s - m.own.system_s));
+        s.number(&["system"], Some(m.own.system_s));
+    }),
+    gauge("throng_generator_resident_bytes", &[], "memory of throng", |m, s| {
+        s.number(&[], Some(m.own.rss_bytes as f64));
+    }),
+    gauge(
+        "throng_generator_stall_seconds",
+        &[],
+        "by how much a turn of throng's loop came late, the most of the period",
+        |m, s| {
+            s.number(&[], Some(m.last.stalled.secs_f64()));
+        },
+    ),
+    gauge(
+        "throng_generator_busiest_thread",
+        &[],
+        "share of a processor that throng's busiest thread used",
+        |m, s| {
+            s.number(&[], m.looks.own.as_ref().map(|own| own.busiest_thread));
+        },
+    ),
+    gauge("throng_target_processes", &[], "processes that serve the target", |m, s| {
+        target(m, s, |t| Some(t.process.processes))
+    }),
+    gauge("throng_target_threads", &[], "their threads", |m, s| target(m, s, |t| Some(t.process.threads))),
+    gauge("throng_target_resident_bytes", &[], "their memory", |m, s| {
+        target(m, s, |t| Some(t.process.rss_bytes))
+    }),
+    counter(
+        "throng_target_cpu_seconds_total",
+        MODE,
+        "CPU time that they used since they were started",
+        |m, s| {
+            let seconds = |of: fn(&TargetLook) -> u64| m.looks.target.as_ref().map(|t| of(t) as f64 / 1e9);
+            s.number(&["user"], seconds(|t| t.process.cpu_user_ns));
+            s.number(&["system"], seconds(|t| t.process.cpu_system_ns));
+        },
+    ),
+    gauge(
+        "throng_target_busiest_thread",
+        &[],
+        "share of a processor that the target's busiest thread used",
+        |m, s| {
+            s.number(&[], m.looks.target.as_ref().map(|target| target.process.busiest_thread));
+        },
+    ),
+    gauge(
+        "throng_target_open_files",
+        &[],
+        "open descriptors in the fullest of the target's tables",
+        |m, s| target(m, s, |t| t.open_files),
+    ),
+    gauge("throng_target_open_files_limit", &[], "what that table may hold", |m, s| {
+        target(m, s, |t| t.open_files_limit)
+    }),
+    gauge(
+        "throng_target_accept_queue",
+        &[],
+        "connections in the fullest of the target's accept queues",
+        |m, s| target(m, s, |t| t.accept_queue),
+    ),
+    gauge("throng_target_accept_queue_limit", &[], "how many may wait there", |m, s| {
+        target(m, s, |t| t.accept_backlog)
+    }),
+    gauge("throng_host_tcp_sockets", HOST, "TCP sockets in use", |m, s| {
+        hosts(m, s, |h| Some(h.sockets.tcp_inuse))
+    }),
+    gauge("throng_host_tcp_orphans", HOST, "TCP sockets that no program holds any more", |m, s| {
+        hosts(m, s, |h| Some(h.sockets.tcp_orphans))
+    }),
+    gauge("throng_host_tcp_time_wait", HOST, "connections in TIME_WAIT", |m, s| {
+        hosts(m, s, |h| Some(h.sockets.tcp_tw))
+    }),
+    gauge("throng_host_tcp_memory_pages", HOST, "pages that socket buffers hold", |m, s| {
+        hosts(m, s, |h| Some(h.sockets.tcp_mem_pages))
+    }),
+    counter(
+        "throng_host_tcp_events_total",
+        &["host", "event"],
+        "events of TCP since the network namespace began, named as in the summary's observed.host.tcp",
+        |m, s| {
+            let none = HostLook::default();
+            for (host, look) in both(m) {
+                for (event, n) in look.unwrap_or(&none).tcp.named() {
+                    s.number(&[host, event], look.map(|_| n as f64));
+                }
+            }
+        },
+    ),
+    gauge("throng_host_conntrack", HOST, "connections that the firewall tracks", |m, s| {
+        hosts(m, s, |h| h.conntrack)
+    }),
+    gauge("throng_host_conntrack_limit", HOST, "how many it can", |m, s| hosts(m, s, |h| h.conntrack_max)),
+    gauge("throng_host_available_bytes", HOST, "memory that may still be taken", |m, s| {
+        hosts(m, s, |h| Some(h.memory_available))
+    }),
+    gauge("throng_host_kernel_bytes", HOST, "memory of the kernel, page cache not counted", |m, s| {
+        hosts(m, s, |h| Some(h.kernel_bytes))
+    }),
+    counter(
+        "throng_host_oom_kills_total",
+        HOST,
+        "processes killed for want of memory since the machine started",
+        |m, s| hosts(m, s, |h| Some(h.oom_kills)),
+    ),
+];
+
+/// What each population has counted since the run began.
+fn sum(m: &Moment, s: &mut Series, of: fn(&Tick) -> u64) {
+    m.populations(|label, total, _| s.number(label, Some(of(total) as f64)));
+}
+
+/// How each population stands.
+fn now(m: &Moment, s: &mut Series, of: fn(&Tick) -> u64) {
+    m.populations(|label, _, last| s.number(label, Some(of(last) as f64)));
+}
+
+fn probe(m: &Moment, s: &mut Series, of: fn(&Probe) -> u64) {
+    s.number(&[], Some(m.total.probe.as_deref().map_or(0, of) as f64));
+}
+
+fn lane(m: &Moment, s: &mut Series, connection: &str, of: fn(&Probe) -> &Latency) {
+    match (&m.total.probe, &m.last.probe) {
+        (Some(total), Some(last)) => s.times(&[connection], of(total), of(last)),
+        _ => s.add(&[connection], Value::Times(Box::default())),
+    }
+}
+
+fn target(m: &Moment, s: &mut Series, of: fn(&TargetLook) -> Option<u64>) {
+    s.number(&[], m.looks.target.as_ref().and_then(of).map(|n| n as f64));
+}
+
+/// throng's own host, and the target's where it is another one.
+fn both<'a>(m: &Moment<'a>) -> [(&'static str, Option<&'a HostLook>); 2] {
+    [("generator", m.looks.host.as_ref()), ("target", m.looks.target_host.as_ref())]
+}
+
+fn hosts(m: &Moment, s: &mut Series, of: fn(&HostLook) -> Option<u64>) {
+    for (host, look) in both(m) {
+        s.number(&[host], look.and_then(of).map(|n| n as f64));
+    }
+}

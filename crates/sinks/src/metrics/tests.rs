@@ -1,0 +1,102 @@
+use super::{made_up::two_seconds, *};
+
+/// The value of a series, as it is written; of a histogram a part of it.
+fn value(snapshot: &Snapshot, series: &str) -> Option<f64> {
+    let parts = |sample: &Sample| {
+        let named = |(ending, n): Part| (sample.series(ending), n);
+        sample.value.parts(sample.metric().kind).into_iter().map(named).collect::<Vec<_>>()
+    };
+    let mut found = snapshot.samples.iter().flat_map(parts).filter(|(name, _)| name == series);
+    let (one, further) = (found.next(), found.next());
+    assert_eq!(further, None, "twice");
+    one.unwrap_or_else(|| panic!("no {series}")).1
+}
+
+const OTHER: &str = "population=\"a,\\\"b\\\" =c\\\\\"";
+
+#[test]
+fn each_name_is_there_once_and_says_what_it_is() {
+    for (at, metric) in TABLE.iter().enumerate() {
+        let Metric { name, kind, help, .. } = metric;
+        assert!(name.starts_with("throng_") && !help.is_empty(), "{name}");
+        assert!(name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'), "{name}");
+        assert_eq!(name.ends_with("_total"), *kind == Kind::Counter, "{name}");
+        assert!(*kind != Kind::Histogram || name.ends_with("_seconds"), "{name}");
+        assert!(TABLE[..at].iter().all(|before| before.name != *name), "{name} twice");
+    }
+}
+
+#[test]
+fn a_series_has_the_labels_of_its_row() {
+    let (blank, [_, last]) = two_seconds();
+    for sample in blank.samples.iter().chain(&last.samples) {
+        let metric = sample.metric();
+        assert!(sample.labels.iter().map(|(name, _)| name).eq(metric.labels), "{}", sample.series(""));
+        let is_times = matches!(sample.value, Value::Times(_));
+        assert_eq!(is_times, metric.kind == Kind::Histogram, "{}", metric.name);
+    }
+}
+
+#[test]
+fn closed_series_are_known_before_the_run() {
+    let (blank, seconds) = two_seconds();
+    let closed = |snapshot: &Snapshot| {
+        let closed = snapshot.samples.iter().filter(|sample| !sample.metric().is_open);
+        closed.map(|sample| sample.series("")).collect::<Vec<_>>()
+    };
+    for second in &seconds {
+        assert_eq!(closed(&blank), closed(second));
+    }
+    assert!(blank.samples.iter().all(|sample| !sample.metric().is_open));
+}
+
+#[test]
+fn counters_add_up_and_gauges_do_not() {
+    let (_, [_, second]) = two_seconds();
+    let check =
+        |series: &str, expected: Option<f64>| assert_eq!(value(&second, series), expected, "{series}");
+    check("throng_connections_open{population=\"idle\"}", Some(20.0));
+    check(&format!("throng_connections_open{{{OTHER}}}"), Some(2.0));
+    check("throng_connections_wanted{population=\"idle\"}", Some(20.0));
+    check("throng_requests_total{population=\"idle\"}", Some(3000.0));
+    check("throng_answers_total{population=\"idle\"}", Some(2997.0));
+    check("throng_received_bytes_total{population=\"idle\"}", Some(15e9));
+    check("throng_statuses_total{population=\"idle\",status=\"200\"}", Some(2997.0));
+    check(&format!("throng_statuses_total{{{OTHER},status=\"503\"}}"), Some(2.0));
+    let fault = "side=\"target\",stage=\"exchange\",kind=\"wrong-status\"";
+    check(&format!("throng_faults_total{{{OTHER},{fault}}}"), Some(2.0));
+    check("throng_phase{phase=\"hold\"}", Some(1.0));
+    check("throng_phase{phase=\"ramp\"}", Some(0.0));
+    check("throng_generator_cpu_seconds_total{mode=\"system\"}", Some(0.1));
+    check("throng_generator_cpu_seconds_total{mode=\"user\"}", Some(0.5));
+    check("throng_target_open_files", Some(2.0));
+    check("throng_target_open_files_limit", None);
+    check("throng_host_tcp_events_total{host=\"generator\",event=\"listen_drops\"}", Some(10.0));
+    check("throng_host_tcp_events_total{host=\"target\",event=\"listen_drops\"}", None);
+    assert_eq!((second.at, second.elapsed), (Date(1_700_000_002_250), Nanos::from_secs(2)));
+}
+
+#[test]
+fn times_have_their_buckets_and_the_quantiles_of_the_period() {
+    let (_, [_, second]) = two_seconds();
+    let series = "throng_latency_seconds{population=\"idle\"}";
+    let sample = second.samples.iter().find(|sample| sample.series("") == series).unwrap();
+    let Value::Times(times) = &sample.value else { panic!("{sample:?}") };
+    // 1 to 1,000 ms, and the even ones up to 2,000 ms.
+    let at = |ms: u64| times.up_to[BOUNDS.iter().position(|bound| *bound == Nanos::from_millis(ms)).unwrap()];
+    assert_eq!([1, 10, 100, 500, 1000, 2500].map(at), [1, 15, 150, 750, 1500, 2000]);
+    let part = |ending: &str| value(&second, &sample.series(ending)).unwrap();
+    assert_eq!((part("_count"), part("_max")), (2000.0, 2.0));
+    assert!((part("_sum") - 1501.5).abs() < 1e-9, "{}", part("_sum"));
+    assert!((part("_p50") - 1.0).abs() < 2e-3 && (part("_p99") - 1.98).abs() < 4e-3);
+    assert_eq!(value(&second, &format!("throng_latency_seconds_p50{{{OTHER}}}")), None);
+}
+
+#[test]
+fn one_population_needs_no_label() {
+    let mut book = Book::new(Date(0));
+    book.begin(&Header { populations: vec!["main".to_owned()], ..Header::default() });
+    let tick = Tick { open: 5, ..Tick::default() };
+    let snapshot = book.tick(&tick, &Generator::default());
+    assert_eq!(value(&snapshot, "throng_connections_open"), Some(5.0));
+}
