@@ -165,6 +165,12 @@ impl<'a> Conductor<'a> {
             io: self.record.io.into(),
             threads: self.record.threads,
             populations: plan.populations.iter().map(|population| population.name.clone()).collect(),
+            steps: plan
+                .program
+                .steps
+                .iter()
+                .map(|(of, step)| format!("{}.{step}", name(plan, *of)))
+                .collect(),
         };
         for sink in sinks.iter_mut() {
             sink.begin(&header);
@@ -464,6 +470,10 @@ fn line(from: Nanos, populations: usize) -> Tick {
     let empty = Tick { from, ..Tick::default() };
     let populations = if populations > 1 { vec![empty.clone(); populations] } else { Vec::new() };
     Tick { populations, ..empty }
+}
+
+fn name(plan: &Plan, population: u16) -> &str {
+    &plan.populations[usize::from(population)].name
 }
 
 /// Of all populations.

@@ -101,8 +101,8 @@ pub struct Find {
 pub fn most(by: By, plan: &Plan, root: &Root) -> Result<u64, Refusal> {
     match by {
         By::Connections | By::Burst => {
-            let fits = fitting(&by.plan(plan, u32::MAX.into(), Nanos::ZERO), root)?;
-            Ok(steps::with_some_room(fits))
+            let all = by.plan(plan, u32::MAX.into(), Nanos::ZERO);
+            Ok(steps::with_some_room(&all, fitting(&all, root)?))
         }
         By::Arrival | By::Rate => Ok(MOST_PER_S),
     }

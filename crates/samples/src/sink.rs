@@ -32,6 +32,8 @@ pub struct Header {
     pub threads: u32,
     /// The plan's populations by name, in the order in which [`Tick::populations`] has them.
     pub populations: Vec<String>,
+    /// All steps, `users.login`, in the order in which [`Tick::steps`] has them.
+    pub steps: Vec<String>,
 }
 
 /// Takes a run as it happens. A sink that may block has its own thread and a bounded queue.

@@ -9,7 +9,7 @@ use hdrhistogram::serialization::{
     V2DeflateSerializeError, V2DeflateSerializer,
     interval_log::{IntervalLogWriter, IntervalLogWriterBuilder, IntervalLogWriterError, Tag},
 };
-use samples::{Ask, Generator, Latency, Sink, Tick};
+use samples::{Ask, Generator, Header, Latency, Sink, Tick};
 use units::Nanos;
 
 /// Histograms hold nanoseconds; the largest of each interval is written as milliseconds, as the Java tools do.
@@ -41,7 +41,7 @@ impl<W: Write> HlogFile<W> {
         head.add_comment("[Histogram log format version 1.3]");
         head.with_start_time(began).with_base_time(began).with_max_value_divisor(NANOS_PER_MILLI);
         let log = head.begin_log_with(&mut self.out, &mut self.serializer)?;
-        Ok(Hlog { log, start: None, failed: None })
+        Ok(Hlog { log, header: Header::default(), start: None, failed: None })
     }
 
     /// The end: what is buffered goes out.
@@ -56,6 +56,8 @@ impl<W: Write> HlogFile<W> {
 /// A log under way.
 pub struct Hlog<'a, W: Write> {
     log: IntervalLogWriter<'a, 'a, W, V2DeflateSerializer>,
+    /// How populations and steps are called.
+    header: Header,
     start: Option<Nanos>,
     failed: Option<io::Error>,
 }
@@ -74,7 +76,8 @@ impl<W: Write> Hlog<'_, W> {
         let span = |t: Nanos| Duration::from_nanos(t.0);
         let start = *self.start.get_or_insert(tick.from);
         let (from, length) = (span(tick.from.since(start)), span(tick.until.since(tick.from)));
-        for (name, times) in tagged(tick).into_iter().filter(|(_, times)| times.count() > 0) {
+        let all = tagged(tick, &self.header);
+        for (name, times) in all.iter().filter(|(_, times)| times.count() > 0) {
             let written = self.log.write_histogram(times.histogram(), from, length, Tag::new(name));
             written.map_err(|e| match e {
                 IntervalLogWriterError::IoError(e) => e,
@@ -86,7 +89,18 @@ impl<W: Write> Hlog<'_, W> {
     }
 }
 
-fn tagged(tick: &Tick) -> [(&'static str, &Latency); 6] {
+/// Each histogram by its tag: of all, then of each population and of each step, where there are several.
+fn tagged<'t>(tick: &'t Tick, header: &Header) -> Vec<(String, &'t Latency)> {
+    let mut all: Vec<(String, &Latency)> =
+        times(tick).map(|(name, times)| (name.to_owned(), times)).collect();
+    for (population, own) in header.populations.iter().zip(&tick.populations) {
+        all.extend(times(own).map(|(name, times)| (format!("{population}.{name}"), times)));
+    }
+    all.extend(header.steps.iter().zip(&tick.steps).map(|(step, times)| (format!("{step}.latency"), times)));
+    all
+}
+
+fn times(tick: &Tick) -> impl Iterator<Item = (&'static str, &Latency)> {
     [
         ("latency", &tick.latency),
         ("ramp_latency", &tick.ramp_latency),
@@ -95,9 +109,14 @@ fn tagged(tick: &Tick) -> [(&'static str, &Latency); 6] {
         ("handshake", &tick.handshake),
         ("lag", &tick.lag),
     ]
+    .into_iter()
 }
 
 impl<W: Write> Sink for Hlog<'_, W> {
+    fn begin(&mut self, header: &Header) {
+        self.header = header.clone();
+    }
+
     fn tick(&mut self, tick: &Tick, _own: &Generator) -> Ask {
         if self.failed.is_none() {
             self.failed = self.write(tick).err();
@@ -203,6 +222,43 @@ mod tests {
         assert!(counts.iter().map(|(tag, n)| (*tag, n.as_slice())).eq(expected), "{counts:?}");
         let text = String::from_utf8(file.out).unwrap();
         assert!(text.contains("\nTag=latency,1.000,1.000,200.") && text.contains(",HISTFAAA"), "{text}");
+    }
+
+    #[test]
+    fn populations_and_steps_have_tags_of_their_own() {
+        let latency = |n| {
+            let mut latency = Latency::default();
+            (0..n).for_each(|_| latency.record(Nanos::from_millis(1)));
+            latency
+        };
+        let of = |n| Tick { latency: latency(n), ..Tick::default() };
+        let whole = Tick {
+            until: Nanos::from_secs(1),
+            populations: vec![of(2), of(5)],
+            steps: vec![Latency::default(), latency(4), latency(1)],
+            ..of(7)
+        };
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let header = Header {
+            populations: names(&["idle", "users"]),
+            steps: names(&["idle.ping", "users.login", "users.look"]),
+            ..Header::default()
+        };
+        let mut file = HlogFile::new(Vec::new());
+        let mut log = file.begin(UNIX_EPOCH + Duration::from_secs(1_700_000_000)).unwrap();
+        log.begin(&header);
+        log.tick(&whole, &Generator::default());
+        log.result().unwrap();
+        let lines: Vec<(String, u64)> =
+            read(&file.out).into_iter().map(|(tag, _, _, histogram)| (tag, histogram.len())).collect();
+        let expected = [
+            ("latency", 7),
+            ("idle.latency", 2),
+            ("users.latency", 5),
+            ("users.login.latency", 4),
+            ("users.look.latency", 1),
+        ];
+        assert_eq!(lines, expected.map(|(tag, n)| (tag.to_owned(), n)));
     }
 
     #[test]

@@ -39,7 +39,7 @@ impl Client {
         if due <= cx.now() {
             self.redial(cx, k, due, true);
         } else if self.open_loop.is_some() {
-            self.set_free(cx, k);
+            self.await_slot(cx, k);
         } else {
             cx.wake_at(k, due);
         }
@@ -124,7 +124,13 @@ impl Client {
             return;
         }
         let k = self.rest(cx, k.index, destination, at);
-        if self.open_loop.is_some() { self.set_free(cx, k) } else { self.redial(cx, k, cx.now(), true) }
+        if self.open_loop.is_some() { self.await_slot(cx, k) } else { self.redial(cx, k, cx.now(), true) }
+    }
+
+    /// A connection without a socket comes back when a slot asks for it; at once where it has something to do before that.
+    fn await_slot<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        let at = self.conn(k).at;
+        if self.job.op(at).asks() { self.set_free(cx, k) } else { self.redial(cx, k, cx.now(), false) }
     }
 
     /// Closes an idle connection that has done what it came for, or is one too many.

@@ -52,7 +52,7 @@ impl<'a> Steps<'a> {
         if find.by == By::Connections {
             let full = find.by.plan(plan, most, find.dwell);
             if let Err(Refusal::Findings(findings)) = prepare(&full, root) {
-                most = with_some_room(fitting(&full, root)?);
+                most = with_some_room(&full, fitting(&full, root)?);
                 if most < least {
                     return Err(Refusal::Findings(findings));
                 }
@@ -133,9 +133,11 @@ impl<'a> Steps<'a> {
     }
 }
 
-/// Of what this machine can hold at most, what it can hold for sure: memory comes and goes, and so does a probe lane.
-pub(super) fn with_some_room(fits: u64) -> u64 {
-    fits - fits / 50 - OF_PROBES.min(fits / 50)
+/// Of the connections that this machine can hold at most, those that a load may have for sure: without the probe lane's, and
+/// with some room, for memory comes and goes.
+pub(super) fn with_some_room(plan: &Plan, fits: u64) -> u64 {
+    let load = fits.saturating_sub(plan.probe.as_ref().map_or(0, |probe| probe.places().into()));
+    load - load / 100
 }
 
 /// Connections to the target's ports, as far as they end on this machine.

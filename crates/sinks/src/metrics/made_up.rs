@@ -20,6 +20,7 @@ pub(crate) fn header() -> Header {
         seed: 7,
         io: "epoll".into(),
         threads: 2,
+        steps: Vec::new(),
         populations: vec!["idle".to_owned(), "a,\"b\" =c\\".to_owned()],
     }
 }

@@ -275,3 +275,17 @@ fn who_arrives_talks_and_goes() {
     assert_eq!((story.faults(), c.opened, c.finished, c.sent, c.told), (vec![], 200, 200, 200, 200), "{c:?}");
     assert!(server.by_connection().iter().all(|heard| lines(heard)[1..] == ["one", "bye", "close 1000"]));
 }
+
+#[test]
+fn a_rate_loses_no_slot_to_what_is_told_first() {
+    let steps = "duration = \"10s\"\n[[population]]\nname = \"a\"\nconnections = 6\nrate = \"20/s\"\n\
+        [[population.step]]\nsend = \"ask\"\nexpect = { echo = true }\n\
+        [[population.step]]\nclose = true\n[[population.step]]\nsend = \"hi\"\n";
+    let (story, server) =
+        tcp(steps, |heard| if heard.text.contains("ask") { vec![bytes("ask")] } else { vec![] });
+    let c = &story.whole.counts;
+    // Each connection asks, leaves, comes back, greets, and asks again.
+    assert_eq!((c.sent, c.answered, c.missed, story.faults()), (200, 200, 0, vec![]), "{c:?}");
+    assert_eq!((c.finished, c.redialled, c.told), (200, 200, 200), "{c:?}");
+    assert_eq!(server.accepted_at.len(), 206);
+}
