@@ -26,6 +26,8 @@ pub(crate) enum Verb {
     Calibrate(CalibrateArgs),
     /// The runs that are kept, the oldest first
     Runs(RunsArgs),
+    /// Show a kept run again, and write its files anew
+    Replay(ReplayArgs),
     /// The reference servers
     Serve(Box<ServeArgs>),
     /// Can this machine do it? Its limits against a run, with cures
@@ -230,9 +232,63 @@ pub(crate) struct RunsArgs {
     /// Only this one: its id, or `latest`
     #[arg(value_name = "RUN")]
     pub(crate) run: Option<String>,
+    /// Those whose target has this text in it
+    #[arg(long, value_name = "TEXT", conflicts_with = "run")]
+    pub(crate) target: Option<String>,
+    /// Those with this verdict: pass, fail, invalid, interrupted or unfinished
+    #[arg(long, value_name = "WORD", conflicts_with = "run")]
+    pub(crate) verdict: Option<String>,
+    /// Those that began since: a date (2026-11-20, UTC), or so long ago (12h)
+    #[arg(long, value_name = "DATE|TIME", conflicts_with = "run")]
+    pub(crate) since: Option<String>,
+    /// Those with this tag
+    #[arg(long, value_name = "TAG", conflicts_with = "run")]
+    pub(crate) tagged: Option<String>,
+    /// Give RUN this tag
+    #[arg(long, value_name = "TAG", requires = "run")]
+    pub(crate) tag: Option<String>,
+    /// Take this tag from RUN
+    #[arg(long, value_name = "TAG", requires = "run")]
+    pub(crate) untag: Option<String>,
+    /// Delete RUN
+    #[arg(long, requires = "run", conflicts_with_all = ["tag", "untag", "json"])]
+    pub(crate) delete: bool,
     /// Print them as a JSON array
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// `throng replay`.
+#[derive(Group)]
+#[command(
+    after_help = "What it shows and writes is what the run showed and wrote, or would have. Exit status: 0 replayed, \
+2 wrong words or no such run, 3 it could not be."
+)]
+pub(crate) struct ReplayArgs {
+    /// Its id, or `latest`
+    #[arg(value_name = "RUN")]
+    pub(crate) run: String,
+    /// line, classic or off
+    #[arg(long, value_name = "HOW", default_value = "line")]
+    pub(crate) live: String,
+    /// Write its histograms, as `throng run --hlog` does
+    #[arg(long, value_name = "FILE")]
+    pub(crate) hlog: Option<String>,
+    /// Write its metrics of each second as CSV
+    #[arg(long, value_name = "FILE")]
+    pub(crate) csv: Option<String>,
+    /// The same as JSON, an object a line
+    #[arg(long, value_name = "FILE")]
+    pub(crate) jsonl: Option<String>,
+    /// Send its metrics to InfluxDB, as `throng run --influx` does: what is there already is written again
+    #[arg(long, value_name = "URL")]
+    pub(crate) influx: Option<String>,
+    /// Holds the token that it wants [default: INFLUX_TOKEN in the environment, if it is there]
+    #[arg(long, value_name = "FILE", requires = "influx")]
+    pub(crate) influx_token_file: Option<String>,
+    /// Write the summary as JSON; `-` is standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<String>,
 }
 
 /// `throng serve`.

@@ -8,6 +8,7 @@ mod find;
 mod folders;
 mod observe;
 mod own_server;
+mod replay;
 mod run;
 mod runs;
 mod scenario;
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
         Verb::Demo => demo::demo(),
         Verb::Run(args) => run::run(&args),
         Verb::Runs(args) => runs::runs(&args),
+        Verb::Replay(args) => replay::replay(&args),
         Verb::Serve(args) => serve::serve(&args),
         Verb::Find(args) => find::find(&args),
         Verb::Calibrate(args) => calibrate::calibrate(&args),

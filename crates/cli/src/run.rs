@@ -6,6 +6,7 @@ use std::{
     io::{self, stderr},
     net::{IpAddr, ToSocketAddrs},
     sync::Arc,
+    time::{Duration, UNIX_EPOCH},
 };
 
 use host::{Root, remote::Token};
@@ -72,21 +73,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
 
 /// To where the metrics go: a file that cannot be opened, or a port in use, stops the run before it starts.
 fn exporters(args: &RunArgs, plan: &Plan, began: Date) -> Result<Exporters, Failure> {
-    let create = |flag: &str, file: &Option<String>| {
-        let Some(file) = file else { return Ok(None) };
-        let name = format!("{flag} {file}");
-        match fs::File::create(file) {
-            Ok(file) => Ok(Some((name, file))),
-            Err(e) => Err(Failure::machine(format!("{name}: {e}"))),
-        }
-    };
     let mut exporters = Exporters::new(began);
-    if let Some((name, file)) = create("--csv", &args.csv)? {
-        exporters.csv(name, file);
-    }
-    if let Some((name, file)) = create("--jsonl", &args.jsonl)? {
-        exporters.jsonl(name, file);
-    }
+    files(&mut exporters, args.csv.as_ref(), args.jsonl.as_ref())?;
     if let Some(influx) = &plan.influx {
         let server = influx_server(influx)?;
         exporters.influx(server, Arc::new(|line: &str| say(&format!("throng: {line}"))));
@@ -124,7 +112,7 @@ fn logged(
     let failed = |e: io::Error| Failure::machine(format!("--hlog {file}: {e}"));
     // By lines, so that it can be followed, and is whole up to a second that ends throng early.
     let mut hlog = HlogFile::new(io::LineWriter::new(fs::File::create(file).map_err(failed)?));
-    let mut log = hlog.begin(units::date()).map_err(failed)?;
+    let mut log = hlog.begin(UNIX_EPOCH + Duration::from_millis(began.0)).map_err(failed)?;
     let mut sinks: Vec<&mut dyn Sink> = sinks.iter_mut().map(|sink| &mut **sink as &mut dyn Sink).collect();
     sinks.push(&mut log);
     let applied = apply(plan, began, interrupt, &mut sinks)?;
@@ -132,8 +120,32 @@ fn logged(
     Ok((applied, written.map_err(failed)))
 }
 
+/// Files of metrics, new ones.
+pub(crate) fn files(
+    exporters: &mut Exporters,
+    csv: Option<&String>,
+    jsonl: Option<&String>,
+) -> Result<(), Failure> {
+    let create = |flag: &str, file: &String| {
+        let name = format!("{flag} {file}");
+        match fs::File::create(file) {
+            Ok(file) => Ok((name, file)),
+            Err(e) => Err(Failure::machine(format!("{name}: {e}"))),
+        }
+    };
+    if let Some(file) = csv {
+        let (name, file) = create("--csv", file)?;
+        exporters.csv(name, file);
+    }
+    if let Some(file) = jsonl {
+        let (name, file) = create("--jsonl", file)?;
+        exporters.jsonl(name, file);
+    }
+    Ok(())
+}
+
 /// Where InfluxDB is, with the token that it wants.
-fn influx_server(influx: &Influx) -> Result<InfluxServer, Failure> {
+pub(crate) fn influx_server(influx: &Influx) -> Result<InfluxServer, Failure> {
     let token = match &influx.token_file {
         None => env::var("INFLUX_TOKEN").ok().filter(|token| token.bytes().all(|b| b.is_ascii_graphic())),
         Some(file) => {

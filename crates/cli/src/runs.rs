@@ -4,32 +4,129 @@ use std::{env, path::PathBuf, sync::Arc};
 
 use host::Root;
 use samples::{Calibration, RunRecord};
-use sinks::{Behind, Keeper, Kept, Store};
-use units::Date;
+use sinks::{Behind, Keeper, Kept, Store, StoredRun};
+use units::{Date, Nanos};
 
 use crate::{Failure, answer, args::RunsArgs, folders, say};
 
-/// Lists what is stored.
+/// Lists what is stored, or changes a run of it.
 pub(crate) fn runs(args: &RunsArgs) -> Result<u8, Failure> {
-    let file = file().map_err(Failure::machine)?;
-    let store = Store::existing(&file).map_err(Failure::machine)?;
-    let runs = match (&store, &args.run) {
-        (None, None) => Vec::new(),
-        (Some(store), None) => store.runs().map_err(Failure::machine)?,
-        (store, Some(id)) => {
-            let found = store.as_ref().map(|store| store.run(id)).transpose().map_err(Failure::machine)?;
-            let none = || Failure::words([format!("no such run: `throng runs` lists them: {id}")]);
-            vec![found.flatten().ok_or_else(none)?]
+    let wanted = Wanted::read(args, units::date().into())?;
+    let runs = match &args.run {
+        Some(id) => {
+            let (store, run) = find(id)?;
+            match changed(args, &store, run)? {
+                Some(run) => vec![run],
+                None => return Ok(0),
+            }
+        }
+        None => {
+            let file = file().map_err(Failure::machine)?;
+            let store = Store::existing(&file).map_err(Failure::machine)?;
+            let all = store.as_ref().map_or(Ok(Vec::new()), Store::runs).map_err(Failure::machine)?;
+            if all.is_empty() && !args.json {
+                say(&format!("throng: no run is kept yet in {}", file.display()));
+                return Ok(0);
+            }
+            all.into_iter().filter(|run| wanted.has(run)).collect()
         }
     };
-    if args.json {
-        answer(&sinks::runs_json(&runs))?;
-    } else if runs.is_empty() {
-        say(&format!("throng: no run is kept yet in {}", file.display()));
-    } else {
-        answer(&sinks::runs_text(&runs))?;
-    }
+    answer(&if args.json { sinks::runs_json(&runs) } else { sinks::runs_text(&runs) })?;
     Ok(0)
+}
+
+/// A run by its id, or the latest, and the store that it is in.
+pub(crate) fn find(id: &str) -> Result<(Store, StoredRun), Failure> {
+    let store = Store::existing(&file().map_err(Failure::machine)?).map_err(Failure::machine)?;
+    let found = store.as_ref().map(|store| store.run(id)).transpose().map_err(Failure::machine)?;
+    let none = || Failure::words([format!("no such run: `throng runs` lists them: {id}")]);
+    store.zip(found.flatten()).ok_or_else(none)
+}
+
+/// The run as it is then; none that is there no more.
+fn changed(args: &RunsArgs, store: &Store, run: StoredRun) -> Result<Option<StoredRun>, Failure> {
+    if args.delete {
+        if run.is_under_way(units::date().into()) {
+            let id = &run.id;
+            return Err(Failure::words([format!("--delete: it is under way, end it first: {id}")]));
+        }
+        store.delete(&run.id).map_err(Failure::machine)?;
+        say(&format!("throng: deleted run {}", run.id));
+        return Ok(None);
+    }
+    if args.tag.is_none() && args.untag.is_none() {
+        return Ok(Some(run));
+    }
+    let mut tags = run.record.tags.clone();
+    tags.retain(|tag| Some(tag) != args.untag.as_ref() && Some(tag) != args.tag.as_ref());
+    tags.extend(args.tag.clone());
+    store.tag(&run, tags).map(Some).map_err(Failure::machine)
+}
+
+/// Which runs to list.
+struct Wanted<'a> {
+    args: &'a RunsArgs,
+    /// Began then or later.
+    since: Since,
+}
+
+enum Since {
+    Ever,
+    Moment(Date),
+    /// The beginning of a day, as a date begins.
+    Day(String),
+}
+
+impl Wanted<'_> {
+    /// Reads the words; all mistakes at once.
+    fn read(args: &RunsArgs, now: Date) -> Result<Wanted<'_>, Failure> {
+        let mut mistakes = Vec::new();
+        const VERDICTS: [&str; 5] = ["pass", "fail", "invalid", "interrupted", UNFINISHED];
+        if let Some(word) = args.verdict.as_deref().filter(|word| !VERDICTS.contains(word)) {
+            mistakes.push(format!("--verdict: write {}: {word:?}", VERDICTS.join(", ")));
+        }
+        let is_tag =
+            |tag: &&String| !tag.is_empty() && tag.chars().all(|c| c.is_alphanumeric() || "-_.".contains(c));
+        if let Some(tag) = args.tag.as_ref().filter(|tag| !is_tag(tag)) {
+            mistakes.push(format!("--tag: letters, digits, -, _ and . only: {tag:?}"));
+        }
+        let since = args.since.as_deref().map_or(Some(Since::Ever), |text| since(text, now));
+        if since.is_none() {
+            mistakes.push(format!(
+                "--since: write a date or a time, 2026-11-20 or 12h: {:?}",
+                args.since.as_deref().unwrap_or_default()
+            ));
+        }
+        match since {
+            Some(since) if mistakes.is_empty() => Ok(Wanted { args, since }),
+            _ => Err(Failure::words(mistakes)),
+        }
+    }
+
+    fn has(&self, run: &StoredRun) -> bool {
+        let (args, record) = (self.args, &run.record);
+        let since = match &self.since {
+            Since::Ever => true,
+            Since::Moment(then) => record.began_ms >= *then,
+            Since::Day(day) => record.began_ms.day() >= *day,
+        };
+        let is = |wanted: &Option<String>, is: &dyn Fn(&str) -> bool| wanted.as_deref().is_none_or(is);
+        since
+            && is(&args.target, &|text| record.header.target.contains(text))
+            && is(&args.verdict, &|word| run.verdict().unwrap_or(UNFINISHED) == word)
+            && is(&args.tagged, &|tag| record.tags.iter().any(|own| own == tag))
+    }
+}
+
+/// Of a run without a verdict.
+const UNFINISHED: &str = "unfinished";
+
+fn since(text: &str, now: Date) -> Option<Since> {
+    if let Ok(ago) = Nanos::parse(text) {
+        return Some(Since::Moment(Date(now.0.saturating_sub(ago.0 / 1_000_000))));
+    }
+    let shape: String = text.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
+    (shape == "0000-00-00").then(|| Since::Day(text.to_owned()))
 }
 
 /// The store: `$XDG_DATA_HOME/throng/runs.db`, by default below `~/.local/share`.

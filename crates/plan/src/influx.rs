@@ -22,7 +22,10 @@ const CURE: &str =
 
 impl Influx {
     /// Reads the URL; of a name's addresses the first. The error names the cure.
-    pub(crate) fn parse(text: &str, token_file: Option<String>, resolve: Resolve) -> Result<Influx, String> {
+    ///
+    /// # Errors
+    /// It is no such URL, or the name has no address.
+    pub fn parse(text: &str, token_file: Option<String>, resolve: Resolve) -> Result<Influx, String> {
         let wrong = |why: &str| format!("{why}: {CURE}: {text:?}");
         let rest = text.strip_prefix("http://").ok_or_else(|| wrong("it does not begin with http://"))?;
         let (host, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));

@@ -28,6 +28,8 @@ pub struct RunRecord {
     pub host: HostFacts,
     /// What the sinks were told.
     pub header: Header,
+    /// What the user calls it, each once.
+    pub tags: Vec<String>,
 }
 
 /// What makes the figures of two runs comparable: the host that throng ran on.

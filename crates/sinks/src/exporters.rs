@@ -42,6 +42,8 @@ pub struct Exporters {
     lanes: Vec<Lane>,
     endpoint: Option<Endpoint>,
     influx: Option<(InfluxServer, Missing)>,
+    /// Whoever is slow is waited for.
+    is_patient: bool,
     troubles: Vec<String>,
 }
 
@@ -68,7 +70,13 @@ impl Exporters {
     /// For nobody yet; of a run that began then.
     pub fn new(began: Date) -> Exporters {
         let (ready, lanes, troubles) = (Vec::new(), Vec::new(), Vec::new());
-        Exporters { book: Book::new(began), ready, lanes, endpoint: None, influx: None, troubles }
+        let (endpoint, influx, is_patient) = (None, None, false);
+        Exporters { book: Book::new(began), ready, lanes, endpoint, influx, is_patient, troubles }
+    }
+
+    /// The same of a run that was stored: whoever is slow is waited for, and misses nothing.
+    pub fn patient(began: Date) -> Exporters {
+        Exporters { is_patient: true, ..Exporters::new(began) }
     }
 
     /// A line of CSV a second to `out`; `name`: what it is called where it makes trouble.
@@ -145,7 +153,9 @@ impl Sink for Exporters {
             if let Some(endpoint) = &self.endpoint {
                 endpoint.show(&snapshot);
             }
-            self.lanes.iter_mut().for_each(|lane| lane.offer(&snapshot));
+            for lane in &mut self.lanes {
+                if self.is_patient { lane.give(&snapshot) } else { lane.offer(&snapshot) }
+            }
         }
         Ask::CarryOn
     }
@@ -179,6 +189,11 @@ impl Lane {
             Ok(_) => Ok(Lane { name, queue, done, missing, makes_up }),
             Err(e) => Err(format!("{name}: no thread for it: {e}")),
         }
+    }
+
+    fn give(&mut self, snapshot: &Arc<Snapshot>) {
+        // One that has ended says why at the end.
+        let _ = self.queue.send(snapshot.clone());
     }
 
     fn offer(&mut self, snapshot: &Arc<Snapshot>) {

@@ -9,7 +9,7 @@ mod trouble;
 use std::{fs::DirBuilder, os::unix::fs::DirBuilderExt, path::Path, time::Duration};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, TransactionBehavior, params};
-use samples::{Calibration, HostFacts, RunRecord, SCHEMA, Summary, TickRecord};
+use samples::{Calibration, HostFacts, RunRecord, SCHEMA, Sink, Summary, TickRecord};
 use serde_json::Value;
 use units::Date;
 
@@ -161,6 +161,48 @@ impl Store {
             each(self.read(TickRecord::from_json(&self.ask(record)?))?);
         }
         Ok(())
+    }
+
+    /// Feeds a run to sinks as when it ran, but for the summary at its end; how many ticks it has.
+    ///
+    /// # Errors
+    /// The file is damaged.
+    pub fn replay(&self, run: &StoredRun, sinks: &mut [&mut dyn Sink]) -> Answer<u64> {
+        sinks.iter_mut().for_each(|sink| sink.begin(&run.record.header));
+        let mut ticks = 0;
+        self.ticks(&run.id, &mut |record| {
+            ticks += 1;
+            for sink in sinks.iter_mut() {
+                sink.look(&record.looks);
+                sink.tick(&record.tick, &record.generator);
+            }
+        })?;
+        Ok(ticks)
+    }
+
+    /// Gives a run these tags, and no others.
+    ///
+    /// # Errors
+    /// The machine does not do it.
+    pub fn tag(&self, run: &StoredRun, tags: Vec<String>) -> Answer<StoredRun> {
+        let record = RunRecord { tags, ..run.record.clone() };
+        let set = "UPDATE runs SET record = ?2 WHERE id = ?1";
+        self.ask(self.db.execute(set, params![run.id, record.to_json()]))?;
+        Ok(StoredRun { record, ..run.clone() })
+    }
+
+    /// Deletes a run and its ticks: both or nothing.
+    ///
+    /// # Errors
+    /// The machine does not do it.
+    pub fn delete(&self, id: &str) -> Answer<()> {
+        let delete = || -> rusqlite::Result<()> {
+            let whole = self.db.unchecked_transaction()?;
+            whole.execute("DELETE FROM ticks WHERE run = ?1", [id])?;
+            whole.execute("DELETE FROM runs WHERE id = ?1", [id])?;
+            whole.commit()
+        };
+        self.ask(delete())
     }
 
     fn select(&self, which: &str, words: &[&str]) -> Answer<Vec<StoredRun>> {

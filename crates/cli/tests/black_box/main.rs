@@ -30,6 +30,7 @@ mod observing;
 mod output;
 mod places;
 mod program;
+mod replays;
 mod scenarios;
 mod schedule;
 mod scripted;

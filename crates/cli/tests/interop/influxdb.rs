@@ -85,4 +85,12 @@ fn a_database_that_is_not_there_costs_the_run_nothing() {
         ended.stderr.contains("database not found")
             && ended.stderr.contains("seconds of the run are not there")
     );
+    // Once it is there, the stored run goes into it.
+    ask(&influxdb, "CREATE DATABASE other");
+    let id =
+        ended.stderr.split("kept as run ").nth(1).and_then(|rest| rest.split_whitespace().next()).unwrap();
+    let replayed = Program::start(&["replay", id, "--live", "off", "--influx", &url]).end();
+    assert_eq!((replayed.status, replayed.stdout.as_str()), (Some(0), ""), "{replayed:?}");
+    let last = value(&influxdb, "SELECT last(value) FROM other..throng_requests_total");
+    assert_eq!(last, s.number("requests.sent"));
 }

@@ -140,7 +140,7 @@ impl Behind {
         let Some((store, run)) = kept else {
             return format!("--influx {host}: {seconds} seconds of the run are not there: {}", missed.why);
         };
-        match server.send_again(store, run, missed.range.unwrap_or_default()) {
+        match server.send_part(store, run, missed.range.unwrap_or_default(), MAKING_UP) {
             Ok(()) => format!("--influx {host}: {seconds} seconds of the run were sent late, and are there"),
             Err(why) => format!(
                 "--influx {host}: {seconds} seconds of the run are not there, `throng replay {} --influx URL` sends \
@@ -152,7 +152,22 @@ impl Behind {
 }
 
 impl InfluxServer {
-    fn send_again(&self, store: &Store, run: &StoredRun, (from, to): (Nanos, Nanos)) -> Result<(), String> {
+    /// Sends a stored run, all of it, as when it ran.
+    ///
+    /// # Errors
+    /// The store is damaged, or the first batch that was not taken: nothing is sent after it.
+    pub fn send(&self, store: &Store, run: &StoredRun) -> Result<(), String> {
+        self.send_part(store, run, (Nanos::ZERO, Nanos::NEVER), Nanos::NEVER)
+    }
+
+    /// Those of its seconds, within a time.
+    fn send_part(
+        &self,
+        store: &Store,
+        run: &StoredRun,
+        (from, to): (Nanos, Nanos),
+        within: Nanos,
+    ) -> Result<(), String> {
         let (clock, tags) = (Clock::start(), Tags::of(&run.record.header));
         let mut book = Book::new(run.record.began_ms);
         book.begin(&run.record.header);
@@ -165,7 +180,7 @@ impl InfluxServer {
             }
             if waiting == BATCH {
                 waiting = 0;
-                sent = match clock.now() < MAKING_UP {
+                sent = match clock.now() < within {
                     true => self.post(&std::mem::take(&mut batch)).map_err(|untaken| untaken.why),
                     false => Err("it takes too long".to_owned()),
                 };

@@ -3,11 +3,20 @@
 use std::fmt::Write;
 
 use serde_json::{Value, json};
-use units::{Count, Nanos};
+use units::{Count, Date, Nanos};
 
 use super::StoredRun;
 
+/// No tick for so long: the run is over, however it ended.
+const QUIET_MS: u64 = 15_000;
+
 impl StoredRun {
+    /// Whether it looks as if it were still running.
+    pub fn is_under_way(&self, now: Date) -> bool {
+        let seen_ms = self.record.began_ms.0 + (self.elapsed_s() * 1e3) as u64;
+        self.summary.is_none() && now.0 < seen_ms + QUIET_MS
+    }
+
     /// `pass`, `fail`, … ; `None`: it did not come to its end, or has not yet.
     pub fn verdict(&self) -> Option<&str> {
         self.summary.as_ref()?["verdict"].as_str()
@@ -39,6 +48,7 @@ pub fn runs_json(runs: &[StoredRun]) -> String {
             "wanted": r.header.connections,
             "held": run.held(),
             "elapsed_s": run.elapsed_s(),
+            "tags": r.tags,
             "words": r.words,
             "seed": r.header.seed,
             "io": r.header.io,
@@ -64,7 +74,15 @@ pub fn runs_text(runs: &[StoredRun]) -> String {
         let time = Nanos((run.elapsed_s() * 1e9) as u64).brief().to_string();
         let held = format!("{} of {}", Count(run.held()), Count(header.connections));
         let verdict = run.verdict().unwrap_or("unfinished");
-        row([&run.id, &run.record.began_ms.to_string(), verdict, &time, &held, &header.target]);
+        let tags: String = run.record.tags.iter().map(|tag| format!("  #{tag}")).collect();
+        row([
+            &run.id,
+            &run.record.began_ms.to_string(),
+            verdict,
+            &time,
+            &held,
+            &(header.target.clone() + &tags),
+        ]);
     }
     out
 }

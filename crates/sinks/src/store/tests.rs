@@ -110,6 +110,37 @@ fn a_run_is_kept_as_it_was_and_can_be_replayed() {
 }
 
 #[test]
+fn a_run_is_tagged_and_deleted_and_others_are_left_alone() {
+    let (folder, told) = (Folder::new(), Told::default());
+    let [one, other] = [1_700_000_000_000, 1_700_000_100_000]
+        .map(|began| keep(told.keeper(folder.file(), run(began)), 3, true).unwrap().id);
+    let store = Store::existing(&folder.file()).unwrap().unwrap();
+    let stored = |id: &str| store.run(id).unwrap();
+    let tagged = store.tag(&stored(&one).unwrap(), vec!["a".to_owned()]).unwrap();
+    assert_eq!((stored(&one), tagged.record.tags.as_slice()), (Some(tagged.clone()), &["a".to_owned()][..]));
+    assert!(stored(&other).unwrap().record.tags.is_empty());
+    store.delete(&one).unwrap();
+    let ticks = |id: &str| {
+        let mut ticks = 0;
+        store.ticks(id, &mut |_| ticks += 1).unwrap();
+        ticks
+    };
+    assert_eq!((stored(&one), ticks(&one), ticks(&other)), (None, 0, 3));
+}
+
+#[test]
+fn a_run_is_under_way_until_nothing_comes_any_more() {
+    let (folder, told) = (Folder::new(), Told::default());
+    let kept = keep(told.keeper(folder.file(), run(1_700_000_000_000)), 3, false).unwrap();
+    let store = Store::existing(&folder.file()).unwrap().unwrap();
+    let stored = store.run(&kept.id).unwrap().unwrap();
+    let at = |seconds: u64| stored.is_under_way(Date(1_700_000_000_000 + seconds * 1000));
+    assert_eq!([0, 3, 17, 18, 60].map(at), [true, true, true, false, false]);
+    let ended = StoredRun { summary: Some(serde_json::Value::Null), ..stored.clone() };
+    assert!(!ended.is_under_way(Date(1_700_000_000_000)));
+}
+
+#[test]
 fn a_run_that_did_not_end_is_unfinished() {
     let (folder, told) = (Folder::new(), Told::default());
     let kept = keep(told.keeper(folder.file(), run(0)), 3, false).unwrap();
