@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use plan::{Plan, Population};
 use samples::{
-    Connections, Fault, FaultCount, Generator, Latency, PopulationSummary, Requests, Stage, StepSummary,
-    Summary, Tick, Verdict,
+    Connections, Counts, Fault, FaultCount, Generator, Latency, PopulationSummary, Requests, Stage,
+    StepSummary, Summary, Tick, Verdict,
 };
 use units::Nanos;
 
@@ -36,7 +36,8 @@ pub(crate) fn judge(plan: &Plan, r: &Record) -> Summary {
         .populations
         .iter()
         .zip(&r.crowds)
-        .map(|(p, crowd)| (p.name.clone(), population(plan, p, crowd)))
+        .zip(0..)
+        .map(|((p, crowd), nth)| (p.name.clone(), population(plan, nth, p, crowd)))
         .collect();
     let (connections, requests) = together(r, &populations);
     let mut summary = Summary {
@@ -93,13 +94,19 @@ fn faults(totals: &Tick) -> Vec<FaultCount> {
 }
 
 /// A population in figures.
-fn population(plan: &Plan, population: &Population, crowd: &Crowd) -> PopulationSummary {
+fn population(plan: &Plan, nth: u16, population: &Population, crowd: &Crowd) -> PopulationSummary {
     let totals = &crowd.totals;
     PopulationSummary {
         target: population.target.text.clone(),
         ramp_s: crowd.ramp.secs_f64(),
         duration_s: crowd.at_load.secs_f64(),
-        connections: connections(crowd),
+        connections: Connections {
+            wanted: crowd.wanted,
+            peak: crowd.peak,
+            held: crowd.held,
+            open_per_s: per_second(totals.counts.opened, crowd.ramp),
+            ..counted(&totals.counts)
+        },
         faults: faults(totals),
         requests: requests(totals, crowd.at_load),
         latency_us: totals.latency.quantiles(),
@@ -107,24 +114,20 @@ fn population(plan: &Plan, population: &Population, crowd: &Crowd) -> Population
         connect_us: totals.connect.quantiles(),
         handshake_us: totals.handshake.quantiles(),
         first_byte_us: totals.first_byte.quantiles(),
-        steps: steps(plan, population, totals),
+        steps: steps(plan, nth, population, totals),
     }
 }
 
-fn connections(crowd: &Crowd) -> Connections {
-    let counts = &crowd.totals.counts;
+/// What of the connections is a sum of events.
+fn counted(counts: &Counts) -> Connections {
     Connections {
-        wanted: crowd.wanted,
         opened: counts.opened,
         failed: counts.failed,
-        peak: crowd.peak,
-        held: crowd.held,
         dropped: counts.dropped,
         closed: counts.closed,
         redialled: counts.redialled,
         finished: counts.finished,
-        open_per_s: per_second(counts.opened, crowd.ramp),
-        seen_by_target: None,
+        ..Connections::default()
     }
 }
 
@@ -145,10 +148,8 @@ fn requests(totals: &Tick, at_load: Nanos) -> Requests {
 }
 
 /// Latency by step, where there are several.
-fn steps(plan: &Plan, population: &Population, totals: &Tick) -> BTreeMap<String, StepSummary> {
-    let nth = plan.populations.iter().position(|p| p.name == population.name);
-    let own =
-        plan.program.steps.iter().zip(&totals.steps).filter(|((of, _), _)| Some(usize::from(*of)) == nth);
+fn steps(plan: &Plan, nth: u16, population: &Population, totals: &Tick) -> BTreeMap<String, StepSummary> {
+    let own = plan.program.steps.iter().zip(&totals.steps).filter(|((of, _), _)| *of == nth);
     let with_answers = own.filter(|(_, latency)| latency.count() > 0);
     let step = |((_, name), latency): (&(u16, String), &Latency)| {
         (name.clone(), StepSummary { latency_us: latency.quantiles() })
@@ -160,14 +161,13 @@ fn steps(plan: &Plan, population: &Population, totals: &Tick) -> BTreeMap<String
 fn together(r: &Record, populations: &BTreeMap<String, PopulationSummary>) -> (Connections, Requests) {
     let sum = |of: fn(&PopulationSummary) -> f64| populations.values().map(of).sum::<f64>();
     let count = |of: fn(&Crowd) -> u64| r.crowds.iter().map(of).sum::<u64>();
-    let all = Crowd { totals: r.totals.clone(), ..Crowd::default() };
     let connections = Connections {
         wanted: count(|crowd| crowd.wanted),
         peak: r.peak,
         held: count(|crowd| crowd.held),
         open_per_s: sum(|p| p.connections.open_per_s),
         seen_by_target: r.both_sides.map(|both| both.there),
-        ..connections(&all)
+        ..counted(&r.totals.counts)
     };
     let requests = Requests { per_s: sum(|p| p.requests.per_s), ..requests(&r.totals, Nanos::ZERO) };
     (connections, requests)

@@ -28,8 +28,7 @@ impl Ladder {
     /// This machine cannot do it.
     pub(crate) fn set_up(plan: &Plan, root: &Root, say: &mut dyn FnMut(&str)) -> Result<Ladder, Refusal> {
         let prepared = prepare(plan, root)?;
-        prepared.because.iter().for_each(|because| say(because));
-        prepared.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
+        prepared.tell(say);
         let workers = workers::start(plan, &prepared)?;
         Ok(Ladder { workers, held: vec![0; plan.populations.len()], losses: Losses::default() })
     }

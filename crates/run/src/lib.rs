@@ -69,8 +69,7 @@ pub fn run(
     say: &mut dyn FnMut(&str),
 ) -> Result<Summary, Refusal> {
     let prepared = prepare(plan, root)?;
-    prepared.because.iter().for_each(|because| say(because));
-    prepared.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
+    prepared.tell(say);
     let observer = observe::Observer::start(plan, root);
     let workers = workers::start(plan, &prepared)?;
     let record = conduct::conduct(plan, root, observer, workers, sinks, interrupt);

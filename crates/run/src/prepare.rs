@@ -67,6 +67,14 @@ pub struct Prepared {
     pub(crate) slots: u32,
 }
 
+impl Prepared {
+    /// Says what is to be known before the run starts, a line each.
+    pub(crate) fn tell(&self, say: &mut dyn FnMut(&str)) {
+        self.because.iter().for_each(|because| say(because));
+        self.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
+    }
+}
+
 /// Checks the plan against this machine.
 ///
 /// # Errors
