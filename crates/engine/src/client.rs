@@ -75,6 +75,8 @@ pub struct Client {
     hold_from: Nanos,
     hold_until: Nanos,
     ramped_at: Nanos,
+    /// Nothing new begins, by order.
+    rests: bool,
     draining: bool,
     told_drained: bool,
     finished: bool,
@@ -114,6 +116,7 @@ impl Client {
             hold_from: Nanos::NEVER,
             hold_until: Nanos::NEVER,
             ramped_at: Nanos::NEVER,
+            rests: false,
             draining: false,
             told_drained: false,
             finished: false,
@@ -185,7 +188,8 @@ impl Program for Client {
             State::Dialling | State::Upgrading | State::Busy => self.timed_out(cx, k),
             State::Probe => self.probe_timed_out(cx, k),
             State::Idle | State::Resting if self.draining => {}
-            State::Idle => self.go_on(cx, k, due, due),
+            State::Idle | State::Resting if self.rests => self.put_off(cx, k),
+            State::Idle => self.go_on_at(cx, k, due),
             // In an open loop it is a slot that asks, and none has yet.
             State::Resting => self.redial(cx, k, due, self.open_loop.is_none()),
             State::None => unreachable!("a timer without a connection"),
@@ -245,7 +249,7 @@ impl Program for Client {
         if !self.draining {
             next = next
                 .min(self.next_slot())
-                .min(self.dial_due(cx))
+                .min(if self.rests { Nanos::NEVER } else { self.dial_due(cx) })
                 .min(self.close_surplus(cx))
                 .min(self.probe_due(cx));
             next = next.min(self.hold_until);

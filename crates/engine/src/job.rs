@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use plan::{Load, Plan, Population, Random, Reconnect, Scheme, Whose};
+use plan::{Load, Plan, Population, Random, Reconnect, Scheme, Think, Whose};
 use units::{Nanos, Rate};
 use wire::{
     http1,
@@ -34,6 +34,8 @@ pub struct Job {
     pub(crate) calls: Option<u32>,
     /// Requests follow answers at once.
     pub(crate) is_closed_loop: bool,
+    /// The longest of its think times.
+    pub(crate) longest_wait: Think,
     /// Of the probe lane: its requests in a time.
     pub(crate) probe: Option<Rate>,
     /// Length of a tick.
@@ -82,6 +84,7 @@ impl Job {
             load: population.load,
             calls: population.calls.map(|calls| u32::try_from(calls).unwrap_or(u32::MAX)),
             is_closed_loop: !matches!(population.load, Load::Rate { .. }) && ops.iter().all(at_once),
+            longest_wait: longest_wait(&ops),
             probe: None,
             period: Job::PERIOD,
             ops,
@@ -156,4 +159,14 @@ impl Job {
             _ => Awaited::Nothing,
         }
     }
+}
+
+/// Nothing, where none of them waits.
+fn longest_wait(ops: &[Op]) -> Think {
+    let waits = ops.iter().filter_map(|op| match op {
+        Op::Wait(think) => Some(*think),
+        Op::Ping(_, every) => Some(Think { min: *every, max: *every }),
+        _ => None,
+    });
+    waits.max_by_key(|think| think.max).unwrap_or(Think { min: Nanos::ZERO, max: Nanos::ZERO })
 }

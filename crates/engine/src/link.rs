@@ -28,6 +28,9 @@ pub enum Control {
     /// Nothing is due from this time on: [`Control::Drain`] by itself. Its end is not left to an order, which would come a
     /// little later to each shard.
     Until(Nanos),
+    /// Begin nothing new, neither dials nor requests, until told otherwise; what was due meanwhile is due later. The
+    /// schedule of an open loop is stopped by a [`Control::Tempo`], and the probe lane goes on.
+    Rest(bool),
     /// Full load ends: send nothing new, let answers come.
     Drain,
     /// Hand over what was counted since the last tick and end.

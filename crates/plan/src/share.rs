@@ -39,6 +39,11 @@ impl Share {
 }
 
 impl Share {
+    /// So many `of` so many parts of this share.
+    pub fn part(self, n: u32, of: u32) -> Share {
+        Share { millionths: (u64::from(self.millionths) * u64::from(n) / u64::from(of)) as u32 }
+    }
+
     /// This share of a rate.
     pub fn of_rate(self, rate: Rate) -> Rate {
         if self == Share::ALL {

@@ -5,7 +5,7 @@ use std::{sync::mpsc::RecvTimeoutError, time::Duration};
 use engine::{Control, Job};
 use host::Root;
 use plan::{Load, Plan, Reconnect, Whose};
-use samples::{Ask, Header, Phase, Sink, Tick};
+use samples::{Ask, Asked, Header, Phase, Sink, Tick};
 use units::Nanos;
 
 use crate::{
@@ -25,6 +25,12 @@ const DRAIN: Nanos = Nanos::from_secs(5);
 const LINE: Nanos = Nanos::from_secs(1);
 /// The rate of a shorter tick would be noise.
 const LEAST_PERIOD: Nanos = Nanos(Job::PERIOD.0 / 2);
+/// So long, where it is to end at once: every shard hears of it, and says what it still has.
+const SHORT: Nanos = Nanos::from_millis(400);
+/// Who may end a run, besides a signal.
+const BY_HAND: &str = "hand";
+/// What was asked for is kept so often.
+const MOST_ASKS: usize = 1_000;
 /// The kernel tells of so many connections in some hundred milliseconds.
 const MOST_TOLD: u64 = 200_000;
 /// Runs the stages until the end of the last one, and ends the load.
@@ -93,6 +99,10 @@ struct Conductor<'a> {
     line_ends: Nanos,
     record: Record,
     draining: Option<Nanos>,
+    /// Who ends it, before its time.
+    ends_by: Option<&'static str>,
+    /// Answers may come for so long when the load has ended.
+    patience: Nanos,
     /// The load is left as it is in the end.
     goes_on: bool,
     ended: bool,
@@ -136,7 +146,8 @@ impl<'a> Conductor<'a> {
             started: start,
             ended: Nanos::NEVER,
             peak: 0,
-            interrupted: false,
+            interrupted: None,
+            asks: Vec::new(),
             curve: Curve::new(plan.places().into()),
             both_ends_here,
             losses: Losses::default(),
@@ -151,6 +162,8 @@ impl<'a> Conductor<'a> {
             record,
             observer,
             draining: None,
+            ends_by: None,
+            patience: longest_timeout(plan).min(DRAIN),
             goes_on: false,
             ended: false,
         }
@@ -178,11 +191,31 @@ impl<'a> Conductor<'a> {
         self.give_orders(workers);
         while !self.ended {
             self.gather(workers);
-            if self.show(workers, sinks) == Ask::Stop {
-                interrupt.set();
-            }
+            self.heed(workers, sinks);
+            self.show(workers, sinks);
             self.step(plan, workers, interrupt);
         }
+    }
+
+    /// Does what the sinks ask for.
+    fn heed(&mut self, workers: &Workers, sinks: &mut [&mut dyn Sink]) {
+        let now = workers.clock.now();
+        while let Some(ask) = sinks.iter_mut().find_map(|sink| sink.ask()) {
+            let done = match ask {
+                Ask::Drain | Ask::Stop if self.patience > SHORT => {
+                    self.patience = if ask == Ask::Stop { SHORT } else { self.patience };
+                    self.ends_by = Some(BY_HAND);
+                    Some(if ask == Ask::Stop { "stopped" } else { "drained" }.to_owned())
+                }
+                ask if self.ends_by.is_none() => self.course.heed(ask, now),
+                _ => None,
+            };
+            if let Some(what) = done.filter(|_| self.record.asks.len() < MOST_ASKS) {
+                let at_s = now.since(self.record.started).secs_f64();
+                self.record.asks.push(Asked { at_s, what });
+            }
+        }
+        self.give_orders(workers);
     }
 
     fn give_orders(&mut self, workers: &Workers) {
@@ -302,6 +335,7 @@ impl<'a> Conductor<'a> {
         let populations = self.record.crowds.len() as u16;
         match (self.draining, !self.course.is_moving() && (0..populations).any(holds)) {
             (Some(_), _) => Phase::Drain,
+            _ if self.course.is_paused() => Phase::Pause,
             (None, true) => Phase::Hold,
             (None, false) => Phase::Ramp,
         }
@@ -323,41 +357,40 @@ impl<'a> Conductor<'a> {
     }
 
     /// A line for the sinks, once a second.
-    fn show(&mut self, workers: &Workers, sinks: &mut [&mut dyn Sink]) -> Ask {
+    fn show(&mut self, workers: &Workers, sinks: &mut [&mut dyn Sink]) {
         // Shards end their ticks together, and those ticks need a moment to arrive.
         let here = self.shards.iter().all(|s| s.until >= self.line_ends);
         let now = workers.clock.now();
         if !here && now.since(self.line_ends) < Job::PERIOD || now < self.line_ends {
-            return Ask::CarryOn;
+            return;
         }
         self.line_ends = Nanos((now.0 / LINE.0 + 1) * LINE.0);
         self.sample(now);
-        self.hand_over(sinks)
+        self.hand_over(sinks);
     }
 
-    fn hand_over(&mut self, sinks: &mut [&mut dyn Sink]) -> Ask {
+    fn hand_over(&mut self, sinks: &mut [&mut dyn Sink]) {
         let until = self.shards.iter().map(|s| s.until).max().unwrap_or_default();
         self.line.open = self.open();
         self.line.resolved = self.shards.iter().map(|s| s.resolved).sum();
         self.line.waiting = self.shards.iter().map(|s| s.waiting).sum();
-        self.line.phase = self.of_load().map(|s| s.phase).min().unwrap_or_default();
+        self.line.phase = match self.course.is_paused() && self.draining.is_none() {
+            true => Phase::Pause,
+            false => self.of_load().map(|s| s.phase).min().unwrap_or_default(),
+        };
         self.line.until = until;
         self.line.wanted = (0..self.record.crowds.len() as u16).map(|nth| self.course.wanted(nth)).sum();
         let own = self.observer.generator();
         let looks = self.observer.latest();
-        let mut ask = Ask::CarryOn;
         for sink in sinks.iter_mut() {
             sink.look(&looks);
-            if sink.tick(&self.line, &own) == Ask::Stop {
-                ask = Ask::Stop;
-            }
+            sink.tick(&self.line, &own);
         }
         self.record.totals.extend(&self.line);
         let index = self.line.index + 1;
         self.line.clear();
         (self.line.index, self.line.from) = (index, until);
         self.line.populations = line(until, self.record.crowds.len()).populations;
-        ask
     }
 
     /// From stage to stage.
@@ -387,8 +420,9 @@ impl<'a> Conductor<'a> {
             (true, Some(since)) => self.of_load().all(|s| s.until >= since),
         };
         let is_over = told || now >= self.course.ends_at() || self.is_void(plan);
-        if self.draining.is_none() && (is_over || interrupt.is_set()) {
-            self.record.interrupted = interrupt.is_set();
+        let ends_by = if interrupt.is_set() { Some("a signal") } else { self.ends_by };
+        if self.draining.is_none() && (is_over || ends_by.is_some()) {
+            self.record.interrupted = ends_by;
             self.observer.look(now, self.phase(now));
             self.draining = Some(now);
             if !self.goes_on {
@@ -400,7 +434,7 @@ impl<'a> Conductor<'a> {
             self.end_load(plan);
         }
         let waiting = if self.goes_on { 0 } else { self.of_load().map(|s| s.waiting).sum() };
-        if told && waiting == 0 || now.since(since) >= longest_timeout(plan).min(DRAIN) {
+        if told && waiting == 0 || now.since(since) >= self.patience {
             self.ended = true;
         }
     }

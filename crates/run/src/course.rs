@@ -1,9 +1,13 @@
 //! The course of the load: which orders the shards get, and when. Pure: what the shards have reached and the time come
 //! in, orders go out.
 
+mod hand;
+
 use engine::{Control, Tempo};
 use plan::{Load, Part, Plan, Ramp, Share, Whose, split};
 use units::{Nanos, Rate};
+
+use self::hand::Hand;
 
 /// Full load, or another tempo, begins this long after it was decided, so that every shard has the order by then (a
 /// shard looks at its orders every 100 ms at least).
@@ -64,6 +68,10 @@ pub struct Progress {
     /// Of its load, as ordered; and the connections that this means.
     level: Share,
     connections: u32,
+    /// Of its load, as the stages have it: the same, where nobody changed it by hand.
+    planned: Share,
+    /// How fast it dials; none is as fast as the target takes them.
+    dials: Option<Rate>,
     /// Its ramps together, those that are over.
     ramping: Nanos,
     /// Its full load, as long as it has lasted until it was last moved.
@@ -87,6 +95,9 @@ pub struct Course<'a> {
     /// When every shard has heard of the present stage.
     heard: Nanos,
     state: State,
+    /// Of the present stage's hold.
+    left: Nanos,
+    hand: Hand,
     progress: Vec<Progress>,
     descents: Vec<Descent>,
     orders: Vec<Order>,
@@ -118,6 +129,8 @@ impl<'a> Course<'a> {
         let still = Progress {
             level: Share::NONE,
             connections: 0,
+            planned: Share::NONE,
+            dials: None,
             ramping: Nanos::ZERO,
             holding: Nanos::ZERO,
             hold_from: Nanos::NEVER,
@@ -131,6 +144,8 @@ impl<'a> Course<'a> {
             has_end: true,
             heard: start,
             state: State::Holding(Nanos::NEVER),
+            left: Nanos::ZERO,
+            hand: Hand::still(),
             progress: vec![still; plan.populations.len()],
             descents: Vec::new(),
             orders: Vec::new(),
@@ -155,7 +170,7 @@ impl<'a> Course<'a> {
     /// When the run's last stage ends; never, before it holds.
     pub fn ends_at(&self) -> Nanos {
         match self.state {
-            State::Holding(until) if self.is_last() => until,
+            State::Holding(until) if self.is_last() && !self.is_paused() => until,
             _ => Nanos::NEVER,
         }
     }
@@ -163,6 +178,7 @@ impl<'a> Course<'a> {
     /// When something is to be ordered without any shard having said anything.
     pub fn acts_at(&self) -> Nanos {
         match self.state {
+            _ if self.is_paused() => Nanos::NEVER,
             State::Holding(until) => until,
             State::Moving(_, earliest) if earliest > Nanos::ZERO => earliest,
             State::Moving(..) => Nanos::NEVER,
@@ -205,6 +221,7 @@ impl<'a> Course<'a> {
     /// was, after the order. True where a stage has ended and the next has begun.
     pub fn step(&mut self, now: Nanos, ramped: impl Fn(u16) -> Option<Nanos>) -> bool {
         match self.state {
+            _ if self.is_paused() => false,
             State::Moving(since, earliest) => {
                 self.descend(now, since);
                 let moving: Vec<u16> = self.moving().collect();
@@ -256,9 +273,14 @@ impl<'a> Course<'a> {
                 self.orders.push(Order::Population(population, Control::Tempo(tempo, from)));
             }
         }
-        let until = from + self.plan.stages[self.stage].hold.time();
+        let until = from + self.left;
         self.orders.push(Order::Probe(Control::Hold(from)));
         self.state = State::Holding(until);
+        self.end_with(until);
+    }
+
+    /// The last stage ends then.
+    fn end_with(&mut self, until: Nanos) {
         if self.has_end && self.is_last() && until != Nanos::NEVER {
             self.orders.push(Order::All(Control::Until(until)));
         }
@@ -268,10 +290,12 @@ impl<'a> Course<'a> {
     fn begin(&mut self, now: Nanos, heard: Nanos) {
         self.heard = heard;
         let stage = &self.plan.stages[self.stage];
+        self.left = stage.hold.time();
         let all: u64 = stage.of.iter().map(|p| self.missing(*p)).sum();
         let mut earliest = Nanos::ZERO;
         for &population in &stage.of {
-            if self.progress[usize::from(population)].level == stage.to {
+            self.progress[usize::from(population)].planned = stage.to;
+            if self.progress[usize::from(population)].level == self.hand.of(stage.to) {
                 continue;
             }
             earliest = earliest.max(self.set_out(population, all, now));
@@ -282,7 +306,10 @@ impl<'a> Course<'a> {
     /// Connections that a population is to get more of in this stage.
     fn missing(&self, population: u16) -> u64 {
         let (stage, connections) = (&self.plan.stages[self.stage], self.connections(population));
-        stage.to.of(connections).saturating_sub(self.progress[usize::from(population)].connections.into())
+        self.hand
+            .of(stage.to)
+            .of(connections)
+            .saturating_sub(self.progress[usize::from(population)].connections.into())
     }
 
     /// Held ones; none of those that come and go.
@@ -296,14 +323,15 @@ impl<'a> Course<'a> {
     fn set_out(&mut self, population: u16, all: u64, now: Nanos) -> Nanos {
         let plan = self.plan;
         let (stage, load) = (&plan.stages[self.stage], plan.populations[usize::from(population)].load);
-        let before = std::mem::replace(&mut self.progress[usize::from(population)].level, stage.to);
+        let level = self.hand.of(stage.to);
+        let before = std::mem::replace(&mut self.progress[usize::from(population)].level, level);
         let over = match stage.ramp {
             Ramp::Within(time) => time,
             _ => Nanos::ZERO,
         };
         let slope = |rate: Rate| match over {
-            Nanos::ZERO => Tempo::Steady(stage.to.of_rate(rate)),
-            over => Tempo::Slope { from: before.of_rate(rate), to: stage.to.of_rate(rate), over },
+            Nanos::ZERO => Tempo::Steady(level.of_rate(rate)),
+            over => Tempo::Slope { from: before.of_rate(rate), to: level.of_rate(rate), over },
         };
         let is_new = !self.progress[usize::from(population)].has_held;
         let heard = self.heard;
@@ -328,7 +356,7 @@ impl<'a> Course<'a> {
         }
         self.leave_hold(population, now);
         let connections = u64::from(load.connections());
-        let to = stage.to.of(connections) as u32;
+        let to = level.of(connections) as u32;
         let from = std::mem::replace(&mut self.progress[usize::from(population)].connections, to);
         self.dial_or_close(population, (from, to), all, now);
         if is_new { Nanos::ZERO } else { now + over }
@@ -339,10 +367,15 @@ impl<'a> Course<'a> {
         let progress = &mut self.progress[usize::from(population)];
         (progress.is_moving, progress.moved_at) = (true, now);
         if progress.hold_from != Nanos::NEVER {
-            progress.holding = progress.holding + now.since(progress.hold_from);
-            progress.hold_from = Nanos::NEVER;
-            self.orders.push(Order::Population(population, Control::Hold(Nanos::NEVER)));
+            self.end_hold(population, now);
         }
+    }
+
+    fn end_hold(&mut self, population: u16, now: Nanos) {
+        let progress = &mut self.progress[usize::from(population)];
+        progress.holding = progress.holding + now.since(progress.hold_from);
+        progress.hold_from = Nanos::NEVER;
+        self.orders.push(Order::Population(population, Control::Hold(Nanos::NEVER)));
     }
 
     /// Held connections become more or fewer, as fast as the stage says.
@@ -355,7 +388,11 @@ impl<'a> Course<'a> {
             Ramp::Rate(rate) => Some(rate.per_s_f64()),
             Ramp::Within(time) => Some(changes / time.max(AT_ONCE).secs_f64()),
         };
-        match rate.map(Rate::from_per_s_f64) {
+        let rate = rate.map(Rate::from_per_s_f64);
+        if to >= from {
+            self.progress[usize::from(population)].dials = rate;
+        }
+        match rate {
             Some(rate) if to < from => {
                 self.descents.push(Descent { population, from, to, rate, ordered: from });
             }

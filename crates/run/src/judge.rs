@@ -53,6 +53,7 @@ pub(crate) fn judge(plan: &Plan, r: &Record) -> Summary {
         // One population's ramps, or the longest.
         ramp_s: populations.values().map(|p| p.ramp_s).fold(0.0, f64::max),
         duration_s: populations.values().map(|p| p.duration_s).fold(0.0, f64::max),
+        asks: r.asks.clone(),
         elapsed_s: r.ended.since(r.started).secs_f64(),
         connections,
         faults: faults(&r.totals),

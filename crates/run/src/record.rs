@@ -1,6 +1,6 @@
 //! A run, or a step of a search, measured.
 
-use samples::Tick;
+use samples::{Asked, Tick};
 use units::Nanos;
 
 use crate::{curve::Curve, judge::BothSides, losses::Losses, observe::Observed};
@@ -16,7 +16,10 @@ pub(crate) struct Record {
     /// When the load ended.
     pub(crate) ended: Nanos,
     pub(crate) peak: u64,
-    pub(crate) interrupted: bool,
+    /// By whom, where it did not go to its end.
+    pub(crate) interrupted: Option<&'static str>,
+    /// What was asked for by hand, and done.
+    pub(crate) asks: Vec<Asked>,
     /// The probe lane against the connections held.
     pub(crate) curve: Curve,
     pub(crate) both_ends_here: bool,

@@ -26,7 +26,7 @@ pub use probe::{Probe, ProbePoint, ProbeSummary};
 pub use record::{HostFacts, RunRecord, SCHEMA, TickRecord};
 pub use sink::{Ask, Header, Sink};
 pub use summary::{
-    Connections, FaultCount, Generator, KernelCost, Limit, PopulationSummary, ProcessCost, Requests,
+    Asked, Connections, FaultCount, Generator, KernelCost, Limit, PopulationSummary, ProcessCost, Requests,
     StepSummary, Summary, ThresholdResult, Verdict,
 };
 pub use tick::{Counts, Phase, Tick};

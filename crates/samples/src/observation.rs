@@ -62,7 +62,7 @@ impl Growth {
         let grown = now.saturating_sub(before);
         match phase {
             Phase::Ramp => self.ramp += grown,
-            Phase::Hold | Phase::Drain => self.hold += grown,
+            Phase::Pause | Phase::Hold | Phase::Drain => self.hold += grown,
         }
     }
 }
@@ -354,7 +354,7 @@ impl HostSeen {
         self.conntrack_max = look.conntrack_max.or(self.conntrack_max);
         let events = match phase {
             Phase::Ramp => &mut self.tcp_ramp,
-            Phase::Hold | Phase::Drain => &mut self.tcp_hold,
+            Phase::Pause | Phase::Hold | Phase::Drain => &mut self.tcp_hold,
         };
         *events = events.plus(&look.tcp.since(&self.latest.tcp));
         self.oom_kills.grow(phase, self.latest.oom_kills, look.oom_kills);

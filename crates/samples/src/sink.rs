@@ -6,13 +6,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::{observation::Looks, summary::Summary, tick::Tick};
 
-/// What a sink answers to a tick.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What someone who watches a run wants of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ask {
-    /// Carry on.
-    #[default]
-    CarryOn,
-    /// End the run, write the summary.
+    /// Hold what there is, begin nothing new; the probe lane goes on.
+    Pause,
+    /// Go on where it was paused.
+    Resume,
+    /// More load: a tenth of the plan's, up to all of it.
+    Up,
+    /// Less load: a tenth of the plan's, down to a tenth of it.
+    Down,
+    /// End the load, let answers come, write the summary.
+    Drain,
+    /// End at once, write the summary.
     Stop,
 }
 
@@ -43,7 +50,11 @@ pub trait Sink {
     /// What was seen last of hosts and processes, before the tick that it stands beside.
     fn look(&mut self, _looks: &Looks) {}
     /// One period, all shards merged; `own` is what throng itself cost so far.
-    fn tick(&mut self, tick: &Tick, own: &crate::summary::Generator) -> Ask;
+    fn tick(&mut self, tick: &Tick, own: &crate::summary::Generator);
+    /// Asked many times a second: what is wanted of the run, the oldest first. `run` decides what becomes of it.
+    fn ask(&mut self) -> Option<Ask> {
+        None
+    }
     /// After the last one.
     fn finish(&mut self, _summary: &Summary) {}
 }

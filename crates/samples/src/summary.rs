@@ -206,6 +206,15 @@ pub struct KernelCost {
     pub both_ends: bool,
 }
 
+/// Something that was asked for by hand, and done.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Asked {
+    /// When, since the first dial.
+    pub at_s: f64,
+    /// `paused`, `resumed`, `load 90 %`, `drained`, `stopped`.
+    pub what: String,
+}
+
 /// A threshold and how it went.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ThresholdResult {
@@ -246,6 +255,8 @@ pub struct Summary {
     pub duration_s: f64,
     /// From the first dial to the end of full load.
     pub elapsed_s: f64,
+    /// What was changed by hand while it ran.
+    pub asks: Vec<Asked>,
     /// Connections.
     pub connections: Connections,
     /// What went wrong.

@@ -18,10 +18,27 @@ pub enum Phase {
     /// Connections are being dialled for the first time.
     #[default]
     Ramp,
+    /// Nothing new begins, by someone's wish.
+    Pause,
     /// Full load.
     Hold,
     /// Nothing new is sent; what is under way may end.
     Drain,
+}
+
+impl Phase {
+    /// All of them, in order.
+    pub const ALL: [Phase; 4] = [Phase::Ramp, Phase::Pause, Phase::Hold, Phase::Drain];
+
+    /// The word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Phase::Ramp => "ramp",
+            Phase::Pause => "pause",
+            Phase::Hold => "hold",
+            Phase::Drain => "drain",
+        }
+    }
 }
 
 /// Answers are counted by these statuses and one place for all others.

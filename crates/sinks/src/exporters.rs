@@ -16,7 +16,7 @@ use std::{
     time::Duration,
 };
 
-use samples::{Ask, Generator, Header, Looks, Sink, Tick};
+use samples::{Generator, Header, Looks, Sink, Tick};
 use units::Date;
 
 use crate::{
@@ -147,7 +147,7 @@ impl Sink for Exporters {
         self.book.look(looks);
     }
 
-    fn tick(&mut self, tick: &Tick, own: &Generator) -> Ask {
+    fn tick(&mut self, tick: &Tick, own: &Generator) {
         if !self.lanes.is_empty() || self.endpoint.is_some() {
             let snapshot = Arc::new(self.book.tick(tick, own));
             if let Some(endpoint) = &self.endpoint {
@@ -157,7 +157,6 @@ impl Sink for Exporters {
                 if self.is_patient { lane.give(&snapshot) } else { lane.offer(&snapshot) }
             }
         }
-        Ask::CarryOn
     }
 }
 

@@ -16,7 +16,7 @@ pub use fortio::fortio;
 pub use httperf::httperf;
 pub use wrk::wrk;
 
-use samples::{Ask, Fault, Generator, Latency, Moments, Phase, Sink, Stage, Summary, Tick};
+use samples::{Fault, Generator, Latency, Moments, Phase, Sink, Stage, Summary, Tick};
 use units::Nanos;
 
 /// httperf samples the rate of replies over this time.
@@ -34,10 +34,9 @@ pub struct Whole {
 }
 
 impl Sink for Whole {
-    fn tick(&mut self, tick: &Tick, _own: &Generator) -> Ask {
+    fn tick(&mut self, tick: &Tick, _own: &Generator) {
         self.sample_replies(tick);
         self.totals.extend(tick);
-        Ask::CarryOn
     }
 }
 

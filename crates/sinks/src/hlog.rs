@@ -9,7 +9,7 @@ use hdrhistogram::serialization::{
     V2DeflateSerializeError, V2DeflateSerializer,
     interval_log::{IntervalLogWriter, IntervalLogWriterBuilder, IntervalLogWriterError, Tag},
 };
-use samples::{Ask, Generator, Header, Latency, Sink, Tick};
+use samples::{Generator, Header, Latency, Sink, Tick};
 use units::Nanos;
 
 /// Histograms hold nanoseconds; the largest of each interval is written as milliseconds, as the Java tools do.
@@ -117,11 +117,10 @@ impl<W: Write> Sink for Hlog<'_, W> {
         self.header = header.clone();
     }
 
-    fn tick(&mut self, tick: &Tick, _own: &Generator) -> Ask {
+    fn tick(&mut self, tick: &Tick, _own: &Generator) {
         if self.failed.is_none() {
             self.failed = self.write(tick).err();
         }
-        Ask::CarryOn
     }
 }
 
@@ -274,7 +273,7 @@ mod tests {
         }
         let mut file = HlogFile::new(io::LineWriter::new(Full));
         let mut log = file.begin(UNIX_EPOCH).unwrap();
-        assert_eq!(log.tick(&tick(0), &Generator::default()), Ask::CarryOn);
+        log.tick(&tick(0), &Generator::default());
         log.tick(&tick(1), &Generator::default());
         assert!(log.result().is_err());
     }

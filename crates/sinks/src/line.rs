@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use samples::{Ask, Generator, Header, Phase, Sink, Tick};
+use samples::{Generator, Header, Sink, Tick};
 use units::{Bytes, Count, Nanos};
 
 /// The rates of the short rest of a second at the end would be noise.
@@ -32,19 +32,15 @@ impl<W: Write> Sink for Line<W> {
             writeln!(self.out, "{target}: {connections} connections, {threads} threads, {io}, seed {seed}");
     }
 
-    fn tick(&mut self, tick: &Tick, own: &Generator) -> Ask {
+    fn tick(&mut self, tick: &Tick, own: &Generator) {
         let period = tick.until.since(tick.from).secs_f64().max(1e-9);
         if period < LEAST_PERIOD {
-            return Ask::CarryOn;
+            return;
         }
         let start = *self.start.get_or_insert(tick.from);
         let per_s = |n: u64| Count((n as f64 / period).round() as u64);
         let latency = if tick.latency.count() > 0 { &tick.latency } else { &tick.ramp_latency };
-        let phase = match tick.phase {
-            Phase::Ramp => "ramp",
-            Phase::Hold => "hold",
-            Phase::Drain => "drain",
-        };
+        let phase = tick.phase.name();
         let _ = writeln!(
             self.out,
             "{:>5.0}s {phase:<5} open {} of {}  +{}/s  requests {}/s  {:.1} MiB/s  p50 {}  p99 {}  faults {}  cpu {:.0} %  memory {}",
@@ -61,7 +57,6 @@ impl<W: Write> Sink for Line<W> {
             Bytes(own.rss_bytes).brief(),
         );
         self.cpu_s = own.cpu_s;
-        Ask::CarryOn
     }
 }
 
@@ -81,7 +76,7 @@ impl<W: Write> Classic<W> {
 }
 
 impl<W: Write> Sink for Classic<W> {
-    fn tick(&mut self, tick: &Tick, _own: &Generator) -> Ask {
+    fn tick(&mut self, tick: &Tick, _own: &Generator) {
         let start = *self.start.get_or_insert(tick.from);
         let elapsed = tick.until.since(start).secs_f64();
         self.requests += tick.counts.answered;
@@ -96,7 +91,6 @@ impl<W: Write> Sink for Classic<W> {
             per_s(self.bytes as f64 / (1 << 20) as f64),
             per_s(self.requests as f64),
         );
-        Ask::CarryOn
     }
 }
 

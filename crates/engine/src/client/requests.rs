@@ -1,6 +1,7 @@
 //! What connections do next: requests and messages go out, pauses begin.
 
 use net::{Cx, Io, Key};
+use plan::Think;
 use units::Nanos;
 use wire::websocket::{self, MAX_HEADER, Opcode};
 
@@ -13,6 +14,8 @@ use crate::{
     request::{Ink, Message},
 };
 
+/// While the shard rests, an idle connection is looked at no more often than this.
+const LEAST_REST: Nanos = Nanos::from_millis(500);
 /// Bytes of a control ping: a number, so that no earlier pong passes for its own.
 const PING: usize = 8;
 
@@ -97,6 +100,22 @@ fn send_message<I: Io>(
 }
 
 impl Client {
+    /// The same for one whose time has come.
+    pub(super) fn go_on_at<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, due: Nanos) {
+        self.go_on(cx, k, due, due);
+        // In closed loop timers are not set again with each request, and this one's is spent: it was put off.
+        if self.job.is_closed_loop && self.conn(k).state == State::Busy {
+            cx.wake_at(k, cx.now() + self.job.timeout);
+        }
+    }
+
+    /// While the shard rests, what is due is due again after one more think time: when it goes on, requests come as
+    /// they did before, and not all at once.
+    pub(super) fn put_off<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        let Think { min, max } = self.job.longest_wait;
+        cx.wake_at(k, cx.now() + Nanos(self.ink.random.between(min.0, max.0)).max(LEAST_REST));
+    }
+
     /// What comes next for an idle connection, where the one before it ended at `due`, and could be begun from `ready` on.
     pub(super) fn go_on<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, mut due: Nanos, mut ready: Nanos) {
         let mut sent = false;
@@ -105,6 +124,9 @@ impl Client {
             match self.job.op(at) {
                 // A program sends once a call.
                 op if sent && op.sends() => return cx.wake_at(k, cx.now()),
+                op if self.rests && (op.sends() || op.asks()) && !self.job.has_slots() => {
+                    return self.put_off(cx, k);
+                }
                 Op::Goto(to) => self.conns[k.index as usize].at = *to,
                 Op::Wait(think) => {
                     due = due + Nanos(self.ink.random.between(think.min.0, think.max.0));

@@ -20,6 +20,7 @@ impl Client {
                 Control::Tempo(tempo, from) => self.set_tempo(tempo, from, now),
                 Control::Hold(from) => self.hold_from = from,
                 Control::Until(at) => self.end_at(at),
+                Control::Rest(rests) => self.rests = rests,
                 Control::Drain => told |= self.drain(now),
                 Control::Stop => (self.finished, told) = (true, true),
             }

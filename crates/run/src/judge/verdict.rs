@@ -13,7 +13,7 @@ pub(super) struct Facts<'a> {
     pub(super) evidence: &'a Evidence,
     /// Of the plan's populations.
     pub(super) crowds: &'a [Crowd],
-    pub(super) interrupted: bool,
+    pub(super) interrupted: Option<&'static str>,
 }
 
 /// The verdict and the reasons for it, the weightiest first; warnings last.
@@ -45,8 +45,8 @@ pub(super) fn verdict(facts: &Facts, s: &Summary) -> (Verdict, Vec<String>) {
     {
         reasons.extend(honesty::littles_law(s, crowd.under_way()));
     }
-    if facts.interrupted {
-        reasons.insert(0, "interrupted by a signal".to_owned());
+    if let Some(whom) = facts.interrupted {
+        reasons.insert(0, format!("interrupted by {whom}"));
         return (Verdict::Interrupted, reasons);
     }
     match invalid(facts, s) {
@@ -132,7 +132,7 @@ mod tests {
         let plan = plan(thresholds);
         s.thresholds = thresholds::judge(&plan.thresholds, &s);
         let crowd = Crowd { wanted: s.connections.wanted, held: s.connections.held, ..Crowd::default() };
-        let facts = Facts { plan: &plan, evidence: &evidence, crowds: &[crowd], interrupted: false };
+        let facts = Facts { plan: &plan, evidence: &evidence, crowds: &[crowd], interrupted: None };
         let (verdict, reasons) = verdict(&facts, &s);
         assert_eq!(verdict, expected.0, "{thresholds:?}: {reasons:?}");
         assert_eq!(reasons.len(), expected.1.len(), "{reasons:?}");

@@ -46,7 +46,7 @@ impl Spent {
                 self.us_by_answered.add(load.answered as f64, us);
                 self.us_by_second.add(open_s, us);
             }
-            Phase::Drain => {}
+            Phase::Pause | Phase::Drain => {}
         }
     }
 }
@@ -98,7 +98,7 @@ impl Costs {
 
     /// So much memory is left on the target's host at this load.
     pub(super) fn room(&mut self, phase: Phase, load: Load, available: u64) {
-        if phase != Phase::Drain {
+        if phase != Phase::Drain && phase != Phase::Pause {
             self.room = Some((load.open, available));
         }
     }

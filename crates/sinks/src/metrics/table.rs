@@ -38,8 +38,8 @@ pub(crate) const TABLE: &[Metric] = &[
         s.number(&[target, &seed, io], Some(1.0));
     }),
     gauge("throng_phase", &["phase"], "1 for the phase in which the run is", |m, s| {
-        for (name, phase) in [("ramp", Phase::Ramp), ("hold", Phase::Hold), ("drain", Phase::Drain)] {
-            s.number(&[name], Some(f64::from(u8::from(m.last.phase == phase))));
+        for phase in Phase::ALL {
+            s.number(&[phase.name()], Some(f64::from(u8::from(m.last.phase == phase))));
         }
     }),
     gauge("throng_connections_open", EACH, "connections open", |m, s| now(m, s, |t| t.open)),

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use samples::{Ask, Generator, Header, Looks, RunRecord, Sink, Summary, Tick, TickRecord};
+use samples::{Generator, Header, Looks, RunRecord, Sink, Summary, Tick, TickRecord};
 
 use super::{Store, StoreTrouble, summary_text};
 
@@ -93,8 +93,8 @@ impl Sink for Keeper {
         self.looks = looks.clone();
     }
 
-    fn tick(&mut self, tick: &Tick, own: &Generator) -> Ask {
-        let Some(thread) = &self.thread else { return Ask::CarryOn };
+    fn tick(&mut self, tick: &Tick, own: &Generator) {
+        let Some(thread) = &self.thread else { return };
         // Written here: 1 to 20 µs, and less than a copy of the histograms would take.
         let (tick, generator, looks) = (Cow::Borrowed(tick), Cow::Borrowed(own), Cow::Borrowed(&self.looks));
         let record = TickRecord { tick, generator, looks }.to_json();
@@ -102,7 +102,6 @@ impl Sink for Keeper {
         if let Err(TrySendError::Full(_)) = thread.ticks.try_send((self.seen, record)) {
             self.missed += 1;
         }
-        Ask::CarryOn
     }
 
     fn finish(&mut self, summary: &Summary) {

@@ -1,0 +1,157 @@
+//! The load by hand: whoever watches a run may pause it, and step its load down and up again.
+
+use engine::{Control, Tempo};
+use plan::{Load, Share};
+use samples::Ask;
+use units::{Nanos, Rate};
+
+use super::{Course, NOTICE, Order, State};
+
+/// Tenths of the planned load, between one and ten.
+const STEPS: u32 = 10;
+
+/// What was changed by hand.
+#[derive(Debug)]
+pub(super) struct Hand {
+    /// Of the load that the stages want, in [`STEPS`].
+    steps: u32,
+    /// Since when it is paused, and who was at full load then.
+    paused: Option<(Nanos, Vec<u16>)>,
+}
+
+impl Hand {
+    /// As planned.
+    pub(super) fn still() -> Hand {
+        Hand { steps: STEPS, paused: None }
+    }
+
+    /// What is left of a planned level.
+    pub(super) fn of(&self, level: Share) -> Share {
+        level.part(self.steps, STEPS)
+    }
+}
+
+impl Course<'_> {
+    /// Whether the load rests by hand.
+    pub fn is_paused(&self) -> bool {
+        self.hand.paused.is_some()
+    }
+
+    /// Does what was asked, where it changes anything; says what that is.
+    pub fn heed(&mut self, ask: Ask, now: Nanos) -> Option<String> {
+        match (ask, self.is_paused()) {
+            (Ask::Pause, false) => {
+                self.pause(now);
+                Some("paused".to_owned())
+            }
+            (Ask::Resume, true) => {
+                self.resume(now + NOTICE);
+                Some("resumed".to_owned())
+            }
+            (Ask::Up, false) => self.step_to((self.hand.steps + 1).min(STEPS), now),
+            (Ask::Down, false) => self.step_to((self.hand.steps - 1).max(1), now),
+            _ => None,
+        }
+    }
+
+    fn pause(&mut self, now: Nanos) {
+        self.orders.push(Order::All(Control::Rest(true)));
+        let holding = (0..).zip(&self.progress).filter(|(_, progress)| progress.hold_from != Nanos::NEVER);
+        let holding: Vec<u16> = holding.map(|(population, _)| population).collect();
+        for &population in &holding {
+            self.end_hold(population, now);
+            self.set_tempo(population, Share::NONE, now);
+        }
+        self.orders.push(Order::Probe(Control::Hold(Nanos::NEVER)));
+        self.orders.push(Order::All(Control::Until(Nanos::NEVER)));
+        self.hand.paused = Some((now, holding));
+    }
+
+    /// Goes on, from when every shard has heard of it.
+    fn resume(&mut self, heard: Nanos) {
+        let Some((paused_at, holding)) = self.hand.paused.take() else { return };
+        let pause = heard.since(paused_at);
+        self.orders.push(Order::All(Control::Rest(false)));
+        self.state = match self.state {
+            State::Moving(since, Nanos::ZERO) => State::Moving(since + pause, Nanos::ZERO),
+            State::Moving(since, earliest) => State::Moving(since + pause, earliest + pause),
+            State::Holding(until) => State::Holding(until.max(paused_at) + pause),
+        };
+        for population in holding {
+            let level = self.progress(population).level;
+            self.set_tempo(population, level, heard);
+            self.progress[usize::from(population)].hold_from = heard;
+            self.orders.push(Order::Population(population, Control::Hold(heard)));
+        }
+        // What a schedule would have dialled meanwhile is not made up for.
+        for population in self.moving().collect::<Vec<_>>() {
+            if self.descents.iter().all(|descent| descent.population != population) {
+                self.dial_on(population, heard);
+            }
+        }
+        if let State::Holding(until) = self.state {
+            self.orders.push(Order::Probe(Control::Hold(heard)));
+            self.end_with(until);
+        }
+    }
+
+    fn step_to(&mut self, steps: u32, now: Nanos) -> Option<String> {
+        if steps == std::mem::replace(&mut self.hand.steps, steps) {
+            return None;
+        }
+        self.heard = now + NOTICE;
+        let (since, earliest) = match self.state {
+            State::Moving(since, earliest) => (Some(since), earliest),
+            State::Holding(until) => {
+                self.left = until.since(now);
+                (None, Nanos::ZERO)
+            }
+        };
+        for population in 0..self.progress.len() as u16 {
+            self.move_by_hand(population, since, now);
+        }
+        self.orders.push(Order::All(Control::Until(Nanos::NEVER)));
+        self.state = State::Moving(now, earliest);
+        Some(format!("load {} %", steps * 100 / STEPS))
+    }
+
+    fn move_by_hand(&mut self, population: u16, since: Option<Nanos>, now: Nanos) {
+        let heard = self.heard;
+        let progress = &mut self.progress[usize::from(population)];
+        let level = self.hand.of(progress.planned);
+        if level == std::mem::replace(&mut progress.level, level) {
+            return;
+        }
+        self.descents.retain(|descent| descent.population != population);
+        let load = self.plan.populations[usize::from(population)].load;
+        self.set_tempo(population, level, heard);
+        if let Load::Arrivals { .. } = load {
+            return;
+        }
+        let progress = &mut self.progress[usize::from(population)];
+        if let (true, Some(since)) = (progress.is_moving, since) {
+            progress.ramped(now.since(since));
+        }
+        progress.connections = level.of(load.connections().into()) as u32;
+        self.leave_hold(population, now);
+        self.dial_on(population, heard);
+    }
+
+    /// What a population has to dial it dials as its stage says, from this time on.
+    fn dial_on(&mut self, population: u16, from: Nanos) {
+        let progress = self.progress(population);
+        let tempo = progress.dials.map(Tempo::Steady);
+        self.orders.push(Order::Load(population, progress.connections, tempo, from));
+    }
+
+    /// The rate that goes with a level, of what has begun by a rate.
+    fn set_tempo(&mut self, population: u16, level: Share, from: Nanos) {
+        let load = self.plan.populations[usize::from(population)].load;
+        let (Load::Rate { rate, .. } | Load::Arrivals { rate, .. }) = load else { return };
+        if self.progress(population).has_held {
+            let rate = if level == Share::NONE { Rate::default() } else { level.of_rate(rate) };
+            let tempo = Tempo::Steady(rate);
+            self.orders.push(Order::Population(population, Control::Tempo(tempo, from)));
+        }
+    }
+}
