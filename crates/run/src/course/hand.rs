@@ -45,7 +45,7 @@ impl Course<'_> {
                 Some("paused".to_owned())
             }
             (Ask::Resume, true) => {
-                self.resume(now + NOTICE);
+                self.resume(now);
                 Some("resumed".to_owned())
             }
             (Ask::Up, false) => self.step_to((self.hand.steps + 1).min(STEPS), now),
@@ -68,8 +68,9 @@ impl Course<'_> {
     }
 
     /// Goes on, from when every shard has heard of it.
-    fn resume(&mut self, heard: Nanos) {
+    fn resume(&mut self, now: Nanos) {
         let Some((paused_at, holding)) = self.hand.paused.take() else { return };
+        let heard = now + NOTICE;
         let pause = heard.since(paused_at);
         self.orders.push(Order::All(Control::Rest(false)));
         self.state = match self.state {
@@ -86,7 +87,7 @@ impl Course<'_> {
         // What a schedule would have dialled meanwhile is not made up for.
         for population in self.moving().collect::<Vec<_>>() {
             if self.descents.iter().all(|descent| descent.population != population) {
-                self.dial_on(population, heard);
+                self.dial_on(population, now);
             }
         }
         if let State::Holding(until) = self.state {
@@ -134,14 +135,15 @@ impl Course<'_> {
         }
         progress.connections = level.of(load.connections().into()) as u32;
         self.leave_hold(population, now);
-        self.dial_on(population, heard);
+        self.dial_on(population, now);
     }
 
-    /// What a population has to dial it dials as its stage says, from this time on.
-    fn dial_on(&mut self, population: u16, from: Nanos) {
-        let progress = self.progress(population);
+    /// What a population has to dial it dials as its stage says.
+    fn dial_on(&mut self, population: u16, now: Nanos) {
+        let progress = &mut self.progress[usize::from(population)];
+        progress.moved_at = now;
         let tempo = progress.dials.map(Tempo::Steady);
-        self.orders.push(Order::Load(population, progress.connections, tempo, from));
+        self.orders.push(Order::Load(population, progress.connections, tempo, now + NOTICE));
     }
 
     /// The rate that goes with a level, of what has begun by a rate.

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use plan::{Flags, Surroundings};
+use samples::Ask;
 
 use super::*;
 
@@ -51,10 +52,24 @@ fn said(plan: &Plan, order: &Order) -> String {
 
 /// The orders of a course in which every population is where it shall be so long after it was last told.
 fn orders(plan: &Plan, takes: Nanos, until: Nanos) -> (Vec<String>, Course<'_>) {
+    orders_by_hand(plan, takes, until, &[])
+}
+
+/// The same where someone asks for something at these times.
+fn orders_by_hand<'a>(
+    plan: &'a Plan,
+    takes: Nanos,
+    until: Nanos,
+    mut asks: &[(u64, Ask)],
+) -> (Vec<String>, Course<'a>) {
     let mut course = Course::new(plan, Nanos::ZERO);
     let mut told = vec![Nanos::ZERO; plan.populations.len()];
     let (mut all, mut now) = (Vec::new(), Nanos::ZERO);
     while now < until && now < course.ends_at() {
+        if let Some(((_, ask), rest)) = asks.split_first().filter(|((at, _), _)| now >= MS(*at)) {
+            all.extend(course.heed(*ask, now).map(|what| format!("{:.2}: {what}", now.secs_f64())));
+            asks = rest;
+        }
         course.step(now, |nth| Some(told[usize::from(nth)] + takes).filter(|at| *at <= now));
         for order in course.orders() {
             if let Order::Load(population, ..) = order {
@@ -250,4 +265,135 @@ fn an_order_for_a_population_is_for_its_shards_and_each_has_its_share() {
     let who = |order: Order| parts.iter().filter(|part| order.to(part).is_some()).count();
     assert_eq!((who(Order::All(Control::Stop)), who(Order::Probe(Control::Stop))), (7, 1));
     assert_eq!((who(Order::Population(0, Control::Stop)), who(Order::Population(7, Control::Stop))), (3, 0));
+}
+
+fn check_by_hand(text: &str, asks: &[(u64, Ask)], expected: &[&str]) {
+    let plan = scenario(text);
+    let (orders, course) = orders_by_hand(&plan, MS(500), Nanos::from_secs(30), asks);
+    assert_eq!(orders, expected, "{text}");
+    assert_eq!(course.acts_at(), course.ends_at());
+}
+
+#[test]
+fn a_pause_is_no_full_load_and_is_made_up_for() {
+    let hold = "[[stage]]\nramp = \"30/s\"\nfor = \"5s\"\n[[population]]\nname = \"a\"\nconnections = 300\n";
+    check_by_hand(
+        hold,
+        // The second of two that are the same changes nothing, and no step is taken in a pause.
+        &[
+            (2_620, Ask::Pause),
+            (3_000, Ask::Pause),
+            (3_500, Ask::Down),
+            (4_620, Ask::Resume),
+            (5_000, Ask::Resume),
+        ],
+        &[
+            "a: 300 by 30/s from 0.00",
+            "a: full load from 0.62",
+            "probe: full load from 0.62",
+            "all: until 5.62",
+            "2.62: paused",
+            "all: Rest(true)",
+            "a: full load from never",
+            "probe: full load from never",
+            "all: until never",
+            "4.62: resumed",
+            "all: Rest(false)",
+            "a: full load from 4.74",
+            "probe: full load from 4.74",
+            // Two seconds of five had passed.
+            "all: until 7.74",
+        ],
+    );
+    // In the midst of a ramp: its schedule goes on from there, and what it missed is not made up for at once.
+    check_by_hand(
+        hold,
+        &[(100, Ask::Pause), (10_000, Ask::Resume)],
+        &[
+            "a: 300 by 30/s from 0.00",
+            "0.10: paused",
+            "all: Rest(true)",
+            "probe: full load from never",
+            "all: until never",
+            "10.00: resumed",
+            "all: Rest(false)",
+            "a: 300 by 30/s from 10.12",
+            "a: full load from 10.62",
+            "probe: full load from 10.62",
+            "all: until 15.62",
+        ],
+    );
+}
+
+#[test]
+fn a_pause_stops_the_schedule_of_a_rate() {
+    check_by_hand(
+        "[[stage]]\nfor = \"5s\"\n[[population]]\nname = \"r\"\nconnections = 10\nrate = \"100/s\"\n",
+        &[(1_620, Ask::Pause), (2_620, Ask::Resume)],
+        &[
+            "r: 10 from 0.00",
+            "r: full load from 0.62",
+            "r: 100/s from 0.62",
+            "probe: full load from 0.62",
+            "all: until 5.62",
+            "1.62: paused",
+            "all: Rest(true)",
+            "r: full load from never",
+            "r: 0/s from 1.62",
+            "probe: full load from never",
+            "all: until never",
+            "2.62: resumed",
+            "all: Rest(false)",
+            "r: 100/s from 2.74",
+            "r: full load from 2.74",
+            "probe: full load from 2.74",
+            "all: until 6.74",
+        ],
+    );
+}
+
+#[test]
+fn a_step_by_hand_is_a_tenth_of_the_plan() {
+    let text = "[[stage]]\nramp = \"31/s\"\nfor = \"5s\"\n[[population]]\nname = \"a\"\nconnections = 300\n\
+                [[population]]\nname = \"r\"\nconnections = 10\nrate = \"100/s\"\n";
+    let plan = scenario(text);
+    let asks = [(2_620, Ask::Up), (2_640, Ask::Down), (4_620, Ask::Down), (6_620, Ask::Up)];
+    let (orders, course) = orders_by_hand(&plan, MS(500), Nanos::from_secs(30), &asks);
+    let after = orders.iter().position(|order| order == "2.64: load 90 %").expect("a step down");
+    let steps: Vec<&str> = orders[after..].iter().map(String::as_str).collect();
+    assert_eq!(
+        steps[..10],
+        [
+            "2.64: load 90 %",
+            "a: full load from never",
+            "a: 270 by 30/s from 2.76",
+            "r: 90/s from 2.76",
+            "r: full load from never",
+            "r: 9 by 1/s from 2.76",
+            "all: until never",
+            "a: full load from 3.26",
+            "r: full load from 3.26",
+            "probe: full load from 3.26",
+        ]
+    );
+    assert!(steps.contains(&"4.62: load 80 %") && steps.contains(&"a: 240 by 30/s from 4.74"), "{steps:?}");
+    assert!(steps.contains(&"6.62: load 90 %") && steps.contains(&"r: 90/s from 6.74"), "{steps:?}");
+    // The time at full load is the plan's, the ramps between not counted.
+    assert_eq!(course.progress(0).holding + course.ends_at().since(course.progress(0).hold_from), MS(5_000));
+    assert!(!course.is_at_peak(0));
+    assert_eq!((course.wanted(0), course.wanted(1)), (270, 9));
+}
+
+#[test]
+fn there_is_always_a_tenth_and_never_more_than_planned() {
+    let plan = scenario("[[stage]]\nfor = \"60s\"\n[[population]]\nname = \"a\"\nconnections = 300\n");
+    let asks: Vec<(u64, Ask)> =
+        (0..12).map(|n| (2_000 + n, Ask::Down)).chain((0..12).map(|n| (20_000 + n, Ask::Up))).collect();
+    let (orders, course) = orders_by_hand(&plan, MS(500), Nanos::from_secs(30), &asks);
+    let said: Vec<&str> =
+        orders.iter().filter_map(|order| order.split_once(": load ")).map(|(_, load)| load).collect();
+    let down = ["90 %", "80 %", "70 %", "60 %", "50 %", "40 %", "30 %", "20 %", "10 %"];
+    let up = ["20 %", "30 %", "40 %", "50 %", "60 %", "70 %", "80 %", "90 %", "100 %"];
+    assert_eq!(said, [down, up].concat());
+    assert!(course.is_at_peak(0));
 }

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test: a panic names the line")]
 
+mod by_hand;
 mod closes;
 mod faults;
 mod hold;

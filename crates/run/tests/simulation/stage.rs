@@ -15,7 +15,7 @@ use plan::{
     Flags, Part, Plan, Population, Ports, Ramp, Reconnect, Scheme, SourcePool, Surroundings, Tuples, Whose,
 };
 use run::{Course, Order};
-use samples::{Fault, Kind, Phase, Stage, Tick};
+use samples::{Ask, Fault, Kind, Phase, Stage, Tick};
 use serve::{Counters, Http, Knobs};
 use units::{Nanos, Rate};
 
@@ -156,6 +156,8 @@ pub(crate) fn play(
 pub(crate) enum Level {
     Connections(u32),
     Rate(Rate),
+    /// Of the plan's, by hand.
+    Asked(Ask),
 }
 
 /// The same, with a level from each of these times on.
@@ -331,6 +333,10 @@ impl<'a, F: FnMut(u32, &Tick)> Conductor<'a, F> {
             _ => None,
         };
         self.order(match level {
+            Level::Asked(ask) => {
+                assert!(self.course.heed(ask, now).is_some(), "{ask:?} changes nothing");
+                return self.give_orders();
+            }
             Level::Connections(n) => Order::Load(0, n, tempo, now),
             Level::Rate(rate) => Order::Population(0, Control::Tempo(Tempo::Steady(rate), at + NOTICE)),
         });

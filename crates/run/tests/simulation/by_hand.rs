@@ -1,0 +1,111 @@
+//! Whoever watches pauses a run, and steps its load: on every kind of load.
+
+use net::io::sim::Turn;
+use samples::{Ask, Tick};
+use units::Nanos;
+
+use crate::stage::{
+    Level::{self, Asked},
+    Story, connections, network, plan, play_levels, servers,
+};
+
+const S: fn(u64) -> Nanos = Nanos::from_secs;
+const SHARDS: u32 = 2;
+
+/// What happened in a second, over all shards: requests sent, and connections open at its end.
+#[derive(Clone, Copy, Debug, Default)]
+struct Second {
+    sent: u64,
+    open: u64,
+}
+
+fn run(target: &str, words: &str, asks: &[(Nanos, Level)]) -> (Story, Vec<Second>) {
+    let net = network(8, |_| {});
+    let plan = plan(target, words, 8);
+    let (mut servers, _) = servers(&net, plan.destinations()[0], 2, connections(&plan));
+    let mut turns: Vec<&mut dyn Turn> = servers.iter_mut().map(|s| s as &mut dyn Turn).collect();
+    let mut seconds = vec![Second::default(); 100];
+    let story = play_levels(&net, &plan, SHARDS, &mut turns, asks, |shard, tick: &Tick| {
+        let Some(second) = seconds.get_mut((tick.until.0.saturating_sub(1) / S(1).0) as usize) else {
+            return;
+        };
+        if shard < SHARDS {
+            second.sent += tick.counts.sent;
+            second.open += if tick.until.0.is_multiple_of(S(1).0) { tick.open } else { 0 };
+        }
+    });
+    (story, seconds)
+}
+
+/// Paused from 5 s to 15 s of a run whose hold lasts 20 s.
+fn check_pause(target: &str, words: &str, per_s: u64) {
+    let asks = [(S(5), Asked(Ask::Pause)), (S(15), Asked(Ask::Resume))];
+    let (story, seconds) = run(target, &format!("{words} duration=20s"), &asks);
+    assert_eq!((story.faults(), story.whole.counts.missed), (vec![], 0), "{words}");
+    assert_eq!((story.held, story.whole.counts.finished), (100, 0), "{words}: everyone stays");
+    for (at, second) in seconds.iter().enumerate().take(30) {
+        let expected = match at {
+            2..5 | 17..29 => per_s * 8 / 10..=per_s * 12 / 10,
+            7..15 => 0..=0,
+            _ => continue,
+        };
+        assert!(expected.contains(&second.sent), "{words}: {} in second {at}: {seconds:?}", second.sent);
+    }
+    let ended = story.hold_until;
+    assert!((S(30)..S(31)).contains(&ended), "{words}: the pause is no part of the hold: {ended}");
+    assert!(story.whole.latency.max() < S(1), "{words}: nobody waited for the pause to end");
+}
+
+#[test]
+fn a_pause_keeps_connections_and_sends_nothing() {
+    const HTTP: &str = "http://127.0.0.1:8000/";
+    check_pause(HTTP, "connections=100 think=500ms..1500ms", 100);
+    check_pause(HTTP, "connections=100 rate=300/s", 300);
+    check_pause("ws://127.0.0.1:8000/ws/echo", "connections=100 ping=1s", 100);
+}
+
+#[test]
+fn a_closed_loop_goes_on_after_a_pause() {
+    let asks = [(S(2), Asked(Ask::Pause)), (S(4), Asked(Ask::Resume))];
+    let (story, seconds) = run("http://127.0.0.1:8000/", "connections=4 duration=5s timeout=1s", &asks);
+    let before = seconds[1].sent;
+    assert!(before > 1_000, "{seconds:?}");
+    assert_eq!((seconds[3].sent, story.faults(), story.held), (0, vec![], 4), "{seconds:?}");
+    assert!(seconds[6].sent > before * 8 / 10, "{seconds:?}");
+}
+
+#[test]
+fn arrivals_pause_and_all_of_them_come() {
+    let asks = [(S(2), Asked(Ask::Pause)), (S(6), Asked(Ask::Resume))];
+    let words = "arrive=100/s total=500 calls=2";
+    let (story, seconds) = run("http://127.0.0.1:8000/", words, &asks);
+    let counts = &story.whole.counts;
+    assert_eq!((counts.opened, counts.finished, counts.answered), (500, 500, 1_000), "{seconds:?}");
+    assert_eq!((seconds[4].sent, story.faults()), (0, vec![]), "{seconds:?}");
+}
+
+#[test]
+fn a_step_down_closes_a_tenth_and_a_step_up_dials_it_again() {
+    let asks = [(S(5), Asked(Ask::Down)), (S(10), Asked(Ask::Down)), (S(15), Asked(Ask::Up))];
+    for (words, per_s) in [("connections=100 think=1s", 100), ("connections=100 rate=500/s", 500)] {
+        let (story, seconds) = run("http://127.0.0.1:8000/", &format!("{words} duration=20s"), &asks);
+        let open = |at: usize| seconds[at].open;
+        assert_eq!((open(3), open(8), open(13), open(18)), (100, 90, 80, 90), "{words}: {seconds:?}");
+        let sent = [3, 8, 13, 18].map(|at| seconds[at].sent);
+        let expected = [10, 9, 8, 9].map(|tenths| per_s * tenths / 10);
+        let near = sent.iter().zip(expected).all(|(sent, n)| sent.abs_diff(n) <= n / 20 + 2);
+        assert!(near, "{words}: {sent:?} instead of {expected:?}");
+        assert_eq!((story.faults(), story.whole.counts.finished), (vec![], 20), "{words}");
+    }
+}
+
+#[test]
+fn a_ramp_may_be_paused() {
+    let asks = [(S(2), Asked(Ask::Pause)), (S(7), Asked(Ask::Resume))];
+    let words = "connections=1k ramp=200/s think=1s duration=5s";
+    let (story, seconds) = run("http://127.0.0.1:8000/", words, &asks);
+    let (paused, later) = (seconds[4].open, seconds[8].open);
+    assert!((380..=460).contains(&paused) && seconds[6].open == paused, "{seconds:?}");
+    assert!((paused + 250..=paused + 400).contains(&later), "not all at once: {seconds:?}");
+    assert_eq!((story.held, story.faults()), (1_000, vec![]));
+}
