@@ -26,6 +26,8 @@ pub(crate) enum Verb {
     Calibrate(CalibrateArgs),
     /// The runs that are kept, the oldest first
     Runs(RunsArgs),
+    /// One file that explains a kept run: a page, Markdown or JSON
+    Report(ReportArgs),
     /// Show a kept run again, and write its files anew
     Replay(ReplayArgs),
     /// The reference servers
@@ -137,6 +139,9 @@ pub(crate) struct RunArgs {
     /// Write the summary as JSON; `-` is standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<String>,
+    /// Write a report of the run: a page (.html), Markdown (.md) or JSON (.json), by the file's ending
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<String>,
     /// A `throng observe` on the target's host, asked once a second: http://HOST:PORT
     #[arg(long, value_name = "URL")]
     observe: Option<String>,
@@ -256,6 +261,24 @@ pub(crate) struct RunsArgs {
     /// Print them as a JSON array
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// `throng report`.
+#[derive(Group)]
+#[command(
+    after_help = "The page needs nothing but a browser: no network, no further file. A run that was killed, or is still \
+under way, is shown as far as it is kept. Exit status: 0 written, 2 wrong words or no such run, 3 it could not be."
+)]
+pub(crate) struct ReportArgs {
+    /// Its id, or `latest`
+    #[arg(value_name = "RUN", default_value = "latest")]
+    pub(crate) run: String,
+    /// Write it there; `-` is standard output [default: throng-RUN.html]
+    #[arg(short = 'o', long = "report", value_name = "FILE")]
+    pub(crate) file: Option<String>,
+    /// html, md or json (throng.report/1) [default: by the file's ending]
+    #[arg(long, value_name = "FORM")]
+    pub(crate) format: Option<String>,
 }
 
 /// `throng replay`.

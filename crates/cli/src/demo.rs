@@ -5,7 +5,7 @@ use plan::Flags;
 use run::Interrupt;
 use units::Count;
 
-use crate::{Failure, answer, own_server::OwnServer, run as verb, say, signals};
+use crate::{Failure, answer, own_server::OwnServer, run as verb, runs, say, signals};
 
 const CONNECTIONS: u64 = 100_000;
 /// Of what fits this machine's memory, the demo takes this share at most.
@@ -38,7 +38,9 @@ fn against(address: &str, interrupt: &Interrupt) -> Result<u8, Failure> {
          and then thinking for 5 to 15 s",
         Count(n)
     ));
-    let summary = verb::apply(&verb::plan(&flags(n))?, units::date().into(), interrupt, &mut [])?.summary;
+    let summary =
+        verb::apply(&verb::plan(&flags(n))?, runs::record(units::date().into(), None), interrupt, &mut [])?
+            .summary;
     answer(&sinks::text(&summary))?;
     Ok(summary.verdict.exit_status())
 }

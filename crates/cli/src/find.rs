@@ -58,7 +58,7 @@ fn plan(args: &FindArgs, by: By) -> Result<(Plan, Nanos), Failure> {
     let dwell = flags.duration.get_or_insert_with(|| DWELL.to_owned()).clone();
     let plan = match flags.target.clone().filter(|target| plan::scenario::is_file(target)) {
         // A step lasts as long as the search says, whatever the scenario's stages do.
-        Some(file) => scenario::read(&file, &Flags { duration: None, ..flags })?,
+        Some(file) => scenario::read(&file, &Flags { duration: None, ..flags })?.0,
         None => {
             flags.probe.get_or_insert_with(|| PROBE.to_owned());
             if by != By::Rate && by != By::Arrival && args.run.is_http() {

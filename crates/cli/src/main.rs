@@ -9,6 +9,7 @@ mod folders;
 mod observe;
 mod own_server;
 mod replay;
+mod report;
 mod run;
 mod runs;
 mod scenario;
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
         Verb::Demo => demo::demo(),
         Verb::Run(args) => run::run(&args),
         Verb::Runs(args) => runs::runs(&args),
+        Verb::Report(args) => report::report(&args),
         Verb::Replay(args) => replay::replay(&args),
         Verb::Serve(args) => serve::serve(&args),
         Verb::Find(args) => find::find(&args),

@@ -12,18 +12,18 @@ use std::{
 use host::{Root, remote::Token};
 use plan::{Flags, Format, Influx, Live, Plan, Surroundings};
 use run::Interrupt;
-use samples::{Sink, Summary};
-use sinks::{Classic, Exporters, HlogFile, InfluxServer, Keeper, Kept, Line, Remains, format::Whole};
+use samples::{RunRecord, Sink, Summary};
+use sinks::{Classic, Exporters, HlogFile, InfluxServer, Keeper, Kept, Line, Remains, Report, format::Whole};
 use units::Date;
 
-use crate::{Failure, answer, args::RunArgs, runs, say, scenario, signals};
+use crate::{Failure, answer, args::RunArgs, report::ReportFile, runs, say, scenario, signals};
 
 /// Applies the load; returns the exit status.
 pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
     let flags = args.flags();
-    let plan = match flags.target.as_deref().filter(|target| plan::scenario::is_file(target)) {
-        Some(file) => scenario::read(file, &flags)?,
-        None => plan(&flags)?,
+    let (plan, scenario) = match flags.target.as_deref().filter(|target| plan::scenario::is_file(target)) {
+        Some(file) => scenario::read(file, &flags).map(|(plan, text)| (plan, Some(text)))?,
+        None => (plan(&flags)?, None),
     };
     if let Some(file) = &args.observe_token_file {
         Token::read(file).map_err(|why| Failure::words([format!("--observe-token-file: {why}")]))?;
@@ -32,13 +32,20 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
     let ask = interrupt.clone();
     signals::on_signal(move || ask.set()).map_err(Failure::machine)?;
     let mut whole = Whole::default();
-    let began = Date::from(units::date());
-    let mut exporters = exporters(args, &plan, began)?;
-    let mut sinks: [&mut dyn Sink; 2] = [&mut whole, &mut exporters];
+    let report_file = args.report.as_deref().map(ReportFile::open).transpose()?;
+    let record = runs::record(units::date().into(), scenario);
+    let mut report = report_file.map(|file| (file, Report::new(record.clone())));
+    let mut exporters = exporters(args, &plan, record.began_ms)?;
+    let mut sinks: Vec<&mut dyn Sink> = vec![&mut whole, &mut exporters];
+    sinks.extend(report.as_mut().map(|(_, report)| report as &mut dyn Sink));
     let (Applied { summary, kept }, logged) = match &args.hlog {
-        None => (apply(&plan, began, &interrupt, &mut sinks)?, Ok(())),
-        Some(file) => logged(file, &plan, began, &interrupt, &mut sinks)?,
+        None => (apply(&plan, record, &interrupt, &mut sinks)?, Ok(())),
+        Some(file) => logged(file, &plan, record, &interrupt, &mut sinks)?,
     };
+    let reported = report.map_or(Ok(()), |(file, mut report)| {
+        report.name(kept.as_ref().map_or_else(String::new, |kept| kept.id.clone()));
+        file.write(report)
+    });
     let Remains { troubles, behind } = exporters.end();
     if let Some(behind) = behind {
         say(&format!("throng: {}", runs::make_up(behind, kept.as_ref())));
@@ -64,6 +71,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
         say(sinks::verdict(&summary).trim_end());
     }
     logged?;
+    reported?;
     if troubles.is_empty() {
         Ok(summary.verdict.exit_status())
     } else {
@@ -105,17 +113,17 @@ fn text(format: Format, summary: &Summary, whole: &Whole) -> String {
 fn logged(
     file: &str,
     plan: &Plan,
-    began: Date,
+    record: RunRecord,
     interrupt: &Interrupt,
     sinks: &mut [&mut dyn Sink],
 ) -> Result<(Applied, Result<(), Failure>), Failure> {
     let failed = |e: io::Error| Failure::machine(format!("--hlog {file}: {e}"));
     // By lines, so that it can be followed, and is whole up to a second that ends throng early.
     let mut hlog = HlogFile::new(io::LineWriter::new(fs::File::create(file).map_err(failed)?));
-    let mut log = hlog.begin(UNIX_EPOCH + Duration::from_millis(began.0)).map_err(failed)?;
+    let mut log = hlog.begin(UNIX_EPOCH + Duration::from_millis(record.began_ms.0)).map_err(failed)?;
     let mut sinks: Vec<&mut dyn Sink> = sinks.iter_mut().map(|sink| &mut **sink as &mut dyn Sink).collect();
     sinks.push(&mut log);
-    let applied = apply(plan, began, interrupt, &mut sinks)?;
+    let applied = apply(plan, record, interrupt, &mut sinks)?;
     let written = log.result().and_then(|()| hlog.finish());
     Ok((applied, written.map_err(failed)))
 }
@@ -187,10 +195,10 @@ pub(crate) struct Applied {
     pub(crate) kept: Option<Kept>,
 }
 
-/// Runs a plan with its live view, and keeps it in the store, as begun at this date; `sinks` see it too.
+/// Runs a plan with its live view, and keeps it in the store; `sinks` see it too.
 pub(crate) fn apply(
     plan: &Plan,
-    began: Date,
+    record: RunRecord,
     interrupt: &Interrupt,
     sinks: &mut [&mut dyn Sink],
 ) -> Result<Applied, Failure> {
@@ -201,7 +209,7 @@ pub(crate) fn apply(
         Live::Classic => Some(&mut classic),
         Live::Off => None,
     };
-    let mut keeper = runs::keeper(began);
+    let mut keeper = runs::keeper(&record);
     let kept = keeper.as_mut().map(|keeper| keeper as &mut dyn Sink);
     let others = sinks.iter_mut().map(|sink| &mut **sink as &mut dyn Sink);
     let mut sinks: Vec<&mut dyn Sink> = live.into_iter().chain(kept).chain(others).collect();

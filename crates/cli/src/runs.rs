@@ -136,18 +136,25 @@ pub(crate) fn file() -> Result<PathBuf, String> {
     Ok(folder.join("runs.db"))
 }
 
-/// The sink that keeps a run that begins now, unless there is no place for it.
-pub(crate) fn keeper(began: Date) -> Option<Keeper> {
-    let tell = |line: &str| say(&format!("throng: {line}"));
-    let file = file().map_err(|why| tell(&format!("this run is not kept: {why}"))).ok()?;
-    let run = RunRecord {
+/// What is known of a run that begins now; `scenario`: the text of the file that it was told to do.
+pub(crate) fn record(began: Date, scenario: Option<String>) -> RunRecord {
+    let root = Root::real();
+    RunRecord {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         words: env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect(),
         began_ms: began,
-        host: host::facts(&Root::real()),
+        host: host::facts(&root),
+        settings: host::settings(&root),
+        scenario,
         ..RunRecord::default()
-    };
-    Some(Keeper::new(file, run, Arc::new(tell)))
+    }
+}
+
+/// The sink that keeps a run, unless there is no place for it.
+pub(crate) fn keeper(run: &RunRecord) -> Option<Keeper> {
+    let tell = |line: &str| say(&format!("throng: {line}"));
+    let file = file().map_err(|why| tell(&format!("this run is not kept: {why}"))).ok()?;
+    Some(Keeper::new(file, run.clone(), Arc::new(tell)))
 }
 
 /// What this machine did when it was calibrated, the latest first. A store that cannot be read has none: the keeper

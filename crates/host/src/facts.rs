@@ -1,8 +1,8 @@
 //! What makes runs of this machine comparable with each other.
 
-use samples::HostFacts;
+use samples::{HostFacts, Setting};
 
-use crate::{Root, memory, processors::processors};
+use crate::{Root, memory, open_files, processors::processors};
 
 /// Kernel, processors and memory; empty or zero where it cannot be read.
 pub fn facts(root: &Root) -> HostFacts {
@@ -11,6 +11,46 @@ pub fn facts(root: &Root) -> HostFacts {
         cores: processors(root).unwrap_or_default(),
         memory_bytes: memory(root).map_or(0, |memory| memory.total),
     }
+}
+
+/// What limits connections on most machines, as the kernel writes it; what is not there is left out.
+const SETTINGS: &[&str] = &[
+    "fs/file-max",
+    "fs/nr_open",
+    "kernel/io_uring_disabled",
+    "net/core/netdev_max_backlog",
+    "net/core/rmem_max",
+    "net/core/somaxconn",
+    "net/core/wmem_max",
+    "net/ipv4/ip_local_port_range",
+    "net/ipv4/ip_local_reserved_ports",
+    "net/ipv4/tcp_congestion_control",
+    "net/ipv4/tcp_fin_timeout",
+    "net/ipv4/tcp_max_orphans",
+    "net/ipv4/tcp_max_syn_backlog",
+    "net/ipv4/tcp_max_tw_buckets",
+    "net/ipv4/tcp_mem",
+    "net/ipv4/tcp_rmem",
+    "net/ipv4/tcp_syncookies",
+    "net/ipv4/tcp_tw_reuse",
+    "net/ipv4/tcp_wmem",
+    "net/netfilter/nf_conntrack_max",
+    "vm/max_map_count",
+    "vm/overcommit_memory",
+];
+
+/// Limits and settings that connections may meet.
+pub fn settings(root: &Root) -> Vec<Setting> {
+    let limit = open_files(root).ok().map(|files| Setting {
+        name: "open files (soft, hard)".to_owned(),
+        value: format!("{} {}", files.soft, files.hard),
+    });
+    let sysctl = |path: &&str| {
+        let value = root.read(&format!("proc/sys/{path}")).ok()?;
+        let value = value.split_whitespace().collect::<Vec<_>>().join(" ");
+        Some(Setting { name: path.replace('/', "."), value })
+    };
+    limit.into_iter().chain(SETTINGS.iter().filter_map(sysctl)).collect()
 }
 
 #[cfg(test)]
@@ -28,5 +68,17 @@ mod tests {
         let expected = HostFacts { kernel: "6.12.1-amd64".to_owned(), cores: 5, memory_bytes: 1_024_000 };
         assert_eq!(facts(&machine.root()), expected);
         assert_eq!(facts(&Machine::with(&[]).root()), HostFacts::default());
+    }
+
+    #[test]
+    fn settings_are_those_that_can_be_read() {
+        let machine = Machine::with(&[
+            ("proc/sys/net/core/somaxconn", "4096\n"),
+            ("proc/sys/net/ipv4/ip_local_port_range", "32768\t60999\n"),
+        ]);
+        let found: Vec<(String, String)> =
+            settings(&machine.root()).into_iter().map(|s| (s.name, s.value)).collect();
+        let expected = [("net.core.somaxconn", "4096"), ("net.ipv4.ip_local_port_range", "32768 60999")];
+        assert_eq!(found, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
     }
 }

@@ -24,7 +24,7 @@ mod usage;
 mod watch;
 
 pub use addresses::{foreign, is_local, local_addresses, route_device};
-pub use facts::facts;
+pub use facts::{facts, settings};
 pub use files::{OpenFiles, io_uring_disabled, open_files};
 pub use finding::{Finding, Severity};
 pub use listener::{listener_pid, listener_pids};

@@ -43,6 +43,7 @@ pub(crate) fn judge(plan: &Plan, r: &Record) -> Summary {
     let mut summary = Summary {
         schema: "throng.summary/1",
         verdict: Verdict::Pass,
+        headline: String::new(),
         reasons: Vec::new(),
         limit: None,
         suspect: None,
@@ -182,6 +183,7 @@ fn pronounce(plan: &Plan, r: &Record, evidence: &Evidence, summary: &mut Summary
     (summary.verdict, summary.reasons) = verdict::verdict(&facts, summary);
     summary.limit = limit::limit(summary, evidence);
     summary.suspect = limit::suspect(summary, evidence).filter(|_| summary.limit.is_none());
+    summary.headline = summary.sentence();
 }
 
 /// What the hosts showed, and what the losses have in common.

@@ -4,6 +4,7 @@ mod calibration;
 mod cost;
 mod fault;
 mod find;
+mod headline;
 mod latency;
 mod look;
 mod moments;
@@ -23,7 +24,7 @@ pub use look::{HostLook, Look, NetCounters, ProcessLook, SockStat, TargetLook};
 pub use moments::{Moments, Rates};
 pub use observation::{Gauge, Growth, HostSeen, Looks, Observation, ObserverSeen, ProcessSeen, TargetSeen};
 pub use probe::{Probe, ProbePoint, ProbeSummary};
-pub use record::{HostFacts, RunRecord, SCHEMA, TickRecord};
+pub use record::{HostFacts, RunRecord, SCHEMA, Setting, TickRecord};
 pub use sink::{Ask, Header, Sink};
 pub use summary::{
     Asked, Connections, FaultCount, Generator, KernelCost, Limit, PopulationSummary, ProcessCost, Requests,

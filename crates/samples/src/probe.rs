@@ -36,6 +36,13 @@ impl Probe {
         self.connect.merge(&o.connect);
     }
 
+    /// All its times to two significant digits.
+    pub(crate) fn coarsen(&mut self) {
+        [&mut self.kept, &mut self.fresh, &mut self.held, &mut self.connect]
+            .into_iter()
+            .for_each(Latency::coarsen);
+    }
+
     /// Forgets all, keeping the memory.
     pub fn clear(&mut self) {
         (self.sent, self.answered, self.failed) = (0, 0, 0);

@@ -30,6 +30,10 @@ pub struct RunRecord {
     pub header: Header,
     /// What the user calls it, each once.
     pub tags: Vec<String>,
+    /// The scenario file, where it was told to do what is in one.
+    pub scenario: Option<String>,
+    /// Limits and settings of the host that throng ran on, by their names.
+    pub settings: Vec<Setting>,
 }
 
 /// What makes the figures of two runs comparable: the host that throng ran on.
@@ -44,6 +48,16 @@ pub struct HostFacts {
     pub memory_bytes: u64,
 }
 
+/// A limit or a setting of a host.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Setting {
+    /// `net.core.somaxconn`, `open files (soft)`.
+    pub name: String,
+    /// As the kernel writes it.
+    pub value: String,
+}
+
 /// One period of a run, all shards merged. Borrowed to be written: a tick holds a megabyte of histograms.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -54,6 +68,26 @@ pub struct TickRecord<'a> {
     pub generator: Cow<'a, Generator>,
     /// What was seen last of hosts and processes.
     pub looks: Cow<'a, Looks>,
+}
+
+impl TickRecord<'static> {
+    /// Adds a later period: what happened adds up, what was seen is the later one's.
+    pub fn extend(&mut self, later: &TickRecord) {
+        self.tick.to_mut().extend(&later.tick);
+        self.generator = Cow::Owned(later.generator.clone().into_owned());
+        self.looks = Cow::Owned(later.looks.clone().into_owned());
+    }
+
+    /// What is drawn does not need three digits.
+    pub fn coarse(record: &TickRecord) -> TickRecord<'static> {
+        let mut tick = record.tick.clone().into_owned();
+        tick.coarsen();
+        TickRecord {
+            tick: Cow::Owned(tick),
+            generator: Cow::Owned(record.generator.clone().into_owned()),
+            looks: Cow::Owned(record.looks.clone().into_owned()),
+        }
+    }
 }
 
 /// Writes and reads records.

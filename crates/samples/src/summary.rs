@@ -234,6 +234,8 @@ pub struct Summary {
     pub schema: &'static str,
     /// What it means.
     pub verdict: Verdict,
+    /// The same in one sentence, with what stopped it and the cure.
+    pub headline: String,
     /// Why.
     pub reasons: Vec<String>,
     /// What stopped it, if anything did.

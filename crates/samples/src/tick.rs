@@ -273,6 +273,23 @@ impl Tick {
         self.stalled = self.stalled.max(other.stalled);
     }
 
+    /// All its times to two significant digits, as [`Latency::coarsen`] has them.
+    pub fn coarsen(&mut self) {
+        let times = [
+            &mut self.latency,
+            &mut self.ramp_latency,
+            &mut self.connect,
+            &mut self.handshake,
+            &mut self.first_byte,
+            &mut self.ramp_first_byte,
+            &mut self.lag,
+            &mut self.silence,
+        ];
+        times.into_iter().chain(&mut self.steps).for_each(Latency::coarsen);
+        self.probe.iter_mut().for_each(|probe| probe.coarsen());
+        self.populations.iter_mut().for_each(Tick::coarsen);
+    }
+
     /// Dials of the probe lane that succeeded.
     pub fn dials_of_probe(&self) -> u64 {
         self.probe.as_ref().map_or(0, |probe| probe.connect.count())

@@ -21,7 +21,10 @@ fn a_connection_of_the_reference_server_has_a_price() {
     // What comes in at once touches the server's buffers, more of them the busier this machine is: let it be done.
     run(&server.url("/"), &["-c", "2000", "-d", "500ms"]);
     let args = ["-c", "20000", "--ramp", "4s", "-d", "2s", "--think", "1m", "--threads", "1"];
-    let (ended, s) = run(&server.url("/"), &args);
+    // Others on this machine take and give memory meanwhile: then throng says that it does not know, and is asked again.
+    let mut runs = (0..3).map(|_| run(&server.url("/"), &args));
+    let known = runs.find(|(_, s)| !s.at("cost.ceiling_connections").is_null());
+    let (ended, s) = known.expect("one of three is not disturbed");
     ended.assert_status(0);
     let (value, r2) = fit(&s, "target_bytes");
     assert!((20.0..2_000.0).contains(&value) && r2 > 0.95, "{value}, R² {r2}: {:#}", s.at("cost"));
@@ -29,7 +32,7 @@ fn a_connection_of_the_reference_server_has_a_price() {
     assert!((10.0..2_000.0).contains(&value) && r2 > 0.5, "{value}, R² {r2}: {:#}", s.at("cost"));
     assert_eq!(s.number("target_cost.user_bytes_per_connection"), fit(&s, "target_bytes").0);
     assert_eq!(s.number("generator.user_bytes_per_connection"), fit(&s, "generator_bytes").0);
-    // Two sockets; others on this machine take and give memory meanwhile.
+    // Two sockets.
     let (kernel, _) = fit(&s, "kernel_bytes");
     assert!((1_500.0..20_000.0).contains(&kernel), "{:#}", s.at("cost"));
     let (cpu, r2) = fit(&s, "target_cpu_us_per_open");

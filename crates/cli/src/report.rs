@@ -1,0 +1,98 @@
+//! `throng report`, and `--report` of `throng run`: one file that explains a run.
+
+use std::{
+    fs::{self, OpenOptions},
+    path::Path,
+};
+
+use sinks::Report;
+
+use crate::{Failure, answer, args::ReportArgs, runs, say};
+
+/// Writes the report of a stored run; returns the exit status.
+pub(crate) fn report(args: &ReportArgs) -> Result<u8, Failure> {
+    let form = args.format.as_deref().map(Form::parse).transpose().map_err(|why| Failure::words([why]))?;
+    let (store, stored) = runs::find(&args.run)?;
+    let file = args
+        .file
+        .clone()
+        .unwrap_or_else(|| format!("throng-{}.{}", stored.id, form.unwrap_or(Form::Html).ending()));
+    let form = match (form, file.as_str()) {
+        (Some(form), _) => form,
+        (None, "-") => Form::Html,
+        (None, file) => Form::of(file).map_err(|why| Failure::words([format!("--report: {why}")]))?,
+    };
+    let mut report = Report::of(&stored);
+    store.replay(&stored, &mut [&mut report]).map_err(Failure::machine)?;
+    let text = form.text(report);
+    if file == "-" {
+        answer(&text)?;
+        return Ok(0);
+    }
+    fs::write(&file, text).map_err(|e| Failure::machine(format!("--report {file}: {e}")))?;
+    say(&format!("throng: report of run {} in {file}", stored.id));
+    Ok(0)
+}
+
+/// Where the report of a run that is about to begin goes.
+pub(crate) struct ReportFile<'a> {
+    file: &'a str,
+    form: Form,
+}
+
+impl ReportFile<'_> {
+    /// Checks the name, and that there is a place for it.
+    pub(crate) fn open(file: &str) -> Result<ReportFile<'_>, Failure> {
+        let form = Form::of(file).map_err(|why| Failure::words([format!("--report: {why}")]))?;
+        // What is there stays until there is something better.
+        let opened = OpenOptions::new().create(true).append(true).open(file);
+        opened.map_err(|e| Failure::machine(format!("--report {file}: {e}")))?;
+        Ok(ReportFile { file, form })
+    }
+
+    /// Writes it.
+    pub(crate) fn write(self, report: Report) -> Result<(), Failure> {
+        let ReportFile { file, form } = self;
+        fs::write(file, form.text(report)).map_err(|e| Failure::machine(format!("--report {file}: {e}")))
+    }
+}
+
+/// What a report is written as.
+#[derive(Clone, Copy)]
+enum Form {
+    Html,
+    Markdown,
+    Json,
+}
+
+impl Form {
+    const ALL: [Form; 3] = [Form::Html, Form::Markdown, Form::Json];
+
+    const fn ending(self) -> &'static str {
+        match self {
+            Form::Html => "html",
+            Form::Markdown => "md",
+            Form::Json => "json",
+        }
+    }
+
+    fn parse(word: &str) -> Result<Form, String> {
+        let known = Form::ALL.into_iter().find(|form| form.ending() == word);
+        known.ok_or_else(|| format!("--format: write html, md or json: {word:?}"))
+    }
+
+    /// By the ending of its name.
+    fn of(file: &str) -> Result<Form, String> {
+        let ending = Path::new(file).extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+        let known = Form::ALL.into_iter().find(|form| form.ending() == ending);
+        known.ok_or_else(|| format!("write a name that ends in .html, .md or .json: {file:?}"))
+    }
+
+    fn text(self, report: Report) -> String {
+        match self {
+            Form::Html => sinks::report_html(&[report]),
+            Form::Markdown => report.markdown(),
+            Form::Json => sinks::report_json(&[report]),
+        }
+    }
+}

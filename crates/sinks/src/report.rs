@@ -1,0 +1,91 @@
+//! One file that explains a run: `throng.report/1` as JSON, as a page that needs no network, or as Markdown.
+
+mod markdown;
+#[cfg(test)]
+mod tests;
+
+use samples::{Generator, Header, Looks, RunRecord, Sink, Summary, Tick, TickRecord};
+use serde_json::{Value, json};
+use std::borrow::Cow;
+
+use crate::{history::History, store::StoredRun};
+
+/// The page, with a place for what it shows.
+const PAGE: &str = include_str!("../../../web/dist/report.html");
+/// That place.
+const PLACE: &str = "/*DATA*/";
+
+/// The sink that gathers what a report shows, in bounded room.
+pub struct Report {
+    id: String,
+    run: RunRecord,
+    looks: Looks,
+    history: History,
+    summary: Option<Value>,
+}
+
+impl Report {
+    /// Of a run that is about to begin.
+    pub fn new(run: RunRecord) -> Report {
+        let (id, looks, history, summary) = (String::new(), Looks::default(), History::default(), None);
+        Report { id, run, looks, history, summary }
+    }
+
+    /// Of a stored one; its ticks are still to be replayed.
+    pub fn of(stored: &StoredRun) -> Report {
+        Report {
+            id: stored.id.clone(),
+            summary: stored.summary.clone(),
+            ..Report::new(stored.record.clone())
+        }
+    }
+
+    /// By which the run is found in the store.
+    pub fn name(&mut self, id: String) {
+        self.id = id;
+    }
+
+    /// What the page is given of this run: `StoredRun` of `web/src/model/records.ts`.
+    pub(crate) fn run_json(&self) -> String {
+        let ticks = self.history.to_json();
+        let (id, run) = (json!(self.id), self.run.to_json());
+        let (width, summary) = (self.history.width(), json!(self.summary));
+        format!(r#"{{"id":{id},"run":{run},"width":{width},"ticks":{ticks},"summary":{summary}}}"#)
+    }
+
+    /// As Markdown, for where a page cannot be: a ticket, a pull request.
+    pub fn markdown(&self) -> String {
+        markdown::text(&self.id, &self.run, self.summary.as_ref())
+    }
+}
+
+/// Runs as JSON, on one line.
+pub fn report_json(runs: &[Report]) -> String {
+    let runs: Vec<String> = runs.iter().map(Report::run_json).collect();
+    format!("{{\"schema\":\"throng.report/1\",\"runs\":[{}]}}\n", runs.join(","))
+}
+
+/// Runs as a page in one file.
+pub fn report_html(runs: &[Report]) -> String {
+    // What a script element holds ends at the first "</script", whatever language it is in (HTML, 4.12.1.3).
+    PAGE.replacen(PLACE, &report_json(runs).replace('<', "\\u003c"), 1)
+}
+
+impl Sink for Report {
+    fn begin(&mut self, header: &Header) {
+        self.run.header = header.clone();
+    }
+
+    fn look(&mut self, looks: &Looks) {
+        self.looks = looks.clone();
+    }
+
+    fn tick(&mut self, tick: &Tick, own: &Generator) {
+        let (tick, generator, looks) = (Cow::Borrowed(tick), Cow::Borrowed(own), Cow::Borrowed(&self.looks));
+        self.history.add(TickRecord::coarse(&TickRecord { tick, generator, looks }));
+    }
+
+    fn finish(&mut self, summary: &Summary) {
+        self.summary = Some(json!(summary));
+    }
+}

@@ -1,0 +1,181 @@
+//! A run as Markdown: what a colleague reads in a ticket.
+
+use std::fmt::Write;
+
+use samples::RunRecord;
+use serde_json::Value;
+use units::{Bytes, Count, Nanos};
+
+/// What stands in a table's cell where nothing was measured.
+const NONE: &str = "–";
+
+/// Of a run without a summary: what is known of it before its first tick.
+pub(super) fn text(id: &str, run: &RunRecord, summary: Option<&Value>) -> String {
+    let mut out = format!("# {} of {}\n\n", title(summary), code(&run.header.target));
+    if let Some(s) = summary {
+        verdict(s, &mut out);
+        figures(s, &mut out);
+        latencies(s, &mut out);
+        faults(s, &mut out);
+        thresholds(s, &mut out);
+        costs(s, &mut out);
+    }
+    plan(id, run, &mut out);
+    out
+}
+
+fn title(summary: Option<&Value>) -> String {
+    summary
+        .and_then(|s| s["verdict"].as_str())
+        .map_or("unfinished run".to_owned(), |word| format!("{word}: run"))
+}
+
+fn verdict(s: &Value, out: &mut String) {
+    line(out, format_args!("**{}**\n", s["headline"].as_str().unwrap_or_default()));
+    if let Some(detail) = s.pointer("/limit/detail").and_then(Value::as_str) {
+        line(out, format_args!("{detail}\n"));
+    }
+    for reason in s["reasons"].as_array().into_iter().flatten() {
+        line(out, format_args!("- {}", reason.as_str().unwrap_or_default()));
+    }
+    out.push('\n');
+}
+
+fn figures(s: &Value, out: &mut String) {
+    line(out, format_args!("| figure | value |\n|---|---:|"));
+    let count =
+        |path: &str| s.pointer(path).and_then(Value::as_f64).map(|n| Count(n.round() as u64).to_string());
+    let bytes = |path: &str| s.pointer(path).and_then(Value::as_f64).map(|n| format!("{n:.0} bytes"));
+    let rows = [
+        ("connections wanted", count("/connections/wanted")),
+        ("connections held", count("/connections/held")),
+        ("most connections", count("/connections/peak")),
+        ("connections opened/s", count("/connections/open_per_s")),
+        ("requests answered", count("/requests/answered")),
+        ("requests/s", count("/requests/per_s")),
+        ("memory of throng a connection", bytes("/generator/user_bytes_per_connection")),
+        ("memory of the target a connection", bytes("/target_cost/user_bytes_per_connection")),
+        ("memory of the kernel a connection", bytes("/kernel_bytes_per_connection/value")),
+    ];
+    for (name, value) in rows {
+        line(out, format_args!("| {name} | {} |", value.as_deref().unwrap_or(NONE)));
+    }
+    out.push('\n');
+}
+
+fn latencies(s: &Value, out: &mut String) {
+    line(
+        out,
+        format_args!("| time | count | p50 | p90 | p99 | p99.9 | max |\n|---|---:|---:|---:|---:|---:|---:|"),
+    );
+    let rows = [
+        ("latency", "/latency_us"),
+        ("latency during the ramp", "/ramp_latency_us"),
+        ("first byte", "/first_byte_us"),
+        ("connect", "/connect_us"),
+        ("handshake", "/handshake_us"),
+        ("probe", "/probe/latency_us"),
+        ("lag (how late throng was)", "/lag_us"),
+    ];
+    for (name, path) in rows {
+        let Some(times) = s.pointer(path).filter(|times| times["count"].as_u64().is_some_and(|n| n > 0))
+        else {
+            continue;
+        };
+        let time = |key: &str| Nanos((times[key].as_f64().unwrap_or_default() * 1e3) as u64).brief();
+        let [p50, p90, p99, p999, max] = ["p50", "p90", "p99", "p999", "max"].map(time);
+        let count = Count(times["count"].as_u64().unwrap_or_default());
+        line(out, format_args!("| {name} | {count} | {p50} | {p90} | {p99} | {p999} | {max} |"));
+    }
+    out.push('\n');
+}
+
+fn faults(s: &Value, out: &mut String) {
+    let faults = s["faults"].as_array().filter(|faults| !faults.is_empty());
+    let Some(faults) = faults else { return };
+    line(out, format_args!("| side | stage | fault | count |\n|---|---|---|---:|"));
+    for fault in faults {
+        let [side, stage, kind] =
+            ["side", "stage", "kind"].map(|key| fault[key].as_str().unwrap_or_default());
+        let count = Count(fault["count"].as_u64().unwrap_or_default());
+        line(out, format_args!("| {side} | {stage} | {kind} | {count} |"));
+    }
+    out.push('\n');
+}
+
+fn thresholds(s: &Value, out: &mut String) {
+    let thresholds = s["thresholds"].as_array().filter(|thresholds| !thresholds.is_empty());
+    let Some(thresholds) = thresholds else { return };
+    line(out, format_args!("| threshold | measured | |\n|---|---:|---|"));
+    for threshold in thresholds {
+        let value =
+            threshold["value"].as_f64().map_or(NONE.to_owned(), |n| ((n * 1e3).round() / 1e3).to_string());
+        let met = if threshold["pass"] == true { "met" } else { "**not met**" };
+        line(
+            out,
+            format_args!("| {} | {value} | {met} |", code(threshold["expr"].as_str().unwrap_or_default())),
+        );
+    }
+    out.push('\n');
+}
+
+fn costs(s: &Value, out: &mut String) {
+    let fits = s["cost"].as_object().into_iter().flatten().filter(|(_, fit)| fit.is_object());
+    let mut rows = fits.map(|(name, fit)| {
+        let number = |key: &str| fit[key].as_f64().unwrap_or_default();
+        let name = name.replace('_', " ");
+        format!("| {name} | {:.1} ± {:.1} | {:.3} |", number("value"), number("error"), number("r2"))
+    });
+    let Some(first) = rows.next() else { return };
+    line(out, format_args!("| cost, by regression | value | R² |\n|---|---:|---:|\n{first}"));
+    rows.for_each(|row| line(out, format_args!("{row}")));
+    if let Some(ceiling) = s.pointer("/cost/ceiling_connections").and_then(Value::as_u64) {
+        line(
+            out,
+            format_args!(
+                "\nBy these, the memory of the target's host ends at {} connections.",
+                Count(ceiling)
+            ),
+        );
+    }
+    out.push('\n');
+}
+
+fn plan(id: &str, run: &RunRecord, out: &mut String) {
+    let RunRecord { version, host, header, began_ms, .. } = run;
+    let run_id = if id.is_empty() { String::new() } else { format!("Run {id}. ") };
+    let memory = Bytes(host.memory_bytes).brief();
+    line(
+        out,
+        format_args!(
+            "{run_id}throng {version}, {}, {}, on Linux {} with {} processors and {memory} of memory.\n",
+            header.io, began_ms, host.kernel, host.cores
+        ),
+    );
+    line(out, format_args!("```sh\n{}\n```", command(run)));
+    if let Some(scenario) = &run.scenario {
+        line(out, format_args!("\n```toml\n{}\n```", scenario.trim_end()));
+    }
+}
+
+/// The command that repeats the run, its seed included.
+fn command(run: &RunRecord) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
+    let quoted = |word: &String| match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.clone(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    };
+    let words: Vec<String> = run.words.iter().map(quoted).collect();
+    let says_seed = run.words.iter().any(|word| word == "--seed" || word.starts_with("--seed="));
+    let seed = if says_seed { String::new() } else { format!(" --seed {}", run.header.seed) };
+    format!("throng {}{seed}", words.join(" "))
+}
+
+/// As code, on one line of a table.
+fn code(text: &str) -> String {
+    format!("`{}`", text.replace('`', "'").replace('|', "\\|").replace('\n', " "))
+}
+
+fn line(out: &mut String, text: std::fmt::Arguments) {
+    writeln!(out, "{text}").expect("a String takes it");
+}
