@@ -1,0 +1,50 @@
+// Makes dist/report.html and dist/live.html, each with all of its code and style; with --tests the tests into build/.
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { build } from "esbuild";
+
+const SHARED = {
+  absWorkingDir: import.meta.dirname,
+  bundle: true,
+  charset: "utf8",
+  jsx: "automatic",
+  jsxImportSource: "preact",
+  legalComments: "none",
+  logLevel: "warning",
+};
+
+async function bundled(entry) {
+  const options = { ...SHARED, entryPoints: [entry], format: "iife", minify: true, target: "es2022", write: false };
+  const { outputFiles } = await build(options);
+  return outputFiles[0].text.trim();
+}
+
+async function page(name) {
+  const template = await readFile(new URL(`src/${name}/page.html`, import.meta.url), "utf8");
+  const style = await bundled("src/view/page.css");
+  const script = await bundled(`src/${name}/main.tsx`);
+  // A script must not hold what ends it, nor what begins a comment of HTML.
+  const safe = script.replaceAll("</script", "<\\/script").replaceAll("<!--", "<\\!--");
+  // Functions, because in a text `$&` would have a meaning.
+  const html = template.replace("/*STYLE*/", () => style).replace("/*SCRIPT*/", () => safe);
+  await mkdir(new URL("dist/", import.meta.url), { recursive: true });
+  await writeFile(new URL(`dist/${name}.html`, import.meta.url), html);
+}
+
+async function tests() {
+  const files = await readdir(new URL("test/", import.meta.url), { recursive: true });
+  const entryPoints = files.filter((file) => /\.test\.tsx?$/.test(file)).map((file) => `test/${file}`);
+  await build({
+    ...SHARED,
+    entryPoints,
+    format: "esm",
+    outbase: "test",
+    outdir: "build",
+    outExtension: { ".js": ".mjs" },
+    packages: "external",
+    platform: "node",
+    sourcemap: "inline",
+  });
+}
+
+if (process.argv.includes("--tests")) await tests();
+else await Promise.all(["report", "live"].map(page));

@@ -1,0 +1,75 @@
+import { render } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { nowFigures } from "../model/figures";
+import { span } from "../model/quantity";
+import type { Run } from "../model/run";
+import { Figures } from "../view/banner";
+import { Head } from "../view/head";
+import { RunPage } from "../view/run_page";
+import { Controls } from "./controls";
+import { Follower, type Link } from "./follower";
+
+/** A page is not drawn more often than this. */
+const PERIOD_MS = 1000;
+
+const LINKS: Record<Link, string> = {
+  connecting: "connecting to throng …",
+  following: "following",
+  lost: "connection lost, trying again …",
+  over: "the run is over",
+};
+
+function LivePage() {
+  const { run, link } = useFollower("/events");
+  const phase = run?.entries.at(-1)?.period.phase;
+  return (
+    <>
+      <Head what="live" about={run?.record.header?.target || "a run"}>
+        <p class={`link ${link}`} id="link" role="status">{LINKS[link]}</p>
+      </Head>
+      {link !== "over" && run && !run.summary && <Controls phase={phase} />}
+      {run && link !== "over" && <Progress run={run} />}
+      {run && link !== "over" && <Figures id="now" figures={nowFigures(run)} />}
+      {run && <RunPage run={run} />}
+    </>
+  );
+}
+
+function Progress({ run }: { run: Run }) {
+  const last = run.entries.at(-1)?.period;
+  if (!last) return null;
+  const share = last.wanted > 0 ? Math.min(1, last.open / last.wanted) : 1;
+  return (
+    <p class="progress" id="progress">
+      <span>{last.phase}, {span(Math.round(last.until_s))} since the start</span>
+      <progress value={share} aria-label="connections open of those wanted" />
+    </p>
+  );
+}
+
+/** The state of the run, at most once in a period; at once where the connection changed. */
+function useFollower(address: string): { run: Run | null; link: Link } {
+  const [state, setState] = useState<{ run: Run | null; link: Link }>({ run: null, link: "connecting" });
+  useEffect(() => {
+    let timer = 0;
+    let [drawn, shown]: [number, Link] = [-Infinity, "connecting"];
+    const draw = () => {
+      timer = 0;
+      drawn = performance.now();
+      shown = follower.link;
+      setState({ run: follower.run(), link: follower.link });
+    };
+    const follower = new Follower(() => {
+      const wait = follower.link === shown ? drawn + PERIOD_MS - performance.now() : 0;
+      if (wait <= 0) {
+        clearTimeout(timer);
+        draw();
+      } else if (!timer) timer = window.setTimeout(draw, wait);
+    });
+    follower.follow(address);
+    return () => follower.close();
+  }, [address]);
+  return state;
+}
+
+render(<LivePage />, document.getElementById("page")!);

@@ -1,0 +1,204 @@
+import type { Latency, Quantiles } from "./records";
+import type { Lenient } from "./lenient";
+
+// The layout that throng's own histograms have (samples::Latency): steps of 64 ns, three significant digits.
+const UNIT_BITS = 6;
+const HALF_BITS = 10;
+const HALF = 1 << HALF_BITS;
+/** Places up to an hour, and some beyond. */
+const PLACES = 28 * HALF;
+
+/** How many times were recorded in each place that has any, places ascending. */
+interface Recorded {
+  places: Uint16Array;
+  counts: Float64Array;
+}
+
+const NOTHING: Recorded = { places: new Uint16Array(0), counts: new Float64Array(0) };
+
+/** The distribution of one time, nanoseconds; what `samples::Latency` is, with the same figures. */
+export class Distribution {
+  /** Decoded, or added up, at the first use: most are never looked at. */
+  #source: (() => Recorded) | null;
+  #recorded: Recorded = NOTHING;
+  #count = -1;
+
+  private constructor(
+    source: () => Recorded,
+    /** All together, nanoseconds. */
+    readonly sum: number,
+    readonly min: number,
+    readonly max: number,
+  ) {
+    this.#source = source;
+  }
+
+  static readonly EMPTY = new Distribution(() => NOTHING, 0, Infinity, 0);
+
+  static of(latency: Lenient<Latency> | null | undefined): Distribution {
+    const text = latency?.histogram;
+    if (!text) return Distribution.EMPTY;
+    return new Distribution(() => decode(text), latency.sum ?? 0, latency.min ?? Infinity, latency.max ?? 0);
+  }
+
+  /** Everything that was recorded in any of them. */
+  static merged(all: readonly Distribution[]): Distribution {
+    const some = all.filter((one) => one !== Distribution.EMPTY);
+    if (some.length === 0) return Distribution.EMPTY;
+    if (some.length === 1) return some[0]!;
+    return new Distribution(
+      () => added(some.map((one) => one.#read())),
+      some.reduce((sum, one) => sum + one.sum, 0),
+      some.reduce((min, one) => Math.min(min, one.min), Infinity),
+      some.reduce((max, one) => Math.max(max, one.max), 0),
+    );
+  }
+
+  /** Decodes now, so that nothing that it was made of is kept. */
+  settle(): void {
+    this.#read();
+  }
+
+  #read(): Recorded {
+    if (this.#source) {
+      this.#recorded = this.#source();
+      this.#source = null;
+    }
+    return this.#recorded;
+  }
+
+  get count(): number {
+    if (this.#count < 0) this.#count = this.#read().counts.reduce((sum, n) => sum + n, 0);
+    return this.#count;
+  }
+
+  /** The time that a share `q` (0..=1) of all did not exceed, nanoseconds; zero without any. */
+  quantile(q: number): number {
+    const { places, counts } = this.#read();
+    const wanted = Math.max(1, Math.ceil(Math.min(q, 1) * this.count));
+    let seen = 0;
+    for (let i = 0; i < places.length; i++) {
+      seen += counts[i]!;
+      if (seen >= wanted) return Math.min(highest(places[i]!), this.max);
+    }
+    return 0;
+  }
+
+  /** Its figures, microseconds. */
+  quantiles(): Quantiles {
+    const none = this.count === 0;
+    const us = (q: number) => this.quantile(q) / 1e3;
+    return {
+      count: this.count,
+      mean: this.sum / 1e3 / Math.max(this.count, 1),
+      stdev: this.#stdev() / 1e3,
+      min: none ? 0 : this.min / 1e3,
+      p50: us(0.5),
+      p75: us(0.75),
+      p90: us(0.9),
+      p99: us(0.99),
+      p999: us(0.999),
+      p9999: us(0.9999),
+      max: this.max / 1e3,
+    };
+  }
+
+  /** How many lie in each place: its lowest time, nanoseconds, and the number. */
+  *places(): Generator<[number, number]> {
+    const { places, counts } = this.#read();
+    for (let i = 0; i < places.length; i++) yield [lowest(places[i]!), counts[i]!];
+  }
+
+  #stdev(): number {
+    const { places, counts } = this.#read();
+    if (places.length === 0) return 0;
+    let mean = 0;
+    places.forEach((place, i) => (mean += (middle(place) * counts[i]!) / this.count));
+    let squares = 0;
+    places.forEach((place, i) => (squares += (middle(place) - mean) ** 2 * counts[i]!));
+    return Math.sqrt(squares / this.count);
+  }
+}
+
+/** Of a place: how often its step was doubled. */
+const doublings = (place: number) => Math.max(0, (place >> HALF_BITS) - 1);
+const step = (place: number) => 2 ** (UNIT_BITS + doublings(place));
+const lowest = (place: number) => (place < 2 * HALF ? place : HALF + (place & (HALF - 1))) * step(place);
+const highest = (place: number) => lowest(place) + step(place) - 1;
+const middle = (place: number) => lowest(place) + step(place) / 2;
+
+function placeOf(value: number): number {
+  let doubled = 0;
+  while (value >= 2 ** (UNIT_BITS + HALF_BITS + 1 + doubled)) doubled++;
+  return doubled * HALF + Math.floor(value / 2 ** (UNIT_BITS + doubled));
+}
+
+/** The sums by place; a dense array for as long as it takes. */
+function added(all: Recorded[]): Recorded {
+  const beyond = all.reduce((most, { places }) => Math.max(most, (places.at(-1) ?? -1) + 1), 0);
+  const sums = new Float64Array(beyond);
+  for (const { places, counts } of all) {
+    for (let i = 0; i < places.length; i++) sums[places[i]!]! += counts[i]!;
+  }
+  return sparse(sums);
+}
+
+function sparse(sums: Float64Array): Recorded {
+  let used = 0;
+  for (let i = 0; i < sums.length; i++) if (sums[i]! > 0) used++;
+  const recorded = { places: new Uint16Array(used), counts: new Float64Array(used) };
+  for (let i = 0, at = 0; i < sums.length; i++) {
+    if (sums[i]! > 0) {
+      recorded.places[at] = i;
+      recorded.counts[at++] = sums[i]!;
+    }
+  }
+  return recorded;
+}
+
+const COOKIE_V2 = 0x1c849303;
+const HEAD_BYTES = 40;
+
+/**
+ * Reads HdrHistogram's format V2, not compressed: a head, then zig-zag LEB128 numbers (up to 9 bytes), of which a negative
+ * one is so many empty places. One of another precision than ours is taken over place by place, as Rust does it.
+ */
+function decode(base64: string): Recorded {
+  const bytes = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+  const head = new DataView(bytes.buffer);
+  // The cookie's second-lowest half byte may tell a word size; it says nothing here.
+  if (bytes.length < HEAD_BYTES || (head.getUint32(0) & ~0xf0) !== (COOKIE_V2 & ~0xf0)) return NOTHING;
+  const digits = head.getUint32(12);
+  const lowestTold = head.getUint32(16) * 2 ** 32 + head.getUint32(20);
+  const place = placer(digits, lowestTold);
+  const sums = new Float64Array(PLACES);
+  const end = Math.min(bytes.length, HEAD_BYTES + head.getUint32(4));
+  for (let at = HEAD_BYTES, index = 0; at < end; ) {
+    let value = 0;
+    for (let bits = 0; ; bits += 7) {
+      const byte = bytes[at++] ?? 0;
+      // All eight bits of a ninth byte count.
+      value += (bits === 56 ? byte : byte & 0x7f) * 2 ** bits;
+      if (bits === 56 || byte < 0x80) break;
+    }
+    if (value % 2 === 1) {
+      index += (value + 1) / 2;
+    } else {
+      sums[place(index)]! += value / 2;
+      index++;
+    }
+  }
+  return sparse(sums);
+}
+
+/** From an index of a histogram with so many digits to the place of the same time in ours. */
+function placer(digits: number, lowestTold: number): (index: number) => number {
+  const unitBits = Math.floor(Math.log2(Math.max(1, lowestTold)));
+  const halfBits = Math.ceil(Math.log2(2 * 10 ** digits)) - 1;
+  if (unitBits === UNIT_BITS && halfBits === HALF_BITS) return (index) => Math.min(index, PLACES - 1);
+  const half = 2 ** halfBits;
+  return (index) => {
+    const doubled = Math.max(0, Math.floor(index / half) - 1);
+    return Math.min(placeOf((index - doubled * half) * 2 ** (unitBits + doubled)), PLACES - 1);
+  };
+}

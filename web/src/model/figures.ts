@@ -1,0 +1,143 @@
+import { perSecond } from "./chart";
+import type { Entry } from "./fold";
+import { latencyOf } from "./latency_charts";
+import type { Lenient } from "./lenient";
+import { faultsOf, length_s, type Period } from "./period";
+import { bytes, count, grouped, percent, rate, span, time } from "./quantity";
+import type { FaultCount, Fit, Quantiles } from "./records";
+import type { Run } from "./run";
+
+/** One figure as it is read. */
+export interface Figure {
+  name: string;
+  value: string;
+  note?: string;
+}
+
+/** Faults, the most frequent first. */
+export const faultsSeen = (faults: Lenient<FaultCount[]>): FaultCount[] =>
+  faultsOf(faults).sort((a, b) => b.count - a.count);
+
+export const faultTotal = (faults: Lenient<FaultCount[]>): number =>
+  faultsOf(faults).reduce((sum, fault) => sum + fault.count, 0);
+
+/** The figures of the summary; of a run without one, by what its ticks add up to. */
+export interface Figures {
+  wanted: number;
+  held: number;
+  peak: number;
+  open_per_s: number;
+  requests_per_s: number;
+  lower_bound: boolean;
+  latency_us: Lenient<Quantiles>;
+  lag_us: Lenient<Quantiles>;
+  faults: FaultCount[];
+}
+
+export function figuresOf(run: Run): Figures {
+  const { summary, total, entries } = run;
+  if (summary) {
+    const { connections, requests } = summary;
+    return {
+      wanted: connections?.wanted ?? 0,
+      held: connections?.held ?? 0,
+      peak: connections?.peak ?? 0,
+      open_per_s: connections?.open_per_s ?? 0,
+      requests_per_s: requests?.per_s ?? 0,
+      lower_bound: requests?.lower_bound ?? false,
+      latency_us: summary.latency_us ?? {},
+      lag_us: summary.lag_us ?? {},
+      faults: faultsSeen(summary.faults ?? []),
+    };
+  }
+  const last = entries.at(-1)?.period;
+  const inPhase = (phase: string) => entries.filter(({ period }) => period.phase === phase).map(({ period }) => period);
+  return {
+    wanted: Math.max(run.record.header?.connections ?? 0, last?.wanted ?? 0),
+    held: last?.open ?? 0,
+    peak: entries.reduce((most, { period }) => Math.max(most, period.open), 0),
+    open_per_s: meanRate(inPhase("ramp"), (period) => period.counts.opened),
+    requests_per_s: meanRate(inPhase("hold"), (period) => period.counts.answered),
+    lower_bound: false,
+    latency_us: (total.latency.count > 0 ? total.latency : latencyOf(total)).quantiles(),
+    lag_us: total.lag.quantiles(),
+    faults: faultsSeen(total.faults),
+  };
+}
+
+function meanRate(periods: Period[], of: (period: Period) => number): number {
+  const seconds = periods.reduce((sum, period) => sum + length_s(period), 0);
+  return seconds > 0 ? periods.reduce((sum, period) => sum + of(period), 0) / seconds : 0;
+}
+
+/** Whether its value is more than what its scatter alone could make of nothing (`Fit::is_known`). */
+const isKnown = (fit: Lenient<Fit> | null | undefined) => (fit?.value ?? 0) > 2 * (fit?.error ?? 0);
+
+const each = (fit: Lenient<Fit> | null | undefined) => (isKnown(fit) ? bytes.text(fit?.value ?? 0) : null);
+
+/** What a run comes to, the most important first. */
+export function keyFigures(run: Run): Figure[] {
+  const f = figuresOf(run);
+  const { cost, kernel_bytes_per_connection: kernel, generator, probe } = run.summary ?? {};
+  const answered = (f.latency_us.count ?? 0) > 0;
+  const us = (value: number | null | undefined) => time.text(value ?? 0);
+  const load = run.summary ? "at full load" : "so far";
+  const all: (Figure | false | null | undefined)[] = [
+    { name: "held", value: grouped(f.held), note: `of ${grouped(f.wanted)} wanted, peak ${grouped(f.peak)}` },
+    { name: "opened", value: rate.text(f.open_per_s), note: rampNote(run) },
+    (answered || f.requests_per_s > 0) && {
+      name: "requests",
+      value: (f.lower_bound ? "≥ " : "") + rate.text(f.requests_per_s),
+      note: f.lower_bound ? "a lower bound: throng had no CPU left" : load,
+    },
+    answered && { name: "latency p50", value: us(f.latency_us.p50), note: `mean ${us(f.latency_us.mean)}` },
+    answered && { name: "latency p99", value: us(f.latency_us.p99), note: load },
+    answered && { name: "latency p99.9", value: us(f.latency_us.p999), note: `${grouped(f.latency_us.count ?? 0)} answers` },
+    answered && { name: "latency max", value: us(f.latency_us.max), note: "the longest" },
+    (f.lag_us.count ?? 0) > 0 && { name: "lag p99", value: us(f.lag_us.p99), note: "how late throng was" },
+    probe && { name: "probe p99", value: us(probe.latency_us?.p99), note: `${grouped(probe.answered ?? 0)} of ${grouped(probe.sent ?? 0)} answered` },
+    { name: "faults", value: grouped(faultTotal(f.faults)), note: f.faults[0] ? mostFrequent(f.faults[0]) : "none" },
+    memory("target", each(cost?.target_bytes)),
+    memory("throng", each(cost?.generator_bytes)),
+    memory("kernel", kernel ? bytes.text(kernel.value ?? 0) : each(cost?.kernel_bytes), kernel?.both_ends ? "a connection, both ends" : undefined),
+    generator?.cpu_share != null && { name: "throng's CPU", value: percent(generator.cpu_share), note: "of its threads' time at full load" },
+  ];
+  return all.filter((figure) => !!figure);
+}
+
+const mostFrequent = ({ side, stage, kind, count: n }: FaultCount) => `${grouped(n)} × ${side} · ${stage} · ${kind}`;
+
+const memory = (whose: string, value: string | null, note = "a connection"): Figure | null =>
+  value ? { name: `memory of ${whose}`, value, note } : null;
+
+function rampNote({ summary }: Run): string {
+  const ramp = summary?.ramp_s;
+  return ramp ? `over a ramp of ${span(ramp)}` : "during the ramp";
+}
+
+/** What happens right now. */
+export function nowFigures(run: Run): Figure[] {
+  const entry = run.entries.at(-1);
+  if (!entry) return [];
+  const { period } = entry;
+  const times = latencyOf(period);
+  const us = (q: number) => (times.count > 0 ? time.text(times.quantile(q) / 1e3) : "–");
+  const [throng, target] = coresUsed(entry);
+  const lost = faultTotal(run.total.faults);
+  return [
+    { name: "open", value: grouped(period.open), note: `of ${grouped(period.wanted)} wanted now` },
+    { name: "opened", value: rate.text(perSecond(period, period.counts.opened)), note: `${grouped(run.total.counts.opened)} in all` },
+    { name: "requests", value: rate.text(perSecond(period, period.counts.answered)), note: `${grouped(period.waiting)} under way` },
+    { name: "p50", value: us(0.5), note: "latency now" },
+    { name: "p99", value: us(0.99), note: "latency now" },
+    { name: "faults", value: grouped(lost), note: faultsSeen(run.total.faults)[0] ? mostFrequent(faultsSeen(run.total.faults)[0]!) : "none" },
+    { name: "throng's CPU", value: throng, note: "processors" },
+    { name: "target's CPU", value: target, note: "processors" },
+  ];
+}
+
+function coresUsed({ looks }: Entry): [string, string] {
+  const cores = (process: { cores_used?: number | null } | null | undefined) =>
+    process ? count.text(Number((process.cores_used ?? 0).toFixed(2))) : "–";
+  return [cores(looks.own), cores(looks.target?.process)];
+}

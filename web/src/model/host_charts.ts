@@ -1,0 +1,98 @@
+import { asks, growth, isSeen, overTime, phases, SECONDS, type Axis, type Chart, type Line, type Mark } from "./chart";
+import type { Entry } from "./fold";
+import * as quantity from "./quantity";
+import type { Run } from "./run";
+
+const CORES: Axis = { label: "processors used", quantity: quantity.count };
+const MEMORY: Axis = { label: "memory", quantity: quantity.bytes };
+const SOCKETS: Axis = { label: "sockets", quantity: quantity.count };
+
+function chart(run: Run, id: string, title: string, says: string, y: Axis, lines: Line[], marks: Mark[] = []): Chart {
+  const { entries } = run;
+  return { id, title, says, x: SECONDS, y, lines, bands: phases(entries), marks: [...asks(run), ...marks] };
+}
+
+/** The host that the target runs on: another one where `throng observe` tells of it. */
+export const targetHost = ({ looks }: Entry) => looks.target_host ?? looks.host;
+
+export function processors(run: Run): Chart {
+  const { entries } = run;
+  const target = ({ looks }: Entry) => {
+    const process = looks.target?.process;
+    return process && ((process.cpu_user_ns ?? 0) + (process.cpu_system_ns ?? 0)) / 1e9;
+  };
+  const lines = [
+    overTime(entries, "throng", (entry, before) => growth(entry, before, ({ generator }) => generator.cpu_s)),
+    overTime(entries, "target", (entry, before) => growth(entry, before, target)),
+  ].filter((line) => isSeen(line));
+  return chart(run, "processors", "Processors", "CPU seconds used each second, by both sides", CORES, lines);
+}
+
+export function memory(run: Run): Chart {
+  const { entries } = run;
+  const first = entries.find(({ looks }) => looks.host?.kernel_bytes)?.looks.host?.kernel_bytes ?? 0;
+  const kernel = overTime(entries, "kernel, since the first look", ({ looks }) => {
+    const now = looks.host?.kernel_bytes;
+    return now ? now - first : null;
+  });
+  const lines = [
+    overTime(entries, "throng", ({ generator }) => generator.rss_bytes || null),
+    overTime(entries, "target", ({ looks }) => looks.target?.process?.rss_bytes || null),
+    kernel,
+  ].filter((line) => isSeen(line));
+  return chart(run, "memory", "Memory", "Resident memory of both sides, and what the kernel took more", MEMORY, lines);
+}
+
+export function jvm(run: Run): Chart {
+  const { entries } = run;
+  const lines = [
+    overTime(entries, "heap used", ({ looks }) => looks.target?.jvm?.heap_used_bytes),
+    overTime(entries, "heap committed", ({ looks }) => looks.target?.jvm?.heap_committed_bytes),
+  ].filter((line) => isSeen(line));
+  return chart(run, "jvm", "JVM of the target", "Heap; a rule is a second with a collector's pause", MEMORY, lines, pauses(entries));
+}
+
+/** More rules than these are no longer told apart: the longest are shown. */
+const PAUSES = 40;
+
+function pauses(entries: readonly Entry[]): Mark[] {
+  const marks = entries.flatMap((entry, i) => {
+    const [now, then] = [entry.looks.target?.jvm, entries[i - 1]?.looks.target?.jvm];
+    const ns = (now?.gc_pause_ns ?? 0) - (then?.gc_pause_ns ?? NaN);
+    return ns > 0 ? [{ ns, x: entry.period.until_s }] : [];
+  });
+  const longest = marks.sort((a, b) => b.ns - a.ns).slice(0, PAUSES);
+  return longest.map(({ ns, x }) => ({ x, what: `GC ${quantity.time.text(ns / 1e3)}` }));
+}
+
+export function sockets(run: Run): Chart {
+  const { entries } = run;
+  const lines = [
+    overTime(entries, "in use", ({ looks }) => looks.host?.sockets?.tcp_inuse),
+    overTime(entries, "TIME_WAIT", ({ looks }) => looks.host?.sockets?.tcp_tw),
+    overTime(entries, "orphans", ({ looks }) => looks.host?.sockets?.tcp_orphans),
+  ].filter((line) => isSeen(line, false));
+  const says = "TCP sockets of throng's network namespace; a connection within it has two";
+  return chart(run, "sockets", "Sockets", says, SOCKETS, lines);
+}
+
+/** Pages of the kernel, bytes. */
+const PAGE = 4096;
+
+export function socketMemory(run: Run): Chart {
+  const { entries } = run;
+  const pages = (n: number | null | undefined) => (n ? n * PAGE : null);
+  const used = overTime(entries, "in use", (entry) => pages(targetHost(entry)?.sockets?.tcp_mem_pages));
+  const limit = overTime(entries, "pressure begins", (entry) => pages(targetHost(entry)?.tcp_mem_pressure_pages));
+  const lines = isSeen(used, false) ? [used, { ...limit, limit: true }].filter((line) => isSeen(line)) : [];
+  return chart(run, "socket-memory", "Socket memory", "What socket buffers of the target's host hold", MEMORY, lines);
+}
+
+export function acceptQueue(run: Run): Chart {
+  const { entries } = run;
+  const waiting = overTime(entries, "waiting", ({ looks }) => looks.target?.accept_queue);
+  const backlog = overTime(entries, "backlog", ({ looks }) => looks.target?.accept_backlog);
+  const lines = isSeen(waiting) ? [waiting, { ...backlog, limit: true }].filter((line) => isSeen(line)) : [];
+  const y = { label: "connections", quantity: quantity.count };
+  return chart(run, "accept-queue", "Accept queue", "Connections that wait for the target to accept them, and its backlog", y, lines);
+}

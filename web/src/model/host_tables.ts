@@ -1,0 +1,81 @@
+import type { Entry } from "./fold";
+import { targetHost } from "./host_charts";
+import type { Lenient } from "./lenient";
+import { bytes, grouped } from "./quantity";
+import type { Gauge, HostSeen } from "./records";
+import type { Run } from "./run";
+import type { Table } from "./table";
+
+type Row = [string, string | null | undefined];
+
+const known = (rows: Row[]): string[][] => rows.flatMap(([name, value]) => (value ? [[name, value]] : []));
+const number = (n: number | null | undefined) => (n == null ? null : grouped(n));
+const gauge = (g: Lenient<Gauge> | null | undefined) => (g ? `${grouped(g.max ?? 0)} at most` : null);
+
+/** What the hosts looked like: what there was to use, and how much of it was. */
+export function hostTable(run: Run): Table {
+  const { host, header } = run.record;
+  const { observed } = run.summary ?? {};
+  const last = lastLook(run.entries);
+  const target = last?.looks.target;
+  const there = last && targetHost(last);
+  const other = last?.looks.target_host != null;
+  const conntrack = observed?.target_host?.conntrack ?? observed?.host?.conntrack;
+  const rows: Row[] = [
+    ["throng's kernel", host?.kernel],
+    ["throng's processors", number(host?.cores)],
+    ["throng's memory", host?.memory_bytes ? bytes.text(host.memory_bytes) : null],
+    ["throng's threads", header?.threads ? `${grouped(header.threads)}, ${header.io ?? ""}` : null],
+    ["target's process", target?.pid ? `${target.pid} ${target.command ?? ""}` : null],
+    ["target's host", other ? "another one, told by throng observe" : target ? "this one" : null],
+    ["target's open files", gauge(observed?.target?.open_files) ?? number(target?.open_files)],
+    ["target's open-file limit", number(target?.open_files_limit)],
+    ["target's accept queue", gauge(observed?.target?.accept_queue) ?? number(target?.accept_queue)],
+    ["target's accept backlog", number(target?.accept_backlog)],
+    ["looks with a full accept queue", number(observed?.target?.accept_queue_full || null)],
+    ["memory left to the target", target?.memory_available ? bytes.text(target.memory_available) : null],
+    ["firewall's connections", gauge(conntrack) ?? number(there?.conntrack)],
+    ["firewall's limit", number(there?.conntrack_max)],
+    ["socket memory, pages", gauge(observed?.host?.tcp_mem_pages) ?? number(there?.sockets?.tcp_mem_pages)],
+    ["pressure on it from, pages", number(there?.tcp_mem_pressure_pages)],
+    ["processes killed for want of memory", number(kills(observed?.target_host ?? observed?.host) || null)],
+    ["observer", observer(run)],
+  ];
+  const facts: Row[] = (host?.facts ?? []).map(({ name, value }) => [name ?? "", value]);
+  return {
+    id: "hosts",
+    title: "What the hosts looked like",
+    columns: [{ name: "what" }, { name: "value", numeric: true }],
+    rows: known([...rows, ...facts]),
+  };
+}
+
+const lastLook = (entries: Entry[]) => entries.findLast(({ looks }) => looks.target) ?? entries.at(-1);
+
+const kills = (seen: Lenient<HostSeen> | null | undefined) => (seen?.oom_kills?.ramp ?? 0) + (seen?.oom_kills?.hold ?? 0);
+
+function observer({ summary }: Run): string | null {
+  const seen = summary?.observed?.observer;
+  if (!seen) return null;
+  const failures = seen.failures ? `, ${grouped(seen.failures)} failures, the last: ${seen.last_failure ?? ""}` : "";
+  return `${seen.address ?? ""}: ${grouped(seen.answers ?? 0)} answers${failures}`;
+}
+
+/** TCP's events of which there were any. */
+export function tcpTable(run: Run): Table {
+  const { host, target_host } = run.summary?.observed ?? {};
+  const of = (whose: string, seen: Lenient<HostSeen> | null | undefined) => {
+    const names = Object.keys({ ...seen?.tcp_ramp, ...seen?.tcp_hold }) as (keyof HostSeen["tcp_ramp"])[];
+    return names.flatMap((name) => {
+      const [ramp, hold] = [seen?.tcp_ramp?.[name] ?? 0, seen?.tcp_hold?.[name] ?? 0];
+      return ramp + hold > 0 ? [[whose, name.replaceAll("_", " "), grouped(ramp), grouped(hold)]] : [];
+    });
+  };
+  return {
+    id: "tcp",
+    title: "TCP events that were counted",
+    says: "By the kernel, in the whole network namespace",
+    columns: [{ name: "host" }, { name: "event" }, { name: "ramp", numeric: true }, { name: "full load", numeric: true }],
+    rows: [...of("throng's", host), ...of("target's", target_host)],
+  };
+}

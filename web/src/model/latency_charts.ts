@@ -1,0 +1,185 @@
+import { asks, isSeen, overTime, phases, SECONDS, type Axis, type Cell, type Chart, type Line, type Point } from "./chart";
+import { Distribution } from "./distribution";
+import type { Entry } from "./fold";
+import type { Period } from "./period";
+import * as quantity from "./quantity";
+import type { Run } from "./run";
+
+export const LATENCY: Axis = { label: "time, log scale", quantity: quantity.time, log: true };
+export const CONNECTIONS: Axis = { label: "connections open", quantity: quantity.count };
+
+/** Every answer's time, whenever it was due. */
+export const latencyOf = (period: Period) => Distribution.merged([period.latency, period.ramp_latency]);
+const firstByteOf = (period: Period) => Distribution.merged([period.first_byte, period.ramp_first_byte]);
+const probeOf = ({ probe }: Period) => (probe ? Distribution.merged([probe.kept, probe.fresh]) : Distribution.EMPTY);
+
+/** Microseconds; none without any. */
+const quantile = (times: Distribution, q: number) => (times.count > 0 ? times.quantile(q) / 1e3 : null);
+
+// An entry never changes: what was found out about it once is kept beside it.
+const found = new WeakMap<Entry, { p50: number | null; p99: number | null; max: number | null }>();
+
+function figuresOf(entry: Entry) {
+  let figures = found.get(entry);
+  if (!figures) {
+    const times = latencyOf(entry.period);
+    figures = { p50: quantile(times, 0.5), p99: quantile(times, 0.99), max: times.count > 0 ? times.max / 1e3 : null };
+    found.set(entry, figures);
+  }
+  return figures;
+}
+
+export const p99OverTime = (run: Run, name: string): Line => overTime(run.entries, name, (entry) => figuresOf(entry).p99);
+
+export function latencyOverTime(run: Run): Chart {
+  const { entries } = run;
+  return {
+    id: "latency",
+    title: "Latency over time",
+    says: "From when a request was due to its answer; the probe's clock is its own; lag is how late throng was",
+    x: SECONDS,
+    y: LATENCY,
+    lines: [
+      overTime(entries, "p50", (entry) => figuresOf(entry).p50),
+      p99OverTime(run, "p99"),
+      overTime(entries, "max", (entry) => figuresOf(entry).max),
+      overTime(entries, "probe p99", (entry) => quantile(probeOf(entry.period), 0.99)),
+      overTime(entries, "lag p99", (entry) => quantile(entry.period.lag, 0.99)),
+    ].filter((line) => isSeen(line)),
+    bands: phases(entries),
+    marks: asks(run),
+  };
+}
+
+/** Entries taken together where about as many connections were open, ascending. */
+function byConnections(entries: readonly Entry[]): { connections: number; periods: Period[] }[] {
+  const open = ({ open_s, from_s, until_s, open }: Period) => (open_s > 0 ? open_s / (until_s - from_s) : open);
+  const most = entries.reduce((most, { period }) => Math.max(most, open(period)), 1);
+  const groups = new Map<number, Period[]>();
+  for (const { period } of entries) {
+    const place = Math.floor((open(period) / most) * GROUPS);
+    groups.set(place, [...(groups.get(place) ?? []), period]);
+  }
+  const mean = (periods: Period[]) => periods.reduce((sum, period) => sum + open(period), 0) / periods.length;
+  return [...groups.entries()]
+    .sort(([a], [b]) => a - b)
+    .map(([, periods]) => ({ connections: mean(periods), periods }));
+}
+
+/** Enough for a curve, few enough for a sound percentile in each. */
+const GROUPS = 50;
+
+function lineBy(run: Run, name: string, q: number, of: (period: Period) => Distribution): Line {
+  const points = byConnections(run.entries).map(({ connections, periods }) => ({
+    x: connections,
+    y: quantile(Distribution.merged(periods.map(of)), q) ?? NaN,
+  }));
+  return { name, points: points.filter(({ y }) => Number.isFinite(y)) };
+}
+
+export const p99ByConnections = (run: Run, name: string) => lineBy(run, name, 0.99, latencyOf);
+
+export function latencyByConnections(run: Run): Chart {
+  const points = run.summary?.probe?.by_connections ?? [];
+  const probe = (name: string, of: (point: (typeof points)[number]) => number | null | undefined): Line => ({
+    name,
+    points: points.map((point) => ({ x: point.connections ?? 0, y: of(point) ?? NaN })),
+    dots: true,
+  });
+  return {
+    id: "by-connections",
+    title: "Latency against connections held",
+    says: "Does an answer, or a connection, take longer the more connections are open?",
+    x: CONNECTIONS,
+    y: LATENCY,
+    lines: [
+      lineBy(run, "p50", 0.5, latencyOf),
+      p99ByConnections(run, "p99"),
+      lineBy(run, "connect p99", 0.99, (period) => period.connect),
+      probe("probe p50", (point) => point.latency_p50_us),
+      probe("probe p99", (point) => point.latency_p99_us),
+    ].filter((line) => line.points.length > 1),
+  };
+}
+
+const NINES = [2, 10, 100, 1e3, 1e4, 1e5, 1e6, 1e7];
+
+/** The n-th part from the top: 2 is the median, 100 the 99th percentile. */
+export const PERCENTILE: Axis = {
+  label: "percentile",
+  quantity: { text: (n) => `${Number((100 - 100 / n).toPrecision(9))} %`, unit: () => 1 },
+  log: true,
+  ticks: NINES.map((at) => ({ at, name: `${Number((100 - 100 / at).toPrecision(9))} %` })),
+};
+
+/** Points of a percentile curve between two nines. */
+const STEPS = 20;
+
+export function percentiles(name: string, times: Distribution): Line {
+  const points: Point[] = [];
+  // Beyond one in so many as there are, it is the longest of them.
+  for (let k = 0; 10 ** (k / STEPS) <= times.count; k++) {
+    const x = 10 ** (k / STEPS);
+    points.push({ x, y: times.quantile(1 - 1 / x) / 1e3 });
+  }
+  if (times.count > 1) points.push({ x: times.count, y: times.max / 1e3 });
+  return { name, points };
+}
+
+export function percentileCurve(run: Run): Chart {
+  const { total } = run;
+  return {
+    id: "percentiles",
+    title: "Percentiles",
+    says: "How long the slowest share of all requests took, each nine further to the right",
+    x: PERCENTILE,
+    y: LATENCY,
+    lines: [
+      percentiles("latency at full load", total.latency),
+      percentiles("ramp latency", total.ramp_latency),
+      percentiles("first byte", firstByteOf(total)),
+      percentiles("probe", probeOf(total)),
+    ].filter((line) => line.points.length > 1),
+  };
+}
+
+const COLUMNS = 150;
+/** Rows for each tenfold time. */
+const ROWS_A_DECADE = 12;
+
+export function heatMap(run: Run): Chart {
+  const { entries } = run;
+  const width = Math.max(1, Math.ceil(entries.length / COLUMNS));
+  const cells: Cell[] = [];
+  for (let i = 0; i < entries.length; i += width) cells.push(...column(entries.slice(i, i + width)));
+  const most = cells.reduce((most, { count }) => Math.max(most, count), 1);
+  cells.forEach((cell) => (cell.shade = (1 + Math.log(cell.count)) / (1 + Math.log(most))));
+  return {
+    id: "heat",
+    title: "Where the answers lie",
+    says: "Each column is all answers of a time; the darker, the more took so long (log)",
+    x: SECONDS,
+    y: LATENCY,
+    lines: [],
+    cells,
+    marks: asks(run),
+  };
+}
+
+function column(entries: readonly Entry[]): Cell[] {
+  const rows = new Map<number, number>();
+  for (const { period } of entries) {
+    for (const [ns, n] of latencyOf(period).places()) {
+      const row = Math.floor(Math.log10(Math.max(ns, 64) / 1e3) * ROWS_A_DECADE);
+      rows.set(row, (rows.get(row) ?? 0) + n);
+    }
+  }
+  const [first, last] = [entries[0]!.period, entries.at(-1)!.period];
+  const us = (row: number) => 10 ** (row / ROWS_A_DECADE);
+  return [...rows].map(([row, count]) => ({
+    from: { x: first.from_s, y: us(row) },
+    to: { x: last.until_s, y: us(row + 1) },
+    count,
+    shade: 0,
+  }));
+}

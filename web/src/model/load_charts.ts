@@ -1,0 +1,108 @@
+import { asks, isSeen, overTime, perSecond, phases, SECONDS, type Axis, type Chart, type Line } from "./chart";
+import type { Entry } from "./fold";
+import { CONNECTIONS } from "./latency_charts";
+import { faultName, faultsOf } from "./period";
+import * as quantity from "./quantity";
+import type { Run } from "./run";
+
+const RATE: Axis = { label: "a second", quantity: quantity.rate };
+
+export const openOverTime = (run: Run, name: string): Line => overTime(run.entries, name, ({ period }) => period.open);
+
+export function connections(run: Run): Chart {
+  const { entries } = run;
+  return {
+    id: "connections",
+    title: "Connections",
+    says: "Open, against the plan and against what the target counts itself",
+    x: SECONDS,
+    y: CONNECTIONS,
+    lines: [
+      openOverTime(run, "open"),
+      overTime(entries, "wanted by the plan", ({ period }) => period.wanted),
+      ownCount(entries),
+    ].filter((line) => isSeen(line)),
+    bands: phases(entries),
+    marks: asks(run),
+  };
+}
+
+/** The target's own count, where it tells one; else its open files, of which each connection is one. */
+function ownCount(entries: readonly Entry[]): Line {
+  const counted = overTime(entries, "counted by the target", ({ looks }) => looks.target?.connections);
+  return isSeen(counted) ? counted : overTime(entries, "open files of the target", ({ looks }) => looks.target?.open_files);
+}
+
+export const answeredOverTime = (run: Run, name: string): Line =>
+  overTime(run.entries, name, ({ period }) => perSecond(period, period.counts.answered));
+
+export function rates(run: Run): Chart {
+  const { entries } = run;
+  const told = overTime(entries, "messages told", ({ period }) => perSecond(period, period.counts.told));
+  const lost = overTime(entries, "lost or closed", ({ period: { counts }, period }) =>
+    perSecond(period, counts.dropped + counts.closed),
+  );
+  return {
+    id: "rates",
+    title: "Openings and requests",
+    says: "Connections opened for the first time and requests answered, each a second",
+    x: SECONDS,
+    y: RATE,
+    lines: [
+      answeredOverTime(run, "requests answered"),
+      overTime(entries, "connections opened", ({ period }) => perSecond(period, period.counts.opened)),
+      told,
+      lost,
+    ].filter((line) => isSeen(line, false)),
+    bands: phases(entries),
+    marks: asks(run),
+  };
+}
+
+/** Faults of which more than this many kinds occurred are shown as one. */
+const KINDS = 6;
+
+export function faults(run: Run): Chart {
+  const { entries, total } = run;
+  const kinds = [...faultsOf(total.faults)].sort((a, b) => b.count - a.count).map(faultName);
+  const [shown, others] = [kinds.slice(0, KINDS), new Set(kinds.slice(KINDS))];
+  const lineOf = (name: string, isOne: (kind: string) => boolean) =>
+    overTime(entries, name, ({ period }) => {
+      const ours = period.faults.filter((fault) => isOne(faultName(fault)));
+      return perSecond(period, ours.reduce((sum, { count }) => sum + count, 0));
+    });
+  const lines = shown.map((name) => lineOf(name, (kind) => kind === name));
+  if (others.size > 0) lines.push(lineOf(`${others.size} others`, (kind) => others.has(kind)));
+  return {
+    id: "faults",
+    title: "Faults",
+    says: "What went wrong, a second: whose doing, at what stage, what",
+    x: SECONDS,
+    y: RATE,
+    lines: lines.filter((line) => isSeen(line, false)),
+    stacked: true,
+    bands: phases(entries),
+    marks: asks(run),
+  };
+}
+
+/** One small chart for each population of a plan that has several. */
+export function populations(run: Run): Chart[] {
+  const { entries, total } = run;
+  return total.populations.map((_, place) => {
+    const name = run.record.header?.populations?.[place] ?? `population ${place + 1}`;
+    return {
+      id: `population-${place}`,
+      title: `Population ${name}`,
+      says: "Connections open, and wanted by the plan",
+      x: SECONDS,
+      y: CONNECTIONS,
+      lines: [
+        overTime(entries, "open", ({ period }) => period.populations[place]?.open),
+        overTime(entries, "wanted by the plan", ({ period }) => period.populations[place]?.wanted),
+      ].filter((line) => isSeen(line)),
+      bands: phases(entries),
+      marks: asks(run),
+    };
+  });
+}

@@ -1,0 +1,161 @@
+import { Distribution } from "./distribution";
+import type { Lenient } from "./lenient";
+import type { Counts, FaultCount, Phase, Probe, Tick } from "./records";
+
+const COUNTS = [
+  "opened", "failed", "dropped", "closed", "redialled", "finished", "done", "addresses_skipped", "sent", "told", "missed",
+  "answered", "answered_at_load", "kept", "bytes_in", "bytes_out", "body_bytes_in",
+] as const satisfies readonly (keyof Counts)[];
+
+const TIMES = [
+  "latency", "ramp_latency", "connect", "handshake", "first_byte", "ramp_first_byte", "lag", "silence",
+] as const satisfies readonly (keyof Tick)[];
+
+type Times = Record<(typeof TIMES)[number], Distribution>;
+
+/** What the probe lane did in a period. */
+export interface ProbePeriod {
+  sent: number;
+  answered: number;
+  failed: number;
+  kept: Distribution;
+  fresh: Distribution;
+  held: Distribution;
+  connect: Distribution;
+}
+
+/** A tick, or several one after another, with its histograms to be read; what the page shows of a `samples::Tick`. */
+export interface Period extends Times {
+  /** Seconds since the start of the run. */
+  from_s: number;
+  until_s: number;
+  phase: Phase;
+  open: number;
+  wanted: number;
+  waiting: number;
+  /** Connections times the seconds that they were open in it. */
+  open_s: number;
+  counts: Counts;
+  faults: FaultCount[];
+  status: Map<string, number>;
+  steps: Distribution[];
+  populations: Period[];
+  probe: ProbePeriod | null;
+  /** By how much a turn of throng's loop came too late, the most; microseconds. */
+  stalled_us: number;
+}
+
+export function periodOf(tick: Lenient<Tick> | null | undefined): Period {
+  const times = Object.fromEntries(TIMES.map((name) => [name, Distribution.of(tick?.[name])])) as Times;
+  return {
+    ...times,
+    from_s: (tick?.from ?? 0) / 1e9,
+    until_s: (tick?.until ?? 0) / 1e9,
+    phase: tick?.phase ?? "ramp",
+    open: tick?.open ?? 0,
+    wanted: tick?.wanted ?? 0,
+    waiting: tick?.waiting ?? 0,
+    open_s: (tick?.open_ns ?? 0) / 1e9,
+    counts: Object.fromEntries(COUNTS.map((name) => [name, tick?.counts?.[name] ?? 0])) as unknown as Counts,
+    faults: faultsOf(tick?.faults ?? []),
+    status: new Map(Object.entries(tick?.status ?? {}).map(([status, n]) => [status, n ?? 0])),
+    steps: (tick?.steps ?? []).map((step) => Distribution.of(step)),
+    populations: (tick?.populations ?? []).map(periodOf),
+    probe: probeOf(tick?.probe),
+    stalled_us: (tick?.stalled ?? 0) / 1e3,
+  };
+}
+
+/** One fault in words: `target exchange timeout`. */
+export const faultName = ({ side, stage, kind }: FaultCount) => `${side} ${stage} ${kind}`;
+
+export function faultsOf(faults: Lenient<FaultCount[]>): FaultCount[] {
+  return faults.map(({ side, stage, kind, count }) => ({
+    side: side ?? "unknown",
+    stage: stage ?? "exchange",
+    kind: kind ?? "other",
+    count: count ?? 0,
+  }));
+}
+
+function probeOf(probe: Lenient<Probe> | null | undefined): ProbePeriod | null {
+  if (!probe) return null;
+  return {
+    sent: probe.sent ?? 0,
+    answered: probe.answered ?? 0,
+    failed: probe.failed ?? 0,
+    kept: Distribution.of(probe.kept),
+    fresh: Distribution.of(probe.fresh),
+    held: Distribution.of(probe.held),
+    connect: Distribution.of(probe.connect),
+  };
+}
+
+const total = <T>(all: readonly T[], of: (one: T) => number) => all.reduce((sum, one) => sum + of(one), 0);
+
+/** Periods one after another, at least one: counts and times add up, the state is the last one's (`Tick::extend`). */
+export function joined(all: readonly Period[]): Period {
+  const last = all[all.length - 1]!;
+  const merged = (of: (one: Period) => Distribution | undefined) =>
+    Distribution.merged(all.map((one) => of(one) ?? Distribution.EMPTY));
+  const times = Object.fromEntries(TIMES.map((name) => [name, merged((one) => one[name])])) as Times;
+  const counts = Object.fromEntries(COUNTS.map((name) => [name, total(all, (one) => one.counts[name])]));
+  const places = (of: (one: Period) => unknown[]) => all.reduce((most, one) => Math.max(most, of(one).length), 0);
+  return {
+    ...last,
+    ...times,
+    from_s: all.reduce((least, one) => Math.min(least, one.from_s), Infinity),
+    until_s: all.reduce((most, one) => Math.max(most, one.until_s), 0),
+    open_s: total(all, (one) => one.open_s),
+    counts: counts as unknown as Counts,
+    faults: addedFaults(all.flatMap((one) => one.faults)),
+    status: addedStatuses(all.map((one) => one.status)),
+    steps: Array.from({ length: places((one) => one.steps) }, (_, i) => merged((one) => one.steps[i])),
+    populations: Array.from({ length: places((one) => one.populations) }, (_, i) =>
+      joined(all.flatMap((one) => one.populations[i] ?? [])),
+    ),
+    probe: joinedProbes(all.flatMap((one) => one.probe ?? [])),
+    stalled_us: all.reduce((most, one) => Math.max(most, one.stalled_us), 0),
+  };
+}
+
+function addedFaults(faults: FaultCount[]): FaultCount[] {
+  const sums = new Map<string, FaultCount>();
+  for (const fault of faults) {
+    const count = (sums.get(faultName(fault))?.count ?? 0) + fault.count;
+    sums.set(faultName(fault), { ...fault, count });
+  }
+  return [...sums.values()];
+}
+
+function addedStatuses(all: Map<string, number>[]): Map<string, number> {
+  const sums = new Map<string, number>();
+  for (const one of all) for (const [status, n] of one) sums.set(status, (sums.get(status) ?? 0) + n);
+  return sums;
+}
+
+function joinedProbes(all: ProbePeriod[]): ProbePeriod | null {
+  if (all.length === 0) return null;
+  return {
+    sent: total(all, (one) => one.sent),
+    answered: total(all, (one) => one.answered),
+    failed: total(all, (one) => one.failed),
+    kept: Distribution.merged(all.map((one) => one.kept)),
+    fresh: Distribution.merged(all.map((one) => one.fresh)),
+    held: Distribution.merged(all.map((one) => one.held)),
+    connect: Distribution.merged(all.map((one) => one.connect)),
+  };
+}
+
+/** Decodes all of its histograms, so that a period that stays keeps nothing of those it was joined from. */
+export function settle(period: Period): Period {
+  const { probe } = period;
+  TIMES.forEach((name) => period[name].settle());
+  period.steps.forEach((step) => step.settle());
+  period.populations.forEach(settle);
+  if (probe) [probe.kept, probe.fresh, probe.held, probe.connect].forEach((times) => times.settle());
+  return period;
+}
+
+/** How long it was, seconds. */
+export const length_s = ({ from_s, until_s }: Period) => Math.max(until_s - from_s, 1e-9);

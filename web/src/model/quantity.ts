@@ -1,0 +1,64 @@
+/** How figures of one unit are written, exactly enough to read, and where an axis has its marks. */
+export interface Quantity {
+  text(value: number): string;
+  /** Multiples of this are round numbers on an axis that reaches so far. */
+  unit(most: number): number;
+}
+
+/** `1,000,000`. */
+export const grouped = (n: number) => Math.round(n).toLocaleString("en-US");
+
+/** Three significant digits at most, no trailing zeros. */
+const short = (n: number) => (Math.abs(n) >= 100 ? String(Math.round(n)) : String(Number(n.toPrecision(3))));
+
+function scaled(value: number, base: number, names: readonly string[]): string {
+  let rest = Math.abs(value);
+  let at = 0;
+  // What would be rounded up to the next unit is written in that one.
+  while (rest >= base - 0.5 && at < names.length - 1) {
+    rest /= base;
+    at++;
+  }
+  return `${value < 0 ? "−" : ""}${short(rest)}${names[at]}`;
+}
+
+/** `950`, `1.5k`, `100k`, `1M`. */
+export const count: Quantity = {
+  text: (n) => (Math.abs(n) < 1e4 ? short(n) : scaled(n, 1e3, ["", "k", "M", "G"])),
+  unit: () => 1,
+};
+
+/** `1.5k/s`. */
+export const rate: Quantity = { text: (n) => `${count.text(n)}/s`, unit: () => 1 };
+
+/** Microseconds: `350 µs`, `1.2 ms`, `12 s`. */
+export const time: Quantity = {
+  text(us) {
+    if (us >= 60e6) return span(us / 1e6);
+    return us < 1 ? `${short(us * 1e3)} ns` : scaled(us, 1e3, [" µs", " ms", " s"]);
+  },
+  unit: () => 1,
+};
+
+/** Seconds: `1.5 s`, `1m30s`, `1h`. */
+export function span(seconds: number): string {
+  if (seconds < 60) return `${short(seconds)} s`;
+  const whole = Math.round(seconds);
+  const parts = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60];
+  return parts.map((n, i) => (n > 0 ? `${n}${"hms"[i]}` : "")).join("");
+}
+
+const BINARY = [" B", " KiB", " MiB", " GiB", " TiB"];
+
+/** `512 B`, `12.3 MiB`. */
+export const bytes: Quantity = {
+  text: (n) => scaled(n, 1024, BINARY),
+  unit: (most) => 1024 ** Math.min(BINARY.length - 1, Math.floor(Math.log2(Math.max(1, most)) / 10)),
+};
+
+/** `93 %`; a small share keeps a digit that tells it from nothing. */
+export function percent(share: number): string {
+  const value = share * 100;
+  if (value > 0 && value < 0.05) return "under 0.1 %";
+  return value < 0.95 ? `${short(Number(value.toFixed(1)))} %` : `${Math.round(value)} %`;
+}

@@ -1,0 +1,213 @@
+import { figuresOf, faultsSeen, faultTotal } from "./figures";
+import type { Lenient } from "./lenient";
+import { bytes, grouped, percent, rate, time } from "./quantity";
+import type { Comparison, FaultCount, Fit, PopulationSummary, Quantiles } from "./records";
+import { commandLine, nameOf, type Run } from "./run";
+import { judgement } from "./verdict";
+
+/** Rows of text under a heading. */
+export interface Table {
+  id: string;
+  title: string;
+  says?: string;
+  columns: Column[];
+  rows: string[][];
+}
+
+export interface Column {
+  name: string;
+  /** Of numbers: aligned to the right. */
+  numeric?: boolean;
+}
+
+const words = (...names: string[]): Column[] => names.map((name) => ({ name }));
+const numbers = (...names: string[]): Column[] => names.map((name) => ({ name, numeric: true }));
+
+export function faultTable(run: Run): Table {
+  const faults = faultsSeen(run.summary?.faults ?? run.total.faults);
+  return {
+    id: "fault-table",
+    title: "Faults by side, stage and kind",
+    columns: [...words("side", "stage", "kind"), ...numbers("count")],
+    rows: faults.map(({ side, stage, kind, count }: FaultCount) => [side, stage, kind, grouped(count)]),
+  };
+}
+
+export function statusTable(run: Run): Table {
+  const statuses = run.summary?.requests?.status ?? Object.fromEntries(run.total.status);
+  const rows = Object.entries(statuses).map(([status, n]) => [status, grouped(n ?? 0)]);
+  return { id: "statuses", title: "Answers by status", columns: [...words("status"), ...numbers("answers")], rows };
+}
+
+const QUANTILES = numbers("count", "mean", "p50", "p90", "p99", "p99.9", "max");
+
+function quantilesRow(q: Lenient<Quantiles> | null | undefined): string[] {
+  const times = [q?.mean, q?.p50, q?.p90, q?.p99, q?.p999, q?.max].map((us) => time.text(us ?? 0));
+  return [grouped(q?.count ?? 0), ...times];
+}
+
+/** All times of a run in figures. */
+export function timeTable(run: Run): Table {
+  const { summary, total } = run;
+  const probe = summary?.probe;
+  const all: [string, Lenient<Quantiles> | null | undefined][] = [
+    ["latency at full load", summary?.latency_us ?? total.latency.quantiles()],
+    ["ramp latency", summary?.ramp_latency_us ?? total.ramp_latency.quantiles()],
+    ["first byte", summary?.first_byte_us ?? total.first_byte.quantiles()],
+    ["connect", summary?.connect_us ?? total.connect.quantiles()],
+    ["handshake", summary?.handshake_us ?? total.handshake.quantiles()],
+    ["lag (how late throng was)", summary?.lag_us ?? total.lag.quantiles()],
+    ["probe, kept connections", probe?.kept_us ?? total.probe?.kept.quantiles()],
+    ["probe, fresh connections", probe?.fresh_us ?? total.probe?.fresh.quantiles()],
+    ["probe, connect", probe?.connect_us ?? total.probe?.connect.quantiles()],
+  ];
+  const rows = all.filter(([, q]) => (q?.count ?? 0) > 0).map(([name, q]) => [name, ...quantilesRow(q)]);
+  return { id: "times", title: "Times in figures", columns: [...words("time"), ...QUANTILES], rows };
+}
+
+export function populationTable(run: Run): Table {
+  const populations = Object.entries(run.summary?.populations ?? {});
+  const row = ([name, p]: [string, Lenient<PopulationSummary> | null | undefined]) => [
+    name,
+    p?.target ?? "",
+    grouped(p?.connections?.held ?? 0),
+    grouped(p?.connections?.wanted ?? 0),
+    rate.text(p?.connections?.open_per_s ?? 0),
+    rate.text(p?.requests?.per_s ?? 0),
+    time.text(p?.latency_us?.p50 ?? 0),
+    time.text(p?.latency_us?.p99 ?? 0),
+    grouped(faultTotal(p?.faults ?? [])),
+  ];
+  return {
+    id: "populations",
+    title: "Populations",
+    columns: [...words("population", "target"), ...numbers("held", "wanted", "opened", "requests", "p50", "p99", "faults")],
+    rows: populations.length > 1 ? populations.map(row) : [],
+  };
+}
+
+export function stepTable(run: Run): Table {
+  const populations = Object.entries(run.summary?.populations ?? {});
+  const ended = populations.flatMap(([name, p]) =>
+    Object.entries(p?.steps ?? {}).map(([step, s]) => [`${name}.${step}`, ...quantilesRow(s?.latency_us)]),
+  );
+  const names = run.record.header?.steps ?? [];
+  const running = run.total.steps.flatMap((times, i) =>
+    times.count > 0 ? [[names[i] ?? `step ${i + 1}`, ...quantilesRow(times.quantiles())]] : [],
+  );
+  return {
+    id: "steps",
+    title: "Steps",
+    says: "Latency of each step at full load",
+    columns: [...words("step"), ...QUANTILES],
+    rows: run.summary ? ended : running,
+  };
+}
+
+export function costTable(run: Run): Table {
+  const { cost } = run.summary ?? {};
+  const cpu = (us: number) => time.text(us);
+  const all: [string, string, Lenient<Fit> | null | undefined, (value: number) => string][] = [
+    ["memory of a connection", "target", cost?.target_bytes, bytes.text],
+    ["memory of a connection", "throng", cost?.generator_bytes, bytes.text],
+    ["memory of a connection", "kernel here", cost?.kernel_bytes, bytes.text],
+    ["memory of a connection", "kernel of the target's host", cost?.target_kernel_bytes, bytes.text],
+    ["CPU of a connection opened", "target", cost?.target_cpu_us_per_open, cpu],
+    ["CPU of a connection opened", "throng", cost?.generator_cpu_us_per_open, cpu],
+    ["CPU of an answer", "target", cost?.target_cpu_us_per_request, cpu],
+    ["CPU of an answer", "throng", cost?.generator_cpu_us_per_request, cpu],
+    ["CPU of a second held idle", "target", cost?.target_cpu_us_per_idle_second, cpu],
+    ["CPU of a second held idle", "throng", cost?.generator_cpu_us_per_idle_second, cpu],
+  ];
+  const rows = all.flatMap(([what, whose, fit, text]) =>
+    fit ? [[what, whose, text(fit.value ?? 0), `± ${text(fit.error ?? 0)}`, (fit.r2 ?? 0).toFixed(3)]] : [],
+  );
+  const ceiling = cost?.ceiling_connections;
+  if (ceiling != null) rows.push(["memory of the target's host used up", "target", `${grouped(ceiling)} connections`, "", ""]);
+  return {
+    id: "cost",
+    title: "What a connection and a request cost",
+    says: "Slopes of fitted lines, with their standard error and the share of the variance that the line explains (R²)",
+    columns: [...words("cost", "side"), ...numbers("value", "error", "R²")],
+    rows,
+  };
+}
+
+export function thresholdTable(run: Run): Table {
+  const rows = (run.summary?.thresholds ?? []).map(({ expr, value, pass }) => [
+    expr ?? "",
+    value == null ? "nothing measured" : (Math.round(value * 1e3) / 1e3).toLocaleString("en-US"),
+    pass ? "✓ met" : "✗ not met",
+  ]);
+  return {
+    id: "thresholds",
+    title: "Thresholds",
+    says: "Times in microseconds, shares in percent",
+    columns: [...words("threshold"), ...numbers("measured"), ...words("result")],
+    rows,
+  };
+}
+
+/** How near the machine came to what it could do when it was calibrated. */
+export function rigTable(run: Run): Table {
+  const { rig } = run.summary ?? {};
+  const all: [string, number | null | undefined][] = [
+    ["requests", rig?.requests_per_s],
+    ["openings", rig?.open_per_s],
+    ["connections that would fit", rig?.connections],
+  ];
+  return {
+    id: "rig",
+    title: "How near this machine's limit",
+    says: `Shares of what it did against throng's own server, a lower bound (calibrated ${(rig?.calibrated_at ?? "").split("T")[0]})`,
+    columns: [...words("what"), ...numbers("share")],
+    rows: all.flatMap(([what, share]) => (share == null ? [] : [[what, percent(share)]])),
+  };
+}
+
+/** One row for each run of a comparison. */
+export function overviewTable(runs: Run[]): Table {
+  const memory = (run: Run) => {
+    const { cost } = run.summary ?? {};
+    const each = (name: string, fit: Lenient<Fit> | null | undefined) => (fit ? [`${name} ${bytes.text(fit.value ?? 0)}`] : []);
+    return [...each("target", cost?.target_bytes), ...each("throng", cost?.generator_bytes), ...each("kernel", cost?.kernel_bytes)];
+  };
+  const row = (run: Run, place: number) => {
+    const f = figuresOf(run);
+    return [
+      nameOf(run, place),
+      judgement(run.summary, run.running).word,
+      `${grouped(f.held)} of ${grouped(f.wanted)}`,
+      rate.text(f.open_per_s),
+      rate.text(f.requests_per_s),
+      time.text(f.latency_us.p50 ?? 0),
+      time.text(f.latency_us.p99 ?? 0),
+      grouped(faultTotal(f.faults)),
+      memory(run).join(", ") || "–",
+      commandLine(run.record),
+    ];
+  };
+  return {
+    id: "overview",
+    title: "Runs",
+    columns: [
+      ...words("run", "verdict"),
+      ...numbers("held", "opened", "requests", "p50", "p99", "faults"),
+      ...words("memory of a connection", "command"),
+    ],
+    rows: runs.map(row),
+  };
+}
+
+/** The table that came with a comparison. */
+export function comparisonTable(comparison: Lenient<Comparison> | null | undefined): Table {
+  const [first = "", ...others] = comparison?.columns ?? [];
+  return {
+    id: "comparison",
+    title: "Comparison",
+    says: (comparison?.notes ?? []).join(" · ") || undefined,
+    columns: [...words(first), ...numbers(...others)],
+    rows: comparison?.rows ?? [],
+  };
+}
+

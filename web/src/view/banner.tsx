@@ -1,0 +1,33 @@
+import type { Figure } from "../model/figures";
+import type { Run } from "../model/run";
+import { judgement } from "../model/verdict";
+
+const SIGNS = { good: "✓", bad: "✗", doubt: "!", none: "…" };
+
+/** The verdict: in a word, a colour, a sign and one sentence. */
+export function Banner({ run }: { run: Run }) {
+  const { word, tone, sentence, seen } = judgement(run.summary, run.running);
+  return (
+    <section class={`verdict ${tone}`} id="verdict" aria-label="verdict">
+      <span class="sign" aria-hidden="true">{SIGNS[tone]}</span>
+      <div>
+        <p class="word"><strong>{word}</strong>{sentence && `: ${sentence}`}</p>
+        {seen.length > 0 && <ul>{seen.map((line) => <li key={line}>{line}</li>)}</ul>}
+      </div>
+    </section>
+  );
+}
+
+export function Figures({ figures, id }: { figures: Figure[]; id: string }) {
+  return (
+    <dl class="figures" id={id}>
+      {figures.map(({ name, value, note }) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd class="value">{value}</dd>
+          {note && <dd class="note">{note}</dd>}
+        </div>
+      ))}
+    </dl>
+  );
+}

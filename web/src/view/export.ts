@@ -1,0 +1,77 @@
+import type { Chart } from "../model/chart";
+import { colour, dash } from "./drawing";
+
+const HEAD = 66;
+const PADDING = 16;
+const SVG = "http://www.w3.org/2000/svg";
+/** Pixels of the PNG for each of the chart: sharp on any screen and in print. */
+const SCALE = 2;
+
+export function saveSvg(chart: Chart, svg: SVGSVGElement): void {
+  download(`${chart.id}.svg`, new Blob([alone(chart, svg)], { type: "image/svg+xml" }));
+}
+
+export function savePng(chart: Chart, svg: SVGSVGElement): void {
+  const image = new Image();
+  image.onload = () => {
+    const canvas = document.createElement("canvas");
+    [canvas.width, canvas.height] = [image.width * SCALE, image.height * SCALE];
+    const pen = canvas.getContext("2d")!;
+    pen.scale(SCALE, SCALE);
+    pen.drawImage(image, 0, 0);
+    canvas.toBlob((blob) => blob && download(`${chart.id}.png`, blob), "image/png");
+  };
+  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(alone(chart, svg))}`;
+}
+
+function download(name: string, blob: Blob): void {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  // Not at once: the browser has to have begun reading it.
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}
+
+/** The chart as a document of its own: with title and legend, and colours that need no style sheet. */
+export function alone(chart: Chart, svg: SVGSVGElement): string {
+  const [width, height] = [svg.width.baseVal.value, svg.height.baseVal.value];
+  const whole = element("svg", { xmlns: SVG, width: width + 2 * PADDING, height: height + HEAD + PADDING });
+  whole.setAttribute("font-family", "system-ui, sans-serif");
+  whole.append(element("rect", { width: "100%", height: "100%", fill: "var(--surface)" }));
+  whole.append(text(PADDING, 24, chart.title, { "font-size": 15, "font-weight": 600, fill: "var(--text)" }));
+  whole.append(text(PADDING, 41, chart.says, { "font-size": 11, fill: "var(--faint)" }), ...legend(chart));
+  const copy = svg.cloneNode(true) as SVGSVGElement;
+  copy.querySelectorAll('[aria-label="tip"], [aria-label="rule"] [stroke-opacity="0.7"]').forEach((tip) => tip.remove());
+  copy.setAttribute("x", String(PADDING));
+  copy.setAttribute("y", String(HEAD));
+  copy.setAttribute("color", "var(--text)");
+  whole.append(copy);
+  const sheet = getComputedStyle(document.documentElement);
+  const resolve = (source: string) => source.replace(/var\((--[\w-]+)\)/g, (_, name: string) => sheet.getPropertyValue(name).trim());
+  return resolve(new XMLSerializer().serializeToString(whole));
+}
+
+function legend(chart: Chart): SVGElement[] {
+  let x = PADDING;
+  return chart.lines.flatMap((line, place) => {
+    const stroke = line.limit ? "var(--mark)" : colour(place);
+    const sample = element("line", { x1: x, x2: x + 22, y1: 56, y2: 56, stroke, "stroke-width": 2, "stroke-dasharray": line.limit ? "3 3" : (dash(place) ?? "") });
+    const name = text(x + 27, 60, line.name, { "font-size": 11, fill: "var(--text)" });
+    // About the width of a letter of that size.
+    x += 27 + line.name.length * 6.2 + 14;
+    return [sample, name];
+  });
+}
+
+function text(x: number, y: number, words: string, attributes: Record<string, string | number>): SVGElement {
+  const written = element("text", { x, y, ...attributes });
+  written.textContent = words;
+  return written;
+}
+
+function element(name: string, attributes: Record<string, string | number>): SVGElement {
+  const made = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, String(value));
+  return made;
+}

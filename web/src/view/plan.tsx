@@ -1,0 +1,35 @@
+import { commandLine, type Run } from "../model/run";
+
+/** What to do to have the same run again. */
+export function Plan({ run }: { run: Run }) {
+  const { record } = run;
+  const { header, version, began_ms, tags, scenario } = record;
+  return (
+    <section class="part" id="plan" aria-label="The plan">
+      <h2>The plan</h2>
+      {record.words && <pre class="command" tabIndex={0} aria-label="command line">{commandLine(record)}</pre>}
+      <dl class="facts">
+        {run.id && <Fact name="run" value={run.id} />}
+        {began_ms ? <Fact name="began" value={dateText(began_ms)} /> : null}
+        <Fact name="target" value={header?.target} />
+        <Fact name="seed" value={header?.seed?.toString()} />
+        <Fact name="sockets by" value={header?.io && `${header.io}, ${header.threads ?? 1} threads`} />
+        <Fact name="throng" value={version} />
+        <Fact name="tags" value={tags?.join(" ")} />
+      </dl>
+      {scenario && (
+        <details open>
+          <summary>The scenario file</summary>
+          <pre tabIndex={0} id="scenario">{scenario}</pre>
+        </details>
+      )}
+    </section>
+  );
+}
+
+function Fact({ name, value }: { name: string; value: string | undefined | null }) {
+  return value ? <div><dt>{name}</dt><dd>{value}</dd></div> : null;
+}
+
+/** In UTC: the same wherever it is read. */
+export const dateText = (ms: number) => `${new Date(ms).toISOString().replace("T", " ").slice(0, 19)} UTC`;
