@@ -125,6 +125,13 @@ pub(crate) struct RunArgs {
     /// takes a free one
     #[arg(long, value_name = "ADDR")]
     pub(crate) prometheus: Option<String>,
+    /// Serve a page at ADDR that follows the run and can pause it, change its load and end it; a port alone is on loopback,
+    /// and 0 takes a free one [default: off; without ADDR: 127.0.0.1:9909]
+    #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "127.0.0.1:9909")]
+    pub(crate) dashboard: Option<String>,
+    /// Holds what has to be shown to see the page: http://ADDR/?token=… Without it the page is on loopback only
+    #[arg(long, value_name = "FILE")]
+    pub(crate) dashboard_token_file: Option<String>,
     /// Push the metrics to InfluxDB each second: http://HOST:8086/write?db=DB, or of version 2
     /// http://HOST:8086/api/v2/write?org=O&bucket=B
     #[arg(long, value_name = "URL")]
@@ -184,6 +191,8 @@ impl RunArgs {
             observe: self.observe.clone(),
             observe_token_file: self.observe_token_file.clone(),
             prometheus: self.prometheus.clone(),
+            dashboard: self.dashboard.clone(),
+            dashboard_token_file: self.dashboard_token_file.clone(),
             influx: self.influx.clone(),
             influx_token_file: self.influx_token_file.clone(),
         }

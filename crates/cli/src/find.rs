@@ -105,5 +105,10 @@ fn words(args: &FindArgs) -> Result<(By, Option<u64>), Failure> {
             mistakes.push(format!("{flag}: a search has no metrics, run the load that it found: {asked:?}"));
         }
     }
+    for (flag, asked) in [("--dashboard", &args.run.dashboard), ("--report", &args.run.report)] {
+        if let Some(asked) = asked {
+            mistakes.push(format!("{flag}: a search has none, run the load that it found: {asked:?}"));
+        }
+    }
     if mistakes.is_empty() { Ok((by, most)) } else { Err(Failure::words(mistakes)) }
 }

@@ -13,7 +13,10 @@ use host::{Root, remote::Token};
 use plan::{Flags, Format, Influx, Live, Plan, Surroundings};
 use run::Interrupt;
 use samples::{RunRecord, Sink, Summary};
-use sinks::{Classic, Exporters, HlogFile, InfluxServer, Keeper, Kept, Line, Remains, Report, format::Whole};
+use sinks::{
+    Classic, Dashboard, Exporters, HlogFile, InfluxServer, Keeper, Kept, Line, Opens, Remains, Report,
+    format::Whole,
+};
 use units::Date;
 
 use crate::{Failure, answer, args::RunArgs, report::ReportFile, runs, say, scenario, signals};
@@ -36,12 +39,15 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
     let record = runs::record(units::date().into(), scenario);
     let mut report = report_file.map(|file| (file, Report::new(record.clone())));
     let mut exporters = exporters(args, &plan, record.began_ms)?;
+    let mut dashboard = dashboard(args, &plan, &record)?;
     let mut sinks: Vec<&mut dyn Sink> = vec![&mut whole, &mut exporters];
+    sinks.extend(dashboard.as_mut().map(|dashboard| dashboard as &mut dyn Sink));
     sinks.extend(report.as_mut().map(|(_, report)| report as &mut dyn Sink));
     let (Applied { summary, kept }, logged) = match &args.hlog {
         None => (apply(&plan, record, &interrupt, &mut sinks)?, Ok(())),
         Some(file) => logged(file, &plan, record, &interrupt, &mut sinks)?,
     };
+    dashboard.into_iter().for_each(Dashboard::end);
     let reported = report.map_or(Ok(()), |(file, mut report)| {
         report.name(kept.as_ref().map_or_else(String::new, |kept| kept.id.clone()));
         file.write(report)
@@ -95,6 +101,20 @@ fn exporters(args: &RunArgs, plan: &Plan, began: Date) -> Result<Exporters, Fail
         }
     }
     Ok(exporters)
+}
+
+/// The live page: a port in use stops the run before it starts.
+fn dashboard(args: &RunArgs, plan: &Plan, record: &RunRecord) -> Result<Option<Dashboard>, Failure> {
+    let Some(at) = plan.dashboard else { return Ok(None) };
+    let token = args.dashboard_token_file.as_deref().map(Token::read).transpose();
+    let token = token.map_err(|why| Failure::words([format!("--dashboard-token-file: {why}")]))?;
+    let opens = token.map(|token| Arc::new(move |offered: &[u8]| token.is(offered)) as Opens);
+    let has_token = opens.is_some();
+    let started = Dashboard::start(at, record.clone(), opens);
+    let (dashboard, at) = started.map_err(|e| Failure::machine(format!("--dashboard {at}: {e}")))?;
+    let shown = if has_token { "?token=…" } else { "" };
+    say(&format!("throng: dashboard at http://{at}/{shown}"));
+    Ok(Some(dashboard))
 }
 
 /// The summary in the form that was asked for.

@@ -67,6 +67,10 @@ pub struct Flags {
     pub observe_token_file: Option<String>,
     /// `--prometheus`, by default no endpoint.
     pub prometheus: Option<String>,
+    /// `--dashboard`, by default none.
+    pub dashboard: Option<String>,
+    /// `--dashboard-token-file`, by default no token.
+    pub dashboard_token_file: Option<String>,
     /// `--influx`, by default nobody.
     pub influx: Option<String>,
     /// `--influx-token-file`, by default no token.
@@ -135,6 +139,7 @@ pub fn from_flags(flags: &Flags, around: &Surroundings) -> Result<Plan, Vec<Mist
         thresholds: Vec::new(),
         observe: None,
         prometheus: None,
+        dashboard: None,
         influx: None,
     };
     let plan = m.over(plan, flags, around);
@@ -193,8 +198,9 @@ impl Mistakes {
         let thresholds = [plan.thresholds, own].concat();
         let observe = self.observe(flags, around.resolve);
         let prometheus = self.read("--prometheus", &flags.prometheus, None, |text| endpoint(text).map(Some));
+        let dashboard = self.dashboard(flags);
         let influx = self.influx(flags, around.resolve);
-        Plan { threads, seed, io, live, format, thresholds, observe, prometheus, influx, ..plan }
+        Plan { threads, seed, io, live, format, thresholds, observe, prometheus, dashboard, influx, ..plan }
     }
 
     /// The value of a flag; where it is absent or a mistake, the default, which in the second case nobody
@@ -285,6 +291,23 @@ impl Mistakes {
 
     fn add(&mut self, place: &str, why: impl fmt::Display) {
         self.0.push(Mistake { place: place.to_owned(), text: why.to_string() });
+    }
+}
+
+impl Mistakes {
+    /// Where the live page is.
+    fn dashboard(&mut self, flags: &Flags) -> Option<SocketAddr> {
+        let has_token = flags.dashboard_token_file.is_some();
+        if has_token && flags.dashboard.is_none() {
+            self.add("--dashboard-token-file", &"without --dashboard nobody asks for it");
+        }
+        self.read("--dashboard", &flags.dashboard, None, |text| match endpoint(text)? {
+            at if has_token || at.ip().is_loopback() => Ok(Some(at)),
+            at => Err(format!(
+                "without --dashboard-token-file anybody could end the run, write 127.0.0.1:{}: {at}",
+                at.port()
+            )),
+        })
     }
 }
 

@@ -44,6 +44,8 @@ pub struct Plan {
     pub observe: Option<Observe>,
     /// Where the metrics can be fetched meanwhile.
     pub prometheus: Option<SocketAddr>,
+    /// Where the live page is meanwhile.
+    pub dashboard: Option<SocketAddr>,
     /// Who gets the metrics meanwhile.
     pub influx: Option<Influx>,
 }

@@ -207,7 +207,11 @@ impl<'a> Conductor<'a> {
                     self.ends_by = Some(BY_HAND);
                     Some(if ask == Ask::Stop { "stopped" } else { "drained" }.to_owned())
                 }
-                ask if self.ends_by.is_none() => self.course.heed(ask, now),
+                ask if self.ends_by.is_none() => {
+                    // Those held are counted before the load is moved.
+                    let held = self.held();
+                    self.course.heed(ask, now).inspect(|_| self.keep_held(&held))
+                }
                 _ => None,
             };
             if let Some(what) = done.filter(|_| self.record.asks.len() < MOST_ASKS) {

@@ -2,6 +2,7 @@
 
 mod calibration;
 mod cost;
+mod dashboard;
 mod exporters;
 mod find;
 pub mod format;
@@ -14,8 +15,10 @@ mod report;
 mod rows;
 mod store;
 mod summary;
+mod web;
 
 pub use calibration::{calibration_json, calibration_text};
+pub use dashboard::{Dashboard, Opens};
 pub use exporters::{Behind, Exporters, InfluxServer, Remains};
 pub use find::{find_json, find_line, find_text};
 pub use hlog::{Hlog, HlogFile};

@@ -45,6 +45,11 @@ impl Report {
         self.id = id;
     }
 
+    /// A tick, with its times to two digits already.
+    pub(crate) fn add(&mut self, tick: TickRecord<'static>) {
+        self.history.add(tick);
+    }
+
     /// What the page is given of this run: `StoredRun` of `web/src/model/records.ts`.
     pub(crate) fn run_json(&self) -> String {
         let ticks = self.history.to_json();
@@ -82,7 +87,7 @@ impl Sink for Report {
 
     fn tick(&mut self, tick: &Tick, own: &Generator) {
         let (tick, generator, looks) = (Cow::Borrowed(tick), Cow::Borrowed(own), Cow::Borrowed(&self.looks));
-        self.history.add(TickRecord::coarse(&TickRecord { tick, generator, looks }));
+        self.add(TickRecord::coarse(&TickRecord { tick, generator, looks }));
     }
 
     fn finish(&mut self, summary: &Summary) {

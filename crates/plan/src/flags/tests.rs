@@ -44,6 +44,8 @@ fn flags(line: &[&str]) -> Flags {
             "--observe" => &mut flags.observe,
             "--observe-token-file" => &mut flags.observe_token_file,
             "--prometheus" => &mut flags.prometheus,
+            "--dashboard" => &mut flags.dashboard,
+            "--dashboard-token-file" => &mut flags.dashboard_token_file,
             "--influx" => &mut flags.influx,
             "--influx-token-file" => &mut flags.influx_token_file,
             flag => panic!("no flag {flag}"),
@@ -191,6 +193,18 @@ fn an_endpoint_is_an_address_and_a_port() {
         let cure = "is not an address and a port: write 127.0.0.1:9464, or 9464 for the same";
         check(&[URL, "--prometheus", text], &[&format!("--prometheus: {text:?} {cure}")]);
     }
+}
+
+#[test]
+fn a_dashboard_that_others_reach_has_a_token() {
+    let at = |words: &[&str]| plan(&flags(&[&[URL], words].concat())).unwrap().dashboard;
+    assert_eq!(at(&["--dashboard", "9909"]), "127.0.0.1:9909".parse().ok());
+    assert_eq!(at(&["--dashboard", "0.0.0.0:1", "--dashboard-token-file", "t"]), "0.0.0.0:1".parse().ok());
+    let open =
+        "--dashboard: without --dashboard-token-file anybody could end the run, write 127.0.0.1:1: 0.0.0.0:1";
+    check(&[URL, "--dashboard", "0.0.0.0:1"], &[open]);
+    let idle = "--dashboard-token-file: without --dashboard nobody asks for it";
+    check(&[URL, "--dashboard-token-file", "t"], &[idle]);
 }
 
 #[test]

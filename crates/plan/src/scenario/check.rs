@@ -70,6 +70,7 @@ pub(super) fn scenario(
         thresholds,
         observe: None,
         prometheus: None,
+        dashboard: None,
         influx: None,
     };
     // As in the file: what was left out for a mistake may be what a threshold names.

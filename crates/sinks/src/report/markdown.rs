@@ -45,7 +45,8 @@ fn figures(s: &Value, out: &mut String) {
     line(out, format_args!("| figure | value |\n|---|---:|"));
     let count =
         |path: &str| s.pointer(path).and_then(Value::as_f64).map(|n| Count(n.round() as u64).to_string());
-    let bytes = |path: &str| s.pointer(path).and_then(Value::as_f64).map(|n| format!("{n:.0} bytes"));
+    let slope = |path: &str| s.pointer(path).and_then(Value::as_f64).filter(|n| *n > 0.0);
+    let bytes = |path: &str| slope(path).map(|n| format!("{n:.0} bytes"));
     let rows = [
         ("connections wanted", count("/connections/wanted")),
         ("connections held", count("/connections/held")),

@@ -1,0 +1,66 @@
+//! A thread that answers HTTP while a run lasts.
+
+use std::{
+    io,
+    net::{SocketAddr, TcpListener},
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+use axum::Router;
+use tokio::{net, runtime, sync::oneshot, time};
+
+/// Answers that are under way at the end may take so long.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Answers until it is [ended](Web::end) or dropped.
+pub(crate) struct Web {
+    stop: Option<oneshot::Sender<()>>,
+    thread: JoinHandle<()>,
+}
+
+impl Web {
+    /// Listens, and answers by `routes`, while `work` goes on beside it; also where: the port that it got.
+    ///
+    /// # Errors
+    /// What bind says, or there can be no further thread.
+    pub(crate) fn start(
+        at: SocketAddr,
+        routes: Router,
+        work: impl Future<Output = ()> + Send + 'static,
+    ) -> io::Result<(Web, SocketAddr)> {
+        let listener = TcpListener::bind(at)?;
+        listener.set_nonblocking(true)?;
+        let at = listener.local_addr()?;
+        let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+        let (stop, stopped) = oneshot::channel();
+        let serve = async move {
+            let Ok(listener) = net::TcpListener::from_std(listener) else { return };
+            let (last, ending) = oneshot::channel();
+            let answers = axum::serve(listener, routes).with_graceful_shutdown(async move {
+                let _ = ending.await;
+            });
+            let answers = tokio::spawn(answers.into_future());
+            // What the work says at its end is still told.
+            let work = tokio::spawn(work);
+            let _ = stopped.await;
+            let finish = async move {
+                let _ = work.await;
+                let _ = last.send(());
+                let _ = answers.await;
+            };
+            let _ = time::timeout(PATIENCE, finish).await;
+        };
+        let run = move || runtime.block_on(serve);
+        let thread = thread::Builder::new().name("web".to_owned()).spawn(run)?;
+        Ok((Web { stop: Some(stop), thread }, at))
+    }
+
+    /// Ends, within bounds.
+    pub(crate) fn end(self) {
+        let Web { stop, thread } = self;
+        drop(stop);
+        // It panics in nobody's name but its own.
+        let _ = thread.join();
+    }
+}
