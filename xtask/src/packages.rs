@@ -17,6 +17,8 @@ const NEEDED: &[(&str, &str)] = &[
     ("haproxy", "haproxy"),
     ("node", "nodejs"),
     ("npm", "npm"),
+    // With its compiler: the test's server is a source file.
+    ("javac", "openjdk-17-jdk-headless"),
     ("chromium", "chromium"),
     ("prometheus", "prometheus"),
     ("influxd", "influxdb"),

@@ -9,6 +9,7 @@ mod facts;
 mod fake;
 mod files;
 mod finding;
+mod jvm;
 mod listener;
 mod memory;
 mod mend;

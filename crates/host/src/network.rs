@@ -5,7 +5,8 @@ use crate::root::unexpected;
 use samples::{NetCounters, SockStat};
 use std::io;
 
-/// Reads `/proc/net/sockstat`.
+/// Reads `/proc/net/sockstat`, and `sockstat6` where there is one: the kernel counts sockets that are used by family, and
+/// one that listens on `::` takes connections of both.
 ///
 /// # Errors
 /// The file cannot be read, or has no `TCP` line.
@@ -19,11 +20,17 @@ pub fn sock_stat(root: &Root) -> io::Result<SockStat> {
         fields.next().and_then(|value| value.parse().ok()).unwrap_or(0)
     };
     Ok(SockStat {
-        tcp_inuse: value("inuse"),
+        tcp_inuse: value("inuse") + inuse_of_6(root),
         tcp_orphans: value("orphan"),
         tcp_tw: value("tw"),
         tcp_mem_pages: value("mem"),
     })
+}
+
+fn inuse_of_6(root: &Root) -> u64 {
+    let text = root.read("proc/net/sockstat6").unwrap_or_default();
+    let inuse = text.lines().find_map(|line| line.strip_prefix("TCP6: inuse "));
+    inuse.and_then(|n| n.trim().parse().ok()).unwrap_or(0)
 }
 
 /// Reads `/proc/net/snmp` and `/proc/net/netstat` (kernel document `networking/snmp_counter`).
@@ -75,6 +82,15 @@ impl<'a> Group<'a> {
 mod tests {
     use super::*;
     use crate::fake::Machine;
+
+    #[test]
+    fn sockets_of_both_families_are_in_use() {
+        let machine = Machine::with(&[
+            ("proc/net/sockstat", "TCP: inuse 3 orphan 1 tw 2 alloc 4 mem 5\n"),
+            ("proc/net/sockstat6", "TCP6: inuse 40\nUDP6: inuse 7\n"),
+        ]);
+        assert_eq!(sock_stat(&machine.root()).unwrap().tcp_inuse, 43);
+    }
 
     fn check_sockets(text: &str, expected: Option<[u64; 4]>) {
         let machine = Machine::with(&[("proc/net/sockstat", text)]);

@@ -1,10 +1,10 @@
 //! The target on this machine, and the machine itself, once a second.
 
-use samples::{HostLook, TargetLook};
+use samples::{HostLook, JvmLook, TargetLook};
 use units::Nanos;
 
 use crate::{
-    Listener, Processes, Pulse, Root, files,
+    Listener, Processes, Pulse, Root, files, jvm,
     listener::{carriers, holds_in_main_table, listener_pids, numbers},
     memory::{group_oom_kills, kernel_memory, memory, memory_left_to, row},
     network::{net_counters, sock_stat},
@@ -91,8 +91,14 @@ impl Watch {
             open_files_limit: self.open_files_limit(pid),
             memory_available: memory_left_to(&self.root, pid),
             group_oom_kills: group_oom_kills(&self.root, pid),
+            jvm: self.jvm(),
             process: self.processes.look(now),
         })
+    }
+
+    fn jvm(&self) -> Option<JvmLook> {
+        let all = self.processes.pids().filter_map(|pid| jvm::look(&self.root, pid));
+        all.reduce(|sum, one| sum.plus(&one))
     }
 
     /// Workers that were born since.

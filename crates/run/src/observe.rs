@@ -214,7 +214,7 @@ impl Observer {
 
     /// What was seen last.
     pub(crate) fn latest(&self) -> Looks {
-        self.seen.latest()
+        self.seen.latest(self.both_here)
     }
 
     /// Ours so far.

@@ -20,7 +20,7 @@ pub use cost::{Cost, Fit};
 pub use fault::{Fault, Faults, Kind, Side, Stage};
 pub use find::{FindOutcome, FindSummary, Point};
 pub use latency::{Latency, Quantiles};
-pub use look::{HostLook, Look, NetCounters, ProcessLook, SockStat, TargetLook};
+pub use look::{HostLook, JvmLook, Look, NetCounters, ProcessLook, SockStat, TargetLook};
 pub use moments::{Moments, Rates};
 pub use observation::{Gauge, Growth, HostSeen, Looks, Observation, ObserverSeen, ProcessSeen, TargetSeen};
 pub use probe::{Probe, ProbePoint, ProbeSummary};

@@ -50,6 +50,34 @@ pub struct TargetLook {
     pub memory_available: Option<u64>,
     /// Processes of its control group that the kernel killed for want of memory.
     pub group_oom_kills: u64,
+    /// What its Java virtual machines tell, all together, where it is one.
+    pub jvm: Option<JvmLook>,
+}
+
+/// Java virtual machines, by their own counters; those of G1 are as of its last pause.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct JvmLook {
+    /// Of the heap, in use.
+    pub heap_used_bytes: u64,
+    /// Of the heap, taken from the system.
+    pub heap_committed_bytes: u64,
+    /// Garbage collections since it was started.
+    pub gc_count: u64,
+    /// Time in them since it was started, nanoseconds.
+    pub gc_pause_ns: u64,
+}
+
+impl JvmLook {
+    /// Those of two.
+    pub fn plus(&self, other: &JvmLook) -> JvmLook {
+        JvmLook {
+            heap_used_bytes: self.heap_used_bytes + other.heap_used_bytes,
+            heap_committed_bytes: self.heap_committed_bytes + other.heap_committed_bytes,
+            gc_count: self.gc_count + other.gc_count,
+            gc_pause_ns: self.gc_pause_ns + other.gc_pause_ns,
+        }
+    }
 }
 
 /// Some processes, taken together.

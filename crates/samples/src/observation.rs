@@ -90,9 +90,12 @@ impl Observation {
         see(&mut self.own, phase, own, ProcessSeen::new, ProcessSeen::see);
     }
 
-    /// The last of each.
-    pub fn latest(&self) -> Looks {
+    /// The last of each; `both_here`: both ends of the connections are on throng's host.
+    pub fn latest(&self, both_here: bool) -> Looks {
+        let (side, sockets_each) = if both_here { (&self.host, 2) } else { (&self.target_host, 1) };
+        let more = side.as_ref().map(|host| host.tcp_sockets.last.saturating_sub(host.tcp_sockets.first));
         Looks {
+            connections: more.map(|sockets| sockets / sockets_each),
             target: self.target.as_ref().map(|seen| seen.latest.clone()),
             host: self.host.as_ref().map(|seen| seen.latest.clone()),
             target_host: self.target_host.as_ref().map(|seen| seen.latest.clone()),
@@ -126,6 +129,9 @@ pub struct Looks {
     pub target_host: Option<HostLook>,
     /// throng itself.
     pub own: Option<ProcessLook>,
+    /// Connections at the target's side: TCP sockets that its kernel counts in the network namespace beyond those before
+    /// the first dial, half of them where both ends are there. `None`: nobody tells of that side.
+    pub connections: Option<u64>,
 }
 
 fn see<S, L>(seen: &mut Option<S>, phase: Phase, look: &L, new: fn(&L) -> S, again: fn(&mut S, Phase, &L)) {

@@ -193,7 +193,7 @@ pub(crate) mod hdr {
 mod tests {
     use super::*;
     use crate::{
-        look::{HostLook, ProcessLook, TargetLook},
+        look::{HostLook, JvmLook, ProcessLook, TargetLook},
         tick::tests::tick,
     };
     use proptest::prelude::*;
@@ -208,10 +208,16 @@ mod tests {
                 ..Generator::default()
             }),
             looks: Cow::Owned(Looks {
-                target: Some(TargetLook { pid: 7, open_files: Some(seed), ..TargetLook::default() }),
+                target: Some(TargetLook {
+                    pid: 7,
+                    open_files: Some(seed),
+                    jvm: Some(JvmLook::default()),
+                    ..TargetLook::default()
+                }),
                 host: Some(HostLook { kernel_bytes: seed, ..HostLook::default() }),
                 target_host: None,
                 own: Some(ProcessLook { rss_bytes: seed, ..ProcessLook::default() }),
+                connections: Some(seed),
             }),
         }
     }

@@ -21,6 +21,7 @@ mod epoll;
 mod formats;
 mod haproxy;
 mod influxdb;
+mod jvm;
 mod limits;
 mod namespace;
 mod nginx;

@@ -1,4 +1,5 @@
 use super::*;
+use crate::look::SockStat;
 
 #[test]
 fn a_gauge_keeps_its_ends() {
@@ -83,4 +84,24 @@ fn a_remote_look_fills_its_own_places() {
     all.see_there(Phase::Ramp, &Look { target: Some(busy(0.0, 1, 1)), host: host(9, None, 0) });
     assert_eq!(all.target.as_ref().unwrap().pid, 3);
     assert_eq!(all.target_host.unwrap().tcp().listen_overflows, 4);
+}
+
+#[test]
+fn connections_at_the_targets_side_are_sockets_beyond_the_first_look() {
+    let sockets =
+        |n| HostLook { sockets: SockStat { tcp_inuse: n, ..SockStat::default() }, ..HostLook::default() };
+    let mut here = Observation::default();
+    assert_eq!((here.latest(true).connections, here.latest(false).connections), (None, None));
+    for n in [40, 2_040, 2_000] {
+        here.see_here(Phase::Ramp, &sockets(n), &ProcessLook::default());
+    }
+    assert_eq!((here.latest(true).connections, here.latest(false).connections), (Some(980), None));
+    let mut there = here.clone();
+    for n in [7, 1_003] {
+        there.see_there(Phase::Ramp, &Look { host: sockets(n), ..Look::default() });
+    }
+    assert_eq!(there.latest(false).connections, Some(996));
+    // Sockets of others may go meanwhile.
+    there.see_there(Phase::Hold, &Look { host: sockets(3), ..Look::default() });
+    assert_eq!(there.latest(false).connections, Some(0));
 }

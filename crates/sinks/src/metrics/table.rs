@@ -1,6 +1,6 @@
 //! Every metric. A new figure is a row here, and every exporter has it.
 
-use samples::{Fault, HostLook, Latency, Phase, Probe, TargetLook, Tick};
+use samples::{Fault, HostLook, JvmLook, Latency, Phase, Probe, TargetLook, Tick};
 
 use super::{Kind, Metric, Moment, POPULATION, Series, Value};
 
@@ -182,6 +182,12 @@ pub(crate) const TABLE: &[Metric] = &[
             s.number(&[], m.looks.own.as_ref().map(|own| own.busiest_thread));
         },
     ),
+    gauge(
+        "throng_target_connections",
+        &[],
+        "connections at the target's side, by the sockets that its kernel counts",
+        |m, s| s.number(&[], m.looks.connections.map(|n| n as f64)),
+    ),
     gauge("throng_target_processes", &[], "processes that serve the target", |m, s| {
         target(m, s, |t| Some(t.process.processes))
     }),
@@ -215,6 +221,18 @@ pub(crate) const TABLE: &[Metric] = &[
     ),
     gauge("throng_target_open_files_limit", &[], "what that table may hold", |m, s| {
         target(m, s, |t| t.open_files_limit)
+    }),
+    gauge("throng_target_jvm_heap_used_bytes", &[], "heap of its Java virtual machines in use", |m, s| {
+        jvm(m, s, |jvm| jvm.heap_used_bytes as f64)
+    }),
+    gauge("throng_target_jvm_heap_committed_bytes", &[], "that heap, as taken from the system", |m, s| {
+        jvm(m, s, |jvm| jvm.heap_committed_bytes as f64)
+    }),
+    counter("throng_target_jvm_gc_total", &[], "its garbage collections since it was started", |m, s| {
+        jvm(m, s, |jvm| jvm.gc_count as f64)
+    }),
+    counter("throng_target_jvm_gc_pause_seconds_total", &[], "time that it spent in them", |m, s| {
+        jvm(m, s, |jvm| jvm.gc_pause_ns as f64 / 1e9)
     }),
     gauge(
         "throng_target_accept_queue",
@@ -291,6 +309,10 @@ fn lane(m: &Moment, s: &mut Series, connection: &str, of: fn(&Probe) -> &Latency
 
 fn target(m: &Moment, s: &mut Series, of: fn(&TargetLook) -> Option<u64>) {
     s.number(&[], m.looks.target.as_ref().and_then(of).map(|n| n as f64));
+}
+
+fn jvm(m: &Moment, s: &mut Series, of: fn(&JvmLook) -> f64) {
+    s.number(&[], m.looks.target.as_ref().and_then(|target| target.jvm.as_ref()).map(of));
 }
 
 /// throng's own host, and the target's where it is another one.

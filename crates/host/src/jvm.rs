@@ -1,0 +1,190 @@
+//! What a Java virtual machine tells of itself: HotSpot keeps its counters in a file that others may map, and that `jstat`
+//! reads too (`hsperfdata`, OpenJDK's `perfMemory.hpp`, version 2).
+
+use samples::JvmLook;
+
+use crate::Root;
+
+/// The first bytes, and what then stands for little endian.
+const MAGIC: [u8; 4] = [0xca, 0xfe, 0xc0, 0xc0];
+const LITTLE: u8 = 1;
+/// Of `long`s, as descriptors of the virtual machine have it.
+const LONG: u8 = b'J';
+/// Files are 32 KiB as a rule; a larger one is none.
+const MOST: u64 = 1 << 20;
+/// The young and the old; what else older machines count as a generation is not heap.
+const GENERATIONS: std::ops::Range<usize> = 0..2;
+const SPACES: std::ops::Range<usize> = 0..4;
+const COLLECTORS: std::ops::Range<usize> = 0..4;
+
+/// The counters of a process; `None`: it is no Java virtual machine, was told not to keep them (`-XX:-UsePerfData`), or
+/// others may not read them.
+pub(crate) fn look(root: &Root, pid: u32) -> Option<JvmLook> {
+    counters(&file(root, pid)?).map(|counters| counters.look())
+}
+
+/// The file is in the process' own `/tmp`, in a folder with its user's name, and has the number that the process has for
+/// itself.
+fn file(root: &Root, pid: u32) -> Option<Vec<u8>> {
+    let status = root.read(format!("proc/{pid}/status")).ok()?;
+    let own = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?.split_whitespace().next_back()?;
+    let folders = std::fs::read_dir(root.path(format!("proc/{pid}/root/tmp"))).ok()?;
+    let of_java = |name: &std::ffi::OsStr| name.to_string_lossy().starts_with("hsperfdata_");
+    let folders = folders.flatten().filter(|entry| of_java(&entry.file_name()));
+    let mut files = folders.map(|folder| folder.path().join(own));
+    let is_small = |path: &std::path::PathBuf| std::fs::metadata(path).is_ok_and(|file| file.len() <= MOST);
+    std::fs::read(files.find(is_small)?).ok()
+}
+
+/// Counters by their names, those that are `long`s.
+struct Counters<'a> {
+    bytes: &'a [u8],
+    is_little: bool,
+    first: usize,
+    entries: usize,
+}
+
+fn counters(bytes: &[u8]) -> Option<Counters<'_>> {
+    let [major, minor, accessible] = [bytes.get(5)?, bytes.get(6)?, bytes.get(7)?];
+    // Not accessible: it is still being written for the first time.
+    if !bytes.starts_with(&MAGIC) || (*major, *minor) != (2, 0) || *accessible != 1 {
+        return None;
+    }
+    let mut counters = Counters { bytes, is_little: bytes[4] == LITTLE, first: 0, entries: 0 };
+    (counters.first, counters.entries) = (counters.int(24)?, counters.int(28)?);
+    Some(counters)
+}
+
+impl Counters<'_> {
+    fn int(&self, at: usize) -> Option<usize> {
+        let four: [u8; 4] = self.bytes.get(at..at.checked_add(4)?)?.try_into().ok()?;
+        let int = if self.is_little { u32::from_le_bytes(four) } else { u32::from_be_bytes(four) };
+        Some(int as usize)
+    }
+
+    fn long(&self, at: usize) -> Option<u64> {
+        let eight: [u8; 8] = self.bytes.get(at..at.checked_add(8)?)?.try_into().ok()?;
+        Some(if self.is_little { u64::from_le_bytes(eight) } else { u64::from_be_bytes(eight) })
+    }
+
+    /// Goes over the entries: name and value.
+    fn each(&self, mut see: impl FnMut(&str, u64)) -> Option<()> {
+        let mut at = self.first;
+        for _ in 0..self.entries {
+            let (len, name, data) = (self.int(at)?, at.checked_add(self.int(at + 4)?)?, self.int(at + 16)?);
+            if *self.bytes.get(at + 12)? == LONG {
+                let name = self.bytes.get(name..)?.split(|byte| *byte == 0).next()?;
+                if let (Ok(name), Some(value)) = (std::str::from_utf8(name), self.long(at + data)) {
+                    see(name, value);
+                }
+            }
+            // An entry of nothing would be read for ever.
+            at = at.checked_add(len.max(20))?;
+        }
+        Some(())
+    }
+
+    fn look(&self) -> JvmLook {
+        let (mut look, mut ticks, mut ticks_per_s) = (JvmLook::default(), 0, 0);
+        let spaces: Vec<String> = GENERATIONS
+            .flat_map(|g| SPACES.map(move |s| format!("sun.gc.generation.{g}.space.{s}.used")))
+            .collect();
+        let capacities: Vec<String> =
+            GENERATIONS.map(|g| format!("sun.gc.generation.{g}.capacity")).collect();
+        let collectors = |what: &str| -> Vec<String> {
+            COLLECTORS.map(|collector| format!("sun.gc.collector.{collector}.{what}")).collect()
+        };
+        let (collections, times) = (collectors("invocations"), collectors("time"));
+        let has = |names: &[String], name: &str| names.iter().any(|known| known == name);
+        // What cannot be read any further has ended: it was being written.
+        let _ = self.each(|name, value| match name {
+            "sun.os.hrt.frequency" => ticks_per_s = value,
+            name if has(&spaces, name) => look.heap_used_bytes += value,
+            name if has(&capacities, name) => look.heap_committed_bytes += value,
+            name if has(&collections, name) => look.gc_count += value,
+            name if has(&times, name) => ticks += value,
+            _ => {}
+        });
+        look.gc_pause_ns = (u128::from(ticks) * 1_000_000_000 / u128::from(ticks_per_s.max(1))) as u64;
+        look
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake::Machine;
+
+    /// A file with these counters, in this byte order.
+    fn written(counters: &[(&str, u64)], is_little: bool) -> Vec<u8> {
+        let int = |n: usize| if is_little { (n as u32).to_le_bytes() } else { (n as u32).to_be_bytes() };
+        let long = |n: u64| if is_little { n.to_le_bytes() } else { n.to_be_bytes() };
+        let mut bytes = vec![0xca, 0xfe, 0xc0, 0xc0, u8::from(is_little), 2, 0, 1];
+        bytes.resize(24, 0);
+        bytes.extend([int(32), int(counters.len())].concat());
+        for (name, value) in counters {
+            // Name behind the head, padded to where a long may stand.
+            let data = (20 + name.len() + 1).next_multiple_of(8);
+            bytes.extend([int(data + 8), int(20), int(0)].concat());
+            bytes.extend([LONG, 0, 2, 3]);
+            bytes.extend(int(data));
+            bytes.extend(name.bytes());
+            bytes.resize(bytes.len() + data - 20 - name.len(), 0);
+            bytes.extend(long(*value));
+        }
+        bytes
+    }
+
+    const COUNTERS: &[(&str, u64)] = &[
+        ("sun.os.hrt.frequency", 1_000),
+        ("sun.gc.generation.0.space.0.used", 5),
+        ("sun.gc.generation.0.space.1.used", 70),
+        ("sun.gc.generation.1.space.0.used", 900),
+        ("sun.gc.generation.2.space.0.used", 10_000),
+        ("sun.gc.generation.0.capacity", 1_000),
+        ("sun.gc.generation.1.capacity", 20_000),
+        ("sun.gc.generation.1.maxCapacity", 300_000),
+        ("sun.gc.collector.0.invocations", 7),
+        ("sun.gc.collector.2.invocations", 2),
+        ("sun.gc.collector.0.time", 30),
+        ("sun.gc.collector.2.time", 4),
+        ("java.threads.live", 12),
+    ];
+    const EXPECTED: JvmLook =
+        JvmLook { heap_used_bytes: 975, heap_committed_bytes: 21_000, gc_count: 9, gc_pause_ns: 34_000_000 };
+
+    #[test]
+    fn counters_are_read_in_either_byte_order() {
+        for is_little in [true, false] {
+            let machine = Machine::with(&[("proc/70/status", "Name:\tjava\nNSpid:\t70\t3\n")]);
+            let folder = machine.root().path("proc/70/root/tmp/hsperfdata_play");
+            std::fs::create_dir_all(&folder).unwrap();
+            std::fs::write(folder.join("3"), written(COUNTERS, is_little)).unwrap();
+            assert_eq!(look(&machine.root(), 70), Some(EXPECTED));
+        }
+    }
+
+    #[test]
+    fn what_is_no_such_file_is_none() {
+        let whole = written(COUNTERS, true);
+        assert_eq!(counters(&whole).map(|counters| counters.look()), Some(EXPECTED));
+        for (at, byte) in [(0, 0), (5, 1), (7, 0)] {
+            let mut other = whole.clone();
+            other[at] = byte;
+            assert!(counters(&other).is_none(), "{at}");
+        }
+        // Cut off anywhere, or with any byte changed, it is read without harm.
+        for len in 0..whole.len() {
+            counters(&whole[..len]).map(|counters| counters.look());
+        }
+        for at in 8..whole.len() {
+            for byte in [0, 1, 0x7f, 0xff] {
+                let mut other = whole.clone();
+                other[at] = byte;
+                counters(&other).map(|counters| counters.look());
+            }
+        }
+        let machine = Machine::with(&[("proc/70/status", "NSpid:\t70\n")]);
+        assert_eq!(look(&machine.root(), 70), None);
+    }
+}
