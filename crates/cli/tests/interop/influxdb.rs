@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// InfluxDB 1, with a database of ours.
-fn influxdb(name: &str) -> Server {
+pub(crate) fn influxdb(name: &str) -> Server {
     let folder = folder(&format!("influxdb-{name}"));
     let server = Server::told(|address| {
         let (config, folder) = (folder.join("influxdb.conf"), folder.display());
@@ -28,7 +28,7 @@ fn influxdb(name: &str) -> Server {
     server
 }
 
-fn ask(server: &Server, query: &str) -> Value {
+pub(crate) fn ask(server: &Server, query: &str) -> Value {
     let (url, query) = (server.url("/query?db=throng"), format!("q={query}"));
     let asked = program("curl", &["-sS", "--max-time", "10", "-XPOST", &url, "--data-urlencode", &query]);
     let Ended { stdout, stderr, .. } = Program::from(asked).end();
