@@ -46,7 +46,7 @@ fn data_source(source: Source) -> Value {
 fn variables(source: Source) -> Vec<Value> {
     let chosen = json!({
         "name": "datasource", "label": "Data source", "type": "datasource", "query": source.kind(),
-        "current": {}, "hide": 0, "includeAll": false, "multi": false, "options": [], "refresh": 1, "regex": "",
+        "hide": 0, "includeAll": false, "multi": false, "options": [], "refresh": 1, "regex": "",
     });
     let questions: &[(&str, &str, &str)] = match source {
         Source::Influx => &[

@@ -341,7 +341,7 @@ const TELEGRAF: &[Panel] = &[
     lines(
         "Connections of the host by state",
         "short",
-        "netstat, every 10 s; nstat's is the kernel's own count, which costs nothing.",
+        "netstat, every 30 s; nstat's is the kernel's own count, which costs nothing.",
         &[
             ("established (nstat)", Field(of("nstat").only("name", "snmp"), "TcpCurrEstab")),
             ("established", Field(of("netstat"), "tcp_established")),
@@ -359,11 +359,8 @@ const TELEGRAF: &[Panel] = &[
     lines(
         "Target's process: memory",
         "bytes",
-        "procstat: resident, swapped out.",
-        &[
-            ("resident", Field(of("procstat").by(&["process_name", "pid"]), "memory_rss")),
-            ("swapped", Field(of("procstat").by(&["process_name", "pid"]), "memory_swap")),
-        ],
+        "procstat: resident.",
+        &[("", Field(of("procstat").by(&["process_name", "pid"]), "memory_rss"))],
     ),
     lines(
         "Target's process: descriptors and threads",

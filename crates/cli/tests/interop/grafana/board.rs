@@ -16,6 +16,8 @@ pub(crate) struct Line {
     title: String,
     query: String,
     legend: String,
+    /// How a panel of one number makes it of many.
+    calc: Option<String>,
 }
 
 /// A dashboard's file.
@@ -39,7 +41,8 @@ impl Board {
                     word(keys.iter().map(|key| &target[key]).find(|v| v.is_string()).unwrap())
                 };
                 let (query, legend) = (first(["query", "expr"]), first(["alias", "legendFormat"]));
-                lines.push(Line { title: word(&panel["title"]), query, legend });
+                let calc = panel["options"]["reduceOptions"]["calcs"][0].as_str().map(str::to_owned);
+                lines.push(Line { title: word(&panel["title"]), query, legend, calc });
             }
         }
         let variables = list(&board["templating"]["list"]);
@@ -123,23 +126,34 @@ fn escape(text: &str, special: &str, by: &str) -> String {
     text.chars().map(one).collect()
 }
 
-/// Series: what tells each from the others, and its points.
+/// What tells a series from the others, and its numbers in time's order.
+type Series = (BTreeMap<String, String>, Vec<f64>);
+
 #[derive(Debug)]
-pub(crate) struct Found(pub(crate) Vec<(BTreeMap<String, String>, Vec<(f64, f64)>)>);
+pub(crate) struct Found(pub(crate) Vec<Series>);
 
 impl Found {
     fn numbers(&self) -> impl Iterator<Item = f64> {
-        self.0.iter().flat_map(|(_, points)| points).map(|(_, n)| *n)
+        self.0.iter().flat_map(|(_, numbers)| numbers).copied()
     }
 
-    /// As the panel reduces it.
     pub(crate) fn most(&self) -> f64 {
-        self.numbers().reduce(f64::max).expect("points")
+        self.numbers().reduce(f64::max).expect("numbers")
     }
 
-    /// The same: the last of the one series that there is.
+    /// The last of the one series that there is.
     pub(crate) fn last(&self) -> f64 {
-        self.numbers().last().expect("points")
+        assert_eq!(self.0.len(), 1, "{self:?}");
+        self.numbers().last().expect("numbers")
+    }
+
+    /// What a panel of one number shows.
+    pub(crate) fn shown(&self, line: &Line) -> f64 {
+        match line.calc.as_deref() {
+            Some("max") => self.most(),
+            Some("lastNotNull") => self.last(),
+            other => panic!("{other:?}: {line:?}"),
+        }
     }
 
     /// There are points, and each series has what the legend names it by.
@@ -151,9 +165,7 @@ impl Found {
             word.strip_prefix("$tag_").or(of_prometheus).map(str::to_owned)
         };
         for label in words.filter_map(label) {
-            let named = |(labels, _): &(BTreeMap<String, String>, _)| {
-                labels.get(&label).is_some_and(|says| !says.is_empty())
-            };
+            let named = |(labels, _): &Series| labels.get(&label).is_some_and(|says| !says.is_empty());
             assert!(self.0.iter().all(named), "{label}: {line:#?} {:#?}", self.0);
         }
     }
@@ -170,12 +182,11 @@ pub(crate) fn influx(server: &Server, line: &Line, chosen: &Chosen) -> Found {
     let result = &answer["results"][0];
     assert!(result.get("error").is_none() && answer.get("error").is_none(), "{query}: {answer}");
     let series = result["series"].as_array().cloned().unwrap_or_default();
-    let points = |series: &Value| -> Vec<(f64, f64)> {
+    let numbers = |series: &Value| {
         let points = series["values"].as_array().cloned().unwrap_or_default();
-        let time = |point: &Value| point[0].as_str().map_or(0, str::len) as f64;
-        points.iter().filter_map(|point| Some((time(point), point[1].as_f64()?))).collect()
+        points.iter().filter_map(|point| point[1].as_f64()).collect()
     };
-    Found(series.iter().map(|series| (words(&series["tags"]), points(series))).collect())
+    Found(series.iter().map(|series| (words(&series["tags"]), numbers(series))).collect())
 }
 
 /// What the variable offers, in order.
@@ -205,13 +216,14 @@ pub(crate) fn prometheus(server: &Server, line: &Line, chosen: &Chosen) -> Found
     let (query, from, to) = (chosen.prometheus(&line.query), from.to_string(), to.to_string());
     let fields = [("query", &*query), ("start", &from), ("end", &to), ("step", "1")];
     let answer = get(server, "/api/v1/query_range", &fields);
-    let points = |series: &Value| -> Vec<(f64, f64)> {
+    let numbers = |series: &Value| {
         let points = series["values"].as_array().cloned().unwrap_or_default();
-        let point = |point: &Value| Some((point[0].as_f64()?, point[1].as_str()?.parse().ok()?));
-        points.iter().filter_map(point).filter(|(_, n): &(f64, f64)| n.is_finite()).collect()
+        let numbers = points.iter().filter_map(|point| point[1].as_str()?.parse().ok());
+        // Of nothing a quantile is NaN; Grafana shows a gap.
+        numbers.filter(|n: &f64| n.is_finite()).collect()
     };
     let series = answer["result"].as_array().cloned().unwrap_or_default();
-    Found(series.iter().map(|series| (words(&series["metric"]), points(series))).collect())
+    Found(series.iter().map(|series| (words(&series["metric"]), numbers(series))).collect())
 }
 
 /// What the variable offers: `label_values(SERIES, LABEL)` is a question to the label's own address.

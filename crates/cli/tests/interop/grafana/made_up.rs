@@ -35,7 +35,7 @@ pub(super) fn write(influxdb: &Server, until_ms: u64) {
     for second in 0..10 {
         // Now a little before its second, now a little after it: in one second there are two points, in the next none.
         let ms = (until_ms / 1000 - 10 + second) * 1000 + if second % 2 == 0 { 1 } else { 0 } - second % 3;
-        text += &throngs(second, ms * 1_000_000, ms);
+        text += &throngs(second, ms * 1_000_000, ms - (until_ms / 1000 - 11) * 1000);
         text += &telegrafs(second, ms * 1_000_000);
     }
     let points = file("grafana-points.txt");
@@ -47,8 +47,9 @@ pub(super) fn write(influxdb: &Server, until_ms: u64) {
     assert_eq!(ended.status, Some(0), "{ended:?}");
 }
 
-/// A measurement for each metric, its field `value`, tags `target` and `seed` (`docs/reference/metrics.md`).
-fn throngs(second: u64, ns: u64, ms: u64) -> String {
+/// A measurement for each metric, its field `value`, tags `target` and `seed` (`docs/reference/metrics.md`). What
+/// counts grows evenly with `since`, milliseconds.
+fn throngs(second: u64, ns: u64, since: u64) -> String {
     let mut text = String::new();
     let mut point = |name: &str, tags: &str, value: f64| {
         writeln!(text, r"throng_{name},target=by\ hand,seed=1{tags} value={value} {ns}").unwrap();
@@ -56,12 +57,12 @@ fn throngs(second: u64, ns: u64, ms: u64) -> String {
     point("run_info", ",io=uring", 1.0);
     point("connections_open", ",population=a", 10.0);
     point("connections_open", ",population=b", 2.0);
-    point("requests_total", ",population=a", (ms % 1_000_000) as f64 * 0.1);
-    point("requests_total", ",population=b", (ms % 1_000_000) as f64 * 0.05);
+    point("requests_total", ",population=a", since as f64 * 0.1);
+    point("requests_total", ",population=b", since as f64 * 0.05);
     point("target_connections", "", CONNECTIONS - 1.0 + (second / 9) as f64);
     point("target_jvm_heap_used_bytes", "", HEAP);
     point("target_jvm_heap_committed_bytes", "", 1e9);
-    point("target_jvm_gc_pause_seconds_total", "", (ms % 1_000_000) as f64 * PAUSED / 1e3);
+    point("target_jvm_gc_pause_seconds_total", "", since as f64 * PAUSED / 1e3);
     point("target_jvm_gc_total", "", second as f64);
     let latency = format!(
         "throng_latency_seconds,target=by\\ hand,seed=1 count=9,p50={P50},p99={P99},max={MAX} {ns}\n"
@@ -81,7 +82,7 @@ fn telegrafs(second: u64, ns: u64) -> String {
         "nstat,host=box,name=snmp TcpCurrEstab=14i,TcpPassiveOpens=452i".to_owned(),
         "nstat,host=box,name=netstat TcpExtListenDrops=0i,TcpExtListenOverflows=0i".to_owned(),
         "netstat,host=box tcp_established=14i,tcp_syn_recv=0i,tcp_time_wait=3i,tcp_close_wait=1i,tcp_listen=1i".to_owned(),
-        format!("{process} cpu_usage=103.5,memory_rss=148643840i,memory_swap=0i,num_fds=1300i,rlimit_num_fds_soft=4096i,num_threads=18i"),
+        format!("{process} cpu_usage=103.5,memory_rss=148643840i,num_fds=1300i,rlimit_num_fds_soft=4096i,num_threads=18i"),
     ];
     points.map(|point| format!("{point} {ns}\n")).concat()
 }
