@@ -75,7 +75,8 @@ fn a_database_that_is_not_there_costs_the_run_nothing() {
     let (server, influxdb) = (Serving::start(&["--threads", "1"]), influxdb("none"));
     let url = influxdb.url("/write?db=other");
     let (ended, s) = run(&server.url("/"), &["-c", "5", "--think", "20ms", "-d", "2s", "--influx", &url]);
-    assert_eq!((ended.status, s.count("connections.held")), (Some(0), 5));
+    ended.assert_status(0);
+    assert_eq!(s.count("connections.held"), 5);
     let host = url.split('/').nth(2).unwrap();
     let told = format!(
         "throng: --influx {host}: the run goes on, and this is tried again: it does not take it: 404 "
