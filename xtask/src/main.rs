@@ -6,6 +6,7 @@ mod command;
 mod deny;
 mod fmt;
 mod fuzz;
+mod generate;
 mod lint;
 mod packages;
 mod sim;
@@ -28,6 +29,12 @@ const VERBS: &[Verb] = &[
         "[TARGET] [SECONDS]",
         "fuzz one target, or each for a minute (needs nightly, cargo-fuzz)",
         fuzz::run,
+    ),
+    (
+        "gen",
+        "",
+        "what is made from tables: Grafana's dashboards and their panels in the guide",
+        generate::run,
     ),
     ("bench", "[NAME]", "a side-by-side measurement; without a name: which there are", bench::run),
     ("deny", "", "licences and advisories of the dependencies (needs cargo-deny)", deny::run),

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// InfluxDB 1, with a database of ours.
-fn influxdb(name: &str) -> Server {
+pub(crate) fn influxdb(name: &str) -> Server {
     let folder = folder(&format!("influxdb-{name}"));
     let server = Server::told(|address| {
         let (config, folder) = (folder.join("influxdb.conf"), folder.display());
@@ -28,7 +28,7 @@ fn influxdb(name: &str) -> Server {
     server
 }
 
-fn ask(server: &Server, query: &str) -> Value {
+pub(crate) fn ask(server: &Server, query: &str) -> Value {
     let (url, query) = (server.url("/query?db=throng"), format!("q={query}"));
     let asked = program("curl", &["-sS", "--max-time", "10", "-XPOST", &url, "--data-urlencode", &query]);
     let Ended { stdout, stderr, .. } = Program::from(asked).end();
@@ -75,7 +75,8 @@ fn a_database_that_is_not_there_costs_the_run_nothing() {
     let (server, influxdb) = (Serving::start(&["--threads", "1"]), influxdb("none"));
     let url = influxdb.url("/write?db=other");
     let (ended, s) = run(&server.url("/"), &["-c", "5", "--think", "20ms", "-d", "2s", "--influx", &url]);
-    assert_eq!((ended.status, s.count("connections.held")), (Some(0), 5));
+    ended.assert_status(0);
+    assert_eq!(s.count("connections.held"), 5);
     let host = url.split('/').nth(2).unwrap();
     let told = format!(
         "throng: --influx {host}: the run goes on, and this is tried again: it does not take it: 404 "

@@ -19,6 +19,7 @@ mod cable;
 mod curl;
 mod epoll;
 mod formats;
+mod grafana;
 mod haproxy;
 mod influxdb;
 mod jvm;

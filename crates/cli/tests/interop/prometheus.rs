@@ -10,11 +10,11 @@ use crate::{
     summary::Summary,
 };
 
-/// Prometheus, asking `target` five times a second.
-fn prometheus(target: &str) -> Server {
-    let folder = folder("prometheus");
+/// Prometheus, asking each of `targets` five times a second.
+pub(crate) fn prometheus(name: &str, targets: &[&str]) -> Server {
+    let folder = folder(&format!("prometheus-{name}"));
     let (file, data) = (folder.join("prometheus.yml"), folder.join("data"));
-    let scrape = format!("- job_name: throng\n  static_configs: [{{targets: [\"{target}\"]}}]\n");
+    let scrape = format!("- job_name: throng\n  static_configs: [{{targets: {targets:?}}}]\n");
     fs::write(&file, format!("global: {{scrape_interval: 200ms}}\nscrape_configs:\n{scrape}")).unwrap();
     Server::told(|address| {
         let (file, data) =
@@ -41,7 +41,7 @@ fn its_queries_answer_with_the_summarys_figures() {
     run.says("/metrics\n");
     let said = run.stderr();
     let at = said.split("metrics at http://").nth(1).and_then(|rest| rest.split('/').next()).unwrap();
-    let prometheus = prometheus(at);
+    let prometheus = prometheus("figures", &[at]);
     until("all connections are open and answered", || {
         let answered = query(&prometheus, "throng_answers_total") == Some(40.0);
         answered && query(&prometheus, "throng_connections_open") == Some(40.0)

@@ -89,7 +89,7 @@ impl Server {
 }
 
 /// An address of loopback that nobody else uses, and a port that is free there.
-fn free_place() -> SocketAddr {
+pub(crate) fn free_place() -> SocketAddr {
     let [.., high, low] = std::process::id().to_be_bytes();
     TcpListener::bind(SocketAddr::from(([127, 200, high, low], 0))).unwrap().local_addr().unwrap()
 }

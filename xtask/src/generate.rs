@@ -1,0 +1,50 @@
+//! `cargo xtask gen`: Grafana's dashboards for InfluxDB and for Prometheus, and what the guide says of their panels: all
+//! of one table (`generate/panels.rs`). A test holds the files against it.
+
+mod dashboard;
+mod figure;
+mod guide;
+mod panels;
+
+use crate::command::{no_words, root};
+use anyhow::{Context, Result};
+use figure::Source;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const GUIDE: &str = "docs/guide/grafana.md";
+
+pub(crate) fn run(words: &[String]) -> Result<()> {
+    no_words(words)?;
+    for (path, text) in files(&root()?)? {
+        fs::write(&path, text).with_context(|| path.display().to_string())?;
+    }
+    Ok(())
+}
+
+/// Every file that is made, with what should stand in it.
+fn files(root: &Path) -> Result<Vec<(PathBuf, String)>> {
+    let mut files: Vec<(PathBuf, String)> =
+        Source::ALL.iter().map(|source| (root.join(source.file()), dashboard::text(*source))).collect();
+    let guide = root.join(GUIDE);
+    let text = fs::read_to_string(&guide).with_context(|| guide.display().to_string())?;
+    files.push((guide, guide::with_panels(&text).context(GUIDE)?));
+    Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_files_are_as_the_table_says() {
+        for (path, text) in files(&root().unwrap()).unwrap() {
+            let there = fs::read_to_string(&path).unwrap_or_default();
+            assert!(
+                there == text,
+                "not what the table says, `cargo xtask gen` writes it: {}",
+                path.display()
+            );
+        }
+    }
+}

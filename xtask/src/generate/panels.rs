@@ -1,0 +1,384 @@
+//! The panels, row by row. An addition is a line here, and `cargo xtask gen`.
+
+use super::figure::{
+    Figure::{self, Field, FieldRate, Now, Quantile, Rate, Whole},
+    Quantile::{Max, P50, P99},
+    of,
+};
+
+pub(super) struct Row {
+    pub(super) title: &'static str,
+    pub(super) panels: &'static [Panel],
+}
+
+pub(super) struct Panel {
+    pub(super) title: &'static str,
+    /// What it says, for the guide and for the panel's corner.
+    pub(super) says: &'static str,
+    /// Grafana's name of the unit.
+    pub(super) unit: &'static str,
+    pub(super) shape: Shape,
+    pub(super) lines: &'static [Line],
+}
+
+/// A line's name, and what it shows.
+pub(super) type Line = (&'static str, Figure);
+
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Shape {
+    /// Over time.
+    Lines,
+    /// The most that there was: one number a run.
+    Most,
+    /// The last that there was.
+    Last,
+}
+
+const fn lines(title: &'static str, unit: &'static str, says: &'static str, lines: &'static [Line]) -> Panel {
+    Panel { title, says, unit, shape: Shape::Lines, lines }
+}
+
+const fn number(
+    title: &'static str,
+    unit: &'static str,
+    shape: Shape,
+    says: &'static str,
+    lines: &'static [Line],
+) -> Panel {
+    Panel { title, says, unit, shape, lines }
+}
+
+/// Row by row, from the top.
+pub(super) const ROWS: &[Row] = &[
+    Row { title: "The run in numbers", panels: NUMBERS },
+    Row { title: "Connections", panels: CONNECTIONS },
+    Row { title: "How it feels", panels: LATENCY },
+    Row { title: "Traffic", panels: TRAFFIC },
+    Row { title: "Both sides", panels: SIDES },
+    Row { title: "JVM of the target", panels: JVM },
+    Row { title: "Server host (Telegraf)", panels: TELEGRAF },
+];
+
+const NUMBERS: &[Panel] = &[
+    number(
+        "Most connections open",
+        "short",
+        Shape::Most,
+        "The most that throng had open at the end of a second.",
+        &[("", Now(of("throng_connections_open")))],
+    ),
+    number(
+        "Most that the target counted",
+        "short",
+        Shape::Most,
+        "The same as the target itself counts it, where it can be asked.",
+        &[("", Now(of("throng_target_connections")))],
+    ),
+    number(
+        "Requests",
+        "short",
+        Shape::Last,
+        "Requests sent since the run began; over WebSocket, messages or pings.",
+        &[("", Now(of("throng_requests_total")))],
+    ),
+    number(
+        "p99 latency at full load",
+        "s",
+        Shape::Last,
+        "Of the whole run within a bucket's bounds (Prometheus), or of its worst second (InfluxDB).",
+        &[("", Whole(of("throng_latency_seconds"), P99))],
+    ),
+    number(
+        "Connections lost",
+        "short",
+        Shape::Last,
+        "Connections that ended without notice, since the run began.",
+        &[("", Now(of("throng_connections_dropped_total")))],
+    ),
+    number(
+        "Faults",
+        "short",
+        Shape::Last,
+        "All that went wrong since the run began.",
+        &[("", Now(of("throng_faults_total")))],
+    ),
+];
+
+const CONNECTIONS: &[Panel] = &[
+    lines(
+        "Connections, client and server",
+        "short",
+        "What the plan wants, what throng has open, and what the target counts. Where the client's line climbs and the server's stays, the server \
+         has a limit: its open files, its accept queue, its memory. A target that cannot be asked shows its open files instead, which hold the \
+         connections, and its listeners, logs and libraries too.",
+        &[
+            ("wanted", Now(of("throng_connections_wanted"))),
+            ("client has open", Now(of("throng_connections_open"))),
+            ("server counts", Now(of("throng_target_connections"))),
+            ("server's open files", Now(of("throng_target_open_files"))),
+        ],
+    ),
+    lines(
+        "Connections opened and lost a second",
+        "cps",
+        "How fast they arrive, and how they go: failed dials, losses without notice, closes that the server announced, and dials that replace them.",
+        &[
+            ("opened", Rate(of("throng_connections_opened_total"))),
+            ("failed", Rate(of("throng_connections_failed_total"))),
+            ("dropped", Rate(of("throng_connections_dropped_total"))),
+            ("closed by the server", Rate(of("throng_connections_closed_total"))),
+            ("redialled", Rate(of("throng_connections_redialled_total"))),
+        ],
+    ),
+    lines(
+        "Connect time",
+        "s",
+        "From when a dial was due to the connection; the WebSocket handshake from its request to the 101. A step to one, three or seven seconds is a lost \
+         SYN: the accept queue was full.",
+        &[
+            ("p50", Quantile(of("throng_connect_seconds"), P50)),
+            ("p99", Quantile(of("throng_connect_seconds"), P99)),
+            ("max", Quantile(of("throng_connect_seconds"), Max)),
+            ("handshake p99", Quantile(of("throng_handshake_seconds"), P99)),
+        ],
+    ),
+    lines(
+        "Faults by kind",
+        "short",
+        "What went wrong since the run began: by whose doing, when, how. Empty is good.",
+        &[("", Now(of("throng_faults_total").by(&["side", "stage", "kind"])))],
+    ),
+];
+
+const LATENCY: &[Panel] = &[
+    lines(
+        "Request or ping latency, at full load",
+        "s",
+        "From when the request (or ping) was due to its answer, once all connections are there: so that a server that stalls cannot hide it. Sharp peaks \
+         in max alone, seconds apart, are a garbage collector's: compare with the JVM's pauses below.",
+        &[
+            ("p50", Quantile(of("throng_latency_seconds"), P50)),
+            ("p99", Quantile(of("throng_latency_seconds"), P99)),
+            ("max", Quantile(of("throng_latency_seconds"), Max)),
+        ],
+    ),
+    lines(
+        "Request or ping latency, during the ramp",
+        "s",
+        "The same while connections are still being opened.",
+        &[
+            ("p50", Quantile(of("throng_ramp_latency_seconds"), P50)),
+            ("p99", Quantile(of("throng_ramp_latency_seconds"), P99)),
+            ("max", Quantile(of("throng_ramp_latency_seconds"), Max)),
+        ],
+    ),
+    lines(
+        "What a stranger would see (--probe)",
+        "s",
+        "Latency of the probe lane's few requests beside the load, on kept and on fresh connections. Fresh alone slow: accepting is the trouble. Both: \
+         the server is busy.",
+        &[
+            ("p50", Quantile(of("throng_probe_latency_seconds").by(&["connection"]), P50)),
+            ("p99", Quantile(of("throng_probe_latency_seconds").by(&["connection"]), P99)),
+            ("max", Quantile(of("throng_probe_latency_seconds").by(&["connection"]), Max)),
+        ],
+    ),
+    lines(
+        "How late throng itself was",
+        "s",
+        "Lag: from due until throng sent; the stall is the latest turn of its loop. Where this nears the latency, the latency is throng's, not the \
+         target's.",
+        &[
+            ("lag p50", Quantile(of("throng_lag_seconds"), P50)),
+            ("lag p99", Quantile(of("throng_lag_seconds"), P99)),
+            ("lag max", Quantile(of("throng_lag_seconds"), Max)),
+            ("stall", Now(of("throng_generator_stall_seconds"))),
+        ],
+    ),
+];
+
+const TRAFFIC: &[Panel] = &[
+    lines(
+        "Requests a second",
+        "reqps",
+        "Sent and answered; missed are those of an open loop that no connection was free for.",
+        &[
+            ("sent", Rate(of("throng_requests_total"))),
+            ("answered", Rate(of("throng_answers_total"))),
+            ("missed", Rate(of("throng_requests_missed_total"))),
+        ],
+    ),
+    lines(
+        "Bytes a second",
+        "binBps",
+        "What throng received and sent, heads included.",
+        &[
+            ("received", Rate(of("throng_received_bytes_total"))),
+            ("sent", Rate(of("throng_sent_bytes_total"))),
+        ],
+    ),
+];
+
+const SIDES: &[Panel] = &[
+    lines(
+        "CPU",
+        "percentunit",
+        "100 % is one processor. A single thread at 100 % is a limit, however idle the rest of the machine.",
+        &[
+            ("throng", Rate(of("throng_generator_cpu_seconds_total"))),
+            ("throng's busiest thread", Now(of("throng_generator_busiest_thread"))),
+            ("target", Rate(of("throng_target_cpu_seconds_total"))),
+            ("target's busiest thread", Now(of("throng_target_busiest_thread"))),
+        ],
+    ),
+    lines(
+        "Memory",
+        "bytes",
+        "Of the processes, and of each machine's kernel, where the sockets are. Its slope over the connections is what each of them costs: the summary's \
+         `cost`.",
+        &[
+            ("throng", Now(of("throng_generator_resident_bytes"))),
+            ("target", Now(of("throng_target_resident_bytes"))),
+            ("kernel", Now(of("throng_host_kernel_bytes").by(&["host"]))),
+        ],
+    ),
+    lines(
+        "TCP sockets of the hosts",
+        "short",
+        "In use, closed and still remembered (TIME_WAIT), and held by no program any more (orphans).",
+        &[
+            ("in use", Now(of("throng_host_tcp_sockets").by(&["host"]))),
+            ("TIME_WAIT", Now(of("throng_host_tcp_time_wait").by(&["host"]))),
+            ("orphans", Now(of("throng_host_tcp_orphans").by(&["host"]))),
+        ],
+    ),
+    lines(
+        "Accept queue of the target",
+        "short",
+        "Connections that wait to be accepted, against how many may. Full, it loses the next ones: see the overflows beside it.",
+        &[
+            ("waiting", Now(of("throng_target_accept_queue"))),
+            ("limit", Now(of("throng_target_accept_queue_limit"))),
+        ],
+    ),
+    lines(
+        "What TCP did twice or dropped, a second",
+        "cps",
+        "Segments and SYNs sent again, connections that found an accept queue full or were dropped by a listener.",
+        &[(
+            "",
+            Rate(
+                of("throng_host_tcp_events_total")
+                    .only("event", "retrans_segs|syn_retrans|listen_overflows|listen_drops")
+                    .by(&["event", "host"]),
+            ),
+        )],
+    ),
+    lines(
+        "Open files of the target",
+        "short",
+        "Descriptors in the fullest of its tables, and how many that may hold: where connections stop at a round number, this is why.",
+        &[
+            ("open", Now(of("throng_target_open_files"))),
+            ("limit", Now(of("throng_target_open_files_limit"))),
+        ],
+    ),
+];
+
+const JVM: &[Panel] = &[
+    lines(
+        "JVM heap",
+        "bytes",
+        "Used and committed. What stays after a collection, over the connections, is what each costs.",
+        &[
+            ("used", Now(of("throng_target_jvm_heap_used_bytes"))),
+            ("committed", Now(of("throng_target_jvm_heap_committed_bytes"))),
+        ],
+    ),
+    lines(
+        "JVM garbage collection, time",
+        "percentunit",
+        "Share of the time in which the collector stood in the way.",
+        &[("paused", Rate(of("throng_target_jvm_gc_pause_seconds_total")))],
+    ),
+    lines(
+        "JVM garbage collections a second",
+        "cps",
+        "How often it collected.",
+        &[("collections", Rate(of("throng_target_jvm_gc_total")))],
+    ),
+];
+
+/// `deploy/telegraf.conf` makes these measurements; their fields are named in the README of each plugin.
+const TELEGRAF: &[Panel] = &[
+    lines(
+        "CPU of the host",
+        "percent",
+        "cpu: of all its processors together. softirq is the network's share.",
+        &[
+            ("user", Field(of("cpu").only("cpu", "cpu-total"), "usage_user")),
+            ("system", Field(of("cpu").only("cpu", "cpu-total"), "usage_system")),
+            ("softirq", Field(of("cpu").only("cpu", "cpu-total"), "usage_softirq")),
+            ("iowait", Field(of("cpu").only("cpu", "cpu-total"), "usage_iowait")),
+        ],
+    ),
+    lines(
+        "Memory of the host",
+        "bytes",
+        "mem: used by programs, still available, and the kernel's slab, where sockets are.",
+        &[
+            ("used", Field(of("mem"), "used")),
+            ("available", Field(of("mem"), "available")),
+            ("slab", Field(of("mem"), "slab")),
+        ],
+    ),
+    lines(
+        "Load of the host",
+        "short",
+        "system: the mean number of tasks that ran or waited over a minute, and the processors there are.",
+        &[("load", Field(of("system"), "load1")), ("processors", Field(of("system"), "n_cpus"))],
+    ),
+    lines(
+        "Connections of the host by state",
+        "short",
+        "netstat, every 30 s; nstat's is the kernel's own count, which costs nothing.",
+        &[
+            ("established (nstat)", Field(of("nstat").only("name", "snmp"), "TcpCurrEstab")),
+            ("established", Field(of("netstat"), "tcp_established")),
+            ("syn received", Field(of("netstat"), "tcp_syn_recv")),
+            ("time wait", Field(of("netstat"), "tcp_time_wait")),
+            ("close wait", Field(of("netstat"), "tcp_close_wait")),
+        ],
+    ),
+    lines(
+        "Target's process: CPU",
+        "percent",
+        "procstat: 100 % is one processor.",
+        &[("", Field(of("procstat").by(&["process_name", "pid"]), "cpu_usage"))],
+    ),
+    lines(
+        "Target's process: memory",
+        "bytes",
+        "procstat: resident.",
+        &[("", Field(of("procstat").by(&["process_name", "pid"]), "memory_rss"))],
+    ),
+    lines(
+        "Target's process: descriptors and threads",
+        "short",
+        "procstat: open descriptors against how many it may have (the soft limit), threads.",
+        &[
+            ("descriptors", Field(of("procstat").by(&["process_name", "pid"]), "num_fds")),
+            ("limit", Field(of("procstat").by(&["process_name", "pid"]), "rlimit_num_fds_soft")),
+            ("threads", Field(of("procstat").by(&["process_name", "pid"]), "num_threads")),
+        ],
+    ),
+    lines(
+        "Network of the host",
+        "binBps",
+        "net: bytes a second of each interface but loopback.",
+        &[
+            ("received", FieldRate(of("net").by(&["interface"]), "bytes_recv")),
+            ("sent", FieldRate(of("net").by(&["interface"]), "bytes_sent")),
+        ],
+    ),
+];
