@@ -36,7 +36,7 @@ export function latencyOverTime(run: Run): Chart {
   return {
     id: "latency",
     title: "Latency over time",
-    says: "From when a request was due to its answer; the probe's clock is its own; lag is how late throng was",
+    says: "From when a request was due to its answer; lag is how late throng was itself",
     x: SECONDS,
     y: LATENCY,
     lines: [
@@ -151,7 +151,10 @@ export function heatMap(run: Run): Chart {
   const { entries } = run;
   const width = Math.max(1, Math.ceil(entries.length / COLUMNS));
   const cells: Cell[] = [];
-  for (let i = 0; i < entries.length; i += width) cells.push(...column(entries.slice(i, i + width)));
+  for (let i = 0; i < entries.length; i += width) {
+    const from_s = entries[i - 1]?.period.until_s ?? entries[i]!.period.from_s;
+    cells.push(...column(entries.slice(i, i + width), from_s));
+  }
   const most = cells.reduce((most, { count }) => Math.max(most, count), 1);
   cells.forEach((cell) => (cell.shade = (1 + Math.log(cell.count)) / (1 + Math.log(most))));
   return {
@@ -166,7 +169,8 @@ export function heatMap(run: Run): Chart {
   };
 }
 
-function column(entries: readonly Entry[]): Cell[] {
+/** What lies between the last column's end and its own. */
+function column(entries: readonly Entry[], from_s: number): Cell[] {
   const rows = new Map<number, number>();
   for (const { period } of entries) {
     for (const [ns, n] of latencyOf(period).places()) {
@@ -174,11 +178,11 @@ function column(entries: readonly Entry[]): Cell[] {
       rows.set(row, (rows.get(row) ?? 0) + n);
     }
   }
-  const [first, last] = [entries[0]!.period, entries.at(-1)!.period];
+  const until_s = entries.at(-1)!.period.until_s;
   const us = (row: number) => 10 ** (row / ROWS_A_DECADE);
   return [...rows].map(([row, count]) => ({
-    from: { x: first.from_s, y: us(row) },
-    to: { x: last.until_s, y: us(row + 1) },
+    from: { x: from_s, y: us(row) },
+    to: { x: until_s, y: us(row + 1) },
     count,
     shade: 0,
   }));

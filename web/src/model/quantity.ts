@@ -22,9 +22,9 @@ function scaled(value: number, base: number, names: readonly string[]): string {
   return `${value < 0 ? "−" : ""}${short(rest)}${names[at]}`;
 }
 
-/** `950`, `1.5k`, `100k`, `1M`. */
+/** `950`, `9,500`, `100k`, `1M`. */
 export const count: Quantity = {
-  text: (n) => (Math.abs(n) < 1e4 ? short(n) : scaled(n, 1e3, ["", "k", "M", "G"])),
+  text: (n) => (Math.abs(n) < 1e4 ? (Math.abs(n) < 1e3 ? short(n) : grouped(n)) : scaled(n, 1e3, ["", "k", "M", "G"])),
   unit: () => 1,
 };
 

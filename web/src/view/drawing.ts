@@ -23,8 +23,8 @@ export function drawn(chart: Chart, width: number, height: number): SVGSVGElemen
     marks: [
       ...bands(chart, rows, width),
       Plot.gridY(ticks(y, rows, height / 45), { stroke: "var(--grid)", strokeOpacity: 1 }),
-      Plot.axisY(ticks(y, rows, height / 45), { tickFormat: named(y), tickSize: 0, textStroke: "none" }),
-      Plot.axisX(ticks(x, columns, width / 90), { tickFormat: named(x), tickSize: 4, label: x.label, labelAnchor: "center", labelArrow: "none" }),
+      Plot.axisY(ticks(y, rows, height / 45), { text: named(y), tickSize: 0, label: null }),
+      Plot.axisX(ticks(x, columns, width / 90), { text: named(x), tickSize: 4, label: x.label, labelAnchor: "center", labelArrow: "none" }),
       ...(chart.cells ? cells(chart) : chart.stacked ? stack(chart) : lines(chart)),
       ...rules(chart, rows),
       ...hover(chart),
@@ -75,7 +75,7 @@ export function ticks(axis: Axis, [from, to]: [number, number], about: number): 
 
 function logTicks(from: number, to: number, about: number): number[] {
   const decades = Math.log10(to / from);
-  const within = decades > about ? [1] : decades * 3 > about * 1.6 ? [1] : [1, 2, 5];
+  const within = decades * 3 > about * 1.6 ? [1] : [1, 2, 5];
   const all: number[] = [];
   for (let power = Math.floor(Math.log10(from)); power <= Math.log10(to); power++) all.push(...within.map((n) => n * 10 ** power));
   const every = decades > about ? Math.ceil(decades / about) : 1;
