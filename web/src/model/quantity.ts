@@ -5,8 +5,10 @@ export interface Quantity {
   unit(most: number): number;
 }
 
+const WHOLE = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
+
 /** `1,000,000`. */
-export const grouped = (n: number) => Math.round(n).toLocaleString("en-US");
+export const grouped = (n: number) => WHOLE.format(n);
 
 /** Three significant digits at most, no trailing zeros. */
 const short = (n: number) => (Math.abs(n) >= 100 ? String(Math.round(n)) : String(Number(n.toPrecision(3))));

@@ -17,6 +17,7 @@ export function Figure({ chart, height = 230 }: { chart: Chart; height?: number 
     svg.setAttribute("role", "img");
     svg.setAttribute("aria-label", `${chart.title}: ${chart.says}`);
     box.current.replaceChildren(svg);
+    performance.mark("drawn");
   }, [chart, width, near, height]);
   const save = (how: (chart: Chart, svg: SVGSVGElement) => void) => {
     const svg = box.current?.querySelector("svg");
