@@ -133,6 +133,28 @@ function placeOf(value: number): number {
   return doubled * HALF + Math.floor(value / 2 ** (UNIT_BITS + doubled));
 }
 
+/** Takes places in ascending order, some of them several times. One for all: nothing is decoded at the same time. */
+const taken = {
+  places: new Uint16Array(PLACES),
+  counts: new Float64Array(PLACES),
+  length: 0,
+
+  take(place: number, count: number): void {
+    if (this.length > 0 && this.places[this.length - 1] === place) {
+      this.counts[this.length - 1]! += count;
+    } else {
+      this.places[this.length] = place;
+      this.counts[this.length++] = count;
+    }
+  },
+
+  finish(): Recorded {
+    const recorded = { places: this.places.slice(0, this.length), counts: this.counts.slice(0, this.length) };
+    this.length = 0;
+    return recorded;
+  },
+};
+
 /** The sums by place; a dense array for as long as it takes. */
 function added(all: Recorded[]): Recorded {
   const beyond = all.reduce((most, { places }) => Math.max(most, (places.at(-1) ?? -1) + 1), 0);
@@ -140,20 +162,8 @@ function added(all: Recorded[]): Recorded {
   for (const { places, counts } of all) {
     for (let i = 0; i < places.length; i++) sums[places[i]!]! += counts[i]!;
   }
-  return sparse(sums);
-}
-
-function sparse(sums: Float64Array): Recorded {
-  let used = 0;
-  for (let i = 0; i < sums.length; i++) if (sums[i]! > 0) used++;
-  const recorded = { places: new Uint16Array(used), counts: new Float64Array(used) };
-  for (let i = 0, at = 0; i < sums.length; i++) {
-    if (sums[i]! > 0) {
-      recorded.places[at] = i;
-      recorded.counts[at++] = sums[i]!;
-    }
-  }
-  return recorded;
+  for (let place = 0; place < beyond; place++) if (sums[place]! > 0) taken.take(place, sums[place]!);
+  return taken.finish();
 }
 
 const COOKIE_V2 = 0x1c849303;
@@ -164,31 +174,36 @@ const HEAD_BYTES = 40;
  * one is so many empty places. One of another precision than ours is taken over place by place, as Rust does it.
  */
 function decode(base64: string): Recorded {
-  const bytes = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+  const bytes = bytesOf(base64);
   const head = new DataView(bytes.buffer);
   // The cookie's second-lowest half byte may tell a word size; it says nothing here.
   if (bytes.length < HEAD_BYTES || (head.getUint32(0) & ~0xf0) !== (COOKIE_V2 & ~0xf0)) return NOTHING;
-  const digits = head.getUint32(12);
   const lowestTold = head.getUint32(16) * 2 ** 32 + head.getUint32(20);
-  const place = placer(digits, lowestTold);
-  const sums = new Float64Array(PLACES);
+  const place = placer(head.getUint32(12), lowestTold);
   const end = Math.min(bytes.length, HEAD_BYTES + head.getUint32(4));
   for (let at = HEAD_BYTES, index = 0; at < end; ) {
     let value = 0;
-    for (let bits = 0; ; bits += 7) {
+    for (let scale = 1, n = 1; ; scale *= 128, n++) {
       const byte = bytes[at++] ?? 0;
       // All eight bits of a ninth byte count.
-      value += (bits === 56 ? byte : byte & 0x7f) * 2 ** bits;
-      if (bits === 56 || byte < 0x80) break;
+      value += (n === 9 ? byte : byte & 0x7f) * scale;
+      if (n === 9 || byte < 0x80) break;
     }
     if (value % 2 === 1) {
       index += (value + 1) / 2;
     } else {
-      sums[place(index)]! += value / 2;
+      if (value > 0) taken.take(place(index), value / 2);
       index++;
     }
   }
-  return sparse(sums);
+  return taken.finish();
+}
+
+function bytesOf(base64: string): Uint8Array {
+  const letters = atob(base64);
+  const bytes = new Uint8Array(letters.length);
+  for (let i = 0; i < letters.length; i++) bytes[i] = letters.charCodeAt(i);
+  return bytes;
 }
 
 /** From an index of a histogram with so many digits to the place of the same time in ours. */

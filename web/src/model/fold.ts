@@ -79,3 +79,13 @@ function ticksIn(entry: Entry | undefined, width: number): number {
 /** Everything that happened. */
 export const total = (entries: readonly Entry[]): Period =>
   entries.length > 0 ? joined(entries.map((entry) => entry.period)) : periodOf(null);
+
+/** An entry never changes: what was found out about it once is kept beside it. */
+export function remembered<T>(of: (entry: Entry) => T): (entry: Entry) => T {
+  const found = new WeakMap<Entry, { value: T }>();
+  return (entry) => {
+    let known = found.get(entry);
+    if (!known) found.set(entry, (known = { value: of(entry) }));
+    return known.value;
+  };
+}

@@ -20,7 +20,7 @@ export function hostTable(run: Run): Table {
   const target = last?.looks.target;
   const there = last && targetHost(last);
   const other = last?.looks.target_host != null;
-  const conntrack = observed?.target_host?.conntrack ?? observed?.host?.conntrack;
+  const seenHost = observed?.target_host ?? observed?.host;
   const rows: Row[] = [
     ["throng's kernel", host?.kernel],
     ["throng's processors", number(host?.cores)],
@@ -29,16 +29,16 @@ export function hostTable(run: Run): Table {
     ["target's process", target?.pid ? `${target.pid} ${target.command ?? ""}` : null],
     ["target's host", other ? "another one, told by throng observe" : target ? "this one" : null],
     ["target's open files", gauge(observed?.target?.open_files) ?? number(target?.open_files)],
-    ["target's open-file limit", number(target?.open_files_limit)],
+    ["target's open-file limit", number(observed?.target?.open_files_limit ?? target?.open_files_limit)],
     ["target's accept queue", gauge(observed?.target?.accept_queue) ?? number(target?.accept_queue)],
-    ["target's accept backlog", number(target?.accept_backlog)],
+    ["target's accept backlog", number(observed?.target?.accept_backlog ?? target?.accept_backlog)],
     ["looks with a full accept queue", number(observed?.target?.accept_queue_full || null)],
     ["memory left to the target", target?.memory_available ? bytes.text(target.memory_available) : null],
-    ["firewall's connections", gauge(conntrack) ?? number(there?.conntrack)],
-    ["firewall's limit", number(there?.conntrack_max)],
-    ["socket memory, pages", gauge(observed?.host?.tcp_mem_pages) ?? number(there?.sockets?.tcp_mem_pages)],
-    ["pressure on it from, pages", number(there?.tcp_mem_pressure_pages)],
-    ["processes killed for want of memory", number(kills(observed?.target_host ?? observed?.host) || null)],
+    ["firewall's connections", gauge(seenHost?.conntrack) ?? number(there?.conntrack)],
+    ["firewall's limit", number(seenHost?.conntrack_max ?? there?.conntrack_max)],
+    ["socket memory, pages", gauge(seenHost?.tcp_mem_pages) ?? number(there?.sockets?.tcp_mem_pages)],
+    ["pressure on it from, pages", number(seenHost?.tcp_mem_pressure_pages ?? there?.tcp_mem_pressure_pages)],
+    ["processes killed for want of memory", number(kills(seenHost) || null)],
     ["observer", observer(run)],
   ];
   const facts: Row[] = (host?.facts ?? []).map(({ name, value }) => [name ?? "", value]);

@@ -1,6 +1,6 @@
 import { asks, isSeen, overTime, phases, SECONDS, type Axis, type Cell, type Chart, type Line, type Point } from "./chart";
 import { Distribution } from "./distribution";
-import type { Entry } from "./fold";
+import { remembered, type Entry } from "./fold";
 import type { Period } from "./period";
 import * as quantity from "./quantity";
 import type { Run } from "./run";
@@ -16,18 +16,12 @@ const probeOf = ({ probe }: Period) => (probe ? Distribution.merged([probe.kept,
 /** Microseconds; none without any. */
 const quantile = (times: Distribution, q: number) => (times.count > 0 ? times.quantile(q) / 1e3 : null);
 
-// An entry never changes: what was found out about it once is kept beside it.
-const found = new WeakMap<Entry, { p50: number | null; p99: number | null; max: number | null }>();
-
-function figuresOf(entry: Entry) {
-  let figures = found.get(entry);
-  if (!figures) {
-    const times = latencyOf(entry.period);
-    figures = { p50: quantile(times, 0.5), p99: quantile(times, 0.99), max: times.count > 0 ? times.max / 1e3 : null };
-    found.set(entry, figures);
-  }
-  return figures;
-}
+const figuresOf = remembered(({ period }) => {
+  const times = latencyOf(period);
+  return { p50: quantile(times, 0.5), p99: quantile(times, 0.99), max: times.count > 0 ? times.max / 1e3 : null };
+});
+const probeP99 = remembered(({ period }) => quantile(probeOf(period), 0.99));
+const lagP99 = remembered(({ period }) => quantile(period.lag, 0.99));
 
 export const p99OverTime = (run: Run, name: string): Line => overTime(run.entries, name, (entry) => figuresOf(entry).p99);
 
@@ -36,15 +30,15 @@ export function latencyOverTime(run: Run): Chart {
   return {
     id: "latency",
     title: "Latency over time",
-    says: "From when a request was due to its answer; the probe's clock is its own; lag is how late throng was",
+    says: "From when a request was due to its answer; lag is how late throng was itself",
     x: SECONDS,
     y: LATENCY,
     lines: [
       overTime(entries, "p50", (entry) => figuresOf(entry).p50),
       p99OverTime(run, "p99"),
       overTime(entries, "max", (entry) => figuresOf(entry).max),
-      overTime(entries, "probe p99", (entry) => quantile(probeOf(entry.period), 0.99)),
-      overTime(entries, "lag p99", (entry) => quantile(entry.period.lag, 0.99)),
+      overTime(entries, "probe p99", probeP99),
+      overTime(entries, "lag p99", lagP99),
     ].filter((line) => isSeen(line)),
     bands: phases(entries),
     marks: asks(run),
@@ -151,7 +145,10 @@ export function heatMap(run: Run): Chart {
   const { entries } = run;
   const width = Math.max(1, Math.ceil(entries.length / COLUMNS));
   const cells: Cell[] = [];
-  for (let i = 0; i < entries.length; i += width) cells.push(...column(entries.slice(i, i + width)));
+  for (let i = 0; i < entries.length; i += width) {
+    const from_s = entries[i - 1]?.period.until_s ?? entries[i]!.period.from_s;
+    cells.push(...column(entries.slice(i, i + width), from_s));
+  }
   const most = cells.reduce((most, { count }) => Math.max(most, count), 1);
   cells.forEach((cell) => (cell.shade = (1 + Math.log(cell.count)) / (1 + Math.log(most))));
   return {
@@ -166,19 +163,25 @@ export function heatMap(run: Run): Chart {
   };
 }
 
-function column(entries: readonly Entry[]): Cell[] {
+/** How many answers of an entry lie in each row of the heat map. */
+const rowsOf = remembered(({ period }) => {
   const rows = new Map<number, number>();
-  for (const { period } of entries) {
-    for (const [ns, n] of latencyOf(period).places()) {
-      const row = Math.floor(Math.log10(Math.max(ns, 64) / 1e3) * ROWS_A_DECADE);
-      rows.set(row, (rows.get(row) ?? 0) + n);
-    }
+  for (const [ns, n] of latencyOf(period).places()) {
+    const row = Math.floor(Math.log10(Math.max(ns, 64) / 1e3) * ROWS_A_DECADE);
+    rows.set(row, (rows.get(row) ?? 0) + n);
   }
-  const [first, last] = [entries[0]!.period, entries.at(-1)!.period];
+  return rows;
+});
+
+/** What lies between the last column's end and its own. */
+function column(entries: readonly Entry[], from_s: number): Cell[] {
+  const rows = new Map<number, number>();
+  for (const entry of entries) for (const [row, n] of rowsOf(entry)) rows.set(row, (rows.get(row) ?? 0) + n);
+  const until_s = entries.at(-1)!.period.until_s;
   const us = (row: number) => 10 ** (row / ROWS_A_DECADE);
   return [...rows].map(([row, count]) => ({
-    from: { x: first.from_s, y: us(row) },
-    to: { x: last.until_s, y: us(row + 1) },
+    from: { x: from_s, y: us(row) },
+    to: { x: until_s, y: us(row + 1) },
     count,
     shade: 0,
   }));

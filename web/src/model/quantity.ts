@@ -5,8 +5,10 @@ export interface Quantity {
   unit(most: number): number;
 }
 
+const WHOLE = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
+
 /** `1,000,000`. */
-export const grouped = (n: number) => Math.round(n).toLocaleString("en-US");
+export const grouped = (n: number) => WHOLE.format(n);
 
 /** Three significant digits at most, no trailing zeros. */
 const short = (n: number) => (Math.abs(n) >= 100 ? String(Math.round(n)) : String(Number(n.toPrecision(3))));
@@ -22,9 +24,9 @@ function scaled(value: number, base: number, names: readonly string[]): string {
   return `${value < 0 ? "−" : ""}${short(rest)}${names[at]}`;
 }
 
-/** `950`, `1.5k`, `100k`, `1M`. */
+/** `950`, `9,500`, `100k`, `1M`. */
 export const count: Quantity = {
-  text: (n) => (Math.abs(n) < 1e4 ? short(n) : scaled(n, 1e3, ["", "k", "M", "G"])),
+  text: (n) => (Math.abs(n) < 1e4 ? (Math.abs(n) < 1e3 ? short(n) : grouped(n)) : scaled(n, 1e3, ["", "k", "M", "G"])),
   unit: () => 1,
 };
 

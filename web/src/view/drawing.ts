@@ -1,12 +1,13 @@
 import * as Plot from "@observablehq/plot";
 import type { Axis, Chart, Line, Point } from "../model/chart";
+import { grouped } from "../model/quantity";
 
 /** How lines are told apart: by colour, and by their dashes where there is none (the sheet has the colours). */
 export const DASHES = ["", "7 3", "2 3", "9 3 2 3", "5 2 1 2 1 2", "12 4"];
 export const colour = (place: number) => `var(--line-${(place % 6) + 1})`;
 export const dash = (place: number) => DASHES[place % DASHES.length] || undefined;
 
-const MARGIN = { marginLeft: 64, marginRight: 14, marginTop: 20, marginBottom: 38 };
+const MARGIN = { marginLeft: 64, marginRight: 20, marginTop: 20, marginBottom: 38 };
 
 /** A chart as SVG, so wide. */
 export function drawn(chart: Chart, width: number, height: number): SVGSVGElement {
@@ -23,10 +24,10 @@ export function drawn(chart: Chart, width: number, height: number): SVGSVGElemen
     marks: [
       ...bands(chart, rows, width),
       Plot.gridY(ticks(y, rows, height / 45), { stroke: "var(--grid)", strokeOpacity: 1 }),
-      Plot.axisY(ticks(y, rows, height / 45), { tickFormat: named(y), tickSize: 0, textStroke: "none" }),
-      Plot.axisX(ticks(x, columns, width / 90), { tickFormat: named(x), tickSize: 4, label: x.label, labelAnchor: "center", labelArrow: "none" }),
+      Plot.axisY(ticks(y, rows, height / 45), { text: named(y), tickSize: 0, label: null }),
+      Plot.axisX(ticks(x, columns, width / 90), { text: named(x), tickSize: 4, label: x.label, labelAnchor: "center", labelArrow: "none" }),
       ...(chart.cells ? cells(chart) : chart.stacked ? stack(chart) : lines(chart)),
-      ...rules(chart, rows),
+      ...rules(chart, rows, (columns[1] - columns[0]) / (width - MARGIN.marginLeft - MARGIN.marginRight)),
       ...hover(chart),
     ],
   });
@@ -61,7 +62,7 @@ const ROUND = [1, 2, 5, 10];
 
 /** Where an axis has its marks: about so many. */
 export function ticks(axis: Axis, [from, to]: [number, number], about: number): number[] {
-  if (axis.ticks) return axis.ticks.map(({ at }) => at).filter((at) => at >= from && at <= to);
+  if (axis.ticks) return roomy(axis.ticks.map(({ at }) => at).filter((at) => at >= from && at <= to), from, to, about);
   if (axis.log) return logTicks(from, to, about);
   const unit = axis.quantity.unit(to);
   const step = (to - from) / unit / Math.max(2, about);
@@ -73,9 +74,22 @@ export function ticks(axis: Axis, [from, to]: [number, number], about: number): 
   return Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => (first + i) * width);
 }
 
+/** Of marks on a log axis those that are far enough from the one before. */
+function roomy(all: number[], from: number, to: number, about: number): number[] {
+  const kept: number[] = [];
+  for (const at of all) {
+    const last = kept.at(-1);
+    if (!last || Math.log(at / last) / Math.log(to / from) > ROOM / about) kept.push(at);
+  }
+  return kept;
+}
+
+/** Of the room that a mark has on average, so much is enough. */
+const ROOM = 0.62;
+
 function logTicks(from: number, to: number, about: number): number[] {
   const decades = Math.log10(to / from);
-  const within = decades > about ? [1] : decades * 3 > about * 1.6 ? [1] : [1, 2, 5];
+  const within = decades * 3 > about * 1.6 ? [1] : [1, 2, 5];
   const all: number[] = [];
   for (let power = Math.floor(Math.log10(from)); power <= Math.log10(to); power++) all.push(...within.map((n) => n * 10 ** power));
   const every = decades > about ? Math.ceil(decades / about) : 1;
@@ -97,14 +111,18 @@ function bands({ bands = [] }: Chart, [from, to]: [number, number], width: numbe
   ];
 }
 
-/** Moments: a rule with its name for a few, a rule alone for many. */
-function rules({ marks = [] }: Chart, [from, to]: [number, number]): Plot.Markish[] {
-  const named = marks.length <= 6 ? marks : [];
+/** Moments: a rule each, with its name where the one before leaves room. */
+function rules({ marks = [] }: Chart, [from, to]: [number, number], a_pixel: number): Plot.Markish[] {
+  const sorted = [...marks].sort((a, b) => a.x - b.x);
+  const named = sorted.filter(({ x }, i) => i === 0 || x - sorted[i - 1]!.x > LINE_HEIGHT * a_pixel);
   return [
-    Plot.ruleX(marks, { x: "x", y1: from, y2: to, stroke: "var(--mark)", strokeDasharray: "1 3", title: "what" }),
+    Plot.ruleX(marks, { x: "x", y1: from, y2: to, stroke: "var(--mark)", strokeDasharray: "1 3" }),
     Plot.text(named, { x: "x", frameAnchor: "top", text: "what", rotate: -90, textAnchor: "end", dx: -5, dy: 4, fill: "var(--mark)" }),
   ];
 }
+
+/** Of text on its side, pixels. */
+const LINE_HEIGHT = 14;
 
 function lines({ lines, y }: Chart): Plot.Markish[] {
   return lines.map((line, place) => {
@@ -163,7 +181,7 @@ export function readings(chart: Chart): Reading[] {
     return chart.cells.map(({ from, to, count }) => ({
       x: (from.x + to.x) / 2,
       y: Math.sqrt(from.y * to.y),
-      title: `${x.quantity.text(to.x)}\n${y.quantity.text(from.y)} to ${y.quantity.text(to.y)}: ${count.toLocaleString("en-US")}`,
+      title: `${x.quantity.text(to.x)}\n${y.quantity.text(from.y)} to ${y.quantity.text(to.y)}: ${grouped(count)}`,
     }));
   }
   const at = new Map<number, string[]>();

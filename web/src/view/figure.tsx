@@ -8,12 +8,16 @@ export function Figure({ chart, height = 230 }: { chart: Chart; height?: number 
   const box = useRef<HTMLDivElement>(null);
   const width = useWidth(box);
   const near = useNearness(box);
+  const drawnAt = useRef(0);
   useEffect(() => {
-    if (!near || width === 0 || !box.current) return;
+    // Drawn once in any case, at any new width, too; only what is in sight is kept up to date.
+    if (width === 0 || !box.current || (!near && drawnAt.current === width)) return;
+    drawnAt.current = width;
     const svg = drawn(chart, width, height);
     svg.setAttribute("role", "img");
     svg.setAttribute("aria-label", `${chart.title}: ${chart.says}`);
     box.current.replaceChildren(svg);
+    performance.mark("drawn");
   }, [chart, width, near, height]);
   const save = (how: (chart: Chart, svg: SVGSVGElement) => void) => {
     const svg = box.current?.querySelector("svg");
@@ -90,7 +94,7 @@ function useWidth(box: { current: HTMLElement | null }): number {
   return width;
 }
 
-/** Whether it is in sight or nearly so: others are not drawn. All are to be printed. */
+/** Whether it is in sight or nearly so. All are to be printed. */
 function useNearness(box: { current: HTMLElement | null }): boolean {
   const [near, setNear] = useState(false);
   useEffect(() => {

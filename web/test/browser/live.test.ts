@@ -1,0 +1,142 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import type { Browser, Page } from "playwright-core";
+import type { StoredRun } from "../../src/model/records";
+import { storedRun } from "../synthetic";
+import { failed } from "../summary";
+import { launch, openPage, overflow, overlaps, shoot, type Look, type Opened } from "./browser";
+import { FakeThrong } from "./fake_throng";
+
+let browser: Browser;
+const throngs: FakeThrong[] = [];
+before(async () => void (browser = await launch()));
+after(async () => {
+  await browser.close();
+  throngs.forEach((throng) => throng.stop());
+});
+
+async function started(run: StoredRun): Promise<{ throng: FakeThrong; address: string }> {
+  const throng = new FakeThrong({ ...run, ticks: [] });
+  throngs.push(throng);
+  return { throng, address: await throng.start() };
+}
+
+const run = storedRun(60);
+const { ticks } = run;
+
+/** A throng that has come so far, and a page that joins it. */
+async function joined(seconds: number, look: Look = {}): Promise<Opened & { throng: FakeThrong; address: string }> {
+  const { throng, address } = await started(run);
+  ticks.slice(0, seconds).forEach((tick) => throng.tick(tick));
+  const opened = await openPage(browser, (asked) => asked.startsWith(address) || asked.startsWith("blob:") || asked.startsWith("data:"), look);
+  await opened.page.goto(address);
+  return { ...opened, throng, address };
+}
+
+const textOf = async (page: Page, where: string) => (await page.locator(where).innerText()).replace(/\s+/g, " ");
+const until = (page: Page, where: string, text: string) =>
+  page.waitForFunction(([where, text]) => document.querySelector<HTMLElement>(where!)?.innerText.replace(/\s+/g, " ").includes(text!), [where, text], { timeout: 8000 });
+/** All figures and tables as text: what two pages must agree on. */
+const whole = async (page: Page) => [await textOf(page, "#figures"), await textOf(page, "#now"), await textOf(page, "#times")];
+
+test("one that joins in the middle, or loses the connection, sees what one sees that was there from the beginning", async () => {
+  const { page, throng, address, troubles } = await joined(0);
+  await until(page, "#link", "following");
+  ticks.slice(0, 20).forEach((tick) => throng.tick(tick));
+  await until(page, "#progress", "20 s since the start");
+  const late = await openPage(browser, (asked) => asked.startsWith(address));
+  await late.page.goto(address);
+  await until(late.page, "#progress", "20 s since the start");
+  assert.deepEqual(await whole(late.page), await whole(page));
+  await until(page, "#now", "open 2,981 of 3,000 wanted now");
+  await until(page, "#verdict", "running");
+
+  throng.drop();
+  await until(page, "#link", "connection lost, trying again");
+  await until(page, "#link", "following");
+  assert.equal(throng.connects, 4);
+  ticks.slice(20, 30).forEach((tick) => throng.tick(tick));
+  await until(page, "#progress", "30 s since the start");
+  await until(late.page, "#progress", "30 s since the start");
+  assert.deepEqual(await whole(late.page), await whole(page));
+  await shoot(page, "live");
+
+  throng.finish(failed());
+  await until(page, "#link", "the run is over");
+  await until(page, "#verdict", "fail: 1 of 3 thresholds met");
+  assert.equal(await page.locator(".controls").count(), 0);
+  const connects = throng.connects;
+  throng.drop();
+  await page.waitForTimeout(600);
+  assert.equal(throng.connects, connects, "it does not come back after the end");
+  const real = troubles.filter((trouble) => !/ERR_(INCOMPLETE_CHUNKED|CONNECTION|EMPTY)/.test(trouble));
+  assert.deepEqual(real, []);
+});
+
+test("controls ask for what they say, by button and by key, and for what cannot be taken back twice", async () => {
+  const { page, throng, troubles } = await joined(5);
+  await page.waitForSelector(".controls");
+  const expected: string[] = [];
+  const check = async (...asks: string[]) => {
+    expected.push(...asks);
+    await page.waitForTimeout(100);
+    assert.deepEqual(throng.asked.map(({ ask }) => ask), expected);
+  };
+  for (const [key, ask] of [["p", "pause"], ["+", "up"], ["-", "down"]]) {
+    await page.keyboard.press(key!);
+    await check(ask!);
+  }
+  await page.keyboard.press("q");
+  await check();
+  assert.match(await textOf(page, ".controls"), /Stop\? Press again/);
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("q");
+  await check();
+  await page.keyboard.press("q");
+  await check("stop");
+  await page.click(".controls button:has-text('Drain')");
+  await check();
+  await page.click(".controls button:has-text('Drain')");
+  await check("drain");
+  await page.click(".controls button:has-text('Pause')");
+  await check("pause");
+  assert.ok(throng.asked.every(({ header, type }) => header === "1" && type === "application/json"));
+  await page.keyboard.press("Control+p");
+  await check();
+  assert.deepEqual(troubles, []);
+
+  throng.tick({ ...ticks[5]!, tick: { ...ticks[5]!.tick, phase: "pause" } });
+  await until(page, ".controls", "Resume");
+  await page.keyboard.press("p");
+  await check("resume");
+  throng.refusal = "the run is draining";
+  await page.keyboard.press("+");
+  await until(page, ".controls output", "load up: the run is draining");
+});
+
+test("a telephone shows it without scrolling sideways", async () => {
+  const { page, troubles } = await joined(30, { width: 360, scheme: "dark" });
+  await page.waitForSelector(".canvas svg");
+  assert.equal(await overflow(page), 0);
+  assert.deepEqual(await overlaps(page), []);
+  assert.deepEqual(troubles, []);
+  await shoot(page, "live-phone");
+});
+
+test("six hundred ticks are drawn again in a tenth of a second", async () => {
+  const long = storedRun(600, 1, 100_000);
+  const { throng, address } = await started(long);
+  long.ticks.slice(0, 590).forEach((tick) => throng.tick(tick));
+  const { page } = await openPage(browser, (asked) => asked.startsWith(address));
+  await page.goto(address);
+  await page.waitForSelector(".canvas svg");
+  const busy = () => page.evaluate(() => performance.getEntriesByName("update").map(({ duration }) => duration));
+  for (const tick of long.ticks.slice(590)) {
+    throng.tick(tick);
+    await page.waitForTimeout(1050);
+  }
+  const updates = (await busy()).slice(1).sort((a, b) => a - b);
+  const median = updates[Math.floor(updates.length / 2)] ?? Infinity;
+  console.log(`updates: median ${median.toFixed(0)} ms of ${updates.length}`);
+  assert.ok(median < 100, `${updates}`);
+});

@@ -1,0 +1,211 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { after, before, test } from "node:test";
+import type { Browser, Page } from "playwright-core";
+import type { Report, StoredRun } from "../../src/model/records";
+import { reportOf, storedRun } from "../synthetic";
+import { failed } from "../summary";
+import { openReport, overflow, overlaps, shoot } from "./browser";
+import { launch } from "./browser";
+
+let browser: Browser;
+before(async () => void (browser = await launch()));
+after(() => browser.close());
+
+/** A run with something in every part of the page. */
+function full(): StoredRun {
+  const run = storedRun(40);
+  run.summary = failed();
+  run.run.header.populations = ["idle", "users"];
+  run.run.tags = ["kernel=6.12"];
+  for (const { tick } of run.ticks) {
+    const share = (part: number) => ({ ...tick, populations: [], open: Math.round(tick.open * part), wanted: Math.round(tick.wanted * part) });
+    tick.populations = [share(0.8), share(0.2)];
+  }
+  return run;
+}
+
+const textOf = async (page: Page, where: string) => (await page.locator(where).innerText()).replace(/\s+/g, " ");
+
+/** Whether each text stands in a part of the page. */
+async function check(page: Page, where: string, ...expected: string[]): Promise<void> {
+  const text = await textOf(page, where);
+  for (const one of expected) assert.ok(text.includes(one), `${where} lacks “${one}”: ${text}`);
+}
+
+test("a report shows every part, and asks for nothing", async () => {
+  const { page, troubles } = await openReport(browser, reportOf(full()));
+  await check(page, "#verdict", "fail: 1 of 3 thresholds met; limited by the target's open files at 65,536: raise LimitNOFILE",
+    "2,961 of 3,000 connections held", "the target holds 65,536 of 65,536 files");
+  assert.ok(!(await textOf(page, "#verdict")).includes("faults == 0"), "a threshold is not told twice");
+  await check(page, "#figures", "held 2,961 of 3,000 wanted, peak 2,999", "opened 598/s over a ramp of 5.1 s", "requests ≥ 1,487/s",
+    "latency p50 891 µs", "latency p99 3.57 ms", "latency p99.9 7.13 ms", "latency max 8.91 ms", "lag p99 1.98 ms",
+    "faults 139 130 × target · exchange · timeout", "memory of target 941 B", "memory of throng 51 B", "memory of kernel 8.32 KiB a connection, both ends");
+  await check(page, "#thresholds", "held >= 99.9% 98.7 ✗ not met", "latency.p99 < 50ms 3,565.6 ✓ met", "handshake.p99 < 1ms nothing measured ✗ not met");
+  await check(page, "#fault-table", "target exchange timeout 130 path hold reset 9");
+  await check(page, "#statuses", "200 23,400 503 42");
+  await check(page, "#populations", "idle ws://10.0.0.1:8000/ws 2,370 2,400 500/s 741/s 863 µs 3.45 ms 30");
+  await check(page, "#steps", "users.login 1,000 2.07 ms 1.72 ms");
+  await check(page, "#times", "latency at full load 1,000 1.07 ms 891 µs", "probe, fresh connections");
+  await check(page, "#cost", "memory of a connection target 941 B ± 18.8 B 0.987", "memory of the target's host used up target 2,877,533 connections");
+  await check(page, "#rig", "requests 93 %", "openings 40 %", "connections that would fit 0.4 %", "calibrated 2026-11-20");
+  await check(page, "#hosts", "throng's kernel 6.12.0", "target's open-file limit 65,536", "net.ipv4.ip_local_port_range 1024 65535", "firewall's limit 262,144",
+    "observer 10.0.0.1:9100: 17 answers, 1 failures, the last: timed out");
+  await check(page, "#tcp", "throng's retrans segs 0 77", "throng's listen overflows 1,234 0");
+  await check(page, "#plan", "throng run 'http://10.0.0.1:8000/?q={rand 1 9}' -c 3000 --think 20s..40s --seed 42", "2026-11-21 20:45:31 UTC", "kernel=6.12",
+    "</script><b>not markup</b>");
+  assert.deepEqual(await page.locator("figure.chart").evaluateAll((all) => all.map((one) => one.id)), [
+    "connections", "rates", "latency", "by-connections", "percentiles", "heat", "faults", "population-0", "population-1", "processors", "memory",
+    "jvm", "sockets", "socket-memory", "accept-queue",
+  ]);
+  assert.equal(await page.locator(".canvas svg[aria-label]").count(), 15);
+  await check(page, "#connections", "open wanted by the plan counted by the target");
+  await check(page, "#faults .legend", "target exchange timeout path hold reset");
+  assert.deepEqual(await overlaps(page), []);
+  assert.deepEqual(troubles, []);
+  await shoot(page, "report-light");
+});
+
+test("what there is no data of is left out", async () => {
+  const run = storedRun(5);
+  for (const record of run.ticks) {
+    record.looks = { target: null, host: null, target_host: null, own: null };
+    record.tick.probe = null;
+  }
+  run.run.scenario = null;
+  const { page, troubles } = await openReport(browser, reportOf(run));
+  await check(page, "#verdict", "did not come to its end");
+  for (const id of ["jvm", "sockets", "socket-memory", "accept-queue", "faults", "thresholds", "populations", "cost", "rig", "tcp", "scenario"]) {
+    assert.equal(await page.locator(`[id="${id}"]`).count(), 0, id);
+  }
+  await check(page, "#memory .legend", "throng");
+  assert.deepEqual(troubles, []);
+});
+
+test("a report of nearly nothing is a page all the same", async () => {
+  for (const report of [{}, { runs: [] }, { runs: [{}] }, { runs: [{ ticks: [{}], summary: {} }] }]) {
+    const { page, troubles } = await openReport(browser, report as Report, { awaits: "h1" });
+    assert.ok(!(await textOf(page, "#page")).includes("cannot be read"));
+    assert.deepEqual(troubles, []);
+  }
+});
+
+test("what is no report says so", async () => {
+  const { page } = await openReport(browser, { runs: 5 } as unknown as Report, { awaits: "text=cannot be read" });
+  await page.close();
+});
+
+test("a telephone shows it without scrolling sideways, dark as well", async () => {
+  for (const scheme of ["light", "dark"] as const) {
+    const { page, troubles } = await openReport(browser, reportOf(full()), { width: 360, scheme });
+    assert.equal(await overflow(page), 0);
+    assert.deepEqual(await overlaps(page), []);
+    assert.deepEqual(troubles, []);
+    await shoot(page, `report-phone-${scheme}`);
+  }
+});
+
+test("dark", async () => {
+  const { page, troubles } = await openReport(browser, reportOf(full()), { scheme: "dark" });
+  assert.deepEqual(troubles, []);
+  await shoot(page, "report-dark");
+});
+
+test("a chart is saved as SVG and as PNG, with title, legend and colours of its own", async () => {
+  const { page, troubles } = await openReport(browser, reportOf(full()));
+  const saved = async (kind: string) => {
+    const [download] = await Promise.all([page.waitForEvent("download"), page.click(`#latency .save button:text("${kind}")`)]);
+    return { name: download.suggestedFilename(), bytes: readFileSync(await download.path()) };
+  };
+  const svg = await saved("SVG");
+  assert.equal(svg.name, "latency.svg");
+  const text = svg.bytes.toString();
+  assert.match(text, /^<svg[^>]*xmlns="http:\/\/www.w3.org\/2000\/svg"/);
+  for (const part of ["Latency over time", "probe p99", "#0072b2"]) assert.ok(text.includes(part), part);
+  assert.ok(!text.includes("var("), "no variable is left");
+  const png = await saved("PNG");
+  assert.equal(png.name, "latency.png");
+  assert.deepEqual([...png.bytes.subarray(0, 4)], [0x89, 0x50, 0x4e, 0x47]);
+  const wide = png.bytes.readUInt32BE(16);
+  assert.ok(wide > 800, `${wide} pixels`);
+  assert.deepEqual(troubles, []);
+});
+
+test("mouse and keys read the values", async () => {
+  const { page, troubles } = await openReport(browser, reportOf(full()));
+  const canvas = page.locator("#connections .canvas svg");
+  await canvas.scrollIntoViewIfNeeded();
+  const box = (await canvas.boundingBox())!;
+  await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+  await page.waitForFunction(() => document.querySelector('#connections [aria-label="tip"]')?.textContent?.includes("wanted by the plan"));
+  await shoot(page, "report-tip");
+  await page.locator("#connections .readable").focus();
+  for (let i = 0; i < 10; i++) await page.keyboard.press("ArrowRight");
+  await check(page, "#connections .reading", "10 s · open 2,991 · wanted by the plan 3,000 · counted by the target 2,988");
+  await page.keyboard.press("Home");
+  await check(page, "#connections .reading", "1 s · open 375");
+  assert.deepEqual(troubles, []);
+});
+
+test("everything that can be done can be reached by key", async () => {
+  const { page } = await openReport(browser, reportOf(full()));
+  const wanted = await page.locator("button, summary, [tabindex='0']").count();
+  const seen = new Set<string>();
+  for (let i = 0; i < wanted + 5; i++) {
+    await page.keyboard.press("Tab");
+    const focus = await page.evaluate(() => {
+      const at = document.activeElement!;
+      const all = [...document.querySelectorAll("button, summary, [tabindex='0']")];
+      return [String(all.indexOf(at)), getComputedStyle(at).outlineStyle];
+    });
+    if (focus[0] !== "-1") {
+      assert.notEqual(focus[1], "none", "the focus is visible");
+      seen.add(focus[0]!);
+    }
+  }
+  assert.equal(seen.size, wanted);
+});
+
+test("several runs are laid over one another", async () => {
+  const runs = [0, 1, 2].map((n) => ({ ...full(), id: `gq2abc${n}` }));
+  runs[1]!.summary = null;
+  runs[2]!.run = { ...runs[2]!.run, tags: ["name=slow"] };
+  const report: Report = {
+    ...reportOf(...runs),
+    comparison: { columns: ["figure", "gq2abc0", "change"], rows: [["p99", "3.6 ms", "+12 %"]], notes: ["another kernel"] },
+  };
+  const { page, troubles } = await openReport(browser, report);
+  await check(page, "#comparison", "another kernel", "p99 3.6 ms +12 %");
+  await check(page, "#overview", "gq2abc0 kernel=6.12 fail 2,961 of 3,000 598/s 1,487/s 891 µs 3.57 ms 139", "gq2abc1 kernel=6.12 did not come to its end");
+  assert.deepEqual(await page.locator("figure.chart").evaluateAll((all) => all.map((one) => one.id)), [
+    "connections", "rates", "latency", "by-connections", "percentiles",
+  ]);
+  await check(page, "#percentiles .legend", "gq2abc0 kernel=6.12 gq2abc1 kernel=6.12 gq2abc2 name=slow");
+  assert.deepEqual(await overlaps(page), []);
+  assert.deepEqual(troubles, []);
+  await shoot(page, "comparison");
+  await page.setViewportSize({ width: 360, height: 800 });
+  await page.waitForTimeout(300);
+  assert.equal(await overflow(page), 0);
+});
+
+test("an hour of a million connections opens within two seconds", async () => {
+  const run = storedRun(600, 6, 1_000_000);
+  run.summary = failed();
+  const { page, troubles } = await openReport(browser, reportOf(run));
+  const ms = await page.evaluate(() => performance.getEntriesByName("drawn").at(-1)?.startTime ?? Infinity);
+  const size = (await page.content()).length;
+  console.log(`drawn after ${Math.round(ms)} ms, ${(size / 1e6).toFixed(1)} MB`);
+  assert.ok(ms < 2000, `${ms} ms`);
+  assert.deepEqual(await overlaps(page), []);
+  assert.deepEqual(troubles, []);
+  await shoot(page, "report-hour");
+});
+
+test("it can be printed", async () => {
+  const { page } = await openReport(browser, reportOf(full()));
+  await page.emulateMedia({ media: "print" });
+  const pdf = await page.pdf({ format: "A4" });
+  assert.ok(pdf.length > 20_000);
+  await shoot(page, "report-print");
+});

@@ -1,0 +1,96 @@
+import type { Gauge, HostSeen, NetCounters, PopulationSummary, ProcessSeen, Quantiles, Summary } from "../src/model/records";
+
+const gauge = (first: number, max: number): Gauge => ({ first, min: first, max, last: max });
+const none = { ramp: 0, hold: 0 };
+
+const times = (p50: number): Quantiles => ({
+  count: 1000, mean: p50 * 1.2, stdev: p50 / 2, min: p50 / 10, p50, p75: p50 * 1.5, p90: p50 * 2, p99: p50 * 4, p999: p50 * 8,
+  p9999: p50 * 9, max: p50 * 10,
+});
+
+const QUIET: NetCounters = {
+  attempt_fails: 0, estab_resets: 0, out_resets: 0, retrans_segs: 0, syn_retrans: 0, tcp_timeouts: 0, listen_overflows: 0, listen_drops: 0,
+  syn_queue_drops: 0, syn_cookies: 0, abort_on_memory: 0, memory_pressures: 0, pruned: 0, time_wait_overflow: 0,
+};
+
+const process: ProcessSeen = {
+  processes: gauge(1, 1), threads: gauge(4, 4), rss_bytes: gauge(6e6, 7e6), cpu_user_ns: none, cpu_system_ns: none, cores_used: null,
+  cores_used_hold: null, cores: 8, busiest_thread: null, busiest_thread_hold: null, busiest_wanted_hold: null, threads_full: gauge(0, 0),
+  run_queue_wait_ns: none, involuntary_switches: none,
+};
+
+const host: HostSeen = {
+  tcp_sockets: gauge(3, 6005), tcp_orphans: gauge(0, 2), tcp_time_wait: gauge(0, 173), tcp_mem_pages: gauge(1433, 1945),
+  tcp_mem_pressure_pages: 383_870, tcp_ramp: { ...QUIET, listen_overflows: 1234 }, tcp_hold: { ...QUIET, retrans_segs: 77 },
+  conntrack: gauge(0, 6000), conntrack_max: 262_144, memory_available: gauge(2e10, 2e10), oom_kills: none,
+};
+
+const population = (target: string, wanted: number, held: number, p50: number): PopulationSummary => ({
+  target, ramp_s: 1, duration_s: 9,
+  connections: {
+    wanted, opened: wanted, failed: 0, peak: wanted, held, dropped: wanted - held, closed: 0, redialled: 0, finished: 0, open_per_s: 500,
+    seen_by_target: null,
+  },
+  faults: [{ side: "target", stage: "exchange", kind: "timeout", count: wanted - held }],
+  requests: {
+    sent: 10, answered: 9, missed: 0, told: 0, per_s: 741, lower_bound: false, bytes_in: 1, bytes_out: 1, body_bytes_in: 1, status: {},
+  },
+  latency_us: times(p50), ramp_latency_us: times(p50), connect_us: times(p50), handshake_us: times(p50), first_byte_us: times(p50),
+  steps: { login: { latency_us: times(2 * p50) }, look: { latency_us: times(3 * p50) } },
+});
+
+const fit = (value: number) => ({ value, error: value / 50, r2: 0.987 });
+
+/** A summary with something in each of its fields. */
+export const failed = (): Summary => ({
+  schema: "throng.summary/1",
+  verdict: "fail",
+  reasons: ["threshold faults == 0 not met", "2,961 of 3,000 connections held"],
+  limit: {
+    side: "target", cause: "open-files", at_connections: 65_536, detail: "the target holds 65,536 of 65,536 files", cure: "raise LimitNOFILE",
+  },
+  target: "http://10.0.0.1:8000/", seed: 42, io: "uring", threads: 4, ramp_s: 5.1, duration_s: 12, elapsed_s: 17.2,
+  connections: {
+    wanted: 3000, opened: 3000, failed: 0, peak: 2999, held: 2961, dropped: 39, closed: 0, redialled: 0, finished: 0, open_per_s: 598.4,
+    seen_by_target: 2961,
+  },
+  faults: [
+    { side: "path", stage: "hold", kind: "reset", count: 9 },
+    { side: "target", stage: "exchange", kind: "timeout", count: 130 },
+  ],
+  requests: {
+    sent: 23_500, answered: 23_442, missed: 0, told: 0, per_s: 1486.8, lower_bound: true, bytes_in: 1_805_034, bytes_out: 961_122,
+    body_bytes_in: 281_304, status: { "200": 23_400, "503": 42 },
+  },
+  latency_us: times(891.4), ramp_latency_us: times(308), connect_us: times(500), handshake_us: times(57), first_byte_us: times(890), lag_us: times(494),
+  populations: { idle: population("ws://10.0.0.1:8000/ws", 2400, 2370, 863), users: population("http://10.0.0.1:8000/", 600, 591, 861) },
+  probe: {
+    rate: 20, sent: 345, answered: 344, failed: 1, latency_us: times(663), kept_us: times(680), fresh_us: times(637), held_us: times(628), connect_us: times(496),
+    by_connections: [500, 1000, 2000, 3000].map((connections) => ({
+      connections, latency_p50_us: 300 + connections, latency_p99_us: 3000 + connections, connect_p99_us: 900,
+    })),
+  },
+  generator: { cpu_s: 7.3, system_s: 5.7, rss_bytes: 30e6, user_bytes_per_connection: 51, cpu_share: 0.219, stall_us: 6236 },
+  target_cost: { pid: 77, rss_bytes: 7e6, user_bytes_per_connection: 40, cpu_s: 2.2 },
+  kernel_bytes_per_connection: { value: 8515, both_ends: true },
+  cost: {
+    target_bytes: fit(941), generator_bytes: fit(51), kernel_bytes: fit(8515), target_kernel_bytes: null, target_cpu_us_per_open: fit(192.6),
+    generator_cpu_us_per_open: fit(669), target_cpu_us_per_request: fit(86.6), generator_cpu_us_per_request: fit(297),
+    target_cpu_us_per_idle_second: null, generator_cpu_us_per_idle_second: null, ceiling_connections: 2_877_533,
+  },
+  observed: {
+    target: {
+      pid: 77, process, open_files: gauge(13, 3013), open_files_limit: 65_536, accept_queue: gauge(0, 12), accept_backlog: 4096,
+      accept_queue_full: 0, memory_available: null, group_oom_kills: none,
+    },
+    host, target_host: null, own: process,
+    observer: { address: "10.0.0.1:9100", answers: 17, failures: 1, last_failure: "timed out" },
+  },
+  rig: { calibrated_at: "2026-11-20T01:02:03Z", open_per_s: 0.4, requests_per_s: 0.931, connections: 0.004 },
+  thresholds: [
+    { expr: "held >= 99.9%", value: 98.7, pass: false },
+    { expr: "latency.p99 < 50ms", value: 3565.6, pass: true },
+    { expr: "handshake.p99 < 1ms", value: null, pass: false },
+  ],
+  asks: [{ at_s: 6, what: "paused" }, { at_s: 9, what: "load 60 %" }],
+});
