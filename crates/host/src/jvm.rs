@@ -28,7 +28,7 @@ pub(crate) fn look(root: &Root, pid: u32) -> Option<JvmLook> {
 fn file(root: &Root, pid: u32) -> Option<Vec<u8>> {
     let status = root.read(format!("proc/{pid}/status")).ok()?;
     let own = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?.split_whitespace().next_back()?;
-    let folders = std::fs::read_dir(root.path(format!("proc/{pid}/root/tmp"))).ok()?;
+    let folders = std::fs::read_dir(root.path(format!("proc/{pid}")).join("root").join("tmp")).ok()?;
     let of_java = |name: &std::ffi::OsStr| name.to_string_lossy().starts_with("hsperfdata_");
     let folders = folders.flatten().filter(|entry| of_java(&entry.file_name()));
     let mut files = folders.map(|folder| folder.path().join(own));
@@ -157,7 +157,7 @@ mod tests {
     fn counters_are_read_in_either_byte_order() {
         for is_little in [true, false] {
             let machine = Machine::with(&[("proc/70/status", "Name:\tjava\nNSpid:\t70\t3\n")]);
-            let folder = machine.root().path("proc/70/root/tmp/hsperfdata_play");
+            let folder = machine.root().path("proc/70").join("root").join("tmp/hsperfdata_play");
             std::fs::create_dir_all(&folder).unwrap();
             std::fs::write(folder.join("3"), written(COUNTERS, is_little)).unwrap();
             assert_eq!(look(&machine.root(), 70), Some(EXPECTED));

@@ -1,11 +1,13 @@
 //! The phases of a run: ramp, hold, drain. Ticks come in, orders go out.
 
+mod asks;
+
 use std::{sync::mpsc::RecvTimeoutError, time::Duration};
 
 use engine::{Control, Job};
 use host::Root;
 use plan::{Load, Plan, Reconnect, Whose};
-use samples::{Ask, Asked, Header, Phase, Sink, Tick};
+use samples::{Header, Phase, Sink, Tick};
 use units::Nanos;
 
 use crate::{
@@ -25,12 +27,6 @@ const DRAIN: Nanos = Nanos::from_secs(5);
 const LINE: Nanos = Nanos::from_secs(1);
 /// The rate of a shorter tick would be noise.
 const LEAST_PERIOD: Nanos = Nanos(Job::PERIOD.0 / 2);
-/// So long, where it is to end at once: every shard hears of it, and says what it still has.
-const SHORT: Nanos = Nanos::from_millis(400);
-/// Who may end a run, besides a signal.
-const BY_HAND: &str = "hand";
-/// What was asked for is kept so often.
-const MOST_ASKS: usize = 1_000;
 /// The kernel tells of so many connections in some hundred milliseconds.
 const MOST_TOLD: u64 = 200_000;
 /// Runs the stages until the end of the last one, and ends the load.
@@ -195,31 +191,6 @@ impl<'a> Conductor<'a> {
             self.show(workers, sinks);
             self.step(plan, workers, interrupt);
         }
-    }
-
-    /// Does what the sinks ask for.
-    fn heed(&mut self, workers: &Workers, sinks: &mut [&mut dyn Sink]) {
-        let now = workers.clock.now();
-        while let Some(ask) = sinks.iter_mut().find_map(|sink| sink.ask()) {
-            let done = match ask {
-                Ask::Drain | Ask::Stop if self.patience > SHORT => {
-                    self.patience = if ask == Ask::Stop { SHORT } else { self.patience };
-                    self.ends_by = Some(BY_HAND);
-                    Some(if ask == Ask::Stop { "stopped" } else { "drained" }.to_owned())
-                }
-                ask if self.ends_by.is_none() => {
-                    // Those held are counted before the load is moved.
-                    let held = self.held();
-                    self.course.heed(ask, now).inspect(|_| self.keep_held(&held))
-                }
-                _ => None,
-            };
-            if let Some(what) = done.filter(|_| self.record.asks.len() < MOST_ASKS) {
-                let at_s = now.since(self.record.started).secs_f64();
-                self.record.asks.push(Asked { at_s, what });
-            }
-        }
-        self.give_orders(workers);
     }
 
     fn give_orders(&mut self, workers: &Workers) {

@@ -79,13 +79,13 @@ const BANS: &[Ban] = &[
         words: &["TcpStream", "TcpListener", "UdpSocket", "UnixStream", "UnixListener", "rustix::net"],
         rooms: &[
             "crates/net/",
-            "crates/sinks/src/dashboard",
+            "crates/sinks/src/web.rs",
             "crates/sinks/src/exporters",
             "crates/host/src/remote",
             "crates/fleet/",
         ],
         free_in_tests: true,
-        cure: "sockets are opened in net, sinks/{dashboard, exporters}, host/remote and fleet",
+        cure: "sockets are opened in net, sinks/{web, exporters}, host/remote and fleet",
     },
 ];
 
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn sockets_are_opened_in_few_rooms() {
-        let cure = "not here, sockets are opened in net, sinks/{dashboard, exporters}, host/remote and fleet";
+        let cure = "not here, sockets are opened in net, sinks/{web, exporters}, host/remote and fleet";
         let text = "use std::net::{SocketAddr, TcpStream};\nuse rustix::net::bind;\n";
         let both = [&*format!(":1: {cure}: TcpStream"), &*format!(":2: {cure}: rustix::net")];
         check("crates/cli/src/main.rs", text, &both);
@@ -202,7 +202,7 @@ mod tests {
         check("crates/host/src/ports.rs", text, &both);
         for path in [
             "crates/net/src/io/epoll.rs",
-            "crates/sinks/src/dashboard.rs",
+            "crates/sinks/src/web.rs",
             "crates/sinks/src/exporters/influx.rs",
             "crates/host/src/remote.rs",
             "crates/fleet/src/agent.rs",

@@ -1,0 +1,41 @@
+//! What those who watch ask for, and what becomes of it.
+
+use samples::{Ask, Asked, Sink};
+use units::Nanos;
+
+use super::Conductor;
+use crate::workers::Workers;
+
+/// So long, where it is to end at once: every shard hears of it, and says what it still has.
+const SHORT: Nanos = Nanos::from_millis(400);
+/// Who may end a run, besides a signal.
+const BY_HAND: &str = "hand";
+/// What was asked for is kept so often.
+const MOST_ASKS: usize = 1_000;
+
+impl Conductor<'_> {
+    /// Does what the sinks ask for.
+    pub(super) fn heed(&mut self, workers: &Workers, sinks: &mut [&mut dyn Sink]) {
+        let now = workers.clock.now();
+        while let Some(ask) = sinks.iter_mut().find_map(|sink| sink.ask()) {
+            let done = match ask {
+                Ask::Drain | Ask::Stop if self.patience > SHORT => {
+                    self.patience = if ask == Ask::Stop { SHORT } else { self.patience };
+                    self.ends_by = Some(BY_HAND);
+                    Some(if ask == Ask::Stop { "stopped" } else { "drained" }.to_owned())
+                }
+                ask if self.ends_by.is_none() => {
+                    // Those held are counted before the load is moved.
+                    let held = self.held();
+                    self.course.heed(ask, now).inspect(|_| self.keep_held(&held))
+                }
+                _ => None,
+            };
+            if let Some(what) = done.filter(|_| self.record.asks.len() < MOST_ASKS) {
+                let at_s = now.since(self.record.started).secs_f64();
+                self.record.asks.push(Asked { at_s, what });
+            }
+        }
+        self.give_orders(workers);
+    }
+}
