@@ -20,11 +20,13 @@ const LEFT: f64 = 0.75;
 /// One measurement of this machine, both ends on it: what is printed, stored, and later runs are held against. As the
 /// ends shared its processors, each figure is a lower bound of what the generator can do.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(default)]
 pub struct Calibration {
     /// throng's own version.
     pub version: String,
     /// When.
+    #[cfg_attr(test, ts(type = "number"))]
     pub at_ms: Date,
     /// Where.
     pub host: HostFacts,
@@ -44,6 +46,7 @@ pub struct Calibration {
 
 /// A figure, and what kept it from being more.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(default)]
 pub struct Mark {
     /// The figure.
@@ -104,6 +107,7 @@ fn waited(seen: &Observation, phase: fn(&Growth) -> u64, time_s: f64) -> Option<
 
 /// How near a run came to what its machine did when it was calibrated: shares of the calibrated figures, 1 is as much.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Rig {
     /// When that was.
     pub calibrated_at: String,

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 /// The slope of a line through what was measured, by least squares.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Fit {
     /// The slope.
     pub value: f64,
@@ -22,6 +23,7 @@ impl Fit {
 
 /// Costs by regression; `None` where too little was seen to tell.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Cost {
     /// Memory of the target's processes, bytes a connection, over the ramp.
     pub target_bytes: Option<Fit>,

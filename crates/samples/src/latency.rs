@@ -14,9 +14,11 @@ const HIGHEST: u64 = 3_600_000_000_000;
 
 /// The distribution of one time. About 110 KiB; one a shard, never one a connection.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(default)]
 pub struct Latency {
     #[serde(with = "record::hdr", skip_serializing_if = "Histogram::is_empty")]
+    #[cfg_attr(test, ts(type = "string"))]
     histogram: Histogram<u32>,
     /// Exact sum, nanoseconds: the mean does not suffer from the buckets.
     #[serde(skip_serializing_if = "record::is_zero")]
@@ -28,14 +30,19 @@ pub struct Latency {
     max: u64,
 }
 
+/// Significant digits that are measured.
+pub(crate) const DIGITS: u8 = 3;
+/// Enough for what is drawn.
+const COARSE: u8 = 2;
+
 /// Without anything in it.
-pub(crate) fn empty() -> Histogram<u32> {
-    Histogram::new_with_bounds(LOWEST, HIGHEST, 3).expect("constant bounds are valid")
+pub(crate) fn empty(digits: u8) -> Histogram<u32> {
+    Histogram::new_with_bounds(LOWEST, HIGHEST, digits).expect("constant bounds are valid")
 }
 
 impl Default for Latency {
     fn default() -> Self {
-        Latency { histogram: empty(), sum: 0, min: u64::MAX, max: 0 }
+        Latency { histogram: empty(DIGITS), sum: 0, min: u64::MAX, max: 0 }
     }
 }
 
@@ -122,7 +129,7 @@ impl Latency {
 
     /// To two significant digits: a fifth of the room, for those who draw it. Sum, least and most stay exact.
     pub fn coarsen(&mut self) {
-        let mut coarse = Histogram::new_with_bounds(LOWEST, HIGHEST, 2).expect("constant bounds are valid");
+        let mut coarse = empty(COARSE);
         coarse.add(&self.histogram).expect("both have the same bounds");
         self.histogram = coarse;
     }
@@ -156,6 +163,7 @@ impl Latency {
 
 /// A distribution in figures; times in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Quantiles {
     /// How many times.
     pub count: u64,

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// One look at the target's host: what `throng observe` answers, and what a run takes itself where the target is here.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Look {
     /// The target, once a process was found that listens on its port.
     pub target: Option<TargetLook>,
@@ -29,6 +30,7 @@ impl Look {
 
 /// The processes that serve the target: those that hold its listener, and their children that run the same program.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(default)]
 pub struct TargetLook {
     /// The one that listens; with a master and workers, the first worker.
@@ -56,6 +58,7 @@ pub struct TargetLook {
 
 /// Java virtual machines, by their own counters; those of G1 are as of its last pause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(default)]
 pub struct JvmLook {
     /// Of the heap, in use.
@@ -82,6 +85,7 @@ impl JvmLook {
 
 /// Some processes, taken together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(default)]
 pub struct ProcessLook {
     /// Alive.
@@ -112,6 +116,7 @@ pub struct ProcessLook {
 
 /// A host, as far as connections feel it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(default)]
 pub struct HostLook {
     /// TCP sockets of the network namespace.
@@ -134,6 +139,7 @@ pub struct HostLook {
 
 /// TCP sockets of a network namespace now, from `/proc/net/sockstat`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(default)]
 pub struct SockStat {
     /// Sockets in use; a connection within the namespace has two.
@@ -151,6 +157,7 @@ macro_rules! counters {
     ($(#[$of_all:meta])* $name:ident { $($(#[$meta:meta])* $field:ident,)+ }) => {
         $(#[$of_all])*
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+        #[cfg_attr(test, derive(ts_rs::TS))]
         #[serde(default)]
         pub struct $name { $($(#[$meta])* pub $field: u64,)+ }
 

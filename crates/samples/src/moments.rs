@@ -7,6 +7,7 @@ use crate::{latency::Latency, record};
 
 /// How many, their sum, their squares' sum and their extremes: enough for a mean and its deviation, exactly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(default)]
 pub struct Moments {
     count: u64,
@@ -80,6 +81,7 @@ impl Moments {
 
 /// The distribution of a rate, to three digits from a thousandth per second on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Rates(Latency);
 
 /// A rate is kept as so many thousandths per second, in the place of nanoseconds.

@@ -9,6 +9,7 @@ use crate::{
 
 /// Something that goes up and down, over all looks of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Gauge<N> {
     /// At the first look, before the first dial.
     pub first: N,
@@ -45,6 +46,7 @@ impl<N: Copy + PartialOrd> Gauge<N> {
 
 /// Something that is counted, by the phase in which it grew.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Growth {
     /// While connections were dialled for the first time.
     pub ramp: u64,
@@ -69,6 +71,7 @@ impl Growth {
 
 /// All that was seen, from before the first dial to the end of the hold, about once a second.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Observation {
     /// The target's processes, where they could be seen: on this machine, or through `throng observe`.
     pub target: Option<TargetSeen>,
@@ -119,6 +122,7 @@ impl Observation {
 
 /// What was seen last, named as in [`Observation`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(default)]
 pub struct Looks {
     /// The target's processes.
@@ -143,6 +147,7 @@ fn see<S, L>(seen: &mut Option<S>, phase: Phase, look: &L, new: fn(&L) -> S, aga
 
 /// The processes that serve the target.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct TargetSeen {
     /// The process that listens; with a master and workers, the first worker.
     pub pid: u32,
@@ -206,6 +211,7 @@ impl TargetSeen {
 
 /// Some processes, taken together; see [`ProcessLook`] for what each means.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct ProcessSeen {
     /// Alive.
     pub processes: Gauge<u64>,
@@ -294,6 +300,7 @@ impl ProcessSeen {
 
 /// A host, as far as connections felt it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct HostSeen {
     /// TCP sockets of the network namespace in use.
     pub tcp_sockets: Gauge<u64>,
@@ -370,6 +377,7 @@ impl HostSeen {
 
 /// How `throng observe` answered.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct ObserverSeen {
     /// Where it was asked.
     pub address: String,

@@ -6,6 +6,7 @@ use crate::latency::{Latency, Quantiles};
 
 /// What the probe lane did in a period; merges as a tick does.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(default)]
 pub struct Probe {
     /// Requests begun: dialled for, or sent on a kept connection.
@@ -55,6 +56,7 @@ impl Probe {
 
 /// The probe lane in the summary; times in microseconds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct ProbeSummary {
     /// Requests per second asked for.
     pub rate: f64,
@@ -80,6 +82,7 @@ pub struct ProbeSummary {
 
 /// The probe lane while so many connections were open.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct ProbePoint {
     /// Connections of the population, on average over the answers.
     pub connections: u64,

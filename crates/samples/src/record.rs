@@ -16,6 +16,7 @@ pub const SCHEMA: u32 = 1;
 
 /// A run, known before its first tick.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(default)]
 pub struct RunRecord {
     /// throng's own version.
@@ -23,6 +24,7 @@ pub struct RunRecord {
     /// What it was told to do, a word each.
     pub words: Vec<String>,
     /// When it began.
+    #[cfg_attr(test, ts(type = "number"))]
     pub began_ms: Date,
     /// Where it ran.
     pub host: HostFacts,
@@ -38,6 +40,7 @@ pub struct RunRecord {
 
 /// What makes the figures of two runs comparable: the host that throng ran on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(default)]
 pub struct HostFacts {
     /// The kernel's release, as `uname -r` has it.
@@ -50,6 +53,7 @@ pub struct HostFacts {
 
 /// A limit or a setting of a host.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(default)]
 pub struct Setting {
     /// `net.core.somaxconn`, `open files (soft)`.
@@ -60,6 +64,7 @@ pub struct Setting {
 
 /// One period of a run, all shards merged. Borrowed to be written: a tick holds a megabyte of histograms.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(default)]
 pub struct TickRecord<'a> {
     /// What happened.
@@ -182,8 +187,8 @@ pub(crate) mod hdr {
         let bytes = STANDARD.decode(String::deserialize(d)?).map_err(D::Error::custom)?;
         let read = Reader::new().deserialize::<u32, _>(&mut bytes.as_slice());
         let read = read.map_err(|e| D::Error::custom(format!("not a histogram: {e}")))?;
-        // One of other bounds is taken over as far as ours reach.
-        let mut histogram = latency::empty();
+        // One of other bounds is taken over as far as ours reach, and a coarse one stays coarse.
+        let mut histogram = latency::empty(read.sigfig().min(latency::DIGITS));
         histogram.add(read).map_err(|e| D::Error::custom(format!("not a histogram of ours: {e}")))?;
         Ok(histogram)
     }

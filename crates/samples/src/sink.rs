@@ -25,6 +25,7 @@ pub enum Ask {
 
 /// What is known before the first tick.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(default)]
 pub struct Header {
     /// The target as the user wrote it.

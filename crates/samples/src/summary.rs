@@ -15,6 +15,7 @@ use crate::{
 
 /// What a run means.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// The load was reached and held, every threshold met.
@@ -52,6 +53,7 @@ impl Verdict {
 
 /// What stopped it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Limit {
     /// `target`, `host`, `path`, `plan` or `unknown`.
     pub side: &'static str,
@@ -67,6 +69,7 @@ pub struct Limit {
 
 /// Connections over the whole run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Connections {
     /// Asked for.
     pub wanted: u64,
@@ -94,12 +97,16 @@ pub struct Connections {
 
 /// One fault and how often.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct FaultCount {
     /// Whose doing.
+    #[cfg_attr(test, ts(type = "string"))]
     pub side: Side,
     /// When.
+    #[cfg_attr(test, ts(type = "string"))]
     pub stage: Stage,
     /// What.
+    #[cfg_attr(test, ts(type = "string"))]
     pub kind: Kind,
     /// How often.
     pub count: u64,
@@ -107,6 +114,7 @@ pub struct FaultCount {
 
 /// Requests over the whole run; `per_s` at full load.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Requests {
     /// Sent.
     pub sent: u64,
@@ -132,6 +140,7 @@ pub struct Requests {
 
 /// One population in figures, as the [`Summary`] has them of all.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct PopulationSummary {
     /// As the user wrote it.
     pub target: String,
@@ -161,6 +170,7 @@ pub struct PopulationSummary {
 
 /// One step of a population.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct StepSummary {
     /// From due to the answer, of requests due at full load.
     pub latency_us: Quantiles,
@@ -168,6 +178,7 @@ pub struct StepSummary {
 
 /// What throng itself cost.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(default)]
 pub struct Generator {
     /// CPU time, seconds.
@@ -186,6 +197,7 @@ pub struct Generator {
 
 /// What the target's process cost, where it runs on this machine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct ProcessCost {
     /// Process.
     pub pid: u32,
@@ -199,6 +211,7 @@ pub struct ProcessCost {
 
 /// What a connection costs the kernel.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct KernelCost {
     /// Bytes.
     pub value: f64,
@@ -208,6 +221,7 @@ pub struct KernelCost {
 
 /// Something that was asked for by hand, and done.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Asked {
     /// When, since the first dial.
     pub at_s: f64,
@@ -217,6 +231,7 @@ pub struct Asked {
 
 /// A threshold and how it went.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct ThresholdResult {
     /// As written.
     pub expr: String,
@@ -229,6 +244,7 @@ pub struct ThresholdResult {
 
 /// The whole, in the order in which it is written. The default: of a run in which nothing happened.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Summary {
     /// `throng.summary/1`.
     pub schema: &'static str,

@@ -13,6 +13,7 @@ use crate::{
 
 /// Where a run stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "lowercase")]
 pub enum Phase {
     /// Connections are being dialled for the first time.
@@ -46,6 +47,7 @@ pub(crate) const STATUSES: usize = 1000;
 
 /// Things counted in a period.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(default)]
 pub struct Counts {
     /// Dials that led to a connection for the first time.
@@ -108,13 +110,16 @@ impl Counts {
 
 /// One period of one shard, or of several merged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(default)]
 pub struct Tick {
     /// Which period, counted from the start of the run.
     pub index: u64,
     /// When it began and ended.
+    #[cfg_attr(test, ts(type = "number"))]
     pub from: Nanos,
     /// When it ended.
+    #[cfg_attr(test, ts(type = "number"))]
     pub until: Nanos,
     /// Where the run stood at its end; merged: the earliest phase.
     pub phase: Phase,
@@ -128,15 +133,18 @@ pub struct Tick {
     pub waiting: u64,
     /// When the outcome of the last first dial was known; [`Nanos::NEVER`] while one is not.
     #[serde(with = "record::never")]
+    #[cfg_attr(test, ts(type = "number | null"))]
     pub ramped_at: Nanos,
     /// Connections times the nanoseconds that they were open in it.
     pub open_ns: u128,
     /// What was counted.
     pub counts: Counts,
     /// What went wrong.
+    #[cfg_attr(test, ts(type = "FaultCount[]"))]
     pub faults: Faults,
     /// Answers by status.
     #[serde(with = "record::statuses")]
+    #[cfg_attr(test, ts(type = "Record<string, number>"))]
     pub status: Box<[u64; STATUSES]>,
     /// From due to the whole answer, of requests due at full load.
     pub latency: Latency,
@@ -167,6 +175,7 @@ pub struct Tick {
     /// How long each connection that was lost had been silent.
     pub silence: Latency,
     /// By how much a turn of a shard came later than it was wanted at the latest; the most.
+    #[cfg_attr(test, ts(type = "number"))]
     pub stalled: Nanos,
 }
 

@@ -9,23 +9,42 @@ use samples::TickRecord;
 const MOST: usize = 600;
 
 /// A run so far. What is complete is kept as JSON, which takes a fiftieth of the room.
-#[derive(Default)]
 pub(crate) struct History {
+    /// Records at most.
+    most: usize,
     complete: Vec<String>,
     /// The one under way, and how many ticks are in it.
     last: Option<(TickRecord<'static>, u64)>,
     /// Ticks in a record: two to the power of this.
     doublings: u32,
+    /// Ticks in all of them.
+    count: u64,
+}
+
+impl Default for History {
+    fn default() -> History {
+        History::of(MOST)
+    }
 }
 
 impl History {
+    fn of(most: usize) -> History {
+        History { most, complete: Vec::new(), last: None, doublings: 0, count: 0 }
+    }
+
+    /// Ticks until now.
+    pub(crate) fn count(&self) -> u64 {
+        self.count
+    }
+
     /// Ticks in a record; in the last one there may be fewer.
     pub(crate) fn width(&self) -> u64 {
         1 << self.doublings
     }
 
-    /// A further tick, with its times to two digits already.
+    /// A further tick.
     pub(crate) fn add(&mut self, tick: TickRecord<'static>) {
+        self.count += 1;
         let width = self.width();
         match &mut self.last {
             Some((last, ticks)) if *ticks < width => {
@@ -35,7 +54,7 @@ impl History {
             last => {
                 let full = last.replace((tick, 1));
                 self.complete.extend(full.map(|(full, _)| full.to_json()));
-                if self.complete.len() == MOST {
+                if self.complete.len() == self.most {
                     self.merge_neighbours();
                 }
             }
@@ -47,7 +66,7 @@ impl History {
         let merge = |pair: &[String]| {
             let mut merged = read(&pair[0]);
             pair[1..].iter().for_each(|later| merged.extend(&read(later)));
-            TickRecord::coarse(&merged).to_json()
+            merged.to_json()
         };
         self.complete = self.complete.chunks(2).map(merge).collect();
         self.doublings += 1;
@@ -63,9 +82,11 @@ impl History {
 
 #[cfg(test)]
 mod tests {
+    use std::{borrow::Cow, collections::BTreeMap, fs, path::Path};
+
     use super::*;
     use samples::Tick;
-    use std::borrow::Cow;
+    use serde_json::{Value, json};
     use units::Nanos;
 
     /// The nth second, in which n requests were answered.
@@ -82,7 +103,7 @@ mod tests {
         (0..seconds).for_each(|n| history.add(second(n)));
         let json = history.to_json();
         let ticks: Vec<TickRecord> = serde_json::from_str(&json).expect("an array of records");
-        assert_eq!((ticks.len(), history.width()), (records, width), "after {seconds} s");
+        assert_eq!((ticks.len(), history.width(), history.count()), (records, width, seconds));
         for (nth, record) in ticks.iter().enumerate() {
             let (first, next) = (nth as u64 * width, ((nth as u64 + 1) * width).min(seconds));
             let tick = &record.tick;
@@ -93,6 +114,65 @@ mod tests {
                 (next - first, Nanos::from_millis(next - 1))
             );
         }
+    }
+
+    /// A tick with something in everything that is added up.
+    fn varied(n: u64) -> TickRecord<'static> {
+        let (mut tick, generator, looks) = crate::metrics::made_up::seen(n + 1);
+        (0..50 * n).for_each(|i| tick.ramp_latency.record(Nanos(37 * i * i)));
+        (1..20 * n).for_each(|i| tick.lag.record(Nanos(1_000_003 * i)));
+        tick.steps = vec![tick.latency.clone(), tick.lag.clone()];
+        let (tick, generator) = (Cow::Owned(tick), Cow::Owned(generator));
+        TickRecord { tick, generator, looks: Cow::Owned(looks) }
+    }
+
+    /// What the page's own tests hold against what they make of the same records.
+    fn fixture() -> String {
+        let records: Vec<TickRecord> = (0..11).map(varied).collect();
+        let (mut all, mut history) = (Tick::default(), History::of(4));
+        for record in &records {
+            all.extend(&record.tick);
+            history.add(record.clone());
+        }
+        let thinned: Vec<TickRecord> = serde_json::from_str(&history.to_json()).expect("records");
+        let status: BTreeMap<usize, u64> =
+            (all.status.iter().copied().enumerate()).filter(|(_, n)| *n > 0).collect();
+        let faults: Vec<Value> = (all.faults.iter())
+            .map(|(f, count)| json!({"side": f.side.name(), "stage": f.stage.name(), "kind": f.kind.name(), "count": count}))
+            .collect();
+        let populations: Vec<Value> = (all.populations.iter())
+            .map(|own| json!({"counts": own.counts, "latency_us": own.latency.quantiles()}))
+            .collect();
+        let folded = json!({
+            "counts": all.counts,
+            "faults": faults,
+            "status": status,
+            "latency_us": all.latency.quantiles(),
+            "ramp_latency_us": all.ramp_latency.quantiles(),
+            "connect_us": all.connect.quantiles(),
+            "lag_us": all.lag.quantiles(),
+            "populations": populations,
+            "steps": all.steps.iter().map(samples::Latency::quantiles).collect::<Vec<_>>(),
+        });
+        let thinned = json!({
+            "limit": 4,
+            "width": history.width(),
+            "open": thinned.iter().map(|record| record.tick.open).collect::<Vec<_>>(),
+            "latency_p99_us": thinned.iter().map(|r| r.tick.latency.quantiles().p99).collect::<Vec<_>>(),
+        });
+        let records: Vec<String> = records.iter().map(TickRecord::to_json).collect();
+        let records = records.join(",\n");
+        format!("{{\"records\":[\n{records}\n],\n\"folded\":{folded},\n\"thinned\":{thinned}}}\n")
+    }
+
+    #[test]
+    fn the_pages_tests_have_the_figures_of_today() {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web/test/records.json");
+        if std::env::var_os("UPDATE_GOLDEN").is_some() {
+            fs::write(&file, fixture()).unwrap();
+        }
+        let golden = fs::read_to_string(&file).unwrap_or_default();
+        assert!(fixture() == golden, "not what {} has: UPDATE_GOLDEN=1 writes it", file.display());
     }
 
     #[test]

@@ -54,8 +54,10 @@ impl Report {
     pub(crate) fn run_json(&self) -> String {
         let ticks = self.history.to_json();
         let (id, run) = (json!(self.id), self.run.to_json());
-        let (width, summary) = (self.history.width(), json!(self.summary));
-        format!(r#"{{"id":{id},"run":{run},"width":{width},"ticks":{ticks},"summary":{summary}}}"#)
+        let (width, count, summary) = (self.history.width(), self.history.count(), json!(self.summary));
+        format!(
+            r#"{{"id":{id},"run":{run},"width":{width},"count":{count},"ticks":{ticks},"summary":{summary}}}"#
+        )
     }
 
     /// As Markdown, for where a page cannot be: a ticket, a pull request.

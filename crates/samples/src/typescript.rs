@@ -1,0 +1,97 @@
+//! The types of the records as the page has them: `web/src/model/records.ts` is made from the Rust ones.
+
+use std::{fs, path::Path};
+
+use ts_rs::{Config, TS};
+
+use crate::{
+    calibration::{Mark, Rig},
+    cost::{Cost, Fit},
+    latency::{Latency, Quantiles},
+    look::{HostLook, JvmLook, NetCounters, ProcessLook, SockStat, TargetLook},
+    moments::{Moments, Rates},
+    observation::{Gauge, Growth, HostSeen, Looks, Observation, ObserverSeen, ProcessSeen, TargetSeen},
+    probe::{Probe, ProbePoint, ProbeSummary},
+    record::{HostFacts, RunRecord, Setting, TickRecord},
+    sink::Header,
+    summary::{
+        Asked, Connections, FaultCount, Generator, KernelCost, Limit, PopulationSummary, ProcessCost,
+        Requests, StepSummary, Summary, ThresholdResult, Verdict,
+    },
+    tick::{Counts, Phase, Tick},
+};
+
+fn one<T: TS + 'static>(config: &Config) -> String {
+    let docs = T::docs().unwrap_or_default();
+    format!("{docs}export {}\n", T::decl(config))
+}
+
+fn all() -> String {
+    macro_rules! each {
+        ($($type:ty),+ $(,)?) => {{
+            let config = Config::default().with_large_int("number");
+            [$(one::<$type>(&config)),+].join("\n")
+        }};
+    }
+    let types = each![
+        RunRecord,
+        HostFacts,
+        Setting,
+        Header,
+        TickRecord<'static>,
+        Tick,
+        Phase,
+        Counts,
+        FaultCount,
+        Latency,
+        Moments,
+        Rates,
+        Probe,
+        Generator,
+        Looks,
+        TargetLook,
+        JvmLook,
+        ProcessLook,
+        HostLook,
+        SockStat,
+        NetCounters,
+        Summary,
+        Verdict,
+        Limit,
+        Connections,
+        Requests,
+        Quantiles,
+        PopulationSummary,
+        StepSummary,
+        ProbeSummary,
+        ProbePoint,
+        ProcessCost,
+        KernelCost,
+        Cost,
+        Fit,
+        Observation,
+        Gauge<u64>,
+        Growth,
+        TargetSeen,
+        ProcessSeen,
+        HostSeen,
+        ObserverSeen,
+        Rig,
+        Mark,
+        ThresholdResult,
+        Asked,
+    ];
+    format!(
+        "// Made from the types of crates/samples by its test `typescript`: UPDATE_GOLDEN=1 writes it.\n\n{types}"
+    )
+}
+
+#[test]
+fn the_pages_types_are_those_of_the_records() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web/src/model/records.ts");
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        fs::write(&file, all()).unwrap();
+    }
+    let golden = fs::read_to_string(&file).unwrap_or_default();
+    assert_eq!(all(), golden, "not what {} has: UPDATE_GOLDEN=1 writes it", file.display());
+}
