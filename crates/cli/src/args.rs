@@ -134,6 +134,9 @@ pub(crate) struct RunArgs {
     /// held >= 99.9%, or any number of the summary by its path
     #[arg(long = "threshold", value_name = "EXPR")]
     thresholds: Vec<String>,
+    /// What to call the kept run, as often as needed: `throng compare tag:TAG` takes all runs of one tag as repetitions
+    #[arg(long = "tag", value_name = "TAG")]
+    pub(crate) tags: Vec<String>,
     /// Write the summary as JSON; `-` is standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<String>,
@@ -181,6 +184,7 @@ impl RunArgs {
             prometheus: self.prometheus.clone(),
             influx: self.influx.clone(),
             influx_token_file: self.influx_token_file.clone(),
+            tags: self.tags.clone(),
         }
     }
 }

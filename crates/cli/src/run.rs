@@ -201,7 +201,7 @@ pub(crate) fn apply(
         Live::Classic => Some(&mut classic),
         Live::Off => None,
     };
-    let mut keeper = runs::keeper(began);
+    let mut keeper = runs::keeper(began, &plan.tags);
     let kept = keeper.as_mut().map(|keeper| keeper as &mut dyn Sink);
     let others = sinks.iter_mut().map(|sink| &mut **sink as &mut dyn Sink);
     let mut sinks: Vec<&mut dyn Sink> = live.into_iter().chain(kept).chain(others).collect();

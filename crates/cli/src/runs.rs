@@ -85,10 +85,8 @@ impl Wanted<'_> {
         if let Some(word) = args.verdict.as_deref().filter(|word| !VERDICTS.contains(word)) {
             mistakes.push(format!("--verdict: write {}: {word:?}", VERDICTS.join(", ")));
         }
-        let is_tag =
-            |tag: &&String| !tag.is_empty() && tag.chars().all(|c| c.is_alphanumeric() || "-_.".contains(c));
-        if let Some(tag) = args.tag.as_ref().filter(|tag| !is_tag(tag)) {
-            mistakes.push(format!("--tag: letters, digits, -, _ and . only: {tag:?}"));
+        if let Some(Err(why)) = args.tag.as_deref().map(plan::tag) {
+            mistakes.push(format!("--tag: {why}"));
         }
         let since = args.since.as_deref().map_or(Some(Since::Ever), |text| since(text, now));
         if since.is_none() {
@@ -136,8 +134,8 @@ pub(crate) fn file() -> Result<PathBuf, String> {
     Ok(folder.join("runs.db"))
 }
 
-/// The sink that keeps a run that begins now, unless there is no place for it.
-pub(crate) fn keeper(began: Date) -> Option<Keeper> {
+/// The sink that keeps a run that begins now, with these tags, unless there is no place for it.
+pub(crate) fn keeper(began: Date, tags: &[String]) -> Option<Keeper> {
     let tell = |line: &str| say(&format!("throng: {line}"));
     let file = file().map_err(|why| tell(&format!("this run is not kept: {why}"))).ok()?;
     let run = RunRecord {
@@ -145,6 +143,7 @@ pub(crate) fn keeper(began: Date) -> Option<Keeper> {
         words: env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect(),
         began_ms: began,
         host: host::facts(&Root::real()),
+        tags: tags.to_vec(),
         ..RunRecord::default()
     };
     Some(Keeper::new(file, run, Arc::new(tell)))

@@ -71,6 +71,8 @@ pub struct Flags {
     pub influx: Option<String>,
     /// `--influx-token-file`, by default no token.
     pub influx_token_file: Option<String>,
+    /// `--tag`, each time it was given.
+    pub tags: Vec<String>,
 }
 
 /// What the machine tells the planner; an argument, so that a test needs no machine.
@@ -136,6 +138,7 @@ pub fn from_flags(flags: &Flags, around: &Surroundings) -> Result<Plan, Vec<Mist
         observe: None,
         prometheus: None,
         influx: None,
+        tags: Vec::new(),
     };
     let plan = m.over(plan, flags, around);
     if mistakes.0.is_empty() { Ok(plan) } else { Err(mistakes.0) }
@@ -194,7 +197,8 @@ impl Mistakes {
         let observe = self.observe(flags, around.resolve);
         let prometheus = self.read("--prometheus", &flags.prometheus, None, |text| endpoint(text).map(Some));
         let influx = self.influx(flags, around.resolve);
-        Plan { threads, seed, io, live, format, thresholds, observe, prometheus, influx, ..plan }
+        let tags = self.tags(&flags.tags);
+        Plan { threads, seed, io, live, format, thresholds, observe, prometheus, influx, tags, ..plan }
     }
 
     /// The value of a flag; where it is absent or a mistake, the default, which in the second case nobody
@@ -263,6 +267,19 @@ impl Mistakes {
         read
     }
 
+    /// What the run is called, each once.
+    fn tags(&mut self, texts: &[String]) -> Vec<String> {
+        let mut read = Vec::new();
+        for text in texts {
+            match tag(text) {
+                Ok(tag) if read.contains(&tag) => {}
+                Ok(tag) => read.push(tag),
+                Err(why) => self.add("--tag", why),
+            }
+        }
+        read
+    }
+
     fn observe(&mut self, flags: &Flags, resolve: Resolve) -> Option<Observe> {
         if let (None, Some(file)) = (&flags.observe, &flags.observe_token_file) {
             self.add(
@@ -286,6 +303,15 @@ impl Mistakes {
     fn add(&mut self, place: &str, why: impl fmt::Display) {
         self.0.push(Mistake { place: place.to_owned(), text: why.to_string() });
     }
+}
+
+/// A word that a stored run is called by.
+///
+/// # Errors
+/// It has letters in it that a tag may not have.
+pub fn tag(text: &str) -> Result<String, String> {
+    let is_tag = !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || "-_.".contains(c));
+    if is_tag { Ok(text.to_owned()) } else { Err(format!("letters, digits, -, _ and . only: {text:?}")) }
 }
 
 /// Where to listen: a port alone is one of this machine's own.

@@ -29,7 +29,7 @@ mod threshold;
 pub use addresses::{SourcePool, Tuple, Tuples};
 pub use csv::{Column, Csv};
 pub use expect::{Expect, ExpectedLength};
-pub use flags::{Flags, Mistake, Surroundings, from_flags};
+pub use flags::{Flags, Mistake, Surroundings, from_flags, tag};
 pub use influx::Influx;
 pub use observe::Observe;
 pub use part::{Deal, Part, Whose, split};
