@@ -1,23 +1,9 @@
 //! Which figures a summary has, their units, and what they are called.
 
-use units::Misread;
+use units::{Misread, Unit};
 
 use crate::Population;
 use crate::nearest::nearest;
-
-/// What a figure counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unit {
-    Count,
-    Micros,
-    Seconds,
-    PerSecond,
-    Bytes,
-    /// 0..=1.
-    Share,
-    /// As the JSON has it.
-    Number,
-}
 
 /// One number of the summary.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,9 +14,8 @@ pub struct Figure {
     pub whole: Option<String>,
     /// Whether it is a time that the target took: nothing that a late generator can judge.
     pub is_latency: bool,
-    /// Of an aggregate that may be of nothing: the path of how many there were. Of none it says nothing.
-    pub of_count: Option<String>,
-    pub(super) unit: Unit,
+    /// What it counts; of a percentage see [`Figure::whole`].
+    pub unit: Unit,
     /// Named by its path, not by a short name.
     pub(super) is_path: bool,
 }
@@ -117,7 +102,7 @@ impl Figure {
     fn below(self, place: &str) -> Figure {
         let below = |path: String| format!("{place}.{path}");
         let (path, whole) = (below(self.path), self.whole.map(below));
-        Figure { path, whole, of_count: self.of_count.map(below), ..self }
+        Figure { path, whole, ..self }
     }
 }
 
@@ -175,7 +160,6 @@ fn distribution(name: &str) -> Option<Figure> {
         path: format!("{path}.{quantile}"),
         whole: None,
         is_latency: *is_latency && quantile != "count",
-        of_count: (quantile != "count").then(|| format!("{path}.count")),
         unit: if quantile == "count" { Unit::Count } else { Unit::Micros },
         is_path: of == *path,
     })
@@ -188,7 +172,6 @@ fn plain(name: &str) -> Option<Figure> {
         path: (*path).to_owned(),
         whole: whole.map(str::to_owned),
         is_latency: false,
-        of_count: None,
         unit: *unit,
         is_path: *path == name,
     })
@@ -201,7 +184,6 @@ fn status(name: &str) -> Option<Figure> {
         path: format!("requests.status.{code}"),
         whole: Some("requests.answered".to_owned()),
         is_latency: false,
-        of_count: None,
         unit: Unit::Count,
         is_path: true,
     })
@@ -218,7 +200,6 @@ fn seen(name: &str) -> Option<Figure> {
         path: name.to_owned(),
         whole: None,
         is_latency: false,
-        of_count: None,
         unit: Unit::Number,
         is_path: true,
     })
