@@ -8,7 +8,7 @@ use units::{Bytes, Count, Misread, Nanos, Rate, Unit};
 mod figures;
 
 pub use figures::Figure;
-use figures::Names;
+pub(crate) use figures::Names;
 
 /// One condition on one figure.
 #[derive(Clone, Debug, PartialEq)]

@@ -17,7 +17,7 @@ pub struct Figure {
     /// What it counts; of a percentage see [`Figure::whole`].
     pub unit: Unit,
     /// Named by its path, not by a short name.
-    pub(super) is_path: bool,
+    pub(crate) is_path: bool,
 }
 
 /// Distributions: path, short name, and whether the target's time is in it.
@@ -90,7 +90,7 @@ const STATUS: [&str; 2] = ["requests.status.", "status."];
 
 impl Figure {
     /// The figure of this name: of the whole run, of a population, or of a step.
-    pub(super) fn named(name: &str, names: &Names) -> Result<Figure, Misread> {
+    pub(crate) fn named(name: &str, names: &Names) -> Result<Figure, Misread> {
         of_all(name).or_else(|| names.find(name)).ok_or_else(|| {
             let all = self::names();
             let cure = nearest(name, all.iter().map(String::as_str)).unwrap_or("latency.p99");
@@ -117,6 +117,15 @@ impl Names<'_> {
 
     pub(crate) fn of(populations: &[Population]) -> Names<'_> {
         Names(populations.iter().map(|p| (p.name.as_str(), p.step_names())).collect())
+    }
+
+    /// Of a run that is over: its populations, and its steps with their population in front.
+    pub(crate) fn listed<'a>(populations: &'a [String], steps: &'a [String]) -> Names<'a> {
+        let of = |population: &'a String| {
+            let own = |step: &'a String| step.strip_prefix(population.as_str())?.strip_prefix('.');
+            (population.as_str(), steps.iter().filter_map(own).collect())
+        };
+        Names(populations.iter().map(of).collect())
     }
 
     /// `users.latency.p99`, `users.login.latency.p99`. No population has the name of a figure; where a step has, the
