@@ -2,6 +2,7 @@
 
 mod args;
 mod calibrate;
+mod compare;
 mod demo;
 mod doctor;
 mod find;
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
         Verb::Run(args) => run::run(&args),
         Verb::Runs(args) => runs::runs(&args),
         Verb::Replay(args) => replay::replay(&args),
+        Verb::Compare(args) => compare::compare(&args),
         Verb::Serve(args) => serve::serve(&args),
         Verb::Find(args) => find::find(&args),
         Verb::Calibrate(args) => calibrate::calibrate(&args),

@@ -37,10 +37,19 @@ pub(crate) fn runs(args: &RunsArgs) -> Result<u8, Failure> {
 
 /// A run by its id, or the latest, and the store that it is in.
 pub(crate) fn find(id: &str) -> Result<(Store, StoredRun), Failure> {
-    let store = Store::existing(&file().map_err(Failure::machine)?).map_err(Failure::machine)?;
+    let store = store()?;
     let found = store.as_ref().map(|store| store.run(id)).transpose().map_err(Failure::machine)?;
-    let none = || Failure::words([format!("no such run: `throng runs` lists them: {id}")]);
-    store.zip(found.flatten()).ok_or_else(none)
+    store.zip(found.flatten()).ok_or_else(|| Failure::words([no_such(id)]))
+}
+
+/// What a run that is not there is told by.
+pub(crate) fn no_such(id: &str) -> String {
+    format!("no such run: `throng runs` lists them: {id}")
+}
+
+/// The store, if there is one yet.
+pub(crate) fn store() -> Result<Option<Store>, Failure> {
+    Store::existing(&file().map_err(Failure::machine)?).map_err(Failure::machine)
 }
 
 /// The run as it is then; none that is there no more.

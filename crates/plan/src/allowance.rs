@@ -106,7 +106,7 @@ mod tests {
             check(text, &format!("{text:?} is not a change of a figure: write 'latency.p99 +10%'"));
         }
         check("latncy.p99 +1%", "\"latncy.p99\" is not a figure of the summary: write latency.p99");
-        check("faults --1%", "\"faults -\" is not a figure of the summary: write latency.p99");
+        check("faults --1%", "\"faults -\" is not a figure of the summary: write faults");
         check("equal_load.max +1%", "\"equal_load.max\" is not a figure of the summary: write latency.p99");
         check(
             "others.latency.p99 +1%",

@@ -22,16 +22,18 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// A value to three digits, more where it has more before the point: `1.23 ms`, `12,345/s`, `8,349 B`.
+    /// A value to three digits, and all of those before the point: `1.23 ms`, `12,345/s`, `8,349 B`.
     pub fn brief(self, value: f64) -> String {
         match self {
+            // Whole numbers that went through logarithms come back almost whole.
+            Unit::Count | Unit::Number if (value - value.round()).abs() < 1e-6 => whole(value),
             Unit::Count | Unit::Number => three(value),
             Unit::Micros if value < 999.5 => format!("{} µs", three(value)),
             Unit::Micros if value < 999_500.0 => format!("{} ms", three(value / 1e3)),
             Unit::Micros => format!("{} s", three(value / 1e6)),
             Unit::Seconds => format!("{} s", three(value)),
             Unit::PerSecond => format!("{}/s", three(value)),
-            Unit::Bytes if value < 99_999.5 => format!("{} B", three(value)),
+            Unit::Bytes if value < 99_999.5 => format!("{} B", whole(value)),
             Unit::Bytes if value < 1_023.5 * 1_024.0 => format!("{} KiB", three(value / 1_024.0)),
             Unit::Bytes => format!("{} MiB", three(value / 1_048_576.0)),
             Unit::Share => format!("{:.1} %", value * 100.0),
@@ -41,13 +43,17 @@ impl Unit {
 
 /// To three digits, and all of those before the point.
 fn three(n: f64) -> String {
-    let size = n.abs();
-    // Whole numbers went through logarithms, and come back almost whole.
-    if size >= 99.95 || (n - n.round()).abs() < 1e-6 {
-        let sign = if n <= -0.5 { "-" } else { "" };
-        return format!("{sign}{}", Count(size.round() as u64));
+    match n.abs() {
+        99.95.. => whole(n),
+        9.995.. => format!("{n:.1}"),
+        0.0 => "0".to_owned(),
+        _ => format!("{n:.2}"),
     }
-    if size >= 9.995 { format!("{n:.1}") } else { format!("{n:.2}") }
+}
+
+fn whole(n: f64) -> String {
+    let sign = if n <= -0.5 { "-" } else { "" };
+    format!("{sign}{}", Count(n.abs().round() as u64))
 }
 
 #[cfg(test)]
@@ -72,13 +78,16 @@ mod tests {
         check(Unit::Micros, 1_234.0, "1.23 ms");
         check(Unit::Micros, 99_960.0, "100 ms");
         check(Unit::Micros, 999_600.0, "1.00 s");
-        check(Unit::Micros, 6e7, "60 s");
+        check(Unit::Micros, 6e7, "60.0 s");
+        check(Unit::Micros, 5_000.0, "5.00 ms");
+        check(Unit::Micros, 0.0, "0 µs");
         check(Unit::Seconds, 29.97, "30.0 s");
         check(Unit::PerSecond, 12_345.6, "12,346/s");
         check(Unit::PerSecond, 9.994, "9.99/s");
         check(Unit::Bytes, 8_349.2, "8,349 B");
         check(Unit::Bytes, 102_400.0, "100 KiB");
-        check(Unit::Bytes, 1_048_576.0, "1 MiB");
+        check(Unit::Bytes, 1_048_576.0, "1.00 MiB");
+        check(Unit::Bytes, 37.4, "37 B");
         check(Unit::Bytes, 22_032_384.0, "21.0 MiB");
         check(Unit::Share, 0.951, "95.1 %");
     }
