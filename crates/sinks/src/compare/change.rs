@@ -257,7 +257,8 @@ mod tests {
         (0..2_000).map(|_| u32::from(trial())).sum()
     }
 
-    /// 5 % of 2,000 are 100, with a standard deviation of 9.7; Welch's approximation takes up to a fifth off.
+    /// 5 % of 2,000 are 100, with a standard deviation of 9.7. Welch's test is an approximation: of 200,000 trials with
+    /// these groups it finds 4.4, 4.4, 5.4 and 6.1 %.
     #[test]
     fn where_nothing_differs_one_in_twenty_is_told_to() {
         for (sizes, spreads) in
