@@ -30,6 +30,8 @@ pub(crate) enum Verb {
     Report(ReportArgs),
     /// Show a kept run again, and write its files anew
     Replay(ReplayArgs),
+    /// Kept runs against each other: what differs, and whether by more than repetitions do
+    Compare(CompareArgs),
     /// The reference servers
     Serve(Box<ServeArgs>),
     /// Can this machine do it? Its limits against a run, with cures
@@ -143,6 +145,9 @@ pub(crate) struct RunArgs {
     /// held >= 99.9%, or any number of the summary by its path
     #[arg(long = "threshold", value_name = "EXPR")]
     thresholds: Vec<String>,
+    /// What to call the kept run, as often as needed: `throng compare tag:TAG` takes all runs of one tag as repetitions
+    #[arg(long = "tag", value_name = "TAG")]
+    pub(crate) tags: Vec<String>,
     /// Write the summary as JSON; `-` is standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<String>,
@@ -195,6 +200,7 @@ impl RunArgs {
             dashboard_token_file: self.dashboard_token_file.clone(),
             influx: self.influx.clone(),
             influx_token_file: self.influx_token_file.clone(),
+            tags: self.tags.clone(),
         }
     }
 }
@@ -319,6 +325,30 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "FILE", requires = "influx")]
     pub(crate) influx_token_file: Option<String>,
     /// Write the summary as JSON; `-` is standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<String>,
+}
+
+/// `throng compare`.
+#[derive(Group)]
+#[command(
+    after_help = "Repetitions tell the noise: `throng run … --tag before` five times, the same with --tag after, the two in \
+turn, and `throng compare tag:before tag:after`. A difference is larger than the noise where the 95 % confidence interval of \
+the ratio excludes 1 (Welch's t-test on logarithms). p99 at equal load is of the seconds in which as many connections were \
+open as every run held. Exit status: 0 compared, 1 --fail-if, 2 wrong words or no such run, 3 it could not be."
+)]
+pub(crate) struct CompareArgs {
+    /// Two or more, the first is the base: a run's id, `latest`, or tag:TAG for all runs of a tag, as repetitions
+    #[arg(value_name = "RUN", num_args = 2.., required = true)]
+    pub(crate) runs: Vec<String>,
+    /// Fail where a figure grew by more (latency.p99 +10%) or fell by more (per_s -5%) than the base's, and by more
+    /// than the noise where that is known; as often as needed. Names as of --threshold, and equal_load.p99
+    #[arg(long, value_name = "CHANGE")]
+    pub(crate) fail_if: Vec<String>,
+    /// The tables in GitHub's Markdown
+    #[arg(long)]
+    pub(crate) markdown: bool,
+    /// Write the comparison as JSON (throng.compare/1); `-` is standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<String>,
 }

@@ -38,9 +38,13 @@ fn against(address: &str, interrupt: &Interrupt) -> Result<u8, Failure> {
          and then thinking for 5 to 15 s",
         Count(n)
     ));
-    let summary =
-        verb::apply(&verb::plan(&flags(n))?, runs::record(units::date().into(), None), interrupt, &mut [])?
-            .summary;
+    let summary = verb::apply(
+        &verb::plan(&flags(n))?,
+        runs::record(units::date().into(), None, &[]),
+        interrupt,
+        &mut [],
+    )?
+    .summary;
     answer(&sinks::text(&summary))?;
     Ok(summary.verdict.exit_status())
 }

@@ -110,5 +110,8 @@ fn words(args: &FindArgs) -> Result<(By, Option<u64>), Failure> {
             mistakes.push(format!("{flag}: a search has none, run the load that it found: {asked:?}"));
         }
     }
+    if let Some(tag) = args.run.tags.first() {
+        mistakes.push(format!("--tag: a search is not kept, run the load that it found: {tag:?}"));
+    }
     if mistakes.is_empty() { Ok((by, most)) } else { Err(Failure::words(mistakes)) }
 }

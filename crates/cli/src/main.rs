@@ -2,6 +2,7 @@
 
 mod args;
 mod calibrate;
+mod compare;
 mod demo;
 mod doctor;
 mod find;
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
         Verb::Runs(args) => runs::runs(&args),
         Verb::Report(args) => report::report(&args),
         Verb::Replay(args) => replay::replay(&args),
+        Verb::Compare(args) => compare::compare(&args),
         Verb::Serve(args) => serve::serve(&args),
         Verb::Find(args) => find::find(&args),
         Verb::Calibrate(args) => calibrate::calibrate(&args),

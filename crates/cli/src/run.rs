@@ -36,7 +36,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
     signals::on_signal(move || ask.set()).map_err(Failure::machine)?;
     let mut whole = Whole::default();
     let report_file = args.report.as_deref().map(ReportFile::open).transpose()?;
-    let record = runs::record(units::date().into(), scenario);
+    let record = runs::record(units::date().into(), scenario, &plan.tags);
     let mut report = report_file.map(|file| (file, Report::new(record.clone())));
     let mut exporters = exporters(args, &plan, record.began_ms)?;
     let mut dashboard = dashboard(args, &plan, &record)?;

@@ -37,10 +37,19 @@ pub(crate) fn runs(args: &RunsArgs) -> Result<u8, Failure> {
 
 /// A run by its id, or the latest, and the store that it is in.
 pub(crate) fn find(id: &str) -> Result<(Store, StoredRun), Failure> {
-    let store = Store::existing(&file().map_err(Failure::machine)?).map_err(Failure::machine)?;
+    let store = store()?;
     let found = store.as_ref().map(|store| store.run(id)).transpose().map_err(Failure::machine)?;
-    let none = || Failure::words([format!("no such run: `throng runs` lists them: {id}")]);
-    store.zip(found.flatten()).ok_or_else(none)
+    store.zip(found.flatten()).ok_or_else(|| Failure::words([no_such(id)]))
+}
+
+/// What a run that is not there is told by.
+pub(crate) fn no_such(id: &str) -> String {
+    format!("no such run: `throng runs` lists them: {id}")
+}
+
+/// The store, if there is one yet.
+pub(crate) fn store() -> Result<Option<Store>, Failure> {
+    Store::existing(&file().map_err(Failure::machine)?).map_err(Failure::machine)
 }
 
 /// The run as it is then; none that is there no more.
@@ -85,10 +94,8 @@ impl Wanted<'_> {
         if let Some(word) = args.verdict.as_deref().filter(|word| !VERDICTS.contains(word)) {
             mistakes.push(format!("--verdict: write {}: {word:?}", VERDICTS.join(", ")));
         }
-        let is_tag =
-            |tag: &&String| !tag.is_empty() && tag.chars().all(|c| c.is_alphanumeric() || "-_.".contains(c));
-        if let Some(tag) = args.tag.as_ref().filter(|tag| !is_tag(tag)) {
-            mistakes.push(format!("--tag: letters, digits, -, _ and . only: {tag:?}"));
+        if let Some(Err(why)) = args.tag.as_deref().map(plan::tag) {
+            mistakes.push(format!("--tag: {why}"));
         }
         let since = args.since.as_deref().map_or(Some(Since::Ever), |text| since(text, now));
         if since.is_none() {
@@ -137,7 +144,7 @@ pub(crate) fn file() -> Result<PathBuf, String> {
 }
 
 /// What is known of a run that begins now; `scenario`: the text of the file that it was told to do.
-pub(crate) fn record(began: Date, scenario: Option<String>) -> RunRecord {
+pub(crate) fn record(began: Date, scenario: Option<String>, tags: &[String]) -> RunRecord {
     let root = Root::real();
     RunRecord {
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -146,6 +153,7 @@ pub(crate) fn record(began: Date, scenario: Option<String>) -> RunRecord {
         host: host::facts(&root),
         settings: host::settings(&root),
         scenario,
+        tags: tags.to_vec(),
         ..RunRecord::default()
     }
 }

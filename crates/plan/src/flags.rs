@@ -75,6 +75,8 @@ pub struct Flags {
     pub influx: Option<String>,
     /// `--influx-token-file`, by default no token.
     pub influx_token_file: Option<String>,
+    /// `--tag`, each time it was given.
+    pub tags: Vec<String>,
 }
 
 /// What the machine tells the planner; an argument, so that a test needs no machine.
@@ -141,6 +143,7 @@ pub fn from_flags(flags: &Flags, around: &Surroundings) -> Result<Plan, Vec<Mist
         prometheus: None,
         dashboard: None,
         influx: None,
+        tags: Vec::new(),
     };
     let plan = m.over(plan, flags, around);
     if mistakes.0.is_empty() { Ok(plan) } else { Err(mistakes.0) }
@@ -200,7 +203,9 @@ impl Mistakes {
         let prometheus = self.read("--prometheus", &flags.prometheus, None, |text| endpoint(text).map(Some));
         let dashboard = self.dashboard(flags);
         let influx = self.influx(flags, around.resolve);
-        Plan { threads, seed, io, live, format, thresholds, observe, prometheus, dashboard, influx, ..plan }
+        let tags = self.tags(&flags.tags);
+        let outputs = Plan { thresholds, observe, prometheus, dashboard, influx, tags, ..plan };
+        Plan { threads, seed, io, live, format, ..outputs }
     }
 
     /// The value of a flag; where it is absent or a mistake, the default, which in the second case nobody
@@ -269,6 +274,19 @@ impl Mistakes {
         read
     }
 
+    /// What the run is called, each once.
+    fn tags(&mut self, texts: &[String]) -> Vec<String> {
+        let mut read = Vec::new();
+        for text in texts {
+            match tag(text) {
+                Ok(tag) if read.contains(&tag) => {}
+                Ok(tag) => read.push(tag),
+                Err(why) => self.add("--tag", why),
+            }
+        }
+        read
+    }
+
     fn observe(&mut self, flags: &Flags, resolve: Resolve) -> Option<Observe> {
         if let (None, Some(file)) = (&flags.observe, &flags.observe_token_file) {
             self.add(
@@ -309,6 +327,15 @@ impl Mistakes {
             )),
         })
     }
+}
+
+/// A word that a stored run is called by.
+///
+/// # Errors
+/// It has letters in it that a tag may not have.
+pub fn tag(text: &str) -> Result<String, String> {
+    let is_tag = !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || "-_.".contains(c));
+    if is_tag { Ok(text.to_owned()) } else { Err(format!("letters, digits, -, _ and . only: {text:?}")) }
 }
 
 /// Where to listen: a port alone is one of this machine's own.

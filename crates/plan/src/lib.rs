@@ -2,6 +2,7 @@
 //! the addresses to dial from. No clock, no socket, no file: what the machine knows comes in as an argument.
 
 mod addresses;
+mod allowance;
 mod csv;
 mod expect;
 mod flags;
@@ -27,9 +28,10 @@ mod text;
 mod threshold;
 
 pub use addresses::{SourcePool, Tuple, Tuples};
+pub use allowance::{Allowance, Direction};
 pub use csv::{Column, Csv};
 pub use expect::{Expect, ExpectedLength};
-pub use flags::{Flags, Mistake, Surroundings, from_flags};
+pub use flags::{Flags, Mistake, Surroundings, from_flags, tag};
 pub use influx::Influx;
 pub use observe::Observe;
 pub use part::{Deal, Part, Whose, split};

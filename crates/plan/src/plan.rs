@@ -48,6 +48,8 @@ pub struct Plan {
     pub dashboard: Option<SocketAddr>,
     /// Who gets the metrics meanwhile.
     pub influx: Option<Influx>,
+    /// What the run is called in the store.
+    pub tags: Vec<String>,
 }
 
 impl Plan {

@@ -3,12 +3,12 @@
 use std::fmt;
 
 use crate::Population;
-use units::{Bytes, Count, Misread, Nanos, Rate};
+use units::{Bytes, Count, Misread, Nanos, Rate, Unit};
 
 mod figures;
 
 pub use figures::Figure;
-use figures::{Names, Unit};
+pub(crate) use figures::Names;
 
 /// One condition on one figure.
 #[derive(Clone, Debug, PartialEq)]

@@ -9,6 +9,9 @@ use crate::record;
 /// Smallest difference told, nanoseconds. With three significant digits below it nothing would be gained: the
 /// clock and the loop are coarser.
 const LOWEST: u64 = 64;
+/// Three significant digits: two times that differ by less than this share may be told as equal, and equal ones as
+/// so different.
+const GRAIN: f64 = 1e-3;
 /// An hour: longer times are recorded as this.
 const HIGHEST: u64 = 3_600_000_000_000;
 
@@ -109,6 +112,11 @@ impl Latency {
             counts[at] += counts[at - 1];
         }
         counts
+    }
+
+    /// By which share a time of so many microseconds may be off: the histogram's resolution.
+    pub fn grain(us: f64) -> f64 {
+        GRAIN.max(LOWEST as f64 / 1e3 / us)
     }
 
     /// The histogram, in nanoseconds, for those who write it down.
@@ -291,6 +299,18 @@ mod tests {
             right.merge(&of(&[&a]));
             prop_assert_eq!(&left, &together);
             prop_assert_eq!(&right, &together);
+        }
+    }
+
+    proptest! {
+        /// A quantile is off by no more than is said.
+        #[test]
+        fn a_time_is_as_exact_as_its_grain(ns in 1u64..HIGHEST) {
+            let mut l = Latency::default();
+            l.record(Nanos(ns));
+            l.record(Nanos(HIGHEST));
+            let (us, read) = (ns as f64 / 1e3, l.quantile(0.5).0 as f64 / 1e3);
+            prop_assert!((read - us).abs() <= us * Latency::grain(us), "{} for {}", read, us);
         }
     }
 

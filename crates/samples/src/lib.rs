@@ -3,6 +3,7 @@
 mod calibration;
 mod cost;
 mod fault;
+mod figure;
 mod find;
 mod headline;
 mod latency;
@@ -18,6 +19,7 @@ mod tick;
 pub use calibration::{Calibration, Mark, Rig, bytes_per_pair};
 pub use cost::{Cost, Fit};
 pub use fault::{Fault, Faults, Kind, Side, Stage};
+pub use figure::measured;
 pub use find::{FindOutcome, FindSummary, Point};
 pub use latency::{Latency, Quantiles};
 pub use look::{HostLook, JvmLook, Look, NetCounters, ProcessLook, SockStat, TargetLook};

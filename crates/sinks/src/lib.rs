@@ -1,6 +1,7 @@
 //! Where a run goes: one file for each kind of consumer.
 
 mod calibration;
+pub mod compare;
 mod cost;
 mod dashboard;
 mod exporters;

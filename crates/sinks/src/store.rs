@@ -1,5 +1,6 @@
 //! The run store: one SQLite file that holds runs and calibrations. What it means is in `docs/reference/store.md`.
 
+mod compared;
 mod keeper;
 mod list;
 #[cfg(test)]
@@ -148,6 +149,17 @@ impl Store {
             id => self.select("WHERE id = ?1", &[id]),
         };
         Ok(found?.pop())
+    }
+
+    /// All runs with a tag, the oldest first.
+    ///
+    /// # Errors
+    /// The file is damaged.
+    pub fn tagged(&self, tag: &str) -> Answer<Vec<StoredRun>> {
+        self.select(
+            "WHERE EXISTS (SELECT 1 FROM json_each(record, '$.tags') WHERE value = ?1) ORDER BY id",
+            &[tag],
+        )
     }
 
     /// The ticks of a run, in the order of time.

@@ -11,6 +11,7 @@ mod decimal;
 mod misread;
 mod rate;
 mod span;
+mod unit;
 
 pub use bytes::Bytes;
 pub use clock::{Clock, Nanos, date};
@@ -19,3 +20,4 @@ pub use date::Date;
 pub use misread::Misread;
 pub use rate::Rate;
 pub use span::Spans;
+pub use unit::Unit;

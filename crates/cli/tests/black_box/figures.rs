@@ -16,6 +16,8 @@ const LATENCIES: [&str; 6] =
 const SCHEMA: &[(&str, char)] = &[
     ("schema", 't'),
     ("verdict", 't'),
+    ("headline", 't'),
+    ("asks", '['),
     ("reasons", '['),
     ("limit", '0'),
     ("target", 't'),

@@ -18,7 +18,9 @@ fn check(text: &str, file: &Path) {
 fn help_is_as_it_was() {
     let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut reference = "# The command line\n\nWhat `--help` says; made by the tests.\n".to_owned();
-    for verb in ["", "run", "find", "calibrate", "runs", "replay", "serve", "doctor", "observe", "demo"] {
+    for verb in
+        ["", "run", "find", "calibrate", "runs", "replay", "compare", "serve", "doctor", "observe", "demo"]
+    {
         let args: Vec<&str> = [verb, "--help"].into_iter().filter(|word| !word.is_empty()).collect();
         let ended = Program::start(&args).end();
         assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), ""), "{args:?}");

@@ -10,6 +10,7 @@ mod calibrates;
 mod caller;
 mod causes;
 mod closes;
+mod compares;
 mod costs;
 mod demo;
 mod dials;

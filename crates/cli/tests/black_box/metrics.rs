@@ -109,10 +109,13 @@ fn a_file_that_is_full_costs_nothing_but_itself() {
 
 #[test]
 fn a_search_has_no_metrics() {
-    let ended = Program::start(&["find", "http://127.0.0.1:9/", "--csv", "a", "--jsonl", "b"]).end();
+    let ended =
+        Program::start(&["find", "http://127.0.0.1:9/", "--csv", "a", "--jsonl", "b", "--tag", "t"]).end();
     assert_eq!(ended.status, Some(2), "{ended:?}");
     assert!(
-        ended.stderr.contains("--csv: a search has no metrics") && ended.stderr.contains("--jsonl: "),
+        ["--csv: a search has no metrics", "--jsonl: ", "--tag: a search is not kept"]
+            .iter()
+            .all(|told| ended.stderr.contains(told)),
         "{ended:?}"
     );
 }

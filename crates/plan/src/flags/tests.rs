@@ -20,6 +20,10 @@ fn flags(line: &[&str]) -> Flags {
             flags.thresholds.push(pair[1].to_owned());
             continue;
         }
+        if pair[0] == "--tag" {
+            flags.tags.push(pair[1].to_owned());
+            continue;
+        }
         let slot = match pair[0] {
             "-c" => &mut flags.connections,
             "--ramp" => &mut flags.ramp,
@@ -104,6 +108,7 @@ fn every_flag_arrives() {
         "--format", "httperf",
         "--observe", "http://127.0.0.1:9100", "--observe-token-file", "secret",
         "--prometheus", "9464", "--influx", "http://127.0.0.1:8086/write?db=t", "--influx-token-file", "other",
+        "--tag", "before", "--tag", "v1.2", "--tag", "before",
     ];
     let plan = plan(&flags(&line)).unwrap();
     let text = "\
@@ -139,6 +144,7 @@ target = \"http://127.0.0.{1..2}:80/?length={rand 1 4096}\"
 ";
     assert_eq!(plan.to_string(), text);
     assert_eq!((plan.live, plan.format), (Live::Classic, Format::Httperf));
+    assert_eq!(plan.tags, ["before", "v1.2"], "each once");
     let observe = Observe { at: "127.0.0.1:9100".parse().unwrap(), token_file: Some("secret".to_owned()) };
     let influx = plan.influx.expect("it was asked for");
     assert_eq!((influx.host.as_str(), influx.token_file.as_deref()), ("127.0.0.1:8086", Some("other")));

@@ -1,23 +1,9 @@
 //! Which figures a summary has, their units, and what they are called.
 
-use units::Misread;
+use units::{Misread, Unit};
 
 use crate::Population;
 use crate::nearest::nearest;
-
-/// What a figure counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unit {
-    Count,
-    Micros,
-    Seconds,
-    PerSecond,
-    Bytes,
-    /// 0..=1.
-    Share,
-    /// As the JSON has it.
-    Number,
-}
 
 /// One number of the summary.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,11 +14,10 @@ pub struct Figure {
     pub whole: Option<String>,
     /// Whether it is a time that the target took: nothing that a late generator can judge.
     pub is_latency: bool,
-    /// Of an aggregate that may be of nothing: the path of how many there were. Of none it says nothing.
-    pub of_count: Option<String>,
-    pub(super) unit: Unit,
+    /// What it counts; of a percentage see [`Figure::whole`].
+    pub unit: Unit,
     /// Named by its path, not by a short name.
-    pub(super) is_path: bool,
+    pub(crate) is_path: bool,
 }
 
 /// Distributions: path, short name, and whether the target's time is in it.
@@ -105,7 +90,7 @@ const STATUS: [&str; 2] = ["requests.status.", "status."];
 
 impl Figure {
     /// The figure of this name: of the whole run, of a population, or of a step.
-    pub(super) fn named(name: &str, names: &Names) -> Result<Figure, Misread> {
+    pub(crate) fn named(name: &str, names: &Names) -> Result<Figure, Misread> {
         of_all(name).or_else(|| names.find(name)).ok_or_else(|| {
             let all = self::names();
             let cure = nearest(name, all.iter().map(String::as_str)).unwrap_or("latency.p99");
@@ -117,7 +102,7 @@ impl Figure {
     fn below(self, place: &str) -> Figure {
         let below = |path: String| format!("{place}.{path}");
         let (path, whole) = (below(self.path), self.whole.map(below));
-        Figure { path, whole, of_count: self.of_count.map(below), ..self }
+        Figure { path, whole, ..self }
     }
 }
 
@@ -132,6 +117,15 @@ impl Names<'_> {
 
     pub(crate) fn of(populations: &[Population]) -> Names<'_> {
         Names(populations.iter().map(|p| (p.name.as_str(), p.step_names())).collect())
+    }
+
+    /// Of a run that is over: its populations, and its steps with their population in front.
+    pub(crate) fn listed<'a>(populations: &'a [String], steps: &'a [String]) -> Names<'a> {
+        let of = |population: &'a String| {
+            let own = |step: &'a String| step.strip_prefix(population.as_str())?.strip_prefix('.');
+            (population.as_str(), steps.iter().filter_map(own).collect())
+        };
+        Names(populations.iter().map(of).collect())
     }
 
     /// `users.latency.p99`, `users.login.latency.p99`. No population has the name of a figure; where a step has, the
@@ -175,7 +169,6 @@ fn distribution(name: &str) -> Option<Figure> {
         path: format!("{path}.{quantile}"),
         whole: None,
         is_latency: *is_latency && quantile != "count",
-        of_count: (quantile != "count").then(|| format!("{path}.count")),
         unit: if quantile == "count" { Unit::Count } else { Unit::Micros },
         is_path: of == *path,
     })
@@ -188,7 +181,6 @@ fn plain(name: &str) -> Option<Figure> {
         path: (*path).to_owned(),
         whole: whole.map(str::to_owned),
         is_latency: false,
-        of_count: None,
         unit: *unit,
         is_path: *path == name,
     })
@@ -201,7 +193,6 @@ fn status(name: &str) -> Option<Figure> {
         path: format!("requests.status.{code}"),
         whole: Some("requests.answered".to_owned()),
         is_latency: false,
-        of_count: None,
         unit: Unit::Count,
         is_path: true,
     })
@@ -218,7 +209,6 @@ fn seen(name: &str) -> Option<Figure> {
         path: name.to_owned(),
         whole: None,
         is_latency: false,
-        of_count: None,
         unit: Unit::Number,
         is_path: true,
     })

@@ -21,28 +21,12 @@ pub(super) fn judge(thresholds: &[Threshold], summary: &Summary) -> Vec<Threshol
 /// The value in the bound's unit; none where there was nothing to measure.
 fn measured(threshold: &Threshold, json: &Value) -> Option<f64> {
     let figure = &threshold.figure;
-    if let Some(count) = &figure.of_count
-        && at(json, count)? == 0.0
-    {
-        return None;
-    }
-    let value = at(json, &figure.path)?;
+    let value = samples::measured(json, &figure.path)?;
     match figure.whole.as_ref().filter(|_| threshold.is_share) {
-        Some(whole) => at(json, whole).filter(|whole| *whole > 0.0).map(|whole| value * 100.0 / whole),
-        None => Some(value),
-    }
-}
-
-/// A number by its path. Of a list of counts it is their sum; a status that no answer had was had by none.
-fn at(json: &Value, path: &str) -> Option<f64> {
-    let found = path.split('.').try_fold(json, |value, key| value.get(key));
-    match found {
-        Some(Value::Array(counts)) => {
-            // From a zero of its own: the sum of nothing is -0.
-            Some(counts.iter().filter_map(|one| one["count"].as_f64()).fold(0.0, |sum, n| sum + n))
+        Some(whole) => {
+            samples::measured(json, whole).filter(|whole| *whole > 0.0).map(|whole| value * 100.0 / whole)
         }
-        Some(value) => value.as_f64(),
-        None => path.contains("requests.status.").then_some(0.0),
+        None => Some(value),
     }
 }
 

@@ -90,7 +90,7 @@ pub(super) fn wrong() -> (Summary, Whole) {
 }
 
 /// Compares with the golden file of this name; `UPDATE_GOLDEN=1` writes it anew.
-pub(super) fn check_golden(name: &str, text: &str) {
+pub(crate) fn check_golden(name: &str, text: &str) {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name).with_extension("txt");
     let text = text.replace(env!("CARGO_PKG_VERSION"), "VERSION");
     if std::env::var_os("UPDATE_GOLDEN").is_some() {

@@ -11,7 +11,7 @@ use samples::{Generator, Header, HostLook, Looks, Sink, Tick};
 use units::Nanos;
 
 use super::*;
-use crate::format::made_up;
+use crate::{compare::EqualLoad, format::made_up};
 
 /// A folder of a test's own; removed with it.
 struct Folder(PathBuf);
@@ -276,4 +276,50 @@ fn a_full_disk_is_told_once_and_loses_nothing_that_is_stored() {
     drop(store);
     let stored = Store::open(&folder.file()).unwrap().run("latest").unwrap();
     assert_eq!(stored.map(|run| run.id), Some(id));
+}
+
+/// A run whose ticks have these connections open at their ends, and 600 answers each of as many microseconds.
+fn at_loads(told: &Told, file: PathBuf, began_ms: u64, loads: &[u64], tags: &[&str]) -> String {
+    let record = RunRecord { tags: tags.iter().map(|tag| (*tag).to_owned()).collect(), ..run(began_ms) };
+    let mut keeper = told.keeper(file, record);
+    keeper.begin(&Header::default());
+    let mut before = 0;
+    for (second, &open) in (0..).zip(loads) {
+        let (from, until) = (Nanos::from_secs(second), Nanos::from_secs(second + 1));
+        let open_ns = u128::from(before + open) * 500_000_000;
+        let mut tick = Tick { from, until, open, open_ns, ..Tick::default() };
+        let latency = if second < 3 { &mut tick.ramp_latency } else { &mut tick.latency };
+        (0..600).for_each(|_| latency.record(Nanos::from_micros(open)));
+        keeper.tick(&tick, &Generator::default());
+        before = open;
+    }
+    keeper.end().unwrap().id
+}
+
+#[test]
+fn runs_are_compared_where_their_loads_were_equal() {
+    let (folder, told) = (Folder::new(), Told::default());
+    let [steps, held, idle] =
+        [&[99, 101, 100, 103, 200, 200, 200, 50][..], &[100, 100, 100, 100, 95, 80], &[100, 100]];
+    at_loads(&told, folder.file(), 1_700_000_000_000, steps, &["a", "both"]);
+    at_loads(&told, folder.file(), 1_700_000_100_000, held, &["both"]);
+    at_loads(&told, folder.file(), 1_700_000_200_000, idle, &[]);
+    let store = Store::existing(&folder.file()).unwrap().unwrap();
+    let (a, both) = (store.tagged("a").unwrap(), store.tagged("both").unwrap());
+    assert_eq!((a.len(), both.len(), store.tagged("bot").unwrap().len()), (1, 2, 0));
+    let groups = vec![("all".to_owned(), store.runs().unwrap())];
+    let (groups, load) = store.compared(groups).unwrap();
+    assert_eq!(load.map(EqualLoad::connections), Some(100));
+    let document = crate::compare::Comparison::new(groups, load, &[]).json();
+    let document: serde_json::Value = serde_json::from_str(&document).unwrap();
+    let figures = document["figures"].as_array().unwrap();
+    let p99 = figures.iter().find(|figure| figure["figure"] == "equal_load_us.p99").unwrap();
+    let values: Vec<Option<u64>> = p99["groups"][0]["values"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|us| us.as_f64().map(|us| us.round() as u64))
+        .collect();
+    // The ramp's seconds count, where it stood still; the first one, in which it came up, does not.
+    assert_eq!(values, [Some(103), Some(100), None]);
 }

@@ -1,0 +1,98 @@
+//! `throng compare`: stored runs against each other.
+
+use std::fs;
+
+use plan::{Allowance, Direction};
+use sinks::{
+    Store, StoredRun,
+    compare::{Allowed, Comparison, Figure},
+};
+
+use crate::{Failure, answer, args::CompareArgs, runs, say};
+
+/// A group is worse than was allowed.
+const EXIT_WORSE: u8 = 1;
+
+/// Compares; returns the exit status.
+pub(crate) fn compare(args: &CompareArgs) -> Result<u8, Failure> {
+    let (store, groups, allowances) = words(args)?;
+    let (groups, load) = store.compared(groups).map_err(Failure::machine)?;
+    let comparison = Comparison::new(groups, load, &allowances);
+    let text = if args.markdown { comparison.markdown() } else { comparison.text() };
+    match args.json.as_deref() {
+        Some("-") => {
+            say(text.trim_end());
+            answer(&comparison.json())?;
+        }
+        to => {
+            // Both are tried: neither is lost for the other's sake.
+            let told = answer(&text);
+            if let Some(file) = to {
+                let written = fs::write(file, comparison.json());
+                written.map_err(|e| Failure::machine(format!("--json {file}: {e}")))?;
+            }
+            told?;
+        }
+    }
+    let failed: Vec<_> = comparison.judged().iter().filter(|judged| judged.failed).collect();
+    for judged in &failed {
+        say(&format!("throng: --fail-if {}: {}", judged.text, judged.detail));
+    }
+    Ok(if failed.is_empty() { 0 } else { EXIT_WORSE })
+}
+
+type Groups = Vec<(String, Vec<StoredRun>)>;
+
+/// Reads the words; all mistakes at once.
+fn words(args: &CompareArgs) -> Result<(Store, Groups, Vec<Allowed>), Failure> {
+    let store = runs::store()?;
+    let (mut groups, mut mistakes) = (Groups::new(), Vec::new());
+    for name in &args.runs {
+        match group(store.as_ref(), name)? {
+            found if found.is_empty() => mistakes.push(missing(name)),
+            found => groups.push((name.clone(), found)),
+        }
+    }
+    let runs = || groups.iter().flat_map(|(_, runs)| runs).map(|run| &run.record.header);
+    let populations: Vec<String> = runs().flat_map(|header| header.populations.clone()).collect();
+    let steps: Vec<String> = runs().flat_map(|header| header.steps.clone()).collect();
+    let is_missing = !mistakes.is_empty();
+    let mut allowances = Vec::new();
+    for text in &args.fail_if {
+        match Allowance::parse(text, &populations, &steps) {
+            Ok(allowance) => allowances.push(allowed(allowance)),
+            // A name that is not known may be that of a population, of a run that is missing.
+            Err(why) if is_missing && why.text != *text && why.text.contains('.') => {}
+            Err(why) => mistakes.push(format!("--fail-if: {why}")),
+        }
+    }
+    match store.filter(|_| mistakes.is_empty()) {
+        Some(store) => Ok((store, groups, allowances)),
+        None => Err(Failure::words(mistakes)),
+    }
+}
+
+/// All runs of a tag, or one run.
+fn group(store: Option<&Store>, name: &str) -> Result<Vec<StoredRun>, Failure> {
+    let Some(store) = store else { return Ok(Vec::new()) };
+    let found = match name.strip_prefix(TAG) {
+        Some(tag) => store.tagged(tag),
+        None => store.run(name).map(|run| run.into_iter().collect()),
+    };
+    found.map_err(Failure::machine)
+}
+
+const TAG: &str = "tag:";
+
+fn missing(name: &str) -> String {
+    match name.strip_prefix(TAG) {
+        Some(tag) => format!("no run has this tag: `throng runs` lists them: {tag}"),
+        None => runs::no_such(name),
+    }
+}
+
+fn allowed(allowance: Allowance) -> Allowed {
+    let Allowance { text, name, figure, direction, share } = allowance;
+    let figure = Figure { name, path: figure.path, unit: figure.unit };
+    Allowed { text, figure, grows: direction == Direction::Grows, share }
+}

@@ -1,0 +1,140 @@
+//! Runs against runs: real ones, tagged, repeated, and one made worse.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::{
+    program::{Program, Serving, file},
+    stores::Data,
+};
+
+/// One run of 200 connections to a path that takes its time, under a tag.
+fn run(url: &str, tag: &str) -> Vec<String> {
+    let words = ["run", url, "-c", "200", "--think", "50ms", "-d", "2s", "--live", "off", "--tag", tag];
+    words.map(str::to_owned).to_vec()
+}
+
+/// Three repetitions each, in turn: `slow` waits five times as long as `fast` does.
+fn repeated(data: &Data, server: &Serving) {
+    let [fast, slow] = ["/delay?for=10ms", "/delay?for=50ms"].map(|path| server.url(path));
+    for _ in 0..3 {
+        let both = [run(&fast, "fast"), run(&slow, "slow")].map(|words| {
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            Program::from(data.throng(&words))
+        });
+        both.into_iter().for_each(|program| program.end().assert_status(0));
+    }
+}
+
+fn figure<'a>(document: &'a Value, path: &str) -> &'a Value {
+    let found = document["figures"].as_array().unwrap().iter().find(|figure| figure["figure"] == path);
+    found.unwrap_or_else(|| panic!("no {path}: {document}"))
+}
+
+#[test]
+fn repetitions_tell_a_difference_from_noise() {
+    let (data, server) = (Data::new("compared"), Serving::start(&["--threads", "1"]));
+    repeated(&data, &server);
+    let tags: Vec<Value> = data.runs().iter().map(|run| run["tags"].clone()).collect();
+    assert_eq!(tags.iter().filter(|tags| **tags == Value::from(vec!["slow"])).count(), 3, "{tags:?}");
+
+    let json = file("compared.json");
+    let ended = data.end(&["compare", "tag:fast", "tag:slow", "--json", json.to_str().unwrap()]);
+    assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
+    let text = &ended.stdout;
+    for part in [
+        "equal load  200 connections, the most that every run held\n",
+        "tag:fast    3 runs ",
+        "\nlatency p99 at equal load ",
+        "\nlatency p50 ",
+        "larger than the noise\n",
+        "\nwarning: other plan (http://",
+    ] {
+        assert!(text.contains(part), "no {part:?} in {text}");
+    }
+    let document: Value = serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();
+    assert_eq!(
+        (&document["schema"], &document["equal_load_connections"]),
+        (&"throng.compare/1".into(), &200.into())
+    );
+    let p50 = &figure(&document, "latency_us.p50")["groups"][1];
+    let ratio = p50["ratio"].as_f64().unwrap();
+    assert!((2.0..6.0).contains(&ratio) && p50["difference"] == "larger", "{p50}");
+    let at_load = &figure(&document, "equal_load_us.p99")["groups"];
+    let known = at_load[0]["values"].as_array().unwrap().iter().filter_map(Value::as_f64);
+    assert!(known.clone().count() == 3 && known.clone().all(|us| us > 9_900.0), "{at_load}");
+    assert_eq!(figure(&document, "faults")["groups"][1]["difference"], "same");
+
+    let failing =
+        ["compare", "tag:fast", "tag:slow", "--fail-if", "latency.p50 +10%", "--fail-if", "per_s -5%"];
+    let ended = data.end(&failing);
+    assert_eq!(ended.status, Some(1), "{ended:?}");
+    let told: Vec<&str> = ended.stderr.lines().collect();
+    assert!(
+        told.len() == 2
+            && told[0].starts_with("throng: --fail-if latency.p50 +10%: tag:slow 5")
+            && told[1].starts_with("throng: --fail-if per_s -5%: tag:slow "),
+        "{ended:?}"
+    );
+    // The other way round nothing is worse.
+    let better = [&failing[..1], &["tag:slow", "tag:fast"], &failing[3..]].concat();
+    let ended = data.end(&[&better[..], &["--fail-if", "faults +0%", "--markdown"]].concat());
+    assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
+    assert!(ended.stdout.contains("\n| latency p50 | 5"), "{ended:?}");
+    assert!(ended.stdout.contains("- fail-if faults +0%: not failed: "), "{ended:?}");
+}
+
+#[test]
+fn one_run_alone_has_no_noise_and_faults_are_counted() {
+    let data = Data::new("compared-alone");
+    let (right, stalling) =
+        (Serving::start(&["--threads", "1"]), Serving::start(&["--threads", "1", "--stall", "5%"]));
+    for server in [&right, &stalling] {
+        let url = server.url("/");
+        let words = ["run", &url, "-c", "20", "--think", "50ms", "-d", "1s", "--timeout", "200ms"];
+        data.end(&[&words[..], &["--live", "off"]].concat());
+    }
+    let runs = data.runs();
+    let [base, other] = [&runs[0]["id"], &runs[1]["id"]].map(|id| id.as_str().unwrap());
+    let ended = data.end(&["compare", base, "latest", "--fail-if", "faults +0%", "--json", "-"]);
+    assert_eq!(ended.status, Some(1), "{ended:?}");
+    assert!(ended.stderr.contains("throng: --fail-if faults +0%: latest "), "{ended:?}");
+    assert!(ended.stderr.contains("one run alone does not tell its noise"), "{ended:?}");
+    assert!(ended.stderr.contains("fewer than 1,000 answers at "), "{ended:?}");
+    let document: Value = serde_json::from_str(&ended.stdout).unwrap_or_else(|e| panic!("{e}: {ended:?}"));
+    assert_eq!(document["groups"][1]["runs"][0]["id"], other);
+    assert_eq!(figure(&document, "latency_us.p50")["groups"][1]["difference"], "unknown");
+    assert_eq!(figure(&document, "latency_us.p50")["groups"][1]["interval"], Value::Null);
+    assert_eq!(figure(&document, "faults")["groups"][0]["mean"], 0.0);
+    let unwritten = data.end(&["compare", base, "latest", "--json", "/dev/full"]);
+    assert_eq!(unwritten.status, Some(3), "{unwritten:?}");
+    assert!(unwritten.stderr.contains("throng: --json /dev/full: "), "{unwritten:?}");
+}
+
+#[test]
+fn wrong_words_are_told_at_once() {
+    let data = Data::new("compared-wrong");
+    let check = |args: &[&str], told: &[&str]| {
+        let ended = data.end(&[&["compare"], args].concat());
+        assert_eq!((ended.status, ended.stdout.as_str()), (Some(2), ""), "{ended:?}");
+        assert!(told.iter().all(|told| ended.stderr.contains(told)), "{told:?}: {ended:?}");
+    };
+    check(&[], &["<RUN> <RUN>"]);
+    check(&["latest"], &["2 values required"]);
+    let wrong = ["latest", "tag:before", "--fail-if", "latency.p99", "--fail-if", "helds -5%"];
+    check(
+        &wrong,
+        &[
+            "throng: no such run: `throng runs` lists them: latest\n",
+            "throng: no run has this tag: `throng runs` lists them: before\n",
+            "throng: --fail-if: \"latency.p99\" is not a change of a figure: write 'latency.p99 +10%'\n",
+            "throng: --fail-if: \"helds\" is not a figure of the summary: write held\n",
+        ],
+    );
+    fs::create_dir_all(data.0.join("throng")).unwrap();
+    fs::write(data.0.join("throng/runs.db"), [7; 9000]).unwrap();
+    let damaged = data.end(&["compare", "latest", "latest"]);
+    assert_eq!(damaged.status, Some(3), "{damaged:?}");
+    assert!(damaged.stderr.contains("move it away"), "{damaged:?}");
+}

@@ -1,0 +1,124 @@
+//! Allowances: how far a figure of one group of runs may be from the base's, `latency.p99 +10%`.
+
+use units::{Misread, Unit};
+
+use crate::threshold::{Figure, Names};
+
+/// How far a figure may change.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Allowance {
+    /// As written.
+    pub text: String,
+    /// The name of the figure, as written.
+    pub name: String,
+    /// What is compared.
+    pub figure: Figure,
+    /// Whether it may not grow, or not fall, by more.
+    pub direction: Direction,
+    /// The share that is allowed: 0.1 for `10%`.
+    pub share: f64,
+}
+
+/// Which way a figure changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// `+`
+    Grows,
+    /// `-`
+    Falls,
+}
+
+/// Figures that only a comparison has: of the seconds at equal load.
+const AT_EQUAL_LOAD: &[&str] = &["p50", "p90", "p99"];
+
+impl Allowance {
+    /// Reads `FIGURE +N%` (it may grow by as much) or `FIGURE -N%` (it may fall by as much). Figures have the names
+    /// that they have in thresholds, and there is `equal_load.p99`; `populations` and `steps` (`users.login`) are those
+    /// of the runs.
+    ///
+    /// # Errors
+    /// What is not understood, with the cure.
+    pub fn parse(text: &str, populations: &[String], steps: &[String]) -> Result<Allowance, Misread> {
+        let misread = || Misread::new(text, "a change of a figure", "'latency.p99 +10%'");
+        let at = text.rfind(['+', '-']).ok_or_else(misread)?;
+        let (name, change) = (text[..at].trim(), &text[at + 1..]);
+        let direction = if text[at..].starts_with('+') { Direction::Grows } else { Direction::Falls };
+        let percent = change.trim().strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
+        let percent = percent.filter(|n| n.is_finite() && *n >= 0.0).ok_or_else(misread)?;
+        let figure = match at_equal_load(name) {
+            Some(figure) => figure,
+            None => Figure::named(name, &Names::listed(populations, steps))?,
+        };
+        Ok(Allowance {
+            text: text.to_owned(),
+            name: name.to_owned(),
+            figure,
+            direction,
+            share: percent / 100.0,
+        })
+    }
+}
+
+fn at_equal_load(name: &str) -> Option<Figure> {
+    let quantile = ["equal_load.", "equal_load_us."].iter().find_map(|of| name.strip_prefix(of))?;
+    AT_EQUAL_LOAD.contains(&quantile).then(|| Figure {
+        path: format!("equal_load_us.{quantile}"),
+        whole: None,
+        is_latency: true,
+        unit: Unit::Micros,
+        is_path: true,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Direction::{Falls, Grows};
+    use proptest::prelude::*;
+
+    fn read(text: &str) -> Result<Allowance, String> {
+        let [populations, steps] = [["read-only"], ["read-only.get"]].map(|names| names.map(str::to_owned));
+        Allowance::parse(text, &populations, &steps).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn reads_what_people_write() {
+        let check = |text: &str, name: &str, path: &str, direction, share| {
+            let read = read(text).unwrap_or_else(|e| panic!("{e}"));
+            let found = (read.name.as_str(), read.figure.path.as_str(), read.direction, read.share);
+            assert_eq!(found, (name, path, direction, share), "{text}");
+        };
+        check("latency.p99 +10%", "latency.p99", "latency_us.p99", Grows, 0.1);
+        check("requests.per_s -2.5%", "requests.per_s", "requests.per_s", Falls, 0.025);
+        check("held-5 %", "held", "connections.held", Falls, 0.05);
+        check("faults +0%", "faults", "faults", Grows, 0.0);
+        check("equal_load.p99 +10%", "equal_load.p99", "equal_load_us.p99", Grows, 0.1);
+        let of_population = "populations.read-only.latency_us.p99";
+        check("read-only.latency.p99 +1%", "read-only.latency.p99", of_population, Grows, 0.01);
+        let of_step = "populations.read-only.steps.get.latency_us.p50";
+        check("read-only.get.latency.p50 +1%", "read-only.get.latency.p50", of_step, Grows, 0.01);
+    }
+
+    #[test]
+    fn a_mistake_has_its_cure() {
+        let check = |text: &str, expected: &str| assert_eq!(read(text).unwrap_err(), expected);
+        for text in ["latency.p99", "latency.p99 +10", "latency.p99 +ten%", "faults > 0", "faults +-%", ""] {
+            check(text, &format!("{text:?} is not a change of a figure: write 'latency.p99 +10%'"));
+        }
+        check("latncy.p99 +1%", "\"latncy.p99\" is not a figure of the summary: write latency.p99");
+        check("faults --1%", "\"faults -\" is not a figure of the summary: write faults");
+        check("equal_load.max +1%", "\"equal_load.max\" is not a figure of the summary: write latency.p99");
+        check(
+            "others.latency.p99 +1%",
+            "\"others.latency.p99\" is not a figure of the summary: write latency.p99",
+        );
+    }
+
+    proptest! {
+        /// Whatever is typed: read or refused, no panic.
+        #[test]
+        fn any_text_is_survived(text in "[a-z_.]{0,12} ?[+-]{0,2} ?[0-9a-z.%]{0,8}|\\PC{0,30}") {
+            let _ = read(&text);
+        }
+    }
+}

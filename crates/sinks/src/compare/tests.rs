@@ -1,0 +1,163 @@
+use samples::{HostFacts, RunRecord};
+use serde_json::{Value, json};
+use units::Nanos;
+
+use super::*;
+use crate::format::made_up::check_golden;
+
+/// A run with these figures; the answers at equal load take one millisecond each, but the slowest 2 % of them.
+fn run(id: &str, figures: Value, slowest_us: u64) -> Run {
+    let mut at_load = Latency::default();
+    (0..5_000).for_each(|n| {
+        at_load.record(Nanos::from_micros(if n % 50 == 0 { slowest_us } else { 1_000 }));
+    });
+    let host = HostFacts { kernel: "6.1.0".to_owned(), cores: 4, memory_bytes: 8 << 30 };
+    let words = ["run", "http://t/", "-c", "200"].map(str::to_owned).to_vec();
+    let record = RunRecord { host, words, version: "0.1.0".to_owned(), ..RunRecord::default() };
+    let stored =
+        StoredRun { id: id.to_owned(), record, summary: Some(figures), last: None, from: Nanos::ZERO };
+    Run::new(&at_load, stored)
+}
+
+fn summary(verdict: &str, held: u64, per_s: f64, p99: f64, faults: u64) -> Value {
+    json!({
+        "verdict": verdict,
+        "connections": { "held": held, "peak": 200, "open_per_s": 48_000.0 },
+        "requests": { "per_s": per_s, "status": {} },
+        "latency_us": { "count": 9_000, "p50": 500.0, "p99": p99 },
+        "connect_us": { "count": 200, "p99": 800.0 },
+        "kernel_bytes_per_connection": { "value": 8_349.0 + p99 / 100.0 },
+        "generator": { "user_bytes_per_connection": 0.0 },
+        "faults": if faults > 0 { json!([{ "kind": "reset", "count": faults }]) } else { json!([]) },
+    })
+}
+
+fn group(name: &str, runs: Vec<Run>) -> Group {
+    Group { name: name.to_owned(), runs }
+}
+
+/// Repetitions before and after, and a single run on another machine that was the limit itself.
+fn groups() -> Vec<Group> {
+    let before = [(1_010.0, 9_480.0), (1_000.0, 9_510.0), (990.0, 9_495.0)];
+    let after = [(1_250.0, 9_470.0), (1_190.0, 9_500.0), (1_220.0, 9_505.0)];
+    let of = |name: &str, p99s: [(f64, f64); 3], faults| {
+        let run = |(n, (p99, per_s)): (u64, (f64, f64))| {
+            run(&format!("{name}{n}"), summary("pass", 200, per_s, p99, faults * n), 2 * p99 as u64)
+        };
+        group(&format!("tag:{name}"), (0..).zip(p99s).map(run).collect())
+    };
+    let mut other = run("0000007", summary("invalid", 180, 4_000.0, 5_000.0, 0), 9_000);
+    other.record.host = HostFacts { kernel: "6.6.0".to_owned(), cores: 2, memory_bytes: 4 << 30 };
+    other.record.words.extend(["--think", "1s"].map(str::to_owned));
+    let mut unfinished = run("0000008", json!({}), 9_000);
+    (unfinished.is_finished, unfinished.answers) = (false, 12);
+    unfinished.figures = json!({});
+    vec![of("before", before, 0), of("after", after, 1), group("latest", vec![other, unfinished])]
+}
+
+fn allowed(text: &str, grows: bool, share: f64) -> Allowed {
+    let path = text.split(' ').next().unwrap();
+    let figure = figure::usual().into_iter().find(|figure| figure.path == path).unwrap();
+    Allowed { text: text.to_owned(), figure, grows, share }
+}
+
+fn comparison() -> Comparison {
+    let allowances = [
+        allowed("latency_us.p99 +10%", true, 0.1),
+        allowed("latency_us.p99 +30%", true, 0.3),
+        allowed("requests.per_s -0%", false, 0.0),
+        allowed("faults +0%", true, 0.0),
+        allowed("probe.latency_us.p99 +10%", true, 0.1),
+    ];
+    Comparison::new(groups(), EqualLoad::of([200, 200]), &allowances)
+}
+
+#[test]
+fn a_terminal_gets_aligned_tables() {
+    check_golden("compare", &comparison().text());
+}
+
+#[test]
+fn markdown_has_the_same_cells() {
+    let comparison = comparison();
+    let markdown = comparison.markdown();
+    check_golden("compare-markdown", &markdown);
+    for table in comparison.tables() {
+        for row in &table.rows {
+            assert!(markdown.contains(&format!("| {} |\n", row.join(" | "))), "{row:?}");
+        }
+    }
+}
+
+#[test]
+fn json_has_every_value() {
+    let document: Value = serde_json::from_str(&comparison().json()).unwrap();
+    assert_eq!(document["schema"], "throng.compare/1");
+    assert_eq!(document["equal_load_connections"], 200);
+    assert_eq!(document["groups"][1]["name"], "tag:after");
+    assert_eq!(document["groups"][1]["runs"][2], json!({ "id": "after2", "verdict": "pass" }));
+    let figure = |path: &str| {
+        let figures = document["figures"].as_array().unwrap();
+        figures.iter().find(|figure| figure["figure"] == path).unwrap_or_else(|| panic!("no {path}"))
+    };
+    let p99 = figure("latency_us.p99");
+    assert_eq!(
+        (&p99["unit"], &p99["groups"][0]["values"]),
+        (&"us".into(), &json!([1_010.0, 1_000.0, 990.0]))
+    );
+    let after = &p99["groups"][1];
+    // (1250 · 1190 · 1220 / (1010 · 1000 · 990))^(1/3)
+    assert!((after["ratio"].as_f64().unwrap() - 1.219_795).abs() < 1e-6, "{after}");
+    assert!((after["mean"].as_f64().unwrap() - 1_219.754).abs() < 1e-3, "{after}");
+    assert_eq!(after["difference"], "larger");
+    assert!(
+        after["interval"][0].as_f64() > Some(1.1) && after["interval"][1].as_f64() < Some(1.3),
+        "{after}"
+    );
+    assert_eq!(figure("requests.per_s")["groups"][1]["difference"], "within");
+    assert_eq!(figure("latency_us.p99")["groups"][2]["difference"], "unknown");
+    assert_eq!(figure("latency_us.p99")["groups"][2]["values"], json!([5_000.0, null]));
+    let faults = &figure("faults")["groups"][1];
+    assert_eq!(
+        (&faults["mean"], &faults["ratio"], &faults["difference"]),
+        (&1.0.into(), &Value::Null, &"differs".into())
+    );
+    let at_load = &figure("equal_load_us.p99")["groups"];
+    assert!((at_load[0]["values"][1].as_f64().unwrap() / 2_000.0 - 1.0).abs() < 1e-3, "{at_load}");
+    assert_eq!(document["fail_if"][0]["expr"], "latency_us.p99 +10%");
+    assert_eq!(document["fail_if"].as_array().unwrap().len(), 10);
+}
+
+#[test]
+fn a_group_fails_by_more_than_is_allowed_and_than_the_noise() {
+    let comparison = comparison();
+    let failed: Vec<(&str, &str)> = comparison
+        .judged()
+        .iter()
+        .filter(|judged| judged.failed)
+        .map(|judged| (judged.text.as_str(), judged.group.as_str()))
+        .collect();
+    let expected = [
+        ("latency_us.p99 +10%", "tag:after"),
+        ("latency_us.p99 +10%", "latest"),
+        ("latency_us.p99 +30%", "latest"),
+        // A little less, within the noise, is no failure of tag:after.
+        ("requests.per_s -0%", "latest"),
+        ("faults +0%", "tag:after"),
+        ("probe.latency_us.p99 +10%", "tag:after"),
+        ("probe.latency_us.p99 +10%", "latest"),
+    ];
+    assert_eq!(failed, expected);
+}
+
+#[test]
+fn the_same_run_twice_is_told() {
+    let twice = || group("latest", vec![run("0000007", summary("pass", 200, 1.0, 1_000.0, 0), 1_000)]);
+    let text = Comparison::new(vec![twice(), twice()], None, &[]).text();
+    assert!(text.contains("warning: in more than one group: run 0000007\n"), "{text}");
+    assert!(text.contains("latest (1)") && text.contains("latest (2)"), "{text}");
+    assert!(
+        text.contains("p99 at equal load is not known: there is no load that every run held\n"),
+        "{text}"
+    );
+}
