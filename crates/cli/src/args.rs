@@ -141,6 +141,9 @@ pub(crate) struct RunArgs {
     /// Holds the token that it wants [default: INFLUX_TOKEN in the environment, if it is there]
     #[arg(long, value_name = "FILE")]
     pub(crate) influx_token_file: Option<String>,
+    /// Push the metrics to a collector of OpenTelemetry each second, as JSON over HTTP: http://HOST:4318
+    #[arg(long, value_name = "URL")]
+    pub(crate) otlp: Option<String>,
     /// What to judge the run by instead of load and faults, as often as needed: latency.p99 < 200ms, faults == 0,
     /// held >= 99.9%, or any number of the summary by its path
     #[arg(long = "threshold", value_name = "EXPR")]
@@ -200,6 +203,7 @@ impl RunArgs {
             dashboard_token_file: self.dashboard_token_file.clone(),
             influx: self.influx.clone(),
             influx_token_file: self.influx_token_file.clone(),
+            otlp: self.otlp.clone(),
             tags: self.tags.clone(),
         }
     }
@@ -324,6 +328,9 @@ pub(crate) struct ReplayArgs {
     /// Holds the token that it wants [default: INFLUX_TOKEN in the environment, if it is there]
     #[arg(long, value_name = "FILE", requires = "influx")]
     pub(crate) influx_token_file: Option<String>,
+    /// Send its metrics to a collector of OpenTelemetry, as `throng run --otlp` does
+    #[arg(long, value_name = "URL")]
+    pub(crate) otlp: Option<String>,
     /// Write the summary as JSON; `-` is standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<String>,

@@ -99,6 +99,7 @@ fn words(args: &FindArgs) -> Result<(By, Option<u64>), Failure> {
         ("--jsonl", &args.run.jsonl),
         ("--prometheus", &args.run.prometheus),
         ("--influx", &args.run.influx),
+        ("--otlp", &args.run.otlp),
     ];
     for (flag, asked) in metrics {
         if let Some(asked) = asked {

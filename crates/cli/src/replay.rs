@@ -6,7 +6,7 @@ use std::{
     time::{Duration, UNIX_EPOCH},
 };
 
-use plan::Influx;
+use plan::{Influx, Otlp};
 use samples::Sink;
 use sinks::{Classic, Exporters, HlogFile, Line, Store, StoredRun};
 
@@ -14,7 +14,7 @@ use crate::{Failure, answer, args::ReplayArgs, run, runs, say};
 
 /// Replays; returns the exit status.
 pub(crate) fn replay(args: &ReplayArgs) -> Result<u8, Failure> {
-    let Wanted { live, influx } = words(args)?;
+    let Wanted { live, influx, otlp } = words(args)?;
     let (store, stored) = runs::find(&args.run)?;
     let (mut line, mut classic) = (Line::new(stderr()), Classic::new(stderr()));
     let live: Option<&mut dyn Sink> = match live {
@@ -33,9 +33,10 @@ pub(crate) fn replay(args: &ReplayArgs) -> Result<u8, Failure> {
     if !troubles.is_empty() {
         return Err(Failure::machine(troubles.join("\n")));
     }
-    if let Some(influx) = influx {
-        let sent = run::influx_server(&influx)?.send(&store, &stored);
-        sent.map_err(|why| Failure::machine(format!("--influx {}: {why}", influx.host)))?;
+    let influx = influx.as_ref().map(run::influx_server).transpose()?;
+    for server in influx.into_iter().chain(otlp.as_ref().map(run::otlp_server)) {
+        let sent = server.send(&store, &stored);
+        sent.map_err(|why| Failure::machine(format!("{}: {why}", server.name())))?;
     }
     summary(args, &stored)?;
     say(&format!("throng: run {} replayed: {ticks} ticks", stored.id));
@@ -81,6 +82,7 @@ enum Live {
 struct Wanted {
     live: Live,
     influx: Option<Influx>,
+    otlp: Option<Otlp>,
 }
 
 /// Reads the words; all mistakes at once.
@@ -100,5 +102,10 @@ fn words(args: &ReplayArgs) -> Result<Wanted, Failure> {
         mistakes.push(format!("--influx: {why}"));
         None
     });
-    if mistakes.is_empty() { Ok(Wanted { live, influx }) } else { Err(Failure::words(mistakes)) }
+    let otlp =
+        args.otlp.as_ref().map(|url| Otlp::parse(url, &run::resolve)).transpose().unwrap_or_else(|why| {
+            mistakes.push(format!("--otlp: {why}"));
+            None
+        });
+    if mistakes.is_empty() { Ok(Wanted { live, influx, otlp }) } else { Err(Failure::words(mistakes)) }
 }

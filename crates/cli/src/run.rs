@@ -10,11 +10,11 @@ use std::{
 };
 
 use host::{Root, remote::Token};
-use plan::{Flags, Format, Influx, Live, Plan, Surroundings};
+use plan::{Flags, Format, Influx, Live, Otlp, Plan, Surroundings};
 use run::Interrupt;
 use samples::{RunRecord, Sink, Summary};
 use sinks::{
-    Classic, Dashboard, Exporters, HlogFile, InfluxServer, Keeper, Kept, Line, Opens, Remains, Report,
+    Classic, Dashboard, Exporters, Form, HlogFile, Keeper, Kept, Line, Opens, PushServer, Remains, Report,
     format::Whole,
 };
 use units::Date;
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
         file.write(report)
     });
     let Remains { troubles, behind } = exporters.end();
-    if let Some(behind) = behind {
+    for behind in behind {
         say(&format!("throng: {}", runs::make_up(behind, kept.as_ref())));
     }
     let text = text(plan.format, &summary, &whole);
@@ -89,9 +89,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
 fn exporters(args: &RunArgs, plan: &Plan, began: Date) -> Result<Exporters, Failure> {
     let mut exporters = Exporters::new(began);
     files(&mut exporters, args.csv.as_ref(), args.jsonl.as_ref())?;
-    if let Some(influx) = &plan.influx {
-        let server = influx_server(influx)?;
-        exporters.influx(server, Arc::new(|line: &str| say(&format!("throng: {line}"))));
+    let influx = plan.influx.as_ref().map(influx_server).transpose()?;
+    for server in influx.into_iter().chain(plan.otlp.as_ref().map(otlp_server)) {
+        exporters.push(server, Arc::new(|line: &str| say(&format!("throng: {line}"))));
     }
     if let Some(at) = plan.prometheus {
         let bound = exporters.prometheus(at);
@@ -173,7 +173,7 @@ pub(crate) fn files(
 }
 
 /// Where InfluxDB is, with the token that it wants.
-pub(crate) fn influx_server(influx: &Influx) -> Result<InfluxServer, Failure> {
+pub(crate) fn influx_server(influx: &Influx) -> Result<PushServer, Failure> {
     let token = match &influx.token_file {
         None => env::var("INFLUX_TOKEN").ok().filter(|token| token.bytes().all(|b| b.is_ascii_graphic())),
         Some(file) => {
@@ -183,7 +183,13 @@ pub(crate) fn influx_server(influx: &Influx) -> Result<InfluxServer, Failure> {
         }
     };
     let Influx { at, host, path, .. } = influx.clone();
-    Ok(InfluxServer { at, host, path, token: token.filter(|token| !token.is_empty()) })
+    Ok(PushServer { form: Form::Influx, at, host, path, token: token.filter(|token| !token.is_empty()) })
+}
+
+/// Where the collector is.
+pub(crate) fn otlp_server(otlp: &Otlp) -> PushServer {
+    let Otlp { at, host, path } = otlp.clone();
+    PushServer { form: Form::Otlp, at, host, path, token: None }
 }
 
 /// Reads the words; all mistakes at once.

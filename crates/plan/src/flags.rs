@@ -2,7 +2,7 @@
 
 use crate::target::Resolve;
 use crate::{
-    Activity, Answer, Expect, ExpectedLength, Format, Hold, Influx, IoChoice, Live, Observe, Plan,
+    Activity, Answer, Expect, ExpectedLength, Format, Hold, Influx, IoChoice, Live, Observe, Otlp, Plan,
     Population, Probe, Program, Ramp, Reconnect, Request, Scheme, Share, Sources, Stage, Target, Text, Think,
     Threshold,
 };
@@ -75,6 +75,8 @@ pub struct Flags {
     pub influx: Option<String>,
     /// `--influx-token-file`, by default no token.
     pub influx_token_file: Option<String>,
+    /// `--otlp`, by default nobody.
+    pub otlp: Option<String>,
     /// `--tag`, each time it was given.
     pub tags: Vec<String>,
 }
@@ -143,6 +145,7 @@ pub fn from_flags(flags: &Flags, around: &Surroundings) -> Result<Plan, Vec<Mist
         prometheus: None,
         dashboard: None,
         influx: None,
+        otlp: None,
         tags: Vec::new(),
     };
     let plan = m.over(plan, flags, around);
@@ -204,7 +207,9 @@ impl Mistakes {
         let dashboard = self.dashboard(flags);
         let influx = self.influx(flags, around.resolve);
         let tags = self.tags(&flags.tags);
-        let outputs = Plan { thresholds, observe, prometheus, dashboard, influx, tags, ..plan };
+        let read = |url: &str| Otlp::parse(url, around.resolve).map(Some);
+        let otlp = self.read("--otlp", &flags.otlp, None, read);
+        let outputs = Plan { thresholds, observe, prometheus, dashboard, influx, otlp, tags, ..plan };
         Plan { threads, seed, io, live, format, ..outputs }
     }
 

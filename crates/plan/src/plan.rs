@@ -8,7 +8,7 @@ use std::{
 use units::Misread;
 
 use crate::{
-    Csv, Influx, Observe, Part, Population, Probe, Program, Share, Sources, Stage, Threshold, Whose,
+    Csv, Influx, Observe, Otlp, Part, Population, Probe, Program, Share, Sources, Stage, Threshold, Whose,
 };
 
 /// What shall happen in one run. No field means "default" any more. Prints as a scenario file that reads the same.
@@ -48,6 +48,8 @@ pub struct Plan {
     pub dashboard: Option<SocketAddr>,
     /// Who gets the metrics meanwhile.
     pub influx: Option<Influx>,
+    /// Who else does.
+    pub otlp: Option<Otlp>,
     /// What the run is called in the store.
     pub tags: Vec<String>,
 }

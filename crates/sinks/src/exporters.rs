@@ -1,7 +1,9 @@
 //! Where the metrics of a run go, each way with a thread of its own: whatever becomes of it, the run goes on.
 
 mod influx;
+mod otlp;
 mod prometheus;
+mod push;
 #[cfg(test)]
 mod tests;
 
@@ -24,10 +26,10 @@ use crate::{
     rows,
     store::Tell,
 };
-use influx::{Missed, Missing, Tags};
 use prometheus::Endpoint;
+use push::{Missed, Missing};
 
-pub use influx::{Behind, InfluxServer};
+pub use push::{Behind, Form, PushServer};
 
 /// Seconds of a run that may wait to be taken away.
 const WAITING: usize = 60;
@@ -41,7 +43,7 @@ pub struct Exporters {
     ready: Vec<Ready>,
     lanes: Vec<Lane>,
     endpoint: Option<Endpoint>,
-    influx: Option<(InfluxServer, Missing)>,
+    pushes: Vec<(PushServer, Missing)>,
     /// Whoever is slow is waited for.
     is_patient: bool,
     troubles: Vec<String>,
@@ -51,8 +53,8 @@ pub struct Exporters {
 pub struct Remains {
     /// What could not be taken away, a line each.
     pub troubles: Vec<String>,
-    /// What is still to be sent to InfluxDB.
-    pub behind: Option<Behind>,
+    /// What is still to be sent.
+    pub behind: Vec<Behind>,
 }
 
 /// An exporter whose run has not begun.
@@ -70,8 +72,8 @@ impl Exporters {
     /// For nobody yet; of a run that began then.
     pub fn new(began: Date) -> Exporters {
         let (ready, lanes, troubles) = (Vec::new(), Vec::new(), Vec::new());
-        let (endpoint, influx, is_patient) = (None, None, false);
-        Exporters { book: Book::new(began), ready, lanes, endpoint, influx, is_patient, troubles }
+        let (endpoint, pushes, is_patient) = (None, Vec::new(), false);
+        Exporters { book: Book::new(began), ready, lanes, endpoint, pushes, is_patient, troubles }
     }
 
     /// The same of a run that was stored: whoever is slow is waited for, and misses nothing.
@@ -101,13 +103,13 @@ impl Exporters {
         Ok(at)
     }
 
-    /// Points to InfluxDB each second; the first that it does not take is told.
-    pub fn influx(&mut self, server: InfluxServer, tell: Tell) {
+    /// A POST each second; the first that is not taken is told.
+    pub fn push(&mut self, server: PushServer, tell: Tell) {
         let (to, missing) = (server.clone(), Missing::default());
-        self.influx = Some((server, missing.clone()));
-        let (name, count) = (format!("--influx {}", to.host), missing.clone());
+        self.pushes.push((server, missing.clone()));
+        let (name, count) = (to.name(), missing.clone());
         let work: Work = Box::new(move |header, _, rows| {
-            influx::push(&to, &Tags::of(header), rows, &count, &tell);
+            push::push(&to, header, rows, &count, &tell);
             Ok(())
         });
         self.ready.push(Ready { name, work, missing: Some(missing) });
@@ -115,12 +117,13 @@ impl Exporters {
 
     /// Waits until all is taken away, within bounds.
     pub fn end(self) -> Remains {
-        let Exporters { lanes, mut troubles, influx, .. } = self;
+        let Exporters { lanes, mut troubles, pushes, .. } = self;
         troubles.extend(lanes.into_iter().filter_map(Lane::end));
-        let behind = influx.and_then(|(server, missing)| {
+        let behind = |(server, missing): (PushServer, Missing)| {
             let missed = std::mem::take(&mut *lock(&missing));
             Behind::new(server, missed)
-        });
+        };
+        let behind = pushes.into_iter().filter_map(behind).collect();
         Remains { troubles, behind }
     }
 }

@@ -20,7 +20,7 @@ mod web;
 
 pub use calibration::{calibration_json, calibration_text};
 pub use dashboard::{Dashboard, Opens};
-pub use exporters::{Behind, Exporters, InfluxServer, Remains};
+pub use exporters::{Behind, Exporters, Form, PushServer, Remains};
 pub use find::{find_json, find_line, find_text};
 pub use hlog::{Hlog, HlogFile};
 pub use line::{Classic, Line};

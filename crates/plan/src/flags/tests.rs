@@ -51,6 +51,7 @@ fn flags(line: &[&str]) -> Flags {
             "--dashboard" => &mut flags.dashboard,
             "--dashboard-token-file" => &mut flags.dashboard_token_file,
             "--influx" => &mut flags.influx,
+            "--otlp" => &mut flags.otlp,
             "--influx-token-file" => &mut flags.influx_token_file,
             flag => panic!("no flag {flag}"),
         };

@@ -72,6 +72,7 @@ pub(super) fn scenario(
         prometheus: None,
         dashboard: None,
         influx: None,
+        otlp: None,
         tags: Vec::new(),
     };
     // As in the file: what was left out for a mistake may be what a threshold names.

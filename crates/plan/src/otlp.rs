@@ -1,0 +1,68 @@
+//! Where a collector of OpenTelemetry takes metrics: `http://10.0.0.7:4318`.
+
+use std::net::SocketAddr;
+
+use crate::{Target, target::Resolve};
+
+/// Takes OTLP over HTTP, as JSON.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Otlp {
+    /// Where it listens.
+    pub at: SocketAddr,
+    /// Host and port as the user wrote them.
+    pub host: String,
+    /// Where it takes metrics.
+    pub path: String,
+}
+
+const CURE: &str = "write http://HOST:4318, or with its path http://HOST:4318/v1/metrics";
+/// The one that the protocol has (OTLP/HTTP request).
+const PATH: &str = "/v1/metrics";
+
+impl Otlp {
+    /// Reads the URL; of a name's addresses the first. The error names the cure.
+    ///
+    /// # Errors
+    /// It is no such URL, or the name has no address.
+    pub fn parse(text: &str, resolve: Resolve) -> Result<Otlp, String> {
+        let wrong = |why: &str| format!("{why}: {CURE}: {text:?}");
+        let rest = text.strip_prefix("http://").ok_or_else(|| wrong("it does not begin with http://"))?;
+        let (host, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+        if host.contains(['{', ',', '@']) {
+            return Err(wrong("it is one host and its port"));
+        }
+        if !path.bytes().all(|b| b.is_ascii_graphic() && b != b'#') {
+            return Err(wrong("a character that is none of a URL"));
+        }
+        let target = Target::parse(&format!("http://{host}/"), None, &[], resolve)?;
+        let path = if ["", "/"].contains(&path) { PATH } else { path };
+        Ok(Otlp { at: target.destinations[0], host: host.to_owned(), path: path.to_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: Result<(&str, &str), &str>) {
+        let resolve = |_: &str| Err("no such host".to_owned());
+        match (Otlp::parse(text, &resolve), expected) {
+            (Ok(otlp), Ok((at, path))) => {
+                assert_eq!((&*otlp.at.to_string(), &*otlp.path), (at, path), "{text}")
+            }
+            (Err(why), Err(part)) => assert!(why.contains(part), "{text}: {why}"),
+            (other, _) => panic!("{text}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn it_says_where_metrics_go() {
+        check("http://10.0.0.7:4318", Ok(("10.0.0.7:4318", PATH)));
+        check("http://[::1]:4318/", Ok(("[::1]:4318", PATH)));
+        check("http://10.0.0.7:4318/otlp/v1/metrics?a=b", Ok(("10.0.0.7:4318", "/otlp/v1/metrics?a=b")));
+        check("https://10.0.0.7:4318", Err("does not begin with http://: write http://HOST:4318"));
+        check("http://near:4318", Err("no such host"));
+        check("http://1.1.1.1,1.1.1.2:4318", Err("one host and its port"));
+        check("http://10.0.0.7:4318/a b", Err("none of a URL"));
+    }
+}
