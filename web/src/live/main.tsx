@@ -21,10 +21,12 @@ const LINKS: Record<Link, string> = {
 
 function LivePage() {
   const { run, link } = useFollower("/events");
+  const target = run?.record.header?.target ?? "";
+  useEffect(() => void (document.title = target ? `throng · ${target}` : "throng"), [target]);
   const phase = run?.entries.at(-1)?.period.phase;
   return (
     <>
-      <Head what="live" about={run?.record.header?.target || "a run"}>
+      <Head what="live" about={target || "a run"}>
         <p class={`link ${link}`} id="link" role="status">{LINKS[link]}</p>
       </Head>
       {link !== "over" && run && !run.summary && <Controls phase={phase} />}

@@ -1,5 +1,6 @@
-import { perSecond } from "./chart";
+import { growth, perSecond } from "./chart";
 import type { Entry } from "./fold";
+import { cpuOfTarget, cpuOfThrong } from "./host_charts";
 import { latencyOf } from "./latency_charts";
 import type { Lenient } from "./lenient";
 import { faultsOf, length_s, type Period } from "./period";
@@ -122,7 +123,7 @@ export function nowFigures(run: Run): Figure[] {
   const { period } = entry;
   const times = latencyOf(period);
   const us = (q: number) => (times.count > 0 ? time.text(times.quantile(q) / 1e3) : "–");
-  const [throng, target] = coresUsed(entry);
+  const [throng, target] = coresUsed(run.entries);
   const lost = faultTotal(run.total.faults);
   return [
     { name: "open", value: grouped(period.open), note: `of ${grouped(period.wanted)} wanted now` },
@@ -136,8 +137,11 @@ export function nowFigures(run: Run): Figure[] {
   ];
 }
 
-function coresUsed({ looks }: Entry): [string, string] {
-  const cores = (process: { cores_used?: number | null } | null | undefined) =>
-    process ? count.text(Number((process.cores_used ?? 0).toFixed(2))) : "–";
-  return [cores(looks.own), cores(looks.target?.process)];
+/** Processors used by throng and by the target since the entry before. */
+function coresUsed(entries: Entry[]): string[] {
+  const [before, now] = [entries.at(-2), entries.at(-1)!];
+  return [cpuOfThrong, cpuOfTarget].map((of) => {
+    const cores = growth(now, before, of);
+    return cores === null ? "–" : count.text(Number(cores.toFixed(2)));
+  });
 }

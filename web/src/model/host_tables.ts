@@ -45,7 +45,7 @@ export function hostTable(run: Run): Table {
   return {
     id: "hosts",
     title: "What the hosts looked like",
-    columns: [{ name: "what" }, { name: "value", numeric: true }],
+    columns: [{ name: "what" }, { name: "value" }],
     rows: known([...rows, ...facts]),
   };
 }

@@ -154,7 +154,7 @@ export function heatMap(run: Run): Chart {
   return {
     id: "heat",
     title: "Where the answers lie",
-    says: "Each column is all answers of a time; the darker, the more took so long (log)",
+    says: "Each column is all answers of a time; the stronger the colour, the more took so long (log)",
     x: SECONDS,
     y: LATENCY,
     lines: [],

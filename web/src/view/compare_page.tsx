@@ -17,7 +17,7 @@ export function ComparePage({ runs, comparison }: { runs: Run[]; comparison?: Le
       <Grid table={comparisonTable(comparison)} />
       <Grid table={overviewTable(runs)} />
       <Section title="Curves" charts={overlaid(runs)} />
-      {runs.map((run) => <Plan key={run.id} run={run} />)}
+      {runs.map((run, place) => <Plan key={place} run={run} name={nameOf(run, place)} />)}
     </>
   );
 }

@@ -85,7 +85,7 @@ function roomy(all: number[], from: number, to: number, about: number): number[]
 }
 
 /** Of the room that a mark has on average, so much is enough. */
-const ROOM = 0.62;
+const ROOM = 0.75;
 
 function logTicks(from: number, to: number, about: number): number[] {
   const decades = Math.log10(to / from);
@@ -117,7 +117,7 @@ function rules({ marks = [] }: Chart, [from, to]: [number, number], a_pixel: num
   const named = sorted.filter(({ x }, i) => i === 0 || x - sorted[i - 1]!.x > LINE_HEIGHT * a_pixel);
   return [
     Plot.ruleX(marks, { x: "x", y1: from, y2: to, stroke: "var(--mark)", strokeDasharray: "1 3" }),
-    Plot.text(named, { x: "x", frameAnchor: "top", text: "what", rotate: -90, textAnchor: "end", dx: -5, dy: 4, fill: "var(--mark)" }),
+    Plot.text(named, { x: "x", frameAnchor: "top", text: "what", rotate: -90, textAnchor: "end", dx: -5, dy: 4, fill: "var(--mark)", stroke: "var(--surface)", strokeWidth: 3 }),
   ];
 }
 
@@ -192,13 +192,14 @@ export function readings(chart: Chart): Reading[] {
       heights.set(point.x, Math.max(heights.get(point.x) ?? -Infinity, point.y));
     }
   }
+  const phase = (place: number) => chart.bands?.find(({ from, to }) => place > from && place <= to)?.name;
   const marked = (place: number) => (chart.marks ?? []).filter((mark) => mark.x === place).map((mark) => mark.what);
   return [...at]
     .sort(([a], [b]) => a - b)
     .map(([place, names]) => ({
       x: place,
       y: heights.get(place) ?? 0,
-      title: [x.quantity.text(place), ...names, ...marked(place)].join("\n"),
+      title: [[x.quantity.text(place), phase(place)].filter(Boolean).join(", "), ...names, ...marked(place)].join("\n"),
     }));
 }
 

@@ -42,7 +42,6 @@ export function Figure({ chart, height = 230 }: { chart: Chart; height?: number 
 }
 
 function Legend({ chart }: { chart: Chart }) {
-  if (chart.lines.length === 0) return null;
   return (
     <ul class="legend">
       {chart.lines.map((line, place) => (
