@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { nowFigures } from "../model/figures";
 import { span } from "../model/quantity";
 import type { Run } from "../model/run";
-import { Figures } from "../view/banner";
+import { Figures } from "../view/figures";
 import { Head } from "../view/head";
 import { RunPage } from "../view/run_page";
 import { Controls } from "./controls";

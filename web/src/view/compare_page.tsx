@@ -8,7 +8,7 @@ import { nameOf, type Run } from "../model/run";
 import { comparisonTable, overviewTable } from "../model/table";
 import { Grid } from "./grid";
 import { Plan } from "./plan";
-import { Section } from "./run_page";
+import { Section } from "./section";
 
 /** Several runs over one another: one colour and dash for each. */
 export function ComparePage({ runs, comparison }: { runs: Run[]; comparison?: Lenient<Comparison> | null }) {

@@ -85,7 +85,7 @@ function roomy(all: number[], from: number, to: number, about: number): number[]
 }
 
 /** Of the room that a mark has on average, so much is enough. */
-const ROOM = 0.75;
+const ROOM = 0.9;
 
 function logTicks(from: number, to: number, about: number): number[] {
   const decades = Math.log10(to / from);
@@ -124,6 +124,9 @@ function rules({ marks = [] }: Chart, [from, to]: [number, number], a_pixel: num
 /** Of text on its side, pixels. */
 const LINE_HEIGHT = 14;
 
+/** From so many points on a line is drawn thin. */
+const DENSE = 300;
+
 function lines({ lines, y }: Chart): Plot.Markish[] {
   return lines.map((line, place) => {
     if (line.dots) {
@@ -134,7 +137,7 @@ function lines({ lines, y }: Chart): Plot.Markish[] {
       x: "x",
       y: (point: Point) => (y.log && point.y <= 0 ? NaN : point.y),
       stroke: line.limit ? "var(--mark)" : colour(place),
-      strokeWidth: line.limit ? 1 : 1.6,
+      strokeWidth: line.limit || line.points.length > DENSE ? 1 : 1.6,
       strokeDasharray: line.limit ? "3 3" : dash(place),
     });
   });
@@ -162,7 +165,7 @@ function cells({ cells = [] }: Chart): Plot.Markish[] {
       y2: (cell) => cell.to.y,
       fill: "var(--heat)",
       fillOpacity: (cell) => 0.1 + 0.9 * cell.shade,
-      inset: 0,
+      shapeRendering: "crispEdges",
     }),
   ];
 }

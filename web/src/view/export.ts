@@ -3,6 +3,8 @@ import { colour, dash } from "./drawing";
 
 const HEAD = 50;
 const ROW = 16;
+/** About the width of a letter of the small size. */
+const LETTER = 6.2;
 const PADDING = 16;
 const SVG = "http://www.w3.org/2000/svg";
 /** Pixels of the PNG for each of the chart: sharp on any screen and in print. */
@@ -39,7 +41,8 @@ export function alone(chart: Chart, svg: SVGSVGElement): string {
   const [width, height] = [svg.width.baseVal.value, svg.height.baseVal.value];
   const names = legend(chart, width);
   const top = HEAD + names.rows * ROW;
-  const whole = element("svg", { xmlns: SVG, width: width + 2 * PADDING, height: top + height + PADDING });
+  const wide = Math.max(width, chart.says.length * LETTER);
+  const whole = element("svg", { xmlns: SVG, width: wide + 2 * PADDING, height: top + height + PADDING });
   whole.setAttribute("font-family", "system-ui, sans-serif");
   whole.append(element("rect", { width: "100%", height: "100%", fill: "var(--surface)" }));
   whole.append(text(PADDING, 24, chart.title, { "font-size": 15, "font-weight": 600, fill: "var(--text)" }));
@@ -59,8 +62,7 @@ export function alone(chart: Chart, svg: SVGSVGElement): string {
 function legend(chart: Chart, width: number): { elements: SVGElement[]; rows: number } {
   let [x, row] = [PADDING, 0];
   const elements = chart.lines.flatMap((line, place) => {
-    // About the width of a letter of that size.
-    const long = 27 + line.name.length * 6.2 + 14;
+    const long = 27 + line.name.length * LETTER + 14;
     if (x > PADDING && x + long > width + PADDING) [x, row] = [PADDING, row + 1];
     const [from, y] = [x, HEAD + row * ROW + 8];
     x += long;

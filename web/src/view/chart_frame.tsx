@@ -4,7 +4,7 @@ import { colour, dash, drawn, readings } from "./drawing";
 import { savePng, saveSvg } from "./export";
 
 /** A chart with its title, its legend, and what can be done with it. */
-export function Figure({ chart, height = 230 }: { chart: Chart; height?: number }) {
+export function ChartFrame({ chart, height = 230 }: { chart: Chart; height?: number }) {
   const box = useRef<HTMLDivElement>(null);
   const width = useWidth(box);
   const near = useNearness(box);
