@@ -74,12 +74,16 @@ function meanRate(periods: Period[], of: (period: Period) => number): number {
 /** Whether its value is more than what its scatter alone could make of nothing (`Fit::is_known`). */
 const isKnown = (fit: Lenient<Fit> | null | undefined) => (fit?.value ?? 0) > 2 * (fit?.error ?? 0);
 
-const each = (fit: Lenient<Fit> | null | undefined) => (isKnown(fit) ? bytes.text(fit?.value ?? 0) : null);
+/** Bytes a connection by the fitted line; where that tells nothing, by the slope over the ramp. */
+function each(fit: Lenient<Fit> | null | undefined, slope?: number | null): string | null {
+  if (isKnown(fit)) return bytes.text(fit?.value ?? 0);
+  return slope && slope > 0 ? bytes.text(slope) : null;
+}
 
 /** What a run comes to, the most important first. */
 export function keyFigures(run: Run): Figure[] {
   const f = figuresOf(run);
-  const { cost, kernel_bytes_per_connection: kernel, generator, probe } = run.summary ?? {};
+  const { cost, kernel_bytes_per_connection: kernel, generator, target_cost: target, probe } = run.summary ?? {};
   const answered = (f.latency_us.count ?? 0) > 0;
   const us = (value: number | null | undefined) => time.text(value ?? 0);
   const load = run.summary ? "at full load" : "so far";
@@ -98,8 +102,8 @@ export function keyFigures(run: Run): Figure[] {
     (f.lag_us.count ?? 0) > 0 && { name: "lag p99", value: us(f.lag_us.p99), note: "how late throng was" },
     probe && { name: "probe p99", value: us(probe.latency_us?.p99), note: `${grouped(probe.answered ?? 0)} of ${grouped(probe.sent ?? 0)} answered` },
     { name: "faults", value: grouped(faultTotal(f.faults)), note: f.faults[0] ? mostFrequent(f.faults[0]) : "none" },
-    memory("target", each(cost?.target_bytes)),
-    memory("throng", each(cost?.generator_bytes)),
+    memory("target", each(cost?.target_bytes, target?.user_bytes_per_connection)),
+    memory("throng", each(cost?.generator_bytes, generator?.user_bytes_per_connection)),
     memory("kernel", kernel ? bytes.text(kernel.value ?? 0) : each(cost?.kernel_bytes), kernel?.both_ends ? "a connection, both ends" : undefined),
     generator?.cpu_share != null && { name: "throng's CPU", value: percent(generator.cpu_share), note: "of its threads' time at full load" },
   ];

@@ -50,6 +50,7 @@ test("a report shows every part, and asks for nothing", async () => {
   await check(page, "#cost", "memory of a connection target 941 B ± 18.8 B 0.987", "memory of the target's host used up target 2,877,533 connections");
   await check(page, "#rig", "requests 93 %", "openings 40 %", "connections that would fit 0.4 %", "calibrated 2026-11-20");
   await check(page, "#hosts", "throng's kernel 6.12.0", "target's open-file limit 65,536", "net.ipv4.ip_local_port_range 1024 65535", "firewall's limit 262,144",
+    "throng used 7.3 s of CPU, 28.6 MiB of memory", "throng's longest stall 6.24 ms", "target used 2.2 s of CPU, 6.68 MiB of memory",
     "observer 10.0.0.1:9100: 17 answers, 1 failures, the last: timed out");
   await check(page, "#tcp", "throng's retrans segs 0 77", "throng's listen overflows 1,234 0");
   await check(page, ".plan", "throng run 'http://10.0.0.1:8000/?q={rand 1 9}' -c 3000 --think 20s..40s --seed 42", "2026-11-21 20:45:31 UTC", "kernel=6.12",
@@ -89,6 +90,22 @@ test("a report of nearly nothing is a page all the same", async () => {
     assert.ok(!(await textOf(page, "#page")).includes("cannot be read"));
     assert.deepEqual(troubles, []);
   }
+});
+
+test("what is in the data does not run", async () => {
+  const run = full();
+  run.run.scenario = "</script><script>document.title = 'run'</script><img src=x onerror=\"document.title = 'run'\">";
+  run.run.header.target = "<script>document.title = 'run'</script>";
+  const { page, troubles } = await openReport(browser, reportOf(run));
+  assert.equal(await page.title(), "gq2synth · throng report");
+  await check(page, "h1", "<script>document.title = 'run'</script>");
+  await page.evaluate(() => {
+    const script = document.createElement("script");
+    script.textContent = "document.title = 'run'";
+    document.body.append(script);
+  });
+  assert.equal(await page.title(), "gq2synth · throng report", "no other script does");
+  assert.ok(troubles.length === 1 && troubles[0]!.includes("Content Security Policy"), `${troubles}`);
 });
 
 test("what is no report says so", async () => {
