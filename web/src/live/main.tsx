@@ -61,7 +61,10 @@ function useFollower(address: string): { run: Run | null; link: Link } {
       shown = follower.link;
       setState({ run: follower.run(), link: follower.link });
       // Figures are drawn in effects, which are through when the next task begins.
-      setTimeout(() => performance.measure("update", { start: drawn }));
+      setTimeout(() => {
+        performance.clearMeasures("update");
+        performance.measure("update", { start: drawn });
+      });
     };
     const follower = new Follower(() => {
       const wait = follower.link === shown ? drawn + PERIOD_MS - performance.now() : 0;

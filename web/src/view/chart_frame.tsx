@@ -10,13 +10,17 @@ export function ChartFrame({ chart, height = 230 }: { chart: Chart; height?: num
   const near = useNearness(box);
   const drawnAt = useRef(0);
   useEffect(() => {
-    // Drawn once in any case, at any new width, too; only what is in sight is kept up to date.
-    if (width === 0 || !box.current || (!near && drawnAt.current === width)) return;
+    if (width === 0 || !box.current) return;
+    // Drawn once in any case, and at any new width; kept up to date in sight only, and not while the mouse reads it.
+    const kept = !near || box.current.matches(":hover");
+    if (kept && drawnAt.current === width) return;
     drawnAt.current = width;
     const svg = drawn(chart, width, height);
     svg.setAttribute("role", "img");
     svg.setAttribute("aria-label", `${chart.title}: ${chart.says}`);
     box.current.replaceChildren(svg);
+    // For tests; the last one only, for a page may be open for days.
+    performance.clearMarks("drawn");
     performance.mark("drawn");
   }, [chart, width, near, height]);
   const save = (how: (chart: Chart, svg: SVGSVGElement) => void) => {

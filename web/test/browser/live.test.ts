@@ -80,7 +80,9 @@ test("controls ask for what they say, by button and by key, and for what cannot 
   const expected: string[] = [];
   const check = async (...asks: string[]) => {
     expected.push(...asks);
+    // Long enough for what should not come, too; longer for what should.
     await page.waitForTimeout(100);
+    for (let i = 0; i < 50 && throng.asked.length < expected.length; i++) await page.waitForTimeout(100);
     assert.deepEqual(throng.asked.map(({ ask }) => ask), expected);
   };
   for (const [key, ask] of [["p", "pause"], ["+", "up"], ["-", "down"]]) {
@@ -115,6 +117,20 @@ test("controls ask for what they say, by button and by key, and for what cannot 
   await until(page, ".controls output", "load up: the run is draining");
 });
 
+test("a chart that is read with the mouse holds still", async () => {
+  const { page, throng } = await joined(10);
+  await page.waitForSelector("#connections .canvas svg");
+  await page.locator("#connections .canvas").hover();
+  await page.waitForFunction(() => document.querySelector('#connections [aria-label="tip"]')?.textContent);
+  throng.tick(ticks[10]!);
+  await until(page, "#progress", "11 s since the start");
+  assert.match((await page.locator('#connections [aria-label="tip"]').textContent())!, /open/);
+  await page.mouse.move(0, 0);
+  throng.tick(ticks[11]!);
+  await until(page, "#progress", "12 s since the start");
+  assert.equal(await page.locator('#connections [aria-label="tip"]').textContent(), "");
+});
+
 test("a telephone shows it without scrolling sideways", async () => {
   const { page, troubles } = await joined(30, { width: 360, scheme: "dark" });
   await page.waitForSelector(".canvas svg");
@@ -129,9 +145,14 @@ test("six hundred ticks are drawn again in a tenth of a second", async () => {
   const { throng, address } = await started(long);
   long.ticks.slice(0, 590).forEach((tick) => throng.tick(tick));
   const { page } = await openPage(browser, (asked) => asked.startsWith(address));
+  await page.addInitScript(() => {
+    const updates: number[] = [];
+    new PerformanceObserver((seen) => updates.push(...seen.getEntries().map(({ duration }) => duration))).observe({ entryTypes: ["measure"] });
+    Object.assign(window, { updates });
+  });
   await page.goto(address);
   await page.waitForSelector(".canvas svg");
-  const busy = () => page.evaluate(() => performance.getEntriesByName("update").map(({ duration }) => duration));
+  const busy = () => page.evaluate(() => (window as unknown as { updates: number[] }).updates);
   for (const tick of long.ticks.slice(590)) {
     throng.tick(tick);
     await page.waitForTimeout(1050);
