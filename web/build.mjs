@@ -1,4 +1,5 @@
 // Makes dist/report.html and dist/live.html, each with all of its code and style; with --tests the tests into build/.
+import { createHash } from "node:crypto";
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { build } from "esbuild";
 
@@ -24,8 +25,11 @@ async function page(name) {
   const script = await bundled(`src/${name}/main.tsx`);
   // A script must not hold what ends it, nor what begins a comment of HTML.
   const safe = script.replaceAll("</script", "<\\/script").replaceAll("<!--", "<\\!--");
-  // Functions, because in a text `$&` would have a meaning.
-  const html = template.replace("/*STYLE*/", () => style).replace("/*SCRIPT*/", () => safe);
+  // No other script runs, whatever is in the data.
+  const hash = `sha256-${createHash("sha256").update(safe).digest("base64")}`;
+  const parts = { STYLE: style, SCRIPT: safe, HASH: hash };
+  // One pass, and a function: what is put in is not looked at again.
+  const html = template.replace(/\/\*(STYLE|SCRIPT|HASH)\*\//g, (_, part) => parts[part]);
   await mkdir(new URL("dist/", import.meta.url), { recursive: true });
   await writeFile(new URL(`dist/${name}.html`, import.meta.url), html);
 }

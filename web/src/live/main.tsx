@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { nowFigures } from "../model/figures";
 import { span } from "../model/quantity";
 import type { Run } from "../model/run";
-import { Figures } from "../view/banner";
+import { Figures } from "../view/figures";
 import { Head } from "../view/head";
 import { RunPage } from "../view/run_page";
 import { Controls } from "./controls";
@@ -21,10 +21,12 @@ const LINKS: Record<Link, string> = {
 
 function LivePage() {
   const { run, link } = useFollower("/events");
+  const target = run?.record.header?.target ?? "";
+  useEffect(() => void (document.title = target ? `throng · ${target}` : "throng"), [target]);
   const phase = run?.entries.at(-1)?.period.phase;
   return (
     <>
-      <Head what="live" about={run?.record.header?.target || "a run"}>
+      <Head what="live" about={target || "a run"}>
         <p class={`link ${link}`} id="link" role="status">{LINKS[link]}</p>
       </Head>
       {link !== "over" && run && !run.summary && <Controls phase={phase} />}
@@ -59,7 +61,10 @@ function useFollower(address: string): { run: Run | null; link: Link } {
       shown = follower.link;
       setState({ run: follower.run(), link: follower.link });
       // Figures are drawn in effects, which are through when the next task begins.
-      setTimeout(() => performance.measure("update", { start: drawn }));
+      setTimeout(() => {
+        performance.clearMeasures("update");
+        performance.measure("update", { start: drawn });
+      });
     };
     const follower = new Follower(() => {
       const wait = follower.link === shown ? drawn + PERIOD_MS - performance.now() : 0;

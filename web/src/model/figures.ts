@@ -1,5 +1,6 @@
-import { perSecond } from "./chart";
+import { growth, perSecond } from "./chart";
 import type { Entry } from "./fold";
+import { cpuOfTarget, cpuOfThrong } from "./host_charts";
 import { latencyOf } from "./latency_charts";
 import type { Lenient } from "./lenient";
 import { faultsOf, length_s, type Period } from "./period";
@@ -73,12 +74,16 @@ function meanRate(periods: Period[], of: (period: Period) => number): number {
 /** Whether its value is more than what its scatter alone could make of nothing (`Fit::is_known`). */
 const isKnown = (fit: Lenient<Fit> | null | undefined) => (fit?.value ?? 0) > 2 * (fit?.error ?? 0);
 
-const each = (fit: Lenient<Fit> | null | undefined) => (isKnown(fit) ? bytes.text(fit?.value ?? 0) : null);
+/** Bytes a connection by the fitted line; where that tells nothing, by the slope over the ramp. */
+function each(fit: Lenient<Fit> | null | undefined, slope?: number | null): string | null {
+  if (isKnown(fit)) return bytes.text(fit?.value ?? 0);
+  return slope && slope > 0 ? bytes.text(slope) : null;
+}
 
 /** What a run comes to, the most important first. */
 export function keyFigures(run: Run): Figure[] {
   const f = figuresOf(run);
-  const { cost, kernel_bytes_per_connection: kernel, generator, probe } = run.summary ?? {};
+  const { cost, kernel_bytes_per_connection: kernel, generator, target_cost: target, probe } = run.summary ?? {};
   const answered = (f.latency_us.count ?? 0) > 0;
   const us = (value: number | null | undefined) => time.text(value ?? 0);
   const load = run.summary ? "at full load" : "so far";
@@ -97,8 +102,8 @@ export function keyFigures(run: Run): Figure[] {
     (f.lag_us.count ?? 0) > 0 && { name: "lag p99", value: us(f.lag_us.p99), note: "how late throng was" },
     probe && { name: "probe p99", value: us(probe.latency_us?.p99), note: `${grouped(probe.answered ?? 0)} of ${grouped(probe.sent ?? 0)} answered` },
     { name: "faults", value: grouped(faultTotal(f.faults)), note: f.faults[0] ? mostFrequent(f.faults[0]) : "none" },
-    memory("target", each(cost?.target_bytes)),
-    memory("throng", each(cost?.generator_bytes)),
+    memory("target", each(cost?.target_bytes, target?.user_bytes_per_connection)),
+    memory("throng", each(cost?.generator_bytes, generator?.user_bytes_per_connection)),
     memory("kernel", kernel ? bytes.text(kernel.value ?? 0) : each(cost?.kernel_bytes), kernel?.both_ends ? "a connection, both ends" : undefined),
     generator?.cpu_share != null && { name: "throng's CPU", value: percent(generator.cpu_share), note: "of its threads' time at full load" },
   ];
@@ -122,7 +127,7 @@ export function nowFigures(run: Run): Figure[] {
   const { period } = entry;
   const times = latencyOf(period);
   const us = (q: number) => (times.count > 0 ? time.text(times.quantile(q) / 1e3) : "–");
-  const [throng, target] = coresUsed(entry);
+  const [throng, target] = coresUsed(run.entries);
   const lost = faultTotal(run.total.faults);
   return [
     { name: "open", value: grouped(period.open), note: `of ${grouped(period.wanted)} wanted now` },
@@ -136,8 +141,11 @@ export function nowFigures(run: Run): Figure[] {
   ];
 }
 
-function coresUsed({ looks }: Entry): [string, string] {
-  const cores = (process: { cores_used?: number | null } | null | undefined) =>
-    process ? count.text(Number((process.cores_used ?? 0).toFixed(2))) : "–";
-  return [cores(looks.own), cores(looks.target?.process)];
+/** Processors used by throng and by the target since the entry before. */
+function coresUsed(entries: Entry[]): string[] {
+  const [before, now] = [entries.at(-2), entries.at(-1)!];
+  return [cpuOfThrong, cpuOfTarget].map((of) => {
+    const cores = growth(now, before, of);
+    return cores === null ? "–" : count.text(Number(cores.toFixed(2)));
+  });
 }

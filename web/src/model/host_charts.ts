@@ -15,15 +15,19 @@ function chart(run: Run, id: string, title: string, says: string, y: Axis, lines
 /** The host that the target runs on: another one where `throng observe` tells of it. */
 export const targetHost = ({ looks }: Entry) => looks.target_host ?? looks.host;
 
+/** CPU time so far, seconds. */
+export const cpuOfThrong = ({ generator }: Entry) => generator.cpu_s;
+
+export function cpuOfTarget({ looks }: Entry): number | null {
+  const process = looks.target?.process;
+  return process ? ((process.cpu_user_ns ?? 0) + (process.cpu_system_ns ?? 0)) / 1e9 : null;
+}
+
 export function processors(run: Run): Chart {
   const { entries } = run;
-  const target = ({ looks }: Entry) => {
-    const process = looks.target?.process;
-    return process && ((process.cpu_user_ns ?? 0) + (process.cpu_system_ns ?? 0)) / 1e9;
-  };
   const lines = [
-    overTime(entries, "throng", (entry, before) => growth(entry, before, ({ generator }) => generator.cpu_s)),
-    overTime(entries, "target", (entry, before) => growth(entry, before, target)),
+    overTime(entries, "throng", (entry, before) => growth(entry, before, cpuOfThrong)),
+    overTime(entries, "target", (entry, before) => growth(entry, before, cpuOfTarget)),
   ].filter((line) => isSeen(line));
   return chart(run, "processors", "Processors", "CPU seconds used each second, by both sides", CORES, lines);
 }

@@ -1,7 +1,7 @@
 import type { Entry } from "./fold";
 import { targetHost } from "./host_charts";
 import type { Lenient } from "./lenient";
-import { bytes, grouped } from "./quantity";
+import { bytes, grouped, span, time } from "./quantity";
 import type { Gauge, HostSeen } from "./records";
 import type { Run } from "./run";
 import type { Table } from "./table";
@@ -15,7 +15,8 @@ const gauge = (g: Lenient<Gauge> | null | undefined) => (g ? `${grouped(g.max ??
 /** What the hosts looked like: what there was to use, and how much of it was. */
 export function hostTable(run: Run): Table {
   const { host, header } = run.record;
-  const { observed } = run.summary ?? {};
+  const { summary } = run;
+  const observed = summary?.observed;
   const last = lastLook(run.entries);
   const target = last?.looks.target;
   const there = last && targetHost(last);
@@ -26,7 +27,10 @@ export function hostTable(run: Run): Table {
     ["throng's processors", number(host?.cores)],
     ["throng's memory", host?.memory_bytes ? bytes.text(host.memory_bytes) : null],
     ["throng's threads", header?.threads ? `${grouped(header.threads)}, ${header.io ?? ""}` : null],
+    ["throng used", use(summary?.generator)],
+    ["throng's longest stall", summary?.generator?.stall_us ? time.text(summary.generator.stall_us) : null],
     ["target's process", target?.pid ? `${target.pid} ${target.command ?? ""}` : null],
+    ["target used", use(summary?.target_cost)],
     ["target's host", other ? "another one, told by throng observe" : target ? "this one" : null],
     ["target's open files", gauge(observed?.target?.open_files) ?? number(target?.open_files)],
     ["target's open-file limit", number(observed?.target?.open_files_limit ?? target?.open_files_limit)],
@@ -45,10 +49,14 @@ export function hostTable(run: Run): Table {
   return {
     id: "hosts",
     title: "What the hosts looked like",
-    columns: [{ name: "what" }, { name: "value", numeric: true }],
+    columns: [{ name: "what" }, { name: "value" }],
     rows: known([...rows, ...facts]),
   };
 }
+
+/** `7.3 s of CPU, 28.6 MiB of memory` */
+const use = (cost: { cpu_s?: number | null; rss_bytes?: number | null } | null | undefined) =>
+  cost?.rss_bytes ? `${span(cost.cpu_s ?? 0)} of CPU, ${bytes.text(cost.rss_bytes)} of memory` : null;
 
 const lastLook = (entries: Entry[]) => entries.findLast(({ looks }) => looks.target) ?? entries.at(-1);
 

@@ -45,8 +45,15 @@ export function latencyOverTime(run: Run): Chart {
   };
 }
 
-/** Entries taken together where about as many connections were open, ascending. */
-function byConnections(entries: readonly Entry[]): { connections: number; periods: Period[] }[] {
+/** Periods in which about as many connections were open, taken together. */
+interface Group {
+  connections: number;
+  latency: Distribution;
+  connect: Distribution;
+}
+
+/** All entries in such groups, ascending. */
+function byConnections(entries: readonly Entry[]): Group[] {
   const open = ({ open_s, from_s, until_s, open }: Period) => (open_s > 0 ? open_s / (until_s - from_s) : open);
   const most = entries.reduce((most, { period }) => Math.max(most, open(period)), 1);
   const groups = new Map<number, Period[]>();
@@ -57,23 +64,27 @@ function byConnections(entries: readonly Entry[]): { connections: number; period
   const mean = (periods: Period[]) => periods.reduce((sum, period) => sum + open(period), 0) / periods.length;
   return [...groups.entries()]
     .sort(([a], [b]) => a - b)
-    .map(([, periods]) => ({ connections: mean(periods), periods }));
+    .map(([, periods]) => ({
+      connections: mean(periods),
+      latency: Distribution.merged(periods.map(latencyOf)),
+      connect: Distribution.merged(periods.map((period) => period.connect)),
+    }));
 }
 
 /** Enough for a curve, few enough for a sound percentile in each. */
 const GROUPS = 50;
 
-function lineBy(run: Run, name: string, q: number, of: (period: Period) => Distribution): Line {
-  const points = byConnections(run.entries).map(({ connections, periods }) => ({
-    x: connections,
-    y: quantile(Distribution.merged(periods.map(of)), q) ?? NaN,
-  }));
+/** A percentile of each group's times. */
+function lineBy(groups: Group[], name: string, q: number, of: (group: Group) => Distribution): Line {
+  const points = groups.map((group) => ({ x: group.connections, y: quantile(of(group), q) ?? NaN }));
   return { name, points: points.filter(({ y }) => Number.isFinite(y)) };
 }
 
-export const p99ByConnections = (run: Run, name: string) => lineBy(run, name, 0.99, latencyOf);
+export const p99ByConnections = (run: Run, name: string) =>
+  lineBy(byConnections(run.entries), name, 0.99, (group) => group.latency);
 
 export function latencyByConnections(run: Run): Chart {
+  const groups = byConnections(run.entries);
   const points = run.summary?.probe?.by_connections ?? [];
   const probe = (name: string, of: (point: (typeof points)[number]) => number | null | undefined): Line => ({
     name,
@@ -87,9 +98,9 @@ export function latencyByConnections(run: Run): Chart {
     x: CONNECTIONS,
     y: LATENCY,
     lines: [
-      lineBy(run, "p50", 0.5, latencyOf),
-      p99ByConnections(run, "p99"),
-      lineBy(run, "connect p99", 0.99, (period) => period.connect),
+      lineBy(groups, "p50", 0.5, (group) => group.latency),
+      lineBy(groups, "p99", 0.99, (group) => group.latency),
+      lineBy(groups, "connect p99", 0.99, (group) => group.connect),
       probe("probe p50", (point) => point.latency_p50_us),
       probe("probe p99", (point) => point.latency_p99_us),
     ].filter((line) => line.points.length > 1),
@@ -154,7 +165,7 @@ export function heatMap(run: Run): Chart {
   return {
     id: "heat",
     title: "Where the answers lie",
-    says: "Each column is all answers of a time; the darker, the more took so long (log)",
+    says: "Each column is all answers of a time; the stronger the colour, the more took so long (log)",
     x: SECONDS,
     y: LATENCY,
     lines: [],

@@ -26,7 +26,10 @@ function scaled(value: number, base: number, names: readonly string[]): string {
 
 /** `950`, `9,500`, `100k`, `1M`. */
 export const count: Quantity = {
-  text: (n) => (Math.abs(n) < 1e4 ? (Math.abs(n) < 1e3 ? short(n) : grouped(n)) : scaled(n, 1e3, ["", "k", "M", "G"])),
+  text(n) {
+    if (Math.abs(n) < 999.5) return short(n);
+    return Math.abs(n) < 9_999.5 ? grouped(n) : scaled(n, 1e3, ["", "k", "M", "G"]);
+  },
   unit: () => 1,
 };
 

@@ -1,4 +1,3 @@
-import type { Figure } from "../model/figures";
 import type { Run } from "../model/run";
 import { judgement } from "../model/verdict";
 
@@ -15,19 +14,5 @@ export function Banner({ run }: { run: Run }) {
         {seen.length > 0 && <ul>{seen.map((line) => <li key={line}>{line}</li>)}</ul>}
       </div>
     </section>
-  );
-}
-
-export function Figures({ figures, id }: { figures: Figure[]; id: string }) {
-  return (
-    <dl class="figures" id={id}>
-      {figures.map(({ name, value, note }) => (
-        <div key={name}>
-          <dt>{name}</dt>
-          <dd class="value">{value}</dd>
-          {note && <dd class="note">{note}</dd>}
-        </div>
-      ))}
-    </dl>
   );
 }

@@ -8,7 +8,7 @@ import { nameOf, type Run } from "../model/run";
 import { comparisonTable, overviewTable } from "../model/table";
 import { Grid } from "./grid";
 import { Plan } from "./plan";
-import { Section } from "./run_page";
+import { Section } from "./section";
 
 /** Several runs over one another: one colour and dash for each. */
 export function ComparePage({ runs, comparison }: { runs: Run[]; comparison?: Lenient<Comparison> | null }) {
@@ -17,7 +17,7 @@ export function ComparePage({ runs, comparison }: { runs: Run[]; comparison?: Le
       <Grid table={comparisonTable(comparison)} />
       <Grid table={overviewTable(runs)} />
       <Section title="Curves" charts={overlaid(runs)} />
-      {runs.map((run) => <Plan key={run.id} run={run} />)}
+      {runs.map((run, place) => <Plan key={place} run={run} name={nameOf(run, place)} />)}
     </>
   );
 }

@@ -85,7 +85,7 @@ function roomy(all: number[], from: number, to: number, about: number): number[]
 }
 
 /** Of the room that a mark has on average, so much is enough. */
-const ROOM = 0.62;
+const ROOM = 0.9;
 
 function logTicks(from: number, to: number, about: number): number[] {
   const decades = Math.log10(to / from);
@@ -117,12 +117,15 @@ function rules({ marks = [] }: Chart, [from, to]: [number, number], a_pixel: num
   const named = sorted.filter(({ x }, i) => i === 0 || x - sorted[i - 1]!.x > LINE_HEIGHT * a_pixel);
   return [
     Plot.ruleX(marks, { x: "x", y1: from, y2: to, stroke: "var(--mark)", strokeDasharray: "1 3" }),
-    Plot.text(named, { x: "x", frameAnchor: "top", text: "what", rotate: -90, textAnchor: "end", dx: -5, dy: 4, fill: "var(--mark)" }),
+    Plot.text(named, { x: "x", frameAnchor: "top", text: "what", rotate: -90, textAnchor: "end", dx: -5, dy: 4, fill: "var(--mark)", stroke: "var(--surface)", strokeWidth: 3 }),
   ];
 }
 
 /** Of text on its side, pixels. */
 const LINE_HEIGHT = 14;
+
+/** From so many points on a line is drawn thin. */
+const DENSE = 300;
 
 function lines({ lines, y }: Chart): Plot.Markish[] {
   return lines.map((line, place) => {
@@ -134,7 +137,7 @@ function lines({ lines, y }: Chart): Plot.Markish[] {
       x: "x",
       y: (point: Point) => (y.log && point.y <= 0 ? NaN : point.y),
       stroke: line.limit ? "var(--mark)" : colour(place),
-      strokeWidth: line.limit ? 1 : 1.6,
+      strokeWidth: line.limit || line.points.length > DENSE ? 1 : 1.6,
       strokeDasharray: line.limit ? "3 3" : dash(place),
     });
   });
@@ -162,7 +165,7 @@ function cells({ cells = [] }: Chart): Plot.Markish[] {
       y2: (cell) => cell.to.y,
       fill: "var(--heat)",
       fillOpacity: (cell) => 0.1 + 0.9 * cell.shade,
-      inset: 0,
+      shapeRendering: "crispEdges",
     }),
   ];
 }
@@ -192,13 +195,14 @@ export function readings(chart: Chart): Reading[] {
       heights.set(point.x, Math.max(heights.get(point.x) ?? -Infinity, point.y));
     }
   }
+  const phase = (place: number) => chart.bands?.find(({ from, to }) => place > from && place <= to)?.name;
   const marked = (place: number) => (chart.marks ?? []).filter((mark) => mark.x === place).map((mark) => mark.what);
   return [...at]
     .sort(([a], [b]) => a - b)
     .map(([place, names]) => ({
       x: place,
       y: heights.get(place) ?? 0,
-      title: [x.quantity.text(place), ...names, ...marked(place)].join("\n"),
+      title: [[x.quantity.text(place), phase(place)].filter(Boolean).join(", "), ...names, ...marked(place)].join("\n"),
     }));
 }
 

@@ -1,7 +1,10 @@
 import type { Chart } from "../model/chart";
 import { colour, dash } from "./drawing";
 
-const HEAD = 66;
+const HEAD = 50;
+const ROW = 16;
+/** About the width of a letter of the small size. */
+const LETTER = 6.2;
 const PADDING = 16;
 const SVG = "http://www.w3.org/2000/svg";
 /** Pixels of the PNG for each of the chart: sharp on any screen and in print. */
@@ -36,15 +39,18 @@ function download(name: string, blob: Blob): void {
 /** The chart as a document of its own: with title and legend, and colours that need no style sheet. */
 export function alone(chart: Chart, svg: SVGSVGElement): string {
   const [width, height] = [svg.width.baseVal.value, svg.height.baseVal.value];
-  const whole = element("svg", { xmlns: SVG, width: width + 2 * PADDING, height: height + HEAD + PADDING });
+  const names = legend(chart, width);
+  const top = HEAD + names.rows * ROW;
+  const wide = Math.max(width, chart.says.length * LETTER);
+  const whole = element("svg", { xmlns: SVG, width: wide + 2 * PADDING, height: top + height + PADDING });
   whole.setAttribute("font-family", "system-ui, sans-serif");
   whole.append(element("rect", { width: "100%", height: "100%", fill: "var(--surface)" }));
   whole.append(text(PADDING, 24, chart.title, { "font-size": 15, "font-weight": 600, fill: "var(--text)" }));
-  whole.append(text(PADDING, 41, chart.says, { "font-size": 11, fill: "var(--faint)" }), ...legend(chart));
+  whole.append(text(PADDING, 41, chart.says, { "font-size": 11, fill: "var(--faint)" }), ...names.elements);
   const copy = svg.cloneNode(true) as SVGSVGElement;
-  copy.querySelectorAll('[aria-label="tip"], [aria-label="rule"] [stroke-opacity="0.7"]').forEach((tip) => tip.remove());
+  copy.querySelectorAll('[aria-label="tip"], [aria-label="rule"][stroke-opacity="0.7"]').forEach((tip) => tip.remove());
   copy.setAttribute("x", String(PADDING));
-  copy.setAttribute("y", String(HEAD));
+  copy.setAttribute("y", String(top));
   copy.setAttribute("color", "var(--text)");
   whole.append(copy);
   const sheet = getComputedStyle(document.documentElement);
@@ -52,16 +58,22 @@ export function alone(chart: Chart, svg: SVGSVGElement): string {
   return resolve(new XMLSerializer().serializeToString(whole));
 }
 
-function legend(chart: Chart): SVGElement[] {
-  let x = PADDING;
-  return chart.lines.flatMap((line, place) => {
+/** Names of lines behind samples of them, in as many rows as it takes. */
+function legend(chart: Chart, width: number): { elements: SVGElement[]; rows: number } {
+  let [x, row] = [PADDING, 0];
+  const elements = chart.lines.flatMap((line, place) => {
+    const long = 27 + line.name.length * LETTER + 14;
+    if (x > PADDING && x + long > width + PADDING) [x, row] = [PADDING, row + 1];
+    const [from, y] = [x, HEAD + row * ROW + 8];
+    x += long;
     const stroke = line.limit ? "var(--mark)" : colour(place);
-    const sample = element("line", { x1: x, x2: x + 22, y1: 56, y2: 56, stroke, "stroke-width": 2, "stroke-dasharray": line.limit ? "3 3" : (dash(place) ?? "") });
-    const name = text(x + 27, 60, line.name, { "font-size": 11, fill: "var(--text)" });
-    // About the width of a letter of that size.
-    x += 27 + line.name.length * 6.2 + 14;
-    return [sample, name];
+    const dashes = line.limit ? "3 3" : (dash(place) ?? "");
+    const sample = line.dots
+      ? element("circle", { cx: from + 11, cy: y, r: 3, stroke, fill: "none", "stroke-width": 1.5 })
+      : element("line", { x1: from, x2: from + 22, y1: y, y2: y, stroke, "stroke-width": 2, "stroke-dasharray": dashes });
+    return [sample, text(from + 27, y + 4, line.name, { "font-size": 11, fill: "var(--text)" })];
   });
+  return { elements, rows: elements.length > 0 ? row + 1 : 0 };
 }
 
 function text(x: number, y: number, words: string, attributes: Record<string, string | number>): SVGElement {

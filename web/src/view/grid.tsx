@@ -1,11 +1,14 @@
 import type { Table } from "../model/table";
 
+/** A table of more columns has the page's width. */
+const NARROW = 6;
+
 /** A table; nothing where it has no rows. It scrolls by itself where it is too wide. */
 export function Grid({ table }: { table: Table }) {
   const { id, title, says, columns, rows } = table;
   if (rows.length === 0) return null;
   return (
-    <section class="grid" id={id} aria-labelledby={`${id}-title`}>
+    <section class={columns.length > NARROW ? "grid wide" : "grid"} id={id} aria-labelledby={`${id}-title`}>
       <h3 id={`${id}-title`}>{title}</h3>
       {says && <p>{says}</p>}
       <div class="scroll" tabIndex={0} role="region" aria-labelledby={`${id}-title`}>

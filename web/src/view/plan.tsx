@@ -1,12 +1,13 @@
 import { commandLine, type Run } from "../model/run";
 
 /** What to do to have the same run again. */
-export function Plan({ run }: { run: Run }) {
+export function Plan({ run, name }: { run: Run; name?: string }) {
   const { record } = run;
+  const title = name ? `The plan of ${name}` : "The plan";
   const { header, version, began_ms, tags, scenario } = record;
   return (
-    <section class="part" id="plan" aria-label="The plan">
-      <h2>The plan</h2>
+    <section class="part plan" aria-label={title}>
+      <h2>{title}</h2>
       {record.words && <pre class="command" tabIndex={0} aria-label="command line">{commandLine(record)}</pre>}
       <dl class="facts">
         {run.id && <Fact name="run" value={run.id} />}
@@ -18,9 +19,9 @@ export function Plan({ run }: { run: Run }) {
         <Fact name="tags" value={tags?.join(" ")} />
       </dl>
       {scenario && (
-        <details open>
+        <details open={!name}>
           <summary>The scenario file</summary>
-          <pre tabIndex={0} id="scenario">{scenario}</pre>
+          <pre class="scenario" tabIndex={0} aria-label="scenario file">{scenario}</pre>
         </details>
       )}
     </section>

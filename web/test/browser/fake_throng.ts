@@ -72,7 +72,7 @@ export class FakeThrong {
   #listen(answer: ServerResponse): void {
     this.connects++;
     answer.writeHead(200, { "Content-Type": "text/event-stream", "Cache-Control": "no-store" });
-    answer.write("retry: 200\n\n");
+    answer.write("retry: 1000\n\n");
     this.#listeners.add(answer);
     const { ticks, width, count } = this.#thinned();
     answer.write(event("run", { ...this.run, ticks, width, count, summary: this.#summary }));

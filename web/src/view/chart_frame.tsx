@@ -4,19 +4,23 @@ import { colour, dash, drawn, readings } from "./drawing";
 import { savePng, saveSvg } from "./export";
 
 /** A chart with its title, its legend, and what can be done with it. */
-export function Figure({ chart, height = 230 }: { chart: Chart; height?: number }) {
+export function ChartFrame({ chart, height = 230 }: { chart: Chart; height?: number }) {
   const box = useRef<HTMLDivElement>(null);
   const width = useWidth(box);
   const near = useNearness(box);
   const drawnAt = useRef(0);
   useEffect(() => {
-    // Drawn once in any case, at any new width, too; only what is in sight is kept up to date.
-    if (width === 0 || !box.current || (!near && drawnAt.current === width)) return;
+    if (width === 0 || !box.current) return;
+    // Drawn once in any case, and at any new width; kept up to date in sight only, and not while the mouse reads it.
+    const kept = !near || box.current.matches(":hover");
+    if (kept && drawnAt.current === width) return;
     drawnAt.current = width;
     const svg = drawn(chart, width, height);
     svg.setAttribute("role", "img");
     svg.setAttribute("aria-label", `${chart.title}: ${chart.says}`);
     box.current.replaceChildren(svg);
+    // For tests; the last one only, for a page may be open for days.
+    performance.clearMarks("drawn");
     performance.mark("drawn");
   }, [chart, width, near, height]);
   const save = (how: (chart: Chart, svg: SVGSVGElement) => void) => {
@@ -42,7 +46,6 @@ export function Figure({ chart, height = 230 }: { chart: Chart; height?: number 
 }
 
 function Legend({ chart }: { chart: Chart }) {
-  if (chart.lines.length === 0) return null;
   return (
     <ul class="legend">
       {chart.lines.map((line, place) => (

@@ -1,0 +1,135 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { phases, type Axis } from "../../src/model/chart";
+import { Distribution } from "../../src/model/distribution";
+import { figuresOf, keyFigures, nowFigures } from "../../src/model/figures";
+import { jvm, memory, processors } from "../../src/model/host_charts";
+import { heatMap, latencyByConnections, latencyOverTime, percentiles } from "../../src/model/latency_charts";
+import type { Lenient } from "../../src/model/lenient";
+import { connections, faults, populations, rates } from "../../src/model/load_charts";
+import { bytes, count, time } from "../../src/model/quantity";
+import type { TickRecord } from "../../src/model/records";
+import { runOf, type Run } from "../../src/model/run";
+import { ticks } from "../../src/view/drawing";
+import { latency, storedRun } from "../synthetic";
+
+/** A run of ticks of two seconds each. */
+const of = (records: Lenient<TickRecord>[]): Run =>
+  runOf({
+    width: 2,
+    ticks: records.map((record, n) => ({ ...record, tick: { from: n * 2e9, until: (n + 1) * 2e9, ...record.tick } })),
+  });
+
+const points = (chart: { lines: { name: string; points: { x: number; y: number }[] }[] }) =>
+  Object.fromEntries(chart.lines.map(({ name, points }) => [name, points.map(({ x, y }) => [x, y])]));
+
+test("rates are of the time that they took", () => {
+  const run = of([{ tick: { counts: { opened: 600, answered: 10 } } }, { tick: { counts: { opened: 0, answered: 30 }, until: 6e9 } }]);
+  assert.deepEqual(points(rates(run)), {
+    "requests answered": [[2, 5], [6, 7.5]],
+    "connections opened": [[2, 300], [6, 0]],
+  });
+});
+
+test("processors are the growth of CPU time, and none where it is not known", () => {
+  const target = (ns: number) => ({ target: { process: { cpu_user_ns: ns, cpu_system_ns: ns } } });
+  const run = of([{ generator: { cpu_s: 1 }, looks: target(1e9) }, { generator: { cpu_s: 4 }, looks: target(2e9) }, { generator: { cpu_s: 5 }, looks: {} }]);
+  assert.deepEqual(points(processors(run)), { throng: [[2, NaN], [4, 1.5], [6, 0.5]], target: [[2, NaN], [4, 1], [6, NaN]] });
+  assert.deepEqual(nowFigures(run).slice(-2).map(({ value }) => value), ["0.5", "–"]);
+});
+
+test("the kernel's memory is what it took more than at first", () => {
+  const run = of([700, 700, 1000].map((kernel_bytes) => ({ looks: { host: { kernel_bytes } } })));
+  assert.deepEqual(points(memory(run)), { "kernel, since the first look": [[2, 0], [4, 0], [6, 300]] });
+});
+
+test("the target's own count goes before its open files", () => {
+  const look = (open_files: number, connections?: number) => ({ looks: { target: { open_files, connections } } });
+  assert.deepEqual(Object.keys(points(connections(of([look(9)])))), ["open", "wanted by the plan", "open files of the target"]);
+  assert.deepEqual(points(connections(of([look(9, 5)])))["counted by the target"], [[2, 5]]);
+});
+
+test("latency over time is of all answers, whenever they were due", () => {
+  const run = of([{ tick: { ramp_latency: latency([[1e6, 99], [5e6, 1]]) } }, {}, { tick: { latency: latency([[2e6, 1]]), ramp_latency: latency([[4e6, 1]]) } }]);
+  const { p50, p99, max } = points(latencyOverTime(run));
+  assert.deepEqual(max, [[2, 5000], [4, NaN], [6, 4000]]);
+  const near = (got: number, want: number) => assert.ok(Math.abs(got / want - 1) < 0.001, `${got} for ${want}`);
+  near(p50![0]![1]!, 1000);
+  near(p99![0]![1]!, 1000);
+  near(p50![2]![1]!, 2000);
+  near(p99![2]![1]!, 4000);
+});
+
+test("latency against connections takes together what had about as many open", () => {
+  const tick = (open: number, ms: number) => ({ tick: { open, open_ns: open * 2e9, latency: latency([[ms * 1e6, 1]]) } });
+  const { p99 } = points(latencyByConnections(of([tick(1000, 9), tick(100, 1), tick(1000, 5)])));
+  assert.deepEqual(p99!.map(([x, y]) => [x, Math.round(y! / 1e3)]), [[100, 1], [1000, 9]]);
+});
+
+test("a percentile curve ends with the longest", () => {
+  const { points } = percentiles("", Distribution.of(latency(Array.from({ length: 1000 }, (_, i) => [(i + 1) * 1e6, 1]))));
+  assert.deepEqual(points.at(-1), { x: 1000, y: 1e6 });
+  const at = (x: number) => points.find((point) => Math.abs(point.x / x - 1) < 1e-9)!.y;
+  assert.ok(Math.abs(at(10) / 900e3 - 1) < 0.001 && Math.abs(at(100) / 990e3 - 1) < 0.001);
+  assert.deepEqual(percentiles("", Distribution.EMPTY).points, []);
+});
+
+test("each answer is in one cell of the heat map", () => {
+  const run = runOf(storedRun(400));
+  const cells = heatMap(run).cells!;
+  const all = run.total.latency.count + run.total.ramp_latency.count;
+  assert.equal(cells.reduce((sum, cell) => sum + cell.count, 0), all);
+  assert.ok(new Set(cells.map(({ from }) => from.x)).size <= 150);
+  assert.ok(cells.every(({ shade, from, to }) => shade > 0 && shade <= 1 && to.y > from.y && to.x > from.x));
+});
+
+test("faults stand by kind, the seldom ones together", () => {
+  const kinds = ["refused", "reset", "timeout", "closed", "truncated", "wrong-status", "wrong-body", "denied"];
+  const record = { tick: { faults: kinds.map((kind, i) => ({ side: "target" as const, stage: "dial" as const, kind, count: 2 * (i + 1) })) } };
+  const { lines } = faults(of([record]));
+  assert.deepEqual(lines.map(({ name, points }) => [name, points[0]!.y]), [
+    ["target dial denied", 8], ["target dial wrong-body", 7], ["target dial wrong-status", 6], ["target dial truncated", 5], ["target dial closed", 4],
+    ["target dial timeout", 3], ["2 others", 3],
+  ]);
+});
+
+test("each population has a chart of its own, from when it is there", () => {
+  const run = of([{ tick: { populations: [{ open: 1 }] } }, { tick: { populations: [{ open: 2 }, { open: 7, wanted: 8 }] } }]);
+  assert.deepEqual(populations(run).map((chart) => points(chart)["open"]), [[[2, 1], [4, 2]], [[2, NaN], [4, 7]]]);
+});
+
+test("a collector's pause is a mark where its time grew", () => {
+  const look = (gc_pause_ns: number) => ({ looks: { target: { jvm: { heap_used_bytes: 1, heap_committed_bytes: 2, gc_count: 1, gc_pause_ns } } } });
+  assert.deepEqual(jvm(of([look(5e6), look(5e6), look(28e6)])).marks, [{ x: 6, what: "GC 23 ms" }]);
+});
+
+test("phases are stretches without gaps", () => {
+  const run = of((["ramp", "ramp", "hold", "pause", "hold", "drain"] as const).map((phase) => ({ tick: { phase } })));
+  assert.deepEqual(phases(run.entries).map(({ name, from, to }) => [name, from, to]), [
+    ["ramp", 0, 4], ["hold", 4, 6], ["pause", 6, 8], ["hold", 8, 10], ["drain", 10, 12],
+  ]);
+});
+
+test("a run without a summary has the figures of its ticks", () => {
+  const run = of([
+    { tick: { phase: "ramp", open: 60, wanted: 100, counts: { opened: 60 }, ramp_latency: latency([[1e6, 3]]) } },
+    { tick: { phase: "hold", open: 90, wanted: 100, counts: { opened: 40, answered: 50 }, faults: [{ side: "path", stage: "hold", kind: "reset", count: 4 }] } },
+  ]);
+  const figures = figuresOf(run);
+  assert.deepEqual([figures.held, figures.wanted, figures.peak, figures.open_per_s, figures.requests_per_s], [90, 100, 90, 30, 25]);
+  assert.equal(figures.latency_us.max, 1000);
+  const shown = Object.fromEntries(keyFigures(run).map(({ name, value, note }) => [name, [value, note]]));
+  assert.deepEqual(shown["faults"], ["4", "4 × path · hold · reset"]);
+  assert.deepEqual(shown["held"], ["90", "of 100 wanted, peak 90"]);
+});
+
+test("axes have round marks", () => {
+  const check = (axis: Partial<Axis>, domain: [number, number], about: number, expected: number[]) =>
+    assert.deepEqual(ticks({ label: "", quantity: count, ...axis }, domain, about), expected);
+  check({}, [0, 3180], 5, [0, 1000, 2000, 3000]);
+  check({}, [0, 17.3], 6, [0, 5, 10, 15]);
+  check({}, [-5, 12], 5, [-5, 0, 5, 10]);
+  check({ quantity: bytes }, [0, 35 * 2 ** 20], 4, [0, 10, 20, 30].map((n) => n * 2 ** 20));
+  check({ quantity: time, log: true }, [40, 12_000], 5, [50, 100, 200, 500, 1000, 2000, 5000, 10_000]);
+  check({ quantity: time, log: true }, [0.9, 2e6], 5, [1, 100, 1e4, 1e6]);
+});

@@ -1,0 +1,70 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { bytes, count, percent, rate, span, time, type Quantity } from "../../src/model/quantity";
+import type { Limit, Summary } from "../../src/model/records";
+import { commandLine, nameOf, runOf } from "../../src/model/run";
+import { judgement } from "../../src/model/verdict";
+import type { Lenient } from "../../src/model/lenient";
+
+test("figures are written to be read", () => {
+  const check = (quantity: Quantity, value: number, expected: string) => assert.equal(quantity.text(value), expected);
+  check(count, 0, "0");
+  check(count, 0.25, "0.25");
+  check(count, 999.6, "1,000");
+  check(count, 9_876, "9,876");
+  check(count, 10_000, "10k");
+  check(count, 123_456, "123k");
+  check(count, 999_999, "1M");
+  check(count, 1_500_000, "1.5M");
+  check(count, -20_000, "−20k");
+  check(rate, 1486.8, "1,487/s");
+  check(time, 0, "0 ns");
+  check(time, 0.0649, "64.9 ns");
+  check(time, 350, "350 µs");
+  check(time, 999.7, "1 ms");
+  check(time, 1234, "1.23 ms");
+  check(time, 12e6, "12 s");
+  check(time, 90e6, "1m30s");
+  check(bytes, 512, "512 B");
+  check(bytes, 1023.9, "1 KiB");
+  check(bytes, 8515, "8.32 KiB");
+  check(bytes, 3 * 2 ** 30, "3 GiB");
+  assert.deepEqual([span(5.12), span(59.6), span(3600), span(3725)], ["5.12 s", "59.6 s", "1h", "1h2m5s"]);
+  assert.deepEqual([0, 0.0001, 0.004, 0.219, 0.931, 1.25].map(percent), ["0 %", "under 0.1 %", "0.4 %", "22 %", "93 %", "125 %"]);
+});
+
+test("a verdict has the words of the text summary", () => {
+  const limit: Limit = { side: "target", cause: "open-files", at_connections: 65_536, detail: "seen", cure: "raise LimitNOFILE" };
+  const check = (summary: Lenient<Summary>, word: string, sentence: string) => {
+    const judged = judgement(summary, false);
+    assert.deepEqual([judged.word, judged.sentence], [word, sentence]);
+  };
+  const sentence = "limited by the target's open files at 65,536: raise LimitNOFILE";
+  check({ verdict: "fail", limit }, "fail", sentence);
+  check({ verdict: "fail", limit: { ...limit, side: "host", cause: "ports" } }, "fail", "limited by this machine's ports at 65,536: raise LimitNOFILE");
+  check({ verdict: "fail", limit: { ...limit, side: "unknown", cause: "unknown" } }, "fail", "limited by something unknown at 65,536: raise LimitNOFILE");
+  const thresholds = [{ expr: "a", value: 1, pass: true }, { expr: "b", value: 2, pass: false }];
+  check({ verdict: "fail", limit, thresholds }, "fail", `1 of 2 thresholds met; ${sentence}`);
+  check({ verdict: "pass", thresholds: [thresholds[0]!] }, "pass", "1 of 1 thresholds met");
+  check({ verdict: "pass", connections: { held: 3000 } }, "pass", "all 3,000 connections held, no fault, every answer right");
+  check({ verdict: "pass", connections: { held: 5, finished: 9 } }, "pass", "9 connections did what they came for, no fault, every answer right");
+  check({ verdict: "pass", connections: { held: 5, closed: 1000 } }, "pass",
+    "no fault, every answer right; the server closed 1,000 connections by announcement, 5 were open at the end");
+  check({ verdict: "interrupted" }, "interrupted", "");
+  assert.deepEqual(judgement({ verdict: "fail", reasons: ["threshold x", "y"], limit }, false).seen, ["y", "seen"]);
+  assert.deepEqual([judgement(null, true).word, judgement(null, false).word], ["running", "did not come to its end"]);
+});
+
+test("a command line can be typed again", () => {
+  const check = (words: string[], expected: string) => assert.equal(commandLine({ words, header: { seed: 42 } }), expected);
+  check(["run", "http://127.0.0.1/", "-c", "5"], "throng run http://127.0.0.1/ -c 5 --seed 42");
+  check(["run", "a b", "it's", "", "$x"], "throng run 'a b' 'it'\\''s' '' '$x' --seed 42");
+  check(["run", "--seed", "7"], "throng run --seed 7");
+  check(["run", "--seed=7"], "throng run --seed=7");
+  assert.equal(commandLine({}), "throng");
+});
+
+test("runs of a comparison are told apart", () => {
+  const name = (id: string, tags: string[]) => nameOf(runOf({ id, run: { tags } }), 1);
+  assert.deepEqual([name("abc", []), name("abc", ["a=b", "c"]), name("", [])], ["abc", "abc a=b c", "run 2"]);
+});
