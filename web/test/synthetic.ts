@@ -1,4 +1,5 @@
-import type { Latency, Report, StoredRun, TickRecord } from "../src/model/records";
+import type { Latency, TickRecord } from "../src/model/records";
+import type { Report, StoredRun } from "../src/model/report";
 
 // The layout of throng's histograms; see model/distribution.ts.
 const HALF = 1024;
@@ -20,9 +21,12 @@ function pushNumber(bytes: number[], value: number): void {
   bytes.push(rest);
 }
 
+/** A record of nothing leaves everything out. */
+const NONE = {} as Latency;
+
 /** Times in nanoseconds with how often each, as throng writes them down. */
 export function latency(times: [ns: number, n: number][]): Latency {
-  if (times.length === 0) return {};
+  if (times.length === 0) return NONE;
   const counts = new Map<number, number>();
   for (const [ns, n] of times) counts.set(indexOf(ns), (counts.get(indexOf(ns)) ?? 0) + n);
   const payload: number[] = [];
@@ -101,20 +105,20 @@ export function tickRecord({ n, seconds, most, ramp_s, end_s }: Moment): TickRec
         { side: "path", stage: "hold", kind: "reset", count: 5 },
       ] : [],
       status: { "200": answered },
-      latency: phase === "ramp" ? {} : times,
-      ramp_latency: phase === "ramp" ? times : {},
+      latency: phase === "ramp" ? NONE : times,
+      ramp_latency: phase === "ramp" ? times : NONE,
       populations: [], steps: [],
-      connect: phase === "ramp" ? few(6e5) : {}, handshake: {},
-      first_byte: phase === "ramp" ? {} : times, ramp_first_byte: phase === "ramp" ? times : {},
-      lag: few(3e5), shard_rates: {},
-      head_sizes: { count: 0, sum: 0, squares: 0, max: 0 }, answer_sizes: { count: 0, sum: 0, squares: 0, max: 0 },
-      probe: { sent: 60, answered: 60, failed: 0, kept: few(1e6), fresh: few(2e6), held: {}, connect: few(8e5) },
-      silence: {}, stalled: 1e6,
+      connect: phase === "ramp" ? few(6e5) : NONE, handshake: NONE,
+      first_byte: phase === "ramp" ? NONE : times, ramp_first_byte: phase === "ramp" ? times : NONE,
+      lag: few(3e5), shard_rates: NONE,
+      head_sizes: { count: 0, sum: 0, squares: 0, min: 0, max: 0 }, answer_sizes: { count: 0, sum: 0, squares: 0, min: 0, max: 0 },
+      probe: { sent: 60, answered: 60, failed: 0, kept: few(1e6), fresh: few(2e6), held: NONE, connect: few(8e5) },
+      silence: NONE, stalled: 1e6,
     },
     generator: { cpu_s: until_s * 0.8, system_s: until_s * 0.6, rss_bytes: 3e7 + open * 60, user_bytes_per_connection: 0, cpu_share: null, stall_us: 0 },
     looks: {
       target: {
-        pid: 77, command: "java", connections: open - 3,
+        pid: 77, command: "java", 
         jvm: {
           heap_used_bytes: 4e8 + open * 300 + (n % 7) * 3e7, heap_committed_bytes: 2 ** 30, gc_count: Math.floor(n / 7),
           gc_pause_ns: Math.floor(n / 7) * 23e6,
@@ -136,6 +140,7 @@ export function tickRecord({ n, seconds, most, ramp_s, end_s }: Moment): TickRec
       },
       target_host: null,
       own: null,
+      connections: open - 3,
     },
   };
 }
@@ -152,8 +157,8 @@ export function storedRun(moments: number, seconds = 1, most = 3000): StoredRun 
       began_ms: 1_795_293_931_987,
       host: {
         kernel: "6.12.0", cores: 4, memory_bytes: 16 * 2 ** 30,
-        facts: [{ name: "net.ipv4.ip_local_port_range", value: "1024 65535" }, { name: "open files", value: "1,048,576" }],
       },
+      settings: [{ name: "net.ipv4.ip_local_port_range", value: "1024 65535" }, { name: "open files", value: "1,048,576" }],
       header: { target: "http://10.0.0.1:8000/", connections: most, seed: 42, io: "uring", threads: 4, populations: ["main"], steps: ["main.get"] },
       tags: [],
       scenario: "target = \"http://10.0.0.1:8000/\" # </script><b>not markup</b>\n",

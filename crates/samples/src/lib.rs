@@ -15,6 +15,8 @@ mod record;
 mod sink;
 mod summary;
 mod tick;
+#[cfg(test)]
+mod typescript;
 
 pub use calibration::{Calibration, Mark, Rig, bytes_per_pair};
 pub use cost::{Cost, Fit};

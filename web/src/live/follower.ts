@@ -1,6 +1,7 @@
 import { Thin } from "../model/fold";
 import type { Lenient } from "../model/lenient";
-import type { StoredRun, Summary, TickRecord } from "../model/records";
+import type { Summary, TickRecord } from "../model/records";
+import type { StoredRun } from "../model/report";
 import { runOf, type Run } from "../model/run";
 
 export type Link = "connecting" | "following" | "lost" | "over";

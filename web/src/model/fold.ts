@@ -1,6 +1,7 @@
 import type { Lenient } from "./lenient";
 import { joined, periodOf, settle, type Period } from "./period";
-import type { Generator, Looks, StoredRun, TickRecord } from "./records";
+import type { Generator, Looks, TickRecord } from "./records";
+import type { StoredRun } from "./report";
 
 /** A stored tick, or several merged: what happened, and what was seen last of throng and of the hosts. */
 export interface Entry {

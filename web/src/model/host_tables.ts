@@ -10,7 +10,7 @@ type Row = [string, string | null | undefined];
 
 const known = (rows: Row[]): string[][] => rows.flatMap(([name, value]) => (value ? [[name, value]] : []));
 const number = (n: number | null | undefined) => (n == null ? null : grouped(n));
-const gauge = (g: Lenient<Gauge> | null | undefined) => (g ? `${grouped(g.max ?? 0)} at most` : null);
+const gauge = (g: Lenient<Gauge<number>> | null | undefined) => (g ? `${grouped(g.max ?? 0)} at most` : null);
 
 /** What the hosts looked like: what there was to use, and how much of it was. */
 export function hostTable(run: Run): Table {
@@ -45,12 +45,12 @@ export function hostTable(run: Run): Table {
     ["processes killed for want of memory", number(kills(seenHost) || null)],
     ["observer", observer(run)],
   ];
-  const facts: Row[] = (host?.facts ?? []).map(({ name, value }) => [name ?? "", value]);
+  const settings: Row[] = (run.record.settings ?? []).map(({ name, value }) => [name ?? "", value]);
   return {
     id: "hosts",
     title: "What the hosts looked like",
     columns: [{ name: "what" }, { name: "value" }],
-    rows: known([...rows, ...facts]),
+    rows: known([...rows, ...settings]),
   };
 }
 

@@ -27,9 +27,9 @@ export function connections(run: Run): Chart {
   };
 }
 
-/** The target's own count, where it tells one; else its open files, of which each connection is one. */
+/** The count of the target's kernel, where it can be seen; else its open files, of which each connection is one. */
 function ownCount(entries: readonly Entry[]): Line {
-  const counted = overTime(entries, "counted by the target", ({ looks }) => looks.target?.connections);
+  const counted = overTime(entries, "at the target's side", ({ looks }) => looks.connections);
   return isSeen(counted) ? counted : overTime(entries, "open files of the target", ({ looks }) => looks.target?.open_files);
 }
 

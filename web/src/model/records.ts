@@ -1,500 +1,1525 @@
-/** A report: the data embedded in report.html, and what `throng report --format json` prints. */
-export interface Report {
-  schema: "throng.report/1";
-  /** One; several in a comparison. */
-  runs: StoredRun[];
-  /** Figures of several runs side by side. */
-  comparison?: Comparison;
-}
+// Made from the types of crates/samples by its test `typescript`: UPDATE_GOLDEN=1 writes it.
 
-export interface Comparison {
-  columns: string[];
-  rows: string[][];
-  notes: string[];
-}
+/**
+ * A run, known before its first tick.
+ */
+export type RunRecord = { 
+/**
+ * throng's own version.
+ */
+version: string, 
+/**
+ * What it was told to do, a word each.
+ */
+words: Array<string>, 
+/**
+ * When it began.
+ */
+began_ms: number, 
+/**
+ * Where it ran.
+ */
+host: HostFacts, 
+/**
+ * What the sinks were told.
+ */
+header: Header, 
+/**
+ * What the user calls it, each once.
+ */
+tags: Array<string>, 
+/**
+ * The scenario file, where it was told to do what is in one.
+ */
+scenario: string | null, 
+/**
+ * Limits and settings of the host that throng ran on, by their names.
+ */
+settings: Array<Setting>, };
 
-export interface StoredRun {
-  /** Empty while it is not known. */
-  id: string;
-  run: RunRecord;
-  /** Ticks of a second merged in each of `ticks`, a power of two; the last may hold fewer. */
-  width: number;
-  /** Ticks of a second in all of `ticks`: says how many the last holds. */
-  count?: number;
-  ticks: TickRecord[];
-  /** None: the run did not come to its end, or has not yet. */
-  summary: Summary | null;
-}
+/**
+ * What makes the figures of two runs comparable: the host that throng ran on.
+ */
+export type HostFacts = { 
+/**
+ * The kernel's release, as `uname -r` has it.
+ */
+kernel: string, 
+/**
+ * Processors that throng may use.
+ */
+cores: number, 
+/**
+ * Memory in all, or as much of it as the control group allows, bytes.
+ */
+memory_bytes: number, };
 
-export interface RunRecord {
-  version: string;
-  /** The command line, a word each. */
-  words: string[];
-  began_ms: number;
-  host: HostFacts;
-  header: Header;
-  tags: string[];
-  /** The text of the scenario file. */
-  scenario?: string | null;
-}
+/**
+ * A limit or a setting of a host.
+ */
+export type Setting = { 
+/**
+ * `net.core.somaxconn`, `open files (soft)`.
+ */
+name: string, 
+/**
+ * As the kernel writes it.
+ */
+value: string, };
 
-export interface HostFacts {
-  kernel: string;
-  cores: number;
-  memory_bytes: number;
-  /** Limits and kernel settings. */
-  facts?: Fact[];
-}
+/**
+ * What is known before the first tick.
+ */
+export type Header = { 
+/**
+ * The target as the user wrote it.
+ */
+target: string, 
+/**
+ * Connections to hold.
+ */
+connections: number, 
+/**
+ * The seed that repeats the run.
+ */
+seed: number, 
+/**
+ * `uring` or `epoll`.
+ */
+io: string, 
+/**
+ * Shards.
+ */
+threads: number, 
+/**
+ * The plan's populations by name, in the order in which [`Tick::populations`] has them.
+ */
+populations: Array<string>, 
+/**
+ * All steps, `users.login`, in the order in which [`Tick::steps`] has them.
+ */
+steps: Array<string>, };
 
-export interface Fact {
-  name: string;
-  value: string;
-}
+/**
+ * One period of a run, all shards merged. Borrowed to be written: a tick holds a megabyte of histograms.
+ */
+export type TickRecord = { 
+/**
+ * What happened.
+ */
+tick: Tick, 
+/**
+ * What throng cost so far.
+ */
+generator: Generator, 
+/**
+ * What was seen last of hosts and processes.
+ */
+looks: Looks, };
 
-export interface Header {
-  target: string;
-  connections: number;
-  seed: number;
-  io: string;
-  threads: number;
-  populations: string[];
-  /** `users.login`, in the order of `Tick.steps`. */
-  steps: string[];
-}
+/**
+ * One period of one shard, or of several merged.
+ */
+export type Tick = { 
+/**
+ * Which period, counted from the start of the run.
+ */
+index: number, 
+/**
+ * When it began and ended.
+ */
+from: number, 
+/**
+ * When it ended.
+ */
+until: number, 
+/**
+ * Where the run stood at its end; merged: the earliest phase.
+ */
+phase: Phase, 
+/**
+ * Connections open at its end.
+ */
+open: number, 
+/**
+ * Connections that the plan wants at its end; known to who leads the shards, zero in what a shard hands over.
+ */
+wanted: number, 
+/**
+ * Connections dialled at least once, with the outcome known, since the start.
+ */
+resolved: number, 
+/**
+ * Requests waiting for their answer at its end.
+ */
+waiting: number, 
+/**
+ * When the outcome of the last first dial was known; [`Nanos::NEVER`] while one is not.
+ */
+ramped_at: number | null, 
+/**
+ * Connections times the nanoseconds that they were open in it.
+ */
+open_ns: number, 
+/**
+ * What was counted.
+ */
+counts: Counts, 
+/**
+ * What went wrong.
+ */
+faults: FaultCount[], 
+/**
+ * Answers by status.
+ */
+status: Record<string, number>, 
+/**
+ * From due to the whole answer, of requests due at full load.
+ */
+latency: Latency, 
+/**
+ * The same, of requests due during the ramp.
+ */
+ramp_latency: Latency, 
+/**
+ * Each population by itself, of a plan that has several; in what a shard hands over, none.
+ */
+populations: Array<Tick>, 
+/**
+ * [`Tick::latency`] by step of the plan's program, of populations that have several.
+ */
+steps: Array<Latency>, 
+/**
+ * From when a dial was due to the connection.
+ */
+connect: Latency, 
+/**
+ * From when the WebSocket upgrade was sent to its 101.
+ */
+handshake: Latency, 
+/**
+ * HTTP and TCP: from due to the first byte of the answer, of requests due at full load.
+ */
+first_byte: Latency, 
+/**
+ * The same, of requests due during the ramp.
+ */
+ramp_first_byte: Latency, 
+/**
+ * From due to when the loop was able to send.
+ */
+lag: Latency, 
+/**
+ * Answers per second of each shard in each of its ticks at full load.
+ */
+shard_rates: Rates, 
+/**
+ * Bytes of each HTTP answer's head.
+ */
+head_sizes: Moments, 
+/**
+ * Bytes of each answer, head and content, without the framing of chunks and messages.
+ */
+answer_sizes: Moments, 
+/**
+ * What the probe lane did, where this shard runs it.
+ */
+probe: Probe | null, 
+/**
+ * How long each connection that was lost had been silent.
+ */
+silence: Latency, 
+/**
+ * By how much a turn of a shard came later than it was wanted at the latest; the most.
+ */
+stalled: number, };
 
-export interface TickRecord {
-  tick: Tick;
-  generator: Generator;
-  looks: Looks;
-}
+/**
+ * Where a run stands.
+ */
+export type Phase = "ramp" | "pause" | "hold" | "drain";
 
-export type Phase = "ramp" | "hold" | "drain" | "pause";
+/**
+ * Things counted in a period.
+ */
+export type Counts = { 
+/**
+ * Dials that led to a connection for the first time.
+ */
+opened: number, 
+/**
+ * Dials that did not.
+ */
+failed: number, 
+/**
+ * Connections lost without notice.
+ */
+dropped: number, 
+/**
+ * Connections closed by the server with notice.
+ */
+closed: number, 
+/**
+ * Dialled again successfully, after that or after a loss.
+ */
+redialled: number, 
+/**
+ * Connections that throng closed as planned: their calls were done, or fewer are wanted.
+ */
+finished: number, 
+/**
+ * Of those, the ones that have nothing more to do, and are not dialled again.
+ */
+done: number, 
+/**
+ * Local addresses that turned out to be taken; the next was used.
+ */
+addresses_skipped: number, 
+/**
+ * Requests sent.
+ */
+sent: number, 
+/**
+ * Messages sent whose answer nobody awaits; not among the requests.
+ */
+told: number, 
+/**
+ * Due by the open loop's schedule and never sent: no connection was free in time.
+ */
+missed: number, 
+/**
+ * Right and wrong answers, complete ones.
+ */
+answered: number, 
+/**
+ * Of those, the ones that came at full load.
+ */
+answered_at_load: number, 
+/**
+ * Of the answers, the ones after which the connection was kept.
+ */
+kept: number, 
+/**
+ * Bytes received, heads included.
+ */
+bytes_in: number, 
+/**
+ * Bytes sent.
+ */
+bytes_out: number, 
+/**
+ * Bytes of answers without their heads.
+ */
+body_bytes_in: number, };
 
-/** What happened in one period; times in nanoseconds since the start of the run. */
-export interface Tick {
-  index: number;
-  from: number;
-  until: number;
-  phase: Phase;
-  open: number;
-  wanted: number;
-  resolved: number;
-  waiting: number;
-  /** None while a first dial is under way. */
-  ramped_at: number | null;
-  open_ns: number;
-  counts: Counts;
-  faults: FaultCount[];
-  status: Record<string, number>;
-  latency: Latency;
-  ramp_latency: Latency;
-  populations: Tick[];
-  steps: Latency[];
-  connect: Latency;
-  handshake: Latency;
-  first_byte: Latency;
-  ramp_first_byte: Latency;
-  lag: Latency;
-  shard_rates: Rates;
-  head_sizes: Moments;
-  answer_sizes: Moments;
-  probe: Probe | null;
-  silence: Latency;
-  stalled: number;
-}
+/**
+ * One fault and how often.
+ */
+export type FaultCount = { 
+/**
+ * Whose doing.
+ */
+side: string, 
+/**
+ * When.
+ */
+stage: string, 
+/**
+ * What.
+ */
+kind: string, 
+/**
+ * How often.
+ */
+count: number, };
 
-export interface Counts {
-  opened: number;
-  failed: number;
-  dropped: number;
-  closed: number;
-  redialled: number;
-  finished: number;
-  done: number;
-  addresses_skipped: number;
-  sent: number;
-  told: number;
-  missed: number;
-  answered: number;
-  answered_at_load: number;
-  kept: number;
-  bytes_in: number;
-  bytes_out: number;
-  body_bytes_in: number;
-}
+/**
+ * The distribution of one time. About 110 KiB; one a shard, never one a connection.
+ */
+export type Latency = { histogram: string, 
+/**
+ * Exact sum, nanoseconds: the mean does not suffer from the buckets.
+ */
+sum: number, 
+/**
+ * Exact, and `u64::MAX` where nothing is recorded.
+ */
+min: number, max: number, };
 
-/** A histogram in HdrHistogram's format V2 as base64, and what is known exactly beside it; nanoseconds. */
-export interface Latency {
-  histogram?: string;
-  sum?: number;
-  min?: number;
-  max?: number;
-}
+/**
+ * How many, their sum, their squares' sum and their extremes: enough for a mean and its deviation, exactly.
+ */
+export type Moments = { count: number, sum: number, squares: number, 
+/**
+ * `u64::MAX` where nothing is recorded.
+ */
+min: number, max: number, };
 
-/** A distribution of thousandths per second, in the place of nanoseconds. */
+/**
+ * The distribution of a rate, to three digits from a thousandth per second on.
+ */
 export type Rates = Latency;
 
-export interface Moments {
-  count: number;
-  sum: number;
-  squares: number;
-  min?: number;
-  max: number;
-}
+/**
+ * What the probe lane did in a period; merges as a tick does.
+ */
+export type Probe = { 
+/**
+ * Requests begun: dialled for, or sent on a kept connection.
+ */
+sent: number, 
+/**
+ * Answered rightly.
+ */
+answered: number, 
+/**
+ * Not dialled, lost, not in time, or answered wrongly.
+ */
+failed: number, 
+/**
+ * From due to the whole right answer, on connections that the lane keeps.
+ */
+kept: Latency, 
+/**
+ * The same on a fresh connection each, its dial and handshake included.
+ */
+fresh: Latency, 
+/**
+ * Of both, those that were due at full load.
+ */
+held: Latency, 
+/**
+ * From when a dial of the lane was due to the connection.
+ */
+connect: Latency, };
 
-export interface Probe {
-  sent: number;
-  answered: number;
-  failed: number;
-  kept: Latency;
-  fresh: Latency;
-  held: Latency;
-  connect: Latency;
-}
+/**
+ * What throng itself cost.
+ */
+export type Generator = { 
+/**
+ * CPU time, seconds.
+ */
+cpu_s: number, 
+/**
+ * The part of it that the kernel took, seconds.
+ */
+system_s: number, 
+/**
+ * Resident memory, bytes.
+ */
+rss_bytes: number, 
+/**
+ * Slope of resident memory against open connections over the ramp.
+ */
+user_bytes_per_connection: number, 
+/**
+ * CPU time over the hold, as a share of what its threads could have had; none where the hold was too short.
+ */
+cpu_share: number | null, 
+/**
+ * By how much a turn of its loop came too late, the most; microseconds.
+ */
+stall_us: number, };
 
-export type Side = "target" | "path" | "host" | "unknown";
+/**
+ * What was seen last, named as in [`Observation`].
+ */
+export type Looks = { 
+/**
+ * The target's processes.
+ */
+target: TargetLook | null, 
+/**
+ * The host that throng runs on.
+ */
+host: HostLook | null, 
+/**
+ * The target's host, where `throng observe` tells.
+ */
+target_host: HostLook | null, 
+/**
+ * throng itself.
+ */
+own: ProcessLook | null, 
+/**
+ * Connections at the target's side: TCP sockets that its kernel counts in the network namespace beyond those before
+ * the first dial, half of them where both ends are there. `None`: nobody tells of that side.
+ */
+connections: number | null, };
 
-export type Stage = "dial" | "tls" | "handshake" | "exchange" | "hold" | "close";
+/**
+ * The processes that serve the target: those that hold its listener, and their children that run the same program.
+ */
+export type TargetLook = { 
+/**
+ * The one that listens; with a master and workers, the first worker.
+ */
+pid: number, 
+/**
+ * Its command, as the kernel has it: 15 letters at most.
+ */
+command: string, 
+/**
+ * All of them together.
+ */
+process: ProcessLook, 
+/**
+ * Open descriptors in the fullest of their tables. Direct descriptors of io_uring are not in it. `None`: it
+ * cannot be read, or not at a bearable price.
+ */
+open_files: number | null, 
+/**
+ * What that table may hold (soft RLIMIT_NOFILE).
+ */
+open_files_limit: number | null, 
+/**
+ * Connections that wait in the fullest accept queue of the target's listeners. `None`: netlink is forbidden.
+ */
+accept_queue: number | null, 
+/**
+ * How many may wait there.
+ */
+accept_backlog: number | null, 
+/**
+ * Bytes that its control group leaves it, where that is another one than the observer's own, or the machine's.
+ */
+memory_available: number | null, 
+/**
+ * Processes of its control group that the kernel killed for want of memory.
+ */
+group_oom_kills: number, 
+/**
+ * What its Java virtual machines tell, all together, where it is one.
+ */
+jvm: JvmLook | null, };
 
-export interface FaultCount {
-  side: Side;
-  stage: Stage;
-  kind: string;
-  count: number;
-}
+/**
+ * Java virtual machines, by their own counters; those of G1 are as of its last pause.
+ */
+export type JvmLook = { 
+/**
+ * Of the heap, in use.
+ */
+heap_used_bytes: number, 
+/**
+ * Of the heap, taken from the system.
+ */
+heap_committed_bytes: number, 
+/**
+ * Garbage collections since it was started.
+ */
+gc_count: number, 
+/**
+ * Time in them since it was started, nanoseconds.
+ */
+gc_pause_ns: number, };
 
-export interface Generator {
-  cpu_s: number;
-  system_s: number;
-  rss_bytes: number;
-  user_bytes_per_connection: number;
-  cpu_share: number | null;
-  stall_us: number;
-}
+/**
+ * Some processes, taken together.
+ */
+export type ProcessLook = { 
+/**
+ * Alive.
+ */
+processes: number, 
+/**
+ * Their threads.
+ */
+threads: number, 
+/**
+ * Resident memory in bytes, summed: what they share counts for each.
+ */
+rss_bytes: number, 
+/**
+ * CPU time in user space, nanoseconds, in steps of a clock tick (10 ms as a rule).
+ */
+cpu_user_ns: number, 
+/**
+ * CPU time in the kernel, the same.
+ */
+cpu_system_ns: number, 
+/**
+ * Processors used since the look before, as a number: 1.5 is one and a half.
+ */
+cores_used: number, 
+/**
+ * Processors that the first of them may use, by affinity and control group.
+ */
+cores: number | null, 
+/**
+ * Share of a processor that the busiest of their threads (the first 64) used since the look before.
+ */
+busiest_thread: number, 
+/**
+ * The same with the time for which it was ready to run and had none: 1 is a thread that could not have done more.
+ */
+busiest_wanted: number, 
+/**
+ * Threads among those that used or waited for a processor 95 % of the time or more.
+ */
+threads_full: number, 
+/**
+ * Time for which those threads were ready to run and had no processor, nanoseconds.
+ */
+run_queue_wait_ns: number, 
+/**
+ * Times that a thread was put off its processor before it was done; counted for throng itself only.
+ */
+involuntary_switches: number, };
 
-export interface Looks {
-  target: TargetLook | null;
-  host: HostLook | null;
-  target_host: HostLook | null;
-  own: ProcessLook | null;
-}
+/**
+ * A host, as far as connections feel it.
+ */
+export type HostLook = { 
+/**
+ * TCP sockets of the network namespace.
+ */
+sockets: SockStat, 
+/**
+ * Events of TCP in the network namespace.
+ */
+tcp: NetCounters, 
+/**
+ * Pages of socket memory from which on the kernel is under pressure (`tcp_mem`, second number), whole machine.
+ */
+tcp_mem_pressure_pages: number | null, 
+/**
+ * Connections that the firewall tracks.
+ */
+conntrack: number | null, 
+/**
+ * The most that it can.
+ */
+conntrack_max: number | null, 
+/**
+ * Memory that may still be taken, bytes; the control group's where that is less.
+ */
+memory_available: number, 
+/**
+ * Memory that the kernel holds for itself, bytes, page cache not counted.
+ */
+kernel_bytes: number, 
+/**
+ * Processes that the kernel killed for want of memory, whole machine.
+ */
+oom_kills: number, };
 
-export interface TargetLook {
-  pid: number;
-  command: string;
-  process: ProcessLook;
-  /** Connections that the target itself counts. */
-  connections?: number | null;
-  jvm?: JvmLook | null;
-  open_files: number | null;
-  open_files_limit: number | null;
-  accept_queue: number | null;
-  accept_backlog: number | null;
-  memory_available: number | null;
-  group_oom_kills: number;
-}
+/**
+ * TCP sockets of a network namespace now, from `/proc/net/sockstat`.
+ */
+export type SockStat = { 
+/**
+ * Sockets in use; a connection within the namespace has two.
+ */
+tcp_inuse: number, 
+/**
+ * Closed by their program, but not yet by the peer.
+ */
+tcp_orphans: number, 
+/**
+ * Connections in TIME_WAIT.
+ */
+tcp_tw: number, 
+/**
+ * Memory that socket buffers of the whole machine hold, in pages; the limit is `tcp_mem`.
+ */
+tcp_mem_pages: number, };
 
-/** The collector's counters count from the start of the process. */
-export interface JvmLook {
-  heap_used_bytes: number;
-  heap_committed_bytes: number;
-  gc_count: number;
-  gc_pause_ns: number;
-}
+/**
+ * TCP events since a network namespace began; a counter that the kernel does not have is zero (kernel document
+ * `networking/snmp_counter`). Take the difference of two looks with [`NetCounters::since`].
+ */
+export type NetCounters = { 
+/**
+ * Dials that failed: refused, or reset while opening (`AttemptFails`, RFC 4022).
+ */
+attempt_fails: number, 
+/**
+ * Open connections that were reset (`EstabResets`).
+ */
+estab_resets: number, 
+/**
+ * Resets sent (`OutRsts`).
+ */
+out_resets: number, 
+/**
+ * Segments sent again (`RetransSegs`).
+ */
+retrans_segs: number, 
+/**
+ * First and later SYNs, or their answers, sent again (`TCPSynRetrans`): nobody answered in time.
+ */
+syn_retrans: number, 
+/**
+ * Retransmission timers that fired (`TCPTimeouts`).
+ */
+tcp_timeouts: number, 
+/**
+ * Connections that found a listener's accept queue full (`ListenOverflows`).
+ */
+listen_overflows: number, 
+/**
+ * Connections that a listener dropped for any reason (`ListenDrops`).
+ */
+listen_drops: number, 
+/**
+ * SYNs dropped because the queue of half-open connections was full (`TCPReqQFullDrop`).
+ */
+syn_queue_drops: number, 
+/**
+ * SYNs answered with a cookie for the same reason (`TCPReqQFullDoCookies`).
+ */
+syn_cookies: number, 
+/**
+ * Connections ended because socket memory ran out (`TCPAbortOnMemory`).
+ */
+abort_on_memory: number, 
+/**
+ * Times that socket memory came under pressure (`TCPMemoryPressures`).
+ */
+memory_pressures: number, 
+/**
+ * Receive queues cut down because a socket had too much memory (`PruneCalled`).
+ */
+pruned: number, 
+/**
+ * Connections that skipped TIME_WAIT because `tcp_max_tw_buckets` was reached (`TCPTimeWaitOverflow`).
+ */
+time_wait_overflow: number, };
 
-export interface ProcessLook {
-  processes: number;
-  threads: number;
-  rss_bytes: number;
-  cpu_user_ns: number;
-  cpu_system_ns: number;
-  cores_used: number;
-  cores: number | null;
-  busiest_thread: number;
-  busiest_wanted: number;
-  threads_full: number;
-  run_queue_wait_ns: number;
-  involuntary_switches: number;
-}
+/**
+ * The whole, in the order in which it is written. The default: of a run in which nothing happened.
+ */
+export type Summary = { 
+/**
+ * `throng.summary/1`.
+ */
+schema: string, 
+/**
+ * What it means.
+ */
+verdict: Verdict, 
+/**
+ * The same in one sentence, with what stopped it and the cure.
+ */
+headline: string, 
+/**
+ * Why.
+ */
+reasons: Array<string>, 
+/**
+ * What stopped it, if anything did.
+ */
+limit: Limit | null, 
+/**
+ * As the user wrote it.
+ */
+target: string, 
+/**
+ * Repeats the run.
+ */
+seed: number, 
+/**
+ * `uring` or `epoll`.
+ */
+io: string, 
+/**
+ * Shards.
+ */
+threads: number, 
+/**
+ * How long the ramp took; of several populations the longest.
+ */
+ramp_s: number, 
+/**
+ * How long full load lasted; of several populations the longest.
+ */
+duration_s: number, 
+/**
+ * From the first dial to the end of full load.
+ */
+elapsed_s: number, 
+/**
+ * What was changed by hand while it ran.
+ */
+asks: Array<Asked>, 
+/**
+ * Connections.
+ */
+connections: Connections, 
+/**
+ * What went wrong.
+ */
+faults: Array<FaultCount>, 
+/**
+ * Requests.
+ */
+requests: Requests, 
+/**
+ * From due to the answer, of requests due at full load.
+ */
+latency_us: Quantiles, 
+/**
+ * The same of the ramp.
+ */
+ramp_latency_us: Quantiles, 
+/**
+ * From due to connected.
+ */
+connect_us: Quantiles, 
+/**
+ * From when the WebSocket upgrade was sent to its 101.
+ */
+handshake_us: Quantiles, 
+/**
+ * From due to the first byte of the answer, of requests due at full load; HTTP and TCP.
+ */
+first_byte_us: Quantiles, 
+/**
+ * From due to sent: how late throng was.
+ */
+lag_us: Quantiles, 
+/**
+ * Each population by itself, by its name.
+ */
+populations: { [key in string]: PopulationSummary }, 
+/**
+ * The probe lane, when there is one.
+ */
+probe: ProbeSummary | null, 
+/**
+ * What throng cost.
+ */
+generator: Generator, 
+/**
+ * What the target cost, where it can be seen.
+ */
+target_cost: ProcessCost | null, 
+/**
+ * What a connection cost the kernel.
+ */
+kernel_bytes_per_connection: KernelCost | null, 
+/**
+ * Costs by regression, with their errors.
+ */
+cost: Cost, 
+/**
+ * What target, hosts and throng itself showed meanwhile.
+ */
+observed: Observation, 
+/**
+ * How near this machine came to what `throng calibrate` measured; none where it was not calibrated.
+ */
+rig: Rig | null, 
+/**
+ * Thresholds, in the user's order.
+ */
+thresholds: Array<ThresholdResult>, };
 
-export interface HostLook {
-  sockets: SockStat;
-  tcp: NetCounters;
-  tcp_mem_pressure_pages: number | null;
-  conntrack: number | null;
-  conntrack_max: number | null;
-  memory_available: number;
-  kernel_bytes: number;
-  oom_kills: number;
-}
-
-export interface SockStat {
-  tcp_inuse: number;
-  tcp_orphans: number;
-  tcp_tw: number;
-  tcp_mem_pages: number;
-}
-
-export interface NetCounters {
-  attempt_fails: number;
-  estab_resets: number;
-  out_resets: number;
-  retrans_segs: number;
-  syn_retrans: number;
-  tcp_timeouts: number;
-  listen_overflows: number;
-  listen_drops: number;
-  syn_queue_drops: number;
-  syn_cookies: number;
-  abort_on_memory: number;
-  memory_pressures: number;
-  pruned: number;
-  time_wait_overflow: number;
-}
-
+/**
+ * What a run means.
+ */
 export type Verdict = "pass" | "fail" | "invalid" | "interrupted";
 
-export interface Summary {
-  schema: string;
-  verdict: Verdict;
-  reasons: string[];
-  limit: Limit | null;
-  target: string;
-  seed: number;
-  io: string;
-  threads: number;
-  ramp_s: number;
-  duration_s: number;
-  elapsed_s: number;
-  connections: Connections;
-  faults: FaultCount[];
-  requests: Requests;
-  latency_us: Quantiles;
-  ramp_latency_us: Quantiles;
-  connect_us: Quantiles;
-  handshake_us: Quantiles;
-  first_byte_us: Quantiles;
-  lag_us: Quantiles;
-  populations: Record<string, PopulationSummary>;
-  probe: ProbeSummary | null;
-  generator: Generator;
-  target_cost: ProcessCost | null;
-  kernel_bytes_per_connection: KernelCost | null;
-  cost: Cost;
-  observed: Observation;
-  rig: Rig | null;
-  thresholds: ThresholdResult[];
-  /** What was done by hand during the run. */
-  asks?: AskRecord[];
-}
+/**
+ * What stopped it.
+ */
+export type Limit = { 
+/**
+ * `target`, `host`, `path`, `plan` or `unknown`.
+ */
+side: string, 
+/**
+ * One word: `open-files`, `refused`, …
+ */
+cause: string, 
+/**
+ * Connections open when it showed.
+ */
+at_connections: number, 
+/**
+ * What was seen.
+ */
+detail: string, 
+/**
+ * What to do.
+ */
+cure: string, };
 
-export interface AskRecord {
-  at_s: number;
-  what: string;
-}
+/**
+ * Connections over the whole run.
+ */
+export type Connections = { 
+/**
+ * Asked for.
+ */
+wanted: number, 
+/**
+ * Dialled successfully for the first time.
+ */
+opened: number, 
+/**
+ * Dialled in vain.
+ */
+failed: number, 
+/**
+ * Most open at once.
+ */
+peak: number, 
+/**
+ * Open at the end of the hold.
+ */
+held: number, 
+/**
+ * Lost without notice.
+ */
+dropped: number, 
+/**
+ * Closed by the server with notice.
+ */
+closed: number, 
+/**
+ * Dialled again after that, or after a loss.
+ */
+redialled: number, 
+/**
+ * Closed by throng as planned: its calls were done, or fewer connections were wanted.
+ */
+finished: number, 
+/**
+ * Opened per second over the ramp.
+ */
+open_per_s: number, 
+/**
+ * Open at the end of the hold as the target's host counts them; none where that cannot be seen.
+ */
+seen_by_target: number | null, };
 
-export interface Limit {
-  side: string;
-  cause: string;
-  at_connections: number;
-  detail: string;
-  cure: string;
-}
+/**
+ * Requests over the whole run; `per_s` at full load.
+ */
+export type Requests = { 
+/**
+ * Sent.
+ */
+sent: number, 
+/**
+ * Answered completely.
+ */
+answered: number, 
+/**
+ * Due by the open loop's schedule and not sent: no connection was free within the timeout.
+ */
+missed: number, 
+/**
+ * Messages sent whose answer was not awaited.
+ */
+told: number, 
+/**
+ * Answers per second at full load; of several populations, of each at its own.
+ */
+per_s: number, 
+/**
+ * A closed loop that left throng's threads no time: the target may be able to do more than `per_s`.
+ */
+lower_bound: boolean, 
+/**
+ * Bytes received.
+ */
+bytes_in: number, 
+/**
+ * Bytes sent.
+ */
+bytes_out: number, 
+/**
+ * Bytes of bodies received.
+ */
+body_bytes_in: number, 
+/**
+ * Answers by status.
+ */
+status: { [key in number]: number }, };
 
-export interface Connections {
-  wanted: number;
-  opened: number;
-  failed: number;
-  peak: number;
-  held: number;
-  dropped: number;
-  closed: number;
-  redialled: number;
-  finished: number;
-  open_per_s: number;
-  seen_by_target: number | null;
-}
+/**
+ * A distribution in figures; times in microseconds.
+ */
+export type Quantiles = { 
+/**
+ * How many times.
+ */
+count: number, 
+/**
+ * Arithmetic mean, exact.
+ */
+mean: number, 
+/**
+ * Standard deviation, from the histogram.
+ */
+stdev: number, 
+/**
+ * The shortest, exact.
+ */
+min: number, 
+/**
+ * Median.
+ */
+p50: number, 
+/**
+ * 75th percentile.
+ */
+p75: number, 
+/**
+ * 90th percentile.
+ */
+p90: number, 
+/**
+ * 99th percentile.
+ */
+p99: number, 
+/**
+ * 99.9th percentile.
+ */
+p999: number, 
+/**
+ * 99.99th percentile.
+ */
+p9999: number, 
+/**
+ * The longest, exact.
+ */
+max: number, };
 
-export interface Requests {
-  sent: number;
-  answered: number;
-  missed: number;
-  told: number;
-  per_s: number;
-  lower_bound: boolean;
-  bytes_in: number;
-  bytes_out: number;
-  body_bytes_in: number;
-  status: Record<string, number>;
-}
+/**
+ * One population in figures, as the [`Summary`] has them of all.
+ */
+export type PopulationSummary = { 
+/**
+ * As the user wrote it.
+ */
+target: string, 
+/**
+ * How long its ramps took.
+ */
+ramp_s: number, 
+/**
+ * How long it was at full load.
+ */
+duration_s: number, 
+/**
+ * Connections.
+ */
+connections: Connections, 
+/**
+ * What went wrong.
+ */
+faults: Array<FaultCount>, 
+/**
+ * Requests.
+ */
+requests: Requests, 
+/**
+ * From due to the answer, of requests due at full load.
+ */
+latency_us: Quantiles, 
+/**
+ * The same of its ramps.
+ */
+ramp_latency_us: Quantiles, 
+/**
+ * From due to connected.
+ */
+connect_us: Quantiles, 
+/**
+ * From when the WebSocket upgrade was sent to its 101.
+ */
+handshake_us: Quantiles, 
+/**
+ * From due to the first byte of the answer, of requests due at full load; HTTP and TCP.
+ */
+first_byte_us: Quantiles, 
+/**
+ * By step, where it has several, those that had answers.
+ */
+steps: { [key in string]: StepSummary }, };
 
-/** A distribution in figures; times in microseconds. */
-export interface Quantiles {
-  count: number;
-  mean: number;
-  stdev: number;
-  min: number;
-  p50: number;
-  p75: number;
-  p90: number;
-  p99: number;
-  p999: number;
-  p9999: number;
-  max: number;
-}
+/**
+ * One step of a population.
+ */
+export type StepSummary = { 
+/**
+ * From due to the answer, of requests due at full load.
+ */
+latency_us: Quantiles, };
 
-export interface PopulationSummary {
-  target: string;
-  ramp_s: number;
-  duration_s: number;
-  connections: Connections;
-  faults: FaultCount[];
-  requests: Requests;
-  latency_us: Quantiles;
-  ramp_latency_us: Quantiles;
-  connect_us: Quantiles;
-  handshake_us: Quantiles;
-  first_byte_us: Quantiles;
-  steps: Record<string, StepSummary>;
-}
+/**
+ * The probe lane in the summary; times in microseconds.
+ */
+export type ProbeSummary = { 
+/**
+ * Requests per second asked for.
+ */
+rate: number, 
+/**
+ * Begun.
+ */
+sent: number, 
+/**
+ * Answered rightly.
+ */
+answered: number, 
+/**
+ * Not answered, or not rightly.
+ */
+failed: number, 
+/**
+ * Of all that were answered.
+ */
+latency_us: Quantiles, 
+/**
+ * Of those on kept connections.
+ */
+kept_us: Quantiles, 
+/**
+ * Of those on fresh ones.
+ */
+fresh_us: Quantiles, 
+/**
+ * Of those that were due at full load, kept and fresh.
+ */
+held_us: Quantiles, 
+/**
+ * Dial to connection.
+ */
+connect_us: Quantiles, 
+/**
+ * The lane's times against the connections that the population had open, ascending.
+ */
+by_connections: Array<ProbePoint>, };
 
-export interface StepSummary {
-  latency_us: Quantiles;
-}
+/**
+ * The probe lane while so many connections were open.
+ */
+export type ProbePoint = { 
+/**
+ * Connections of the population, on average over the answers.
+ */
+connections: number, 
+/**
+ * Median time to an answer, kept and fresh together.
+ */
+latency_p50_us: number, 
+/**
+ * 99th percentile of it.
+ */
+latency_p99_us: number, 
+/**
+ * 99th percentile of the connect time.
+ */
+connect_p99_us: number, };
 
-export interface ProbeSummary {
-  rate: number;
-  sent: number;
-  answered: number;
-  failed: number;
-  latency_us: Quantiles;
-  kept_us: Quantiles;
-  fresh_us: Quantiles;
-  held_us: Quantiles;
-  connect_us: Quantiles;
-  by_connections: ProbePoint[];
-}
+/**
+ * What the target's process cost, where it runs on this machine.
+ */
+export type ProcessCost = { 
+/**
+ * Process.
+ */
+pid: number, 
+/**
+ * Resident memory of all its processes, bytes.
+ */
+rss_bytes: number, 
+/**
+ * Slope of resident memory against open connections over the ramp.
+ */
+user_bytes_per_connection: number, 
+/**
+ * CPU time since the run began, seconds.
+ */
+cpu_s: number, };
 
-export interface ProbePoint {
-  connections: number;
-  latency_p50_us: number;
-  latency_p99_us: number;
-  connect_p99_us: number;
-}
+/**
+ * What a connection costs the kernel.
+ */
+export type KernelCost = { 
+/**
+ * Bytes.
+ */
+value: number, 
+/**
+ * One figure for the pair: both ends are on this machine.
+ */
+both_ends: boolean, };
 
-export interface ProcessCost {
-  pid: number;
-  rss_bytes: number;
-  user_bytes_per_connection: number;
-  cpu_s: number;
-}
+/**
+ * Costs by regression; `None` where too little was seen to tell.
+ */
+export type Cost = { 
+/**
+ * Memory of the target's processes, bytes a connection, over the ramp.
+ */
+target_bytes: Fit | null, 
+/**
+ * Memory of throng, bytes a connection, over the ramp.
+ */
+generator_bytes: Fit | null, 
+/**
+ * Memory of the kernel on this machine, bytes a connection, over the ramp; for the pair where both ends are here.
+ */
+kernel_bytes: Fit | null, 
+/**
+ * Memory of the kernel on the target's host, where `throng observe` tells.
+ */
+target_kernel_bytes: Fit | null, 
+/**
+ * CPU of the target, microseconds for each connection opened, its first request included.
+ */
+target_cpu_us_per_open: Fit | null, 
+/**
+ * CPU of throng, the same.
+ */
+generator_cpu_us_per_open: Fit | null, 
+/**
+ * CPU of the target at full load, microseconds for each answer.
+ */
+target_cpu_us_per_request: Fit | null, 
+/**
+ * CPU of throng at full load, microseconds for each answer.
+ */
+generator_cpu_us_per_request: Fit | null, 
+/**
+ * CPU of the target at full load, microseconds for each second that a connection stays open; where each asks less
+ * than once in 20 s, and with what that costs.
+ */
+target_cpu_us_per_idle_second: Fit | null, 
+/**
+ * CPU of throng, the same.
+ */
+generator_cpu_us_per_idle_second: Fit | null, 
+/**
+ * Connections at which the memory of the target's host would be used up, by these slopes.
+ */
+ceiling_connections: number | null, };
 
-export interface KernelCost {
-  value: number;
-  both_ends: boolean;
-}
+/**
+ * The slope of a line through what was measured, by least squares.
+ */
+export type Fit = { 
+/**
+ * The slope.
+ */
+value: number, 
+/**
+ * Its standard error, from the scatter about the line.
+ */
+error: number, 
+/**
+ * Share of the variance that the line explains (R²); 1 is a perfect line.
+ */
+r2: number, };
 
-/** A slope by least squares with its standard error. */
-export interface Fit {
-  value: number;
-  error: number;
-  r2: number;
-}
+/**
+ * All that was seen, from before the first dial to the end of the hold, about once a second.
+ */
+export type Observation = { 
+/**
+ * The target's processes, where they could be seen: on this machine, or through `throng observe`.
+ */
+target: TargetSeen | null, 
+/**
+ * The host that throng runs on, and its network namespace. The target's too where `target_host` is `None` and the
+ * target is here.
+ */
+host: HostSeen | null, 
+/**
+ * The target's host, where `throng observe` told.
+ */
+target_host: HostSeen | null, 
+/**
+ * throng itself.
+ */
+own: ProcessSeen | null, 
+/**
+ * How `throng observe` answered, where it was asked.
+ */
+observer: ObserverSeen | null, };
 
-export interface Cost {
-  target_bytes: Fit | null;
-  generator_bytes: Fit | null;
-  kernel_bytes: Fit | null;
-  target_kernel_bytes: Fit | null;
-  target_cpu_us_per_open: Fit | null;
-  generator_cpu_us_per_open: Fit | null;
-  target_cpu_us_per_request: Fit | null;
-  generator_cpu_us_per_request: Fit | null;
-  target_cpu_us_per_idle_second: Fit | null;
-  generator_cpu_us_per_idle_second: Fit | null;
-  ceiling_connections: number | null;
-}
+/**
+ * Something that goes up and down, over all looks of a run.
+ */
+export type Gauge<N> = { 
+/**
+ * At the first look, before the first dial.
+ */
+first: N, 
+/**
+ * Least.
+ */
+min: N, 
+/**
+ * Most.
+ */
+max: N, 
+/**
+ * At the last look, at the end of the hold.
+ */
+last: N, };
 
-export interface ThresholdResult {
-  expr: string;
-  value: number | null;
-  pass: boolean;
-}
+/**
+ * Something that is counted, by the phase in which it grew.
+ */
+export type Growth = { 
+/**
+ * While connections were dialled for the first time.
+ */
+ramp: number, 
+/**
+ * At full load.
+ */
+hold: number, };
 
-/** How near a run came to what its machine did when it was calibrated; shares. */
-export interface Rig {
-  calibrated_at: string;
-  open_per_s: number | null;
-  requests_per_s: number | null;
-  connections: number | null;
-}
+/**
+ * The processes that serve the target.
+ */
+export type TargetSeen = { 
+/**
+ * The process that listens; with a master and workers, the first worker.
+ */
+pid: number, 
+/**
+ * All of them together. `processes.min` of 0: they ended.
+ */
+process: ProcessSeen, 
+/**
+ * Open descriptors in the fullest table of theirs; see [`TargetLook::open_files`].
+ */
+open_files: Gauge<number> | null, 
+/**
+ * What that table may hold (soft RLIMIT_NOFILE).
+ */
+open_files_limit: number | null, 
+/**
+ * Connections waiting in the fullest accept queue.
+ */
+accept_queue: Gauge<number> | null, 
+/**
+ * How many may wait there.
+ */
+accept_backlog: number | null, 
+/**
+ * Looks at which that queue was full.
+ */
+accept_queue_full: number, 
+/**
+ * Bytes that its control group left it; `None`: it has none of its own.
+ */
+memory_available: Gauge<number> | null, 
+/**
+ * Processes of its control group that the kernel killed for want of memory.
+ */
+group_oom_kills: Growth, };
 
-export interface Observation {
-  target: TargetSeen | null;
-  host: HostSeen | null;
-  target_host: HostSeen | null;
-  own: ProcessSeen | null;
-  observer: ObserverSeen | null;
-}
+/**
+ * Some processes, taken together; see [`ProcessLook`] for what each means.
+ */
+export type ProcessSeen = { 
+/**
+ * Alive.
+ */
+processes: Gauge<number>, 
+/**
+ * Their threads.
+ */
+threads: Gauge<number>, 
+/**
+ * Resident memory, bytes.
+ */
+rss_bytes: Gauge<number>, 
+/**
+ * CPU time in user space, nanoseconds.
+ */
+cpu_user_ns: Growth, 
+/**
+ * CPU time in the kernel, nanoseconds.
+ */
+cpu_system_ns: Growth, 
+/**
+ * Processors used between two looks; from the second look on.
+ */
+cores_used: Gauge<number> | null, 
+/**
+ * The same at full load only; `None`: the hold was too short for two looks.
+ */
+cores_used_hold: Gauge<number> | null, 
+/**
+ * Processors that they may use.
+ */
+cores: number | null, 
+/**
+ * Share of a processor that the busiest thread used between two looks.
+ */
+busiest_thread: Gauge<number> | null, 
+/**
+ * The same at full load only.
+ */
+busiest_thread_hold: Gauge<number> | null, 
+/**
+ * The most that a thread used or waited for a processor at full load: 1 is one that could not have done more.
+ */
+busiest_wanted_hold: Gauge<number> | null, 
+/**
+ * Threads that used or waited for one 95 % of the time or more.
+ */
+threads_full: Gauge<number>, 
+/**
+ * Time ready to run, without a processor, nanoseconds, all threads.
+ */
+run_queue_wait_ns: Growth, 
+/**
+ * Times put off the processor; throng itself only.
+ */
+involuntary_switches: Growth, };
 
-export interface Gauge {
-  first: number;
-  min: number;
-  max: number;
-  last: number;
-}
+/**
+ * A host, as far as connections felt it.
+ */
+export type HostSeen = { 
+/**
+ * TCP sockets of the network namespace in use.
+ */
+tcp_sockets: Gauge<number>, 
+/**
+ * Closed by their program, not by the peer.
+ */
+tcp_orphans: Gauge<number>, 
+/**
+ * In TIME_WAIT.
+ */
+tcp_time_wait: Gauge<number>, 
+/**
+ * Pages of socket memory, whole machine.
+ */
+tcp_mem_pages: Gauge<number>, 
+/**
+ * From so many on the kernel is under pressure.
+ */
+tcp_mem_pressure_pages: number | null, 
+/**
+ * Events of TCP during the ramp.
+ */
+tcp_ramp: NetCounters, 
+/**
+ * Events of TCP at full load.
+ */
+tcp_hold: NetCounters, 
+/**
+ * Connections that the firewall tracks.
+ */
+conntrack: Gauge<number> | null, 
+/**
+ * The most that it can.
+ */
+conntrack_max: number | null, 
+/**
+ * Memory that may still be taken, bytes.
+ */
+memory_available: Gauge<number>, 
+/**
+ * Processes killed for want of memory, whole machine.
+ */
+oom_kills: Growth, };
 
-export interface Growth {
-  ramp: number;
-  hold: number;
-}
+/**
+ * How `throng observe` answered.
+ */
+export type ObserverSeen = { 
+/**
+ * Where it was asked.
+ */
+address: string, 
+/**
+ * Times that it answered.
+ */
+answers: number, 
+/**
+ * Times that it did not, or not rightly.
+ */
+failures: number, 
+/**
+ * The last of those.
+ */
+last_failure: string | null, };
 
-export interface TargetSeen {
-  pid: number;
-  process: ProcessSeen;
-  open_files: Gauge | null;
-  open_files_limit: number | null;
-  accept_queue: Gauge | null;
-  accept_backlog: number | null;
-  accept_queue_full: number;
-  memory_available: Gauge | null;
-  group_oom_kills: Growth;
-}
+/**
+ * How near a run came to what its machine did when it was calibrated: shares of the calibrated figures, 1 is as much.
+ */
+export type Rig = { 
+/**
+ * When that was.
+ */
+calibrated_at: string, 
+/**
+ * Of the connections opened per second; none where the ramp was too short to tell.
+ */
+open_per_s: number | null, 
+/**
+ * Of the requests answered per second at full load; none without any, or where the hold was too short to tell.
+ */
+requests_per_s: number | null, 
+/**
+ * The most connections open, of those that would fit.
+ */
+connections: number | null, };
 
-export interface ProcessSeen {
-  processes: Gauge;
-  threads: Gauge;
-  rss_bytes: Gauge;
-  cpu_user_ns: Growth;
-  cpu_system_ns: Growth;
-  cores_used: Gauge | null;
-  cores_used_hold: Gauge | null;
-  cores: number | null;
-  busiest_thread: Gauge | null;
-  busiest_thread_hold: Gauge | null;
-  busiest_wanted_hold: Gauge | null;
-  threads_full: Gauge;
-  run_queue_wait_ns: Growth;
-  involuntary_switches: Growth;
-}
+/**
+ * A figure, and what kept it from being more.
+ */
+export type Mark = { 
+/**
+ * The figure.
+ */
+value: number, 
+/**
+ * `processors`, `other programs` (that had them), `memory`, `ports`, `file table` or `unknown`.
+ */
+limited_by: string, 
+/**
+ * Processors that both ends used for it; `None`: not measured, or not the point.
+ */
+cores_used: number | null, 
+/**
+ * Threads of both ends that were ready to run and had none, on average; `None` as above.
+ */
+cores_waited: number | null, };
 
-export interface HostSeen {
-  tcp_sockets: Gauge;
-  tcp_orphans: Gauge;
-  tcp_time_wait: Gauge;
-  tcp_mem_pages: Gauge;
-  tcp_mem_pressure_pages: number | null;
-  tcp_ramp: NetCounters;
-  tcp_hold: NetCounters;
-  conntrack: Gauge | null;
-  conntrack_max: number | null;
-  memory_available: Gauge;
-  oom_kills: Growth;
-}
+/**
+ * A threshold and how it went.
+ */
+export type ThresholdResult = { 
+/**
+ * As written.
+ */
+expr: string, 
+/**
+ * Measured, in the unit of the summary's figure, or in percent where the bound is; none where there was nothing to
+ * measure, and then it is not met.
+ */
+value: number | null, 
+/**
+ * Met.
+ */
+pass: boolean, };
 
-export interface ObserverSeen {
-  address: string;
-  answers: number;
-  failures: number;
-  last_failure: string | null;
-}
+/**
+ * Something that was asked for by hand, and done.
+ */
+export type Asked = { 
+/**
+ * When, since the first dial.
+ */
+at_s: number, 
+/**
+ * `paused`, `resumed`, `load 90 %`, `drained`, `stopped`.
+ */
+what: string, };

@@ -1,7 +1,8 @@
 import { Thin, total, type Entry } from "./fold";
 import type { Lenient } from "./lenient";
 import type { Period } from "./period";
-import type { RunRecord, StoredRun, Summary } from "./records";
+import type { RunRecord, Summary } from "./records";
+import type { StoredRun } from "./report";
 
 /** A run as the page shows it: stored, or as far as it has come. */
 export interface Run {

@@ -1,7 +1,8 @@
 import { figuresOf, faultsSeen, faultTotal } from "./figures";
 import type { Lenient } from "./lenient";
 import { bytes, grouped, percent, rate, time } from "./quantity";
-import type { Comparison, FaultCount, Fit, PopulationSummary, Quantiles } from "./records";
+import type { FaultCount, Fit, PopulationSummary, Quantiles } from "./records";
+import type { Comparison } from "./report";
 import { commandLine, nameOf, type Run } from "./run";
 import { judgement } from "./verdict";
 
@@ -199,15 +200,20 @@ export function overviewTable(runs: Run[]): Table {
   };
 }
 
-/** The table that came with a comparison. */
-export function comparisonTable(comparison: Lenient<Comparison> | null | undefined): Table {
-  const [first = "", ...others] = comparison?.columns ?? [];
-  return {
-    id: "comparison",
-    title: "Comparison",
-    says: (comparison?.notes ?? []).join(" · ") || undefined,
-    columns: [...words(first), ...numbers(...others)],
-    rows: comparison?.rows ?? [],
+/** What came with a comparison: what is compared, and a table for each group of runs but the first. */
+export function comparisonTables(comparison: Lenient<Comparison> | null | undefined): Table[] {
+  const strings = (row: (string | null)[] | null) => (row ?? []).map((cell) => cell ?? "");
+  const facts = {
+    id: "compared",
+    title: "What is compared",
+    says: (comparison?.remarks ?? []).join(" · ") || undefined,
+    columns: words("group", "runs"),
+    rows: (comparison?.facts ?? []).map(strings),
   };
+  const tables = (comparison?.tables ?? []).map((table, nth) => {
+    const [, base = "", other = "", ...rest] = strings(table?.head ?? []);
+    const columns = [...words("figure"), ...numbers(base, other, ...rest.slice(0, -1)), ...words(...rest.slice(-1))];
+    return { id: `comparison-${nth + 1}`, title: `${other} against ${base}`, columns, rows: (table?.rows ?? []).map(strings) };
+  });
+  return comparison ? [facts, ...tables] : [];
 }
-

@@ -1,6 +1,6 @@
 import { render } from "preact";
 import type { Lenient } from "../model/lenient";
-import type { Report } from "../model/records";
+import type { Report } from "../model/report";
 import { runOf, type Run } from "../model/run";
 import { ComparePage } from "../view/compare_page";
 import { Head } from "../view/head";

@@ -3,9 +3,9 @@ import { CONNECTIONS, LATENCY, latencyOf, p99ByConnections, p99OverTime, PERCENT
 import type { Lenient } from "../model/lenient";
 import { answeredOverTime, openOverTime } from "../model/load_charts";
 import { rate } from "../model/quantity";
-import type { Comparison } from "../model/records";
+import type { Comparison } from "../model/report";
 import { nameOf, type Run } from "../model/run";
-import { comparisonTable, overviewTable } from "../model/table";
+import { comparisonTables, overviewTable } from "../model/table";
 import { Grid } from "./grid";
 import { Plan } from "./plan";
 import { Section } from "./section";
@@ -14,7 +14,7 @@ import { Section } from "./section";
 export function ComparePage({ runs, comparison }: { runs: Run[]; comparison?: Lenient<Comparison> | null }) {
   return (
     <>
-      <Grid table={comparisonTable(comparison)} />
+      {comparisonTables(comparison).map((table) => <Grid key={table.id} table={table} />)}
       <Grid table={overviewTable(runs)} />
       <Section title="Curves" charts={overlaid(runs)} />
       {runs.map((run, place) => <Plan key={place} run={run} name={nameOf(run, place)} />)}

@@ -2,7 +2,8 @@ import { readFileSync } from "node:fs";
 import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Thin } from "../../src/model/fold";
-import type { StoredRun, Summary, TickRecord } from "../../src/model/records";
+import type { Summary, TickRecord } from "../../src/model/records";
+import type { StoredRun } from "../../src/model/report";
 
 /** What a page asked for. */
 export interface Asked {

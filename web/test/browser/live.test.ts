@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { Browser, Page } from "playwright-core";
-import type { StoredRun } from "../../src/model/records";
+import type { StoredRun } from "../../src/model/report";
 import { storedRun } from "../synthetic";
 import { failed } from "../summary";
 import { launch, openPage, overflow, overlaps, shoot, type Look, type Opened } from "./browser";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 import type { Browser, Page } from "playwright-core";
-import type { Report, StoredRun } from "../../src/model/records";
+import type { Report, StoredRun } from "../../src/model/report";
 import { reportOf, storedRun } from "../synthetic";
 import { failed } from "../summary";
 import { openReport, overflow, overlaps, shoot } from "./browser";
@@ -60,7 +60,7 @@ test("a report shows every part, and asks for nothing", async () => {
     "jvm", "sockets", "socket-memory", "accept-queue",
   ]);
   assert.equal(await page.locator(".canvas svg[aria-label]").count(), 15);
-  await check(page, "#connections", "open wanted by the plan counted by the target");
+  await check(page, "#connections", "open wanted by the plan at the target's side");
   await check(page, "#faults .legend", "target exchange timeout path hold reset");
   assert.deepEqual(await overlaps(page), []);
   assert.deepEqual(troubles, []);
@@ -70,7 +70,7 @@ test("a report shows every part, and asks for nothing", async () => {
 test("what there is no data of is left out", async () => {
   const run = storedRun(5);
   for (const record of run.ticks) {
-    record.looks = { target: null, host: null, target_host: null, own: null };
+    record.looks = { target: null, host: null, target_host: null, own: null, connections: null };
     record.tick.probe = null;
   }
   run.run.scenario = null;
@@ -159,7 +159,7 @@ test("mouse and keys read the values", async () => {
   await shoot(page, "report-tip");
   await page.locator("#connections .readable").focus();
   for (let i = 0; i < 10; i++) await page.keyboard.press("ArrowRight");
-  await check(page, "#connections .reading", "10 s, hold · open 2,991 · wanted by the plan 3,000 · counted by the target 2,988");
+  await check(page, "#connections .reading", "10 s, hold · open 2,991 · wanted by the plan 3,000 · at the target's side 2,988");
   await page.keyboard.press("Home");
   await check(page, "#connections .reading", "1 s, ramp · open 375");
   assert.deepEqual(troubles, []);
@@ -190,10 +190,15 @@ test("several runs are laid over one another", async () => {
   runs[2]!.run = { ...runs[2]!.run, tags: ["name=slow"] };
   const report: Report = {
     ...reportOf(...runs),
-    comparison: { columns: ["figure", "gq2abc0", "change"], rows: [["p99", "3.6 ms", "+12 %"]], notes: ["another kernel"] },
+    comparison: {
+      facts: [["gq2abc0", "1 run gq2abc0: the base"], ["gq2abc1", "1 run gq2abc1"]],
+      tables: [{ head: ["", "gq2abc0", "gq2abc1", "change", "95 % interval", "difference"], rows: [["p99", "3.6 ms", "4.0 ms", "+12 %", "–", "not known"]] }],
+      remarks: ["another kernel"],
+    },
   };
   const { page, troubles } = await openReport(browser, report);
-  await check(page, "#comparison", "another kernel", "p99 3.6 ms +12 %");
+  await check(page, "#compared", "another kernel", "gq2abc1 1 run gq2abc1");
+  await check(page, "#comparison-1", "gq2abc1 against gq2abc0", "p99 3.6 ms 4.0 ms +12 % – not known");
   await check(page, "#overview", "gq2abc0 kernel=6.12 fail 2,961 of 3,000 598/s 1,487/s 891 µs 3.57 ms 139", "gq2abc1 kernel=6.12 did not come to its end");
   assert.deepEqual(await page.locator("figure.chart").evaluateAll((all) => all.map((one) => one.id)), [
     "connections", "rates", "latency", "by-connections", "percentiles",

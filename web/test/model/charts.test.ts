@@ -44,9 +44,9 @@ test("the kernel's memory is what it took more than at first", () => {
 });
 
 test("the target's own count goes before its open files", () => {
-  const look = (open_files: number, connections?: number) => ({ looks: { target: { open_files, connections } } });
+  const look = (open_files: number, connections?: number) => ({ looks: { target: { open_files }, connections } });
   assert.deepEqual(Object.keys(points(connections(of([look(9)])))), ["open", "wanted by the plan", "open files of the target"]);
-  assert.deepEqual(points(connections(of([look(9, 5)])))["counted by the target"], [[2, 5]]);
+  assert.deepEqual(points(connections(of([look(9, 5)])))["at the target's side"], [[2, 5]]);
 });
 
 test("latency over time is of all answers, whenever they were due", () => {

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { entryOf, Thin, total } from "../../src/model/fold";
 import { faultName, joined, periodOf } from "../../src/model/period";
-import type { Quantiles, StoredRun } from "../../src/model/records";
+import type { Quantiles } from "../../src/model/records";
+import type { StoredRun } from "../../src/model/report";
 import { fixture } from "../fixture";
 import { latency, storedRun } from "../synthetic";
 
