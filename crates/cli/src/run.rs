@@ -13,7 +13,9 @@ use host::{Root, remote::Token};
 use plan::{Flags, Format, Influx, Live, Plan, Surroundings};
 use run::Interrupt;
 use samples::{Sink, Summary};
-use sinks::{Classic, Exporters, HlogFile, InfluxServer, Keeper, Kept, Line, Remains, format::Whole};
+use sinks::{
+    Classic, Exporters, HlogFile, InfluxServer, Keeper, Kept, Line, Remains, Terminal, format::Whole,
+};
 use units::Date;
 
 use crate::{Failure, answer, args::RunArgs, runs, say, scenario, signals};
@@ -25,6 +27,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
         Some(file) => scenario::read(file, &flags)?,
         None => plan(&flags)?,
     };
+    if plan.live == Live::Tui {
+        Terminal::can_be_shown().map_err(|why| Failure::words([format!("--live tui: {why}: write line")]))?;
+    }
     if let Some(file) = &args.observe_token_file {
         Token::read(file).map_err(|why| Failure::words([format!("--observe-token-file: {why}")]))?;
     }
@@ -196,7 +201,10 @@ pub(crate) fn apply(
 ) -> Result<Applied, Failure> {
     let mut line = Line::new(stderr());
     let mut classic = Classic::new(stderr());
+    let mut terminal = Terminal::new();
     let live: Option<&mut dyn Sink> = match plan.live {
+        Live::Tui => Some(&mut terminal),
+        Live::Auto if Terminal::is_wise() => Some(&mut terminal),
         Live::Auto | Live::Line => Some(&mut line),
         Live::Classic => Some(&mut classic),
         Live::Off => None,

@@ -5,7 +5,7 @@ use std::{sync::mpsc::RecvTimeoutError, time::Duration};
 use engine::{Control, Job};
 use host::Root;
 use plan::{Load, Plan, Reconnect, Whose};
-use samples::{Ask, Asked, Header, Phase, Sink, Tick};
+use samples::{Ask, Asked, Phase, Sink, Tick};
 use units::Nanos;
 
 use crate::{
@@ -163,7 +163,7 @@ impl<'a> Conductor<'a> {
             observer,
             draining: None,
             ends_by: None,
-            patience: longest_timeout(plan).min(DRAIN),
+            patience: plan.longest_timeout().min(DRAIN),
             goes_on: false,
             ended: false,
         }
@@ -171,20 +171,7 @@ impl<'a> Conductor<'a> {
 
     /// From the first stage to the end of the last.
     fn play(&mut self, plan: &Plan, workers: &Workers, sinks: &mut [&mut dyn Sink], interrupt: &Interrupt) {
-        let header = Header {
-            target: plan.text.clone(),
-            connections: self.record.crowds.iter().map(|crowd| crowd.wanted).sum(),
-            seed: plan.seed,
-            io: self.record.io.into(),
-            threads: self.record.threads,
-            populations: plan.populations.iter().map(|population| population.name.clone()).collect(),
-            steps: plan
-                .program
-                .steps
-                .iter()
-                .map(|(of, step)| format!("{}.{step}", name(plan, *of)))
-                .collect(),
-        };
+        let header = self.record.header(plan);
         for sink in sinks.iter_mut() {
             sink.begin(&header);
         }
@@ -202,10 +189,14 @@ impl<'a> Conductor<'a> {
         let now = workers.clock.now();
         while let Some(ask) = sinks.iter_mut().find_map(|sink| sink.ask()) {
             let done = match ask {
-                Ask::Drain | Ask::Stop if self.patience > SHORT => {
-                    self.patience = if ask == Ask::Stop { SHORT } else { self.patience };
+                Ask::Drain if self.ends_by.is_none() => {
                     self.ends_by = Some(BY_HAND);
-                    Some(if ask == Ask::Stop { "stopped" } else { "drained" }.to_owned())
+                    Some("drained".to_owned())
+                }
+                // Once more, where a drain that was asked for takes too long.
+                Ask::Stop if self.ends_by.is_none() || self.patience > SHORT => {
+                    (self.ends_by, self.patience) = (Some(BY_HAND), self.patience.min(SHORT));
+                    Some("stopped".to_owned())
                 }
                 ask if self.ends_by.is_none() => self.course.heed(ask, now),
                 _ => None,
@@ -504,13 +495,4 @@ fn line(from: Nanos, populations: usize) -> Tick {
     let empty = Tick { from, ..Tick::default() };
     let populations = if populations > 1 { vec![empty.clone(); populations] } else { Vec::new() };
     Tick { populations, ..empty }
-}
-
-fn name(plan: &Plan, population: u16) -> &str {
-    &plan.populations[usize::from(population)].name
-}
-
-/// Of all populations.
-fn longest_timeout(plan: &Plan) -> Nanos {
-    plan.populations.iter().map(|population| population.timeout).max().unwrap_or_default()
 }

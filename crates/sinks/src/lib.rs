@@ -12,6 +12,7 @@ mod populations;
 mod rows;
 mod store;
 mod summary;
+mod terminal;
 
 pub use calibration::{calibration_json, calibration_text};
 pub use exporters::{Behind, Exporters, InfluxServer, Remains};
@@ -20,3 +21,4 @@ pub use hlog::{Hlog, HlogFile};
 pub use line::{Classic, Line};
 pub use store::{Keeper, Kept, Store, StoreTrouble, StoredRun, Tell, runs_json, runs_text};
 pub use summary::{json, text, verdict};
+pub use terminal::{Terminal, keep_for_later, restore_terminal};
