@@ -14,8 +14,6 @@ use super::{
 
 /// Eighths of a row, from nothing to all of it.
 const EIGHTHS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
-/// Wanted, and not open.
-const MISSING: &str = "░";
 
 /// Fills the area: labels on the left, times in the last row.
 pub(crate) fn draw(history: &History, elapsed: Nanos, area: Rect, buffer: &mut Buffer) {
@@ -50,27 +48,34 @@ pub(crate) fn draw(history: &History, elapsed: Nanos, area: Rect, buffer: &mut B
     }
 }
 
-/// One column, from below.
+/// One column, from below: what is open, and a line where the plan is.
 fn column(point: Point, top: u64, area: Rect, buffer: &mut Buffer) {
     let whole = u64::from(area.height) * 8;
+    // Something is never shown as nothing.
     let eighths = |n: u64| {
         let height = (u128::from(n) * u128::from(whole) / u128::from(top.max(1))) as u64;
-        // Something is never shown as nothing, and not all never as all.
         height.max(u64::from(n > 0))
     };
     let (open, wanted) = (eighths(point.open), eighths(point.wanted));
     for row in 0..area.height {
         let below = u64::from(row) * 8;
         let filled = open.saturating_sub(below).min(8);
-        let (symbol, style) = match filled {
-            0 if wanted > below => (MISSING, QUIET),
+        let (symbol, style) = match (filled, wanted.saturating_sub(below)) {
+            (0, line @ 1..=8) => (line_at(line), QUIET),
             // More than the plan wants now.
-            _ if below >= wanted && wanted < open => {
-                (EIGHTHS[filled as usize], Style::new().fg(Color::Yellow))
-            }
+            (_, 0) => (EIGHTHS[filled as usize], Style::new().fg(Color::Yellow)),
             _ => (EIGHTHS[filled as usize], Style::new().fg(Color::Cyan)),
         };
         let at = Position { x: area.x, y: area.y + area.height - 1 - row };
         buffer[at].set_symbol(symbol).set_style(style);
+    }
+}
+
+/// A line so many eighths above the lower edge of a cell.
+fn line_at(eighths: u64) -> &'static str {
+    match eighths {
+        0..=2 => "▁",
+        3..=5 => "─",
+        _ => "▔",
     }
 }

@@ -19,10 +19,13 @@ const NAME: usize = 9;
 const TIME: usize = 9;
 /// Columns of the table of times.
 pub(crate) const LATENCY_WIDTH: u16 = (NAME + 4 * TIME) as u16;
-/// Columns of a fault: its count, and the three words that say what it is.
+/// Columns of a fault, at the least: its count, and the three words that say what it is.
 const FAULT: usize = 39;
-/// Columns of a population.
-const POPULATION: u16 = 76;
+/// Columns of a population's figures, and of its name at the least and at the most.
+const POPULATION: u16 = 56;
+const POPULATION_NAME: (usize, usize) = (16, 40);
+/// Its name's line, and fewer than two below it, would say nothing.
+const LEAST_POPULATIONS: u16 = 3;
 
 /// Times of the last second, four lines.
 pub(crate) fn latency(second: &Second) -> Vec<Line<'static>> {
@@ -74,18 +77,18 @@ impl Lists {
     pub(crate) fn arrange(second: &Second, width: u16, room: u16, side_by_side: bool) -> Lists {
         let populations = second.populations.len() as u16;
         let populations = if populations > 1 { populations + 1 } else { 0 };
-        let x = if side_by_side && populations > 0 { POPULATION + 4 } else { 0 };
+        let left = (width - 4 - FAULT as u16).min(POPULATION + POPULATION_NAME.1 as u16);
+        let x = if side_by_side && populations > 0 { left + 4 } else { 0 };
         let in_a_row = (usize::from(width - x) / FAULT).max(1);
         let faults = 1 + second.faults.len().div_ceil(in_a_row) as u16;
         let area = |x, y, height: u16| Rect { x, y, width: width - x, height };
         if side_by_side {
-            return Lists {
-                populations: area(0, 0, populations.min(room)),
-                faults: area(x, 0, faults.min(room)),
-            };
+            let populations = Rect { width: left, ..area(0, 0, populations.min(room)) };
+            return Lists { populations, faults: area(x, 0, faults.min(room)) };
         }
         // Each has half of the room, and what the other does not need.
         let populations = populations.min(room - faults.min(room / 2));
+        let populations = if populations < LEAST_POPULATIONS { 0 } else { populations };
         let faults = faults.min(room - populations);
         Lists { populations: area(0, 0, populations), faults: area(0, populations, faults) }
     }
@@ -97,11 +100,10 @@ impl Lists {
 
     /// What stands where.
     pub(crate) fn lines(&self, scene: &Scene) -> [(Rect, Vec<Line<'static>>); 2] {
-        let rows = |area: Rect| usize::from(area.height);
         let names = &scene.header.populations;
         [
-            (self.populations, populations(names, &scene.second.populations, rows(self.populations))),
-            (self.faults, faults(&scene.second.faults, rows(self.faults), usize::from(self.faults.width))),
+            (self.populations, populations(names, &scene.second.populations, self.populations)),
+            (self.faults, faults(&scene.second.faults, self.faults)),
         ]
     }
 }
@@ -111,9 +113,11 @@ fn shown(all: usize, rows: usize, in_a_row: usize) -> usize {
     if all <= rows * in_a_row { all } else { rows.saturating_sub(1) * in_a_row }
 }
 
-fn populations(names: &[String], populations: &[PopulationFigures], rows: usize) -> Vec<Line<'static>> {
+fn populations(names: &[String], populations: &[PopulationFigures], area: Rect) -> Vec<Line<'static>> {
+    let rows = usize::from(area.height);
+    let of_name = usize::from(area.width - POPULATION).clamp(POPULATION_NAME.0, POPULATION_NAME.1);
     let columns = |name: &str, open: &str, requests: &str, p99: &str, faults: &str| {
-        format!("{:<20}{open:>23}{requests:>13}{p99:>9}{faults:>11}", fit(name, 19))
+        format!("{:<of_name$}{open:>23}{requests:>13}{p99:>9}{faults:>11}", fit(name, of_name - 1))
     };
     let shown = shown(populations.len(), rows.saturating_sub(1), 1);
     let head = Line::from(quiet(columns("population", "open", "requests", "p99", "faults")));
@@ -129,7 +133,8 @@ fn populations(names: &[String], populations: &[PopulationFigures], rows: usize)
     [head].into_iter().chain(lines).chain(more).take(rows).collect()
 }
 
-fn faults(faults: &[FaultFigures], rows: usize, width: usize) -> Vec<Line<'static>> {
+fn faults(faults: &[FaultFigures], area: Rect) -> Vec<Line<'static>> {
+    let (rows, width) = (usize::from(area.height), usize::from(area.width));
     let sum = |figure: fn(&FaultFigures) -> u64| faults.iter().map(figure).sum::<u64>();
     let (total, recent) = (sum(|fault| fault.count), sum(|fault| fault.recent));
     let bad = Style::new().fg(Color::Red);
@@ -142,14 +147,16 @@ fn faults(faults: &[FaultFigures], rows: usize, width: usize) -> Vec<Line<'stati
         ]),
     };
     let in_a_row = (width / FAULT).max(1);
+    let columns = width / in_a_row;
     let shown = shown(faults.len(), rows.saturating_sub(1), in_a_row);
     let cell = |fault: &FaultFigures| {
         let samples::Fault { side, stage, kind } = fault.fault;
         let words = format!("{} {} {}", side.name(), stage.name(), kind.name());
         let count = Count(fault.count).to_string();
         let style = if fault.recent > 0 { bad } else { Style::new() };
-        let words = fit(&words, FAULT.saturating_sub(count.len().max(8) + 2));
-        [Span::styled(format!("{count:>8}"), style), plain(format!(" {words:<0$}", FAULT - 9))]
+        let of_words = columns.saturating_sub(count.len().max(8) + 1);
+        let words = fit(&words, of_words.saturating_sub(1));
+        [Span::styled(format!("{count:>8}"), style), plain(format!(" {words:<of_words$}"))]
     };
     let lines =
         faults[..shown].chunks(in_a_row).map(|row| Line::from(row.iter().flat_map(cell).collect::<Vec<_>>()));

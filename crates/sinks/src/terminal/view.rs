@@ -21,6 +21,8 @@ use super::{
 const LEAST: (u16, u16) = (72, 20);
 /// From here on tables stand side by side.
 const WIDE: u16 = 124;
+/// From here on a title may have what is of less interest.
+const ROOMY: usize = 100;
 /// From here on there is room for blank lines.
 const HIGH: u16 = 30;
 /// The curve needs so many rows to be one, its times included.
@@ -123,7 +125,10 @@ impl Page<'_> {
 /// The target on the left, what repeats the run on the right.
 fn title(scene: &Scene, width: usize) -> Line<'static> {
     let Header { target, seed, io, threads, .. } = scene.header;
-    let right = format!("seed {seed}  {threads} threads  {io}");
+    let right = match width < ROOMY {
+        true => format!("seed {seed}"),
+        false => format!("{threads} threads  {io}  seed {seed}"),
+    };
     let target = fit(target, width.saturating_sub(right.len() + 10));
     spread(vec![Span::styled("throng", STRONG), plain("  "), plain(target)], vec![quiet(right)], width)
 }
@@ -168,19 +173,22 @@ fn colour(phase: Phase) -> Color {
 /// Connections and rates; the less important ones only where they fit.
 fn rates(scene: &Scene, width: usize) -> Line<'static> {
     let second = scene.second;
-    let mut spans = vec![quiet("open "), Span::styled(Count(second.open).to_string(), STRONG)];
+    let wanted = Count(second.wanted).to_string();
+    let open = format!("{:>1$}", Count(second.open).to_string(), wanted.len());
+    let mut spans = vec![quiet("open "), Span::styled(open, STRONG)];
     // Of connections that come without end none are wanted.
     if second.wanted > 0 {
-        spans.push(plain(format!(" of {}", Count(second.wanted))));
+        spans.push(plain(format!(" of {wanted}")));
     }
+    // Each as wide as it usually becomes, so that what follows stands still.
     let more = [
-        ("opens ", per_s(second.opens_per_s)),
-        ("requests ", per_s(second.requests_per_s)),
-        ("in ", mebibytes_per_s(second.bytes_in_per_s)),
-        ("waiting ", Count(second.waiting).to_string()),
+        ("opens", 9, per_s(second.opens_per_s)),
+        ("requests", 10, per_s(second.requests_per_s)),
+        ("in", 12, mebibytes_per_s(second.bytes_in_per_s)),
+        ("waiting", 7, Count(second.waiting).to_string()),
     ];
-    for (name, figure) in more {
-        let piece = [plain("   "), quiet(name), plain(figure)];
+    for (name, columns, figure) in more {
+        let piece = [plain("   "), quiet(name), plain(format!("{figure:>columns$}"))];
         let taken = Line::from([spans.clone(), piece.to_vec()].concat());
         if taken.width() > width {
             break;
