@@ -204,7 +204,7 @@ pub(crate) fn apply(
     let mut terminal = Terminal::new();
     let live: Option<&mut dyn Sink> = match plan.live {
         Live::Tui => Some(&mut terminal),
-        Live::Auto if Terminal::is_wise() => Some(&mut terminal),
+        Live::Auto if Terminal::has_room() => Some(&mut terminal),
         Live::Auto | Live::Line => Some(&mut line),
         Live::Classic => Some(&mut classic),
         Live::Off => None,

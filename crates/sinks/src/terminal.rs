@@ -87,8 +87,8 @@ impl Terminal {
         screen::can_be_drawn_on()
     }
 
-    /// Whether there is also room for all of it.
-    pub fn is_wise() -> bool {
+    /// Whether there is one, and room in it for all that is shown.
+    pub fn has_room() -> bool {
         screen::can_be_drawn_on().is_ok() && view::has_room(screen::size())
     }
 

@@ -77,10 +77,9 @@ fn check_left_behind(screen: &str) {
 fn keys_change_the_load_and_end_it() {
     let server = Serving::start(&["--threads", "1"]);
     let url = server.url("/?length=500");
-    let words =
-        [&url[..], "-c", "10", "-d", "forever", "--think", "20ms", "--seed", "9", "--prometheus", "0"];
+    let words = [&url[..], "-c", "10", "-d", "1h", "--think", "20ms", "--seed", "9", "--prometheus", "0"];
     let mut run = InTerminal::start(USUAL, &words, "keys.json", "xterm");
-    run.shows(&[" hold ", "open 10 of 10", "seed 9", "until stopped", "faults   none", "p pause"]);
+    run.shows(&[" hold ", "open 10 of 10", "seed 9", "of 1h left", "faults   none", "p pause"]);
     assert!(run.screen().contains(&url), "{}", run.screen());
     run.program.types("p");
     run.shows(&[" pause ", "requests       0/s", "p resume"]);
@@ -170,7 +169,7 @@ fn check_plain(size: [&str; 2], term: &str, name: &str) {
     let server = Serving::start(&["--threads", "1"]);
     let words = [&server.url("/")[..], "-c", "10", "-d", "1200ms", "--think", "20ms"];
     let (ended, screen, _) = InTerminal::start(size, &words, name, term).end();
-    assert_eq!(ended.status, Some(0), "{ended:?}");
+    ended.assert_status(0);
     assert!(!ended.stdout.contains("p pause"), "no view: {ended:?}");
     check_left_behind(&screen);
 }
