@@ -138,7 +138,8 @@ pub(crate) fn with_pen(draw: impl FnOnce(&Notices) -> io::Result<()>) -> io::Res
     said.map_or(Ok(()), |said| draw(&said))
 }
 
-/// What was typed, within this time; nothing more will come where it is an error.
+/// What was typed, within this time; nothing more will come where it is an error. Read here, for crossterm's reader goes
+/// round in circles at the end of input, and waits in the midst of an escape sequence.
 pub(crate) fn typed(within: Duration, bytes: &mut [u8]) -> io::Result<usize> {
     let (stdin, wait) = (stdin(), Timespec { tv_sec: 0, tv_nsec: i64::from(within.subsec_nanos()) });
     let mut ready = [PollFd::new(&stdin, PollFlags::IN)];
