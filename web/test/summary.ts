@@ -45,7 +45,7 @@ const fit = (value: number) => ({ value, error: value / 50, r2: 0.987 });
 export const failed = (): Summary => ({
   schema: "throng.summary/1",
   verdict: "fail",
-  headline: "fail: 0 of 1 thresholds met; limited by the target's open files at 65,536: raise LimitNOFILE",
+  headline: "fail: 1 of 3 thresholds met; limited by the target's open files at 65,536: raise LimitNOFILE",
   reasons: ["threshold faults == 0 not met", "2,961 of 3,000 connections held"],
   limit: {
     side: "target", cause: "open-files", at_connections: 65_536, detail: "the target holds 65,536 of 65,536 files", cure: "raise LimitNOFILE",

@@ -108,7 +108,8 @@ pub(crate) struct RunArgs {
     /// [default: auto]
     #[arg(long, value_name = "IO")]
     io: Option<String>,
-    /// line: one line a second; classic: the http-kit client's line; off [default: auto]
+    /// tui: fills the terminal, and takes keys; line: one line a second; classic: the http-kit client's line; off; auto:
+    /// tui where standard error and input are a terminal, else line [default: auto]
     #[arg(long, value_name = "HOW")]
     live: Option<String>,
     /// The summary in another tool's form: wrk, fortio, ab, httperf [default: throng]

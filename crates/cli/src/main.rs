@@ -71,9 +71,12 @@ impl Failure {
     }
 }
 
-/// To the person, on standard error. Where nobody can hear it, the work goes on.
+/// To the person, on standard error, or, while the live view has the terminal, there. Where nobody can hear it, the
+/// work goes on.
 fn say(text: &str) {
-    let _ = writeln!(stderr(), "{text}");
+    if !sinks::keep_for_later(text) {
+        let _ = writeln!(stderr(), "{text}");
+    }
 }
 
 /// The result, on standard output.

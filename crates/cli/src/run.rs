@@ -15,7 +15,7 @@ use run::Interrupt;
 use samples::{RunRecord, Sink, Summary};
 use sinks::{
     Classic, Dashboard, Exporters, Form, HlogFile, Keeper, Kept, Line, Opens, PushServer, Remains, Report,
-    format::Whole,
+    Terminal, format::Whole,
 };
 use units::Date;
 
@@ -28,6 +28,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
         Some(file) => scenario::read(file, &flags).map(|(plan, text)| (plan, Some(text)))?,
         None => (plan(&flags)?, None),
     };
+    if plan.live == Live::Tui {
+        Terminal::can_be_shown().map_err(|why| Failure::words([format!("--live tui: {why}: write line")]))?;
+    }
     if let Some(file) = &args.observe_token_file {
         Token::read(file).map_err(|why| Failure::words([format!("--observe-token-file: {why}")]))?;
     }
@@ -230,7 +233,10 @@ pub(crate) fn apply(
 ) -> Result<Applied, Failure> {
     let mut line = Line::new(stderr());
     let mut classic = Classic::new(stderr());
+    let mut terminal = Terminal::new();
     let live: Option<&mut dyn Sink> = match plan.live {
+        Live::Tui => Some(&mut terminal),
+        Live::Auto if Terminal::has_room() => Some(&mut terminal),
         Live::Auto | Live::Line => Some(&mut line),
         Live::Classic => Some(&mut classic),
         Live::Off => None,

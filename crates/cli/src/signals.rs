@@ -18,6 +18,7 @@ pub(crate) fn on_signal(mut first: impl FnMut() + Send + 'static) -> std::io::Re
             first();
         }
         if waiting.next().is_some() {
+            sinks::restore_terminal();
             std::process::exit(130);
         }
     })?;

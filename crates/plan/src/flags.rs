@@ -443,14 +443,14 @@ pub(crate) fn seed(text: &str) -> Result<u64, Misread> {
     text.parse().map_err(|_| Misread::new(text, "a seed", "a whole number, as 42"))
 }
 
-fn live(text: &str) -> Result<Live, String> {
+fn live(text: &str) -> Result<Live, Misread> {
     match text {
         "auto" => Ok(Live::Auto),
+        "tui" => Ok(Live::Tui),
         "line" => Ok(Live::Line),
         "classic" => Ok(Live::Classic),
         "off" => Ok(Live::Off),
-        "tui" => Err(format!("it is not available in this version, write line: {text:?}")),
-        _ => Err(Misread::new(text, "a live view", "auto, line, classic or off").to_string()),
+        _ => Err(Misread::new(text, "a live view", "auto, tui, line, classic or off")),
     }
 }
 

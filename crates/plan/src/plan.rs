@@ -5,10 +5,11 @@ use std::{
     net::SocketAddr,
 };
 
-use units::Misread;
+use units::{Misread, Nanos};
 
 use crate::{
-    Csv, Influx, Observe, Otlp, Part, Population, Probe, Program, Share, Sources, Stage, Threshold, Whose,
+    Csv, Hold, Influx, Observe, Otlp, Part, Population, Probe, Program, Share, Sources, Stage, Threshold,
+    Whose,
 };
 
 /// What shall happen in one run. No field means "default" any more. Prints as a scenario file that reads the same.
@@ -100,6 +101,19 @@ impl Plan {
         let of_it = self.stages.iter().filter(|stage| stage.of.contains(&population));
         of_it.map(|stage| stage.to).max().unwrap_or(Share::NONE)
     }
+
+    /// How long all stages together hold their loads; none, where the last one has no end.
+    pub fn hold(&self) -> Option<Nanos> {
+        self.stages.iter().try_fold(Nanos::ZERO, |sum, stage| match stage.hold {
+            Hold::For(time) => Some(sum + time),
+            Hold::Forever => None,
+        })
+    }
+
+    /// The longest time that any population grants an answer.
+    pub fn longest_timeout(&self) -> Nanos {
+        self.populations.iter().map(|population| population.timeout).max().unwrap_or_default()
+    }
 }
 
 /// Which kernel interface to drive.
@@ -133,6 +147,8 @@ impl IoChoice {
 pub enum Live {
     /// What suits the terminal, or its absence.
     Auto,
+    /// The view that fills the terminal, and takes keys.
+    Tui,
     /// One line a second.
     Line,
     /// The http-kit client's line.

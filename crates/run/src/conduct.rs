@@ -7,7 +7,7 @@ use std::{sync::mpsc::RecvTimeoutError, time::Duration};
 use engine::{Control, Job};
 use host::Root;
 use plan::{Load, Plan, Reconnect, Whose};
-use samples::{Header, Phase, Sink, Tick};
+use samples::{Phase, Sink, Tick};
 use units::Nanos;
 
 use crate::{
@@ -159,7 +159,7 @@ impl<'a> Conductor<'a> {
             observer,
             draining: None,
             ends_by: None,
-            patience: longest_timeout(plan).min(DRAIN),
+            patience: plan.longest_timeout().min(DRAIN),
             goes_on: false,
             ended: false,
         }
@@ -167,20 +167,7 @@ impl<'a> Conductor<'a> {
 
     /// From the first stage to the end of the last.
     fn play(&mut self, plan: &Plan, workers: &Workers, sinks: &mut [&mut dyn Sink], interrupt: &Interrupt) {
-        let header = Header {
-            target: plan.text.clone(),
-            connections: self.record.crowds.iter().map(|crowd| crowd.wanted).sum(),
-            seed: plan.seed,
-            io: self.record.io.into(),
-            threads: self.record.threads,
-            populations: plan.populations.iter().map(|population| population.name.clone()).collect(),
-            steps: plan
-                .program
-                .steps
-                .iter()
-                .map(|(of, step)| format!("{}.{step}", name(plan, *of)))
-                .collect(),
-        };
+        let header = self.record.header(plan);
         for sink in sinks.iter_mut() {
             sink.begin(&header);
         }
@@ -479,13 +466,4 @@ fn line(from: Nanos, populations: usize) -> Tick {
     let empty = Tick { from, ..Tick::default() };
     let populations = if populations > 1 { vec![empty.clone(); populations] } else { Vec::new() };
     Tick { populations, ..empty }
-}
-
-fn name(plan: &Plan, population: u16) -> &str {
-    &plan.populations[usize::from(population)].name
-}
-
-/// Of all populations.
-fn longest_timeout(plan: &Plan) -> Nanos {
-    plan.populations.iter().map(|population| population.timeout).max().unwrap_or_default()
 }

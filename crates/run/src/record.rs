@@ -1,6 +1,7 @@
 //! A run, or a step of a search, measured.
 
-use samples::{Asked, Tick};
+use plan::Plan;
+use samples::{Asked, Header, Tick};
 use units::Nanos;
 
 use crate::{curve::Curve, judge::BothSides, losses::Losses, observe::Observed};
@@ -28,6 +29,24 @@ pub(crate) struct Record {
     pub(crate) both_sides: Option<BothSides>,
     /// What it cost, and what was seen meanwhile; complete once the run is over.
     pub(crate) observed: Observed,
+}
+
+impl Record {
+    /// What is known of it before the first tick.
+    pub(crate) fn header(&self, plan: &Plan) -> Header {
+        let name = |population: u16| &plan.populations[usize::from(population)].name;
+        let steps = plan.program.steps.iter();
+        Header {
+            target: plan.text.clone(),
+            connections: self.crowds.iter().map(|crowd| crowd.wanted).sum(),
+            hold_s: plan.hold().map(Nanos::secs_f64),
+            seed: plan.seed,
+            io: self.io.into(),
+            threads: self.threads,
+            populations: plan.populations.iter().map(|population| population.name.clone()).collect(),
+            steps: steps.map(|(of, step)| format!("{}.{step}", name(*of))).collect(),
+        }
+    }
 }
 
 /// A population, measured.

@@ -32,6 +32,8 @@ pub struct Header {
     pub target: String,
     /// Connections to hold.
     pub connections: u64,
+    /// How long all stages together are to hold their loads, seconds; none, where there is no end.
+    pub hold_s: Option<f64>,
     /// The seed that repeats the run.
     pub seed: u64,
     /// `uring` or `epoll`.

@@ -16,6 +16,7 @@ mod report;
 mod rows;
 mod store;
 mod summary;
+mod terminal;
 mod web;
 
 pub use calibration::{calibration_json, calibration_text};
@@ -27,3 +28,4 @@ pub use line::{Classic, Line};
 pub use report::{Report, report_html, report_json};
 pub use store::{Keeper, Kept, Store, StoreTrouble, StoredRun, Tell, runs_json, runs_text};
 pub use summary::{json, text, verdict};
+pub use terminal::{Terminal, keep_for_later, restore_terminal};

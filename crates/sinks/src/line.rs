@@ -23,6 +23,13 @@ impl<W: Write> Line<W> {
     }
 }
 
+impl Line<Vec<u8>> {
+    /// What was written since the last time.
+    pub(crate) fn take(&mut self) -> String {
+        String::from_utf8(std::mem::take(&mut self.out)).expect("it writes text")
+    }
+}
+
 impl<W: Write> Sink for Line<W> {
     fn begin(&mut self, header: &Header) {
         self.wanted = header.connections;

@@ -27,6 +27,7 @@ const SCHEMA: &[(&str, char)] = &[
     ("ramp_s", '#'),
     ("duration_s", '#'),
     ("elapsed_s", '#'),
+    ("asks", '['),
     ("connections", '{'),
     ("connections.wanted", 'n'),
     ("connections.opened", 'n'),

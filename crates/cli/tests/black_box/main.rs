@@ -41,6 +41,7 @@ mod serving_ends;
 mod signals;
 mod stores;
 mod summary;
+mod terminal;
 mod thresholds;
 mod watching;
 mod words;

@@ -1,7 +1,7 @@
 //! A process of ours: what it prints, how it ends; never left behind.
 
 use std::{
-    io::Read,
+    io::{Read, Write},
     net::SocketAddr,
     path::Path,
     process::{Child, Command, Stdio},
@@ -138,6 +138,11 @@ impl Program {
     /// To the process and its children, as a terminal does it. It must lead a group of its own.
     pub(crate) fn signal_group(&self, signal: Signal) {
         kill_process_group(Pid::from_child(&self.child), signal).expect("it runs");
+    }
+
+    /// Types.
+    pub(crate) fn types(&mut self, keys: &str) {
+        self.child.stdin.as_mut().expect("it has a keyboard").write_all(keys.as_bytes()).expect("it listens");
     }
 
     /// Ends its standard input.

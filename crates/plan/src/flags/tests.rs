@@ -288,8 +288,10 @@ fn mistakes_are_named_with_their_cure() {
     }
     check(&[URL, "--seed", "-1"], &["--seed: \"-1\" is not a seed: write a whole number, as 42"]);
     check(&[URL, "--io", "kqueue"], &["--io: \"kqueue\" is not a way to do I/O: write auto, uring or epoll"]);
-    check(&[URL, "--live", "tui"], &["--live: it is not available in this version, write line: \"tui\""]);
-    check(&[URL, "--live", "on"], &["--live: \"on\" is not a live view: write auto, line, classic or off"]);
+    check(
+        &[URL, "--live", "on"],
+        &["--live: \"on\" is not a live view: write auto, tui, line, classic or off"],
+    );
 }
 
 #[test]

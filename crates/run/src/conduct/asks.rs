@@ -19,10 +19,14 @@ impl Conductor<'_> {
         let now = workers.clock.now();
         while let Some(ask) = sinks.iter_mut().find_map(|sink| sink.ask()) {
             let done = match ask {
-                Ask::Drain | Ask::Stop if self.patience > SHORT => {
-                    self.patience = if ask == Ask::Stop { SHORT } else { self.patience };
+                Ask::Drain if self.ends_by.is_none() => {
                     self.ends_by = Some(BY_HAND);
-                    Some(if ask == Ask::Stop { "stopped" } else { "drained" }.to_owned())
+                    Some("drained".to_owned())
+                }
+                // Once more, where a drain that was asked for takes too long.
+                Ask::Stop if self.ends_by.is_none() || self.patience > SHORT => {
+                    (self.ends_by, self.patience) = (Some(BY_HAND), self.patience.min(SHORT));
+                    Some("stopped".to_owned())
                 }
                 ask if self.ends_by.is_none() => {
                     // Those held are counted before the load is moved.

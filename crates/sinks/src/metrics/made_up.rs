@@ -17,6 +17,7 @@ pub(crate) fn header() -> Header {
     Header {
         target: "http://t/ü?a=\"1\"".to_owned(),
         connections: 30,
+        hold_s: Some(2.0),
         seed: 7,
         io: "epoll".into(),
         threads: 2,

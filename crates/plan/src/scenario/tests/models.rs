@@ -41,6 +41,9 @@ fn check_stages(stages: &str, expected: &[&str]) {
         format!("{} {:?} {} {:?} {:?}", stage.name, stage.of, stage.to, stage.ramp, stage.hold)
     };
     assert_eq!(scenario.stages.iter().map(line).collect::<Vec<_>>(), expected, "{stages}");
+    let forever = scenario.stages.iter().any(|stage| stage.hold == Hold::Forever);
+    let together = scenario.stages.iter().map(|stage| stage.hold.time().0).fold(0, u64::saturating_add);
+    assert_eq!(scenario.hold(), (!forever).then_some(Nanos(together)), "{stages}");
 }
 
 #[test]

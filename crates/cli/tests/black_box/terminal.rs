@@ -1,0 +1,193 @@
+//! The live view: the real binary in a terminal, and keys.
+
+use std::{
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    time::Duration,
+};
+
+use rustix::process::{Pid, kill_process};
+
+use crate::{
+    program::{Ended, Program, Serving, Signal, file, throng, until},
+    scripted::{Peer, Scripted},
+    summary::Summary,
+};
+
+/// throng in a terminal of its own.
+struct InTerminal {
+    program: Program,
+    json: PathBuf,
+}
+
+impl InTerminal {
+    fn start(size: [&str; 2], words: &[&str], json: &str, term: &str) -> InTerminal {
+        let json = file(json);
+        let command = throng(&[&["run"], words, &["--json", json.to_str().unwrap()]].concat());
+        let driver = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/black_box/terminal.py");
+        let mut terminal = Command::new("python3");
+        terminal.arg(driver).args(size).arg(command.get_program()).args(command.get_args());
+        terminal.stdin(Stdio::piped()).env("TERM", term).env_remove("COLUMNS");
+        InTerminal { program: Program::from(terminal), json }
+    }
+
+    /// What is on the screen now.
+    fn screen(&self) -> String {
+        self.program.stdout().rsplit('\u{c}').next().unwrap_or_default().to_owned()
+    }
+
+    /// Waits until the screen has all of these.
+    fn shows(&mut self, texts: &[&str]) {
+        until(&format!("{texts:?} on the screen"), || {
+            let screen = self.screen();
+            let all = texts.iter().all(|text| screen.contains(text));
+            assert!(all || !self.program.is_ended(), "ended without {texts:?}:\n{screen}");
+            all
+        });
+    }
+
+    fn signal(&self, signal: Signal) {
+        let said = self.program.stdout();
+        let pid = said.split_once("pid ").unwrap().1.split('\u{c}').next().unwrap().trim().parse().unwrap();
+        kill_process(Pid::from_raw(pid).unwrap(), signal).expect("it runs");
+    }
+
+    /// What is left on the screen, and the summary.
+    fn end(self) -> (Ended, String, Option<Summary>) {
+        let ended = self.program.end_within(Duration::from_secs(10));
+        let screen = ended.stdout.rsplit('\u{c}').next().unwrap().to_owned();
+        let json = std::fs::read_to_string(&self.json).ok();
+        (ended, screen, json.map(|json| Summary(serde_json::from_str(&json).unwrap())))
+    }
+}
+
+const USUAL: [&str; 2] = ["80", "24"];
+
+/// The plain lines are there before the summary, and the terminal is as it was.
+fn check_left_behind(screen: &str) {
+    let at =
+        |text: &str| screen.find(text).unwrap_or_else(|| panic!("{text:?} is not left behind:\n{screen}"));
+    let places =
+        [at(": 10 connections, "), at("s  p50 "), at("throng: kept as run "), at(" held of 10 wanted")];
+    assert!(places.is_sorted(), "{places:?}:\n{screen}");
+    assert!(screen.ends_with("\nrestored\n"), "{screen}");
+}
+
+#[test]
+fn keys_change_the_load_and_end_it() {
+    let server = Serving::start(&["--threads", "1"]);
+    let url = server.url("/?length=500");
+    let words = [&url[..], "-c", "10", "-d", "1h", "--think", "20ms", "--seed", "9", "--prometheus", "0"];
+    let mut run = InTerminal::start(USUAL, &words, "keys.json", "xterm");
+    run.shows(&[" hold ", "open 10 of 10", "seed 9", "of 1h left", "faults   none", "p pause"]);
+    assert!(run.screen().contains(&url), "{}", run.screen());
+    run.program.types("p");
+    run.shows(&[" pause ", "requests       0/s", "p resume"]);
+    run.program.types("p");
+    run.shows(&[" hold ", "p pause"]);
+    run.program.types("--");
+    run.shows(&["open 8 of 8"]);
+    run.program.types("+");
+    run.shows(&["open 9 of 9"]);
+    run.program.types("d");
+    run.shows(&["press d again to drain"]);
+    run.program.types("d");
+    let (ended, screen, summary) = run.end();
+    assert_eq!(ended.status, Some(130), "{ended:?}");
+    check_left_behind(&screen);
+    // It came before the view, and nothing of the view is there.
+    assert!(screen.contains("throng: metrics at http://") && !screen.contains("press d"), "{screen}");
+    let summary = summary.expect("it is written");
+    assert_eq!(
+        (summary.word("verdict"), summary.at("reasons")[0].as_str()),
+        ("interrupted", Some("interrupted by hand"))
+    );
+    let asks = summary.at("asks").as_array().unwrap();
+    let asks: Vec<&str> = asks.iter().map(|ask| ask["what"].as_str().unwrap()).collect();
+    assert_eq!(asks, ["paused", "resumed", "load 90 %", "load 80 %", "load 90 %", "drained"]);
+    assert_eq!(summary.count("requests.sent"), summary.count("requests.answered"), "answers may come");
+}
+
+#[test]
+fn ctrl_c_drains_and_then_stops() {
+    // Nothing is answered, and 5 s are granted to what is under way.
+    let server = Scripted::start(Peer::wait_gone);
+    let words = [&server.url("/")[..], "-c", "10", "-d", "forever", "--live", "tui"];
+    let mut run = InTerminal::start(USUAL, &words, "ctrl-c.json", "xterm");
+    run.shows(&[" hold "]);
+    run.program.types("\u{3}");
+    run.shows(&["answers may still come", "q stop at once"]);
+    run.program.types("\u{3}");
+    let (ended, screen, summary) = run.end();
+    assert_eq!(ended.status, Some(130), "{ended:?}");
+    check_left_behind(&screen);
+    assert_eq!(summary.expect("it is written").at("asks")[1]["what"], "stopped");
+}
+
+#[test]
+fn signals_leave_the_terminal_as_it_was() {
+    let server = Serving::start(&["--threads", "1"]);
+    let words = [&server.url("/")[..], "-c", "10", "-d", "forever", "--think", "20ms"];
+    let mut run = InTerminal::start(USUAL, &words, "sigterm-view.json", "xterm");
+    run.shows(&[" hold "]);
+    run.signal(Signal::TERM);
+    let (ended, screen, summary) = run.end();
+    assert_eq!(ended.status, Some(130), "{ended:?}");
+    check_left_behind(&screen);
+    assert_eq!(summary.expect("it is written").at("reasons")[0], "interrupted by a signal");
+
+    // Nothing is answered, and 5 s are granted to what is under way.
+    let server = Scripted::start(Peer::wait_gone);
+    let words = [&server.url("/")[..], "-c", "10", "-d", "forever"];
+    let mut run = InTerminal::start(USUAL, &words, "sigint-view.json", "xterm");
+    run.shows(&[" hold "]);
+    run.signal(Signal::INT);
+    run.shows(&["answers may still come"]);
+    run.signal(Signal::INT);
+    let (ended, screen, summary) = run.end();
+    assert_eq!((ended.status, summary.is_none()), (Some(130), true), "at once, without a summary: {ended:?}");
+    assert!(screen.ends_with("\nrestored\n"), "{screen}");
+}
+
+#[test]
+fn q_stops_although_answers_may_not_take_long() {
+    let server = Serving::start(&["--threads", "1"]);
+    let words = [&server.url("/")[..], "-c", "10", "-d", "forever", "--think", "20ms", "--timeout", "100ms"];
+    let mut run = InTerminal::start(["160", "50"], &words, "q.json", "xterm");
+    run.shows(&[" hold ", "open 10 of 10", "waiting"]);
+    run.program.types("q");
+    run.shows(&["press q again to stop"]);
+    run.program.types("\u{1b}");
+    let (ended, screen, summary) = run.end();
+    assert_eq!(ended.status, Some(130), "{ended:?}");
+    check_left_behind(&screen);
+    assert_eq!(summary.expect("it is written").at("asks")[0]["what"], "stopped");
+}
+
+/// Plain lines, though there is a terminal.
+fn check_plain(size: [&str; 2], term: &str, name: &str) {
+    let server = Serving::start(&["--threads", "1"]);
+    let words = [&server.url("/")[..], "-c", "10", "-d", "1200ms", "--think", "20ms"];
+    let (ended, screen, _) = InTerminal::start(size, &words, name, term).end();
+    ended.assert_status(0);
+    assert!(!ended.stdout.contains("p pause"), "no view: {ended:?}");
+    check_left_behind(&screen);
+}
+
+#[test]
+fn auto_is_plain_where_a_view_has_no_place() {
+    check_plain(USUAL, "dumb", "dumb.json");
+    check_plain(["71", "24"], "xterm", "narrow.json");
+    check_plain(["80", "19"], "xterm", "low.json");
+}
+
+#[test]
+fn tui_has_to_have_a_terminal() {
+    let words = ["http://127.0.0.1:9/", "--live", "tui"];
+    let (ended, screen, _) = InTerminal::start(USUAL, &words, "no-view.json", "dumb").end();
+    assert_eq!(ended.status, Some(2), "{screen}");
+    assert!(
+        screen.contains("throng: --live tui: this terminal cannot be drawn on (TERM): write line"),
+        "{screen}"
+    );
+}

@@ -1,0 +1,268 @@
+//! The live view: a thread of its own that draws the last second and reads keys. The run never waits for it.
+
+mod curve;
+mod figures;
+mod history;
+mod keys;
+mod screen;
+mod tables;
+#[cfg(test)]
+mod tests;
+mod text;
+mod view;
+
+use std::{
+    io::{self, BufWriter, Stderr, Write, stderr},
+    mem,
+    sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError, sync_channel},
+    thread,
+    time::Duration,
+};
+
+use ratatui::backend::CrosstermBackend;
+use samples::{Ask, Generator, Header, Looks, Sink, Summary, Tick};
+use units::Clock;
+
+use crate::line::Line;
+use figures::{Figures, Second};
+use history::{History, Point};
+use keys::Keys;
+use view::Scene;
+
+pub use screen::{keep_for_later, restore_terminal};
+
+/// Seconds that may wait to be drawn.
+const WAITING: usize = 60;
+/// Asks that may wait to be taken: more than anyone types in the tenth of a second between two looks.
+const ASKS: usize = 64;
+/// How soon a key, a second or another size is noticed.
+const GLANCE: Duration = Duration::from_millis(100);
+/// The thread may take so long to end.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// A frame goes out as one write.
+const FRAME_BYTES: usize = 64 << 10;
+
+/// The sink that fills the terminal while a run lasts. What is left of it behind the run are its first and its last plain
+/// line, and what was said meanwhile.
+pub struct Terminal {
+    line: Line<Vec<u8>>,
+    first_line: String,
+    last_line: String,
+    figures: Figures,
+    thread: Option<Thread>,
+    /// Seconds that found the queue full.
+    missed: u64,
+}
+
+struct Thread {
+    seconds: SyncSender<Second>,
+    asks: Receiver<Ask>,
+    done: Receiver<()>,
+}
+
+impl Default for Terminal {
+    fn default() -> Terminal {
+        Terminal::new()
+    }
+}
+
+impl Terminal {
+    /// Takes the terminal when the run begins.
+    pub fn new() -> Terminal {
+        Terminal {
+            line: Line::new(Vec::new()),
+            first_line: String::new(),
+            last_line: String::new(),
+            figures: Figures::default(),
+            thread: None,
+            missed: 0,
+        }
+    }
+
+    /// Whether there is a terminal for it.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn can_be_shown() -> Result<(), String> {
+        screen::can_be_drawn_on()
+    }
+
+    /// Whether there is one, and room in it for all that is shown.
+    pub fn has_room() -> bool {
+        screen::can_be_drawn_on().is_ok() && view::has_room(screen::size())
+    }
+
+    fn start(header: &Header) -> io::Result<Thread> {
+        let (seconds, next_second) = sync_channel(WAITING);
+        let (ask, asks) = sync_channel(ASKS);
+        let (tell, done) = sync_channel(1);
+        let header = header.clone();
+        screen::enter()?;
+        let work = move || {
+            // A terminal that cannot be written to is no reason to disturb the run.
+            let _ = Watching::new(header, ask).and_then(|watching| watching.watch(&next_second));
+            let _ = tell.send(());
+        };
+        let started = thread::Builder::new().name("terminal".to_owned()).spawn(work);
+        started.inspect_err(|_| restore_terminal())?;
+        Ok(Thread { seconds, asks, done })
+    }
+
+    /// Ends the view; the plain lines stay.
+    fn end(&mut self) {
+        let Some(Thread { seconds, done, .. }) = self.thread.take() else { return };
+        drop(seconds);
+        // Who hangs in a write is not waited for.
+        let _ = done.recv_timeout(PATIENCE);
+        if self.missed > 0 {
+            let _ = keep_for_later(&format!(
+                "throng: the terminal was too slow: {} seconds not shown",
+                self.missed
+            ));
+        }
+        let _ = screen::give_back(&[&self.first_line, &self.last_line]);
+    }
+}
+
+impl Sink for Terminal {
+    fn begin(&mut self, header: &Header) {
+        self.line.begin(header);
+        self.first_line = self.line.take();
+        self.figures = Figures::of(header);
+        match Terminal::start(header) {
+            Ok(thread) => self.thread = Some(thread),
+            Err(e) => {
+                let _ = write!(stderr(), "throng: no live view: {e}\n{}", self.first_line);
+            }
+        }
+    }
+
+    fn look(&mut self, looks: &Looks) {
+        self.figures.look(looks);
+    }
+
+    fn tick(&mut self, tick: &Tick, own: &Generator) {
+        let second = self.figures.tick(tick, own);
+        self.line.tick(tick, own);
+        let line = self.line.take();
+        let Some(thread) = &self.thread else {
+            let _ = write!(stderr(), "{line}");
+            return;
+        };
+        if let Some(second) = second {
+            self.last_line = line;
+            if let Err(TrySendError::Full(_)) = thread.seconds.try_send(second) {
+                self.missed += 1;
+            }
+        }
+    }
+
+    fn ask(&mut self) -> Option<Ask> {
+        self.thread.as_ref()?.asks.try_recv().ok()
+    }
+
+    fn finish(&mut self, _summary: &Summary) {
+        self.end();
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// The thread's own.
+struct Watching {
+    terminal: ratatui::Terminal<CrosstermBackend<BufWriter<Stderr>>>,
+    clock: Clock,
+    header: Header,
+    second: Second,
+    history: History,
+    keys: Keys,
+    asks: SyncSender<Ask>,
+    size: (u16, u16),
+}
+
+impl Watching {
+    fn new(header: Header, asks: SyncSender<Ask>) -> io::Result<Watching> {
+        let out = BufWriter::with_capacity(FRAME_BYTES, stderr());
+        Ok(Watching {
+            terminal: ratatui::Terminal::new(CrosstermBackend::new(out))?,
+            clock: Clock::start(),
+            second: Second { wanted: header.connections, progress: Some(0.0), ..Second::default() },
+            header,
+            history: History::new(),
+            keys: Keys::default(),
+            asks,
+            size: (0, 0),
+        })
+    }
+
+    /// Draws whenever there is something new, until there are no more seconds.
+    fn watch(mut self, seconds: &Receiver<Second>) -> io::Result<()> {
+        loop {
+            let mut is_new = self.has_other_size() | self.hears_keys();
+            loop {
+                match seconds.try_recv() {
+                    Ok(second) => is_new |= self.sees(second),
+                    Err(TryRecvError::Empty) => break,
+                    Err(TryRecvError::Disconnected) => return Ok(()),
+                }
+            }
+            if is_new {
+                self.draw()?;
+            }
+        }
+    }
+
+    fn has_other_size(&mut self) -> bool {
+        let now = screen::size();
+        now != mem::replace(&mut self.size, now)
+    }
+
+    fn sees(&mut self, second: Second) -> bool {
+        self.history.push(Point { open: second.open, wanted: second.wanted });
+        self.keys.see(second.phase);
+        self.second = second;
+        true
+    }
+
+    /// Waits a moment for keys.
+    fn hears_keys(&mut self) -> bool {
+        let mut bytes = [0; 64];
+        let Ok(n) = screen::typed(GLANCE, &mut bytes) else {
+            // Nobody will type any more.
+            thread::sleep(GLANCE);
+            return false;
+        };
+        let (keys, now) = (keys::read(&bytes[..n]), self.clock.now());
+        for key in &keys {
+            let before = self.keys.clone();
+            if let Some(ask) = self.keys.press(*key, now)
+                && self.asks.try_send(ask).is_err()
+            {
+                self.keys = before;
+            }
+        }
+        !keys.is_empty()
+    }
+
+    fn draw(&mut self) -> io::Result<()> {
+        let (message, terminal) = (self.keys.says(self.clock.now()), &mut self.terminal);
+        let (header, second, history, keys) = (&self.header, &self.second, &self.history, &self.keys);
+        screen::with_pen(|notices| {
+            let scene = Scene {
+                header,
+                second,
+                history,
+                message,
+                notices: &notices.lines,
+                is_paused: keys.is_paused(),
+                is_ending: keys.is_ending(),
+            };
+            terminal.draw(|frame| view::draw(&scene, frame.buffer_mut()))?;
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,220 @@
+//! What is shown of a second, copied out of its tick: small, so that the run does not wait while a terminal is slow.
+
+use samples::{Fault, Faults, Generator, Header, Latency, Looks, Phase, TargetLook, Tick};
+use units::Nanos;
+
+/// The rates of the short rest of a second at the end would be noise.
+const LEAST_PERIOD: f64 = 0.5;
+
+/// All that is shown of one second.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Second {
+    /// Where the run stood at its end.
+    pub(crate) phase: Phase,
+    /// Since the first dial.
+    pub(crate) elapsed: Nanos,
+    /// How far the ramp, or full load, has come, 0..=1; none, where it has no end.
+    pub(crate) progress: Option<f64>,
+    /// Of full load; none, where it has no end.
+    pub(crate) left: Option<Nanos>,
+    /// Connections.
+    pub(crate) open: u64,
+    /// Connections that the plan wants now.
+    pub(crate) wanted: u64,
+    /// Dials that succeeded, in a second.
+    pub(crate) opens_per_s: f64,
+    /// Answers in a second.
+    pub(crate) requests_per_s: f64,
+    /// Bytes received in a second.
+    pub(crate) bytes_in_per_s: f64,
+    /// Requests that wait for their answer.
+    pub(crate) waiting: u64,
+    /// From due to the answer; in the ramp, of the ramp.
+    pub(crate) latency: Option<Percentiles>,
+    /// From due to connected.
+    pub(crate) connect: Option<Percentiles>,
+    /// From due to sent.
+    pub(crate) lag: Option<Percentiles>,
+    /// throng's CPU time, as a share of one core.
+    pub(crate) own_cpu: f64,
+    /// throng's memory, bytes.
+    pub(crate) own_memory: u64,
+    /// The target's process, where it can be seen.
+    pub(crate) target: Option<TargetFigures>,
+    /// Each by itself, where there are several.
+    pub(crate) populations: Vec<PopulationFigures>,
+    /// Since the beginning, the most frequent first.
+    pub(crate) faults: Vec<FaultFigures>,
+}
+
+/// A time of the last second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Percentiles {
+    pub(crate) p50: Nanos,
+    pub(crate) p90: Nanos,
+    pub(crate) p99: Nanos,
+    pub(crate) max: Nanos,
+}
+
+impl Percentiles {
+    /// None, where there was nothing to measure.
+    fn of(latency: &Latency) -> Option<Percentiles> {
+        let at = |q| latency.quantile(q);
+        (latency.count() > 0).then(|| Percentiles {
+            p50: at(0.5),
+            p90: at(0.9),
+            p99: at(0.99),
+            max: latency.max(),
+        })
+    }
+}
+
+/// What the target's processes use.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct TargetFigures {
+    /// As a share of one core.
+    pub(crate) cpu: f64,
+    /// Bytes.
+    pub(crate) memory: u64,
+    /// Now, and at the most.
+    pub(crate) open_files: (Option<u64>, Option<u64>),
+    /// The same of the fullest accept queue.
+    pub(crate) accept_queue: (Option<u64>, Option<u64>),
+}
+
+impl TargetFigures {
+    fn of(look: &TargetLook) -> TargetFigures {
+        TargetFigures {
+            cpu: look.process.cores_used,
+            memory: look.process.rss_bytes,
+            open_files: (look.open_files, look.open_files_limit),
+            accept_queue: (look.accept_queue, look.accept_backlog),
+        }
+    }
+}
+
+/// One population.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct PopulationFigures {
+    pub(crate) open: u64,
+    pub(crate) wanted: u64,
+    pub(crate) requests_per_s: f64,
+    pub(crate) latency_p99: Option<Nanos>,
+    /// Since the beginning.
+    pub(crate) faults: u64,
+}
+
+/// One kind of failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FaultFigures {
+    pub(crate) fault: Fault,
+    /// Since the beginning.
+    pub(crate) count: u64,
+    /// In the last second.
+    pub(crate) recent: u64,
+}
+
+/// What must be remembered from tick to tick.
+#[derive(Debug, Default)]
+pub(crate) struct Figures {
+    hold: Option<Nanos>,
+    start: Option<Nanos>,
+    /// At full load until now.
+    held: Nanos,
+    /// Connections that were open when the load began to move.
+    moved_from: u64,
+    cpu_s: f64,
+    target: Option<TargetFigures>,
+    faults: Faults,
+    faults_of: Vec<u64>,
+}
+
+impl Figures {
+    /// Of a run that has not begun.
+    pub(crate) fn of(header: &Header) -> Figures {
+        let hold = header.hold_s.map(|hold| Nanos((hold * 1e9) as u64));
+        Figures { hold, faults_of: vec![0; header.populations.len()], ..Figures::default() }
+    }
+
+    /// What was seen last of the target.
+    pub(crate) fn look(&mut self, looks: &Looks) {
+        self.target = looks.target.as_ref().map(TargetFigures::of);
+    }
+
+    /// The figures of a tick; none, where it is too short to tell.
+    pub(crate) fn tick(&mut self, tick: &Tick, own: &Generator) -> Option<Second> {
+        let start = *self.start.get_or_insert(tick.from);
+        self.faults.merge(&tick.faults);
+        for (sum, population) in self.faults_of.iter_mut().zip(&tick.populations) {
+            *sum += population.faults.total();
+        }
+        if tick.phase == Phase::Hold {
+            // Where the ramp ended within it, full load is the rest.
+            let since = if tick.ramped_at == Nanos::NEVER { tick.from } else { tick.ramped_at };
+            self.held = self.held + tick.until.since(tick.from.max(since));
+        }
+        let progress = self.progress(tick);
+        let period = tick.until.since(tick.from).secs_f64();
+        if period < LEAST_PERIOD {
+            return None;
+        }
+        let per_s = |n: u64| n as f64 / period;
+        let own_cpu = (own.cpu_s - self.cpu_s) / period;
+        self.cpu_s = own.cpu_s;
+        Some(Second {
+            phase: tick.phase,
+            elapsed: tick.until.since(start),
+            progress,
+            left: self.hold.map(|hold| hold.since(self.held)),
+            open: tick.open,
+            wanted: tick.wanted,
+            opens_per_s: per_s(tick.counts.opened + tick.counts.redialled),
+            requests_per_s: per_s(tick.counts.answered),
+            bytes_in_per_s: per_s(tick.counts.bytes_in),
+            waiting: tick.waiting,
+            latency: Percentiles::of(latency(tick)),
+            connect: Percentiles::of(&tick.connect),
+            lag: Percentiles::of(&tick.lag),
+            own_cpu,
+            own_memory: own.rss_bytes,
+            target: self.target,
+            populations: self.populations(tick, period),
+            faults: self.faults(tick),
+        })
+    }
+
+    /// In the ramp by connections, from where it began; else by time.
+    fn progress(&mut self, tick: &Tick) -> Option<f64> {
+        let share = |part: f64, whole: f64| if whole == 0.0 { 1.0 } else { (part / whole).clamp(0.0, 1.0) };
+        if tick.phase == Phase::Ramp {
+            let from = self.moved_from as f64;
+            return Some(share(tick.open as f64 - from, tick.wanted as f64 - from));
+        }
+        self.moved_from = tick.open;
+        self.hold.map(|hold| share(self.held.secs_f64(), hold.secs_f64()))
+    }
+
+    fn populations(&self, tick: &Tick, period: f64) -> Vec<PopulationFigures> {
+        let figures = |(population, &faults): (&Tick, &u64)| PopulationFigures {
+            open: population.open,
+            wanted: population.wanted,
+            requests_per_s: population.counts.answered as f64 / period,
+            latency_p99: Percentiles::of(latency(population)).map(|latency| latency.p99),
+            faults,
+        };
+        tick.populations.iter().zip(&self.faults_of).map(figures).collect()
+    }
+
+    fn faults(&self, tick: &Tick) -> Vec<FaultFigures> {
+        let recent = |fault: Fault| tick.faults.iter().find(|(own, _)| *own == fault).map_or(0, |(_, n)| n);
+        let figures = |(fault, count)| FaultFigures { fault, count, recent: recent(fault) };
+        let mut faults: Vec<FaultFigures> = self.faults.iter().map(figures).collect();
+        faults.sort_by_key(|fault| std::cmp::Reverse(fault.count));
+        faults
+    }
+}
+
+/// Of full load; of the ramp, where that has not begun.
+fn latency(tick: &Tick) -> &Latency {
+    if tick.latency.count() > 0 { &tick.latency } else { &tick.ramp_latency }
+}

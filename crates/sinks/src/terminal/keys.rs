@@ -1,0 +1,229 @@
+//! What keys mean.
+
+use samples::{Ask, Phase};
+use units::Nanos;
+
+/// A second press must come within this, and what a press led to is said for so long.
+const WHILE: Nanos = Nanos::from_secs(3);
+
+/// A key that means something here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Key {
+    /// `p`
+    Pause,
+    /// `+`, also without Shift
+    More,
+    /// `-`
+    Less,
+    /// `d`
+    Drain,
+    /// `q` and Esc
+    Quit,
+    /// Ctrl-C: in raw mode a key as any other
+    Interrupt,
+}
+
+/// The keys of what was read at once.
+pub(crate) fn read(bytes: &[u8]) -> Vec<Key> {
+    match bytes {
+        [ESCAPE] => vec![Key::Quit],
+        // An arrow, a function key, a paste: Esc itself comes alone.
+        [ESCAPE, ..] => Vec::new(),
+        _ => bytes.iter().copied().filter_map(key).collect(),
+    }
+}
+
+const ESCAPE: u8 = 0x1b;
+const CTRL_C: u8 = 0x03;
+
+fn key(byte: u8) -> Option<Key> {
+    match byte {
+        b'p' | b'P' => Some(Key::Pause),
+        b'+' | b'=' => Some(Key::More),
+        b'-' => Some(Key::Less),
+        b'd' | b'D' => Some(Key::Drain),
+        b'q' | b'Q' => Some(Key::Quit),
+        CTRL_C => Some(Key::Interrupt),
+        _ => None,
+    }
+}
+
+/// What was pressed so far, as far as it changes what comes next.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Keys {
+    is_paused: bool,
+    is_ending: bool,
+    is_stopping: bool,
+    /// A key that waits for its second press, and until when.
+    armed: Option<(Key, Nanos)>,
+    /// What was asked for last, and until when that is said.
+    asked: Option<(Ask, Nanos)>,
+}
+
+impl Keys {
+    /// The run's own end makes keys meaningless too.
+    pub(crate) fn see(&mut self, phase: Phase) {
+        self.is_ending |= phase == Phase::Drain;
+    }
+
+    /// Whether the load rests by hand.
+    pub(crate) fn is_paused(&self) -> bool {
+        self.is_paused && !self.is_ending
+    }
+
+    /// Whether the load has ended, or was asked to.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.is_ending
+    }
+
+    /// What is to be asked for.
+    pub(crate) fn press(&mut self, key: Key, now: Nanos) -> Option<Ask> {
+        let is_second = self.armed.take().is_some_and(|(armed, until)| armed == key && now < until);
+        let ask = match key {
+            _ if self.is_stopping => None,
+            Key::Interrupt if self.is_ending => Some(Ask::Stop),
+            Key::Interrupt => Some(Ask::Drain),
+            Key::Quit if is_second => Some(Ask::Stop),
+            Key::Quit => self.arm(key, now),
+            _ if self.is_ending => None,
+            Key::Drain if is_second => Some(Ask::Drain),
+            Key::Drain => self.arm(key, now),
+            Key::Pause if self.is_paused => Some(Ask::Resume),
+            Key::Pause => Some(Ask::Pause),
+            Key::More | Key::Less if self.is_paused => None,
+            Key::More => Some(Ask::Up),
+            Key::Less => Some(Ask::Down),
+        };
+        if let Some(ask) = ask {
+            self.is_paused = ask == Ask::Pause || self.is_paused && ask != Ask::Resume;
+            self.is_ending |= matches!(ask, Ask::Drain | Ask::Stop);
+            self.is_stopping |= ask == Ask::Stop;
+            self.asked = Some((ask, now + WHILE));
+        }
+        ask
+    }
+
+    fn arm(&mut self, key: Key, now: Nanos) -> Option<Ask> {
+        self.armed = Some((key, now + WHILE));
+        None
+    }
+
+    /// What is to be said of it.
+    pub(crate) fn says(&self, now: Nanos) -> Option<&'static str> {
+        match (self.armed, self.asked) {
+            (Some((Key::Drain, until)), _) if now < until => Some("press d again to drain"),
+            (Some((_, until)), _) if now < until => Some("press q again to stop at once"),
+            (_, Some((ask, until))) if now < until => Some(match ask {
+                Ask::Pause => "asked to pause: nothing new begins",
+                Ask::Resume => "asked to go on",
+                Ask::Up => "asked for a tenth more, up to the plan",
+                Ask::Down => "asked for a tenth less",
+                Ask::Drain => "asked to drain: answers under way may come; Ctrl-C stops at once",
+                Ask::Stop => "asked to stop",
+            }),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_keys() {
+        for (bytes, expected) in [
+            (&b"p"[..], &[Key::Pause][..]),
+            (b"P", &[Key::Pause]),
+            (b"+-=", &[Key::More, Key::Less, Key::More]),
+            (b"dDqQ", &[Key::Drain, Key::Drain, Key::Quit, Key::Quit]),
+            (b"\x03", &[Key::Interrupt]),
+            (b"\x1b", &[Key::Quit]),
+            (b"\x1b[A", &[]),
+            (b"\x1bOP", &[]),
+            (b"x\n \xff", &[]),
+            (b"", &[]),
+        ] {
+            assert_eq!(read(bytes), expected, "{bytes:?}");
+        }
+    }
+
+    /// Each key with the second in which it was pressed, and what it asks for.
+    fn check(pressed: &[(&[u8], u64, Option<Ask>)]) -> Keys {
+        let mut keys = Keys::default();
+        for (nth, (bytes, second, expected)) in pressed.iter().enumerate() {
+            let [key] = read(bytes)[..] else { panic!("one key: {bytes:?}") };
+            assert_eq!(keys.press(key, Nanos::from_secs(*second)), *expected, "{nth} of {pressed:?}");
+        }
+        keys
+    }
+
+    #[test]
+    fn p_pauses_and_resumes() {
+        let keys = check(&[(b"p", 1, Some(Ask::Pause))]);
+        assert!(keys.is_paused());
+        // The load is not stepped while it rests.
+        let pressed: [(&[u8], _, _); 4] = [
+            (b"p", 1, Some(Ask::Pause)),
+            (b"+", 1, None),
+            (b"p", 2, Some(Ask::Resume)),
+            (b"p", 2, Some(Ask::Pause)),
+        ];
+        check(&pressed);
+    }
+
+    #[test]
+    fn plus_and_minus_step_the_load() {
+        check(&[(b"-", 1, Some(Ask::Down)), (b"-", 1, Some(Ask::Down)), (b"+", 1, Some(Ask::Up))]);
+    }
+
+    #[test]
+    fn d_and_q_want_a_second_press() {
+        check(&[(b"d", 1, None), (b"d", 3, Some(Ask::Drain)), (b"d", 3, None), (b"-", 3, None)]);
+        check(&[(b"q", 1, None), (b"q", 3, Some(Ask::Stop)), (b"q", 3, None), (b"q", 3, None)]);
+        check(&[(b"q", 1, None), (b"\x1b", 3, Some(Ask::Stop))]);
+        // Too late, or another key between: from the beginning.
+        check(&[(b"d", 1, None), (b"d", 4, None), (b"d", 6, Some(Ask::Drain))]);
+        check(&[
+            (b"d", 1, None),
+            (b"q", 1, None),
+            (b"d", 2, None),
+            (b"p", 2, Some(Ask::Pause)),
+            (b"d", 2, None),
+        ]);
+    }
+
+    #[test]
+    fn ctrl_c_drains_and_then_stops() {
+        check(&[(b"\x03", 1, Some(Ask::Drain)), (b"\x03", 1, Some(Ask::Stop)), (b"\x03", 1, None)]);
+        check(&[(b"d", 1, None), (b"d", 1, Some(Ask::Drain)), (b"q", 1, None), (b"q", 1, Some(Ask::Stop))]);
+    }
+
+    #[test]
+    fn where_the_run_ends_by_itself_it_can_only_be_stopped() {
+        let mut keys = Keys::default();
+        keys.see(Phase::Hold);
+        assert_eq!(keys.press(Key::Pause, Nanos::ZERO), Some(Ask::Pause));
+        keys.see(Phase::Drain);
+        assert!(!keys.is_paused() && keys.is_ending());
+        for key in [Key::Pause, Key::More, Key::Less, Key::Drain, Key::Drain] {
+            assert_eq!(keys.press(key, Nanos::ZERO), None, "{key:?}");
+        }
+        assert_eq!(keys.press(Key::Interrupt, Nanos::ZERO), Some(Ask::Stop));
+    }
+
+    #[test]
+    fn what_was_pressed_is_said_for_three_seconds() {
+        let (mut keys, at) = (Keys::default(), Nanos::from_secs);
+        assert_eq!(keys.says(at(1)), None);
+        keys.press(Key::Less, at(1));
+        assert_eq!(keys.says(at(3)), Some("asked for a tenth less"));
+        keys.press(Key::Drain, at(3));
+        assert_eq!(keys.says(at(5)), Some("press d again to drain"));
+        assert_eq!(keys.says(at(6)), None);
+        keys.press(Key::Quit, at(6));
+        assert_eq!(keys.says(at(6)), Some("press q again to stop at once"));
+        keys.press(Key::Quit, at(6));
+        assert_eq!(keys.says(at(6)), Some("asked to stop"));
+    }
+}

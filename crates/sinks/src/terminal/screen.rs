@@ -1,0 +1,157 @@
+//! Who has the terminal: the live view from [`enter`] to [`restore_terminal`], which may come from anywhere.
+
+use std::{
+    env,
+    io::{self, IsTerminal, Write, stderr, stdin},
+    panic,
+    sync::{Mutex, MutexGuard, Once, PoisonError},
+    thread,
+    time::Duration,
+};
+
+use ratatui::crossterm::{
+    cursor::{Hide, Show},
+    execute, terminal,
+};
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    process::getpgrp,
+    termios::{tcgetpgrp, tcgetwinsize},
+};
+
+/// Lines that are kept for the end; what comes later is counted.
+const MOST_NOTICES: usize = 100;
+/// Who draws may take so long to end a frame before the terminal is restored in its midst.
+const FRAME: Duration = Duration::from_millis(200);
+
+/// What was to be said while the view has the terminal.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Notices {
+    pub(crate) lines: Vec<String>,
+    /// Those beyond.
+    more: u64,
+}
+
+impl Notices {
+    fn add(&mut self, line: &str) {
+        match self.lines.len() < MOST_NOTICES {
+            true => self.lines.push(line.to_owned()),
+            false => self.more += 1,
+        }
+    }
+
+    fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        self.lines.iter().try_for_each(|line| writeln!(out, "{line}"))?;
+        if self.more > 0 { writeln!(out, "throng: and {} lines more", self.more) } else { Ok(()) }
+    }
+}
+
+/// There while the view has the terminal.
+static NOTICES: Mutex<Option<Notices>> = Mutex::new(None);
+/// Held by who writes to the terminal.
+static PEN: Mutex<()> = Mutex::new(());
+
+fn notices() -> MutexGuard<'static, Option<Notices>> {
+    NOTICES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether there is a terminal for a view.
+///
+/// # Errors
+/// Why there is none.
+pub(crate) fn can_be_drawn_on() -> Result<(), String> {
+    if !stderr().is_terminal() {
+        return Err("standard error is no terminal".to_owned());
+    }
+    if !stdin().is_terminal() {
+        return Err("standard input is no terminal".to_owned());
+    }
+    if env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb") {
+        return Err("this terminal cannot be drawn on (TERM)".to_owned());
+    }
+    // Who changes or reads a terminal from the background is stopped by it.
+    if tcgetpgrp(stdin()).ok() != Some(getpgrp()) {
+        return Err("throng is in the terminal's background".to_owned());
+    }
+    Ok(())
+}
+
+/// How wide and high it is now; nothing, where that is not known.
+pub(crate) fn size() -> (u16, u16) {
+    tcgetwinsize(stderr()).map_or((0, 0), |size| (size.ws_col, size.ws_row))
+}
+
+/// Takes the terminal. It is given back when the process panics, too.
+pub(crate) fn enter() -> io::Result<()> {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let previous = panic::take_hook();
+        panic::set_hook(Box::new(move |what| {
+            restore_terminal();
+            previous(what);
+        }));
+    });
+    terminal::enable_raw_mode()?;
+    *notices() = Some(Notices::default());
+    let entered = execute!(stderr(), terminal::EnterAlternateScreen, Hide);
+    entered.inspect_err(|_| restore_terminal())
+}
+
+/// Gives the terminal back, if the live view has it, and prints what was said meanwhile. To be called by whoever ends
+/// the process early.
+pub fn restore_terminal() {
+    let _ = give_back(&[]);
+}
+
+/// The same; these lines come first.
+pub(crate) fn give_back(first: &[&str]) -> io::Result<()> {
+    // Whoever comes second has nothing to do.
+    let Some(kept) = notices().take() else { return Ok(()) };
+    let pause = FRAME / 40;
+    let pen = (0..40).find_map(|_| {
+        let pen = PEN.try_lock().ok();
+        pen.or_else(|| {
+            thread::sleep(pause);
+            None
+        })
+    });
+    let mut out = stderr();
+    let shown = execute!(out, terminal::LeaveAlternateScreen, Show);
+    terminal::disable_raw_mode()?;
+    shown?;
+    drop(pen);
+    first.iter().try_for_each(|line| writeln!(out, "{}", line.trim_end()))?;
+    kept.write(&mut out)
+}
+
+/// Keeps a line for the end, where the live view has the terminal; else says no, and the line is to be printed.
+#[must_use]
+pub fn keep_for_later(line: &str) -> bool {
+    let mut notices = notices();
+    notices.as_mut().map(|notices| notices.add(line)).is_some()
+}
+
+/// Draws with what was said meanwhile, while the view has the terminal.
+pub(crate) fn with_pen(draw: impl FnOnce(&Notices) -> io::Result<()>) -> io::Result<()> {
+    let _pen = PEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let said = notices().clone();
+    said.map_or(Ok(()), |said| draw(&said))
+}
+
+/// What was typed, within this time; nothing more will come where it is an error. Read here, for crossterm's reader goes
+/// round in circles at the end of input, and waits in the midst of an escape sequence.
+pub(crate) fn typed(within: Duration, bytes: &mut [u8]) -> io::Result<usize> {
+    let (stdin, wait) = (stdin(), Timespec { tv_sec: 0, tv_nsec: i64::from(within.subsec_nanos()) });
+    let mut ready = [PollFd::new(&stdin, PollFlags::IN)];
+    match poll(&mut ready, Some(&wait)) {
+        Ok(0) => return Ok(0),
+        Ok(_) => {}
+        // A signal, which others hear.
+        Err(rustix::io::Errno::INTR) => return Ok(0),
+        Err(e) => return Err(e.into()),
+    }
+    match rustix::io::read(&stdin, bytes)? {
+        0 => Err(io::ErrorKind::UnexpectedEof.into()),
+        n => Ok(n),
+    }
+}

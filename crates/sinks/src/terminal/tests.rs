@@ -1,0 +1,321 @@
+//! The view of a run that never was: whole frames against golden files, each figure by itself.
+
+use std::{env, fs, path::Path};
+
+use ratatui::backend::TestBackend;
+use samples::{Fault, Kind, Phase, ProcessLook, Side, Stage, TargetLook};
+use units::Nanos;
+
+use super::{figures::Percentiles, *};
+
+/// What it shows in a terminal of this size.
+fn frame(scene: &Scene, width: u16, height: u16) -> String {
+    let mut terminal = ratatui::Terminal::new(TestBackend::new(width, height)).unwrap();
+    terminal.draw(|frame| view::draw(scene, frame.buffer_mut())).unwrap();
+    let cells: Vec<&str> = terminal.backend().buffer().content().iter().map(|cell| cell.symbol()).collect();
+    let rows = cells.chunks(usize::from(width).max(1)).map(|row| row.concat().trim_end().to_owned() + "\n");
+    rows.collect()
+}
+
+/// Compares with the golden file of this name; `UPDATE_GOLDEN=1` writes it anew.
+fn check(name: &str, text: &str) {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(format!("{name}.txt"));
+    if env::var_os("UPDATE_GOLDEN").is_some() {
+        fs::write(&file, text).unwrap();
+    }
+    let expected = fs::read_to_string(&file).unwrap_or_default();
+    assert_eq!(text, expected, "{name}: UPDATE_GOLDEN=1 writes it anew");
+}
+
+/// A run as the thread sees it.
+struct Run {
+    header: Header,
+    figures: Figures,
+    second: Second,
+    history: History,
+    notices: Vec<String>,
+    cpu_s: f64,
+}
+
+impl Run {
+    fn of(header: Header) -> Run {
+        Run {
+            figures: Figures::of(&header),
+            second: Second { wanted: header.connections, progress: Some(0.0), ..Second::default() },
+            history: History::new(),
+            notices: Vec::new(),
+            cpu_s: 0.0,
+            header,
+        }
+    }
+
+    /// A second more; throng used 0.4 s of it.
+    fn tick(&mut self, tick: &Tick) {
+        self.cpu_s += 0.4;
+        let own = Generator { cpu_s: self.cpu_s, rss_bytes: 12_163_482, ..Generator::default() };
+        if let Some(second) = self.figures.tick(tick, &own) {
+            self.history.push(Point { open: second.open, wanted: second.wanted });
+            self.second = second;
+        }
+    }
+
+    fn scene<'a>(&'a self, message: Option<&'a str>) -> Scene<'a> {
+        Scene {
+            header: &self.header,
+            second: &self.second,
+            history: &self.history,
+            message,
+            notices: &self.notices,
+            is_paused: self.second.phase == Phase::Pause,
+            is_ending: self.second.phase == Phase::Drain,
+        }
+    }
+}
+
+fn header() -> Header {
+    Header {
+        target: "http://127.0.0.{1..20}:8000/?length={rand 1 4096}&name=one-that-is-rather-long".to_owned(),
+        connections: 100_000,
+        hold_s: Some(60.0),
+        seed: 270_321_536_579_897,
+        io: "uring".into(),
+        threads: 2,
+        populations: ["browsers", "a-population-with-quite-a-long-name-that-goes-on", "idle"]
+            .map(str::to_owned)
+            .to_vec(),
+        steps: Vec::new(),
+    }
+}
+
+/// The `n`th second, of this many populations.
+fn second(n: u64, phase: Phase, open: u64, populations: u64) -> Tick {
+    let (from, until) = (Nanos::from_secs(n), Nanos::from_secs(n + 1));
+    let mut tick = Tick { from, until, phase, open, wanted: 100_000, waiting: 42, ..Tick::default() };
+    tick.ramped_at = if phase == Phase::Ramp { Nanos::NEVER } else { Nanos::from_millis(10_250) };
+    (tick.counts.opened, tick.counts.redialled) = (if phase == Phase::Ramp { 10_000 } else { 0 }, 7);
+    (tick.counts.answered, tick.counts.bytes_in) = (12_345, 25_480_397);
+    for us in 1..=1_000 {
+        let latency = if phase == Phase::Ramp { &mut tick.ramp_latency } else { &mut tick.latency };
+        latency.record(Nanos::from_micros(us * 10));
+        tick.connect.record(Nanos::from_micros(us));
+        tick.lag.record(Nanos::from_micros(us * 2));
+    }
+    for nth in 0..populations {
+        let mut own = Tick { from, until, phase, open: open / 4 * (nth + 1), ..Tick::default() };
+        (own.wanted, own.counts.answered) = (25_000 * (nth + 1), 1_000 * nth);
+        (0..nth * 10).for_each(|_| own.latency.record(Nanos::from_millis(nth)));
+        tick.populations.push(own);
+    }
+    tick
+}
+
+fn looks() -> Looks {
+    let process = ProcessLook { cores_used: 1.234, rss_bytes: 9_542_042, ..ProcessLook::default() };
+    let target = TargetLook {
+        process,
+        open_files: Some(100_012),
+        open_files_limit: Some(1_048_576),
+        accept_queue: Some(17),
+        accept_backlog: Some(4_096),
+        ..TargetLook::default()
+    };
+    Looks { target: Some(target), ..Looks::default() }
+}
+
+/// Ten seconds of ramp, ten of full load, with a dip and with faults.
+fn in_trouble(populations: u64) -> Run {
+    let mut run = Run::of(header());
+    run.figures.look(&looks());
+    for n in 0..10 {
+        run.tick(&second(n, Phase::Ramp, 10_000 * (n + 1), populations));
+    }
+    for n in 10..20 {
+        let open = if (13..16).contains(&n) { 61_250 } else { 100_000 };
+        let mut tick = second(n, Phase::Hold, open, populations);
+        let kinds = [
+            (Side::Target, Stage::Exchange, Kind::WrongStatus, 1_234),
+            (Side::Target, Stage::Hold, Kind::Reset, 38_750 * u64::from(n == 13)),
+            (Side::Unknown, Stage::Handshake, Kind::AddressInUse, u64::from(n == 19)),
+            (Side::Path, Stage::Dial, Kind::Timeout, 2 * u64::from(n > 17)),
+        ];
+        for (side, stage, kind, count) in kinds {
+            (0..count).for_each(|_| tick.faults.count(Fault { side, stage, kind }));
+            let own = tick.populations.iter_mut().take(1);
+            own.for_each(|own| (0..count).for_each(|_| own.faults.count(Fault { side, stage, kind })));
+        }
+        run.tick(&tick);
+    }
+    run
+}
+
+#[test]
+fn a_ramp() {
+    let mut run =
+        Run::of(Header { target: "http://t/".into(), populations: vec!["main".into()], ..header() });
+    for n in 0..6 {
+        run.tick(&second(n, Phase::Ramp, 10_000 * (n + 1), 0));
+    }
+    check("terminal-ramp-80x24", &frame(&run.scene(None), 80, 24));
+}
+
+#[test]
+fn full_load_with_faults_and_several_populations() {
+    let mut run = in_trouble(3);
+    let scene = run.scene(Some("press d again to drain"));
+    check("terminal-hold-80x24", &frame(&scene, 80, 24));
+    run.notices = ["one", "two", "three", "four"].map(|line| format!("throng: notice {line}")).to_vec();
+    check("terminal-hold-160x50", &frame(&run.scene(None), 160, 50));
+}
+
+#[test]
+fn nothing_is_known_yet() {
+    let run = Run::of(Header { hold_s: None, ..header() });
+    check("terminal-begin-80x24", &frame(&run.scene(None), 80, 24));
+}
+
+#[test]
+fn too_small_for_all_of_it() {
+    let run = in_trouble(3);
+    check("terminal-40x10", &frame(&run.scene(None), 40, 10));
+    for (width, height) in [(0, 0), (1, 1), (3, 2), (9, 50), (160, 2), (71, 20), (72, 19)] {
+        frame(&run.scene(Some("press d again to drain")), width, height);
+    }
+}
+
+#[test]
+fn the_least_room_has_the_curve_the_sums_and_the_keys() {
+    for width in [72, 123, 124] {
+        let text = frame(&in_trouble(3).scene(None), width, 20);
+        for word in ["hold", "open 100,000 of 100,000", "p99", "target ", "faults   51,095", "q stop"] {
+            assert!(text.contains(word), "{word:?} in {width}:\n{text}");
+        }
+        assert!(text.lines().filter(|line| line.contains('█')).count() >= 5, "{text}");
+        assert_eq!(text.lines().count(), 20);
+    }
+}
+
+#[test]
+fn a_pause_and_the_end_have_other_keys() {
+    let mut run = in_trouble(0);
+    run.tick(&second(20, Phase::Pause, 100_000, 0));
+    let text = frame(&run.scene(None), 80, 24);
+    assert!(text.contains(" p resume    d drain    q stop\n"), "{text}");
+    assert!(text.contains("50s of 1m left"), "it is not running out: {text}");
+    run.tick(&second(21, Phase::Drain, 100_000, 0));
+    let text = frame(&run.scene(None), 80, 24);
+    assert!(text.contains(" drain ") && text.contains("answers may still come"), "{text}");
+    assert!(text.ends_with(" q stop at once\n"), "{text}");
+}
+
+#[test]
+fn rates_are_of_a_second_whatever_the_period() {
+    let mut figures = Figures::of(&header());
+    let mut tick = second(3, Phase::Hold, 5, 2);
+    tick.until = Nanos::from_secs(5);
+    let own = |cpu_s| Generator { cpu_s, rss_bytes: 5, ..Generator::default() };
+    figures
+        .tick(&Tick { from: Nanos::from_secs(1), until: tick.from, ..Tick::default() }, &own(1.0))
+        .unwrap();
+    let seen = figures.tick(&tick, &own(2.5)).unwrap();
+    assert_eq!(seen.elapsed, Nanos::from_secs(4), "since the first tick began");
+    assert_eq!((seen.opens_per_s, seen.requests_per_s, seen.bytes_in_per_s), (3.5, 6_172.5, 12_740_198.5));
+    assert_eq!((seen.own_cpu, seen.own_memory, seen.waiting), (0.75, 5, 42));
+    assert_eq!(seen.populations.iter().map(|own| own.requests_per_s).collect::<Vec<_>>(), [0.0, 500.0]);
+    assert!(seen.populations[0].latency_p99.is_none());
+    let p99 = seen.populations[1].latency_p99.unwrap();
+    assert!((990_000..1_010_000).contains(&p99.0), "{p99:?}");
+    // A rest is too short for rates, and its CPU time is the next one's.
+    let rest = Tick { from: tick.until, until: Nanos::from_millis(5_400), ..Tick::default() };
+    assert_eq!(figures.tick(&rest, &own(9.0)), None);
+}
+
+#[test]
+fn percentiles_are_of_the_last_second() {
+    let mut figures = Figures::of(&header());
+    figures.tick(&second(1, Phase::Hold, 5, 0), &Generator::default());
+    let mut tick = second(2, Phase::Hold, 5, 0);
+    // What came in the ramp does not count beside full load.
+    tick.ramp_latency.record(Nanos::from_secs(9));
+    let seen = figures.tick(&tick, &Generator::default()).unwrap();
+    let close = |seen: Option<Percentiles>, us: [u64; 4]| {
+        let seen = seen.unwrap();
+        for (seen, us) in [seen.p50, seen.p90, seen.p99, seen.max].into_iter().zip(us) {
+            assert!(seen.0.abs_diff(us * 1_000) <= us * 2, "{seen:?}, {us} µs");
+        }
+    };
+    close(seen.latency, [5_000, 9_000, 9_900, 10_000]);
+    close(seen.connect, [500, 900, 990, 1_000]);
+    close(seen.lag, [1_000, 1_800, 1_980, 2_000]);
+    let seen = figures.tick(&second(3, Phase::Ramp, 5, 0), &Generator::default()).unwrap();
+    close(seen.latency, [5_000, 9_000, 9_900, 10_000]);
+    let nothing = Tick { from: Nanos::from_secs(4), until: Nanos::from_secs(5), ..Tick::default() };
+    let seen = figures.tick(&nothing, &Generator::default()).unwrap();
+    assert_eq!((seen.latency, seen.connect, seen.lag), (None, None, None));
+}
+
+/// (phase, connections open, connections wanted) of each second; then progress and time left
+type Seconds<'a> = &'a [(Phase, u64, u64, Option<f64>, Option<u64>)];
+
+fn check_progress(hold_s: Option<f64>, seconds: Seconds) {
+    let mut figures = Figures::of(&Header { hold_s, ..header() });
+    for (n, (phase, open, wanted, progress, left)) in (0..).zip(seconds) {
+        let tick = Tick { wanted: *wanted, ramped_at: Nanos::ZERO, ..second(n, *phase, *open, 0) };
+        let seen = figures.tick(&tick, &Generator::default()).unwrap();
+        let expected = (*progress, left.map(Nanos::from_secs));
+        assert_eq!((seen.progress, seen.left), expected, "second {n} of {seconds:?}");
+    }
+}
+
+#[test]
+fn progress_is_of_connections_and_then_of_time() {
+    let (ramp, hold, pause) = (Phase::Ramp, Phase::Hold, Phase::Pause);
+    check_progress(
+        Some(4.0),
+        &[
+            (ramp, 25, 100, Some(0.25), Some(4)),
+            (ramp, 75, 100, Some(0.75), Some(4)),
+            (hold, 100, 100, Some(0.25), Some(3)),
+            (pause, 100, 100, Some(0.25), Some(3)),
+            // On the way down, from where it was.
+            (ramp, 80, 60, Some(0.5), Some(3)),
+            (hold, 60, 60, Some(0.5), Some(2)),
+            (hold, 60, 60, Some(0.75), Some(1)),
+            (hold, 60, 60, Some(1.0), Some(0)),
+            (hold, 60, 60, Some(1.0), Some(0)),
+        ],
+    );
+    check_progress(None, &[(ramp, 1, 2, Some(0.5), None), (hold, 2, 2, None, None)]);
+    // Nothing to wait for, and nothing to come.
+    check_progress(Some(0.0), &[(ramp, 0, 0, Some(1.0), Some(0)), (hold, 0, 0, Some(1.0), Some(0))]);
+}
+
+#[test]
+fn full_load_begins_within_a_second() {
+    let mut figures = Figures::of(&Header { hold_s: Some(10.0), ..header() });
+    let tick = Tick { ramped_at: Nanos::from_millis(5_750), ..second(5, Phase::Hold, 5, 0) };
+    let seen = figures.tick(&tick, &Generator::default()).unwrap();
+    assert_eq!((seen.progress, seen.left), (Some(0.025), Some(Nanos::from_millis(9_750))));
+}
+
+#[test]
+fn faults_add_up_the_most_frequent_first() {
+    let seen = in_trouble(3).second;
+    let counts: Vec<_> = seen.faults.iter().map(|own| (own.fault.kind, own.count, own.recent)).collect();
+    let expected = [
+        (Kind::Reset, 38_750, 0),
+        (Kind::WrongStatus, 12_340, 1_234),
+        (Kind::Timeout, 4, 2),
+        (Kind::AddressInUse, 1, 1),
+    ];
+    assert_eq!(counts, expected);
+    assert_eq!(seen.populations.iter().map(|own| own.faults).collect::<Vec<_>>(), [51_095, 0, 0]);
+}
+
+#[test]
+fn a_target_on_another_host_is_not_seen() {
+    let mut figures = Figures::of(&header());
+    figures.look(&looks());
+    figures.look(&Looks::default());
+    let seen = figures.tick(&second(1, Phase::Hold, 5, 0), &Generator::default()).unwrap();
+    assert_eq!(seen.target, None);
+}

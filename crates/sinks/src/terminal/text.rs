@@ -1,0 +1,105 @@
+//! How figures are written where they stand in columns.
+
+use ratatui::{
+    style::{Modifier, Style},
+    text::Span,
+};
+use units::{Bytes, Count, Nanos};
+
+/// What is the same all the time.
+pub(crate) const QUIET: Style = Style::new().add_modifier(Modifier::DIM);
+/// What is to be seen first.
+pub(crate) const STRONG: Style = Style::new().add_modifier(Modifier::BOLD);
+
+pub(crate) fn quiet(text: impl Into<String>) -> Span<'static> {
+    Span::styled(text.into(), QUIET)
+}
+
+pub(crate) fn plain(text: impl Into<String>) -> Span<'static> {
+    Span::raw(text.into())
+}
+
+/// In at most so many columns; what does not fit ends with `…`.
+pub(crate) fn fit(text: &str, width: usize) -> String {
+    // What is no letter, and would move the cursor, is not drawn.
+    let mut text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if Span::raw(&*text).width() <= width {
+        return text;
+    }
+    while Span::raw(&*text).width() >= width && text.pop().is_some() {}
+    if width > 0 { text + "…" } else { text }
+}
+
+/// `1m5s`, without fractions.
+pub(crate) fn whole_seconds(time: Nanos) -> String {
+    Nanos(time.0.saturating_add(500_000_000) / 1_000_000_000 * 1_000_000_000).to_string()
+}
+
+pub(crate) fn per_s(rate: f64) -> String {
+    format!("{}/s", Count(rate.round() as u64))
+}
+
+pub(crate) fn mebibytes_per_s(rate: f64) -> String {
+    format!("{:.1} MiB/s", rate / f64::from(1 << 20))
+}
+
+pub(crate) fn bytes(n: u64) -> String {
+    Bytes(n).brief().to_string()
+}
+
+/// A share as `45 %`.
+pub(crate) fn percent(share: f64) -> String {
+    format!("{:.0} %", share * 100.0)
+}
+
+/// `5 of 20`; what is not known is left out.
+pub(crate) fn of((now, most): (Option<u64>, Option<u64>)) -> String {
+    match (now, most) {
+        (Some(now), Some(most)) => format!("{} of {}", Count(now), Count(most)),
+        (Some(now), None) => Count(now).to_string(),
+        _ => NOTHING.to_owned(),
+    }
+}
+
+/// In place of a figure that there is not.
+pub(crate) const NOTHING: &str = "–";
+
+pub(crate) fn time(time: Option<Nanos>) -> String {
+    time.map_or(NOTHING.to_owned(), |time| time.brief().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_fit_says_so() {
+        for (text, width, expected) in [
+            ("abc", 3, "abc"),
+            ("abcd", 3, "ab…"),
+            ("abcd", 1, "…"),
+            ("abcd", 0, ""),
+            ("", 0, ""),
+            // Each takes two columns.
+            ("日本語", 6, "日本語"),
+            ("日本語", 5, "日本…"),
+            ("日本語", 4, "日…"),
+            ("a\tb\u{1b}[m", 9, "a b [m"),
+        ] {
+            assert_eq!(fit(text, width), expected, "{text:?} in {width}");
+        }
+    }
+
+    #[test]
+    fn figures_are_rounded() {
+        assert_eq!(whole_seconds(Nanos::from_millis(61_499)), "1m1s");
+        assert_eq!(whole_seconds(Nanos::from_millis(61_500)), "1m2s");
+        assert_eq!(
+            (per_s(1234.5), mebibytes_per_s(1_572_864.0)),
+            ("1,235/s".to_owned(), "1.5 MiB/s".to_owned())
+        );
+        assert_eq!((percent(1.234), percent(0.0)), ("123 %".to_owned(), "0 %".to_owned()));
+        assert_eq!(of((Some(5_000), Some(20_000))), "5,000 of 20,000");
+        assert_eq!((of((Some(5), None)), of((None, Some(5)))), ("5".to_owned(), NOTHING.to_owned()));
+    }
+}
