@@ -12,6 +12,7 @@ mod packages;
 mod sim;
 mod test;
 mod tidy;
+mod web;
 
 use std::process::ExitCode;
 
@@ -23,6 +24,7 @@ const VERBS: &[Verb] = &[
     ("fmt", "[--fix]", "is the code formatted? with --fix: format it", fmt::run),
     ("lint", "", "clippy over everything, warnings are errors", lint::run),
     ("tidy", "", "the rules of the house: arrows, names, sizes, unsafe, clock, sockets, paths", tidy::run),
+    ("web", "", "the report and the live page: types, tests, build, in a real browser", web::run),
     ("sim", "", "a million simulated connections", sim::run),
     (
         "fuzz",

@@ -37,9 +37,18 @@ const NODE: &str = "crates/cli/tests/interop/node";
 /// Something is missing and we are not root, this is no Debian, or the installation fails.
 pub(crate) fn install() -> Result<()> {
     install_debian()?;
-    let folder = root()?.join(NODE);
-    if is_older(&folder.join("node_modules/.package-lock.json"), &folder.join("package-lock.json")) {
-        let words = ["ci", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", NODE];
+    npm(NODE)
+}
+
+/// Installs what a folder of ours wants from npm, where that is not there yet.
+///
+/// # Errors
+/// npm does not do it.
+pub(crate) fn npm(folder: &str) -> Result<()> {
+    let path = root()?.join(folder);
+    if is_older(&path.join("node_modules/.package-lock.json"), &path.join("package-lock.json")) {
+        // No script of a package runs: esbuild's own finds its program without.
+        let words = ["ci", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", folder];
         finish(command("npm", &words)?)?;
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! `cargo xtask test`: all that a change must pass, cheapest first; ends at the first step that fails.
 
 use crate::command::{cargo, command, finish, metadata, no_words};
-use crate::{fmt, lint, packages, tidy};
+use crate::{fmt, lint, packages, tidy, web};
 use anyhow::{Context, Result};
 use std::path::PathBuf;
 use std::time::Instant;
@@ -14,6 +14,7 @@ const STEPS: &[Step] = &[
     ("tidy", || tidy::run(&[])),
     ("lint", || lint::run(&[])),
     ("build", || cargo(&["build", "--release"])),
+    ("web", || web::run(&[])),
     ("tests", tests),
 ];
 

@@ -40,11 +40,15 @@ function LivePage() {
 function Progress({ run }: { run: Run }) {
   const last = run.entries.at(-1)?.period;
   if (!last) return null;
-  const share = last.wanted > 0 ? Math.min(1, last.open / last.wanted) : 1;
+  const ramped = last.wanted > 0 ? Math.min(1, last.open / last.wanted) : 1;
+  const all = run.record.header?.hold_s;
+  const held = run.entries.filter(({ period }) => period.phase === "hold").reduce((sum, { period }) => sum + period.until_s - period.from_s, 0);
+  const holds = last.phase === "hold" && all;
+  const left = holds ? `, ${span(Math.max(0, Math.round(all - held)))} left` : "";
   return (
     <p class="progress" id="progress">
-      <span>{last.phase}, {span(Math.round(last.until_s))} since the start</span>
-      <progress value={share} aria-label="connections open of those wanted" />
+      <span>{last.phase}, {span(Math.round(last.until_s))} since the start{left}</span>
+      <progress value={holds ? Math.min(1, held / all) : ramped} aria-label={holds ? "time at full load" : "connections open of those wanted"} />
     </p>
   );
 }

@@ -80,6 +80,10 @@ target: string,
  */
 connections: number, 
 /**
+ * How long all stages together are to hold their loads, seconds; none, where there is no end.
+ */
+hold_s: number | null, 
+/**
  * The seed that repeats the run.
  */
 seed: number, 

@@ -65,6 +65,10 @@ export async function openReport(browser: Browser, report: Report, look: Look = 
   return opened;
 }
 
+/** Waits for a text in a place. */
+export const until = (page: Page, where: string, text: string) =>
+  page.waitForFunction(([where, text]) => document.querySelector<HTMLElement>(where!)?.innerText.replace(/\s+/g, " ").includes(text!), [where, text], { timeout: 8000 });
+
 /** For people to look at. */
 export async function shoot(page: Page, name: string): Promise<void> {
   await mkdir("shots", { recursive: true });

@@ -4,7 +4,7 @@ import type { Browser, Page } from "playwright-core";
 import type { StoredRun } from "../../src/model/report";
 import { storedRun } from "../synthetic";
 import { failed } from "../summary";
-import { launch, openPage, overflow, overlaps, shoot, type Look, type Opened } from "./browser";
+import { launch, openPage, overflow, overlaps, shoot, type Look, type Opened, until } from "./browser";
 import { FakeThrong } from "./fake_throng";
 
 let browser: Browser;
@@ -34,8 +34,6 @@ async function joined(seconds: number, look: Look = {}): Promise<Opened & { thro
 }
 
 const textOf = async (page: Page, where: string) => (await page.locator(where).innerText()).replace(/\s+/g, " ");
-const until = (page: Page, where: string, text: string) =>
-  page.waitForFunction(([where, text]) => document.querySelector<HTMLElement>(where!)?.innerText.replace(/\s+/g, " ").includes(text!), [where, text], { timeout: 8000 });
 /** All figures and tables as text: what two pages must agree on. */
 const whole = async (page: Page) => [await textOf(page, "#figures"), await textOf(page, "#now"), await textOf(page, "#times")];
 

@@ -1,0 +1,85 @@
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtempSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import type { Browser } from "playwright-core";
+import { launch, openPage, shoot, until } from "./browser";
+
+// Where it was built: `cargo xtask web` says so.
+const THRONG = process.env.THRONG_BIN ?? "";
+
+let browser: Browser;
+const started: ChildProcess[] = [];
+before(async () => {
+  assert.ok(THRONG, "THRONG_BIN names no throng: write cargo xtask web");
+  browser = await launch();
+});
+after(async () => {
+  started.forEach((child) => child.kill("SIGKILL"));
+  await browser.close();
+});
+
+const folder = mkdtempSync(join(tmpdir(), "throng-real-"));
+
+/** A throng, and the first of its words that fit. */
+async function throng(words: string[], says: RegExp): Promise<{ child: ChildProcess; found: string; ended: Promise<number | null> }> {
+  const child = spawn(THRONG, words, { env: { ...process.env, XDG_DATA_HOME: folder }, stdio: ["ignore", "pipe", "pipe"] });
+  started.push(child);
+  const ended = new Promise<number | null>((resolve) => child.on("close", resolve));
+  let said = "";
+  const found = await new Promise<string>((resolve, reject) => {
+    const hear = (piece: Buffer) => {
+      said += piece;
+      const match = said.match(says)?.[1];
+      if (match) resolve(match);
+    };
+    child.stdout!.on("data", hear);
+    child.stderr!.on("data", hear);
+    void ended.then(() => reject(new Error(`ended: ${said}`)));
+  });
+  return { child, found, ended };
+}
+
+test("a run is followed, led by hand to its end, and its report opens with the network off", async () => {
+  const server = await throng(["serve", "--listen", "127.0.0.1:0"], /(http:\/\/127\.0\.0\.1:\d+)/);
+  const [html, json] = [join(folder, "run.html"), join(folder, "run.json")];
+  const words = ["-c", "500", "--think", "200ms..400ms", "-d", "forever", "--probe", "20/s", "--live", "off", "--dashboard", "0", "--report", html, "--json", json];
+  const run = await throng(["run", `${server.found}/`, ...words], /dashboard at (http:\/\/127\.0\.0\.1:\d+)/);
+  const { page, troubles } = await openPage(browser, (asked) => asked.startsWith(run.found));
+  await page.goto(run.found);
+  await until(page, "#now", "open 500 of 500 wanted now");
+  await until(page, "#verdict", "running");
+
+  await page.keyboard.press("p");
+  await until(page, "#progress", "pause");
+  await page.keyboard.press("p");
+  await until(page, "#progress", "hold");
+  await page.keyboard.press("-");
+  await until(page, "#now", "open 450 of 450 wanted now");
+  await shoot(page, "throng-live");
+  await page.keyboard.press("d");
+  await page.keyboard.press("d");
+  await until(page, "#link", "the run is over");
+  await until(page, "#verdict", "interrupted");
+  assert.equal(await run.ended, 130);
+  assert.deepEqual(troubles, []);
+  await page.context().close();
+
+  const summary = JSON.parse(readFileSync(json, "utf8"));
+  assert.deepEqual(summary.asks.map(({ what }: { what: string }) => what), ["paused", "resumed", "load 90 %", "drained"]);
+  const report = await openPage(browser, (asked) => asked.startsWith("file:"));
+  await report.page.context().setOffline(true);
+  await report.page.goto(`file://${html}`);
+  await until(report.page, "#verdict", "interrupted by hand");
+  for (const chart of ["connections", "rates", "latency", "by-connections", "percentiles", "heat"]) {
+    await report.page.waitForSelector(`[id="${chart}"] .canvas svg`, { timeout: 10_000 });
+  }
+  const grouped = (n: number) => n.toLocaleString("en-US");
+  await until(report.page, "#statuses", grouped(summary.requests.status["200"]));
+  await until(report.page, "#connections .legend", "at the target's side");
+  await until(report.page, ".plan", `--seed ${summary.seed}`);
+  assert.deepEqual(report.troubles, []);
+  await shoot(report.page, "throng-report");
+});
