@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Phase } from "../model/records";
 
 type Ask = "pause" | "resume" | "up" | "down" | "drain" | "stop";
@@ -38,7 +38,8 @@ export function Controls({ phase }: { phase: Phase | undefined }) {
     setSure(null);
     void post(control.ask).then((trouble) => setAnswer(trouble ? `${control.name.toLowerCase()}: ${trouble}` : ""));
   };
-  useEffect(() => {
+  // Before anybody sees the new state: a key means what is shown.
+  useLayoutEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
       const control = all.find(({ keys }) => keys.includes(event.key));
