@@ -155,6 +155,9 @@ pub(crate) struct RunArgs {
     /// Write the summary as JSON; `-` is standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<String>,
+    /// Write all that there is of the run into a new folder: summary, report, metrics, histograms
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<String>,
     /// Write a report of the run: a page (.html), Markdown (.md) or JSON (.json), by the file's ending
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<String>,
@@ -359,6 +362,9 @@ pub(crate) struct CompareArgs {
     /// Write the comparison as JSON (throng.compare/1); `-` is standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<String>,
+    /// Write a page with the curves of all runs over one another
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<String>,
 }
 
 /// `throng serve`.

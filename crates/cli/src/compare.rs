@@ -4,18 +4,21 @@ use std::fs;
 
 use plan::{Allowance, Direction};
 use sinks::{
-    Store, StoredRun,
+    Report, Store, StoredRun,
     compare::{Allowed, Comparison, Figure},
 };
 
 use crate::{Failure, answer, args::CompareArgs, runs, say};
 
+/// Runs in one page.
+const MOST_DRAWN: usize = 16;
 /// A group is worse than was allowed.
 const EXIT_WORSE: u8 = 1;
 
 /// Compares; returns the exit status.
 pub(crate) fn compare(args: &CompareArgs) -> Result<u8, Failure> {
     let (store, groups, allowances) = words(args)?;
+    let drawn = args.report.as_ref().map(|_| reports(&store, &groups)).transpose()?;
     let (groups, load) = store.compared(groups).map_err(Failure::machine)?;
     let comparison = Comparison::new(groups, load, &allowances);
     let text = if args.markdown { comparison.markdown() } else { comparison.text() };
@@ -34,11 +37,30 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<u8, Failure> {
             told?;
         }
     }
+    if let Some((file, drawn)) = args.report.as_ref().zip(drawn) {
+        let written = fs::write(file, sinks::report_html(&drawn, Some(&comparison)));
+        written.map_err(|e| Failure::machine(format!("--report {file}: {e}")))?;
+    }
     let failed: Vec<_> = comparison.judged().iter().filter(|judged| judged.failed).collect();
     for judged in &failed {
         say(&format!("throng: --fail-if {}: {}", judged.text, judged.detail));
     }
     Ok(if failed.is_empty() { 0 } else { EXIT_WORSE })
+}
+
+/// Each run for a page of them all.
+fn reports(store: &Store, groups: &Groups) -> Result<Vec<Report>, Failure> {
+    let runs: Vec<&StoredRun> = groups.iter().flat_map(|(_, runs)| runs).collect();
+    if runs.len() > MOST_DRAWN {
+        let why =
+            format!("--report: more curves than one can tell apart, {MOST_DRAWN} at most: {}", runs.len());
+        return Err(Failure::words([why]));
+    }
+    let report = |run: &&StoredRun| {
+        let mut report = Report::of(run);
+        store.replay(run, &mut [&mut report]).map(|_| report).map_err(Failure::machine)
+    };
+    runs.iter().map(report).collect()
 }
 
 type Groups = Vec<(String, Vec<StoredRun>)>;

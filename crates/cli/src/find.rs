@@ -106,7 +106,9 @@ fn words(args: &FindArgs) -> Result<(By, Option<u64>), Failure> {
             mistakes.push(format!("{flag}: a search has no metrics, run the load that it found: {asked:?}"));
         }
     }
-    for (flag, asked) in [("--dashboard", &args.run.dashboard), ("--report", &args.run.report)] {
+    let shown =
+        [("--dashboard", &args.run.dashboard), ("--out", &args.run.out), ("--report", &args.run.report)];
+    for (flag, asked) in shown {
         if let Some(asked) = asked {
             mistakes.push(format!("{flag}: a search has none, run the load that it found: {asked:?}"));
         }

@@ -1,6 +1,7 @@
 //! throng: how many connections can a server hold, what does each cost, and what stops it?
 
 mod args;
+mod bundle;
 mod calibrate;
 mod compare;
 mod demo;

@@ -3,6 +3,7 @@
 use std::{
     fs::{self, OpenOptions},
     path::Path,
+    slice,
 };
 
 use sinks::Report;
@@ -24,7 +25,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8, Failure> {
     };
     let mut report = Report::of(&stored);
     store.replay(&stored, &mut [&mut report]).map_err(Failure::machine)?;
-    let text = form.text(report);
+    let text = form.text(&report);
     if file == "-" {
         answer(&text)?;
         return Ok(0);
@@ -35,25 +36,25 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8, Failure> {
 }
 
 /// Where the report of a run that is about to begin goes.
-pub(crate) struct ReportFile<'a> {
-    file: &'a str,
+pub(crate) struct ReportFile {
+    file: String,
     form: Form,
 }
 
-impl ReportFile<'_> {
+impl ReportFile {
     /// Checks the name, and that there is a place for it.
-    pub(crate) fn open(file: &str) -> Result<ReportFile<'_>, Failure> {
+    pub(crate) fn open(file: &str) -> Result<ReportFile, Failure> {
         let form = Form::of(file).map_err(|why| Failure::words([format!("--report: {why}")]))?;
         // What is there stays until there is something better.
         let opened = OpenOptions::new().create(true).append(true).open(file);
         opened.map_err(|e| Failure::machine(format!("--report {file}: {e}")))?;
-        Ok(ReportFile { file, form })
+        Ok(ReportFile { file: file.to_owned(), form })
     }
 
     /// Writes it.
-    pub(crate) fn write(self, report: Report) -> Result<(), Failure> {
+    pub(crate) fn write(self, report: &Report) -> Result<(), Failure> {
         let ReportFile { file, form } = self;
-        fs::write(file, form.text(report)).map_err(|e| Failure::machine(format!("--report {file}: {e}")))
+        fs::write(&file, form.text(report)).map_err(|e| Failure::machine(format!("--report {file}: {e}")))
     }
 }
 
@@ -88,11 +89,12 @@ impl Form {
         known.ok_or_else(|| format!("write a name that ends in .html, .md or .json: {file:?}"))
     }
 
-    fn text(self, report: Report) -> String {
+    fn text(self, report: &Report) -> String {
+        let one = slice::from_ref(report);
         match self {
-            Form::Html => sinks::report_html(&[report]),
+            Form::Html => sinks::report_html(one, None),
             Form::Markdown => report.markdown(),
-            Form::Json => sinks::report_json(&[report]),
+            Form::Json => sinks::report_json(one, None),
         }
     }
 }

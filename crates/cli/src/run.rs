@@ -19,7 +19,9 @@ use sinks::{
 };
 use units::Date;
 
-use crate::{Failure, answer, args::RunArgs, report::ReportFile, runs, say, scenario, signals};
+use crate::{
+    Failure, answer, args::RunArgs, bundle::Bundle, report::ReportFile, runs, say, scenario, signals,
+};
 
 /// Applies the load; returns the exit status.
 pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
@@ -38,23 +40,28 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
     let ask = interrupt.clone();
     signals::on_signal(move || ask.set()).map_err(Failure::machine)?;
     let mut whole = Whole::default();
-    let report_file = args.report.as_deref().map(ReportFile::open).transpose()?;
+    let bundle = args.out.as_deref().map(Bundle::open).transpose()?;
+    let of_bundle = bundle.as_ref().map(Bundle::reports).unwrap_or_default();
+    let report_files = args.report.iter().chain(&of_bundle).map(|file| ReportFile::open(file));
+    let report_files = report_files.collect::<Result<Vec<_>, _>>()?;
     let record = runs::record(units::date().into(), scenario, &plan.tags);
-    let mut report = report_file.map(|file| (file, Report::new(record.clone())));
-    let mut exporters = exporters(args, &plan, record.began_ms)?;
+    let mut report = (!report_files.is_empty()).then(|| Report::new(record.clone()));
+    let mut exporters = exporters(args, bundle.as_ref(), &plan, record.began_ms)?;
     let mut dashboard = dashboard(args, &plan, &record)?;
     let mut sinks: Vec<&mut dyn Sink> = vec![&mut whole, &mut exporters];
     sinks.extend(dashboard.as_mut().map(|dashboard| dashboard as &mut dyn Sink));
-    sinks.extend(report.as_mut().map(|(_, report)| report as &mut dyn Sink));
-    let (Applied { summary, kept }, logged) = match &args.hlog {
+    sinks.extend(report.as_mut().map(|report| report as &mut dyn Sink));
+    let log = args.hlog.clone().or_else(|| bundle.as_ref().map(Bundle::hlog));
+    let (Applied { summary, kept }, logged) = match &log {
         None => (apply(&plan, record, &interrupt, &mut sinks)?, Ok(())),
         Some(file) => logged(file, &plan, record, &interrupt, &mut sinks)?,
     };
     dashboard.into_iter().for_each(Dashboard::end);
-    let reported = report.map_or(Ok(()), |(file, mut report)| {
+    let reported = report.map_or(Ok(()), |mut report| {
         report.name(kept.as_ref().map_or_else(String::new, |kept| kept.id.clone()));
-        file.write(report)
+        report_files.into_iter().try_for_each(|file| file.write(&report))
     });
+    let bundled = bundle.map_or(Ok(()), |bundle| fill(&bundle, args.hlog.as_deref(), &summary));
     let Remains { troubles, behind } = exporters.end();
     for behind in behind {
         say(&format!("throng: {}", runs::make_up(behind, kept.as_ref())));
@@ -81,6 +88,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
     }
     logged?;
     reported?;
+    bundled?;
     if troubles.is_empty() {
         Ok(summary.verdict.exit_status())
     } else {
@@ -88,10 +96,26 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
     }
 }
 
+/// What only the end of a run gives. `log`: the histogram log, where it was to go elsewhere.
+fn fill(bundle: &Bundle, log: Option<&str>, summary: &Summary) -> Result<(), Failure> {
+    let write = |file: String, written: io::Result<()>| {
+        written.map_err(|e| Failure::machine(format!("--out: {file}: {e}")))
+    };
+    write(bundle.summary(), fs::write(bundle.summary(), sinks::json(summary)))?;
+    let copied = log.map_or(Ok(()), |log| fs::copy(log, bundle.hlog()).map(|_| ()));
+    write(bundle.hlog(), copied)
+}
+
 /// To where the metrics go: a file that cannot be opened, or a port in use, stops the run before it starts.
-fn exporters(args: &RunArgs, plan: &Plan, began: Date) -> Result<Exporters, Failure> {
+fn exporters(
+    args: &RunArgs,
+    bundle: Option<&Bundle>,
+    plan: &Plan,
+    began: Date,
+) -> Result<Exporters, Failure> {
     let mut exporters = Exporters::new(began);
     files(&mut exporters, args.csv.as_ref(), args.jsonl.as_ref())?;
+    files(&mut exporters, bundle.map(Bundle::csv).as_ref(), None)?;
     let influx = plan.influx.as_ref().map(influx_server).transpose()?;
     for server in influx.into_iter().chain(plan.otlp.as_ref().map(otlp_server)) {
         exporters.push(server, Arc::new(|line: &str| say(&format!("throng: {line}"))));

@@ -46,7 +46,7 @@ pub fn settings(root: &Root) -> Vec<Setting> {
         value: format!("{} {}", files.soft, files.hard),
     });
     let sysctl = |path: &&str| {
-        let value = root.read(&format!("proc/sys/{path}")).ok()?;
+        let value = root.read(format!("proc/sys/{path}")).ok()?;
         let value = value.split_whitespace().collect::<Vec<_>>().join(" ");
         Some(Setting { name: path.replace('/', "."), value })
     };

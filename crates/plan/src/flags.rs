@@ -322,7 +322,7 @@ impl Mistakes {
     fn dashboard(&mut self, flags: &Flags) -> Option<SocketAddr> {
         let has_token = flags.dashboard_token_file.is_some();
         if has_token && flags.dashboard.is_none() {
-            self.add("--dashboard-token-file", &"without --dashboard nobody asks for it");
+            self.add("--dashboard-token-file", "without --dashboard nobody asks for it");
         }
         self.read("--dashboard", &flags.dashboard, None, |text| match endpoint(text)? {
             at if has_token || at.ip().is_loopback() => Ok(Some(at)),

@@ -8,7 +8,7 @@ use samples::{Generator, Header, Looks, RunRecord, Sink, Summary, Tick, TickReco
 use serde_json::{Value, json};
 use std::borrow::Cow;
 
-use crate::{history::History, store::StoredRun};
+use crate::{compare::Comparison, history::History, store::StoredRun};
 
 /// The page, with a place for what it shows.
 const PAGE: &str = include_str!("../../../web/dist/report.html");
@@ -66,16 +66,18 @@ impl Report {
     }
 }
 
-/// Runs as JSON, on one line.
-pub fn report_json(runs: &[Report]) -> String {
+/// Runs as JSON, on one line; with what `comparison` says of them against each other.
+pub fn report_json(runs: &[Report], comparison: Option<&Comparison>) -> String {
     let runs: Vec<String> = runs.iter().map(Report::run_json).collect();
-    format!("{{\"schema\":\"throng.report/1\",\"runs\":[{}]}}\n", runs.join(","))
+    let comparison = json!(comparison.map(Comparison::as_text));
+    let runs = runs.join(",");
+    format!("{{\"schema\":\"throng.report/1\",\"runs\":[{runs}],\"comparison\":{comparison}}}\n")
 }
 
-/// Runs as a page in one file.
-pub fn report_html(runs: &[Report]) -> String {
+/// The same as a page in one file.
+pub fn report_html(runs: &[Report], comparison: Option<&Comparison>) -> String {
     // What a script element holds ends at the first "</script", whatever language it is in (HTML, 4.12.1.3).
-    PAGE.replacen(PLACE, &report_json(runs).replace('<', "\\u003c"), 1)
+    PAGE.replacen(PLACE, &report_json(runs, comparison).replace('<', "\\u003c"), 1)
 }
 
 impl Sink for Report {

@@ -32,6 +32,7 @@ mod output;
 mod places;
 mod program;
 mod replays;
+mod reports;
 mod scenarios;
 mod schedule;
 mod scripted;

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use serde_json::json;
 use units::Count;
 
 use super::{ComparedFigure, Comparison, Group, Side, names};
@@ -53,6 +54,13 @@ impl Comparison {
         });
         let warnings = self.warnings.iter().map(|warning| format!("warning: {warning}"));
         warnings.chain(self.notes.iter().cloned()).chain(judged).collect()
+    }
+
+    /// For a page: `Comparison` of `web/src/model/report.ts`.
+    pub(crate) fn as_text(&self) -> serde_json::Value {
+        let tables =
+            self.tables().into_iter().map(|Table { head, rows }| json!({ "head": head, "rows": rows }));
+        json!({ "facts": self.facts(), "tables": tables.collect::<Vec<_>>(), "remarks": self.remarks() })
     }
 
     /// For a terminal.

@@ -79,7 +79,7 @@ fn a_run_without_an_end_says_so() {
 fn the_page_holds_all_of_it_and_nothing_breaks_out() {
     let mut report = report("http://t/</script>");
     report.finish(&summary());
-    let html = report_html(&[report]);
+    let html = report_html(&[report], None);
     let (before, rest) =
         html.split_once(r#"<script id="data" type="application/json">"#).expect("a place for data");
     let (data, after) = rest.split_once("</script>").expect("it ends");
@@ -99,7 +99,7 @@ fn the_page_holds_all_of_it_and_nothing_breaks_out() {
 #[test]
 fn several_runs_are_one_report() {
     let data: Value =
-        serde_json::from_str(&report_json(&[report("http://a/"), report("http://b/")])).unwrap();
+        serde_json::from_str(&report_json(&[report("http://a/"), report("http://b/")], None)).unwrap();
     let targets: Vec<&str> = data["runs"]
         .as_array()
         .unwrap()

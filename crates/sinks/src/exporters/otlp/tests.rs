@@ -103,7 +103,7 @@ fn buckets_count_each_time_once() {
     let own = |point: &&opentelemetry_proto::tonic::metrics::v1::HistogramDataPoint| {
         says(&point.attributes, "population").as_deref() == Some("idle")
     };
-    let point = histogram.data_points.iter().filter(own).next_back().expect("a point");
+    let point = histogram.data_points.iter().rfind(own).expect("a point");
     // 1 to 1,000 ms in the first second, and every second millisecond up to 2 s in the second.
     assert_eq!((point.count, point.bucket_counts.iter().sum()), (2_000, 2_000_u64));
     assert_eq!(point.bucket_counts.len(), point.explicit_bounds.len() + 1);
