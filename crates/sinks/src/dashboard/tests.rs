@@ -51,8 +51,7 @@ impl Follower {
             assert!(self.0.read_line(&mut line).unwrap() > 0, "the stream ends");
             if let Some(event) = line.strip_prefix("event: ") {
                 name = event.trim().to_owned();
-            } else if line.starts_with("data:") {
-                let data = line["data:".len()..].trim();
+            } else if let Some(data) = line.strip_prefix("data:").map(str::trim) {
                 return (
                     name,
                     if data.is_empty() { Value::Null } else { serde_json::from_str(data).unwrap() },
