@@ -46,8 +46,6 @@ scrape_configs:
     static_configs: [{targets: [\"127.0.0.1:9464\"]}]
 ```
 
-Requests are answered one after the other, each within 2 s; a head has 8 KiB at most.
-
 ## InfluxDB
 
 `--influx URL` posts the points of each second in line protocol: to version 1 at `http://HOST:8086/write?db=DB` (`&u=…&p=…` where it wants that), to version
@@ -62,6 +60,13 @@ are the same points.
 A run never waits for InfluxDB. Where it cannot be reached, or does not take the points, that is told once and tried again each second with all that has
 come meanwhile, up to a minute of it. What is older, or still not taken when the run is over, is sent from the run store at the end, for 20 s at most;
 what then is still missing is told, and the exit status is the run's.
+
+## OpenTelemetry
+
+`--otlp URL` posts the metrics of each second to a collector: OTLP over HTTP as JSON, to `http://HOST:4318/v1/metrics` where the URL has no path of its own.
+Names, labels and meaning are those of the table; counters are cumulative sums, histograms cumulative with the buckets above. The resource has
+`service.name` (throng), `target` and `seed`. The collector's receiver is `otlp` with protocol `http`. What it does not take is made up for as with InfluxDB.
+Over http only.
 ";
 
 fn page() -> String {
