@@ -20,7 +20,12 @@ use std::process::ExitCode;
 type Verb = (&'static str, &'static str, &'static str, fn(&[String]) -> anyhow::Result<()>);
 
 const VERBS: &[Verb] = &[
-    ("test", "", "everything a change must pass: packages, fmt, tidy, lint, build, web, all tests", test::run),
+    (
+        "test",
+        "",
+        "everything a change must pass: packages, fmt, tidy, lint, build, web, all tests",
+        test::run,
+    ),
     ("fmt", "[--fix]", "is the code formatted? with --fix: format it", fmt::run),
     ("lint", "", "clippy over everything, warnings are errors", lint::run),
     ("tidy", "", "the rules of the house: arrows, names, sizes, unsafe, clock, sockets, paths", tidy::run),

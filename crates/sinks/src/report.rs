@@ -4,9 +4,11 @@ mod markdown;
 #[cfg(test)]
 mod tests;
 
+use base64::{Engine, engine::general_purpose::STANDARD};
+use flate2::{Compression, write::GzEncoder};
 use samples::{Generator, Header, Looks, RunRecord, Sink, Summary, Tick, TickRecord};
 use serde_json::{Value, json};
-use std::borrow::Cow;
+use std::{borrow::Cow, io::Write};
 
 use crate::{compare::Comparison, history::History, store::StoredRun};
 
@@ -74,10 +76,12 @@ pub fn report_json(runs: &[Report], comparison: Option<&Comparison>) -> String {
     format!("{{\"schema\":\"throng.report/1\",\"runs\":[{runs}],\"comparison\":{comparison}}}\n")
 }
 
-/// The same as a page in one file.
+/// The same as a page in one file. Its data is gzip (RFC 1952) in base64, a third of the room of what it is made of: and no
+/// text in it can end the element that holds it.
 pub fn report_html(runs: &[Report], comparison: Option<&Comparison>) -> String {
-    // What a script element holds ends at the first "</script", whatever language it is in (HTML, 4.12.1.3).
-    PAGE.replacen(PLACE, &report_json(runs, comparison).replace('<', "\\u003c"), 1)
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
+    let packed = gzip.write_all(report_json(runs, comparison).as_bytes()).and_then(|()| gzip.finish());
+    PAGE.replacen(PLACE, &STANDARD.encode(packed.expect("memory takes it")), 1)
 }
 
 impl Sink for Report {

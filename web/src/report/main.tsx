@@ -31,11 +31,23 @@ function ReportPage({ report }: { report: Lenient<Report> }) {
 
 const targetOf = (run: Run) => run.record.header?.target || run.summary?.target || "a run";
 
+/** What Rust has put into the page: JSON, or gzip of it in base64. */
+async function embedded(): Promise<Lenient<Report>> {
+  const text = document.getElementById("data")!.textContent ?? "";
+  if (text.startsWith("{")) return JSON.parse(text) as Lenient<Report>;
+  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return (await new Response(stream).json()) as Lenient<Report>;
+}
+
 const page = document.getElementById("page")!;
-try {
-  const report = JSON.parse(document.getElementById("data")!.textContent ?? "") as Lenient<Report>;
+
+async function show(): Promise<void> {
+  const report = await embedded();
   document.title = [report.runs?.[0]?.id, "throng report"].filter(Boolean).join(" · ");
   render(<ReportPage report={report} />, page);
-} catch (error) {
-  page.textContent = `This report cannot be read: ${error instanceof Error ? error.message : error}`;
 }
+
+show().catch((error: unknown) => {
+  page.textContent = `This report cannot be read: ${error instanceof Error ? error.message : error}`;
+});

@@ -7,6 +7,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use base64::{Engine, engine::general_purpose::STANDARD};
+use flate2::read::GzDecoder;
 use serde_json::Value;
 
 use crate::{
@@ -26,7 +28,8 @@ fn json(text: &str) -> Value {
 fn data_of(page: &str) -> Value {
     let (_, data) =
         page.split_once(r#"<script id="data" type="application/json">"#).expect("a place for data");
-    json(data.split_once("</script>").expect("it ends").0)
+    let packed = STANDARD.decode(data.split_once("</script>").expect("it ends").0).expect("base64");
+    serde_json::from_reader(GzDecoder::new(packed.as_slice())).expect("gzip of JSON")
 }
 
 /// What happened in all of a run's ticks.

@@ -5,6 +5,16 @@ use crate::metrics::made_up::{header, seen};
 use samples::{Limit, Quantiles, ThresholdResult, Verdict};
 use units::Date;
 
+/// What is in a page.
+fn data_of(html: &str) -> Value {
+    let (before, rest) =
+        html.split_once(r#"<script id="data" type="application/json">"#).expect("a place for data");
+    let (data, after) = rest.split_once("</script>").expect("it ends");
+    assert!(!before.contains(PLACE) && !after.contains(PLACE));
+    let packed = STANDARD.decode(data).expect("base64");
+    serde_json::from_reader(flate2::read::GzDecoder::new(packed.as_slice())).expect("gzip of JSON")
+}
+
 /// A run of three seconds, as its report has gathered it.
 fn report(target: &str) -> Report {
     let run = RunRecord {
@@ -80,11 +90,7 @@ fn the_page_holds_all_of_it_and_nothing_breaks_out() {
     let mut report = report("http://t/</script>");
     report.finish(&summary());
     let html = report_html(&[report], None);
-    let (before, rest) =
-        html.split_once(r#"<script id="data" type="application/json">"#).expect("a place for data");
-    let (data, after) = rest.split_once("</script>").expect("it ends");
-    assert!(!before.contains(PLACE) && !data.contains('<') && !after.contains(PLACE));
-    let data: Value = serde_json::from_str(data).expect("it is JSON");
+    let data = data_of(&html);
     let run = &data["runs"][0];
     assert_eq!((&data["schema"], &run["width"]), (&"throng.report/1".into(), &1.into()));
     assert_eq!(run["run"]["header"]["target"], "http://t/</script>");
@@ -108,4 +114,42 @@ fn several_runs_are_one_report() {
         .collect();
     assert_eq!(targets, ["http://a/", "http://b/"]);
     assert!(data["runs"][0]["summary"].is_null());
+}
+
+/// Times as a busy server has them: log-normal about a median, by the twelve-numbers rule (Irwin-Hall).
+fn busy(times: &mut samples::Latency, n: u64, median_us: f64, state: &mut u64) {
+    let mut uniform = || {
+        *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (*state >> 11) as f64 / (1_u64 << 53) as f64
+    };
+    for _ in 0..n {
+        let normal = (0..12).map(|_| uniform()).sum::<f64>() - 6.0;
+        times.record(units::Nanos((median_us * 1e3 * normal.exp()) as u64));
+    }
+}
+
+#[test]
+fn an_hour_of_a_million_connections_is_a_small_file() {
+    let (_, _, looks) = seen(1);
+    let mut report = report("http://t/");
+    report.look(&looks);
+    let mut state = 7;
+    for second in 0..3_600 {
+        let (from, until) = (units::Nanos::from_secs(second), units::Nanos::from_secs(second + 1));
+        let mut tick =
+            samples::Tick { from, until, open: 1_000_000, wanted: 1_000_000, ..samples::Tick::default() };
+        (tick.counts.answered, tick.open_ns) = (40_000, 1_000_000_000_000_000);
+        // Eight seconds of it, merged, have each place of the histograms that any number would fill.
+        busy(&mut tick.latency, 3_000, 800.0, &mut state);
+        tick.first_byte = tick.latency.clone();
+        busy(&mut tick.lag, 3_000, 50.0, &mut state);
+        let mut probe = samples::Probe { sent: 20, answered: 20, ..samples::Probe::default() };
+        busy(&mut probe.kept, 10, 900.0, &mut state);
+        busy(&mut probe.fresh, 10, 1_500.0, &mut state);
+        tick.probe = Some(Box::new(probe));
+        report.tick(&tick, &Generator::default());
+    }
+    report.finish(&summary());
+    let html = report_html(&[report], None);
+    assert!(html.len() < 5 << 20, "{} bytes", html.len());
 }
