@@ -8,6 +8,7 @@ import argparse
 import contextlib
 import ctypes
 import datetime
+import fcntl
 import hashlib
 import http.client
 import json
@@ -22,6 +23,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 
 FOLDER = pathlib.Path(__file__).resolve().parent
@@ -49,7 +51,8 @@ class Process:
     live = []
     scratch = None
 
-    def __init__(self, words, cpu=None):
+    def __init__(self, words, cpu=None, terminal=None):
+        """`terminal`: a descriptor of one, for what it says to a person and hears from one."""
         self.words = [str(word) for word in words]
         self.log = tempfile.NamedTemporaryFile(dir=Process.scratch, suffix=".log", delete=False)
 
@@ -59,10 +62,12 @@ class Process:
             pathlib.Path("/proc/self/oom_score_adj").write_text("1000")
             if cpu is not None:
                 os.sched_setaffinity(0, {cpu})
+            if terminal is not None:
+                fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)  # its session's own: it is in the foreground there
 
         self.began = time.monotonic()
         try:
-            to = {"stdin": subprocess.DEVNULL, "stdout": self.log, "stderr": subprocess.STDOUT}
+            to = {"stdin": terminal or subprocess.DEVNULL, "stdout": self.log, "stderr": terminal or subprocess.STDOUT}
             self.popen = subprocess.Popen(self.words, **to, start_new_session=True, preexec_fn=child)
         except OSError as error:
             raise Failed(f"cannot start {self.words[0]}: {error.strerror.lower()}") from error

@@ -15,6 +15,20 @@ const STEPS: &[Step] = &[
     ("lint", || lint::run(&[])),
     ("build", || cargo(&["build", "--release"])),
     ("web", || web::run(&[])),
+    ("parquet", || {
+        cargo(&[
+            "test",
+            "-p",
+            "sinks",
+            "-p",
+            "cli",
+            "--lib",
+            "--bins",
+            "--features",
+            "cli/parquet",
+            "parquet",
+        ])
+    }),
     ("tests", tests),
 ];
 

@@ -124,6 +124,9 @@ pub(crate) struct RunArgs {
     /// The same as JSON, an object a line
     #[arg(long, value_name = "FILE")]
     pub(crate) jsonl: Option<String>,
+    /// The same as Parquet, with the columns of CSV; only where throng was built with it (--features parquet)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) parquet: Option<String>,
     /// Serve the metrics at http://ADDR/metrics for Prometheus while the run lasts; a port alone is on loopback, and 0
     /// takes a free one
     #[arg(long, value_name = "ADDR")]
@@ -326,6 +329,9 @@ pub(crate) struct ReplayArgs {
     /// The same as JSON, an object a line
     #[arg(long, value_name = "FILE")]
     pub(crate) jsonl: Option<String>,
+    /// The same as Parquet, where throng was built with it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) parquet: Option<String>,
     /// Send its metrics to InfluxDB, as `throng run --influx` does: what is there already is written again
     #[arg(long, value_name = "URL")]
     pub(crate) influx: Option<String>,

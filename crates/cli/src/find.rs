@@ -97,6 +97,7 @@ fn words(args: &FindArgs) -> Result<(By, Option<u64>), Failure> {
     let metrics = [
         ("--csv", &args.run.csv),
         ("--jsonl", &args.run.jsonl),
+        ("--parquet", &args.run.parquet),
         ("--prometheus", &args.run.prometheus),
         ("--influx", &args.run.influx),
         ("--otlp", &args.run.otlp),

@@ -24,6 +24,7 @@ pub(crate) fn replay(args: &ReplayArgs) -> Result<u8, Failure> {
     };
     let mut exporters = Exporters::patient(stored.record.began_ms);
     run::files(&mut exporters, args.csv.as_ref(), args.jsonl.as_ref())?;
+    run::parquet(&mut exporters, args.parquet.as_deref())?;
     let mut sinks: Vec<&mut dyn Sink> = live.into_iter().chain([&mut exporters as &mut dyn Sink]).collect();
     let ticks = match &args.hlog {
         None => store.replay(&stored, &mut sinks).map_err(Failure::machine)?,

@@ -116,6 +116,7 @@ fn exporters(
     let mut exporters = Exporters::new(began);
     files(&mut exporters, args.csv.as_ref(), args.jsonl.as_ref())?;
     files(&mut exporters, bundle.map(Bundle::csv).as_ref(), None)?;
+    parquet(&mut exporters, args.parquet.as_deref())?;
     let influx = plan.influx.as_ref().map(influx_server).transpose()?;
     for server in influx.into_iter().chain(plan.otlp.as_ref().map(otlp_server)) {
         exporters.push(server, Arc::new(|line: &str| say(&format!("throng: {line}"))));
@@ -175,19 +176,38 @@ fn logged(
     Ok((applied, written.map_err(failed)))
 }
 
+/// A new file, and what it is called where it makes trouble.
+fn create(flag: &str, file: &str) -> Result<(String, fs::File), Failure> {
+    let name = format!("{flag} {file}");
+    match fs::File::create(file) {
+        Ok(file) => Ok((name, file)),
+        Err(e) => Err(Failure::machine(format!("{name}: {e}"))),
+    }
+}
+
+/// A file of metrics in Parquet.
+#[cfg(feature = "parquet")]
+pub(crate) fn parquet(exporters: &mut Exporters, file: Option<&str>) -> Result<(), Failure> {
+    if let Some(file) = file {
+        let (name, file) = create("--parquet", file)?;
+        exporters.parquet(name, file);
+    }
+    Ok(())
+}
+
+/// The same where throng was built without it.
+#[cfg(not(feature = "parquet"))]
+pub(crate) fn parquet(_: &mut Exporters, file: Option<&str>) -> Result<(), Failure> {
+    let cure = "not in this build, write --csv, or build it with --features parquet";
+    file.map_or(Ok(()), |file| Err(Failure::words([format!("--parquet: {cure}: {file:?}")])))
+}
+
 /// Files of metrics, new ones.
 pub(crate) fn files(
     exporters: &mut Exporters,
     csv: Option<&String>,
     jsonl: Option<&String>,
 ) -> Result<(), Failure> {
-    let create = |flag: &str, file: &String| {
-        let name = format!("{flag} {file}");
-        match fs::File::create(file) {
-            Ok(file) => Ok((name, file)),
-            Err(e) => Err(Failure::machine(format!("{name}: {e}"))),
-        }
-    };
     if let Some(file) = csv {
         let (name, file) = create("--csv", file)?;
         exporters.csv(name, file);

@@ -93,6 +93,13 @@ impl Exporters {
         self.ready.push(Ready { name, work, missing: None });
     }
 
+    /// A row of Parquet a second to `out`, readable when the run is over; `name` as of [`Exporters::csv`].
+    #[cfg(feature = "parquet")]
+    pub fn parquet(&mut self, name: String, out: impl Write + Send + 'static) {
+        let work: Work = Box::new(move |_, blank, rows| rows::parquet::write(out, blank, rows));
+        self.ready.push(Ready { name, work, missing: None });
+    }
+
     /// An endpoint for Prometheus, at once and as long as this lives; where it is, the port that it got included.
     ///
     /// # Errors

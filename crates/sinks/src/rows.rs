@@ -1,5 +1,8 @@
 //! Metrics as files: a line for each second, as CSV or JSON.
 
+#[cfg(feature = "parquet")]
+pub(crate) mod parquet;
+
 use std::io::{self, Write};
 use std::sync::{Arc, mpsc::Receiver};
 

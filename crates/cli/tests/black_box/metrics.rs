@@ -125,7 +125,7 @@ type Scrape = BTreeMap<String, f64>;
 
 fn scrape(at: SocketAddr) -> io::Result<Scrape> {
     let (mut stream, mut text) = (TcpStream::connect(at)?, String::new());
-    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: throng\r\n\r\n")?;
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: throng\r\nConnection: close\r\n\r\n")?;
     stream.read_to_string(&mut text)?;
     let (_, body) = text.split_once("\r\n\r\n").ok_or(io::ErrorKind::UnexpectedEof)?;
     let values =

@@ -156,6 +156,9 @@ fn what_cannot_be_shown_is_told_before_the_run() {
         &["--otlp: it does not begin with http://: write http://HOST:4318"],
     );
     check(&["find", NOBODY, "--report", "r.html"], 2, &["--report: a search has none"]);
+    if !cfg!(feature = "parquet") {
+        check(&["run", NOBODY, "--parquet", "m.parquet"], 2, &["--parquet: not in this build, write --csv"]);
+    }
     check(&["report", "gq18ppt"], 2, &["no such run: `throng runs` lists them: gq18ppt"]);
     check(&["report", "latest", "--format", "pdf"], 2, &["--format: write html, md or json: \"pdf\""]);
 }

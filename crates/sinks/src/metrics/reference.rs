@@ -28,7 +28,10 @@ one column with the sum of all: `throng_statuses_total`, `throng_faults_total`.
 
 `--jsonl FILE` has an object a second with the same names, and each status and fault by itself.
 
-Both are written by a thread of their own. A file that cannot be made stops throng before the run (exit 3); one that cannot be written any more
+`--parquet FILE` has the columns of `--csv`, `time` in milliseconds (UTC) and the others as doubles, a row a second; its index comes with the end of the run, so that
+one that was killed leaves nothing to read (`throng replay RUN --parquet FILE` writes it). It is there where throng was built with `--features parquet`.
+
+Each is written by a thread of its own. A file that cannot be made stops throng before the run (exit 3); one that cannot be written any more
 costs nothing but itself, is told at the end, and the exit status is 3. Where a file takes nothing for a minute, lines are missing in it; how many is
 told.
 
