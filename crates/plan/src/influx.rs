@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use crate::{Target, target::Resolve};
+use crate::{post::Post, target::Resolve};
 
 /// An InfluxDB, version 1 or 2.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,15 +26,8 @@ impl Influx {
     /// # Errors
     /// It is no such URL, or the name has no address.
     pub fn parse(text: &str, token_file: Option<String>, resolve: Resolve) -> Result<Influx, String> {
+        let Post { at, host, path } = Post::parse(text, CURE, resolve)?;
         let wrong = |why: &str| format!("{why}: {CURE}: {text:?}");
-        let rest = text.strip_prefix("http://").ok_or_else(|| wrong("it does not begin with http://"))?;
-        let (host, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
-        if host.contains(['{', ',', '@']) {
-            return Err(wrong("it is one host and its port"));
-        }
-        if !path.bytes().all(|b| b.is_ascii_graphic() && b != b'#') {
-            return Err(wrong("a character that is none of a URL"));
-        }
         let (name, query) = path.split_once('?').unwrap_or((path, ""));
         let has =
             |key: &str| query.split('&').any(|pair| pair.strip_prefix(key).is_some_and(|v| v.len() > 1));
@@ -45,8 +38,7 @@ impl Influx {
         if has("precision") {
             return Err(wrong("times are in nanoseconds, leave out precision"));
         }
-        let target = Target::parse(&format!("http://{host}/"), None, &[], resolve)?;
-        Ok(Influx { at: target.destinations[0], host: host.to_owned(), path: path.to_owned(), token_file })
+        Ok(Influx { at, host: host.to_owned(), path: path.to_owned(), token_file })
     }
 }
 

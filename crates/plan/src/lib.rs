@@ -14,6 +14,7 @@ mod part;
 mod plan;
 mod population;
 mod ports;
+mod post;
 mod print;
 mod probe;
 mod program;

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use crate::{Target, target::Resolve};
+use crate::{post::Post, target::Resolve};
 
 /// Takes OTLP over HTTP, as JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,18 +25,9 @@ impl Otlp {
     /// # Errors
     /// It is no such URL, or the name has no address.
     pub fn parse(text: &str, resolve: Resolve) -> Result<Otlp, String> {
-        let wrong = |why: &str| format!("{why}: {CURE}: {text:?}");
-        let rest = text.strip_prefix("http://").ok_or_else(|| wrong("it does not begin with http://"))?;
-        let (host, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
-        if host.contains(['{', ',', '@']) {
-            return Err(wrong("it is one host and its port"));
-        }
-        if !path.bytes().all(|b| b.is_ascii_graphic() && b != b'#') {
-            return Err(wrong("a character that is none of a URL"));
-        }
-        let target = Target::parse(&format!("http://{host}/"), None, &[], resolve)?;
+        let Post { at, host, path } = Post::parse(text, CURE, resolve)?;
         let path = if ["", "/"].contains(&path) { PATH } else { path };
-        Ok(Otlp { at: target.destinations[0], host: host.to_owned(), path: path.to_owned() })
+        Ok(Otlp { at, host: host.to_owned(), path: path.to_owned() })
     }
 }
 

@@ -1,0 +1,32 @@
+//! Where something is posted: one host over http, a path and a query.
+
+use std::net::SocketAddr;
+
+use crate::{Target, target::Resolve};
+
+/// A URL, taken apart.
+pub(crate) struct Post<'a> {
+    /// Where it listens: of a name's addresses the first.
+    pub(crate) at: SocketAddr,
+    /// Host and port as the user wrote them.
+    pub(crate) host: &'a str,
+    /// Path and query; may be empty.
+    pub(crate) path: &'a str,
+}
+
+impl Post<'_> {
+    /// Reads the URL; every error names the cure.
+    pub(crate) fn parse<'a>(text: &'a str, cure: &str, resolve: Resolve) -> Result<Post<'a>, String> {
+        let wrong = |why: &str| format!("{why}: {cure}: {text:?}");
+        let rest = text.strip_prefix("http://").ok_or_else(|| wrong("it does not begin with http://"))?;
+        let (host, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+        if host.contains(['{', ',', '@']) {
+            return Err(wrong("it is one host and its port"));
+        }
+        if !path.bytes().all(|b| b.is_ascii_graphic() && b != b'#') {
+            return Err(wrong("a character that is none of a URL"));
+        }
+        let target = Target::parse(&format!("http://{host}/"), None, &[], resolve)?;
+        Ok(Post { at: target.destinations[0], host, path })
+    }
+}
