@@ -1,7 +1,11 @@
 //! The command line, as clap reads it. Values stay strings here: `plan` reads them and reports all mistakes at once.
 
+mod lab;
+
 use clap::{Args as Group, Parser, Subcommand};
 use plan::Flags;
+
+pub(crate) use lab::{LabArgs, LabRunArgs, LabVerb};
 
 /// Opens, holds and exercises very many connections, and tells what they cost and what stops them.
 ///
@@ -34,6 +38,8 @@ pub(crate) enum Verb {
     Compare(CompareArgs),
     /// The reference servers
     Serve(Box<ServeArgs>),
+    /// Real servers, and the experiments of the source texts against them
+    Lab(LabArgs),
     /// Can this machine do it? Its limits against a run, with cures
     Doctor(DoctorArgs),
     /// Tell a run elsewhere how the target and its host fare here

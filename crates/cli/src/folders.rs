@@ -14,6 +14,11 @@ pub(crate) fn state() -> Option<PathBuf> {
     folder("XDG_STATE_HOME", ".local/state")
 }
 
+/// What can be made again is here.
+pub(crate) fn cache() -> Option<PathBuf> {
+    folder("XDG_CACHE_HOME", ".cache")
+}
+
 /// The run store is here.
 pub(crate) fn data() -> Option<PathBuf> {
     folder("XDG_DATA_HOME", ".local/share")

@@ -8,6 +8,7 @@ mod demo;
 mod doctor;
 mod find;
 mod folders;
+mod lab;
 mod observe;
 mod own_server;
 mod replay;
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
         Verb::Serve(args) => serve::serve(&args),
         Verb::Find(args) => find::find(&args),
         Verb::Calibrate(args) => calibrate::calibrate(&args),
+        Verb::Lab(args) => lab::lab(&args),
         Verb::Doctor(args) => doctor::doctor(&args),
         Verb::Observe(args) => observe::observe(&args),
     };

@@ -1,0 +1,89 @@
+//! `throng lab`: real servers, and the experiments of the source texts against them.
+
+mod trials;
+
+use std::{env, path::PathBuf, thread, time::Duration};
+
+use lab::{Lab, wide};
+
+use crate::{
+    Failure, answer,
+    args::{LabArgs, LabVerb},
+    say, signals,
+};
+use trials::{Settings, trials};
+
+/// Does what was asked; returns the exit status.
+pub(crate) fn lab(args: &LabArgs) -> Result<u8, Failure> {
+    let labs = labs()?;
+    match &args.verb {
+        LabVerb::List => list(&labs),
+        LabVerb::Up { name, server } => up(find(&labs, name)?, server.as_deref()),
+        LabVerb::Run(run) => trials::run(find(&labs, &run.name)?, run),
+    }
+}
+
+/// All labs: in `THRONG_LABS`, else in `labs` of the folder one is in.
+fn labs() -> Result<Vec<Lab>, Failure> {
+    let folder = env::var_os("THRONG_LABS").map_or_else(|| PathBuf::from("labs"), PathBuf::from);
+    let folder = folder.canonicalize().map_err(|e| {
+        let cure = "go to throng's own folder, or set THRONG_LABS to the one that has the labs";
+        Failure::words([format!("no labs here, {cure}: {}: {e}", folder.display())])
+    })?;
+    lab::labs(&folder).map_err(Failure::words)
+}
+
+fn find<'a>(labs: &'a [Lab], name: &str) -> Result<&'a Lab, Failure> {
+    let names = || labs.iter().map(|lab| lab.name.as_str()).collect::<Vec<_>>().join(", ");
+    let none = || Failure::words([format!("no such lab, write {}: {name}", names())]);
+    labs.iter().find(|lab| lab.name == name).ok_or_else(none)
+}
+
+/// What there is, and what is missing for it.
+fn list(labs: &[Lab]) -> Result<u8, Failure> {
+    let mut rows = Vec::new();
+    for lab in labs {
+        let experiments: Vec<&str> = lab.experiments.iter().map(|one| one.name.as_str()).collect();
+        for (nth, server) in lab.servers.iter().enumerate() {
+            let missing = lab::missing(server);
+            let ready = if missing.is_empty() { "ready".to_owned() } else { missing.join("; ") };
+            let own = |text: &str| if nth == 0 { text.to_owned() } else { String::new() };
+            rows.push([own(&lab.name), server.name.clone(), ready, own(&experiments.join(" "))]);
+        }
+    }
+    let left = |row: &[String; 4]| format!("{:<16} {:<14} {:<8} {}\n", row[0], row[1], row[2], row[3]);
+    answer(&rows.iter().map(left).collect::<String>())?;
+    Ok(0)
+}
+
+/// Starts a server, says where it is, and stops it when told to.
+fn up(lab: &Lab, server: Option<&str>) -> Result<u8, Failure> {
+    let server = match server {
+        None => &lab.servers[0],
+        Some(name) => lab.server(name).ok_or_else(|| {
+            Failure::words([format!("--server: {} has none of this name: {name}", lab.name)])
+        })?,
+    };
+    let missing = lab::missing(server);
+    if !missing.is_empty() {
+        return Err(Failure::machine(missing.join("\n")));
+    }
+    let stop = signals::order_to_stop(false).map_err(Failure::machine)?;
+    let settings = Settings::new(lab, 1.0)?;
+    let mut running = settings.start(lab, server, 1, &[]).map_err(Failure::machine)?;
+    answer(&format!("{} listens at http://{}/\n", server.name, running.addresses[0]))?;
+    while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+        if let Some(ended) = running.stopped().pop() {
+            return Err(Failure::machine(ended));
+        }
+        thread::sleep(Duration::from_millis(100));
+    }
+    drop(running);
+    say(&format!("throng: {} is stopped", server.name));
+    Ok(0)
+}
+
+/// Then and now of a trial, under its name.
+fn table(title: &str, rows: &[[String; 3]]) -> String {
+    format!("{title}\n{}", wide(["", "then", "now"], rows))
+}

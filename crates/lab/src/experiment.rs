@@ -1,0 +1,118 @@
+//! One of a lab's experiments: a load, what the text saw, and what is expected now.
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+use serde::Deserialize;
+
+use crate::{template, template::Values};
+
+/// As `lab.toml` has it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Experiment {
+    /// What it is asked for by.
+    pub name: String,
+    /// A line.
+    pub title: String,
+    /// Those that it is for; none: the lab's first.
+    #[serde(default)]
+    pub servers: Vec<String>,
+    /// A scenario file beside `lab.toml`; or
+    #[serde(default)]
+    pub scenario: Option<String>,
+    /// the words of `throng run`.
+    #[serde(default)]
+    pub words: Vec<String>,
+    /// With these words it is a `throng find`.
+    #[serde(default)]
+    pub find: Vec<String>,
+    /// The summary in another tool's form, besides.
+    #[serde(default)]
+    pub format: Option<String>,
+    /// By default, on a small machine.
+    #[serde(default = "whole")]
+    pub scale: f64,
+    /// What the text saw, by the summary's paths.
+    #[serde(default)]
+    pub then: BTreeMap<String, f64>,
+    /// Thresholds of now.
+    #[serde(default)]
+    pub expect: Vec<String>,
+    /// The same with another environment of the server, by name.
+    #[serde(default)]
+    pub variants: BTreeMap<String, BTreeMap<String, String>>,
+    /// The cause that is meant to stop it.
+    #[serde(default)]
+    pub limit: Option<String>,
+    /// What to look at.
+    #[serde(default)]
+    pub look: Option<String>,
+}
+
+fn whole() -> f64 {
+    1.0
+}
+
+/// An experiment once, with one server.
+#[derive(Clone, Debug)]
+pub struct Trial {
+    /// Words of `throng`, the verb first, without outputs.
+    pub words: Vec<String>,
+    /// A scenario's text, all its places filled, for a file that the words name `{scenario}`.
+    pub scenario: Option<String>,
+}
+
+impl Experiment {
+    pub(crate) fn mistakes(&self, folder: &Path) -> Vec<String> {
+        let mut mistakes = Vec::new();
+        match (&self.scenario, self.words.is_empty()) {
+            (None, true) => mistakes.push("write words or scenario".to_owned()),
+            (Some(_), false) => mistakes.push("write words or scenario, not both".to_owned()),
+            (None, false) => {}
+            (Some(file), true) => {
+                if let Err(e) = fs::read_to_string(folder.join(file)) {
+                    mistakes.push(format!("scenario {file}: {e}"));
+                }
+            }
+        }
+        if !(self.scale > 0.0 && self.scale <= 100.0) {
+            mistakes.push(format!("scale: more than 0 and at most 100: {}", self.scale));
+        }
+        mistakes.extend(template::largest(&self.words.join(" ")).err());
+        mistakes
+    }
+
+    /// The largest number that scales with it, at full scale: its connections, as a rule.
+    pub fn size(&self, folder: &Path) -> u64 {
+        let of = |text: &str| template::largest(text).unwrap_or(0);
+        let scenario = self.scenario.as_ref().and_then(|file| fs::read_to_string(folder.join(file)).ok());
+        of(&self.words.join(" ")).max(scenario.map_or(0, |text| of(&text)))
+    }
+
+    /// What throng is told.
+    ///
+    /// # Errors
+    /// A place that cannot be filled, or the scenario cannot be read.
+    pub fn trial(&self, folder: &Path, values: &Values) -> Result<Trial, String> {
+        let verb = if self.find.is_empty() { "run" } else { "find" };
+        let mut words = vec![verb.to_owned()];
+        let scenario = match &self.scenario {
+            None => None,
+            Some(file) => {
+                let text = fs::read_to_string(folder.join(file)).map_err(|e| format!("{file}: {e}"))?;
+                words.push(SCENARIO.to_owned());
+                Some(values.fill(&text)?)
+            }
+        };
+        for word in self.words.iter().chain(&self.find) {
+            words.push(values.fill(word)?);
+        }
+        for expected in &self.expect {
+            words.extend(["--threshold".to_owned(), values.fill(expected)?]);
+        }
+        Ok(Trial { words, scenario })
+    }
+}
+
+/// Stands among the words where the scenario's file is to be named.
+pub const SCENARIO: &str = "{scenario}";

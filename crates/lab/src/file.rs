@@ -1,0 +1,223 @@
+//! `lab.toml`: what a lab's folder says. Every word of it is in `docs/reference/labs.md`.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+};
+
+use serde::Deserialize;
+
+use crate::experiment::Experiment;
+
+/// A lab, as its folder has it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Lab {
+    /// The folder's name.
+    #[serde(skip)]
+    pub name: String,
+    /// The folder.
+    #[serde(skip)]
+    pub folder: PathBuf,
+    /// A line.
+    pub title: String,
+    /// Which of the source texts it repeats.
+    #[serde(default)]
+    pub text: String,
+    /// The first is the default.
+    #[serde(rename = "server")]
+    pub servers: Vec<Server>,
+    /// In the text's order.
+    #[serde(rename = "experiment")]
+    pub experiments: Vec<Experiment>,
+}
+
+/// A server, or a build of it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Server {
+    /// What it is asked for by.
+    pub name: String,
+    /// Programs that must be there.
+    #[serde(default)]
+    pub needs: Vec<Program>,
+    /// Variables of the environment that must be set.
+    #[serde(default)]
+    pub needs_environment: Vec<Variable>,
+    /// Shell lines, run when something in the folder has changed.
+    #[serde(default)]
+    pub build: Vec<String>,
+    /// A shell line that becomes the server.
+    pub start: String,
+    /// For that line, and for those of `build`.
+    #[serde(default)]
+    pub environment: BTreeMap<String, String>,
+    /// How it says that it is ready.
+    #[serde(default)]
+    pub ready: Ready,
+    /// So many connections a process may hold where the limit of open files cannot be raised.
+    #[serde(default)]
+    pub connections_each: Option<u64>,
+    /// Heap of a Java virtual machine at full scale: `3g`, `512m`.
+    #[serde(default)]
+    pub heap: Option<String>,
+}
+
+/// A program, and how it is had.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Program {
+    /// As on the path.
+    pub program: String,
+    /// Debian's package.
+    pub package: String,
+}
+
+/// A variable, and why it is wanted.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Variable {
+    /// Its name.
+    pub name: String,
+    /// What to put into it, and why throng cannot.
+    pub why: String,
+}
+
+/// How a server says that it is ready.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Ready {
+    /// A GET of it is answered.
+    pub path: String,
+    /// It accepts connections, and that is all.
+    pub tcp: bool,
+    /// After so long at the latest: `30s`.
+    pub within: String,
+}
+
+impl Default for Ready {
+    fn default() -> Ready {
+        Ready { path: "/".to_owned(), tcp: false, within: "30s".to_owned() }
+    }
+}
+
+/// The file in each folder.
+const FILE: &str = "lab.toml";
+
+/// All labs below a folder, by their names.
+///
+/// # Errors
+/// The folder cannot be read, or a file in it has mistakes: all of them, a line each.
+pub fn labs(folder: &Path) -> Result<Vec<Lab>, Vec<String>> {
+    let entries = fs::read_dir(folder).map_err(|e| vec![format!("{}: {e}", folder.display())])?;
+    let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    folders.retain(|folder| folder.join(FILE).is_file());
+    folders.sort();
+    let (mut labs, mut mistakes) = (Vec::new(), Vec::new());
+    for folder in folders {
+        match Lab::read(&folder) {
+            Ok(lab) => labs.push(lab),
+            Err(why) => mistakes.extend(why),
+        }
+    }
+    if mistakes.is_empty() { Ok(labs) } else { Err(mistakes) }
+}
+
+impl Lab {
+    /// Reads a lab's folder.
+    ///
+    /// # Errors
+    /// What is wrong with its file, a line each, with the place.
+    pub fn read(folder: &Path) -> Result<Lab, Vec<String>> {
+        let file = folder.join(FILE);
+        let placed = |why: String| format!("{}: {why}", file.display());
+        let text = fs::read_to_string(&file).map_err(|e| vec![placed(e.to_string())])?;
+        let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let lab = Lab::parse(&text).map_err(|why| vec![placed(why)])?;
+        let lab = Lab { name, folder: folder.to_owned(), ..lab };
+        let mistakes: Vec<String> = lab.mistakes().into_iter().map(placed).collect();
+        if mistakes.is_empty() { Ok(lab) } else { Err(mistakes) }
+    }
+
+    fn parse(text: &str) -> Result<Lab, String> {
+        toml::from_str(text).map_err(|e| {
+            let line = e.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
+            format!("line {line}: {}", e.message())
+        })
+    }
+
+    /// What the format alone cannot say.
+    fn mistakes(&self) -> Vec<String> {
+        let mut mistakes = Vec::new();
+        let servers: BTreeSet<&str> = self.servers.iter().map(|server| server.name.as_str()).collect();
+        if servers.is_empty() || servers.len() < self.servers.len() {
+            mistakes.push("server: each needs a name of its own".to_owned());
+        }
+        let mut names = BTreeSet::new();
+        for experiment in &self.experiments {
+            if !names.insert(experiment.name.as_str()) {
+                mistakes.push(format!("experiment: there are two of this name: {}", experiment.name));
+            }
+            let of = |why: String| format!("experiment {}: {why}", experiment.name);
+            mistakes.extend(experiment.mistakes(&self.folder).into_iter().map(of));
+            let unknown = experiment.servers.iter().filter(|name| !servers.contains(name.as_str()));
+            mistakes.extend(unknown.map(|name| of(format!("no such server: {name}"))));
+        }
+        mistakes
+    }
+
+    /// A server by its name.
+    pub fn server(&self, name: &str) -> Option<&Server> {
+        self.servers.iter().find(|server| server.name == name)
+    }
+
+    /// Those that an experiment is for: what it names, else the first.
+    pub fn servers_of(&self, experiment: &Experiment) -> Vec<&Server> {
+        let named: Vec<&Server> = experiment.servers.iter().filter_map(|name| self.server(name)).collect();
+        if named.is_empty() { self.servers.iter().take(1).collect() } else { named }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LAB: &str = r#"
+        title = "A server"
+        [[server]]
+        name = "one"
+        start = "true"
+        [[experiment]]
+        name = "hold"
+        title = "hold 100"
+        words = ["{url}/", "-c", "{scale 100}"]
+    "#;
+
+    #[test]
+    fn ten_lines_are_a_lab() {
+        let lab = Lab::parse(LAB).unwrap();
+        assert_eq!(lab.mistakes(), Vec::<String>::new());
+        assert_eq!((lab.servers[0].ready.path.as_str(), lab.servers[0].ready.within.as_str()), ("/", "30s"));
+        let names: Vec<&str> =
+            lab.servers_of(&lab.experiments[0]).iter().map(|server| server.name.as_str()).collect();
+        assert_eq!(names, ["one"]);
+    }
+
+    #[test]
+    fn mistakes_have_their_place() {
+        let check = |from: &str, to: &str, expected: &str| {
+            let text = LAB.replace(from, to);
+            let found = match Lab::parse(&text) {
+                Ok(lab) => lab.mistakes().join("\n"),
+                Err(why) => why,
+            };
+            assert!(found.contains(expected), "{found}");
+        };
+        check("start = ", "begin = ", "line 3: ");
+        check("name = \"hold\"", "name = \"hold\"\nservers = [\"two\"]", "experiment hold: no such server: two");
+        check("words = [\"{url}/\", \"-c\", \"{scale 100}\"]", "", "experiment hold: write words or scenario");
+        check("words = ", "scenario = \"no.toml\"\nwords = ", "experiment hold: write words or scenario, not both");
+        check("{scale 100}", "{scale many}", "experiment hold: not a number: {scale many}");
+    }
+}

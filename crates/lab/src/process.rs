@@ -1,0 +1,226 @@
+//! A server as processes: built, started, ready, and gone without a trace.
+
+use std::{
+    fs::{self, File},
+    hash::{DefaultHasher, Hash, Hasher},
+    io::{Read, Write},
+    net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
+    os::unix::process::{CommandExt, ExitStatusExt},
+    path::{Path, PathBuf},
+    process::{Child, Command, ExitStatus, Stdio},
+    thread,
+    time::Duration,
+};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use units::{Clock, Nanos};
+
+use crate::{
+    file::{Lab, Server},
+    template::Values,
+};
+
+/// Looked at so often.
+const LOOK: Duration = Duration::from_millis(50);
+/// After SIGTERM a server has so long to end by itself.
+const PATIENCE: Nanos = Nanos::from_secs(5);
+/// Lines of a log that are told.
+const TOLD: usize = 12;
+
+/// A server that runs, until it is dropped.
+pub struct Running {
+    processes: Vec<Process>,
+    /// Where each listens; one port.
+    pub addresses: Vec<SocketAddr>,
+}
+
+struct Process {
+    child: Child,
+    log: PathBuf,
+}
+
+/// How processes ended that were not asked to.
+pub type Stopped = Vec<String>;
+
+/// A free port on all of loopback, for a moment.
+pub(crate) fn free_port() -> std::io::Result<u16> {
+    Ok(TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0))?.local_addr()?.port())
+}
+
+impl Running {
+    /// Builds the server where its folder has changed, starts so many processes of it, and waits until all are ready.
+    /// `values` need not have `address`, `port`, `log`; `variant` goes over the environment.
+    ///
+    /// # Errors
+    /// What does not build, start or get ready, with the last lines that it said.
+    pub fn start(
+        lab: &Lab,
+        server: &Server,
+        processes: u8,
+        values: &Values,
+        variant: &[(String, String)],
+        work: &Path,
+    ) -> Result<Running, String> {
+        fs::create_dir_all(work).map_err(|e| format!("{}: {e}", work.display()))?;
+        build(lab, server, values, work)?;
+        let port = free_port().map_err(|e| e.to_string())?;
+        let mut running = Running { processes: Vec::new(), addresses: Vec::new() };
+        for nth in 1..=processes.max(1) {
+            let address = Ipv4Addr::new(127, 0, 0, nth);
+            let mut own = values.clone();
+            own.named.extend([("address", address.to_string()), ("port", port.to_string())]);
+            let log = work.join(format!("server-{nth}.log"));
+            let child = start(lab, server, &own, variant, &log)?;
+            running.processes.push(Process { child, log });
+            running.addresses.push((address, port).into());
+        }
+        running.wait(server)?;
+        Ok(running)
+    }
+
+    fn wait(&mut self, server: &Server) -> Result<(), String> {
+        let within = Nanos::parse(&server.ready.within).map_err(|e| format!("ready.within: {e}"))?;
+        let clock = Clock::start();
+        for nth in 0..self.addresses.len() {
+            while !is_ready(self.addresses[nth], server) {
+                if let Some(ended) = self.stopped().pop() {
+                    return Err(ended);
+                }
+                if clock.now() > within {
+                    let said = last_lines(&self.processes[nth].log);
+                    return Err(format!("{}: not ready within {within}\n{said}", server.name));
+                }
+                thread::sleep(LOOK);
+            }
+        }
+        Ok(())
+    }
+
+    /// Those that have ended meanwhile, and what they said last.
+    pub fn stopped(&mut self) -> Stopped {
+        let ended = |process: &mut Process| {
+            let status = process.child.try_wait().ok().flatten()?;
+            Some(format!("the server ended: {}\n{}", told(status), last_lines(&process.log)))
+        };
+        self.processes.iter_mut().filter_map(ended).collect()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let signal = |process: &Process, signal| {
+            let group = Pid::from_child(&process.child);
+            let _ = kill_process_group(group, signal);
+        };
+        self.processes.iter().for_each(|process| signal(process, Signal::TERM));
+        let clock = Clock::start();
+        let is_left = |process: &mut Process| process.child.try_wait().is_ok_and(|status| status.is_none());
+        while clock.now() < PATIENCE && self.processes.iter_mut().any(is_left) {
+            thread::sleep(LOOK);
+        }
+        for process in &mut self.processes {
+            // What it left behind goes too.
+            signal(process, Signal::KILL);
+            let _ = process.child.wait();
+        }
+    }
+}
+
+fn told(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit status {code}"),
+        (None, Some(signal)) => format!("signal {signal}"),
+        (None, None) => "nobody knows how".to_owned(),
+    }
+}
+
+/// Runs a server's build lines, unless that was done with this folder.
+fn build(lab: &Lab, server: &Server, values: &Values, work: &Path) -> Result<(), String> {
+    let lines = server.build.iter().map(|line| values.fill(line)).collect::<Result<Vec<_>, _>>()?;
+    let mut state = DefaultHasher::new();
+    lines.hash(&mut state);
+    hash_folder(&lab.folder, &mut state).map_err(|e| format!("{}: {e}", lab.folder.display()))?;
+    let (stamp, now) = (work.join(format!("built-{}", server.name)), state.finish().to_string());
+    if fs::read_to_string(&stamp).is_ok_and(|then| then == now) {
+        return Ok(());
+    }
+    for line in lines {
+        let mut command = Command::new("sh");
+        command.args(["-ec", &line]).current_dir(&lab.folder).stdin(Stdio::null());
+        for (name, value) in &server.environment {
+            command.env(name, values.fill(value)?);
+        }
+        let output = command.output().map_err(|e| format!("sh: {e}"))?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+            return Err(format!("does not build: {}: {line}\n{}", told(output.status), tail(&said)));
+        }
+    }
+    fs::write(&stamp, now).map_err(|e| format!("{}: {e}", stamp.display()))
+}
+
+/// Of all files, but those that a package manager put there.
+fn hash_folder(folder: &Path, state: &mut impl Hasher) -> std::io::Result<()> {
+    let mut entries: Vec<PathBuf> =
+        fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
+    entries.sort();
+    for path in entries {
+        path.hash(state);
+        if path.is_dir() {
+            if !path.ends_with("node_modules") && !path.ends_with("target") {
+                hash_folder(&path, state)?;
+            }
+        } else {
+            fs::read(&path)?.hash(state);
+        }
+    }
+    Ok(())
+}
+
+/// In a process group of its own, with all the files it may have, gone when we are.
+fn start(
+    lab: &Lab,
+    server: &Server,
+    values: &Values,
+    variant: &[(String, String)],
+    log: &Path,
+) -> Result<Child, String> {
+    let line = values.fill(&server.start)?;
+    let out = File::create(log).map_err(|e| format!("{}: {e}", log.display()))?;
+    let both = out.try_clone().map_err(|e| format!("{}: {e}", log.display()))?;
+    let mut command = Command::new("setpriv");
+    let shell = format!("ulimit -n \"$(ulimit -H -n)\"; exec {line}");
+    command.args(["--pdeathsig", "TERM", "sh", "-c", &shell]);
+    command.current_dir(&lab.folder).stdin(Stdio::null()).stdout(out).stderr(both).process_group(0);
+    for (name, value) in &server.environment {
+        command.env(name, values.fill(value)?);
+    }
+    for (name, value) in variant {
+        command.env(name, values.fill(value)?);
+    }
+    command.spawn().map_err(|e| format!("setpriv: {e}"))
+}
+
+fn is_ready(at: SocketAddr, server: &Server) -> bool {
+    let Ok(mut stream) = TcpStream::connect_timeout(&at, Duration::from_secs(1)) else { return false };
+    if server.ready.tcp {
+        return true;
+    }
+    let request = format!("GET {} HTTP/1.1\r\nHost: {at}\r\nConnection: close\r\n\r\n", server.ready.path);
+    let mut head = [0; 12];
+    let asked = stream
+        .set_read_timeout(Some(Duration::from_secs(5)))
+        .and_then(|()| stream.write_all(request.as_bytes()))
+        .and_then(|()| stream.read_exact(&mut head));
+    // Whatever it answers, it answers.
+    asked.is_ok() && head.starts_with(b"HTTP/1.")
+}
+
+fn last_lines(log: &Path) -> String {
+    tail(&fs::read_to_string(log).unwrap_or_default())
+}
+
+fn tail(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(TOLD)..].join("\n")
+}

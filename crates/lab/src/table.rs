@@ -1,0 +1,94 @@
+//! Then and now, side by side.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use units::{Bytes, Count, Nanos};
+
+/// What is always shown, by the summary's paths, with what it is called.
+const ALWAYS: &[(&str, &str)] = &[
+    ("connections.peak", "connections"),
+    ("connections.open_per_s", "opened/s"),
+    ("requests.per_s", "requests/s"),
+    ("latency_us.p50", "latency p50"),
+    ("latency_us.p99", "latency p99"),
+    ("target_cost.user_bytes_per_connection", "memory a connection"),
+    ("target_cost.rss_bytes", "memory of the server"),
+    ("target_cost.cpu_s", "CPU of the server"),
+];
+
+/// A row for each figure: its name, what the text saw, what it is now. `then` at full scale, `now` a summary's JSON.
+pub fn then_and_now(then: &BTreeMap<String, f64>, now: &Value) -> Vec<[String; 3]> {
+    let more = then.keys().filter(|path| ALWAYS.iter().all(|(always, _)| always != path));
+    let paths = ALWAYS.iter().copied().chain(more.map(|path| (path.as_str(), path.as_str())));
+    let row = |(path, name): (&str, &str)| {
+        let now = now.pointer(&format!("/{}", path.replace('.', "/"))).and_then(Value::as_f64);
+        let show = |n: Option<f64>| n.map_or("–".to_owned(), |n| shown(path, n));
+        let then = then.get(path).copied();
+        (then.is_some() || now.is_some_and(|n| n > 0.0)).then(|| [name.to_owned(), show(then), show(now)])
+    };
+    paths.filter_map(row).collect()
+}
+
+/// In the unit that the path ends in.
+fn shown(path: &str, n: f64) -> String {
+    if path.contains("_us.") {
+        Nanos((n * 1e3) as u64).brief().to_string()
+    } else if path.contains("bytes") {
+        Bytes(n.max(0.0) as u64).brief().to_string()
+    } else if path.ends_with("_s") && !path.ends_with("per_s") {
+        format!("{n:.1} s")
+    } else {
+        Count(n.round() as u64).to_string()
+    }
+}
+
+/// Rows as lines, columns aligned, under a head.
+pub fn wide<const N: usize>(head: [&str; N], rows: &[[String; N]]) -> String {
+    let mut lines = vec![head.map(str::to_owned)];
+    lines.extend(rows.iter().cloned());
+    let widths: [usize; N] =
+        std::array::from_fn(|at| lines.iter().map(|line| line[at].chars().count()).max().unwrap_or(0));
+    let cell = |(at, text): (usize, &String)| match at {
+        0 => format!("{text:<width$}", width = widths[at]),
+        _ => format!("{text:>width$}", width = widths[at]),
+    };
+    let line = |line: &[String; N]| {
+        let cells: Vec<String> = line.iter().enumerate().map(cell).collect();
+        format!("  {}\n", cells.join("  ").trim_end())
+    };
+    lines.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn then_and_now_are_in_the_same_units() {
+        let then = BTreeMap::from([
+            ("requests.per_s".to_owned(), 32_047.0),
+            ("latency_us.p50".to_owned(), 570.0),
+            ("latency_us.p999".to_owned(), 5_290.0),
+        ]);
+        let now = json!({
+            "connections": {"peak": 400},
+            "requests": {"per_s": 19_400.4},
+            "latency_us": {"p50": 1_234.5},
+            "target_cost": {"rss_bytes": 10_485_760, "cpu_s": 3.25, "user_bytes_per_connection": 0},
+        });
+        let rows = then_and_now(&then, &now);
+        let expected = [
+            ["connections", "–", "400"],
+            ["requests/s", "32,047", "19,400"],
+            ["latency p50", "570 µs", "1.2 ms"],
+            ["memory of the server", "–", "10.0 MiB"],
+            ["CPU of the server", "–", "3.2 s"],
+            ["latency_us.p999", "5.3 ms", "–"],
+        ];
+        assert_eq!(rows, expected.map(|row| row.map(str::to_owned)));
+        let text = wide(["", "then", "now"], &rows[..2]);
+        assert_eq!(text, "                 then     now\n  connections       –     400\n  requests/s   32,047  19,400\n");
+    }
+}

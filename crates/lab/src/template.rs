@@ -1,0 +1,69 @@
+//! Words with places in them: `{url}`, `{scale 400k}`. What throng itself writes in braces (`{rand 1 9}`, `{1..20}`) is left alone.
+
+use std::collections::BTreeMap;
+
+use units::Count;
+
+/// What stands for each place.
+#[derive(Clone, Debug, Default)]
+pub struct Values {
+    /// `{scale N}` is N times this.
+    pub scale: f64,
+    /// By name.
+    pub named: BTreeMap<&'static str, String>,
+}
+
+impl Values {
+    /// The text with all its places filled.
+    ///
+    /// # Errors
+    /// A `{scale …}` without a number.
+    pub fn fill(&self, text: &str) -> Result<String, String> {
+        let mut filled = String::new();
+        let mut rest = text;
+        while let Some(begin) = rest.find('{') {
+            filled.push_str(&rest[..begin]);
+            rest = &rest[begin..];
+            let Some(end) = rest.find('}') else { break };
+            let place = &rest[1..end];
+            match (self.named.get(place), place.strip_prefix("scale ")) {
+                (Some(value), _) => filled.push_str(value),
+                (None, Some(number)) => filled.push_str(&self.scaled(number)?.to_string()),
+                (None, None) => filled.push_str(&rest[..=end]),
+            }
+            rest = &rest[end + 1..];
+        }
+        filled.push_str(rest);
+        Ok(filled)
+    }
+
+    fn scaled(&self, number: &str) -> Result<u64, String> {
+        let Count(n) = Count::parse(number).map_err(|_| format!("not a number: {{scale {number}}}"))?;
+        Ok(((n as f64 * self.scale).round() as u64).max(1))
+    }
+}
+
+/// The largest number that is scaled in a text, as it is at full scale.
+pub(crate) fn largest(text: &str) -> Result<u64, String> {
+    let full = Values { scale: 1.0, ..Values::default() };
+    let places = text.split("{scale ").skip(1).map(|rest| rest.split('}').next().unwrap_or_default());
+    places.map(|number| full.scaled(number)).try_fold(0, |most, n| Ok(most.max(n?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_filled_and_others_left() {
+        let named = BTreeMap::from([("url", "http://127.0.0.{1..2}:80".to_owned()), ("port", "80".to_owned())]);
+        let values = Values { scale: 0.1, named };
+        let check = |text: &str, expected: &str| assert_eq!(values.fill(text).unwrap(), expected);
+        check("{url}/?length={rand 1 4096}", "http://127.0.0.{1..2}:80/?length={rand 1 4096}");
+        check("-p {port} {scale 400k} {scale 3} {", "-p 80 40000 1 {");
+        check("", "");
+        assert_eq!(values.fill("{scale all}"), Err("not a number: {scale all}".to_owned()));
+        assert_eq!(largest("a {scale 10} b {scale 1.5m}"), Ok(1_500_000));
+        assert_eq!(largest("none"), Ok(0));
+    }
+}
