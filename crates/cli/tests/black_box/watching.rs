@@ -20,8 +20,9 @@ fn a_full_accept_queue_is_seen() {
     let target = |path: &str| s.count(&format!("observed.target.{path}"));
     assert_eq!(target("pid"), u64::from(std::process::id()), "this test listens");
     assert_eq!(target("accept_backlog"), 4);
-    // The kernel lets one more wait than the program asked for.
-    assert_eq!((target("accept_queue.first"), target("accept_queue.max")), (0, 5));
+    // The kernel lets one more wait than the program asked for, and another where two processors look at the queue at once.
+    assert_eq!(target("accept_queue.first"), 0);
+    assert!((5..=6).contains(&target("accept_queue.max")), "{}", target("accept_queue.max"));
     assert!(target("accept_queue_full") >= 1);
     let tcp = |event: &str| s.count(&format!("observed.host.tcp_{event}"));
     // Others in this network namespace count too; but each of the 35 dials that found no room does.
