@@ -8,7 +8,11 @@ use std::{
 use crate::Failure;
 
 /// A folder of a run's own.
-pub(crate) struct Bundle(PathBuf);
+pub(crate) struct Bundle {
+    folder: PathBuf,
+    /// The run did begin: what is in it stays.
+    is_kept: bool,
+}
 
 impl Bundle {
     /// Makes the folder; one that has something in it is left alone.
@@ -20,11 +24,16 @@ impl Bundle {
                 "--out: there is something in it, write a new folder: {folder:?}"
             )]));
         }
-        Ok(Bundle(Path::new(folder).to_owned()))
+        Ok(Bundle { folder: Path::new(folder).to_owned(), is_kept: false })
+    }
+
+    /// The run has begun.
+    pub(crate) fn keep(&mut self) {
+        self.is_kept = true;
     }
 
     fn file(&self, name: &str) -> String {
-        self.0.join(name).to_string_lossy().into_owned()
+        self.folder.join(name).to_string_lossy().into_owned()
     }
 
     /// The page, the Markdown and the data of both.
@@ -45,5 +54,14 @@ impl Bundle {
     /// The summary.
     pub(crate) fn summary(&self) -> String {
         self.file("summary.json")
+    }
+}
+
+impl Drop for Bundle {
+    fn drop(&mut self) {
+        if !self.is_kept {
+            // There was nothing in it, and what was begun is empty: the same words may be tried again.
+            let _ = fs::remove_dir_all(&self.folder);
+        }
     }
 }

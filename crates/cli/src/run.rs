@@ -40,7 +40,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
     let ask = interrupt.clone();
     signals::on_signal(move || ask.set()).map_err(Failure::machine)?;
     let mut whole = Whole::default();
-    let bundle = args.out.as_deref().map(Bundle::open).transpose()?;
+    let mut bundle = args.out.as_deref().map(Bundle::open).transpose()?;
     let of_bundle = bundle.as_ref().map(Bundle::reports).unwrap_or_default();
     let report_files = args.report.iter().chain(&of_bundle).map(|file| ReportFile::open(file));
     let report_files = report_files.collect::<Result<Vec<_>, _>>()?;
@@ -56,6 +56,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
         None => (apply(&plan, record, &interrupt, &mut sinks)?, Ok(())),
         Some(file) => logged(file, &plan, record, &interrupt, &mut sinks)?,
     };
+    bundle.iter_mut().for_each(Bundle::keep);
     dashboard.into_iter().for_each(Dashboard::end);
     let reported = report.map_or(Ok(()), |mut report| {
         report.name(kept.as_ref().map_or_else(String::new, |kept| kept.id.clone()));
@@ -136,6 +137,13 @@ fn dashboard(args: &RunArgs, plan: &Plan, record: &RunRecord) -> Result<Option<D
     let Some(at) = plan.dashboard else { return Ok(None) };
     let token = args.dashboard_token_file.as_deref().map(Token::read).transpose();
     let token = token.map_err(|why| Failure::words([format!("--dashboard-token-file: {why}")]))?;
+    // It goes through an address and a cookie.
+    let is_plain =
+        |token: &Token| token.secret().bytes().all(|b| b.is_ascii_alphanumeric() || b"-._~".contains(&b));
+    if token.as_ref().is_some_and(|token| !is_plain(token)) {
+        let why = "letters, digits, -, ., _ and ~ only, write openssl rand -hex 32 to it";
+        return Err(Failure::words([format!("--dashboard-token-file: {why}")]));
+    }
     let opens = token.map(|token| Arc::new(move |offered: &[u8]| token.is(offered)) as Opens);
     let has_token = opens.is_some();
     let started = Dashboard::start(at, record.clone(), opens);

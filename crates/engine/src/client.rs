@@ -16,6 +16,7 @@ use units::Nanos;
 use crate::{
     conn::{Conn, State},
     exchange::{Exchange, Exchanges},
+    full_load::FullLoad,
     job::Job,
     link::Link,
     ramp::Pacer,
@@ -72,7 +73,7 @@ pub struct Client {
     incoming: u64,
     open: u64,
     resolved: u64,
-    hold_from: Nanos,
+    full_load: FullLoad,
     hold_until: Nanos,
     ramped_at: Nanos,
     /// Nothing new begins, by order.
@@ -113,7 +114,7 @@ impl Client {
             incoming: 0,
             open: 0,
             resolved: 0,
-            hold_from: Nanos::NEVER,
+            full_load: FullLoad::NEVER,
             hold_until: Nanos::NEVER,
             ramped_at: Nanos::NEVER,
             rests: false,

@@ -7,6 +7,7 @@ mod check;
 mod client;
 mod conn;
 mod exchange;
+mod full_load;
 mod job;
 mod link;
 mod needle;

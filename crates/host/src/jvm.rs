@@ -1,6 +1,14 @@
 //! What a Java virtual machine tells of itself: HotSpot keeps its counters in a file that others may map, and that `jstat`
 //! reads too (`hsperfdata`, OpenJDK's `perfMemory.hpp`, version 2).
 
+use std::{
+    fs::File,
+    io::Read,
+    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    path::Path,
+};
+
+use rustix::fs::OFlags;
 use samples::JvmLook;
 
 use crate::Root;
@@ -10,7 +18,7 @@ const MAGIC: [u8; 4] = [0xca, 0xfe, 0xc0, 0xc0];
 const LITTLE: u8 = 1;
 /// Of `long`s, as descriptors of the virtual machine have it.
 const LONG: u8 = b'J';
-/// Files are 32 KiB as a rule; a larger one is none.
+/// Files are 32 KiB as a rule; of a larger one no more is read.
 const MOST: u64 = 1 << 20;
 /// The young and the old; what else older machines count as a generation is not heap.
 const GENERATIONS: std::ops::Range<usize> = 0..2;
@@ -31,9 +39,19 @@ fn file(root: &Root, pid: u32) -> Option<Vec<u8>> {
     let folders = std::fs::read_dir(root.path(format!("proc/{pid}")).join("root").join("tmp")).ok()?;
     let of_java = |name: &std::ffi::OsStr| name.to_string_lossy().starts_with("hsperfdata_");
     let folders = folders.flatten().filter(|entry| of_java(&entry.file_name()));
-    let mut files = folders.map(|folder| folder.path().join(own));
-    let is_small = |path: &std::path::PathBuf| std::fs::metadata(path).is_ok_and(|file| file.len() <= MOST);
-    std::fs::read(files.find(is_small)?).ok()
+    let owner = std::fs::metadata(root.path(format!("proc/{pid}"))).ok()?.uid();
+    folders.map(|folder| folder.path().join(own)).find_map(|path| read(&path, owner))
+}
+
+/// A plain file of the process' own user, as HotSpot itself insists: anybody may write to `/tmp`.
+fn read(path: &Path, owner: u32) -> Option<Vec<u8>> {
+    let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits() as i32;
+    let file = File::options().read(true).custom_flags(flags).open(path).ok()?;
+    let found = file.metadata().ok()?;
+    let mut bytes = Vec::new();
+    (found.is_file() && found.uid() == owner).then_some(())?;
+    file.take(MOST).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
 }
 
 /// Counters by their names, those that are `long`s.
@@ -186,5 +204,24 @@ mod tests {
         }
         let machine = Machine::with(&[("proc/70/status", "NSpid:\t70\n")]);
         assert_eq!(look(&machine.root(), 70), None);
+    }
+
+    #[test]
+    fn only_a_plain_file_of_the_same_user_is_read() {
+        let machine = Machine::with(&[("proc/70/status", "NSpid:\t70\n"), ("elsewhere", "")]);
+        let folder = machine.root().path("proc/70").join("root").join("tmp/hsperfdata_x");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", folder.join("70")).unwrap();
+        assert_eq!(look(&machine.root(), 70), None);
+        std::fs::remove_file(folder.join("70")).unwrap();
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            folder.join("70"),
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::RUSR,
+            0,
+        )
+        .unwrap();
+        assert_eq!(look(&machine.root(), 70), None, "nobody writes to it, and nobody waits");
     }
 }

@@ -33,6 +33,8 @@ pub struct Watch {
     command: String,
     processes: Processes,
     refreshed: Nanos,
+    /// Those among them that are Java virtual machines.
+    jvms: Vec<u32>,
     /// Threads of the holders have tables of files of their own.
     own_tables: bool,
     /// When descriptors had to be counted last, and how many there were.
@@ -56,6 +58,7 @@ impl Watch {
             pid,
             processes: Processes::new(root, &ordered),
             refreshed: Nanos::ZERO,
+            jvms: Vec::new(),
             own_tables: pid.is_some_and(|pid| !holds_in_main_table(root, pid, &here)),
             counted: None,
         };
@@ -97,7 +100,7 @@ impl Watch {
     }
 
     fn jvm(&self) -> Option<JvmLook> {
-        let all = self.processes.pids().filter_map(|pid| jvm::look(&self.root, pid));
+        let all = self.jvms.iter().filter_map(|pid| jvm::look(&self.root, *pid));
         all.reduce(|sum, one| sum.plus(&one))
     }
 
@@ -112,6 +115,8 @@ impl Watch {
             born.iter().for_each(|child| self.processes.add(*child));
             parents = born;
         }
+        let is_jvm = |pid: &u32| jvm::look(&self.root, *pid).is_some();
+        self.jvms = self.processes.pids().filter(is_jvm).collect();
     }
 
     /// A server may raise its own, and prlimit(1) anybody's.

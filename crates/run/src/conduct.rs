@@ -425,12 +425,18 @@ impl<'a> Conductor<'a> {
             let Some(held) = held else { continue };
             let counts = &crowd.totals.counts;
             (crowd.held, crowd.resting) = (*held, counts.closed.saturating_sub(counts.redialled));
+            crowd.is_kept = true;
         }
     }
 
     /// The load has ended in all shards.
     fn end_load(&mut self, plan: &Plan) {
         self.keep_held(&self.held());
+        // One that never came to its largest load has held what it has now.
+        let left = (0..)
+            .zip(&self.record.crowds)
+            .map(|(nth, crowd)| (!crowd.is_kept).then(|| self.of(nth).map(|shard| shard.open).sum()));
+        self.keep_held(&left.collect::<Vec<_>>());
         self.record.both_sides = self.both_sides(plan);
         let ended = self.of_load().map(|s| if self.goes_on { s.until } else { s.drained_at }).max();
         let ended = ended.unwrap_or_default();
@@ -441,7 +447,7 @@ impl<'a> Conductor<'a> {
             let own = self.of(nth).map(|shard| shard.drained_at).max().unwrap_or_default();
             let (own, progress) = (own.min(ended), self.course.progress(nth));
             let ramp = match population.comes_and_goes() {
-                true => ramped_at.min(own).since(progress.hold_from),
+                true => progress.holding + ramped_at.min(own).since(progress.hold_from),
                 false => self.course.ramping(nth, ended),
             };
             let crowd = &mut self.record.crowds[usize::from(nth)];

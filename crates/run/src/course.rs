@@ -7,7 +7,7 @@ use engine::{Control, Tempo};
 use plan::{Load, Part, Plan, Ramp, Share, Whose, split};
 use units::{Nanos, Rate};
 
-use self::hand::Hand;
+use self::hand::{Hand, Slope};
 
 /// Full load, or another tempo, begins this long after it was decided, so that every shard has the order by then (a
 /// shard looks at its orders every 100 ms at least).
@@ -56,6 +56,7 @@ enum State {
 #[derive(Clone, Copy, Debug)]
 struct Descent {
     population: u16,
+    since: Nanos,
     from: u32,
     to: u32,
     rate: Rate,
@@ -72,6 +73,8 @@ pub struct Progress {
     planned: Share,
     /// How fast it dials; none is as fast as the target takes them.
     dials: Option<Rate>,
+    /// Its rate, where that is on its way.
+    slope: Option<Slope>,
     /// Its ramps together, those that are over.
     ramping: Nanos,
     /// Its full load, as long as it has lasted until it was last moved.
@@ -131,6 +134,7 @@ impl<'a> Course<'a> {
             connections: 0,
             planned: Share::NONE,
             dials: None,
+            slope: None,
             ramping: Nanos::ZERO,
             holding: Nanos::ZERO,
             hold_from: Nanos::NEVER,
@@ -212,6 +216,12 @@ impl<'a> Course<'a> {
         self.progress(population).level == self.plan.peak(population)
     }
 
+    /// Whether a population is where it is wanted.
+    pub fn has_arrived(&self, population: u16) -> bool {
+        let progress = self.progress(population);
+        progress.has_held && !progress.is_moving
+    }
+
     /// Whether no stage comes behind this one.
     pub fn is_last(&self) -> bool {
         self.stage + 1 == self.plan.stages.len()
@@ -223,7 +233,7 @@ impl<'a> Course<'a> {
         match self.state {
             _ if self.is_paused() => false,
             State::Moving(since, earliest) => {
-                self.descend(now, since);
+                self.descend(now);
                 let moving: Vec<u16> = self.moving().collect();
                 let arrived: Option<Vec<Nanos>> = moving
                     .iter()
@@ -335,6 +345,11 @@ impl<'a> Course<'a> {
         };
         let is_new = !self.progress[usize::from(population)].has_held;
         let heard = self.heard;
+        if let Load::Arrivals { rate, .. } | Load::Rate { rate, .. } = load {
+            let (from, to) = (before.of_rate(rate), level.of_rate(rate));
+            self.progress[usize::from(population)].slope =
+                (over > Nanos::ZERO).then_some(Slope { from, to, over, began: heard });
+        }
         match load {
             // They are full load from the first one on.
             Load::Arrivals { rate, total } if is_new => {
@@ -394,7 +409,7 @@ impl<'a> Course<'a> {
         }
         match rate {
             Some(rate) if to < from => {
-                self.descents.push(Descent { population, from, to, rate, ordered: from });
+                self.descents.push(Descent { population, since: now, from, to, rate, ordered: from });
             }
             Some(rate) => {
                 self.orders.push(Order::Load(population, to, Some(Tempo::Steady(rate)), self.heard));
@@ -404,10 +419,11 @@ impl<'a> Course<'a> {
     }
 
     /// Those on their way down lose what is due by now.
-    fn descend(&mut self, now: Nanos, since: Nanos) {
+    fn descend(&mut self, now: Nanos) {
         let Course { orders, progress, descents, .. } = self;
         descents.retain_mut(|descent| {
-            let due = descent.rate.due(now.since(since)).min(u64::from(descent.from - descent.to)) as u32;
+            let due =
+                descent.rate.due(now.since(descent.since)).min(u64::from(descent.from - descent.to)) as u32;
             let level = descent.from - due;
             if level < descent.ordered {
                 descent.ordered = level;

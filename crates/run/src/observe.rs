@@ -69,8 +69,10 @@ pub(crate) struct Observer {
     /// The target's, each once.
     ports: Vec<u16>,
     accepts: Accepts,
-    /// The first look of the hold, and the last.
-    held: Option<(Nanos, Nanos)>,
+    /// The last look, where it was one at full load; and how long that was, pauses not counted.
+    held: Option<Nanos>,
+    held_for: Nanos,
+    has_held: bool,
     seen: Observation,
     costs: Costs,
     own_pulse: Pulse,
@@ -96,6 +98,8 @@ impl Observer {
             both_here,
             accepts: Accepts::default(),
             held: None,
+            held_for: Nanos::ZERO,
+            has_held: false,
             seen: Observation::default(),
             costs: Costs::default(),
             own_pulse: Pulse::default(),
@@ -151,9 +155,9 @@ impl Observer {
 
     /// Full load has begun, if it is told for the first time: what was seen until now is the ramp's.
     pub(crate) fn begin_hold(&mut self, now: Nanos) {
-        if self.held.is_none() {
+        if !std::mem::replace(&mut self.has_held, true) {
             self.look(now, Phase::Ramp);
-            self.held = Some((now, now));
+            self.held = Some(now);
         }
     }
 
@@ -174,9 +178,9 @@ impl Observer {
         {
             self.seen.see_target(phase, &target);
         }
-        if let Some((_, last)) = &mut self.held {
-            *last = now;
-        }
+        let held = self.held.replace(now).filter(|_| phase == Phase::Hold);
+        self.held_for = self.held_for + held.map_or(Nanos::ZERO, |last| now.since(last));
+        self.held = self.held.filter(|_| phase == Phase::Hold);
     }
 
     /// Who listens here, where the target is here too. The kernel tells of listeners alone: that takes no longer with
@@ -252,7 +256,7 @@ impl Observer {
                 ..self.generator()
             },
             both_here: self.both_here,
-            held_for: self.held.map_or(Nanos::ZERO, |(first, last)| last.since(first)),
+            held_for: self.held_for,
             accept_queue: self.accepts.fullest(),
             accepts_per_s: self.accepts.per_s(),
             seen: self.seen,

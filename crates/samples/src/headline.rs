@@ -24,7 +24,8 @@ fn sentence(s: &Summary) -> String {
             format!("{verdict}: {judged}{}", limited(limit))
         }
         (None, _) if !judged.is_empty() => format!("{verdict}: {judged}"),
-        (None, Verdict::Pass) if c.finished > 0 => {
+        // Of those that are held, fewer may have been wanted for a while.
+        (None, Verdict::Pass) if c.finished > c.held => {
             format!(
                 "pass: {} connections did what they came for, no fault, every answer right",
                 Count(c.finished)
@@ -69,5 +70,15 @@ mod tests {
         check("target", "open-files", "limited by the target's open files at 65,536: raise LimitNOFILE");
         check("host", "ports", "limited by this machine's ports at 65,536: raise LimitNOFILE");
         check("unknown", "unknown", "limited by something unknown at 65,536: raise LimitNOFILE");
+    }
+
+    #[test]
+    fn a_step_down_and_up_is_no_visit() {
+        let mut s = Summary::default();
+        let c = &mut s.connections;
+        (c.held, c.finished) = (1_000, 100);
+        assert_eq!(s.sentence(), "pass: all 1,000 connections held, no fault, every answer right");
+        (s.connections.held, s.connections.finished) = (0, 500);
+        assert!(s.sentence().starts_with("pass: 500 connections did what they came for"), "{}", s.sentence());
     }
 }

@@ -64,7 +64,9 @@ impl Growth {
         let grown = now.saturating_sub(before);
         match phase {
             Phase::Ramp => self.ramp += grown,
-            Phase::Pause | Phase::Hold | Phase::Drain => self.hold += grown,
+            Phase::Hold | Phase::Drain => self.hold += grown,
+            // Time that is nobody's load.
+            Phase::Pause => {}
         }
     }
 }
@@ -204,7 +206,7 @@ impl TargetSeen {
         // The kernel calls a queue full when one more waits than the backlog says, and refuses from there on.
         let full = look.accept_queue.zip(look.accept_backlog).is_some_and(|(waiting, most)| waiting >= most);
         self.accept_queue_full += u64::from(full && look.accept_queue != Some(0));
-        self.group_oom_kills.grow(phase, self.latest.group_oom_kills, look.group_oom_kills);
+        self.group_oom_kills.grow(phase.or_hold(), self.latest.group_oom_kills, look.group_oom_kills);
         self.latest = look.clone();
     }
 }
@@ -370,7 +372,7 @@ impl HostSeen {
             Phase::Pause | Phase::Hold | Phase::Drain => &mut self.tcp_hold,
         };
         *events = events.plus(&look.tcp.since(&self.latest.tcp));
-        self.oom_kills.grow(phase, self.latest.oom_kills, look.oom_kills);
+        self.oom_kills.grow(phase.or_hold(), self.latest.oom_kills, look.oom_kills);
         self.latest = look.clone();
     }
 }

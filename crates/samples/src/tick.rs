@@ -31,6 +31,11 @@ impl Phase {
     /// All of them, in order.
     pub const ALL: [Phase; 4] = [Phase::Ramp, Phase::Pause, Phase::Hold, Phase::Drain];
 
+    /// What happens in a pause of the hold happens in the hold.
+    pub(crate) const fn or_hold(self) -> Phase {
+        if matches!(self, Phase::Pause) { Phase::Hold } else { self }
+    }
+
     /// The word.
     pub const fn name(self) -> &'static str {
         match self {

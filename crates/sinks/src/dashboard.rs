@@ -120,7 +120,7 @@ impl Dashboard {
         self.web.end();
     }
 
-    /// A page that does not keep up misses nothing for good: it begins anew.
+    /// The page's thread has a minute to take it; what it does not, pages do not have, and the store does.
     fn tell(&self, news: News) {
         if let Some(to) = &self.news {
             let _ = to.try_send(news);

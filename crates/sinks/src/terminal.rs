@@ -223,7 +223,7 @@ impl Watching {
 
     fn sees(&mut self, second: Second) -> bool {
         self.history.push(Point { open: second.open, wanted: second.wanted });
-        self.keys.see(second.phase);
+        self.keys.see(second.phase, self.clock.now());
         self.second = second;
         true
     }

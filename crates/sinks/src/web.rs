@@ -3,15 +3,77 @@
 use std::{
     io,
     net::{SocketAddr, TcpListener},
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
     thread::{self, JoinHandle},
     time::Duration,
 };
 
-use axum::Router;
-use tokio::{net, runtime, sync::oneshot, time};
+use axum::{Router, serve::Listener};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    net, runtime,
+    sync::{OwnedSemaphorePermit, Semaphore, oneshot},
+    time,
+};
 
 /// Answers that are under way at the end may take so long.
 const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Peers at once; further ones wait in the listener's queue.
+const MOST_PEERS: usize = 64;
+
+/// A listener that takes so many and no more: who opens connections and says nothing does not take throng's files.
+struct Bounded {
+    listener: net::TcpListener,
+    places: Arc<Semaphore>,
+}
+
+/// A peer, and its place.
+struct Seated {
+    stream: net::TcpStream,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Listener for Bounded {
+    type Io = Seated;
+    type Addr = SocketAddr;
+
+    async fn accept(&mut self) -> (Seated, SocketAddr) {
+        let place = self.places.clone().acquire_owned().await.expect("nobody closes it");
+        let (stream, from) = Listener::accept(&mut self.listener).await;
+        (Seated { stream, _place: place }, from)
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+}
+
+impl AsyncRead for Seated {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, into)
+    }
+}
+
+impl AsyncWrite for Seated {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, from: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, from)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
 
 /// Answers until it is [ended](Web::end) or dropped.
 pub(crate) struct Web {
@@ -36,6 +98,7 @@ impl Web {
         let (stop, stopped) = oneshot::channel();
         let serve = async move {
             let Ok(listener) = net::TcpListener::from_std(listener) else { return };
+            let listener = Bounded { listener, places: Arc::new(Semaphore::new(MOST_PEERS)) };
             let (last, ending) = oneshot::channel();
             let answers = axum::serve(listener, routes).with_graceful_shutdown(async move {
                 let _ = ending.await;

@@ -137,6 +137,11 @@ fn what_cannot_be_shown_is_told_before_the_run() {
     };
     const NOBODY: &str = "http://127.0.0.1:9/";
     check(&["run", NOBODY, "--dashboard", &port], 3, &["--dashboard 127.0.0.1:", "in use"]);
+    // What did not begin leaves nothing behind.
+    let folder = new_folder("not-begun");
+    let out = folder.to_str().unwrap();
+    check(&["run", NOBODY, "--dashboard", &port, "--out", out], 3, &["--dashboard 127.0.0.1:"]);
+    assert!(!folder.exists());
     check(&["run", NOBODY, "--dashboard", "0.0.0.0:0"], 2, &["--dashboard: without --dashboard-token-file"]);
     check(
         &["run", NOBODY, "--dashboard", "0", "--dashboard-token-file", "/no/such"],

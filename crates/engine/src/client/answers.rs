@@ -101,11 +101,12 @@ impl Client {
     }
 
     fn measure(&mut self, exchange: &Exchange, at: u16, index: u32, now: Nanos) {
+        let (at_load, is_now) = (self.full_load.has(exchange.due), self.full_load.is(now));
         let tick = &mut self.tick;
         tick.counts.answered += 1;
         tick.counts.body_bytes_in += exchange.content();
         let took = now.since(exchange.due);
-        if exchange.due >= self.hold_from {
+        if at_load {
             tick.latency.record(took);
             if let Some(step) = self.job.step(at) {
                 tick.steps[step].record(took);
@@ -113,7 +114,7 @@ impl Client {
         } else {
             tick.ramp_latency.record(took)
         }
-        if now >= self.hold_from && !self.draining {
+        if is_now && !self.draining {
             tick.counts.answered_at_load += 1;
         }
         if self.job.is_http() {

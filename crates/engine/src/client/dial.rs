@@ -72,6 +72,12 @@ impl Ramp {
         }
     }
 
+    /// What is still to be dialled then comes at this tempo, and nothing before.
+    pub(super) fn begin_again(&mut self, tempo: Tempo, part: &Part, from: Nanos) {
+        self.next = None;
+        self.begin(tempo, part, from);
+    }
+
     fn begin(&mut self, tempo: Tempo, part: &Part, from: Nanos) {
         (self.from, self.dialled) = (from, 0);
         let schedule = Schedule::share(tempo, self.to_dial.into(), part.shard, part.shards);
@@ -198,6 +204,10 @@ impl Client {
         *count += 1;
         self.conn(k).hear(now, None);
         let is_surplus = self.is_surplus();
+        if self.rests && !self.draining && !is_surplus && !self.job.has_slots() {
+            self.idle(k);
+            return self.put_off(cx, k);
+        }
         if self.draining || is_surplus {
             self.idle(k);
             self.missed_by_dial(asks);

@@ -36,7 +36,9 @@ impl Client {
             return;
         }
         let k = self.rest(cx, k.index, destination, at);
-        if due <= cx.now() {
+        if self.rests && !self.job.has_slots() {
+            self.put_off(cx, k);
+        } else if due <= cx.now() {
             self.redial(cx, k, due, true);
         } else if self.open_loop.is_some() {
             self.await_slot(cx, k);
@@ -124,7 +126,13 @@ impl Client {
             return;
         }
         let k = self.rest(cx, k.index, destination, at);
-        if self.open_loop.is_some() { self.await_slot(cx, k) } else { self.redial(cx, k, cx.now(), true) }
+        if self.open_loop.is_some() {
+            self.await_slot(cx, k)
+        } else if self.rests {
+            self.put_off(cx, k)
+        } else {
+            self.redial(cx, k, cx.now(), true)
+        }
     }
 
     /// A connection without a socket comes back when a slot asks for it; at once where it has something to do before that.

@@ -18,7 +18,7 @@ impl Client {
             return;
         }
         let due = exchange.due;
-        let at_load = due >= self.hold_from;
+        let at_load = self.full_load.has(due);
         let times = if at_load { &mut self.tick.first_byte } else { &mut self.tick.ramp_first_byte };
         times.record(now.since(due));
     }

@@ -51,6 +51,8 @@ impl Client {
     pub(super) fn set_tempo(&mut self, tempo: Tempo, from: Nanos, now: Nanos) {
         match &mut self.open_loop {
             Some(open_loop) => self.tick.counts.missed += open_loop.begin(&self.part, tempo, from, now),
+            // The schedule so far is not made up for.
+            None if self.rests => self.ramp.begin_again(tempo, &self.part, from),
             None => self.ramp.set_tempo(tempo, from),
         }
     }

@@ -107,9 +107,9 @@ impl Client {
     /// Sends what is due; when to be called again.
     pub(super) fn probe_due<I: Io>(&mut self, cx: &mut Cx<I>) -> Nanos {
         let now = cx.now();
-        let Client { probe: Some(lane), tick, hold_from, job, .. } = self else { return Nanos::NEVER };
+        let Client { probe: Some(lane), tick, full_load, job, .. } = self else { return Nanos::NEVER };
         let mut late = |due| {
-            if due >= *hold_from {
+            if full_load.has(due) {
                 tick.lag.record(now.since(due));
             }
         };
@@ -245,7 +245,7 @@ impl Client {
         let Record { exchange, keeps, .. } = *self.record(k);
         let awaited = self.job.awaited(0, exchange.nth, k.index, &mut self.ink);
         let wrong = exchange.wrong(awaited).is_some();
-        let at_load = exchange.due >= self.hold_from;
+        let at_load = self.full_load.has(exchange.due);
         let seen = self.seen();
         if wrong {
             seen.failed += 1;

@@ -18,7 +18,7 @@ impl Client {
             match control {
                 Control::Load { connections, tempo, from } => self.set_load(connections, tempo, from),
                 Control::Tempo(tempo, from) => self.set_tempo(tempo, from, now),
-                Control::Hold(from) => self.hold_from = from,
+                Control::Hold(from) => self.full_load.begin(from, now),
                 Control::Until(at) => self.end_at(at),
                 Control::Rest(rests) => self.rests = rests,
                 Control::Drain => told |= self.drain(now),
@@ -66,7 +66,7 @@ impl Client {
         tick.index = self.tick_ends.0 / self.job.period.0 - 1;
         (tick.open, tick.resolved, tick.waiting) = (self.open, self.resolved, waiting);
         tick.ramped_at = self.ramped_at;
-        tick.phase = match (self.draining, now >= self.hold_from) {
+        tick.phase = match (self.draining, self.full_load.is(now)) {
             (true, _) => Phase::Drain,
             (false, true) => Phase::Hold,
             (false, false) => Phase::Ramp,

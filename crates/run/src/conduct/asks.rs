@@ -28,9 +28,15 @@ impl Conductor<'_> {
                     (self.ends_by, self.patience) = (Some(BY_HAND), self.patience.min(SHORT));
                     Some("stopped".to_owned())
                 }
-                ask if self.ends_by.is_none() => {
-                    // Those held are counted before the load is moved.
-                    let held = self.held();
+                ask if self.ends_by.is_none() && self.draining.is_none() => {
+                    // Those held are counted before the load is moved, where it has been reached.
+                    let arrived = (0..).map(|nth| self.course.has_arrived(nth));
+                    let held: Vec<Option<u64>> = self
+                        .held()
+                        .into_iter()
+                        .zip(arrived)
+                        .map(|(held, arrived)| held.filter(|_| arrived))
+                        .collect();
                     self.course.heed(ask, now).inspect(|_| self.keep_held(&held))
                 }
                 _ => None,

@@ -58,9 +58,10 @@ impl Course<'_> {
         self.orders.push(Order::All(Control::Rest(true)));
         let holding = (0..).zip(&self.progress).filter(|(_, progress)| progress.hold_from != Nanos::NEVER);
         let holding: Vec<u16> = holding.map(|(population, _)| population).collect();
-        for &population in &holding {
-            self.end_hold(population, now);
-            self.set_tempo(population, Share::NONE, now);
+        holding.iter().for_each(|population| self.end_hold(*population, now));
+        // Schedules rest too, also of those that are on their way.
+        for population in 0..self.progress.len() as u16 {
+            self.order_tempo(population, Tempo::Steady(Rate::default()), now);
         }
         self.orders.push(Order::Probe(Control::Hold(Nanos::NEVER)));
         self.orders.push(Order::All(Control::Until(Nanos::NEVER)));
@@ -72,15 +73,16 @@ impl Course<'_> {
         let Some((paused_at, holding)) = self.hand.paused.take() else { return };
         let heard = now + NOTICE;
         let pause = heard.since(paused_at);
-        self.orders.push(Order::All(Control::Rest(false)));
+        self.descents.iter_mut().for_each(|descent| descent.since = descent.since + pause);
         self.state = match self.state {
             State::Moving(since, Nanos::ZERO) => State::Moving(since + pause, Nanos::ZERO),
             State::Moving(since, earliest) => State::Moving(since + pause, earliest + pause),
             State::Holding(until) => State::Holding(until.max(paused_at) + pause),
         };
+        for population in 0..self.progress.len() as u16 {
+            self.go_on_at(population, self.progress(population).level, paused_at, heard);
+        }
         for population in holding {
-            let level = self.progress(population).level;
-            self.set_tempo(population, level, heard);
             self.progress[usize::from(population)].hold_from = heard;
             self.orders.push(Order::Population(population, Control::Hold(heard)));
         }
@@ -94,6 +96,8 @@ impl Course<'_> {
             self.orders.push(Order::Probe(Control::Hold(heard)));
             self.end_with(until);
         }
+        // Last: whoever rests takes a schedule as one that begins, and makes up for nothing.
+        self.orders.push(Order::All(Control::Rest(false)));
     }
 
     fn step_to(&mut self, steps: u32, now: Nanos) -> Option<String> {
@@ -101,22 +105,28 @@ impl Course<'_> {
             return None;
         }
         self.heard = now + NOTICE;
-        let (since, earliest) = match self.state {
-            State::Moving(since, earliest) => (Some(since), earliest),
+        let earliest = match self.state {
+            State::Moving(since, earliest) => {
+                // Their way so far; what comes begins now.
+                for population in self.moving().collect::<Vec<_>>() {
+                    self.progress[usize::from(population)].ramped(now.since(since));
+                }
+                earliest
+            }
             State::Holding(until) => {
                 self.left = until.since(now);
-                (None, Nanos::ZERO)
+                Nanos::ZERO
             }
         };
         for population in 0..self.progress.len() as u16 {
-            self.move_by_hand(population, since, now);
+            self.move_by_hand(population, now);
         }
         self.orders.push(Order::All(Control::Until(Nanos::NEVER)));
         self.state = State::Moving(now, earliest);
         Some(format!("load {} %", steps * 100 / STEPS))
     }
 
-    fn move_by_hand(&mut self, population: u16, since: Option<Nanos>, now: Nanos) {
+    fn move_by_hand(&mut self, population: u16, now: Nanos) {
         let heard = self.heard;
         let progress = &mut self.progress[usize::from(population)];
         let level = self.hand.of(progress.planned);
@@ -125,14 +135,11 @@ impl Course<'_> {
         }
         self.descents.retain(|descent| descent.population != population);
         let load = self.plan.populations[usize::from(population)].load;
-        self.set_tempo(population, level, heard);
+        self.go_on_at(population, level, now, heard);
         if let Load::Arrivals { .. } = load {
             return;
         }
         let progress = &mut self.progress[usize::from(population)];
-        if let (true, Some(since)) = (progress.is_moving, since) {
-            progress.ramped(now.since(since));
-        }
         progress.connections = level.of(load.connections().into()) as u32;
         self.leave_hold(population, now);
         self.dial_on(population, now);
@@ -146,14 +153,50 @@ impl Course<'_> {
         self.orders.push(Order::Load(population, progress.connections, tempo, now + NOTICE));
     }
 
-    /// The rate that goes with a level, of what has begun by a rate.
-    fn set_tempo(&mut self, population: u16, level: Share, from: Nanos) {
+    /// The tempo that goes with a level, from this time on; a slope that was under way at `then` has the rest of its time.
+    fn go_on_at(&mut self, population: u16, level: Share, then: Nanos, from: Nanos) {
         let load = self.plan.populations[usize::from(population)].load;
         let (Load::Rate { rate, .. } | Load::Arrivals { rate, .. }) = load else { return };
-        if self.progress(population).has_held {
-            let rate = if level == Share::NONE { Rate::default() } else { level.of_rate(rate) };
-            let tempo = Tempo::Steady(rate);
+        let to = level.of_rate(rate);
+        let progress = &mut self.progress[usize::from(population)];
+        let slope = progress.slope.take().filter(|slope| slope.left(then) > Nanos::ZERO);
+        let tempo = match slope {
+            None => Tempo::Steady(to),
+            Some(slope) => {
+                let (now, over) = (slope.rate(then), slope.left(then));
+                progress.slope = Some(Slope { from: now, to, over, began: from });
+                Tempo::Slope { from: now, to, over }
+            }
+        };
+        self.order_tempo(population, tempo, from);
+    }
+
+    /// Of what goes by a rate, and has begun.
+    fn order_tempo(&mut self, population: u16, tempo: Tempo, from: Nanos) {
+        let load = self.plan.populations[usize::from(population)].load;
+        if self.progress(population).has_held && !matches!(load, Load::Held { .. }) {
             self.orders.push(Order::Population(population, Control::Tempo(tempo, from)));
         }
+    }
+}
+
+/// A rate on its way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Slope {
+    pub(super) from: Rate,
+    pub(super) to: Rate,
+    pub(super) over: Nanos,
+    pub(super) began: Nanos,
+}
+
+impl Slope {
+    fn left(&self, now: Nanos) -> Nanos {
+        (self.began + self.over).since(now)
+    }
+
+    fn rate(&self, now: Nanos) -> Rate {
+        let (from, to) = (self.from.per_s_f64(), self.to.per_s_f64());
+        let way = now.since(self.began).secs_f64() / self.over.secs_f64().max(1e-9);
+        Rate::from_per_s_f64(from + (to - from) * way.min(1.0))
     }
 }

@@ -298,11 +298,11 @@ fn a_pause_is_no_full_load_and_is_made_up_for() {
             "probe: full load from never",
             "all: until never",
             "4.62: resumed",
-            "all: Rest(false)",
             "a: full load from 4.74",
             "probe: full load from 4.74",
             // Two seconds of five had passed.
             "all: until 7.74",
+            "all: Rest(false)",
         ],
     );
     // In the midst of a ramp: its schedule goes on from there, and what it missed is not made up for at once.
@@ -316,8 +316,8 @@ fn a_pause_is_no_full_load_and_is_made_up_for() {
             "probe: full load from never",
             "all: until never",
             "10.00: resumed",
-            "all: Rest(false)",
             "a: 300 by 30/s from 10.12",
+            "all: Rest(false)",
             "a: full load from 10.62",
             "probe: full load from 10.62",
             "all: until 15.62",
@@ -343,11 +343,11 @@ fn a_pause_stops_the_schedule_of_a_rate() {
             "probe: full load from never",
             "all: until never",
             "2.62: resumed",
-            "all: Rest(false)",
             "r: 100/s from 2.74",
             "r: full load from 2.74",
             "probe: full load from 2.74",
             "all: until 6.74",
+            "all: Rest(false)",
         ],
     );
 }
@@ -396,4 +396,36 @@ fn there_is_always_a_tenth_and_never_more_than_planned() {
     let up = ["20 %", "30 %", "40 %", "50 %", "60 %", "70 %", "80 %", "90 %", "100 %"];
     assert_eq!(said, [down, up].concat());
     assert!(course.is_at_peak(0));
+}
+
+#[test]
+fn a_slope_has_the_rest_of_its_time_after_a_pause_and_a_step() {
+    let text = "[[stage]]\nramp = \"60s\"\nfor = \"1s\"\n[[population]]\nname = \"n\"\narrive = \"60/s\"\n";
+    let plan = scenario(text);
+    let asks = [(10_000, Ask::Pause), (20_000, Ask::Resume), (40_120, Ask::Down)];
+    let (orders, _) = orders_by_hand(&plan, MS(0), Nanos::from_secs(41), &asks);
+    let tempos: Vec<&str> = orders.iter().map(String::as_str).filter(|order| order.contains("/s")).collect();
+    assert_eq!(
+        tempos,
+        [
+            "n: 4294967295 by 0/s to 60/s in 1m from 0.00",
+            "n: 0/s from 10.00",
+            // A sixth of the way had been gone.
+            "n: 10/s to 60/s in 50s from 20.12",
+            "n: 30/s to 54/s in 30s from 40.24",
+        ]
+    );
+}
+
+#[test]
+fn a_step_does_not_stop_others_on_their_way_down() {
+    let text =
+        format!("[[stage]]\n[[stage]]\nof = [\"b\"]\nto = \"0%\"\nramp = \"10s\"\nfor = \"60s\"\n{TWO}");
+    let plan = scenario(&text);
+    let asks = [(5_000, Ask::Down)];
+    let (orders, course) = orders_by_hand(&plan, MS(0), Nanos::from_secs(30), &asks);
+    let down = orders.iter().position(|order| order.starts_with("b: 0 from")).expect("b is gone");
+    let seconds: f64 = orders[down].rsplit(' ').next().unwrap().parse().unwrap();
+    assert!((10.0..10.7).contains(&seconds), "{orders:?}");
+    assert!((MS(10_000)..MS(10_700)).contains(&course.progress(1).ramping), "{:?}", course.progress(1));
 }

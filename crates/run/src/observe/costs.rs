@@ -77,6 +77,8 @@ impl Costs {
                 self.answered_in_hold += load.answered.saturating_sub(earlier.answered);
             }
             self.held = Some((now, load));
+        } else {
+            self.held = None;
         }
         self.own.add(phase, load, self.open_s, own);
         if let Some(kernel) = kernel.filter(|_| phase == Phase::Ramp) {

@@ -4,13 +4,16 @@ use net::io::sim::Turn;
 use samples::{Ask, Tick};
 use units::Nanos;
 
+use crate::scripted::{Act, Scripted, Then};
 use crate::stage::{
     Level::{self, Asked},
-    Story, connections, network, plan, play_levels, servers,
+    Story, connections, listening, network, plan, play_levels, servers,
 };
 
 const S: fn(u64) -> Nanos = Nanos::from_secs;
 const SHARDS: u32 = 2;
+
+const OK_AND_CLOSE: &[u8] = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello";
 
 /// What happened in a second, over all shards: requests sent, and connections open at its end.
 #[derive(Clone, Copy, Debug, Default)]
@@ -82,6 +85,53 @@ fn arrivals_pause_and_all_of_them_come() {
     let counts = &story.whole.counts;
     assert_eq!((counts.opened, counts.finished, counts.answered), (500, 500, 1_000), "{seconds:?}");
     assert_eq!((seconds[4].sent, story.faults()), (0, vec![]), "{seconds:?}");
+    // Nobody was due in the pause: none of them is late, and they do not all come at its end.
+    assert!(
+        story.whole.connect.max() < S(1) && story.whole.lag.max() < S(1),
+        "{:?}",
+        story.whole.connect.max()
+    );
+    assert!(seconds[7].sent <= 240 && seconds[8].sent <= 240, "{seconds:?}");
+}
+
+#[test]
+fn a_rate_that_is_on_its_way_pauses_too() {
+    let asks = [
+        (S(5), Asked(Ask::Down)),
+        (Nanos::from_millis(5_200), Asked(Ask::Pause)),
+        (S(12), Asked(Ask::Resume)),
+    ];
+    let words = "connections=100 rate=300/s ramp=2/s duration=20s";
+    // By then the connections of the first stage are there.
+    let (story, seconds) = run("http://127.0.0.1:8000/", words, &asks.map(|(at, ask)| (at + S(55), ask)));
+    assert_eq!((seconds[64].sent, story.faults()), (0, vec![]), "{:?}", &seconds[50..]);
+    assert_eq!(story.whole.counts.missed, 0);
+}
+
+#[test]
+fn a_server_that_closes_after_each_answer_is_left_in_peace_too() {
+    let asks = [(S(2), Asked(Ask::Pause)), (S(6), Asked(Ask::Resume))];
+    let net = network(9, |_| {});
+    let plan = plan("http://127.0.0.1:8000/", "connections=4 duration=4s timeout=1s", 9);
+    let closing = Scripted::new(|_| Act { say: OK_AND_CLOSE, then: Then::Close(net::Close::Graceful) });
+    let mut server = listening(&net, plan.destinations()[0], 50_000, closing);
+    let mut sent = vec![0; 100];
+    let story = play_levels(&net, &plan, 1, &mut [&mut server], &asks, |_, tick: &Tick| {
+        sent[(tick.until.0.saturating_sub(1) / S(1).0) as usize] += tick.counts.sent;
+    });
+    assert!(sent[1] > 10 && sent[3] == 0 && sent[4] == 0 && sent[7] > 10, "{sent:?}");
+    assert_eq!(story.faults(), vec![]);
+}
+
+#[test]
+fn what_was_due_before_a_pause_is_latency_at_full_load() {
+    let asks = [(S(3), Asked(Ask::Pause)), (S(6), Asked(Ask::Resume))];
+    let target = "http://127.0.0.1:8000/delay?for=2s";
+    let (story, _) = run(target, "connections=50 think=500ms duration=10s", &asks);
+    // Each of the fifty had asked before, and its answer came in the pause.
+    let late = story.whole.ramp_latency.count();
+    assert!(late <= 50 && story.whole.latency.count() >= 150, "{late} of {}", story.whole.latency.count());
+    assert_eq!(story.faults(), vec![]);
 }
 
 #[test]

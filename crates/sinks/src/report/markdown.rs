@@ -114,7 +114,10 @@ fn thresholds(s: &Value, out: &mut String) {
         let met = if threshold["pass"] == true { "met" } else { "**not met**" };
         line(
             out,
-            format_args!("| {} | {value} | {met} |", code(threshold["expr"].as_str().unwrap_or_default())),
+            format_args!(
+                "| {} | {value} | {met} |",
+                code(threshold["expr"].as_str().unwrap_or_default()).replace('|', "\\|")
+            ),
         );
     }
     out.push('\n');
@@ -153,9 +156,9 @@ fn plan(id: &str, run: &RunRecord, out: &mut String) {
             header.io, began_ms, host.kernel, host.cores
         ),
     );
-    line(out, format_args!("```sh\n{}\n```", command(run)));
+    line(out, format_args!("{}", fenced("sh", &command(run))));
     if let Some(scenario) = &run.scenario {
-        line(out, format_args!("\n```toml\n{}\n```", scenario.trim_end()));
+        line(out, format_args!("\n{}", fenced("toml", scenario.trim_end())));
     }
 }
 
@@ -172,9 +175,16 @@ fn command(run: &RunRecord) -> String {
     format!("throng {}{seed}", words.join(" "))
 }
 
-/// As code, on one line of a table.
+/// As code, on one line.
 fn code(text: &str) -> String {
-    format!("`{}`", text.replace('`', "'").replace('|', "\\|").replace('\n', " "))
+    format!("`{}`", text.replace('`', "'").replace('\n', " "))
+}
+
+/// In a fence that nothing in it can end (CommonMark, 4.5).
+fn fenced(language: &str, text: &str) -> String {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest.max(2) + 1);
+    format!("{fence}{language}\n{text}\n{fence}")
 }
 
 fn line(out: &mut String, text: std::fmt::Arguments) {

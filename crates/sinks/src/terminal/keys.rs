@@ -61,9 +61,12 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    /// The run's own end makes keys meaningless too.
-    pub(crate) fn see(&mut self, phase: Phase) {
+    /// The run's own end makes keys meaningless too; and others may pause it, once what was asked here last is answered.
+    pub(crate) fn see(&mut self, phase: Phase, now: Nanos) {
         self.is_ending |= phase == Phase::Drain;
+        if self.asked.is_none_or(|(_, until)| now >= until) {
+            self.is_paused = phase == Phase::Pause;
+        }
     }
 
     /// Whether the load rests by hand.
@@ -202,9 +205,9 @@ mod tests {
     #[test]
     fn where_the_run_ends_by_itself_it_can_only_be_stopped() {
         let mut keys = Keys::default();
-        keys.see(Phase::Hold);
+        keys.see(Phase::Hold, Nanos::ZERO);
         assert_eq!(keys.press(Key::Pause, Nanos::ZERO), Some(Ask::Pause));
-        keys.see(Phase::Drain);
+        keys.see(Phase::Drain, Nanos::ZERO);
         assert!(!keys.is_paused() && keys.is_ending());
         for key in [Key::Pause, Key::More, Key::Less, Key::Drain, Key::Drain] {
             assert_eq!(keys.press(key, Nanos::ZERO), None, "{key:?}");
@@ -225,5 +228,19 @@ mod tests {
         assert_eq!(keys.says(at(6)), Some("press q again to stop at once"));
         keys.press(Key::Quit, at(6));
         assert_eq!(keys.says(at(6)), Some("asked to stop"));
+    }
+
+    #[test]
+    fn others_may_pause_it_and_let_it_go_on() {
+        let (mut keys, later) = (Keys::default(), Nanos::from_secs(60));
+        keys.see(Phase::Pause, Nanos::ZERO);
+        assert_eq!(keys.press(Key::Pause, Nanos::ZERO), Some(Ask::Resume));
+        // The last second still says pause, and what was pressed stands.
+        keys.see(Phase::Pause, Nanos::ZERO);
+        assert!(!keys.is_paused());
+        keys.see(Phase::Pause, later);
+        assert!(keys.is_paused());
+        keys.see(Phase::Hold, later);
+        assert_eq!(keys.press(Key::More, later), Some(Ask::Up));
     }
 }

@@ -1,0 +1,60 @@
+//! When full load is: what is due in it counts for it, whenever the answer comes.
+
+use units::Nanos;
+
+/// The present full load, and the one before: a load that was paused or moved by hand was full until then, and what was due
+/// is still under way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FullLoad {
+    from: Nanos,
+    before: (Nanos, Nanos),
+}
+
+impl FullLoad {
+    /// None yet.
+    pub(crate) const NEVER: FullLoad = FullLoad { from: Nanos::NEVER, before: (Nanos::NEVER, Nanos::NEVER) };
+
+    /// It begins then; never ends it.
+    pub(crate) fn begin(&mut self, from: Nanos, now: Nanos) {
+        if from == Nanos::NEVER && self.from < now {
+            self.before = (self.from, now);
+        }
+        self.from = from;
+    }
+
+    /// Whether it is now.
+    pub(crate) fn is(&self, now: Nanos) -> bool {
+        now >= self.from
+    }
+
+    /// Whether what was due then counts for it.
+    pub(crate) fn has(&self, due: Nanos) -> bool {
+        due >= self.from || (self.before.0..self.before.1).contains(&due)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_due_before_a_pause_counts() {
+        let s = Nanos::from_secs;
+        let mut load = FullLoad::NEVER;
+        let check = |load: &FullLoad, expected: [bool; 5]| {
+            assert_eq!([1, 10, 19, 25, 40].map(|at| load.has(s(at))), expected, "{load:?}");
+        };
+        check(&load, [false; 5]);
+        load.begin(s(10), s(9));
+        check(&load, [false, true, true, true, true]);
+        load.begin(Nanos::NEVER, s(20));
+        check(&load, [false, true, true, false, false]);
+        assert!(!load.is(s(21)));
+        // Said again, it changes nothing.
+        load.begin(Nanos::NEVER, s(30));
+        check(&load, [false, true, true, false, false]);
+        load.begin(s(40), s(31));
+        check(&load, [false, true, true, false, true]);
+        assert!(load.is(s(40)) && !load.is(s(39)));
+    }
+}
