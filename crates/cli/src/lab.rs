@@ -11,7 +11,7 @@ use crate::{
     args::{LabArgs, LabVerb},
     say, signals,
 };
-use trials::{Settings, trials};
+use trials::Settings;
 
 /// Does what was asked; returns the exit status.
 pub(crate) fn lab(args: &LabArgs) -> Result<u8, Failure> {

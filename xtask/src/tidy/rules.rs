@@ -81,6 +81,7 @@ const BANS: &[Ban] = &[
             "crates/net/",
             "crates/sinks/src/web.rs",
             "crates/sinks/src/exporters",
+            "crates/lab/src/process.rs",
             "crates/host/src/remote",
             "crates/fleet/",
         ],
