@@ -23,6 +23,7 @@ mod forms;
 mod help;
 mod io;
 mod knobs;
+mod labs;
 mod live;
 mod load;
 mod metrics;

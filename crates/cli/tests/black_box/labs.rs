@@ -1,0 +1,155 @@
+//! Labs: a server is built, started, loaded and stopped, and then stands beside now.
+
+use std::{fs, path::PathBuf, process::Command};
+
+use crate::{
+    program::{Ended, Program, Signal, file, until},
+    stores::Data,
+};
+
+/// A folder of labs with one in it, whose server is `throng serve`.
+struct Labs {
+    data: Data,
+    folder: PathBuf,
+}
+
+const LAB: &str = r#"
+title = "Our own"
+
+[[server]]
+name = "ours"
+build = ["echo built >> {work}/builds"]
+start = "$THRONG serve --listen {address}:{port} $MORE"
+environment = { MORE = "--threads 1" }
+
+[[server]]
+name = "elsewhere"
+needs = [{ program = "no-such-program", package = "none" }]
+start = "no-such-program"
+
+[[experiment]]
+name = "hold"
+title = "a hundred connections"
+words = ["{url}/", "-c", "{scale 100}", "--think", "100ms", "-d", "2s"]
+then = { "connections.peak" = 100, "latency_us.p50" = 570 }
+look = "how little it takes"
+
+[[experiment]]
+name = "limit"
+title = "more than it lets in"
+words = ["{url}/", "-c", "60", "--think", "100ms", "-d", "1s"]
+limit = "connection-limit"
+variants = { "twenty" = { MORE = "--max-open 20" }, "forty" = { MORE = "--max-open 40" } }
+
+[[experiment]]
+name = "away"
+title = "what is not here"
+servers = ["elsewhere"]
+words = ["{url}/", "-c", "1"]
+"#;
+
+impl Labs {
+    fn new(name: &str) -> Labs {
+        let folder = file(&format!("labs-{name}"));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(folder.join("own")).unwrap();
+        fs::write(folder.join("own/lab.toml"), LAB).unwrap();
+        Labs { data: Data::new(&format!("labs-{name}-data")), folder }
+    }
+
+    fn throng(&self, args: &[&str]) -> Command {
+        let mut throng = self.data.throng(&[&["lab"], args].concat());
+        throng.env("THRONG_LABS", &self.folder).env("XDG_CACHE_HOME", self.folder.join("cache"));
+        throng
+    }
+
+    fn end(&self, args: &[&str]) -> Ended {
+        Program::from(self.throng(args)).end()
+    }
+
+    /// Servers that were left behind: no other test has our folder's name in its words.
+    fn left(&self) -> usize {
+        let mark = self.folder.join("cache").to_string_lossy().into_owned();
+        let all = fs::read_dir("/proc").unwrap().flatten();
+        all.filter(|entry| {
+            fs::read(entry.path().join("environ"))
+                .is_ok_and(|environ| String::from_utf8_lossy(&environ).contains(&mark))
+        })
+        .count()
+    }
+}
+
+#[test]
+fn then_stands_beside_now() {
+    let labs = Labs::new("then");
+    let ended = labs.end(&["run", "own", "--variant", "hold", "--scale", "0.5"]);
+    assert_eq!(ended.status, Some(0), "{ended:?}");
+    let text = &ended.stdout;
+    let row = |name: &str| {
+        let line = text.lines().rfind(|line| line.trim_start().starts_with(name));
+        line.unwrap_or_else(|| panic!("no {name}: {text}")).split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert!(text.contains("own · hold · ours (scale 0.5): a hundred connections"), "{text}");
+    let connections = text.lines().find(|line| line.starts_with("  connections  ") && line.ends_with(" 50"));
+    assert!(connections.is_some_and(|line| line.contains(" 100 ")), "{text}");
+    assert!(row("look").join(" ") == "look at: how little it takes", "{text}");
+    assert!(text.contains("570 µs") && text.contains("pass: all 50 connections held"), "{text}");
+    assert_eq!(labs.data.runs()[0]["tags"][0], "lab.own.hold.ours");
+    assert_eq!(labs.left(), 0);
+    // Built once, as long as nothing changes.
+    labs.end(&["run", "own", "--variant", "hold", "--scale", "0.1"]);
+    let builds = labs.folder.join("cache/throng/labs/own/builds");
+    assert_eq!(fs::read_to_string(&builds).unwrap(), "built\n");
+}
+
+#[test]
+fn variants_and_limits_are_as_the_lab_says() {
+    let labs = Labs::new("limits");
+    let ended = labs.end(&["run", "own", "--variant", "limit"]);
+    assert_eq!(ended.status, Some(0), "{ended:?}");
+    for (name, at) in [("forty", 40), ("twenty", 20)] {
+        let limited = format!("own · limit · ours, {name} (scale 1)");
+        assert!(ended.stdout.contains(&limited), "{ended:?}");
+        assert!(ended.stdout.contains(&format!("connection limit at {at}")), "{ended:?}");
+    }
+    let one = labs.end(&["run", "own", "--variant", "limit", "--variant", "forty"]);
+    assert!(!one.stdout.contains("twenty") && one.stdout.contains("forty"), "{one:?}");
+    assert_eq!(labs.left(), 0);
+}
+
+#[test]
+fn what_cannot_run_is_told() {
+    let labs = Labs::new("wrong");
+    let check = |args: &[&str], status: i32, told: &str| {
+        let ended = labs.end(args);
+        assert_eq!(ended.status, Some(status), "{args:?}: {ended:?}");
+        assert!(format!("{}{}", ended.stdout, ended.stderr).contains(told), "{args:?}: {ended:?}");
+    };
+    check(&["list"], 0, "no-such-program: apt-get install none");
+    check(&["run", "others"], 2, "no such lab, write own: others");
+    check(&["run", "own", "--variant", "none"], 2, "--variant: own has no such experiment, server or variant: none");
+    check(&["run", "own", "--variant", "away"], 3, "not run: no-such-program: apt-get install none");
+    check(&["up", "own", "--server", "elsewhere"], 3, "no-such-program: apt-get install none");
+    let toml = labs.folder.join("own/lab.toml");
+    fs::write(&toml, LAB.replace("$THRONG serve", "sh -c 'echo no; exit 7'")).unwrap();
+    check(&["run", "own", "--variant", "hold"], 3, "the server ended: exit status 7\nno");
+    fs::write(&toml, LAB.replace("echo built", "echo why; false #")).unwrap();
+    check(&["run", "own", "--variant", "hold"], 3, "does not build: exit status 1: echo why; false #");
+    fs::write(&toml, LAB.replace("title = \"Our own\"", "titel = \"Our own\"")).unwrap();
+    check(&["list"], 2, "own/lab.toml: line 2: ");
+    assert_eq!(labs.left(), 0);
+}
+
+#[test]
+fn a_server_goes_with_throng_however_that_ends() {
+    for signal in [Signal::INT, Signal::KILL] {
+        let labs = Labs::new(if signal == Signal::INT { "asked" } else { "killed" });
+        let mut up = Program::from(labs.throng(&["up", "own"]));
+        until("the server listens", || up.stdout().contains("ours listens at http://127.0.0.1:"));
+        assert!(labs.left() >= 2, "throng and its server");
+        up.signal(signal);
+        let ended = up.end();
+        assert_eq!(ended.status.is_some(), signal == Signal::INT, "{ended:?}");
+        until("nobody is left", || labs.left() == 0);
+    }
+}
