@@ -44,9 +44,4 @@ fn heap_and_pauses_of_a_virtual_machine_are_seen() {
     for (used, committed) in used.iter().zip(&committed) {
         assert!(used <= committed && *committed <= 67_108_864.0, "{used} of {committed}");
     }
-    let open = series(&text, "throng_target_connections");
-    assert!(
-        open.iter().any(|n| (40.0..=80.0).contains(n)),
-        "fifty, and what others of this machine have: {open:?}"
-    );
 }

@@ -117,3 +117,30 @@ fn another_hosts_accept_queue_is_told() {
     let words = ["accept queue of 8 was full: it overflowed ", "somaxconn"];
     check_cause("observed-queue", &[], "8", "0.05", ("accept-queue", words));
 }
+
+#[test]
+fn connections_at_the_targets_side_are_what_its_kernel_counts() {
+    // A network of its own: sockets of others would count too.
+    let Some(pair) = Pair::new() else { return };
+    let here = ["serve", "--listen", "127.0.0.1:0", "--until-stdin-ends", "--threads", "1"];
+    let server = Serving::from(pair.server.enter(&throng(&here)), &[]);
+    let lines = file("side.jsonl");
+    let words = [
+        "run",
+        &server.url("/"),
+        "-c",
+        "50",
+        "--think",
+        "100ms",
+        "-d",
+        "3s",
+        "--jsonl",
+        lines.to_str().unwrap(),
+    ];
+    let ended = Program::from(pair.server.enter(&throng(&words))).end();
+    ended.assert_status(0);
+    let text = fs::read_to_string(&lines).unwrap();
+    let seconds = text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"));
+    let seen: Vec<f64> = seconds.filter_map(|second| second["throng_target_connections"].as_f64()).collect();
+    assert!(seen.len() >= 3 && seen[1..3] == [50.0, 50.0], "{seen:?}");
+}
