@@ -1,11 +1,12 @@
 package throng.play
 
-import scala.concurrent.Promise
+import scala.concurrent.{Future, Promise}
 import scala.concurrent.duration.{Duration, FiniteDuration}
+import scala.util.{Success, Try}
 
 import play.api.{Application, ApplicationLoader, BuiltInComponentsFromContext}
-import play.api.mvc.{EssentialFilter, WebSocket}
-import play.api.mvc.Results.Ok
+import play.api.mvc.{EssentialFilter, Result, WebSocket}
+import play.api.mvc.Results.{BadRequest, Ok}
 import play.api.routing.Router
 import play.api.routing.sird._
 
@@ -20,20 +21,17 @@ private class Routes(context: ApplicationLoader.Context) extends BuiltInComponen
   lazy val router: Router = Router.from {
     case GET(p"/") => defaultActionBuilder(Ok("Hello World!"))
     case GET(p"/longpoll" ? q_o"for=$time") =>
-      defaultActionBuilder.async {
-        after(time.getOrElse("5s")).future
+      Try(Duration(time.getOrElse("5s"))) match {
+        case Success(delay: FiniteDuration) => defaultActionBuilder.async(after(delay))
+        case _ => defaultActionBuilder(BadRequest("not a time, write for=5s"))
       }
     case GET(p"/ws/echo") => WebSocket.accept[String, String](_ => Streams.echo)
   }
 
-  /** An answer that comes after `time` ("5s"), with no thread waiting for it. */
-  private def after(time: String) = {
-    val answer = Promise[play.api.mvc.Result]()
-    val delay = Duration(time) match {
-      case finite: FiniteDuration => finite
-      case _ => Duration(5, "s")
-    }
+  /** An answer that comes after `delay`, with no thread waiting for it. */
+  private def after(delay: FiniteDuration): Future[Result] = {
+    val answer = Promise[Result]()
     actorSystem.scheduler.scheduleOnce(delay)(answer.success(Ok("polled")))(executionContext)
-    answer
+    answer.future
   }
 }
