@@ -85,5 +85,5 @@ fn up(lab: &Lab, server: Option<&str>) -> Result<u8, Failure> {
 
 /// Then and now of a trial, under its name.
 fn table(title: &str, rows: &[[String; 3]]) -> String {
-    format!("{title}\n{}", wide(["", "then", "now"], rows))
+    format!("{title}\n{}", wide(["", "then, at scale 1", "now"], rows))
 }

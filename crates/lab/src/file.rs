@@ -214,10 +214,22 @@ mod tests {
             };
             assert!(found.contains(expected), "{found}");
         };
-        check("start = ", "begin = ", "line 3: ");
-        check("name = \"hold\"", "name = \"hold\"\nservers = [\"two\"]", "experiment hold: no such server: two");
-        check("words = [\"{url}/\", \"-c\", \"{scale 100}\"]", "", "experiment hold: write words or scenario");
-        check("words = ", "scenario = \"no.toml\"\nwords = ", "experiment hold: write words or scenario, not both");
+        check("start = ", "begin = ", "line 5: ");
+        check(
+            "name = \"hold\"",
+            "name = \"hold\"\nservers = [\"two\"]",
+            "experiment hold: no such server: two",
+        );
+        check(
+            "words = [\"{url}/\", \"-c\", \"{scale 100}\"]",
+            "",
+            "experiment hold: write words or scenario",
+        );
+        check(
+            "words = ",
+            "scenario = \"no.toml\"\nwords = ",
+            "experiment hold: write words or scenario, not both",
+        );
         check("{scale 100}", "{scale many}", "experiment hold: not a number: {scale many}");
     }
 }

@@ -7,6 +7,7 @@ use units::{Bytes, Count, Nanos};
 
 /// What is always shown, by the summary's paths, with what it is called.
 const ALWAYS: &[(&str, &str)] = &[
+    ("max", "found"),
     ("connections.peak", "connections"),
     ("connections.open_per_s", "opened/s"),
     ("requests.per_s", "requests/s"),
@@ -89,6 +90,9 @@ mod tests {
         ];
         assert_eq!(rows, expected.map(|row| row.map(str::to_owned)));
         let text = wide(["", "then", "now"], &rows[..2]);
-        assert_eq!(text, "                 then     now\n  connections       –     400\n  requests/s   32,047  19,400\n");
+        assert_eq!(
+            text,
+            "                 then     now\n  connections       –     400\n  requests/s   32,047  19,400\n"
+        );
     }
 }

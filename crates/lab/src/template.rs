@@ -56,7 +56,8 @@ mod tests {
 
     #[test]
     fn places_are_filled_and_others_left() {
-        let named = BTreeMap::from([("url", "http://127.0.0.{1..2}:80".to_owned()), ("port", "80".to_owned())]);
+        let named =
+            BTreeMap::from([("url", "http://127.0.0.{1..2}:80".to_owned()), ("port", "80".to_owned())]);
         let values = Values { scale: 0.1, named };
         let check = |text: &str, expected: &str| assert_eq!(values.fill(text).unwrap(), expected);
         check("{url}/?length={rand 1 4096}", "http://127.0.0.{1..2}:80/?length={rand 1 4096}");

@@ -32,7 +32,9 @@ pub(crate) enum LabVerb {
 
 /// `throng lab run`.
 #[derive(Group)]
-#[command(after_help = "Exit status: 0 all as expected, 1 something was not, 2 wrong words, 3 it cannot run here, 130 interrupted.")]
+#[command(
+    after_help = "Exit status: 0 all as expected, 1 something was not, 2 wrong words, 3 it cannot run here, 130 interrupted."
+)]
 pub(crate) struct LabRunArgs {
     /// The lab
     pub(crate) name: String,

@@ -49,8 +49,12 @@ pub(super) fn trials<'a>(lab: &'a Lab, wanted: &[String]) -> Vec<Chosen<'a>> {
         }
     }
     let is = |chosen: &Chosen, name: &String| {
-        [Some(chosen.experiment.name.as_str()), Some(&*chosen.server.name), chosen.variant.map(|(name, _)| name)]
-            .contains(&Some(name.as_str()))
+        [
+            Some(chosen.experiment.name.as_str()),
+            Some(&*chosen.server.name),
+            chosen.variant.map(|(name, _)| name),
+        ]
+        .contains(&Some(name.as_str()))
     };
     all.retain(|chosen| wanted.iter().all(|name| is(chosen, name)));
     all
@@ -67,11 +71,14 @@ impl Settings {
     pub(super) fn new(lab: &Lab, scale: f64) -> Result<Settings, Failure> {
         let none = "no place to build in: set HOME or XDG_CACHE_HOME to a folder";
         let work = folders::cache().ok_or_else(|| Failure::machine(none))?.join("labs").join(&lab.name);
+        // Of this throng alone: what an earlier one logged stays.
+        let log = work.join(format!("log-{}", std::process::id()));
+        fs::create_dir_all(&log).map_err(|e| Failure::machine(format!("{}: {e}", log.display())))?;
         let path = |path: &Path| path.to_string_lossy().into_owned();
         let named = BTreeMap::from([
             ("folder", path(&lab.folder)),
             ("work", path(&work)),
-            ("log", path(&work)),
+            ("log", path(&log)),
             ("cores", verb::cores().to_string()),
         ]);
         let throng = env::current_exe().map_err(Failure::machine)?;
@@ -87,7 +94,7 @@ impl Settings {
     ) -> Result<Running, String> {
         let mut values = self.values.clone();
         if let Some(heap) = &server.heap {
-            values.named.insert("heap", heap_mib(heap, values.scale)?);
+            values.named.insert("heap", heap_mib(heap, values.scale / f64::from(processes.max(1)))?);
         }
         let throng = ("THRONG".to_owned(), self.throng.to_string_lossy().into_owned());
         let environment = [&[throng], variant].concat();
@@ -120,7 +127,11 @@ fn heap_mib(heap: &str, scale: f64) -> Result<String, String> {
 pub(super) fn run(lab: &Lab, args: &LabRunArgs) -> Result<u8, Failure> {
     let chosen = trials(lab, &args.variant);
     if chosen.is_empty() {
-        let why = format!("--variant: {} has no such experiment, server or variant: {}", lab.name, args.variant.join(" "));
+        let why = format!(
+            "--variant: {} has no such experiment, server or variant: {}",
+            lab.name,
+            args.variant.join(" ")
+        );
         return Err(Failure::words([why]));
     }
     let stop = Arc::new(AtomicBool::new(false));
@@ -131,7 +142,11 @@ pub(super) fn run(lab: &Lab, args: &LabRunArgs) -> Result<u8, Failure> {
         let missing = if args.at.is_some() { Vec::new() } else { lab::missing(chosen.server) };
         if !missing.is_empty() {
             let (lab, server) = (&lab.name, &chosen.server.name);
-            say(&format!("throng: {lab} · {} · {server}: not run: {}", chosen.experiment.name, missing.join("; ")));
+            say(&format!(
+                "throng: {lab} · {} · {server}: not run: {}",
+                chosen.experiment.name,
+                missing.join("; ")
+            ));
             continue;
         }
         ran += 1;
@@ -161,13 +176,16 @@ fn one(lab: &Lab, chosen: &Chosen, args: &LabRunArgs, stop: &AtomicBool) -> Resu
         None => Some(settings.start(lab, server, processes, &environment).map_err(Failure::machine)?),
     };
     let host = match (&args.at, &running) {
-        (Some(url), _) => url.split_once("://").map_or(url.as_str(), |(_, rest)| rest).trim_end_matches('/').to_owned(),
+        (Some(url), _) => {
+            url.split_once("://").map_or(url.as_str(), |(_, rest)| rest).trim_end_matches('/').to_owned()
+        }
         (None, Some(running)) if processes > 1 => {
             format!("127.0.0.{{1..{processes}}}:{}", running.addresses[0].port())
         }
         (None, running) => running.as_ref().map_or(String::new(), |running| running.addresses[0].to_string()),
     };
-    let trial = experiment.trial(&lab.folder, &settings.values_at(&host)).map_err(|why| Failure::words([why]))?;
+    let trial =
+        experiment.trial(&lab.folder, &settings.values_at(&host)).map_err(|why| Failure::words([why]))?;
     let name = title(lab, chosen, scale, processes);
     say(&format!("throng: {name}"));
     let summary = apply(&settings, lab, chosen, &trial, stop)?;
@@ -185,7 +203,8 @@ fn one(lab: &Lab, chosen: &Chosen, args: &LabRunArgs, stop: &AtomicBool) -> Resu
 fn is_expected(experiment: &Experiment, summary: &Value) -> bool {
     match &experiment.limit {
         Some(cause) => summary.pointer("/limit/cause").and_then(Value::as_str) == Some(cause),
-        None => ["pass", "found"].contains(&summary["verdict"].as_str().or(summary["outcome"].as_str()).unwrap_or_default()),
+        None => ["pass", "found"]
+            .contains(&summary["verdict"].as_str().or(summary["outcome"].as_str()).unwrap_or_default()),
     }
 }
 
@@ -202,15 +221,25 @@ fn title(lab: &Lab, chosen: &Chosen, scale: f64, processes: u8) -> String {
     let Chosen { server, experiment, variant } = chosen;
     let variant = variant.map_or(String::new(), |(name, _)| format!(", {name}"));
     let several = if processes > 1 { format!(", {processes} processes") } else { String::new() };
-    format!("{} · {} · {}{variant} (scale {scale}{several}): {}", lab.name, experiment.name, server.name, experiment.title)
+    format!(
+        "{} · {} · {}{variant} (scale {scale}{several}): {}",
+        lab.name, experiment.name, server.name, experiment.title
+    )
 }
 
 /// `throng run`, or `find`, as a process of its own; its summary.
-fn apply(settings: &Settings, lab: &Lab, chosen: &Chosen, trial: &Trial, stop: &AtomicBool) -> Result<Value, Failure> {
+fn apply(
+    settings: &Settings,
+    lab: &Lab,
+    chosen: &Chosen,
+    trial: &Trial,
+    stop: &AtomicBool,
+) -> Result<Value, Failure> {
     let Chosen { server, experiment, .. } = chosen;
     let file = |name: String| settings.work.join(name);
     let failed = |path: &Path, e: std::io::Error| Failure::machine(format!("{}: {e}", path.display()));
-    let (json, scenario) = (file(format!("{}.json", experiment.name)), file(format!("{}.toml", experiment.name)));
+    let (json, scenario) =
+        (file(format!("{}.json", experiment.name)), file(format!("{}.toml", experiment.name)));
     let _ = fs::remove_file(&json);
     if let Some(text) = &trial.scenario {
         fs::write(&scenario, text).map_err(|e| failed(&scenario, e))?;
@@ -218,7 +247,8 @@ fn apply(settings: &Settings, lab: &Lab, chosen: &Chosen, trial: &Trial, stop: &
         copy_tables(&lab.folder, &settings.work).map_err(|e| failed(&lab.folder, e))?;
     }
     let scenario = scenario.to_string_lossy().into_owned();
-    let words = trial.words.iter().map(|word| if word == SCENARIO { scenario.as_str() } else { word.as_str() });
+    let words =
+        trial.words.iter().map(|word| if word == SCENARIO { scenario.as_str() } else { word.as_str() });
     let mut command = Command::new(&settings.throng);
     command.args(words).arg("--json").arg(&json);
     if experiment.find.is_empty() {
@@ -234,7 +264,9 @@ fn apply(settings: &Settings, lab: &Lab, chosen: &Chosen, trial: &Trial, stop: &
 }
 
 fn copy_tables(from: &Path, to: &Path) -> std::io::Result<()> {
-    for entry in fs::read_dir(from)?.flatten().filter(|entry| entry.path().extension().is_some_and(|e| e == "csv")) {
+    for entry in
+        fs::read_dir(from)?.flatten().filter(|entry| entry.path().extension().is_some_and(|e| e == "csv"))
+    {
         fs::copy(entry.path(), to.join(entry.file_name()))?;
     }
     Ok(())

@@ -87,7 +87,10 @@ fn then_stands_beside_now() {
     let text = &ended.stdout;
     let row = |name: &str| {
         let line = text.lines().rfind(|line| line.trim_start().starts_with(name));
-        line.unwrap_or_else(|| panic!("no {name}: {text}")).split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+        line.unwrap_or_else(|| panic!("no {name}: {text}"))
+            .split_whitespace()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
     };
     assert!(text.contains("own · hold · ours (scale 0.5): a hundred connections"), "{text}");
     let connections = text.lines().find(|line| line.starts_with("  connections  ") && line.ends_with(" 50"));
@@ -127,14 +130,18 @@ fn what_cannot_run_is_told() {
     };
     check(&["list"], 0, "no-such-program: apt-get install none");
     check(&["run", "others"], 2, "no such lab, write own: others");
-    check(&["run", "own", "--variant", "none"], 2, "--variant: own has no such experiment, server or variant: none");
+    check(
+        &["run", "own", "--variant", "none"],
+        2,
+        "--variant: own has no such experiment, server or variant: none",
+    );
     check(&["run", "own", "--variant", "away"], 3, "not run: no-such-program: apt-get install none");
     check(&["up", "own", "--server", "elsewhere"], 3, "no-such-program: apt-get install none");
     let toml = labs.folder.join("own/lab.toml");
     fs::write(&toml, LAB.replace("$THRONG serve", "sh -c 'echo no; exit 7'")).unwrap();
-    check(&["run", "own", "--variant", "hold"], 3, "the server ended: exit status 7\nno");
+    check(&["run", "own", "--variant", "hold"], 3, "the server ended: exit status 7\nthrong: no\n");
     fs::write(&toml, LAB.replace("echo built", "echo why; false #")).unwrap();
-    check(&["run", "own", "--variant", "hold"], 3, "does not build: exit status 1: echo why; false #");
+    check(&["run", "own", "--variant", "hold"], 3, "does not build: exit status 1: echo why; false # >> ");
     fs::write(&toml, LAB.replace("title = \"Our own\"", "titel = \"Our own\"")).unwrap();
     check(&["list"], 2, "own/lab.toml: line 2: ");
     assert_eq!(labs.left(), 0);
