@@ -151,7 +151,7 @@ fn what_cannot_run_is_told() {
 fn a_server_goes_with_throng_however_that_ends() {
     for signal in [Signal::INT, Signal::KILL] {
         let labs = Labs::new(if signal == Signal::INT { "asked" } else { "killed" });
-        let mut up = Program::from(labs.throng(&["up", "own"]));
+        let up = Program::from(labs.throng(&["up", "own"]));
         until("the server listens", || up.stdout().contains("ours listens at http://127.0.0.1:"));
         assert!(labs.left() >= 2, "throng and its server");
         up.signal(signal);
