@@ -67,10 +67,7 @@ fn a_report_has_the_figures_of_the_run_now_and_later() {
     assert_eq!(run["count"].as_u64().unwrap(), run["ticks"].as_array().unwrap().len() as u64);
 
     let text = data.end(&["report", "latest", "-o", "-", "--format", "md"]).stdout;
-    assert!(
-        text.starts_with("# pass: run of `http://") && text.contains("| connections held | 20 |"),
-        "{text}"
-    );
+    assert!(text.contains(": run of `http://") && text.contains("| connections held | 20 |"), "{text}");
     let page = data.end(&["report", "latest", "--report", "-"]).stdout;
     assert_eq!(data_of(&page), report);
 }
@@ -117,7 +114,7 @@ fn a_bundle_has_all_of_it() {
     assert_eq!(there, names);
     let [log, csv, page, report, text, summary] = names.map(|name| read(&folder.join(name)));
     assert_eq!(log, read(&own));
-    assert!(csv.lines().count() >= 3 && text.starts_with("# pass: "), "{csv} {text}");
+    assert!(csv.lines().count() >= 3 && text.starts_with("# "), "{csv} {text}");
     assert_eq!((data_of(&page), &json(&report)["runs"][0]["summary"]), (json(&report), &json(&summary)));
     // What is in it is not lost.
     let refused = data.end(&words);
@@ -196,7 +193,7 @@ fn a_collector_is_told_in_its_own_protocol() {
     let target = server.url("/");
     let ended = data.end(&["run", &target, "-c", "7", "--think", "50ms", "-d", "2s", "--otlp", &url]);
     // The first second arrives; nobody takes the others, and that is told.
-    assert_eq!(ended.status, Some(0), "{ended:?}");
+    ended.assert_status(0);
     assert!(ended.stderr.contains("throng: --otlp 127.0.0.1:"), "{ended:?}");
     let text = taken.join().unwrap();
     let (head, body) = text.split_once("\r\n\r\n").unwrap();
