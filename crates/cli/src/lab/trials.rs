@@ -203,7 +203,7 @@ fn one(lab: &Lab, chosen: &Chosen, args: &LabRunArgs, stop: &AtomicBool) -> Resu
 fn is_expected(experiment: &Experiment, summary: &Value) -> bool {
     match &experiment.limit {
         Some(cause) => summary.pointer("/limit/cause").and_then(Value::as_str) == Some(cause),
-        None => ["pass", "found"]
+        None => ["pass", "found", "not-reached"]
             .contains(&summary["verdict"].as_str().or(summary["outcome"].as_str()).unwrap_or_default()),
     }
 }
