@@ -5,7 +5,7 @@ mod lab;
 use clap::{Args as Group, Parser, Subcommand};
 use plan::Flags;
 
-pub(crate) use lab::{LabArgs, LabRunArgs, LabVerb};
+pub(crate) use lab::{LabArgs, LabCompareArgs, LabRunArgs, LabSoakArgs, LabVerb};
 
 /// Opens, holds and exercises very many connections, and tells what they cost and what stops them.
 ///

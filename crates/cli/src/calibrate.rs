@@ -1,7 +1,5 @@
 //! `throng calibrate`: what can this machine do, both ends on it?
 
-use std::fs;
-
 use host::Root;
 use plan::{Flags, Hold};
 use run::Interrupt;
@@ -10,8 +8,7 @@ use sinks::Store;
 use units::{Count, Date, Nanos};
 
 use crate::{
-    EXIT_MACHINE, Failure, answer, args::CalibrateArgs, own_server::OwnServer, run as verb, runs, say,
-    signals,
+    EXIT_MACHINE, Failure, args::CalibrateArgs, own_server::OwnServer, run as verb, runs, say, signals, tell,
 };
 
 /// Connections opened for each second of `--duration`: more than most machines open in one.
@@ -46,19 +43,8 @@ pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<u8, Failure> {
         host,
     };
     store.add_calibration(&calibration).map_err(Failure::machine)?;
-    let (text, json) = (sinks::calibration_text(&calibration), sinks::calibration_json(&calibration));
-    match args.json.as_deref() {
-        Some("-") => {
-            say(text.trim_end());
-            answer(&json)?;
-        }
-        to => {
-            answer(&text)?;
-            if let Some(file) = to {
-                fs::write(file, json).map_err(|e| Failure::machine(format!("--json {file}: {e}")))?;
-            }
-        }
-    }
+    let text = sinks::calibration_text(&calibration);
+    tell(&text, args.json.as_deref(), || sinks::calibration_json(&calibration))?;
     Ok(0)
 }
 

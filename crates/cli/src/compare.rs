@@ -8,7 +8,7 @@ use sinks::{
     compare::{Allowed, Comparison, Figure},
 };
 
-use crate::{Failure, answer, args::CompareArgs, runs, say};
+use crate::{Failure, args::CompareArgs, runs, say, tell};
 
 /// Runs in one page.
 const MOST_DRAWN: usize = 16;
@@ -22,21 +22,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<u8, Failure> {
     let (groups, load) = store.compared(groups).map_err(Failure::machine)?;
     let comparison = Comparison::new(groups, load, &allowances);
     let text = if args.markdown { comparison.markdown() } else { comparison.text() };
-    match args.json.as_deref() {
-        Some("-") => {
-            say(text.trim_end());
-            answer(&comparison.json())?;
-        }
-        to => {
-            // Both are tried: neither is lost for the other's sake.
-            let told = answer(&text);
-            if let Some(file) = to {
-                let written = fs::write(file, comparison.json());
-                written.map_err(|e| Failure::machine(format!("--json {file}: {e}")))?;
-            }
-            told?;
-        }
-    }
+    tell(&text, args.json.as_deref(), || comparison.json())?;
     if let Some((file, drawn)) = args.report.as_ref().zip(drawn) {
         let written = fs::write(file, sinks::report_html(&drawn, Some(&comparison)));
         written.map_err(|e| Failure::machine(format!("--report {file}: {e}")))?;

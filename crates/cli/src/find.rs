@@ -1,13 +1,11 @@
 //! `throng find`: the largest load that the target bears.
 
-use std::fs;
-
 use host::Root;
 use plan::{Flags, Plan};
 use run::{By, Find, Interrupt};
 use units::{Count, Nanos};
 
-use crate::{Failure, answer, args::FindArgs, run as verb, say, scenario, signals};
+use crate::{Failure, args::FindArgs, run as verb, say, scenario, signals};
 
 /// Time at full load of each step, unless `--duration` says otherwise.
 const DWELL: &str = "5s";
@@ -33,19 +31,8 @@ pub(crate) fn find(args: &FindArgs) -> Result<u8, Failure> {
     let mut show = |point: &samples::Point| say(&sinks::find_line(point, by.unit()));
     let how = Find { by, most, dwell: dwell.max(Nanos::from_secs(1)) };
     let found = run::find(how, &plan, &root, &interrupt, &mut tell, &mut show).map_err(Failure::machine)?;
-    match args.run.json.as_deref() {
-        Some("-") => {
-            say(sinks::find_text(&found, by.unit()).trim_end());
-            answer(&sinks::find_json(&found))?;
-        }
-        to => {
-            answer(&sinks::find_text(&found, by.unit()))?;
-            if let Some(file) = to {
-                let written = fs::write(file, sinks::find_json(&found));
-                written.map_err(|e| Failure::machine(format!("--json {file}: {e}")))?;
-            }
-        }
-    }
+    let text = sinks::find_text(&found, by.unit());
+    crate::tell(&text, args.run.json.as_deref(), || sinks::find_json(&found))?;
     Ok(if interrupt.is_set() { EXIT_INTERRUPTED } else { found.exit_status() })
 }
 

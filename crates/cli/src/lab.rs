@@ -1,25 +1,34 @@
 //! `throng lab`: real servers, and the experiments of the source texts against them.
 
+mod clients;
+mod compare;
+mod settings;
+mod soak;
 mod trials;
 
 use std::{env, path::PathBuf, thread, time::Duration};
 
-use lab::{Lab, wide};
+use lab::{Lab, Times, wide};
 
 use crate::{
     Failure, answer,
     args::{LabArgs, LabVerb},
     say, signals,
 };
-use trials::Settings;
+use settings::Settings;
 
 /// Does what was asked; returns the exit status.
 pub(crate) fn lab(args: &LabArgs) -> Result<u8, Failure> {
     let labs = labs()?;
     match &args.verb {
         LabVerb::List => list(&labs),
-        LabVerb::Up { name, server } => up(find(&labs, name)?, server.as_deref()),
+        LabVerb::Up { name, server, env } => up(find(&labs, name)?, server.as_deref(), env),
         LabVerb::Run(run) => trials::run(find(&labs, &run.name)?, run),
+        LabVerb::Soak(soak) => soak::soak(find(&labs, &soak.name)?, soak),
+        LabVerb::Compare(compare) => {
+            compare.name.as_ref().map(|name| find(&labs, name)).transpose()?;
+            compare::compare(&labs, compare)
+        }
     }
 }
 
@@ -57,7 +66,7 @@ fn list(labs: &[Lab]) -> Result<u8, Failure> {
 }
 
 /// Starts a server, says where it is, and stops it when told to.
-fn up(lab: &Lab, server: Option<&str>) -> Result<u8, Failure> {
+fn up(lab: &Lab, server: Option<&str>, env: &[String]) -> Result<u8, Failure> {
     let server = match server {
         None => &lab.servers[0],
         Some(name) => lab.server(name).ok_or_else(|| {
@@ -69,8 +78,14 @@ fn up(lab: &Lab, server: Option<&str>) -> Result<u8, Failure> {
         return Err(Failure::machine(missing.join("\n")));
     }
     let stop = signals::order_to_stop(false).map_err(Failure::machine)?;
-    let settings = Settings::new(lab, 1.0)?;
-    let mut running = settings.start(lab, server, 1, &[]).map_err(Failure::machine)?;
+    let variable = |word: &String| {
+        let (name, value) = word.split_once('=').ok_or_else(|| format!("--env: NAME=VALUE: {word}"))?;
+        Ok((name.to_owned(), value.to_owned()))
+    };
+    let env =
+        env.iter().map(variable).collect::<Result<Vec<_>, String>>().map_err(|e| Failure::words([e]))?;
+    let settings = Settings::new(lab, 1.0, Times::default())?;
+    let mut running = settings.start(lab, server, 1, &env).map_err(Failure::machine)?;
     answer(&format!("{} listens at http://{}/\n", server.name, running.addresses[0]))?;
     while !stop.load(std::sync::atomic::Ordering::Relaxed) {
         if let Some(ended) = running.stopped().pop() {

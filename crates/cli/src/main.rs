@@ -82,6 +82,28 @@ fn say(text: &str) {
     }
 }
 
+/// The result as text on standard output, and as JSON where `--json` says: a file, or, with `-`, standard output itself,
+/// and then the text is for the person. Both are tried: neither is lost for the other's sake.
+///
+/// # Errors
+/// One of them could not be written.
+fn tell(text: &str, json_to: Option<&str>, json: impl FnOnce() -> String) -> Result<(), Failure> {
+    match json_to {
+        Some("-") => {
+            say(text.trim_end());
+            answer(&json())
+        }
+        to => {
+            let told = answer(text);
+            if let Some(file) = to {
+                let written = std::fs::write(file, json());
+                written.map_err(|e| Failure::machine(format!("--json {file}: {e}")))?;
+            }
+            told
+        }
+    }
+}
+
 /// The result, on standard output.
 ///
 /// # Errors

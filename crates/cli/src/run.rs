@@ -19,9 +19,7 @@ use sinks::{
 };
 use units::Date;
 
-use crate::{
-    Failure, answer, args::RunArgs, bundle::Bundle, report::ReportFile, runs, say, scenario, signals,
-};
+use crate::{Failure, args::RunArgs, bundle::Bundle, report::ReportFile, runs, say, scenario, signals, tell};
 
 /// Applies the load; returns the exit status.
 pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
@@ -68,21 +66,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
         say(&format!("throng: {}", runs::make_up(behind, kept.as_ref())));
     }
     let text = text(plan.format, &summary, &whole);
-    match args.json.as_deref() {
-        Some("-") => {
-            say(text.trim_end());
-            answer(&sinks::json(&summary))?;
-        }
-        to => {
-            // Both are tried: neither is lost for the other's sake.
-            let told = answer(&text);
-            if let Some(file) = to {
-                fs::write(file, sinks::json(&summary))
-                    .map_err(|e| Failure::machine(format!("--json {file}: {e}")))?;
-            }
-            told?;
-        }
-    }
+    tell(&text, args.json.as_deref(), || sinks::json(&summary))?;
     if plan.format != Format::Throng {
         // No other tool's form has a place for what the figures are worth.
         say(sinks::verdict(&summary).trim_end());

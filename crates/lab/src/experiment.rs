@@ -44,9 +44,19 @@ pub struct Experiment {
     /// The cause that is meant to stop it.
     #[serde(default)]
     pub limit: Option<String>,
+    /// The experiment in which that limit is lifted.
+    #[serde(default)]
+    pub lifted: Option<String>,
+    /// So many `throng run` at the same time, each from a source address of its own, share the load.
+    #[serde(default = "one")]
+    pub clients: u8,
     /// What to look at.
     #[serde(default)]
     pub look: Option<String>,
+}
+
+fn one() -> u8 {
+    1
 }
 
 fn whole() -> f64 {
@@ -77,6 +87,9 @@ impl Experiment {
         }
         if !(self.scale > 0.0 && self.scale <= 100.0) {
             mistakes.push(format!("scale: more than 0 and at most 100: {}", self.scale));
+        }
+        if !(1..=100).contains(&self.clients) || self.clients > 1 && !self.find.is_empty() {
+            mistakes.push(format!("clients: from 1 to 100, a search has one: {}", self.clients));
         }
         mistakes.extend(template::largest(&self.words.join(" ")).err());
         mistakes

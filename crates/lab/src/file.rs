@@ -31,6 +31,39 @@ pub struct Lab {
     /// In the text's order.
     #[serde(rename = "experiment")]
     pub experiments: Vec<Experiment>,
+    /// What `throng lab soak` does for hours.
+    #[serde(default)]
+    pub soak: Option<Experiment>,
+    /// What its picture shows.
+    #[serde(default)]
+    pub plot: Option<Plot>,
+}
+
+/// A picture: the course of some experiments, a line for each server and variant.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plot {
+    /// Whose courses.
+    pub experiments: Vec<String>,
+    /// What of them.
+    pub figure: Figure,
+    /// What the text's own course was: seconds and the figure, at full scale.
+    #[serde(default)]
+    pub then: Vec<[f64; 2]>,
+}
+
+/// What a picture can show over time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Figure {
+    /// Connections.
+    Open,
+    /// Answers a second.
+    Answers,
+    /// 99 of 100 answers come within it.
+    P99,
+    /// The longest.
+    Longest,
 }
 
 /// A server, or a build of it.
@@ -62,6 +95,9 @@ pub struct Server {
     /// Heap of a Java virtual machine at full scale: `3g`, `512m`.
     #[serde(default)]
     pub heap: Option<String>,
+    /// A shell line that says which version it is.
+    #[serde(default)]
+    pub version: Option<String>,
 }
 
 /// A program, and how it is had.
@@ -155,7 +191,7 @@ impl Lab {
             mistakes.push("server: each needs a name of its own".to_owned());
         }
         let mut names = BTreeSet::new();
-        for experiment in &self.experiments {
+        for experiment in self.experiments.iter().chain(&self.soak) {
             if !names.insert(experiment.name.as_str()) {
                 mistakes.push(format!("experiment: there are two of this name: {}", experiment.name));
             }
@@ -163,13 +199,23 @@ impl Lab {
             mistakes.extend(experiment.mistakes(&self.folder).into_iter().map(of));
             let unknown = experiment.servers.iter().filter(|name| !servers.contains(name.as_str()));
             mistakes.extend(unknown.map(|name| of(format!("no such server: {name}"))));
+            let lifted = experiment.lifted.iter().filter(|name| self.experiment(name).is_none());
+            mistakes.extend(lifted.map(|name| of(format!("lifted: no such experiment: {name}"))));
         }
+        let shown = self.plot.iter().flat_map(|plot| &plot.experiments);
+        let unknown = shown.filter(|name| self.experiment(name).is_none());
+        mistakes.extend(unknown.map(|name| format!("plot: no such experiment: {name}")));
         mistakes
     }
 
     /// A server by its name.
     pub fn server(&self, name: &str) -> Option<&Server> {
         self.servers.iter().find(|server| server.name == name)
+    }
+
+    /// An experiment, or the soak, by its name.
+    pub fn experiment(&self, name: &str) -> Option<&Experiment> {
+        self.experiments.iter().chain(&self.soak).find(|experiment| experiment.name == name)
     }
 
     /// Those that an experiment is for: what it names, else the first.
@@ -229,6 +275,16 @@ mod tests {
             "words = ",
             "scenario = \"no.toml\"\nwords = ",
             "experiment hold: write words or scenario, not both",
+        );
+        check(
+            "title = \"hold 100\"",
+            "title = \"hold 100\"\nlifted = \"more\"",
+            "experiment hold: lifted: no such experiment: more",
+        );
+        check(
+            "[[experiment]]",
+            "[plot]\nexperiments = [\"other\"]\nfigure = \"open\"\n[[experiment]]",
+            "plot: no such experiment: other",
         );
         check("{scale 100}", "{scale many}", "experiment hold: not a number: {scale many}");
     }

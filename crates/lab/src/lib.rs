@@ -1,16 +1,31 @@
 //! Real servers and the experiments of the source texts: what a lab's folder says, its server as processes, and then
 //! against now.
 
+mod across;
+mod curve;
+mod document;
+mod drift;
 mod experiment;
 mod file;
+mod findings;
 mod needs;
+mod outcome;
+mod pauses;
+mod picture;
 mod process;
 mod table;
 mod template;
 
+pub use across::{HEAD as ACROSS_HEAD, across};
+pub use curve::{Second, Stretch, stretches};
+pub use document::{Group, document, groups};
+pub use drift::{DRIFT_HEAD, Drift, drifts};
 pub use experiment::{Experiment, SCENARIO, Trial};
-pub use file::{Lab, Server, labs};
+pub use file::{Lab, Plot, Server, labs};
 pub use needs::missing;
+pub use outcome::{Machine, Outcome, SCHEMA, Subject};
+pub use pauses::{Pause, pauses};
+pub use picture::picture;
 pub use process::{Running, Stopped};
-pub use table::{then_and_now, wide};
-pub use template::Values;
+pub use table::{Spread, figures, then_and_now, wide};
+pub use template::{Times, Values};

@@ -38,6 +38,7 @@ mod tests {
             ready: Ready::default(),
             connections_each: None,
             heap: None,
+            version: None,
         };
         let expected = [
             "no-such-program: apt-get install no-such-program-package",

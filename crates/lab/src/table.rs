@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
 use units::{Bytes, Count, Nanos};
+
+use crate::{curve::median, outcome::Outcome};
 
 /// What is always shown, by the summary's paths, with what it is called.
 const ALWAYS: &[(&str, &str)] = &[
@@ -18,21 +19,61 @@ const ALWAYS: &[(&str, &str)] = &[
     ("target_cost.cpu_s", "CPU of the server"),
 ];
 
-/// A row for each figure: its name, what the text saw, what it is now. `then` at full scale, `now` a summary's JSON.
-pub fn then_and_now(then: &BTreeMap<String, f64>, now: &Value) -> Vec<[String; 3]> {
+/// The paths of those that are always shown.
+pub fn figures() -> impl Iterator<Item = &'static str> {
+    ALWAYS.iter().map(|(path, _)| *path)
+}
+
+/// A figure of several repetitions.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spread {
+    /// The middle one.
+    pub median: f64,
+    /// The least.
+    pub least: f64,
+    /// The most.
+    pub most: f64,
+}
+
+impl Spread {
+    /// Of those repetitions that have it.
+    pub fn of(values: Vec<f64>) -> Option<Spread> {
+        let least = values.iter().copied().reduce(f64::min)?;
+        let most = values.iter().copied().reduce(f64::max)?;
+        Some(Spread { median: median(values)?, least, most })
+    }
+
+    /// The median, and between what the others lie.
+    fn told(self, path: &str) -> String {
+        let median = shown(path, self.median);
+        if self.least == self.most {
+            return median;
+        }
+        format!("{median} ({} to {})", shown(path, self.least), shown(path, self.most))
+    }
+}
+
+/// A row for each figure: its name, what the text saw, what it is now. `then` at full scale, `now` of one outcome or of
+/// several that repeat each other.
+pub fn then_and_now(then: &BTreeMap<String, f64>, now: &[&Outcome]) -> Vec<[String; 3]> {
     let more = then.keys().filter(|path| ALWAYS.iter().all(|(always, _)| always != path));
     let paths = ALWAYS.iter().copied().chain(more.map(|path| (path.as_str(), path.as_str())));
     let row = |(path, name): (&str, &str)| {
-        let now = now.pointer(&format!("/{}", path.replace('.', "/"))).and_then(Value::as_f64);
-        let show = |n: Option<f64>| n.map_or("–".to_owned(), |n| shown(path, n));
-        let then = then.get(path).copied();
-        (then.is_some() || now.is_some_and(|n| n > 0.0)).then(|| [name.to_owned(), show(then), show(now)])
+        let now = Spread::of(now.iter().filter_map(|outcome| outcome.figure(path)).collect());
+        let then = then.get(path).map(|n| shown(path, *n));
+        let is_shown = then.is_some() || now.is_some_and(|now| now.most > 0.0);
+        let now = now.map(|now| now.told(path));
+        let or_none = |told: Option<String>| told.unwrap_or_else(|| NONE.to_owned());
+        is_shown.then(|| [name.to_owned(), or_none(then), or_none(now)])
     };
     paths.filter_map(row).collect()
 }
 
+/// Stands where there is no figure.
+pub(crate) const NONE: &str = "–";
+
 /// In the unit that the path ends in.
-fn shown(path: &str, n: f64) -> String {
+pub(crate) fn shown(path: &str, n: f64) -> String {
     if path.contains("_us.") {
         Nanos((n * 1e3) as u64).brief().to_string()
     } else if path.contains("bytes") {
@@ -79,7 +120,8 @@ mod tests {
             "latency_us": {"p50": 1_234.5},
             "target_cost": {"rss_bytes": 10_485_760, "cpu_s": 3.25, "user_bytes_per_connection": 0},
         });
-        let rows = then_and_now(&then, &now);
+        let outcome = |summary: serde_json::Value| Outcome { summary, ..Outcome::default() };
+        let rows = then_and_now(&then, &[&outcome(now)]);
         let expected = [
             ["connections", "–", "400"],
             ["requests/s", "32,047", "19,400"],
@@ -94,5 +136,8 @@ mod tests {
             text,
             "                 then     now\n  connections       –     400\n  requests/s   32,047  19,400\n"
         );
+        let several = [19_000.0, 21_000.0, 20_000.0].map(|n| outcome(json!({"requests": {"per_s": n}})));
+        let rows = then_and_now(&then, &several.iter().collect::<Vec<_>>());
+        assert_eq!(rows[0], ["requests/s", "32,047", "20,000 (19,000 to 21,000)"].map(str::to_owned));
     }
 }

@@ -1,23 +1,55 @@
-//! Words with places in them: `{url}`, `{scale 400k}`. What throng itself writes in braces (`{rand 1 9}`, `{1..20}`) is left alone.
+//! Words with places in them: `{url}`, `{scale 400k}`, `{for 30s}`. What throng itself writes in braces (`{rand 1 9}`, `{1..20}`) is left alone.
 
 use std::collections::BTreeMap;
 
-use units::Count;
+use units::{Count, Nanos};
 
 /// What stands for each place.
 #[derive(Clone, Debug, Default)]
 pub struct Values {
     /// `{scale N}` is N times this.
     pub scale: f64,
+    /// What `{for TIME}` is.
+    pub times: Times,
     /// By name.
     pub named: BTreeMap<&'static str, String>,
+}
+
+/// How long things take.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Times {
+    /// This share of what is written, at most all of it and at least [`LEAST_TIME`].
+    Share(f64),
+    /// So long, whatever is written.
+    Told(Nanos),
+}
+
+impl Default for Times {
+    fn default() -> Times {
+        Times::Share(1.0)
+    }
+}
+
+/// Less than this at full load shows nothing: figures are of a second each.
+const LEAST_TIME: Nanos = Nanos::from_secs(3);
+
+impl Times {
+    fn of(self, written: Nanos) -> Nanos {
+        match self {
+            Times::Told(time) => time,
+            Times::Share(share) => {
+                let shortened = Nanos::from_millis((written.millis() as f64 * share.min(1.0)).round() as u64);
+                shortened.max(LEAST_TIME).min(written)
+            }
+        }
+    }
 }
 
 impl Values {
     /// The text with all its places filled.
     ///
     /// # Errors
-    /// A `{scale …}` without a number.
+    /// A `{scale …}` without a number, a `{for …}` without a time.
     pub fn fill(&self, text: &str) -> Result<String, String> {
         let mut filled = String::new();
         let mut rest = text;
@@ -26,10 +58,14 @@ impl Values {
             rest = &rest[begin..];
             let Some(end) = rest.find('}') else { break };
             let place = &rest[1..end];
-            match (self.named.get(place), place.strip_prefix("scale ")) {
+            match (self.named.get(place), place.split_once(' ')) {
                 (Some(value), _) => filled.push_str(value),
-                (None, Some(number)) => filled.push_str(&self.scaled(number)?.to_string()),
-                (None, None) => filled.push_str(&rest[..=end]),
+                (None, Some(("scale", number))) => filled.push_str(&self.scaled(number)?.to_string()),
+                (None, Some(("for", time))) => {
+                    let written = Nanos::parse(time).map_err(|_| format!("not a time: {{for {time}}}"))?;
+                    filled.push_str(&format!("{}ms", self.times.of(written).millis()));
+                }
+                (None, _) => filled.push_str(&rest[..=end]),
             }
             rest = &rest[end + 1..];
         }
@@ -58,13 +94,27 @@ mod tests {
     fn places_are_filled_and_others_left() {
         let named =
             BTreeMap::from([("url", "http://127.0.0.{1..2}:80".to_owned()), ("port", "80".to_owned())]);
-        let values = Values { scale: 0.1, named };
+        let values = Values { scale: 0.1, named, ..Values::default() };
         let check = |text: &str, expected: &str| assert_eq!(values.fill(text).unwrap(), expected);
         check("{url}/?length={rand 1 4096}", "http://127.0.0.{1..2}:80/?length={rand 1 4096}");
         check("-p {port} {scale 400k} {scale 3} {", "-p 80 40000 1 {");
         check("", "");
         assert_eq!(values.fill("{scale all}"), Err("not a number: {scale all}".to_owned()));
+        assert_eq!(values.fill("{for ever}"), Err("not a time: {for ever}".to_owned()));
         assert_eq!(largest("a {scale 10} b {scale 1.5m}"), Ok(1_500_000));
         assert_eq!(largest("none"), Ok(0));
+    }
+
+    #[test]
+    fn times_are_shortened_or_told() {
+        let check = |times: Times, expected: &str| {
+            let values = Values { times, ..Values::default() };
+            assert_eq!(values.fill("-d {for 30s} {for 1s}").unwrap(), expected);
+        };
+        check(Times::Share(1.0), "-d 30000ms 1000ms");
+        check(Times::Share(7.0), "-d 30000ms 1000ms");
+        check(Times::Share(0.5), "-d 15000ms 1000ms");
+        check(Times::Share(0.01), "-d 3000ms 1000ms");
+        check(Times::Told(Nanos::from_secs(60)), "-d 60000ms 60000ms");
     }
 }

@@ -2,44 +2,60 @@
 
 use std::{
     collections::BTreeMap,
-    env, fs,
     path::{Path, PathBuf},
-    process::{Child, Command},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering::Relaxed},
     },
-    thread,
-    time::Duration,
 };
 
 use host::Root;
-use lab::{Experiment, Lab, Running, SCENARIO, Server, Trial, Values, then_and_now};
-use rustix::process::{Pid, Signal, kill_process};
-use serde_json::Value;
-use units::{Clock, Nanos};
+use lab::{
+    Experiment, Lab, Machine, Outcome, Running, SCHEMA, Second, Server, Subject, Times, stretches,
+    then_and_now,
+};
+use units::{Date, Nanos};
 
-use super::table;
-use crate::{Failure, answer, args::LabRunArgs, folders, run as verb, say, signals};
+use super::{
+    clients::{Clients, Left},
+    settings::{Settings, processes},
+    table,
+};
+use crate::{Failure, answer, args::LabRunArgs, folders, say, signals};
 
-/// A run that was told to end has so long for it.
-const PATIENCE: Nanos = Nanos::from_secs(15);
-/// So many open files a server needs besides its connections.
-const OTHER_FILES: u64 = 500;
-/// The least heap, MiB.
-const LEAST_HEAP: f64 = 256.0;
+/// The course of a trial is kept in so many stretches.
+const STRETCHES: usize = 40;
+
+/// A trial whose figures say nothing, for throng itself was the limit, is done again so often: where server and throng share a
+/// machine, a virtual machine that warms up takes all of it for a while.
+const AGAIN: u32 = 2;
 
 /// One experiment with one server, and one environment of it.
 pub(super) struct Chosen<'a> {
-    server: &'a Server,
-    experiment: &'a Experiment,
+    pub(super) server: &'a Server,
+    pub(super) experiment: &'a Experiment,
     variant: Option<(&'a str, &'a BTreeMap<String, String>)>,
 }
 
+/// How a trial is to be done.
+pub(super) struct How<'a> {
+    pub(super) scale: Option<f64>,
+    pub(super) time: Option<Nanos>,
+    pub(super) at: Option<&'a str>,
+    pub(super) stop: &'a AtomicBool,
+}
+
 /// Those that were asked for: each of `wanted` is the name of an experiment, of a server or of a variant.
-pub(super) fn trials<'a>(lab: &'a Lab, wanted: &[String]) -> Vec<Chosen<'a>> {
+///
+/// # Errors
+/// There is none.
+pub(super) fn chosen<'a>(
+    lab: &'a Lab,
+    experiments: impl IntoIterator<Item = &'a Experiment>,
+    wanted: &[String],
+) -> Result<Vec<Chosen<'a>>, Failure> {
     let mut all = Vec::new();
-    for experiment in &lab.experiments {
+    for experiment in experiments {
         for server in lab.servers_of(experiment) {
             if experiment.variants.is_empty() {
                 all.push(Chosen { server, experiment, variant: None });
@@ -49,108 +65,56 @@ pub(super) fn trials<'a>(lab: &'a Lab, wanted: &[String]) -> Vec<Chosen<'a>> {
         }
     }
     let is = |chosen: &Chosen, name: &String| {
-        [
-            Some(chosen.experiment.name.as_str()),
-            Some(&*chosen.server.name),
-            chosen.variant.map(|(name, _)| name),
-        ]
-        .contains(&Some(name.as_str()))
+        let variant = chosen.variant.map(|(name, _)| name);
+        [Some(chosen.experiment.name.as_str()), Some(&*chosen.server.name), variant]
+            .contains(&Some(name.as_str()))
     };
     all.retain(|chosen| wanted.iter().all(|name| is(chosen, name)));
-    all
+    if all.is_empty() {
+        let wanted = wanted.join(" ");
+        let why = format!("--variant: {} has no such experiment, server or variant: {wanted}", lab.name);
+        return Err(Failure::words([why]));
+    }
+    Ok(all)
 }
 
-/// Where a lab works, and how large.
-pub(super) struct Settings {
-    values: Values,
-    work: PathBuf,
-    throng: PathBuf,
-}
-
-impl Settings {
-    pub(super) fn new(lab: &Lab, scale: f64) -> Result<Settings, Failure> {
-        let none = "no place to build in: set HOME or XDG_CACHE_HOME to a folder";
-        let work = folders::cache().ok_or_else(|| Failure::machine(none))?.join("labs").join(&lab.name);
-        // Of this throng alone: what an earlier one logged stays.
-        let log = work.join(format!("log-{}", std::process::id()));
-        fs::create_dir_all(&log).map_err(|e| Failure::machine(format!("{}: {e}", log.display())))?;
-        let path = |path: &Path| path.to_string_lossy().into_owned();
-        let named = BTreeMap::from([
-            ("folder", path(&lab.folder)),
-            ("work", path(&work)),
-            ("log", path(&log)),
-            ("cores", verb::cores().to_string()),
-        ]);
-        let throng = env::current_exe().map_err(Failure::machine)?;
-        Ok(Settings { values: Values { scale, named }, work, throng })
-    }
-
-    pub(super) fn start(
-        &self,
-        lab: &Lab,
-        server: &Server,
-        processes: u8,
-        variant: &[(String, String)],
-    ) -> Result<Running, String> {
-        let mut values = self.values.clone();
-        if let Some(heap) = &server.heap {
-            values.named.insert("heap", heap_mib(heap, values.scale / f64::from(processes.max(1)))?);
-        }
-        let throng = ("THRONG".to_owned(), self.throng.to_string_lossy().into_owned());
-        let environment = [&[throng], variant].concat();
-        Running::start(lab, server, processes, &values, &environment, &self.work)
-    }
-
-    /// With what stands for the server's addresses.
-    fn values_at(&self, host: &str) -> Values {
-        let mut values = self.values.clone();
-        for (name, scheme) in [("url", "http"), ("ws", "ws"), ("tcp", "tcp")] {
-            values.named.insert(name, format!("{scheme}://{host}"));
-        }
-        values
-    }
-}
-
-/// `3g` at a scale, in MiB.
-fn heap_mib(heap: &str, scale: f64) -> Result<String, String> {
-    let (number, unit) = heap.split_at(heap.len().saturating_sub(1));
-    let mib = match unit {
-        "g" => 1024.0,
-        "m" => 1.0,
-        _ => return Err(format!("heap: write 3g or 512m: {heap}")),
-    };
-    let number: f64 = number.parse().map_err(|_| format!("heap: write 3g or 512m: {heap}"))?;
-    Ok(format!("{:.0}", (number * mib * scale).max(LEAST_HEAP)))
+/// True once a signal has asked us to end.
+pub(super) fn stop() -> Result<Arc<AtomicBool>, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let order = stop.clone();
+    signals::on_signal(move || order.store(true, Relaxed)).map_err(Failure::machine)?;
+    Ok(stop)
 }
 
 /// Runs what was asked for; returns the exit status: 0 where all went as expected.
 pub(super) fn run(lab: &Lab, args: &LabRunArgs) -> Result<u8, Failure> {
-    let chosen = trials(lab, &args.variant);
-    if chosen.is_empty() {
-        let why = format!(
-            "--variant: {} has no such experiment, server or variant: {}",
-            lab.name,
-            args.variant.join(" ")
-        );
-        return Err(Failure::words([why]));
-    }
-    let stop = Arc::new(AtomicBool::new(false));
-    let order = stop.clone();
-    signals::on_signal(move || order.store(true, Relaxed)).map_err(Failure::machine)?;
+    let chosen = chosen(lab, &lab.experiments, &args.variant)?;
+    let time = args.time.as_deref().map(time).transpose()?;
+    let results = results(args.results.as_deref())?;
+    let stop = stop()?;
+    let how = How { scale: args.scale, time, at: args.at.as_deref(), stop: &stop };
     let (mut worst, mut ran) = (0, 0);
-    for chosen in &chosen {
+    for chosen in (0..args.times.max(1)).flat_map(|_| &chosen) {
         let missing = if args.at.is_some() { Vec::new() } else { lab::missing(chosen.server) };
         if !missing.is_empty() {
             let (lab, server) = (&lab.name, &chosen.server.name);
-            say(&format!(
-                "throng: {lab} · {} · {server}: not run: {}",
-                chosen.experiment.name,
-                missing.join("; ")
-            ));
+            let what =
+                format!("{lab} · {} · {server}: not run: {}", chosen.experiment.name, missing.join("; "));
+            say(&format!("throng: {what}"));
             continue;
         }
         ran += 1;
-        worst = worst.max(one(lab, chosen, args, &stop)?);
+        let mut outcome = one(lab, chosen, &how)?;
+        for _ in 0..AGAIN {
+            if outcome.summary["verdict"] != "invalid" || stop.load(Relaxed) {
+                break;
+            }
+            say(&format!("throng: once more: {}", outcome.headline()));
+            outcome = one(lab, chosen, &how)?;
+        }
+        answer(&told(lab, chosen.experiment, &outcome))?;
+        keep(&outcome, &results)?;
+        worst = worst.max(u8::from(!outcome.expected));
         if stop.load(Relaxed) {
             return Ok(130);
         }
@@ -161,128 +125,131 @@ pub(super) fn run(lab: &Lab, args: &LabRunArgs) -> Result<u8, Failure> {
     Ok(worst)
 }
 
-/// One trial: 0 where it went as expected, else 1.
-fn one(lab: &Lab, chosen: &Chosen, args: &LabRunArgs, stop: &AtomicBool) -> Result<u8, Failure> {
-    let Chosen { server, experiment, variant } = chosen;
-    let scale = args.scale.unwrap_or(experiment.scale);
-    let settings = Settings::new(lab, scale)?;
-    let size = (experiment.size(&lab.folder) as f64 * scale).round() as u64;
-    let processes = if args.at.is_some() { 1 } else { processes(server, size) };
-    let environment: Vec<(String, String)> = variant
-        .map(|(_, all)| all.iter().map(|(name, value)| (name.clone(), value.clone())).collect())
-        .unwrap_or_default();
-    let running = match &args.at {
-        Some(_) => None,
-        None => Some(settings.start(lab, server, processes, &environment).map_err(Failure::machine)?),
-    };
-    let host = match (&args.at, &running) {
-        (Some(url), _) => {
-            url.split_once("://").map_or(url.as_str(), |(_, rest)| rest).trim_end_matches('/').to_owned()
-        }
-        (None, Some(running)) if processes > 1 => {
-            format!("127.0.0.{{1..{processes}}}:{}", running.addresses[0].port())
-        }
-        (None, running) => running.as_ref().map_or(String::new(), |running| running.addresses[0].to_string()),
-    };
-    let trial =
-        experiment.trial(&lab.folder, &settings.values_at(&host)).map_err(|why| Failure::words([why]))?;
-    let name = title(lab, chosen, scale, processes);
-    say(&format!("throng: {name}"));
-    let summary = apply(&settings, lab, chosen, &trial, stop)?;
-    drop(running);
-    let rows = then_and_now(&experiment.then, &summary);
-    let mut text = table(&name, &rows);
-    let headline = summary["headline"].as_str().unwrap_or_default();
-    text += &format!("  {headline}\n");
-    text.extend(experiment.look.iter().map(|look| format!("  look at: {look}\n")));
-    answer(&text)?;
-    Ok(u8::from(!is_expected(experiment, &summary)))
+fn one(lab: &Lab, chosen: &Chosen, how: &How) -> Result<Outcome, Failure> {
+    let (outcome, _) = Trial::start(lab, chosen, how)?.end(&mut |_| {})?;
+    Ok(outcome)
+}
+
+/// Of a command line.
+pub(super) fn time(text: &str) -> Result<Nanos, Failure> {
+    Nanos::parse(text).map_err(|e| Failure::words([format!("--for: {e}")]))
+}
+
+/// Where outcomes are kept.
+pub(super) fn results(told: Option<&Path>) -> Result<PathBuf, Failure> {
+    let none = "no place for results: name one with --results, or set HOME or XDG_DATA_HOME to a folder";
+    let own = || folders::data().map(|folder| folder.join("labs.jsonl"));
+    told.map(Path::to_owned).or_else(own).ok_or_else(|| Failure::machine(none))
+}
+
+pub(super) fn keep(outcome: &Outcome, results: &Path) -> Result<(), Failure> {
+    outcome.keep(results).map_err(|e| Failure::machine(format!("--results {}: {e}", results.display())))
+}
+
+/// A trial that is under way: its server, and those who load it.
+pub(super) struct Trial<'a> {
+    experiment: &'a Experiment,
+    stop: &'a AtomicBool,
+    log: PathBuf,
+    // Before the server, so that nobody meets its end.
+    clients: Clients,
+    running: Option<Running>,
+    /// All but what comes of it.
+    outcome: Outcome,
+}
+
+impl<'a> Trial<'a> {
+    /// Server up, and the load begins.
+    pub(super) fn start(lab: &'a Lab, chosen: &'a Chosen, how: &How<'a>) -> Result<Trial<'a>, Failure> {
+        let Chosen { server, experiment, variant } = chosen;
+        let scale = how.scale.unwrap_or(experiment.scale);
+        let times = how.time.map_or(Times::Share(scale / experiment.scale), Times::Told);
+        let settings = Settings::new(lab, scale, times)?;
+        let size = (experiment.size(&lab.folder) as f64 * scale).round() as u64;
+        let processes = if how.at.is_some() { 1 } else { processes(server, size) };
+        let environment: Vec<(String, String)> = variant
+            .map(|(_, all)| all.iter().map(|(name, value)| (name.clone(), value.clone())).collect())
+            .unwrap_or_default();
+        let running = match how.at {
+            Some(_) => None,
+            None => Some(settings.start(lab, server, processes, &environment).map_err(Failure::machine)?),
+        };
+        let host = match (how.at, &running) {
+            (Some(url), _) => {
+                url.split_once("://").map_or(url, |(_, rest)| rest).trim_end_matches('/').to_owned()
+            }
+            (None, Some(running)) if processes > 1 => {
+                format!("127.0.0.{{1..{processes}}}:{}", running.addresses[0].port())
+            }
+            (None, running) => {
+                running.as_ref().map_or(String::new(), |running| running.addresses[0].to_string())
+            }
+        };
+        let facts = host::facts(&Root::real());
+        let mut outcome = Outcome {
+            schema: SCHEMA.to_owned(),
+            throng: env!("CARGO_PKG_VERSION").to_owned(),
+            machine: Machine { kernel: facts.kernel, cores: facts.cores, memory_bytes: facts.memory_bytes },
+            subject: Subject {
+                lab: lab.name.clone(),
+                experiment: experiment.name.clone(),
+                server: server.name.clone(),
+                variant: variant.map(|(name, _)| name.to_owned()),
+                scale,
+                elsewhere: how.at.map(str::to_owned),
+            },
+            server_version: settings.version(lab, server),
+            processes,
+            clients: experiment.clients,
+            heap_mib: settings.heap_mib(server, processes).map_err(Failure::machine)?,
+            ..Outcome::default()
+        };
+        say(&format!("throng: {}", outcome.title(lab)));
+        let tag = format!("lab.{}.{}.{}", lab.name, experiment.name, server.name);
+        let clients = Clients::start(&settings, lab, experiment, &settings.values_at(&host), &tag)?;
+        outcome.words.clone_from(&clients.words);
+        Ok(Trial { experiment, stop: how.stop, log: settings.log, clients, running, outcome })
+    }
+
+    /// Waits for its end, and stops the server. `meanwhile` is called every now and then.
+    pub(super) fn end(
+        mut self,
+        meanwhile: &mut dyn FnMut(&Clients),
+    ) -> Result<(Outcome, Vec<Second>), Failure> {
+        self.clients.wait(self.stop, meanwhile).map_err(Failure::machine)?;
+        let Left { summary, seconds } = self.clients.left()?;
+        drop(self.running.take());
+        let mut outcome = self.outcome;
+        outcome.at = Date::from(units::date()).to_string();
+        outcome.expected = is_expected(self.experiment, &summary);
+        outcome.curve = stretches(&seconds, STRETCHES);
+        outcome.pauses = longest(lab::pauses(&self.log));
+        outcome.summary = summary;
+        Ok((outcome, seconds))
+    }
+}
+
+/// The ten longest, in the order of time.
+fn longest(mut pauses: Vec<lab::Pause>) -> Vec<lab::Pause> {
+    pauses.sort_by(|a, b| b.ms.total_cmp(&a.ms));
+    pauses.truncate(10);
+    pauses.sort_by(|a, b| a.time.cmp(&b.time));
+    pauses
 }
 
 /// Whether it was stopped as it was meant to be, or met what is expected.
-fn is_expected(experiment: &Experiment, summary: &Value) -> bool {
+fn is_expected(experiment: &Experiment, summary: &serde_json::Value) -> bool {
     match &experiment.limit {
-        Some(cause) => summary.pointer("/limit/cause").and_then(Value::as_str) == Some(cause),
+        Some(cause) => summary.pointer("/limit/cause").and_then(serde_json::Value::as_str) == Some(cause),
         None => ["pass", "found", "not-reached"]
             .contains(&summary["verdict"].as_str().or(summary["outcome"].as_str()).unwrap_or_default()),
     }
 }
 
-/// As many as it takes where a process may not open all the files that it would need.
-fn processes(server: &Server, size: u64) -> u8 {
-    let hard = host::open_files(&Root::real()).map_or(u64::MAX, |files| files.hard);
-    match server.connections_each {
-        Some(each) if size + OTHER_FILES > hard => size.div_ceil(each.max(1)).clamp(1, 250) as u8,
-        _ => 1,
-    }
-}
-
-fn title(lab: &Lab, chosen: &Chosen, scale: f64, processes: u8) -> String {
-    let Chosen { server, experiment, variant } = chosen;
-    let variant = variant.map_or(String::new(), |(name, _)| format!(", {name}"));
-    let several = if processes > 1 { format!(", {processes} processes") } else { String::new() };
-    format!(
-        "{} · {} · {}{variant} (scale {scale}{several}): {}",
-        lab.name, experiment.name, server.name, experiment.title
-    )
-}
-
-/// `throng run`, or `find`, as a process of its own; its summary.
-fn apply(
-    settings: &Settings,
-    lab: &Lab,
-    chosen: &Chosen,
-    trial: &Trial,
-    stop: &AtomicBool,
-) -> Result<Value, Failure> {
-    let Chosen { server, experiment, .. } = chosen;
-    let file = |name: String| settings.work.join(name);
-    let failed = |path: &Path, e: std::io::Error| Failure::machine(format!("{}: {e}", path.display()));
-    let (json, scenario) =
-        (file(format!("{}.json", experiment.name)), file(format!("{}.toml", experiment.name)));
-    let _ = fs::remove_file(&json);
-    if let Some(text) = &trial.scenario {
-        fs::write(&scenario, text).map_err(|e| failed(&scenario, e))?;
-        // Tables that it names lie beside it.
-        copy_tables(&lab.folder, &settings.work).map_err(|e| failed(&lab.folder, e))?;
-    }
-    let scenario = scenario.to_string_lossy().into_owned();
-    let words =
-        trial.words.iter().map(|word| if word == SCENARIO { scenario.as_str() } else { word.as_str() });
-    let mut command = Command::new(&settings.throng);
-    command.args(words).arg("--json").arg(&json);
-    if experiment.find.is_empty() {
-        let tag = format!("lab.{}.{}.{}", lab.name, experiment.name, server.name);
-        command.args(["--tag", &tag]);
-        command.args(experiment.format.iter().flat_map(|tool| ["--format", tool.as_str()]));
-    }
-    let child = command.spawn().map_err(|e| failed(&settings.throng, e))?;
-    let status = wait(child, stop).map_err(Failure::machine)?;
-    let text = fs::read_to_string(&json)
-        .map_err(|_| Failure::machine(format!("{}: throng ended with {status}", experiment.name)))?;
-    serde_json::from_str(&text).map_err(|e| Failure::machine(format!("{}: {e}", json.display())))
-}
-
-fn copy_tables(from: &Path, to: &Path) -> std::io::Result<()> {
-    for entry in
-        fs::read_dir(from)?.flatten().filter(|entry| entry.path().extension().is_some_and(|e| e == "csv"))
-    {
-        fs::copy(entry.path(), to.join(entry.file_name()))?;
-    }
-    Ok(())
-}
-
-/// Waits for its end. A signal of the terminal it has got itself; one that came to us alone is passed on.
-fn wait(mut child: Child, stop: &AtomicBool) -> std::io::Result<i32> {
-    let (clock, mut told_at) = (Clock::start(), None);
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(status.code().unwrap_or(-1));
-        }
-        if stop.load(Relaxed) && clock.now() > *told_at.get_or_insert(clock.now()) + PATIENCE {
-            let _ = kill_process(Pid::from_child(&child), Signal::TERM);
-            told_at = Some(clock.now());
-        }
-        thread::sleep(Duration::from_millis(50));
-    }
+/// Then and now of a trial, under its name.
+pub(super) fn told(lab: &Lab, experiment: &Experiment, outcome: &Outcome) -> String {
+    let mut text = table(&outcome.title(lab), &then_and_now(&experiment.then, &[outcome]));
+    text += &format!("  {}\n", outcome.headline());
+    text.extend(experiment.look.iter().map(|look| format!("  look at: {look}\n")));
+    text
 }

@@ -1,0 +1,74 @@
+//! What labs have come to, from the outcomes that are kept: then and now, and all servers in one table.
+
+use std::fs;
+
+use lab::{ACROSS_HEAD, Lab, Outcome, across, document, groups, picture, then_and_now, wide};
+use serde_json::{Value, json};
+
+use super::{table, trials};
+use crate::{Failure, args::LabCompareArgs, tell};
+
+/// Compares; returns the exit status.
+pub(super) fn compare(labs: &[Lab], args: &LabCompareArgs) -> Result<u8, Failure> {
+    let file = trials::results(args.results.as_deref())?;
+    let mut outcomes = Outcome::all(&file).map_err(|why| {
+        Failure::words([format!(
+            "{why}: `throng lab run` keeps what comes of it there, or where --results says"
+        )])
+    })?;
+    outcomes.retain(|outcome| labs.iter().any(|lab| lab.name == outcome.subject.lab));
+    if let Some(name) = &args.name {
+        outcomes.retain(|outcome| outcome.subject.lab == *name);
+    }
+    if outcomes.is_empty() {
+        return Err(Failure::words([format!("nothing of it is kept yet: {}", file.display())]));
+    }
+    let mut text = String::new();
+    for group in groups(&outcomes) {
+        let last = group.outcomes[group.outcomes.len() - 1];
+        let lab = labs.iter().find(|lab| lab.name == group.subject.lab).expect("others were left out");
+        let then = lab.experiment(&group.subject.experiment).map(|experiment| &experiment.then);
+        let rows = then_and_now(then.unwrap_or(&std::collections::BTreeMap::new()), &group.outcomes);
+        text += &table(&format!("{}, {} times", last.title(lab), group.outcomes.len()), &rows);
+        text += &format!("  {}\n", last.headline());
+    }
+    text += &wide(ACROSS_HEAD, &across(&outcomes));
+    if let Some(page) = &args.markdown {
+        let failed = |e: std::io::Error| Failure::machine(format!("--markdown {}: {e}", page.display()));
+        let written = document(labs, &outcomes).map_err(|why| Failure::words([why]))?;
+        let pictures = page.with_file_name("experiments");
+        fs::create_dir_all(&pictures).map_err(failed)?;
+        fs::write(page, written).map_err(failed)?;
+        for lab in labs {
+            let own: Vec<Outcome> =
+                outcomes.iter().filter(|outcome| outcome.subject.lab == lab.name).cloned().collect();
+            if let Some(svg) = lab.plot.as_ref().and_then(|plot| picture(plot, &own)) {
+                fs::write(pictures.join(format!("{}.svg", lab.name)), svg).map_err(failed)?;
+            }
+        }
+    }
+    tell(&text, args.json.as_deref(), || json(&outcomes))?;
+    Ok(0)
+}
+
+/// Of each trial the medians of what its repetitions had, by the summary's paths.
+fn json(outcomes: &[Outcome]) -> String {
+    let one = |group: lab::Group| {
+        let last = group.outcomes[group.outcomes.len() - 1];
+        let mut medians = serde_json::Map::new();
+        for path in lab::figures() {
+            medians.extend(group.spread(path).map(|spread| (path.to_owned(), Value::from(spread.median))));
+        }
+        json!({
+            "trial": group.subject,
+            "times": group.outcomes.len(),
+            "expected": group.outcomes.iter().all(|outcome| outcome.expected),
+            "headline": last.headline(),
+            "limit": last.summary["limit"],
+            "medians": medians,
+        })
+    };
+    let trials: Vec<Value> = groups(outcomes).into_iter().map(one).collect();
+    let all = json!({ "schema": "throng.lab.compare/1", "trials": trials });
+    serde_json::to_string_pretty(&all).expect("plain fields") + "\n"
+}

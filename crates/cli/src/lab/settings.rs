@@ -1,0 +1,131 @@
+//! Where a lab works, and how large: what its places stand for, and its server as it is then.
+
+use std::{
+    collections::BTreeMap,
+    env, fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use host::Root;
+use lab::{Lab, Running, Server, Times, Values};
+
+use crate::{Failure, folders, run as verb};
+
+/// So many open files a server needs besides its connections.
+const OTHER_FILES: u64 = 500;
+/// The least heap, MiB.
+const LEAST_HEAP: f64 = 256.0;
+
+/// One lab at one scale.
+pub(super) struct Settings {
+    pub(super) values: Values,
+    /// What is built and written is here.
+    pub(super) work: PathBuf,
+    /// What this throng's servers log is here.
+    pub(super) log: PathBuf,
+    /// Ourselves.
+    pub(super) throng: PathBuf,
+}
+
+impl Settings {
+    pub(super) fn new(lab: &Lab, scale: f64, times: Times) -> Result<Settings, Failure> {
+        let none = "no place to build in: set HOME or XDG_CACHE_HOME to a folder";
+        let work = folders::cache().ok_or_else(|| Failure::machine(none))?.join("labs").join(&lab.name);
+        // Of this throng alone: what an earlier one logged stays.
+        let log = work.join(format!("log-{}", std::process::id()));
+        fs::create_dir_all(&log).map_err(|e| Failure::machine(format!("{}: {e}", log.display())))?;
+        let path = |path: &Path| path.to_string_lossy().into_owned();
+        let named = BTreeMap::from([
+            ("folder", path(&lab.folder)),
+            ("work", path(&work)),
+            ("log", path(&log)),
+            ("cores", verb::cores().to_string()),
+        ]);
+        let throng = env::current_exe().map_err(Failure::machine)?;
+        Ok(Settings { values: Values { scale, times, named }, work, log, throng })
+    }
+
+    /// Starts a server, as so many processes; `variant` goes over its environment.
+    pub(super) fn start(
+        &self,
+        lab: &Lab,
+        server: &Server,
+        processes: u8,
+        variant: &[(String, String)],
+    ) -> Result<Running, String> {
+        let mut values = self.values.clone();
+        if let Some(mib) = self.heap_mib(server, processes)? {
+            values.named.insert("heap", mib.to_string());
+        }
+        let throng = ("THRONG".to_owned(), self.throng.to_string_lossy().into_owned());
+        let environment = [&[throng], variant].concat();
+        Running::start(lab, server, processes, &values, &environment, &self.work)
+    }
+
+    /// Heap of each of so many processes.
+    pub(super) fn heap_mib(&self, server: &Server, processes: u8) -> Result<Option<u64>, String> {
+        let each = self.values.scale / f64::from(processes.max(1));
+        server.heap.as_ref().map(|heap| heap_mib(heap, each)).transpose()
+    }
+
+    /// What the server says of its version; nothing where it says nothing.
+    pub(super) fn version(&self, lab: &Lab, server: &Server) -> String {
+        let said = |line: &String| {
+            let line = self.values.fill(line).ok()?;
+            let output = Command::new("sh")
+                .args(["-c", &line])
+                .env("THRONG", &self.throng)
+                .current_dir(&lab.folder)
+                .output()
+                .ok()?;
+            let text = String::from_utf8_lossy(&output.stdout).into_owned();
+            Some(text.split_whitespace().collect::<Vec<_>>().join(" "))
+        };
+        server.version.as_ref().and_then(said).unwrap_or_default()
+    }
+
+    /// With what stands for the server's addresses.
+    pub(super) fn values_at(&self, host: &str) -> Values {
+        let mut values = self.values.clone();
+        for (name, scheme) in [("url", "http"), ("ws", "ws"), ("tcp", "tcp")] {
+            values.named.insert(name, format!("{scheme}://{host}"));
+        }
+        values
+    }
+}
+
+/// As many as it takes where a process may not open all the files that it would need.
+pub(super) fn processes(server: &Server, size: u64) -> u8 {
+    let hard = host::open_files(&Root::real()).map_or(u64::MAX, |files| files.hard);
+    match server.connections_each {
+        Some(each) if size + OTHER_FILES > hard => size.div_ceil(each.max(1)).clamp(1, 250) as u8,
+        _ => 1,
+    }
+}
+
+/// `3g` at a scale, in MiB.
+fn heap_mib(heap: &str, scale: f64) -> Result<u64, String> {
+    let wrong = || format!("heap: write 3g or 512m: {heap}");
+    let (number, mib) = match heap.strip_suffix('g') {
+        Some(number) => (number, 1024.0),
+        None => (heap.strip_suffix('m').ok_or_else(wrong)?, 1.0),
+    };
+    let number: f64 = number.parse().map_err(|_| wrong())?;
+    Ok((number * mib * scale).max(LEAST_HEAP).round() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heaps_go_with_the_scale() {
+        assert_eq!(heap_mib("4g", 0.5), Ok(2048));
+        assert_eq!(heap_mib("512m", 1.0), Ok(512));
+        assert_eq!(heap_mib("1g", 0.01), Ok(256));
+        for wrong in ["4", "g", "4t", ""] {
+            assert_eq!(heap_mib(wrong, 1.0), Err(format!("heap: write 3g or 512m: {wrong}")));
+        }
+    }
+}

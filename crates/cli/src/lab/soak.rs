@@ -1,0 +1,81 @@
+//! A lab's load for hours: how things stand every now and then, and in the end what drifted.
+
+use lab::{Drift, Lab, Second, Stretch, drifts, stretches};
+use units::{Bytes, Clock, Count, Nanos};
+
+use super::trials::{self, How, Trial};
+use crate::{Failure, answer, args::LabSoakArgs, say};
+
+/// It tells how things stand so many times.
+const CHECKPOINTS: u64 = 20;
+/// For the trend; the shortest is of three seconds.
+const MOMENTS: usize = 60;
+
+/// Soaks; returns the exit status.
+pub(super) fn soak(lab: &Lab, args: &LabSoakArgs) -> Result<u8, Failure> {
+    let time = trials::time(&args.time)?;
+    let experiment = lab.soak.as_ref().ok_or_else(|| {
+        Failure::words([format!("{} has no [soak] in its lab.toml: {}", lab.name, lab.folder.display())])
+    })?;
+    let results = trials::results(args.results.as_deref())?;
+    let chosen = trials::chosen(lab, [experiment], &args.variant)?.swap_remove(0);
+    let missing = if args.at.is_some() { Vec::new() } else { lab::missing(chosen.server) };
+    if !missing.is_empty() {
+        return Err(Failure::machine(missing.join("\n")));
+    }
+    let stop = trials::stop()?;
+    let how = How { scale: args.scale, time: Some(time), at: args.at.as_deref(), stop: &stop };
+    let trial = Trial::start(lab, &chosen, &how)?;
+    let (clock, each) = (Clock::start(), time.0 / CHECKPOINTS);
+    let (mut next, mut before) = (each, 0);
+    let (mut outcome, seconds) = trial.end(&mut |clients| {
+        if clock.now().0 >= next {
+            next += each;
+            let seconds = clients.seconds();
+            if let Some(stretch) = stretches(&seconds[before.min(seconds.len())..], 1).first() {
+                say(&checkpoint(stretch));
+            }
+            before = seconds.len();
+        }
+    })?;
+    let held: Vec<Second> = seconds.into_iter().filter(Second::is_at_full_load).collect();
+    outcome.drift = drifts(&stretches(&held, MOMENTS.min(held.len() / 3)));
+    let drifting: Vec<&Drift> = outcome.drift.iter().filter(|drift| drift.drifts).collect();
+    let mut text = trials::told(lab, experiment, &outcome);
+    text += &lab::wide(lab::DRIFT_HEAD, &outcome.drift.iter().map(Drift::row).collect::<Vec<_>>());
+    text += &match (outcome.drift.is_empty(), drifting.is_empty()) {
+        (true, _) => "  too short to tell what drifts: --for 1m at least\n".to_owned(),
+        (false, true) => format!("  nothing drifts over {time}\n"),
+        (false, false) => drifting.iter().map(|drift| format!("  {}\n", drift.told())).collect(),
+    };
+    text.extend(
+        outcome
+            .pauses
+            .iter()
+            .map(|pause| format!("  pause {:.1} ms at {}: {}\n", pause.ms, pause.time, pause.what)),
+    );
+    answer(&text)?;
+    trials::keep(&outcome, &results)?;
+    Ok(u8::from(!outcome.expected || !drifting.is_empty()))
+}
+
+/// How things stood over some time, on a line.
+fn checkpoint(stretch: &Stretch) -> String {
+    let bytes = |n: Option<f64>| n.map_or("–".to_owned(), |n| Bytes(n as u64).brief().to_string());
+    let time =
+        |us: Option<f64>| us.map_or("–".to_owned(), |us| Nanos((us * 1e3) as u64).brief().to_string());
+    let mut line = format!(
+        "throng: {}  {} open  {} lost  {:.0} answers/s  p50 {}  p99 {}  longest {}  server {}  throng {}",
+        Nanos::from_secs(stretch.at_s as u64).brief(),
+        Count(stretch.open as u64),
+        Count(stretch.dropped as u64),
+        stretch.answers_per_s,
+        time(stretch.p50_us),
+        time(stretch.p99_us),
+        time(stretch.max_us),
+        bytes(stretch.target_bytes),
+        bytes(stretch.own_bytes),
+    );
+    line.extend(stretch.gc_pause_ms.map(|ms| format!("  paused {ms:.0} ms")));
+    line
+}

@@ -1,0 +1,74 @@
+//! One table over all servers: what each came to at its best.
+
+use crate::{
+    outcome::Outcome,
+    table::{NONE, shown},
+};
+
+/// Bytes of a gigabyte.
+const GB: f64 = 1e9;
+
+/// The columns of [`across`].
+pub const HEAD: [&str; 5] =
+    ["server", "connections per GB", "opened/s", "requests/s", "p99 with all connected"];
+
+/// A row for each server, in the order of their first outcome: its name; connections held for each GB of all its memory, where
+/// it held the most; the most that it opened and answered a second; p99 where it held the most.
+pub fn across(outcomes: &[Outcome]) -> Vec<[String; 5]> {
+    let name = |outcome: &Outcome| format!("{} · {}", outcome.subject.lab, outcome.subject.server);
+    let mut names: Vec<String> = Vec::new();
+    for outcome in outcomes {
+        if !names.contains(&name(outcome)) {
+            names.push(name(outcome));
+        }
+    }
+    let row = |server: String| {
+        let own: Vec<&Outcome> = outcomes.iter().filter(|outcome| name(outcome) == server).collect();
+        let most = |path: &str| own.iter().filter_map(|outcome| outcome.figure(path)).reduce(f64::max);
+        let held = |outcome: &Outcome| outcome.figure("connections.held").unwrap_or(0.0);
+        let fullest = own.iter().max_by(|a, b| held(a).total_cmp(&held(b)));
+        let memory = |outcome: &&&Outcome| outcome.figure("target_cost.rss_bytes").filter(|rss| *rss > 0.0);
+        let per_gb = fullest.and_then(|fullest| Some(held(fullest) / memory(&fullest)? * GB));
+        let p99 = fullest.and_then(|fullest| fullest.figure("latency_us.p99")).filter(|p99| *p99 > 0.0);
+        let tell = |path: &str, n: Option<f64>| n.map_or(NONE.to_owned(), |n| shown(path, n));
+        [
+            server,
+            tell("", per_gb),
+            tell("", most("connections.open_per_s")),
+            tell("", most("requests.per_s")),
+            tell("latency_us.p99", p99),
+        ]
+    };
+    names.into_iter().map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outcome::Subject;
+    use serde_json::json;
+
+    fn outcome(server: &str, held: u64, rss: u64, opened: f64, per_s: f64, p99: f64) -> Outcome {
+        let summary = json!({
+            "connections": {"held": held, "open_per_s": opened},
+            "requests": {"per_s": per_s},
+            "latency_us": {"p99": p99},
+            "target_cost": {"rss_bytes": rss},
+        });
+        let subject = Subject { lab: "l".to_owned(), server: server.to_owned(), ..Subject::default() };
+        Outcome { subject, summary, ..Outcome::default() }
+    }
+
+    #[test]
+    fn each_server_at_its_best() {
+        let outcomes = [
+            outcome("a", 400, 1_000_000, 50.0, 20_000.0, 900.0),
+            outcome("b", 10, 0, 0.0, 0.0, 0.0),
+            outcome("a", 10_000, 50_000_000, 3000.0, 100.0, 1500.0),
+        ];
+        let rows = across(&outcomes);
+        assert_eq!(rows[0], ["l · a", "200,000", "3,000", "20,000", "1.5 ms"].map(str::to_owned));
+        assert_eq!(rows[1], ["l · b", "–", "0", "0", "–"].map(str::to_owned));
+        assert_eq!(rows.len(), 2);
+    }
+}

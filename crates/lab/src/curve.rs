@@ -1,0 +1,247 @@
+//! The course of a run, from the metrics that it wrote each second (`--jsonl`).
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// A second of a run, as `docs/reference/metrics.md` names its figures.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Second(Map<String, Value>);
+
+/// Some seconds of a run, taken together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Stretch {
+    /// When it ended, seconds since the first dial.
+    pub at_s: f64,
+    /// Connections open at its end.
+    pub open: f64,
+    /// Answers a second.
+    pub answers_per_s: f64,
+    /// Of the latencies of its seconds: the median of their medians, microseconds.
+    pub p50_us: Option<f64>,
+    /// The median of their 99th percentiles.
+    pub p99_us: Option<f64>,
+    /// The longest.
+    pub max_us: Option<f64>,
+    /// Connections lost in it.
+    pub dropped: f64,
+    /// Memory of the server at its end.
+    pub target_bytes: Option<f64>,
+    /// Memory of throng.
+    pub own_bytes: Option<f64>,
+    /// Time in garbage collections, milliseconds.
+    pub gc_pause_ms: Option<f64>,
+}
+
+impl Second {
+    /// Reads a line.
+    ///
+    /// # Errors
+    /// It is no object.
+    pub fn parse(line: &str) -> Result<Second, String> {
+        serde_json::from_str(line).map(Second).map_err(|e| e.to_string())
+    }
+
+    /// Whether the whole load was on.
+    pub fn is_at_full_load(&self) -> bool {
+        self.0.get("throng_phase{phase=\"hold\"}").and_then(Value::as_f64) == Some(1.0)
+    }
+
+    /// Seconds since the first dial.
+    pub fn at_s(&self) -> f64 {
+        self.0.get("elapsed_s").and_then(Value::as_f64).unwrap_or_default()
+    }
+
+    /// The clock's time at its end, UTC (RFC 3339).
+    pub fn time(&self) -> &str {
+        self.0.get("time").and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// Connections open at its end.
+    pub fn open(&self) -> f64 {
+        self.sum("throng_connections_open")
+    }
+
+    /// Seconds of several clients that began at the same time, as of one: what counts connections and requests adds up,
+    /// of all else the most is taken. As many as the one has that ended first.
+    pub fn together(mut clients: Vec<Vec<Second>>) -> Vec<Second> {
+        let Some(mut first) = clients.pop() else { return Vec::new() };
+        for other in clients {
+            first.truncate(other.len());
+            first.iter_mut().zip(other).for_each(|(second, other)| second.add(other));
+        }
+        first
+    }
+
+    fn add(&mut self, other: Second) {
+        for (key, theirs) in other.0 {
+            let adds = ["throng_connections_", "throng_requests_", "throng_answers_"]
+                .iter()
+                .any(|name| key.starts_with(name));
+            let ours = self.0.get(&key).and_then(Value::as_f64);
+            let both = match (ours, theirs.as_f64()) {
+                (Some(ours), Some(theirs)) => {
+                    Value::from(if adds { ours + theirs } else { ours.max(theirs) })
+                }
+                _ => theirs,
+            };
+            self.0.insert(key, both);
+        }
+    }
+
+    /// A metric, of each population and label by itself.
+    fn series<'a>(&'a self, name: &'a str) -> impl Iterator<Item = f64> + 'a {
+        let is = move |key: &str| {
+            key.strip_prefix(name).is_some_and(|labels| labels.is_empty() || labels.starts_with('{'))
+        };
+        self.0.iter().filter(move |(key, _)| is(key)).filter_map(|(_, value)| value.as_f64())
+    }
+
+    fn sum(&self, name: &str) -> f64 {
+        self.series(name).sum()
+    }
+
+    fn most(&self, name: &str) -> Option<f64> {
+        self.series(name).reduce(f64::max)
+    }
+}
+
+/// So many stretches of about the same length at the most.
+pub fn stretches(seconds: &[Second], most: usize) -> Vec<Stretch> {
+    let each = seconds.len().div_ceil(most.max(1)).max(1);
+    let mut before = None;
+    let stretch = |seconds: &[Second]| {
+        let stretch = Stretch::of(before.as_ref(), seconds);
+        before = seconds.last().cloned();
+        stretch
+    };
+    seconds.chunks(each).map(stretch).collect()
+}
+
+impl Stretch {
+    /// Of seconds, at least one, and the one before them.
+    fn of(before: Option<&Second>, seconds: &[Second]) -> Stretch {
+        let last = &seconds[seconds.len() - 1];
+        let since = |name: &str| last.sum(name) - before.map_or(0.0, |before| before.sum(name));
+        let time = last.at_s() - before.map_or(0.0, Second::at_s);
+        let latency = |figure: &str| {
+            let name = format!("throng_latency_seconds_{figure}");
+            seconds.iter().filter_map(|second| second.most(&name)).map(|s| s * 1e6).collect::<Vec<f64>>()
+        };
+        let pauses = "throng_target_jvm_gc_pause_seconds_total";
+        let is_java = last.most(pauses).is_some() && before.is_some();
+        Stretch {
+            at_s: rounded(last.at_s(), 1e3),
+            open: last.open(),
+            answers_per_s: if time > 0.0 { rounded(since("throng_answers_total") / time, 10.0) } else { 0.0 },
+            p50_us: median(latency("p50")),
+            p99_us: median(latency("p99")),
+            max_us: latency("max").into_iter().reduce(f64::max),
+            dropped: since("throng_connections_dropped_total"),
+            target_bytes: last.most("throng_target_resident_bytes"),
+            own_bytes: last.most("throng_generator_resident_bytes"),
+            gc_pause_ms: is_java.then(|| rounded(since(pauses) * 1e3, 1e3)),
+        }
+    }
+}
+
+fn rounded(x: f64, parts: f64) -> f64 {
+    (x * parts).round() / parts
+}
+
+/// The middle one; of an even number the mean of the two.
+pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let n = values.len();
+    match n {
+        0 => None,
+        _ if n % 2 == 1 => Some(values[n / 2]),
+        _ => Some(f64::midpoint(values[n / 2 - 1], values[n / 2])),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn second(at: u64, answered: u64, p99: f64, java: bool) -> Second {
+        let mut line = json!({
+            "time": "2026-11-21T10:00:00.000Z",
+            "elapsed_s": at as f64,
+            "throng_phase{phase=\"hold\"}": 1,
+            "throng_connections_open{population=\"a\"}": 10,
+            "throng_connections_open{population=\"b\"}": at,
+            "throng_connections_opened_total": 77,
+            "throng_answers_total": answered,
+            "throng_connections_dropped_total": at / 3,
+            "throng_latency_seconds_p99{population=\"a\"}": p99,
+            "throng_latency_seconds_p99{population=\"b\"}": p99 / 2.0,
+            "throng_latency_seconds_max": p99 * 2.0,
+            "throng_target_resident_bytes": 1000 * at,
+        });
+        if java {
+            line["throng_target_jvm_gc_pause_seconds_total"] = json!(at as f64 / 100.0);
+        }
+        Second::parse(&line.to_string()).unwrap()
+    }
+
+    #[test]
+    fn seconds_are_taken_together() {
+        let seconds: Vec<Second> =
+            (1..=4).map(|at| second(at, at * at * 10, at as f64 / 1e3, true)).collect();
+        assert!(seconds[0].is_at_full_load());
+        assert_eq!(seconds[0].time(), "2026-11-21T10:00:00.000Z");
+        let all = stretches(&seconds, 2);
+        let expected = [
+            Stretch {
+                at_s: 2.0,
+                open: 12.0,
+                answers_per_s: 20.0,
+                p50_us: None,
+                p99_us: Some(1500.0),
+                max_us: Some(4000.0),
+                dropped: 0.0,
+                target_bytes: Some(2000.0),
+                own_bytes: None,
+                gc_pause_ms: None,
+            },
+            Stretch {
+                at_s: 4.0,
+                open: 14.0,
+                answers_per_s: 60.0,
+                p50_us: None,
+                p99_us: Some(3500.0),
+                max_us: Some(8000.0),
+                dropped: 1.0,
+                target_bytes: Some(4000.0),
+                own_bytes: None,
+                gc_pause_ms: Some(20.0),
+            },
+        ];
+        assert_eq!(all, expected);
+        assert_eq!(stretches(&[], 2), []);
+        assert_eq!(stretches(&seconds, 3).len(), 2);
+        assert_eq!(stretches(&[second(1, 5, 0.1, false)], 3)[0].gc_pause_ms, None);
+        assert!(Second::parse("[]").is_err());
+    }
+
+    #[test]
+    fn seconds_of_several_clients_are_one() {
+        let client = |n: u64, p99: f64| -> Vec<Second> {
+            (1..=n).map(|at| second(at, at * 100, p99, false)).collect()
+        };
+        let both = stretches(&Second::together(vec![client(3, 0.001), client(2, 0.004)]), 10);
+        assert_eq!(both.len(), 2);
+        assert_eq!((both[1].at_s, both[1].open, both[1].answers_per_s), (2.0, 24.0, 200.0));
+        assert_eq!((both[1].p99_us, both[1].target_bytes), (Some(4000.0), Some(2000.0)));
+        assert_eq!(Second::together(Vec::new()), []);
+    }
+
+    #[test]
+    fn medians() {
+        assert_eq!(median(vec![]), None);
+        assert_eq!(median(vec![3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(vec![4.0, 1.0, 2.0, 3.0]), Some(2.5));
+    }
+}

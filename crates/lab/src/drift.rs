@@ -1,0 +1,200 @@
+//! Whether a figure drifts over a soak: the slope that P. K. Sen gives (Estimates of the regression coefficient based on
+//! Kendall's tau, JASA 63, 1968), and M. G. Kendall's test of a trend (Rank correlation methods, 1975). Both go by the order
+//! of the values, so that one pause of a collector, or one bad minute, does not make a trend.
+
+use serde::{Deserialize, Serialize};
+use statrs::distribution::{ContinuousCDF, Normal};
+
+use crate::{
+    curve::{Stretch, median},
+    table::shown,
+};
+
+/// A figure over time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Drift {
+    /// What it is: one of `FIGURES`.
+    pub figure: String,
+    /// Its median, in its own unit.
+    pub median: f64,
+    /// The median of all slopes between two moments, by the hour.
+    pub per_hour: f64,
+    /// How likely a series without a trend is to look as ordered as this.
+    pub p: f64,
+    /// It has a trend, and one that counts.
+    pub drifts: bool,
+}
+
+/// Less likely than this by chance.
+const CHANCE: f64 = 0.01;
+/// Over the whole soak, by so much of its median: less does not count, however steady it is.
+const COUNTS: f64 = 0.01;
+/// So much of the soak, at its beginning, is not looked at: caches fill, a virtual machine warms up.
+const WARM_UP: f64 = 0.1;
+/// Of fewer moments nothing can be said.
+const FEWEST: usize = 8;
+
+/// The columns of [`Drift::row`].
+pub const DRIFT_HEAD: [&str; 5] = ["over the soak", "median", "an hour", "by chance", ""];
+
+/// Takes a figure from a stretch; none where there is none.
+type Figure = fn(&Stretch) -> Option<f64>;
+
+/// What is looked at, named as it is told.
+const FIGURES: &[(&str, Figure)] = &[
+    ("memory of the server", |s| s.target_bytes),
+    ("memory of throng", |s| s.own_bytes),
+    ("latency p50", |s| s.p50_us),
+    ("latency p99", |s| s.p99_us),
+    ("connections lost", |s| Some(s.dropped)),
+    ("connections open", |s| Some(s.open)),
+    ("answers/s", |s| Some(s.answers_per_s)),
+    ("garbage collection", |s| s.gc_pause_ms),
+];
+
+/// All figures that there are often enough; of stretches at full load.
+pub fn drifts(stretches: &[Stretch]) -> Vec<Drift> {
+    let warm = &stretches[(stretches.len() as f64 * WARM_UP).ceil() as usize..];
+    let one = |(name, figure): &(&str, Figure)| {
+        let series: Vec<(f64, f64)> =
+            warm.iter().filter_map(|s| Some((s.at_s / 3600.0, figure(s)?))).collect();
+        Drift::of(name, &series)
+    };
+    FIGURES.iter().filter_map(one).collect()
+}
+
+impl Drift {
+    /// Its cells under [`DRIFT_HEAD`].
+    pub fn row(&self) -> [String; 5] {
+        let drifts = if self.drifts { "drifts" } else { "" };
+        [
+            self.figure.clone(),
+            self.shown(self.median),
+            self.slope(),
+            format!("{:.3}", self.p),
+            drifts.to_owned(),
+        ]
+    }
+
+    /// In words.
+    pub fn told(&self) -> String {
+        format!("{} drifts: {} an hour, median {}", self.figure, self.slope(), self.shown(self.median))
+    }
+
+    fn slope(&self) -> String {
+        let sign = if self.per_hour < 0.0 { "−" } else { "+" };
+        format!("{sign}{}", self.shown(self.per_hour.abs()))
+    }
+
+    fn shown(&self, n: f64) -> String {
+        // By a path of the summary that has the same unit.
+        let path = match self.figure.split(' ').next() {
+            Some("memory") => "bytes",
+            Some("latency") => "latency_us.",
+            Some("garbage") => return format!("{n:.1} ms"),
+            _ => return format!("{n:.1}"),
+        };
+        shown(path, n)
+    }
+
+    /// Of moments, in hours, and values.
+    fn of(figure: &str, series: &[(f64, f64)]) -> Option<Drift> {
+        let (Some(first), Some(last)) = (series.first(), series.last()) else { return None };
+        if series.len() < FEWEST {
+            return None;
+        }
+        let pairs = || {
+            series
+                .iter()
+                .enumerate()
+                .flat_map(|(nth, from)| series[nth + 1..].iter().map(move |to| (from, to)))
+        };
+        let per_hour =
+            median(pairs().filter(|(a, b)| b.0 > a.0).map(|(a, b)| (b.1 - a.1) / (b.0 - a.0)).collect())?;
+        let rises = pairs().map(|(a, b)| f64::from(i8::from(b.1 > a.1) - i8::from(b.1 < a.1))).sum();
+        let values: Vec<f64> = series.iter().map(|(_, value)| *value).collect();
+        let p = chance(rises, &values);
+        let median = median(values)?;
+        let whole = per_hour.abs() * (last.0 - first.0);
+        let drifts = p < CHANCE && whole > median.abs() * COUNTS;
+        Some(Drift { figure: figure.to_owned(), median, per_hour, p, drifts })
+    }
+}
+
+/// Two-sided, by the normal approximation with ties and continuity.
+fn chance(rises: f64, values: &[f64]) -> f64 {
+    let spread = |n: f64| n * (n - 1.0) * (2.0 * n + 5.0);
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let ties: f64 = sorted.chunk_by(|a, b| a == b).map(|tied| spread(tied.len() as f64)).sum();
+    let variance = (spread(values.len() as f64) - ties) / 18.0;
+    if variance <= 0.0 {
+        return 1.0;
+    }
+    let z = (rises.abs() - 1.0).max(0.0) / variance.sqrt();
+    2.0 * Normal::standard().sf(z)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn series(value: impl Fn(f64) -> f64) -> Vec<(f64, f64)> {
+        (0..20).map(|n| f64::from(n)).map(|n| (n / 60.0, value(n))).collect()
+    }
+
+    /// As even as noise gets, and without a trend.
+    fn noise(n: f64) -> f64 {
+        ((n * 7.0) % 5.0) - 2.0
+    }
+
+    #[test]
+    fn kendalls_example() {
+        // Of 45 pairs 5 fall, so that S = 35; its variance is 10 · 9 · 25 / 18 = 125, z = 34 / √125 = 3.041.
+        let values = [1.0, 2.0, 4.0, 3.0, 6.0, 5.0, 9.0, 7.0, 10.0, 8.0];
+        let mut rises = 0.0;
+        for (nth, a) in values.iter().enumerate() {
+            rises += values[nth + 1..].iter().map(|b| f64::signum(b - a)).sum::<f64>();
+        }
+        assert_eq!(rises, 35.0);
+        assert!((chance(rises, &values) - 0.002_358).abs() < 1e-6, "{}", chance(rises, &values));
+        assert_eq!(chance(0.0, &[1.0; 10]), 1.0);
+    }
+
+    #[test]
+    fn a_leak_is_told_from_noise_and_from_a_step() {
+        let check = |value: &dyn Fn(f64) -> f64, per_hour: f64, drifts: bool| {
+            let drift = Drift::of("x", &series(value)).unwrap();
+            assert!((drift.per_hour - per_hour).abs() <= per_hour.abs() * 0.1 + 1e-9, "{drift:?}");
+            assert_eq!(drift.drifts, drifts, "{drift:?}");
+        };
+        check(&|n| 1000.0 + 10.0 * n + noise(n), 600.0, true);
+        check(&|n| 1000.0 - 10.0 * n, -600.0, true);
+        check(&|_| 1000.0, 0.0, false);
+        check(&|n| 1000.0 + noise(n), 0.0, false);
+        // One outlier is no trend.
+        check(&|n| if n == 13.0 { 90_000.0 } else { 1000.0 }, 0.0, false);
+        // Steady, but of no account: 0.2 % over the whole.
+        check(&|n| 1000.0 + 0.1 * n, 6.0, false);
+        assert_eq!(Drift::of("x", &series(|n| n)[..7]), None);
+    }
+
+    #[test]
+    fn the_warm_up_is_not_looked_at() {
+        let stretch = |n: u32| Stretch {
+            at_s: f64::from(n) * 60.0,
+            target_bytes: Some(if n < 3 { 100.0 } else { 1000.0 }),
+            ..Stretch::default()
+        };
+        let all: Vec<Stretch> = (0..30).map(stretch).collect();
+        let found = drifts(&all);
+        let names: Vec<&str> = found.iter().map(|drift| drift.figure.as_str()).collect();
+        assert_eq!(names, ["memory of the server", "connections lost", "connections open", "answers/s"]);
+        let row = ["memory of the server", "1000 B", "+0 B", "1.000", ""].map(str::to_owned);
+        assert_eq!(found[0].row(), row);
+        assert_eq!((found[0].median, found[0].per_hour, found[0].p), (1000.0, 0.0, 1.0));
+        assert!(found.iter().all(|drift| !drift.drifts));
+        assert_eq!(drifts(&[]), []);
+    }
+}

@@ -1,0 +1,100 @@
+//! A lab's `findings.md`: what was found, in words, with places for figures that are measured:
+//! `{{EXPERIMENT/SERVER[/VARIANT] PATH}}` is the median of a figure of the summary over the kept outcomes, and
+//! `{{EXPERIMENT/SERVER[/VARIANT] PATH over EXPERIMENT/SERVER[/VARIANT]}}` is it divided by another's.
+
+use serde_json::Value;
+
+use crate::{
+    document::Group,
+    table::{NONE, Spread, shown},
+};
+
+/// The text with all its places filled; what was not measured is a dash.
+///
+/// # Errors
+/// A place that is not closed, or names nothing.
+pub(crate) fn filled(text: &str, groups: &[Group]) -> Result<String, String> {
+    let mut filled = String::new();
+    let mut rest = text;
+    while let Some((before, place)) = rest.split_once("{{") {
+        let line = text[..text.len() - place.len()].matches('\n').count() + 1;
+        let placed = |why: &str| format!("line {line}: {why}");
+        let (place, after) = place.split_once("}}").ok_or_else(|| placed("a place without an end"))?;
+        filled.push_str(before);
+        filled.push_str(
+            &value(place, groups).ok_or_else(|| placed(&format!("not EXPERIMENT/SERVER PATH: {place}")))?,
+        );
+        rest = after;
+    }
+    filled.push_str(rest);
+    Ok(filled)
+}
+
+fn value(place: &str, groups: &[Group]) -> Option<String> {
+    if let Some((of, base)) = place.split_once(" over ") {
+        let (subject, path) = of.rsplit_once(' ')?;
+        let median = |subject: &str| Some(spread(subject, path, groups)?.median);
+        let ratio = median(subject).zip(median(base)).filter(|(_, base)| *base > 0.0);
+        return Some(ratio.map_or(NONE.to_owned(), |(of, base)| format!("{:.2}", of / base)));
+    }
+    let (subject, path) = place.rsplit_once(' ')?;
+    if let Some(spread) = spread(subject, path, groups) {
+        return Some(shown(path, spread.median));
+    }
+    let word = group(subject, groups).and_then(|group| {
+        let pointer = format!("/{}", path.replace('.', "/"));
+        group.outcomes.last()?.summary.pointer(&pointer).and_then(Value::as_str).map(str::to_owned)
+    });
+    Some(word.unwrap_or_else(|| NONE.to_owned()))
+}
+
+/// `EXPERIMENT/SERVER[/VARIANT]`; where it was done at several scales, at the largest.
+fn group<'a>(subject: &str, groups: &'a [Group<'a>]) -> Option<&'a Group<'a>> {
+    let is = |group: &&Group| {
+        let variant = group.subject.variant.as_ref().map_or(String::new(), |variant| format!("/{variant}"));
+        subject == format!("{}/{}{variant}", group.subject.experiment, group.subject.server)
+    };
+    groups.iter().filter(is).max_by(|a, b| a.subject.scale.total_cmp(&b.subject.scale))
+}
+
+fn spread(subject: &str, path: &str, groups: &[Group]) -> Option<Spread> {
+    group(subject, groups)?.spread(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        document::groups,
+        outcome::{Outcome, Subject},
+    };
+    use serde_json::json;
+
+    #[test]
+    fn places_are_medians_words_and_ratios() {
+        let outcome = |server: &str, variant: Option<&str>, per_s: f64| Outcome {
+            subject: Subject {
+                experiment: "wrk".to_owned(),
+                server: server.to_owned(),
+                variant: variant.map(str::to_owned),
+                ..Subject::default()
+            },
+            summary: json!({"requests": {"per_s": per_s}, "limit": {"cause": "open-files"}}),
+            ..Outcome::default()
+        };
+        let outcomes = [
+            outcome("a", None, 10_000.0),
+            outcome("a", None, 30_000.0),
+            outcome("a", None, 20_000.0),
+            outcome("b", Some("2 workers"), 80_000.0),
+        ];
+        let groups = groups(&outcomes);
+        let check = |text: &str, expected: &str| assert_eq!(filled(text, &groups).unwrap(), expected);
+        check("of {{wrk/a requests.per_s}}/s.", "of 20,000/s.");
+        check("{{wrk/b/2 workers requests.per_s}}{{wrk/a limit.cause}}", "80,000open-files");
+        check("{{wrk/b/2 workers requests.per_s over wrk/a}} times", "4.00 times");
+        check("{{wrk/c requests.per_s}} {{wrk/a no.path}} {{wrk/c x over wrk/a}} {one}", "– – – {one}");
+        assert_eq!(filled("\n\n{{wrk", &groups), Err("line 3: a place without an end".to_owned()));
+        assert_eq!(filled("{{wrk}}", &groups), Err("line 1: not EXPERIMENT/SERVER PATH: wrk".to_owned()));
+    }
+}

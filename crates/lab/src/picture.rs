@@ -1,0 +1,163 @@
+//! The course of experiments as a picture (SVG): a line for each server and variant, and the text's own as dots.
+
+use plotters::prelude::{
+    BLACK, ChartBuilder, Circle, Color, IntoDrawingArea, LineSeries, Palette, Palette99, PathElement,
+    SVGBackend, SeriesLabelPosition, WHITE,
+};
+use units::{Count, Nanos};
+
+use crate::{curve::Stretch, file::Figure, file::Plot, outcome::Outcome};
+
+/// Pixels.
+const SIZE: (u32, u32) = (860, 380);
+
+/// A line: what it is called, and its points.
+struct Line {
+    name: String,
+    points: Vec<(f64, f64)>,
+}
+
+/// None where there is nothing to draw.
+pub fn picture(plot: &Plot, outcomes: &[Outcome]) -> Option<String> {
+    let lines = lines(plot, outcomes);
+    let scale = outcomes.iter().map(|outcome| outcome.subject.scale).reduce(f64::max).unwrap_or(1.0);
+    let scale = if plot.figure.is_scaled() { scale } else { 1.0 };
+    let then: Vec<(f64, f64)> = plot.then.iter().map(|[at, y]| (*at, y * scale)).collect();
+    if lines.is_empty() {
+        return None;
+    }
+    let mut svg = String::new();
+    draw(plot.figure, &lines, &then, &mut svg).expect("text takes all that is drawn");
+    Some(svg)
+}
+
+/// Of each subject the last outcome.
+fn lines(plot: &Plot, outcomes: &[Outcome]) -> Vec<Line> {
+    let mut lines: Vec<Line> = Vec::new();
+    for outcome in outcomes.iter().filter(|outcome| plot.experiments.contains(&outcome.subject.experiment)) {
+        let point = |stretch: &Stretch| Some((stretch.at_s, plot.figure.of(stretch)?));
+        let points: Vec<(f64, f64)> = outcome.curve.iter().filter_map(point).collect();
+        let subject = &outcome.subject;
+        let experiment =
+            if plot.experiments.len() > 1 { format!("{} · ", subject.experiment) } else { String::new() };
+        let variant = subject.variant.as_ref().map_or(String::new(), |variant| format!(", {variant}"));
+        let name = format!("{experiment}{}{variant}", subject.server);
+        lines.retain(|line| line.name != name);
+        if !points.is_empty() {
+            lines.push(Line { name, points });
+        }
+    }
+    lines
+}
+
+impl Figure {
+    fn of(self, stretch: &Stretch) -> Option<f64> {
+        match self {
+            Figure::Open => Some(stretch.open),
+            Figure::Answers => Some(stretch.answers_per_s),
+            Figure::P99 => stretch.p99_us,
+            Figure::Longest => stretch.max_us,
+        }
+    }
+
+    fn is_scaled(self) -> bool {
+        matches!(self, Figure::Open | Figure::Answers)
+    }
+
+    fn title(self) -> &'static str {
+        match self {
+            Figure::Open => "connections open",
+            Figure::Answers => "answers a second",
+            Figure::P99 => "latency p99",
+            Figure::Longest => "the longest latency",
+        }
+    }
+
+    fn label(self, y: f64) -> String {
+        match self {
+            Figure::Open | Figure::Answers => Count(y.max(0.0) as u64).to_string(),
+            Figure::P99 | Figure::Longest => Nanos((y.max(0.0) * 1e3) as u64).brief().to_string(),
+        }
+    }
+}
+
+type Drawn = Result<(), Box<dyn std::error::Error>>;
+
+fn draw(figure: Figure, lines: &[Line], then: &[(f64, f64)], svg: &mut String) -> Drawn {
+    let all = || lines.iter().flat_map(|line| &line.points).chain(then);
+    let right = all().map(|(x, _)| *x).fold(1.0, f64::max);
+    let top = all().map(|(_, y)| *y).fold(1.0, f64::max) * 1.05;
+    let area = SVGBackend::with_string(svg, SIZE).into_drawing_area();
+    area.fill(&WHITE)?;
+    let mut chart = ChartBuilder::on(&area)
+        .margin(12)
+        .x_label_area_size(36)
+        .y_label_area_size(80)
+        .build_cartesian_2d(0.0..right, 0.0..top)?;
+    chart
+        .configure_mesh()
+        .light_line_style(WHITE)
+        .x_desc("seconds since the first dial")
+        .y_desc(figure.title())
+        .y_label_formatter(&|y| figure.label(*y))
+        .x_label_formatter(&|x| format!("{x:.0}"))
+        .draw()?;
+    for (nth, line) in lines.iter().enumerate() {
+        let style = Palette99::pick(nth).stroke_width(2);
+        chart
+            .draw_series(LineSeries::new(line.points.iter().copied(), style))?
+            .label(&line.name)
+            .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], style));
+    }
+    if !then.is_empty() {
+        let dots = then.iter().map(|at| Circle::new(*at, 3, BLACK.filled()));
+        chart
+            .draw_series(dots)?
+            .label("then, scaled")
+            .legend(|(x, y)| Circle::new((x + 9, y), 3, BLACK.filled()));
+    }
+    chart
+        .configure_series_labels()
+        .position(SeriesLabelPosition::LowerRight)
+        .background_style(WHITE.mix(0.85))
+        .border_style(BLACK.mix(0.2))
+        .draw()?;
+    area.present()?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outcome::Subject;
+
+    #[test]
+    fn lines_are_the_last_of_each_subject() {
+        let outcome = |server: &str, open: &[f64]| Outcome {
+            subject: Subject {
+                experiment: "hold".to_owned(),
+                server: server.to_owned(),
+                scale: 0.5,
+                ..Subject::default()
+            },
+            curve: open
+                .iter()
+                .enumerate()
+                .map(|(at, open)| Stretch { at_s: at as f64, open: *open, ..Stretch::default() })
+                .collect(),
+            ..Outcome::default()
+        };
+        let outcomes = [outcome("a", &[1.0]), outcome("b", &[5.0, 6.0]), outcome("a", &[2.0, 1000.0])];
+        let plot =
+            Plot { experiments: vec!["hold".to_owned()], figure: Figure::Open, then: vec![[0.5, 4000.0]] };
+        let found = lines(&plot, &outcomes);
+        assert_eq!(found.iter().map(|line| line.name.as_str()).collect::<Vec<_>>(), ["b", "a"]);
+        assert_eq!(found[1].points, [(0.0, 2.0), (1.0, 1000.0)]);
+        let svg = picture(&plot, &outcomes).unwrap();
+        for text in ["connections open", "seconds since the first dial", "then, scaled", "2,000"] {
+            assert!(svg.contains(text), "{text}: {svg}");
+        }
+        let none = Plot { experiments: vec!["other".to_owned()], ..plot };
+        assert_eq!(picture(&none, &outcomes), None);
+    }
+}
