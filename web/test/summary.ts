@@ -26,7 +26,7 @@ const host: HostSeen = {
 };
 
 const population = (target: string, wanted: number, held: number, p50: number): PopulationSummary => ({
-  target, ramp_s: 1, duration_s: 9,
+  target, threads: 2, ramp_s: 1, duration_s: 9, elapsed_s: 10,
   connections: {
     wanted, opened: wanted, failed: 0, peak: wanted, held, dropped: wanted - held, closed: 0, redialled: 0, finished: 0, open_per_s: 500,
     seen_by_target: null,

@@ -144,10 +144,14 @@ pub struct Requests {
 pub struct PopulationSummary {
     /// As the user wrote it.
     pub target: String,
+    /// Shards.
+    pub threads: u32,
     /// How long its ramps took.
     pub ramp_s: f64,
     /// How long it was at full load.
     pub duration_s: f64,
+    /// From its first dial to its last answer, or to the end of full load.
+    pub elapsed_s: f64,
     /// Connections.
     pub connections: Connections,
     /// What went wrong.

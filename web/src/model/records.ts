@@ -1003,6 +1003,10 @@ export type PopulationSummary = {
  */
 target: string, 
 /**
+ * Shards.
+ */
+threads: number, 
+/**
  * How long its ramps took.
  */
 ramp_s: number, 
@@ -1010,6 +1014,10 @@ ramp_s: number,
  * How long it was at full load.
  */
 duration_s: number, 
+/**
+ * From its first dial to its last answer, or to the end of full load.
+ */
+elapsed_s: number, 
 /**
  * Connections.
  */

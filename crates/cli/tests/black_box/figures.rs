@@ -60,8 +60,10 @@ const SCHEMA: &[(&str, char)] = &[
     ("lag_us", '{'),
     ("populations", '{'),
     ("populations.main.target", 't'),
+    ("populations.main.threads", 'n'),
     ("populations.main.ramp_s", '#'),
     ("populations.main.duration_s", '#'),
+    ("populations.main.elapsed_s", '#'),
     ("populations.main.connections.held", 'n'),
     ("populations.main.faults", '['),
     ("populations.main.requests.per_s", '#'),
@@ -127,10 +129,14 @@ fn check_schema(s: &Summary) {
     assert!(top.keys().all(|key| known(key)), "a field that the schema does not name: {:#}", s.0);
     // A command line has one population: it is all there is.
     let main = s.at("populations.main").as_object().unwrap();
-    for (key, own) in main.iter().filter(|(key, _)| !["connections", "steps"].contains(&key.as_str())) {
+    let differs = ["connections", "steps", "elapsed_s"];
+    for (key, own) in main.iter().filter(|(key, _)| !differs.contains(&key.as_str())) {
         let expected = if key == "requests" { lower_bound_unsaid(s.at(key)) } else { s.at(key).clone() };
         assert_eq!(*own, expected, "{key}");
     }
+    // The run begins a notice before its first dial.
+    let before = s.number("elapsed_s") - s.number("populations.main.elapsed_s");
+    assert!((0.0..0.5).contains(&before), "{before} s");
 }
 
 /// Whether throng was the limit is said of the whole run only.
