@@ -9,6 +9,7 @@ use crate::{
     cost::Cost,
     fault::{Kind, Side, Stage},
     latency::Quantiles,
+    look::ProcessMemory,
     observation::Observation,
     probe::ProbeSummary,
 };
@@ -211,6 +212,8 @@ pub struct ProcessCost {
     pub user_bytes_per_connection: f64,
     /// CPU time since the run began, seconds.
     pub cpu_s: f64,
+    /// Each process by itself at the last look at full load, the first is `pid`; at most 64.
+    pub processes: Vec<ProcessMemory>,
 }
 
 /// What a connection costs the kernel.

@@ -81,6 +81,7 @@ const SCHEMA: &[(&str, char)] = &[
     ("target_cost.rss_bytes", 'n'),
     ("target_cost.user_bytes_per_connection", '#'),
     ("target_cost.cpu_s", '#'),
+    ("target_cost.processes", '['),
     ("kernel_bytes_per_connection", '0'),
     ("cost", '{'),
     ("cost.target_bytes", '0'),
@@ -225,6 +226,9 @@ fn figures_agree_with_each_other_and_with_the_server() {
     assert_eq!((s.count("seed"), s.count("threads")), (7, 2));
     assert_eq!(s.count("target_cost.pid"), u64::from(server.program.pid()));
     assert!(s.count("target_cost.rss_bytes") > 1 << 20 && s.number("target_cost.cpu_s") > 0.0);
+    let only = &s.at("target_cost.processes").as_array().unwrap()[..];
+    assert!(only.len() == 1 && only[0]["pid"] == *s.at("target_cost.pid"), "{only:?}");
+    assert!((1 << 20..=s.count("target_cost.rss_bytes")).contains(&only[0]["rss_bytes"].as_u64().unwrap()));
     assert!((1.0..1.5).contains(&s.number("duration_s")), "{}", s.number("duration_s"));
     assert_eq!((ended.status, s.at("reasons").as_array().unwrap().len()), (Some(0), 0), "{ended:?}");
 }
