@@ -26,7 +26,7 @@ const host: HostSeen = {
 };
 
 const population = (target: string, wanted: number, held: number, p50: number): PopulationSummary => ({
-  target, ramp_s: 1, duration_s: 9,
+  target, threads: 2, ramp_s: 1, duration_s: 9, elapsed_s: 10,
   connections: {
     wanted, opened: wanted, failed: 0, peak: wanted, held, dropped: wanted - held, closed: 0, redialled: 0, finished: 0, open_per_s: 500,
     seen_by_target: null,
@@ -72,7 +72,7 @@ export const failed = (): Summary => ({
     })),
   },
   generator: { cpu_s: 7.3, system_s: 5.7, rss_bytes: 30e6, user_bytes_per_connection: 51, cpu_share: 0.219, stall_us: 6236 },
-  target_cost: { pid: 77, rss_bytes: 7e6, user_bytes_per_connection: 40, cpu_s: 2.2 },
+  target_cost: { pid: 77, rss_bytes: 7e6, user_bytes_per_connection: 40, cpu_s: 2.2, processes: [{ pid: 77, rss_bytes: 7e6 }] },
   kernel_bytes_per_connection: { value: 8515, both_ends: true },
   cost: {
     target_bytes: fit(941), generator_bytes: fit(51), kernel_bytes: fit(8515), target_kernel_bytes: null, target_cpu_us_per_open: fit(192.6),

@@ -123,6 +123,7 @@ export function tickRecord({ n, seconds, most, ramp_s, end_s }: Moment): TickRec
           heap_used_bytes: 4e8 + open * 300 + (n % 7) * 3e7, heap_committed_bytes: 2 ** 30, gc_count: Math.floor(n / 7),
           gc_pause_ns: Math.floor(n / 7) * 23e6,
         },
+        processes: [],
         process: {
           processes: 1, threads: 40, rss_bytes: 5e8 + open * 900, cpu_user_ns: until_s * 6e8, cpu_system_ns: until_s * 3e8, cores_used: 0.9,
           cores: 8, busiest_thread: 0.5, busiest_wanted: 0.6, threads_full: 0, run_queue_wait_ns: 0, involuntary_switches: 0,

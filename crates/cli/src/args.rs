@@ -118,7 +118,8 @@ pub(crate) struct RunArgs {
     /// tui where standard error and input are a terminal, else line [default: auto]
     #[arg(long, value_name = "HOW")]
     live: Option<String>,
-    /// The summary in another tool's form: wrk, fortio, ab, httperf [default: throng]
+    /// The summary in another tool's form: wrk, fortio, ab, httperf; TOOL:POPULATION speaks of that population of a
+    /// scenario alone [default: throng]
     #[arg(long, value_name = "TOOL")]
     format: Option<String>,
     /// Write the histograms of each second, as HdrHistogram's log tools read them

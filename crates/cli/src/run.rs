@@ -10,7 +10,7 @@ use std::{
 };
 
 use host::{Root, remote::Token};
-use plan::{Flags, Format, Influx, Live, Otlp, Plan, Surroundings};
+use plan::{Flags, Format, Influx, Live, Otlp, Plan, Surroundings, Tool};
 use run::Interrupt;
 use samples::{RunRecord, Sink, Summary};
 use sinks::{
@@ -65,9 +65,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
     for behind in behind {
         say(&format!("throng: {}", runs::make_up(behind, kept.as_ref())));
     }
-    let text = text(plan.format, &summary, &whole);
+    let text = text(plan.format, &summary, whole);
     tell(&text, args.json.as_deref(), || sinks::json(&summary))?;
-    if plan.format != Format::Throng {
+    if plan.format.tool != Tool::Throng {
         // No other tool's form has a place for what the figures are worth.
         say(sinks::verdict(&summary).trim_end());
     }
@@ -138,14 +138,16 @@ fn dashboard(args: &RunArgs, plan: &Plan, record: &RunRecord) -> Result<Option<D
 }
 
 /// The summary in the form that was asked for.
-fn text(format: Format, summary: &Summary, whole: &Whole) -> String {
-    match format {
-        Format::Throng => sinks::text(summary),
-        Format::Wrk => sinks::format::wrk(summary, whole),
-        Format::Fortio => sinks::format::fortio(summary, whole),
-        Format::Ab => sinks::format::ab(summary, whole),
-        Format::Httperf => sinks::format::httperf(summary, whole),
-    }
+fn text(format: Format, summary: &Summary, whole: Whole) -> String {
+    let form = match format.tool {
+        Tool::Throng => return sinks::text(summary),
+        Tool::Wrk => sinks::format::wrk,
+        Tool::Fortio => sinks::format::fortio,
+        Tool::Ab => sinks::format::ab,
+        Tool::Httperf => sinks::format::httperf,
+    };
+    let (summary, whole) = whole.of(summary, format.of);
+    form(&summary, &whole)
 }
 
 /// Runs a plan and writes `--hlog` meanwhile: a file that cannot be opened stops the run before it starts, one that

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use samples::ProcessLook;
+use samples::{ProcessLook, ProcessMemory};
 use units::Nanos;
 
 use crate::{Root, listener::numbers, processors::processors_of};
@@ -34,10 +34,11 @@ pub struct Processes {
 /// By process and thread.
 type Threads = HashMap<(u32, u32), Times>;
 
-/// A process and its CPU time.
+/// A process, its memory and its CPU time.
 #[derive(Clone, Copy, Debug, Default)]
 struct Member {
     pid: u32,
+    rss_bytes: u64,
     user_ns: u64,
     system_ns: u64,
 }
@@ -111,6 +112,11 @@ impl Processes {
         self.alive.iter().map(|member| member.pid)
     }
 
+    /// Memory of each of those.
+    pub(crate) fn memory(&self) -> impl Iterator<Item = ProcessMemory> + '_ {
+        self.alive.iter().map(|member| ProcessMemory { pid: member.pid, rss_bytes: member.rss_bytes })
+    }
+
     /// Watches one more, if it is not watched yet.
     pub(crate) fn add(&mut self, pid: u32) {
         if !self.pids().any(|known| known == pid) {
@@ -129,9 +135,10 @@ impl Processes {
                 return false;
             };
             (member.user_ns, member.system_ns) = (stat.user_ns, stat.system_ns);
+            member.rss_bytes = resident(root, member.pid);
             sum.processes += 1;
             sum.threads += stat.threads;
-            sum.rss_bytes += resident(root, member.pid);
+            sum.rss_bytes += member.rss_bytes;
             sum.cpu_user_ns += stat.user_ns;
             sum.cpu_system_ns += stat.system_ns;
             true
@@ -300,6 +307,8 @@ mod tests {
             cpu_system_ns: 13 * TICK,
         };
         assert_eq!(both, expected);
+        let memory: Vec<(u32, u64)> = processes.memory().map(|own| (own.pid, own.rss_bytes)).collect();
+        assert_eq!(memory, [(5, 30 * page), (6, 12 * page)]);
         stat(&machine, 5, 'S', 120, 10);
         stat(&machine, 6, 'Z', 9, 3);
         let expected =

@@ -1,6 +1,6 @@
 //! The target on this machine, and the machine itself, once a second.
 
-use samples::{HostLook, JvmLook, TargetLook};
+use samples::{HostLook, JvmLook, ProcessMemory, TargetLook};
 use units::Nanos;
 
 use crate::{
@@ -96,7 +96,16 @@ impl Watch {
             group_oom_kills: group_oom_kills(&self.root, pid),
             jvm: self.jvm(),
             process: self.processes.look(now),
+            processes: self.each(pid),
         })
+    }
+
+    /// As they were when last looked at, this one first.
+    fn each(&self, first: u32) -> Vec<ProcessMemory> {
+        let mut each: Vec<ProcessMemory> = self.processes.memory().collect();
+        each.sort_unstable_by_key(|own| (own.pid != first, own.pid));
+        each.truncate(TargetLook::MOST_PROCESSES);
+        each
     }
 
     fn jvm(&self) -> Option<JvmLook> {
@@ -222,6 +231,9 @@ mod tests {
         let mut watch = Watch::new(&machine.root(), &[80], &listeners);
         let seen = watch.look(Nanos::ZERO, &listeners).unwrap();
         assert_eq!((seen.pid, seen.process.processes, seen.process.threads), (21, 3, 6));
+        let page = rustix::param::page_size() as u64;
+        let each: Vec<(u32, u64)> = seen.processes.iter().map(|own| (own.pid, own.rss_bytes)).collect();
+        assert_eq!(each, [(21, 4 * page), (20, 4 * page), (22, 4 * page)], "the one that is named first");
         assert_eq!((seen.open_files, seen.open_files_limit), (Some(3), Some(1021)));
         assert_eq!((seen.accept_queue, seen.accept_backlog), (Some(3), Some(511)));
         assert_eq!(watch.look(Nanos::ZERO, &[]).unwrap().accept_queue, None);
@@ -246,6 +258,18 @@ mod tests {
     }
 
     #[test]
+    fn many_are_told_of_together_and_some_by_themselves() {
+        let machine = Machine::with(&[]);
+        let children: String = (31..131).map(|pid| format!("{pid} ")).collect();
+        process(&machine, 30, 1, NGINX, &["socket:[70]"], &children);
+        (31..131).for_each(|pid| process(&machine, pid, 30, NGINX, &[], ""));
+        let mut watch = Watch::new(&machine.root(), &[80], &[listener(80, 70, 0, 511)]);
+        let seen = watch.look(Nanos::ZERO, &[]).unwrap();
+        assert_eq!((seen.process.processes, seen.processes.len()), (101, TargetLook::MOST_PROCESSES));
+        assert_eq!((seen.processes[0].pid, seen.processes[63].pid), (30, 93));
+    }
+
+    #[test]
     fn a_target_that_ended_has_no_process_left() {
         let machine = Machine::with(&[]);
         process(&machine, 20, 1, NGINX, &["socket:[70]"], "");
@@ -253,7 +277,7 @@ mod tests {
         assert!(watch.is_alive() && watch.pulse().unwrap().processes == 1);
         std::fs::remove_dir_all(machine.root().path("proc/20")).unwrap();
         let seen = watch.look(Nanos::from_secs(1), &[]).unwrap();
-        assert_eq!((seen.process.processes, seen.open_files), (0, None));
+        assert_eq!((seen.process.processes, seen.open_files, seen.processes.len()), (0, None, 0));
         assert!(!watch.is_alive());
     }
 

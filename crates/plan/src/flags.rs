@@ -57,7 +57,7 @@ pub struct Flags {
     pub io: Option<String>,
     /// `--live`, default `auto`.
     pub live: Option<String>,
-    /// `--format`, default our own.
+    /// `--format`, a tool or TOOL:POPULATION; default our own.
     pub format: Option<String>,
     /// `--threshold`, each time it was given.
     pub thresholds: Vec<String>,
@@ -139,7 +139,7 @@ pub fn from_flags(flags: &Flags, around: &Surroundings) -> Result<Plan, Vec<Mist
         seed: around.seed,
         io: IoChoice::Auto,
         live: Live::Auto,
-        format: Format::Throng,
+        format: Format::OWN,
         thresholds: Vec::new(),
         observe: None,
         prometheus: None,
@@ -199,7 +199,8 @@ impl Mistakes {
         let seed = self.read("--seed", &flags.seed, plan.seed, seed);
         let io = self.read("--io", &flags.io, plan.io, IoChoice::parse);
         let live = self.read("--live", &flags.live, plan.live, live);
-        let format = self.read("--format", &flags.format, plan.format, format);
+        let format =
+            self.read("--format", &flags.format, plan.format, |text| Format::parse(text, &plan.populations));
         let own = self.thresholds(&flags.thresholds, &plan.populations);
         let thresholds = [plan.thresholds, own].concat();
         let observe = self.observe(flags, around.resolve);
@@ -451,17 +452,6 @@ fn live(text: &str) -> Result<Live, Misread> {
         "classic" => Ok(Live::Classic),
         "off" => Ok(Live::Off),
         _ => Err(Misread::new(text, "a live view", "auto, tui, line, classic or off")),
-    }
-}
-
-fn format(text: &str) -> Result<Format, Misread> {
-    match text {
-        "throng" => Ok(Format::Throng),
-        "wrk" => Ok(Format::Wrk),
-        "fortio" => Ok(Format::Fortio),
-        "ab" => Ok(Format::Ab),
-        "httperf" => Ok(Format::Httperf),
-        _ => Err(Misread::new(text, "a form of summary", "throng, wrk, fortio, ab or httperf")),
     }
 }
 

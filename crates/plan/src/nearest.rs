@@ -1,4 +1,4 @@
-//! The word that a slip of the finger most likely meant.
+//! The word that a slip of the finger most likely meant, or all that there are.
 
 /// The nearest of `known` to `word`, where it is near: one letter in three typed otherwise, or a single one.
 pub(crate) fn nearest<'k>(word: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
@@ -6,6 +6,15 @@ pub(crate) fn nearest<'k>(word: &str, known: impl Iterator<Item = &'k str>) -> O
     let near = known.map(|candidate| (distance(word, candidate, most), candidate));
     let (far, candidate) = near.min_by_key(|(far, _)| *far)?;
     (far <= most).then_some(candidate)
+}
+
+/// `a, b or c`.
+pub(crate) fn one_of<'k>(words: impl Iterator<Item = &'k str>) -> String {
+    let words: Vec<&str> = words.collect();
+    match words.split_last() {
+        Some((last, before)) if !before.is_empty() => format!("{} or {last}", before.join(", ")),
+        _ => words.concat(),
+    }
 }
 
 /// How many letters must be put in, left out, or replaced, or neighbours swapped, to make one word of the

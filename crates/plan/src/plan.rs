@@ -8,8 +8,8 @@ use std::{
 use units::{Misread, Nanos};
 
 use crate::{
-    Csv, Hold, Influx, Observe, Otlp, Part, Population, Probe, Program, Share, Sources, Stage, Threshold,
-    Whose,
+    Csv, Format, Hold, Influx, Observe, Otlp, Part, Population, Probe, Program, Share, Sources, Stage,
+    Threshold, Whose,
 };
 
 /// What shall happen in one run. No field means "default" any more. Prints as a scenario file that reads the same.
@@ -37,7 +37,7 @@ pub struct Plan {
     pub io: IoChoice,
     /// What to show on standard error meanwhile.
     pub live: Live,
-    /// In whose form the summary is printed.
+    /// In whose form the summary is printed, and of whom it speaks.
     pub format: Format,
     /// What the run is judged by; none: the load reached and held, and no fault.
     pub thresholds: Vec<Threshold>,
@@ -155,19 +155,4 @@ pub enum Live {
     Classic,
     /// Nothing.
     Off,
-}
-
-/// In whose form the summary is printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// Our own.
-    Throng,
-    /// wrk's, with its `--latency`.
-    Wrk,
-    /// That of `fortio load`.
-    Fortio,
-    /// ApacheBench's.
-    Ab,
-    /// httperf's.
-    Httperf,
 }

@@ -182,6 +182,9 @@ impl<'a> Conductor<'a> {
 
     fn give_orders(&mut self, workers: &Workers) {
         for order in self.course.orders() {
+            if let Order::Load(nth, _, _, from) = order {
+                self.record.crowds[usize::from(nth)].began.get_or_insert(from);
+            }
             workers.order(order);
         }
     }
@@ -246,11 +249,12 @@ impl<'a> Conductor<'a> {
             phase: tick.phase,
         };
         let whose = state.whose;
-        self.line.open_ns += u128::from(open) * u128::from(period.0) / 2;
+        let open_ns = u128::from(open) * u128::from(period.0) / 2;
+        self.line.open_ns += open_ns;
         self.line.extend(tick);
         self.record.losses.take(tick);
         if let Whose::Population(nth) = whose {
-            self.take_of(nth, tick);
+            self.take_of(nth, tick, open_ns);
         }
         self.record.peak = self.record.peak.max(self.open());
         if let Some(probe) = &tick.probe {
@@ -259,20 +263,25 @@ impl<'a> Conductor<'a> {
     }
 
     /// What a population's shard has said.
-    fn take_of(&mut self, nth: u16, tick: &Tick) {
+    fn take_of(&mut self, nth: u16, tick: &Tick, open_ns: u128) {
         let period = tick.until.since(tick.from);
-        if tick.phase == Phase::Hold && period >= LEAST_PERIOD {
-            self.line.shard_rates.record(tick.counts.answered as f64 / period.secs_f64());
-        }
+        let has_rate = tick.phase == Phase::Hold && period >= LEAST_PERIOD;
+        let rate = has_rate.then(|| tick.counts.answered as f64 / period.secs_f64());
+        rate.into_iter().for_each(|rate| self.line.shard_rates.record(rate));
         let (open, waiting) = (self.of(nth).map(|s| s.open).sum(), self.of(nth).map(|s| s.waiting).sum());
         let hold_from = self.course.progress(nth).hold_from;
         let crowd = &mut self.record.crowds[usize::from(nth)];
         crowd.totals.extend(tick);
         if let Some(own) = self.line.populations.get_mut(usize::from(nth)) {
             own.extend(tick);
+            own.open_ns += open_ns;
+            rate.into_iter().for_each(|rate| own.shard_rates.record(rate));
             (own.open, own.wanted, own.waiting) = (open, self.course.wanted(nth), waiting);
         }
         crowd.peak = crowd.peak.max(open);
+        if !tick.is_idle() {
+            crowd.last_seen = crowd.last_seen.max(tick.until);
+        }
         if tick.phase == Phase::Hold {
             let at_load = tick.until.since(tick.from.max(hold_from));
             crowd.waiting_ns += u128::from(tick.waiting) * u128::from(at_load.0);
@@ -453,6 +462,7 @@ impl<'a> Conductor<'a> {
             let crowd = &mut self.record.crowds[usize::from(nth)];
             crowd.at_load = progress.holding + own.since(progress.hold_from);
             crowd.ramp = ramp;
+            crowd.elapsed = crowd.last_seen.min(own).since(crowd.began.unwrap_or(Nanos::NEVER));
             if let Load::Arrivals { total: None, .. } = population.load {
                 crowd.wanted = crowd.totals.counts.opened + crowd.totals.counts.failed;
             }

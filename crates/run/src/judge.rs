@@ -100,8 +100,10 @@ fn population(plan: &Plan, nth: u16, population: &Population, crowd: &Crowd) -> 
     let totals = &crowd.totals;
     PopulationSummary {
         target: population.target.text.clone(),
+        threads: crowd.shards,
         ramp_s: crowd.ramp.secs_f64(),
         duration_s: crowd.at_load.secs_f64(),
+        elapsed_s: crowd.elapsed.secs_f64(),
         connections: Connections {
             wanted: crowd.wanted,
             peak: crowd.peak,

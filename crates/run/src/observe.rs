@@ -245,6 +245,7 @@ impl Observer {
                 rss_bytes,
                 user_bytes_per_connection: bytes(cost.target_bytes),
                 cpu_s: cpu_ns as f64 / 1e9,
+                processes: target.processes().to_vec(),
             }
         });
         Observed {

@@ -65,6 +65,12 @@ pub(crate) struct Crowd {
     /// How long its ramps took, and how long it was at full load.
     pub(crate) ramp: Nanos,
     pub(crate) at_load: Nanos,
+    /// From when on it was to dial; none, before it was.
+    pub(crate) began: Option<Nanos>,
+    /// The end of its last tick in which it did anything or held a connection.
+    pub(crate) last_seen: Nanos,
+    /// From the one to the other, or to the end of full load.
+    pub(crate) elapsed: Nanos,
     /// Time that requests were under way at full load, and that full load lasted, of all shards together.
     pub(crate) waiting_ns: u128,
     pub(crate) loaded_ns: u128,

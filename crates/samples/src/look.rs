@@ -39,6 +39,9 @@ pub struct TargetLook {
     pub command: String,
     /// All of them together.
     pub process: ProcessLook,
+    /// Each by itself, the one of `pid` first, then by number; 64 at most ([`TargetLook::MOST_PROCESSES`]). Not in what is
+    /// kept of each second.
+    pub processes: Vec<ProcessMemory>,
     /// Open descriptors in the fullest of their tables. Direct descriptors of io_uring are not in it. `None`: it
     /// cannot be read, or not at a bearable price.
     pub open_files: Option<u64>,
@@ -54,6 +57,22 @@ pub struct TargetLook {
     pub group_oom_kills: u64,
     /// What its Java virtual machines tell, all together, where it is one.
     pub jvm: Option<JvmLook>,
+}
+
+impl TargetLook {
+    /// No more are told of one by one: an answer stays short, however many there are.
+    pub const MOST_PROCESSES: usize = 64;
+}
+
+/// The memory of one process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(default)]
+pub struct ProcessMemory {
+    /// Process.
+    pub pid: u32,
+    /// Resident memory, bytes: what it shares with others is in it.
+    pub rss_bytes: u64,
 }
 
 /// Java virtual machines, by their own counters; those of G1 are as of its last pause.
@@ -221,11 +240,16 @@ mod tests {
 
     #[test]
     fn a_look_survives_the_wire() {
-        let target = TargetLook { pid: 7, open_files: Some(9), ..TargetLook::default() };
+        let processes = vec![ProcessMemory { pid: 7, rss_bytes: 4096 }];
+        let target = TargetLook { pid: 7, open_files: Some(9), processes, ..TargetLook::default() };
         let mut look = Look { target: Some(target), ..Look::default() };
         look.host.tcp.listen_overflows = 5;
         look.host.conntrack = Some(3);
         assert_eq!(Look::from_json(&look.to_json()), Ok(look));
+        // An older `throng observe` tells of no process by itself.
+        let older = Look::from_json(r#"{"target":{"pid":7},"host":{}}"#);
+        let target = Some(TargetLook { pid: 7, ..TargetLook::default() });
+        assert_eq!(older, Ok(Look { target, ..Look::default() }));
         assert!(Look::from_json("{}").is_err());
         assert!(Look::from_json("x").is_err());
     }

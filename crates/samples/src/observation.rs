@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    look::{HostLook, Look, NetCounters, ProcessLook, TargetLook},
+    look::{HostLook, Look, NetCounters, ProcessLook, ProcessMemory, TargetLook},
     tick::Phase,
 };
 
@@ -101,7 +101,11 @@ impl Observation {
         let more = side.as_ref().map(|host| host.tcp_sockets.last.saturating_sub(host.tcp_sockets.first));
         Looks {
             connections: more.map(|sockets| sockets / sockets_each),
-            target: self.target.as_ref().map(|seen| seen.latest.clone()),
+            // Of its processes one by one the summary tells, once.
+            target: self
+                .target
+                .as_ref()
+                .map(|seen| TargetLook { processes: Vec::new(), ..seen.latest.clone() }),
             host: self.host.as_ref().map(|seen| seen.latest.clone()),
             target_host: self.target_host.as_ref().map(|seen| seen.latest.clone()),
             own: self.own.as_ref().map(|seen| seen.latest.clone()),
@@ -169,6 +173,9 @@ pub struct TargetSeen {
     pub memory_available: Option<Gauge<u64>>,
     /// Processes of its control group that the kernel killed for want of memory.
     pub group_oom_kills: Growth,
+    /// When and what [`TargetSeen::processes`] has.
+    #[serde(skip)]
+    processes: (Phase, Vec<ProcessMemory>),
     #[serde(skip)]
     latest: TargetLook,
 }
@@ -177,6 +184,11 @@ impl TargetSeen {
     /// Whether it is `throng serve`, which tells its own counts at `/stats`, and does so for all its connections.
     pub fn is_ours(&self) -> bool {
         self.latest.command == "throng" && self.latest.process.processes == 1
+    }
+
+    /// Each process by itself, at the last look at full load; before that, at the last one.
+    pub fn processes(&self) -> &[ProcessMemory] {
+        &self.processes.1
     }
 }
 
@@ -192,6 +204,7 @@ impl TargetSeen {
             accept_queue_full: 0,
             memory_available: look.memory_available.map(Gauge::new),
             group_oom_kills: Growth::default(),
+            processes: (Phase::Ramp, look.processes.clone()),
             latest: look.clone(),
         }
     }
@@ -206,6 +219,9 @@ impl TargetSeen {
         // The kernel calls a queue full when one more waits than the backlog says, and refuses from there on.
         let full = look.accept_queue.zip(look.accept_backlog).is_some_and(|(waiting, most)| waiting >= most);
         self.accept_queue_full += u64::from(full && look.accept_queue != Some(0));
+        if phase == Phase::Hold || self.processes.0 != Phase::Hold {
+            self.processes = (phase, look.processes.clone());
+        }
         self.group_oom_kills.grow(phase.or_hold(), self.latest.group_oom_kills, look.group_oom_kills);
         self.latest = look.clone();
     }

@@ -9,6 +9,7 @@ use crate::{
     cost::Cost,
     fault::{Kind, Side, Stage},
     latency::Quantiles,
+    look::ProcessMemory,
     observation::Observation,
     probe::ProbeSummary,
 };
@@ -144,10 +145,14 @@ pub struct Requests {
 pub struct PopulationSummary {
     /// As the user wrote it.
     pub target: String,
+    /// Shards.
+    pub threads: u32,
     /// How long its ramps took.
     pub ramp_s: f64,
     /// How long it was at full load.
     pub duration_s: f64,
+    /// From its first dial to its last answer, or to the end of full load.
+    pub elapsed_s: f64,
     /// Connections.
     pub connections: Connections,
     /// What went wrong.
@@ -207,6 +212,8 @@ pub struct ProcessCost {
     pub user_bytes_per_connection: f64,
     /// CPU time since the run began, seconds.
     pub cpu_s: f64,
+    /// Each process by itself at the last look at full load, the first is `pid`; at most 64.
+    pub processes: Vec<ProcessMemory>,
 }
 
 /// What a connection costs the kernel.

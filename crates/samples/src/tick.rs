@@ -304,6 +304,11 @@ impl Tick {
         self.populations.iter_mut().for_each(Tick::coarsen);
     }
 
+    /// Whether nothing happened in it, and nothing was open at its end.
+    pub fn is_idle(&self) -> bool {
+        self.open == 0 && self.counts == Counts::default()
+    }
+
     /// Dials of the probe lane that succeeded.
     pub fn dials_of_probe(&self) -> u64 {
         self.probe.as_ref().map_or(0, |probe| probe.connect.count())

@@ -1,7 +1,7 @@
 //! The summary in the form of the tools that throng descends from, for people and scripts that know theirs.
 //!
 //! Each form speaks of the whole run, from the first dial to the end of full load, as those tools do; our own
-//! summary's latency and rate are those of full load. What a field means where it means something else than there is in
+//! summary's latency and rate are those of full load. Or it speaks of one population, as if nothing else had been. What a field means where it means something else than there is in
 //! `docs/reference/formats.md`.
 
 mod ab;
@@ -16,7 +16,7 @@ pub use fortio::fortio;
 pub use httperf::httperf;
 pub use wrk::wrk;
 
-use samples::{Fault, Generator, Latency, Moments, Phase, Sink, Stage, Summary, Tick};
+use samples::{Fault, Generator, Header, Latency, Moments, Phase, Sink, Stage, Summary, Tick};
 use units::Nanos;
 
 /// httperf samples the rate of replies over this time.
@@ -26,32 +26,81 @@ const REPLY_PERIOD: Nanos = Nanos::from_secs(5);
 #[derive(Clone, Debug, Default)]
 pub struct Whole {
     totals: Tick,
-    /// Answers per second over [`REPLY_PERIOD`] each, in thousandths.
-    reply_rates: Moments,
-    /// The sample that is not complete yet: since when, and how many answers.
-    sampled_from: Option<Nanos>,
-    sampled: u64,
+    replies: Replies,
+    /// Of each population by itself, of a plan that has several, and the names of all.
+    replies_of: Vec<Replies>,
+    names: Vec<String>,
 }
 
 impl Sink for Whole {
+    fn begin(&mut self, header: &Header) {
+        self.names.clone_from(&header.populations);
+    }
+
     fn tick(&mut self, tick: &Tick, _own: &Generator) {
-        self.sample_replies(tick);
+        self.replies.sample(tick);
+        self.replies_of.resize_with(tick.populations.len(), Replies::default);
+        for (replies, own) in self.replies_of.iter_mut().zip(&tick.populations) {
+            // Not the time before it began, and after it was done.
+            if own.is_idle() { replies.leave_out() } else { replies.sample(own) }
+        }
         self.totals.extend(tick);
     }
 }
 
-impl Whole {
+/// The rate of replies, sampled.
+#[derive(Clone, Debug, Default)]
+struct Replies {
+    /// Answers per second over [`REPLY_PERIOD`] each, in thousandths.
+    rates: Moments,
+    /// The sample that is not complete yet: since when, and how many answers.
+    from: Option<Nanos>,
+    seen: u64,
+}
+
+impl Replies {
     /// Ticks are a second long, the last one apart: a sample ends with the tick that completes it.
-    fn sample_replies(&mut self, tick: &Tick) {
-        let from = *self.sampled_from.get_or_insert(tick.from);
-        self.sampled += tick.counts.answered;
+    fn sample(&mut self, tick: &Tick) {
+        let from = *self.from.get_or_insert(tick.from);
+        self.seen += tick.counts.answered;
         let time = tick.until.since(from);
         // The first tick began within a second of the clock.
         if time + Nanos::from_secs(1) > REPLY_PERIOD && tick.phase != Phase::Drain {
-            let per_s = self.sampled as f64 / time.secs_f64();
-            self.reply_rates.record((per_s * 1e3).round() as u64);
-            (self.sampled_from, self.sampled) = (Some(tick.until), 0);
+            let per_s = self.seen as f64 / time.secs_f64();
+            self.rates.record((per_s * 1e3).round() as u64);
+            (self.from, self.seen) = (Some(tick.until), 0);
         }
+    }
+
+    fn leave_out(&mut self) {
+        (self.from, self.seen) = (None, 0);
+    }
+}
+
+impl Whole {
+    /// What a form is to speak of: the whole run, which goes where the first population does; or one population alone, by
+    /// its place in the plan.
+    pub fn of(self, summary: &Summary, population: Option<u16>) -> (Summary, Whole) {
+        let nth = usize::from(population.unwrap_or(0));
+        let Some(own) = self.names.get(nth).and_then(|name| summary.populations.get(name)) else {
+            return (summary.clone(), self);
+        };
+        let target = own.target.clone();
+        let (Some(_), Some(totals)) = (population, self.totals.populations.get(nth)) else {
+            return (Summary { target, ..summary.clone() }, self);
+        };
+        let alone = Summary {
+            target,
+            threads: own.threads,
+            duration_s: own.duration_s,
+            elapsed_s: own.elapsed_s,
+            connections: own.connections.clone(),
+            requests: own.requests.clone(),
+            // What of throng's was spent on whom is not known.
+            generator: Generator::default(),
+            ..summary.clone()
+        };
+        (alone, Whole { totals: totals.clone(), replies: self.replies_of[nth].clone(), ..Whole::default() })
     }
 
     /// From due to the whole answer, of every request.
@@ -124,6 +173,8 @@ impl<'a> Place<'a> {
 
 #[cfg(test)]
 mod tests {
+    use samples::PopulationSummary;
+
     use super::*;
 
     fn check(target: &str, expected: (&str, &str, &str)) {
@@ -169,10 +220,65 @@ mod tests {
         ] {
             whole.tick(&tick(from, until, answered, open), &Generator::default());
         }
-        let rates = whole.reply_rates;
+        let rates = whole.replies.rates;
         assert_eq!((rates.count(), rates.min(), rates.max()), (2, 1_000_000, 2_000_000));
         assert_eq!((whole.opened(), whole.latency().count(), whole.first_byte().count()), (181, 22, 11));
         assert!((whole.latency().mean_s() - 0.020).abs() < 1e-12);
+    }
+
+    /// A run of nine seconds: users all the time, and from the third to the eighth another population.
+    fn two() -> (Summary, Whole) {
+        let mut whole = Whole::default();
+        let names = ["users", "calls"].map(str::to_owned);
+        whole.begin(&Header { populations: names.to_vec(), ..Header::default() });
+        for second in 0..9 {
+            let span = |answered, open| tick(second * 1000, second * 1000 + 1000, answered, open);
+            let mut calls = Tick { from: Nanos::from_secs(second), ..Tick::default() };
+            if (3..8).contains(&second) {
+                calls = span(500, u64::from(second < 7));
+            }
+            let populations = vec![span(10, 10), calls.clone()];
+            let answered = 10 + calls.counts.answered;
+            whole.tick(&Tick { populations, ..span(answered, 10 + calls.open) }, &Generator::default());
+        }
+        let of = |target: &str, threads, elapsed_s| PopulationSummary {
+            target: target.to_owned(),
+            threads,
+            elapsed_s,
+            ..PopulationSummary::default()
+        };
+        let populations = [of("http://127.0.0.1:8/u", 2, 9.0), of("http://127.0.0.1:9/c", 1, 4.5)];
+        let generator = Generator { cpu_s: 7.0, ..Generator::default() };
+        let whole_run = Summary {
+            threads: 3,
+            elapsed_s: 9.0,
+            generator,
+            target: "x.toml".to_owned(),
+            ..made_up::nothing()
+        };
+        (Summary { populations: names.into_iter().zip(populations).collect(), ..whole_run }, whole)
+    }
+
+    #[test]
+    fn the_whole_run_goes_where_its_first_population_does() {
+        let (summary, whole) = two();
+        let (s, whole) = whole.of(&summary, None);
+        assert_eq!((s.target.as_str(), s.threads, s.elapsed_s), ("http://127.0.0.1:8/u", 3, 9.0));
+        assert_eq!((whole.totals.counts.answered, whole.replies.rates.count()), (2590, 1));
+    }
+
+    #[test]
+    fn a_population_speaks_of_itself_alone() {
+        let (summary, whole) = two();
+        let (s, own) = whole.clone().of(&summary, Some(1));
+        assert_eq!((s.target.as_str(), s.threads, s.elapsed_s), ("http://127.0.0.1:9/c", 1, 4.5));
+        assert_eq!((own.totals.counts.answered, own.latency().count(), s.generator.cpu_s), (2500, 10, 0.0));
+        // Before it began and after it was done it owed no answer.
+        let rates = own.replies.rates;
+        assert_eq!((rates.count(), rates.min(), rates.max()), (1, 500_000, 500_000));
+        let (s, own) = whole.of(&summary, Some(0));
+        assert_eq!((s.target.as_str(), own.totals.counts.answered), ("http://127.0.0.1:8/u", 90));
+        assert!(httperf(&s, &own).contains("--server=127.0.0.1 --port=8 --uri=/u"), "{s:?}");
     }
 
     #[test]
@@ -180,6 +286,6 @@ mod tests {
         let mut whole = Whole::default();
         let drain = Tick { phase: Phase::Drain, ..tick(0, 9000, 1, 0) };
         whole.tick(&drain, &Generator::default());
-        assert_eq!(whole.reply_rates.count(), 0);
+        assert_eq!(whole.replies.rates.count(), 0);
     }
 }

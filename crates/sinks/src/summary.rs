@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use samples::{Quantiles, Summary};
+use samples::{ProcessCost, Quantiles, Summary};
 use units::{Bytes, Count, Nanos};
 
 use crate::populations;
@@ -103,11 +103,12 @@ fn costs(s: &Summary, out: &mut String) {
             out,
             "target",
             format!(
-                "{:.1} s of CPU, {} of memory{} (process {})",
+                "{:.1} s of CPU, {} of memory{} (process {}{})",
                 t.cpu_s,
                 Bytes(t.rss_bytes).brief(),
                 each(t.user_bytes_per_connection),
                 t.pid,
+                others(t),
             ),
         );
     }
@@ -124,6 +125,17 @@ fn costs(s: &Summary, out: &mut String) {
             None => String::new(),
         };
         row(out, "observer", format!("{}: {} answers{failures}", o.address, Count(o.answers)));
+    }
+}
+
+/// Of several processes, the smallest and the largest.
+fn others(t: &ProcessCost) -> String {
+    let sizes = || t.processes.iter().map(|own| own.rss_bytes);
+    match (sizes().min(), sizes().max()) {
+        (Some(least), Some(most)) if t.processes.len() > 1 => {
+            format!(" and others: {} to {} each", Bytes(least).brief(), Bytes(most).brief())
+        }
+        _ => String::new(),
     }
 }
 
@@ -158,4 +170,22 @@ pub fn verdict(s: &Summary) -> String {
     }
     let _ = writeln!(out, "{}", s.headline);
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use samples::ProcessMemory;
+
+    #[test]
+    fn several_processes_are_told_by_their_extremes() {
+        let check = |mib: &[u64], expected| {
+            let processes = (7..).zip(mib).map(|(pid, mib)| ProcessMemory { pid, rss_bytes: mib << 20 });
+            let cost = ProcessCost { processes: processes.collect(), ..ProcessCost::default() };
+            assert_eq!(others(&cost), expected, "{mib:?}");
+        };
+        check(&[], "");
+        check(&[28], "");
+        check(&[28, 60, 41], " and others: 28.0 MiB to 60.0 MiB each");
+    }
 }

@@ -469,6 +469,11 @@ command: string,
  */
 process: ProcessLook, 
 /**
+ * Each by itself, the one of `pid` first, then by number; 64 at most ([`TargetLook::MOST_PROCESSES`]). Not in what is
+ * kept of each second.
+ */
+processes: Array<ProcessMemory>, 
+/**
  * Open descriptors in the fullest of their tables. Direct descriptors of io_uring are not in it. `None`: it
  * cannot be read, or not at a bearable price.
  */
@@ -497,6 +502,19 @@ group_oom_kills: number,
  * What its Java virtual machines tell, all together, where it is one.
  */
 jvm: JvmLook | null, };
+
+/**
+ * The memory of one process.
+ */
+export type ProcessMemory = { 
+/**
+ * Process.
+ */
+pid: number, 
+/**
+ * Resident memory, bytes: what it shares with others is in it.
+ */
+rss_bytes: number, };
 
 /**
  * Java virtual machines, by their own counters; those of G1 are as of its last pause.
@@ -1003,6 +1021,10 @@ export type PopulationSummary = {
  */
 target: string, 
 /**
+ * Shards.
+ */
+threads: number, 
+/**
  * How long its ramps took.
  */
 ramp_s: number, 
@@ -1010,6 +1032,10 @@ ramp_s: number,
  * How long it was at full load.
  */
 duration_s: number, 
+/**
+ * From its first dial to its last answer, or to the end of full load.
+ */
+elapsed_s: number, 
 /**
  * Connections.
  */
@@ -1141,7 +1167,11 @@ user_bytes_per_connection: number,
 /**
  * CPU time since the run began, seconds.
  */
-cpu_s: number, };
+cpu_s: number, 
+/**
+ * Each process by itself at the last look at full load, the first is `pid`; at most 64.
+ */
+processes: Array<ProcessMemory>, };
 
 /**
  * What a connection costs the kernel.

@@ -60,8 +60,10 @@ const SCHEMA: &[(&str, char)] = &[
     ("lag_us", '{'),
     ("populations", '{'),
     ("populations.main.target", 't'),
+    ("populations.main.threads", 'n'),
     ("populations.main.ramp_s", '#'),
     ("populations.main.duration_s", '#'),
+    ("populations.main.elapsed_s", '#'),
     ("populations.main.connections.held", 'n'),
     ("populations.main.faults", '['),
     ("populations.main.requests.per_s", '#'),
@@ -79,6 +81,7 @@ const SCHEMA: &[(&str, char)] = &[
     ("target_cost.rss_bytes", 'n'),
     ("target_cost.user_bytes_per_connection", '#'),
     ("target_cost.cpu_s", '#'),
+    ("target_cost.processes", '['),
     ("kernel_bytes_per_connection", '0'),
     ("cost", '{'),
     ("cost.target_bytes", '0'),
@@ -127,10 +130,14 @@ fn check_schema(s: &Summary) {
     assert!(top.keys().all(|key| known(key)), "a field that the schema does not name: {:#}", s.0);
     // A command line has one population: it is all there is.
     let main = s.at("populations.main").as_object().unwrap();
-    for (key, own) in main.iter().filter(|(key, _)| !["connections", "steps"].contains(&key.as_str())) {
+    let differs = ["connections", "steps", "elapsed_s"];
+    for (key, own) in main.iter().filter(|(key, _)| !differs.contains(&key.as_str())) {
         let expected = if key == "requests" { lower_bound_unsaid(s.at(key)) } else { s.at(key).clone() };
         assert_eq!(*own, expected, "{key}");
     }
+    // The run begins a notice before its first dial.
+    let before = s.number("elapsed_s") - s.number("populations.main.elapsed_s");
+    assert!((0.0..0.5).contains(&before), "{before} s");
 }
 
 /// Whether throng was the limit is said of the whole run only.
@@ -219,6 +226,9 @@ fn figures_agree_with_each_other_and_with_the_server() {
     assert_eq!((s.count("seed"), s.count("threads")), (7, 2));
     assert_eq!(s.count("target_cost.pid"), u64::from(server.program.pid()));
     assert!(s.count("target_cost.rss_bytes") > 1 << 20 && s.number("target_cost.cpu_s") > 0.0);
+    let only = &s.at("target_cost.processes").as_array().unwrap()[..];
+    assert!(only.len() == 1 && only[0]["pid"] == *s.at("target_cost.pid"), "{only:?}");
+    assert!((1 << 20..=s.count("target_cost.rss_bytes")).contains(&only[0]["rss_bytes"].as_u64().unwrap()));
     assert!((1.0..1.5).contains(&s.number("duration_s")), "{}", s.number("duration_s"));
     assert_eq!((ended.status, s.at("reasons").as_array().unwrap().len()), (Some(0), 0), "{ended:?}");
 }

@@ -6,6 +6,7 @@ use crate::{
     program::{Ended, Program, Serving, file},
     scripted::{Scripted, ok},
     summary::{Summary, run},
+    words::check,
 };
 
 /// A run in the form of another tool; what it printed, and the same run's own summary.
@@ -126,6 +127,81 @@ fn what_went_wrong_is_there_too() {
     assert_eq!(ended.status, Some(1));
     let (ended, _) = form("ab", &server.url("/"), &args);
     assert_eq!(number(&ended.stdout, "Keep-Alive requests:"), 0.0, "each answer closed its connection");
+}
+
+/// Users that are held, and three connections of twenty requests each beside them.
+fn two(server: &Serving) -> String {
+    let (users, calls) = (server.url("/?length=20"), server.url("/delay?for=5ms&length=1024"));
+    format!(
+        r#"
+[[stage]]
+name = "users"
+of = ["users"]
+for = "500ms"
+[[stage]]
+name = "calls"
+of = ["calls"]
+for = "2s"
+[[population]]
+name = "users"
+target = "{users}"
+connections = 5
+think = "50ms"
+[[population]]
+name = "calls"
+target = "{calls}"
+arrive = "1k/s"
+total = 3
+calls = 20
+"#
+    )
+}
+
+#[test]
+fn a_population_may_have_the_form_for_itself() {
+    let (server, scenario) = (Serving::start(&["--threads", "1"]), file("form.toml"));
+    fs::write(&scenario, two(&server)).unwrap();
+    let scenario = scenario.to_str().unwrap();
+    for tool in ["wrk", "fortio", "ab", "httperf"] {
+        let (ended, s) = form(&format!("{tool}:calls"), scenario, &[]);
+        let Figures { answered, per_s, .. } = figures(tool, &ended.stdout);
+        let [expected, all] =
+            ["populations.calls.requests.answered", "requests.answered"].map(|n| s.count(n));
+        assert!(expected == 60 && all > 60, "{tool}: {expected} of {all} answers: {ended:?}");
+        assert_eq!(answered, 60.0, "{tool}: {}", ended.stdout);
+        // They are done long before their stage is.
+        let elapsed_s = s.number("populations.calls.elapsed_s");
+        assert!((0.1..1.9).contains(&elapsed_s), "{tool}: {elapsed_s} s");
+        assert!((per_s * elapsed_s / 60.0 - 1.0).abs() < 0.01, "{tool}: {per_s}/s in {elapsed_s} s");
+        assert!(ended.stdout.contains("/delay?for=5ms&length=1024"), "{tool}: {}", ended.stdout);
+    }
+    let (ended, _) = form("ab:calls", scenario, &[]);
+    for line in [
+        "Document Path:          /delay?for=5ms&length=1024",
+        "Document Length:        1024 bytes",
+        "Concurrency Level:      3",
+    ] {
+        assert!(ended.stdout.lines().any(|own| own == line), "{line}: {}", ended.stdout);
+    }
+    let (ended, s) = form("ab", scenario, &[]);
+    assert_eq!(number(&ended.stdout, "Complete requests:"), s.count("requests.answered") as f64);
+    let first = "Document Path:          /?length=20\n";
+    assert!(ended.stdout.contains(first), "where the first population goes: {}", ended.stdout);
+}
+
+#[test]
+fn a_population_that_is_not_there_is_a_mistake() {
+    let scenario = file("form-wrong.toml");
+    let path = scenario.to_str().unwrap();
+    let text = two(&Serving::start(&["--threads", "1"]));
+    fs::write(&scenario, &text).unwrap();
+    let own = "--format: there is no such population, write ab:users or ab:calls: \"ab:call\"";
+    check(&["run", path, "--format", "ab:call"], 2, &[own]);
+    // Whom a wrong file means is not known.
+    fs::write(&scenario, text.replace("name = \"calls\"\ntarget", "nmae = \"calls\"\ntarget")).unwrap();
+    let ended = Program::start(&["run", path, "--format", "ab:calls", "--seed", "x"]).end();
+    assert!(ended.stderr.contains("nmae") && ended.stderr.contains("--seed"), "{ended:?}");
+    assert!(ended.status == Some(2) && !ended.stderr.contains("--format"), "{ended:?}");
 }
 
 #[test]

@@ -106,6 +106,8 @@ fn a_run_asks_it_each_second() {
     assert!((3..=6).contains(&answers), "before the run and each second of it: {answers}");
     assert_eq!(s.count("observed.target.pid"), u64::from(server.program.pid()));
     assert_eq!(s.count("target_cost.pid"), u64::from(server.program.pid()));
+    let only = &s.at("target_cost.processes").as_array().unwrap()[..];
+    assert!(only.len() == 1 && only[0]["rss_bytes"].as_u64() > Some(1 << 20), "{only:?}");
     assert!(s.number("target_cost.cpu_s") > 0.0 && s.number("observed.target.process.cores_used.max") > 0.0);
     assert!(s.count("observed.target_host.memory_available.min") > 1 << 20);
     assert!(ended.stderr.contains(&format!("{}: {answers} answers\n", observer.address)), "{}", ended.stderr);

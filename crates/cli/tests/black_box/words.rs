@@ -55,6 +55,11 @@ fn wrong_words_are_named_with_their_cure() {
         2,
         &["--format: \"siege\"", "throng, wrk, fortio, ab or httperf"],
     );
+    check(
+        &["run", URL, "--format", "ab:users"],
+        2,
+        &["--format: there is no such population, write ab:main: \"ab:users\""],
+    );
 }
 
 #[test]

@@ -47,6 +47,9 @@ fn all_workers_of_a_server_count() {
     assert_eq!(seen("process.processes.last"), 3, "a master and two workers");
     let name = fs::read_to_string(format!("/proc/{}/cmdline", s.count("target_cost.pid"))).unwrap();
     assert!(name.starts_with("nginx: worker"), "{name}");
+    let each = &s.at("target_cost.processes").as_array().unwrap()[..];
+    assert!(each.len() == 3 && each[0]["pid"] == *s.at("target_cost.pid"), "{each:?}");
+    assert!(ended.stderr.contains(&format!("(process {} and others: ", each[0]["pid"])), "{ended:?}");
     // Each has about half of the connections; the fuller one is told of.
     let files = seen("open_files.max");
     assert!((10_000..16_000).contains(&files), "{files} open");

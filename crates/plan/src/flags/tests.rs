@@ -1,5 +1,5 @@
 use super::*;
-use crate::Load;
+use crate::{Load, Tool};
 use proptest::prelude::*;
 
 const URL: &str = "http://127.0.0.1:1/";
@@ -95,7 +95,7 @@ request = \"GET /\"
 expect = {  }
 ";
     assert_eq!(plan.to_string(), text);
-    assert_eq!((plan.probe, plan.live, plan.format, plan.observe), (None, Live::Auto, Format::Throng, None));
+    assert_eq!((plan.probe, plan.live, plan.format, plan.observe), (None, Live::Auto, Format::OWN, None));
     assert_eq!((plan.text.as_str(), plan.thresholds, plan.prometheus), (URL, Vec::new(), None));
 }
 
@@ -144,7 +144,7 @@ rate = \"10/s\"
 target = \"http://127.0.0.{1..2}:80/?length={rand 1 4096}\"
 ";
     assert_eq!(plan.to_string(), text);
-    assert_eq!((plan.live, plan.format), (Live::Classic, Format::Httperf));
+    assert_eq!((plan.live, plan.format), (Live::Classic, Format { tool: Tool::Httperf, of: None }));
     assert_eq!(plan.tags, ["before", "v1.2"], "each once");
     let observe = Observe { at: "127.0.0.1:9100".parse().unwrap(), token_file: Some("secret".to_owned()) };
     let influx = plan.influx.expect("it was asked for");

@@ -1,11 +1,11 @@
 //! The whole file, checked: what its parts say about each other.
 
-use super::document::{Notes, Section, one_of, read};
+use super::document::{Notes, Section, read};
 use super::keys::SCENARIO;
 use super::load::{some_rate, stages};
 use super::population::{Reader, name};
 use crate::flags::{DEFAULT_TIMEOUT, MOST_THREADS, Mistakes, seed, threads};
-use crate::nearest::nearest;
+use crate::nearest::{nearest, one_of};
 use crate::{
     Activity, Answer, Csv, Flags, Format, IoChoice, Live, Load, Mistake, Plan, Population, Probe, Program,
     Reconnect, Request, Scheme, Share, Sources, Stage, Surroundings, Target, Think, Threshold,
@@ -66,7 +66,7 @@ pub(super) fn scenario(
         seed,
         io,
         live: Live::Auto,
-        format: Format::Throng,
+        format: Format::OWN,
         thresholds,
         observe: None,
         prometheus: None,
@@ -75,10 +75,14 @@ pub(super) fn scenario(
         otlp: None,
         tags: Vec::new(),
     };
-    // As in the file: what was left out for a mistake may be what a threshold names.
+    // As in the file: what was left out for a mistake may be what a threshold, or the form, names.
     let may_be_judged = |text: &&String| notes.is_empty() || !text.contains('.');
     let thresholds = flags.thresholds.iter().filter(may_be_judged).cloned().collect();
-    let plan = lead.over(plan, &Flags { thresholds, ..flags.clone() }, around);
+    let format = flags.format.as_deref().map(|text| match text.split_once(':') {
+        Some((tool, _)) if !notes.is_empty() => tool.to_owned(),
+        _ => text.to_owned(),
+    });
+    let plan = lead.over(plan, &Flags { thresholds, format, ..flags.clone() }, around);
     let mistakes = [notes.into_mistakes(), lead.0].concat();
     if mistakes.is_empty() { Ok(plan) } else { Err(mistakes) }
 }

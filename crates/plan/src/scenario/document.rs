@@ -2,7 +2,7 @@
 
 use super::keys::{Key, Kind, SYNONYMS, TABLES, Table};
 use crate::Mistake;
-use crate::nearest::nearest;
+use crate::nearest::{nearest, one_of};
 use std::collections::HashSet;
 use std::fmt;
 use toml::Spanned;
@@ -143,15 +143,6 @@ fn instead(text: &str, table: &Table) -> String {
     match TABLES.iter().find(|table| table.key(text).is_some()) {
         Some(home) => format!("it in {}", home.place),
         None => one_of(names()),
-    }
-}
-
-/// `a, b or c`.
-pub(super) fn one_of<'k>(words: impl Iterator<Item = &'k str>) -> String {
-    let words: Vec<&str> = words.collect();
-    match words.split_last() {
-        Some((last, before)) if !before.is_empty() => format!("{} or {last}", before.join(", ")),
-        _ => words.concat(),
     }
 }
 

@@ -1,9 +1,9 @@
 //! The steps of a population, as written, checked.
 
 use super::answer::{self, Asked, is_token, not_a_field};
-use super::document::{Section, Word, one_of};
+use super::document::{Section, Word};
 use super::population::{Reader, name};
-use crate::nearest::nearest;
+use crate::nearest::{nearest, one_of};
 use crate::request::LONGEST_REQUEST;
 use crate::text::{Place, path};
 use crate::{Act, Answer, Request, Scheme, Step, Target, Text, Then, Think};

@@ -54,6 +54,24 @@ fn busy(cores_used: f64, cpu_user_ns: u64, processes: u64) -> TargetLook {
 }
 
 #[test]
+fn a_targets_processes_are_those_of_full_load() {
+    let mut all = Observation::default();
+    let check = |all: &mut Observation, phase, rss_bytes, expected| {
+        let processes = vec![ProcessMemory { pid: 3, rss_bytes }];
+        all.see_target(phase, &TargetLook { pid: 3, processes, ..TargetLook::default() });
+        let seen = all.target.as_ref().unwrap().processes();
+        assert_eq!(seen, [ProcessMemory { pid: 3, rss_bytes: expected }], "{phase:?} {rss_bytes}");
+    };
+    check(&mut all, Phase::Ramp, 1, 1);
+    check(&mut all, Phase::Ramp, 2, 2);
+    check(&mut all, Phase::Hold, 9, 9);
+    check(&mut all, Phase::Hold, 8, 8);
+    check(&mut all, Phase::Ramp, 3, 8);
+    check(&mut all, Phase::Drain, 4, 8);
+    assert_eq!(all.latest(true).target.unwrap().processes, [], "each second is stored");
+}
+
+#[test]
 fn a_targets_share_at_full_load_is_kept_apart() {
     let mut all = Observation::default();
     for (phase, look) in [

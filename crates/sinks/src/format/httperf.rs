@@ -42,7 +42,7 @@ fn ms_each(s: &Summary, n: u64) -> f64 {
 }
 
 fn replies(s: &Summary, whole: &Whole) -> String {
-    let rates = &whole.reply_rates;
+    let rates = &whole.replies.rates;
     let per_s = |thousandths: f64| thousandths / 1e3;
     let (response, all) = (whole.first_byte().mean_s(), whole.latency().mean_s());
     let head = whole.totals.head_sizes.mean();

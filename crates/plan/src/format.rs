@@ -1,0 +1,100 @@
+//! In whose form the summary is printed, and of whom it speaks.
+
+use units::Misread;
+
+use crate::{Population, nearest::one_of};
+
+/// The form of the summary: `ab`, or `ab:users`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Format {
+    /// Whose form.
+    pub tool: Tool,
+    /// The population, by its place in the plan, of which it speaks alone; none: of the whole run.
+    pub of: Option<u16>,
+}
+
+/// Whose form it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tool {
+    /// Our own.
+    Throng,
+    /// wrk's, with its `--latency`.
+    Wrk,
+    /// That of `fortio load`.
+    Fortio,
+    /// ApacheBench's.
+    Ab,
+    /// httperf's.
+    Httperf,
+}
+
+impl Format {
+    /// Our own form, which tells of all populations.
+    pub(crate) const OWN: Format = Format { tool: Tool::Throng, of: None };
+
+    /// `TOOL`, or `TOOL:POPULATION`. Without any population known, for a mistake in them, the name is not checked.
+    pub(crate) fn parse(text: &str, populations: &[Population]) -> Result<Format, String> {
+        let (word, name) = text.split_once(':').map_or((text, None), |(word, name)| (word, Some(name)));
+        let tool = match word {
+            "throng" => Tool::Throng,
+            "wrk" => Tool::Wrk,
+            "fortio" => Tool::Fortio,
+            "ab" => Tool::Ab,
+            "httperf" => Tool::Httperf,
+            _ => {
+                let cure = "throng, wrk, fortio, ab or httperf";
+                return Err(Misread::new(text, "a form of summary", cure).to_string());
+            }
+        };
+        let Some(name) = name.filter(|_| !populations.is_empty()) else {
+            return Ok(Format { tool, of: None });
+        };
+        if tool == Tool::Throng {
+            return Err(format!("our own form tells of each population, write throng: {text:?}"));
+        }
+        let Some(at) = populations.iter().position(|own| own.name == name) else {
+            let all: Vec<String> = populations.iter().map(|own| format!("{word}:{}", own.name)).collect();
+            let cure = one_of(all.iter().map(String::as_str));
+            return Err(format!("there is no such population, write {cure}: {text:?}"));
+        };
+        // The only one is the whole run.
+        let of = (populations.len() > 1).then_some(at as u16);
+        Ok(Format { tool, of })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, names: &[&str], expected: Result<(Tool, Option<u16>), &str>) {
+        let any = crate::tests::plan(&[]).populations.remove(0);
+        let own = |name: &&str| Population { name: (*name).to_owned(), ..any.clone() };
+        let populations: Vec<Population> = names.iter().map(own).collect();
+        let read = Format::parse(text, &populations).map(|format| (format.tool, format.of));
+        assert_eq!(read, expected.map_err(str::to_owned), "{text} of {names:?}");
+    }
+
+    #[test]
+    fn a_population_is_known_by_its_name() {
+        let two = ["desktop", "ab"];
+        check("throng", &two, Ok((Tool::Throng, None)));
+        check("wrk", &two, Ok((Tool::Wrk, None)));
+        check("fortio:desktop", &two, Ok((Tool::Fortio, Some(0))));
+        check("ab:ab", &two, Ok((Tool::Ab, Some(1))));
+        check("httperf:main", &["main"], Ok((Tool::Httperf, None)));
+        check("ab:any", &[], Ok((Tool::Ab, None)));
+    }
+
+    #[test]
+    fn what_is_not_there_is_a_mistake() {
+        let two = ["desktop", "ab"];
+        let no_such = "there is no such population, write ";
+        check("ab:main", &two, Err(&format!("{no_such}ab:desktop or ab:ab: \"ab:main\"")));
+        check("wrk:", &["main"], Err(&format!("{no_such}wrk:main: \"wrk:\"")));
+        let own = "our own form tells of each population, write throng: \"throng:ab\"";
+        check("throng:ab", &two, Err(own));
+        let no_form = "\"siege:ab\" is not a form of summary: write throng, wrk, fortio, ab or httperf";
+        check("siege:ab", &two, Err(no_form));
+    }
+}
