@@ -8,7 +8,7 @@ mod trials;
 
 use std::{env, path::PathBuf, thread, time::Duration};
 
-use lab::{Lab, Times, wide};
+use lab::{Experiment, Lab, Times, wide};
 
 use crate::{
     Failure, answer,
@@ -50,18 +50,22 @@ fn find<'a>(labs: &'a [Lab], name: &str) -> Result<&'a Lab, Failure> {
 
 /// What there is, and what is missing for it.
 fn list(labs: &[Lab]) -> Result<u8, Failure> {
-    let mut rows = Vec::new();
+    let mut text = String::new();
     for lab in labs {
-        let experiments: Vec<&str> = lab.experiments.iter().map(|one| one.name.as_str()).collect();
-        for (nth, server) in lab.servers.iter().enumerate() {
+        text += &format!("{}: {}\n", lab.name, lab.title);
+        for server in &lab.servers {
             let missing = lab::missing(server);
-            let ready = if missing.is_empty() { "ready".to_owned() } else { missing.join("; ") };
-            let own = |text: &str| if nth == 0 { text.to_owned() } else { String::new() };
-            rows.push([own(&lab.name), server.name.clone(), ready, own(&experiments.join(" "))]);
+            let standing = if missing.is_empty() { "ready" } else { "cannot run here" };
+            text += &format!("  server       {:<20} {standing}\n", server.name);
+            text.extend(missing.iter().map(|what| format!("                 {what}\n")));
         }
+        let mut one = |what: &str, experiment: &Experiment| {
+            text += &format!("  {what:<12} {:<20} {}\n", experiment.name, experiment.title);
+        };
+        lab.experiments.iter().for_each(|experiment| one("experiment", experiment));
+        lab.soak.iter().for_each(|soak| one("soak", soak));
     }
-    let left = |row: &[String; 4]| format!("{:<16} {:<14} {:<8} {}\n", row[0], row[1], row[2], row[3]);
-    answer(&rows.iter().map(left).collect::<String>())?;
+    answer(&text)?;
     Ok(0)
 }
 

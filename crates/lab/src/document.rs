@@ -45,7 +45,7 @@ pub fn groups(outcomes: &[Outcome]) -> Vec<Group<'_>> {
     groups
 }
 
-/// The page. Pictures are named `experiments/LAB.svg`.
+/// The page. Pictures are in the folder `experiments` beside it.
 ///
 /// # Errors
 /// A place in a lab's findings that names nothing.
@@ -97,9 +97,9 @@ fn section(lab: &Lab, outcomes: &[Outcome]) -> Result<String, String> {
         text += "\nNothing of it was run.\n";
         return Ok(text);
     }
-    if let Some(plot) = &lab.plot {
-        text +=
-            &format!("\n![{}: {}](experiments/{}.svg)\n", lab.title, plot.experiments.join(", "), lab.name);
+    for plot in &lab.plots {
+        let shown = plot.experiments.join(", ");
+        text += &format!("\n![{}: {shown}](experiments/{})\n", lab.title, plot.file(lab));
     }
     text += &versions(outcomes);
     for experiment in lab.experiments.iter().chain(&lab.soak) {
@@ -169,10 +169,7 @@ fn pauses(outcome: &Outcome) -> String {
     let Some(longest) = outcome.pauses.iter().max_by(|a, b| a.ms.total_cmp(&b.ms)) else {
         return String::new();
     };
-    format!(
-        "\nThe longest pause of its garbage collector: {:.1} ms at {} ({}).\n",
-        longest.ms, longest.time, longest.what
-    )
+    format!("\nThe longest that its garbage collector did: {}.\n", longest.told())
 }
 
 fn table<const N: usize>(head: &[&str; N], rows: &[[String; N]]) -> String {
@@ -208,7 +205,7 @@ mod tests {
             servers: Vec::new(),
             experiments: vec![experiment("limit", Some("more")), experiment("more", None)],
             soak: None,
-            plot: None,
+            plots: Vec::new(),
         }
     }
 

@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     fn series(value: impl Fn(f64) -> f64) -> Vec<(f64, f64)> {
-        (0..20).map(|n| f64::from(n)).map(|n| (n / 60.0, value(n))).collect()
+        (0..20).map(f64::from).map(|n| (n / 60.0, value(n))).collect()
     }
 
     /// As even as noise gets, and without a trend.

@@ -34,9 +34,9 @@ pub struct Lab {
     /// What `throng lab soak` does for hours.
     #[serde(default)]
     pub soak: Option<Experiment>,
-    /// What its picture shows.
-    #[serde(default)]
-    pub plot: Option<Plot>,
+    /// What its pictures show.
+    #[serde(default, rename = "plot")]
+    pub plots: Vec<Plot>,
 }
 
 /// A picture: the course of some experiments, a line for each server and variant.
@@ -50,6 +50,13 @@ pub struct Plot {
     /// What the text's own course was: seconds and the figure, at full scale.
     #[serde(default)]
     pub then: Vec<[f64; 2]>,
+}
+
+impl Plot {
+    /// The name of its file.
+    pub fn file(&self, lab: &Lab) -> String {
+        format!("{}-{}.svg", lab.name, self.experiments.join("-"))
+    }
 }
 
 /// What a picture can show over time.
@@ -202,7 +209,7 @@ impl Lab {
             let lifted = experiment.lifted.iter().filter(|name| self.experiment(name).is_none());
             mistakes.extend(lifted.map(|name| of(format!("lifted: no such experiment: {name}"))));
         }
-        let shown = self.plot.iter().flat_map(|plot| &plot.experiments);
+        let shown = self.plots.iter().flat_map(|plot| &plot.experiments);
         let unknown = shown.filter(|name| self.experiment(name).is_none());
         mistakes.extend(unknown.map(|name| format!("plot: no such experiment: {name}")));
         mistakes
@@ -283,7 +290,7 @@ mod tests {
         );
         check(
             "[[experiment]]",
-            "[plot]\nexperiments = [\"other\"]\nfigure = \"open\"\n[[experiment]]",
+            "[[plot]]\nexperiments = [\"other\"]\nfigure = \"open\"\n[[experiment]]",
             "plot: no such experiment: other",
         );
         check("{scale 100}", "{scale many}", "experiment hold: not a number: {scale many}");

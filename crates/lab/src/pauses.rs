@@ -4,6 +4,9 @@
 use std::{fs, path::Path};
 
 use serde::{Deserialize, Serialize};
+use units::Nanos;
+
+use crate::curve::Second;
 
 /// A time in which nothing ran but the collector.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -11,14 +14,19 @@ use serde::{Deserialize, Serialize};
 pub struct Pause {
     /// When, by the clock, as the log has it: `2026-11-21T23:59:59.184+0000`.
     pub time: String,
+    /// The second of the run in which it ended, since the first dial.
+    pub at_s: f64,
     /// For how long, milliseconds.
     pub ms: f64,
+    /// The longest latency of that second, microseconds.
+    pub longest_us: Option<f64>,
     /// What it was: `Pause Young (Normal) (G1 Evacuation Pause)`.
     pub what: String,
 }
 
-/// All that the logs in a folder (`gc-*.log`) have, in the order of time.
-pub fn pauses(folder: &Path) -> Vec<Pause> {
+/// All that the logs in a folder (`gc-*.log`) have of the time of a run, in the order of time. The logs are in UTC, as the run's
+/// seconds are.
+pub fn pauses(folder: &Path, seconds: &[Second]) -> Vec<Pause> {
     let is_log = |path: &Path| {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         name.starts_with("gc-") && name.ends_with(".log")
@@ -27,11 +35,35 @@ pub fn pauses(folder: &Path) -> Vec<Pause> {
     let texts = files.filter(|path| is_log(path)).filter_map(|path| fs::read_to_string(path).ok());
     let mut all: Vec<Pause> =
         texts.flat_map(|text| text.lines().filter_map(Pause::parse).collect::<Vec<_>>()).collect();
+    all.retain_mut(|pause| pause.place(seconds));
     all.sort_by(|a, b| a.time.cmp(&b.time));
     all
 }
 
+/// Of a moment, to the millisecond: as both write it, `2026-11-21T23:59:59.184`.
+const MOMENT: usize = 23;
+
 impl Pause {
+    /// Finds the second that it lies in; false where it is before or behind the run.
+    fn place(&mut self, seconds: &[Second]) -> bool {
+        let moment = |time: &str| time.get(..MOMENT).map(str::to_owned);
+        let own = moment(&self.time);
+        let next = seconds.partition_point(|second| moment(second.time()) < own);
+        let Some(second) = seconds.get(next).filter(|_| next > 0) else { return false };
+        self.at_s = second.at_s();
+        self.longest_us = second.longest_us();
+        true
+    }
+
+    /// On a line.
+    pub fn told(&self) -> String {
+        let at = Nanos::from_secs(self.at_s as u64);
+        let longest = self.longest_us.map_or(String::new(), |us| {
+            format!("; the longest latency of that second: {}", Nanos((us * 1e3) as u64).brief())
+        });
+        format!("paused {:.1} ms at {at}: {}{longest}", self.ms, self.what)
+    }
+
     /// A line of the log; most are of something else.
     fn parse(line: &str) -> Option<Pause> {
         let (time, rest) = line.strip_prefix('[')?.split_once(']')?;
@@ -42,7 +74,8 @@ impl Pause {
         let ms = ms.strip_suffix("ms")?.parse().ok()?;
         let what =
             what.rsplit_once(' ').filter(|(_, sizes)| sizes.contains("->")).map_or(what, |(what, _)| what);
-        what.starts_with("Pause").then(|| Pause { time: time.to_owned(), ms, what: what.to_owned() })
+        let pause = Pause { time: time.to_owned(), ms, what: what.to_owned(), ..Pause::default() };
+        what.starts_with("Pause").then_some(pause)
     }
 }
 
@@ -61,12 +94,49 @@ mod tests {
 [2026-11-22T00:00:02.000+0000][4.000s][info][gc          ] GC(1) Pause Remark 40M->39M(410M) 2.250ms
 ";
         let found: Vec<Pause> = log.lines().filter_map(Pause::parse).collect();
-        let pause =
-            |time: &str, ms: f64, what: &str| Pause { time: time.to_owned(), ms, what: what.to_owned() };
+        let pause = |time: &str, ms: f64, what: &str| Pause {
+            time: time.to_owned(),
+            ms,
+            what: what.to_owned(),
+            ..Pause::default()
+        };
         let expected = [
             pause("2026-11-21T23:59:59.191+0000", 6.512, "Pause Young (Normal) (G1 Evacuation Pause)"),
             pause("2026-11-22T00:00:02.000+0000", 2.25, "Pause Remark"),
         ];
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_pause_lies_in_a_second_of_the_run() {
+        let second = |at: u64| {
+            let line = format!(
+                r#"{{"time":"2026-11-21T10:00:0{at}.500Z","elapsed_s":{at},"throng_latency_seconds_max":0.0{at}}}"#
+            );
+            Second::parse(&line).unwrap()
+        };
+        let seconds: Vec<Second> = (1..=3).map(second).collect();
+        let check = |time: &str, expected: Option<(f64, f64)>| {
+            let mut pause =
+                Pause { time: time.to_owned(), ms: 7.0, what: "Pause".to_owned(), ..Pause::default() };
+            let is_in = pause.place(&seconds);
+            assert_eq!(is_in.then(|| (pause.at_s, pause.longest_us.unwrap())), expected);
+        };
+        check("2026-11-21T10:00:01.400+0000", None);
+        check("2026-11-21T10:00:01.600+0000", Some((2.0, 20_000.0)));
+        check("2026-11-21T10:00:02.500+0000", Some((2.0, 20_000.0)));
+        check("2026-11-21T10:00:02.501+0000", Some((3.0, 30_000.0)));
+        check("2026-11-21T10:00:03.501+0000", None);
+        let pause = Pause {
+            at_s: 2.0,
+            ms: 7.25,
+            longest_us: Some(20_000.0),
+            what: "Pause Full".to_owned(),
+            ..Pause::default()
+        };
+        assert_eq!(
+            pause.told(),
+            "paused 7.2 ms at 2s: Pause Full; the longest latency of that second: 20 ms"
+        );
     }
 }

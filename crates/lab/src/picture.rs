@@ -15,6 +15,8 @@ const SIZE: (u32, u32) = (860, 380);
 struct Line {
     name: String,
     points: Vec<(f64, f64)>,
+    /// Pauses of the server, where a latency is shown.
+    marks: Vec<(f64, f64)>,
 }
 
 /// None where there is nothing to draw.
@@ -42,9 +44,11 @@ fn lines(plot: &Plot, outcomes: &[Outcome]) -> Vec<Line> {
             if plot.experiments.len() > 1 { format!("{} · ", subject.experiment) } else { String::new() };
         let variant = subject.variant.as_ref().map_or(String::new(), |variant| format!(", {variant}"));
         let name = format!("{experiment}{}{variant}", subject.server);
+        let pauses = outcome.pauses.iter().filter(|_| plot.figure == Figure::Longest);
+        let marks = pauses.map(|pause| (pause.at_s, pause.ms * 1e3)).collect();
         lines.retain(|line| line.name != name);
         if !points.is_empty() {
-            lines.push(Line { name, points });
+            lines.push(Line { name, points, marks });
         }
     }
     lines
@@ -84,7 +88,7 @@ impl Figure {
 type Drawn = Result<(), Box<dyn std::error::Error>>;
 
 fn draw(figure: Figure, lines: &[Line], then: &[(f64, f64)], svg: &mut String) -> Drawn {
-    let all = || lines.iter().flat_map(|line| &line.points).chain(then);
+    let all = || lines.iter().flat_map(|line| line.points.iter().chain(&line.marks)).chain(then);
     let right = all().map(|(x, _)| *x).fold(1.0, f64::max);
     let top = all().map(|(_, y)| *y).fold(1.0, f64::max) * 1.05;
     let area = SVGBackend::with_string(svg, SIZE).into_drawing_area();
@@ -108,6 +112,13 @@ fn draw(figure: Figure, lines: &[Line], then: &[(f64, f64)], svg: &mut String) -
             .draw_series(LineSeries::new(line.points.iter().copied(), style))?
             .label(&line.name)
             .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], style));
+        if !line.marks.is_empty() {
+            let colour = Palette99::pick(nth).to_rgba();
+            chart
+                .draw_series(line.marks.iter().map(|at| Circle::new(*at, 4, colour.stroke_width(1))))?
+                .label(format!("its collector's longest pauses: {}", line.name))
+                .legend(move |(x, y)| Circle::new((x + 9, y), 4, colour.stroke_width(1)));
+        }
     }
     if !then.is_empty() {
         let dots = then.iter().map(|at| Circle::new(*at, 3, BLACK.filled()));

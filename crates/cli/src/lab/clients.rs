@@ -41,13 +41,14 @@ pub(super) struct Left {
 }
 
 impl Clients {
-    /// Starts those of an experiment, each with its part of the load. `tag`: what their runs are called.
+    /// Starts those of an experiment, each with its part of the load. `tag`: what their runs are called; `quiet`: they say nothing.
     pub(super) fn start(
         settings: &Settings,
         lab: &Lab,
         experiment: &Experiment,
         values: &Values,
         tag: &str,
+        quiet: bool,
     ) -> Result<Clients, Failure> {
         let n = experiment.clients;
         let mut clients = Clients {
@@ -85,7 +86,7 @@ impl Clients {
             command.arg("--json").arg(&json);
             if experiment.find.is_empty() {
                 command.arg("--jsonl").arg(&jsonl).args(["--tag", tag, "--tag", &clients.tag]);
-                if n == 1 {
+                if n == 1 && !quiet {
                     command.args(experiment.format.iter().flat_map(|tool| ["--format", tool.as_str()]));
                 } else {
                     command.args(["--live", "off"]).stdout(Stdio::null()).stderr(Stdio::null());

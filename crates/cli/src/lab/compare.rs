@@ -42,8 +42,10 @@ pub(super) fn compare(labs: &[Lab], args: &LabCompareArgs) -> Result<u8, Failure
         for lab in labs {
             let own: Vec<Outcome> =
                 outcomes.iter().filter(|outcome| outcome.subject.lab == lab.name).cloned().collect();
-            if let Some(svg) = lab.plot.as_ref().and_then(|plot| picture(plot, &own)) {
-                fs::write(pictures.join(format!("{}.svg", lab.name)), svg).map_err(failed)?;
+            for plot in &lab.plots {
+                if let Some(svg) = picture(plot, &own) {
+                    fs::write(pictures.join(plot.file(lab)), svg).map_err(failed)?;
+                }
             }
         }
     }

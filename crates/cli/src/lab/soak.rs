@@ -24,7 +24,7 @@ pub(super) fn soak(lab: &Lab, args: &LabSoakArgs) -> Result<u8, Failure> {
         return Err(Failure::machine(missing.join("\n")));
     }
     let stop = trials::stop()?;
-    let how = How { scale: args.scale, time: Some(time), at: args.at.as_deref(), stop: &stop };
+    let how = How { scale: args.scale, time: Some(time), at: args.at.as_deref(), stop: &stop, quiet: true };
     let trial = Trial::start(lab, &chosen, &how)?;
     let (clock, each) = (Clock::start(), time.0 / CHECKPOINTS);
     let (mut next, mut before) = (each, 0);
@@ -48,12 +48,7 @@ pub(super) fn soak(lab: &Lab, args: &LabSoakArgs) -> Result<u8, Failure> {
         (false, true) => format!("  nothing drifts over {time}\n"),
         (false, false) => drifting.iter().map(|drift| format!("  {}\n", drift.told())).collect(),
     };
-    text.extend(
-        outcome
-            .pauses
-            .iter()
-            .map(|pause| format!("  pause {:.1} ms at {}: {}\n", pause.ms, pause.time, pause.what)),
-    );
+    text.extend(outcome.pauses.iter().map(|pause| format!("  {}\n", pause.told())));
     answer(&text)?;
     trials::keep(&outcome, &results)?;
     Ok(u8::from(!outcome.expected || !drifting.is_empty()))

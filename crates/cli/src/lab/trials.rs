@@ -43,6 +43,8 @@ pub(super) struct How<'a> {
     pub(super) time: Option<Nanos>,
     pub(super) at: Option<&'a str>,
     pub(super) stop: &'a AtomicBool,
+    /// Without what each run says each second.
+    pub(super) quiet: bool,
 }
 
 /// Those that were asked for: each of `wanted` is the name of an experiment, of a server or of a variant.
@@ -92,7 +94,7 @@ pub(super) fn run(lab: &Lab, args: &LabRunArgs) -> Result<u8, Failure> {
     let time = args.time.as_deref().map(time).transpose()?;
     let results = results(args.results.as_deref())?;
     let stop = stop()?;
-    let how = How { scale: args.scale, time, at: args.at.as_deref(), stop: &stop };
+    let how = How { scale: args.scale, time, at: args.at.as_deref(), stop: &stop, quiet: false };
     let (mut worst, mut ran) = (0, 0);
     for chosen in (0..args.times.max(1)).flat_map(|_| &chosen) {
         let missing = if args.at.is_some() { Vec::new() } else { lab::missing(chosen.server) };
@@ -206,7 +208,8 @@ impl<'a> Trial<'a> {
         };
         say(&format!("throng: {}", outcome.title(lab)));
         let tag = format!("lab.{}.{}.{}", lab.name, experiment.name, server.name);
-        let clients = Clients::start(&settings, lab, experiment, &settings.values_at(&host), &tag)?;
+        let clients =
+            Clients::start(&settings, lab, experiment, &settings.values_at(&host), &tag, how.quiet)?;
         outcome.words.clone_from(&clients.words);
         Ok(Trial { experiment, stop: how.stop, log: settings.log, clients, running, outcome })
     }
@@ -223,7 +226,7 @@ impl<'a> Trial<'a> {
         outcome.at = Date::from(units::date()).to_string();
         outcome.expected = is_expected(self.experiment, &summary);
         outcome.curve = stretches(&seconds, STRETCHES);
-        outcome.pauses = longest(lab::pauses(&self.log));
+        outcome.pauses = longest(lab::pauses(&self.log, &seconds));
         outcome.summary = summary;
         Ok((outcome, seconds))
     }
