@@ -106,17 +106,25 @@ class Process:
             os.killpg(self.pid, signal.SIGKILL)
             wait_until(lambda: not self.alive(), 120, 0.01)
 
-    def cpu_s(self):
-        """Seconds of CPU so far of the living processes of its session."""
-        total = 0
+    def members(self):
+        """The living processes of its session: their numbers, and what `stat` has behind the name."""
+        found = {}
         for entry in os.listdir("/proc"):
             try:
                 fields = pathlib.Path("/proc", entry, "stat").read_text().rpartition(")")[2].split()
             except (OSError, UnicodeDecodeError):
                 continue  # no process, or one that ended just now
             if len(fields) > 12 and int(fields[3]) == self.pid:
-                total += int(fields[11]) + int(fields[12])
-        return total / TICKS
+                found[int(entry)] = fields
+        return found
+
+    def cpu_s(self):
+        """Seconds of CPU so far of the living processes of its session."""
+        return sum(int(fields[11]) + int(fields[12]) for fields in self.members().values()) / TICKS
+
+    def memory_bytes(self, name):
+        """`Rss` or `Pss`, in which what processes share is counted once, of all living processes of its session."""
+        return sum(field_bytes(f"/proc/{pid}/smaps_rollup", name) for pid in self.members())
 
     def used_cpu_s(self):
         """Seconds of CPU from beginning to end, known once it has ended."""
@@ -136,10 +144,10 @@ class Process:
 class Served(Process):
     """An HTTP server that can say how much it has served, asked on one kept connection."""
 
-    def __init__(self, words, port, cpu=None):
+    def __init__(self, words, port, cpu=None, within_s=10):
         super().__init__(words, cpu)
         self.port, self.asked, self.asking = port, 0, None
-        if not wait_until(self.answers, 10, 0.02):
+        if not wait_until(self.answers, within_s, 0.02):
             raise Failed(f"no answer on port {port}: {self.last_words()}")
 
     def answers(self):
@@ -283,8 +291,9 @@ def wait_for_memory(needed_bytes, timeout_s=180):
 
 
 def sockets_in_use():
-    """TCP sockets of this network namespace, both ends and listeners."""
-    return int(re.search(r"^TCP: inuse (\d+)", pathlib.Path("/proc/net/sockstat").read_text(), re.MULTILINE)[1])
+    """TCP sockets of this network namespace, both ends and listeners. Java's are of IPv6, whatever their addresses."""
+    text = "".join(path.read_text() for path in pathlib.Path("/proc/net").glob("sockstat*"))
+    return sum(int(count) for count in re.findall(r"^TCP6?: inuse (\d+)", text, re.MULTILINE))
 
 
 def tcp_counters():
@@ -457,6 +466,8 @@ def versions(binary):
         "nginx": ["nginx", "-v"],
         "cc": ["cc", "--version"],
         "oha": ["oha", "--version"],
+        "node": ["node", "--version"],
+        "java": ["java", "-version"],
     }
     for name, words in others.items():
         if shutil.which(name):
