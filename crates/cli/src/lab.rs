@@ -22,7 +22,7 @@ pub(crate) fn lab(args: &LabArgs) -> Result<u8, Failure> {
     let labs = labs()?;
     match &args.verb {
         LabVerb::List => list(&labs),
-        LabVerb::Up { name, server, env } => up(find(&labs, name)?, server.as_deref(), env),
+        LabVerb::Up { name, server, env, scale } => up(find(&labs, name)?, server.as_deref(), env, *scale),
         LabVerb::Run(run) => trials::run(find(&labs, &run.name)?, run),
         LabVerb::Soak(soak) => soak::soak(find(&labs, &soak.name)?, soak),
         LabVerb::Compare(compare) => {
@@ -70,7 +70,7 @@ fn list(labs: &[Lab]) -> Result<u8, Failure> {
 }
 
 /// Starts a server, says where it is, and stops it when told to.
-fn up(lab: &Lab, server: Option<&str>, env: &[String]) -> Result<u8, Failure> {
+fn up(lab: &Lab, server: Option<&str>, env: &[String], scale: f64) -> Result<u8, Failure> {
     let server = match server {
         None => &lab.servers[0],
         Some(name) => lab.server(name).ok_or_else(|| {
@@ -88,7 +88,7 @@ fn up(lab: &Lab, server: Option<&str>, env: &[String]) -> Result<u8, Failure> {
     };
     let env =
         env.iter().map(variable).collect::<Result<Vec<_>, String>>().map_err(|e| Failure::words([e]))?;
-    let settings = Settings::new(lab, 1.0, Times::default())?;
+    let settings = Settings::new(lab, scale, Times::default())?;
     let mut running = settings.start(lab, server, 1, &env).map_err(Failure::machine)?;
     answer(&format!("{} listens at http://{}/\n", server.name, running.addresses[0]))?;
     while !stop.load(std::sync::atomic::Ordering::Relaxed) {

@@ -138,7 +138,8 @@ fn told(status: ExitStatus) -> String {
 fn build(lab: &Lab, server: &Server, values: &Values, work: &Path) -> Result<(), String> {
     let lines = server.build.iter().map(|line| values.fill(line)).collect::<Result<Vec<_>, _>>()?;
     let mut state = DefaultHasher::new();
-    lines.hash(&mut state);
+    // Not where it lies: what is built does not depend on that.
+    server.build.hash(&mut state);
     hash_folder(&lab.folder, &mut state).map_err(|e| format!("{}: {e}", lab.folder.display()))?;
     let (stamp, now) = (work.join(format!("built-{}", server.name)), state.finish().to_string());
     if fs::read_to_string(&stamp).is_ok_and(|then| then == now) {
@@ -165,7 +166,7 @@ fn hash_folder(folder: &Path, state: &mut impl Hasher) -> std::io::Result<()> {
         fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
     entries.sort();
     for path in entries {
-        path.hash(state);
+        path.file_name().hash(state);
         if path.is_dir() {
             if !path.ends_with("node_modules") && !path.ends_with("target") {
                 hash_folder(&path, state)?;

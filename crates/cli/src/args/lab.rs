@@ -30,6 +30,9 @@ pub(crate) enum LabVerb {
         /// With this in its environment, as an experiment's variant may have it; as often as needed
         #[arg(long, value_name = "NAME=VALUE")]
         env: Vec<String>,
+        /// Heap and all else that goes with the scale
+        #[arg(long, value_name = "X", default_value_t = 1.0)]
+        scale: f64,
     },
     /// Run a lab's experiments: server up, load, server down; what the text saw beside what it is now
     Run(LabRunArgs),

@@ -20,12 +20,22 @@ title = "Our own"
 name = "ours"
 build = ["echo built >> {work}/builds"]
 start = "$THRONG serve --listen {address}:{port} $MORE"
+version = "echo of today"
 environment = { MORE = "--threads 1" }
 
 [[server]]
 name = "elsewhere"
 needs = [{ program = "no-such-program", package = "none" }]
 start = "no-such-program"
+
+[soak]
+name = "soak"
+title = "for long"
+words = ["{url}/", "-c", "{scale 100}", "--think", "100ms", "-d", "{for 20m}"]
+
+[[plot]]
+experiments = ["hold"]
+figure = "open"
 
 [[experiment]]
 name = "hold"
@@ -40,6 +50,12 @@ title = "more than it lets in"
 words = ["{url}/", "-c", "60", "--think", "100ms", "-d", "1s"]
 limit = "connection-limit"
 variants = { "twenty" = { MORE = "--max-open 20" }, "forty" = { MORE = "--max-open 40" } }
+
+[[experiment]]
+name = "shared"
+title = "by three at the same time"
+words = ["{url}/", "-c", "{scale 90}", "--think", "100ms", "-d", "{for 1h}"]
+clients = 3
 
 [[experiment]]
 name = "away"
@@ -65,6 +81,12 @@ impl Labs {
 
     fn end(&self, args: &[&str]) -> Ended {
         Program::from(self.throng(args)).end()
+    }
+
+    /// What was kept of trials.
+    fn kept(&self) -> Vec<serde_json::Value> {
+        let text = fs::read_to_string(self.data.0.join("throng/labs.jsonl")).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
     /// Servers that were left behind: no other test has our folder's name in its words.
@@ -118,6 +140,68 @@ fn variants_and_limits_are_as_the_lab_says() {
     let one = labs.end(&["run", "own", "--variant", "limit", "--variant", "forty"]);
     assert!(!one.stdout.contains("twenty") && one.stdout.contains("forty"), "{one:?}");
     assert_eq!(labs.left(), 0);
+}
+
+#[test]
+fn several_clients_are_told_as_one() {
+    let labs = Labs::new("clients");
+    let ended = labs.end(&["run", "own", "--variant", "shared", "--for", "3s"]);
+    assert_eq!(ended.status, Some(0), "{ended:?}");
+    let title = "own · shared · ours (scale 1, 3 clients): by three at the same time";
+    assert!(ended.stdout.contains(title), "{ended:?}");
+    assert!(ended.stdout.contains("pass: 3 clients held all 90 connections, each without a fault"), "{ended:?}");
+    let kept = labs.kept();
+    let summary = &kept[0]["summary"];
+    assert_eq!(summary["connections"]["peak"], 90.0, "{summary}");
+    // 30 requests a second of each of 90 connections, and each has been counted once among the latencies.
+    let (runs, count) = (labs.data.runs(), summary["latency_us"]["count"].as_u64().unwrap());
+    assert_eq!(runs.len(), 3);
+    assert!((2_000..3_000).contains(&count), "{summary}");
+    assert!(summary["requests"]["answered"].as_f64().unwrap() >= count as f64, "{summary}");
+    assert_eq!(labs.left(), 0);
+}
+
+#[test]
+fn a_soak_tells_how_things_stand() {
+    let labs = Labs::new("soak");
+    let ended = labs.end(&["soak", "own", "--for", "10s", "--scale", "0.2"]);
+    assert_eq!(ended.status, Some(0), "{ended:?}");
+    let stands: Vec<&str> = ended.stderr.lines().filter(|line| line.contains("  20 open  0 lost  ")).collect();
+    assert!((10..=20).contains(&stands.len()), "{ended:?}");
+    assert!(ended.stdout.contains("too short to tell what drifts"), "{ended:?}");
+    let none = labs.end(&["soak", "own", "--for", "long"]);
+    assert_eq!(none.status, Some(2), "{none:?}");
+    assert!(none.stderr.contains("--for: "), "{none:?}");
+    assert_eq!(labs.left(), 0);
+}
+
+#[test]
+fn what_is_kept_is_compared() {
+    let labs = Labs::new("compare");
+    let none = labs.end(&["compare"]);
+    assert_eq!(none.status, Some(2), "{none:?}");
+    assert!(none.stderr.contains("`throng lab run` keeps what comes of it there"), "{none:?}");
+    let ended = labs.end(&["run", "own", "--variant", "hold", "--scale", "0.5", "--times", "2"]);
+    assert_eq!(ended.status, Some(0), "{ended:?}");
+    fs::write(labs.folder.join("own/findings.md"), "It held {{hold/ours connections.held}}.\n").unwrap();
+    let page = labs.folder.join("page.md");
+    let compared = labs.end(&["compare", "own", "--markdown", page.to_str().unwrap(), "--json", "-"]);
+    assert_eq!(compared.status, Some(0), "{compared:?}");
+    let json: serde_json::Value = serde_json::from_str(&compared.stdout).unwrap();
+    let trial = &json["trials"][0];
+    assert_eq!((&trial["times"], &trial["expected"]), (&2.into(), &true.into()), "{json}");
+    assert_eq!(trial["medians"]["connections.peak"], 50.0, "{json}");
+    assert!(compared.stderr.contains("own · hold · ours (scale 0.5): a hundred connections, 2 times"), "{compared:?}");
+    let text = fs::read_to_string(&page).unwrap();
+    for expected in ["It held 50.", "`ours` is of today.", "| connections | 100 | 50 |", "(experiments/own-hold.svg)"] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    assert!(fs::read_to_string(labs.folder.join("experiments/own-hold.svg")).unwrap().contains("connections open"));
+    let all = labs.data.0.join("throng/labs.jsonl");
+    fs::write(&all, fs::read_to_string(&all).unwrap() + "{}\n").unwrap();
+    let damaged = labs.end(&["compare"]);
+    assert_eq!(damaged.status, Some(2), "{damaged:?}");
+    assert!(damaged.stderr.contains("labs.jsonl: line 3: not throng.lab/1"), "{damaged:?}");
 }
 
 #[test]
