@@ -7,6 +7,7 @@ mod deny;
 mod fmt;
 mod fuzz;
 mod generate;
+mod labs;
 mod lint;
 mod packages;
 mod sim;
@@ -44,6 +45,12 @@ const VERBS: &[Verb] = &[
         generate::run,
     ),
     ("bench", "[NAME]", "a side-by-side measurement; without a name: which there are", bench::run),
+    (
+        "labs",
+        "[all]",
+        "an experiment of each lab, small and short; all: each at its own size three times, and docs/experiments.md",
+        labs::run,
+    ),
     ("deny", "", "licences and advisories of the dependencies (needs cargo-deny)", deny::run),
 ];
 

@@ -19,6 +19,7 @@ const NEEDED: &[(&str, &str)] = &[
     ("npm", "npm"),
     // With its compiler: the test's server is a source file.
     ("javac", "openjdk-17-jdk-headless"),
+    ("mvn", "maven"),
     ("chromium", "chromium"),
     ("prometheus", "prometheus"),
     ("influxd", "influxdb"),

@@ -1,7 +1,7 @@
 //! `cargo xtask test`: all that a change must pass, cheapest first; ends at the first step that fails.
 
 use crate::command::{cargo, command, finish, metadata, no_words};
-use crate::{fmt, lint, packages, tidy, web};
+use crate::{fmt, labs, lint, packages, tidy, web};
 use anyhow::{Context, Result};
 use std::path::PathBuf;
 use std::time::Instant;
@@ -30,6 +30,7 @@ const STEPS: &[Step] = &[
         ])
     }),
     ("tests", tests),
+    ("labs", || labs::run(&[])),
 ];
 
 pub(crate) fn run(words: &[String]) -> Result<()> {
