@@ -15,8 +15,8 @@ class Echo extends ApplicationLoader {
   def load(context: ApplicationLoader.Context): Application = new Routes(context).application
 }
 
-private class Routes(context: ApplicationLoader.Context) extends BuiltInComponentsFromContext(context) {
-  def httpFilters: Seq[EssentialFilter] = Nil
+private class Routes(context: ApplicationLoader.Context) extends BuiltInComponentsFromContext(context) with Own {
+  override lazy val httpFilters: Seq[EssentialFilter] = Nil
 
   lazy val router: Router = Router.from {
     case GET(p"/") => defaultActionBuilder(Ok("Hello World!"))
@@ -25,13 +25,13 @@ private class Routes(context: ApplicationLoader.Context) extends BuiltInComponen
         case Success(delay: FiniteDuration) => defaultActionBuilder.async(after(delay))
         case _ => defaultActionBuilder(BadRequest("not a time, write for=5s"))
       }
-    case GET(p"/ws/echo") => WebSocket.accept[String, String](_ => Streams.echo)
+    case GET(p"/ws/echo") => WebSocket.accept[String, String](_ => echo)
   }
 
   /** An answer that comes after `delay`, with no thread waiting for it. */
   private def after(delay: FiniteDuration): Future[Result] = {
     val answer = Promise[Result]()
-    actorSystem.scheduler.scheduleOnce(delay)(answer.success(Ok("polled")))(executionContext)
+    actorSystem.scheduler.scheduleOnce(delay)(answer.success(Ok("polled")))(actorSystem.dispatcher)
     answer.future
   }
 }

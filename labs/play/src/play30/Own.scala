@@ -2,7 +2,7 @@ package throng.play
 
 import org.apache.pekko.stream.scaladsl.Flow
 
-/** Play 3 streams with Pekko, which is Akka under another name. */
-private object Streams {
+/** What Play 3 has of its own: it streams with Pekko, which is Akka under another name. */
+private trait Own {
   def echo: Flow[String, String, _] = Flow[String]
 }

@@ -2,7 +2,7 @@ package throng.play
 
 import akka.stream.scaladsl.Flow
 
-/** Play 2.6 streams with Akka. */
-private object Streams {
+/** What Play 2.6 has of its own: it streams with Akka. */
+private trait Own {
   def echo: Flow[String, String, _] = Flow[String]
 }
