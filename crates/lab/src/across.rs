@@ -12,8 +12,11 @@ const GB: f64 = 1e9;
 pub const HEAD: [&str; 5] =
     ["server", "connections per GB", "opened/s", "requests/s", "p99 with all connected"];
 
+/// How many connections a second means nothing where there were fewer than this.
+const MANY: f64 = 1000.0;
+
 /// A row for each server, in the order of their first outcome: its name; connections held for each GB of all its memory, where
-/// it held the most; the most that it opened and answered a second; p99 where it held the most.
+/// it held the most; the most that it opened a second, of [`MANY`] at least, and answered a second; p99 where it held the most.
 pub fn across(outcomes: &[Outcome]) -> Vec<[String; 5]> {
     let name = |outcome: &Outcome| format!("{} · {}", outcome.subject.lab, outcome.subject.server);
     let mut names: Vec<String> = Vec::new();
@@ -24,7 +27,14 @@ pub fn across(outcomes: &[Outcome]) -> Vec<[String; 5]> {
     }
     let row = |server: String| {
         let own: Vec<&Outcome> = outcomes.iter().filter(|outcome| name(outcome) == server).collect();
-        let most = |path: &str| own.iter().filter_map(|outcome| outcome.figure(path)).reduce(f64::max);
+        let most = |path: &str, of: &[&Outcome]| {
+            of.iter().filter_map(|outcome| outcome.figure(path)).reduce(f64::max)
+        };
+        let many: Vec<&Outcome> = own
+            .iter()
+            .copied()
+            .filter(|outcome| outcome.figure("connections.opened").is_some_and(|opened| opened >= MANY))
+            .collect();
         let held = |outcome: &Outcome| outcome.figure("connections.held").unwrap_or(0.0);
         let fullest = own.iter().max_by(|a, b| held(a).total_cmp(&held(b)));
         let memory = |outcome: &&&Outcome| outcome.figure("target_cost.rss_bytes").filter(|rss| *rss > 0.0);
@@ -34,8 +44,8 @@ pub fn across(outcomes: &[Outcome]) -> Vec<[String; 5]> {
         [
             server,
             tell("", per_gb),
-            tell("", most("connections.open_per_s")),
-            tell("", most("requests.per_s")),
+            tell("", most("connections.open_per_s", &many)),
+            tell("", most("requests.per_s", &own)),
             tell("latency_us.p99", p99),
         ]
     };
@@ -50,7 +60,7 @@ mod tests {
 
     fn outcome(server: &str, held: u64, rss: u64, opened: f64, per_s: f64, p99: f64) -> Outcome {
         let summary = json!({
-            "connections": {"held": held, "open_per_s": opened},
+            "connections": {"held": held, "opened": held, "open_per_s": opened},
             "requests": {"per_s": per_s},
             "latency_us": {"p99": p99},
             "target_cost": {"rss_bytes": rss},
@@ -62,13 +72,13 @@ mod tests {
     #[test]
     fn each_server_at_its_best() {
         let outcomes = [
-            outcome("a", 400, 1_000_000, 50.0, 20_000.0, 900.0),
+            outcome("a", 400, 1_000_000, 90_000.0, 20_000.0, 900.0),
             outcome("b", 10, 0, 0.0, 0.0, 0.0),
             outcome("a", 10_000, 50_000_000, 3000.0, 100.0, 1500.0),
         ];
         let rows = across(&outcomes);
         assert_eq!(rows[0], ["l · a", "200,000", "3,000", "20,000", "1.5 ms"].map(str::to_owned));
-        assert_eq!(rows[1], ["l · b", "–", "0", "0", "–"].map(str::to_owned));
+        assert_eq!(rows[1], ["l · b", "–", "–", "0", "–"].map(str::to_owned));
         assert_eq!(rows.len(), 2);
     }
 }

@@ -124,9 +124,12 @@ pub fn stretches(seconds: &[Second], most: usize) -> Vec<Stretch> {
 }
 
 impl Stretch {
-    /// Of seconds, at least one, and the one before them.
-    fn of(before: Option<&Second>, seconds: &[Second]) -> Stretch {
-        let last = &seconds[seconds.len() - 1];
+    /// Of seconds, and the one before them: none where they begin with the run.
+    ///
+    /// # Panics
+    /// There is no second.
+    pub fn of(before: Option<&Second>, seconds: &[Second]) -> Stretch {
+        let last = seconds.last().expect("at least one second");
         let since = |name: &str| last.sum(name) - before.map_or(0.0, |before| before.sum(name));
         let time = last.at_s() - before.map_or(0.0, Second::at_s);
         let latency = |figure: &str| {

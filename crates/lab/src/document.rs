@@ -136,11 +136,12 @@ fn one(lab: &Lab, experiment: &Experiment, group: &Group, all: &[Group]) -> Stri
     let rows: Vec<[String; 3]> = then_and_now(&experiment.then, &group.outcomes);
     text += &table(&["", "then", "now"], &rows);
     text += &format!("\n`throng {}`\n", last.words.join(" ").replace('`', "'"));
-    let mut ends: Vec<(&str, usize)> = Vec::new();
+    let mut ends: Vec<(String, usize)> = Vec::new();
     for outcome in &group.outcomes {
-        match ends.iter_mut().find(|(end, _)| *end == outcome.headline()) {
+        let headline = outcome.headline();
+        match ends.iter_mut().find(|(end, _)| *end == headline) {
             Some((_, n)) => *n += 1,
-            None => ends.push((outcome.headline(), 1)),
+            None => ends.push((headline, 1)),
         }
     }
     for (end, times) in ends {

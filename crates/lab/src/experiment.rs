@@ -127,5 +127,15 @@ impl Experiment {
     }
 }
 
+impl Trial {
+    /// From this address only.
+    pub fn dial_from(&mut self, source: &str) {
+        match &mut self.scenario {
+            Some(text) => text.insert_str(0, &format!("sources = \"{source}\"\n")),
+            None => self.words.extend(["--sources".to_owned(), source.to_owned()]),
+        }
+    }
+}
+
 /// Stands among the words where the scenario's file is to be named.
 pub const SCENARIO: &str = "{scenario}";

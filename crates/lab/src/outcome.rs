@@ -8,6 +8,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use units::Count;
 
 use crate::{curve::Stretch, drift::Drift, file::Lab, pauses::Pause};
 
@@ -115,14 +116,34 @@ impl Outcome {
         .collect()
     }
 
-    /// A figure of the summary by its path.
+    /// A figure of the summary by its path. Of several processes `target_cost.processes.least` and `most` are the memory of the
+    /// smallest and the largest.
     pub fn figure(&self, path: &str) -> Option<f64> {
+        if let Some(which) = path.strip_prefix("target_cost.processes.") {
+            let each = self.summary.pointer("/target_cost/processes")?.as_array()?;
+            let sizes =
+                each.iter().filter(|_| each.len() > 1).filter_map(|process| process["rss_bytes"].as_f64());
+            return match which {
+                "least" => sizes.reduce(f64::min),
+                _ => sizes.reduce(f64::max),
+            };
+        }
         self.summary.pointer(&format!("/{}", path.replace('.', "/"))).and_then(Value::as_f64)
     }
 
-    /// The summary's last line.
-    pub fn headline(&self) -> &str {
-        self.summary["headline"].as_str().unwrap_or_default()
+    /// The summary's last line; of a search what it came to.
+    pub fn headline(&self) -> String {
+        if let Some(headline) = self.summary["headline"].as_str() {
+            return headline.to_owned();
+        }
+        let word = |path: &str| self.summary.pointer(path).and_then(Value::as_str).unwrap_or("unknown");
+        let outcome = word("/outcome");
+        let found = format!("{outcome}: {}", Count(self.figure("max").unwrap_or(0.0) as u64));
+        if self.summary["limit"].is_null() {
+            return found;
+        }
+        let (side, cause, cure) = (word("/limit/side"), word("/limit/cause"), word("/limit/cure"));
+        format!("{found}; limited by the {side}'s {cause}: {cure}")
     }
 
     /// Adds it to a file, which is made if need be.
@@ -157,5 +178,58 @@ fn is_ours(outcome: Outcome) -> Result<Outcome, String> {
     match outcome.schema.as_str() {
         SCHEMA => Ok(outcome),
         other => Err(format!("not {SCHEMA}: {other:?}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_run_and_a_search_have_a_headline() {
+        let check = |summary: Value, expected: &str| {
+            assert_eq!(Outcome { summary, ..Outcome::default() }.headline(), expected);
+        };
+        check(json!({"headline": "pass: all"}), "pass: all");
+        check(json!({"outcome": "not-reached", "max": 10_000, "limit": null}), "not-reached: 10,000");
+        let limit = json!({"side": "target", "cause": "accept-queue", "cure": "raise somaxconn"});
+        let expected = "found: 4,096; limited by the target's accept-queue: raise somaxconn";
+        check(json!({"outcome": "found", "max": 4_096, "limit": limit}), expected);
+    }
+
+    #[test]
+    fn processes_are_told_apart_where_there_are_several() {
+        let outcome = |sizes: &[u64]| {
+            let each: Vec<Value> = sizes.iter().map(|size| json!({"pid": 1, "rss_bytes": size})).collect();
+            Outcome { summary: json!({"target_cost": {"processes": each}}), ..Outcome::default() }
+        };
+        let figure =
+            |sizes: &[u64], which: &str| outcome(sizes).figure(&format!("target_cost.processes.{which}"));
+        assert_eq!((figure(&[7, 3, 5], "least"), figure(&[7, 3, 5], "most")), (Some(3.0), Some(7.0)));
+        assert_eq!(figure(&[7], "most"), None);
+        assert_eq!(Outcome::default().figure("target_cost.processes.least"), None);
+    }
+
+    #[test]
+    fn what_is_kept_is_read_again() {
+        let file = std::env::temp_dir().join(format!("throng-lab-outcome-{}/all.jsonl", std::process::id()));
+        let outcome = Outcome {
+            schema: SCHEMA.to_owned(),
+            subject: Subject {
+                lab: "l".to_owned(),
+                scale: 0.1,
+                variant: Some("v".to_owned()),
+                ..Subject::default()
+            },
+            curve: vec![Stretch { at_s: 1.5, p99_us: Some(7.25), ..Stretch::default() }],
+            ..Outcome::default()
+        };
+        outcome.keep(&file).unwrap();
+        outcome.keep(&file).unwrap();
+        assert_eq!(Outcome::all(&file).unwrap(), [outcome.clone(), outcome]);
+        fs::write(&file, "{\"schema\":\"throng.lab/2\"}\n").unwrap();
+        assert!(Outcome::all(&file).unwrap_err().ends_with("line 1: not throng.lab/1: \"throng.lab/2\""));
+        fs::remove_dir_all(file.parent().unwrap()).unwrap();
     }
 }

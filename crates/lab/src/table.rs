@@ -16,6 +16,8 @@ const ALWAYS: &[(&str, &str)] = &[
     ("latency_us.p99", "latency p99"),
     ("target_cost.user_bytes_per_connection", "memory a connection"),
     ("target_cost.rss_bytes", "memory of the server"),
+    ("target_cost.processes.least", "its smallest process"),
+    ("target_cost.processes.most", "its largest process"),
     ("target_cost.cpu_s", "CPU of the server"),
 ];
 
@@ -76,7 +78,7 @@ pub(crate) const NONE: &str = "–";
 pub(crate) fn shown(path: &str, n: f64) -> String {
     if path.contains("_us.") {
         Nanos((n * 1e3) as u64).brief().to_string()
-    } else if path.contains("bytes") {
+    } else if path.contains("bytes") || path.contains(".processes.") {
         Bytes(n.max(0.0) as u64).brief().to_string()
     } else if path.ends_with("_s") && !path.ends_with("per_s") {
         format!("{n:.1} s")
@@ -118,7 +120,10 @@ mod tests {
             "connections": {"peak": 400},
             "requests": {"per_s": 19_400.4},
             "latency_us": {"p50": 1_234.5},
-            "target_cost": {"rss_bytes": 10_485_760, "cpu_s": 3.25, "user_bytes_per_connection": 0},
+            "target_cost": {
+                "rss_bytes": 10_485_760, "cpu_s": 3.25, "user_bytes_per_connection": 0,
+                "processes": [{"rss_bytes": 2_097_152}, {"rss_bytes": 8_388_608}, {"rss_bytes": 4_194_304}],
+            },
         });
         let outcome = |summary: serde_json::Value| Outcome { summary, ..Outcome::default() };
         let rows = then_and_now(&then, &[&outcome(now)]);
@@ -127,6 +132,8 @@ mod tests {
             ["requests/s", "32,047", "19,400"],
             ["latency p50", "570 µs", "1.2 ms"],
             ["memory of the server", "–", "10.0 MiB"],
+            ["its smallest process", "–", "2.0 MiB"],
+            ["its largest process", "–", "8.0 MiB"],
             ["CPU of the server", "–", "3.2 s"],
             ["latency_us.p999", "5.3 ms", "–"],
         ];

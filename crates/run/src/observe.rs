@@ -178,9 +178,11 @@ impl Observer {
         {
             self.seen.see_target(phase, &target);
         }
-        let held = self.held.replace(now).filter(|_| phase == Phase::Hold);
-        self.held_for = self.held_for + held.map_or(Nanos::ZERO, |last| now.since(last));
-        self.held = self.held.filter(|_| phase == Phase::Hold);
+        let held = (phase == Phase::Hold).then_some(now);
+        if let (Some(last), Some(now)) = (self.held, held) {
+            self.held_for = self.held_for + now.since(last);
+        }
+        self.held = held;
     }
 
     /// Who listens here, where the target is here too. The kernel tells of listeners alone: that takes no longer with

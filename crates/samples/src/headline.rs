@@ -7,39 +7,35 @@ use crate::summary::{Limit, Summary, Verdict};
 impl Summary {
     /// Verdict, and what stopped it: side, cause, at how many, cure. Worked out from what is in the summary already.
     pub fn sentence(&self) -> String {
-        sentence(self)
-    }
-}
-
-fn sentence(s: &Summary) -> String {
-    let (c, verdict) = (&s.connections, s.verdict.name());
-    let met = s.thresholds.iter().filter(|t| t.pass).count();
-    let judged = match s.thresholds.len() {
-        0 => String::new(),
-        all => format!("{met} of {all} thresholds met"),
-    };
-    match (&s.limit, s.verdict) {
-        (Some(limit), _) => {
-            let judged = if judged.is_empty() { judged } else { judged + "; " };
-            format!("{verdict}: {judged}{}", limited(limit))
+        let (c, verdict) = (&self.connections, self.verdict.name());
+        let met = self.thresholds.iter().filter(|t| t.pass).count();
+        let judged = match self.thresholds.len() {
+            0 => String::new(),
+            all => format!("{met} of {all} thresholds met"),
+        };
+        match (&self.limit, self.verdict) {
+            (Some(limit), _) => {
+                let judged = if judged.is_empty() { judged } else { judged + "; " };
+                format!("{verdict}: {judged}{}", limited(limit))
+            }
+            (None, _) if !judged.is_empty() => format!("{verdict}: {judged}"),
+            // Of those that are held, fewer may have been wanted for a while.
+            (None, Verdict::Pass) if c.finished > c.held => {
+                format!(
+                    "pass: {} connections did what they came for, no fault, every answer right",
+                    Count(c.finished)
+                )
+            }
+            (None, Verdict::Pass) if c.closed > 0 => format!(
+                "pass: no fault, every answer right; the server closed {} connections by announcement, {} were open at the end",
+                Count(c.closed),
+                Count(c.held),
+            ),
+            (None, Verdict::Pass) => {
+                format!("pass: all {} connections held, no fault, every answer right", Count(c.held))
+            }
+            (None, _) => verdict.to_owned(),
         }
-        (None, _) if !judged.is_empty() => format!("{verdict}: {judged}"),
-        // Of those that are held, fewer may have been wanted for a while.
-        (None, Verdict::Pass) if c.finished > c.held => {
-            format!(
-                "pass: {} connections did what they came for, no fault, every answer right",
-                Count(c.finished)
-            )
-        }
-        (None, Verdict::Pass) if c.closed > 0 => format!(
-            "pass: no fault, every answer right; the server closed {} connections by announcement, {} were open at the end",
-            Count(c.closed),
-            Count(c.held),
-        ),
-        (None, Verdict::Pass) => {
-            format!("pass: all {} connections held, no fault, every answer right", Count(c.held))
-        }
-        (None, _) => verdict.to_owned(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! `throng run`, or `find`, as processes of their own: one, or several that share the load, and their summaries as one.
 
 use std::{
-    fs,
+    fs::{self, File},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::atomic::{AtomicBool, Ordering::Relaxed},
@@ -25,13 +25,19 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// Those of a trial that is under way.
 pub(super) struct Clients {
-    children: Vec<Child>,
-    /// Where each writes its summary, and its seconds.
-    files: Vec<(PathBuf, PathBuf)>,
+    each: Vec<Client>,
     /// All of this trial's runs have it.
     tag: String,
-    /// What the first was told, without outputs.
-    pub(super) words: Vec<String>,
+}
+
+struct Client {
+    child: Child,
+    /// What it was told, without outputs.
+    words: Vec<String>,
+    summary: PathBuf,
+    seconds: PathBuf,
+    /// Of one that says nothing to the person: what it said.
+    said: Option<PathBuf>,
 }
 
 /// What a trial left.
@@ -40,66 +46,34 @@ pub(super) struct Left {
     pub(super) seconds: Vec<Second>,
 }
 
+/// What all clients of a trial have in common.
+pub(super) struct Order<'a> {
+    pub(super) lab: &'a Lab,
+    pub(super) experiment: &'a Experiment,
+    /// With the server's addresses.
+    pub(super) values: Values,
+    /// What their runs are called.
+    pub(super) tag: String,
+    /// They say nothing each second.
+    pub(super) quiet: bool,
+}
+
 impl Clients {
-    /// Starts those of an experiment, each with its part of the load. `tag`: what their runs are called; `quiet`: they say nothing.
-    pub(super) fn start(
-        settings: &Settings,
-        lab: &Lab,
-        experiment: &Experiment,
-        values: &Values,
-        tag: &str,
-        quiet: bool,
-    ) -> Result<Clients, Failure> {
-        let n = experiment.clients;
-        let mut clients = Clients {
-            children: Vec::new(),
-            files: Vec::new(),
-            tag: format!("lab-{}-{}", std::process::id(), Date::from(units::date()).0),
-            words: Vec::new(),
-        };
-        for nth in 1..=n {
-            let mut own = values.clone();
-            own.scale /= f64::from(n);
-            let trial = experiment.trial(&lab.folder, &own).map_err(|why| Failure::words([why]))?;
-            let file = |ending: &str| settings.work.join(format!("{}-{nth}.{ending}", experiment.name));
-            let failed =
-                |path: &Path, e: std::io::Error| Failure::machine(format!("{}: {e}", path.display()));
-            let (json, jsonl, scenario) = (file("json"), file("jsonl"), file("toml"));
-            let (_, _) = (fs::remove_file(&json), fs::remove_file(&jsonl));
-            let source = (n > 1).then(|| format!("127.0.{}.1", 100 + nth));
-            let mut words = trial.words;
-            if let Some(mut text) = trial.scenario {
-                if let Some(source) = &source {
-                    text = format!("sources = \"{source}\"\n{text}");
-                }
-                fs::write(&scenario, text).map_err(|e| failed(&scenario, e))?;
-                // Tables that it names lie beside it.
-                copy_tables(&lab.folder, &settings.work).map_err(|e| failed(&lab.folder, e))?;
-            } else if let Some(source) = source {
-                words.extend(["--sources".to_owned(), source]);
-            }
-            // Gone when we are, however we end.
-            let mut command = Command::new("setpriv");
-            command.args(["--pdeathsig", "TERM"]).arg(&settings.throng);
-            let path = scenario.to_string_lossy();
-            command.args(words.iter().map(|word| if word == SCENARIO { &*path } else { word.as_str() }));
-            command.arg("--json").arg(&json);
-            if experiment.find.is_empty() {
-                command.arg("--jsonl").arg(&jsonl).args(["--tag", tag, "--tag", &clients.tag]);
-                if n == 1 && !quiet {
-                    command.args(experiment.format.iter().flat_map(|tool| ["--format", tool.as_str()]));
-                } else {
-                    command.args(["--live", "off"]).stdout(Stdio::null()).stderr(Stdio::null());
-                }
-            }
-            if nth == 1 {
-                let named = experiment.scenario.clone().unwrap_or_default();
-                clients.words = words.iter().map(|word| word.replace(SCENARIO, &named)).collect();
-            }
-            clients.children.push(command.spawn().map_err(|e| failed(Path::new("setpriv"), e))?);
-            clients.files.push((json, jsonl));
+    /// Starts those of an experiment, each with its part of the load.
+    pub(super) fn start(settings: &Settings, order: &Order) -> Result<Clients, Failure> {
+        let now = Date::from(units::date()).0;
+        let tag = format!("lab-{}-{now}", std::process::id());
+        let mut clients = Clients { each: Vec::new(), tag };
+        for nth in 1..=order.experiment.clients {
+            let client = Client::start(settings, order, nth, &clients.tag)?;
+            clients.each.push(client);
         }
         Ok(clients)
+    }
+
+    /// What the first was told, without outputs.
+    pub(super) fn words(&self) -> Vec<String> {
+        self.each.first().map_or(Vec::new(), |client| client.words.clone())
     }
 
     /// Whether one of them still runs.
@@ -108,8 +82,8 @@ impl Clients {
     /// The kernel does not say.
     pub(super) fn is_under_way(&mut self) -> std::io::Result<bool> {
         let mut any = false;
-        for child in &mut self.children {
-            any |= child.try_wait()?.is_none();
+        for client in &mut self.each {
+            any |= client.child.try_wait()?.is_none();
         }
         Ok(any)
     }
@@ -124,8 +98,8 @@ impl Clients {
         let (clock, mut told_at) = (Clock::start(), None);
         while self.is_under_way()? {
             if stop.load(Relaxed) && clock.now() > *told_at.get_or_insert(clock.now()) + PATIENCE {
-                for child in &self.children {
-                    let _ = kill_process(Pid::from_child(child), Signal::TERM);
+                for client in &self.each {
+                    let _ = kill_process(Pid::from_child(&client.child), Signal::TERM);
                 }
                 told_at = Some(clock.now());
             }
@@ -137,22 +111,17 @@ impl Clients {
 
     /// All seconds so far, those of several clients together.
     pub(super) fn seconds(&self) -> Vec<Second> {
-        let of = |(_, jsonl): &(PathBuf, PathBuf)| {
-            let text = fs::read_to_string(jsonl).unwrap_or_default();
+        let of = |client: &Client| {
+            let text = fs::read_to_string(&client.seconds).unwrap_or_default();
             // The last line may not be written to its end.
             text.lines().map_while(|line| Second::parse(line).ok()).collect::<Vec<_>>()
         };
-        Second::together(self.files.iter().map(of).collect())
+        Second::together(self.each.iter().map(of).collect())
     }
 
     /// What they left, once they have ended.
     pub(super) fn left(&self) -> Result<Left, Failure> {
-        let summary = |(json, _): &(PathBuf, PathBuf)| {
-            let text = fs::read_to_string(json)
-                .map_err(|_| Failure::machine(format!("{}: throng ended without it", json.display())))?;
-            serde_json::from_str(&text).map_err(|e| Failure::machine(format!("{}: {e}", json.display())))
-        };
-        let mut summaries = self.files.iter().map(summary).collect::<Result<Vec<Value>, _>>()?;
+        let mut summaries = self.each.iter().map(Client::summary).collect::<Result<Vec<Value>, _>>()?;
         let seconds = self.seconds();
         let summary = match summaries.len() {
             1 => summaries.remove(0),
@@ -180,10 +149,63 @@ impl Clients {
 
 impl Drop for Clients {
     fn drop(&mut self) {
-        for child in &mut self.children {
-            let _ = child.kill();
-            let _ = child.wait();
+        for client in &mut self.each {
+            let _ = client.child.kill();
+            let _ = client.child.wait();
         }
+    }
+}
+
+impl Client {
+    /// Starts the one of this number. `of_all`: the tag that all of the trial's runs have.
+    fn start(settings: &Settings, order: &Order, nth: u8, of_all: &str) -> Result<Client, Failure> {
+        let Order { lab, experiment, .. } = order;
+        let file = |ending: &str| settings.log.join(format!("{}-{nth}.{ending}", experiment.name));
+        let failed = |path: &Path, e: std::io::Error| Failure::machine(format!("{}: {e}", path.display()));
+        let mut values = order.values.clone();
+        values.scale /= f64::from(experiment.clients);
+        let mut trial = experiment.trial(&lab.folder, &values).map_err(|why| Failure::words([why]))?;
+        if experiment.clients > 1 {
+            trial.dial_from(&format!("127.0.{}.1", 100 + nth));
+        }
+        let (summary, seconds, scenario) = (file("json"), file("jsonl"), file("toml"));
+        let (_, _) = (fs::remove_file(&summary), fs::remove_file(&seconds));
+        if let Some(text) = &trial.scenario {
+            fs::write(&scenario, text).map_err(|e| failed(&scenario, e))?;
+            // Tables that it names lie beside it.
+            copy_tables(&lab.folder, &settings.log).map_err(|e| failed(&lab.folder, e))?;
+        }
+        // Gone when we are, however we end.
+        let mut command = Command::new("setpriv");
+        command.args(["--pdeathsig", "TERM"]).arg(&settings.throng);
+        let path = scenario.to_string_lossy();
+        command.args(trial.words.iter().map(|word| if word == SCENARIO { &*path } else { word.as_str() }));
+        command.arg("--json").arg(&summary);
+        let is_run = experiment.find.is_empty();
+        if is_run {
+            command.arg("--jsonl").arg(&seconds).args(["--tag", &order.tag, "--tag", of_all]);
+        }
+        let is_quiet = order.quiet || experiment.clients > 1;
+        let said = is_quiet.then(|| file("said"));
+        if let Some(said) = &said {
+            let to = File::create(said).map_err(|e| failed(said, e))?;
+            command.args(["--live", "off"]).stdout(Stdio::null()).stderr(to);
+        } else if is_run {
+            command.args(experiment.format.iter().flat_map(|tool| ["--format", tool.as_str()]));
+        }
+        let child = command.spawn().map_err(|e| failed(Path::new("setpriv"), e))?;
+        let named = experiment.scenario.clone().unwrap_or_default();
+        let words = trial.words.iter().map(|word| word.replace(SCENARIO, &named)).collect();
+        Ok(Client { child, words, summary, seconds, said })
+    }
+
+    /// As it wrote it.
+    fn summary(&self) -> Result<Value, Failure> {
+        let placed = |what: &str| Failure::machine(format!("{}: {what}", self.summary.display()));
+        let said = || self.said.as_ref().and_then(|said| fs::read_to_string(said).ok()).unwrap_or_default();
+        let text = fs::read_to_string(&self.summary)
+            .map_err(|_| placed(&format!("throng ended without it\n{}", said().trim_end())))?;
+        serde_json::from_str(&text).map_err(|e| placed(&e.to_string()))
     }
 }
 
@@ -220,6 +242,9 @@ fn combined(summaries: &[Value], peak: f64, latency: &Latency) -> Value {
         all[group] = added(&parts);
     }
     all["connections"]["peak"] = Value::from(peak);
+    if let Some(at) = all.pointer_mut("/limit/at_connections") {
+        *at = Value::from(peak);
+    }
     for path in ["/ramp_s", "/duration_s", "/target_cost/rss_bytes", "/target_cost/cpu_s"] {
         let most = summaries.iter().filter_map(|summary| summary.pointer(path)?.as_f64()).reduce(f64::max);
         if let (Some(place), Some(most)) = (all.pointer_mut(path), most) {

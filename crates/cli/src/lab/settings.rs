@@ -9,6 +9,7 @@ use std::{
 
 use host::Root;
 use lab::{Lab, Running, Server, Times, Values};
+use rustix::process::{Resource, Rlimit, setrlimit};
 
 use crate::{Failure, folders, run as verb};
 
@@ -32,7 +33,8 @@ impl Settings {
     pub(super) fn new(lab: &Lab, scale: f64, times: Times) -> Result<Settings, Failure> {
         let none = "no place to build in: set HOME or XDG_CACHE_HOME to a folder";
         let work = folders::cache().ok_or_else(|| Failure::machine(none))?.join("labs").join(&lab.name);
-        // Of this throng alone: what an earlier one logged stays.
+        forget_old_logs(&work);
+        // Of this throng alone: what an earlier one logged stays for a while.
         let log = work.join(format!("log-{}", std::process::id()));
         fs::create_dir_all(&log).map_err(|e| Failure::machine(format!("{}: {e}", log.display())))?;
         let path = |path: &Path| path.to_string_lossy().into_owned();
@@ -95,13 +97,36 @@ impl Settings {
     }
 }
 
+/// So many folders of logs are left.
+const LOGS: usize = 20;
+
+/// The oldest of them go. What cannot be removed stays.
+fn forget_old_logs(work: &Path) {
+    let is_log =
+        |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("log-"));
+    let entries = fs::read_dir(work).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut logs: Vec<PathBuf> = entries.filter(is_log).collect();
+    logs.sort_by_key(|path| fs::metadata(path).and_then(|entry| entry.modified()).ok());
+    for old in logs.iter().rev().skip(LOGS) {
+        let _ = fs::remove_dir_all(old);
+    }
+}
+
 /// As many as it takes where a process may not open all the files that it would need.
 pub(super) fn processes(server: &Server, size: u64) -> u8 {
-    let hard = host::open_files(&Root::real()).map_or(u64::MAX, |files| files.hard);
     match server.connections_each {
-        Some(each) if size + OTHER_FILES > hard => size.div_ceil(each.max(1)).clamp(1, 250) as u8,
+        Some(each) if size + OTHER_FILES > raised(size + OTHER_FILES) => {
+            size.div_ceil(each.max(1)).clamp(1, 250) as u8
+        }
         _ => 1,
     }
+}
+
+/// The limit of open files that a server may have, raised to so many where we may do that: what we start inherits it.
+fn raised(wanted: u64) -> u64 {
+    let hard = host::open_files(&Root::real()).map_or(u64::MAX, |files| files.hard);
+    let more = Rlimit { current: Some(wanted), maximum: Some(wanted) };
+    if hard < wanted && setrlimit(Resource::Nofile, more).is_ok() { wanted } else { hard }
 }
 
 /// `3g` at a scale, in MiB.

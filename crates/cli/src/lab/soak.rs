@@ -1,5 +1,7 @@
 //! A lab's load for hours: how things stand every now and then, and in the end what drifted.
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use lab::{Drift, Lab, Second, Stretch, drifts, stretches};
 use units::{Bytes, Clock, Count, Nanos};
 
@@ -32,8 +34,9 @@ pub(super) fn soak(lab: &Lab, args: &LabSoakArgs) -> Result<u8, Failure> {
         if clock.now().0 >= next {
             next += each;
             let seconds = clients.seconds();
-            if let Some(stretch) = stretches(&seconds[before.min(seconds.len())..], 1).first() {
-                say(&checkpoint(stretch));
+            let (past, since) = seconds.split_at(before.min(seconds.len()));
+            if !since.is_empty() {
+                say(&checkpoint(&Stretch::of(past.last(), since)));
             }
             before = seconds.len();
         }
@@ -50,6 +53,9 @@ pub(super) fn soak(lab: &Lab, args: &LabSoakArgs) -> Result<u8, Failure> {
     };
     text.extend(outcome.pauses.iter().map(|pause| format!("  {}\n", pause.told())));
     answer(&text)?;
+    if stop.load(Relaxed) {
+        return Ok(trials::EXIT_INTERRUPTED);
+    }
     trials::keep(&outcome, &results)?;
     Ok(u8::from(!outcome.expected || !drifting.is_empty()))
 }

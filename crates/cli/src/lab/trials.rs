@@ -17,7 +17,7 @@ use lab::{
 use units::{Date, Nanos};
 
 use super::{
-    clients::{Clients, Left},
+    clients::{Clients, Left, Order},
     settings::{Settings, processes},
     table,
 };
@@ -29,6 +29,9 @@ const STRETCHES: usize = 40;
 /// A trial whose figures say nothing, for throng itself was the limit, is done again so often: where server and throng share a
 /// machine, a virtual machine that warms up takes all of it for a while.
 const AGAIN: u32 = 2;
+
+/// Ended by a signal.
+pub(super) const EXIT_INTERRUPTED: u8 = 130;
 
 /// One experiment with one server, and one environment of it.
 pub(super) struct Chosen<'a> {
@@ -115,11 +118,11 @@ pub(super) fn run(lab: &Lab, args: &LabRunArgs) -> Result<u8, Failure> {
             outcome = one(lab, chosen, &how)?;
         }
         answer(&told(lab, chosen.experiment, &outcome))?;
+        if stop.load(Relaxed) {
+            return Ok(EXIT_INTERRUPTED);
+        }
         keep(&outcome, &results)?;
         worst = worst.max(u8::from(!outcome.expected));
-        if stop.load(Relaxed) {
-            return Ok(130);
-        }
     }
     if ran == 0 {
         return Err(Failure::machine(format!("nothing of {} can run here", lab.name)));
@@ -207,10 +210,15 @@ impl<'a> Trial<'a> {
             ..Outcome::default()
         };
         say(&format!("throng: {}", outcome.title(lab)));
-        let tag = format!("lab.{}.{}.{}", lab.name, experiment.name, server.name);
-        let clients =
-            Clients::start(&settings, lab, experiment, &settings.values_at(&host), &tag, how.quiet)?;
-        outcome.words.clone_from(&clients.words);
+        let order = Order {
+            lab,
+            experiment,
+            values: settings.values_at(&host),
+            tag: format!("lab.{}.{}.{}", lab.name, experiment.name, server.name),
+            quiet: how.quiet,
+        };
+        let clients = Clients::start(&settings, &order)?;
+        outcome.words = clients.words();
         Ok(Trial { experiment, stop: how.stop, log: settings.log, clients, running, outcome })
     }
 

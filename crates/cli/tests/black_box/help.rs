@@ -14,17 +14,36 @@ fn check(text: &str, file: &Path) {
     assert_eq!(text, expected, "not what {} has: UPDATE_GOLDEN=1 writes it", file.display());
 }
 
+const VERBS: &[&str] = &[
+    "",
+    "run",
+    "find",
+    "calibrate",
+    "runs",
+    "replay",
+    "report",
+    "compare",
+    "serve",
+    "lab",
+    "lab list",
+    "lab up",
+    "lab run",
+    "lab soak",
+    "lab compare",
+    "doctor",
+    "observe",
+    "demo",
+];
+
 #[test]
 fn help_is_as_it_was() {
     let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut reference = "# The command line\n\nWhat `--help` says; made by the tests.\n".to_owned();
-    for verb in
-        ["", "run", "find", "calibrate", "runs", "replay", "compare", "serve", "doctor", "observe", "demo"]
-    {
-        let args: Vec<&str> = [verb, "--help"].into_iter().filter(|word| !word.is_empty()).collect();
+    for verb in VERBS {
+        let args: Vec<&str> = verb.split(' ').chain(["--help"]).filter(|word| !word.is_empty()).collect();
         let ended = Program::start(&args).end();
         assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), ""), "{args:?}");
-        let name = if verb.is_empty() { "throng" } else { verb };
+        let name = if verb.is_empty() { "throng".to_owned() } else { verb.replace(' ', "-") };
         check(&ended.stdout, &crate_folder.join(format!("tests/golden/{name}.txt")));
         let title = format!("throng {verb}");
         write!(reference, "\n## `{}`\n\n```\n{}```\n", title.trim_end(), ended.stdout).unwrap();

@@ -1,6 +1,10 @@
 //! Labs: a server is built, started, loaded and stopped, and then stands beside now.
 
-use std::{fs, path::PathBuf, process::Command};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use crate::{
     program::{Ended, Program, Signal, file, until},
@@ -149,7 +153,10 @@ fn several_clients_are_told_as_one() {
     assert_eq!(ended.status, Some(0), "{ended:?}");
     let title = "own · shared · ours (scale 1, 3 clients): by three at the same time";
     assert!(ended.stdout.contains(title), "{ended:?}");
-    assert!(ended.stdout.contains("pass: 3 clients held all 90 connections, each without a fault"), "{ended:?}");
+    assert!(
+        ended.stdout.contains("pass: 3 clients held all 90 connections, each without a fault"),
+        "{ended:?}"
+    );
     let kept = labs.kept();
     let summary = &kept[0]["summary"];
     assert_eq!(summary["connections"]["peak"], 90.0, "{summary}");
@@ -166,7 +173,8 @@ fn a_soak_tells_how_things_stand() {
     let labs = Labs::new("soak");
     let ended = labs.end(&["soak", "own", "--for", "10s", "--scale", "0.2"]);
     assert_eq!(ended.status, Some(0), "{ended:?}");
-    let stands: Vec<&str> = ended.stderr.lines().filter(|line| line.contains("  20 open  0 lost  ")).collect();
+    let stands: Vec<&str> =
+        ended.stderr.lines().filter(|line| line.contains("  20 open  0 lost  ")).collect();
     assert!((10..=20).contains(&stands.len()), "{ended:?}");
     assert!(ended.stdout.contains("too short to tell what drifts"), "{ended:?}");
     let none = labs.end(&["soak", "own", "--for", "long"]);
@@ -191,17 +199,53 @@ fn what_is_kept_is_compared() {
     let trial = &json["trials"][0];
     assert_eq!((&trial["times"], &trial["expected"]), (&2.into(), &true.into()), "{json}");
     assert_eq!(trial["medians"]["connections.peak"], 50.0, "{json}");
-    assert!(compared.stderr.contains("own · hold · ours (scale 0.5): a hundred connections, 2 times"), "{compared:?}");
+    assert!(
+        compared.stderr.contains("own · hold · ours (scale 0.5): a hundred connections, 2 times"),
+        "{compared:?}"
+    );
     let text = fs::read_to_string(&page).unwrap();
-    for expected in ["It held 50.", "`ours` is of today.", "| connections | 100 | 50 |", "(experiments/own-hold.svg)"] {
+    for expected in
+        ["It held 50.", "`ours` is of today.", "| connections | 100 | 50 |", "(experiments/own-hold.svg)"]
+    {
         assert!(text.contains(expected), "{expected}: {text}");
     }
-    assert!(fs::read_to_string(labs.folder.join("experiments/own-hold.svg")).unwrap().contains("connections open"));
+    assert!(
+        fs::read_to_string(labs.folder.join("experiments/own-hold.svg"))
+            .unwrap()
+            .contains("connections open")
+    );
     let all = labs.data.0.join("throng/labs.jsonl");
     fs::write(&all, fs::read_to_string(&all).unwrap() + "{}\n").unwrap();
     let damaged = labs.end(&["compare"]);
     assert_eq!(damaged.status, Some(2), "{damaged:?}");
     assert!(damaged.stderr.contains("labs.jsonl: line 3: not throng.lab/1"), "{damaged:?}");
+}
+
+/// What is in the repository: figures that nobody wrote by hand.
+#[test]
+fn the_page_of_experiments_is_made_of_what_is_kept() {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
+    let labs = Labs::new("page");
+    let (page, kept) = (labs.folder.join("experiments.md"), root.join("labs/results.jsonl"));
+    let mut throng = labs.throng(&["compare"]);
+    throng.args(["--results".as_ref(), kept.as_os_str(), "--markdown".as_ref(), page.as_os_str()]);
+    throng.env("THRONG_LABS", root.join("labs"));
+    let ended = Program::from(throng).end();
+    assert_eq!(ended.status, Some(0), "{}", ended.stderr);
+    let cure = "`throng lab compare --results labs/results.jsonl --markdown docs/experiments.md` makes it";
+    let is_as_made = |name: &Path| {
+        let made = fs::read_to_string(labs.folder.join(name)).unwrap();
+        let there = fs::read_to_string(root.join("docs").join(name)).unwrap_or_default();
+        assert!(made == there, "{}: {cure}", name.display());
+        made
+    };
+    let text = is_as_made(Path::new("experiments.md"));
+    // Nothing that the findings speak of was left out.
+    let prose = |line: &&str| !line.starts_with('|');
+    assert!(!text.lines().filter(prose).any(|line| line.contains('–')), "a figure that is not there: {text}");
+    for picture in fs::read_dir(labs.folder.join("experiments")).unwrap().flatten() {
+        is_as_made(&Path::new("experiments").join(picture.file_name()));
+    }
 }
 
 #[test]
