@@ -14,7 +14,7 @@ use crate::curve::Second;
 pub struct Pause {
     /// When, by the clock, as the log has it: `2026-11-21T23:59:59.184+0000`.
     pub time: String,
-    /// The second of the run in which it ended, since the first dial.
+    /// The second of the run that felt it, since the first dial.
     pub at_s: f64,
     /// For how long, milliseconds.
     pub ms: f64,
@@ -44,20 +44,26 @@ pub fn pauses(folder: &Path, seconds: &[Second]) -> Vec<Pause> {
 const MOMENT: usize = 23;
 
 impl Pause {
-    /// Finds the second that it lies in; false where it is before or behind the run.
+    /// Finds the second that felt it; false where it is before or behind the run. The clock's time of a second is as exact as the
+    /// beginning of its run is known, to a tenth of a second, so that it may be a neighbour of the one that it lies in.
     fn place(&mut self, seconds: &[Second]) -> bool {
         let moment = |time: &str| time.get(..MOMENT).map(str::to_owned);
         let own = moment(&self.time);
         let next = seconds.partition_point(|second| moment(second.time()) < own);
-        let Some(second) = seconds.get(next).filter(|_| next > 0) else { return false };
-        self.at_s = second.at_s();
-        self.longest_us = second.longest_us();
+        if next == 0 || next == seconds.len() {
+            return false;
+        }
+        let near = &seconds[next - 1..(next + 2).min(seconds.len())];
+        let longest = |second: &&Second| second.longest_us().unwrap_or(0.0);
+        let felt = near.iter().max_by(|a, b| longest(a).total_cmp(&longest(b))).unwrap_or(&seconds[next]);
+        self.at_s = felt.at_s();
+        self.longest_us = felt.longest_us();
         true
     }
 
     /// On a line.
     pub fn told(&self) -> String {
-        let at = Nanos::from_secs(self.at_s as u64);
+        let at = Nanos::from_secs(self.at_s.round() as u64);
         let longest = self.longest_us.map_or(String::new(), |us| {
             format!("; the longest latency of that second: {}", Nanos((us * 1e3) as u64).brief())
         });
@@ -111,11 +117,12 @@ mod tests {
     fn a_pause_lies_in_a_second_of_the_run() {
         let second = |at: u64| {
             let line = format!(
-                r#"{{"time":"2026-11-21T10:00:0{at}.500Z","elapsed_s":{at},"throng_latency_seconds_max":0.0{at}}}"#
+                r#"{{"time":"2026-11-21T10:00:0{at}.500Z","elapsed_s":{at},"throng_latency_seconds_max":0.0{}}}"#,
+                if at == 2 { 9 } else { at }
             );
             Second::parse(&line).unwrap()
         };
-        let seconds: Vec<Second> = (1..=3).map(second).collect();
+        let seconds: Vec<Second> = (1..=5).map(second).collect();
         let check = |time: &str, expected: Option<(f64, f64)>| {
             let mut pause =
                 Pause { time: time.to_owned(), ms: 7.0, what: "Pause".to_owned(), ..Pause::default() };
@@ -123,10 +130,10 @@ mod tests {
             assert_eq!(is_in.then(|| (pause.at_s, pause.longest_us.unwrap())), expected);
         };
         check("2026-11-21T10:00:01.400+0000", None);
-        check("2026-11-21T10:00:01.600+0000", Some((2.0, 20_000.0)));
-        check("2026-11-21T10:00:02.500+0000", Some((2.0, 20_000.0)));
-        check("2026-11-21T10:00:02.501+0000", Some((3.0, 30_000.0)));
-        check("2026-11-21T10:00:03.501+0000", None);
+        check("2026-11-21T10:00:01.600+0000", Some((2.0, 90_000.0)));
+        check("2026-11-21T10:00:02.501+0000", Some((2.0, 90_000.0)));
+        check("2026-11-21T10:00:03.501+0000", Some((5.0, 50_000.0)));
+        check("2026-11-21T10:00:05.501+0000", None);
         let pause = Pause {
             at_s: 2.0,
             ms: 7.25,
