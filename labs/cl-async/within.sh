@@ -3,6 +3,8 @@
 # group of its own, which is gone afterwards. Where none can be made, with no more address space. Without MEMORY: just COMMAND.
 set -eu
 [ -n "${MEMORY:-}" ] || exec "$@"
+# No server starts in less, however small the scale.
+[ "${MEMORY%M}" -ge 64 ] || MEMORY=64M
 
 end() {
     kill "$child" 2>/dev/null || true

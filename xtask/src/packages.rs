@@ -68,14 +68,17 @@ fn install_debian() -> Result<()> {
         return Ok(());
     }
     let names = missing.join(" ");
-    // The owner of our own entry in /proc is the user we are.
-    let administrator = std::fs::metadata("/proc/self").is_ok_and(|entry| entry.uid() == 0);
-    if !administrator || !found("apt-get", &folders) {
+    if !is_root() || !found("apt-get", &folders) {
         bail!("packages missing, install as root: apt-get install {names}");
     }
     println!("installing {names}");
     apt_get(&["update", "-q"])?;
     apt_get(&[&["install", "-q", "-y", "--no-install-recommends"], missing.as_slice()].concat())
+}
+
+/// The owner of our own entry in /proc is the user we are.
+pub(crate) fn is_root() -> bool {
+    std::fs::metadata("/proc/self").is_ok_and(|entry| entry.uid() == 0)
 }
 
 /// Asks no questions, and starts no server that comes with a package (invoke-rc.d obeys RUNLEVEL).

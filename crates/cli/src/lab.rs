@@ -1,6 +1,7 @@
 //! `throng lab`: real servers, and the experiments of the source texts against them.
 
 mod clients;
+mod combined;
 mod compare;
 mod settings;
 mod soak;
@@ -83,7 +84,10 @@ fn up(lab: &Lab, server: Option<&str>, env: &[String], scale: f64) -> Result<u8,
     }
     let stop = signals::order_to_stop(false).map_err(Failure::machine)?;
     let variable = |word: &String| {
-        let (name, value) = word.split_once('=').ok_or_else(|| format!("--env: NAME=VALUE: {word}"))?;
+        let (name, value) = word
+            .split_once('=')
+            .filter(|(name, _)| !name.is_empty())
+            .ok_or_else(|| format!("--env: write NAME=VALUE: {word}"))?;
         Ok((name.to_owned(), value.to_owned()))
     };
     let env =

@@ -26,7 +26,8 @@ pub fn across(outcomes: &[Outcome]) -> Vec<[String; 5]> {
         }
     }
     let row = |server: String| {
-        let own: Vec<&Outcome> = outcomes.iter().filter(|outcome| name(outcome) == server).collect();
+        let own: Vec<&Outcome> =
+            outcomes.iter().filter(|outcome| name(outcome) == server && outcome.is_valid()).collect();
         let most = |path: &str, of: &[&Outcome]| {
             of.iter().filter_map(|outcome| outcome.figure(path)).reduce(f64::max)
         };
@@ -36,7 +37,7 @@ pub fn across(outcomes: &[Outcome]) -> Vec<[String; 5]> {
             .filter(|outcome| outcome.figure("connections.opened").is_some_and(|opened| opened >= MANY))
             .collect();
         let held = |outcome: &Outcome| outcome.figure("connections.held").unwrap_or(0.0);
-        let fullest = own.iter().max_by(|a, b| held(a).total_cmp(&held(b)));
+        let fullest = own.iter().filter(|one| held(one) > 0.0).max_by(|a, b| held(a).total_cmp(&held(b)));
         let memory = |outcome: &&&Outcome| outcome.figure("target_cost.rss_bytes").filter(|rss| *rss > 0.0);
         let per_gb = fullest.and_then(|fullest| Some(held(fullest) / memory(&fullest)? * GB));
         let p99 = fullest.and_then(|fullest| fullest.figure("latency_us.p99")).filter(|p99| *p99 > 0.0);
@@ -74,11 +75,14 @@ mod tests {
         let outcomes = [
             outcome("a", 400, 1_000_000, 90_000.0, 20_000.0, 900.0),
             outcome("b", 10, 0, 0.0, 0.0, 0.0),
+            outcome("c", 0, 1_000_000, 0.0, 10.0, 5.0),
             outcome("a", 10_000, 50_000_000, 3000.0, 100.0, 1500.0),
         ];
         let rows = across(&outcomes);
         assert_eq!(rows[0], ["l · a", "200,000", "3,000", "20,000", "1.5 ms"].map(str::to_owned));
         assert_eq!(rows[1], ["l · b", "–", "–", "0", "–"].map(str::to_owned));
-        assert_eq!(rows.len(), 2);
+        // Nothing was held: there is no share of it, and no latency with it.
+        assert_eq!(rows[2], ["l · c", "–", "–", "10", "–"].map(str::to_owned));
+        assert_eq!(rows.len(), 3);
     }
 }

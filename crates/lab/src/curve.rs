@@ -7,12 +7,35 @@ use serde_json::{Map, Value};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Second(Map<String, Value>);
 
+/// 1 at full load.
+const HOLD: &str = "throng_phase{phase=\"hold\"}";
+/// What adds up over several clients.
+const ADDED: &[&str] =
+    &["throng_connections_", "throng_requests_", "throng_answers_", "throng_generator_resident_bytes"];
+/// What is read of a second: keys that begin so.
+const USED: &[&str] = &[
+    "time",
+    "elapsed_s",
+    HOLD,
+    "throng_connections_open",
+    "throng_connections_dropped_total",
+    "throng_answers_total",
+    "throng_latency_seconds_p50",
+    "throng_latency_seconds_p99",
+    "throng_latency_seconds_max",
+    "throng_generator_resident_bytes",
+    "throng_target_resident_bytes",
+    "throng_target_jvm_gc_pause_seconds_total",
+];
+
 /// Some seconds of a run, taken together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Stretch {
     /// When it ended, seconds since the first dial.
     pub at_s: f64,
+    /// How long it was.
+    pub time_s: f64,
     /// Connections open at its end.
     pub open: f64,
     /// Answers a second.
@@ -34,17 +57,19 @@ pub struct Stretch {
 }
 
 impl Second {
-    /// Reads a line.
+    /// Reads a line, as far as it is used here: a day has 86,400 of them.
     ///
     /// # Errors
     /// It is no object.
     pub fn parse(line: &str) -> Result<Second, String> {
-        serde_json::from_str(line).map(Second).map_err(|e| e.to_string())
+        let mut all: Map<String, Value> = serde_json::from_str(line).map_err(|e| e.to_string())?;
+        all.retain(|key, _| USED.iter().any(|name| key.starts_with(name)));
+        Ok(Second(all))
     }
 
     /// Whether the whole load was on.
     pub fn is_at_full_load(&self) -> bool {
-        self.0.get("throng_phase{phase=\"hold\"}").and_then(Value::as_f64) == Some(1.0)
+        self.0.get(HOLD).and_then(Value::as_f64) == Some(1.0)
     }
 
     /// Seconds since the first dial.
@@ -67,8 +92,9 @@ impl Second {
         self.most("throng_latency_seconds_max").map(|s| s * 1e6)
     }
 
-    /// Seconds of several clients that began at the same time, as of one: what counts connections and requests adds up,
-    /// of all else the most is taken. As many as the one has that ended first.
+    /// Seconds of several clients that began at the same time, as of one: what counts connections and requests, and what they
+    /// cost, adds up; of all else, latencies too, the most is taken; full load is when all have it. As many as the one has
+    /// that ended first.
     pub fn together(mut clients: Vec<Vec<Second>>) -> Vec<Second> {
         let Some(mut first) = clients.pop() else { return Vec::new() };
         for other in clients {
@@ -80,14 +106,14 @@ impl Second {
 
     fn add(&mut self, other: Second) {
         for (key, theirs) in other.0 {
-            let adds = ["throng_connections_", "throng_requests_", "throng_answers_"]
-                .iter()
-                .any(|name| key.starts_with(name));
             let ours = self.0.get(&key).and_then(Value::as_f64);
+            let both = |ours: f64, theirs: f64| match key.as_str() {
+                HOLD => ours.min(theirs),
+                _ if ADDED.iter().any(|name| key.starts_with(name)) => ours + theirs,
+                _ => ours.max(theirs),
+            };
             let both = match (ours, theirs.as_f64()) {
-                (Some(ours), Some(theirs)) => {
-                    Value::from(if adds { ours + theirs } else { ours.max(theirs) })
-                }
+                (Some(ours), Some(theirs)) => Value::from(both(ours, theirs)),
                 _ => theirs,
             };
             self.0.insert(key, both);
@@ -140,6 +166,7 @@ impl Stretch {
         let is_java = last.most(pauses).is_some() && before.is_some();
         Stretch {
             at_s: rounded(last.at_s(), 1e3),
+            time_s: rounded(time, 1e3),
             open: last.open(),
             answers_per_s: if time > 0.0 { rounded(since("throng_answers_total") / time, 10.0) } else { 0.0 },
             p50_us: median(latency("p50")),
@@ -204,6 +231,7 @@ mod tests {
         let expected = [
             Stretch {
                 at_s: 2.0,
+                time_s: 2.0,
                 open: 12.0,
                 answers_per_s: 20.0,
                 p50_us: None,
@@ -216,6 +244,7 @@ mod tests {
             },
             Stretch {
                 at_s: 4.0,
+                time_s: 2.0,
                 open: 14.0,
                 answers_per_s: 60.0,
                 p50_us: None,

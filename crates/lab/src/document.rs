@@ -6,12 +6,13 @@ use units::Bytes;
 
 use crate::{
     across::{self, across},
-    drift::{DRIFT_HEAD, Drift},
+    drift::DRIFT_HEAD,
     experiment::Experiment,
     file::Lab,
     findings::filled,
     outcome::{Machine, Outcome, Subject},
-    table::{Spread, then_and_now},
+    picture::picture,
+    table::{Spread, side_by_side},
 };
 
 /// In a lab's folder: what was claimed and found, in words.
@@ -27,17 +28,27 @@ pub struct Group<'a> {
 }
 
 impl Group<'_> {
+    /// Those whose figures count: that are valid, or all where none is.
+    pub fn counted(&self) -> Vec<&Outcome> {
+        let valid: Vec<&Outcome> =
+            self.outcomes.iter().copied().filter(|outcome| outcome.is_valid()).collect();
+        if valid.is_empty() { self.outcomes.clone() } else { valid }
+    }
+
     /// A figure of the summary, of those repetitions that have it.
     pub fn spread(&self, path: &str) -> Option<Spread> {
-        Spread::of(self.outcomes.iter().filter_map(|outcome| outcome.figure(path)).collect())
+        Spread::of(self.counted().iter().filter_map(|outcome| outcome.figure(path)).collect())
     }
 }
 
-/// Those that repeat each other, in the order of their first.
+/// Those that repeat each other on one machine, in the order of their first.
 pub fn groups(outcomes: &[Outcome]) -> Vec<Group<'_>> {
     let mut groups: Vec<Group> = Vec::new();
     for outcome in outcomes {
-        match groups.iter_mut().find(|group| *group.subject == outcome.subject) {
+        let is = |group: &&mut Group| {
+            *group.subject == outcome.subject && group.outcomes[0].machine == outcome.machine
+        };
+        match groups.iter_mut().find(is) {
             Some(group) => group.outcomes.push(outcome),
             None => groups.push(Group { subject: &outcome.subject, outcomes: vec![outcome] }),
         }
@@ -54,7 +65,8 @@ pub fn document(labs: &[Lab], outcomes: &[Outcome]) -> Result<String, String> {
     let machines: BTreeSet<String> = outcomes.iter().map(|outcome| outcome.machine.told()).collect();
     text += &format!("Where: {}.\n", machines.into_iter().collect::<Vec<_>>().join("; "));
     text += "\n## All servers\n\n";
-    text += &table(&across::HEAD, &across(outcomes));
+    let rows: Vec<Vec<String>> = across(outcomes).into_iter().map(|row| row.to_vec()).collect();
+    text += &table(&across::HEAD, &rows);
     text += ACROSS;
     for lab in labs {
         let own: Vec<Outcome> =
@@ -87,8 +99,8 @@ impl Machine {
 
 fn section(lab: &Lab, outcomes: &[Outcome]) -> Result<String, String> {
     let groups = groups(outcomes);
-    let mut text =
-        format!("\n## {}\n\n*{}.* [The lab](../labs/{}/README.md)\n\n", lab.title, lab.text, lab.name);
+    let about = if lab.text.is_empty() { String::new() } else { format!("*{}.* ", lab.text) };
+    let mut text = format!("\n## {}\n\n{about}[The lab](../labs/{}/README.md)\n\n", lab.title, lab.name);
     let file = lab.folder.join(FINDINGS);
     if let Ok(findings) = fs::read_to_string(&file) {
         text += &filled(&findings, &groups).map_err(|why| format!("{}: {why}", file.display()))?;
@@ -97,18 +109,16 @@ fn section(lab: &Lab, outcomes: &[Outcome]) -> Result<String, String> {
         text += "\nNothing of it was run.\n";
         return Ok(text);
     }
-    for plot in &lab.plots {
+    for plot in lab.plots.iter().filter(|plot| picture(plot, outcomes).is_some()) {
         let shown = plot.experiments.join(", ");
         text += &format!("\n![{}: {shown}](experiments/{})\n", lab.title, plot.file(lab));
     }
     text += &versions(outcomes);
     for experiment in lab.experiments.iter().chain(&lab.soak) {
-        let own = groups.iter().filter(|group| group.subject.experiment == experiment.name);
-        for (nth, group) in own.enumerate() {
-            if nth == 0 {
-                text += &format!("\n### {}\n", experiment.title);
-            }
-            text += &one(lab, experiment, group, &groups);
+        let own: Vec<&Group> =
+            groups.iter().filter(|group| group.subject.experiment == experiment.name).collect();
+        if !own.is_empty() {
+            text += &one(lab, experiment, &own, &groups);
         }
     }
     Ok(text)
@@ -125,58 +135,82 @@ fn versions(outcomes: &[Outcome]) -> String {
     }
 }
 
-/// A trial's figures, and what stopped it.
-fn one(lab: &Lab, experiment: &Experiment, group: &Group, all: &[Group]) -> String {
-    let last = group.outcomes[group.outcomes.len() - 1];
-    let mut how = last.how(lab);
-    let n = group.outcomes.len();
-    how.push(if n == 1 { "once".to_owned() } else { format!("{n} times") });
-    let variant = group.subject.variant.as_ref().map_or(String::new(), |variant| format!(", {variant}"));
-    let mut text = format!("\n**{}{variant}** ({})\n\n", group.subject.server, how.join(", "));
-    let rows: Vec<[String; 3]> = then_and_now(&experiment.then, &group.outcomes);
-    text += &table(&["", "then", "now"], &rows);
-    text += &format!("\n`throng {}`\n", last.words.join(" ").replace('`', "'"));
-    let mut ends: Vec<(String, usize)> = Vec::new();
-    for outcome in &group.outcomes {
-        let headline = outcome.headline();
-        match ends.iter_mut().find(|(end, _)| *end == headline) {
-            Some((_, n)) => *n += 1,
-            None => ends.push((headline, 1)),
+/// An experiment's figures, side by side, and what stopped each.
+fn one(lab: &Lab, experiment: &Experiment, own: &[&Group], all: &[Group]) -> String {
+    let mut text = format!("\n### {}\n\n", experiment.title);
+    let names: Vec<String> = own.iter().map(|group| group.subject.name()).collect();
+    let head: Vec<&str> = ["", "then"].into_iter().chain(names.iter().map(String::as_str)).collect();
+    let counted: Vec<Vec<&Outcome>> = own.iter().map(|group| group.counted()).collect();
+    let columns: Vec<&[&Outcome]> = counted.iter().map(Vec::as_slice).collect();
+    text += &table(&head, &side_by_side(&experiment.then, &columns));
+    text += &format!("\n`throng {}`\n\n", own[0].last().words.join(" ").replace('`', "'"));
+    for (group, name) in own.iter().zip(&names) {
+        let n = group.outcomes.len();
+        let times = if n == 1 { "once".to_owned() } else { format!("{n} times") };
+        let how = group.last().how(lab).into_iter().chain([times]).collect::<Vec<_>>().join(", ");
+        text += &format!("- **{name}** ({how}): {}", group.ends());
+        let met = experiment.lifted.as_ref().filter(|_| !group.last().summary["limit"].is_null());
+        if let Some(lifted) = met {
+            let is = |other: &&Group| {
+                let (one, this) = (other.subject, group.subject);
+                one.experiment == *lifted && (&one.server, one.scale) == (&this.server, this.scale)
+            };
+            let told = all.iter().find(is).map(|other| other.last().headline());
+            text.extend(told.map(|told| format!(". With that limit lifted (`{lifted}`): {told}")));
         }
+        text.push('\n');
     }
-    for (end, times) in ends {
-        let times = if times == n { String::new() } else { format!("{times} of {n}: ") };
-        text += &format!("\n> {times}{end}\n");
+    for (group, name) in own.iter().zip(&names) {
+        text += &drift(name, group.last());
     }
-    if let Some(lifted) = &experiment.lifted {
-        let is = |other: &&Group| {
-            other.subject.experiment == *lifted && other.subject.server == group.subject.server
-        };
-        let told = all.iter().find(is).map(|other| other.outcomes[other.outcomes.len() - 1].headline());
-        text.extend(told.map(|told| format!("\nWith that limit lifted (`{lifted}`): {told}\n")));
-    }
-    text + &drift(last) + &pauses(last)
+    text
 }
 
-fn drift(outcome: &Outcome) -> String {
+impl Group<'_> {
+    fn last(&self) -> &Outcome {
+        self.outcomes[self.outcomes.len() - 1]
+    }
+
+    /// How the repetitions ended: those that ended alike by the last one's words.
+    fn ends(&self) -> String {
+        let kind = |outcome: &Outcome| {
+            let word =
+                |path: &str| outcome.summary.pointer(path).and_then(|word| word.as_str()).map(str::to_owned);
+            [word("/verdict"), word("/outcome"), word("/limit/side"), word("/limit/cause")]
+        };
+        let mut ends: Vec<(&Outcome, usize)> = Vec::new();
+        for outcome in &self.outcomes {
+            match ends.iter_mut().find(|(end, _)| kind(end) == kind(outcome)) {
+                Some((end, n)) => (*end, *n) = (outcome, *n + 1),
+                None => ends.push((outcome, 1)),
+            }
+        }
+        let n = self.outcomes.len();
+        let told = |(end, times): &(&Outcome, usize)| {
+            if *times == n { end.headline() } else { format!("{times} of {n}: {}", end.headline()) }
+        };
+        ends.iter().map(told).collect::<Vec<_>>().join("; ")
+    }
+}
+
+/// What a soak changed, and when a virtual machine paused.
+fn drift(name: &str, outcome: &Outcome) -> String {
     if outcome.drift.is_empty() {
         return String::new();
     }
-    let rows: Vec<[String; 5]> = outcome.drift.iter().map(Drift::row).collect();
-    format!("\n{}", table(&DRIFT_HEAD, &rows))
+    let rows: Vec<Vec<String>> = outcome.drift.iter().map(|drift| drift.row().to_vec()).collect();
+    let mut text = format!("\n**{name}** ({}):\n\n{}", outcome.at, table(&DRIFT_HEAD, &rows));
+    if !outcome.pauses.is_empty() {
+        text += "\nThe longest pauses of its garbage collector:\n\n";
+        text.extend(outcome.pauses.iter().map(|pause| format!("- {}\n", pause.told())));
+    }
+    text
 }
 
-fn pauses(outcome: &Outcome) -> String {
-    let Some(longest) = outcome.pauses.iter().max_by(|a, b| a.ms.total_cmp(&b.ms)) else {
-        return String::new();
-    };
-    format!("\nThe longest that its garbage collector did: {}.\n", longest.told())
-}
-
-fn table<const N: usize>(head: &[&str; N], rows: &[[String; N]]) -> String {
+fn table(head: &[&str], rows: &[Vec<String>]) -> String {
     let line = |cells: Vec<&str>| format!("| {} |\n", cells.join(" | "));
-    let mut text =
-        line(head.to_vec()) + &line((0..N).map(|nth| if nth == 0 { "---" } else { "---:" }).collect());
+    let rule = head.iter().enumerate().map(|(nth, _)| if nth == 0 { "---" } else { "---:" }).collect();
+    let mut text = line(head.to_vec()) + &line(rule);
     for row in rows {
         let cells: Vec<String> = row.iter().map(|cell| cell.replace('|', "\\|")).collect();
         text += &line(cells.iter().map(String::as_str).collect());
@@ -221,7 +255,10 @@ mod tests {
                 ..Subject::default()
             },
             words: vec!["run".to_owned(), "http://x/".to_owned()],
-            summary: json!({"headline": headline, "requests": {"per_s": per_s}}),
+            summary: json!({
+                "verdict": headline.split(' ').next(), "headline": headline, "requests": {"per_s": per_s},
+                "limit": headline.contains(" at ").then(|| json!({"cause": "open-files"})),
+            }),
             ..Outcome::default()
         }
     }
@@ -233,7 +270,8 @@ mod tests {
         fs::write(folder.join(FINDINGS), "It was {{limit/ours requests.per_s}}.\n").unwrap();
         let outcomes = [
             outcome("limit", 10.0, "limited at 20"),
-            outcome("limit", 30.0, "limited at 20"),
+            outcome("limit", 30.0, "fail"),
+            outcome("limit", 9_999.0, "invalid"),
             outcome("more", 50.0, "pass"),
             outcome("limit", 20.0, "limited at 21"),
         ];
@@ -242,9 +280,9 @@ mod tests {
             "Where: 2 cores, 24.0 GiB of memory, Linux 6.1.\n",
             "| own · ours | – | – | 50 | – |\n",
             "## Our own\n\n*no text.* [The lab](../labs/own/README.md)\n\nIt was 20.\n",
-            "### limit it\n\n**ours** (scale 0.5, 3 times)\n\n|  | then | now |\n| --- | ---: | ---: |\n| requests/s | 100 | 20 (10 to 30) |\n",
-            "`throng run http://x/`\n\n> 2 of 3: limited at 20\n\n> 1 of 3: limited at 21\n\nWith that limit lifted (`more`): pass\n",
-            "**ours** (scale 0.5, once)\n",
+            "### limit it\n\n|  | then | ours |\n| --- | ---: | ---: |\n| requests/s | 100 | 20 (10 to 30) |\n\n`throng run http://x/`\n",
+            "- **ours** (scale 0.5, 4 times): 2 of 4: limited at 21; 1 of 4: fail; 1 of 4: invalid. With that limit lifted (`more`): pass\n",
+            "- **ours** (scale 0.5, once): pass\n",
         ] {
             assert!(text.contains(expected), "{expected}\n---\n{text}");
         }

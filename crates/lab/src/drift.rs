@@ -26,8 +26,8 @@ pub struct Drift {
     pub drifts: bool,
 }
 
-/// Less likely than this by chance.
-const CHANCE: f64 = 0.01;
+/// Less likely than this by chance: eight figures are looked at, and what is near in time is alike.
+const CHANCE: f64 = 0.001;
 /// Over the whole soak, by so much of its median: less does not count, however steady it is.
 const COUNTS: f64 = 0.01;
 /// So much of the soak, at its beginning, is not looked at: caches fill, a virtual machine warms up.
@@ -47,10 +47,12 @@ const FIGURES: &[(&str, Figure)] = &[
     ("memory of throng", |s| s.own_bytes),
     ("latency p50", |s| s.p50_us),
     ("latency p99", |s| s.p99_us),
-    ("connections lost", |s| Some(s.dropped)),
+    ("connections lost an hour", |s| (s.time_s > 0.0).then(|| s.dropped / s.time_s * 3600.0)),
     ("connections open", |s| Some(s.open)),
     ("answers/s", |s| Some(s.answers_per_s)),
-    ("garbage collection", |s| s.gc_pause_ms),
+    ("ms of a second in garbage collection", |s| {
+        s.gc_pause_ms.filter(|_| s.time_s > 0.0).map(|ms| ms / s.time_s)
+    }),
 ];
 
 /// All figures that there are often enough; of stretches at full load.
@@ -92,7 +94,6 @@ impl Drift {
         let path = match self.figure.split(' ').next() {
             Some("memory") => "bytes",
             Some("latency") => "latency_us.",
-            Some("garbage") => return format!("{n:.1} ms"),
             _ => return format!("{n:.1}"),
         };
         shown(path, n)
@@ -184,13 +185,17 @@ mod tests {
     fn the_warm_up_is_not_looked_at() {
         let stretch = |n: u32| Stretch {
             at_s: f64::from(n) * 60.0,
+            time_s: 60.0,
             target_bytes: Some(if n < 3 { 100.0 } else { 1000.0 }),
             ..Stretch::default()
         };
         let all: Vec<Stretch> = (0..30).map(stretch).collect();
         let found = drifts(&all);
         let names: Vec<&str> = found.iter().map(|drift| drift.figure.as_str()).collect();
-        assert_eq!(names, ["memory of the server", "connections lost", "connections open", "answers/s"]);
+        assert_eq!(
+            names,
+            ["memory of the server", "connections lost an hour", "connections open", "answers/s"]
+        );
         let row = ["memory of the server", "1000 B", "+0 B", "1.000", ""].map(str::to_owned);
         assert_eq!(found[0].row(), row);
         assert_eq!((found[0].median, found[0].per_hour, found[0].p), (1000.0, 0.0, 1.0));

@@ -91,8 +91,16 @@ impl Experiment {
         if !(1..=100).contains(&self.clients) || self.clients > 1 && !self.find.is_empty() {
             mistakes.push(format!("clients: from 1 to 100, a search has one: {}", self.clients));
         }
-        mistakes.extend(template::largest(&self.words.join(" ")).err());
+        mistakes.extend(Values::default().fill(&self.text(folder)).err());
         mistakes
+    }
+
+    /// All that has places in it.
+    pub(crate) fn text(&self, folder: &Path) -> String {
+        let scenario = self.scenario.as_ref().and_then(|file| fs::read_to_string(folder.join(file)).ok());
+        let variants = self.variants.values().flat_map(|environment| environment.values());
+        let all = self.words.iter().chain(&self.find).chain(&self.expect).chain(variants);
+        all.cloned().chain(scenario).collect::<Vec<_>>().join("\n")
     }
 
     /// The largest number that scales with it, at full scale: its connections, as a rule.

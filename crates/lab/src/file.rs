@@ -7,8 +7,9 @@ use std::{
 };
 
 use serde::Deserialize;
+use units::Nanos;
 
-use crate::experiment::Experiment;
+use crate::{experiment::Experiment, template::Values};
 
 /// A lab, as its folder has it.
 #[derive(Clone, Debug, Deserialize)]
@@ -55,7 +56,8 @@ pub struct Plot {
 impl Plot {
     /// The name of its file.
     pub fn file(&self, lab: &Lab) -> String {
-        format!("{}-{}.svg", lab.name, self.experiments.join("-"))
+        let figure = format!("{:?}", self.figure).to_lowercase();
+        format!("{}-{}-{figure}.svg", lab.name, self.experiments.join("-"))
     }
 }
 
@@ -146,7 +148,7 @@ impl Default for Ready {
 }
 
 /// The file in each folder.
-const FILE: &str = "lab.toml";
+pub(crate) const FILE: &str = "lab.toml";
 
 /// All labs below a folder, by their names.
 ///
@@ -165,6 +167,26 @@ pub fn labs(folder: &Path) -> Result<Vec<Lab>, Vec<String>> {
         }
     }
     if mistakes.is_empty() { Ok(labs) } else { Err(mistakes) }
+}
+
+/// The least heap, MiB.
+const LEAST_HEAP: f64 = 256.0;
+
+impl Server {
+    /// Its heap at a scale, MiB; none where it is no Java virtual machine.
+    ///
+    /// # Errors
+    /// It is no size.
+    pub fn heap_mib(&self, scale: f64) -> Result<Option<u64>, String> {
+        let Some(heap) = &self.heap else { return Ok(None) };
+        let wrong = || format!("heap: write 3g or 512m: {heap}");
+        let (number, mib) = match heap.strip_suffix('g') {
+            Some(number) => (number, 1024.0),
+            None => (heap.strip_suffix('m').ok_or_else(wrong)?, 1.0),
+        };
+        let number: f64 = number.parse().map_err(|_| wrong())?;
+        Ok(Some((number * mib * scale).max(LEAST_HEAP).round() as u64))
+    }
 }
 
 impl Lab {
@@ -197,6 +219,17 @@ impl Lab {
         if servers.is_empty() || servers.len() < self.servers.len() {
             mistakes.push("server: each needs a name of its own".to_owned());
         }
+        for server in &self.servers {
+            let of = |why: String| format!("server {}: {why}", server.name);
+            mistakes.extend(server.heap_mib(1.0).err().map(of));
+            mistakes
+                .extend(Nanos::parse(&server.ready.within).err().map(|e| of(format!("ready.within: {e}"))));
+            let lines = server.build.iter().chain([&server.start]).chain(server.environment.values());
+            mistakes.extend(lines.filter_map(|line| Values::default().fill(line).err()).map(of));
+        }
+        let times = self.soak.as_ref().is_none_or(|soak| soak.text(&self.folder).contains("{for "));
+        mistakes
+            .extend((!times).then(|| "soak: it goes on for {for TIME}, which is nowhere in it".to_owned()));
         let mut names = BTreeSet::new();
         for experiment in self.experiments.iter().chain(&self.soak) {
             if !names.insert(experiment.name.as_str()) {
@@ -258,6 +291,21 @@ mod tests {
     }
 
     #[test]
+    fn heaps_go_with_the_scale() {
+        let heap = |heap: &str, scale: f64| {
+            let text = LAB.replace("start =", &format!("heap = \"{heap}\"\nstart ="));
+            Lab::parse(&text).unwrap().servers[0].heap_mib(scale)
+        };
+        assert_eq!(heap("4g", 0.5), Ok(Some(2048)));
+        assert_eq!(heap("512m", 1.0), Ok(Some(512)));
+        assert_eq!(heap("1g", 0.01), Ok(Some(256)));
+        for wrong in ["4", "g", "4t", ""] {
+            assert_eq!(heap(wrong, 1.0), Err(format!("heap: write 3g or 512m: {wrong}")));
+        }
+        assert_eq!(Lab::parse(LAB).unwrap().servers[0].heap_mib(1.0), Ok(None));
+    }
+
+    #[test]
     fn mistakes_have_their_place() {
         let check = |from: &str, to: &str, expected: &str| {
             let text = LAB.replace(from, to);
@@ -292,6 +340,22 @@ mod tests {
             "[[experiment]]",
             "[[plot]]\nexperiments = [\"other\"]\nfigure = \"open\"\n[[experiment]]",
             "plot: no such experiment: other",
+        );
+        check(
+            "start = \"true\"",
+            "start = \"true\"\nheap = \"4t\"",
+            "server one: heap: write 3g or 512m: 4t",
+        );
+        check("start = \"true\"", "start = \"true {for ever}\"", "server one: not a time: {for ever}");
+        check(
+            "start = \"true\"",
+            "start = \"true\"\nready = { within = \"soon\" }",
+            "server one: ready.within: ",
+        );
+        check(
+            "[[experiment]]",
+            "[soak]\nname = \"long\"\ntitle = \"long\"\nwords = [\"x\"]\n[[experiment]]",
+            "soak: it goes on for {for TIME}",
         );
         check("{scale 100}", "{scale many}", "experiment hold: not a number: {scale many}");
     }

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::{
     document::Group,
+    outcome::Subject,
     table::{NONE, Spread, shown},
 };
 
@@ -51,8 +52,9 @@ fn value(place: &str, groups: &[Group]) -> Option<String> {
 /// `EXPERIMENT/SERVER[/VARIANT]`; where it was done at several scales, at the largest.
 fn group<'a>(subject: &str, groups: &'a [Group<'a>]) -> Option<&'a Group<'a>> {
     let is = |group: &&Group| {
-        let variant = group.subject.variant.as_ref().map_or(String::new(), |variant| format!("/{variant}"));
-        subject == format!("{}/{}{variant}", group.subject.experiment, group.subject.server)
+        let Subject { experiment, server, variant, .. } = group.subject;
+        let variant = variant.as_ref().map_or(String::new(), |variant| format!("/{variant}"));
+        subject == format!("{experiment}/{server}{variant}")
     };
     groups.iter().filter(is).max_by(|a, b| a.subject.scale.total_cmp(&b.subject.scale))
 }
@@ -64,10 +66,7 @@ fn spread(subject: &str, path: &str, groups: &[Group]) -> Option<Spread> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        document::groups,
-        outcome::{Outcome, Subject},
-    };
+    use crate::{document::groups, outcome::Outcome};
     use serde_json::json;
 
     #[test]

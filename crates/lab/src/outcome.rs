@@ -8,7 +8,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use units::Count;
+use units::{Count, Nanos};
 
 use crate::{curve::Stretch, drift::Drift, file::Lab, pauses::Pause};
 
@@ -66,6 +66,8 @@ pub struct Subject {
     pub variant: Option<String>,
     /// Of the text's size.
     pub scale: f64,
+    /// Time at full load, where it was told so, seconds.
+    pub for_s: Option<f64>,
     /// Where that was not the lab's own server.
     pub elsewhere: Option<String>,
 }
@@ -83,10 +85,15 @@ pub struct Machine {
 }
 
 impl Subject {
+    /// Server and variant: `nginx, 8 workers`.
+    pub fn name(&self) -> String {
+        let variant = self.variant.as_ref().map_or(String::new(), |variant| format!(", {variant}"));
+        format!("{}{variant}", self.server)
+    }
+
     /// As it is told: `nginx · hold · nginx, 8 workers`.
     pub fn title(&self) -> String {
-        let variant = self.variant.as_ref().map_or(String::new(), |variant| format!(", {variant}"));
-        format!("{} · {} · {}{variant}", self.lab, self.experiment, self.server)
+        format!("{} · {} · {}", self.lab, self.experiment, self.name())
     }
 }
 
@@ -106,6 +113,7 @@ impl Outcome {
         });
         [
             Some(format!("scale {}", self.subject.scale)),
+            self.subject.for_s.map(|s| format!("for {}", Nanos::from_secs(s.round() as u64))),
             (self.processes > 1).then(|| format!("{} processes", self.processes)),
             (self.clients > 1).then(|| format!("{} clients", self.clients)),
             heap,
@@ -128,7 +136,14 @@ impl Outcome {
                 _ => sizes.reduce(f64::max),
             };
         }
-        self.summary.pointer(&format!("/{}", path.replace('.', "/"))).and_then(Value::as_f64)
+        let figure = self.summary.pointer(&format!("/{}", path.replace('.', "/"))).and_then(Value::as_f64);
+        // A slope of 0 bytes is one that could not be told.
+        figure.filter(|n| *n > 0.0 || path != "target_cost.user_bytes_per_connection")
+    }
+
+    /// Whether its figures say anything of the server: not where throng itself was the limit, or was told to end.
+    pub fn is_valid(&self) -> bool {
+        !["invalid", "interrupted"].contains(&self.summary["verdict"].as_str().unwrap_or_default())
     }
 
     /// The summary's last line; of a search what it came to.

@@ -43,9 +43,18 @@ pub fn pauses(folder: &Path, seconds: &[Second]) -> Vec<Pause> {
 /// Of a moment, to the millisecond: as both write it, `2026-11-21T23:59:59.184`.
 const MOMENT: usize = 23;
 
+/// The clock's time of a second may be so much before its end.
+const EARLY_MS: u64 = 500;
+
+/// Milliseconds of the day.
+fn ms(time: &str) -> Option<u64> {
+    let part = |from: usize, to: usize| time.get(from..to)?.parse::<u64>().ok();
+    Some(((part(11, 13)? * 60 + part(14, 16)?) * 60 + part(17, 19)?) * 1000 + part(20, 23)?)
+}
+
 impl Pause {
-    /// Finds the second that felt it; false where it is before or behind the run. The clock's time of a second is as exact as the
-    /// beginning of its run is known, to a tenth of a second, so that it may be a neighbour of the one that it lies in.
+    /// Finds the second that felt it; false where it is before or behind the run. The clock's time of a second is early by what the run
+    /// took from its beginning to its first dial, up to [`EARLY_MS`]: a pause soon behind a second may lie in it.
     fn place(&mut self, seconds: &[Second]) -> bool {
         let moment = |time: &str| time.get(..MOMENT).map(str::to_owned);
         let own = moment(&self.time);
@@ -53,9 +62,11 @@ impl Pause {
         if next == 0 || next == seconds.len() {
             return false;
         }
-        let near = &seconds[next - 1..(next + 2).min(seconds.len())];
-        let longest = |second: &&Second| second.longest_us().unwrap_or(0.0);
-        let felt = near.iter().max_by(|a, b| longest(a).total_cmp(&longest(b))).unwrap_or(&seconds[next]);
+        let (before, own) = (&seconds[next - 1], &seconds[next]);
+        let is_near =
+            ms(&self.time).zip(ms(before.time())).is_some_and(|(pause, end)| pause < end + EARLY_MS);
+        let is_longer = before.longest_us() > own.longest_us();
+        let felt = if is_near && is_longer { before } else { own };
         self.at_s = felt.at_s();
         self.longest_us = felt.longest_us();
         true
@@ -131,8 +142,10 @@ mod tests {
         };
         check("2026-11-21T10:00:01.400+0000", None);
         check("2026-11-21T10:00:01.600+0000", Some((2.0, 90_000.0)));
-        check("2026-11-21T10:00:02.501+0000", Some((2.0, 90_000.0)));
-        check("2026-11-21T10:00:03.501+0000", Some((5.0, 50_000.0)));
+        // Soon behind the second, which had a longer one.
+        check("2026-11-21T10:00:02.999+0000", Some((2.0, 90_000.0)));
+        check("2026-11-21T10:00:03.001+0000", Some((3.0, 30_000.0)));
+        check("2026-11-21T10:00:03.501+0000", Some((4.0, 40_000.0)));
         check("2026-11-21T10:00:05.501+0000", None);
         let pause = Pause {
             at_s: 2.0,

@@ -22,9 +22,11 @@ struct Line {
 /// None where there is nothing to draw.
 pub fn picture(plot: &Plot, outcomes: &[Outcome]) -> Option<String> {
     let lines = lines(plot, outcomes);
-    let scale = outcomes.iter().map(|outcome| outcome.subject.scale).reduce(f64::max).unwrap_or(1.0);
+    // Dialled as fast, a part of the connections takes a part of the time.
+    let shown = outcomes.iter().filter(|outcome| plot.experiments.contains(&outcome.subject.experiment));
+    let scale = shown.map(|outcome| outcome.subject.scale).reduce(f64::max).unwrap_or(1.0);
     let scale = if plot.figure.is_scaled() { scale } else { 1.0 };
-    let then: Vec<(f64, f64)> = plot.then.iter().map(|[at, y]| (*at, y * scale)).collect();
+    let then: Vec<(f64, f64)> = plot.then.iter().map(|[at, y]| (*at * scale, y * scale)).collect();
     if lines.is_empty() {
         return None;
     }
@@ -42,8 +44,7 @@ fn lines(plot: &Plot, outcomes: &[Outcome]) -> Vec<Line> {
         let subject = &outcome.subject;
         let experiment =
             if plot.experiments.len() > 1 { format!("{} · ", subject.experiment) } else { String::new() };
-        let variant = subject.variant.as_ref().map_or(String::new(), |variant| format!(", {variant}"));
-        let name = format!("{experiment}{}{variant}", subject.server);
+        let name = format!("{experiment}{}", subject.name());
         let pauses = outcome.pauses.iter().filter(|_| plot.figure == Figure::Longest);
         let marks = pauses.map(|pause| (pause.at_s, pause.ms * 1e3)).collect();
         lines.retain(|line| line.name != name);
@@ -158,7 +159,11 @@ mod tests {
                 .collect(),
             ..Outcome::default()
         };
-        let outcomes = [outcome("a", &[1.0]), outcome("b", &[5.0, 6.0]), outcome("a", &[2.0, 1000.0])];
+        let other = Outcome {
+            subject: Subject { experiment: "other".to_owned(), scale: 1.0, ..Subject::default() },
+            ..Outcome::default()
+        };
+        let outcomes = [other, outcome("a", &[1.0]), outcome("b", &[5.0, 6.0]), outcome("a", &[2.0, 1000.0])];
         let plot =
             Plot { experiments: vec!["hold".to_owned()], figure: Figure::Open, then: vec![[0.5, 4000.0]] };
         let found = lines(&plot, &outcomes);

@@ -16,7 +16,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use units::{Clock, Nanos};
 
 use crate::{
-    file::{Lab, Server},
+    file::{self, Lab, Server},
     template::Values,
 };
 
@@ -140,18 +140,23 @@ fn build(lab: &Lab, server: &Server, values: &Values, work: &Path) -> Result<(),
     let mut state = DefaultHasher::new();
     // Not where it lies: what is built does not depend on that.
     server.build.hash(&mut state);
-    hash_folder(&lab.folder, &mut state).map_err(|e| format!("{}: {e}", lab.folder.display()))?;
+    hash_folder(lab, &lab.folder, &mut state).map_err(|e| format!("{}: {e}", lab.folder.display()))?;
     let (stamp, now) = (work.join(format!("built-{}", server.name)), state.finish().to_string());
     if fs::read_to_string(&stamp).is_ok_and(|then| then == now) {
         return Ok(());
     }
     for line in lines {
-        let mut command = Command::new("sh");
-        command.args(["-ec", &line]).current_dir(&lab.folder).stdin(Stdio::null());
+        // It ends when we do, as a server does, and with it all that it started.
+        let mut command = Command::new("setpriv");
+        let shell = format!("trap 'trap - TERM; kill 0' TERM\n(\n{line}\n) &\nwait $!");
+        command
+            .args(["--pdeathsig", "TERM", "sh", "-ec", &shell])
+            .current_dir(&lab.folder)
+            .stdin(Stdio::null()).process_group(0);
         for (name, value) in &server.environment {
             command.env(name, values.fill(value)?);
         }
-        let output = command.output().map_err(|e| format!("sh: {e}"))?;
+        let output = command.output().map_err(|e| format!("setpriv: {e}"))?;
         if !output.status.success() {
             let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
             return Err(format!("does not build: {}: {line}\n{}", told(output.status), tail(&said)));
@@ -160,16 +165,21 @@ fn build(lab: &Lab, server: &Server, values: &Values, work: &Path) -> Result<(),
     fs::write(&stamp, now).map_err(|e| format!("{}: {e}", stamp.display()))
 }
 
-/// Of all files, but those that a package manager put there.
-fn hash_folder(folder: &Path, state: &mut impl Hasher) -> std::io::Result<()> {
+/// Of all files, but those that a package manager put there, and those that say what is done with the server.
+fn hash_folder(lab: &Lab, folder: &Path, state: &mut impl Hasher) -> std::io::Result<()> {
+    let is_load = |path: &Path| {
+        let scenarios = lab.experiments.iter().chain(&lab.soak).filter_map(|one| one.scenario.as_deref());
+        path.extension().is_some_and(|ending| ending == "md")
+            || scenarios.chain([file::FILE]).any(|name| path == lab.folder.join(name))
+    };
     let mut entries: Vec<PathBuf> =
         fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
     entries.sort();
-    for path in entries {
+    for path in entries.into_iter().filter(|path| !is_load(path)) {
         path.file_name().hash(state);
         if path.is_dir() {
             if !path.ends_with("node_modules") && !path.ends_with("target") {
-                hash_folder(&path, state)?;
+                hash_folder(lab, &path, state)?;
             }
         } else {
             fs::read(&path)?.hash(state);

@@ -58,15 +58,24 @@ impl Spread {
 /// A row for each figure: its name, what the text saw, what it is now. `then` at full scale, `now` of one outcome or of
 /// several that repeat each other.
 pub fn then_and_now(then: &BTreeMap<String, f64>, now: &[&Outcome]) -> Vec<[String; 3]> {
+    let three = |row: Vec<String>| row.try_into().expect("a name, then, now");
+    side_by_side(then, &[now]).into_iter().map(three).collect()
+}
+
+/// The same with a column for each of several.
+pub(crate) fn side_by_side(then: &BTreeMap<String, f64>, groups: &[&[&Outcome]]) -> Vec<Vec<String>> {
     let more = then.keys().filter(|path| ALWAYS.iter().all(|(always, _)| always != path));
     let paths = ALWAYS.iter().copied().chain(more.map(|path| (path.as_str(), path.as_str())));
+    let or_none = |told: Option<String>| told.unwrap_or_else(|| NONE.to_owned());
     let row = |(path, name): (&str, &str)| {
-        let now = Spread::of(now.iter().filter_map(|outcome| outcome.figure(path)).collect());
-        let then = then.get(path).map(|n| shown(path, *n));
-        let is_shown = then.is_some() || now.is_some_and(|now| now.most > 0.0);
-        let now = now.map(|now| now.told(path));
-        let or_none = |told: Option<String>| told.unwrap_or_else(|| NONE.to_owned());
-        is_shown.then(|| [name.to_owned(), or_none(then), or_none(now)])
+        let spread = |group: &&[&Outcome]| {
+            Spread::of(group.iter().filter_map(|outcome| outcome.figure(path)).collect())
+        };
+        let now: Vec<Option<Spread>> = groups.iter().map(spread).collect();
+        let is_shown = then.contains_key(path) || now.iter().flatten().any(|now| now.most > 0.0);
+        let told = now.into_iter().map(|now| or_none(now.map(|now| now.told(path))));
+        let then = or_none(then.get(path).map(|n| shown(path, *n)));
+        is_shown.then(|| [name.to_owned(), then].into_iter().chain(told).collect())
     };
     paths.filter_map(row).collect()
 }
@@ -80,6 +89,8 @@ pub(crate) fn shown(path: &str, n: f64) -> String {
         Nanos((n * 1e3) as u64).brief().to_string()
     } else if path.contains("bytes") || path.contains(".processes.") {
         Bytes(n.max(0.0) as u64).brief().to_string()
+    } else if path.contains("_us_per_") {
+        format!("{n:.1}")
     } else if path.ends_with("_s") && !path.ends_with("per_s") {
         format!("{n:.1} s")
     } else {

@@ -31,7 +31,7 @@ pub(crate) enum LabVerb {
         #[arg(long, value_name = "NAME=VALUE")]
         env: Vec<String>,
         /// Heap and all else that goes with the scale
-        #[arg(long, value_name = "X", default_value_t = 1.0)]
+        #[arg(long, value_name = "X", default_value_t = 1.0, value_parser = scale)]
         scale: f64,
     },
     /// Run a lab's experiments: server up, load, server down; what the text saw beside what it is now
@@ -40,6 +40,12 @@ pub(crate) enum LabVerb {
     Soak(LabSoakArgs),
     /// What was run, then and now, with the spread of its repetitions; and all servers in one table
     Compare(LabCompareArgs),
+}
+
+/// Of `--scale`.
+fn scale(text: &str) -> Result<f64, String> {
+    let scale: Option<f64> = text.parse().ok().filter(|scale| *scale > 0.0 && *scale <= 100.0);
+    scale.ok_or_else(|| "more than 0 and at most 100: 0.1 is a tenth".to_owned())
 }
 
 /// `throng lab run`.
@@ -51,7 +57,7 @@ pub(crate) struct LabRunArgs {
     /// The lab
     pub(crate) name: String,
     /// Of the text's size: 0.1 is a tenth [default: what each experiment says for a small machine]
-    #[arg(long, value_name = "X")]
+    #[arg(long, value_name = "X", value_parser = scale)]
     pub(crate) scale: Option<f64>,
     /// Only these: the name of an experiment, of a server or of a variant; several narrow it down
     #[arg(long, value_name = "NAME")]
@@ -61,7 +67,7 @@ pub(crate) struct LabRunArgs {
     #[arg(long = "for", value_name = "TIME")]
     pub(crate) time: Option<String>,
     /// Everything so many times, one after the other
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) times: u32,
     /// A server that runs already, instead of the lab's own: http://HOST:PORT
     #[arg(long, value_name = "URL")]
@@ -75,7 +81,7 @@ pub(crate) struct LabRunArgs {
 #[derive(Group)]
 #[command(
     after_help = "Tells how things stand twenty times. At its end each figure is held against time: it drifts where it has a \
-trend (Kendall's test, less than 1 % by chance) of more than 1 % of its median over the whole; the first tenth is not looked at. Exit status: as \
+trend (Kendall's test, less than 0.1 % by chance) of more than 1 % of its median over the whole; the first tenth is not looked at. Exit status: as \
 of `throng lab run`; 1 also where something drifts."
 )]
 pub(crate) struct LabSoakArgs {
@@ -85,7 +91,7 @@ pub(crate) struct LabSoakArgs {
     #[arg(long = "for", value_name = "TIME")]
     pub(crate) time: String,
     /// Of the text's size [default: what the lab says for a small machine]
-    #[arg(long, value_name = "X")]
+    #[arg(long, value_name = "X", value_parser = scale)]
     pub(crate) scale: Option<f64>,
     /// Which server, or which variant of it [default: the first]
     #[arg(long, value_name = "NAME")]

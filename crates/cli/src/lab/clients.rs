@@ -2,6 +2,7 @@
 
 use std::{
     fs::{self, File},
+    io::{Read, Seek, SeekFrom},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::atomic::{AtomicBool, Ordering::Relaxed},
@@ -11,12 +12,14 @@ use std::{
 
 use lab::{Experiment, Lab, SCENARIO, Second, Values};
 use rustix::process::{Pid, Signal, kill_process};
-use samples::Latency;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use units::{Clock, Date, Nanos};
 
-use super::settings::Settings;
-use crate::{Failure, runs};
+use super::{
+    combined::{Times, combined},
+    settings::Settings,
+};
+use crate::{EXIT_WORDS, Failure, runs};
 
 /// A run that was told to end has so long for it.
 const PATIENCE: Nanos = Nanos::from_secs(15);
@@ -38,6 +41,9 @@ struct Client {
     seconds: PathBuf,
     /// Of one that says nothing to the person: what it said.
     said: Option<PathBuf>,
+    /// What was read of `seconds`, and how far.
+    read: Vec<Second>,
+    offset: u64,
 }
 
 /// What a trial left.
@@ -56,6 +62,8 @@ pub(super) struct Order<'a> {
     pub(super) tag: String,
     /// They say nothing each second.
     pub(super) quiet: bool,
+    /// The server is on loopback.
+    pub(super) is_here: bool,
 }
 
 impl Clients {
@@ -93,7 +101,7 @@ impl Clients {
     pub(super) fn wait(
         &mut self,
         stop: &AtomicBool,
-        meanwhile: &mut dyn FnMut(&Clients),
+        meanwhile: &mut dyn FnMut(&mut Clients),
     ) -> std::io::Result<()> {
         let (clock, mut told_at) = (Clock::start(), None);
         while self.is_under_way()? {
@@ -110,40 +118,33 @@ impl Clients {
     }
 
     /// All seconds so far, those of several clients together.
-    pub(super) fn seconds(&self) -> Vec<Second> {
-        let of = |client: &Client| {
-            let text = fs::read_to_string(&client.seconds).unwrap_or_default();
-            // The last line may not be written to its end.
-            text.lines().map_while(|line| Second::parse(line).ok()).collect::<Vec<_>>()
-        };
-        Second::together(self.each.iter().map(of).collect())
+    pub(super) fn seconds(&mut self) -> Vec<Second> {
+        self.each.iter_mut().for_each(Client::read_on);
+        Second::together(self.each.iter().map(|client| client.read.clone()).collect())
     }
 
     /// What they left, once they have ended.
-    pub(super) fn left(&self) -> Result<Left, Failure> {
-        let mut summaries = self.each.iter().map(Client::summary).collect::<Result<Vec<Value>, _>>()?;
+    pub(super) fn left(&mut self) -> Result<Left, Failure> {
+        let mut summaries = self.each.iter_mut().map(Client::summary).collect::<Result<Vec<Value>, _>>()?;
         let seconds = self.seconds();
         let summary = match summaries.len() {
             1 => summaries.remove(0),
             _ => {
                 let peak = seconds.iter().map(Second::open).fold(0.0, f64::max);
-                combined(&summaries, peak, &self.latency()?)
+                combined(&summaries, peak, &self.times()?)
             }
         };
         Ok(Left { summary: shortened(summary), seconds })
     }
 
-    /// Of all their requests at full load, from the histograms that are kept of each run: percentiles do not add up.
-    fn latency(&self) -> Result<Latency, Failure> {
-        let mut all = Latency::default();
+    fn times(&self) -> Result<Times, Failure> {
+        let mut times = Times::default();
         if let Some(store) = runs::store()? {
             for run in store.tagged(&self.tag).map_err(Failure::machine)? {
-                store
-                    .ticks(&run.id, &mut |record| all.merge(&record.tick.latency))
-                    .map_err(Failure::machine)?;
+                store.ticks(&run.id, &mut |record| times.add(&record.tick)).map_err(Failure::machine)?;
             }
         }
-        Ok(all)
+        Ok(times)
     }
 }
 
@@ -165,7 +166,7 @@ impl Client {
         let mut values = order.values.clone();
         values.scale /= f64::from(experiment.clients);
         let mut trial = experiment.trial(&lab.folder, &values).map_err(|why| Failure::words([why]))?;
-        if experiment.clients > 1 {
+        if experiment.clients > 1 && order.is_here {
             trial.dial_from(&format!("127.0.{}.1", 100 + nth));
         }
         let (summary, seconds, scenario) = (file("json"), file("jsonl"), file("toml"));
@@ -196,16 +197,29 @@ impl Client {
         let child = command.spawn().map_err(|e| failed(Path::new("setpriv"), e))?;
         let named = experiment.scenario.clone().unwrap_or_default();
         let words = trial.words.iter().map(|word| word.replace(SCENARIO, &named)).collect();
-        Ok(Client { child, words, summary, seconds, said })
+        Ok(Client { child, words, summary, seconds, said, read: Vec::new(), offset: 0 })
     }
 
-    /// As it wrote it.
-    fn summary(&self) -> Result<Value, Failure> {
-        let placed = |what: &str| Failure::machine(format!("{}: {what}", self.summary.display()));
-        let said = || self.said.as_ref().and_then(|said| fs::read_to_string(said).ok()).unwrap_or_default();
-        let text = fs::read_to_string(&self.summary)
-            .map_err(|_| placed(&format!("throng ended without it\n{}", said().trim_end())))?;
-        serde_json::from_str(&text).map_err(|e| placed(&e.to_string()))
+    /// What has been written to its end since the last time.
+    fn read_on(&mut self) {
+        let Ok(mut file) = File::open(&self.seconds) else { return };
+        let mut text = String::new();
+        let got = file.seek(SeekFrom::Start(self.offset)).and_then(|_| file.read_to_string(&mut text));
+        let Some(end) = got.ok().and_then(|_| text.rfind('\n')) else { return };
+        self.read.extend(text[..end].lines().filter_map(|line| Second::parse(line).ok()));
+        self.offset += end as u64 + 1;
+    }
+
+    /// As it wrote it, once it has ended.
+    fn summary(&mut self) -> Result<Value, Failure> {
+        let said = self.said.as_ref().and_then(|said| fs::read_to_string(said).ok()).unwrap_or_default();
+        let status = self.child.try_wait().ok().flatten().and_then(|status| status.code());
+        let Ok(text) = fs::read_to_string(&self.summary) else {
+            let what = format!("throng {}: no summary\n{}", self.words.join(" "), said.trim_end());
+            let wrong = status == Some(i32::from(EXIT_WORDS));
+            return Err(if wrong { Failure::words(what.lines()) } else { Failure::machine(what) });
+        };
+        serde_json::from_str(&text).map_err(|e| Failure::machine(format!("{}: {e}", self.summary.display())))
     }
 }
 
@@ -228,104 +242,4 @@ fn shortened(mut summary: Value) -> Value {
         }
     }
     summary
-}
-
-/// Several summaries of one load as one: what is counted adds up, what is seen of the one server is the most that one of
-/// them saw, what is judged is the worst.
-fn combined(summaries: &[Value], peak: f64, latency: &Latency) -> Value {
-    const WORST: [&str; 4] = ["pass", "fail", "invalid", "interrupted"];
-    let rank = |summary: &&Value| WORST.iter().position(|word| summary["verdict"] == **word);
-    let worst = summaries.iter().max_by_key(rank).expect("there are several");
-    let mut all = worst.clone();
-    for group in ["connections", "requests"] {
-        let parts: Vec<&Value> = summaries.iter().map(|summary| &summary[group]).collect();
-        all[group] = added(&parts);
-    }
-    all["connections"]["peak"] = Value::from(peak);
-    if let Some(at) = all.pointer_mut("/limit/at_connections") {
-        *at = Value::from(peak);
-    }
-    for path in ["/ramp_s", "/duration_s", "/target_cost/rss_bytes", "/target_cost/cpu_s"] {
-        let most = summaries.iter().filter_map(|summary| summary.pointer(path)?.as_f64()).reduce(f64::max);
-        if let (Some(place), Some(most)) = (all.pointer_mut(path), most) {
-            *place = Value::from(most);
-        }
-    }
-    // Each has seen the server's whole memory grow over its own part of the connections.
-    for path in ["/target_cost/user_bytes_per_connection", "/kernel_bytes_per_connection", "/cost"] {
-        if let Some(place) = all.pointer_mut(path) {
-            *place = Value::Null;
-        }
-    }
-    let faults: Vec<Value> =
-        summaries.iter().filter_map(|s| s["faults"].as_array()).flatten().cloned().collect();
-    all["faults"] = Value::Array(faults);
-    all["latency_us"] = serde_json::to_value(latency.quantiles()).expect("plain numbers");
-    let (n, held) = (summaries.len(), all["connections"]["held"].as_f64().unwrap_or(0.0));
-    let headline = worst["headline"].as_str().unwrap_or_default();
-    let headline = match worst["verdict"].as_str() {
-        Some("pass") => format!("pass: {n} clients held all {held:.0} connections, each without a fault"),
-        _ => format!("{n} clients, one of them: {headline}"),
-    };
-    all["headline"] = Value::from(headline);
-    all
-}
-
-/// Numbers added, field by field.
-fn added(parts: &[&Value]) -> Value {
-    let Some(first) = parts.first().and_then(|part| part.as_object()) else { return Value::Null };
-    let field = |name: &String| {
-        let values: Vec<&Value> = parts.iter().filter_map(|part| part.get(name)).collect();
-        let sum = || values.iter().filter_map(|value| value.as_f64()).sum::<f64>();
-        match values.first() {
-            Some(Value::Number(_)) => Value::from(sum()),
-            Some(Value::Object(_)) => added(&values),
-            Some(other) => (*other).clone(),
-            None => Value::Null,
-        }
-    };
-    let fields: Map<String, Value> = first.keys().map(|name| (name.clone(), field(name))).collect();
-    Value::Object(fields)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn several_summaries_are_one() {
-        let summary = |verdict: &str, held: u64, rss: u64| {
-            json!({
-                "verdict": verdict,
-                "headline": format!("{verdict}: of one"),
-                "ramp_s": held as f64,
-                "duration_s": 30.0,
-                "connections": {"held": held, "peak": held + 5, "open_per_s": 10.5},
-                "requests": {"answered": held * 2, "lower_bound": false, "status": {"200": held * 2}},
-                "faults": if verdict == "fail" { json!([{"kind": "reset", "count": 1}]) } else { json!([]) },
-                "target_cost": {"rss_bytes": rss, "cpu_s": 1.0, "user_bytes_per_connection": 99.0},
-                "latency_us": {"p50": 1.0},
-            })
-        };
-        let mut latency = Latency::default();
-        latency.record(Nanos::from_millis(7));
-        let all = combined(&[summary("pass", 100, 5000), summary("pass", 200, 6000)], 290.0, &latency);
-        assert_eq!(all["connections"], json!({"held": 300.0, "peak": 290.0, "open_per_s": 21.0}));
-        assert_eq!(
-            all["requests"],
-            json!({"answered": 600.0, "lower_bound": false, "status": {"200": 600.0}})
-        );
-        assert_eq!(all["headline"], "pass: 2 clients held all 300 connections, each without a fault");
-        let cost = json!({"rss_bytes": 6000.0, "cpu_s": 1.0, "user_bytes_per_connection": null});
-        assert_eq!(all["target_cost"], cost);
-        assert_eq!(all["ramp_s"], 200.0);
-        assert_eq!(all["latency_us"]["max"], 7000.0);
-        let all = combined(&[summary("pass", 1, 1), summary("fail", 2, 2)], 3.0, &latency);
-        assert_eq!(all["headline"], "2 clients, one of them: fail: of one");
-        assert_eq!(
-            (all["verdict"].as_str(), all["faults"].as_array().map(Vec::len)),
-            (Some("fail"), Some(1))
-        );
-    }
 }

@@ -10,16 +10,16 @@ use crate::{Failure, args::LabCompareArgs, tell};
 
 /// Compares; returns the exit status.
 pub(super) fn compare(labs: &[Lab], args: &LabCompareArgs) -> Result<u8, Failure> {
-    let file = trials::results(args.results.as_deref())?;
-    let mut outcomes = Outcome::all(&file).map_err(|why| {
-        Failure::words([format!(
-            "{why}: `throng lab run` keeps what comes of it there, or where --results says"
-        )])
-    })?;
-    outcomes.retain(|outcome| labs.iter().any(|lab| lab.name == outcome.subject.lab));
-    if let Some(name) = &args.name {
-        outcomes.retain(|outcome| outcome.subject.lab == *name);
+    let file = trials::results_file(args.results.as_deref())?;
+    if !file.exists() {
+        let cure = "`throng lab run` keeps what comes of it there, or where --results says";
+        return Err(Failure::words([format!("nothing is kept yet, {cure}: {}", file.display())]));
     }
+    let mut outcomes = Outcome::all(&file)
+        .map_err(|why| Failure::words([format!("{why}: what is damaged has to go: remove that line")]))?;
+    let of_name = |lab: &&Lab| args.name.as_ref().is_none_or(|name| lab.name == *name);
+    let labs: Vec<Lab> = labs.iter().filter(of_name).cloned().collect();
+    outcomes.retain(|outcome| labs.iter().any(|lab| lab.name == outcome.subject.lab));
     if outcomes.is_empty() {
         return Err(Failure::words([format!("nothing of it is kept yet: {}", file.display())]));
     }
@@ -28,18 +28,18 @@ pub(super) fn compare(labs: &[Lab], args: &LabCompareArgs) -> Result<u8, Failure
         let last = group.outcomes[group.outcomes.len() - 1];
         let lab = labs.iter().find(|lab| lab.name == group.subject.lab).expect("others were left out");
         let then = lab.experiment(&group.subject.experiment).map(|experiment| &experiment.then);
-        let rows = then_and_now(then.unwrap_or(&std::collections::BTreeMap::new()), &group.outcomes);
+        let rows = then_and_now(then.unwrap_or(&std::collections::BTreeMap::new()), &group.counted());
         text += &table(&format!("{}, {} times", last.title(lab), group.outcomes.len()), &rows);
         text += &format!("  {}\n", last.headline());
     }
     text += &wide(ACROSS_HEAD, &across(&outcomes));
     if let Some(page) = &args.markdown {
         let failed = |e: std::io::Error| Failure::machine(format!("--markdown {}: {e}", page.display()));
-        let written = document(labs, &outcomes).map_err(|why| Failure::words([why]))?;
+        let written = document(&labs, &outcomes).map_err(|why| Failure::words([why]))?;
         let pictures = page.with_file_name("experiments");
         fs::create_dir_all(&pictures).map_err(failed)?;
         fs::write(page, written).map_err(failed)?;
-        for lab in labs {
+        for lab in &labs {
             let own: Vec<Outcome> =
                 outcomes.iter().filter(|outcome| outcome.subject.lab == lab.name).cloned().collect();
             for plot in &lab.plots {

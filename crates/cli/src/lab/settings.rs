@@ -15,8 +15,6 @@ use crate::{Failure, folders, run as verb};
 
 /// So many open files a server needs besides its connections.
 const OTHER_FILES: u64 = 500;
-/// The least heap, MiB.
-const LEAST_HEAP: f64 = 256.0;
 
 /// One lab at one scale.
 pub(super) struct Settings {
@@ -67,8 +65,7 @@ impl Settings {
 
     /// Heap of each of so many processes.
     pub(super) fn heap_mib(&self, server: &Server, processes: u8) -> Result<Option<u64>, String> {
-        let each = self.values.scale / f64::from(processes.max(1));
-        server.heap.as_ref().map(|heap| heap_mib(heap, each)).transpose()
+        server.heap_mib(self.values.scale / f64::from(processes.max(1)))
     }
 
     /// What the server says of its version; nothing where it says nothing.
@@ -127,30 +124,4 @@ fn raised(wanted: u64) -> u64 {
     let hard = host::open_files(&Root::real()).map_or(u64::MAX, |files| files.hard);
     let more = Rlimit { current: Some(wanted), maximum: Some(wanted) };
     if hard < wanted && setrlimit(Resource::Nofile, more).is_ok() { wanted } else { hard }
-}
-
-/// `3g` at a scale, in MiB.
-fn heap_mib(heap: &str, scale: f64) -> Result<u64, String> {
-    let wrong = || format!("heap: write 3g or 512m: {heap}");
-    let (number, mib) = match heap.strip_suffix('g') {
-        Some(number) => (number, 1024.0),
-        None => (heap.strip_suffix('m').ok_or_else(wrong)?, 1.0),
-    };
-    let number: f64 = number.parse().map_err(|_| wrong())?;
-    Ok((number * mib * scale).max(LEAST_HEAP).round() as u64)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn heaps_go_with_the_scale() {
-        assert_eq!(heap_mib("4g", 0.5), Ok(2048));
-        assert_eq!(heap_mib("512m", 1.0), Ok(512));
-        assert_eq!(heap_mib("1g", 0.01), Ok(256));
-        for wrong in ["4", "g", "4t", ""] {
-            assert_eq!(heap_mib(wrong, 1.0), Err(format!("heap: write 3g or 512m: {wrong}")));
-        }
-    }
 }

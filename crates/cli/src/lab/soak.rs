@@ -26,7 +26,8 @@ pub(super) fn soak(lab: &Lab, args: &LabSoakArgs) -> Result<u8, Failure> {
         return Err(Failure::machine(missing.join("\n")));
     }
     let stop = trials::stop()?;
-    let how = How { scale: args.scale, time: Some(time), at: args.at.as_deref(), stop: &stop, quiet: true };
+    let at = args.at.as_deref().map(trials::place).transpose()?;
+    let how = How { scale: args.scale, time: Some(time), at, stop: &stop, quiet: true };
     let trial = Trial::start(lab, &chosen, &how)?;
     let (clock, each) = (Clock::start(), time.0 / CHECKPOINTS);
     let (mut next, mut before) = (each, 0);
@@ -47,6 +48,9 @@ pub(super) fn soak(lab: &Lab, args: &LabSoakArgs) -> Result<u8, Failure> {
     let mut text = trials::told(lab, experiment, &outcome);
     text += &lab::wide(lab::DRIFT_HEAD, &outcome.drift.iter().map(Drift::row).collect::<Vec<_>>());
     text += &match (outcome.drift.is_empty(), drifting.is_empty()) {
+        (true, _) if held.is_empty() => {
+            "  the load was never full, so that nothing is said of drift\n".to_owned()
+        }
         (true, _) => "  too short to tell what drifts: --for 1m at least\n".to_owned(),
         (false, true) => format!("  nothing drifts over {time}\n"),
         (false, false) => drifting.iter().map(|drift| format!("  {}\n", drift.told())).collect(),

@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    fs::{self, OpenOptions},
     path::{Path, PathBuf},
     sync::{
         Arc,
@@ -85,21 +86,23 @@ pub(super) fn chosen<'a>(
 
 /// True once a signal has asked us to end.
 pub(super) fn stop() -> Result<Arc<AtomicBool>, Failure> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let order = stop.clone();
-    signals::on_signal(move || order.store(true, Relaxed)).map_err(Failure::machine)?;
-    Ok(stop)
+    signals::order_to_stop(false).map_err(Failure::machine)
 }
 
 /// Runs what was asked for; returns the exit status: 0 where all went as expected.
 pub(super) fn run(lab: &Lab, args: &LabRunArgs) -> Result<u8, Failure> {
-    let chosen = chosen(lab, &lab.experiments, &args.variant)?;
+    let mut chosen = chosen(lab, &lab.experiments, &args.variant)?;
+    if args.at.is_some() {
+        // There is one server, and its environment is its own.
+        chosen.dedup_by(|later, first| later.experiment.name == first.experiment.name);
+    }
     let time = args.time.as_deref().map(time).transpose()?;
     let results = results(args.results.as_deref())?;
     let stop = stop()?;
-    let how = How { scale: args.scale, time, at: args.at.as_deref(), stop: &stop, quiet: false };
+    let at = args.at.as_deref().map(place).transpose()?;
+    let how = How { scale: args.scale, time, at, stop: &stop, quiet: false };
     let (mut worst, mut ran) = (0, 0);
-    for chosen in (0..args.times.max(1)).flat_map(|_| &chosen) {
+    for chosen in (0..args.times).flat_map(|_| &chosen) {
         let missing = if args.at.is_some() { Vec::new() } else { lab::missing(chosen.server) };
         if !missing.is_empty() {
             let (lab, server) = (&lab.name, &chosen.server.name);
@@ -135,13 +138,29 @@ fn one(lab: &Lab, chosen: &Chosen, how: &How) -> Result<Outcome, Failure> {
     Ok(outcome)
 }
 
+/// Host and port of `--at`.
+pub(super) fn place(url: &str) -> Result<&str, Failure> {
+    let wrong =
+        || Failure::words([format!("--at: write http://HOST:PORT, the path is the experiment's: {url}")]);
+    let place = url.strip_prefix("http://").ok_or_else(wrong)?.trim_end_matches('/');
+    if place.is_empty() || place.contains('/') { Err(wrong()) } else { Ok(place) }
+}
+
 /// Of a command line.
 pub(super) fn time(text: &str) -> Result<Nanos, Failure> {
     Nanos::parse(text).map_err(|e| Failure::words([format!("--for: {e}")]))
 }
 
-/// Where outcomes are kept.
+/// Where outcomes are kept: a file that can be added to.
 pub(super) fn results(told: Option<&Path>) -> Result<PathBuf, Failure> {
+    let file = results_file(told)?;
+    let folder = file.parent().map_or(Ok(()), fs::create_dir_all);
+    let open = folder.and_then(|()| OpenOptions::new().create(true).append(true).open(&file));
+    open.map_err(|e| Failure::words([format!("--results {}: {e}", file.display())]))?;
+    Ok(file)
+}
+
+pub(super) fn results_file(told: Option<&Path>) -> Result<PathBuf, Failure> {
     let none = "no place for results: name one with --results, or set HOME or XDG_DATA_HOME to a folder";
     let own = || folders::data().map(|folder| folder.join("labs.jsonl"));
     told.map(Path::to_owned).or_else(own).ok_or_else(|| Failure::machine(none))
@@ -179,10 +198,11 @@ impl<'a> Trial<'a> {
             Some(_) => None,
             None => Some(settings.start(lab, server, processes, &environment).map_err(Failure::machine)?),
         };
+        if how.stop.load(Relaxed) {
+            return Err(Failure { status: EXIT_INTERRUPTED, lines: Vec::new() });
+        }
         let host = match (how.at, &running) {
-            (Some(url), _) => {
-                url.split_once("://").map_or(url, |(_, rest)| rest).trim_end_matches('/').to_owned()
-            }
+            (Some(place), _) => place.to_owned(),
             (None, Some(running)) if processes > 1 => {
                 format!("127.0.0.{{1..{processes}}}:{}", running.addresses[0].port())
             }
@@ -190,6 +210,10 @@ impl<'a> Trial<'a> {
                 running.as_ref().map_or(String::new(), |running| running.addresses[0].to_string())
             }
         };
+        let is_here = how.at.is_none();
+        // A variant may have its own.
+        let own = environment.iter().find(|(name, _)| name == "HEAP").and_then(|(_, mib)| mib.parse().ok());
+        let heap = own.or(settings.heap_mib(server, processes).map_err(Failure::machine)?);
         let facts = host::facts(&Root::real());
         let mut outcome = Outcome {
             schema: SCHEMA.to_owned(),
@@ -199,14 +223,15 @@ impl<'a> Trial<'a> {
                 lab: lab.name.clone(),
                 experiment: experiment.name.clone(),
                 server: server.name.clone(),
-                variant: variant.map(|(name, _)| name.to_owned()),
+                variant: variant.filter(|_| is_here).map(|(name, _)| name.to_owned()),
                 scale,
+                for_s: how.time.map(Nanos::secs_f64),
                 elsewhere: how.at.map(str::to_owned),
             },
-            server_version: settings.version(lab, server),
+            server_version: if is_here { settings.version(lab, server) } else { String::new() },
             processes,
             clients: experiment.clients,
-            heap_mib: settings.heap_mib(server, processes).map_err(Failure::machine)?,
+            heap_mib: heap.filter(|_| is_here),
             ..Outcome::default()
         };
         say(&format!("throng: {}", outcome.title(lab)));
@@ -216,6 +241,7 @@ impl<'a> Trial<'a> {
             values: settings.values_at(&host),
             tag: format!("lab.{}.{}.{}", lab.name, experiment.name, server.name),
             quiet: how.quiet,
+            is_here,
         };
         let clients = Clients::start(&settings, &order)?;
         outcome.words = clients.words();
@@ -225,7 +251,7 @@ impl<'a> Trial<'a> {
     /// Waits for its end, and stops the server. `meanwhile` is called every now and then.
     pub(super) fn end(
         mut self,
-        meanwhile: &mut dyn FnMut(&Clients),
+        meanwhile: &mut dyn FnMut(&mut Clients),
     ) -> Result<(Outcome, Vec<Second>), Failure> {
         self.clients.wait(self.stop, meanwhile).map_err(Failure::machine)?;
         let Left { summary, seconds } = self.clients.left()?;

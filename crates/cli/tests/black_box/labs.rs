@@ -151,12 +151,9 @@ fn several_clients_are_told_as_one() {
     let labs = Labs::new("clients");
     let ended = labs.end(&["run", "own", "--variant", "shared", "--for", "3s"]);
     assert_eq!(ended.status, Some(0), "{ended:?}");
-    let title = "own · shared · ours (scale 1, 3 clients): by three at the same time";
+    let title = "own · shared · ours (scale 1, for 3s, 3 clients): by three at the same time";
     assert!(ended.stdout.contains(title), "{ended:?}");
-    assert!(
-        ended.stdout.contains("pass: 3 clients held all 90 connections, each without a fault"),
-        "{ended:?}"
-    );
+    assert!(ended.stdout.contains("  3 clients, each: pass: all 30 connections held"), "{ended:?}");
     let kept = labs.kept();
     let summary = &kept[0]["summary"];
     assert_eq!(summary["connections"]["peak"], 90.0, "{summary}");
@@ -175,7 +172,7 @@ fn a_soak_tells_how_things_stand() {
     assert_eq!(ended.status, Some(0), "{ended:?}");
     let stands: Vec<&str> =
         ended.stderr.lines().filter(|line| line.contains("  20 open  0 lost  ")).collect();
-    assert!((10..=20).contains(&stands.len()), "{ended:?}");
+    assert!((8..=20).contains(&stands.len()), "{ended:?}");
     assert!(ended.stdout.contains("too short to tell what drifts"), "{ended:?}");
     let none = labs.end(&["soak", "own", "--for", "long"]);
     assert_eq!(none.status, Some(2), "{none:?}");
@@ -204,13 +201,16 @@ fn what_is_kept_is_compared() {
         "{compared:?}"
     );
     let text = fs::read_to_string(&page).unwrap();
-    for expected in
-        ["It held 50.", "`ours` is of today.", "| connections | 100 | 50 |", "(experiments/own-hold.svg)"]
-    {
+    for expected in [
+        "It held 50.",
+        "`ours` is of today.",
+        "| connections | 100 | 50 |",
+        "(experiments/own-hold-open.svg)",
+    ] {
         assert!(text.contains(expected), "{expected}: {text}");
     }
     assert!(
-        fs::read_to_string(labs.folder.join("experiments/own-hold.svg"))
+        fs::read_to_string(labs.folder.join("experiments/own-hold-open.svg"))
             .unwrap()
             .contains("connections open")
     );
@@ -264,6 +264,11 @@ fn what_cannot_run_is_told() {
         "--variant: own has no such experiment, server or variant: none",
     );
     check(&["run", "own", "--variant", "away"], 3, "not run: no-such-program: apt-get install none");
+    check(&["run", "own", "--scale", "nan"], 2, "more than 0 and at most 100");
+    check(&["run", "own", "--times", "0"], 2, "--times");
+    check(&["run", "own", "--at", "https://127.0.0.1:1"], 2, "--at: write http://HOST:PORT");
+    check(&["run", "own", "--results", "/proc/none"], 2, "--results /proc/none: ");
+    check(&["up", "own", "--env", "x"], 2, "--env: write NAME=VALUE: x");
     check(&["up", "own", "--server", "elsewhere"], 3, "no-such-program: apt-get install none");
     let toml = labs.folder.join("own/lab.toml");
     fs::write(&toml, LAB.replace("$THRONG serve", "sh -c 'echo no; exit 7'")).unwrap();
