@@ -139,10 +139,15 @@ fn versions(outcomes: &[Outcome]) -> String {
 fn one(lab: &Lab, experiment: &Experiment, own: &[&Group], all: &[Group]) -> String {
     let mut text = format!("\n### {}\n\n", experiment.title);
     let names: Vec<String> = own.iter().map(|group| group.subject.name()).collect();
-    let head: Vec<&str> = ["", "then"].into_iter().chain(names.iter().map(String::as_str)).collect();
     let counted: Vec<Vec<&Outcome>> = own.iter().map(|group| group.counted()).collect();
     let columns: Vec<&[&Outcome]> = counted.iter().map(Vec::as_slice).collect();
-    text += &table(&head, &side_by_side(&experiment.then, &columns));
+    let mut head: Vec<&str> = ["", "then"].into_iter().chain(names.iter().map(String::as_str)).collect();
+    let mut rows = side_by_side(&experiment.then, &columns);
+    if experiment.then.is_empty() {
+        head.remove(1);
+        rows.iter_mut().for_each(|row| drop(row.remove(1)));
+    }
+    text += &table(&head, &rows);
     text += &format!("\n`throng {}`\n\n", own[0].last().words.join(" ").replace('`', "'"));
     for (group, name) in own.iter().zip(&names) {
         let n = group.outcomes.len();
@@ -229,7 +234,9 @@ mod tests {
             let mut experiment: Experiment =
                 toml::from_str(&format!("name = \"{name}\"\ntitle = \"{name} it\"")).unwrap();
             experiment.lifted = limit.map(str::to_owned);
-            experiment.then = BTreeMap::from([("requests.per_s".to_owned(), 100.0)]);
+            if limit.is_some() {
+                experiment.then = BTreeMap::from([("requests.per_s".to_owned(), 100.0)]);
+            }
             experiment
         };
         Lab {
@@ -282,6 +289,7 @@ mod tests {
             "## Our own\n\n*no text.* [The lab](../labs/own/README.md)\n\nIt was 20.\n",
             "### limit it\n\n|  | then | ours |\n| --- | ---: | ---: |\n| requests/s | 100 | 20 (10 to 30) |\n\n`throng run http://x/`\n",
             "- **ours** (scale 0.5, 4 times): 2 of 4: limited at 21; 1 of 4: fail; 1 of 4: invalid. With that limit lifted (`more`): pass\n",
+            "### more it\n\n|  | ours |\n| --- | ---: |\n| requests/s | 50 |\n",
             "- **ours** (scale 0.5, once): pass\n",
         ] {
             assert!(text.contains(expected), "{expected}\n---\n{text}");

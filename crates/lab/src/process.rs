@@ -152,7 +152,8 @@ fn build(lab: &Lab, server: &Server, values: &Values, work: &Path) -> Result<(),
         command
             .args(["--pdeathsig", "TERM", "sh", "-ec", &shell])
             .current_dir(&lab.folder)
-            .stdin(Stdio::null()).process_group(0);
+            .stdin(Stdio::null())
+            .process_group(0);
         for (name, value) in &server.environment {
             command.env(name, values.fill(value)?);
         }

@@ -47,11 +47,8 @@ impl Spread {
 
     /// The median, and between what the others lie.
     fn told(self, path: &str) -> String {
-        let median = shown(path, self.median);
-        if self.least == self.most {
-            return median;
-        }
-        format!("{median} ({} to {})", shown(path, self.least), shown(path, self.most))
+        let [least, median, most] = [self.least, self.median, self.most].map(|n| shown(path, n));
+        if least == most { median } else { format!("{median} ({least} to {most})") }
     }
 }
 

@@ -31,6 +31,8 @@ pub(super) struct Clients {
     each: Vec<Client>,
     /// All of this trial's runs have it.
     tag: String,
+    /// The experiment's.
+    scenario: Option<String>,
 }
 
 struct Client {
@@ -71,7 +73,8 @@ impl Clients {
     pub(super) fn start(settings: &Settings, order: &Order) -> Result<Clients, Failure> {
         let now = Date::from(units::date()).0;
         let tag = format!("lab-{}-{now}", std::process::id());
-        let mut clients = Clients { each: Vec::new(), tag };
+        let scenario = order.experiment.scenario.clone();
+        let mut clients = Clients { each: Vec::new(), tag, scenario };
         for nth in 1..=order.experiment.clients {
             let client = Client::start(settings, order, nth, &clients.tag)?;
             clients.each.push(client);
@@ -134,7 +137,7 @@ impl Clients {
                 combined(&summaries, peak, &self.times()?)
             }
         };
-        Ok(Left { summary: shortened(summary), seconds })
+        Ok(Left { summary: shortened(summary, self.scenario.as_deref()), seconds })
     }
 
     fn times(&self) -> Result<Times, Failure> {
@@ -232,9 +235,10 @@ fn copy_tables(from: &Path, to: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// What was looked at each second is in the run store.
-fn shortened(mut summary: Value) -> Value {
+/// What was looked at each second is in the run store; a scenario goes by the name that it has in its lab.
+fn shortened(mut summary: Value, scenario: Option<&str>) -> Value {
     if let Some(fields) = summary.as_object_mut() {
+        fields.extend(scenario.map(|name| ("target".to_owned(), Value::from(name))));
         fields.remove("observed");
         fields.remove("rig");
         if fields.get("populations").and_then(Value::as_object).is_some_and(|all| all.len() == 1) {

@@ -135,7 +135,8 @@ pub(super) fn connection_limit(case: &Case) -> Option<Limit> {
     case.answer(Side::Target, "connection-limit", c.held, detail, cure)
 }
 
-const BACKLOG: &str = "raise the backlog that it gives to listen(), and sysctl -w net.core.somaxconn=65535";
+const BACKLOG: &str = "see whether a limit of its own on connections (max-connections) keeps it from accepting; \
+else raise the backlog that it gives to listen(), and sysctl -w net.core.somaxconn=65535";
 
 /// Its accept queue is full, or was.
 pub(super) fn accept_queue(case: &Case) -> Option<Limit> {
