@@ -53,7 +53,7 @@ fn find<'a>(labs: &'a [Lab], name: &str) -> Result<&'a Lab, Failure> {
 fn list(labs: &[Lab]) -> Result<u8, Failure> {
     let mut text = String::new();
     for lab in labs {
-        text += &format!("{}: {}\n", lab.name, lab.title);
+        text += &format!("{}  ({})\n", lab.name, lab.title);
         for server in &lab.servers {
             let missing = lab::missing(server);
             let standing = if missing.is_empty() { "ready" } else { "cannot run here" };
