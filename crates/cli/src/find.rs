@@ -5,7 +5,7 @@ use plan::{Flags, Plan};
 use run::{By, Find, Interrupt};
 use units::{Count, Nanos};
 
-use crate::{Failure, args::FindArgs, run as verb, say, scenario, signals};
+use crate::{EXIT_INTERRUPTED, Failure, args::FindArgs, run as verb, say, scenario, signals};
 
 /// Time at full load of each step, unless `--duration` says otherwise.
 const DWELL: &str = "5s";
@@ -35,9 +35,6 @@ pub(crate) fn find(args: &FindArgs) -> Result<u8, Failure> {
     crate::tell(&text, args.run.json.as_deref(), || sinks::find_json(&found))?;
     Ok(if interrupt.is_set() { EXIT_INTERRUPTED } else { found.exit_status() })
 }
-
-/// Ended by a signal.
-const EXIT_INTERRUPTED: u8 = 130;
 
 /// What each step does, and for how long.
 fn plan(args: &FindArgs, by: By) -> Result<(Plan, Nanos), Failure> {

@@ -31,6 +31,8 @@ use clap::Parser;
 const EXIT_WORDS: u8 = 2;
 /// This machine cannot do it.
 const EXIT_MACHINE: u8 = 3;
+/// Ended by a signal.
+const EXIT_INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
     let result = match args::Args::parse().verb {

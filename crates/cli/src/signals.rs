@@ -8,6 +8,8 @@ use signal_hook::{
     iterator::Signals,
 };
 
+use crate::EXIT_INTERRUPTED;
+
 /// Calls `first` on the first signal; the second ends the process at once, with status 130. The handler is
 /// installed even where the signal was inherited as ignored (a background job of a script).
 pub(crate) fn on_signal(mut first: impl FnMut() + Send + 'static) -> std::io::Result<()> {
@@ -19,7 +21,7 @@ pub(crate) fn on_signal(mut first: impl FnMut() + Send + 'static) -> std::io::Re
         }
         if waiting.next().is_some() {
             sinks::restore_terminal();
-            std::process::exit(130);
+            std::process::exit(i32::from(EXIT_INTERRUPTED));
         }
     })?;
     Ok(())

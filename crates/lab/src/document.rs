@@ -39,6 +39,31 @@ impl Group<'_> {
     pub fn spread(&self, path: &str) -> Option<Spread> {
         Spread::of(self.counted().iter().filter_map(|outcome| outcome.figure(path)).collect())
     }
+
+    /// The latest.
+    pub fn last(&self) -> &Outcome {
+        self.outcomes[self.outcomes.len() - 1]
+    }
+
+    /// How the repetitions ended: those that ended alike by the last one's words.
+    fn ends(&self) -> String {
+        let kind = |outcome: &Outcome| {
+            ["verdict", "outcome", "limit.side", "limit.cause"]
+                .map(|path| outcome.word(path).map(str::to_owned))
+        };
+        let mut ends: Vec<(&Outcome, usize)> = Vec::new();
+        for outcome in &self.outcomes {
+            match ends.iter_mut().find(|(end, _)| kind(end) == kind(outcome)) {
+                Some((end, n)) => (*end, *n) = (outcome, *n + 1),
+                None => ends.push((outcome, 1)),
+            }
+        }
+        let n = self.outcomes.len();
+        let told = |(end, times): &(&Outcome, usize)| {
+            if *times == n { end.headline() } else { format!("{times} of {n}: {}", end.headline()) }
+        };
+        ends.iter().map(told).collect::<Vec<_>>().join("; ")
+    }
 }
 
 /// Those that repeat each other on one machine, in the order of their first.
@@ -56,24 +81,64 @@ pub fn groups(outcomes: &[Outcome]) -> Vec<Group<'_>> {
     groups
 }
 
-/// The page. Pictures are in the folder `experiments` beside it.
-///
-/// # Errors
-/// A place in a lab's findings that names nothing.
-pub fn document(labs: &[Lab], outcomes: &[Outcome]) -> Result<String, String> {
-    let mut text = HEAD.to_owned();
-    let machines: BTreeSet<String> = outcomes.iter().map(|outcome| outcome.machine.told()).collect();
-    text += &format!("Where: {}.\n", machines.into_iter().collect::<Vec<_>>().join("; "));
-    text += "\n## All servers\n\n";
-    let rows: Vec<Vec<String>> = across(outcomes).into_iter().map(|row| row.to_vec()).collect();
-    text += &table(&across::HEAD, &rows);
-    text += ACROSS;
-    for lab in labs {
-        let own: Vec<Outcome> =
-            outcomes.iter().filter(|outcome| outcome.subject.lab == lab.name).cloned().collect();
-        text += &section(lab, &own)?;
+/// What all labs came to, to be written.
+pub struct Page {
+    /// Markdown.
+    pub text: String,
+    /// Names and texts (SVG) of its pictures, which belong into the folder `experiments` beside it.
+    pub pictures: Vec<(String, String)>,
+}
+
+impl Page {
+    /// Of these labs.
+    ///
+    /// # Errors
+    /// A place in a lab's findings that names nothing.
+    pub fn of(labs: &[Lab], outcomes: &[Outcome]) -> Result<Page, String> {
+        let mut page = Page { text: HEAD.to_owned(), pictures: Vec::new() };
+        let machines: BTreeSet<String> = outcomes.iter().map(|outcome| outcome.machine.told()).collect();
+        page.text += &format!("Where: {}.\n", machines.into_iter().collect::<Vec<_>>().join("; "));
+        page.text += "\n## All servers\n\n";
+        let rows: Vec<Vec<String>> = across(outcomes).into_iter().map(|row| row.to_vec()).collect();
+        page.text += &table(&across::HEAD, &rows);
+        page.text += ACROSS;
+        for lab in labs {
+            let own: Vec<Outcome> =
+                outcomes.iter().filter(|outcome| outcome.subject.lab == lab.name).cloned().collect();
+            page.add(lab, &own)?;
+        }
+        Ok(page)
     }
-    Ok(text)
+
+    /// What one lab came to.
+    fn add(&mut self, lab: &Lab, outcomes: &[Outcome]) -> Result<(), String> {
+        let groups = groups(outcomes);
+        let about = if lab.text.is_empty() { String::new() } else { format!("*{}.* ", lab.text) };
+        self.text += &format!("\n## {}\n\n{about}[The lab](../labs/{}/README.md)\n\n", lab.title, lab.name);
+        let file = lab.folder.join(FINDINGS);
+        if let Ok(findings) = fs::read_to_string(&file) {
+            self.text += &filled(&findings, &groups).map_err(|why| format!("{}: {why}", file.display()))?;
+        }
+        if groups.is_empty() {
+            self.text += "\nNothing of it was run.\n";
+            return Ok(());
+        }
+        for plot in &lab.plots {
+            let Some(svg) = picture(plot, outcomes) else { continue };
+            let (shown, file) = (plot.experiments.join(", "), plot.file(lab));
+            self.text += &format!("\n![{}: {shown}](experiments/{file})\n", lab.title);
+            self.pictures.push((file, svg));
+        }
+        self.text += &versions(outcomes);
+        for experiment in lab.experiments.iter().chain(&lab.soak) {
+            let own: Vec<&Group> =
+                groups.iter().filter(|group| group.subject.experiment == experiment.name).collect();
+            if !own.is_empty() {
+                self.text += &one(lab, experiment, &own, &groups);
+            }
+        }
+        Ok(())
+    }
 }
 
 const HEAD: &str = "\
@@ -95,33 +160,6 @@ impl Machine {
     fn told(&self) -> String {
         format!("{} cores, {} of memory, Linux {}", self.cores, Bytes(self.memory_bytes).brief(), self.kernel)
     }
-}
-
-fn section(lab: &Lab, outcomes: &[Outcome]) -> Result<String, String> {
-    let groups = groups(outcomes);
-    let about = if lab.text.is_empty() { String::new() } else { format!("*{}.* ", lab.text) };
-    let mut text = format!("\n## {}\n\n{about}[The lab](../labs/{}/README.md)\n\n", lab.title, lab.name);
-    let file = lab.folder.join(FINDINGS);
-    if let Ok(findings) = fs::read_to_string(&file) {
-        text += &filled(&findings, &groups).map_err(|why| format!("{}: {why}", file.display()))?;
-    }
-    if groups.is_empty() {
-        text += "\nNothing of it was run.\n";
-        return Ok(text);
-    }
-    for plot in lab.plots.iter().filter(|plot| picture(plot, outcomes).is_some()) {
-        let shown = plot.experiments.join(", ");
-        text += &format!("\n![{}: {shown}](experiments/{})\n", lab.title, plot.file(lab));
-    }
-    text += &versions(outcomes);
-    for experiment in lab.experiments.iter().chain(&lab.soak) {
-        let own: Vec<&Group> =
-            groups.iter().filter(|group| group.subject.experiment == experiment.name).collect();
-        if !own.is_empty() {
-            text += &one(lab, experiment, &own, &groups);
-        }
-    }
-    Ok(text)
 }
 
 fn versions(outcomes: &[Outcome]) -> String {
@@ -169,33 +207,6 @@ fn one(lab: &Lab, experiment: &Experiment, own: &[&Group], all: &[Group]) -> Str
         text += &drift(name, group.last());
     }
     text
-}
-
-impl Group<'_> {
-    fn last(&self) -> &Outcome {
-        self.outcomes[self.outcomes.len() - 1]
-    }
-
-    /// How the repetitions ended: those that ended alike by the last one's words.
-    fn ends(&self) -> String {
-        let kind = |outcome: &Outcome| {
-            let word =
-                |path: &str| outcome.summary.pointer(path).and_then(|word| word.as_str()).map(str::to_owned);
-            [word("/verdict"), word("/outcome"), word("/limit/side"), word("/limit/cause")]
-        };
-        let mut ends: Vec<(&Outcome, usize)> = Vec::new();
-        for outcome in &self.outcomes {
-            match ends.iter_mut().find(|(end, _)| kind(end) == kind(outcome)) {
-                Some((end, n)) => (*end, *n) = (outcome, *n + 1),
-                None => ends.push((outcome, 1)),
-            }
-        }
-        let n = self.outcomes.len();
-        let told = |(end, times): &(&Outcome, usize)| {
-            if *times == n { end.headline() } else { format!("{times} of {n}: {}", end.headline()) }
-        };
-        ends.iter().map(told).collect::<Vec<_>>().join("; ")
-    }
 }
 
 /// What a soak changed, and when a virtual machine paused.
@@ -282,7 +293,8 @@ mod tests {
             outcome("more", 50.0, "pass"),
             outcome("limit", 20.0, "limited at 21"),
         ];
-        let text = document(&[lab(folder.clone())], &outcomes).unwrap();
+        let Page { text, pictures } = Page::of(&[lab(folder.clone())], &outcomes).unwrap();
+        assert_eq!(pictures, []);
         for expected in [
             "Where: 2 cores, 24.0 GiB of memory, Linux 6.1.\n",
             "| own · ours | – | – | 50 | – |\n",
@@ -296,8 +308,9 @@ mod tests {
         }
         fs::write(folder.join(FINDINGS), "{{x}}").unwrap();
         assert!(
-            document(&[lab(folder.clone())], &outcomes)
-                .unwrap_err()
+            Page::of(&[lab(folder.clone())], &outcomes)
+                .err()
+                .unwrap()
                 .ends_with("line 1: not EXPERIMENT/SERVER PATH: x")
         );
         fs::remove_dir_all(folder).unwrap();

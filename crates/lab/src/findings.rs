@@ -2,8 +2,6 @@
 //! `{{EXPERIMENT/SERVER[/VARIANT] PATH}}` is the median of a figure of the summary over the kept outcomes, and
 //! `{{EXPERIMENT/SERVER[/VARIANT] PATH over EXPERIMENT/SERVER[/VARIANT]}}` is it divided by another's.
 
-use serde_json::Value;
-
 use crate::{
     document::Group,
     outcome::Subject,
@@ -42,11 +40,8 @@ fn value(place: &str, groups: &[Group]) -> Option<String> {
     if let Some(spread) = spread(subject, path, groups) {
         return Some(shown(path, spread.median));
     }
-    let word = group(subject, groups).and_then(|group| {
-        let pointer = format!("/{}", path.replace('.', "/"));
-        group.outcomes.last()?.summary.pointer(&pointer).and_then(Value::as_str).map(str::to_owned)
-    });
-    Some(word.unwrap_or_else(|| NONE.to_owned()))
+    let word = group(subject, groups).and_then(|group| group.last().word(path));
+    Some(word.unwrap_or(NONE).to_owned())
 }
 
 /// `EXPERIMENT/SERVER[/VARIANT]`; where it was done at several scales, at the largest.

@@ -18,14 +18,13 @@ mod template;
 
 pub use across::{HEAD as ACROSS_HEAD, across};
 pub use curve::{Second, Stretch, stretches};
-pub use document::{Group, document, groups};
+pub use document::{Group, Page, groups};
 pub use drift::{DRIFT_HEAD, Drift, drifts};
 pub use experiment::{Experiment, SCENARIO, Trial};
 pub use file::{Lab, Plot, Server, labs};
 pub use needs::missing;
 pub use outcome::{Machine, Outcome, SCHEMA, Subject};
 pub use pauses::{Pause, pauses};
-pub use picture::picture;
 pub use process::{Running, Stopped};
-pub use table::{Spread, figures, then_and_now, wide};
+pub use table::{Spread, figures, micros, then_and_now, wide};
 pub use template::{Times, Values};

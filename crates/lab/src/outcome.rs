@@ -1,7 +1,7 @@
 //! What a trial came to, as it is kept: a line of JSON, added to a file.
 
 use std::{
-    fs::{self, OpenOptions},
+    fs::{self, File, OpenOptions},
     io::Write,
     path::Path,
 };
@@ -124,11 +124,21 @@ impl Outcome {
         .collect()
     }
 
+    /// What the summary has at a path: `limit.cause`.
+    fn at(&self, path: &str) -> Option<&Value> {
+        self.summary.pointer(&format!("/{}", path.replace('.', "/")))
+    }
+
+    /// A word of the summary by its path.
+    pub fn word(&self, path: &str) -> Option<&str> {
+        self.at(path)?.as_str()
+    }
+
     /// A figure of the summary by its path. Of several processes `target_cost.processes.least` and `most` are the memory of the
     /// smallest and the largest.
     pub fn figure(&self, path: &str) -> Option<f64> {
         if let Some(which) = path.strip_prefix("target_cost.processes.") {
-            let each = self.summary.pointer("/target_cost/processes")?.as_array()?;
+            let each = self.at("target_cost.processes")?.as_array()?;
             let sizes =
                 each.iter().filter(|_| each.len() > 1).filter_map(|process| process["rss_bytes"].as_f64());
             return match which {
@@ -136,28 +146,28 @@ impl Outcome {
                 _ => sizes.reduce(f64::max),
             };
         }
-        let figure = self.summary.pointer(&format!("/{}", path.replace('.', "/"))).and_then(Value::as_f64);
+        let figure = self.at(path)?.as_f64();
         // A slope of 0 bytes is one that could not be told.
         figure.filter(|n| *n > 0.0 || path != "target_cost.user_bytes_per_connection")
     }
 
     /// Whether its figures say anything of the server: not where throng itself was the limit, or was told to end.
     pub fn is_valid(&self) -> bool {
-        !["invalid", "interrupted"].contains(&self.summary["verdict"].as_str().unwrap_or_default())
+        !["invalid", "interrupted"].contains(&self.word("verdict").unwrap_or_default())
     }
 
     /// The summary's last line; of a search what it came to.
     pub fn headline(&self) -> String {
-        if let Some(headline) = self.summary["headline"].as_str() {
+        if let Some(headline) = self.word("headline") {
             return headline.to_owned();
         }
-        let word = |path: &str| self.summary.pointer(path).and_then(Value::as_str).unwrap_or("unknown");
-        let outcome = word("/outcome");
+        let word = |path: &str| self.word(path).unwrap_or("unknown");
+        let outcome = word("outcome");
         let found = format!("{outcome}: {}", Count(self.figure("max").unwrap_or(0.0) as u64));
         if self.summary["limit"].is_null() {
             return found;
         }
-        let (side, cause, cure) = (word("/limit/side"), word("/limit/cause"), word("/limit/cure"));
+        let (side, cause, cure) = (word("limit.side"), word("limit.cause"), word("limit.cure"));
         format!("{found}; limited by the {side}'s {cause}: {cure}")
     }
 
@@ -166,11 +176,19 @@ impl Outcome {
     /// # Errors
     /// The file cannot be written.
     pub fn keep(&self, file: &Path) -> std::io::Result<()> {
+        let line = serde_json::to_string(self).expect("an outcome has only plain fields") + "\n";
+        Outcome::open(file)?.write_all(line.as_bytes())
+    }
+
+    /// Opens a file to add to it, which is made if need be.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn open(file: &Path) -> std::io::Result<File> {
         if let Some(folder) = file.parent() {
             fs::create_dir_all(folder)?;
         }
-        let line = serde_json::to_string(self).expect("an outcome has only plain fields") + "\n";
-        OpenOptions::new().create(true).append(true).open(file)?.write_all(line.as_bytes())
+        OpenOptions::new().create(true).append(true).open(file)
     }
 
     /// All that a file has, the oldest first.

@@ -6,7 +6,7 @@ use std::{fs, path::Path};
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
-use crate::curve::Second;
+use crate::{curve::Second, table::micros};
 
 /// A time in which nothing ran but the collector.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -75,9 +75,9 @@ impl Pause {
     /// On a line.
     pub fn told(&self) -> String {
         let at = Nanos::from_secs(self.at_s.round() as u64);
-        let longest = self.longest_us.map_or(String::new(), |us| {
-            format!("; the longest latency of that second: {}", Nanos((us * 1e3) as u64).brief())
-        });
+        let longest = self
+            .longest_us
+            .map_or(String::new(), |us| format!("; the longest latency of that second: {}", micros(us)));
         format!("paused {:.1} ms at {at}: {}{longest}", self.ms, self.what)
     }
 

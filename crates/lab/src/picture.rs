@@ -4,9 +4,14 @@ use plotters::prelude::{
     BLACK, ChartBuilder, Circle, Color, IntoDrawingArea, LineSeries, Palette, Palette99, PathElement,
     SVGBackend, SeriesLabelPosition, WHITE,
 };
-use units::{Count, Nanos};
+use units::Count;
 
-use crate::{curve::Stretch, file::Figure, file::Plot, outcome::Outcome};
+use crate::{
+    curve::Stretch,
+    file::{Figure, Plot},
+    outcome::Outcome,
+    table::micros,
+};
 
 /// Pixels.
 const SIZE: (u32, u32) = (860, 380);
@@ -20,7 +25,7 @@ struct Line {
 }
 
 /// None where there is nothing to draw.
-pub fn picture(plot: &Plot, outcomes: &[Outcome]) -> Option<String> {
+pub(crate) fn picture(plot: &Plot, outcomes: &[Outcome]) -> Option<String> {
     let lines = lines(plot, outcomes);
     // Dialled as fast, a part of the connections takes a part of the time.
     let shown = outcomes.iter().filter(|outcome| plot.experiments.contains(&outcome.subject.experiment));
@@ -81,7 +86,7 @@ impl Figure {
     fn label(self, y: f64) -> String {
         match self {
             Figure::Open | Figure::Answers => Count(y.max(0.0) as u64).to_string(),
-            Figure::P99 | Figure::Longest => Nanos((y.max(0.0) * 1e3) as u64).brief().to_string(),
+            Figure::P99 | Figure::Longest => micros(y),
         }
     }
 }

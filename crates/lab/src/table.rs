@@ -80,10 +80,15 @@ pub(crate) fn side_by_side(then: &BTreeMap<String, f64>, groups: &[&[&Outcome]])
 /// Stands where there is no figure.
 pub(crate) const NONE: &str = "–";
 
+/// Microseconds, as they are told.
+pub fn micros(us: f64) -> String {
+    Nanos((us.max(0.0) * 1e3) as u64).brief().to_string()
+}
+
 /// In the unit that the path ends in.
 pub(crate) fn shown(path: &str, n: f64) -> String {
     if path.contains("_us.") {
-        Nanos((n * 1e3) as u64).brief().to_string()
+        micros(n)
     } else if path.contains("bytes") || path.contains(".processes.") {
         Bytes(n.max(0.0) as u64).brief().to_string()
     } else if path.contains("_us_per_") {

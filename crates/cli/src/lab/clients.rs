@@ -12,13 +12,11 @@ use std::{
 
 use lab::{Experiment, Lab, SCENARIO, Second, Values};
 use rustix::process::{Pid, Signal, kill_process};
+use samples::Tick;
 use serde_json::Value;
 use units::{Clock, Date, Nanos};
 
-use super::{
-    combined::{Times, combined},
-    settings::Settings,
-};
+use super::{combined::combined, settings::Settings};
 use crate::{EXIT_WORDS, Failure, runs};
 
 /// A run that was told to end has so long for it.
@@ -120,34 +118,36 @@ impl Clients {
         Ok(())
     }
 
-    /// All seconds so far, those of several clients together.
-    pub(super) fn seconds(&mut self) -> Vec<Second> {
+    /// Seconds so far, from this one on, those of several clients together.
+    pub(super) fn seconds(&mut self, from: usize) -> Vec<Second> {
         self.each.iter_mut().for_each(Client::read_on);
-        Second::together(self.each.iter().map(|client| client.read.clone()).collect())
+        let since = |client: &Client| client.read.iter().skip(from).cloned().collect();
+        Second::together(self.each.iter().map(since).collect())
     }
 
     /// What they left, once they have ended.
     pub(super) fn left(&mut self) -> Result<Left, Failure> {
         let mut summaries = self.each.iter_mut().map(Client::summary).collect::<Result<Vec<Value>, _>>()?;
-        let seconds = self.seconds();
+        let seconds = self.seconds(0);
         let summary = match summaries.len() {
             1 => summaries.remove(0),
             _ => {
                 let peak = seconds.iter().map(Second::open).fold(0.0, f64::max);
-                combined(&summaries, peak, &self.times()?)
+                combined(&summaries, peak, &self.totals()?)
             }
         };
         Ok(Left { summary: shortened(summary, self.scenario.as_deref()), seconds })
     }
 
-    fn times(&self) -> Result<Times, Failure> {
-        let mut times = Times::default();
+    /// All ticks of all of them, as the run store has them.
+    fn totals(&self) -> Result<Tick, Failure> {
+        let mut totals = Tick::default();
         if let Some(store) = runs::store()? {
             for run in store.tagged(&self.tag).map_err(Failure::machine)? {
-                store.ticks(&run.id, &mut |record| times.add(&record.tick)).map_err(Failure::machine)?;
+                store.ticks(&run.id, &mut |record| totals.extend(&record.tick)).map_err(Failure::machine)?;
             }
         }
-        Ok(times)
+        Ok(totals)
     }
 }
 

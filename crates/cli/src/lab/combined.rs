@@ -6,42 +6,21 @@ use std::collections::BTreeSet;
 use samples::{Latency, Tick};
 use serde_json::{Map, Value, json};
 
-/// Of all clients together, from the histograms that are kept of each run: percentiles do not add up.
-#[derive(Default)]
-pub(super) struct Times {
-    latency: Latency,
-    ramp_latency: Latency,
-    first_byte: Latency,
-    connect: Latency,
-    handshake: Latency,
-    lag: Latency,
+/// Times of a tick, as the summary names them.
+fn named(tick: &Tick) -> [(&'static str, &Latency); 6] {
+    [
+        ("latency_us", &tick.latency),
+        ("ramp_latency_us", &tick.ramp_latency),
+        ("first_byte_us", &tick.first_byte),
+        ("connect_us", &tick.connect),
+        ("handshake_us", &tick.handshake),
+        ("lag_us", &tick.lag),
+    ]
 }
 
-impl Times {
-    pub(super) fn add(&mut self, tick: &Tick) {
-        self.latency.merge(&tick.latency);
-        self.ramp_latency.merge(&tick.ramp_latency);
-        self.first_byte.merge(&tick.first_byte);
-        self.connect.merge(&tick.connect);
-        self.handshake.merge(&tick.handshake);
-        self.lag.merge(&tick.lag);
-    }
-
-    /// As the summary names them.
-    fn named(&self) -> [(&'static str, &Latency); 6] {
-        [
-            ("latency_us", &self.latency),
-            ("ramp_latency_us", &self.ramp_latency),
-            ("first_byte_us", &self.first_byte),
-            ("connect_us", &self.connect),
-            ("handshake_us", &self.handshake),
-            ("lag_us", &self.lag),
-        ]
-    }
-}
-
-/// `peak`: connections open at the same time, as the seconds have it.
-pub(super) fn combined(summaries: &[Value], peak: f64, times: &Times) -> Value {
+/// `peak`: connections open at the same time, as the seconds have it. `totals`: all their ticks together, from the run store,
+/// since percentiles do not add up.
+pub(super) fn combined(summaries: &[Value], peak: f64, totals: &Tick) -> Value {
     const WORST: [&str; 4] = ["pass", "fail", "invalid", "interrupted"];
     let rank = |summary: &&Value| WORST.iter().position(|word| summary["verdict"] == **word);
     let worst = summaries.iter().max_by_key(rank).expect("there are several");
@@ -81,7 +60,7 @@ pub(super) fn combined(summaries: &[Value], peak: f64, times: &Times) -> Value {
     all["faults"] = parts("/faults").into_iter().filter_map(Value::as_array).flatten().cloned().collect();
     let counted =
         |name: &str| parts(&format!("/{name}/count")).iter().filter_map(|n| n.as_u64()).sum::<u64>();
-    for (name, latency) in times.named() {
+    for (name, latency) in named(totals) {
         let is_whole = latency.count() == counted(name);
         all[name] = if is_whole {
             serde_json::to_value(latency.quantiles()).expect("plain numbers")
@@ -142,18 +121,17 @@ mod tests {
         })
     }
 
-    fn times() -> Times {
+    fn totals() -> Tick {
         let mut tick = Tick::default();
         tick.latency.record(Nanos::from_millis(7));
-        let mut times = Times::default();
-        times.add(&tick);
-        times.add(&tick);
-        times
+        let mut totals = tick.clone();
+        totals.extend(&tick);
+        totals
     }
 
     #[test]
     fn several_summaries_are_one() {
-        let all = combined(&[summary("pass", 100, "200"), summary("pass", 200, "503")], 290.0, &times());
+        let all = combined(&[summary("pass", 100, "200"), summary("pass", 200, "503")], 290.0, &totals());
         let connections = json!({"held": 300, "peak": 300.0, "open_per_s": 21.0, "seen_by_target": 600.0});
         assert_eq!(all["connections"], connections);
         let requests = json!({"answered": 600, "lower_bound": true, "status": {"200": 200, "503": 400}});
@@ -170,7 +148,7 @@ mod tests {
 
     #[test]
     fn the_worst_is_told() {
-        let all = combined(&[summary("pass", 1, "200"), summary("fail", 2, "200")], 30.0, &Times::default());
+        let all = combined(&[summary("pass", 1, "200"), summary("fail", 2, "200")], 30.0, &Tick::default());
         assert_eq!(all["headline"], "2 clients, one of them: fail: of one");
         assert_eq!(
             (all["verdict"].as_str(), all["faults"].as_array().map(Vec::len)),

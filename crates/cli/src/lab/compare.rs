@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use lab::{ACROSS_HEAD, Lab, Outcome, across, document, groups, picture, then_and_now, wide};
+use lab::{ACROSS_HEAD, Lab, Outcome, Page, across, groups, then_and_now, wide};
 use serde_json::{Value, json};
 
 use super::{table, trials};
@@ -25,7 +25,7 @@ pub(super) fn compare(labs: &[Lab], args: &LabCompareArgs) -> Result<u8, Failure
     }
     let mut text = String::new();
     for group in groups(&outcomes) {
-        let last = group.outcomes[group.outcomes.len() - 1];
+        let last = group.last();
         let lab = labs.iter().find(|lab| lab.name == group.subject.lab).expect("others were left out");
         let then = lab.experiment(&group.subject.experiment).map(|experiment| &experiment.then);
         let rows = then_and_now(then.unwrap_or(&std::collections::BTreeMap::new()), &group.counted());
@@ -33,20 +33,14 @@ pub(super) fn compare(labs: &[Lab], args: &LabCompareArgs) -> Result<u8, Failure
         text += &format!("  {}\n", last.headline());
     }
     text += &wide(ACROSS_HEAD, &across(&outcomes));
-    if let Some(page) = &args.markdown {
-        let failed = |e: std::io::Error| Failure::machine(format!("--markdown {}: {e}", page.display()));
-        let written = document(&labs, &outcomes).map_err(|why| Failure::words([why]))?;
-        let pictures = page.with_file_name("experiments");
+    if let Some(file) = &args.markdown {
+        let failed = |e: std::io::Error| Failure::machine(format!("--markdown {}: {e}", file.display()));
+        let page = Page::of(&labs, &outcomes).map_err(|why| Failure::words([why]))?;
+        let pictures = file.with_file_name("experiments");
         fs::create_dir_all(&pictures).map_err(failed)?;
-        fs::write(page, written).map_err(failed)?;
-        for lab in &labs {
-            let own: Vec<Outcome> =
-                outcomes.iter().filter(|outcome| outcome.subject.lab == lab.name).cloned().collect();
-            for plot in &lab.plots {
-                if let Some(svg) = picture(plot, &own) {
-                    fs::write(pictures.join(plot.file(lab)), svg).map_err(failed)?;
-                }
-            }
+        fs::write(file, page.text).map_err(failed)?;
+        for (name, svg) in page.pictures {
+            fs::write(pictures.join(name), svg).map_err(failed)?;
         }
     }
     tell(&text, args.json.as_deref(), || json(&outcomes))?;
@@ -56,7 +50,7 @@ pub(super) fn compare(labs: &[Lab], args: &LabCompareArgs) -> Result<u8, Failure
 /// Of each trial the medians of what its repetitions had, by the summary's paths.
 fn json(outcomes: &[Outcome]) -> String {
     let one = |group: lab::Group| {
-        let last = group.outcomes[group.outcomes.len() - 1];
+        let last = group.last();
         let mut medians = serde_json::Map::new();
         for path in lab::figures() {
             medians.extend(group.spread(path).map(|spread| (path.to_owned(), Value::from(spread.median))));

@@ -6,7 +6,7 @@ use lab::{Drift, Lab, Second, Stretch, drifts, stretches};
 use units::{Bytes, Clock, Count, Nanos};
 
 use super::trials::{self, How, Trial};
-use crate::{Failure, answer, args::LabSoakArgs, say};
+use crate::{EXIT_INTERRUPTED, Failure, answer, args::LabSoakArgs, say, signals};
 
 /// It tells how things stand so many times.
 const CHECKPOINTS: u64 = 20;
@@ -21,25 +21,26 @@ pub(super) fn soak(lab: &Lab, args: &LabSoakArgs) -> Result<u8, Failure> {
     })?;
     let results = trials::results(args.results.as_deref())?;
     let chosen = trials::chosen(lab, [experiment], &args.variant)?.swap_remove(0);
-    let missing = if args.at.is_some() { Vec::new() } else { lab::missing(chosen.server) };
+    let missing = trials::missing(&chosen, args.at.as_deref());
     if !missing.is_empty() {
         return Err(Failure::machine(missing.join("\n")));
     }
-    let stop = trials::stop()?;
+    let stop = signals::order_to_stop(false).map_err(Failure::machine)?;
     let at = args.at.as_deref().map(trials::place).transpose()?;
     let how = How { scale: args.scale, time: Some(time), at, stop: &stop, quiet: true };
     let trial = Trial::start(lab, &chosen, &how)?;
     let (clock, each) = (Clock::start(), time.0 / CHECKPOINTS);
-    let (mut next, mut before) = (each, 0);
+    let (mut next, mut told) = (each, 0);
     let (mut outcome, seconds) = trial.end(&mut |clients| {
         if clock.now().0 >= next {
             next += each;
-            let seconds = clients.seconds();
-            let (past, since) = seconds.split_at(before.min(seconds.len()));
+            // With the last one that was told, which what counts up is held against.
+            let seconds = clients.seconds(told.max(1) - 1);
+            let (before, since) = seconds.split_at(usize::from(told > 0).min(seconds.len()));
             if !since.is_empty() {
-                say(&checkpoint(&Stretch::of(past.last(), since)));
+                say(&checkpoint(&Stretch::of(before.last(), since)));
             }
-            before = seconds.len();
+            told += since.len();
         }
     })?;
     let held: Vec<Second> = seconds.into_iter().filter(Second::is_at_full_load).collect();
@@ -58,7 +59,7 @@ pub(super) fn soak(lab: &Lab, args: &LabSoakArgs) -> Result<u8, Failure> {
     text.extend(outcome.pauses.iter().map(|pause| format!("  {}\n", pause.told())));
     answer(&text)?;
     if stop.load(Relaxed) {
-        return Ok(trials::EXIT_INTERRUPTED);
+        return Ok(EXIT_INTERRUPTED);
     }
     trials::keep(&outcome, &results)?;
     Ok(u8::from(!outcome.expected || !drifting.is_empty()))
@@ -67,8 +68,7 @@ pub(super) fn soak(lab: &Lab, args: &LabSoakArgs) -> Result<u8, Failure> {
 /// How things stood over some time, on a line.
 fn checkpoint(stretch: &Stretch) -> String {
     let bytes = |n: Option<f64>| n.map_or("–".to_owned(), |n| Bytes(n as u64).brief().to_string());
-    let time =
-        |us: Option<f64>| us.map_or("–".to_owned(), |us| Nanos((us * 1e3) as u64).brief().to_string());
+    let time = |us: Option<f64>| us.map_or("–".to_owned(), lab::micros);
     let mut line = format!(
         "throng: {}  {} open  {} lost  {:.0} answers/s  p50 {}  p99 {}  longest {}  server {}  throng {}",
         Nanos::from_secs(stretch.at_s as u64).brief(),

@@ -2,12 +2,8 @@
 
 use std::{
     collections::BTreeMap,
-    fs::{self, OpenOptions},
     path::{Path, PathBuf},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering::Relaxed},
-    },
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
 };
 
 use host::Root;
@@ -22,7 +18,7 @@ use super::{
     settings::{Settings, processes},
     table,
 };
-use crate::{Failure, answer, args::LabRunArgs, folders, say, signals};
+use crate::{EXIT_INTERRUPTED, Failure, answer, args::LabRunArgs, folders, say, signals};
 
 /// The course of a trial is kept in so many stretches.
 const STRETCHES: usize = 40;
@@ -30,9 +26,6 @@ const STRETCHES: usize = 40;
 /// A trial whose figures say nothing, for throng itself was the limit, is done again so often: where server and throng share a
 /// machine, a virtual machine that warms up takes all of it for a while.
 const AGAIN: u32 = 2;
-
-/// Ended by a signal.
-pub(super) const EXIT_INTERRUPTED: u8 = 130;
 
 /// One experiment with one server, and one environment of it.
 pub(super) struct Chosen<'a> {
@@ -84,9 +77,9 @@ pub(super) fn chosen<'a>(
     Ok(all)
 }
 
-/// True once a signal has asked us to end.
-pub(super) fn stop() -> Result<Arc<AtomicBool>, Failure> {
-    signals::order_to_stop(false).map_err(Failure::machine)
+/// What is missing for it, where the server is the lab's own.
+pub(super) fn missing(chosen: &Chosen, at: Option<&str>) -> Vec<String> {
+    if at.is_some() { Vec::new() } else { lab::missing(chosen.server) }
 }
 
 /// Runs what was asked for; returns the exit status: 0 where all went as expected.
@@ -98,12 +91,12 @@ pub(super) fn run(lab: &Lab, args: &LabRunArgs) -> Result<u8, Failure> {
     }
     let time = args.time.as_deref().map(time).transpose()?;
     let results = results(args.results.as_deref())?;
-    let stop = stop()?;
+    let stop = signals::order_to_stop(false).map_err(Failure::machine)?;
     let at = args.at.as_deref().map(place).transpose()?;
     let how = How { scale: args.scale, time, at, stop: &stop, quiet: false };
     let (mut worst, mut ran) = (0, 0);
     for chosen in (0..args.times).flat_map(|_| &chosen) {
-        let missing = if args.at.is_some() { Vec::new() } else { lab::missing(chosen.server) };
+        let missing = missing(chosen, at);
         if !missing.is_empty() {
             let (lab, server) = (&lab.name, &chosen.server.name);
             let what =
@@ -114,7 +107,7 @@ pub(super) fn run(lab: &Lab, args: &LabRunArgs) -> Result<u8, Failure> {
         ran += 1;
         let mut outcome = one(lab, chosen, &how)?;
         for _ in 0..AGAIN {
-            if outcome.summary["verdict"] != "invalid" || stop.load(Relaxed) {
+            if outcome.word("verdict") != Some("invalid") || stop.load(Relaxed) {
                 break;
             }
             say(&format!("throng: once more: {}", outcome.headline()));
@@ -154,9 +147,7 @@ pub(super) fn time(text: &str) -> Result<Nanos, Failure> {
 /// Where outcomes are kept: a file that can be added to.
 pub(super) fn results(told: Option<&Path>) -> Result<PathBuf, Failure> {
     let file = results_file(told)?;
-    let folder = file.parent().map_or(Ok(()), fs::create_dir_all);
-    let open = folder.and_then(|()| OpenOptions::new().create(true).append(true).open(&file));
-    open.map_err(|e| Failure::words([format!("--results {}: {e}", file.display())]))?;
+    Outcome::open(&file).map_err(|e| Failure::words([format!("--results {}: {e}", file.display())]))?;
     Ok(file)
 }
 
@@ -258,10 +249,10 @@ impl<'a> Trial<'a> {
         drop(self.running.take());
         let mut outcome = self.outcome;
         outcome.at = Date::from(units::date()).to_string();
-        outcome.expected = is_expected(self.experiment, &summary);
         outcome.curve = stretches(&seconds, STRETCHES);
         outcome.pauses = longest(lab::pauses(&self.log, &seconds));
         outcome.summary = summary;
+        outcome.expected = is_expected(self.experiment, &outcome);
         Ok((outcome, seconds))
     }
 }
@@ -275,11 +266,11 @@ fn longest(mut pauses: Vec<lab::Pause>) -> Vec<lab::Pause> {
 }
 
 /// Whether it was stopped as it was meant to be, or met what is expected.
-fn is_expected(experiment: &Experiment, summary: &serde_json::Value) -> bool {
+fn is_expected(experiment: &Experiment, outcome: &Outcome) -> bool {
     match &experiment.limit {
-        Some(cause) => summary.pointer("/limit/cause").and_then(serde_json::Value::as_str) == Some(cause),
+        Some(cause) => outcome.word("limit.cause") == Some(cause),
         None => ["pass", "found", "not-reached"]
-            .contains(&summary["verdict"].as_str().or(summary["outcome"].as_str()).unwrap_or_default()),
+            .contains(&outcome.word("verdict").or(outcome.word("outcome")).unwrap_or_default()),
     }
 }
 
