@@ -18,6 +18,7 @@ use crate::{
     exchange::{Exchange, Exchanges},
     full_load::FullLoad,
     job::Job,
+    lateness::Lateness,
     link::Link,
     ramp::Pacer,
     request::Ink,
@@ -40,6 +41,8 @@ mod ticks;
 const MOST_TRIES: u8 = 16;
 /// An idle shard still looks at its orders this often.
 const LOOK_AT_ORDERS: Nanos = Nanos::from_millis(100);
+/// While responses are awaited it wakes this often, so that it knows of a stall of its own.
+const LOOK_WHILE_WAITING: Nanos = Nanos::from_millis(10);
 /// In closed loop, wake-ups may be put off by this much to answer in larger batches.
 const COALESCE: Nanos = Nanos::from_micros(50);
 
@@ -74,6 +77,9 @@ pub struct Client {
     open: u64,
     resolved: u64,
     full_load: FullLoad,
+    /// Requests under way that were due at a full load that is over.
+    owed: u64,
+    lateness: Lateness,
     hold_until: Nanos,
     ramped_at: Nanos,
     /// Nothing new begins, by order.
@@ -115,6 +121,8 @@ impl Client {
             open: 0,
             resolved: 0,
             full_load: FullLoad::NEVER,
+            owed: 0,
+            lateness: Lateness::none(),
             hold_until: Nanos::NEVER,
             ramped_at: Nanos::NEVER,
             rests: false,
@@ -165,13 +173,19 @@ impl Client {
 }
 
 impl Program for Client {
+    fn woke(&mut self, now: Nanos, left: Nanos) {
+        self.tick.stalled = self.tick.stalled.max(now.since(self.wanted_by));
+        self.lateness.left(left, &mut self.tick.lag);
+        self.lateness.begin_turn(self.wanted_by, now);
+    }
+
     fn opened<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         if self.conn(k).state == State::Probe {
             return self.probe_opened(cx, k);
         }
         let now = cx.now();
         let Exchange { started, first, asks, .. } = *self.exchange(k);
-        self.tick.connect.record(now.since(started));
+        self.tick.connect.record(self.took(started, started, now));
         let is_upgraded = self.job.upgrade().is_some();
         match &mut self.ramp.pacer {
             // Nothing follows the dial that could tell more.
@@ -240,7 +254,6 @@ impl Program for Client {
         if std::mem::take(&mut self.unconfigured) && self.job.is_closed_loop && !self.job.comes_and_goes() {
             cx.coalesce(COALESCE);
         }
-        self.tick.stalled = self.tick.stalled.max(cx.now().since(self.wanted_by));
         // What is due by now is part of the load, and an order to end it comes after that.
         if !self.draining {
             self.serve_slots(cx);
@@ -253,9 +266,10 @@ impl Program for Client {
                 .min(if self.rests { Nanos::NEVER } else { self.dial_due(cx) })
                 .min(self.close_surplus(cx))
                 .min(self.probe_due(cx));
-            next = next.min(self.hold_until);
+            next = next.min(self.hold_until).min(self.full_load.until());
         }
-        self.wanted_by = next.min(self.tick_ends).min(cx.now() + LOOK_AT_ORDERS);
+        let look = if self.waiting() > 0 { LOOK_WHILE_WAITING } else { LOOK_AT_ORDERS };
+        self.wanted_by = next.min(self.tick_ends).min(cx.now() + look);
         self.wanted_by
     }
 }

@@ -45,6 +45,8 @@ pub(crate) struct Exchange {
     pub(crate) lacks: bool,
     /// The echo is not what was sent.
     pub(crate) differs: bool,
+    /// Sent again, since it met an announced close.
+    pub(crate) again: bool,
 }
 
 const _: () = assert!(size_of::<Exchange>() <= 88, "each connection of a closed loop has one");
@@ -104,6 +106,7 @@ impl Exchange {
             asks: false,
             lacks: false,
             differs: false,
+            again: false,
         }
     }
 
@@ -311,6 +314,11 @@ impl Exchanges {
 
     pub(crate) fn at(&mut self, at: u32) -> &mut Exchange {
         &mut self.all[at as usize]
+    }
+
+    /// The same, to look at.
+    pub(crate) fn seen(&self, at: u32) -> &Exchange {
+        &self.all[at as usize]
     }
 
     pub(crate) fn end(&mut self, at: u32) -> Exchange {

@@ -7,35 +7,73 @@ use units::Nanos;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FullLoad {
     from: Nanos,
+    until: Nanos,
     before: (Nanos, Nanos),
 }
 
 impl FullLoad {
     /// None yet.
-    pub(crate) const NEVER: FullLoad = FullLoad { from: Nanos::NEVER, before: (Nanos::NEVER, Nanos::NEVER) };
+    pub(crate) const NEVER: FullLoad =
+        FullLoad { from: Nanos::NEVER, until: Nanos::NEVER, before: (Nanos::NEVER, Nanos::NEVER) };
 
     /// It begins then; never ends it.
     pub(crate) fn begin(&mut self, from: Nanos, now: Nanos) {
         if from == Nanos::NEVER && self.from < now {
-            self.before = (self.from, now);
+            self.before = (self.from, now.min(self.until));
         }
-        self.from = from;
+        (self.from, self.until) = (from, Nanos::NEVER);
+    }
+
+    /// The present one ends then.
+    pub(crate) fn end_at(&mut self, until: Nanos) {
+        self.until = until;
+    }
+
+    /// When it ends; never, where that is left to an order.
+    pub(crate) fn until(&self) -> Nanos {
+        self.until
     }
 
     /// Whether it is now.
     pub(crate) fn is(&self, now: Nanos) -> bool {
-        now >= self.from
+        (self.from..self.until).contains(&now)
+    }
+
+    /// Whether there was one that is over.
+    pub(crate) fn has_past(&self) -> bool {
+        self.before.0 != Nanos::NEVER
+    }
+
+    /// Whether what was due then counts for one that is over.
+    pub(crate) fn was(&self, due: Nanos) -> bool {
+        due < self.from && (self.before.0..self.before.1).contains(&due)
     }
 
     /// Whether what was due then counts for it.
     pub(crate) fn has(&self, due: Nanos) -> bool {
-        due >= self.from || (self.before.0..self.before.1).contains(&due)
+        (self.from..self.until).contains(&due) || (self.before.0..self.before.1).contains(&due)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_end_that_is_known_before_is_exact() {
+        let s = Nanos::from_secs;
+        let mut load = FullLoad::NEVER;
+        load.begin(s(10), s(9));
+        load.end_at(s(20));
+        assert_eq!([9, 10, 19, 20].map(|at| load.has(s(at))), [false, true, true, false]);
+        assert!(load.is(s(19)) && !load.is(s(20)) && !load.was(s(15)) && !load.has_past());
+        // The shard comes to it a little later.
+        load.begin(Nanos::NEVER, s(21));
+        assert_eq!([9, 10, 19, 20].map(|at| load.was(s(at))), [false, true, true, false]);
+        assert!(load.has(s(19)) && !load.is(s(19)) && load.has_past());
+        load.begin(s(30), s(25));
+        assert!(load.is(s(1_000)), "the next one has no end yet");
+    }
 
     #[test]
     fn what_was_due_before_a_pause_counts() {

@@ -127,6 +127,11 @@ impl Job {
         matches!(self.load, Load::Rate { .. })
     }
 
+    /// Whether it waits for messages that come by themselves.
+    pub(crate) fn listens(&self) -> bool {
+        self.ops.iter().any(|op| matches!(op, Op::Listen(_)))
+    }
+
     /// Whether a connection asks as soon as it stands.
     pub(crate) fn asks_first(&self) -> bool {
         !self.has_slots() && matches!(self.op(0), Op::Request(_) | Op::Ask(_) | Op::Listen(_))

@@ -9,6 +9,7 @@ mod conn;
 mod exchange;
 mod full_load;
 mod job;
+mod lateness;
 mod link;
 mod needle;
 mod op;

@@ -25,6 +25,8 @@ pub enum Control {
     Tempo(Tempo, Nanos),
     /// Full load begins at this time: what is due from then on counts for it; never ends it.
     Hold(Nanos),
+    /// Full load ends at this time, and the schedule of an open loop with it, while the connections stay.
+    HoldUntil(Nanos),
     /// Nothing is due from this time on: [`Control::Drain`] by itself. Its end is not left to an order, which would come a
     /// little later to each shard.
     Until(Nanos),

@@ -67,23 +67,34 @@ impl Slots {
         !self.is_waiting() && self.next() == Nanos::NEVER
     }
 
-    /// Gives up the slots that have waited for `limit`; how many those were.
-    pub(crate) fn give_up(&mut self, now: Nanos, limit: Nanos) -> u64 {
-        if now < limit {
-            return 0;
+    /// Gives up the slots that have waited for longer than `limit` has for when they were due; `see` is called with that.
+    pub(crate) fn give_up(
+        &mut self,
+        now: Nanos,
+        limit: impl Fn(Nanos) -> Nanos,
+        see: &mut impl FnMut(Nanos),
+    ) {
+        while self.taken < self.seen {
+            let due = self.time_of(self.taken);
+            if due + limit(due) > now {
+                return;
+            }
+            see(due);
+            self.taken += 1;
         }
-        let old = self.due(now.since(limit)).min(self.seen).max(self.taken);
-        let given_up = old - self.taken;
-        self.taken = old;
-        given_up
     }
 
-    /// Gives up all that are due: the schedule ends here.
-    pub(crate) fn end(&mut self, now: Nanos) -> u64 {
+    /// Gives up all that are due: the schedule ends here. `see` is called with when each was.
+    pub(crate) fn end(&mut self, now: Nanos, see: &mut impl FnMut(Nanos)) {
         let due = self.due(now).max(self.taken);
-        let given_up = due - self.taken;
+        (self.taken..due).for_each(|n| see(self.time_of(n)));
         (self.taken, self.seen) = (due, due);
-        given_up
+    }
+
+    /// How many wait for a connection, of those for which `is_one` is true of when they were due. Slots are due in order, and
+    /// so are those that it is true of.
+    pub(crate) fn count_waiting(&self, is_one: impl Fn(Nanos) -> bool) -> u64 {
+        (self.taken..self.seen).filter(|n| is_one(self.time_of(*n))).count() as u64
     }
 
     /// When to look again.
@@ -132,9 +143,17 @@ mod tests {
         look(&mut slots, MS(1_200), &mut lag);
         assert_eq!(slots.take(), Some(MS(1_000)));
         // Waited for 100 ms: those of 1,010 to 1,100 ms.
-        assert_eq!(slots.give_up(MS(1_200), MS(100)), 10);
-        assert_eq!((slots.give_up(MS(1_200), MS(100)), slots.take()), (0, Some(MS(1_110))));
-        assert_eq!(slots.give_up(MS(50), MS(100)), 0);
+        let mut given_up = Vec::new();
+        assert_eq!(slots.count_waiting(|due| due < MS(1_050)), 4);
+        slots.give_up(MS(1_200), |_| MS(100), &mut |due| given_up.push(due.millis()));
+        assert_eq!(given_up, (101..=110).map(|n| n * 10).collect::<Vec<_>>());
+        slots.give_up(MS(1_200), |_| MS(100), &mut |_| panic!("all of them were given up"));
+        slots.give_up(MS(50), |_| MS(100), &mut |_| panic!("before any was due"));
+        assert_eq!(slots.take(), Some(MS(1_110)));
+        // One that was due in a stall of ours has longer.
+        slots.give_up(MS(1_300), |due| if due < MS(1_150) { MS(500) } else { MS(100) }, &mut |_| {
+            panic!("the first of them still waits")
+        });
     }
 
     #[test]
@@ -142,10 +161,18 @@ mod tests {
         let (mut slots, mut lag) = (slots(5), Latency::default());
         look(&mut slots, MS(9_000), &mut lag);
         assert_eq!((lag.count(), slots.next()), (5, Nanos::NEVER));
-        assert_eq!((slots.take(), slots.end(MS(9_000)), slots.take()), (Some(MS(1_000)), 4, None));
+        let ended = |slots: &mut Slots, now| {
+            let mut given_up = Vec::new();
+            slots.end(now, &mut |due| given_up.push(due.millis()));
+            given_up
+        };
+        assert_eq!(slots.take(), Some(MS(1_000)));
+        assert_eq!(ended(&mut slots, MS(9_000)), [1_010, 1_020, 1_030, 1_040]);
+        assert_eq!(slots.take(), None);
         // What nobody looked at is given up with the rest; what is not due yet is not missed.
         let mut unseen = self::slots(50);
-        assert_eq!((unseen.end(MS(1_095)), unseen.end(MS(1_095)), unseen.next()), (10, 0, MS(1_100)));
+        assert_eq!(ended(&mut unseen, MS(1_095)).len(), 10);
+        assert_eq!((ended(&mut unseen, MS(1_095)).len(), unseen.next()), (0, MS(1_100)));
     }
 
     #[test]

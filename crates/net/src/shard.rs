@@ -21,6 +21,10 @@ const TIMERS_A_TURN: usize = 256;
 
 /// What a shard does with its connections. The loop calls; the program answers through [`Cx`].
 pub trait Program {
+    /// A turn begins `now`; what the turn before sent was handed to the kernel at `left`.
+    fn woke(&mut self, now: Nanos, left: Nanos) {
+        let _ = (now, left);
+    }
     /// A dial succeeded, or a peer was accepted.
     fn opened<I: Io>(&mut self, cx: &mut Cx<I>, k: Key);
     /// The timer of this connection has come.
@@ -193,6 +197,8 @@ pub struct Shard<I, P> {
     scratch: Scratch,
     /// When the program wants [`Program::pace`] at the latest.
     pace_at: Nanos,
+    /// When the turn before was through, and what it sent was handed to the kernel.
+    left_at: Nanos,
 }
 
 impl<I: Io, P: Program> Shard<I, P> {
@@ -209,7 +215,7 @@ impl<I: Io, P: Program> Shard<I, P> {
             again: VecDeque::new(),
             ending: Vec::new(),
         };
-        Shard { cx, program, scratch: Scratch::new(), pace_at: Nanos::ZERO }
+        Shard { cx, program, scratch: Scratch::new(), pace_at: Nanos::ZERO, left_at: now }
     }
 
     /// The program, to look at between turns.
@@ -240,6 +246,7 @@ impl<I: Io, P: Program> Shard<I, P> {
     pub fn turn(&mut self, limit: Nanos) -> Nanos {
         let until = self.wakes_at().min(limit);
         self.cx.now = self.cx.io.wait(until, &mut self.scratch);
+        self.program.woke(self.cx.now, self.left_at);
         self.close_finished();
         self.offer_again();
         self.end_the_used_up();
@@ -254,6 +261,7 @@ impl<I: Io, P: Program> Shard<I, P> {
             }
         }
         self.pace_at = self.program.pace(&mut self.cx);
+        self.left_at = self.cx.io.now();
         self.cx.now
     }
 

@@ -21,8 +21,8 @@ use crate::{
     workers::Workers,
 };
 
-/// Answers that are under way at the end may come within this, or the request timeout if that is less.
-const DRAIN: Nanos = Nanos::from_secs(5);
+/// Responses that are under way at the end may come within their timeout; shards report what becomes of them a little later.
+const DRAIN_MORE: Nanos = Nanos(3 * Job::PERIOD.0);
 /// Sinks see a line this often.
 const LINE: Nanos = Nanos::from_secs(1);
 /// The rate of a shorter tick would be noise.
@@ -79,6 +79,7 @@ struct State {
     open: u64,
     resolved: u64,
     waiting: u64,
+    owed: u64,
     ramped_at: Nanos,
     until: Nanos,
     phase: Phase,
@@ -119,6 +120,7 @@ impl<'a> Conductor<'a> {
             open: 0,
             resolved: 0,
             waiting: 0,
+            owed: 0,
             ramped_at: Nanos::NEVER,
             until: Nanos::ZERO,
             phase: Phase::Ramp,
@@ -159,7 +161,7 @@ impl<'a> Conductor<'a> {
             observer,
             draining: None,
             ends_by: None,
-            patience: plan.longest_timeout().min(DRAIN),
+            patience: plan.longest_timeout() + DRAIN_MORE,
             goes_on: false,
             ended: false,
         }
@@ -244,6 +246,7 @@ impl<'a> Conductor<'a> {
             open: tick.open,
             resolved: tick.resolved,
             waiting: tick.waiting,
+            owed: tick.owed,
             ramped_at: tick.ramped_at,
             until: tick.until,
             phase: tick.phase,
@@ -344,7 +347,7 @@ impl<'a> Conductor<'a> {
         let until = self.shards.iter().map(|s| s.until).max().unwrap_or_default();
         self.line.open = self.open();
         self.line.resolved = self.shards.iter().map(|s| s.resolved).sum();
-        self.line.waiting = self.shards.iter().map(|s| s.waiting).sum();
+        self.line.waiting = self.of_load().map(|s| s.waiting).sum();
         self.line.phase = match self.course.is_paused() && self.draining.is_none() {
             true => Phase::Pause,
             false => self.of_load().map(|s| s.phase).min().unwrap_or_default(),
@@ -387,8 +390,8 @@ impl<'a> Conductor<'a> {
         let told = match (self.goes_on, self.draining) {
             (false, _) => self.of_load().all(|s| s.phase == Phase::Drain),
             (true, None) => false,
-            // All that was before the end has been said.
-            (true, Some(since)) => self.of_load().all(|s| s.until >= since),
+            // All that was before the end has been said, by shards that know of it.
+            (true, Some(since)) => self.shards.iter().all(|s| s.until >= since + NOTICE),
         };
         let is_over = told || now >= self.course.ends_at() || self.is_void(plan);
         let ends_by = if interrupt.is_set() { Some("a signal") } else { self.ends_by };
@@ -396,15 +399,16 @@ impl<'a> Conductor<'a> {
             self.record.interrupted = ends_by;
             self.observer.look(now, self.phase(now));
             self.draining = Some(now);
-            if !self.goes_on {
-                workers.order(Order::All(Control::Drain));
-            }
+            // Where the load goes on, what was due so far is still waited for.
+            let end = if self.goes_on { Control::Hold(Nanos::NEVER) } else { Control::Drain };
+            workers.order(Order::All(end));
         }
         let Some(since) = self.draining else { return };
         if told && self.record.ended == Nanos::NEVER {
             self.end_load(plan);
         }
-        let waiting = if self.goes_on { 0 } else { self.of_load().map(|s| s.waiting).sum() };
+        let open_requests = |s: &State| if self.goes_on { s.owed } else { s.waiting };
+        let waiting: u64 = self.shards.iter().map(open_requests).sum();
         if told && waiting == 0 || now.since(since) >= self.patience {
             self.ended = true;
         }
@@ -447,8 +451,10 @@ impl<'a> Conductor<'a> {
             .map(|(nth, crowd)| (!crowd.is_kept).then(|| self.of(nth).map(|shard| shard.open).sum()));
         self.keep_held(&left.collect::<Vec<_>>());
         self.record.both_sides = self.both_sides(plan);
-        let ended = self.of_load().map(|s| if self.goes_on { s.until } else { s.drained_at }).max();
-        let ended = ended.unwrap_or_default();
+        let ended = match self.draining {
+            Some(since) if self.goes_on => since.min(self.course.ends_at()),
+            _ => self.of_load().map(|s| s.drained_at).max().unwrap_or_default(),
+        };
         self.record.ended = ended;
         for (nth, population) in (0..).zip(&plan.populations) {
             let ramped_at = self.of(nth).map(|shard| shard.ramped_at).max().unwrap_or_default();

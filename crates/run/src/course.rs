@@ -291,8 +291,9 @@ impl<'a> Course<'a> {
 
     /// The last stage ends then.
     fn end_with(&mut self, until: Nanos) {
-        if self.has_end && self.is_last() && until != Nanos::NEVER {
-            self.orders.push(Order::All(Control::Until(until)));
+        if self.is_last() && until != Nanos::NEVER {
+            let end = if self.has_end { Control::Until(until) } else { Control::HoldUntil(until) };
+            self.orders.push(Order::All(end));
         }
     }
 

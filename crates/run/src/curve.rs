@@ -53,6 +53,7 @@ impl Curve {
             sent: probe.sent,
             answered: probe.answered,
             failed: probe.failed,
+            unanswered: probe.unanswered,
             latency_us: together.quantiles(),
             kept_us: probe.kept.quantiles(),
             fresh_us: probe.fresh.quantiles(),

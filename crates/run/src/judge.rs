@@ -138,8 +138,9 @@ fn counted(counts: &Counts) -> Connections {
 fn requests(totals: &Tick, at_load: Nanos) -> Requests {
     let counts = &totals.counts;
     Requests {
-        sent: counts.sent,
+        sent: counts.sent - counts.withdrawn,
         answered: counts.answered,
+        unanswered: counts.unanswered,
         missed: counts.missed,
         told: counts.told,
         per_s: per_second(counts.answered_at_load, at_load),

@@ -14,11 +14,35 @@ pub fn measured(summary: &Value, path: &str) -> Option<f64> {
     match within.and_then(|within| within.get(name)) {
         Some(Value::Array(counts)) => {
             // From a zero of its own: the sum of nothing is -0.
-            Some(counts.iter().filter_map(|one| one["count"].as_f64()).fold(0.0, |sum, n| sum + n))
+            let listed = counts.iter().filter_map(|one| one["count"].as_f64()).fold(0.0, |sum, n| sum + n);
+            // A request that nothing became of is one too.
+            let unanswered = within.filter(|_| name == "faults").map(|all| &all["requests"]["unanswered"]);
+            Some(listed + unanswered.and_then(Value::as_f64).unwrap_or(0.0))
         }
         Some(value) => value.as_f64(),
         None => path.contains("requests.status.").then_some(0.0),
     }
+}
+
+/// The same as it is judged: where requests had no response (or dials no connection) these count as longer than every time
+/// measured; none where the figure lies among them, and for mean, deviation and maximum, which then have no bound.
+pub fn judged(summary: &Value, path: &str) -> Option<f64> {
+    const UNAFFECTED: [&str; 2] = ["count", "min"];
+    match censored(summary, path).filter(|(_, name)| !UNAFFECTED.contains(name)) {
+        Some((censored, name)) => censored[name].as_f64(),
+        None => measured(summary, path),
+    }
+}
+
+/// The share (0..=1) of a distribution that has no time, by the path of any of its figures; none where all have one.
+pub fn censored_share(summary: &Value, path: &str) -> Option<f64> {
+    censored(summary, path)?.0["share"].as_f64()
+}
+
+fn censored<'a>(summary: &'a Value, path: &'a str) -> Option<(&'a Value, &'a str)> {
+    let (of, name) = path.rsplit_once('.')?;
+    let censored = summary.pointer(&format!("/{}/censored", of.replace('.', "/")))?;
+    (!censored.is_null()).then_some((censored, name))
 }
 
 #[cfg(test)]
@@ -27,18 +51,45 @@ mod tests {
     use serde_json::json;
 
     #[test]
+    fn what_has_no_response_counts_in_what_is_judged() {
+        let censored = json!({ "count": 5, "share": 0.5, "p50": 9.0, "p99": null });
+        let summary = json!({
+            "latency_us": { "count": 5, "mean": 3.0, "min": 1.0, "p50": 3.0, "p99": 8.0, "max": 9.0, "censored": censored },
+            "connect_us": { "count": 2, "p99": 5.0, "max": 6.0, "censored": null },
+            "populations": { "a": { "latency_us": { "count": 0, "p50": 0.0, "censored": { "count": 1, "p50": null } } } },
+            "requests": { "per_s": 7.0 },
+        });
+        let check = |path, expected| assert_eq!(judged(&summary, path), expected, "{path}");
+        check("latency_us.p50", Some(9.0));
+        check("latency_us.p99", None);
+        check("latency_us.mean", None);
+        check("latency_us.max", None);
+        check("latency_us.count", Some(5.0));
+        check("latency_us.min", Some(1.0));
+        check("connect_us.p99", Some(5.0));
+        check("connect_us.max", Some(6.0));
+        check("populations.a.latency_us.p50", None);
+        check("requests.per_s", Some(7.0));
+        let share = |path| censored_share(&summary, path);
+        assert_eq!(
+            [share("latency_us.p99"), share("connect_us.p99"), share("seed")],
+            [Some(0.5), None, None]
+        );
+    }
+
+    #[test]
     fn figures_are_found_by_their_paths() {
         let summary = json!({
             "ramp_s": 1.5,
             "faults": [{ "kind": "reset", "count": 3 }, { "kind": "timeout", "count": 4 }],
-            "requests": { "status": { "200": 7 } },
+            "requests": { "status": { "200": 7 }, "unanswered": 5 },
             "latency_us": { "count": 2, "p99": 5.0 },
             "connect_us": { "count": 0, "p99": 0.0 },
             "probe": null,
         });
         let check = |path, expected| assert_eq!(measured(&summary, path), expected, "{path}");
         check("ramp_s", Some(1.5));
-        check("faults", Some(7.0));
+        check("faults", Some(12.0));
         check("requests.status.200", Some(7.0));
         check("requests.status.404", Some(0.0));
         check("latency_us.p99", Some(5.0));

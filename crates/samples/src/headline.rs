@@ -21,20 +21,27 @@ impl Summary {
             (None, _) if !judged.is_empty() => format!("{verdict}: {judged}"),
             // Of those that are held, fewer may have been wanted for a while.
             (None, Verdict::Pass) if c.finished > c.held => {
-                format!(
-                    "pass: {} connections did what they came for, no fault, every answer right",
-                    Count(c.finished)
-                )
+                format!("pass: {} connections did what they came for, {}", Count(c.finished), self.fared())
             }
             (None, Verdict::Pass) if c.closed > 0 => format!(
-                "pass: no fault, every answer right; the server closed {} connections by announcement, {} were open at the end",
+                "pass: {}; the server closed {} connections by announcement, {} were open at the end",
+                self.fared(),
                 Count(c.closed),
                 Count(c.held),
             ),
             (None, Verdict::Pass) => {
-                format!("pass: all {} connections held, no fault, every answer right", Count(c.held))
+                format!("pass: all {} connections held, {}", Count(c.held), self.fared())
             }
             (None, _) => verdict.to_owned(),
+        }
+    }
+
+    /// How the requests fared, in a run that passed: only what happened.
+    fn fared(&self) -> &'static str {
+        match (self.requests.sent, self.requests.answered) {
+            (0, _) => "no fault; no request was sent",
+            (sent, answered) if sent == answered => "no fault, every answer right",
+            _ => "no fault",
         }
     }
 }
@@ -73,6 +80,10 @@ mod tests {
         let mut s = Summary::default();
         let c = &mut s.connections;
         (c.held, c.finished) = (1_000, 100);
+        assert_eq!(s.sentence(), "pass: all 1,000 connections held, no fault; no request was sent");
+        (s.requests.sent, s.requests.answered) = (500, 499);
+        assert_eq!(s.sentence(), "pass: all 1,000 connections held, no fault", "not of every answer");
+        s.requests.answered = 500;
         assert_eq!(s.sentence(), "pass: all 1,000 connections held, no fault, every answer right");
         (s.connections.held, s.connections.finished) = (0, 500);
         assert!(s.sentence().starts_with("pass: 500 connections did what they came for"), "{}", s.sentence());

@@ -15,14 +15,16 @@ const GRAIN: f64 = 1e-3;
 /// An hour: longer times are recorded as this.
 const HIGHEST: u64 = 3_600_000_000_000;
 
-/// The distribution of one time. About 110 KiB; one a shard, never one a connection.
+/// The distribution of one time, of what came to its end; what never did is counted beside it as [censored](Latency::censor).
+/// About 220 KiB (a bucket of 32 bits would be full after a day and a half at 30,000 a second); one a shard, never one a
+/// connection.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(default)]
 pub struct Latency {
     #[serde(with = "record::hdr", skip_serializing_if = "Histogram::is_empty")]
     #[cfg_attr(test, ts(type = "string"))]
-    histogram: Histogram<u32>,
+    histogram: Histogram<u64>,
     /// Exact sum, nanoseconds: the mean does not suffer from the buckets.
     #[serde(skip_serializing_if = "record::is_zero")]
     sum: u128,
@@ -31,6 +33,9 @@ pub struct Latency {
     min: u64,
     #[serde(skip_serializing_if = "record::is_zero")]
     max: u64,
+    /// Times that have no end: right-censored observations.
+    #[serde(skip_serializing_if = "record::is_zero")]
+    censored: u64,
 }
 
 /// Significant digits that are measured.
@@ -39,13 +44,13 @@ pub(crate) const DIGITS: u8 = 3;
 const COARSE: u8 = 2;
 
 /// Without anything in it.
-pub(crate) fn empty(digits: u8) -> Histogram<u32> {
+pub(crate) fn empty(digits: u8) -> Histogram<u64> {
     Histogram::new_with_bounds(LOWEST, HIGHEST, digits).expect("constant bounds are valid")
 }
 
 impl Default for Latency {
     fn default() -> Self {
-        Latency { histogram: empty(DIGITS), sum: 0, min: u64::MAX, max: 0 }
+        Latency { histogram: empty(DIGITS), sum: 0, min: u64::MAX, max: 0, censored: 0 }
     }
 }
 
@@ -57,6 +62,42 @@ impl Latency {
         self.sum += u128::from(time.0);
         self.min = self.min.min(time.0);
         self.max = self.max.max(time.0);
+    }
+
+    /// One more of the same time for each of `n`.
+    pub fn record_n(&mut self, time: Nanos, n: u64) {
+        if n == 0 {
+            return;
+        }
+        self.histogram.saturating_record_n(time.0.max(1), n);
+        self.sum += u128::from(time.0) * u128::from(n);
+        self.min = self.min.min(time.0);
+        self.max = self.max.max(time.0);
+    }
+
+    /// One more that never ended: a request without a response, a dial without a connection. Longer than every time recorded.
+    pub fn censor(&mut self) {
+        self.censored += 1;
+    }
+
+    /// How many never ended.
+    pub fn censored(&self) -> u64 {
+        self.censored
+    }
+
+    /// Censored ones as a share (0..=1) of all, those with a time and those without; zero of none.
+    pub fn censored_share(&self) -> f64 {
+        self.censored as f64 / (self.censored + self.count()).max(1) as f64
+    }
+
+    /// The time that a share `q` (0..=1) of all did not exceed, where censored ones are longer than every other; none where
+    /// it lies among those, or of nothing.
+    pub fn judged_quantile(&self, q: f64) -> Option<Nanos> {
+        let (n, all) = (self.count(), self.count() + self.censored);
+        // The product may be off in its last digits: 0.99 of 1,000 is the 990th.
+        let rank = ((q * all as f64 * (1.0 - 1e-12)).ceil() as u64).max(1);
+        // The middle of the rank's place, which rounds to that rank.
+        (rank <= n).then(|| self.quantile((rank as f64 - 0.5) / n as f64))
     }
 
     /// How many were recorded.
@@ -120,12 +161,13 @@ impl Latency {
     }
 
     /// The histogram, in nanoseconds, for those who write it down.
-    pub fn histogram(&self) -> &Histogram<u32> {
+    pub fn histogram(&self) -> &Histogram<u64> {
         &self.histogram
     }
 
     /// Adds another's times.
     pub fn merge(&mut self, other: &Latency) {
+        self.censored += other.censored;
         if other.histogram.is_empty() {
             return;
         }
@@ -147,7 +189,7 @@ impl Latency {
         if !self.histogram.is_empty() {
             self.histogram.reset();
         }
-        (self.sum, self.min, self.max) = (0, u64::MAX, 0);
+        (self.sum, self.min, self.max, self.censored) = (0, u64::MAX, 0, 0);
     }
 
     /// The figures of the summary, microseconds.
@@ -165,7 +207,23 @@ impl Latency {
             p999: us(self.quantile(0.999)),
             p9999: us(self.quantile(0.9999)),
             max: us(self.max()),
+            censored: self.judged(),
         }
+    }
+
+    /// The percentiles by which a run is judged, where any is censored.
+    fn judged(&self) -> Option<Censored> {
+        let us = |q: f64| self.judged_quantile(q).map(|t| t.0 as f64 / 1e3);
+        (self.censored > 0).then(|| Censored {
+            count: self.censored,
+            share: self.censored_share(),
+            p50: us(0.5),
+            p75: us(0.75),
+            p90: us(0.9),
+            p99: us(0.99),
+            p999: us(0.999),
+            p9999: us(0.9999),
+        })
     }
 }
 
@@ -195,6 +253,32 @@ pub struct Quantiles {
     pub p9999: f64,
     /// The longest, exact.
     pub max: f64,
+    /// Requests without a response, dials without a connection, which none of the figures above contains; none where there
+    /// is none.
+    pub censored: Option<Censored>,
+}
+
+/// What a distribution lacks, and its percentiles with that counted as longer than every time measured: those by which
+/// thresholds are judged. Microseconds; none where the percentile lies among what never ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct Censored {
+    /// How many never ended.
+    pub count: u64,
+    /// As a share (0..=1) of all.
+    pub share: f64,
+    /// Median.
+    pub p50: Option<f64>,
+    /// 75th percentile.
+    pub p75: Option<f64>,
+    /// 90th percentile.
+    pub p90: Option<f64>,
+    /// 99th percentile.
+    pub p99: Option<f64>,
+    /// 99.9th percentile.
+    pub p999: Option<f64>,
+    /// 99.99th percentile.
+    pub p9999: Option<f64>,
 }
 
 #[cfg(test)]
@@ -280,6 +364,65 @@ mod tests {
         assert_eq!((l.quantiles(), empty.quantiles()), (before, before), "nothing is the neutral element");
         l.clear();
         assert_eq!(l.quantiles(), Quantiles::default());
+    }
+
+    #[test]
+    fn what_never_ended_is_longer_than_all_that_did() {
+        // (with a time: 1 ms, 2 ms, …; without; quantile; milliseconds)
+        let check = |n: u64, censored: u64, q: f64, expected: Option<u64>| {
+            let mut l = Latency::default();
+            (1..=n).for_each(|ms| l.record(Nanos::from_millis(ms)));
+            (0..censored).for_each(|_| l.censor());
+            let got = l.judged_quantile(q).map(|t| (t.0 as f64 / 1e6).round() as u64);
+            assert_eq!(got, expected, "{n} with a time, {censored} without, quantile {q}");
+            assert_eq!((l.count(), l.censored()), (n, censored));
+        };
+        check(0, 0, 0.5, None);
+        check(0, 5, 0.5, None);
+        check(100, 0, 0.99, Some(99));
+        check(100, 0, 1.0, Some(100));
+        // Exactly one in a hundred has no response, and then one more.
+        check(990, 10, 0.99, Some(990));
+        check(990, 11, 0.99, None);
+        check(100, 100, 0.25, Some(50));
+        check(100, 100, 0.5, Some(100));
+        check(100, 101, 0.5, None);
+        check(100, 102, 0.51, None);
+        check(1, 0, 0.001, Some(1));
+        let mut l = Latency::default();
+        assert_eq!((l.quantiles().censored, l.censored_share()), (None, 0.0));
+        l.record_n(Nanos::from_millis(4), 3);
+        l.record_n(Nanos::from_millis(9), 0);
+        l.censor();
+        let mut twice = l.clone();
+        twice.merge(&l);
+        let q = twice.quantiles();
+        assert_eq!((q.count, q.mean, q.max), (6, 4_000.0, 4_000.0), "the figures of what was measured stay");
+        let censored = q.censored.unwrap();
+        assert_eq!((censored.count, censored.share, censored.p99), (2, 0.25, None));
+        assert!((censored.p75.unwrap() / 4_000.0 - 1.0).abs() < 1e-3, "{censored:?}");
+        let read: Latency = serde_json::from_str(&serde_json::to_string(&twice).unwrap()).unwrap();
+        assert_eq!(read, twice);
+        twice.clear();
+        assert_eq!(twice.quantiles(), Quantiles::default());
+    }
+
+    #[test]
+    fn a_bucket_takes_more_than_32_bits() {
+        let mut l = Latency::default();
+        l.record_n(Nanos::from_millis(1), 3 << 30);
+        let half = l.clone();
+        l.merge(&half);
+        l.record_n(Nanos::from_millis(100), 3 << 30);
+        assert_eq!(l.count(), 9 << 30);
+        assert_eq!(
+            l.count_within(Nanos::ZERO, Nanos::from_millis(2)),
+            6 << 30,
+            "the buckets add up to the total"
+        );
+        assert_eq!((l.quantile(0.66).millis(), l.quantile(0.67).millis()), (1, 100));
+        let read: Latency = serde_json::from_str(&serde_json::to_string(&l).unwrap()).unwrap();
+        assert_eq!(read.count_within(Nanos::ZERO, Nanos::from_millis(2)), 6 << 30);
     }
 
     proptest! {

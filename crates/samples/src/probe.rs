@@ -15,6 +15,8 @@ pub struct Probe {
     pub answered: u64,
     /// Not dialled, lost, not in time, or answered wrongly.
     pub failed: u64,
+    /// Without a response or a fault when the run ended.
+    pub unanswered: u64,
     /// From due to the whole right answer, on connections that the lane keeps.
     pub kept: Latency,
     /// The same on a fresh connection each, its dial and handshake included.
@@ -31,6 +33,7 @@ impl Probe {
         self.sent += o.sent;
         self.answered += o.answered;
         self.failed += o.failed;
+        self.unanswered += o.unanswered;
         self.kept.merge(&o.kept);
         self.fresh.merge(&o.fresh);
         self.held.merge(&o.held);
@@ -46,7 +49,7 @@ impl Probe {
 
     /// Forgets all, keeping the memory.
     pub fn clear(&mut self) {
-        (self.sent, self.answered, self.failed) = (0, 0, 0);
+        (self.sent, self.answered, self.failed, self.unanswered) = (0, 0, 0, 0);
         self.kept.clear();
         self.fresh.clear();
         self.held.clear();
@@ -66,6 +69,8 @@ pub struct ProbeSummary {
     pub answered: u64,
     /// Not answered, or not rightly.
     pub failed: u64,
+    /// Without a response when the run ended.
+    pub unanswered: u64,
     /// Of all that were answered.
     pub latency_us: Quantiles,
     /// Of those on kept connections.

@@ -177,15 +177,15 @@ pub(crate) mod hdr {
 
     use crate::latency;
 
-    pub(crate) fn serialize<S: Serializer>(histogram: &Histogram<u32>, s: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(histogram: &Histogram<u64>, s: S) -> Result<S::Ok, S::Error> {
         let mut bytes = Vec::new();
         V2Serializer::new().serialize(histogram, &mut bytes).expect("memory takes any histogram");
         s.serialize_str(&STANDARD.encode(bytes))
     }
 
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Histogram<u32>, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Histogram<u64>, D::Error> {
         let bytes = STANDARD.decode(String::deserialize(d)?).map_err(D::Error::custom)?;
-        let read = Reader::new().deserialize::<u32, _>(&mut bytes.as_slice());
+        let read = Reader::new().deserialize::<u64, _>(&mut bytes.as_slice());
         let read = read.map_err(|e| D::Error::custom(format!("not a histogram: {e}")))?;
         // One of other bounds is taken over as far as ours reach, and a coarse one stays coarse.
         let mut histogram = latency::empty(read.sigfig().min(latency::DIGITS));

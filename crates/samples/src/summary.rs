@@ -121,6 +121,9 @@ pub struct Requests {
     pub sent: u64,
     /// Answered completely.
     pub answered: u64,
+    /// Neither answered nor failed when the run ended. `sent` is the sum of `answered`, of the faults of requests under way
+    /// (stage `exchange`, other than wrong answers, which are answers) and of these.
+    pub unanswered: u64,
     /// Due by the open loop's schedule and not sent: no connection was free within the timeout.
     pub missed: u64,
     /// Messages sent whose answer was not awaited.

@@ -73,6 +73,11 @@ pub struct Counts {
     pub addresses_skipped: u64,
     /// Requests sent.
     pub sent: u64,
+    /// Of those, the ones that are not to be answered: on their way when the server closed by announcement, and sent again;
+    /// or messages that were only listened for when the load ended.
+    pub withdrawn: u64,
+    /// Of those, the ones that had neither a response nor a fault when the run ended.
+    pub unanswered: u64,
     /// Messages sent whose answer nobody awaits; not among the requests.
     pub told: u64,
     /// Due by the open loop's schedule and never sent: no connection was free in time.
@@ -102,6 +107,8 @@ impl Counts {
         self.done += o.done;
         self.addresses_skipped += o.addresses_skipped;
         self.sent += o.sent;
+        self.withdrawn += o.withdrawn;
+        self.unanswered += o.unanswered;
         self.told += o.told;
         self.missed += o.missed;
         self.answered += o.answered;
@@ -136,6 +143,8 @@ pub struct Tick {
     pub resolved: u64,
     /// Requests waiting for their answer at its end.
     pub waiting: u64,
+    /// Of those, and of the ones that wait for a connection, those that were due at a full load that is over.
+    pub owed: u64,
     /// When the outcome of the last first dial was known; [`Nanos::NEVER`] while one is not.
     #[serde(with = "record::never")]
     #[cfg_attr(test, ts(type = "number | null"))]
@@ -179,7 +188,8 @@ pub struct Tick {
     pub probe: Option<Box<Probe>>,
     /// How long each connection that was lost had been silent.
     pub silence: Latency,
-    /// By how much a turn of a shard came later than it was wanted at the latest; the most.
+    /// By how much a turn of a shard came later than it was due at the latest; the most. Beyond [`Tick::STALL`] it is taken
+    /// off the latency of what was under way, and is lag.
     #[cfg_attr(test, ts(type = "number"))]
     pub stalled: Nanos,
 }
@@ -195,6 +205,7 @@ impl Default for Tick {
             wanted: 0,
             resolved: 0,
             waiting: 0,
+            owed: 0,
             ramped_at: Nanos::ZERO,
             open_ns: 0,
             counts: Counts::default(),
@@ -220,6 +231,9 @@ impl Default for Tick {
 }
 
 impl Tick {
+    /// A shard whose turn comes later than this stood still, and what it then reads may have waited here.
+    pub const STALL: Nanos = Nanos::from_millis(10);
+
     /// Counts an answer with this status.
     pub fn count_status(&mut self, status: u16) {
         self.status[usize::from(status).min(STATUSES - 1)] += 1;
@@ -231,6 +245,7 @@ impl Tick {
         self.wanted += other.wanted;
         self.resolved += other.resolved;
         self.waiting += other.waiting;
+        self.owed += other.owed;
         self.ramped_at = self.ramped_at.max(other.ramped_at);
         self.phase = self.phase.min(other.phase);
         self.make_room(other.populations.len());
@@ -242,6 +257,7 @@ impl Tick {
     pub fn extend(&mut self, later: &Tick) {
         (self.index, self.phase) = (later.index, later.phase);
         (self.open, self.resolved, self.waiting) = (later.open, later.resolved, later.waiting);
+        self.owed = later.owed;
         self.wanted = later.wanted;
         self.ramped_at = later.ramped_at;
         self.make_room(later.populations.len());
@@ -317,7 +333,7 @@ impl Tick {
     /// Forgets all, keeping the memory.
     pub fn clear(&mut self) {
         (self.index, self.from, self.until, self.phase) = (0, Nanos::ZERO, Nanos::ZERO, Phase::Ramp);
-        (self.open, self.wanted, self.resolved, self.waiting) = (0, 0, 0, 0);
+        (self.open, self.wanted, self.resolved, self.waiting, self.owed) = (0, 0, 0, 0, 0);
         self.ramped_at = Nanos::ZERO;
         self.open_ns = 0;
         self.counts = Counts::default();

@@ -5,6 +5,8 @@ use std::io::Write;
 use samples::{Generator, Header, Sink, Tick};
 use units::{Bytes, Count, Nanos};
 
+use crate::summary::percent;
+
 /// The rates of the short rest of a second at the end would be noise.
 const LEAST_PERIOD: f64 = 0.5;
 
@@ -46,11 +48,17 @@ impl<W: Write> Sink for Line<W> {
         }
         let start = *self.start.get_or_insert(tick.from);
         let per_s = |n: u64| Count((n as f64 / period).round() as u64);
-        let latency = if tick.latency.count() > 0 { &tick.latency } else { &tick.ramp_latency };
+        let at_load = tick.latency.count() + tick.latency.censored() > 0;
+        let latency = if at_load { &tick.latency } else { &tick.ramp_latency };
+        // What the percentiles say nothing of.
+        let without = match latency.censored() {
+            0 => String::new(),
+            _ => format!("  no response {}", percent(latency.censored_share())),
+        };
         let phase = tick.phase.name();
         let _ = writeln!(
             self.out,
-            "{:>5.0}s {phase:<5} open {} of {}  +{}/s  requests {}/s  {:.1} MiB/s  p50 {}  p99 {}  faults {}  cpu {:.0} %  memory {}",
+            "{:>5.0}s {phase:<5} open {} of {}  +{}/s  requests {}/s  {:.1} MiB/s  p50 {}  p99 {}{without}  faults {}  cpu {:.0} %  memory {}",
             tick.until.since(start).secs_f64(),
             Count(tick.open),
             Count(self.wanted),

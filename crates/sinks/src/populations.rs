@@ -5,6 +5,8 @@ use std::fmt::Write;
 use samples::{Quantiles, Summary};
 use units::{Count, Nanos};
 
+use crate::summary::percent;
+
 /// A line for each population and each step; nothing where there is only one of both.
 pub(crate) fn table(s: &Summary) -> String {
     let is_plain = s.populations.len() < 2 && s.populations.values().all(|p| p.steps.is_empty());
@@ -12,12 +14,13 @@ pub(crate) fn table(s: &Summary) -> String {
         return String::new();
     }
     let mut rows = vec![
-        ["population", "held", "wanted", "opened/s", "requests/s", "p50", "p99", "faults"].map(str::to_owned),
+        ["population", "held", "wanted", "opened/s", "requests/s", "p50", "p99", "no response", "faults"]
+            .map(str::to_owned),
     ];
     for (name, p) in &s.populations {
         let faults = p.faults.iter().map(|fault| fault.count).sum();
         let count = |n: u64| Count(n).to_string();
-        let [p50, p99] = times(&p.latency_us);
+        let [p50, p99, without] = times(&p.latency_us);
         rows.push([
             name.clone(),
             count(p.connections.held),
@@ -26,22 +29,24 @@ pub(crate) fn table(s: &Summary) -> String {
             count(p.requests.per_s.round() as u64),
             p50,
             p99,
+            without,
             count(faults),
         ]);
         for (step, figures) in &p.steps {
-            let [p50, p99] = times(&figures.latency_us);
+            let [p50, p99, without] = times(&figures.latency_us);
             let none = String::new;
-            rows.push([format!("  {step}"), none(), none(), none(), none(), p50, p99, none()]);
+            rows.push([format!("  {step}"), none(), none(), none(), none(), p50, p99, without, none()]);
         }
     }
     aligned(&rows)
 }
 
-fn times(q: &Quantiles) -> [String; 2] {
-    if q.count == 0 {
-        return ["-", "-"].map(str::to_owned);
-    }
-    [q.p50, q.p99].map(|us| Nanos((us * 1e3) as u64).brief().to_string())
+/// p50, p99, and the share that neither says anything of.
+fn times(q: &Quantiles) -> [String; 3] {
+    let without = q.censored.map_or("-".to_owned(), |censored| percent(censored.share));
+    let time =
+        |us: f64| if q.count == 0 { "-".to_owned() } else { Nanos((us * 1e3) as u64).brief().to_string() };
+    [time(q.p50), time(q.p99), without]
 }
 
 /// The first column to the left, the others to the right.

@@ -23,9 +23,12 @@ pub fn text(s: &Summary) -> String {
     }
     if let Some(p) = &s.probe {
         let failed = if p.failed > 0 { format!(", {} failed", Count(p.failed)) } else { String::new() };
-        row(&mut out, "probe", format!("{} of {} answered{failed}", Count(p.answered), Count(p.sent)));
-        let lines = [("fresh", &p.fresh_us), ("kept", &p.kept_us), ("connect", &p.connect_us)];
-        lines.iter().for_each(|(name, q)| row(&mut out, &format!("probe {name}"), quantiles(q)));
+        let unanswered = unanswered(p.unanswered);
+        let of = format!("{} of {} answered{failed}{unanswered}", Count(p.answered), Count(p.sent));
+        row(&mut out, "probe", of);
+        row(&mut out, "probe fresh", quantiles(&p.fresh_us, "response"));
+        row(&mut out, "probe kept", quantiles(&p.kept_us, "response"));
+        row(&mut out, "probe connect", quantiles(&p.connect_us, "connection"));
     }
     out.push_str(&populations::table(s));
     costs(s, &mut out);
@@ -54,9 +57,9 @@ fn connections(s: &Summary, out: &mut String) {
     let lost = lost.iter().filter(|(_, n)| *n > 0).map(|(name, n)| format!(", {} {name}", Count(*n)));
     row(out, "connections", held + &lost.collect::<String>());
     row(out, "ramp", format!("{:.1} s, {} connections/s", s.ramp_s, Count(c.open_per_s.round() as u64)));
-    row(out, "connect", quantiles(&s.connect_us));
-    if s.handshake_us.count > 0 {
-        row(out, "handshake", quantiles(&s.handshake_us));
+    row(out, "connect", quantiles(&s.connect_us, "connection"));
+    if is_there(&s.handshake_us) {
+        row(out, "handshake", quantiles(&s.handshake_us, "handshake"));
     }
 }
 
@@ -66,9 +69,10 @@ fn requests(s: &Summary, out: &mut String) {
         out,
         "requests",
         format!(
-            "{} answered of {} sent, {}{}/s at full load ({:.1} s), {} received{}",
+            "{} answered of {} sent{}, {}{}/s at full load ({:.1} s), {} received{}",
             Count(r.answered),
             Count(r.sent),
+            unanswered(r.unanswered),
             if r.lower_bound { "at least " } else { "" },
             Count(r.per_s.round() as u64),
             s.duration_s,
@@ -79,12 +83,20 @@ fn requests(s: &Summary, out: &mut String) {
     if r.missed > 0 {
         row(out, "missed", format!("{} requests due, and no connection free in time", Count(r.missed)));
     }
-    row(out, "latency", quantiles(&s.latency_us));
-    if s.first_byte_us.count > 0 {
-        row(out, "first byte", quantiles(&s.first_byte_us));
+    row(out, "latency", quantiles(&s.latency_us, "response"));
+    if is_there(&s.first_byte_us) {
+        row(out, "first byte", quantiles(&s.first_byte_us, "first byte"));
     }
-    row(out, "ramp latency", quantiles(&s.ramp_latency_us));
-    row(out, "lag", format!("{} (how late throng was)", quantiles(&s.lag_us)));
+    row(out, "ramp latency", quantiles(&s.ramp_latency_us, "response"));
+    row(out, "lag", format!("{} (how late throng was)", quantiles(&s.lag_us, "end")));
+}
+
+fn unanswered(n: u64) -> String {
+    if n > 0 { format!(", {} unanswered at the end", Count(n)) } else { String::new() }
+}
+
+fn is_there(q: &Quantiles) -> bool {
+    q.count > 0 || q.censored.is_some()
 }
 
 fn costs(s: &Summary, out: &mut String) {
@@ -144,13 +156,27 @@ fn each(bytes: f64) -> String {
     if bytes > 0.0 { format!(", {bytes:.0} bytes a connection") } else { String::new() }
 }
 
-fn quantiles(q: &Quantiles) -> String {
+/// Percentiles, and what they say nothing of: those that had no `end`.
+fn quantiles(q: &Quantiles, end: &str) -> String {
+    let without = q.censored.map(|c| format!("{} ({}) without a {end}", Count(c.count), percent(c.share)));
     if q.count == 0 {
-        return "none".to_owned();
+        return without.unwrap_or("none".to_owned());
     }
+    let without = without.map_or(String::new(), |without| format!("  {without}"));
     let t = |us: f64| Nanos((us * 1e3) as u64);
     let (p50, p99, p999, max) = (t(q.p50), t(q.p99), t(q.p999), t(q.max));
-    format!("p50 {}  p99 {}  p99.9 {}  max {}", p50.brief(), p99.brief(), p999.brief(), max.brief())
+    let (p50, p99, p999, max) = (p50.brief(), p99.brief(), p999.brief(), max.brief());
+    format!("p50 {p50}  p99 {p99}  p99.9 {p999}  max {max}{without}")
+}
+
+/// A share, 0..=1, to two digits at least.
+pub(crate) fn percent(share: f64) -> String {
+    match share * 100.0 {
+        n if n >= 10.0 => format!("{n:.0} %"),
+        n if n >= 1.0 => format!("{n:.1} %"),
+        n if n >= 0.01 => format!("{n:.2} %"),
+        _ => "<0.01 %".to_owned(),
+    }
 }
 
 /// The last lines: what was judged and how, and in one sentence what it means and what to do.
@@ -158,8 +184,8 @@ pub fn verdict(s: &Summary) -> String {
     let mut out = String::new();
     for t in &s.thresholds {
         let mark = if t.pass { "met" } else { "not met" };
-        let value =
-            t.value.map_or("nothing measured".to_owned(), |value| format!("{}", (value * 1e3).round() / 1e3));
+        // Why there is none is among the reasons.
+        let value = t.value.map_or("no value".to_owned(), |value| format!("{}", (value * 1e3).round() / 1e3));
         let _ = writeln!(out, "  {:<13} {}: {mark}, {value}", "threshold", t.expr);
     }
     for reason in s.reasons.iter().filter(|reason| !reason.starts_with("threshold ")) {
@@ -176,6 +202,23 @@ pub fn verdict(s: &Summary) -> String {
 mod tests {
     use super::*;
     use samples::ProcessMemory;
+
+    #[test]
+    fn what_percentiles_leave_out_stands_beside_them() {
+        let check = |with: u64, without: u64, expected: &str| {
+            let mut latency = samples::Latency::default();
+            latency.record_n(Nanos::from_millis(2), with);
+            (0..without).for_each(|_| latency.censor());
+            assert_eq!(quantiles(&latency.quantiles(), "response"), expected, "{with} {without}");
+        };
+        check(0, 0, "none");
+        check(0, 7, "7 (100 %) without a response");
+        check(9, 0, "p50 2.0 ms  p99 2.0 ms  p99.9 2.0 ms  max 2.0 ms");
+        let times = "p50 2.0 ms  p99 2.0 ms  p99.9 2.0 ms  max 2.0 ms";
+        check(1_000, 32, &format!("{times}  32 (3.1 %) without a response"));
+        check(100_000, 50, &format!("{times}  50 (0.05 %) without a response"));
+        check(1_000_000, 1, &format!("{times}  1 (<0.01 %) without a response"));
+    }
 
     #[test]
     fn several_processes_are_told_by_their_extremes() {

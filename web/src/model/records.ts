@@ -158,6 +158,10 @@ resolved: number,
  */
 waiting: number, 
 /**
+ * Of those, and of the ones that wait for a connection, those that were due at a full load that is over.
+ */
+owed: number, 
+/**
  * When the outcome of the last first dial was known; [`Nanos::NEVER`] while one is not.
  */
 ramped_at: number | null, 
@@ -234,7 +238,8 @@ probe: Probe | null,
  */
 silence: Latency, 
 /**
- * By how much a turn of a shard came later than it was wanted at the latest; the most.
+ * By how much a turn of a shard came later than it was due at the latest; the most. Beyond [`Tick::STALL`] it is taken
+ * off the latency of what was under way, and is lag.
  */
 stalled: number, };
 
@@ -283,6 +288,15 @@ addresses_skipped: number,
  * Requests sent.
  */
 sent: number, 
+/**
+ * Of those, the ones that are not to be answered: on their way when the server closed by announcement, and sent again;
+ * or messages that were only listened for when the load ended.
+ */
+withdrawn: number, 
+/**
+ * Of those, the ones that had neither a response nor a fault when the run ended.
+ */
+unanswered: number, 
 /**
  * Messages sent whose answer nobody awaits; not among the requests.
  */
@@ -338,7 +352,9 @@ kind: string,
 count: number, };
 
 /**
- * The distribution of one time. About 110 KiB; one a shard, never one a connection.
+ * The distribution of one time, of what came to its end; what never did is counted beside it as [censored](Latency::censor).
+ * About 220 KiB (a bucket of 32 bits would be full after a day and a half at 30,000 a second); one a shard, never one a
+ * connection.
  */
 export type Latency = { histogram: string, 
 /**
@@ -348,7 +364,11 @@ sum: number,
 /**
  * Exact, and `u64::MAX` where nothing is recorded.
  */
-min: number, max: number, };
+min: number, max: number, 
+/**
+ * Times that have no end: right-censored observations.
+ */
+censored: number, };
 
 /**
  * How many, their sum, their squares' sum and their extremes: enough for a mean and its deviation, exactly.
@@ -380,6 +400,10 @@ answered: number,
  * Not dialled, lost, not in time, or answered wrongly.
  */
 failed: number, 
+/**
+ * Without a response or a fault when the run ended.
+ */
+unanswered: number, 
 /**
  * From due to the whole right answer, on connections that the lane keeps.
  */
@@ -931,6 +955,11 @@ sent: number,
  */
 answered: number, 
 /**
+ * Neither answered nor failed when the run ended. `sent` is the sum of `answered`, of the faults of requests under way
+ * (stage `exchange`, other than wrong answers, which are answers) and of these.
+ */
+unanswered: number, 
+/**
  * Due by the open loop's schedule and not sent: no connection was free within the timeout.
  */
 missed: number, 
@@ -1010,7 +1039,12 @@ p9999: number,
 /**
  * The longest, exact.
  */
-max: number, };
+max: number, 
+/**
+ * Requests without a response, dials without a connection, which none of the figures above contains; none where there
+ * is none.
+ */
+censored: Censored | null, };
 
 /**
  * One population in figures, as the [`Summary`] has them of all.
@@ -1102,6 +1136,10 @@ answered: number,
  * Not answered, or not rightly.
  */
 failed: number, 
+/**
+ * Without a response when the run ended.
+ */
+unanswered: number, 
 /**
  * Of all that were answered.
  */

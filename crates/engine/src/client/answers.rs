@@ -49,6 +49,8 @@ impl Client {
         };
         self.weigh(&exchange, keeps_alive);
         let due = match self.job.op(at) {
+            // In closed loop the next one is due with the echo of this one.
+            Op::Ping(_, every) if *every == Nanos::ZERO => now,
             Op::Ping(_, every) => exchange.due + *every,
             _ => {
                 self.conn(k).at = at + 1;
@@ -86,13 +88,18 @@ impl Client {
 
     /// Nothing is asked any more on this connection; returns what was.
     pub(super) fn idle(&mut self, k: Key) -> Exchange {
-        let at = self.conn(k).exchange;
+        self.idle_at(k.index as usize)
+    }
+
+    pub(super) fn idle_at(&mut self, index: usize) -> Exchange {
+        let conn = &mut self.conns[index];
+        let at = conn.exchange;
         let exchange = *self.exchanges.at(at);
         self.outstanding -= u32::from(exchange.first);
-        self.conn(k).state = State::Idle;
+        conn.state = State::Idle;
         if exchange.is_between_messages() {
             self.exchanges.end(at);
-            self.conn(k).exchange = Conn::NONE.exchange;
+            conn.exchange = Conn::NONE.exchange;
         } else {
             self.exchanges.at(at).first = false;
             self.incoming += 1;
@@ -102,14 +109,19 @@ impl Client {
 
     fn measure(&mut self, exchange: &Exchange, at: u16, index: u32, now: Nanos) {
         let (at_load, is_now) = (self.full_load.has(exchange.due), self.full_load.is(now));
+        let took = self.took(exchange.due, exchange.started, now);
+        self.settle(exchange);
         let tick = &mut self.tick;
         tick.counts.answered += 1;
         tick.counts.body_bytes_in += exchange.content();
-        let took = now.since(exchange.due);
         if at_load {
             tick.latency.record(took);
             if let Some(step) = self.job.step(at) {
                 tick.steps[step].record(took);
+            }
+            let still = self.lateness.stood_still(exchange.started, now);
+            if still > Nanos::ZERO {
+                tick.lag.record(still);
             }
         } else {
             tick.ramp_latency.record(took)

@@ -196,7 +196,7 @@ impl Client {
     /// The connection stands, ready for its first request, or for the one it was dialled again for.
     pub(super) fn connected<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         let now = cx.now();
-        let Exchange { first, asks, .. } = *self.exchange(k);
+        let Exchange { due, first, asks, .. } = *self.exchange(k);
         self.dialling -= 1;
         self.open += 1;
         self.resolved += u64::from(first);
@@ -210,7 +210,7 @@ impl Client {
         }
         if self.draining || is_surplus {
             self.idle(k);
-            self.missed_by_dial(asks);
+            self.missed_by_dial(asks, due);
             return if is_surplus { self.finish(cx, k) } else { cx.let_sleep(k) };
         }
         match self.job.op(self.conns[k.index as usize].at) {
@@ -239,10 +239,10 @@ impl Client {
     }
 
     pub(super) fn dial_failed<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, fault: Fault) {
-        let Exchange { first, asks, .. } = *self.exchange(k);
-        let destination = self.conn(k).destination;
+        let exchange = *self.exchange(k);
+        let (first, destination) = (exchange.first, self.conn(k).destination);
         self.learn(k, cx.now(), false);
-        self.missed_by_dial(asks);
+        self.censor_dial(k, &exchange);
         self.dialling -= 1;
         self.resolved += u64::from(first);
         self.tick.counts.failed += 1;
@@ -250,6 +250,19 @@ impl Client {
         self.forget(k);
         cx.close(k, Close::Reset);
         self.back_off(cx, k.index, destination);
+    }
+
+    /// A dial or a handshake has failed, and with it the request that it was for. Of a connection that is to be held the first
+    /// request is due when it stands.
+    fn censor_dial(&mut self, k: Key, exchange: &Exchange) {
+        let Conn { state, at, .. } = *self.conn(k);
+        let times = if state == State::Dialling { &mut self.tick.connect } else { &mut self.tick.handshake };
+        times.censor();
+        self.missed_by_dial(exchange.asks, exchange.due);
+        let was_due = !exchange.first || self.job.comes_and_goes();
+        if exchange.asks && was_due && !self.job.has_slots() {
+            self.censor(exchange, at);
+        }
     }
 
     pub(super) fn learn(&mut self, k: Key, now: Nanos, ok: bool) {

@@ -25,9 +25,16 @@ impl Client {
     pub(super) fn closed_as_announced<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, due: Nanos) {
         if self.job.comes_and_goes() && !self.draining {
             // It came for more calls than the server lets it have.
-            return self.lost(cx, k, Fault::target(Stage::Exchange, Kind::Closed));
+            let stage = if self.conn(k).state == State::Busy { Stage::Exchange } else { Stage::Hold };
+            return self.lost(cx, k, Fault::target(stage, Kind::Closed));
         }
-        let Conn { destination, at, .. } = *self.conn(k);
+        let Conn { destination, at, state, .. } = *self.conn(k);
+        let crossed = state == State::Busy;
+        if crossed {
+            let exchange = *self.exchange(k);
+            self.settle(&exchange);
+            self.tick.counts.withdrawn += 1;
+        }
         self.forget(k);
         self.open -= 1;
         self.tick.counts.closed += 1;
@@ -40,6 +47,7 @@ impl Client {
             self.put_off(cx, k);
         } else if due <= cx.now() {
             self.redial(cx, k, due, true);
+            self.exchange(k).again = crossed;
         } else if self.open_loop.is_some() {
             self.await_slot(cx, k);
         } else {
@@ -68,6 +76,9 @@ impl Client {
         let Conn { state, destination, .. } = *self.conn(k);
         if state == State::Busy {
             self.learn(k, cx.now(), false);
+            let (exchange, at) = (*self.exchange(k), self.conn(k).at);
+            self.settle(&exchange);
+            self.censor(&exchange, at);
         }
         if matches!(fault.kind, Kind::Closed | Kind::Reset) {
             let silence = self.silence(k, cx.now());
@@ -172,7 +183,8 @@ impl Client {
             return self.answered(cx, k);
         }
         // Half a head is the beginning of an answer, and waits to be used.
-        let untouched = exchange.status == 0 && cx.rest_len(k) == 0;
+        // It is sent again once.
+        let untouched = exchange.status == 0 && cx.rest_len(k) == 0 && !exchange.again;
         if untouched && self.conn(k).is_announced(now) {
             // It crossed with the announced close: the request is still owed, on a new connection.
             return self.closed_as_announced(cx, k, due);
@@ -185,7 +197,9 @@ impl Client {
     }
 
     pub(super) fn timed_out<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
-        let deadline = self.exchange(k).started + self.job.timeout;
+        let started = self.exchange(k).started;
+        // The time in which the shard itself stood still is not the target's.
+        let deadline = started + self.job.timeout + self.lateness.since(started);
         if deadline > cx.now() {
             return cx.wake_at(k, deadline);
         }

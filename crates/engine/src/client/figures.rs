@@ -1,12 +1,55 @@
-//! What an answer adds to the tick beside its latency.
+//! What a response, or the lack of one, adds to the tick beside its latency.
 
 use net::Key;
+use samples::Tick;
 use units::Nanos;
 
 use super::Client;
-use crate::exchange::Exchange;
+use crate::{exchange::Exchange, full_load::FullLoad};
+
+/// A request was due and never sent.
+pub(super) fn miss(tick: &mut Tick, full_load: &FullLoad, due: Nanos) {
+    tick.counts.missed += 1;
+    let (latency, first_byte) = match full_load.has(due) {
+        true => (&mut tick.latency, &mut tick.first_byte),
+        false => (&mut tick.ramp_latency, &mut tick.ramp_first_byte),
+    };
+    latency.censor();
+    first_byte.censor();
+}
 
 impl Client {
+    /// How long something took that was due at `due` and was begun at `started`, as it is seen `now`: without the time in
+    /// which the shard itself stood still since it was begun.
+    pub(super) fn took(&self, due: Nanos, started: Nanos, now: Nanos) -> Nanos {
+        Nanos(now.since(due).0.saturating_sub(self.lateness.stood_still(started, now).0))
+    }
+
+    /// A request under way has ended.
+    pub(super) fn settle(&mut self, exchange: &Exchange) {
+        if self.owed > 0 && self.full_load.was(exchange.due) {
+            self.owed -= 1;
+        }
+    }
+
+    /// A request under way has ended without a response; `at` is its place.
+    pub(super) fn censor(&mut self, exchange: &Exchange, at: u16) {
+        let at_load = self.full_load.has(exchange.due);
+        let tick = &mut self.tick;
+        let (latency, first_byte) = match at_load {
+            true => (&mut tick.latency, &mut tick.first_byte),
+            false => (&mut tick.ramp_latency, &mut tick.ramp_first_byte),
+        };
+        latency.censor();
+        // Of a WebSocket no first byte is measured.
+        if !exchange.begun && self.job.upgrade().is_none() {
+            first_byte.censor();
+        }
+        if let Some(step) = self.job.step(at).filter(|_| at_load) {
+            tick.steps[step].censor();
+        }
+    }
+
     /// Something has come on a connection that awaits an answer: its first byte, unless one has come before.
     pub(super) fn begun(&mut self, k: Key, now: Nanos) {
         // What a WebSocket server says may be its own: its first byte is no answer's.
@@ -17,10 +60,11 @@ impl Client {
         if std::mem::replace(&mut exchange.begun, true) {
             return;
         }
-        let due = exchange.due;
+        let Exchange { due, started, .. } = *exchange;
+        let took = self.took(due, started, now);
         let at_load = self.full_load.has(due);
         let times = if at_load { &mut self.tick.first_byte } else { &mut self.tick.ramp_first_byte };
-        times.record(now.since(due));
+        times.record(took);
     }
 
     /// An answer is complete: how large it was, and whether its connection was kept.

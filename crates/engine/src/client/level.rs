@@ -3,7 +3,7 @@
 use net::{Close, Cx, Io, Key};
 use units::Nanos;
 
-use super::Client;
+use super::{Client, figures::miss};
 use crate::{
     conn::{Conn, State},
     pace::Tempo,
@@ -49,8 +49,11 @@ impl Client {
 
     /// A tempo for the requests of an open loop, or for connections that come and go, from this time on.
     pub(super) fn set_tempo(&mut self, tempo: Tempo, from: Nanos, now: Nanos) {
-        match &mut self.open_loop {
-            Some(open_loop) => self.tick.counts.missed += open_loop.begin(&self.part, tempo, from, now),
+        let Client { open_loop, tick, full_load, .. } = self;
+        match open_loop {
+            Some(open_loop) => {
+                open_loop.begin(&self.part, tempo, from, now, &mut |due| miss(tick, full_load, due));
+            }
             // The schedule so far is not made up for.
             None if self.rests => self.ramp.begin_again(tempo, &self.part, from),
             None => self.ramp.set_tempo(tempo, from),

@@ -7,9 +7,10 @@ use net::{Cx, Io, Key};
 use plan::Part;
 use units::Nanos;
 
-use super::Client;
+use super::{Client, figures::miss};
 use crate::{
     conn::State,
+    full_load::FullLoad,
     job::Job,
     pace::{Schedule, Tempo},
     rotation::Rotation,
@@ -35,19 +36,32 @@ impl OpenLoop {
         job.has_slots().then_some(OpenLoop { free, slots, until: Nanos::NEVER })
     }
 
-    /// A new schedule, of which this shard has its share, follows the one before at `from`; how many requests of old ones
-    /// are given up for it.
-    pub(super) fn begin(&mut self, part: &Part, tempo: Tempo, from: Nanos, now: Nanos) -> u64 {
+    /// A new schedule, of which this shard has its share, follows the one before at `from`; `give_up` is called with when each
+    /// request was due that is given up for it.
+    pub(super) fn begin(
+        &mut self,
+        part: &Part,
+        tempo: Tempo,
+        from: Nanos,
+        now: Nanos,
+        give_up: &mut impl FnMut(Nanos),
+    ) {
         if let Some(before) = self.slots.back_mut() {
             before.end_at(from);
         }
-        let is_full = self.slots.len() == MOST_SCHEDULES;
-        let given_up =
-            if is_full { self.slots.pop_front().map_or(0, |mut oldest| oldest.end(now)) } else { 0 };
+        if self.slots.len() == MOST_SCHEDULES
+            && let Some(mut oldest) = self.slots.pop_front()
+        {
+            oldest.end(now, give_up);
+        }
         let schedule = Schedule::share(tempo, u64::MAX, part.shard, part.shards);
         self.slots.push_back(Slots::new(schedule, from));
         self.end_at(self.until);
-        given_up
+    }
+
+    /// Nothing more of the present schedule is due from this time on.
+    pub(super) fn end_present_at(&mut self, at: Nanos) {
+        self.slots.back_mut().into_iter().for_each(|slots| slots.end_at(at));
     }
 
     /// Nothing is due from this time on.
@@ -58,9 +72,15 @@ impl OpenLoop {
         }
     }
 
-    /// It ends; how many requests that were due by `now` were never sent.
-    pub(super) fn end(&mut self, now: Nanos) -> u64 {
-        self.slots.iter_mut().map(|slots| slots.end(now)).sum()
+    /// It ends; `give_up` is called with when each request was due by `now` that was never sent.
+    pub(super) fn end(&mut self, now: Nanos, give_up: &mut impl FnMut(Nanos)) {
+        self.slots.iter_mut().for_each(|slots| slots.end(now, give_up));
+    }
+
+    /// Requests that wait for a connection and were due at a full load that is over.
+    pub(super) fn owed(&self, full_load: &FullLoad) -> u64 {
+        let slots = self.slots.iter().filter(|_| full_load.has_past());
+        slots.map(|slots| slots.count_waiting(|due| full_load.was(due))).sum()
     }
 
     /// Forgets schedules that are through.
@@ -80,10 +100,11 @@ impl Client {
     /// Sends what is due.
     pub(super) fn serve_slots<I: Io>(&mut self, cx: &mut Cx<I>) {
         let now = cx.now();
-        let Client { open_loop: Some(open_loop), tick, job, .. } = self else { return };
+        let Client { open_loop: Some(open_loop), tick, job, lateness, full_load, .. } = self else { return };
         for slots in &mut open_loop.slots {
-            slots.look(now, |due| tick.lag.record(now.since(due)));
-            tick.counts.missed += slots.give_up(now, job.timeout);
+            slots.look(now, |due| lateness.leaves(due));
+            let limit = |due| job.timeout + lateness.since(due);
+            slots.give_up(now, limit, &mut |due| miss(tick, full_load, due));
         }
         open_loop.tidy();
         while let Some((index, due)) = self.open_loop.as_mut().and_then(OpenLoop::pair) {
@@ -116,9 +137,10 @@ impl Client {
     }
 
     /// A dial was for a slot, whose request is not sent now.
-    pub(super) fn missed_by_dial(&mut self, asks: bool) {
-        let missed = asks && self.job.has_slots();
-        self.tick.counts.missed += u64::from(missed);
+    pub(super) fn missed_by_dial(&mut self, asks: bool, due: Nanos) {
+        if asks && self.job.has_slots() {
+            miss(&mut self.tick, &self.full_load, due);
+        }
     }
 }
 

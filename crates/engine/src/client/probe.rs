@@ -10,6 +10,7 @@ use super::{Client, MOST_TRIES, requests};
 use crate::{
     conn::{Conn, State},
     exchange::{Awaited, Exchange, Progress, Wire},
+    full_load::FullLoad,
     job::Job,
     pace::{Schedule, Tempo},
     slots::Slots,
@@ -23,6 +24,8 @@ enum Step {
     Busy,
     /// Kept, with nothing to do.
     Idle,
+    /// The connection is no more.
+    Over,
 }
 
 /// A connection of the lane.
@@ -33,6 +36,14 @@ struct Record {
     keeps: bool,
     /// It has answered before.
     proven: bool,
+}
+
+/// A request of the lane has ended without a right response.
+fn censor(seen: &mut Probe, keeps: bool, at_load: bool) {
+    if keeps { &mut seen.kept } else { &mut seen.fresh }.censor();
+    if at_load {
+        seen.held.censor();
+    }
 }
 
 /// The lane.
@@ -68,6 +79,26 @@ impl Lane {
         }))
     }
 
+    /// Requests that have begun and not ended.
+    pub(super) fn waiting(&self) -> u64 {
+        u64::from(self.of_kept + self.of_fresh) - self.idle.len() as u64
+    }
+
+    /// Those that were due at a full load that is over, begun or not.
+    pub(super) fn owed(&self, full_load: &FullLoad) -> u64 {
+        if !full_load.has_past() {
+            return 0;
+        }
+        let slots = [&self.fresh, &self.kept].map(|slots| slots.count_waiting(|due| full_load.was(due)));
+        let begun = self.under_way().filter(|record| full_load.was(record.exchange.due));
+        slots.iter().sum::<u64>() + begun.count() as u64
+    }
+
+    /// There are few of them.
+    fn under_way(&self) -> impl Iterator<Item = &Record> {
+        self.records.iter().filter(|record| !matches!(record.step, Step::Idle | Step::Over))
+    }
+
     fn begin(&mut self, record: Record) -> u32 {
         *if record.keeps { &mut self.of_kept } else { &mut self.of_fresh } += 1;
         match self.unused.pop() {
@@ -83,7 +114,9 @@ impl Lane {
     }
 
     fn end(&mut self, k: Key, at: u32) {
-        let keeps = self.records[at as usize].keeps;
+        let record = &mut self.records[at as usize];
+        record.step = Step::Over;
+        let keeps = record.keeps;
         *if keeps { &mut self.of_kept } else { &mut self.of_fresh } -= 1;
         self.idle.retain(|idle| *idle != k);
         self.unused.push(at);
@@ -107,19 +140,26 @@ impl Client {
     /// Sends what is due; when to be called again.
     pub(super) fn probe_due<I: Io>(&mut self, cx: &mut Cx<I>) -> Nanos {
         let now = cx.now();
-        let Client { probe: Some(lane), tick, full_load, job, .. } = self else { return Nanos::NEVER };
+        let Client { probe: Some(lane), tick, full_load, job, lateness, .. } = self else {
+            return Nanos::NEVER;
+        };
         let mut late = |due| {
             if full_load.has(due) {
-                tick.lag.record(now.since(due));
+                lateness.leaves(due);
             }
         };
         lane.fresh.look(now, &mut late);
         lane.kept.look(now, &mut late);
-        let given_up = lane.fresh.give_up(now, job.timeout) + lane.kept.give_up(now, job.timeout);
+        let limit = |due| job.timeout + lateness.since(due);
+        let seen = &mut tick.probe;
+        let mut fail = |due, keeps| {
+            let seen = seen.get_or_insert_default();
+            seen.failed += 1;
+            censor(seen, keeps, full_load.has(due));
+        };
+        lane.fresh.give_up(now, limit, &mut |due| fail(due, false));
+        lane.kept.give_up(now, limit, &mut |due| fail(due, true));
         let next = lane.fresh.next().min(lane.kept.next());
-        if given_up > 0 {
-            self.seen().failed += given_up;
-        }
         while self.lane().of_fresh < self.lane().most_fresh && !cx.is_full() {
             let Some(due) = self.lane().fresh.take() else { break };
             self.seen().sent += 1;
@@ -161,8 +201,8 @@ impl Client {
     }
 
     pub(super) fn probe_opened<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
-        let due = self.record(k).exchange.due;
-        let took = cx.now().since(due);
+        let Exchange { due, started, .. } = self.record(k).exchange;
+        let took = self.took(due, started, cx.now());
         self.seen().connect.record(took);
         if self.job.upgrade().is_none() {
             return self.probe_send(cx, k);
@@ -246,15 +286,17 @@ impl Client {
         let awaited = self.job.awaited(0, exchange.nth, k.index, &mut self.ink);
         let wrong = exchange.wrong(awaited).is_some();
         let at_load = self.full_load.has(exchange.due);
+        let took = self.took(exchange.due, exchange.started, now);
         let seen = self.seen();
         if wrong {
             seen.failed += 1;
+            censor(seen, keeps, at_load);
         } else {
             seen.answered += 1;
             let latency = if keeps { &mut seen.kept } else { &mut seen.fresh };
-            latency.record(now.since(exchange.due));
+            latency.record(took);
             if at_load {
-                seen.held.record(now.since(exchange.due));
+                seen.held.record(took);
             }
         }
         self.conn(k).hear(now, exchange.keep_alive_timeout_s());
@@ -301,13 +343,36 @@ impl Client {
     }
 
     pub(super) fn probe_timed_out<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        let Record { exchange, step, .. } = *self.record(k);
+        let deadline = exchange.started + self.job.timeout + self.lateness.since(exchange.started);
+        if step != Step::Idle && deadline > cx.now() {
+            return cx.wake_at(k, deadline);
+        }
         self.probe_over(cx, k, Close::Reset);
+    }
+
+    /// The run ends: what has no response by now never gets one.
+    pub(super) fn probe_give_up(&mut self) {
+        let Client { probe: Some(lane), tick, full_load, .. } = self else { return };
+        for record in lane.under_way() {
+            let seen = tick.probe.get_or_insert_default();
+            seen.unanswered += 1;
+            censor(seen, record.keeps, full_load.has(record.exchange.due));
+        }
     }
 
     /// The connection is over; a request that it had has failed.
     fn probe_over<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, how: Close) {
-        let failed = self.record(k).step != Step::Idle;
-        self.seen().failed += u64::from(failed);
+        let Record { exchange, step, keeps, .. } = *self.record(k);
+        if step != Step::Idle {
+            let at_load = self.full_load.has(exchange.due);
+            let seen = self.seen();
+            seen.failed += 1;
+            censor(seen, keeps, at_load);
+            if step == Step::Dialling {
+                seen.connect.censor();
+            }
+        }
         self.probe_end(cx, k, how);
     }
 

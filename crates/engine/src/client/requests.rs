@@ -159,7 +159,7 @@ impl Client {
     /// What was due at `due`, and could be sent from `ready` on, is sent on its idle connection.
     fn request_due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, due: Nanos, ready: Nanos) {
         if self.full_load.has(due) {
-            self.tick.lag.record(cx.now().since(ready));
+            self.lateness.leaves(ready);
         }
         self.ask(cx, k, due);
     }

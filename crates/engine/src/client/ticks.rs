@@ -3,13 +3,21 @@
 use samples::{Latency, Phase};
 use units::Nanos;
 
-use super::Client;
-use crate::link::Control;
+use super::{Client, figures::miss};
+use crate::{conn::State, exchange::Exchange, link::Control, op::Op};
 
 impl Client {
-    /// Requests that wait for their answer.
-    fn waiting(&self) -> u64 {
-        self.exchanges.len() - self.dialling - self.incoming
+    /// Requests that wait for their response, those of the probe included.
+    pub(super) fn waiting(&self) -> u64 {
+        let probes = self.probe.as_ref().map_or(0, |lane| lane.waiting());
+        self.exchanges.len() - self.dialling - self.incoming + probes
+    }
+
+    /// Those of them that were due at a full load that is over, and requests of that time that wait for a connection.
+    fn owed(&self) -> u64 {
+        let probes = self.probe.as_ref().map_or(0, |lane| lane.owed(&self.full_load));
+        let slots = self.open_loop.as_ref().map_or(0, |open_loop| open_loop.owed(&self.full_load));
+        self.owed + slots + probes
     }
 
     pub(super) fn obey(&mut self, now: Nanos) {
@@ -18,15 +26,26 @@ impl Client {
             match control {
                 Control::Load { connections, tempo, from } => self.set_load(connections, tempo, from),
                 Control::Tempo(tempo, from) => self.set_tempo(tempo, from, now),
-                Control::Hold(from) => self.full_load.begin(from, now),
+                Control::Hold(from) => self.begin_full_load(from, now),
+                Control::HoldUntil(until) => {
+                    self.full_load.end_at(until);
+                    self.open_loop.iter_mut().for_each(|open_loop| open_loop.end_present_at(until));
+                }
                 Control::Until(at) => self.end_at(at),
                 Control::Rest(rests) => self.rests = rests,
                 Control::Drain => told |= self.drain(now),
-                Control::Stop => (self.finished, told) = (true, true),
+                Control::Stop => {
+                    self.give_up();
+                    (self.finished, told) = (true, true);
+                }
             }
         }
         if self.ramped_at == Nanos::NEVER && self.is_ramped() {
             (self.ramped_at, told) = (now, true);
+        }
+        if now >= self.full_load.until() {
+            self.begin_full_load(Nanos::NEVER, now);
+            told = true;
         }
         if now >= self.hold_until || self.all_have_gone() {
             told |= self.drain(now);
@@ -38,6 +57,14 @@ impl Client {
         }
     }
 
+    fn begin_full_load(&mut self, from: Nanos, now: Nanos) {
+        self.full_load.begin(from, now);
+        self.owed = (self.conns.iter())
+            .filter(|conn| conn.state == State::Busy)
+            .filter(|conn| self.full_load.was(self.exchanges.seen(conn.exchange).due))
+            .count() as u64;
+    }
+
     fn end_at(&mut self, at: Nanos) {
         self.hold_until = at;
         if let Some(open_loop) = &mut self.open_loop {
@@ -47,10 +74,48 @@ impl Client {
 
     /// Full load ends; false where it had ended before.
     fn drain(&mut self, now: Nanos) -> bool {
-        if let Some(open_loop) = &mut self.open_loop {
-            self.tick.counts.missed += open_loop.end(now);
+        let Client { open_loop, tick, full_load, .. } = self;
+        if let Some(open_loop) = open_loop {
+            open_loop.end(now, &mut |due| miss(tick, full_load, due));
+        }
+        if !self.draining {
+            self.stop_listening();
         }
         !std::mem::replace(&mut self.draining, true)
+    }
+
+    /// The run ends: what has neither a response nor a fault by now never gets one.
+    fn give_up(&mut self) {
+        for index in 0..self.conns.len() {
+            let conn = self.conns[index];
+            match conn.state {
+                State::Busy => {
+                    self.tick.counts.unanswered += 1;
+                    let exchange = *self.exchanges.at(conn.exchange);
+                    self.censor(&exchange, conn.at);
+                }
+                State::Dialling | State::Upgrading => {
+                    let Exchange { asks, due, .. } = *self.exchanges.at(conn.exchange);
+                    self.missed_by_dial(asks, due);
+                }
+                _ => {}
+            }
+        }
+        self.probe_give_up();
+    }
+
+    /// Messages that were only listened for are not awaited any longer: nobody was asked for them.
+    fn stop_listening(&mut self) {
+        if !self.job.listens() {
+            return;
+        }
+        for index in 0..self.conns.len() {
+            let conn = self.conns[index];
+            if conn.state == State::Busy && matches!(self.job.op(conn.at), Op::Listen(_)) {
+                self.tick.counts.withdrawn += 1;
+                self.idle_at(index);
+            }
+        }
     }
 
     /// All connections that were to come and go have done so.
@@ -60,11 +125,11 @@ impl Client {
     }
 
     fn seal(&mut self, now: Nanos) {
-        let waiting = self.waiting();
+        let (waiting, owed) = (self.waiting(), self.owed());
         let tick = &mut self.tick;
         tick.until = now;
         tick.index = self.tick_ends.0 / self.job.period.0 - 1;
-        (tick.open, tick.resolved, tick.waiting) = (self.open, self.resolved, waiting);
+        (tick.open, tick.resolved, tick.waiting, tick.owed) = (self.open, self.resolved, waiting, owed);
         tick.ramped_at = self.ramped_at;
         tick.phase = match (self.draining, self.full_load.is(now)) {
             (true, _) => Phase::Drain,

@@ -62,6 +62,7 @@ const PLAIN: &[(&str, &str, Unit, Option<&str>)] = &[
     ("connections.open_per_s", "open_per_s", Unit::PerSecond, None),
     ("requests.sent", "sent", Unit::Count, None),
     ("requests.answered", "answered", Unit::Count, Some("requests.sent")),
+    ("requests.unanswered", "unanswered", Unit::Count, Some("requests.sent")),
     ("requests.missed", "missed", Unit::Count, Some("requests.sent")),
     ("requests.told", "told", Unit::Count, None),
     ("requests.per_s", "per_s", Unit::PerSecond, None),

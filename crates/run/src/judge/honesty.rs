@@ -2,7 +2,7 @@
 //! the other side?
 
 use plan::{Plan, Population};
-use samples::{Side, Stage, Summary};
+use samples::{Quantiles, Side, Stage, Summary};
 use units::{Count, Nanos};
 
 use super::evidence::{BothSides, Evidence, OwnSeen};
@@ -25,15 +25,21 @@ pub(super) fn undialled(s: &Summary) -> Option<String> {
     (n > 0).then(|| format!("{} connections could not be dialled from here", Count(n)))
 }
 
-/// Requests that went out too late for their latency to be the target's.
-pub(super) fn late(s: &Summary) -> Option<String> {
-    let allowed = (LAG_ALLOWED.0 as f64 / 1e3).max(LAG_SHARE * s.latency_us.p99);
-    (s.lag_us.p99 > allowed).then(|| {
-        format!(
-            "the generator was late: lag p99 {:.1} ms, {:.1} ms allowed",
-            s.lag_us.p99 / 1e3,
-            allowed / 1e3
-        )
+/// Requests that went out, or responses that were read, too late for their latency to be the target's: at the 99th percentile,
+/// and at those above it by which latency is judged.
+pub(super) fn late(s: &Summary, judged: &[&str]) -> Option<String> {
+    type Of = fn(&Quantiles) -> f64;
+    const AT: [(&str, Of); 4] =
+        [("p99", |q| q.p99), ("p999", |q| q.p999), ("p9999", |q| q.p9999), ("max", |q| q.max)];
+    let late =
+        AT.iter().filter(|(name, _)| *name == "p99" || judged.contains(name)).find_map(|(name, of)| {
+            let (lag, allowed) =
+                (of(&s.lag_us), (LAG_ALLOWED.0 as f64 / 1e3).max(LAG_SHARE * of(&s.latency_us)));
+            (lag > allowed).then_some((name, lag, allowed))
+        });
+    late.map(|(name, lag, allowed)| {
+        let (lag, allowed) = (lag / 1e3, allowed / 1e3);
+        format!("the generator was late: lag {name} {lag:.1} ms, {allowed:.1} ms allowed")
     })
 }
 
@@ -96,12 +102,18 @@ mod tests {
         let check = |lag_ms: f64, latency_ms: f64, expected: bool| {
             let mut s = Summary::default();
             (s.lag_us.p99, s.latency_us.p99) = (lag_ms * 1e3, latency_ms * 1e3);
-            assert_eq!(late(&s).is_some(), expected, "{lag_ms} {latency_ms}");
+            assert_eq!(late(&s, &[]).is_some(), expected, "{lag_ms} {latency_ms}");
         };
         check(9.9, 1.0, false);
         check(10.1, 1.0, true);
         check(49.0, 1_000.0, false);
         check(51.0, 1_000.0, true);
+        // A stall that only the longest of all felt matters where that is judged.
+        let mut s = Summary::default();
+        (s.lag_us.max, s.latency_us.max) = (1e6, 2e6);
+        assert_eq!([late(&s, &[]), late(&s, &["p999", "p50"])], [None, None]);
+        let seen = "the generator was late: lag max 1000.0 ms, 100.0 ms allowed";
+        assert_eq!(late(&s, &["max"]).as_deref(), Some(seen));
     }
 
     #[test]

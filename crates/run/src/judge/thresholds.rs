@@ -21,7 +21,7 @@ pub(super) fn judge(thresholds: &[Threshold], summary: &Summary) -> Vec<Threshol
 /// The value in the bound's unit; none where there was nothing to measure.
 fn measured(threshold: &Threshold, json: &Value) -> Option<f64> {
     let figure = &threshold.figure;
-    let value = samples::measured(json, &figure.path)?;
+    let value = samples::judged(json, &figure.path)?;
     match figure.whole.as_ref().filter(|_| threshold.is_share) {
         Some(whole) => {
             samples::measured(json, whole).filter(|whole| *whole > 0.0).map(|whole| value * 100.0 / whole)
@@ -64,6 +64,30 @@ mod tests {
         check("status.200 >= 99%", (Some(99.0), true));
         check("status.404 == 0", (Some(0.0), true));
         check("requests.per_s >= 12k/s", (Some(12_345.6), true));
+    }
+
+    /// Percentiles of those that were answered are not what is judged.
+    #[test]
+    fn requests_without_a_response_are_longer_than_any_bound() {
+        let check = |answered: u64, without: u64, expr: &str, expected: (bool, bool)| {
+            let mut s = Summary::default();
+            let mut latency = samples::Latency::default();
+            latency.record_n(units::Nanos::from_millis(2), answered);
+            (0..without).for_each(|_| latency.censor());
+            s.latency_us = latency.quantiles();
+            let result = &judge(&[Threshold::parse(expr, &[]).unwrap()], &s)[0];
+            assert_eq!((result.pass, result.value.is_some()), expected, "{answered} {without} {expr}");
+        };
+        check(990, 10, "latency.p99 < 50ms", (true, true));
+        check(989, 11, "latency.p99 < 50ms", (false, false));
+        check(989, 11, "latency.p90 < 50ms", (true, true));
+        check(999, 1, "latency.max < 50ms", (false, false));
+        check(999, 1, "latency.mean < 50ms", (false, false));
+        check(999, 1, "latency.min < 50ms", (true, true));
+        check(0, 5, "latency.p50 < 50ms", (false, false));
+        check(1_000, 0, "latency.max < 50ms", (true, true));
+        // Nor is it a way to show that something is slow.
+        check(900, 100, "latency.p99 > 1ms", (false, false));
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub(super) struct Facts<'a> {
 
 /// The verdict and the reasons for it, the weightiest first; warnings last.
 pub(super) fn verdict(facts: &Facts, s: &Summary) -> (Verdict, Vec<String>) {
-    let mut reasons = failed_thresholds(s);
+    let mut reasons = failed_thresholds(facts, s);
     let missed = !reasons.is_empty();
     let c = &s.connections;
     let few = too_few(facts);
@@ -28,7 +28,9 @@ pub(super) fn verdict(facts: &Facts, s: &Summary) -> (Verdict, Vec<String>) {
         let missed = Count(s.requests.missed);
         reasons.push(format!("{missed} requests were due and not sent: no connection was free in time"));
     }
-    let probe_failed = s.probe.as_ref().map_or(0, |probe| probe.failed);
+    let silent = silence(facts, s);
+    reasons.extend(silent.clone());
+    let probe_failed = s.probe.as_ref().map_or(0, |probe| probe.failed + probe.unanswered);
     if probe_failed > 0 {
         reasons.push(format!("probe: {} requests failed", Count(probe_failed)));
     }
@@ -58,10 +60,22 @@ pub(super) fn verdict(facts: &Facts, s: &Summary) -> (Verdict, Vec<String>) {
         }
     }
     let failed = match s.thresholds.is_empty() {
-        true => short || !s.faults.is_empty() || probe_failed > 0,
-        false => missed,
+        true => short || !s.faults.is_empty() || probe_failed > 0 || silent.is_some(),
+        // What the figures that are judged say nothing of.
+        false => missed || s.requests.unanswered > 0,
     };
     (if failed || disagree.is_some() { Verdict::Fail } else { Verdict::Pass }, reasons)
+}
+
+/// Requests that nothing became of.
+fn silence(facts: &Facts, s: &Summary) -> Option<String> {
+    if s.requests.unanswered > 0 {
+        let (unanswered, sent) = (Count(s.requests.unanswered), Count(s.requests.sent));
+        return Some(format!("{unanswered} of {sent} requests had no response when the run ended"));
+    }
+    // Some may have met announced closes, and count as not sent.
+    let sent: u64 = facts.crowds.iter().map(|crowd| crowd.totals.counts.sent).sum();
+    (sent > 0 && s.requests.answered == 0).then(|| format!("no response to any of {} requests", Count(sent)))
 }
 
 /// Populations that fell short of their connections.
@@ -83,11 +97,19 @@ fn too_few(facts: &Facts) -> Vec<String> {
     told.collect()
 }
 
-fn failed_thresholds(s: &Summary) -> Vec<String> {
-    let failed = s.thresholds.iter().filter(|t| !t.pass);
-    let told = failed.map(|t| match t.value {
-        Some(value) => format!("threshold {} is not met: {}", t.expr, (value * 1e3).round() / 1e3),
-        None => format!("threshold {} cannot be judged: nothing was measured", t.expr),
+fn failed_thresholds(facts: &Facts, s: &Summary) -> Vec<String> {
+    let failed = facts.plan.thresholds.iter().zip(&s.thresholds).filter(|(_, result)| !result.pass);
+    let json = serde_json::to_value(s).expect("a summary has only plain fields");
+    let told = failed.map(|(threshold, result)| {
+        let expr = &result.expr;
+        let without = || samples::censored_share(&json, &threshold.figure.path);
+        match result.value {
+            Some(value) => format!("threshold {expr} is not met: {}", (value * 1e3).round() / 1e3),
+            None if let Some(share) = without() => {
+                format!("threshold {expr} is not met: {:.1} % had no response in time", share * 100.0)
+            }
+            None => format!("threshold {expr} cannot be judged: nothing was measured"),
+        }
     });
     told.collect()
 }
@@ -101,7 +123,11 @@ fn invalid(facts: &Facts, s: &Summary) -> Result<Option<String>, String> {
     let judges_latency = judged().any(|(threshold, _)| threshold.figure.is_latency);
     // A rate that was reached all the same was reached; of one that was not, nobody knows whose doing it is.
     let misses_rate = judged().any(|(t, result)| t.figure.path == "requests.per_s" && !result.pass);
-    let (late, saturated) = (honesty::late(s), honesty::saturated(facts.evidence));
+    let percentiles: Vec<&str> = judged()
+        .filter(|(threshold, _)| threshold.figure.is_latency)
+        .filter_map(|(threshold, _)| threshold.figure.path.rsplit('.').next())
+        .collect();
+    let (late, saturated) = (honesty::late(s, &percentiles), honesty::saturated(facts.evidence));
     match (late, saturated) {
         (Some(why), _) if judges_latency || misses_rate || s.thresholds.is_empty() => Err(why),
         (_, Some(why)) if judges_latency || misses_rate => Err(why),
@@ -131,7 +157,8 @@ mod tests {
     fn check(mut s: Summary, thresholds: &[&str], evidence: Evidence, expected: (Verdict, &[&str])) {
         let plan = plan(thresholds);
         s.thresholds = thresholds::judge(&plan.thresholds, &s);
-        let crowd = Crowd { wanted: s.connections.wanted, held: s.connections.held, ..Crowd::default() };
+        let mut crowd = Crowd { wanted: s.connections.wanted, held: s.connections.held, ..Crowd::default() };
+        crowd.totals.counts.sent = s.requests.sent;
         let facts = Facts { plan: &plan, evidence: &evidence, crowds: &[crowd], interrupted: None };
         let (verdict, reasons) = verdict(&facts, &s);
         assert_eq!(verdict, expected.0, "{thresholds:?}: {reasons:?}");
@@ -170,6 +197,55 @@ mod tests {
         );
         check(held(), &["latency.p99 < 5ms"], none(), (Verdict::Fail, &["is not met: 5000"]));
         check(held(), &["connect.p99 < 5s"], none(), (Verdict::Fail, &["cannot be judged"]));
+    }
+
+    #[test]
+    fn what_nothing_became_of_is_never_a_pass() {
+        let none = Evidence::default;
+        let with = |sent, answered, unanswered| {
+            let mut s = held();
+            (s.requests.sent, s.requests.answered, s.requests.unanswered) = (sent, answered, unanswered);
+            s
+        };
+        check(with(500, 500, 0), &[], none(), (Verdict::Pass, &[]));
+        let seen = "1 of 500 requests had no response when the run ended";
+        check(with(500, 499, 1), &[], none(), (Verdict::Fail, &[seen]));
+        check(with(500, 499, 1), &["held == 100"], none(), (Verdict::Fail, &[seen]));
+        // Whatever else may have become of them.
+        check(with(20, 0, 0), &[], none(), (Verdict::Fail, &["no response to any of 20 requests"]));
+        check(with(20, 0, 0), &["held == 100"], none(), (Verdict::Pass, &["no response to any of 20"]));
+        let mut s = held();
+        s.probe = Some(probe(9, 8, 0, 1));
+        check(s, &[], none(), (Verdict::Fail, &["probe: 1 requests failed"]));
+    }
+
+    #[test]
+    fn a_percentile_among_those_without_a_response_is_not_met() {
+        let mut s = held();
+        let mut latency = samples::Latency::default();
+        latency.record_n(units::Nanos::from_millis(5), 960);
+        (0..40).for_each(|_| latency.censor());
+        s.latency_us = latency.quantiles();
+        let seen = "threshold latency.p99 < 50ms is not met: 4.0 % had no response in time";
+        check(s.clone(), &["latency.p99 < 50ms"], Evidence::default(), (Verdict::Fail, &[seen]));
+        check(s, &["latency.p90 < 50ms"], Evidence::default(), (Verdict::Pass, &[]));
+    }
+
+    fn probe(sent: u64, answered: u64, failed: u64, unanswered: u64) -> samples::ProbeSummary {
+        let none = samples::Quantiles::default();
+        samples::ProbeSummary {
+            rate: 10.0,
+            sent,
+            answered,
+            failed,
+            unanswered,
+            latency_us: none,
+            kept_us: none,
+            fresh_us: none,
+            held_us: none,
+            connect_us: none,
+            by_connections: Vec::new(),
+        }
     }
 
     #[test]

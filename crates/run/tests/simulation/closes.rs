@@ -196,7 +196,7 @@ fn check_announced(words: &str, script: Script) -> Outcome {
     let outcome = run(words, script);
     let c = &outcome.story.whole.counts;
     assert_eq!((outcome.story.faults(), c.dropped, c.failed, c.opened), (vec![], 0, 0, N), "{words}");
-    assert_eq!(c.answered + outcome.story.resent, c.sent, "{words}");
+    assert_eq!(c.answered + outcome.story.whole.counts.withdrawn, c.sent, "{words}");
     assert_eq!(outcome.server.accepted_at.len() as u64, c.opened + c.redialled, "{words}");
     outcome
 }
@@ -219,7 +219,10 @@ fn a_close_with_the_answer_is_dialled_again_when_the_next_request_is_due() {
     for script in scripts {
         let outcome = check_announced("", script);
         let c = &outcome.story.whole.counts;
-        assert_eq!((c.closed, c.redialled, outcome.story.resent), (c.answered, c.answered - N, 0));
+        assert_eq!(
+            (c.closed, c.redialled, outcome.story.whole.counts.withdrawn),
+            (c.answered, c.answered - N, 0)
+        );
         // A second each: at 0, 1, … 10 s.
         assert!((10 * N..=11 * N).contains(&c.answered), "{}", c.answered);
         assert_eq!(outcome.story.whole.open, 0);
@@ -245,7 +248,7 @@ fn the_end_of_a_keep_alive_timeout_is_announced() {
     let c = &outcome.story.whole.counts;
     // At 0, 7, … 28 s; the last of these would be closed at 33 s.
     assert_eq!((c.answered, c.closed, c.redialled), (5 * N, 4 * N, 4 * N));
-    assert_eq!((outcome.story.resent, outcome.story.whole.open), (0, N));
+    assert_eq!((outcome.story.whole.counts.withdrawn, outcome.story.whole.open), (0, N));
     // Idle for less: never.
     let outcome = check_announced("think=4s duration=30s", script);
     let c = &outcome.story.whole.counts;
@@ -286,7 +289,7 @@ fn a_request_that_crosses_the_announced_close_is_sent_again() {
         let outcome = check_announced("think=6s duration=20s", script);
         let c = &outcome.story.whole.counts;
         // At 0, 6, 12 and 18 s, each but the first twice.
-        assert_eq!((c.answered, outcome.story.resent), (4 * N, 3 * N));
+        assert_eq!((c.answered, outcome.story.whole.counts.withdrawn), (4 * N, 3 * N));
         assert_eq!((c.closed, c.redialled), (3 * N, 3 * N));
         // The request has been due since before it was sent for the first time.
         assert!(outcome.story.whole.latency.quantiles().p50 > 600.0);

@@ -27,7 +27,11 @@ fn check(change: fn(&mut Faults), expected: fn(&Seen)) {
         let story = play(&net, &plan, 3, &mut turns, |_, _| {});
         let c = &story.whole.counts;
         assert_eq!(c.opened + c.failed, N, "each dial is decided, seed {seed}");
-        assert_eq!((c.closed, c.redialled, story.resent), (0, 0, 0), "nothing is announced, seed {seed}");
+        assert_eq!(
+            (c.closed, c.redialled, story.whole.counts.withdrawn),
+            (0, 0, 0),
+            "nothing is announced, seed {seed}"
+        );
         assert_eq!(story.whole.open, N - c.failed - c.dropped, "what is lost stays lost, seed {seed}");
         expected(&Seen { story, server: counters.read() });
     }

@@ -129,8 +129,6 @@ pub(crate) struct Story {
     pub(crate) stages: Vec<(Nanos, Nanos)>,
     /// How long each population was at full load.
     pub(crate) at_load: Vec<Nanos>,
-    /// Requests sent a second time, for the first had crossed with an announced close.
-    pub(crate) resent: u64,
 }
 
 impl Story {
@@ -232,7 +230,6 @@ impl<'a, F: FnMut(u32, &Tick)> Conductor<'a, F> {
             hold_until: never,
             stages: vec![(Nanos::ZERO, never)],
             at_load: vec![Nanos::ZERO; plan.populations.len()],
-            resent: 0,
         };
         let states = vec![silent; remotes.len()];
         let course = Course::new(plan, Nanos::ZERO);
@@ -302,7 +299,7 @@ impl<'a, F: FnMut(u32, &Tick)> Conductor<'a, F> {
             self.draining = true;
             self.order(Order::All(Control::Drain));
         }
-        let drained = self.of_load().all(|s| s.phase == Phase::Drain && s.waiting == 0);
+        let drained = ended && self.states.iter().all(|s| s.waiting == 0);
         if self.draining && drained && self.ends_at == Nanos::NEVER {
             self.ends_at = now + OBEYED;
             self.order(Order::All(Control::Stop));
@@ -369,7 +366,6 @@ impl<'a, F: FnMut(u32, &Tick)> Conductor<'a, F> {
             }
         }
         // Of each population, for they may speak different protocols.
-        story.resent = 0;
         for (nth, population) in (0..).zip(&self.plan.populations) {
             let own =
                 self.parts.iter().zip(&self.states).filter(|(part, _)| part.whose == Whose::Population(nth));
@@ -377,7 +373,7 @@ impl<'a, F: FnMut(u32, &Tick)> Conductor<'a, F> {
                 own.fold((0, 0, 0), |(o, r, w), (_, s)| (o + s.open, r + s.resolved, w + s.waiting));
             let whole = &mut story.populations[usize::from(nth)];
             (whole.open, whole.resolved, whole.waiting) = (open, resolved, waiting);
-            story.resent += obey_the_laws(self.plan, population, whole);
+            obey_the_laws(self.plan, population, whole);
             obey_the_laws_of_steps(self.plan, nth, whole);
         }
         self.obey_the_law_of_the_whole();
@@ -401,15 +397,14 @@ impl<'a, F: FnMut(u32, &Tick)> Conductor<'a, F> {
     }
 }
 
-/// What is true of the sum of all ticks so far, whatever the network and the target do. Returns how many requests
-/// were sent once more because they had crossed with an announced close.
-fn obey_the_laws(plan: &Plan, population: &Population, t: &Tick) -> u64 {
+/// What is true of the sum of all ticks so far, whatever the network and the target do.
+fn obey_the_laws(plan: &Plan, population: &Population, t: &Tick) {
     let (c, seed) = (&t.counts, plan.seed);
     let faults = |is: fn(Stage, Kind) -> bool| -> u64 {
         t.faults.iter().filter(|(f, _)| is(f.stage, f.kind)).map(|(_, n)| n).sum()
     };
     let wrong = faults(|stage, kind| kind.is_wrong_answer() && stage == Stage::Exchange);
-    let unanswered = faults(|stage, _| stage == Stage::Exchange) - wrong;
+    let lost = faults(|stage, _| stage == Stage::Exchange) - wrong;
     // A connection that came is open, or went in exactly one way.
     let ended = c.dropped + c.closed + c.finished;
     assert_eq!(c.opened + c.redialled, t.open + ended, "connections, seed {seed}");
@@ -424,15 +419,20 @@ fn obey_the_laws(plan: &Plan, population: &Population, t: &Tick) -> u64 {
     let makes_up = matches!(population.reconnect, Reconnect::Backoff(_));
     let again = c.closed + c.finished + if makes_up { c.dropped + c.failed } else { 0 };
     assert!(c.redialled + (c.opened + c.failed - t.resolved) <= again, "redials, seed {seed}");
-    // A request is answered, waits, was lost with its connection, or crossed with a close that was announced. Who came
-    // for more calls than it was given has lost one that it did not send.
-    let comes_and_goes = population.comes_and_goes();
-    let unsent = faults(|stage, kind| (stage, kind) == (Stage::Exchange, Kind::Closed));
-    let unsent = if comes_and_goes { unsent } else { 0 };
-    let ends = c.answered + t.waiting + unanswered;
-    assert!(ends <= c.sent + unsent, "no more ends of requests than requests, seed {seed}: {c:?}");
-    let resent = c.sent.saturating_sub(ends);
-    assert!(resent <= c.closed, "crossed with a close, seed {seed}");
+    // A request is answered, waits, was lost with its connection, or crossed with a close that was announced.
+    let ends = c.answered + t.waiting + lost + c.unanswered + c.withdrawn;
+    // At the end those that wait are the unanswered ones.
+    let ends = if c.unanswered > 0 { ends - t.waiting } else { ends };
+    assert_eq!(ends, c.sent, "each request has one end, seed {seed}: {c:?}");
+    // One without a response is longer than all others, and so is one that was never sent.
+    let (dials, handshakes) = (t.connect.censored(), t.handshake.censored());
+    assert_eq!(dials + handshakes, c.failed, "dials without a connection, seed {seed}");
+    let censored = t.latency.censored() + t.ramp_latency.censored();
+    let without = lost + c.unanswered + c.missed;
+    assert!(
+        (without..=without + c.failed).contains(&censored),
+        "without a response, seed {seed}: {censored} {c:?}"
+    );
     // Each answer has one latency, and over HTTP one status; each connection has one connect time, and a handshake may
     // fail behind it.
     let is_http = population.target.scheme == Scheme::Http;
@@ -441,7 +441,6 @@ fn obey_the_laws(plan: &Plan, population: &Population, t: &Tick) -> u64 {
     obey_the_laws_of_answers(plan.seed, population.target.scheme, t);
     let (connects, opened) = (t.connect.count(), c.opened + c.redialled);
     assert!(connects == opened || (connects > opened && !is_http), "connect times, seed {seed}");
-    resent
 }
 
 /// What is true of the latencies by step: where a population's steps are told apart, each answer that was due at full load

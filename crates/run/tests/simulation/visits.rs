@@ -73,7 +73,7 @@ fn who_is_sent_away_early_has_lost_its_calls() {
     let thrice = |ask: Ask| if ask.nth == 2 { Act { say: OK_AND_CLOSE, then: Then::Stay } } else { RIGHT };
     let (story, _) = run("arrive=100/s total=300 calls=10", 2, |_| {}, thrice);
     let c = &story.whole.counts;
-    assert_eq!(story.faults(), [(Stage::Exchange, Kind::Closed, 300)]);
+    assert_eq!(story.faults(), [(Stage::Hold, Kind::Closed, 300)]);
     assert_eq!((c.sent, c.answered, c.dropped, c.closed, c.finished), (900, 900, 300, 0, 0), "{c:?}");
     // With its last call it may be: it goes anyway.
     let (story, _) = run("arrive=100/s total=300 calls=3", 2, |_| {}, thrice);

@@ -243,7 +243,7 @@ fn a_closing_handshake_is_no_loss() {
     assert_eq!((story.faults(), c.failed, c.dropped), (vec![], 0, 0));
     assert!(c.closed >= 35 && c.closed == c.redialled && story.held == 10, "{c:?}");
     assert_eq!(heard.closes, vec![Some(1001); c.closed as usize], "the code comes back");
-    assert_eq!((c.answered, story.resent), (c.sent - c.closed, c.closed));
+    assert_eq!((c.answered, story.whole.counts.withdrawn), (c.sent - c.closed, c.closed));
 }
 
 /// Sends back what comes.

@@ -1,0 +1,100 @@
+//! How late the shard itself is: with what it sends, and with what it reads after it stood still.
+
+use samples::{Latency, Tick};
+use units::Nanos;
+
+/// Requests of one turn whose lag differs are kept apart up to this number; what comes beyond that counts with the last one.
+const MOST_APART: usize = 4_096;
+
+/// What a shard knows of its own lateness.
+pub(crate) struct Lateness {
+    /// What was queued in this turn: since when it could have gone out, and how many of them.
+    leaving: Vec<(Nanos, u64)>,
+    /// The last time that the shard stood still.
+    stall: (Nanos, Nanos),
+}
+
+impl Lateness {
+    pub(crate) fn none() -> Lateness {
+        Lateness { leaving: Vec::with_capacity(MOST_APART), stall: (Nanos::ZERO, Nanos::ZERO) }
+    }
+
+    /// Something is queued that could have gone out since `ready`; it leaves with the end of the turn.
+    pub(crate) fn leaves(&mut self, ready: Nanos) {
+        let is_full = self.leaving.len() == MOST_APART;
+        match self.leaving.last_mut() {
+            Some((last, n)) if *last == ready || is_full => *n += 1,
+            _ => self.leaving.push((ready, 1)),
+        }
+    }
+
+    /// What was queued left at this time.
+    pub(crate) fn left(&mut self, at: Nanos, lag: &mut Latency) {
+        self.leaving.drain(..).for_each(|(ready, n)| lag.record_n(at.since(ready), n));
+    }
+
+    /// A turn that was due at `due` the latest begins `now`.
+    pub(crate) fn begin_turn(&mut self, due: Nanos, now: Nanos) {
+        if now.since(due) >= Tick::STALL {
+            self.stall = (due, now);
+        }
+    }
+
+    /// For how long the shard stood still in what took from `started` until it is read `now`. What is read after a stall has
+    /// waited for that long at the most; a backlog is taken to be worked off in as long as the stall lasted.
+    pub(crate) fn stood_still(&self, started: Nanos, now: Nanos) -> Nanos {
+        let (from, until) = self.stall;
+        if now > until + until.since(from) { Nanos::ZERO } else { until.since(from.max(started)) }
+    }
+
+    /// For how long the shard stood still since then; a time limit begins there and does not run meanwhile.
+    pub(crate) fn since(&self, started: Nanos) -> Nanos {
+        let (from, until) = self.stall;
+        until.since(from.max(started))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: fn(u64) -> Nanos = Nanos::from_millis;
+
+    #[test]
+    fn what_is_queued_lags_until_it_has_left() {
+        let (mut lateness, mut lag) = (Lateness::none(), Latency::default());
+        lateness.leaves(MS(10));
+        lateness.leaves(MS(10));
+        lateness.leaves(MS(7));
+        lateness.left(MS(12), &mut lag);
+        assert_eq!((lag.count(), lag.quantiles().mean, lag.max()), (3, 3_000.0, MS(5)));
+        lateness.left(MS(99), &mut lag);
+        assert_eq!(lag.count(), 3, "nothing was queued since");
+        (0..2 * MOST_APART as u64).for_each(|n| lateness.leaves(Nanos(n)));
+        lateness.left(MS(100), &mut lag);
+        assert_eq!(lag.count(), 3 + 2 * MOST_APART as u64, "more than are kept apart count all the same");
+        assert_eq!(lateness.leaving.capacity(), MOST_APART);
+    }
+
+    #[test]
+    fn a_stall_is_taken_off_what_was_under_way() {
+        let mut lateness = Lateness::none();
+        lateness.begin_turn(MS(1_000), MS(1_009));
+        assert_eq!(lateness.stood_still(MS(900), MS(1_009)), Nanos::ZERO, "a turn somewhat late is no stall");
+        lateness.begin_turn(MS(1_000), MS(1_300));
+        // (started, read, stood still)
+        for (started, read, expected) in [
+            (900, 1_300, 300),
+            (1_100, 1_300, 200),
+            (1_300, 1_301, 0),
+            // The backlog of the stall.
+            (900, 1_550, 300),
+            // Long after it: that was the target.
+            (900, 1_601, 0),
+        ] {
+            assert_eq!(lateness.stood_still(MS(started), MS(read)), MS(expected), "{started} {read}");
+        }
+        // A time limit that began before is longer by it, whenever it is looked at.
+        assert_eq!([500, 1_200, 2_000].map(|from| lateness.since(MS(from)).millis()), [300, 100, 0]);
+    }
+}
