@@ -68,7 +68,9 @@ fn aligned<const N: usize>(rows: &[[String; N]]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use samples::{Connections, FaultCount, Kind, PopulationSummary, Requests, Side, Stage, StepSummary};
+    use samples::{
+        Censored, Connections, FaultCount, Kind, PopulationSummary, Requests, Side, Stage, StepSummary,
+    };
 
     fn latency(p50: f64, p99: f64) -> Quantiles {
         Quantiles { count: 9, p50, p99, ..Quantiles::default() }
@@ -85,17 +87,20 @@ mod tests {
         let users = PopulationSummary {
             connections: Connections { held: 199, wanted: 200, open_per_s: 99.6, ..Connections::default() },
             requests: Requests { per_s: 1_234.5, ..Requests::default() },
-            latency_us: latency(95.0, 18_200.0),
+            latency_us: Quantiles {
+                censored: Some(Censored { share: 0.031, ..Censored::default() }),
+                ..latency(95.0, 18_200.0)
+            },
             faults: vec![fault(2), fault(3)],
             steps: [("login".to_owned(), StepSummary { latency_us: latency(1_500.0, 20_000.0) })].into(),
             ..main.clone()
         };
         s.populations = [("idle".to_owned(), main), ("users".to_owned(), users)].into();
         let expected = "  \
-  population  held  wanted  opened/s  requests/s     p50    p99  faults
-  idle           0       0         0           0       -      -       0
-  users        199     200       100       1,235   95 µs  18 ms       5
-    login                                         1.5 ms  20 ms
+  population  held  wanted  opened/s  requests/s     p50    p99  no response  faults
+  idle           0       0         0           0       -      -            -       0
+  users        199     200       100       1,235   95 µs  18 ms        3.1 %       5
+    login                                         1.5 ms  20 ms            -
 ";
         assert_eq!(table(&s), expected.trim_start_matches("  ").replacen("population", "  population", 1));
     }

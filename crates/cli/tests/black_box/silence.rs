@@ -1,0 +1,169 @@
+//! Silence is a failure: every load model against every way in which a server stops answering, with and without thresholds. No
+//! run passes that should not, and each request that was sent has exactly one end.
+
+use std::{thread, time::Duration};
+
+use serde_json::Value;
+
+use crate::{
+    program::{Program, Serving, Signal},
+    summary::Summary,
+};
+
+/// What the target does.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Trouble {
+    NeverAnswers,
+    StopsInTheMiddle,
+    StopsInTheLastSecond,
+    LosesSome,
+    IsKilled,
+    StopsAndGoesOn,
+}
+
+use Trouble::*;
+
+const ALL: [Trouble; 6] =
+    [NeverAnswers, StopsInTheMiddle, StopsInTheLastSecond, LosesSome, IsKilled, StopsAndGoesOn];
+
+/// Longer than any right response here takes, and shorter than any stop of the server.
+const THRESHOLD: &str = "latency.max < 500ms";
+
+struct Cell<'a> {
+    path: &'a str,
+    load: &'a [&'a str],
+    trouble: Trouble,
+    judged: bool,
+}
+
+impl Cell<'_> {
+    fn check(&self) {
+        let Cell { path, trouble, judged, .. } = *self;
+        let (server, summary, status) = self.run();
+        drop(server);
+        let place =
+            format!("{path} {:?}, {trouble:?}, judged {judged}: {:#}", self.load, summary.0["reasons"]);
+        let count = |name: &str| summary.count(&format!("requests.{name}"));
+        let (sent, answered, unanswered) = (count("sent"), count("answered"), count("unanswered"));
+        assert!(sent > 0, "{place}");
+        let under_way = |fault: &&Value| {
+            fault["stage"] == "exchange" && !fault["kind"].as_str().unwrap().starts_with("wrong-")
+        };
+        let faults = summary.at("faults").as_array().unwrap().iter().filter(under_way);
+        let lost: u64 = faults.map(|fault| fault["count"].as_u64().unwrap()).sum();
+        assert_eq!(sent, answered + lost + unanswered, "{place}");
+        let headline = summary.word("headline");
+        if trouble == StopsAndGoesOn && !judged {
+            // Late, and nothing else: they were all answered.
+            assert!(status == 0 || status == 4, "{place}");
+            assert_eq!(sent, answered, "{place}");
+            return;
+        }
+        // A machine that others keep busy makes throng late, and then it judges nothing.
+        assert!(status == 1 || status == 4, "exit {status}: {place}");
+        assert!(!headline.contains("every"), "{headline}: {place}");
+        if trouble != StopsAndGoesOn {
+            assert!(lost + unanswered + count("missed") > 0 || trouble == IsKilled, "{place}");
+        }
+    }
+
+    fn run(&self) -> (Serving, Summary, i32) {
+        let knobs: &[&str] = match self.trouble {
+            NeverAnswers => &["--stall", "100%"],
+            LosesSome => &["--stall", "10%"],
+            _ => &[],
+        };
+        let server = Serving::start(&[&["--threads", "1"], knobs].concat());
+        let scheme = if self.path.starts_with("/ws") { "ws" } else { "http" };
+        let target = format!("{scheme}://{}{}", server.address, self.path);
+        let timeout = if self.trouble == StopsAndGoesOn { "8s" } else { "700ms" };
+        let mut args = vec!["run", &target, "--json", "-", "--live", "line", "--timeout", timeout];
+        args.extend(self.load);
+        if self.judged {
+            args.extend(["--threshold", THRESHOLD]);
+        }
+        let mut run = Program::start(&args);
+        let second = match self.trouble {
+            StopsInTheMiddle | IsKilled | StopsAndGoesOn => Some("    1s "),
+            StopsInTheLastSecond => Some("    2s "),
+            NeverAnswers | LosesSome => None,
+        };
+        if let Some(second) = second {
+            run.says(second);
+            let signal = if self.trouble == IsKilled { Signal::KILL } else { Signal::STOP };
+            server.program.signal(signal);
+        }
+        if self.trouble == StopsAndGoesOn {
+            // The next line but one: it stood still for a second or more.
+            run.says("    3s ");
+            server.program.signal(Signal::CONT);
+        }
+        let ended = run.end();
+        let json = serde_json::from_str(&ended.stdout).unwrap_or_else(|e| panic!("{e}: {ended:?}"));
+        (server, Summary(json), ended.status.expect("no signal ended it"))
+    }
+}
+
+/// All that can befall a load, at the same time: most of it is waiting.
+fn check(path: &str, load: &[&str]) {
+    thread::scope(|scope| {
+        for (trouble, judged) in ALL.into_iter().flat_map(|trouble| [(trouble, false), (trouble, true)]) {
+            scope.spawn(move || Cell { path, load, trouble, judged }.check());
+        }
+    });
+}
+
+/// A stop of throng itself is its own lateness, and not the target's latency.
+#[test]
+fn where_throng_stands_still_it_is_late() {
+    const STOP: Duration = Duration::from_millis(600);
+    let server = Serving::start(&["--threads", "1"]);
+    let target = server.url("/");
+    let run = |load: &[&str]| {
+        let args = ["run", &target, "--json", "-", "--live", "line", "-d", "3s", "--ramp", "0s"];
+        let mut run = Program::start(&[&args, load].concat());
+        run.says("    1s ");
+        run.signal(Signal::STOP);
+        // The experiment itself: for so long it is stopped.
+        thread::sleep(STOP);
+        run.signal(Signal::CONT);
+        let ended = run.end();
+        Summary(serde_json::from_str(&ended.stdout).unwrap_or_else(|e| panic!("{e}: {ended:?}")))
+    };
+    let s = run(&["-c", "8"]);
+    let (latency, lag) = (s.number("latency_us.max"), s.number("lag_us.max"));
+    assert!(lag >= 550e3, "lag {lag} us");
+    assert!(latency < 300e3 && s.count("latency_us.count") > 100, "latency {latency} us");
+    assert_eq!(s.count("requests.sent"), s.count("requests.answered"));
+    // Judged by the longest, such a run says nothing; nor do those in which it was long for one in a hundred.
+    let s = run(&["-c", "8", "--threshold", "latency.max < 100ms"]);
+    assert_eq!(s.word("verdict"), "invalid", "{:#}", s.0["reasons"]);
+    let s = run(&["-c", "8", "--rate", "200/s", "--threshold", "latency.p99 < 100ms"]);
+    assert_eq!(s.word("verdict"), "invalid", "{:#}", s.0["reasons"]);
+    assert!(s.number("lag_us.p99") > 300e3, "{:#}", s.0["lag_us"]);
+}
+
+#[test]
+fn in_closed_loop() {
+    check("/", &["-c", "4", "--ramp", "0s", "-d", "2900ms"]);
+}
+
+#[test]
+fn with_think_time() {
+    check("/", &["-c", "40", "--ramp", "0s", "--think", "50ms..150ms", "-d", "2900ms"]);
+}
+
+#[test]
+fn at_a_rate() {
+    check("/", &["-c", "40", "--ramp", "0s", "--rate", "300/s", "-d", "2900ms"]);
+}
+
+#[test]
+fn of_connections_that_come_and_go() {
+    check("/", &["--arrive", "100/s", "--total", "290", "--calls", "2"]);
+}
+
+#[test]
+fn of_messages() {
+    check("/ws/echo", &["-c", "40", "--ramp", "0s", "--ping", "100ms", "-d", "2900ms"]);
+}
