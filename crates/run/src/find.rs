@@ -70,13 +70,21 @@ impl By {
         }
     }
 
+    /// The smallest load that there is: at a rate the probe's requests count too.
+    fn least(self, plan: &Plan) -> u64 {
+        match self {
+            By::Rate => load::probes_per_s(plan) + 1,
+            _ => 1,
+        }
+    }
+
     /// So much of a load that failed was borne all the same.
     fn borne(self, s: &Summary) -> Option<u64> {
         let n = match self {
             By::Connections => s.connections.held,
             By::Burst => s.connections.opened,
             By::Arrival => s.connections.open_per_s as u64,
-            By::Rate => s.requests.per_s as u64,
+            By::Rate => answered_per_s(s) as u64,
         };
         (n > 0).then_some(n)
     }
@@ -120,9 +128,10 @@ pub fn find(
     say: &mut dyn FnMut(&str),
     show: &mut dyn FnMut(&Point),
 ) -> Result<FindSummary, Refusal> {
-    let least = find.by.first().min(find.most);
+    let least = find.by.least(plan).min(find.most);
     let mut steps = Steps::new(find, least, plan, root, interrupt, say)?;
-    let mut known = Known { search: Search::new(least, steps.most(), TOLERANCE), ..Known::default() };
+    let first = find.by.first().max(least);
+    let mut known = Known { search: Search::new(least, first, steps.most(), TOLERANCE), ..Known::default() };
     while let Some(Step { load, confirms }) = known.search.step() {
         let dwell = Nanos(find.dwell.0 * if confirms { CONFIRM } else { 1 });
         match steps.step(load, dwell) {
@@ -149,6 +158,7 @@ pub fn find(
         let told = twice.ok().and_then(|summary| summary.limit.or(summary.suspect));
         known.limit = told.filter(|limit| judge::weight(limit) > 0).or(known.limit);
     }
+    known.interrupted = interrupt.is_set();
     Ok(known.tell(find.by, plan, steps.end()))
 }
 
@@ -156,20 +166,26 @@ pub fn find(
 #[derive(Default)]
 struct Known {
     search: Search,
-    /// The probe's p99 at the first step.
-    unloaded_us: Option<f64>,
+    /// The smallest load that passed, and the probe's p99 there.
+    unloaded: Option<(u64, f64)>,
     curve: Vec<Point>,
     limit: Option<Limit>,
+    /// Ended by a signal.
+    interrupted: bool,
     /// Of the steps that passed.
     thresholds: Vec<(u64, Vec<ThresholdResult>)>,
 }
 
 impl Known {
     fn learn(&mut self, by: By, load: u64, summary: Summary, show: &mut dyn FnMut(&Point)) {
-        let reasons = reasons(by, load, &summary, self.unloaded_us);
+        let reasons = reasons(by, load, &summary, self.unloaded.map(|(_, us)| us));
         let pass = reasons.is_empty();
         let point = point(load, &summary, reasons);
-        self.unloaded_us = self.unloaded_us.or(point.probe_p99_us);
+        if let (true, Some(us)) = (pass, point.probe_p99_us)
+            && self.unloaded.is_none_or(|(least, _)| load < least)
+        {
+            self.unloaded = Some((load, us));
+        }
         show(&point);
         self.curve.push(point);
         if pass {
@@ -179,7 +195,7 @@ impl Known {
         let borne = by.borne(&summary);
         // The closer to the answer, the better; but just above it too few are lost to know a cause by.
         let told = summary.limit.or(summary.suspect);
-        let is_gone = self.limit.is_some() && told.as_ref().is_some_and(judge::is_nobody);
+        let is_gone = told.as_ref().is_some_and(judge::is_nobody);
         let before = self.limit.take();
         let explains = |new: &Limit| judge::weight(new) >= before.as_ref().map_or(0, judge::weight);
         self.limit = told.filter(explains).or(before);
@@ -197,6 +213,9 @@ impl Known {
             (Some(Outcome::NotReached { most }), None) => (FindOutcome::NotReached, most, 0),
             (None, _) => (FindOutcome::NotReached, self.search.passed().unwrap_or(0), 0),
         };
+        // Why the smallest of those that failed did.
+        let failed = self.curve.iter().find(|point| Some(point.load) == self.search.failed());
+        let criterion = failed.and_then(|point| point.reasons.first().cloned());
         let at_max = self.thresholds.into_iter().rev().find(|(load, _)| *load == max);
         FindSummary {
             schema: "throng.find/1",
@@ -206,6 +225,9 @@ impl Known {
             max,
             error,
             outcome,
+            failed: self.search.failed().filter(|_| failed.is_some()),
+            criterion,
+            interrupted: self.interrupted,
             limit: self.limit.or(refused).filter(|_| outcome != FindOutcome::NotReached),
             thresholds: at_max.map(|(_, results)| results).unwrap_or_default(),
             curve: self.curve,
@@ -232,6 +254,12 @@ fn probe_p99_us(s: &Summary) -> Option<f64> {
     s.probe.as_ref().filter(|probe| probe.held_us.count > 0).map(|probe| probe.held_us.p99)
 }
 
+/// Requests answered in a second at full load, those of the probe included.
+fn answered_per_s(s: &Summary) -> f64 {
+    let probes = s.probe.as_ref().map_or(0, |probe| probe.held_us.count) as f64;
+    s.requests.per_s + if s.duration_s > 0.0 { probes / s.duration_s } else { 0.0 }
+}
+
 /// Why a step did not pass: its own verdict, and what only a search can tell.
 fn reasons(by: By, load: u64, s: &Summary, unloaded_us: Option<f64>) -> Vec<String> {
     let mut reasons = Vec::new();
@@ -244,10 +272,12 @@ fn reasons(by: By, load: u64, s: &Summary, unloaded_us: Option<f64>) -> Vec<Stri
     if !s.thresholds.is_empty() {
         return reasons;
     }
-    let asked = load as f64;
-    if by == By::Rate && s.requests.per_s < RATE_SHARE * asked {
-        let (got, asked) = (Count(s.requests.per_s as u64), Count(load));
-        reasons.push(format!("{got} of {asked} requests/s answered"));
+    let (asked, got) = (load as f64, answered_per_s(s));
+    if by == By::Rate && got < RATE_SHARE * asked {
+        reasons.push(format!("{} of {} requests/s answered", Count(got as u64), Count(load)));
+    }
+    if s.probe.as_ref().is_some_and(|probe| probe.sent > 0 && probe.held_us.count == 0) {
+        reasons.push("no probe was answered at full load".to_owned());
     }
     if let (Some(now), Some(before)) = (probe_p99_us(s), unloaded_us) {
         let allowed = (before * PROBE_TIMES).max(before + PROBE_MORE_US);

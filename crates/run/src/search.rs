@@ -2,6 +2,10 @@
 
 /// Growth from one step to the next while all pass.
 const GROWTH: u64 = 2;
+/// The next load is smaller by this factor while none has passed.
+const SHRINK: u64 = 8;
+/// What a load that failed had of itself is a guess at the answer only if it is less by so many times the tolerance.
+const CLEARLY_LESS: u64 = 2;
 /// Steps after which a search gives up: 64 bits are bracketed and narrowed in fewer.
 const MOST_STEPS: u32 = 200;
 
@@ -49,12 +53,16 @@ pub(crate) enum Went {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Search {
     least: u64,
+    /// The load to begin with.
+    first: u64,
     most: u64,
     /// The answer may be so much below the truth, as a share of it.
     tolerance: f64,
     /// The largest that passed, and the smallest that did not.
     passed: Option<u64>,
     failed: Option<u64>,
+    /// All that have passed: where one is not confirmed, those below it still have.
+    all_passed: Vec<u64>,
     /// A guess that was not tried yet.
     guess: Option<u64>,
     /// A guess has failed, and what is right below it was, or is, the next.
@@ -64,15 +72,18 @@ pub(crate) struct Search {
 }
 
 impl Search {
-    /// From `least` to `most`, both included, to within `tolerance` (0.02: two percent).
-    pub(crate) fn new(least: u64, most: u64, tolerance: f64) -> Search {
+    /// From `least` to `most`, both included, to within `tolerance` (0.02: two percent); `first` is tried first.
+    pub(crate) fn new(least: u64, first: u64, most: u64, tolerance: f64) -> Search {
         let least = least.clamp(1, most.max(1));
+        let most = most.max(least);
         Search {
             least,
-            most: most.max(least),
+            first: first.clamp(least, most),
+            most,
             tolerance,
             passed: None,
             failed: None,
+            all_passed: Vec::new(),
             guess: None,
             is_below_guess: false,
             steps: 0,
@@ -86,7 +97,7 @@ impl Search {
             return None;
         }
         let load = match (self.passed, self.failed) {
-            (None, None) => self.least,
+            (None, None) => self.first,
             (Some(passed), None) => passed.saturating_mul(GROWTH).min(self.most),
             (_, Some(failed)) => return Some(self.between(self.passed.unwrap_or(0), failed)),
         };
@@ -100,6 +111,9 @@ impl Search {
         }
         if let Some(guess) = self.guess.filter(|guess| passed < *guess && *guess < failed) {
             return Step { load: guess, confirms: false };
+        }
+        if self.passed.is_none() {
+            return Step { load: (failed / SHRINK).max(self.least), confirms: false };
         }
         // A guess that passed is close to the answer: look right above it before halving what is far away.
         let near = passed.saturating_add(self.allowed(passed).max(1));
@@ -127,6 +141,7 @@ impl Search {
             }
             Went::Well => {
                 self.passed = Some(load);
+                self.all_passed.push(load);
                 if load == self.most {
                     self.outcome = Some(Outcome::NotReached { most: load });
                 }
@@ -136,12 +151,14 @@ impl Search {
                 // A guess that failed is close to the answer too: look right below it. Once, for it may have been none.
                 let is_near = self.guess == Some(load) && !self.is_below_guess;
                 self.is_below_guess |= is_near;
+                let clearly_less = CLEARLY_LESS * self.allowed(load);
+                let held = held.filter(|held| held.saturating_add(clearly_less) <= load);
                 self.guess = if is_near { Some(load - self.allowed(load) / 2) } else { held.or(self.guess) };
                 // It passed once and not again: only what is clearly less is believed.
-                let below = if confirms { load - self.allowed(load).min(load) } else { load };
-                self.passed = self.passed.filter(|passed| *passed < load).map(|p| p.min(below));
+                let below = if confirms { load - self.allowed(load).min(load) } else { load - 1 };
+                self.all_passed.retain(|passed| *passed <= below);
+                self.passed = self.all_passed.iter().copied().max();
                 if confirms {
-                    self.passed = None;
                     self.guess = Some(below);
                 }
                 if load <= self.least {
@@ -168,6 +185,11 @@ impl Search {
         self.outcome
     }
 
+    /// The smallest load that has failed.
+    pub(crate) fn failed(&self) -> Option<u64> {
+        self.failed
+    }
+
     /// The largest load that has passed.
     pub(crate) fn passed(&self) -> Option<u64> {
         self.passed
@@ -180,8 +202,8 @@ mod tests {
     use proptest::prelude::*;
 
     /// Searches a target that bears `capacity`; `hints`: it shows what of a load it bore.
-    fn search(least: u64, most: u64, tolerance: f64, capacity: u64, hints: bool) -> (Outcome, u32) {
-        let mut search = Search::new(least, most, tolerance);
+    fn search(first: u64, most: u64, tolerance: f64, capacity: u64, hints: bool) -> (Outcome, u32) {
+        let mut search = Search::new(1, first, most, tolerance);
         while let Some(step) = search.step() {
             assert!((1..=most).contains(&step.load), "{step:?} of {most}");
             let held = hints.then_some(capacity);
@@ -194,21 +216,21 @@ mod tests {
         /// Any target that bears every load up to its capacity and none above.
         #[test]
         fn every_monotone_target_is_found(
-            least in 1u64..2_000,
+            first in 1u64..2_000,
             most in 2_000u64..5_000_000,
             capacity in 0u64..6_000_000,
             percent in 1u32..20,
             hints: bool,
         ) {
             let tolerance = f64::from(percent) / 100.0;
-            let (outcome, steps) = search(least, most, tolerance, capacity, hints);
+            let (outcome, steps) = search(first, most, tolerance, capacity, hints);
             match outcome {
                 Outcome::Found { max, error } => {
                     prop_assert!(max <= capacity && capacity < max + error, "{outcome:?}");
                     prop_assert!(error as f64 <= ((max + error) as f64 * tolerance).max(1.0), "{outcome:?}");
                 }
                 Outcome::NotReached { most: at } => prop_assert!(at == most && capacity >= most),
-                Outcome::Impossible { least: at } => prop_assert!(at == least && capacity < least),
+                Outcome::Impossible { least: at } => prop_assert!(at == 1 && capacity == 0),
             }
             // Doubling to the bracket, halving within it, and one to confirm.
             prop_assert!(steps <= 23 + 23 + 2, "{steps} steps");
@@ -217,7 +239,7 @@ mod tests {
         /// What it says of itself is always an end.
         #[test]
         fn any_answers_lead_to_an_end(answers in proptest::collection::vec(any::<(bool, Option<u64>)>(), 300)) {
-            let mut search = Search::new(10, 1_000_000, 0.02);
+            let mut search = Search::new(1, 10, 1_000_000, 0.02);
             for (well, held) in answers {
                 if search.step().is_none() {
                     break;
@@ -237,11 +259,11 @@ mod tests {
 
     #[test]
     fn what_is_known_stays_known_where_nothing_more_can_be() {
-        let mut search = Search::new(100, 1_000, 0.02);
+        let mut search = Search::new(100, 100, 1_000, 0.02);
         [Went::Well, Went::Well, Went::Badly(None)].into_iter().for_each(|went| search.learn(went));
         search.give_up();
         assert_eq!(search.outcome(), Some(Outcome::Found { max: 200, error: 200 }));
-        let mut search = Search::new(100, 1_000, 0.02);
+        let mut search = Search::new(100, 100, 1_000, 0.02);
         search.give_up();
         assert_eq!(search.outcome(), Some(Outcome::Impossible { least: 100 }));
     }
@@ -249,7 +271,7 @@ mod tests {
     #[test]
     fn a_guess_that_was_a_little_too_much_is_as_good() {
         // It shows 50,000, and bears them without the ten that the probe lane takes.
-        let mut search = Search::new(1_000, 1_000_000, 0.02);
+        let mut search = Search::new(1, 1_000, 1_000_000, 0.02);
         while let Some(step) = search.step() {
             let shown = Some(step.load.min(50_000));
             search.learn(if step.load <= 49_990 { Went::Well } else { Went::Badly(shown) });
@@ -257,7 +279,7 @@ mod tests {
         assert_eq!(search.outcome(), Some(Outcome::Found { max: 49_500, error: 500 }));
         assert_eq!(search.steps, 10);
         // A guess that tells nothing costs no more than a step.
-        let mut search = Search::new(1_000, 1_000_000, 0.02);
+        let mut search = Search::new(1, 1_000, 1_000_000, 0.02);
         while let Some(step) = search.step() {
             search.learn(if step.load <= 33_000 { Went::Well } else { Went::Badly(Some(step.load)) });
         }
@@ -266,9 +288,43 @@ mod tests {
     }
 
     #[test]
+    fn a_target_that_bears_less_than_the_first_load_is_found_too() {
+        for (capacity, expected) in [(20, 20), (3, 3), (1, 1)] {
+            let (outcome, steps) = search(500, 1_000_000, 0.02, capacity, false);
+            assert_eq!(outcome, Outcome::Found { max: expected, error: 1 }, "{capacity}");
+            assert!(steps <= 12, "{steps}");
+        }
+        assert_eq!(search(500, 1_000_000, 0.02, 0, false), (Outcome::Impossible { least: 1 }, 4));
+    }
+
+    #[test]
+    fn what_had_passed_below_a_failed_confirmation_still_has() {
+        // 100, 136 and 170 pass, and 170 is never confirmed.
+        let mut search = Search::new(1, 100, 1_000, 0.02);
+        while let Some(step) = search.step() {
+            let well = step.load <= 160 || step.load <= 170 && !step.confirms;
+            search.learn(if well { Went::Well } else { Went::Badly(None) });
+        }
+        let Some(Outcome::Found { max, error }) = search.outcome() else { panic!("{search:?}") };
+        assert!((156..=160).contains(&max) && max + error <= 170, "{max} ± {error}");
+    }
+
+    #[test]
+    fn a_guess_just_below_what_failed_is_none() {
+        // It shows nearly what it was asked for, whatever that was.
+        let mut search = Search::new(1, 100, 1_000_000, 0.02);
+        while let Some(step) = search.step() {
+            let shown = Some(step.load - step.load / 200);
+            search.learn(if step.load <= 6_245 { Went::Well } else { Went::Badly(shown) });
+        }
+        assert!(matches!(search.outcome(), Some(Outcome::Found { max: 6_120..=6_245, .. })), "{search:?}");
+        assert!(search.steps <= 14, "{}", search.steps);
+    }
+
+    #[test]
     fn what_passed_by_luck_is_not_the_answer() {
         // 64 passed once, and not when it was to be confirmed.
-        let mut search = Search::new(1, 1_000, 0.5);
+        let mut search = Search::new(1, 1, 1_000, 0.5);
         let mut lucky = true;
         while let Some(step) = search.step() {
             let well = step.load < 40 || (step.load == 64 && std::mem::take(&mut lucky));

@@ -56,6 +56,12 @@ pub struct FindSummary {
     pub error: u64,
     /// How it ended.
     pub outcome: FindOutcome,
+    /// The smallest load that did not pass; none where all did.
+    pub failed: Option<u64>,
+    /// What that load did not meet.
+    pub criterion: Option<String>,
+    /// Ended by a signal: `max` passed, and what is known of `failed` is all that is known above it.
+    pub interrupted: bool,
     /// What stopped it there.
     pub limit: Option<Limit>,
     /// The thresholds at `max`.

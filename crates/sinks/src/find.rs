@@ -5,7 +5,8 @@ use units::{Count, Nanos};
 
 /// One load that was tried: `  32,000 connections   pass  latency p99 1.2 ms  probe p99 340 µs`.
 pub fn find_line(point: &Point, unit: &str) -> String {
-    let time = |us: f64| Nanos((us * 1e3) as u64).brief().to_string();
+    // Where nothing was measured there is no time, rather than one of 0.
+    let time = |us: f64| if us > 0.0 { Nanos((us * 1e3) as u64).brief().to_string() } else { "-".to_owned() };
     let verdict = if point.pass { "pass" } else { "fail" };
     let mut line = format!("  {:>10} {unit}  {verdict}", Count(point.load).to_string());
     line += &format!("  latency p50 {} p99 {}", time(point.latency_p50_us), time(point.latency_p99_us));
@@ -26,14 +27,26 @@ pub fn find_text(found: &FindSummary, unit: &str) -> String {
         None if found.outcome == FindOutcome::NotReached => String::new(),
         None => "; what limits it is not known".to_owned(),
     };
+    let why = match (found.failed, &found.criterion) {
+        (Some(failed), Some(why)) => format!("; {} did not pass: {why}", Count(failed)),
+        (Some(failed), None) => format!("; {} did not pass", Count(failed)),
+        _ => String::new(),
+    };
     match found.outcome {
+        _ if found.interrupted => {
+            let passed = match found.max {
+                0 => "no load had passed".to_owned(),
+                max => format!("{} {unit} passed", Count(max)),
+            };
+            format!("interrupted: {passed}{why}\n")
+        }
         FindOutcome::Found => {
-            format!("max {} ± {} {unit}{limited}\n", Count(found.max), Count(found.error))
+            format!("max {} ± {} {unit}{why}{limited}\n", Count(found.max), Count(found.error))
         }
         FindOutcome::NotReached => {
             format!("not reached: {} {unit} pass, and more was not tried\n", Count(found.max))
         }
-        FindOutcome::Impossible => format!("impossible: not even the smallest load passes{limited}\n"),
+        FindOutcome::Impossible => format!("impossible: not even the smallest load passes{why}{limited}\n"),
     }
 }
 
@@ -58,6 +71,9 @@ mod tests {
             max,
             error,
             outcome,
+            failed: None,
+            criterion: None,
+            interrupted: false,
             limit,
             thresholds: Vec::new(),
             curve: Vec::new(),

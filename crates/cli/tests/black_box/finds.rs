@@ -88,8 +88,11 @@ fn the_targets_open_files() {
 fn a_short_accept_queue() {
     let server = python(&[], ["8", "0.002", "0", "0"]);
     let args = [&["--by", "burst", "--max", "300", "-d", "1s", "--timeout", "1s"], &HELD[..]].concat();
-    let found = find(&server.url("/"), &args, 1);
-    check_limit(&found, "impossible", ["target", "accept-queue", "accept queue of 8 was full", "somaxconn"]);
+    let found = find(&server.url("/"), &args, 0);
+    check_limit(&found, "found", ["target", "accept-queue", "accept queue of 8 was full", "somaxconn"]);
+    // Nine stand in a queue of eight; what is accepted meanwhile makes room.
+    let max = found["max"].as_u64().unwrap();
+    assert!((8..=30).contains(&max), "{found:#}");
 }
 
 #[test]
@@ -110,10 +113,13 @@ fn an_idle_timeout() {
 
 #[test]
 fn the_targets_cpu() {
-    // 50 requests a second; the run itself passes, for each is answered in the end.
+    // 50 requests a second, those of the probe among them; fewer where others keep the machine busy.
     let server = python(&[], ["512", "0", "0.02", "0"]);
-    let found = find(&server.url("/"), &["--by", "rate", "--max", "100", "-d", "3s"], 1);
-    check_limit(&found, "impossible", ["target", "cpu", "busiest thread had work", "processors"]);
+    let found = find(&server.url("/"), &["--by", "rate", "--max", "100", "-d", "3s"], 0);
+    check_limit(&found, "found", ["target", "cpu", "busiest thread had work", "processors"]);
+    let (max, failed) = (found["max"].as_u64().unwrap(), found["failed"].as_u64().unwrap());
+    assert!((21..=51).contains(&max) && max < failed, "{found:#}");
+    assert!(found["criterion"].as_str().is_some_and(|why| !why.is_empty()), "{found:#}");
 }
 
 #[test]

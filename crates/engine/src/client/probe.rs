@@ -166,15 +166,18 @@ impl Client {
             self.probe_dial(cx, due, false);
         }
         while self.lane().kept.is_waiting() {
-            let idle = (!self.lane().idle.is_empty()).then(|| self.lane().idle.remove(0));
-            if idle.is_none() && (self.lane().of_kept == plan::PROBES_KEPT || cx.is_full()) {
+            let lane = self.lane();
+            let idle = (!lane.idle.is_empty()).then(|| lane.idle.remove(0));
+            // While all that are kept wait for responses, an independent user would come by a connection of its own.
+            let keeps = lane.of_kept < plan::PROBES_KEPT;
+            if idle.is_none() && (!keeps && lane.of_fresh >= lane.most_fresh || cx.is_full()) {
                 break;
             }
-            let due = self.lane().kept.take().expect("one waits");
+            let due = lane.kept.take().expect("one waits");
             self.seen().sent += 1;
             match idle {
                 Some(k) => self.probe_ask(cx, k, due),
-                None => self.probe_dial(cx, due, true),
+                None => self.probe_dial(cx, due, keeps),
             }
         }
         next
@@ -327,11 +330,14 @@ impl Client {
                     Wire::Http(wire) if why == Gone::Ended => wire.handle_end(),
                     _ => Ok(None),
                 };
-                let crossed = record.proven && status == 0 && conn.is_announced(cx.now());
+                // Before the first byte of a response, on a connection that had been idle: announced or not, a client
+                // asks again on another one (RFC 9112, section 9.3.1).
+                let is_http = matches!(record.exchange.wire, Wire::Http(_));
+                let crossed = is_http && record.proven && status == 0 && cx.rest_len(k) == 0;
                 if let Ok(Some(_)) = ended {
                     self.probe_answered(cx, k);
                 } else if crossed && !self.draining {
-                    // The request met an announced close: it is still owed, on a new connection.
+                    // The request met a close: it is still owed, on a new connection.
                     self.probe_end(cx, k, Close::Graceful);
                     self.probe_dial(cx, due, true);
                 } else {

@@ -17,6 +17,7 @@ impl By {
         let of = (0..plan.populations.len() as u16).collect();
         plan.stages =
             vec![Stage { name: "step".to_owned(), of, to: Share::ALL, ramp, hold: Hold::For(dwell) }];
+        let load = if self == By::Rate { load.saturating_sub(probes_per_s(&plan)).max(1) } else { load };
         let weights: Vec<f64> = plan.populations.iter().map(|population| self.weight(population)).collect();
         for (population, n) in plan.populations.iter_mut().zip(dealt(load, &weights)) {
             let connections = population.load.connections();
@@ -52,6 +53,11 @@ impl By {
             (_, load) => f64::from(load.connections()),
         }
     }
+}
+
+/// Requests that the probe sends in a second, if there is one.
+pub(super) fn probes_per_s(plan: &Plan) -> u64 {
+    plan.probe.as_ref().map_or(0, |probe| probe.rate.per_s_f64().round() as u64)
 }
 
 /// `n` dealt out in these proportions, at least one for each that has any; the sum is `n` wherever that can be.
