@@ -125,7 +125,7 @@ impl Means {
 
     fn uring(self) -> io::Result<Uring> {
         let Means { places, slots, .. } = self;
-        Uring::new(uring::Settings { connections: places, slots, by_hand: false }, self.clock)
+        Uring::new(uring::Settings::new(places, slots), self.clock)
     }
 
     fn epoll(self) -> io::Result<Epoll> {

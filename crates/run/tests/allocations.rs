@@ -202,7 +202,7 @@ fn a_held_shard_allocates_nothing_over_io_uring() {
     for slots in [all, 200] {
         for (path, words) in LOADS {
             let clock = Clock::start();
-            let ring = || Uring::new(uring::Settings { connections: PLACES, slots, by_hand: false }, clock);
+            let ring = || Uring::new(uring::Settings::new(PLACES, slots), clock);
             match (ring(), ring()) {
                 (Ok(ours), Ok(theirs)) => over_the_kernel(clock, ours, theirs, path, words),
                 (Err(why), _) | (_, Err(why)) => {

@@ -158,7 +158,7 @@ type Ready = mpsc::Sender<io::Result<SocketAddr>>;
 impl Seat {
     fn over_uring(&self, ready: &Ready) {
         let Settings { connections, slots, .. } = self.settings;
-        let io = Uring::new(uring::Settings { connections, slots, by_hand: false }, Clock::start());
+        let io = Uring::new(uring::Settings::new(connections, slots), Clock::start());
         let io = io.and_then(|mut io| io.listen(self.settings.listen).map(|address| (io, address)));
         if let Some(io) = self.listening(io, ready) {
             self.serve(io, |_| {});

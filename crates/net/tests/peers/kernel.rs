@@ -13,6 +13,16 @@ pub(crate) enum Kernel {
     Epoll(Box<Epoll>),
 }
 
+impl Kernel {
+    /// Times that the kernel was entered with a ring.
+    pub(crate) fn entered(&self) -> u64 {
+        match self {
+            Kernel::Uring(io) => io.entered(),
+            Kernel::Epoll(_) => 0,
+        }
+    }
+}
+
 /// The same call on either.
 macro_rules! on {
     ($kernel:expr, $io:ident => $call:expr) => {
