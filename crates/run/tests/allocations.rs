@@ -255,7 +255,8 @@ impl Io for Aside {
     fn accept(&mut self, k: Key) { paused(|| self.0.accept(k)) }
     fn unlisten(&mut self) { paused(|| self.0.unlisten()) }
     fn park(&mut self, k: Key) { paused(|| self.0.park(k)) }
-    fn out(&mut self, len: usize) -> &mut [u8] { paused(|| self.0.out(len)) }
+    fn begin_call(&mut self) { paused(|| self.0.begin_call()) }
+    fn out(&mut self, kept: usize, room: usize) -> &mut [u8] { paused(|| self.0.out(kept, room)) }
     fn send_out(&mut self, k: Key, len: usize) { paused(|| self.0.send_out(k, len)) }
     fn send_static(&mut self, k: Key, bytes: &'static [u8]) { paused(|| self.0.send_static(k, bytes)) }
     fn is_clogged(&self, k: Key) -> bool { paused(|| self.0.is_clogged(k)) }

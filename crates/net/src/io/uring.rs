@@ -25,7 +25,7 @@ use self::{
     ring::{Mode, Ring},
     send::Sent,
 };
-use super::{Close, Done, Gone, Io, REGIONS, Scratch, What, socket};
+use super::{Close, Done, Gone, Io, OUT_BYTES, REGIONS, Scratch, What, socket};
 use crate::slab::Key;
 
 mod address;
@@ -36,8 +36,6 @@ mod ring;
 mod send;
 mod turn;
 
-/// This turn's output; when it is full, the turn's sends are submitted and it begins anew.
-const OUT_BYTES: usize = 1024 * 1024;
 /// Sends and dials between two submissions, at most.
 const BATCH: usize = 2048;
 
@@ -368,10 +366,14 @@ impl Io for Uring {
         self.arm(k);
     }
 
-    fn out(&mut self, len: usize) -> &mut [u8] {
+    fn out(&mut self, kept: usize, room: usize) -> &mut [u8] {
+        let len = kept + room;
         assert!(len <= OUT_BYTES, "a send larger than the output buffer: {len}");
+        // When the buffer is full, the turn's sends are submitted and it begins anew.
         if self.out_used + len > OUT_BYTES || self.sends.len() >= BATCH {
+            let begun = self.out_used;
             self.settle();
+            self.out.copy_within(begun..begun + kept, 0);
         }
         &mut self.out[self.out_used..][..len]
     }

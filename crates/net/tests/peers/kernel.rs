@@ -49,8 +49,8 @@ impl Io for Kernel {
     fn park(&mut self, k: Key) {
         on!(self, io => io.park(k));
     }
-    fn out(&mut self, len: usize) -> &mut [u8] {
-        on!(self, io => io.out(len))
+    fn out(&mut self, kept: usize, room: usize) -> &mut [u8] {
+        on!(self, io => io.out(kept, room))
     }
     fn send_out(&mut self, k: Key, len: usize) {
         on!(self, io => io.send_out(k, len));
