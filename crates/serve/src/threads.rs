@@ -144,9 +144,12 @@ struct Seat {
 fn start(seat: Seat, door: Option<Door>) -> io::Result<(JoinHandle<()>, SocketAddr)> {
     let (ready, is_ready) = mpsc::channel();
     let thread = std::thread::Builder::new().name(format!("serve-{}", seat.shard));
-    let thread = thread.spawn(move || match seat.settings.io {
-        Backend::Uring => seat.over_uring(&ready),
-        Backend::Epoll => seat.over_epoll(door, &ready),
+    let thread = thread.spawn(move || {
+        net::block_signals();
+        match seat.settings.io {
+            Backend::Uring => seat.over_uring(&ready),
+            Backend::Epoll => seat.over_epoll(door, &ready),
+        }
     })?;
     let address =
         is_ready.recv().unwrap_or_else(|_| Err(io::Error::other("a server thread ended at once")))?;
