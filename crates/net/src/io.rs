@@ -38,6 +38,9 @@ pub const REGION: usize = 16 * 1024;
 /// request than 128; more costs more again.
 pub const REGIONS: usize = 512;
 
+/// One turn's output; a send is never larger, but for bytes that live as long as the program.
+pub const OUT_BYTES: usize = 1024 * 1024;
+
 /// Where one turn's input lands: [`REGIONS`] regions of [`REGION`] bytes, shared by all connections of the shard,
 /// so that a connection which says nothing owns no buffer.
 pub struct Scratch(Box<[u8]>);
@@ -163,8 +166,11 @@ pub trait Io {
     fn unlisten(&mut self);
     /// From now on tell of input and of the end of this connection.
     fn park(&mut self, k: Key);
-    /// A piece of this turn's output buffer, for the send that follows at once.
-    fn out(&mut self, len: usize) -> &mut [u8];
+    /// A program is called: from here on it sends at most once on each connection, until it is called again.
+    fn begin_call(&mut self) {}
+    /// A piece of this turn's output buffer, for the send that follows at once. Its first `kept` bytes are those of the
+    /// last piece, for which no send has followed; `room` come after them.
+    fn out(&mut self, kept: usize, room: usize) -> &mut [u8];
     /// Sends the first `len` bytes of the last [`Io::out`].
     fn send_out(&mut self, k: Key, len: usize);
     /// Sends bytes that live as long as the program does.

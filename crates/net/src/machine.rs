@@ -49,6 +49,24 @@ impl Listener {
     }
 }
 
+/// Blocks all signals in the calling thread, but those that a fault of its own raises: they are for the threads of the
+/// process that wait for them. To be called first in a thread that has connections.
+///
+/// A handler writes to a descriptor (a self-pipe), by a number that is only right in the table of files of those who made
+/// it: in a thread with a table of its own that number may be a connection.
+pub fn block_signals() {
+    let mut set = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: the set is filled before it is read, and outlives the calls; a mask affects nothing but this thread.
+    unsafe {
+        libc::sigfillset(set.as_mut_ptr());
+        for fault in [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGTRAP, libc::SIGABRT] {
+            libc::sigdelset(set.as_mut_ptr(), fault);
+        }
+        let failed = libc::pthread_sigmask(libc::SIG_BLOCK, set.as_ptr(), std::ptr::null_mut());
+        assert_eq!(failed, 0, "SIG_BLOCK is a way to change a mask");
+    }
+}
+
 /// Gives the calling thread a table of open files of its own, and with it a limit of its own: RLIMIT_NOFILE is
 /// checked for each table, not for the process. The new table has the standard streams and what `door` names, and
 /// nothing else: a listener or a pipe that this thread kept would stay open after the others have closed it.
@@ -59,9 +77,12 @@ impl Listener {
 /// One call of close_range(2) with CLOSE_RANGE_UNSHARE (Linux 5.9) does it, and copies no more than is kept. Where
 /// the kernel lacks it, unshare(2) does; containers' default profiles allow the first and refuse the second.
 ///
+/// The thread blocks all signals from here on: see [`block_signals`].
+///
 /// # Errors
 /// Neither is allowed: the threads share a table and a limit. EBADF: `door` is not open.
 pub fn own_open_files(door: Option<Door>) -> io::Result<Option<Listener>> {
+    block_signals();
     let kept = door.map_or(STREAMS - 1, |Door(fd)| fd);
     if close_range(kept + 1, RawFd::MAX, libc::CLOSE_RANGE_UNSHARE).is_err() {
         // SAFETY: only numbers of descriptors are affected, no memory; see above for who must not use them.

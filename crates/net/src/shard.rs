@@ -8,8 +8,8 @@ use std::{
 use units::Nanos;
 
 use crate::{
-    io::{Close, Gone, Io, Scratch, What},
-    slab::{Key, Slab},
+    io::{Close, Gone, Io, OUT_BYTES, Scratch, What},
+    slab::{self, Key, Slab},
     wheel::Wheel,
 };
 
@@ -46,12 +46,22 @@ pub struct Cx<I> {
     slab: Slab,
     wheel: Wheel,
     rests: HashMap<u32, Rest>,
-    /// To be closed once what was sent has left.
+    /// What the program has sent in this call on the last connection that it has sent on.
+    unsent: Option<Unsent>,
+    /// To be closed in the next turn, once what was sent has left. One that is clogged then is looked at again when it
+    /// has drained: a turn looks at what has happened, however many wait.
     finishing: Vec<Key>,
     /// To be offered their rest again, for more of it could be used.
     again: VecDeque<Key>,
-    /// Ended by the peer while some of its input is not used yet.
+    /// Ended by the peer while some of its input is not used yet; looked at as those above.
     ending: Vec<Key>,
+}
+
+/// Bytes that a call has sent, and may add to.
+enum Unsent {
+    /// So many bytes of the output buffer.
+    Out(Key, usize),
+    Static(Key, &'static [u8]),
 }
 
 /// Unconsumed input of one connection: a partial head, or a request that must wait for a slow reader.
@@ -94,6 +104,7 @@ impl<I: Io> Cx<I> {
 
     /// Dials; see [`Io::dial`].
     pub fn dial(&mut self, k: Key, from: SocketAddr, to: SocketAddr) {
+        self.flush();
         self.io.dial(k, from, to);
     }
 
@@ -129,20 +140,55 @@ impl<I: Io> Cx<I> {
         self.wheel.clear(k.index);
     }
 
-    /// Sends what `fill` writes into a buffer of `room` bytes; `fill` returns how many, and nothing is sent for none.
+    /// Sends what `fill` writes into a buffer of `room` bytes; `fill` returns how many, and nothing is sent for none. What
+    /// a call sends on a connection in several pieces leaves as one.
     pub fn send(&mut self, k: Key, room: usize, fill: impl FnOnce(&mut [u8]) -> usize) {
-        let len = fill(self.io.out(room));
-        if len > 0 {
-            self.io.send_out(k, len);
+        let begun = self.begun(k, room);
+        let len = begun + fill(&mut self.io.out(begun, room)[begun..]);
+        self.unsent = (len > 0).then_some(Unsent::Out(k, len));
+    }
+
+    /// Sends bytes, without a copy where they are the first of the call.
+    pub fn send_static(&mut self, k: Key, bytes: &'static [u8]) {
+        match self.unsent {
+            Some(Unsent::Out(key, _) | Unsent::Static(key, _)) if key == k => {
+                self.send(k, bytes.len(), |out| {
+                    out.copy_from_slice(bytes);
+                    bytes.len()
+                });
+            }
+            _ => {
+                self.flush();
+                self.unsent = Some(Unsent::Static(k, bytes));
+            }
         }
     }
 
-    /// Sends bytes without a copy.
-    pub fn send_static(&mut self, k: Key, bytes: &'static [u8]) {
-        self.io.send_static(k, bytes);
+    /// How much the output buffer holds of what this call has sent on `k`, to which `room` bytes may be added.
+    fn begun(&mut self, k: Key, room: usize) -> usize {
+        match self.unsent {
+            Some(Unsent::Out(key, len)) if key == k && len + room <= OUT_BYTES => len,
+            Some(Unsent::Static(key, bytes)) if key == k && bytes.len() + room <= OUT_BYTES => {
+                self.io.out(0, bytes.len()).copy_from_slice(bytes);
+                bytes.len()
+            }
+            _ => {
+                self.flush();
+                0
+            }
+        }
     }
 
-    /// Whether an earlier send has not gone out yet: leave the input alone until it has.
+    /// Hands over what the call has sent.
+    fn flush(&mut self) {
+        match self.unsent.take() {
+            Some(Unsent::Out(k, len)) => self.io.send_out(k, len),
+            Some(Unsent::Static(k, bytes)) => self.io.send_static(k, bytes),
+            None => {}
+        }
+    }
+
+    /// Whether what an earlier call has sent has not gone out yet: leave the input alone until it has.
     pub fn is_clogged(&self, k: Key) -> bool {
         self.io.is_clogged(k)
     }
@@ -154,6 +200,7 @@ impl<I: Io> Cx<I> {
 
     /// Ends the connection; the key is stale from here on.
     pub fn close(&mut self, k: Key, how: Close) {
+        self.flush();
         self.io.close(k, how);
         self.forget(k);
     }
@@ -164,8 +211,7 @@ impl<I: Io> Cx<I> {
         self.finishing.push(k);
     }
 
-    /// Offer what this call leaves unconsumed again in the next turn, when what was sent has left. A program sends
-    /// at most once a call for each connection: what goes short is then never overtaken.
+    /// Offer what this call leaves unconsumed again in the next turn, when what was sent has left.
     pub fn call_again(&mut self, k: Key) {
         self.again.push_back(k);
     }
@@ -177,13 +223,14 @@ impl<I: Io> Cx<I> {
 
     /// Bytes of input that wait to be used, those of a partial head; none for a stale key.
     pub fn rest_len(&self, k: Key) -> usize {
-        let rest = if self.slab.is_live(k) && self.slab.rest(k) { self.rests.get(&k.index) } else { None };
+        let rest =
+            if self.slab.is_live(k) && self.slab.is(k, slab::REST) { self.rests.get(&k.index) } else { None };
         rest.map_or(0, |rest| rest.bytes.len())
     }
 
     fn forget(&mut self, k: Key) {
         self.wheel.clear(k.index);
-        if self.slab.rest(k) {
+        if self.slab.is(k, slab::REST) {
             self.rests.remove(&k.index);
         }
         self.slab.give_back(k);
@@ -211,6 +258,7 @@ impl<I: Io, P: Program> Shard<I, P> {
             slab: Slab::new(limit),
             wheel: Wheel::new(limit),
             rests: HashMap::new(),
+            unsent: None,
             finishing: Vec::new(),
             again: VecDeque::new(),
             ending: Vec::new(),
@@ -235,8 +283,8 @@ impl<I: Io, P: Program> Shard<I, P> {
 
     /// When the shard has something to do even if nothing arrives.
     pub fn wakes_at(&self) -> Nanos {
-        let lists = self.cx.finishing.iter().chain(&self.cx.again).chain(&self.cx.ending);
-        if lists.copied().any(|k| !self.cx.io.is_clogged(k)) {
+        let Cx { finishing, again, ending, .. } = &self.cx;
+        if !(finishing.is_empty() && again.is_empty() && ending.is_empty()) {
             return Nanos::ZERO;
         }
         self.cx.wheel.next().min(self.pace_at)
@@ -245,6 +293,8 @@ impl<I: Io, P: Program> Shard<I, P> {
     /// One turn: sleeps until something happens, at most until `limit`, and does it. Returns the time.
     pub fn turn(&mut self, limit: Nanos) -> Nanos {
         let until = self.wakes_at().min(limit);
+        // What was sent between turns.
+        self.cx.flush();
         self.cx.now = self.cx.io.wait(until, &mut self.scratch);
         self.program.woke(self.cx.now, self.left_at);
         self.close_finished();
@@ -253,16 +303,24 @@ impl<I: Io, P: Program> Shard<I, P> {
         for _ in 0..TIMERS_A_TURN {
             let Some(index) = self.cx.wheel.pop(self.cx.now) else { break };
             let k = self.cx.slab.at(index).expect("a freed connection has no timer");
-            self.program.due(&mut self.cx, k);
+            self.call(|program, cx| program.due(cx, k));
         }
         while let Some(done) = self.cx.io.next() {
             if self.cx.slab.is_live(done.key) {
                 self.handle(done.key, done.what);
             }
         }
-        self.pace_at = self.program.pace(&mut self.cx);
+        self.pace_at = self.call(P::pace);
         self.left_at = self.cx.io.now();
         self.cx.now
+    }
+
+    /// Calls the program; what it has sent is handed over when it returns.
+    fn call<R>(&mut self, call: impl FnOnce(&mut P, &mut Cx<I>) -> R) -> R {
+        self.cx.io.begin_call();
+        let returned = call(&mut self.program, &mut self.cx);
+        self.cx.flush();
+        returned
     }
 
     fn offer_again(&mut self) {
@@ -281,18 +339,20 @@ impl<I: Io, P: Program> Shard<I, P> {
             What::Dialled | What::Accepted => {
                 self.cx.slab.set_open(k);
                 self.cx.io.park(k);
-                self.program.opened(&mut self.cx, k);
+                self.call(|program, cx| program.opened(cx, k));
             }
             What::Bytes { region, len } => self.feed(k, region, len),
+            What::Drained if self.cx.slab.is(k, slab::FINISHING) => self.finish(k),
+            What::Drained if self.cx.slab.is(k, slab::ENDING) => self.end_if_used_up(k),
             What::Drained => self.feed_rest(k),
             // A peer may close its side and still wait for answers to what it has sent (RFC 9293, section 3.6).
-            What::Gone(Gone::Ended) if self.cx.slab.rest(k) => self.cx.ending.push(k),
+            What::Gone(Gone::Ended) if self.cx.slab.is(k, slab::REST) => self.cx.ending.push(k),
             What::Gone(why) => self.end(k, why),
         }
     }
 
     fn end(&mut self, k: Key, why: Gone) {
-        self.program.gone(&mut self.cx, k, why);
+        self.call(|program, cx| program.gone(cx, k, why));
         if self.cx.slab.is_live(k) {
             self.cx.close(k, Close::Graceful);
         }
@@ -300,57 +360,77 @@ impl<I: Io, P: Program> Shard<I, P> {
 
     /// Closes what is finishing and has nothing left to send.
     fn close_finished(&mut self) {
-        for at in (0..self.cx.finishing.len()).rev() {
-            let k = self.cx.finishing[at];
-            if !self.cx.slab.is_live(k) || !self.cx.io.is_clogged(k) {
-                self.cx.finishing.swap_remove(at);
-                if self.cx.slab.is_live(k) {
-                    self.end(k, Gone::Ended);
-                }
-            }
+        let asked = self.cx.finishing.len();
+        for at in 0..asked {
+            self.finish(self.cx.finishing[at]);
+        }
+        self.cx.finishing.drain(..asked);
+    }
+
+    /// Ends `k`, now or when it has drained.
+    fn finish(&mut self, k: Key) {
+        if !self.cx.slab.is_live(k) {
+            return;
+        }
+        self.cx.slab.set(k, slab::FINISHING);
+        if !self.cx.io.is_clogged(k) {
+            self.end(k, Gone::Ended);
         }
     }
 
     /// Ends what has ended once no more of its input can be used.
     fn end_the_used_up(&mut self) {
-        for at in (0..self.cx.ending.len()).rev() {
-            let k = self.cx.ending[at];
-            if self.cx.slab.is_live(k) && self.cx.io.is_clogged(k) {
-                continue;
-            }
-            let left = self.cx.rest_len(k);
-            self.feed_rest(k);
-            if left == 0 || self.cx.rest_len(k) == left {
-                self.cx.ending.swap_remove(at);
-                if self.cx.slab.is_live(k) {
-                    self.end(k, Gone::Ended);
-                }
-            }
+        let ended = self.cx.ending.len();
+        for at in 0..ended {
+            self.end_if_used_up(self.cx.ending[at]);
+        }
+        self.cx.ending.drain(..ended);
+    }
+
+    /// The same for `k`: now, in a later turn, or when it has drained.
+    fn end_if_used_up(&mut self, k: Key) {
+        if !self.cx.slab.is_live(k) {
+            return;
+        }
+        self.cx.slab.set(k, slab::ENDING);
+        if self.cx.io.is_clogged(k) {
+            return;
+        }
+        let left = self.cx.rest_len(k);
+        self.feed_rest(k);
+        if !self.cx.slab.is_live(k) {
+            return;
+        }
+        match self.cx.rest_len(k) {
+            now if left == 0 || now == left => self.end(k, Gone::Ended),
+            _ => self.cx.ending.push(k),
         }
     }
 
     fn feed(&mut self, k: Key, region: u16, len: u32) {
         let input = self.scratch.bytes(region, len);
-        if self.cx.slab.rest(k) {
+        if self.cx.slab.is(k, slab::REST) {
             let rest = self.cx.rests.get_mut(&k.index).expect("the slab says that there is a rest");
             rest.bytes.extend_from_slice(input);
             return self.feed_rest(k);
         }
+        self.cx.io.begin_call();
         let used = self.program.bytes(&mut self.cx, k, input);
+        self.cx.flush();
         if used < input.len() && self.cx.slab.is_live(k) {
-            self.cx.slab.set_rest(k, true);
+            self.cx.slab.set(k, slab::REST);
             self.cx.rests.insert(k.index, Rest { bytes: input[used..].to_vec(), choked: false });
         }
     }
 
     /// Offers the rest again: it has grown, or the connection can be written to again.
     fn feed_rest(&mut self, k: Key) {
-        if !self.cx.slab.is_live(k) || !self.cx.slab.rest(k) {
+        if !self.cx.slab.is_live(k) || !self.cx.slab.is(k, slab::REST) {
             return;
         }
         let Rest { mut bytes, choked } =
             self.cx.rests.remove(&k.index).expect("the slab says that there is a rest");
-        let used = self.program.bytes(&mut self.cx, k, &bytes);
+        let used = self.call(|program, cx| program.bytes(cx, k, &bytes));
         if !self.cx.slab.is_live(k) {
             return;
         }
@@ -361,8 +441,9 @@ impl<I: Io, P: Program> Shard<I, P> {
             (false, true) => self.cx.io.hold(k),
             _ => {}
         }
-        self.cx.slab.set_rest(k, !bytes.is_empty());
+        self.cx.slab.unset(k, slab::REST);
         if !bytes.is_empty() {
+            self.cx.slab.set(k, slab::REST);
             self.cx.rests.insert(k.index, Rest { bytes, choked: full });
         }
     }

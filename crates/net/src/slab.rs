@@ -25,9 +25,17 @@ pub(crate) enum State {
 struct Place {
     turn: u8,
     state: State,
-    /// An unconsumed rest of input waits in the shard's cold map.
-    rest: bool,
+    flags: u8,
 }
+
+const _: () = assert!(size_of::<Place>() <= 3, "the idle record is what a million connections cost");
+
+/// An unconsumed rest of input waits in the shard's cold map.
+pub(crate) const REST: u8 = 1;
+/// To be closed once what was sent has left.
+pub(crate) const FINISHING: u8 = 2;
+/// Ended by the peer while some of its input is not used yet.
+pub(crate) const ENDING: u8 = 4;
 
 /// Hands out keys, lowest unused index first, then the ones given back.
 pub struct Slab {
@@ -48,7 +56,7 @@ impl Slab {
         let index = match self.free.pop() {
             Some(index) => index,
             None if self.places.len() < self.limit as usize => {
-                self.places.push(Place { turn: 0, state: State::Free, rest: false });
+                self.places.push(Place { turn: 0, state: State::Free, flags: 0 });
                 (self.places.len() - 1) as u32
             }
             None => return None,
@@ -64,7 +72,7 @@ impl Slab {
     pub fn give_back(&mut self, k: Key) {
         assert!(self.is_live(k), "freed slab key used: {k:?}");
         let place = &mut self.places[k.index as usize];
-        *place = Place { turn: place.turn.wrapping_add(1), state: State::Free, rest: false };
+        *place = Place { turn: place.turn.wrapping_add(1), state: State::Free, flags: 0 };
         self.free.push(k.index);
         self.taken -= 1;
     }
@@ -99,12 +107,16 @@ impl Slab {
         self.places[k.index as usize].state = State::Open;
     }
 
-    pub(crate) fn rest(&self, k: Key) -> bool {
-        self.places[k.index as usize].rest
+    pub(crate) fn is(&self, k: Key, flag: u8) -> bool {
+        self.places[k.index as usize].flags & flag != 0
     }
 
-    pub(crate) fn set_rest(&mut self, k: Key, rest: bool) {
-        self.places[k.index as usize].rest = rest;
+    pub(crate) fn set(&mut self, k: Key, flag: u8) {
+        self.places[k.index as usize].flags |= flag;
+    }
+
+    pub(crate) fn unset(&mut self, k: Key, flag: u8) {
+        self.places[k.index as usize].flags &= !flag;
     }
 }
 

@@ -80,9 +80,12 @@ pub(crate) fn start(plan: &Plan, prepared: &Prepared) -> Result<Workers, Refusal
         let job = Job::new(plan, part.whose);
         let means = Means::of(prepared, &part, clock);
         let client = move |start| Client::new(&part, job, tuples, link, start);
-        let body = move || match means.backend {
-            Backend::Uring => work(means.uring(), &part, &ready, &start, client),
-            Backend::Epoll => work(means.epoll(), &part, &ready, &start, client),
+        let body = move || {
+            net::block_signals();
+            match means.backend {
+                Backend::Uring => work(means.uring(), &part, &ready, &start, client),
+                Backend::Epoll => work(means.epoll(), &part, &ready, &start, client),
+            }
         };
         let thread = std::thread::Builder::new().name(name(&part)).spawn(body);
         workers.threads.push(thread.map_err(|e| Refusal::Failed(format!("no further thread: {e}")))?);
@@ -125,7 +128,7 @@ impl Means {
 
     fn uring(self) -> io::Result<Uring> {
         let Means { places, slots, .. } = self;
-        Uring::new(uring::Settings { connections: places, slots, by_hand: false }, self.clock)
+        Uring::new(uring::Settings::new(places, slots), self.clock)
     }
 
     fn epoll(self) -> io::Result<Epoll> {

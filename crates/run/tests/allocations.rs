@@ -202,7 +202,7 @@ fn a_held_shard_allocates_nothing_over_io_uring() {
     for slots in [all, 200] {
         for (path, words) in LOADS {
             let clock = Clock::start();
-            let ring = || Uring::new(uring::Settings { connections: PLACES, slots, by_hand: false }, clock);
+            let ring = || Uring::new(uring::Settings::new(PLACES, slots), clock);
             match (ring(), ring()) {
                 (Ok(ours), Ok(theirs)) => over_the_kernel(clock, ours, theirs, path, words),
                 (Err(why), _) | (_, Err(why)) => {
@@ -255,7 +255,8 @@ impl Io for Aside {
     fn accept(&mut self, k: Key) { paused(|| self.0.accept(k)) }
     fn unlisten(&mut self) { paused(|| self.0.unlisten()) }
     fn park(&mut self, k: Key) { paused(|| self.0.park(k)) }
-    fn out(&mut self, len: usize) -> &mut [u8] { paused(|| self.0.out(len)) }
+    fn begin_call(&mut self) { paused(|| self.0.begin_call()) }
+    fn out(&mut self, kept: usize, room: usize) -> &mut [u8] { paused(|| self.0.out(kept, room)) }
     fn send_out(&mut self, k: Key, len: usize) { paused(|| self.0.send_out(k, len)) }
     fn send_static(&mut self, k: Key, bytes: &'static [u8]) { paused(|| self.0.send_static(k, bytes)) }
     fn is_clogged(&self, k: Key) -> bool { paused(|| self.0.is_clogged(k)) }

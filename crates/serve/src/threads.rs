@@ -144,9 +144,12 @@ struct Seat {
 fn start(seat: Seat, door: Option<Door>) -> io::Result<(JoinHandle<()>, SocketAddr)> {
     let (ready, is_ready) = mpsc::channel();
     let thread = std::thread::Builder::new().name(format!("serve-{}", seat.shard));
-    let thread = thread.spawn(move || match seat.settings.io {
-        Backend::Uring => seat.over_uring(&ready),
-        Backend::Epoll => seat.over_epoll(door, &ready),
+    let thread = thread.spawn(move || {
+        net::block_signals();
+        match seat.settings.io {
+            Backend::Uring => seat.over_uring(&ready),
+            Backend::Epoll => seat.over_epoll(door, &ready),
+        }
     })?;
     let address =
         is_ready.recv().unwrap_or_else(|_| Err(io::Error::other("a server thread ended at once")))?;
@@ -158,7 +161,7 @@ type Ready = mpsc::Sender<io::Result<SocketAddr>>;
 impl Seat {
     fn over_uring(&self, ready: &Ready) {
         let Settings { connections, slots, .. } = self.settings;
-        let io = Uring::new(uring::Settings { connections, slots, by_hand: false }, Clock::start());
+        let io = Uring::new(uring::Settings::new(connections, slots), Clock::start());
         let io = io.and_then(|mut io| io.listen(self.settings.listen).map(|address| (io, address)));
         if let Some(io) = self.listening(io, ready) {
             self.serve(io, |_| {});

@@ -4,6 +4,7 @@ use std::{fs, path::PathBuf};
 
 use crate::{
     program::{Program, Serving, Signal, until},
+    scripted::Scripted,
     summary::{Summary, run},
     words::check,
 };
@@ -331,4 +332,34 @@ fn a_file_that_is_not_there_or_no_text() {
     let values = "target = \"http://127.0.0.1:9/\"\n[csv.a]\nfile = \"no-such-file.csv\"\n";
     let file = File::new("values.toml", values);
     check(&["run", file.path()], 2, &[":3:8: csv.a.file: \"no-such-file.csv\" cannot be read: No such file"]);
+}
+
+/// A receiver puts its acknowledgement of the first write off by 40 ms: the second does not wait for it.
+#[test]
+fn two_small_writes_do_not_wait_for_each_other() {
+    let server = Scripted::start(|peer| while peer.line("b\n") && peer.answer("ok\n") {});
+    for io in ["uring", "epoll"] {
+        let text = format!(
+            r#"
+target = "tcp://{}"
+duration = "500ms"
+[[population]]
+name = "two"
+connections = 2
+[[population.step]]
+send = "a\n"
+[[population.step]]
+send = "b\n"
+expect = {{ body = "ok" }}
+"#,
+            server.address
+        );
+        let file = File::new("two.toml", &text);
+        let (ended, s) = run(file.path(), &["--io", io, "--threads", "1"]);
+        ended.assert_status(0);
+        // With 40 ms each, there would be a dozen.
+        assert!(s.count("requests.answered") > 50, "over {io}: {ended:?}");
+        let p50 = s.number("latency_us.p50");
+        assert!(p50 > 0.0 && p50 < 20_000.0, "{p50} us over {io}");
+    }
 }

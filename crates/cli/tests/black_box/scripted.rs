@@ -128,6 +128,20 @@ impl Peer {
         Some(head)
     }
 
+    /// Takes all up to these words; false where the peer has gone.
+    pub(crate) fn line(&mut self, end: &str) -> bool {
+        loop {
+            match self.unread.windows(end.len()).position(|bytes| bytes == end.as_bytes()) {
+                Some(at) => {
+                    self.unread.drain(..at + end.len());
+                    return true;
+                }
+                None if self.receive() => {}
+                None => return false,
+            }
+        }
+    }
+
     /// Takes what has come; false at the end.
     fn receive(&mut self) -> bool {
         let mut piece = [0; 4096];

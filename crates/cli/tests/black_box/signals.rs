@@ -92,3 +92,43 @@ fn a_second_signal_does_not_wait() {
     assert_eq!((ended.status, ended.stdout.as_str()), (Some(130), ""), "at once, without a summary");
     assert!(!json.exists());
 }
+
+/// The masks of blocked signals of the threads whose names begin so.
+fn blocked(program: &Program, name: &str) -> Vec<u64> {
+    let tasks = fs::read_dir(format!("/proc/{}/task", program.pid())).expect("the program runs");
+    let of = |task: &Path| {
+        let status = fs::read_to_string(task.join("status")).expect("the thread runs");
+        let field = |key: &str| {
+            status
+                .lines()
+                .find_map(|line| line.strip_prefix(key))
+                .expect("each status has it")
+                .trim()
+                .to_owned()
+        };
+        field("Name:").starts_with(name).then(|| u64::from_str_radix(&field("SigBlk:"), 16).expect("a mask"))
+    };
+    tasks.filter_map(|task| of(&task.expect("an entry").path())).collect()
+}
+
+/// A handler writes to a pipe by its number, which in a shard's own table of files may be a connection.
+#[test]
+fn shards_take_no_signals() {
+    for io in ["uring", "epoll"] {
+        let server = Serving::start(&["--threads", "2", "--io", io]);
+        let args =
+            ["-c", "5", "-d", "forever", "--think", "50ms", "--io", io, "--threads", "2", "--probe", "5/s"];
+        let mut run = Program::start(&[&["run", &server.url("/")], &args[..]].concat());
+        run.says(" hold ");
+        let ends = [Signal::INT, Signal::TERM].map(|signal| 1u64 << (signal.as_raw() - 1));
+        for (program, name, count) in [(&run, "run-", 3), (&server.program, "serve-", 2)] {
+            let masks = blocked(program, name);
+            assert_eq!(masks.len(), count, "threads of {name} over {io}");
+            let all = masks.iter().all(|mask| ends.iter().all(|end| mask & end != 0));
+            assert!(all, "{name} over {io}: {masks:x?}");
+        }
+        // Others take them.
+        run.signal(Signal::INT);
+        assert_eq!(run.end().status, Some(130));
+    }
+}

@@ -122,7 +122,7 @@ impl Client {
         loop {
             let at = self.conn(k).at;
             match self.job.op(at) {
-                // A program sends once a call.
+                // What a call sends leaves as one: each of the plan's messages leaves by itself.
                 op if sent && op.sends() => return cx.wake_at(k, cx.now()),
                 op if self.rests && (op.sends() || op.asks()) && !self.job.has_slots() => {
                     return self.put_off(cx, k);

@@ -22,7 +22,7 @@ use rustix::{
 use units::{Clock, Nanos};
 
 use self::poll::Poll;
-use super::{Close, Done, Gone, Io, REGION, REGIONS, Scratch, What, socket};
+use super::{Close, Done, Gone, Io, OUT_BYTES, REGION, REGIONS, Scratch, What, socket};
 use crate::{
     machine::{Door, Listener},
     slab::Key,
@@ -34,8 +34,6 @@ mod poll;
 /// Descriptors of a table that are no connections: the standard streams, the epoll instance, the listener, and a
 /// few that come and go.
 const RESERVE: u32 = 16;
-/// One turn's largest send.
-const OUT_BYTES: usize = 1024 * 1024;
 /// After an accept that found no descriptor or no memory, unless a connection ends before.
 const REST_AFTER_FAILURE: Nanos = Nanos::from_millis(20);
 
@@ -359,7 +357,8 @@ impl Io for Epoll {
     /// Nothing to do: what is dialled or accepted is registered already.
     fn park(&mut self, _: Key) {}
 
-    fn out(&mut self, len: usize) -> &mut [u8] {
+    fn out(&mut self, kept: usize, room: usize) -> &mut [u8] {
+        let len = kept + room;
         assert!(len <= OUT_BYTES, "a send larger than the output buffer: {len}");
         &mut self.out[..len]
     }

@@ -4,7 +4,13 @@
 //! [`run`] lets the shards take turns and moves the time to the next thing that happens. The same seed gives the
 //! same sequence of events, to the nanosecond.
 
-use std::{cell::RefCell, collections::BTreeMap, io, net::SocketAddr, rc::Rc};
+use std::{
+    cell::{Cell, RefCell},
+    collections::BTreeMap,
+    io,
+    net::SocketAddr,
+    rc::Rc,
+};
 
 use units::Nanos;
 
@@ -78,6 +84,9 @@ impl Net {
             taken: 0,
             out: Vec::new(),
             ends: Vec::new(),
+            calls: 0,
+            sent_in: Vec::new(),
+            looked: Cell::new(0),
             clogged: BTreeMap::new(),
         }
     }
@@ -145,6 +154,11 @@ pub struct SimIo {
     out: Vec<u8>,
     /// For each connection of the shard, its end in the world (with the turn it belongs to).
     ends: Vec<(u32, u8)>,
+    /// Calls of the program, and for each connection the one that sent last.
+    calls: u64,
+    sent_in: Vec<u64>,
+    /// Times that somebody has asked whether a connection is clogged.
+    looked: Cell<u64>,
     /// What the peer's window has not taken yet, by end.
     clogged: BTreeMap<u32, Rest>,
 }
@@ -158,6 +172,11 @@ struct Rest {
 }
 
 impl SimIo {
+    /// Times that a shard has asked whether a connection is clogged: work of which a test asks how it grows.
+    pub fn looked(&self) -> u64 {
+        self.looked.get()
+    }
+
     fn end(&self, k: Key) -> Option<u32> {
         self.ends
             .get(k.index as usize)
@@ -175,6 +194,10 @@ impl SimIo {
     fn send(&mut self, k: Key, payload: Payload) {
         let Some(end) = self.end(k) else { return };
         assert!(!self.clogged.contains_key(&end), "a send before what was sent has drained: {k:?}");
+        let at = k.index as usize;
+        self.sent_in.resize(self.sent_in.len().max(at + 1), 0);
+        let before = std::mem::replace(&mut self.sent_in[at], self.calls);
+        assert!(before != self.calls || self.calls == 0, "two sends in one call: {k:?}");
         let mut world = self.world.borrow_mut();
         match world.room(end) {
             Room::For(room) if room < payload.as_slice().len() => {
@@ -241,9 +264,13 @@ impl Io for SimIo {
         }
     }
 
-    fn out(&mut self, len: usize) -> &mut [u8] {
-        self.out.clear();
-        self.out.resize(len, 0);
+    fn begin_call(&mut self) {
+        self.calls += 1;
+    }
+
+    fn out(&mut self, kept: usize, room: usize) -> &mut [u8] {
+        self.out.truncate(kept);
+        self.out.resize(kept + room, 0);
         &mut self.out
     }
 
@@ -257,6 +284,7 @@ impl Io for SimIo {
     }
 
     fn is_clogged(&self, k: Key) -> bool {
+        self.looked.set(self.looked.get() + 1);
         !self.clogged.is_empty() && self.end(k).is_some_and(|end| self.clogged.contains_key(&end))
     }
 

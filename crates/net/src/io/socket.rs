@@ -33,6 +33,9 @@ pub(super) fn bound(from: SocketAddr, to: SocketAddr, flags: SocketFlags) -> io:
     // Not only to share the address among destinations: a server that starts later on the port, with the same
     // option, would find it in use while our connection stands, and for the minute of its TIME_WAIT.
     sockopt::set_socket_reuseaddr(&socket, true)?;
+    // With it off, the second of two small writes would wait for the acknowledgement of the first, which the peer may
+    // put off by 40 ms (RFC 9293 section 3.7.4): that time would pass for the target's.
+    sockopt::set_tcp_nodelay(&socket, true)?;
     if from.port() != 0 || !from.ip().is_unspecified() {
         bind(&socket, &from)?;
     }

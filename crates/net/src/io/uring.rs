@@ -10,7 +10,7 @@
 //! that may wait.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{HashMap, VecDeque},
     io,
     net::SocketAddr,
     os::fd::{AsRawFd, OwnedFd},
@@ -25,22 +25,22 @@ use self::{
     ring::{Mode, Ring},
     send::Sent,
 };
-use super::{Close, Done, Gone, Io, REGION, REGIONS, Scratch, What, socket};
+use super::{Close, Done, Gone, Io, OUT_BYTES, REGIONS, Scratch, What, socket};
 use crate::slab::Key;
 
 mod address;
+mod close;
 mod completions;
 mod dial;
 mod ring;
 mod send;
+mod turn;
 
-/// This turn's output; when it is full, the turn's sends are submitted and it begins anew.
-const OUT_BYTES: usize = 1024 * 1024;
 /// Sends and dials between two submissions, at most.
 const BATCH: usize = 2048;
 
 const CONNECTED: u32 = (libc::POLLIN | libc::POLLRDHUP) as u32;
-const OVER: i32 = (libc::POLLHUP | libc::POLLRDHUP | libc::POLLERR) as i32;
+const OVER_SIGNALS: i32 = (libc::POLLHUP | libc::POLLRDHUP | libc::POLLERR) as i32;
 const SKIP: squeue::Flags = squeue::Flags::SKIP_SUCCESS;
 
 /// What a completion answers; the top byte of its user data.
@@ -89,19 +89,42 @@ pub struct Settings {
     pub connections: u32,
     /// Slots in one ring's table; at most RLIMIT_NOFILE.
     pub slots: u32,
-    /// Dial without the operations that Linux 6.11 brought (a test forces that).
-    pub by_hand: bool,
+    /// Only the operations of Linux 5.19: no `bind`, and no socket options (a test forces that).
+    pub old_kernel: bool,
+    /// Rings with so few entries, a power of two, that completions overflow all the time (a test forces that).
+    pub few_entries: Option<u32>,
+}
+
+impl Settings {
+    /// For so many connections, with tables of so many slots, using all that the kernel has.
+    pub fn new(connections: u32, slots: u32) -> Settings {
+        Settings { connections, slots, old_kernel: false, few_entries: None }
+    }
 }
 
 /// What is known of a slot.
 #[derive(Clone, Copy, Default)]
 struct Place {
     turn: u8,
-    /// A dial or an accept is not answered yet.
-    opening: bool,
-    /// A send of this batch is queued: it may go short, so that the next must wait for what becomes of it.
-    sending: bool,
+    flags: u8,
 }
+
+const _: () = assert!(size_of::<Place>() <= 2, "the idle record is what a million connections cost");
+
+/// A dial or an accept is not answered yet.
+const OPENING: u8 = 1;
+/// What is not answered is an accept.
+const ACCEPTING: u8 = 2;
+/// What it dials is on loopback.
+const NEAR: u8 = 4;
+/// A send of this batch is queued: it may go short, so that the next must wait for what becomes of it.
+const SENDING: u8 = 8;
+/// It stands in `readable`.
+const LISTED: u8 = 16;
+/// No further signal will come for what is left to read: read until nothing is.
+const OVER: u8 = 32;
+/// Its input is left where it is.
+const HELD: u8 = 64;
 
 /// One thread's rings.
 pub struct Uring {
@@ -118,15 +141,16 @@ pub struct Uring {
     listener: Option<OwnedFd>,
     done: Vec<Done>,
     taken: usize,
-    /// Connections to receive from, and whether their end has been signalled.
-    readable: Vec<(Key, bool)>,
-    held: HashSet<Key>,
+    /// Connections to receive from, each once.
+    readable: VecDeque<Key>,
+    /// Receives of which the completions have not been read: they own their regions of the scratch.
+    receiving: usize,
     out: Box<[u8]>,
     out_used: usize,
     sends: Vec<(Key, Sent)>,
     /// What sends of this batch left over: index into `sends`, key, bytes that went.
     short: Vec<(u16, Key, i32)>,
-    /// Sends that came behind another of the same connection in the same batch, or behind what is clogged.
+    /// Sends that came behind what is clogged.
     behind: HashMap<Key, Vec<u8>>,
     /// What slow peers have not taken yet. An entry stays until its send is answered, even past the close.
     clogged: HashMap<Key, Vec<u8>>,
@@ -144,7 +168,6 @@ pub struct Uring {
 }
 
 static ONE: libc::c_int = 1;
-static LINGER_RESET: libc::linger = libc::linger { l_onoff: 1, l_linger: 0 };
 
 impl Uring {
     /// Whether this machine lets us use io_uring at all.
@@ -152,7 +175,7 @@ impl Uring {
     /// # Errors
     /// As for [`Uring::new`].
     pub fn probe() -> io::Result<()> {
-        Uring::new(Settings { connections: 1, slots: 1, by_hand: false }, Clock::start()).map(drop)
+        Uring::new(Settings::new(1, 1), Clock::start()).map(drop)
     }
 
     /// The first ring is made at once, so that a refusal shows here; the others as connections come.
@@ -175,8 +198,8 @@ impl Uring {
             listener: None,
             done: Vec::with_capacity(BATCH),
             taken: 0,
-            readable: Vec::with_capacity(REGIONS),
-            held: HashSet::new(),
+            readable: VecDeque::with_capacity(REGIONS),
+            receiving: 0,
             out: vec![0; OUT_BYTES].into_boxed_slice(),
             out_used: 0,
             sends: Vec::with_capacity(BATCH),
@@ -192,12 +215,17 @@ impl Uring {
             gather: Nanos::ZERO,
         };
         uring.add_ring()?;
-        uring.settings.by_hand |= !uring.rings[0].knows(opcode::Bind::CODE);
+        uring.settings.old_kernel |= !uring.rings[0].knows(opcode::Bind::CODE);
         Ok(uring)
     }
 
+    /// Times that the kernel was entered for submissions or completions: the work of which a test asks how it grows.
+    pub fn entered(&self) -> u64 {
+        self.rings.iter().map(|ring| ring.entered).sum()
+    }
+
     fn add_ring(&mut self) -> io::Result<()> {
-        let mut ring = Ring::new(self.settings.slots.min(self.settings.connections), self.mode)?;
+        let mut ring = Ring::new(&self.settings, self.mode)?;
         if self.mode == Mode::Several {
             ring.signal(self.eventfd.as_raw_fd())?;
             ring.set_signalling(false);
@@ -231,6 +259,26 @@ impl Uring {
 
     fn stands(&self, k: Key) -> bool {
         self.places.get(k.index as usize).is_some_and(|place| place.turn == k.turn)
+    }
+
+    fn is(&self, k: Key, flag: u8) -> bool {
+        self.places[k.index as usize].flags & flag != 0
+    }
+
+    fn set(&mut self, k: Key, flags: u8) {
+        self.places[k.index as usize].flags |= flags;
+    }
+
+    fn unset(&mut self, k: Key, flags: u8) {
+        self.places[k.index as usize].flags &= !flags;
+    }
+
+    /// Notes that there is something to read.
+    fn list(&mut self, k: Key) {
+        if !self.is(k, LISTED) {
+            self.set(k, LISTED);
+            self.readable.push_back(k);
+        }
     }
 
     /// # Safety
@@ -269,65 +317,6 @@ impl Uring {
             unsafe { self.push(k, &[entry]) };
         }
     }
-
-    /// Receives from up to [`REGIONS`] readable connections into the scratch.
-    fn receive(&mut self, scratch: &mut Scratch) {
-        let mut region = 0;
-        let mut waiting = std::mem::take(&mut self.readable);
-        for (k, over) in waiting.drain(..waiting.len().min(REGIONS)) {
-            if !self.stands(k) || self.held.contains(&k) {
-                continue;
-            }
-            let (_, fd) = self.place(k);
-            let into = scratch.region(region);
-            let extra = region | if over { 0x8000 } else { 0 };
-            let entry = opcode::Recv::new(fd, into.as_mut_ptr(), REGION as u32)
-                .flags(libc::MSG_DONTWAIT)
-                .build()
-                .user_data(user_data(Op::Receive, extra, k));
-            // SAFETY: the scratch outlives this call, and MSG_DONTWAIT ends the operation within the submission
-            // below; each region is used once a batch.
-            unsafe { self.push(k, &[entry]) };
-            region += 1;
-        }
-        self.readable = waiting;
-        self.submit();
-        self.reap();
-    }
-
-    fn sleep(&mut self, until: Nanos) {
-        let at_most = until.since(self.clock.now());
-        if self.mode == Mode::Alone {
-            self.is_dirty[0] = false;
-            self.dirty.clear();
-            // Half of the connections, so that few do not wait for many.
-            let several = (self.settings.connections as usize / 2).clamp(1, REGIONS / 2);
-            return self.rings[0].submit_and_sleep(at_most, self.gather, several);
-        }
-        self.submit();
-        for ring in &mut self.rings {
-            ring.set_signalling(true);
-        }
-        // A completion may have come before the signal was on.
-        if at_most.0 > 0 && !self.rings.iter_mut().any(Ring::has_completions) {
-            self.sleep_on_eventfd(at_most);
-        }
-        for ring in &mut self.rings {
-            ring.set_signalling(false);
-        }
-    }
-
-    fn sleep_on_eventfd(&self, at_most: Nanos) {
-        let ts = rustix::time::Timespec {
-            tv_sec: (at_most.0 / 1_000_000_000) as i64,
-            tv_nsec: (at_most.0 % 1_000_000_000) as i64,
-        };
-        let mut fds = [rustix::event::PollFd::new(&self.eventfd, rustix::event::PollFlags::IN)];
-        // A signal or the end of time: the loop looks around in either case.
-        if rustix::event::poll(&mut fds, Some(&ts)).is_ok_and(|n| n > 0) {
-            let _ = rustix::io::read(&self.eventfd, &mut [0u8; 8]);
-        }
-    }
 }
 
 impl Io for Uring {
@@ -360,7 +349,7 @@ impl Io for Uring {
                 .file_index(Some(self.slot(k)))
                 .build()
                 .user_data(user_data(Op::Accept, 0, k));
-        self.places[k.index as usize].opening = true;
+        self.set(k, OPENING | ACCEPTING);
         // SAFETY: the entry points to nothing; the listener is open until `unlisten` has woken the accepts.
         unsafe { self.push(k, &[entry]) };
     }
@@ -377,23 +366,31 @@ impl Io for Uring {
         self.arm(k);
     }
 
-    fn out(&mut self, len: usize) -> &mut [u8] {
+    fn out(&mut self, kept: usize, room: usize) -> &mut [u8] {
+        let len = kept + room;
         assert!(len <= OUT_BYTES, "a send larger than the output buffer: {len}");
+        // When the buffer is full, the turn's sends are submitted and it begins anew.
         if self.out_used + len > OUT_BYTES || self.sends.len() >= BATCH {
+            let begun = self.out_used;
             self.settle();
+            self.out.copy_within(begun..begun + kept, 0);
         }
         &mut self.out[self.out_used..][..len]
     }
 
     fn send_out(&mut self, k: Key, len: usize) {
         let at = self.out_used;
-        self.out_used += len;
+        if self.stands(k) && self.is(k, SENDING) {
+            // The next batch begins with the bytes where they are.
+            self.settle();
+        }
+        self.out_used = at + len;
         // SAFETY: this part of `out` is not written again before the next batch.
         unsafe { self.send(k, Sent::Out { at, len }) };
     }
 
     fn send_static(&mut self, k: Key, bytes: &'static [u8]) {
-        if self.sends.len() >= BATCH {
+        if self.sends.len() >= BATCH || self.stands(k) && self.is(k, SENDING) {
             self.settle();
         }
         // SAFETY: the bytes are never freed.
@@ -410,43 +407,25 @@ impl Io for Uring {
     }
 
     fn hold(&mut self, k: Key) {
-        self.held.insert(k);
+        if self.stands(k) {
+            self.set(k, HELD);
+        }
     }
 
     fn resume(&mut self, k: Key) {
-        if self.held.remove(&k) {
-            self.readable.push((k, true));
+        if self.stands(k) && self.is(k, HELD) {
+            self.unset(k, HELD);
+            // Signals may have gone by.
+            self.set(k, OVER);
+            self.list(k);
         }
     }
 
     fn close(&mut self, k: Key, how: Close) {
-        // A place that was taken and never used, or for which there is no ring.
-        if !self.stands(k) {
-            return;
+        // A place that was taken and never used, or for which there is no ring, has nothing to end.
+        if self.stands(k) {
+            self.end(k, how);
         }
-        let (_, fd) = self.place(k);
-        self.held.remove(&k);
-        self.behind.remove(&k);
-        self.give_up_opening(k);
-        let quiet = |e: squeue::Entry| e.flags(SKIP).user_data(user_data(Op::Quiet, 0, k));
-        // A pending operation keeps the socket open: take it back before the close. What is not pending answers
-        // ENOENT, which nobody reads.
-        let cancel = |op| quiet(opcode::AsyncCancel::new(user_data(op, 0, k)).build());
-        if self.clogged.contains_key(&k) {
-            // SAFETY: the entry points to nothing.
-            unsafe { self.push(k, &[cancel(Op::SendRest)]) };
-        }
-        if how == Close::Reset {
-            let value = std::ptr::from_ref(&LINGER_RESET).cast();
-            let linger =
-                opcode::SetSockOpt::new(fd, libc::SOL_SOCKET as u32, libc::SO_LINGER as u32, value, 8);
-            // SAFETY: the option is static.
-            unsafe { self.push(k, &[quiet(linger.build())]) };
-        }
-        let close = quiet(opcode::Close::new(fd).build());
-        // SAFETY: the entries point to nothing.
-        unsafe { self.push(k, &[cancel(Op::Poll), close]) };
-        self.places[k.index as usize] = Place { turn: k.turn.wrapping_add(1), ..Place::default() };
     }
 
     fn coalesce(&mut self, by: Nanos) {

@@ -19,6 +19,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use units::Nanos;
 
 use crate::{
+    kernel::Kernel,
     ours::Ours,
     script::{Conduct, Reader, Say, SharedLog, Take, stream},
     stage::{Over, turn_until},
@@ -213,6 +214,76 @@ fn check(over: Over) {
     turn_until(&mut shard, Some(peer), "the echo's end", || true, String::new);
 }
 
+/// Dials where nobody answers, and gives all its dials up in one call.
+struct GivesUp {
+    deaf: SocketAddr,
+    dialled: Vec<Key>,
+    times: u32,
+}
+
+/// Dials given up at once.
+const GIVEN_UP: u32 = 2_000;
+
+impl Program for GivesUp {
+    fn opened<I: Io>(&mut self, _: &mut Cx<I>, k: Key) {
+        panic!("{k:?}: nobody answers");
+    }
+    fn due<I: Io>(&mut self, cx: &mut Cx<I>, _: Key) {
+        self.times += 1;
+        self.dialled.drain(..).for_each(|k| cx.close(k, Close::Reset));
+    }
+    fn bytes<I: Io>(&mut self, _: &mut Cx<I>, k: Key, _: &[u8]) -> usize {
+        panic!("{k:?}: nobody answers");
+    }
+    fn gone<I: Io>(&mut self, _: &mut Cx<I>, k: Key, why: Gone) {
+        panic!("{k:?}: {why:?}");
+    }
+    fn pace<I: Io>(&mut self, cx: &mut Cx<I>) -> Nanos {
+        while self.times < 2
+            && let Some(k) = cx.take()
+        {
+            cx.dial(k, local(), self.deaf);
+            self.dialled.push(k);
+            if self.dialled.len() == GIVEN_UP as usize {
+                cx.wake_at(k, cx.now() + Nanos::from_millis(1));
+            }
+        }
+        Nanos::NEVER
+    }
+}
+
+#[test]
+fn unanswered_dials_are_given_up_together() {
+    let (_deaf, _fill, deaf) = deaf();
+    for over in Over::KERNEL {
+        let io = over.io(GIVEN_UP);
+        let mut shard = Shard::new(io, GIVEN_UP, GivesUp { deaf, dialled: Vec::new(), times: 0 });
+        turn_until_given_up(&mut shard, 1);
+        let before = shard.io().entered();
+        // The same places dial again, and give up again.
+        turn_until_given_up(&mut shard, 2);
+        (0..3).for_each(|_| _ = shard.turn(shard.io().now() + Nanos::from_millis(1)));
+        assert_eq!(shard.parts().1.taken(), 0);
+        let entered = shard.io().entered() - before;
+        // Seven entries a dial and three for its end, of which 512 fit a queue.
+        let most = match over {
+            Over::OneRing | Over::SeveralRings | Over::OldKernel => 200,
+            Over::ShortQueues => 100 * u64::from(GIVEN_UP),
+            _ => 0,
+        };
+        assert!(entered <= most, "{entered} system calls for {GIVEN_UP} dials over {over:?}");
+        assert_eq!(entered > 0, most > 0, "over {over:?}");
+    }
+}
+
+fn turn_until_given_up(shard: &mut Shard<Kernel, GivesUp>, times: u32) {
+    let begun = std::time::Instant::now();
+    while shard.program().times < times {
+        assert!(begun.elapsed() < PATIENCE, "not given up within {PATIENCE:?}");
+        shard.turn(shard.io().now() + Nanos::from_millis(20));
+    }
+}
+
 #[test]
 fn a_place_used_again_over_one_ring() {
     check(Over::OneRing);
@@ -224,8 +295,13 @@ fn a_place_used_again_over_several_rings() {
 }
 
 #[test]
-fn a_place_used_again_dialling_by_hand() {
-    check(Over::ByHand);
+fn a_place_used_again_over_an_old_kernel() {
+    check(Over::OldKernel);
+}
+
+#[test]
+fn a_place_used_again_over_short_queues() {
+    check(Over::ShortQueues);
 }
 
 #[test]

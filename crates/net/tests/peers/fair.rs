@@ -142,3 +142,97 @@ fn a_flood_starves_nobody() {
         }
     }
 }
+
+/// Peers that ask for more than they read, and one that asks again and again.
+const SLOW: u32 = 200;
+const ROUNDS: u32 = 1_000;
+/// More than a rest and a window hold.
+const MUCH: usize = 100_000;
+
+/// Sends much to whoever says `s`, to be closed when that has left, and echoes to the others.
+#[derive(Default)]
+struct Closing {
+    finishing: u32,
+}
+
+impl Program for Closing {
+    fn opened<I: Io>(&mut self, _: &mut Cx<I>, _: Key) {}
+    fn due<I: Io>(&mut self, _: &mut Cx<I>, _: Key) {
+        unreachable!("no timer is set");
+    }
+    fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
+        let slow = input == b"s";
+        cx.send(k, if slow { MUCH } else { 1 }, |out| {
+            out.fill(b'e');
+            out.len()
+        });
+        if slow {
+            self.finishing += 1;
+            cx.finish(k);
+        }
+        input.len()
+    }
+    fn gone<I: Io>(&mut self, _: &mut Cx<I>, _: Key, why: Gone) {
+        panic!("nobody has read all: {why:?}");
+    }
+    fn pace<I: Io>(&mut self, cx: &mut Cx<I>) -> Nanos {
+        while cx.accept() {}
+        Nanos::NEVER
+    }
+}
+
+/// Dials the slow ones, which take nothing, and the quick one.
+struct Readers {
+    to: std::net::SocketAddr,
+    dialled: u32,
+    rounds: u32,
+}
+
+impl Program for Readers {
+    fn opened<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        if k.index < SLOW {
+            return cx.send_static(k, b"s");
+        }
+        // When all the others are stuck.
+        cx.wake_at(k, cx.now() + Nanos::from_millis(50));
+    }
+    fn due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        cx.send_static(k, b"e");
+    }
+    fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
+        if k.index < SLOW {
+            return 0;
+        }
+        self.rounds += 1;
+        if self.rounds < ROUNDS {
+            cx.send_static(k, b"e");
+        }
+        input.len()
+    }
+    fn gone<I: Io>(&mut self, _: &mut Cx<I>, _: Key, why: Gone) {
+        panic!("the server waits: {why:?}");
+    }
+    fn pace<I: Io>(&mut self, cx: &mut Cx<I>) -> Nanos {
+        while self.dialled <= SLOW {
+            let k = cx.take().expect("there is a place for each");
+            cx.dial(k, local(), self.to);
+            self.dialled += 1;
+        }
+        Nanos::NEVER
+    }
+}
+
+#[test]
+fn who_waits_for_a_slow_reader_costs_a_turn_nothing() {
+    let net = Net::new(1, Faults { window: 8 * 1024, ..Faults::default() });
+    let (mut near, far) = (net.host(), net.host());
+    let to = near.listen(local()).expect("the simulator has free ports");
+    let mut near = Shard::new(near, SLOW + 1, Closing::default());
+    let mut far = Shard::new(far, SLOW + 1, Readers { to, dialled: 0, rounds: 0 });
+    sim::run(&net, &mut [&mut near, &mut far], Nanos::from_secs(2), || false);
+    assert_eq!((near.program().finishing, near.parts().1.clogged()), (SLOW, SLOW as usize));
+    assert_eq!(far.program().rounds, ROUNDS);
+    // A few for each connection and each round, and not all for each round.
+    let looked = near.io().looked();
+    assert!((1..10 * u64::from(SLOW + ROUNDS)).contains(&looked), "{looked} looks in {ROUNDS} rounds");
+}

@@ -13,6 +13,16 @@ pub(crate) enum Kernel {
     Epoll(Box<Epoll>),
 }
 
+impl Kernel {
+    /// Times that the kernel was entered with a ring.
+    pub(crate) fn entered(&self) -> u64 {
+        match self {
+            Kernel::Uring(io) => io.entered(),
+            Kernel::Epoll(_) => 0,
+        }
+    }
+}
+
 /// The same call on either.
 macro_rules! on {
     ($kernel:expr, $io:ident => $call:expr) => {
@@ -39,8 +49,8 @@ impl Io for Kernel {
     fn park(&mut self, k: Key) {
         on!(self, io => io.park(k));
     }
-    fn out(&mut self, len: usize) -> &mut [u8] {
-        on!(self, io => io.out(len))
+    fn out(&mut self, kept: usize, room: usize) -> &mut [u8] {
+        on!(self, io => io.out(kept, room))
     }
     fn send_out(&mut self, k: Key, len: usize) {
         on!(self, io => io.send_out(k, len));

@@ -68,7 +68,8 @@ impl Player {
                     peer.send(cx, k, len);
                     peer.pieces += 1;
                     if peer.pieces < pieces {
-                        continue;
+                        // What one call sends is one segment.
+                        return cx.wake_at(k, cx.now());
                     }
                 }
                 // What was left where it is is offered again.

@@ -7,7 +7,7 @@ use crate::{
         Case, Conduct,
         Event::{Bytes, Closed, Gone as GoneBy, Opened},
         Order,
-        Say::{self, Nothing, Out, Static},
+        Say::{self, Nothing, Out, Pieces, Static},
         Step::*,
         Take::{self, All, Echo, Hoard, Requests},
         Way,
@@ -34,6 +34,16 @@ fn what_we_say_first_arrives() {
     check(case, &[Opened, ENDED]);
     let case = Case::new("out", ours(Out(1000), All), &[Expect(1000), Send(3), Close]);
     check(case, &[Opened, Bytes(3), ENDED]);
+}
+
+#[test]
+fn what_we_say_in_pieces_arrives_in_order() {
+    let case = Case::new("pieces", ours(Pieces(1000), All), &[Expect(1000), Send(3), Close]);
+    check(case, &[Opened, Bytes(3), ENDED]);
+    // More than the output buffer holds: it begins anew in the middle of a call.
+    let case = Case::new("many pieces", ours(Pieces(20_000), All), &[Expect(20_000), Close]);
+    let case = Case { count: 120, places: 120, ..case };
+    check(case, &[Opened, ENDED]);
 }
 
 #[test]

@@ -36,6 +36,8 @@ pub(crate) enum Say {
     Static(usize),
     /// Bytes from the turn's output buffer.
     Out(usize),
+    /// So many bytes from either in turn, in six pieces of one call.
+    Pieces(usize),
 }
 
 /// What it does with input.

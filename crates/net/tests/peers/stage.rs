@@ -27,8 +27,10 @@ pub(crate) enum Over {
     OneRing,
     /// Tables of four slots: as many rings as it takes, one eventfd.
     SeveralRings,
-    /// Dialling with system calls.
-    ByHand,
+    /// Without what came after Linux 5.19: dialling with system calls.
+    OldKernel,
+    /// Queues so short that completions overflow all the time; several rings.
+    ShortQueues,
     Epoll,
     /// Sleeping in whole milliseconds, and in closed loop.
     EpollByMillis,
@@ -36,10 +38,23 @@ pub(crate) enum Over {
 }
 
 impl Over {
-    pub(crate) const KERNEL: [Over; 5] =
-        [Over::OneRing, Over::SeveralRings, Over::ByHand, Over::Epoll, Over::EpollByMillis];
-    pub(crate) const ALL: [Over; 6] =
-        [Over::OneRing, Over::SeveralRings, Over::ByHand, Over::Epoll, Over::EpollByMillis, Over::Sim];
+    pub(crate) const KERNEL: [Over; 6] = [
+        Over::OneRing,
+        Over::SeveralRings,
+        Over::OldKernel,
+        Over::ShortQueues,
+        Over::Epoll,
+        Over::EpollByMillis,
+    ];
+    pub(crate) const ALL: [Over; 7] = [
+        Over::OneRing,
+        Over::SeveralRings,
+        Over::OldKernel,
+        Over::ShortQueues,
+        Over::Epoll,
+        Over::EpollByMillis,
+        Over::Sim,
+    ];
 
     /// What carries the bytes of so many connections.
     pub(crate) fn io(self, places: u32) -> Kernel {
@@ -54,8 +69,16 @@ impl Over {
             return Kernel::Epoll(Box::new(io));
         }
         // Two rings for six connections, twenty for thousands.
-        let slots = if self == Over::SeveralRings { 4.max(places / 20) } else { connections };
-        let settings = uring::Settings { connections, slots, by_hand: self == Over::ByHand };
+        let slots = match self {
+            Over::SeveralRings => 4.max(places / 20),
+            Over::ShortQueues => 4.max(places / 2),
+            _ => connections,
+        };
+        let settings = uring::Settings {
+            old_kernel: self == Over::OldKernel,
+            few_entries: (self == Over::ShortQueues).then_some(4),
+            ..uring::Settings::new(connections, slots)
+        };
         Kernel::Uring(Box::new(Uring::new(settings, Clock::start()).expect("this kernel allows io_uring")))
     }
 }

@@ -166,8 +166,12 @@ impl Program for Server {
 
 /// Ten connections for five seconds, a message a second, `ping` and its echo.
 fn against(script: Script) -> (Story, Heard) {
+    against_load(script, "connections=10 ping=1s duration=5s timeout=2s")
+}
+
+fn against_load(script: Script, words: &str) -> (Story, Heard) {
     let net = network(9, |_| {});
-    let plan = plan("ws://127.0.0.1:8000/", "connections=10 ping=1s duration=5s timeout=2s", 9);
+    let plan = plan("ws://127.0.0.1:8000/", words, 9);
     let heard = Rc::new(RefCell::default());
     let server = Server { script, accepting: 0, conns: Vec::new(), heard: heard.clone() };
     let mut server = listening(&net, plan.destinations()[0], 100, server);
@@ -197,6 +201,32 @@ fn what_a_server_may_do() {
     let heard =
         check_right("an echo in fragments, and a ping between them", |_| b"\x01\x02pi\x89\x01x\x80\x02ng");
     assert!(heard.pongs.len() >= 45 && heard.pongs.iter().all(|pong| pong == b"x"), "{heard:?}");
+}
+
+/// A pong and the next message are sent in one call, in either order, and several pongs too: they leave as one, as the
+/// simulator asserts of every call.
+#[test]
+fn what_a_call_sends_leaves_as_one() {
+    let orders: [fn(u64) -> &'static [u8]; 3] = [
+        |_| b"\x89\x01x\x81\x04ping",
+        |_| b"\x81\x04ping\x89\x01x",
+        |_| b"\x89\x01x\x01\x02pi\x89\x01x\x80\x02ng\x89\x01x",
+    ];
+    for says in orders {
+        let pings = says(0).windows(3).filter(|three| *three == b"\x89\x01x").count() as u64;
+        let (story, heard) =
+            against_load(Script { says, ..GOOD }, "connections=10 ping=0 duration=1s timeout=2s");
+        let c = &story.whole.counts;
+        assert_eq!((story.faults(), story.held, c.dropped), (vec![], 10, 0));
+        assert!(c.sent > 1_000 && c.answered == c.sent, "{c:?}");
+        let pongs = heard.pongs.len() as u64;
+        // At the end a pong may meet a server that has gone.
+        assert!(
+            pongs <= pings * c.answered && pongs + 10 * pings >= pings * c.answered,
+            "{pongs} of {pings} each: {c:?}"
+        );
+        assert!(heard.pongs.iter().all(|pong| pong == b"x"));
+    }
 }
 
 /// Faults with their counts, and (failed, dropped).

@@ -2,7 +2,7 @@
 
 use io_uring::cqueue;
 
-use super::{OPS, OVER, Op, Uring};
+use super::{ACCEPTING, OPENING, OPS, OVER, OVER_SIGNALS, Op, Uring};
 use crate::{
     io::{Done, Gone, REGION, What},
     slab::Key,
@@ -37,6 +37,7 @@ impl Uring {
         if op == Op::SendRest {
             return self.handle_rest_sent(k, result);
         }
+        self.receiving -= usize::from(op == Op::Receive);
         if op == Op::Quiet || !self.stands(k) {
             return;
         }
@@ -45,20 +46,24 @@ impl Uring {
             (Op::Pause, libc::ETIME) => return self.unconfirmed.push(k),
             (Op::Confirm, libc::EALREADY) => return self.unsettled.push(k),
             (Op::Prepare | Op::Connect | Op::Confirm | Op::Pause | Op::Accept, _) => {
-                self.places[k.index as usize].opening = false;
+                self.unset(k, OPENING | ACCEPTING);
             }
             _ => {}
         }
         match op {
             Op::Prepare => self.tell(k, What::Gone(Gone::from_errno(-result))),
             Op::Connect if result == 0 => self.tell(k, What::Dialled),
-            Op::Confirm if result == -libc::EISCONN => self.tell(k, What::Dialled),
+            // Since it was asked the last time, or before.
+            Op::Confirm if matches!(-result, 0 | libc::EISCONN) => self.tell(k, What::Dialled),
             Op::Connect | Op::Confirm | Op::Pause => self.tell(k, What::Gone(Gone::from_errno(-result))),
             Op::Accept if result < 0 => self.tell(k, What::Gone(Gone::from_errno(-result))),
             Op::Accept => self.tell(k, What::Accepted),
             Op::Poll if result < 0 => self.tell(k, What::Gone(Gone::from_errno(-result))),
             Op::Poll => {
-                self.readable.push((k, result & OVER != 0));
+                if result & OVER_SIGNALS != 0 {
+                    self.set(k, OVER);
+                }
+                self.list(k);
                 if !cqueue::more(flags) {
                     self.rearm.push(k);
                 }
@@ -75,19 +80,17 @@ impl Uring {
         self.done.push(Done { key, what });
     }
 
-    /// `extra`: the region, and in its top bit whether the end of the connection has been signalled.
-    fn handle_received(&mut self, k: Key, extra: u16, result: i32) {
-        let over = extra & 0x8000 != 0;
+    fn handle_received(&mut self, k: Key, region: u16, result: i32) {
         match result {
             1.. => {
-                self.tell(k, What::Bytes { region: extra & 0x7fff, len: result as u32 });
+                self.tell(k, What::Bytes { region, len: result as u32 });
                 // A full region, or an end behind the bytes: no further signal will come for what is left.
-                if over || result as usize == REGION {
-                    self.readable.push((k, over));
+                if result as usize == REGION || self.is(k, OVER) {
+                    self.list(k);
                 }
             }
             0 => self.tell(k, What::Gone(Gone::Ended)),
-            _ if -result == libc::EAGAIN => {}
+            _ if -result == libc::EAGAIN => self.unset(k, OVER),
             _ => self.tell(k, What::Gone(Gone::from_errno(-result))),
         }
     }
@@ -108,5 +111,48 @@ impl Uring {
                 None => self.tell(k, What::Drained),
             },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use units::Clock;
+
+    use super::*;
+    use crate::io::uring::{OPENING, Settings, user_data};
+
+    /// What is told of a dial beyond loopback that is answered so, and whether it is asked about again, now or later.
+    fn check(answers: &[(Op, i32)], told: Option<What>, asked: [usize; 2]) {
+        let mut uring = Uring::new(Settings::new(1, 1), Clock::start()).expect("this kernel allows io_uring");
+        let k = Key { index: 0, turn: 0 };
+        uring.begin(k).expect("there is a ring");
+        uring.set(k, OPENING);
+        for (op, result) in answers {
+            uring.unconfirmed.clear();
+            uring.unsettled.clear();
+            uring.handle(user_data(*op, 0, k), *result, 0);
+        }
+        let expected: Vec<Done> = told.iter().map(|what| Done { key: k, what: *what }).collect();
+        assert_eq!(uring.done, expected, "told after {:?}", answers.last().map(|(_, result)| result));
+        assert_eq!([uring.unconfirmed.len(), uring.unsettled.len()], asked);
+        assert_eq!(uring.is(k, OPENING), told.is_none());
+    }
+
+    #[test]
+    fn a_dial_that_is_asked_about_again() {
+        let dialled = Some(What::Dialled);
+        check(&[(Op::Connect, 0)], None, [1, 0]);
+        check(&[(Op::Connect, 0), (Op::Confirm, -libc::EISCONN)], dialled, [0, 0]);
+        // The kernel dials on: asked again after a pause.
+        let on = [(Op::Connect, 0), (Op::Confirm, -libc::EALREADY)];
+        check(&on, None, [0, 1]);
+        let paused = [on[0], on[1], (Op::Pause, -libc::ETIME)];
+        check(&paused, None, [1, 0]);
+        // Established meanwhile: the connect that learns it first is the one that succeeds.
+        check(&[paused[0], paused[1], paused[2], (Op::Confirm, 0)], dialled, [0, 0]);
+        check(&[paused[0], paused[1], paused[2], (Op::Confirm, -libc::EISCONN)], dialled, [0, 0]);
+        let unreachable = Some(What::Gone(Gone::Unreachable));
+        check(&[paused[0], paused[1], paused[2], (Op::Confirm, -libc::EHOSTUNREACH)], unreachable, [0, 0]);
+        check(&[(Op::Connect, -libc::ECONNREFUSED)], Some(What::Gone(Gone::Refused)), [0, 0]);
     }
 }

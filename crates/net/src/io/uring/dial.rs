@@ -7,9 +7,8 @@ use std::{io, net::SocketAddr, os::fd::AsRawFd};
 
 use io_uring::{opcode, squeue, types};
 use rustix::net::SocketFlags;
-use units::Nanos;
 
-use super::{Address, ONE, Op, SKIP, Uring, address::family, user_data};
+use super::{Address, NEAR, ONE, OPENING, Op, SKIP, Uring, address::family, user_data};
 use crate::{
     io::{Gone, What, socket},
     slab::Key,
@@ -18,14 +17,15 @@ use crate::{
 impl Uring {
     /// Makes a bound socket in the direct slot of `k`; [`Uring::connect_prepared`] dials from it.
     pub(super) fn prepare(&mut self, k: Key, from: SocketAddr, to: SocketAddr) {
-        if self.settings.by_hand {
+        if self.settings.old_kernel {
             if let Err(e) = self.prepare_by_hand(k, from, to) {
                 return self.tell(k, What::Gone(Gone::from_errno(e.raw_os_error().unwrap_or(libc::EIO))));
             }
         } else {
             self.prepare_in_ring(k, from, to);
         }
-        self.places[k.index as usize].opening = true;
+        // No router can answer a dial on loopback: there a connect that succeeded did.
+        self.set(k, if to.ip().is_loopback() { OPENING | NEAR } else { OPENING });
         self.prepared.push((k, to));
     }
 
@@ -38,10 +38,15 @@ impl Uring {
         let socket = step(socket.file_index(Some(self.slot(k))).build());
         // Not only to share the address among destinations: a server that starts later on the port, with the same
         // option, would find it in use while our connection stands, and for the minute of its TIME_WAIT.
-        let (level, name) = (libc::SOL_SOCKET as u32, libc::SO_REUSEADDR as u32);
-        let reuse = opcode::SetSockOpt::new(fd, level, name, std::ptr::from_ref(&ONE).cast(), 4);
-        // SAFETY: the option is static.
-        unsafe { self.push(k, &[socket, step(reuse.build())]) };
+        let switch_on = |level: i32, name: i32| {
+            let one = std::ptr::from_ref(&ONE).cast();
+            step(opcode::SetSockOpt::new(fd, level as u32, name as u32, one, 4).build())
+        };
+        let reuse = switch_on(libc::SOL_SOCKET, libc::SO_REUSEADDR);
+        // See `socket::bound`.
+        let no_delay = switch_on(libc::IPPROTO_TCP, libc::TCP_NODELAY);
+        // SAFETY: the options are static.
+        unsafe { self.push(k, &[socket, reuse, no_delay]) };
         if from.port() != 0 || !from.ip().is_unspecified() {
             let (address, len) = self.keep(from);
             // SAFETY: the address stays in place until the batch has been submitted.
@@ -68,12 +73,12 @@ impl Uring {
         self.reap();
         let mut prepared = std::mem::take(&mut self.prepared);
         for (k, to) in prepared.drain(..) {
-            if self.stands(k) && self.places[k.index as usize].opening {
+            if self.stands(k) && self.is(k, OPENING) {
                 let (_, fd) = self.place(k);
                 let (address, len) = self.keep(to);
                 let entry = opcode::Connect::new(fd, address, len).build();
                 // SAFETY: the address stays in place until the batch has been submitted.
-                unsafe { self.push(k, &[entry.user_data(user_data(Op::Connect, near(to), k))]) };
+                unsafe { self.push(k, &[entry.user_data(user_data(Op::Connect, self.near(k), k))]) };
             }
         }
         self.prepared = prepared;
@@ -112,30 +117,4 @@ impl Uring {
         self.addresses.push(address);
         (self.addresses[self.addresses.len() - 1].as_ptr(), len)
     }
-
-    /// Takes back a dial or an accept that is not answered yet, and waits for the answer: it must not reach the
-    /// successor in the slot. A cancellation may find the operation on its way, so it is repeated.
-    pub(super) fn give_up_opening(&mut self, k: Key) {
-        let (ring, _) = self.place(k);
-        if let Some(at) = self.prepared.iter().position(|(prepared, _)| *prepared == k) {
-            self.prepared.swap_remove(at);
-            self.places[k.index as usize].opening = false;
-        }
-        while self.places[k.index as usize].opening {
-            for (op, extra) in [(Op::Connect, 0), (Op::Connect, NEAR), (Op::Pause, 0), (Op::Accept, 0)] {
-                let cancel = opcode::AsyncCancel::new(user_data(op, extra, k)).build();
-                // SAFETY: the entry points to nothing.
-                unsafe { self.push(k, &[cancel.flags(SKIP).user_data(user_data(Op::Quiet, 0, k))]) };
-            }
-            self.rings[ring].submit_and_sleep(Nanos::from_micros(50), Nanos::ZERO, 1);
-            self.reap();
-        }
-    }
-}
-
-/// Marks a dial that no router can answer: on loopback a connect that succeeded did.
-const NEAR: u16 = 1;
-
-fn near(to: SocketAddr) -> u16 {
-    if to.ip().is_loopback() { NEAR } else { 0 }
 }

@@ -2,8 +2,10 @@
 
 use std::{io, os::fd::RawFd};
 
-use io_uring::{IoUring, squeue, types};
+use io_uring::{IoUring, Submitter, opcode, register::Restriction, squeue, types};
 use units::Nanos;
+
+use super::Settings;
 
 /// How a thread's rings run their deferred work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,21 +19,27 @@ pub(super) enum Mode {
 
 pub(super) struct Ring {
     ring: IoUring,
+    /// Times that the kernel was entered with it.
+    pub(super) entered: u64,
     min_wait: bool,
 }
 
 impl Ring {
-    /// A ring with `slots` direct descriptors, all empty. `slots` may not pass RLIMIT_NOFILE; each ring has a
-    /// table of its own, so that several together may.
-    pub(super) fn new(slots: u32, mode: Mode) -> io::Result<Ring> {
+    /// A ring with a table of direct descriptors, all empty. It may not have more slots than RLIMIT_NOFILE says; each
+    /// ring has a table of its own, so that several together may.
+    pub(super) fn new(settings: &Settings, mode: Mode) -> io::Result<Ring> {
         // Few entries where there are many rings: 62 rings for a million connections at 64 KiB are 4 MiB.
-        let (entries, completions) = match mode {
-            Mode::Alone => (1024, 8192),
-            Mode::Several => (512, 2048),
+        let (entries, completions) = match (settings.few_entries, mode) {
+            (Some(few), _) => (few, few),
+            (None, Mode::Alone) => (1024, 8192),
+            (None, Mode::Several) => (512, 2048),
         };
         let build = |flags: &dyn Fn(&mut io_uring::Builder)| {
             let mut b = IoUring::builder();
             b.setup_cqsize(completions).setup_submit_all().dontfork();
+            if settings.old_kernel {
+                b.setup_r_disabled();
+            }
             flags(&mut b);
             b.build(entries)
         };
@@ -48,9 +56,12 @@ impl Ring {
             Err(e) if e.raw_os_error() == Some(libc::EINVAL) => build(&|_| {})?,
             other => other?,
         };
-        ring.submitter().register_files_sparse(slots)?;
+        ring.submitter().register_files_sparse(settings.slots.min(settings.connections))?;
+        if settings.old_kernel {
+            restrict(&ring.submitter())?;
+        }
         let min_wait = ring.params().is_feature_min_timeout();
-        Ok(Ring { ring, min_wait })
+        Ok(Ring { ring, entered: 0, min_wait })
     }
 
     pub(super) fn signal(&self, eventfd: RawFd) -> io::Result<()> {
@@ -83,6 +94,7 @@ impl Ring {
     /// Hands over all that is queued. All of it is started before this returns.
     pub(super) fn submit(&mut self) {
         while !self.ring.submission().is_empty() {
+            self.entered += 1;
             match self.ring.submit() {
                 Ok(_) => {}
                 Err(e) if is_passing(&e) => {}
@@ -102,6 +114,7 @@ impl Ring {
             args = args.min_wait_usec((gather.0 / 1000) as u32);
             want = several;
         }
+        self.entered += 1;
         match self.ring.submitter().submit_with_args(want, &args) {
             Ok(_) => {}
             Err(e) if is_passing(&e) => {}
@@ -111,13 +124,19 @@ impl Ring {
         self.submit();
     }
 
-    /// Calls `f` with each completion: user data, result, flags.
+    /// Calls `f` with every completion there is: user data, result, flags. The queue may be shorter than what has
+    /// happened: what does not fit the kernel keeps behind it, and everything that comes later too, until the queue has
+    /// been read and the kernel is entered to fill it again. Whoever begins a new batch relies on it that nothing of the
+    /// last one is left there.
     pub(super) fn reap(&mut self, mut f: impl FnMut(u64, i32, u32)) {
-        if self.ring.submission().cq_overflow() {
+        loop {
+            for c in self.ring.completion() {
+                f(c.user_data(), c.result(), c.flags());
+            }
+            if !self.ring.submission().cq_overflow() {
+                return;
+            }
             self.submit_and_sleep(Nanos::ZERO, Nanos::ZERO, 1);
-        }
-        for c in self.ring.completion() {
-            f(c.user_data(), c.result(), c.flags());
         }
     }
 
@@ -140,4 +159,26 @@ impl Ring {
 /// Not errors: the time is over, a signal came, the completion queue must be read first.
 fn is_passing(e: &io::Error) -> bool {
     matches!(e.raw_os_error(), Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN))
+}
+
+/// Enables a ring that was made disabled, for the operations of Linux 5.19 alone.
+fn restrict(ring: &Submitter) -> io::Result<()> {
+    /// IORING_REGISTER_EVENTFD, IORING_REGISTER_FILES_UPDATE, IORING_REGISTER_PROBE, IORING_REGISTER_ENABLE_RINGS.
+    const REGISTRATIONS: [u8; 4] = [4, 6, 8, 12];
+    const FLAGS: squeue::Flags = squeue::Flags::SKIP_SUCCESS.union(squeue::Flags::FIXED_FILE);
+    let operations = [
+        opcode::Accept::CODE,
+        opcode::AsyncCancel::CODE,
+        opcode::Close::CODE,
+        opcode::Connect::CODE,
+        opcode::PollAdd::CODE,
+        opcode::Recv::CODE,
+        opcode::Send::CODE,
+        opcode::Timeout::CODE,
+    ];
+    let mut allowed: Vec<Restriction> = operations.map(Restriction::sqe_op).into();
+    allowed.extend(REGISTRATIONS.map(Restriction::register_op));
+    allowed.push(Restriction::sqe_flags_allowed(FLAGS.bits()));
+    ring.register_restrictions(&mut allowed)?;
+    ring.register_enable_rings()
 }

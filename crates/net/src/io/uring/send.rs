@@ -2,7 +2,7 @@
 
 use io_uring::opcode;
 
-use super::{Op, SKIP, Uring, user_data};
+use super::{Op, SENDING, SKIP, Uring, user_data};
 use crate::{io::Io, slab::Key};
 
 /// What a send of this batch pointed to.
@@ -24,7 +24,7 @@ impl Uring {
     /// The bytes must stay as they are until the next batch.
     pub(super) unsafe fn send(&mut self, k: Key, sent: Sent) {
         let bytes = self.sent(sent);
-        if self.places[k.index as usize].sending || self.is_clogged(k) {
+        if self.is_clogged(k) {
             let bytes = bytes.to_vec();
             return self.behind.entry(k).or_default().extend_from_slice(&bytes);
         }
@@ -36,7 +36,7 @@ impl Uring {
             .flags(SKIP)
             .user_data(user_data(Op::Send, self.sends.len() as u16, k));
         self.sends.push((k, sent));
-        self.places[k.index as usize].sending = true;
+        self.set(k, SENDING);
         // SAFETY: the caller's promise; MSG_DONTWAIT ends the operation within the submission.
         unsafe { self.push(k, &[entry]) };
     }
@@ -50,16 +50,8 @@ impl Uring {
                 self.send_rest(k, rest);
             }
         }
-        if !self.behind.is_empty() {
-            let ready: Vec<Key> =
-                self.behind.keys().copied().filter(|k| !self.clogged.contains_key(k)).collect();
-            for k in ready {
-                let rest = self.behind.remove(&k).expect("listed just now");
-                self.send_rest(k, rest);
-            }
-        }
         for (k, _) in self.sends.drain(..) {
-            self.places[k.index as usize].sending = false;
+            self.places[k.index as usize].flags &= !SENDING;
         }
         self.addresses.clear();
         self.out_used = 0;

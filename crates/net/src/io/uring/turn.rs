@@ -1,0 +1,81 @@
+//! What a turn does with the rings: sleep, and receive.
+
+use io_uring::opcode;
+use units::Nanos;
+
+use super::{HELD, LISTED, Mode, Op, Uring, ring::Ring, user_data};
+use crate::io::{REGION, REGIONS, Scratch};
+
+/// How long to wait for a receive that was not over when its submission returned.
+const MOMENT: Nanos = Nanos::from_micros(50);
+
+impl Uring {
+    /// Receives from up to [`REGIONS`] readable connections into the scratch.
+    pub(super) fn receive(&mut self, scratch: &mut Scratch) {
+        let mut region = 0;
+        for _ in 0..self.readable.len().min(REGIONS) {
+            let k = self.readable.pop_front().expect("as many as were counted");
+            if !self.stands(k) {
+                continue;
+            }
+            self.unset(k, LISTED);
+            // What is held is listed again when it is resumed.
+            if self.is(k, HELD) {
+                continue;
+            }
+            let (_, fd) = self.place(k);
+            let into = scratch.region(region);
+            let entry = opcode::Recv::new(fd, into.as_mut_ptr(), REGION as u32)
+                .flags(libc::MSG_DONTWAIT)
+                .build()
+                .user_data(user_data(Op::Receive, region, k));
+            // SAFETY: the scratch outlives this call, each region is used once in it, and it does not return before
+            // every one of these operations has been answered.
+            unsafe { self.push(k, &[entry]) };
+            self.receiving += 1;
+            region += 1;
+        }
+        self.submit();
+        self.reap();
+        // MSG_DONTWAIT ends a receive within the submission, and what has ended is read whatever the queue's length.
+        while self.receiving > 0 {
+            self.sleep(self.clock.now() + MOMENT);
+            self.reap();
+        }
+    }
+
+    /// Hands over what is queued, and sleeps until a completion has come or until that time.
+    pub(super) fn sleep(&mut self, until: Nanos) {
+        let at_most = until.since(self.clock.now());
+        if self.mode == Mode::Alone {
+            self.is_dirty[0] = false;
+            self.dirty.clear();
+            // Half of the connections, so that few do not wait for many.
+            let several = (self.settings.connections as usize / 2).clamp(1, REGIONS / 2);
+            return self.rings[0].submit_and_sleep(at_most, self.gather, several);
+        }
+        self.submit();
+        for ring in &mut self.rings {
+            ring.set_signalling(true);
+        }
+        // A completion may have come before the signal was on.
+        if at_most.0 > 0 && !self.rings.iter_mut().any(Ring::has_completions) {
+            self.sleep_on_eventfd(at_most);
+        }
+        for ring in &mut self.rings {
+            ring.set_signalling(false);
+        }
+    }
+
+    fn sleep_on_eventfd(&self, at_most: Nanos) {
+        let ts = rustix::time::Timespec {
+            tv_sec: (at_most.0 / 1_000_000_000) as i64,
+            tv_nsec: (at_most.0 % 1_000_000_000) as i64,
+        };
+        let mut fds = [rustix::event::PollFd::new(&self.eventfd, rustix::event::PollFlags::IN)];
+        // A signal or the end of time: the loop looks around in either case.
+        if rustix::event::poll(&mut fds, Some(&ts)).is_ok_and(|n| n > 0) {
+            let _ = rustix::io::read(&self.eventfd, &mut [0u8; 8]);
+        }
+    }
+}
