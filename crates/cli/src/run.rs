@@ -3,7 +3,7 @@
 use std::{
     env, fs,
     hash::{BuildHasher, Hasher, RandomState},
-    io::{self, stderr},
+    io,
     net::{IpAddr, ToSocketAddrs},
     sync::Arc,
     time::{Duration, UNIX_EPOCH},
@@ -14,8 +14,8 @@ use plan::{Flags, Format, Influx, Live, Otlp, Plan, Surroundings, Tool};
 use run::Interrupt;
 use samples::{RunRecord, Sink, Summary};
 use sinks::{
-    Classic, Dashboard, Exporters, Form, HlogFile, Keeper, Kept, Line, Opens, PushServer, Remains, Report,
-    Terminal, format::Whole,
+    BackgroundFile, Classic, Dashboard, Exporters, Form, HlogFile, Keeper, Kept, Line, Messages, Opens,
+    PushServer, Remains, Report, Terminal, format::Whole,
 };
 use units::Date;
 
@@ -161,7 +161,8 @@ fn logged(
 ) -> Result<(Applied, Result<(), Failure>), Failure> {
     let failed = |e: io::Error| Failure::machine(format!("--hlog {file}: {e}"));
     // By lines, so that it can be followed, and is whole up to a second that ends throng early.
-    let mut hlog = HlogFile::new(io::LineWriter::new(fs::File::create(file).map_err(failed)?));
+    let out = fs::File::create(file).and_then(BackgroundFile::new).map_err(failed)?;
+    let mut hlog = HlogFile::new(out);
     let mut log = hlog.begin(UNIX_EPOCH + Duration::from_millis(record.began_ms.0)).map_err(failed)?;
     let mut sinks: Vec<&mut dyn Sink> = sinks.iter_mut().map(|sink| &mut **sink as &mut dyn Sink).collect();
     sinks.push(&mut log);
@@ -269,8 +270,8 @@ pub(crate) fn apply(
     interrupt: &Interrupt,
     sinks: &mut [&mut dyn Sink],
 ) -> Result<Applied, Failure> {
-    let mut line = Line::new(stderr());
-    let mut classic = Classic::new(stderr());
+    let mut line = Line::new(Messages::default());
+    let mut classic = Classic::new(Messages::default());
     let mut terminal = Terminal::new();
     let live: Option<&mut dyn Sink> = match plan.live {
         Live::Tui => Some(&mut terminal),
