@@ -117,11 +117,11 @@ pub(crate) struct RunArgs {
     /// tui: fills the terminal, and takes keys; line: one line a second; classic: the http-kit client's line; off; auto:
     /// tui where standard error and input are a terminal, else line [default: auto]
     #[arg(long, value_name = "HOW")]
-    live: Option<String>,
+    pub(crate) live: Option<String>,
     /// The summary in another tool's form: wrk, fortio, ab, httperf; TOOL:POPULATION speaks of that population of a
     /// scenario alone [default: throng]
     #[arg(long, value_name = "TOOL")]
-    format: Option<String>,
+    pub(crate) format: Option<String>,
     /// Write the histograms of each second, as HdrHistogram's log tools read them
     #[arg(long, value_name = "FILE")]
     pub(crate) hlog: Option<String>,

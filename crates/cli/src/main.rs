@@ -10,6 +10,7 @@ mod find;
 mod folders;
 mod lab;
 mod observe;
+mod outputs;
 mod own_server;
 mod replay;
 mod report;
