@@ -142,7 +142,7 @@ pub(crate) struct RunArgs {
     /// and 0 takes a free one [default: off; without ADDR: 127.0.0.1:9909]
     #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "127.0.0.1:9909")]
     pub(crate) dashboard: Option<String>,
-    /// Holds what has to be shown to see the page: http://ADDR/?token=… Without it the page is on loopback only
+    /// Holds what has to be shown to see the page: http://ADDR/#token=… Without it the page is on loopback only
     #[arg(long, value_name = "FILE")]
     pub(crate) dashboard_token_file: Option<String>,
     /// Push the metrics to InfluxDB each second: http://HOST:8086/write?db=DB, or of version 2

@@ -155,7 +155,7 @@ fn dashboard(args: &RunArgs, plan: &Plan, record: &RunRecord) -> Result<Option<D
     let Some(at) = plan.dashboard else { return Ok(None) };
     let token = args.dashboard_token_file.as_deref().map(Token::read).transpose();
     let token = token.map_err(|why| Failure::words([format!("--dashboard-token-file: {why}")]))?;
-    // It goes through an address and a cookie.
+    // It goes through an address.
     let is_plain =
         |token: &Token| token.secret().bytes().all(|b| b.is_ascii_alphanumeric() || b"-._~".contains(&b));
     if token.as_ref().is_some_and(|token| !is_plain(token)) {
@@ -166,7 +166,7 @@ fn dashboard(args: &RunArgs, plan: &Plan, record: &RunRecord) -> Result<Option<D
     let has_token = opens.is_some();
     let started = Dashboard::start(at, record.clone(), opens);
     let (dashboard, at) = started.map_err(|e| Failure::machine(format!("--dashboard {at}: {e}")))?;
-    let shown = if has_token { "?token=…" } else { "" };
+    let shown = if has_token { "#token=…" } else { "" };
     say(&format!("throng: dashboard at http://{at}/{shown}"));
     Ok(Some(dashboard))
 }
