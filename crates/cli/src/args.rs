@@ -117,11 +117,11 @@ pub(crate) struct RunArgs {
     /// tui: fills the terminal, and takes keys; line: one line a second; classic: the http-kit client's line; off; auto:
     /// tui where standard error and input are a terminal, else line [default: auto]
     #[arg(long, value_name = "HOW")]
-    live: Option<String>,
+    pub(crate) live: Option<String>,
     /// The summary in another tool's form: wrk, fortio, ab, httperf; TOOL:POPULATION speaks of that population of a
     /// scenario alone [default: throng]
     #[arg(long, value_name = "TOOL")]
-    format: Option<String>,
+    pub(crate) format: Option<String>,
     /// Write the histograms of each second, as HdrHistogram's log tools read them
     #[arg(long, value_name = "FILE")]
     pub(crate) hlog: Option<String>,
@@ -142,7 +142,7 @@ pub(crate) struct RunArgs {
     /// and 0 takes a free one [default: off; without ADDR: 127.0.0.1:9909]
     #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "127.0.0.1:9909")]
     pub(crate) dashboard: Option<String>,
-    /// Holds what has to be shown to see the page: http://ADDR/?token=… Without it the page is on loopback only
+    /// Holds what has to be shown to see the page: http://ADDR/#token=… Without it the page is on loopback only
     #[arg(long, value_name = "FILE")]
     pub(crate) dashboard_token_file: Option<String>,
     /// Push the metrics to InfluxDB each second: http://HOST:8086/write?db=DB, or of version 2

@@ -8,7 +8,8 @@ use sinks::Store;
 use units::{Count, Date, Nanos};
 
 use crate::{
-    EXIT_MACHINE, Failure, args::CalibrateArgs, own_server::OwnServer, run as verb, runs, say, signals, tell,
+    EXIT_MACHINE, Failure, args::CalibrateArgs, outputs::Outputs, own_server::OwnServer, run as verb, runs,
+    say, signals, tell,
 };
 
 /// Connections opened for each second of `--duration`: more than most machines open in one.
@@ -24,6 +25,7 @@ pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<u8, Failure> {
     // Before the work: what cannot be kept would be done in vain.
     let file = runs::file().map_err(Failure::machine)?;
     let store = Store::open(&file).map_err(Failure::machine)?;
+    verb::json_file(args.json.as_deref(), &mut Outputs::default())?;
     let interrupt = Interrupt::default();
     let ask = interrupt.clone();
     signals::on_signal(move || ask.set()).map_err(Failure::machine)?;

@@ -5,7 +5,9 @@ use plan::{Flags, Plan};
 use run::{By, Find, Interrupt};
 use units::{Count, Nanos};
 
-use crate::{EXIT_INTERRUPTED, Failure, args::FindArgs, run as verb, say, scenario, signals};
+use crate::{
+    EXIT_INTERRUPTED, Failure, args::FindArgs, outputs::Outputs, run as verb, say, scenario, signals,
+};
 
 /// Time at full load of each step, unless `--duration` says otherwise.
 const DWELL: &str = "5s";
@@ -18,6 +20,7 @@ const PROBE: &str = "20/s";
 pub(crate) fn find(args: &FindArgs) -> Result<u8, Failure> {
     let (by, most) = words(args)?;
     let (plan, dwell) = plan(args, by)?;
+    verb::json_file(args.run.json.as_deref(), &mut Outputs::default())?;
     let interrupt = Interrupt::default();
     let ask = interrupt.clone();
     signals::on_signal(move || ask.set()).map_err(Failure::machine)?;
@@ -85,6 +88,7 @@ fn words(args: &FindArgs) -> Result<(By, Option<u64>), Failure> {
         ("--prometheus", &args.run.prometheus),
         ("--influx", &args.run.influx),
         ("--otlp", &args.run.otlp),
+        ("--hlog", &args.run.hlog),
     ];
     for (flag, asked) in metrics {
         if let Some(asked) = asked {
@@ -97,6 +101,14 @@ fn words(args: &FindArgs) -> Result<(By, Option<u64>), Failure> {
         if let Some(asked) = asked {
             mistakes.push(format!("{flag}: a search has none, run the load that it found: {asked:?}"));
         }
+    }
+    if let Some(asked) = &args.run.format {
+        mistakes.push(format!(
+            "--format: a search has a form of its own, leave it out or write --json FILE: {asked:?}"
+        ));
+    }
+    if let Some(asked) = args.run.live.as_deref().filter(|live| !["auto", "line", "off"].contains(live)) {
+        mistakes.push(format!("--live: a search shows a line for each step, leave it out: {asked:?}"));
     }
     if let Some(tag) = args.run.tags.first() {
         mistakes.push(format!("--tag: a search is not kept, run the load that it found: {tag:?}"));

@@ -10,6 +10,7 @@ mod find;
 mod folders;
 mod lab;
 mod observe;
+mod outputs;
 mod own_server;
 mod replay;
 mod report;
@@ -20,7 +21,7 @@ mod serve;
 mod signals;
 
 use std::{
-    io::{Write, stderr, stdout},
+    io::{Write, stdout},
     process::ExitCode,
 };
 
@@ -49,15 +50,14 @@ fn main() -> ExitCode {
         Verb::Doctor(args) => doctor::doctor(&args),
         Verb::Observe(args) => observe::observe(&args),
     };
-    match result {
-        Ok(status) => ExitCode::from(status),
-        Err(failure) => {
-            for line in &failure.lines {
-                say(&format!("throng: {line}"));
-            }
-            ExitCode::from(failure.status)
+    let status = result.unwrap_or_else(|failure| {
+        for line in &failure.lines {
+            say(&format!("throng: {line}"));
         }
-    }
+        failure.status
+    });
+    sinks::flush_messages();
+    ExitCode::from(status)
 }
 
 /// Why a verb did not do its work, and the exit status that says so.
@@ -76,11 +76,10 @@ impl Failure {
     }
 }
 
-/// To the person, on standard error, or, while the live view has the terminal, there. Where nobody can hear it, the
-/// work goes on.
+/// To the person, on standard error, or, while the live view has the terminal, there. It never waits for a reader.
 fn say(text: &str) {
     if !sinks::keep_for_later(text) {
-        let _ = writeln!(stderr(), "{text}");
+        sinks::message(text);
     }
 }
 
@@ -96,12 +95,12 @@ fn tell(text: &str, json_to: Option<&str>, json: impl FnOnce() -> String) -> Res
             answer(&json())
         }
         to => {
-            let told = answer(text);
-            if let Some(file) = to {
+            // The file first: it does not wait for the reader of standard output.
+            let written = to.map_or(Ok(()), |file| {
                 let written = std::fs::write(file, json());
-                written.map_err(|e| Failure::machine(format!("--json {file}: {e}")))?;
-            }
-            told
+                written.map_err(|e| Failure::machine(format!("--json {file}: {e}")))
+            });
+            answer(text).and(written)
         }
     }
 }
@@ -111,6 +110,8 @@ fn tell(text: &str, json_to: Option<&str>, json: impl FnOnce() -> String) -> Res
 /// # Errors
 /// Nobody reads it any more, or there is no room for it.
 fn answer(text: &str) -> Result<(), Failure> {
+    // In order, where both are the same terminal.
+    sinks::flush_messages();
     let mut out = stdout();
     let told = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     told.map_err(|e| Failure::machine(format!("standard output: {e}")))

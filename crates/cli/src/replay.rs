@@ -10,7 +10,7 @@ use plan::{Influx, Otlp};
 use samples::Sink;
 use sinks::{Classic, Exporters, HlogFile, Line, Store, StoredRun};
 
-use crate::{Failure, answer, args::ReplayArgs, run, runs, say};
+use crate::{Failure, answer, args::ReplayArgs, outputs::Outputs, run, runs, say};
 
 /// Replays; returns the exit status.
 pub(crate) fn replay(args: &ReplayArgs) -> Result<u8, Failure> {
@@ -23,9 +23,12 @@ pub(crate) fn replay(args: &ReplayArgs) -> Result<u8, Failure> {
         Live::Off => None,
     };
     let mut exporters = Exporters::patient(stored.record.began_ms);
-    run::files(&mut exporters, args.csv.as_ref(), args.jsonl.as_ref())?;
-    run::parquet(&mut exporters, args.parquet.as_deref())?;
-    let mut sinks: Vec<&mut dyn Sink> = live.into_iter().chain([&mut exporters as &mut dyn Sink]).collect();
+    let mut outputs = Outputs::default();
+    run::files(&mut exporters, args.csv.as_ref(), args.jsonl.as_ref(), &mut outputs)?;
+    run::parquet(&mut exporters, args.parquet.as_deref(), &mut outputs)?;
+    run::json_file(args.json.as_deref(), &mut outputs)?;
+    let mut sinks: Vec<&mut dyn Sink> = vec![&mut outputs, &mut exporters];
+    sinks.extend(live);
     let ticks = match &args.hlog {
         None => store.replay(&stored, &mut sinks).map_err(Failure::machine)?,
         Some(file) => logged(file, &store, &stored, &mut sinks)?,

@@ -1,14 +1,10 @@
 //! `throng report`, and `--report` of `throng run`: one file that explains a run.
 
-use std::{
-    fs::{self, OpenOptions},
-    path::Path,
-    slice,
-};
+use std::{fs, path::Path, slice};
 
 use sinks::Report;
 
-use crate::{Failure, answer, args::ReportArgs, runs, say};
+use crate::{Failure, answer, args::ReportArgs, outputs::Outputs, runs, say};
 
 /// Writes the report of a stored run; returns the exit status.
 pub(crate) fn report(args: &ReportArgs) -> Result<u8, Failure> {
@@ -43,11 +39,16 @@ pub(crate) struct ReportFile {
 
 impl ReportFile {
     /// Checks the name, and that there is a place for it.
-    pub(crate) fn open(file: &str) -> Result<ReportFile, Failure> {
-        let form = Form::of(file).map_err(|why| Failure::words([format!("--report: {why}")]))?;
+    pub(crate) fn open(file: &str, outputs: &mut Outputs) -> Result<ReportFile, Failure> {
+        let report = ReportFile::named(file)?;
         // What is there stays until there is something better.
-        let opened = OpenOptions::new().create(true).append(true).open(file);
-        opened.map_err(|e| Failure::machine(format!("--report {file}: {e}")))?;
+        outputs.whole("--report", file)?;
+        Ok(report)
+    }
+
+    /// Checks the name.
+    pub(crate) fn named(file: &str) -> Result<ReportFile, Failure> {
+        let form = Form::of(file).map_err(|why| Failure::words([format!("--report: {why}")]))?;
         Ok(ReportFile { file: file.to_owned(), form })
     }
 

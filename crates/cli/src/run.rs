@@ -3,7 +3,7 @@
 use std::{
     env, fs,
     hash::{BuildHasher, Hasher, RandomState},
-    io::{self, stderr},
+    io,
     net::{IpAddr, ToSocketAddrs},
     sync::Arc,
     time::{Duration, UNIX_EPOCH},
@@ -14,12 +14,15 @@ use plan::{Flags, Format, Influx, Live, Otlp, Plan, Surroundings, Tool};
 use run::Interrupt;
 use samples::{RunRecord, Sink, Summary};
 use sinks::{
-    Classic, Dashboard, Exporters, Form, HlogFile, Keeper, Kept, Line, Opens, PushServer, Remains, Report,
-    Terminal, format::Whole,
+    BackgroundFile, Classic, Dashboard, Exporters, Form, HlogFile, Keeper, Kept, Line, Messages, Opens,
+    PushServer, Remains, Report, Terminal, format::Whole,
 };
 use units::Date;
 
-use crate::{Failure, args::RunArgs, bundle::Bundle, report::ReportFile, runs, say, scenario, signals, tell};
+use crate::{
+    Failure, args::RunArgs, bundle::Bundle, outputs::Outputs, report::ReportFile, runs, say, scenario,
+    signals, tell,
+};
 
 /// Applies the load; returns the exit status.
 pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
@@ -38,23 +41,24 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
     let ask = interrupt.clone();
     signals::on_signal(move || ask.set()).map_err(Failure::machine)?;
     let mut whole = Whole::default();
-    let mut bundle = args.out.as_deref().map(Bundle::open).transpose()?;
-    let of_bundle = bundle.as_ref().map(Bundle::reports).unwrap_or_default();
-    let report_files = args.report.iter().chain(&of_bundle).map(|file| ReportFile::open(file));
-    let report_files = report_files.collect::<Result<Vec<_>, _>>()?;
+    let mut outputs = Outputs::default();
+    let bundle = args.out.as_deref().map(|folder| Bundle::open(folder, &mut outputs)).transpose()?;
+    let report_files = report_files(args, bundle.as_ref(), &mut outputs)?;
+    json_file(args.json.as_deref(), &mut outputs)?;
+    let log = args.hlog.clone().or_else(|| bundle.as_ref().map(Bundle::hlog));
+    let log = log.map(|file| log_file(file, args.hlog.is_some(), &mut outputs)).transpose()?;
     let record = runs::record(units::date().into(), scenario, &plan.tags);
     let mut report = (!report_files.is_empty()).then(|| Report::new(record.clone()));
-    let mut exporters = exporters(args, bundle.as_ref(), &plan, record.began_ms)?;
+    let mut exporters = exporters(args, bundle.as_ref(), &plan, record.began_ms, &mut outputs)?;
     let mut dashboard = dashboard(args, &plan, &record)?;
-    let mut sinks: Vec<&mut dyn Sink> = vec![&mut whole, &mut exporters];
+    // The files first: what was in them goes before others write.
+    let mut sinks: Vec<&mut dyn Sink> = vec![&mut outputs, &mut whole, &mut exporters];
     sinks.extend(dashboard.as_mut().map(|dashboard| dashboard as &mut dyn Sink));
     sinks.extend(report.as_mut().map(|report| report as &mut dyn Sink));
-    let log = args.hlog.clone().or_else(|| bundle.as_ref().map(Bundle::hlog));
-    let (Applied { summary, kept }, logged) = match &log {
+    let (Applied { summary, kept }, logged) = match log {
         None => (apply(&plan, record, &interrupt, &mut sinks)?, Ok(())),
-        Some(file) => logged(file, &plan, record, &interrupt, &mut sinks)?,
+        Some(log) => logged(log, &plan, record, &interrupt, &mut sinks)?,
     };
-    bundle.iter_mut().for_each(Bundle::keep);
     dashboard.into_iter().for_each(Dashboard::end);
     let reported = report.map_or(Ok(()), |mut report| {
         report.name(kept.as_ref().map_or_else(String::new, |kept| kept.id.clone()));
@@ -81,6 +85,35 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
     }
 }
 
+/// Where the reports go: what was there stays until they are written.
+fn report_files(
+    args: &RunArgs,
+    bundle: Option<&Bundle>,
+    outputs: &mut Outputs,
+) -> Result<Vec<ReportFile>, Failure> {
+    let own = args.report.as_deref().map(|file| ReportFile::open(file, outputs)).transpose()?;
+    let of_bundle = bundle.map(Bundle::reports).unwrap_or_default();
+    let of_bundle = of_bundle.iter().map(|file| ReportFile::named(file)).collect::<Result<Vec<_>, _>>()?;
+    Ok(own.into_iter().chain(of_bundle).collect())
+}
+
+/// Checks that there is a place for `--json`.
+pub(crate) fn json_file(json: Option<&str>, outputs: &mut Outputs) -> Result<(), Failure> {
+    json.filter(|file| *file != "-").map_or(Ok(()), |file| outputs.whole("--json", file))
+}
+
+/// The histogram log: its name, and where it is written in the background.
+type Log = (String, BackgroundFile);
+
+/// `is_own`: not that of a bundle, which is there already.
+fn log_file(name: String, is_own: bool, outputs: &mut Outputs) -> Result<Log, Failure> {
+    let flag = if is_own { "--hlog" } else { "--out" };
+    let file = outputs.stream(flag, &name)?;
+    // By lines, so that it can be followed, and is whole up to a second that ends throng early.
+    let file = BackgroundFile::new(outputs.held_back(file));
+    Ok((name, file.map_err(Failure::machine)?))
+}
+
 /// What only the end of a run gives. `log`: the histogram log, where it was to go elsewhere.
 fn fill(bundle: &Bundle, log: Option<&str>, summary: &Summary) -> Result<(), Failure> {
     let write = |file: String, written: io::Result<()>| {
@@ -97,11 +130,12 @@ fn exporters(
     bundle: Option<&Bundle>,
     plan: &Plan,
     began: Date,
+    outputs: &mut Outputs,
 ) -> Result<Exporters, Failure> {
     let mut exporters = Exporters::new(began);
-    files(&mut exporters, args.csv.as_ref(), args.jsonl.as_ref())?;
-    files(&mut exporters, bundle.map(Bundle::csv).as_ref(), None)?;
-    parquet(&mut exporters, args.parquet.as_deref())?;
+    files(&mut exporters, args.csv.as_ref(), args.jsonl.as_ref(), outputs)?;
+    files(&mut exporters, bundle.map(Bundle::csv).as_ref(), None, outputs)?;
+    parquet(&mut exporters, args.parquet.as_deref(), outputs)?;
     let influx = plan.influx.as_ref().map(influx_server).transpose()?;
     for server in influx.into_iter().chain(plan.otlp.as_ref().map(otlp_server)) {
         exporters.push(server, Arc::new(|line: &str| say(&format!("throng: {line}"))));
@@ -121,7 +155,7 @@ fn dashboard(args: &RunArgs, plan: &Plan, record: &RunRecord) -> Result<Option<D
     let Some(at) = plan.dashboard else { return Ok(None) };
     let token = args.dashboard_token_file.as_deref().map(Token::read).transpose();
     let token = token.map_err(|why| Failure::words([format!("--dashboard-token-file: {why}")]))?;
-    // It goes through an address and a cookie.
+    // It goes through an address.
     let is_plain =
         |token: &Token| token.secret().bytes().all(|b| b.is_ascii_alphanumeric() || b"-._~".contains(&b));
     if token.as_ref().is_some_and(|token| !is_plain(token)) {
@@ -132,7 +166,7 @@ fn dashboard(args: &RunArgs, plan: &Plan, record: &RunRecord) -> Result<Option<D
     let has_token = opens.is_some();
     let started = Dashboard::start(at, record.clone(), opens);
     let (dashboard, at) = started.map_err(|e| Failure::machine(format!("--dashboard {at}: {e}")))?;
-    let shown = if has_token { "?token=…" } else { "" };
+    let shown = if has_token { "#token=…" } else { "" };
     say(&format!("throng: dashboard at http://{at}/{shown}"));
     Ok(Some(dashboard))
 }
@@ -150,18 +184,16 @@ fn text(format: Format, summary: &Summary, whole: Whole) -> String {
     form(&summary, &whole)
 }
 
-/// Runs a plan and writes `--hlog` meanwhile: a file that cannot be opened stops the run before it starts, one that
-/// fills up does not cost the summary.
+/// Runs a plan and writes `--hlog` meanwhile: a file that fills up does not cost the summary.
 fn logged(
-    file: &str,
+    (file, out): Log,
     plan: &Plan,
     record: RunRecord,
     interrupt: &Interrupt,
     sinks: &mut [&mut dyn Sink],
 ) -> Result<(Applied, Result<(), Failure>), Failure> {
     let failed = |e: io::Error| Failure::machine(format!("--hlog {file}: {e}"));
-    // By lines, so that it can be followed, and is whole up to a second that ends throng early.
-    let mut hlog = HlogFile::new(io::LineWriter::new(fs::File::create(file).map_err(failed)?));
+    let mut hlog = HlogFile::new(out);
     let mut log = hlog.begin(UNIX_EPOCH + Duration::from_millis(record.began_ms.0)).map_err(failed)?;
     let mut sinks: Vec<&mut dyn Sink> = sinks.iter_mut().map(|sink| &mut **sink as &mut dyn Sink).collect();
     sinks.push(&mut log);
@@ -170,45 +202,38 @@ fn logged(
     Ok((applied, written.map_err(failed)))
 }
 
-/// A new file, and what it is called where it makes trouble.
-fn create(flag: &str, file: &str) -> Result<(String, fs::File), Failure> {
-    let name = format!("{flag} {file}");
-    match fs::File::create(file) {
-        Ok(file) => Ok((name, file)),
-        Err(e) => Err(Failure::machine(format!("{name}: {e}"))),
-    }
-}
-
 /// A file of metrics in Parquet.
 #[cfg(feature = "parquet")]
-pub(crate) fn parquet(exporters: &mut Exporters, file: Option<&str>) -> Result<(), Failure> {
+pub(crate) fn parquet(
+    exporters: &mut Exporters,
+    file: Option<&str>,
+    outputs: &mut Outputs,
+) -> Result<(), Failure> {
     if let Some(file) = file {
-        let (name, file) = create("--parquet", file)?;
-        exporters.parquet(name, file);
+        exporters.parquet(format!("--parquet {file}"), outputs.stream("--parquet", file)?);
     }
     Ok(())
 }
 
 /// The same where throng was built without it.
 #[cfg(not(feature = "parquet"))]
-pub(crate) fn parquet(_: &mut Exporters, file: Option<&str>) -> Result<(), Failure> {
+pub(crate) fn parquet(_: &mut Exporters, file: Option<&str>, _: &mut Outputs) -> Result<(), Failure> {
     let cure = "not in this build, write --csv, or build it with --features parquet";
     file.map_or(Ok(()), |file| Err(Failure::words([format!("--parquet: {cure}: {file:?}")])))
 }
 
-/// Files of metrics, new ones.
+/// Files of metrics.
 pub(crate) fn files(
     exporters: &mut Exporters,
     csv: Option<&String>,
     jsonl: Option<&String>,
+    outputs: &mut Outputs,
 ) -> Result<(), Failure> {
     if let Some(file) = csv {
-        let (name, file) = create("--csv", file)?;
-        exporters.csv(name, file);
+        exporters.csv(format!("--csv {file}"), outputs.stream("--csv", file)?);
     }
     if let Some(file) = jsonl {
-        let (name, file) = create("--jsonl", file)?;
-        exporters.jsonl(name, file);
+        exporters.jsonl(format!("--jsonl {file}"), outputs.stream("--jsonl", file)?);
     }
     Ok(())
 }
@@ -269,8 +294,8 @@ pub(crate) fn apply(
     interrupt: &Interrupt,
     sinks: &mut [&mut dyn Sink],
 ) -> Result<Applied, Failure> {
-    let mut line = Line::new(stderr());
-    let mut classic = Classic::new(stderr());
+    let mut line = Line::new(Messages::default());
+    let mut classic = Classic::new(Messages::default());
     let mut terminal = Terminal::new();
     let live: Option<&mut dyn Sink> = match plan.live {
         Live::Tui => Some(&mut terminal),

@@ -2,6 +2,7 @@
 
 use std::{
     fmt::Display,
+    io::{Write, stdout},
     net::SocketAddr,
     sync::atomic::{AtomicBool, Ordering::Relaxed},
     time::Duration,
@@ -11,6 +12,7 @@ use host::Root;
 use net::Backend;
 use plan::IoChoice;
 use serve::{Knobs, Server, Service, Settings};
+use sinks::BackgroundFile;
 use units::{Bytes, Clock, Count, Misread, Nanos, Rate};
 
 use crate::{Failure, answer, args::ServeArgs, say, signals};
@@ -132,7 +134,7 @@ fn share(text: &str) -> Result<u32, Misread> {
 
 /// Each second what the cl-async server of the source text prints: connections that came in and are open, those that
 /// went out (none), answered so far, and answers a second.
-fn show_stats(server: &Server, now: Nanos, last: &mut (Nanos, u64)) {
+fn show_stats(out: &mut impl Write, server: &Server, now: Nanos, last: &mut (Nanos, u64)) {
     let elapsed = now.since(last.0);
     if elapsed < Nanos::from_secs(1) {
         return;
@@ -141,8 +143,8 @@ fn show_stats(server: &Server, now: Nanos, last: &mut (Nanos, u64)) {
     let rate = (stats.requests - last.1) as f64 / elapsed.secs_f64();
     let (open, finished) = (stats.open, stats.requests);
     // Who does not read it any more still wants the server.
-    let _ =
-        answer(&format!("incoming: {open}\noutgoing: 0\nfinished: {finished}\nrate: {rate:.3} req/s\n\n"));
+    let shown = format!("incoming: {open}\noutgoing: 0\nfinished: {finished}\nrate: {rate:.3} req/s\n\n");
+    let _ = out.write_all(shown.as_bytes());
     *last = (now, stats.requests);
 }
 
@@ -151,10 +153,12 @@ fn guard(server: &Server, service: Service, stop: &AtomicBool) {
     let mut accepting = true;
     let clock = Clock::start();
     let mut shown = (clock.now(), 0);
+    // The server, and its end, do not wait for a reader.
+    let mut out = BackgroundFile::new(stdout()).ok();
     while !stop.load(Relaxed) {
         std::thread::sleep(LOOK);
-        if let Service::Delay(_) = service {
-            show_stats(server, clock.now(), &mut shown);
+        if let (Service::Delay(_), Some(out)) = (service, &mut out) {
+            show_stats(out, server, clock.now(), &mut shown);
         }
         if let Some(why) = server.counters.take_failure() {
             let open = Count(server.counters.read().open);

@@ -48,7 +48,7 @@ impl Cure {
 
     /// One kernel setting.
     pub(crate) fn setting(severity: Severity, name: &'static str, value: impl ToString) -> Cure {
-        let repair = Repair::Setting { name: name.into(), value: value.to_string() };
+        let repair = Repair::setting(name, value);
         Cure { severity, command: repair.to_string(), repairs: vec![repair] }
     }
 }

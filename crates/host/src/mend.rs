@@ -3,6 +3,7 @@
 //! Before each change a small file says what will be changed and what was there before, so that it can be taken
 //! back even after a crash between the two. Nothing else in this crate changes anything.
 
+mod note;
 mod state;
 
 use crate::root::unexpected;
@@ -26,6 +27,8 @@ pub enum Unmended {
     OtherNamespace(PathBuf, String),
     /// The file tells of an earlier boot, with which all its changes ended; nothing was changed.
     OtherBoot(PathBuf),
+    /// The note, or a folder above it, is not to be trusted; nothing was changed.
+    Untrusted(PathBuf, String),
     /// It went as far as this; what was done before is in the file and can be taken back.
     Failed(String),
 }
@@ -49,6 +52,9 @@ impl fmt::Display for Unmended {
                  remove the file",
                 file.display()
             ),
+            Unmended::Untrusted(file, why) => {
+                write!(f, "nothing was changed: {} is not taken for what doctor wrote: {why}", file.display())
+            }
             Unmended::Failed(why) => f.write_str(why),
         }
     }
@@ -67,7 +73,7 @@ pub fn mend(
     done: &mut dyn FnMut(&Repair),
 ) -> Result<Vec<Repair>, Unmended> {
     let here = State::here(root).map_err(failed)?;
-    let mut state = match State::read(file).map_err(failed)? {
+    let mut state = match State::read(file)? {
         Some(state) if state.boot == here.boot && state.namespace != here.namespace => {
             return Err(Unmended::OtherNamespace(file.to_owned(), state.namespace));
         }
@@ -88,7 +94,7 @@ pub fn mend(
             _ => String::new(),
         };
         state.steps.push(Step { repair: repair.clone(), former });
-        state.write(file).map_err(failed)?;
+        state.write(file)?;
         apply(root, repair, ip).map_err(|e| Unmended::Failed(format!("{repair}: {e}")))?;
         done(repair);
     }
@@ -125,7 +131,7 @@ impl fmt::Display for Undone {
 /// See [`Unmended`].
 pub fn unmend(root: &Root, file: &Path, ip: RunIp, done: &mut dyn FnMut(&Undone)) -> Result<(), Unmended> {
     let here = State::here(root).map_err(failed)?;
-    let Some(mut state) = State::read(file).map_err(failed)? else { return Ok(()) };
+    let Some(mut state) = State::read(file)? else { return Ok(()) };
     if state.boot != here.boot {
         return Err(Unmended::OtherBoot(file.to_owned()));
     }
@@ -142,7 +148,7 @@ pub fn unmend(root: &Root, file: &Path, ip: RunIp, done: &mut dyn FnMut(&Undone)
             take_back(root, step, ip).map_err(|e| Unmended::Failed(format!("{}: {e}", step.repair)))?;
         undone.iter().for_each(&mut *done);
         state.steps.pop();
-        state.write(file).map_err(failed)?;
+        state.write(file)?;
     }
     std::fs::remove_file(file).map_err(failed)
 }

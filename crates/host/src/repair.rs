@@ -25,7 +25,42 @@ pub enum Repair {
     Route(Network),
 }
 
+/// All settings that are ever changed: with a right to run throng as root comes no right to change others.
+const SETTINGS: [&str; 12] = [
+    "fs.file-max",
+    "fs.nr_open",
+    "kernel.io_uring_disabled",
+    "net.core.somaxconn",
+    "net.ipv4.ip_local_port_range",
+    "net.ipv4.tcp_max_syn_backlog",
+    "net.ipv4.tcp_max_tw_buckets",
+    "net.ipv4.tcp_mem",
+    "net.ipv4.tcp_rmem",
+    "net.ipv4.tcp_wmem",
+    "net.ipv6.ip_nonlocal_bind",
+    "net.netfilter.nf_conntrack_max",
+];
+
 impl Repair {
+    /// One kernel setting, of those that may be changed.
+    pub(crate) fn setting(name: &str, value: impl ToString) -> Repair {
+        assert!(SETTINGS.contains(&name), "{name} is missing in the list of settings that may be changed");
+        Repair::Setting { name: name.to_owned(), value: value.to_string() }
+    }
+
+    /// Whether it is a change that is ever made: a known setting to numbers, or a device by a name that is one.
+    pub(crate) fn is_known(&self) -> bool {
+        match self {
+            Repair::Setting { name, value } => SETTINGS.contains(&name.as_str()) && is_numbers(value),
+            Repair::Address { device, .. } => {
+                (1..16).contains(&device.len())
+                    && !device.starts_with('-')
+                    && device.bytes().all(|b| b.is_ascii_graphic() && b != b'/')
+            }
+            Repair::Route(_) => true,
+        }
+    }
+
     /// The words for ip(8) that make the change; `None` where it is none of addresses.
     pub(crate) fn ip(&self) -> Option<Vec<String>> {
         self.ip_words("add")
@@ -61,6 +96,11 @@ impl fmt::Display for Repair {
             _ => write!(f, "ip {}", self.ip().unwrap_or_default().join(" ")),
         }
     }
+}
+
+/// Numbers with one blank between them.
+pub(crate) fn is_numbers(text: &str) -> bool {
+    text.split(' ').all(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
 }
 
 #[cfg(test)]

@@ -239,7 +239,8 @@ impl<'a> Conductor<'a> {
         let state = &mut self.shards[shard as usize];
         // A shard ends a tick where its ramp ends: between two ends their mean is good enough.
         let open = state.open + tick.open;
-        let ended = tick.phase == Phase::Drain && state.drained_at == Nanos::NEVER;
+        let is_after = state.drained_at != Nanos::NEVER;
+        let ended = tick.phase == Phase::Drain && !is_after;
         *state = State {
             whose: state.whose,
             drained_at: if ended { tick.until } else { state.drained_at },
@@ -258,6 +259,10 @@ impl<'a> Conductor<'a> {
         self.record.losses.take(tick);
         if let Whose::Population(nth) = whose {
             self.take_of(nth, tick, open_ns);
+            // The tick in which its load ended is not among them.
+            if is_after {
+                self.record.crowds[usize::from(nth)].dropped_in_drain += tick.counts.dropped;
+            }
         }
         self.record.peak = self.record.peak.max(self.open());
         if let Some(probe) = &tick.probe {

@@ -108,6 +108,7 @@ fn population(plan: &Plan, nth: u16, population: &Population, crowd: &Crowd) -> 
             wanted: crowd.wanted,
             peak: crowd.peak,
             held: crowd.held,
+            dropped_in_drain: crowd.dropped_in_drain,
             open_per_s: per_second(totals.counts.opened, crowd.ramp),
             ..counted(&totals.counts)
         },
@@ -170,6 +171,7 @@ fn together(r: &Record, populations: &BTreeMap<String, PopulationSummary>) -> (C
         wanted: count(|crowd| crowd.wanted),
         peak: r.peak,
         held: count(|crowd| crowd.held),
+        dropped_in_drain: count(|crowd| crowd.dropped_in_drain),
         open_per_s: sum(|p| p.connections.open_per_s),
         seen_by_target: r.both_sides.map(|both| both.there),
         ..counted(&r.totals.counts)

@@ -62,6 +62,8 @@ pub(crate) struct Crowd {
     pub(crate) is_kept: bool,
     /// Closed by announcement and not open again, at that time.
     pub(crate) resting: u64,
+    /// Lost after the end of the load.
+    pub(crate) dropped_in_drain: u64,
     /// How long its ramps took, and how long it was at full load.
     pub(crate) ramp: Nanos,
     pub(crate) at_load: Nanos,

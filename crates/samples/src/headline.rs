@@ -13,7 +13,8 @@ impl Summary {
             0 => String::new(),
             all => format!("{met} of {all} thresholds met"),
         };
-        match (&self.limit, self.verdict) {
+        // What a run that passed met on its way did not limit it.
+        match (self.limit.as_ref().filter(|_| self.verdict != Verdict::Pass), self.verdict) {
             (Some(limit), _) => {
                 let judged = if judged.is_empty() { judged } else { judged + "; " };
                 format!("{verdict}: {judged}{}", limited(limit))

@@ -84,6 +84,8 @@ pub struct Connections {
     pub held: u64,
     /// Lost without notice.
     pub dropped: u64,
+    /// Those of them that were lost after the end of the load, while the last responses were waited for: not from `held`.
+    pub dropped_in_drain: u64,
     /// Closed by the server with notice.
     pub closed: u64,
     /// Dialled again after that, or after a loss.

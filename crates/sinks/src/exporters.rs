@@ -19,7 +19,7 @@ use std::{
 };
 
 use samples::{Generator, Header, Looks, Sink, Tick};
-use units::Date;
+use units::{Clock, Date, Nanos};
 
 use crate::{
     metrics::{Book, Snapshot},
@@ -34,7 +34,7 @@ pub use push::{Behind, Form, PushServer};
 /// Seconds of a run that may wait to be taken away.
 const WAITING: usize = 60;
 /// What is left when the run is over may take so long to be taken away.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Nanos = Nanos::from_secs(5);
 
 /// The sink that hands the metrics of a run to all who want them.
 pub struct Exporters {
@@ -125,7 +125,9 @@ impl Exporters {
     /// Waits until all is taken away, within bounds.
     pub fn end(self) -> Remains {
         let Exporters { lanes, mut troubles, pushes, .. } = self;
-        troubles.extend(lanes.into_iter().filter_map(Lane::end));
+        // One patience for all of them.
+        let clock = Clock::start();
+        troubles.extend(lanes.into_iter().filter_map(|lane| lane.end(PATIENCE.since(clock.now()))));
         let behind = |(server, missing): (PushServer, Missing)| {
             let missed = std::mem::take(&mut *lock(&missing));
             Behind::new(server, missed)
@@ -213,10 +215,10 @@ impl Lane {
     }
 
     /// What went wrong, if anything did.
-    fn end(self) -> Option<String> {
+    fn end(self, patience: Nanos) -> Option<String> {
         let Lane { name, queue, done, missing, makes_up } = self;
         drop(queue);
-        let ended = done.recv_timeout(PATIENCE);
+        let ended = done.recv_timeout(Duration::from_nanos(patience.0));
         let missed = lock(&missing).seconds;
         match ended {
             Ok(Err(e)) => Some(format!("{name}: {e}")),
@@ -224,7 +226,7 @@ impl Lane {
                 Some(format!("{name}: too slow: {missed} seconds are not in it"))
             }
             Ok(Ok(())) => None,
-            Err(RecvTimeoutError::Timeout) => Some(format!("{name}: does not end within {PATIENCE:?}")),
+            Err(RecvTimeoutError::Timeout) => Some(format!("{name}: does not end within {PATIENCE}")),
             Err(RecvTimeoutError::Disconnected) => Some(format!("{name}: its thread ended early")),
         }
     }

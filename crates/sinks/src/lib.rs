@@ -1,5 +1,6 @@
 //! Where a run goes: one file for each kind of consumer.
 
+mod background;
 mod calibration;
 pub mod compare;
 mod cost;
@@ -10,6 +11,7 @@ pub mod format;
 mod history;
 mod hlog;
 mod line;
+mod messages;
 mod metrics;
 mod populations;
 mod report;
@@ -19,12 +21,14 @@ mod summary;
 mod terminal;
 mod web;
 
+pub use background::BackgroundFile;
 pub use calibration::{calibration_json, calibration_text};
 pub use dashboard::{Dashboard, Opens};
 pub use exporters::{Behind, Exporters, Form, PushServer, Remains};
 pub use find::{find_json, find_line, find_text};
 pub use hlog::{Hlog, HlogFile};
 pub use line::{Classic, Line};
+pub use messages::{Messages, flush_messages, message};
 pub use report::{Report, report_html, report_json};
 pub use store::{Keeper, Kept, Store, StoreTrouble, StoredRun, Tell, runs_json, runs_text};
 pub use summary::{json, text, verdict};

@@ -49,7 +49,8 @@ fn connections(s: &Summary, out: &mut String) {
     let held = format!("{} held of {} wanted", Count(c.held), Count(c.wanted));
     let lost = [
         ("failed", c.failed),
-        ("dropped", c.dropped),
+        ("dropped", c.dropped - c.dropped_in_drain.min(c.dropped)),
+        ("dropped after the load's end", c.dropped_in_drain),
         ("closed by announcement", c.closed),
         ("redialled", c.redialled),
         ("closed by throng as planned", c.finished),
@@ -218,6 +219,25 @@ mod tests {
         check(1_000, 32, &format!("{times}  32 (3.1 %) without a response"));
         check(100_000, 50, &format!("{times}  50 (0.05 %) without a response"));
         check(1_000_000, 1, &format!("{times}  1 (<0.01 %) without a response"));
+    }
+
+    #[test]
+    fn losses_after_the_load_are_told_apart_from_those_held() {
+        let check = |dropped: u64, dropped_in_drain: u64, expected: &str| {
+            let held = 500;
+            let connections =
+                samples::Connections { wanted: 500, held, dropped, dropped_in_drain, ..Default::default() };
+            let mut out = String::new();
+            super::connections(&Summary { connections, ..Summary::default() }, &mut out);
+            assert_eq!(
+                out.lines().next().unwrap(),
+                format!("  connections   500 held of 500 wanted{expected}")
+            );
+        };
+        check(0, 0, "");
+        check(500, 500, ", 500 dropped after the load's end");
+        check(7, 0, ", 7 dropped");
+        check(507, 500, ", 7 dropped, 500 dropped after the load's end");
     }
 
     #[test]

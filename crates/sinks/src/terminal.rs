@@ -12,7 +12,7 @@ mod text;
 mod view;
 
 use std::{
-    io::{self, BufWriter, Stderr, Write, stderr},
+    io::{self, BufWriter, Stderr, stderr},
     mem,
     sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError, sync_channel},
     thread,
@@ -23,7 +23,7 @@ use ratatui::backend::CrosstermBackend;
 use samples::{Ask, Generator, Header, Looks, Sink, Summary, Tick};
 use units::Clock;
 
-use crate::line::Line;
+use crate::{line::Line, messages};
 use figures::{Figures, Second};
 use history::{History, Point};
 use keys::Keys;
@@ -99,7 +99,8 @@ impl Terminal {
         let header = header.clone();
         screen::enter()?;
         let work = move || {
-            // A terminal that cannot be written to is no reason to disturb the run.
+            // A terminal that cannot be written to is no reason to disturb the run. What was said before stands above.
+            messages::flush_messages();
             let _ = Watching::new(header, ask).and_then(|watching| watching.watch(&next_second));
             let _ = tell.send(());
         };
@@ -120,7 +121,7 @@ impl Terminal {
                 self.missed
             ));
         }
-        let _ = screen::give_back(&[&self.first_line, &self.last_line]);
+        screen::give_back(&[&self.first_line, &self.last_line]);
     }
 }
 
@@ -132,7 +133,7 @@ impl Sink for Terminal {
         match Terminal::start(header) {
             Ok(thread) => self.thread = Some(thread),
             Err(e) => {
-                let _ = write!(stderr(), "throng: no live view: {e}\n{}", self.first_line);
+                messages::message(&format!("throng: no live view: {e}\n{}", self.first_line.trim_end()));
             }
         }
     }
@@ -146,7 +147,7 @@ impl Sink for Terminal {
         self.line.tick(tick, own);
         let line = self.line.take();
         let Some(thread) = &self.thread else {
-            let _ = write!(stderr(), "{line}");
+            messages::write(line.into_bytes());
             return;
         };
         if let Some(second) = second {

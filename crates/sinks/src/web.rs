@@ -1,79 +1,45 @@
 //! A thread that answers HTTP while a run lasts.
 
+mod places;
+mod timed;
+
 use std::{
     io,
     net::{SocketAddr, TcpListener},
-    pin::Pin,
+    pin::pin,
     sync::Arc,
-    task::{Context, Poll},
     thread::{self, JoinHandle},
     time::Duration,
 };
 
-use axum::{Router, serve::Listener};
+use axum::{
+    Router,
+    body::Body,
+    extract::Request,
+    http::StatusCode,
+    response::{IntoResponse, Response},
+};
+use futures_util::future::{Either, select};
+use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
-    io::{AsyncRead, AsyncWrite, ReadBuf},
     net, runtime,
-    sync::{OwnedSemaphorePermit, Semaphore, oneshot},
+    sync::{oneshot, watch},
     time,
 };
+use tower_service::Service;
+
+use places::{Place, Places};
+use timed::Timed;
 
 /// Answers that are under way at the end may take so long.
 const PATIENCE: Duration = Duration::from_secs(1);
-
-/// Peers at once; further ones wait in the listener's queue.
-const MOST_PEERS: usize = 64;
-
-/// A listener that takes so many and no more: who opens connections and says nothing does not take throng's files.
-struct Bounded {
-    listener: net::TcpListener,
-    places: Arc<Semaphore>,
-}
-
-/// A peer, and its place.
-struct Seated {
-    stream: net::TcpStream,
-    _place: OwnedSemaphorePermit,
-}
-
-impl Listener for Bounded {
-    type Io = Seated;
-    type Addr = SocketAddr;
-
-    async fn accept(&mut self) -> (Seated, SocketAddr) {
-        let place = self.places.clone().acquire_owned().await.expect("nobody closes it");
-        let (stream, from) = Listener::accept(&mut self.listener).await;
-        (Seated { stream, _place: place }, from)
-    }
-
-    fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.listener.local_addr()
-    }
-}
-
-impl AsyncRead for Seated {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        into: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(cx, into)
-    }
-}
-
-impl AsyncWrite for Seated {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, from: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, from)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
-    }
-}
+/// A request's head must come within this, from the connection's beginning or the end of the answer before it.
+const HEAD: Duration = Duration::from_secs(5);
+/// A handler must begin its answer within this: it waits for nothing but the rest of its request.
+const ANSWER: Duration = Duration::from_secs(10);
+/// Where there is no file left for a peer, the next is tried then.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// Answers until it is [ended](Web::end) or dropped.
 pub(crate) struct Web {
@@ -98,19 +64,17 @@ impl Web {
         let (stop, stopped) = oneshot::channel();
         let serve = async move {
             let Ok(listener) = net::TcpListener::from_std(listener) else { return };
-            let listener = Bounded { listener, places: Arc::new(Semaphore::new(MOST_PEERS)) };
-            let (last, ending) = oneshot::channel();
-            let answers = axum::serve(listener, routes).with_graceful_shutdown(async move {
-                let _ = ending.await;
-            });
-            let answers = tokio::spawn(answers.into_future());
+            let (ending, end) = watch::channel(());
+            let answers = tokio::spawn(accept(listener, routes, end));
             // What the work says at its end is still told.
             let work = tokio::spawn(work);
             let _ = stopped.await;
             let finish = async move {
                 let _ = work.await;
-                let _ = last.send(());
-                let _ = answers.await;
+                answers.abort();
+                let _ = ending.send(());
+                // Each connection holds a receiver until it has ended.
+                ending.closed().await;
             };
             let _ = time::timeout(PATIENCE, finish).await;
         };
@@ -125,5 +89,55 @@ impl Web {
         drop(stop);
         // It panics in nobody's name but its own.
         let _ = thread.join();
+    }
+}
+
+/// Takes all who come; who finds no place has it made by who has asked nothing yet.
+async fn accept(listener: net::TcpListener, routes: Router, end: watch::Receiver<()>) {
+    let places = Arc::new(Places::default());
+    loop {
+        match listener.accept().await {
+            Ok((stream, from)) => {
+                if let Some(place) = places.take(from.ip()) {
+                    tokio::spawn(answer(stream, place, routes.clone(), end.clone()));
+                }
+            }
+            Err(_) => time::sleep(PAUSE).await,
+        }
+    }
+}
+
+/// Answers one peer, until it goes, is let go, or all of it ends.
+async fn answer(stream: net::TcpStream, mut place: Place, routes: Router, mut end: watch::Receiver<()>) {
+    let asked = place.asked();
+    let service = service_fn(move |request: hyper::Request<Incoming>| {
+        let (routes, asked) = (routes.clone(), asked.clone());
+        async move {
+            let response = handle(routes, request.map(Body::new)).await;
+            // Who may not ask has asked nothing.
+            if response.status().is_success() {
+                asked.set();
+            }
+            Ok::<_, std::convert::Infallible>(response)
+        }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD)
+        .serve_connection(TokioIo::new(Timed::new(stream)), service);
+    let mut connection = pin!(connection);
+    let leave =
+        pin!(async { matches!(select(pin!(place.must_go()), pin!(end.changed())).await, Either::Right(_)) });
+    if let Either::Right((true, _)) = select(connection.as_mut(), leave).await {
+        // Its answer that is under way comes to its end.
+        connection.as_mut().graceful_shutdown();
+        let _ = connection.await;
+    }
+}
+
+async fn handle(mut routes: Router, request: Request) -> Response {
+    match time::timeout(ANSWER, routes.call(request)).await {
+        Ok(Ok(response)) => response,
+        Err(_) => StatusCode::REQUEST_TIMEOUT.into_response(),
     }
 }

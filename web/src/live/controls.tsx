@@ -1,5 +1,6 @@
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Phase } from "../model/records";
+import { shown } from "./token";
 
 type Ask = "pause" | "resume" | "up" | "down" | "drain" | "stop";
 
@@ -68,7 +69,7 @@ async function post(ask: Ask): Promise<string | null> {
   try {
     const answer = await fetch("/control", {
       method: "POST",
-      headers: { "Content-Type": "application/json", "X-Throng": "1" },
+      headers: { "Content-Type": "application/json", "X-Throng": "1", ...shown() },
       body: JSON.stringify({ ask }),
     });
     if (answer.ok) return null;

@@ -3,37 +3,54 @@ import type { Lenient } from "../model/lenient";
 import type { Summary, TickRecord } from "../model/records";
 import type { StoredRun } from "../model/report";
 import { runOf, type Run } from "../model/run";
+import { EventReader, type StreamEvent } from "./events";
+import { shown } from "./token";
 
-export type Link = "connecting" | "following" | "lost" | "over";
+export type Link = "connecting" | "following" | "lost" | "refused" | "over";
 
 /** Follows a run over server-sent events; what it knows is what anyone knows who joined at another time. */
 export class Follower {
   link: Link = "connecting";
   #stored: Lenient<StoredRun> | null = null;
   #thin = new Thin();
-  #source: EventSource | null = null;
+  #ending = new AbortController();
 
   /** `changed` is told after each event. */
   constructor(private readonly changed: () => void) {}
 
   follow(address: string): void {
-    const source = (this.#source = new EventSource(address));
-    const on = (name: string, take: (data: string) => void) =>
-      source.addEventListener(name, (event) => {
-        take((event as MessageEvent<string>).data);
-        this.changed();
-      });
-    on("run", (data) => this.begin(JSON.parse(data) as Lenient<StoredRun>));
-    on("tick", (data) => this.#thin.add(JSON.parse(data) as Lenient<TickRecord>));
-    on("summary", (data) => this.finish(JSON.parse(data) as Lenient<Summary>));
-    on("end", () => this.close());
-    // It connects again by itself, and is then told everything from the beginning.
-    source.onerror = () => {
+    void this.#read(address).then((refused) => {
       if (this.link === "over") return;
-      this.link = "lost";
+      this.link = refused ? "refused" : "lost";
       this.changed();
-      if (source.readyState === EventSource.CLOSED) setTimeout(() => this.follow(address), RETRY_MS);
-    };
+      // It is told everything from the beginning then.
+      if (!refused) setTimeout(() => this.follow(address), RETRY_MS);
+    });
+  }
+
+  /** Until the stream ends; whether throng refused it. By fetch: an EventSource shows no token but in a cookie or an address. */
+  async #read(address: string): Promise<boolean> {
+    if (this.link === "over") return false;
+    try {
+      const answer = await fetch(address, { headers: shown(), cache: "no-store", signal: this.#ending.signal });
+      if (!answer.ok || !answer.body) return answer.status === 401;
+      const [pieces, events] = [answer.body.pipeThrough(new TextDecoderStream()).getReader(), new EventReader()];
+      for (let piece = await pieces.read(); !piece.done; piece = await pieces.read()) {
+        events.push(piece.value).forEach((event) => this.#take(event));
+      }
+    } catch {
+      // As at a stream's end.
+    }
+    return false;
+  }
+
+  #take({ name, data }: StreamEvent): void {
+    if (name === "run") this.begin(JSON.parse(data) as Lenient<StoredRun>);
+    else if (name === "tick") this.#thin.add(JSON.parse(data) as Lenient<TickRecord>);
+    else if (name === "summary") this.finish(JSON.parse(data) as Lenient<Summary>);
+    else if (name === "end") this.close();
+    else return;
+    this.changed();
   }
 
   begin(stored: Lenient<StoredRun>): void {
@@ -48,7 +65,7 @@ export class Follower {
 
   close(): void {
     this.link = "over";
-    this.#source?.close();
+    this.#ending.abort();
   }
 
   /** None before the first event. */
@@ -57,5 +74,5 @@ export class Follower {
   }
 }
 
-/** A browser that gave up (the answer was no stream) is asked to try again after so long. */
-const RETRY_MS = 2000;
+/** A stream that is lost is asked for again after so long. */
+const RETRY_MS = 1000;

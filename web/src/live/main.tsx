@@ -16,6 +16,7 @@ const LINKS: Record<Link, string> = {
   connecting: "connecting to throng …",
   following: "following",
   lost: "connection lost, trying again …",
+  refused: "throng wants its token: open this address with #token=… and what is in the token file",
   over: "the run is over",
 };
 

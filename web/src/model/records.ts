@@ -922,6 +922,10 @@ held: number,
  */
 dropped: number, 
 /**
+ * Those of them that were lost after the end of the load, while the last responses were waited for: not from `held`.
+ */
+dropped_in_drain: number, 
+/**
  * Closed by the server with notice.
  */
 closed: number, 

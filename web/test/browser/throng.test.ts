@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtempSync, readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -82,4 +84,46 @@ test("a run is followed, led by hand to its end, and its report opens with the n
   await until(report.page, ".plan", `--seed ${summary.seed}`);
   assert.deepEqual(report.troubles, []);
   await shoot(report.page, "throng-report");
+});
+
+test("the page shows its token to throng alone, and never to the target on another port of the host", async () => {
+  // All that the target gets of anybody.
+  const got: string[] = [];
+  const target = createServer((request, answer) => {
+    got.push(JSON.stringify([request.url, request.rawHeaders]));
+    answer.setHeader("Content-Type", "text/html").end("<p id=target>the target</p>");
+  });
+  await new Promise<void>((done) => target.listen(0, "127.0.0.1", done));
+  const at = `http://127.0.0.1:${(target.address() as AddressInfo).port}/`;
+  const [token, file] = ["s3cret-0123456789abcdef", join(folder, "token")];
+  writeFileSync(file, `${token}\n`, { mode: 0o600 });
+  const words = ["-c", "5", "--think", "100ms", "-d", "forever", "--live", "off", "--dashboard", "0", "--dashboard-token-file", file];
+  const run = await throng(["run", at, ...words], /dashboard at (http:\/\/127\.0\.0\.1:\d+)/);
+  const { page } = await openPage(browser, (asked) => asked.startsWith(run.found) || asked.startsWith(at));
+  await page.goto(run.found);
+  await until(page, "#link", "throng wants its token");
+  for (const address of [`${run.found}/#token=${token}`, `${run.found}/?token=${token}`]) {
+    await page.goto("about:blank");
+    await page.evaluate(() => undefined);
+    await page.goto(address);
+    await until(page, "#now", "open 5 of 5 wanted now");
+    assert.equal(page.url(), `${run.found}/`, "the address shows it no more");
+    assert.deepEqual(await page.context().cookies(), []);
+    // The same tab, and the same host: what a browser sends there by itself.
+    const before = got.length;
+    await page.goto(at);
+    await until(page, "#target", "the target");
+    assert.ok(got.length > before);
+    assert.deepEqual(await page.evaluate(() => [document.cookie, sessionStorage.length, localStorage.length]), ["", 0, 0]);
+  }
+  // Back on the page the tab still has it, and may ask.
+  await page.goto(run.found);
+  await until(page, "#now", "open 5 of 5 wanted now");
+  await page.keyboard.press("q");
+  await page.keyboard.press("q");
+  await until(page, "#link", "the run is over");
+  assert.equal(await run.ended, 130);
+  assert.ok(got.length > 10);
+  assert.deepEqual(got.filter((request) => request.includes(token) || /cookie/i.test(request)), []);
+  target.close();
 });

@@ -17,6 +17,7 @@ pub(super) fn fix(root: &Root, repairs: &[Repair]) -> Result<(), Failure> {
     }
     let mut done = |repair: &Repair| say(&format!("done: {repair}"));
     let left = host::mend(root, &state_file()?, repairs, &mut ip, &mut done).map_err(|why| match why {
+        why @ Unmended::Untrusted(..) => Failure::words([why]),
         Unmended::Failed(why) => {
             Failure::machine(format!("{why}\nwhat was done before can be taken back: throng doctor --undo"))
         }
@@ -29,12 +30,15 @@ pub(super) fn fix(root: &Root, repairs: &[Repair]) -> Result<(), Failure> {
 /// Takes them back; says each.
 pub(super) fn undo(root: &Root) -> Result<(), Failure> {
     let file = state_file()?;
-    if !file.exists() {
+    if file.symlink_metadata().is_err() {
         say("throng: there is nothing to undo");
         return Ok(());
     }
     let mut done = |undone: &host::Undone| say(&format!("undone: {undone}"));
-    host::unmend(root, &file, &mut ip, &mut done).map_err(Failure::machine)
+    host::unmend(root, &file, &mut ip, &mut done).map_err(|why| match why {
+        why @ Unmended::Untrusted(..) => Failure::words([why]),
+        why => Failure::machine(why),
+    })
 }
 
 /// `$XDG_STATE_HOME/throng/doctor.state`, by default below `~/.local/state`.

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::{
+    program::{Program, Serving, file},
     scripted::{Peer, Scripted, ok},
     summary::{Expected, Summary},
 };
@@ -167,4 +168,21 @@ fn answers_under_way_at_the_end_are_waited_for() {
     let pass = Expected { status: 0, verdict: "pass", faults: &[], counts: &counts };
     // The second answers are due at 0.6 s, and here at 1.2 s.
     check(slow, &["-d", "850ms"], &pass);
+}
+
+/// A server that goes while the last responses are waited for: what was held was held.
+#[test]
+fn losses_after_the_load_are_not_of_those_held() {
+    let (server, json) = (Serving::start(&["--threads", "1"]), file("after-the-load.json"));
+    let (url, path) = (server.url("/delay?for=4s"), json.to_str().unwrap());
+    let mut run = Program::start(&["run", &url, "-c", "5", "-d", "600ms", "--timeout", "9s", "--json", path]);
+    run.says(" hold ");
+    run.says(" drain ");
+    drop(server);
+    let ended = run.end();
+    let s = Summary(serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap());
+    assert_eq!((ended.status, s.word("verdict")), (Some(1), "fail"), "{ended:?}");
+    let count = |name: &str| s.count(&format!("connections.{name}"));
+    assert_eq!((count("held"), count("dropped"), count("dropped_in_drain")), (5, 5, 5), "{:#}", s.0);
+    assert!(ended.stdout.contains("5 held of 5 wanted, 5 dropped after the load's end"), "{}", ended.stdout);
 }

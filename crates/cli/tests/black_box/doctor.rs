@@ -221,6 +221,30 @@ fn settings_are_mended_and_taken_back() {
     assert_eq!(namespace.settings(), bad);
 }
 
+/// A caller's file below the HOME that sudo kept.
+#[test]
+fn a_note_with_a_strange_line_is_refused() {
+    let state = file("strange-state");
+    let _ = fs::remove_dir_all(&state);
+    fs::create_dir_all(state.join("throng")).unwrap();
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    let namespace = fs::read_link("/proc/self/ns/net").unwrap();
+    let pattern = fs::read_to_string("/proc/sys/kernel/core_pattern").unwrap();
+    let text = format!(
+        "throng.doctor.state/1\nboot {}\nnamespace {}\nsetting kernel.core_pattern = {} was throng-test\n",
+        boot.trim(),
+        namespace.display(),
+        pattern.trim()
+    );
+    fs::write(state.join("throng/doctor.state"), text).unwrap();
+    let mut undo = throng(&["doctor", "--undo"]);
+    undo.env("XDG_STATE_HOME", &state);
+    let ended = Program::from(undo).end();
+    assert_eq!(ended.status, Some(2), "{ended:?}");
+    assert!(ended.stderr.contains("line 4 is no change that doctor makes: "), "{ended:?}");
+    assert_eq!(fs::read_to_string("/proc/sys/kernel/core_pattern").unwrap(), pattern);
+}
+
 /// Addresses that `ip` lists, and routes of type local to whole networks.
 fn places(namespace: &Namespace) -> (usize, String) {
     let listed = namespace.shell("ip -o addr show dev lo | grep -c '10\\.77\\.0\\.' || true");

@@ -46,5 +46,6 @@ mod stores;
 mod summary;
 mod terminal;
 mod thresholds;
+mod unread;
 mod watching;
 mod words;

@@ -43,11 +43,120 @@ fn with_commas(n: u64) -> String {
 fn an_unwritable_file_does_not_lose_the_summary() {
     let server = Serving::start(&["--threads", "1"]);
     let url = server.url("/");
-    for path in ["/no/such/folder/summary.json", "/dev/full", "/"] {
-        let ended = Program::start(&[&["run", &url, "--json", path], &SHORT[..]].concat()).end();
-        assert_eq!(ended.status, Some(3), "{path}: {ended:?}");
-        assert!(ended.stderr.contains(&format!("--json {path}: ")), "{}", ended.stderr);
-        assert!(ended.stdout.contains("3 held of 3 wanted"), "{path}: {}", ended.stdout);
+    let ended = Program::start(&[&["run", &url, "--json", "/dev/full"], &SHORT[..]].concat()).end();
+    assert_eq!(ended.status, Some(3), "{ended:?}");
+    assert!(ended.stderr.contains("--json /dev/full: "), "{}", ended.stderr);
+    assert!(ended.stdout.contains("3 held of 3 wanted"), "{}", ended.stdout);
+}
+
+/// With each flag that writes a file: what cannot be written is refused before anything is dialled.
+#[test]
+fn an_output_that_cannot_be_written_costs_no_run() {
+    let folder = "/no/such/folder/of-it";
+    let check = |words: &[&str], flag: &str, place: &str| {
+        let ended = Program::start(&[words, &[flag, place]].concat()).end();
+        assert_eq!(ended.status, Some(3), "{words:?} {flag}: {ended:?}");
+        let told: Vec<&str> = ended.stderr.lines().collect();
+        assert!(told.len() == 1 && told[0].starts_with(&format!("throng: {flag} {place}: ")), "{told:?}");
+        assert_eq!(ended.stdout, "", "{words:?} {flag}");
+    };
+    let report = format!("{folder}.html");
+    for (flag, place) in [
+        ("--json", folder),
+        ("--json", "/"),
+        ("--hlog", folder),
+        ("--csv", folder),
+        ("--jsonl", folder),
+        ("--report", &report),
+        ("--out", "/proc/no/such"),
+    ] {
+        check(&["run", "http://127.0.0.1:9/", "-d", "1s"], flag, place);
+    }
+    check(&["find", "http://127.0.0.1:9/"], "--json", folder);
+    check(&["calibrate"], "--json", folder);
+}
+
+/// A run that is refused by this machine: no place to dial from.
+const REFUSED: [&str; 6] = ["run", "http://127.0.0.1:9/", "-c", "5", "--sources", "192.0.2.77"];
+
+#[test]
+fn a_refused_run_changes_no_file_and_leaves_none() {
+    let folder = file("refused-outputs");
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(folder.join("empty")).unwrap();
+    let place = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+    // What was there before stays, in a folder that the bundle was to fill too.
+    for name in ["old.csv", "old.jsonl", "old.hlog", "old.json", "old.html"] {
+        std::fs::write(place(name), "old").unwrap();
+    }
+    let flags = ["--csv", "--jsonl", "--hlog", "--json", "--report"];
+    for (kind, out) in [("old", "empty"), ("new", "made/for/it")] {
+        let files: Vec<String> = flags.map(|flag| place(&format!("{kind}.{}", ending(flag)))).into();
+        let mut words: Vec<&str> = REFUSED.to_vec();
+        words.extend(flags.iter().zip(&files).flat_map(|(flag, file)| [*flag, file.as_str()]));
+        let out = place(out);
+        words.extend(["--out", &out]);
+        let ended = Program::start(&words).end();
+        assert_eq!(ended.status, Some(3), "{ended:?}");
+    }
+    let mut there: Vec<String> = std::fs::read_dir(&folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    there.sort();
+    assert_eq!(there, ["empty", "old.csv", "old.hlog", "old.html", "old.json", "old.jsonl"]);
+    for name in &there[1..] {
+        assert_eq!(std::fs::read_to_string(place(name)).unwrap(), "old", "{name}");
+    }
+    assert_eq!(std::fs::read_dir(place("empty")).unwrap().count(), 0);
+}
+
+fn ending(flag: &str) -> &str {
+    match flag {
+        "--report" => "html",
+        flag => &flag[2..],
+    }
+}
+
+#[test]
+fn a_refused_bundle_keeps_what_others_put_there() {
+    let folder = file("refused-bundle");
+    let _ = std::fs::remove_dir_all(&folder);
+    let out = folder.to_str().unwrap();
+    // Another output of the same run, which is there before, and a name of the bundle's.
+    std::fs::create_dir_all(folder.parent().unwrap()).unwrap();
+    let mut words: Vec<&str> = REFUSED.to_vec();
+    let inside = folder.join("own.jsonl");
+    words.extend(["--out", out, "--jsonl", inside.to_str().unwrap()]);
+    let ended = Program::start(&words).end();
+    assert_eq!(ended.status, Some(3), "{ended:?}");
+    assert!(!folder.exists(), "all of it was the run's own");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("metrics.csv"), "precious").unwrap();
+    let ended = Program::start(&words).end();
+    assert_eq!(ended.status, Some(2), "{ended:?}");
+    assert_eq!(std::fs::read_to_string(folder.join("metrics.csv")).unwrap(), "precious");
+    assert!(!inside.exists());
+}
+
+#[test]
+fn two_flags_do_not_write_one_file() {
+    let both = file("both-of-them");
+    let path = both.to_str().unwrap();
+    let words = ["run", "http://127.0.0.1:9/", "--csv", path, "--json", path, "-d", "1s"];
+    let ended = Program::start(&words).end();
+    assert_eq!(ended.status, Some(2), "{ended:?}");
+    assert!(ended.stderr.contains("--json writes it too, write another name: "), "{ended:?}");
+    assert!(!both.exists());
+}
+
+#[test]
+fn a_search_refuses_what_it_would_not_do() {
+    let words = ["find", "http://127.0.0.1:9/", "--hlog", "x.hlog", "--format", "wrk", "--live", "classic"];
+    let ended = Program::start(&words).end();
+    assert_eq!(ended.status, Some(2), "{ended:?}");
+    for flag in ["--hlog: ", "--format: ", "--live: "] {
+        assert!(ended.stderr.contains(flag), "{ended:?}");
     }
 }
 

@@ -103,3 +103,15 @@ fn all_mistakes_are_told_at_once() {
     }
     assert_eq!(ended.stderr.matches("--threshold: ").count(), 3, "{}", ended.stderr);
 }
+
+/// Losses that a threshold allows: what caused them did not limit a run that passed.
+#[test]
+fn a_pass_is_limited_by_nothing() {
+    let server = Serving::start(&["--threads", "1", "--reset-after", "200ms"]);
+    let flags = ["-c", "20", "-d", "600ms", "--think", "50ms", "--threshold", "faults >= 0"];
+    let (ended, s) = run(&server.url("/"), &flags);
+    assert_eq!((s.word("verdict"), ended.status), ("pass", Some(0)), "{ended:?}");
+    assert!(!s.faults().is_empty() && s.at("limit").is_object(), "{:#}", s.0);
+    assert_eq!(s.word("headline"), "pass: 1 of 1 thresholds met");
+    assert!(!ended.stderr.contains("limited by"), "{}", ended.stderr);
+}

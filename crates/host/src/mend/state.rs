@@ -9,6 +9,8 @@
 //! route 10.9.0.0/16
 //! ```
 
+use super::{Unmended, note};
+use crate::repair::is_numbers;
 use crate::{Repair, Root};
 use plan::Network;
 use std::path::Path;
@@ -54,21 +56,15 @@ impl State {
     }
 
     /// `None` where there is no such file.
-    pub(super) fn read(file: &Path) -> io::Result<Option<State>> {
-        let text = match fs::read_to_string(file) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
-            text => text.map_err(|e| about(file, e))?,
-        };
-        let broken = || io::Error::other(format!("{}: it is not what doctor wrote", file.display()));
-        State::parse(&text).map(Some).ok_or_else(broken)
+    pub(super) fn read(file: &Path) -> Result<Option<State>, Unmended> {
+        let Some(text) = note::read(file)? else { return Ok(None) };
+        let state = State::parse(&text);
+        state.map(Some).map_err(|why| Unmended::Untrusted(file.to_owned(), why))
     }
 
     /// In one step: a reader, also one after a crash, finds the old text or the new.
-    pub(super) fn write(&self, file: &Path) -> io::Result<()> {
-        let fresh = file.with_extension("new");
-        fs::create_dir_all(file.parent().unwrap_or(Path::new("/"))).map_err(|e| about(file, e))?;
-        fs::write(&fresh, self.text()).map_err(|e| about(&fresh, e))?;
-        fs::rename(&fresh, file).map_err(|e| about(file, e))
+    pub(super) fn write(&self, file: &Path) -> Result<(), Unmended> {
+        note::write(file, &self.text())
     }
 
     fn text(&self) -> String {
@@ -81,14 +77,25 @@ impl State {
         format!("{SCHEMA}\nboot {}\nnamespace {}\n{steps}", self.boot, self.namespace)
     }
 
-    fn parse(text: &str) -> Option<State> {
-        let mut lines = text.lines();
-        lines.next().filter(|first| *first == SCHEMA)?;
-        Some(State {
-            boot: lines.next()?.strip_prefix("boot ")?.to_owned(),
-            namespace: lines.next()?.strip_prefix("namespace ")?.to_owned(),
-            steps: lines.map(parse_step).collect::<Option<Vec<_>>>()?,
-        })
+    /// Why it is none: nothing of a text is acted upon that has one strange line.
+    fn parse(text: &str) -> Result<State, String> {
+        let mut lines = (1..).zip(text.lines());
+        let mut head = |before: &str| {
+            let line = lines.next().and_then(|(_, line)| line.strip_prefix(before));
+            line.map(str::to_owned).ok_or_else(|| format!("it has no line {:?}", before.trim_end()))
+        };
+        if !head(SCHEMA)?.is_empty() {
+            return Err(format!("it is not of the form {SCHEMA}"));
+        }
+        let (boot, namespace) = (head("boot ")?, head("namespace ")?);
+        let step = |(nth, line): (usize, &str)| {
+            let step = parse_step(line).filter(|step| {
+                let is_setting = matches!(step.repair, Repair::Setting { .. });
+                step.repair.is_known() && (!is_setting || is_numbers(&step.former))
+            });
+            step.ok_or_else(|| format!("line {nth} is no change that doctor makes: {line:?}"))
+        };
+        Ok(State { boot, namespace, steps: lines.map(step).collect::<Result<_, _>>()? })
     }
 }
 
@@ -110,10 +117,6 @@ fn parse_step(line: &str) -> Option<Step> {
     Some(Step { repair, former: former.to_owned() })
 }
 
-fn about(file: &Path, error: io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("{}: {error}", file.display()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -131,17 +134,33 @@ mod tests {
                 Step { repair: Repair::Route(Network::parse("10.9.0.0/16").unwrap()), former: String::new() },
             ],
         };
-        assert_eq!(State::parse(&state.text()), Some(state.clone()));
+        assert_eq!(State::parse(&state.text()), Ok(state.clone()));
         let expected = "throng.doctor.state/1\nboot b-1\nnamespace net:[7]\n\
             setting net.ipv4.tcp_mem = 5 6 7 was 1 2 3\naddress fd00::1 eth0\nroute 10.9.0.0/16\n";
         assert_eq!(state.text(), expected);
         // Anything that is cut off or unknown is not acted upon.
         for broken in ["", "throng.doctor.state/2\nboot b\nnamespace n\n", "throng.doctor.state/1\nboot b\n"]
         {
-            assert_eq!(State::parse(broken), None, "{broken:?}");
+            assert!(State::parse(broken).is_err(), "{broken:?}");
         }
-        for step in ["setting a = 5", "address 10.0.0.300 lo", "route 10.0.0.5/8", "file x", "route"] {
-            assert_eq!(State::parse(&format!("{expected}{step}\n")), None, "{step}");
+        for step in [
+            "setting a = 5",
+            "address 10.0.0.300 lo",
+            "address 10.0.0.3 -force",
+            "address 10.0.0.3 ../x",
+            "route 10.0.0.5/8",
+            "file x",
+            "route",
+            "setting kernel.core_pattern = core was |/tmp/x",
+            "setting kernel.core_pattern = 5 was 6",
+            "setting kernel.modprobe = 1 was 2",
+            "setting net.core.somaxconn/../../kernel/core_pattern = 1 was 2",
+            "setting net.core.somaxconn = 5 was |/tmp/x",
+            "setting net.core.somaxconn = 5 was ",
+            "setting net.core.somaxconn = -5 was 6",
+        ] {
+            let why = State::parse(&format!("{expected}{step}\n")).unwrap_err();
+            assert!(why.starts_with("line 7 is no change that doctor makes: "), "{step}: {why}");
         }
     }
 }

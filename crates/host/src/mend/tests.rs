@@ -184,7 +184,80 @@ fn a_note_of_another_place_or_time_is_refused() {
     assert_eq!(scene.unmend().unwrap(), ["sysctl -w net.core.somaxconn=4096"]);
 
     std::fs::write(scene.file(), "something else\n").unwrap();
-    assert_eq!(scene.unmend().unwrap_err(), "FILE: it is not what doctor wrote");
+    let strange = "nothing was changed: FILE is not taken for what doctor wrote: it has no line \"throng.doctor.state/1\"";
+    assert_eq!(scene.unmend().unwrap_err(), strange);
+}
+
+/// What a caller of `sudo throng doctor --undo` may have put below the HOME that it keeps.
+#[test]
+fn a_note_that_others_could_have_made_is_refused() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+    let mut scene = Scene::new();
+    scene.mend(&[somaxconn("4096")]).unwrap();
+    let (file, note) = (scene.file(), std::fs::read_to_string(scene.file()).unwrap());
+    let check = |scene: &mut Scene, why: &str| {
+        let error = scene.unmend().unwrap_err();
+        assert!(
+            error.starts_with("nothing was changed: FILE is not taken for what doctor wrote: "),
+            "{error}"
+        );
+        assert!(error.contains(why), "{why}: {error}");
+        assert_eq!(scene.read("proc/sys/net/core/somaxconn"), "4096", "{why}");
+    };
+    // A name that doctor never writes, beside one that it does.
+    std::fs::write(&file, format!("{note}setting kernel.core_pattern = core was |/tmp/x\n")).unwrap();
+    scene.machine.write("proc/sys/kernel/core_pattern", "core\n");
+    check(
+        &mut scene,
+        "line 5 is no change that doctor makes: \"setting kernel.core_pattern = core was |/tmp/x\"",
+    );
+    assert_eq!(scene.read("proc/sys/kernel/core_pattern"), "core");
+    std::fs::write(&file, &note).unwrap();
+
+    let mode = |mode: u32| std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+    mode(0o622);
+    check(&mut scene, "others may write it: mode 0622");
+    mode(0o600);
+    let (aside, second) = (file.with_extension("aside"), file.with_extension("second"));
+    std::fs::hard_link(&file, &second).unwrap();
+    check(&mut scene, "2 names");
+    std::fs::remove_file(&second).unwrap();
+    std::fs::rename(&file, &aside).unwrap();
+    symlink(&aside, &file).unwrap();
+    check(&mut scene, "it is a symbolic link");
+    std::fs::remove_file(&file).unwrap();
+    std::fs::create_dir(&file).unwrap();
+    check(&mut scene, "it is no file");
+    std::fs::remove_dir(&file).unwrap();
+    std::fs::rename(&aside, &file).unwrap();
+    let folder = file.parent().unwrap();
+    std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o777)).unwrap();
+    check(&mut scene, "may put another in its place");
+    assert!(scene.mend(&[somaxconn("8192")]).unwrap_err().contains("may put another in its place"));
+    std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o700)).unwrap();
+    if std::fs::metadata(&file).unwrap().uid() == 0 {
+        // As root: of another user, and in another user's folder.
+        std::os::unix::fs::chown(&file, Some(12345), None).unwrap();
+        check(&mut scene, "it is user 12345's, and throng runs as user 0");
+        std::os::unix::fs::chown(&file, Some(0), None).unwrap();
+        std::os::unix::fs::chown(folder, Some(12345), None).unwrap();
+        check(&mut scene, "user 12345 may put another in its place");
+        std::os::unix::fs::chown(folder, Some(0), None).unwrap();
+    }
+    assert_eq!(scene.unmend().unwrap(), ["sysctl -w net.core.somaxconn=16"], "as it was it is doctor's");
+}
+
+/// What is written goes through no link that others have laid.
+#[test]
+fn a_note_is_not_written_through_a_link() {
+    let mut scene = Scene::new();
+    let (file, victim) = (scene.file(), scene.machine.root().path("victim"));
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(&victim, "precious").unwrap();
+    std::os::unix::fs::symlink(&victim, file.with_extension("new")).unwrap();
+    scene.mend(&[somaxconn("4096")]).unwrap();
+    assert_eq!(std::fs::read_to_string(&victim).unwrap(), "precious");
+    assert_eq!(scene.unmend().unwrap(), ["sysctl -w net.core.somaxconn=16"]);
 }
 
 #[test]

@@ -71,7 +71,7 @@ fn repairs(root: &Root, need: &Need, network: &Network, missing: &[IpAddr]) -> V
     }
     let mut repairs = Vec::new();
     if may_not_bind(root, network) {
-        repairs.push(Repair::Setting { name: NONLOCAL_BIND.to_owned(), value: "1".to_owned() });
+        repairs.push(Repair::setting(NONLOCAL_BIND, 1));
     }
     if !is_taken_in(root, network) {
         repairs.push(Repair::Route(*network));

@@ -1,8 +1,9 @@
 //! The side of the run.
 
+mod connection;
+
 use std::{
-    io::Write,
-    net::{SocketAddr, TcpStream},
+    net::SocketAddr,
     sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel},
     thread,
     time::Duration,
@@ -11,16 +12,18 @@ use std::{
 use samples::Look;
 use units::Nanos;
 
-use super::{PATIENCE, Token, read_until};
+use super::Token;
+
+pub(super) use connection::Connection;
 
 /// From one question to the next.
 const EVERY: Duration = Duration::from_secs(1);
-/// The longest answer that is read, bytes.
-const MOST_ANSWER: usize = 64 << 10;
 /// Looks that wait to be taken; a run takes one a second, and what is older is of no use.
 const MOST_WAITING: usize = 8;
 
-/// Asks a target's host each second, from a thread of its own: whatever happens to it, the run goes on.
+/// Asks a target's host each second, from a thread of its own: whatever happens to it, the run goes on. All pollers of this
+/// process, as the steps of a search, use one connection to it: where no new one can be had, as with a full connection
+/// tracking table on the way, the kept one still carries answers.
 #[derive(Debug)]
 pub struct Poller {
     looks: Receiver<Result<Look, String>>,
@@ -60,24 +63,29 @@ fn poll(
     hand_over: &SyncSender<Result<Look, String>>,
     is_alive: &Receiver<()>,
 ) {
+    let connection = Connection::kept(address);
     loop {
         // A full queue is no reason to wait: the run has other things to do just now.
-        let _ = hand_over.try_send(fetch(address, ports, token));
+        let _ = hand_over.try_send(fetch_on(&connection, ports, token));
         if is_alive.recv_timeout(EVERY) != Err(RecvTimeoutError::Timeout) {
             return;
         }
     }
 }
 
-/// Asks once; takes no longer than twice [`PATIENCE`].
+/// Asks once, on a connection of its own; takes no longer than twice the patience of 2 s.
 ///
 /// # Errors
 /// It does not answer, refuses, or says something else than a look.
 pub fn fetch(address: SocketAddr, ports: &[u16], token: Option<&Token>) -> Result<Look, String> {
+    fetch_on(&Connection::new(address), ports, token)
+}
+
+fn fetch_on(connection: &Connection, ports: &[u16], token: Option<&Token>) -> Result<Look, String> {
     let ports: Vec<String> = ports.iter().map(ToString::to_string).collect();
     let authorization =
         token.map(|token| format!("Authorization: {}\r\n", token.header())).unwrap_or_default();
-    let (status, text) = get(address, &format!("/observe?port={}", ports.join(",")), &authorization)?;
+    let (status, text) = connection.get(&format!("/observe?port={}", ports.join(",")), &authorization)?;
     match status {
         200 => {}
         401 => return Err("it wants a token: give --observe-token-file".to_owned()),
@@ -88,31 +96,13 @@ pub fn fetch(address: SocketAddr, ports: &[u16], token: Option<&Token>) -> Resul
 }
 
 /// Connections that `throng serve` has open, by its own count at `/stats`, without the one that asks; takes no longer than
-/// twice [`PATIENCE`].
+/// twice the patience of 2 s.
 ///
 /// # Errors
 /// It does not answer, or says something else.
 pub fn open_connections(address: SocketAddr) -> Result<u64, String> {
-    let (status, text) = get(address, "/stats", "")?;
+    let (status, text) = Connection::new(address).get("/stats", "Connection: close\r\n")?;
     let stats: serde_json::Value = serde_json::from_str(&text).map_err(|e| e.to_string())?;
     let open = stats["open"].as_u64().filter(|_| status == 200);
     open.map(|open| open.saturating_sub(1)).ok_or_else(|| format!("its answer has no counts: {status}"))
-}
-
-/// Status and content of the answer to a request with these further fields.
-fn get(address: SocketAddr, path: &str, fields: &str) -> Result<(u16, String), String> {
-    let patience = Duration::from_nanos(PATIENCE.0);
-    let failed = |e: std::io::Error| e.to_string();
-    let mut stream = TcpStream::connect_timeout(&address, patience).map_err(failed)?;
-    stream.set_write_timeout(Some(patience)).map_err(failed)?;
-    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\n{fields}Connection: close\r\n\r\n");
-    stream.write_all(request.as_bytes()).map_err(failed)?;
-    let answer = read_until(&mut stream, MOST_ANSWER, |_| false).map_err(failed)?;
-    let mut room = [httparse::EMPTY_HEADER; 32];
-    let mut response = httparse::Response::new(&mut room);
-    let Ok(httparse::Status::Complete(head)) = response.parse(&answer) else {
-        return Err("its answer is not HTTP".to_owned());
-    };
-    let text = str::from_utf8(&answer[head..]).map_err(|e| e.to_string())?;
-    Ok((response.code.unwrap_or_default(), text.to_owned()))
 }

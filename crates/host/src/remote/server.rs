@@ -1,10 +1,11 @@
 //! The side of the target's host.
 
+mod peer;
+
 use std::{
-    io::{self, ErrorKind, Write},
-    net::{SocketAddr, TcpListener, TcpStream},
+    io::{self, ErrorKind},
+    net::{SocketAddr, TcpListener},
     sync::atomic::{AtomicBool, Ordering::Relaxed},
-    time::Duration,
 };
 
 use rustix::{
@@ -12,19 +13,22 @@ use rustix::{
     io::Errno,
 };
 use samples::Look;
+use units::{Clock, Nanos};
 
-use super::{PATIENCE, Token, read_until};
+use super::Token;
+use peer::Peer;
 
-/// The longest head that is read, bytes.
-const MOST_HEAD: usize = 8 << 10;
-/// The most header fields in it.
+/// The most header fields in a head.
 const MOST_FIELDS: usize = 64;
 /// The most ports that one request may name.
 const MOST_PORTS: usize = 64;
+/// Peers at once, and those of one address among them: a further one takes the place of who has asked nothing yet.
+const MOST_PEERS: usize = 64;
+const MOST_OF_ONE: usize = 16;
 /// The order to stop is looked at this often.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
-/// Answers one request at a time; each has [`PATIENCE`] to come and as long to be taken.
+/// Answers its peers on one thread; none of them waits for another.
 #[derive(Debug)]
 pub struct Server {
     listener: TcpListener,
@@ -60,35 +64,53 @@ impl Server {
     /// # Errors
     /// The listener is broken. What a peer does is its own affair.
     pub fn serve(&self, stop: &AtomicBool, mut look: impl FnMut(&[u16]) -> Look) -> io::Result<()> {
+        let clock = Clock::start();
+        let mut peers: Vec<Peer> = Vec::new();
         while !stop.load(Relaxed) {
-            match poll(&mut [PollFd::new(&self.listener, PollFlags::IN)], Some(&LOOK)) {
-                Ok(0) | Err(Errno::INTR) => continue,
-                Ok(_) => {}
-                Err(e) => return Err(e.into()),
+            let ready = self.wait(&peers)?;
+            let now = clock.now();
+            for (peer, _) in peers.iter_mut().zip(&ready[1..]).filter(|(_, ready)| **ready) {
+                peer.go_on(now, &mut |head: &[u8]| self.reply(head, &mut look));
             }
-            if let Ok((mut stream, _)) = self.listener.accept() {
-                // Who hangs up or says nothing gets no answer; the next one does.
-                let _ = self.answer(&mut stream, &mut look);
+            peers.iter_mut().for_each(|peer| peer.pass(now));
+            peers.retain(|peer| !peer.is_gone());
+            if ready[0] {
+                self.accept(&mut peers, now);
             }
         }
         Ok(())
     }
 
-    fn answer(&self, stream: &mut TcpStream, look: &mut impl FnMut(&[u16]) -> Look) -> io::Result<()> {
-        stream.set_nonblocking(false)?;
-        stream.set_write_timeout(Some(Duration::from_nanos(PATIENCE.0)))?;
-        let ends = |bytes: &[u8]| bytes.windows(4).any(|four| four == b"\r\n\r\n");
-        let (status, body) = match read_until(stream, MOST_HEAD, ends) {
-            Ok(head) => self.reply(&head, look),
-            Err(e) if e.kind() == ErrorKind::FileTooLarge => (431, String::new()),
-            Err(e) if e.kind() == ErrorKind::TimedOut => (408, String::new()),
-            Err(e) => return Err(e),
-        };
-        stream.write_all(response(status, &body).as_bytes())
+    /// Whether there is something to do: at the listener, then for each peer.
+    fn wait(&self, peers: &[Peer]) -> io::Result<Vec<bool>> {
+        let of_peers = peers.iter().map(|peer| PollFd::new(peer.stream(), peer.waits_for()));
+        let mut all: Vec<PollFd> =
+            [PollFd::new(&self.listener, PollFlags::IN)].into_iter().chain(of_peers).collect();
+        match poll(&mut all, Some(&LOOK)) {
+            Ok(_) => Ok(all.iter().map(|fd| !fd.revents().is_empty()).collect()),
+            Err(Errno::INTR) => Ok(vec![false; all.len()]),
+            Err(e) => Err(e.into()),
+        }
+    }
+
+    /// All who wait, as far as there is place for them in one go.
+    fn accept(&self, peers: &mut Vec<Peer>, now: Nanos) {
+        for _ in 0..MOST_PEERS {
+            match self.listener.accept() {
+                Ok((stream, from)) => {
+                    let Ok(peer) = Peer::new(stream, from.ip(), now) else { continue };
+                    make_room(peers, &peer);
+                    peers.push(peer);
+                }
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                // Nobody waits, or there are no files left: those who leave give theirs back.
+                Err(_) => return,
+            }
+        }
     }
 
     /// Who may not ask learns nothing, not even whether there is something at that place.
-    fn reply(&self, head: &[u8], look: &mut impl FnMut(&[u16]) -> Look) -> Reply {
+    fn reply(&self, head: &[u8], look: &mut dyn FnMut(&[u16]) -> Look) -> Reply {
         let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
         let mut request = httparse::Request::new(&mut fields);
         if !matches!(request.parse(head), Ok(httparse::Status::Complete(_))) {
@@ -140,26 +162,20 @@ fn ports(query: &str) -> Result<Vec<u16>, String> {
     }
 }
 
-fn response(status: u16, body: &str) -> String {
-    let (reason, kind) = match status {
-        200 => ("OK", "application/json"),
-        400 => ("Bad Request", "text/plain"),
-        401 => ("Unauthorized", "text/plain"),
-        403 => ("Forbidden", "text/plain"),
-        404 => ("Not Found", "text/plain"),
-        405 => ("Method Not Allowed", "text/plain"),
-        408 => ("Request Timeout", "text/plain"),
-        _ => ("Request Header Fields Too Large", "text/plain"),
+/// Lets somebody go where there is no place for one more, of its address or of all: who has asked nothing yet and came
+/// first, else who has not asked for the longest.
+fn make_room(peers: &mut Vec<Peer>, new: &Peer) {
+    let of = |peer: &Peer| peers.iter().filter(|other| other.from() == peer.from()).count();
+    let is_candidate: Vec<bool> = if of(new) >= MOST_OF_ONE {
+        peers.iter().map(|peer| peer.from() == new.from()).collect()
+    } else if peers.len() >= MOST_PEERS {
+        let most = peers.iter().map(of).max().unwrap_or_default();
+        peers.iter().map(|peer| of(peer) == most).collect()
+    } else {
+        return;
     };
-    // Who must show a token is told which kind (RFC 9110 section 11.6.1); who may ask otherwise, how (15.5.6).
-    let further = match status {
-        401 => "WWW-Authenticate: Bearer\r\n",
-        405 => "Allow: GET\r\n",
-        _ => "",
-    };
-    format!(
-        "HTTP/1.1 {status} {reason}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n{further}Cache-Control: no-store\r\n\
-         Connection: close\r\n\r\n{body}",
-        body.len()
-    )
+    let candidates = (0..peers.len()).filter(|nth| is_candidate[*nth]);
+    if let Some(nth) = candidates.min_by_key(|nth| (peers[*nth].has_asked(), peers[*nth].since())) {
+        peers.remove(nth);
+    }
 }

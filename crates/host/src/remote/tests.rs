@@ -6,9 +6,9 @@ use std::{
 };
 
 use samples::{Look, TargetLook};
-use units::Nanos;
+use units::{Clock, Nanos};
 
-use super::{Poller, Server, fetch, token::tests::token};
+use super::{Poller, Server, client::Connection, fetch, token::tests::token};
 
 /// A server whose looks name the ports that it was asked about: the first as the process, how many as its open files.
 struct Running {
@@ -34,9 +34,10 @@ impl Running {
         Running { address, stop, thread: Some(thread) }
     }
 
-    /// The whole answer to these bytes.
+    /// The whole answer to these bytes; of HTTP/1.1 the last ones on this connection.
     fn raw(&self, request: &str) -> String {
         let mut stream = TcpStream::connect(self.address).unwrap();
+        let request = request.replacen("HTTP/1.1\r\n", "HTTP/1.1\r\nConnection: close\r\n", 1);
         stream.write_all(request.as_bytes()).unwrap();
         let mut answer = String::new();
         // Bytes that were not read before a close may end it with a reset, behind the answer.
@@ -132,16 +133,112 @@ fn one_port_may_be_all_that_is_shown() {
 }
 
 #[test]
-fn one_that_says_nothing_holds_nobody_up_for_long() {
+fn those_that_say_nothing_hold_nobody_up() {
     let server = Running::start(None, None);
-    let mut silent = TcpStream::connect(server.address).unwrap();
-    silent.write_all(b"GET /obs").unwrap();
-    // Served behind the silent one, within the client's own patience or at the second attempt.
-    let served = (0..3).any(|_| fetch(server.address, &[8000], None).is_ok());
-    assert!(served);
+    // More than there are places, all of one address, and half of them have begun to ask.
+    let mut silent: Vec<TcpStream> = (0..200).map(|_| TcpStream::connect(server.address).unwrap()).collect();
+    for stream in silent.iter_mut().step_by(2) {
+        // Those that had to make room are closed.
+        let _ = stream.write_all(b"GET /obs");
+    }
+    let clock = Clock::start();
+    for _ in 0..5 {
+        fetch(server.address, &[8000], None).unwrap();
+    }
+    assert!(clock.now() < Nanos::from_secs(1), "five answers took {}", clock.now());
     let mut answer = String::new();
-    silent.read_to_string(&mut answer).unwrap();
-    assert_eq!(status(&answer), "408", "{answer}");
+    silent[198].read_to_string(&mut answer).unwrap();
+    assert_eq!(status(&answer), "408", "the last that began to ask is told: {answer}");
+}
+
+/// A request on a connection that is kept, and its answer.
+fn ask_on(stream: &mut TcpStream) -> String {
+    stream.write_all(b"GET /observe?port=8000 HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+    let (mut answer, mut piece) = (Vec::new(), [0; 4096]);
+    // The look ends the content.
+    while !answer.ends_with(b"}") {
+        let n = stream.read(&mut piece).unwrap();
+        assert!(n > 0, "it ends: {:?}", String::from_utf8_lossy(&answer));
+        answer.extend_from_slice(&piece[..n]);
+    }
+    String::from_utf8(answer).unwrap()
+}
+
+#[test]
+fn who_asks_keeps_the_place_that_silent_ones_want() {
+    let server = Running::start(None, None);
+    let mut stream = TcpStream::connect(server.address).unwrap();
+    assert_eq!(status(&ask_on(&mut stream)), "200");
+    let _silent: Vec<TcpStream> = (0..200).map(|_| TcpStream::connect(server.address).unwrap()).collect();
+    for _ in 0..3 {
+        assert_eq!(status(&ask_on(&mut stream)), "200");
+    }
+}
+
+#[test]
+fn all_pollers_ask_on_one_connection_and_make_it_anew() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    // Two steps of a search, one after the other.
+    for step in 0..2 {
+        let poller = Poller::start(address, &[7], None).unwrap();
+        if step == 0 {
+            let (mut stream, _) = listener.accept().unwrap();
+            answer_on(&mut stream, 1);
+            assert_eq!(poller.wait(Nanos::from_secs(20)).unwrap().unwrap().target.unwrap().pid, 1);
+            answer_on(&mut stream, 2);
+            assert_eq!(poller.wait(Nanos::from_secs(20)).unwrap().unwrap().target.unwrap().pid, 2);
+            drop(poller);
+            // The next poller's first question comes on the same connection; then it is lost.
+            let poller = Poller::start(address, &[7], None).unwrap();
+            answer_on(&mut stream, 3);
+            assert_eq!(poller.wait(Nanos::from_secs(20)).unwrap().unwrap().target.unwrap().pid, 3);
+            listener.set_nonblocking(true).unwrap();
+            assert!(listener.accept().is_err(), "no second connection");
+            listener.set_nonblocking(false).unwrap();
+        } else {
+            let (mut stream, _) = listener.accept().unwrap();
+            answer_on(&mut stream, 4);
+            assert_eq!(poller.wait(Nanos::from_secs(20)).unwrap().unwrap().target.unwrap().pid, 4);
+        }
+    }
+}
+
+/// Reads one question, and answers it with this process.
+fn answer_on(stream: &mut TcpStream, pid: u32) {
+    let (mut head, mut piece) = (Vec::new(), [0; 4096]);
+    while !head.ends_with(b"\r\n\r\n") {
+        let n = stream.read(&mut piece).unwrap();
+        assert!(n > 0, "it ends: {:?}", String::from_utf8_lossy(&head));
+        head.extend_from_slice(&piece[..n]);
+    }
+    let target = TargetLook { pid, ..TargetLook::default() };
+    let body = Look { target: Some(target), ..Look::default() }.to_json();
+    write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len()).unwrap();
+}
+
+/// As where connection tracking is full: packets of what is known pass, no new connection does.
+#[test]
+fn a_late_answer_costs_a_question_and_no_connection() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let connection = Connection::new(address);
+    let asking = connection.clone();
+    let first = std::thread::spawn(move || asking.get("/a", ""));
+    let (mut stream, _) = listener.accept().unwrap();
+    answer_on(&mut stream, 1);
+    assert_eq!(first.join().unwrap().unwrap().0, 200);
+    // Nobody new gets through from here on.
+    drop(listener);
+    let late = connection.get("/b", "").unwrap_err();
+    assert!(late.contains("no answer within 2s"), "{late}");
+    let asking = connection.clone();
+    let third = std::thread::spawn(move || asking.get("/c", ""));
+    // The answer to the second question comes, and is passed over.
+    answer_on(&mut stream, 2);
+    answer_on(&mut stream, 3);
+    let (status, text) = third.join().unwrap().unwrap();
+    assert!(status == 200 && text.contains("\"pid\":3"), "{text}");
 }
 
 #[test]

@@ -203,7 +203,7 @@ fn unknown(case: &Case) -> Option<Limit> {
         ("segments sent again", here.retrans_segs),
     ];
     let counted = counters.iter().filter(|(_, n)| *n > 0);
-    seen.extend(counted.map(|(name, n)| format!("{} {name}", Count(*n))));
+    seen.extend(counted.map(|(name, n)| format!("{} {name} in the whole network namespace", Count(*n))));
     if let Some(t) = &e.target {
         seen.push(format!("target's CPU {:.0} %", t.cpu_share * 100.0));
     }

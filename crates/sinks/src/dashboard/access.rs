@@ -7,8 +7,8 @@ use axum::{
     http::{
         HeaderMap, HeaderValue, Method, StatusCode,
         header::{
-            AUTHORIZATION, CACHE_CONTROL, CONTENT_SECURITY_POLICY, COOKIE, HOST, LOCATION, REFERRER_POLICY,
-            SET_COOKIE, X_CONTENT_TYPE_OPTIONS,
+            AUTHORIZATION, CACHE_CONTROL, CONTENT_SECURITY_POLICY, HOST, LOCATION, REFERRER_POLICY,
+            X_CONTENT_TYPE_OPTIONS,
         },
     },
     middleware::Next,
@@ -18,8 +18,6 @@ use axum::{
 /// Whether this is the secret.
 pub type Opens = Arc<dyn Fn(&[u8]) -> bool + Send + Sync>;
 
-/// By which a browser shows the secret, once it was in the address.
-const NAME: &str = "throng";
 /// The page's own, which no other page may send without being allowed to (Fetch, CORS-preflight).
 const OWN: &str = "x-throng";
 /// Everything that the page needs is in it.
@@ -36,11 +34,17 @@ pub(super) async fn guard(State(opens): State<Option<Opens>>, request: Request, 
             return refused(StatusCode::FORBIDDEN, "write its address as 127.0.0.1 or localhost\n");
         }
         Some(opens) => {
-            if let Some(secret) = in_address(&request).filter(|secret| opens(secret.as_bytes())) {
-                return remembered(secret);
-            }
-            if !is_shown(headers, opens) {
-                return refused(StatusCode::UNAUTHORIZED, "open /?token=… with what is in the token file\n");
+            match in_address(&request) {
+                Some(secret) if opens(secret.as_bytes()) => return moved(secret),
+                // The page itself is the same for everybody; what it shows comes by the other paths.
+                None if request.uri().path() == "/" => {}
+                _ if is_shown(headers, opens) => {}
+                _ => {
+                    return refused(
+                        StatusCode::UNAUTHORIZED,
+                        "open /#token=… with what is in the token file\n",
+                    );
+                }
             }
         }
         None => {}
@@ -74,17 +78,14 @@ fn in_address(request: &Request) -> Option<&str> {
     query.split('&').find_map(|pair| pair.strip_prefix("token="))
 }
 
-/// The browser keeps it, and the address shows it no more.
-fn remembered(secret: &str) -> Response {
-    let cookie = format!("{NAME}={secret}; HttpOnly; SameSite=Strict; Path=/");
-    (StatusCode::SEE_OTHER, [(SET_COOKIE, cookie), (LOCATION, "/".to_owned())]).into_response()
+/// To where a browser keeps it to itself: a fragment is not sent to anybody. A cookie would be: to every port of this host,
+/// the target's among them (RFC 6265 section 8.5).
+fn moved(secret: &str) -> Response {
+    let headers = [(LOCATION, format!("/#token={secret}")), (CACHE_CONTROL, "no-store".to_owned())];
+    (StatusCode::SEE_OTHER, headers).into_response()
 }
 
 fn is_shown(headers: &HeaderMap, opens: &Opens) -> bool {
     let bearer = headers.get(AUTHORIZATION).and_then(|value| value.as_bytes().strip_prefix(b"Bearer "));
-    let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
-    let mut pairs =
-        cookies.flat_map(|cookies| cookies.split(';')).filter_map(|pair| pair.trim().split_once('='));
     bearer.is_some_and(|secret| opens(secret))
-        || pairs.any(|(name, secret)| name == NAME && opens(secret.as_bytes()))
 }

@@ -146,6 +146,28 @@ mod tests {
     }
 
     #[test]
+    fn who_says_nothing_does_not_keep_the_next_one_out() {
+        let (_endpoint, at) = Endpoint::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        // More than there are places, half of them in the midst of a head.
+        let mut silent: Vec<TcpStream> = (0..200).map(|_| TcpStream::connect(at).unwrap()).collect();
+        for stream in silent.iter_mut().step_by(2) {
+            let _ = stream.write_all(b"GET /met");
+        }
+        let clock = Clock::start();
+        for _ in 0..5 {
+            assert!(ask(at, b"GET /metrics HTTP/1.0\r\n\r\n").starts_with("HTTP/1.0 200 "));
+        }
+        assert!(clock.now() < Nanos::from_secs(2), "five scrapes took {}", clock.now());
+        // Those that were not let go end by themselves.
+        silent[199].set_read_timeout(Some(std::time::Duration::from_secs(20))).unwrap();
+        let mut rest = String::new();
+        assert!(
+            silent[199].read_to_string(&mut rest).is_ok() && clock.now() < Nanos::from_secs(15),
+            "{rest}"
+        );
+    }
+
+    #[test]
     fn who_hangs_up_does_not_keep_the_next_one_out() {
         let (endpoint, at) = Endpoint::bind("127.0.0.1:0".parse().unwrap()).unwrap();
         for _ in 0..100 {

@@ -19,6 +19,8 @@ use rustix::{
     termios::{tcgetpgrp, tcgetwinsize},
 };
 
+use crate::messages;
+
 /// Lines that are kept for the end; what comes later is counted.
 const MOST_NOTICES: usize = 100;
 /// Who draws may take so long to end a frame before the terminal is restored in its midst.
@@ -93,20 +95,27 @@ pub(crate) fn enter() -> io::Result<()> {
     });
     terminal::enable_raw_mode()?;
     *notices() = Some(Notices::default());
-    let entered = execute!(stderr(), terminal::EnterAlternateScreen, Hide);
-    entered.inspect_err(|_| restore_terminal())
+    messages::write(sequence(|out| execute!(out, terminal::EnterAlternateScreen, Hide)));
+    Ok(())
 }
 
 /// Gives the terminal back, if the live view has it, and prints what was said meanwhile. To be called by whoever ends
 /// the process early.
 pub fn restore_terminal() {
-    let _ = give_back(&[]);
+    give_back(&[]);
 }
 
-/// The same; these lines come first.
-pub(crate) fn give_back(first: &[&str]) -> io::Result<()> {
+/// What is written to a buffer, which takes everything.
+fn sequence(write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> Vec<u8> {
+    let mut out = Vec::new();
+    let _ = write(&mut out);
+    out
+}
+
+/// The same; these lines come first. A terminal that takes nothing is not waited for.
+pub(crate) fn give_back(first: &[&str]) {
     // Whoever comes second has nothing to do.
-    let Some(kept) = notices().take() else { return Ok(()) };
+    let Some(kept) = notices().take() else { return };
     let pause = FRAME / 40;
     let pen = (0..40).find_map(|_| {
         let pen = PEN.try_lock().ok();
@@ -115,13 +124,14 @@ pub(crate) fn give_back(first: &[&str]) -> io::Result<()> {
             None
         })
     });
-    let mut out = stderr();
-    let shown = execute!(out, terminal::LeaveAlternateScreen, Show);
-    terminal::disable_raw_mode()?;
-    shown?;
+    let _ = terminal::disable_raw_mode();
+    messages::write(sequence(|out| {
+        execute!(out, terminal::LeaveAlternateScreen, Show)?;
+        first.iter().try_for_each(|line| writeln!(out, "{}", line.trim_end()))?;
+        kept.write(out)
+    }));
+    messages::flush(FRAME);
     drop(pen);
-    first.iter().try_for_each(|line| writeln!(out, "{}", line.trim_end()))?;
-    kept.write(&mut out)
 }
 
 /// Keeps a line for the end, where the live view has the terminal; else says no, and the line is to be printed.

@@ -282,7 +282,7 @@ fn the_way_is_told_from_its_ends() {
 #[test]
 fn the_unknown_says_what_it_saw() {
     let other = of(Fault { side: Side::Unknown, stage: Stage::Exchange, kind: Kind::Other }, 12);
-    let seen = "12 unknown exchange other, 3 listen overflows";
+    let seen = "12 unknown exchange other, 3 listen overflows in the whole network namespace";
     check(&stopped(5, other), &here(overflows(3)), ("unknown", "unknown", 5, seen, "strace"));
     let nothing = limit(&stopped(1_000, Vec::new()), &Evidence::default()).expect("it is bad");
     assert_eq!((nothing.side, nothing.detail.as_str()), ("unknown", "unknown; seen: nothing unusual"));

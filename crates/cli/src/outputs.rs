@@ -1,0 +1,188 @@
+//! Files that a run writes. They are opened before it begins: one that cannot be written costs no run, and a run that is
+//! refused changes no file and leaves none behind.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File, OpenOptions},
+    io::{self, ErrorKind, Write},
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    thread,
+};
+
+use rustix::fs::{Access, access};
+use samples::{Generator, Header, Sink, Tick};
+
+use crate::Failure;
+
+/// All files of a run.
+#[derive(Default)]
+pub(crate) struct Outputs {
+    /// By which flag each is written, so that no two write the same.
+    flags: BTreeMap<PathBuf, String>,
+    /// Those that are written while the run lasts; what was in them goes when it begins.
+    streams: Vec<File>,
+    /// What was made here, and goes again where the run is refused: files, by their identity, then folders.
+    made: Vec<(PathBuf, (u64, u64))>,
+    folders: Vec<PathBuf>,
+    begun: Arc<AtomicBool>,
+}
+
+impl Outputs {
+    /// A file that is written while the run lasts: nothing before the run begins.
+    ///
+    /// # Errors
+    /// It cannot be written, or another flag writes it.
+    pub(crate) fn stream(&mut self, flag: &str, name: &str) -> Result<File, Failure> {
+        let failed = |e: io::Error| Failure::machine(format!("{flag} {name}: {e}"));
+        let (file, is_new) = match OpenOptions::new().write(true).create_new(true).open(name) {
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => {
+                (OpenOptions::new().write(true).open(name).map_err(failed)?, false)
+            }
+            new => (new.map_err(failed)?, true),
+        };
+        if is_new {
+            self.made(Path::new(name), &file).map_err(failed)?;
+        }
+        self.claim(flag, name)?;
+        self.streams.push(file.try_clone().map_err(failed)?);
+        Ok(file)
+    }
+
+    /// A file that is written as a whole after the run; until then there is none, or what it was before.
+    ///
+    /// # Errors
+    /// It cannot be written, or another flag writes it.
+    pub(crate) fn whole(&mut self, flag: &str, name: &str) -> Result<(), Failure> {
+        let failed = |e: io::Error| Failure::machine(format!("{flag} {name}: {e}"));
+        can_be_written(Path::new(name)).map_err(failed)?;
+        self.claim(flag, name)
+    }
+
+    /// A new folder with these files, all of them empty.
+    ///
+    /// # Errors
+    /// There is something in it, or it cannot be made.
+    pub(crate) fn folder(&mut self, flag: &str, folder: &Path, names: &[&str]) -> Result<(), Failure> {
+        let failed = |e: io::Error| Failure::machine(format!("{flag} {}: {e}", folder.display()));
+        let missing: Vec<&Path> = folder.ancestors().take_while(|path| !path.exists()).collect();
+        for path in missing.into_iter().rev().filter(|path| !path.as_os_str().is_empty()) {
+            fs::create_dir(path).map_err(failed)?;
+            self.folders.push(path.to_owned());
+        }
+        let is_used = || {
+            let why = "there is something in it, write a new folder";
+            Failure::words([format!("{flag}: {why}: {:?}", folder.display().to_string())])
+        };
+        if fs::read_dir(folder).map_err(failed)?.next().is_some() {
+            return Err(is_used());
+        }
+        for name in names {
+            let path = folder.join(name);
+            // Another throng may have had the same idea.
+            let file = OpenOptions::new().write(true).create_new(true).open(&path);
+            let file =
+                file.map_err(|e| if e.kind() == ErrorKind::AlreadyExists { is_used() } else { failed(e) })?;
+            self.made(&path, &file).map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    /// Keeps back what is written to it until the run has begun.
+    pub(crate) fn held_back(&self, file: File) -> HeldBack {
+        HeldBack { file, held: Vec::new(), begun: self.begun.clone() }
+    }
+
+    fn made(&mut self, path: &Path, file: &File) -> io::Result<()> {
+        let about = file.metadata()?;
+        self.made.push((path.to_owned(), (about.dev(), about.ino())));
+        Ok(())
+    }
+
+    /// Two flags for one file would spoil it. What is no file, as /dev/null, takes any number.
+    fn claim(&mut self, flag: &str, name: &str) -> Result<(), Failure> {
+        let path = Path::new(name);
+        if path.exists() && !path.is_file() {
+            return Ok(());
+        }
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let named = || Some(fs::canonicalize(folder).ok()?.join(path.file_name()?));
+        let Some(place) = fs::canonicalize(path).ok().or_else(named) else { return Ok(()) };
+        match self.flags.insert(place, flag.to_owned()) {
+            None => Ok(()),
+            Some(other) => {
+                Err(Failure::words([format!("{flag}: {other} writes it too, write another name: {name:?}")]))
+            }
+        }
+    }
+}
+
+/// Tries it, and leaves everything as it was.
+fn can_be_written(path: &Path) -> io::Result<()> {
+    match fs::metadata(path) {
+        Ok(about) if about.is_file() => OpenOptions::new().append(true).open(path).map(|_| ()),
+        Ok(about) if about.is_dir() => Err(ErrorKind::IsADirectory.into()),
+        // To open a pipe would wait for its reader, and to close it would end it.
+        Ok(_) => access(path, Access::WRITE_OK).map_err(io::Error::from),
+        Err(_) => {
+            OpenOptions::new().write(true).create_new(true).open(path)?;
+            fs::remove_file(path)
+        }
+    }
+}
+
+impl Sink for Outputs {
+    fn begin(&mut self, _header: &Header) {
+        self.begun.store(true, Relaxed);
+        for file in &self.streams {
+            // What is no file has nothing to cut off.
+            let _ = file.set_len(0);
+        }
+    }
+
+    fn tick(&mut self, _tick: &Tick, _own: &Generator) {}
+}
+
+impl Drop for Outputs {
+    fn drop(&mut self) {
+        if self.begun.load(Relaxed) || thread::panicking() {
+            return;
+        }
+        for (path, made) in &self.made {
+            let is_ours = |about: fs::Metadata| (about.dev(), about.ino()) == *made;
+            if fs::symlink_metadata(path).is_ok_and(is_ours) {
+                let _ = fs::remove_file(path);
+            }
+        }
+        for folder in self.folders.iter().rev() {
+            // Others may have put something there: then it stays.
+            let _ = fs::remove_dir(folder);
+        }
+    }
+}
+
+/// A file to which nothing goes before the run has begun.
+pub(crate) struct HeldBack {
+    file: File,
+    held: Vec<u8>,
+    begun: Arc<AtomicBool>,
+}
+
+impl Write for HeldBack {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.held.extend_from_slice(bytes);
+        if self.begun.load(Relaxed) {
+            self.file.write_all(&self.held)?;
+            self.held.clear();
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

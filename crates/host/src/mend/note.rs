@@ -1,0 +1,98 @@
+//! The file of the note: read and written where nobody else could have put something in its place. Who may run throng with
+//! more rights than their own could else have it undo what was never done.
+
+use super::Unmended;
+use rustix::process::geteuid;
+use std::fs::{self, DirBuilder, Metadata, OpenOptions};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
+/// A longer one is some other file.
+const MOST: u64 = 1 << 20;
+
+/// Its text; none where there is no such file.
+pub(super) fn read(file: &Path) -> Result<Option<String>, Unmended> {
+    let untrusted = |why: String| Unmended::Untrusted(file.to_owned(), why);
+    let failed = |e: io::Error| Unmended::Failed(format!("{}: {e}", file.display()));
+    match fs::symlink_metadata(file) {
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
+        about => about.map_err(failed)?,
+    };
+    check_folders(file)?;
+    let flags = (rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK).bits() as i32;
+    let opened = OpenOptions::new().read(true).custom_flags(flags).open(file);
+    let opened = opened.map_err(|e| match e.raw_os_error() {
+        Some(code) if code == rustix::io::Errno::LOOP.raw_os_error() => {
+            untrusted("it is a symbolic link".to_owned())
+        }
+        _ => failed(e),
+    })?;
+    // Asked of the open file, not of its name.
+    check(&opened.metadata().map_err(failed)?).map_err(untrusted)?;
+    let mut text = String::new();
+    opened.take(MOST).read_to_string(&mut text).map_err(|e| untrusted(e.to_string()))?;
+    Ok(Some(text))
+}
+
+/// In one step: a reader, also one after a crash, finds the old text or the new.
+pub(super) fn write(file: &Path, text: &str) -> Result<(), Unmended> {
+    let failed = |e: io::Error| Unmended::Failed(format!("{}: {e}", file.display()));
+    let folder = file.parent().unwrap_or(Path::new("/"));
+    check_folders(file)?;
+    DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
+    let fresh = file.with_extension("new");
+    // What a crash has left; a link that others made is removed, not followed.
+    match fs::remove_file(&fresh) {
+        Err(e) if e.kind() != ErrorKind::NotFound => return Err(failed(e)),
+        _ => {}
+    }
+    let mut new = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&fresh).map_err(failed)?;
+    new.write_all(text.as_bytes()).and_then(|()| new.sync_all()).map_err(failed)?;
+    fs::rename(&fresh, file).map_err(failed)
+}
+
+fn check(about: &Metadata) -> Result<(), String> {
+    let (owner, me) = (about.uid(), geteuid().as_raw());
+    if !about.is_file() {
+        return Err("it is no file".to_owned());
+    }
+    if owner != me {
+        return Err(format!("it is user {owner}'s, and throng runs as user {me}"));
+    }
+    if about.nlink() != 1 || about.mode() & 0o022 != 0 {
+        return Err(format!(
+            "others may write it: mode {:04o}, {} names",
+            about.mode() & 0o7777,
+            about.nlink()
+        ));
+    }
+    Ok(())
+}
+
+/// All folders above, as far as they are there: nobody but this user and the system's may rename what is in them.
+fn check_folders(file: &Path) -> Result<(), Unmended> {
+    let failed = |e: io::Error| Unmended::Failed(format!("{}: {e}", file.display()));
+    let nearest = file.ancestors().skip(1).find(|folder| folder.exists()).unwrap_or(Path::new("/"));
+    let real = nearest.canonicalize().map_err(failed)?;
+    // In a user namespace the system's user is not 0.
+    let system = fs::metadata("/").map_err(failed)?.uid();
+    let me = geteuid().as_raw();
+    for folder in real.ancestors() {
+        let about = fs::metadata(folder).map_err(failed)?;
+        let (owner, mode) = (about.uid(), about.mode());
+        // Where a folder is sticky, only their owners rename its entries.
+        let by_group = me == 0 && about.gid() != 0 && mode & 0o020 != 0;
+        let is_open = mode & 0o1000 == 0 && (mode & 0o002 != 0 || by_group);
+        if ![me, system].contains(&owner) || is_open {
+            let mode = mode & 0o7777;
+            let why = format!(
+                "user {owner} may put another in its place ({}, mode {mode:04o}), and throng runs as user {me}: with sudo, \
+                 write sudo -H; or set XDG_STATE_HOME to a folder of your own",
+                folder.display()
+            );
+            return Err(Unmended::Untrusted(file.to_owned(), why));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,200 @@
+//! A connection that is kept between questions, and made anew when it is lost.
+
+use std::{
+    collections::BTreeMap,
+    io::{self, ErrorKind, Read, Write},
+    net::{SocketAddr, TcpStream},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use units::{Clock, Nanos};
+
+use crate::remote::PATIENCE;
+
+/// The longest answer that is read, bytes.
+const MOST_ANSWER: usize = 64 << 10;
+
+/// To one address. Whoever shares it asks one after the other.
+#[derive(Clone, Debug)]
+pub(in crate::remote) struct Connection {
+    address: SocketAddr,
+    link: Arc<Mutex<Option<Link>>>,
+}
+
+/// Status and content.
+type Answer = (u16, String);
+
+/// Why a question has no answer.
+enum Failed {
+    /// The connection ended before the answer began.
+    Lost(String),
+    /// It may still come.
+    Late,
+    /// What came is none.
+    Wrong(String),
+}
+
+impl Connection {
+    /// A new one, made with the first question.
+    pub(in crate::remote) fn new(address: SocketAddr) -> Connection {
+        Connection { address, link: Arc::default() }
+    }
+
+    /// The one of this process to this address.
+    pub(in crate::remote) fn kept(address: SocketAddr) -> Connection {
+        static ALL: Mutex<BTreeMap<SocketAddr, Connection>> = Mutex::new(BTreeMap::new());
+        let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
+        all.entry(address).or_insert_with(|| Connection::new(address)).clone()
+    }
+
+    /// Status and content of the answer to a request with these further fields. A connection that was lost is made anew;
+    /// one that is late is kept until there is another. Takes no longer than three times [`PATIENCE`].
+    ///
+    /// # Errors
+    /// No answer, or one that is not HTTP.
+    pub(in crate::remote) fn get(&self, path: &str, fields: &str) -> Result<Answer, String> {
+        let request = format!("GET {path} HTTP/1.1\r\nHost: {}\r\n{fields}\r\n", self.address);
+        let mut place = self.link.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(link) = place.as_mut() {
+            match link.ask(&request) {
+                Ok(answer) => {
+                    place.take_if(|link| link.ends);
+                    return Ok(answer);
+                }
+                Err(Failed::Lost(_)) => *place = None,
+                Err(Failed::Late) => match Link::dial(self.address) {
+                    Ok(new) => *place = Some(new),
+                    Err(_) => return Err(late()),
+                },
+                Err(Failed::Wrong(why)) => {
+                    *place = None;
+                    return Err(why);
+                }
+            }
+        }
+        let mut link = match place.take() {
+            Some(link) => link,
+            None => Link::dial(self.address).map_err(|e| e.to_string())?,
+        };
+        let answer = link.ask(&request).map_err(|failed| match failed {
+            Failed::Late => late(),
+            Failed::Lost(why) | Failed::Wrong(why) => why,
+        })?;
+        *place = Some(link).filter(|link| !link.ends);
+        Ok(answer)
+    }
+}
+
+fn late() -> String {
+    format!("no answer within {PATIENCE}")
+}
+
+#[derive(Debug)]
+struct Link {
+    stream: TcpStream,
+    input: Vec<u8>,
+    /// Requests without an answer yet.
+    owed: u32,
+    /// The other side closes it.
+    ends: bool,
+}
+
+impl Link {
+    fn dial(address: SocketAddr) -> io::Result<Link> {
+        let patience = Duration::from_nanos(PATIENCE.0);
+        let stream = TcpStream::connect_timeout(&address, patience)?;
+        stream.set_write_timeout(Some(patience))?;
+        stream.set_nodelay(true)?;
+        Ok(Link { stream, input: Vec::new(), owed: 0, ends: false })
+    }
+
+    /// Answers to earlier questions are passed over.
+    fn ask(&mut self, request: &str) -> Result<Answer, Failed> {
+        let clock = Clock::start();
+        // One that is still owed is waited for first: a peer that is only slow is not flooded.
+        while self.owed > 0 {
+            self.answer(&clock)?;
+        }
+        let sent = self.stream.write_all(request.as_bytes());
+        sent.map_err(|e| Failed::Lost(e.to_string()))?;
+        self.owed += 1;
+        self.answer(&clock)
+    }
+
+    fn answer(&mut self, clock: &Clock) -> Result<Answer, Failed> {
+        loop {
+            if let Some((length, answer)) = self.parse(false)? {
+                self.input.drain(..length);
+                self.owed -= 1;
+                return Ok(answer);
+            }
+            if self.read(clock)? == 0 {
+                self.ends = true;
+                let whole = self.parse(true)?;
+                return whole.map(|(_, answer)| answer).ok_or_else(|| not_http(self.input.is_empty()));
+            }
+        }
+    }
+
+    fn read(&mut self, clock: &Clock) -> Result<usize, Failed> {
+        let mut piece = [0; 4096];
+        loop {
+            // A peer that dribbles has no more time than one that sends at once.
+            let left = PATIENCE.since(clock.now());
+            if left == Nanos::ZERO {
+                return Err(Failed::Late);
+            }
+            let lost = |e: io::Error| Failed::Lost(e.to_string());
+            self.stream.set_read_timeout(Some(Duration::from_nanos(left.0))).map_err(lost)?;
+            match self.stream.read(&mut piece) {
+                Ok(n) if self.input.len() + n > MOST_ANSWER => {
+                    return Err(Failed::Wrong("its answer is too long".to_owned()));
+                }
+                Ok(n) => {
+                    self.input.extend_from_slice(&piece[..n]);
+                    return Ok(n);
+                }
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
+                Err(e) => return Err(lost(e)),
+            }
+        }
+    }
+
+    /// The answer at the beginning of what was read, and its length, if it is whole; without a length of its own it is with
+    /// the connection's end (RFC 9112 section 6.3).
+    fn parse(&mut self, is_end: bool) -> Result<Option<(usize, Answer)>, Failed> {
+        let mut room = [httparse::EMPTY_HEADER; 32];
+        let mut response = httparse::Response::new(&mut room);
+        let head = match response.parse(&self.input) {
+            Ok(httparse::Status::Complete(head)) => head,
+            Ok(httparse::Status::Partial) => return Ok(None),
+            Err(_) => return Err(not_http(false)),
+        };
+        let status = response.code.unwrap_or_default();
+        let field = |name: &str| {
+            let found = response.headers.iter().find(|field| field.name.eq_ignore_ascii_case(name));
+            found.and_then(|field| str::from_utf8(field.value).ok())
+        };
+        let ends = field("connection").is_some_and(|value| value.eq_ignore_ascii_case("close"));
+        let whole = match field("content-length").map(|value| value.trim().parse::<usize>()) {
+            Some(Ok(length)) if length <= MOST_ANSWER => {
+                (self.input.len() >= head + length).then_some(head + length)
+            }
+            Some(_) => return Err(not_http(false)),
+            None => is_end.then_some(self.input.len()),
+        };
+        let Some(whole) = whole else { return Ok(None) };
+        let text = str::from_utf8(&self.input[head..whole]).map_err(|e| Failed::Wrong(e.to_string()))?;
+        let answer = (status, text.to_owned());
+        self.ends |= ends;
+        Ok(Some((whole, answer)))
+    }
+}
+
+/// An end before the first byte is one of a connection that was lost.
+fn not_http(is_lost: bool) -> Failed {
+    let why = "its answer is not HTTP".to_owned();
+    if is_lost { Failed::Lost(why) } else { Failed::Wrong(why) }
+}

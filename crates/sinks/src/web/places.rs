@@ -1,0 +1,148 @@
+//! Who has a connection: so many in all, and so many of one address.
+
+use std::{
+    net::IpAddr,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+};
+
+use tokio::sync::oneshot;
+
+/// Peers at once.
+pub(super) const MOST_PEERS: usize = 64;
+/// Those of one address among them: some pages, each with what it follows.
+pub(super) const MOST_OF_ONE: usize = 16;
+
+/// All places.
+#[derive(Default)]
+pub(super) struct Places {
+    taken: Mutex<Vec<Taken>>,
+}
+
+struct Taken {
+    from: IpAddr,
+    /// Those that came earlier have smaller ones.
+    number: u64,
+    asked: Asked,
+    /// Dropped, it lets its owner go.
+    _stays: oneshot::Sender<()>,
+}
+
+/// Whether a peer had an answer that is worth its place.
+#[derive(Clone, Default)]
+pub(super) struct Asked(Arc<AtomicBool>);
+
+impl Asked {
+    pub(super) fn set(&self) {
+        self.0.store(true, Relaxed);
+    }
+
+    fn get(&self) -> bool {
+        self.0.load(Relaxed)
+    }
+}
+
+/// One's place: given back when this is dropped.
+pub(super) struct Place {
+    all: Arc<Places>,
+    number: u64,
+    asked: Asked,
+    goes: oneshot::Receiver<()>,
+}
+
+impl Places {
+    /// Nobody panics while holding it.
+    fn taken(&self) -> MutexGuard<'_, Vec<Taken>> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A place for one from this address. Where there is none, the first that has asked nothing yet goes, of this address if it
+    /// has its share, else of the one that has most; none, where all of those have asked.
+    pub(super) fn take(self: &Arc<Self>, from: IpAddr) -> Option<Place> {
+        let mut taken = self.taken();
+        let of = |from: IpAddr| taken.iter().filter(|one| one.from == from).count();
+        let least = match of(from) {
+            n if n >= MOST_OF_ONE => Some(None),
+            _ if taken.len() >= MOST_PEERS => Some(taken.iter().map(|one| of(one.from)).max()),
+            _ => None,
+        };
+        if let Some(least) = least {
+            let may_go = |one: &Taken| match least {
+                None => one.from == from,
+                Some(most) => of(one.from) == most,
+            };
+            let goes = taken.iter().position(|one| !one.asked.get() && may_go(one))?;
+            taken.remove(goes);
+        }
+        let (_stays, goes) = oneshot::channel();
+        let (number, asked) = (taken.last().map_or(0, |last| last.number + 1), Asked::default());
+        taken.push(Taken { from, number, asked: asked.clone(), _stays });
+        Some(Place { all: self.clone(), number, asked, goes })
+    }
+}
+
+impl Place {
+    pub(super) fn asked(&self) -> Asked {
+        self.asked.clone()
+    }
+
+    /// Comes when somebody else needs the place.
+    pub(super) async fn must_go(&mut self) {
+        let _ = (&mut self.goes).await;
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.all.taken().retain(|one| one.number != self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ip(last: u8) -> IpAddr {
+        IpAddr::from([10, 0, 0, last])
+    }
+
+    fn has_to_go(place: &mut Place) -> bool {
+        place.goes.try_recv().is_err_and(|e| e == oneshot::error::TryRecvError::Closed)
+    }
+
+    #[test]
+    fn who_asked_stays_and_the_first_silent_one_goes() {
+        let places = Arc::new(Places::default());
+        let mut own: Vec<Place> = (0..MOST_OF_ONE).map(|_| places.take(ip(1)).unwrap()).collect();
+        own[0].asked().set();
+        let mut newest = places.take(ip(1)).unwrap();
+        let gone: Vec<usize> = (0..own.len()).filter(|nth| has_to_go(&mut own[*nth])).collect();
+        assert_eq!((gone, has_to_go(&mut newest)), (vec![1], false));
+        // Another address has its own share.
+        assert!(places.take(ip(2)).is_some());
+        own.iter().chain([&newest]).for_each(|place| place.asked().set());
+        assert!(places.take(ip(1)).is_none(), "all of them have asked");
+        drop(newest);
+        assert!(places.take(ip(1)).is_some(), "a place that is given back is there again");
+    }
+
+    #[test]
+    fn where_all_is_full_the_address_with_most_makes_room() {
+        let places = Arc::new(Places::default());
+        let take =
+            |last: u8, n: usize| -> Vec<Place> { (0..n).map(|_| places.take(ip(last)).unwrap()).collect() };
+        let (mut few, mut many) = (take(1, 10), take(2, MOST_OF_ONE));
+        let others: Vec<Vec<Place>> = (3..)
+            .map_while(|last: u8| {
+                let room = MOST_PEERS - places.taken().len();
+                (room > 0).then(|| take(last, room.min(10)))
+            })
+            .collect();
+        assert!(!others.is_empty());
+        let _new = places.take(ip(99)).unwrap();
+        assert_eq!(places.taken().len(), MOST_PEERS);
+        assert!(has_to_go(&mut many[0]) && !few.iter_mut().any(has_to_go));
+    }
+}

@@ -1,0 +1,59 @@
+//! A connection whose peer has to take what it is sent.
+
+use std::{
+    io,
+    pin::Pin,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::TcpStream,
+    time::{Sleep, sleep},
+};
+
+/// A peer that takes nothing for so long is gone.
+const TAKEN: Duration = Duration::from_secs(20);
+
+pub(super) struct Timed {
+    stream: TcpStream,
+    /// While it does not take what it is to have.
+    late: Option<Pin<Box<Sleep>>>,
+}
+
+impl Timed {
+    pub(super) fn new(stream: TcpStream) -> Timed {
+        Timed { stream, late: None }
+    }
+}
+
+impl AsyncRead for Timed {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, into)
+    }
+}
+
+impl AsyncWrite for Timed {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, from: &[u8]) -> Poll<io::Result<usize>> {
+        if let Poll::Ready(written) = Pin::new(&mut self.stream).poll_write(cx, from) {
+            self.late = None;
+            return Poll::Ready(written);
+        }
+        let late = self.late.get_or_insert_with(|| Box::pin(sleep(TAKEN)));
+        ready!(late.as_mut().poll(cx));
+        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
