@@ -262,6 +262,7 @@ fn latency_is_the_servers() {
         let (p50, p99) = (s.number(&format!("{name}.p50")), s.number(&format!("{name}.p99")));
         assert!((49_900.0..90_000.0).contains(&p50) && p99 < 400_000.0, "{name}: {p50}, {p99}");
     }
+    assert!(s.count("connect_us.count") > 0);
     assert!(s.number("connect_us.p50") < 50_000.0, "no request in it: {}", s.number("connect_us.p50"));
     // 8 connections, each with an answer every 50 ms.
     let per_s = s.number("requests.per_s");

@@ -56,6 +56,7 @@ fn check_pause(target: &str, words: &str, per_s: u64) {
     }
     let ended = story.hold_until;
     assert!((S(30)..S(31)).contains(&ended), "{words}: the pause is no part of the hold: {ended}");
+    assert!(story.whole.latency.count() > 0);
     assert!(story.whole.latency.max() < S(1), "{words}: nobody waited for the pause to end");
 }
 

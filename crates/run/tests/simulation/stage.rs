@@ -132,6 +132,13 @@ pub(crate) struct Story {
 }
 
 impl Story {
+    /// Requests were sent at full load, and none of them late: in virtual time there is no reason to.
+    pub(crate) fn assert_on_time(&self) {
+        let lag = &self.whole.lag;
+        assert!(lag.count() > 0, "nothing was due at full load, so that nothing was late");
+        assert_eq!(lag.quantiles().max, 0.0);
+    }
+
     /// Every fault, with its count.
     pub(crate) fn faults(&self) -> Vec<(Stage, Kind, u64)> {
         self.whole.faults.iter().map(|(Fault { stage, kind, .. }, n)| (stage, kind, n)).collect()

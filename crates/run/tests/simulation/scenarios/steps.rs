@@ -376,7 +376,7 @@ fn who_arrives_goes_through_its_steps_once() {
     assert!((20..=42).contains(&(c.opened - c.finished)), "{c:?}");
     assert!(server.by_connection().iter().filter(|heard| heard.len() == 2).count() as u64 >= c.finished);
     assert!(server.by_connection().iter().all(|heard| heard.len() <= 2 && heard[0].line() == "GET /a"));
-    assert_eq!(story.whole.lag.quantiles().max, 0.0);
+    story.assert_on_time();
 
     let text = coming(
         "duration = \"1m\"",
