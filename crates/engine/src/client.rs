@@ -245,6 +245,7 @@ impl Program for Client {
                 let due = self.idle_until(cx, k);
                 self.closed_as_announced(cx, k, due);
             }
+            State::Idle if self.draining => self.ended_after(cx, k),
             State::Idle => self.lost(cx, k, ends::fault_of(Stage::Hold, why)),
             State::Resting | State::None => unreachable!("no socket, no end of one"),
         }

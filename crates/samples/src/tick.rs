@@ -69,6 +69,8 @@ pub struct Counts {
     pub finished: u64,
     /// Of those, the ones that have nothing more to do, and are not dialled again.
     pub done: u64,
+    /// Idle connections that the server ended after the load had ended, while responses to others were awaited.
+    pub ended_after: u64,
     /// Local addresses that turned out to be taken; the next was used.
     pub addresses_skipped: u64,
     /// Requests sent.
@@ -105,6 +107,7 @@ impl Counts {
         self.redialled += o.redialled;
         self.finished += o.finished;
         self.done += o.done;
+        self.ended_after += o.ended_after;
         self.addresses_skipped += o.addresses_skipped;
         self.sent += o.sent;
         self.withdrawn += o.withdrawn;

@@ -281,6 +281,10 @@ finished: number,
  */
 done: number, 
 /**
+ * Idle connections that the server ended after the load had ended, while responses to others were awaited.
+ */
+ended_after: number, 
+/**
  * Local addresses that turned out to be taken; the next was used.
  */
 addresses_skipped: number, 

@@ -72,6 +72,14 @@ impl Client {
         k
     }
 
+    /// The server has ended an idle connection after the load had ended: it was held for as long as it was to be.
+    pub(super) fn ended_after<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        self.open -= 1;
+        self.tick.counts.ended_after += 1;
+        self.forget(k);
+        cx.close(k, Close::Graceful);
+    }
+
     pub(super) fn lost<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, fault: Fault) {
         let Conn { state, destination, .. } = *self.conn(k);
         if state == State::Busy {

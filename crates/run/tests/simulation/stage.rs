@@ -413,7 +413,7 @@ fn obey_the_laws(plan: &Plan, population: &Population, t: &Tick) {
     let wrong = faults(|stage, kind| kind.is_wrong_answer() && stage == Stage::Exchange);
     let lost = faults(|stage, _| stage == Stage::Exchange) - wrong;
     // A connection that came is open, or went in exactly one way.
-    let ended = c.dropped + c.closed + c.finished;
+    let ended = c.dropped + c.closed + c.finished + c.ended_after;
     assert_eq!(c.opened + c.redialled, t.open + ended, "connections, seed {seed}");
     // A loss has exactly one cause.
     assert_eq!(faults(|_, _| true), c.dropped + c.failed + wrong, "faults, seed {seed}");
