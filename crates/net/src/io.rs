@@ -150,7 +150,8 @@ pub struct Done {
 /// What carries the bytes of one shard.
 ///
 /// A send is taken whole: what the socket does not take at once is kept here, off the hot path, and
-/// [`What::Drained`] tells when it has gone; until then the program must not send on that connection again.
+/// [`What::Drained`] tells when it has gone. What is sent until then is kept behind it, in order: it is for the program
+/// to see to it that this does not grow for as long as a peer does not read ([`Io::is_clogged`]).
 pub trait Io {
     /// Dials `to` from `from`; a zero address or port leaves that choice to the kernel. The local address may serve
     /// several destinations at once. Answered by `Dialled` or `Gone`.

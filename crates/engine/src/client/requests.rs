@@ -15,6 +15,9 @@ use crate::{
 };
 
 /// While the shard rests, an idle connection is looked at no more often than this.
+/// A message that nobody answers, and a close, wait so long at a time for a peer that does not read: what piled up would
+/// grow with time.
+const BLOCKED: Nanos = Nanos::from_millis(100);
 const LEAST_REST: Nanos = Nanos::from_millis(500);
 /// Bytes of a control ping: a number, so that no earlier pong passes for its own.
 const PING: usize = 8;
@@ -127,6 +130,8 @@ impl Client {
                 op if self.rests && (op.sends() || op.asks()) && !self.job.has_slots() => {
                     return self.put_off(cx, k);
                 }
+                // As for whoever writes to a blocking socket. What asks is due all the same: its answer is late.
+                Op::Tell(_) | Op::Close if cx.is_clogged(k) => return cx.wake_at(k, cx.now() + BLOCKED),
                 Op::Goto(to) => self.conns[k.index as usize].at = *to,
                 Op::Wait(think) => {
                     due = due + Nanos(self.ink.random.between(think.min.0, think.max.0));

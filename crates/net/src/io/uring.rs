@@ -130,6 +130,8 @@ const HELD: u8 = 64;
 pub struct Uring {
     clock: Clock,
     settings: Settings,
+    /// Sockets are made by ordinary system calls.
+    by_hand: bool,
     mode: Mode,
     rings: Vec<Ring>,
     /// Rings with something queued.
@@ -189,6 +191,7 @@ impl Uring {
         let mut uring = Uring {
             clock,
             settings,
+            by_hand: settings.old_kernel,
             mode,
             rings: Vec::new(),
             dirty: Vec::new(),
@@ -215,7 +218,7 @@ impl Uring {
             gather: Nanos::ZERO,
         };
         uring.add_ring()?;
-        uring.settings.old_kernel |= !uring.rings[0].knows(opcode::Bind::CODE);
+        uring.by_hand = settings.old_kernel || !uring.rings[0].knows(opcode::Bind::CODE);
         Ok(uring)
     }
 

@@ -8,6 +8,7 @@ use crate::{
     stage::{Story, listening, network, play, scenario},
 };
 
+mod blocked;
 mod files;
 mod messages;
 mod stages;

@@ -17,7 +17,7 @@ use crate::{
 impl Uring {
     /// Makes a bound socket in the direct slot of `k`; [`Uring::connect_prepared`] dials from it.
     pub(super) fn prepare(&mut self, k: Key, from: SocketAddr, to: SocketAddr) {
-        if self.settings.old_kernel {
+        if self.by_hand {
             if let Err(e) = self.prepare_by_hand(k, from, to) {
                 return self.tell(k, What::Gone(Gone::from_errno(e.raw_os_error().unwrap_or(libc::EIO))));
             }

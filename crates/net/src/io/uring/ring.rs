@@ -130,9 +130,13 @@ impl Ring {
     /// last one is left there.
     pub(super) fn reap(&mut self, mut f: impl FnMut(u64, i32, u32)) {
         loop {
-            for c in self.ring.completion() {
+            let mut queue = self.ring.completion();
+            for c in &mut queue {
                 f(c.user_data(), c.result(), c.flags());
             }
+            let dropped = queue.overflow();
+            drop(queue);
+            assert!(dropped == 0, "out of memory: the kernel has dropped {dropped} completions");
             if !self.ring.submission().cq_overflow() {
                 return;
             }
