@@ -102,6 +102,7 @@ async fn accept(listener: net::TcpListener, routes: Router, end: watch::Receiver
                     tokio::spawn(answer(stream, place, routes.clone(), end.clone()));
                 }
             }
+            Err(e) if e.kind() == io::ErrorKind::ConnectionAborted => {}
             Err(_) => time::sleep(PAUSE).await,
         }
     }

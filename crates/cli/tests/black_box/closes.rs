@@ -176,7 +176,6 @@ fn losses_after_the_load_are_not_of_those_held() {
     let (server, json) = (Serving::start(&["--threads", "1"]), file("after-the-load.json"));
     let (url, path) = (server.url("/delay?for=4s"), json.to_str().unwrap());
     let mut run = Program::start(&["run", &url, "-c", "5", "-d", "600ms", "--timeout", "9s", "--json", path]);
-    run.says(" hold ");
     run.says(" drain ");
     drop(server);
     let ended = run.end();

@@ -6,6 +6,8 @@ use std::{
     io::{self, ErrorKind},
     net::{SocketAddr, TcpListener},
     sync::atomic::{AtomicBool, Ordering::Relaxed},
+    thread,
+    time::Duration,
 };
 
 use rustix::{
@@ -25,6 +27,8 @@ const MOST_PORTS: usize = 64;
 /// Peers at once, and those of one address among them: a further one takes the place of who has asked nothing yet.
 const MOST_PEERS: usize = 64;
 const MOST_OF_ONE: usize = 16;
+/// Where nobody can be accepted, it is tried again after this.
+const PAUSE: Duration = Duration::from_millis(20);
 /// The order to stop is looked at this often.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
@@ -102,9 +106,10 @@ impl Server {
                     make_room(peers, &peer);
                     peers.push(peer);
                 }
-                Err(e) if e.kind() == ErrorKind::Interrupted => {}
-                // Nobody waits, or there are no files left: those who leave give theirs back.
-                Err(_) => return,
+                Err(e) if matches!(e.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionAborted) => {}
+                Err(e) if e.kind() == ErrorKind::WouldBlock => return,
+                // There are no files left: those who leave give theirs back, and until then who waits keeps the poll awake.
+                Err(_) => return thread::sleep(PAUSE),
             }
         }
     }
