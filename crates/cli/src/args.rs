@@ -53,7 +53,7 @@ pub(crate) enum Verb {
 pub(crate) struct RunArgs {
     /// http://HOST[:PORT]/PATH, ws://HOST[:PORT]/PATH or tcp://HOST:PORT. Several destinations:
     /// http://127.0.0.{1..30}:8000/, ports {9000..9010}. `{rand A B}` in the path is a number drawn for each request. Or
-    /// a scenario file, X.toml, which says what the load is
+    /// a scenario file, X.toml; -c, --ramp, -d, --rate, --arrive and --total change its load
     target: Option<String>,
     /// Hold N connections at once [default: 50]
     #[arg(short, long, value_name = "N")]
