@@ -1,10 +1,12 @@
 ;;; The text's server on cl-async: AFTER seconds after a request it answers on the same connection, and closes it. Each second
 ;;; it tells how many connections are open, and how many answers it has finished. ADDRESS, PORT, AFTER, STATS from the environment.
-;;; sbcl --noinform --non-interactive --load server.lisp
+;;; sbcl --core cl-async.core --noinform --non-interactive --load server.lisp
 
 (require :asdf)
-(handler-bind ((warning #'muffle-warning))
-  (asdf:load-system :cl-async))
+;; In the image that `build` makes it is there.
+(unless (find-package :cl-async)
+  (handler-bind ((warning #'muffle-warning))
+    (asdf:load-system :cl-async)))
 
 (defpackage :lab
   (:use :cl))
