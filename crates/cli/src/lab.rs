@@ -9,7 +9,7 @@ mod trials;
 
 use std::{env, path::PathBuf, thread, time::Duration};
 
-use lab::{Experiment, Lab, Times, wide};
+use lab::{Experiment, Lab, Times, now_head, wide};
 
 use crate::{
     Failure, answer,
@@ -114,7 +114,7 @@ fn up(lab: &Lab, server: Option<&str>, env: &[String], scale: f64) -> Result<u8,
     Ok(0)
 }
 
-/// Then and now of a trial, under its name.
-fn table(title: &str, rows: &[[String; 3]]) -> String {
-    format!("{title}\n{}", wide(["", "then, at scale 1", "now"], rows))
+/// Then and now of a trial at a scale, under its name.
+fn table(title: &str, scale: f64, rows: &[[String; 3]]) -> String {
+    format!("{title}\n{}", wide(["", "then", &now_head(scale)], rows))
 }

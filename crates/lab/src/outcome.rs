@@ -135,7 +135,7 @@ impl Outcome {
     }
 
     /// A figure of the summary by its path. Of several processes `target_cost.processes.least` and `most` are the memory of the
-    /// smallest and the largest.
+    /// smallest and the largest; `pauses.longest_ms` is the longest pause of a garbage collector.
     pub fn figure(&self, path: &str) -> Option<f64> {
         if let Some(which) = path.strip_prefix("target_cost.processes.") {
             let each = self.at("target_cost.processes")?.as_array()?;
@@ -145,6 +145,9 @@ impl Outcome {
                 "least" => sizes.reduce(f64::min),
                 _ => sizes.reduce(f64::max),
             };
+        }
+        if path == "pauses.longest_ms" {
+            return self.pauses.iter().map(|pause| pause.ms).reduce(f64::max);
         }
         let figure = self.at(path)?.as_f64();
         // A slope of 0 bytes is one that could not be told.

@@ -278,7 +278,8 @@ fn is_expected(experiment: &Experiment, outcome: &Outcome) -> bool {
 
 /// Then and now of a trial, under its name.
 pub(super) fn told(lab: &Lab, experiment: &Experiment, outcome: &Outcome) -> String {
-    let mut text = table(&outcome.title(lab), &then_and_now(&experiment.then, &[outcome]));
+    let mut text =
+        table(&outcome.title(lab), outcome.subject.scale, &then_and_now(&experiment.then, &[outcome]));
     text += &format!("  {}\n", outcome.headline());
     text.extend(experiment.look.iter().map(|look| format!("  look at: {look}\n")));
     text
