@@ -171,6 +171,10 @@ pub(crate) struct RunArgs {
     /// Write a report of the run: a page (.html), Markdown (.md) or JSON (.json), by the file's ending
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<String>,
+    /// Ask the target's JVM for a full collection before the first dial and at full load (jcmd PID GC.run), to measure
+    /// its live heap; its pauses are in the figures
+    #[arg(long)]
+    target_gc: bool,
     /// A `throng observe` on the target's host, asked once a second: http://HOST:PORT
     #[arg(long, value_name = "URL")]
     observe: Option<String>,
@@ -210,6 +214,7 @@ impl RunArgs {
             live: self.live.clone(),
             format: self.format.clone(),
             thresholds: self.thresholds.clone(),
+            target_gc: self.target_gc,
             observe: self.observe.clone(),
             observe_token_file: self.observe_token_file.clone(),
             prometheus: self.prometheus.clone(),

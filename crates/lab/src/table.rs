@@ -17,7 +17,7 @@ const ALWAYS: &[(&str, &str)] = &[
     ("latency_us.max", "longest response"),
     ("pauses.longest_ms", "longest pause of its collector"),
     ("target_cost.user_bytes_per_connection", "memory a connection"),
-    ("cost.target_live_bytes.value", "live heap a connection"),
+    ("cost.target_live_bytes", "live heap a connection"),
     ("target_cost.rss_bytes", "memory of the server"),
     ("target_cost.processes.least", "its smallest process"),
     ("target_cost.processes.most", "its largest process"),

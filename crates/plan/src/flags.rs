@@ -62,6 +62,8 @@ pub struct Flags {
     pub format: Option<String>,
     /// `--threshold`, each time it was given.
     pub thresholds: Vec<String>,
+    /// `--target-gc`.
+    pub target_gc: bool,
     /// `--observe`, by default nobody.
     pub observe: Option<String>,
     /// `--observe-token-file`, by default no token.
@@ -142,6 +144,7 @@ pub fn from_flags(flags: &Flags, around: &Surroundings) -> Result<Plan, Vec<Mist
         live: Live::Auto,
         format: Format::OWN,
         thresholds: Vec::new(),
+        target_gc: false,
         observe: None,
         prometheus: None,
         dashboard: None,
@@ -208,7 +211,12 @@ impl Mistakes {
         let tags = self.tags(&flags.tags);
         let read = |url: &str| Otlp::parse(url, around.resolve).map(Some);
         let otlp = self.read("--otlp", &flags.otlp, None, read);
-        let outputs = Plan { thresholds, observe, prometheus, dashboard, influx, otlp, tags, ..plan };
+        let target_gc = flags.target_gc;
+        if target_gc && flags.observe.is_some() {
+            self.add("--target-gc", "throng observe does not collect; leave one of the two out");
+        }
+        let outputs =
+            Plan { target_gc, thresholds, observe, prometheus, dashboard, influx, otlp, tags, ..plan };
         Plan { threads, seed, io, live, format, ..outputs }
     }
 

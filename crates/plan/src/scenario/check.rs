@@ -69,6 +69,7 @@ pub(super) fn scenario(
         live: Live::Auto,
         format: Format::OWN,
         thresholds,
+        target_gc: false,
         observe: None,
         prometheus: None,
         dashboard: None,
