@@ -74,5 +74,5 @@
 
 (serve (from-environment "ADDRESS" "0.0.0.0")
        (parse-integer (from-environment "PORT" "9009"))
-       (parse-integer (from-environment "AFTER" "5"))
+       (let ((*read-eval* nil)) (read-from-string (from-environment "AFTER" "5")))
        (string= (from-environment "STATS" "1") "1"))

@@ -29,6 +29,10 @@ pub(crate) fn filled(text: &str, groups: &[Group]) -> Result<String, String> {
         rest = after;
     }
     filled.push_str(rest);
+    // Paragraphs that are not there leave no gap.
+    while filled.contains("\n\n\n") {
+        filled = filled.replace("\n\n\n", "\n\n");
+    }
     Ok(filled)
 }
 
@@ -132,6 +136,7 @@ mod tests {
         check("{{wrk/c requests.per_s}} {{wrk/a no.path}} {{wrk/c x over wrk/a}} {one}", "– – – {one}");
         check("{{if wrk/a}}a {{wrk/a limit.cause}}{{else}}none{{end}}.", "a open-files.");
         check("{{if wrk/c}}c {{wrk/c x}}{{else}}none{{end}}.", "none.");
+        check("a\n\n{{if wrk/c}}c{{end}}\n\nb", "a\n\nb");
         check(
             "{{if wrk/a}}1{{if wrk/c}}2{{else}}3{{end}}4{{end}}{{if wrk/c}}5{{if wrk/a}}6{{end}}{{end}}",
             "134",

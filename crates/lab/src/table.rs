@@ -16,7 +16,7 @@ const ALWAYS: &[(&str, &str)] = &[
     ("latency_us.p99", "latency p99"),
     ("latency_us.max", "longest response"),
     ("pauses.longest_ms", "longest pause of its collector"),
-    ("target_cost.user_bytes_per_connection", "memory a connection"),
+    ("target_cost.user_bytes_per_connection", "resident memory a connection"),
     ("cost.target_live_bytes", "live heap a connection"),
     ("target_cost.rss_bytes", "memory of the server"),
     ("target_cost.processes.least", "its smallest process"),
