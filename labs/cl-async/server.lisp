@@ -1,10 +1,12 @@
 ;;; The text's server on cl-async: AFTER seconds after a request it answers on the same connection, and closes it. Each second
 ;;; it tells how many connections are open, and how many answers it has finished. ADDRESS, PORT, AFTER, STATS from the environment.
-;;; sbcl --noinform --non-interactive --load server.lisp
+;;; sbcl --core cl-async.core --noinform --non-interactive --load server.lisp
 
 (require :asdf)
-(handler-bind ((warning #'muffle-warning))
-  (asdf:load-system :cl-async))
+;; In the image that `build` makes it is there.
+(unless (find-package :cl-async)
+  (handler-bind ((warning #'muffle-warning))
+    (asdf:load-system :cl-async)))
 
 (defpackage :lab
   (:use :cl))
@@ -72,5 +74,5 @@
 
 (serve (from-environment "ADDRESS" "0.0.0.0")
        (parse-integer (from-environment "PORT" "9009"))
-       (parse-integer (from-environment "AFTER" "5"))
+       (let ((*read-eval* nil)) (read-from-string (from-environment "AFTER" "5")))
        (string= (from-environment "STATS" "1") "1"))

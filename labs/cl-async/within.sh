@@ -1,6 +1,7 @@
 #!/bin/sh
 # within.sh COMMAND…: runs COMMAND with no more memory than MEMORY (512M), the kernel's for its sockets included: in a control
-# group of its own, which is gone afterwards. Where none can be made, with no more address space. Without MEMORY: just COMMAND.
+# group of its own, which is removed afterwards. Where none can be made, with no more address space than that and RESERVED, which is what
+# COMMAND maps without using it. Without MEMORY: just COMMAND.
 set -eu
 [ -n "${MEMORY:-}" ] || exec "$@"
 # No server starts in less, however small the scale.
@@ -31,4 +32,5 @@ for limit in memory.max memory.limit_in_bytes; do
     done
 done
 echo "within $MEMORY: no control group could be made: of its address space only"
-exec prlimit --as="$((${MEMORY%M} * 1048576))" "$@"
+reserved=${RESERVED:-0M}
+exec prlimit --as="$(((${MEMORY%M} + ${reserved%M}) * 1048576))" "$@"

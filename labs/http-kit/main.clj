@@ -1,9 +1,15 @@
 (ns main
   "The text's server: a body of `length` characters, held within 1 to 10,240, 1,024 of them where none is asked for.
   HOST, PORT and THREADS (http-kit's own 4) from the environment."
-  (:require [org.httpkit.server :refer [run-server]]
-            [ring.middleware.keyword-params :refer [wrap-keyword-params]]
+  (:require [ring.middleware.keyword-params :refer [wrap-keyword-params]]
             [ring.middleware.params :refer [wrap-params]]))
+
+(def run-server
+  "2.0-rc1 has it under another name."
+  (try
+    (requiring-resolve 'org.httpkit.server/run-server)
+    (catch java.io.FileNotFoundException _
+      (requiring-resolve 'me.shenfeng.http.server/run-server))))
 
 (def const-str
   "More than the 10,240 that are ever wanted, as in the text."

@@ -136,7 +136,7 @@ export function tickRecord({ n, seconds, most, ramp_s, end_s }: Moment): TickRec
           attempt_fails: 0, estab_resets: 0, out_resets: 0, retrans_segs: n * 3, syn_retrans: 0, tcp_timeouts: 0, listen_overflows: 0,
           listen_drops: 0, syn_queue_drops: 0, syn_cookies: 0, abort_on_memory: 0, memory_pressures: 0, pruned: 0, time_wait_overflow: 0,
         },
-        tcp_mem_pressure_pages: 383_870, conntrack: 2 * open, conntrack_max: 4_194_304, memory_available: 9e9, kernel_bytes: 7e8 + open * 7800,
+        tcp_mem_pressure_pages: 383_870, conntrack: 2 * open, conntrack_max: 4_194_304, memory_available: 9e9, slab_reclaimable_bytes: 4e8, kernel_bytes: 7e8 + open * 7800,
         oom_kills: 0,
       },
       target_host: null,

@@ -53,7 +53,7 @@ pub(crate) enum Verb {
 pub(crate) struct RunArgs {
     /// http://HOST[:PORT]/PATH, ws://HOST[:PORT]/PATH or tcp://HOST:PORT. Several destinations:
     /// http://127.0.0.{1..30}:8000/, ports {9000..9010}. `{rand A B}` in the path is a number drawn for each request. Or
-    /// a scenario file, X.toml, which says what the load is
+    /// a scenario file, X.toml; -c, --ramp, -d, --rate, --arrive and --total change its load
     target: Option<String>,
     /// Hold N connections at once [default: 50]
     #[arg(short, long, value_name = "N")]
@@ -171,6 +171,10 @@ pub(crate) struct RunArgs {
     /// Write a report of the run: a page (.html), Markdown (.md) or JSON (.json), by the file's ending
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<String>,
+    /// Ask the target's JVM for a full collection before the first dial and at full load (jcmd PID GC.run), to measure
+    /// its live heap; its pauses are in the figures
+    #[arg(long)]
+    target_gc: bool,
     /// A `throng observe` on the target's host, asked once a second: http://HOST:PORT
     #[arg(long, value_name = "URL")]
     observe: Option<String>,
@@ -210,6 +214,7 @@ impl RunArgs {
             live: self.live.clone(),
             format: self.format.clone(),
             thresholds: self.thresholds.clone(),
+            target_gc: self.target_gc,
             observe: self.observe.clone(),
             observe_token_file: self.observe_token_file.clone(),
             prometheus: self.prometheus.clone(),

@@ -9,7 +9,7 @@ mod trials;
 
 use std::{env, path::PathBuf, thread, time::Duration};
 
-use lab::{Experiment, Lab, Times, wide};
+use lab::{Experiment, Lab, Times, now_head, wide};
 
 use crate::{
     Failure, answer,
@@ -55,8 +55,16 @@ fn list(labs: &[Lab]) -> Result<u8, Failure> {
     for lab in labs {
         text += &format!("{}  ({})\n", lab.name, lab.title);
         for server in &lab.servers {
-            let missing = lab::missing(server);
-            let standing = if missing.is_empty() { "ready" } else { "cannot run here" };
+            let mut missing = lab::missing(server);
+            let work = settings::work(lab)?;
+            let to_clone = if missing.is_empty() { lab::to_clone(server, &work) } else { Vec::new() };
+            let standing = match (missing.is_empty(), to_clone.is_empty()) {
+                (true, true) => "ready",
+                (true, false) => "cloned first",
+                (false, _) => "cannot run here",
+            };
+            let clones = to_clone.iter().map(|own| format!("{}: {} at {}", own.folder, own.git, own.at));
+            missing.extend(clones);
             text += &format!("  server       {:<20} {standing}\n", server.name);
             text.extend(missing.iter().map(|what| format!("                 {what}\n")));
         }
@@ -92,7 +100,7 @@ fn up(lab: &Lab, server: Option<&str>, env: &[String], scale: f64) -> Result<u8,
     };
     let env =
         env.iter().map(variable).collect::<Result<Vec<_>, String>>().map_err(|e| Failure::words([e]))?;
-    let settings = Settings::new(lab, scale, Times::default())?;
+    let settings = Settings::new(lab, scale, Times::default(), &format!("up-{}", server.name))?;
     let mut running = settings.start(lab, server, 1, &env).map_err(Failure::machine)?;
     answer(&format!("{} listens at http://{}/\n", server.name, running.addresses[0]))?;
     while !stop.load(std::sync::atomic::Ordering::Relaxed) {
@@ -106,7 +114,7 @@ fn up(lab: &Lab, server: Option<&str>, env: &[String], scale: f64) -> Result<u8,
     Ok(0)
 }
 
-/// Then and now of a trial, under its name.
-fn table(title: &str, rows: &[[String; 3]]) -> String {
-    format!("{title}\n{}", wide(["", "then, at scale 1", "now"], rows))
+/// Then and now of a trial at a scale, under its name.
+fn table(title: &str, scale: f64, rows: &[[String; 3]]) -> String {
+    format!("{title}\n{}", wide(["", "then", &now_head(scale)], rows))
 }

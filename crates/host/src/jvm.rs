@@ -6,10 +6,14 @@ use std::{
     io::Read,
     os::unix::fs::{MetadataExt, OpenOptionsExt},
     path::Path,
+    process::{Command, Stdio},
+    thread,
+    time::Duration,
 };
 
 use rustix::fs::OFlags;
 use samples::JvmLook;
+use units::{Clock, Nanos};
 
 use crate::Root;
 
@@ -29,6 +33,64 @@ const COLLECTORS: std::ops::Range<usize> = 0..4;
 /// others may not read them.
 pub(crate) fn look(root: &Root, pid: u32) -> Option<JvmLook> {
     counters(&file(root, pid)?).map(|counters| counters.look())
+}
+
+/// A full collection may take so long.
+const COLLECTION: Nanos = Nanos::from_secs(60);
+
+/// What lives in the heaps of these Java virtual machines, bytes: each is asked for a full collection with the JDK's `jcmd`, as the same
+/// user or root, and its counters are read behind it. Stops them for as long as that takes.
+///
+/// # Errors
+/// What `jcmd` says; or there was no collection, as with `-XX:+DisableExplicitGC`.
+pub fn live_heap(root: &Root, pids: &[u32]) -> Result<u64, String> {
+    if pids.is_empty() {
+        return Err("no Java virtual machine listens there".to_owned());
+    }
+    let mut live = 0;
+    for pid in pids {
+        let count =
+            || look(root, *pid).ok_or_else(|| format!("process {pid} has no counters (-XX:+UsePerfData)"));
+        let before = count()?.gc_count;
+        jcmd(root, *pid)?;
+        let after = count()?;
+        if after.gc_count == before {
+            return Err(format!("process {pid} did not collect (-XX:-DisableExplicitGC)"));
+        }
+        live += after.heap_used_bytes;
+    }
+    Ok(live)
+}
+
+/// Its own JDK's, else that on the path.
+fn jcmd(root: &Root, pid: u32) -> Result<(), String> {
+    let program = std::fs::read_link(root.path(format!("proc/{pid}/exe"))).ok();
+    let own = program.and_then(|program| Some(program.parent()?.join("jcmd"))).filter(|own| own.is_file());
+    let program = own.unwrap_or_else(|| "jcmd".into());
+    let failed = |e: std::io::Error| format!("{}: {e}", program.display());
+    let mut command = Command::new(&program);
+    command
+        .args([&pid.to_string(), "GC.run"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(failed)?;
+    let clock = Clock::start();
+    let status = loop {
+        match child.try_wait().map_err(failed)? {
+            Some(status) => break status,
+            None if clock.now() > COLLECTION => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(format!("{} {pid} GC.run took more than {COLLECTION}", program.display()));
+            }
+            None => thread::sleep(Duration::from_millis(10)),
+        }
+    };
+    let mut said = String::new();
+    let _ = child.stderr.take().map(|mut stderr| stderr.read_to_string(&mut said));
+    let line = said.lines().find(|line| !line.trim().is_empty()).unwrap_or("it failed").trim();
+    if status.success() { Ok(()) } else { Err(format!("{} {pid} GC.run: {line}", program.display())) }
 }
 
 /// The file is in the process' own `/tmp`, in a folder with its user's name, and has the number that the process has for
@@ -204,6 +266,38 @@ mod tests {
         }
         let machine = Machine::with(&[("proc/70/status", "NSpid:\t70\n")]);
         assert_eq!(look(&machine.root(), 70), None);
+    }
+
+    #[test]
+    fn the_live_heap_is_read_behind_a_collection() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let machine = Machine::with(&[("proc/70/status", "NSpid:\t70\n"), ("jdk/java", ""), ("tmp/x", "")]);
+        let root = machine.root();
+        let folder = root.path("proc/70").join("root").join("tmp/hsperfdata_x");
+        std::fs::create_dir_all(&folder).unwrap();
+        let counters = |used: u64, collections: u64| {
+            let counters =
+                [("sun.gc.generation.1.space.0.used", used), ("sun.gc.collector.1.invocations", collections)];
+            written(&counters, true)
+        };
+        symlink(root.path("jdk/java"), root.path("proc/70/exe")).unwrap();
+        let after = root.path("tmp/after");
+        let jcmd = |then: &str| {
+            let program = root.path("jdk/jcmd");
+            std::fs::write(&program, format!("#!/bin/sh\n[ \"$*\" = '70 GC.run' ] && {then}\n")).unwrap();
+            std::fs::set_permissions(program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        };
+        std::fs::write(folder.join("70"), counters(9_000, 3)).unwrap();
+        jcmd("true");
+        let idle = live_heap(&root, &[70]).unwrap_err();
+        assert!(idle.starts_with("process 70 did not collect"), "{idle}");
+        jcmd("{ echo 70: no such process >&2; exit 1; }");
+        let failed = live_heap(&root, &[70]).unwrap_err();
+        assert!(failed.ends_with("jdk/jcmd 70 GC.run: 70: no such process"), "{failed}");
+        std::fs::write(&after, counters(2_400, 4)).unwrap();
+        jcmd(&format!("cp '{}' '{}'", after.display(), folder.join("70").display()));
+        assert_eq!(live_heap(&root, &[70]), Ok(2_400));
+        assert!(live_heap(&root, &[]).unwrap_err().starts_with("no Java virtual machine"));
     }
 
     #[test]

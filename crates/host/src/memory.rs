@@ -74,6 +74,11 @@ pub fn kernel_memory(root: &Root) -> io::Result<u64> {
     Ok(field("MemTotal")?.saturating_sub(other))
 }
 
+/// The slabs that the kernel calls reclaimable, bytes. `MemAvailable` has nearly all of them, also the inodes of sockets that are open.
+pub fn slab_reclaimable(root: &Root) -> Option<u64> {
+    kib_field(&root.read("proc/meminfo").ok()?, "SReclaimable")
+}
+
 impl Memory {
     fn tighter(self, other: Memory) -> Memory {
         Memory { total: self.total.min(other.total), available: self.available.min(other.available) }

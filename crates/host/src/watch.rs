@@ -6,7 +6,7 @@ use units::Nanos;
 use crate::{
     Listener, Processes, Pulse, Root, files, jvm,
     listener::{carriers, holds_in_main_table, listener_pids, numbers},
-    memory::{group_oom_kills, kernel_memory, memory, memory_left_to, row},
+    memory::{group_oom_kills, kernel_memory, memory, memory_left_to, row, slab_reclaimable},
     network::{net_counters, sock_stat},
     usage::{table_count, table_size},
 };
@@ -108,6 +108,11 @@ impl Watch {
         each
     }
 
+    /// The Java virtual machines among its processes.
+    pub fn jvms(&self) -> &[u32] {
+        &self.jvms
+    }
+
     fn jvm(&self) -> Option<JvmLook> {
         let all = self.jvms.iter().filter_map(|pid| jvm::look(&self.root, *pid));
         all.reduce(|sum, one| sum.plus(&one))
@@ -190,6 +195,7 @@ pub fn host_look(root: &Root) -> HostLook {
         conntrack_max: number("nf_conntrack_max"),
         memory_available: memory(root).map_or(0, |memory| memory.available),
         kernel_bytes: kernel_memory(root).unwrap_or(0),
+        slab_reclaimable_bytes: slab_reclaimable(root).unwrap_or(0),
         oom_kills: root.read("proc/vmstat").ok().and_then(|text| row(&text, "oom_kill")).unwrap_or(0),
     }
 }

@@ -11,8 +11,9 @@ use crate::{
     file::Lab,
     findings::filled,
     outcome::{Machine, Outcome, Subject},
+    pauses::Pause,
     picture::picture,
-    table::{Spread, side_by_side},
+    table::{Spread, common_scale, side_by_side},
 };
 
 /// In a lab's folder: what was claimed and found, in words.
@@ -176,9 +177,14 @@ fn versions(outcomes: &[Outcome]) -> String {
 /// An experiment's figures, side by side, and what stopped each.
 fn one(lab: &Lab, experiment: &Experiment, own: &[&Group], all: &[Group]) -> String {
     let mut text = format!("\n### {}\n\n", experiment.title);
-    let names: Vec<String> = own.iter().map(|group| group.subject.name()).collect();
+    let mut names: Vec<String> = own.iter().map(|group| group.subject.name()).collect();
     let counted: Vec<Vec<&Outcome>> = own.iter().map(|group| group.counted()).collect();
     let columns: Vec<&[&Outcome]> = counted.iter().map(Vec::as_slice).collect();
+    if common_scale(&columns).is_none() {
+        for (name, group) in names.iter_mut().zip(own) {
+            *name += &format!(", at scale {}", group.subject.scale);
+        }
+    }
     let mut head: Vec<&str> = ["", "then"].into_iter().chain(names.iter().map(String::as_str)).collect();
     let mut rows = side_by_side(&experiment.then, &columns);
     if experiment.then.is_empty() {
@@ -205,21 +211,37 @@ fn one(lab: &Lab, experiment: &Experiment, own: &[&Group], all: &[Group]) -> Str
     }
     for (group, name) in own.iter().zip(&names) {
         text += &drift(name, group.last());
+        text += &pauses(name, group);
     }
     text
 }
 
-/// What a soak changed, and when a virtual machine paused.
+/// What a soak changed.
 fn drift(name: &str, outcome: &Outcome) -> String {
     if outcome.drift.is_empty() {
         return String::new();
     }
     let rows: Vec<Vec<String>> = outcome.drift.iter().map(|drift| drift.row().to_vec()).collect();
-    let mut text = format!("\n**{name}** ({}):\n\n{}", outcome.at, table(&DRIFT_HEAD, &rows));
-    if !outcome.pauses.is_empty() {
-        text += "\nThe longest pauses of its garbage collector:\n\n";
-        text.extend(outcome.pauses.iter().map(|pause| format!("- {}\n", pause.told())));
+    format!("\n**{name}** ({}):\n\n{}", outcome.at, table(&DRIFT_HEAD, &rows))
+}
+
+/// So many of the longest pauses of a run are shown; of a soak all that are kept.
+const PAUSES: usize = 3;
+
+/// The longest pauses of a garbage collector beside the longest responses of those seconds, of all repetitions.
+fn pauses(name: &str, group: &Group) -> String {
+    let is_soak = !group.last().drift.is_empty();
+    let counted = if is_soak { vec![group.last()] } else { group.counted() };
+    let mut longest: Vec<&Pause> = counted.iter().flat_map(|outcome| &outcome.pauses).collect();
+    if !is_soak {
+        longest.sort_by(|a, b| b.ms.total_cmp(&a.ms));
+        longest.truncate(PAUSES);
     }
+    if longest.is_empty() {
+        return String::new();
+    }
+    let mut text = format!("\nThe longest pauses of the garbage collector of {name}:\n\n");
+    text.extend(longest.iter().map(|pause| format!("- {}\n", pause.told())));
     text
 }
 
@@ -246,7 +268,7 @@ mod tests {
                 toml::from_str(&format!("name = \"{name}\"\ntitle = \"{name} it\"")).unwrap();
             experiment.lifted = limit.map(str::to_owned);
             if limit.is_some() {
-                experiment.then = BTreeMap::from([("requests.per_s".to_owned(), 100.0)]);
+                experiment.then = BTreeMap::from([("requests.per_s".to_owned(), 100.0.into())]);
             }
             experiment
         };

@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, fs, path::Path};
 
 use serde::Deserialize;
+use units::Count;
 
 use crate::{template, template::Values};
 
@@ -34,7 +35,7 @@ pub struct Experiment {
     pub scale: f64,
     /// What the text saw, by the summary's paths.
     #[serde(default)]
-    pub then: BTreeMap<String, f64>,
+    pub then: BTreeMap<String, Then>,
     /// Thresholds of now.
     #[serde(default)]
     pub expect: Vec<String>,
@@ -53,6 +54,46 @@ pub struct Experiment {
     /// What to look at.
     #[serde(default)]
     pub look: Option<String>,
+}
+
+/// A figure of the text, at its own size: a number, or `"{scale 400k}"` where it goes with the size.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(try_from = "ThenText")]
+pub struct Then {
+    /// At scale 1.
+    pub value: f64,
+    /// At another scale it is that share of it.
+    pub scales: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum ThenText {
+    Number(f64),
+    Text(String),
+}
+
+impl TryFrom<ThenText> for Then {
+    type Error = String;
+
+    fn try_from(text: ThenText) -> Result<Then, String> {
+        match text {
+            ThenText::Number(value) => Ok(Then { value, scales: false }),
+            ThenText::Text(text) => {
+                let number = text.strip_prefix("{scale ").and_then(|rest| rest.strip_suffix('}'));
+                let count = number.and_then(|number| Count::parse(number).ok());
+                let Count(n) =
+                    count.ok_or_else(|| format!("then: write 400 or \"{{scale 400}}\": {text:?}"))?;
+                Ok(Then { value: n as f64, scales: true })
+            }
+        }
+    }
+}
+
+impl From<f64> for Then {
+    fn from(value: f64) -> Then {
+        Then { value, scales: false }
+    }
 }
 
 fn one() -> u8 {

@@ -81,9 +81,12 @@ pub enum Figure {
 pub struct Server {
     /// What it is asked for by.
     pub name: String,
-    /// Programs that must be there.
+    /// Programs and files that must be there.
     #[serde(default)]
-    pub needs: Vec<Program>,
+    pub needs: Vec<Need>,
+    /// Source checkouts that it is built from.
+    #[serde(default)]
+    pub sources: Vec<Source>,
     /// Variables of the environment that must be set.
     #[serde(default)]
     pub needs_environment: Vec<Variable>,
@@ -109,14 +112,32 @@ pub struct Server {
     pub version: Option<String>,
 }
 
-/// A program, and how it is had.
-#[derive(Clone, Debug, Deserialize)]
+/// A program or a file, and how to install it.
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Program {
-    /// As on the path.
-    pub program: String,
+pub struct Need {
+    /// A program on the path; or
+    #[serde(default)]
+    pub program: Option<String>,
+    /// a file or folder by its absolute path: a jar, a header, a library.
+    #[serde(default)]
+    pub file: Option<String>,
     /// Debian's package.
     pub package: String,
+}
+
+/// A source checkout: a folder in the one that `LAB_SOURCE` names.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Source {
+    /// Its name there.
+    pub folder: String,
+    /// Where `LAB_SOURCE=git` clones it from.
+    pub git: String,
+    /// Tag or full commit.
+    pub at: String,
+    /// A path in it that shows that it is a checkout of this project.
+    pub has: String,
 }
 
 /// A variable, and why it is wanted.
@@ -224,6 +245,9 @@ impl Lab {
             mistakes.extend(server.heap_mib(1.0).err().map(of));
             mistakes
                 .extend(Nanos::parse(&server.ready.within).err().map(|e| of(format!("ready.within: {e}"))));
+            let is_one = |need: &&Need| need.program.is_some() == need.file.is_some();
+            let needs = server.needs.iter().filter(is_one);
+            mistakes.extend(needs.map(|need| of(format!("needs: write program or file: {}", need.package))));
             let lines = server.build.iter().chain([&server.start]).chain(server.environment.values());
             mistakes.extend(lines.filter_map(|line| Values::default().fill(line).err()).map(of));
         }
@@ -345,6 +369,11 @@ mod tests {
             "start = \"true\"",
             "start = \"true\"\nheap = \"4t\"",
             "server one: heap: write 3g or 512m: 4t",
+        );
+        check(
+            "start = \"true\"",
+            "start = \"true\"\nneeds = [{ package = \"cl-cffi\" }]",
+            "server one: needs: write program or file: cl-cffi",
         );
         check("start = \"true\"", "start = \"true {for ever}\"", "server one: not a time: {for ever}");
         check(

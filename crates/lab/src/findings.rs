@@ -1,6 +1,8 @@
 //! A lab's `findings.md`: what was found, in words, with places for figures that are measured:
 //! `{{EXPERIMENT/SERVER[/VARIANT] PATH}}` is the median of a figure of the summary over the kept outcomes, and
-//! `{{EXPERIMENT/SERVER[/VARIANT] PATH over EXPERIMENT/SERVER[/VARIANT]}}` is it divided by another's.
+//! `{{EXPERIMENT/SERVER[/VARIANT] PATH over EXPERIMENT/SERVER[/VARIANT]}}` is it divided by another's. What stands between
+//! `{{if EXPERIMENT/SERVER[/VARIANT]}}` and `{{end}}` is there where that was run; what stands behind an `{{else}}` before the end,
+//! where it was not.
 
 use crate::{
     document::Group,
@@ -13,8 +15,9 @@ use crate::{
 /// # Errors
 /// A place that is not closed, or names nothing.
 pub(crate) fn filled(text: &str, groups: &[Group]) -> Result<String, String> {
+    let text = &chosen(text, groups)?;
     let mut filled = String::new();
-    let mut rest = text;
+    let mut rest = text.as_str();
     while let Some((before, place)) = rest.split_once("{{") {
         let line = text[..text.len() - place.len()].matches('\n').count() + 1;
         let placed = |why: &str| format!("line {line}: {why}");
@@ -26,7 +29,50 @@ pub(crate) fn filled(text: &str, groups: &[Group]) -> Result<String, String> {
         rest = after;
     }
     filled.push_str(rest);
+    // Paragraphs that are not there leave no gap.
+    while filled.contains("\n\n\n") {
+        filled = filled.replace("\n\n\n", "\n\n");
+    }
     Ok(filled)
+}
+
+/// The text without what depends on results that do not exist, or on their absence.
+fn chosen(text: &str, groups: &[Group]) -> Result<String, String> {
+    let mut chosen = String::new();
+    // Of each condition around: whether it and those around it are met, and whether its `else` has come.
+    let mut around: Vec<(bool, bool)> = Vec::new();
+    let mut rest = text;
+    while let Some(at) = rest.find("{{") {
+        let line = text[..text.len() - rest.len() + at].matches('\n').count() + 1;
+        let placed = |why: &str| format!("line {line}: {why}");
+        let is_in = |around: &[(bool, bool)]| around.iter().all(|(met, _)| *met);
+        let (before, after) = rest.split_at(at);
+        if is_in(&around) {
+            chosen.push_str(before);
+        }
+        let Some(end) = after.find("}}") else {
+            rest = after;
+            break;
+        };
+        let place = &after[2..end];
+        rest = &after[end + 2..];
+        match (place.strip_prefix("if "), place) {
+            (Some(subject), _) => around.push((group(subject, groups).is_some(), false)),
+            (None, "else") => match around.last_mut() {
+                Some((met, has_else @ false)) => (*met, *has_else) = (!*met, true),
+                _ => return Err(placed("{{else}} without {{if …}}")),
+            },
+            (None, "end") => {
+                around.pop().ok_or_else(|| placed("{{end}} without {{if …}}"))?;
+            }
+            _ if is_in(&around) => chosen.push_str(&after[..end + 2]),
+            _ => {}
+        }
+    }
+    if !around.is_empty() {
+        return Err("{{if …}} without {{end}}".to_owned());
+    }
+    Ok(chosen + rest)
 }
 
 fn value(place: &str, groups: &[Group]) -> Option<String> {
@@ -88,6 +134,16 @@ mod tests {
         check("{{wrk/b/2 workers requests.per_s}}{{wrk/a limit.cause}}", "80,000open-files");
         check("{{wrk/b/2 workers requests.per_s over wrk/a}} times", "4.00 times");
         check("{{wrk/c requests.per_s}} {{wrk/a no.path}} {{wrk/c x over wrk/a}} {one}", "– – – {one}");
+        check("{{if wrk/a}}a {{wrk/a limit.cause}}{{else}}none{{end}}.", "a open-files.");
+        check("{{if wrk/c}}c {{wrk/c x}}{{else}}none{{end}}.", "none.");
+        check("a\n\n{{if wrk/c}}c{{end}}\n\nb", "a\n\nb");
+        check(
+            "{{if wrk/a}}1{{if wrk/c}}2{{else}}3{{end}}4{{end}}{{if wrk/c}}5{{if wrk/a}}6{{end}}{{end}}",
+            "134",
+        );
+        for wrong in ["{{else}}", "{{end}}", "{{if wrk/a}}", "{{if wrk/a}}{{else}}{{else}}{{end}}"] {
+            assert!(filled(wrong, &groups).is_err(), "{wrong}");
+        }
         assert_eq!(filled("\n\n{{wrk", &groups), Err("line 3: a place without an end".to_owned()));
         assert_eq!(filled("{{wrk}}", &groups), Err("line 1: not EXPERIMENT/SERVER PATH: wrk".to_owned()));
     }

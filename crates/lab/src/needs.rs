@@ -1,48 +1,56 @@
-//! What a server needs, and how it is had.
+//! What a server needs, and how to install it.
 
 use std::{env, path::Path};
 
-use crate::file::Server;
+use crate::{
+    file::{Need, Server},
+    source,
+};
 
-/// What is not there, each with its cure.
+/// What is missing, each with its fix.
 pub fn missing(server: &Server) -> Vec<String> {
     let folders = env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
     let found = |program: &str| folders.split(':').any(|folder| Path::new(folder).join(program).is_file());
-    let programs = server.needs.iter().filter(|needed| !found(&needed.program));
-    let programs = programs.map(|needed| format!("{}: apt-get install {}", needed.program, needed.package));
+    let lacks = |need: &Need| {
+        let program = need.program.as_deref().filter(|program| !found(program));
+        let what = program.or(need.file.as_deref().filter(|file| !Path::new(file).exists()))?;
+        Some(format!("{what}: apt-get install {}", need.package))
+    };
+    let needs = server.needs.iter().filter_map(lacks);
     let unset = |name: &str| env::var_os(name).is_none_or(|value| value.is_empty());
     let variables = server.needs_environment.iter().filter(|needed| unset(&needed.name));
     let variables = variables.map(|needed| format!("{} is not set: {}", needed.name, needed.why));
-    programs.chain(variables).collect()
+    let sources = source::missing(server, env::var_os(source::VARIABLE).as_deref());
+    needs.chain(variables).chain(sources).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::file::{Program, Ready, Variable};
-    use std::collections::BTreeMap;
 
     #[test]
-    fn what_is_missing_is_named_with_its_cure() {
-        let program =
-            |program: &str| Program { program: program.to_owned(), package: format!("{program}-package") };
-        let variable =
-            |name: &str| Variable { name: name.to_owned(), why: "put a class path into it".to_owned() };
-        let server = Server {
-            name: "s".to_owned(),
-            needs: vec![program("sh"), program("no-such-program")],
-            needs_environment: vec![variable("PATH"), variable("NO_SUCH_VARIABLE")],
-            build: Vec::new(),
-            start: "true".to_owned(),
-            environment: BTreeMap::new(),
-            ready: Ready::default(),
-            connections_each: None,
-            heap: None,
-            version: None,
-        };
+    fn what_is_missing_is_named_with_its_fix() {
+        let server: Server = toml::from_str(
+            r#"
+            name = "s"
+            start = "true"
+            needs = [
+                { program = "sh", package = "dash" },
+                { program = "no-such-program", package = "p1" },
+                { file = "/proc/self/status", package = "p2" },
+                { file = "/no/such.jar", package = "p3" },
+            ]
+            needs_environment = [
+                { name = "PATH", why = "put a path into it" },
+                { name = "NO_SUCH_VARIABLE", why = "put a path into it" },
+            ]
+            "#,
+        )
+        .unwrap();
         let expected = [
-            "no-such-program: apt-get install no-such-program-package",
-            "NO_SUCH_VARIABLE is not set: put a class path into it",
+            "no-such-program: apt-get install p1",
+            "/no/such.jar: apt-get install p3",
+            "NO_SUCH_VARIABLE is not set: put a path into it",
         ];
         assert_eq!(missing(&server), expected);
     }

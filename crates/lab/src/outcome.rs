@@ -135,7 +135,7 @@ impl Outcome {
     }
 
     /// A figure of the summary by its path. Of several processes `target_cost.processes.least` and `most` are the memory of the
-    /// smallest and the largest.
+    /// smallest and the largest; `pauses.longest_ms` is the longest pause of a garbage collector.
     pub fn figure(&self, path: &str) -> Option<f64> {
         if let Some(which) = path.strip_prefix("target_cost.processes.") {
             let each = self.at("target_cost.processes")?.as_array()?;
@@ -146,9 +146,21 @@ impl Outcome {
                 _ => sizes.reduce(f64::max),
             };
         }
+        if path == "pauses.longest_ms" {
+            return self.pauses.iter().map(|pause| pause.ms).reduce(f64::max);
+        }
         let figure = self.at(path)?.as_f64();
-        // A slope of 0 bytes is one that could not be told.
-        figure.filter(|n| *n > 0.0 || path != "target_cost.user_bytes_per_connection")
+        let is_slope = path == "target_cost.user_bytes_per_connection";
+        figure.filter(|n| !is_slope || *n > 0.0 && self.carries_memory())
+    }
+
+    /// Whether the slope of the target's memory is a figure, as `samples::Fit::is_carried` has it: older runs were kept with any.
+    fn carries_memory(&self) -> bool {
+        let part = |key: &str| self.at(&format!("cost.target_bytes.{key}")).and_then(Value::as_f64);
+        match (part("value"), part("error"), part("r2")) {
+            (Some(value), Some(error), Some(r2)) => r2 >= 0.9 && error <= 0.1 * value,
+            _ => true,
+        }
     }
 
     /// Whether its figures say anything of the server: not where throng itself was the limit, or was told to end.
@@ -242,6 +254,21 @@ mod tests {
         assert_eq!((figure(&[7, 3, 5], "least"), figure(&[7, 3, 5], "most")), (Some(3.0), Some(7.0)));
         assert_eq!(figure(&[7], "most"), None);
         assert_eq!(Outcome::default().figure("target_cost.processes.least"), None);
+    }
+
+    #[test]
+    fn a_slope_that_is_not_carried_is_no_figure() {
+        let figure = |r2: f64, error: f64| {
+            let summary = json!({
+                "target_cost": {"user_bytes_per_connection": 4_700.0},
+                "cost": {"target_bytes": {"value": 4_700.0, "error": error, "r2": r2}},
+            });
+            Outcome { summary, ..Outcome::default() }.figure("target_cost.user_bytes_per_connection")
+        };
+        assert_eq!(
+            [figure(0.95, 100.0), figure(0.585, 100.0), figure(0.95, 500.0)],
+            [Some(4_700.0), None, None]
+        );
     }
 
     #[test]

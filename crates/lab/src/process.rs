@@ -1,7 +1,7 @@
 //! A server as processes: built, started, ready, and gone without a trace.
 
 use std::{
-    fs::{self, File},
+    fs,
     hash::{DefaultHasher, Hash, Hasher},
     io::{Read, Write},
     net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
@@ -17,6 +17,8 @@ use units::{Clock, Nanos};
 
 use crate::{
     file::{self, Lab, Server},
+    log::Log,
+    source,
     template::Values,
 };
 
@@ -32,11 +34,22 @@ pub struct Running {
     processes: Vec<Process>,
     /// Where each listens; one port.
     pub addresses: Vec<SocketAddr>,
+    /// What building it printed, where it was built just now.
+    pub build_logs: Vec<PathBuf>,
 }
 
 struct Process {
     child: Child,
-    log: PathBuf,
+    log: Log,
+}
+
+/// Where a server is built, and where it logs.
+#[derive(Clone, Copy, Debug)]
+pub struct Folders<'a> {
+    /// What is built stays here.
+    pub work: &'a Path,
+    /// Of one trial.
+    pub log: &'a Path,
 }
 
 /// How processes ended that were not asked to.
@@ -49,7 +62,7 @@ pub(crate) fn free_port() -> std::io::Result<u16> {
 
 impl Running {
     /// Builds the server where its folder has changed, starts so many processes of it, and waits until all are ready.
-    /// `values` need not have `address`, `port`, `log`; `variant` goes over the environment.
+    /// `values` need not have `address` and `port`; `variant` goes over the environment.
     ///
     /// # Errors
     /// What does not build, start or get ready, with the last lines that it said.
@@ -59,19 +72,22 @@ impl Running {
         processes: u8,
         values: &Values,
         variant: &[(String, String)],
-        work: &Path,
+        folders: Folders,
     ) -> Result<Running, String> {
-        fs::create_dir_all(work).map_err(|e| format!("{}: {e}", work.display()))?;
-        build(lab, server, values, work)?;
+        let Folders { work, log } = folders;
+        for folder in [work, log] {
+            fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+        }
+        source::clone_missing(server, work)?;
+        let build_logs = build(lab, server, values, work)?;
         let port = free_port().map_err(|e| e.to_string())?;
-        let mut running = Running { processes: Vec::new(), addresses: Vec::new() };
+        let mut running = Running { processes: Vec::new(), addresses: Vec::new(), build_logs };
         for nth in 1..=processes.max(1) {
             let address = Ipv4Addr::new(127, 0, 0, nth);
             let mut own = values.clone();
             own.named.extend([("address", address.to_string()), ("port", port.to_string())]);
-            let log = work.join(format!("server-{nth}.log"));
-            let child = start(lab, server, &own, variant, &log)?;
-            running.processes.push(Process { child, log });
+            let process = start(lab, server, &own, variant, &log.join(format!("server-{nth}.log")))?;
+            running.processes.push(process);
             running.addresses.push((address, port).into());
         }
         running.wait(server)?;
@@ -100,6 +116,7 @@ impl Running {
     pub fn stopped(&mut self) -> Stopped {
         let ended = |process: &mut Process| {
             let status = process.child.try_wait().ok().flatten()?;
+            process.log.wait();
             Some(format!("the server ended: {}\n{}", told(status), last_lines(&process.log)))
         };
         self.processes.iter_mut().filter_map(ended).collect()
@@ -122,6 +139,7 @@ impl Drop for Running {
             // What it left behind goes too.
             signal(process, Signal::KILL);
             let _ = process.child.wait();
+            process.log.wait();
         }
     }
 }
@@ -134,36 +152,56 @@ fn told(status: ExitStatus) -> String {
     }
 }
 
-/// Runs a server's build lines, unless that was done with this folder.
-fn build(lab: &Lab, server: &Server, values: &Values, work: &Path) -> Result<(), String> {
+/// Runs a server's build lines, unless that was done with this folder and these sources. What each printed, if so.
+fn build(lab: &Lab, server: &Server, values: &Values, work: &Path) -> Result<Vec<PathBuf>, String> {
     let lines = server.build.iter().map(|line| values.fill(line)).collect::<Result<Vec<_>, _>>()?;
     let mut state = DefaultHasher::new();
     // Not where it lies: what is built does not depend on that.
     server.build.hash(&mut state);
-    hash_folder(lab, &lab.folder, &mut state).map_err(|e| format!("{}: {e}", lab.folder.display()))?;
+    let sources = server.sources.iter().map(|own| source::source_folder(work).join(&own.folder));
+    for folder in [lab.folder.clone()].into_iter().chain(sources) {
+        hash_folder(lab, &folder, &mut state).map_err(|e| format!("{}: {e}", folder.display()))?;
+    }
     let (stamp, now) = (work.join(format!("built-{}", server.name)), state.finish().to_string());
     if fs::read_to_string(&stamp).is_ok_and(|then| then == now) {
-        return Ok(());
+        return Ok(Vec::new());
     }
-    for line in lines {
+    let mut logs = Vec::new();
+    for (nth, line) in (1..).zip(&lines) {
         // It ends when we do, as a server does, and with it all that it started.
-        let mut command = Command::new("setpriv");
         let shell = format!("trap 'trap - TERM; kill 0' TERM\n(\n{line}\n) &\nwait $!");
-        command
-            .args(["--pdeathsig", "TERM", "sh", "-ec", &shell])
-            .current_dir(&lab.folder)
-            .stdin(Stdio::null())
-            .process_group(0);
+        let mut command = command(lab, &["-ec", &shell]);
         for (name, value) in &server.environment {
             command.env(name, values.fill(value)?);
         }
-        let output = command.output().map_err(|e| format!("setpriv: {e}"))?;
-        if !output.status.success() {
-            let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-            return Err(format!("does not build: {}: {line}\n{}", told(output.status), tail(&said)));
+        let mut process = spawn(command, &work.join(format!("build-{}-{nth}.log", server.name)))?;
+        let status = process.child.wait().map_err(|e| format!("setpriv: {e}"))?;
+        process.log.wait();
+        if !status.success() {
+            let (said, log) = (last_lines(&process.log), process.log.path.display());
+            return Err(format!("does not build: {}: {line}\n{said}\nall of it: {log}", told(status)));
         }
+        logs.push(process.log.path);
     }
-    fs::write(&stamp, now).map_err(|e| format!("{}: {e}", stamp.display()))
+    fs::write(&stamp, now).map_err(|e| format!("{}: {e}", stamp.display()))?;
+    Ok(logs)
+}
+
+/// A shell that is gone when we are, in a process group of its own.
+fn command(lab: &Lab, words: &[&str]) -> Command {
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "TERM", "sh"]).args(words);
+    command.current_dir(&lab.folder).stdin(Stdio::null()).process_group(0);
+    command
+}
+
+/// The command goes with the call: it holds an end of the pipe.
+fn spawn(mut command: Command, log: &Path) -> Result<Process, String> {
+    let failed = |e: std::io::Error| format!("{}: {e}", log.display());
+    let (ours, theirs) = std::io::pipe().map_err(failed)?;
+    let both = theirs.try_clone().map_err(failed)?;
+    let child = command.stdout(theirs).stderr(both).spawn().map_err(|e| format!("setpriv: {e}"))?;
+    Ok(Process { child, log: Log::of(ours, log).map_err(failed)? })
 }
 
 /// Of all files, but those that a package manager put there, and those that say what is done with the server.
@@ -179,7 +217,7 @@ fn hash_folder(lab: &Lab, folder: &Path, state: &mut impl Hasher) -> std::io::Re
     for path in entries.into_iter().filter(|path| !is_load(path)) {
         path.file_name().hash(state);
         if path.is_dir() {
-            if !path.ends_with("node_modules") && !path.ends_with("target") {
+            if !["node_modules", "target", ".git"].iter().any(|name| path.ends_with(name)) {
                 hash_folder(lab, &path, state)?;
             }
         } else {
@@ -189,28 +227,23 @@ fn hash_folder(lab: &Lab, folder: &Path, state: &mut impl Hasher) -> std::io::Re
     Ok(())
 }
 
-/// In a process group of its own, with all the files it may have, gone when we are.
+/// With all the files it may have.
 fn start(
     lab: &Lab,
     server: &Server,
     values: &Values,
     variant: &[(String, String)],
     log: &Path,
-) -> Result<Child, String> {
+) -> Result<Process, String> {
     let line = values.fill(&server.start)?;
-    let out = File::create(log).map_err(|e| format!("{}: {e}", log.display()))?;
-    let both = out.try_clone().map_err(|e| format!("{}: {e}", log.display()))?;
-    let mut command = Command::new("setpriv");
-    let shell = format!("ulimit -n \"$(ulimit -H -n)\"; exec {line}");
-    command.args(["--pdeathsig", "TERM", "sh", "-c", &shell]);
-    command.current_dir(&lab.folder).stdin(Stdio::null()).stdout(out).stderr(both).process_group(0);
+    let mut command = command(lab, &["-c", &format!("ulimit -n \"$(ulimit -H -n)\"; exec {line}")]);
     for (name, value) in &server.environment {
         command.env(name, values.fill(value)?);
     }
     for (name, value) in variant {
         command.env(name, values.fill(value)?);
     }
-    command.spawn().map_err(|e| format!("setpriv: {e}"))
+    spawn(command, log)
 }
 
 fn is_ready(at: SocketAddr, server: &Server) -> bool {
@@ -228,11 +261,9 @@ fn is_ready(at: SocketAddr, server: &Server) -> bool {
     asked.is_ok() && head.starts_with(b"HTTP/1.")
 }
 
-fn last_lines(log: &Path) -> String {
-    tail(&fs::read_to_string(log).unwrap_or_default())
-}
-
-fn tail(text: &str) -> String {
+fn last_lines(log: &Log) -> String {
+    let text = fs::read(&log.path).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
     let lines: Vec<&str> = text.lines().collect();
     lines[lines.len().saturating_sub(TOLD)..].join("\n")
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use units::{Bytes, Count, Nanos};
 
-use crate::{curve::median, outcome::Outcome};
+use crate::{curve::median, experiment::Then, outcome::Outcome};
 
 /// What is always shown, by the summary's paths, with what it is called.
 const ALWAYS: &[(&str, &str)] = &[
@@ -14,7 +14,10 @@ const ALWAYS: &[(&str, &str)] = &[
     ("requests.per_s", "requests/s"),
     ("latency_us.p50", "latency p50"),
     ("latency_us.p99", "latency p99"),
-    ("target_cost.user_bytes_per_connection", "memory a connection"),
+    ("latency_us.max", "longest response"),
+    ("pauses.longest_ms", "longest pause of its collector"),
+    ("target_cost.user_bytes_per_connection", "resident memory a connection"),
+    ("cost.target_live_bytes", "live heap a connection"),
     ("target_cost.rss_bytes", "memory of the server"),
     ("target_cost.processes.least", "its smallest process"),
     ("target_cost.processes.most", "its largest process"),
@@ -52,15 +55,16 @@ impl Spread {
     }
 }
 
-/// A row for each figure: its name, what the text saw, what it is now. `then` at full scale, `now` of one outcome or of
-/// several that repeat each other.
-pub fn then_and_now(then: &BTreeMap<String, f64>, now: &[&Outcome]) -> Vec<[String; 3]> {
+/// A row for each figure: its name, what the text saw, what it is now, of one outcome or of several that repeat each other.
+/// Figures of the text that go with the size are at the scale of now, and as they were.
+pub fn then_and_now(then: &BTreeMap<String, Then>, now: &[&Outcome]) -> Vec<[String; 3]> {
     let three = |row: Vec<String>| row.try_into().expect("a name, then, now");
     side_by_side(then, &[now]).into_iter().map(three).collect()
 }
 
 /// The same with a column for each of several.
-pub(crate) fn side_by_side(then: &BTreeMap<String, f64>, groups: &[&[&Outcome]]) -> Vec<Vec<String>> {
+pub(crate) fn side_by_side(then: &BTreeMap<String, Then>, groups: &[&[&Outcome]]) -> Vec<Vec<String>> {
+    let scale = common_scale(groups).unwrap_or(1.0);
     let more = then.keys().filter(|path| ALWAYS.iter().all(|(always, _)| always != path));
     let paths = ALWAYS.iter().copied().chain(more.map(|path| (path.as_str(), path.as_str())));
     let or_none = |told: Option<String>| told.unwrap_or_else(|| NONE.to_owned());
@@ -71,10 +75,33 @@ pub(crate) fn side_by_side(then: &BTreeMap<String, f64>, groups: &[&[&Outcome]])
         let now: Vec<Option<Spread>> = groups.iter().map(spread).collect();
         let is_shown = then.contains_key(path) || now.iter().flatten().any(|now| now.most > 0.0);
         let told = now.into_iter().map(|now| or_none(now.map(|now| now.told(path))));
-        let then = or_none(then.get(path).map(|n| shown(path, *n)));
+        let then = or_none(then.get(path).map(|then| then.at(path, scale)));
         is_shown.then(|| [name.to_owned(), then].into_iter().chain(told).collect())
     };
     paths.filter_map(row).collect()
+}
+
+/// The scale that all of them have.
+pub(crate) fn common_scale(groups: &[&[&Outcome]]) -> Option<f64> {
+    let mut scales = groups.iter().copied().flatten().map(|outcome| outcome.subject.scale);
+    let first = scales.next()?;
+    scales.all(|scale| scale == first).then_some(first)
+}
+
+/// Over what is of this scale.
+pub fn now_head(scale: f64) -> String {
+    if scale == 1.0 { "now".to_owned() } else { format!("now, at scale {scale}") }
+}
+
+impl Then {
+    /// At this scale, and as it was.
+    fn at(self, path: &str, scale: f64) -> String {
+        let was = shown(path, self.value);
+        if !self.scales || scale == 1.0 {
+            return was;
+        }
+        format!("{} ({was} at scale 1)", shown(path, self.value * scale))
+    }
 }
 
 /// Stands where there is no figure.
@@ -89,6 +116,8 @@ pub fn micros(us: f64) -> String {
 pub(crate) fn shown(path: &str, n: f64) -> String {
     if path.contains("_us.") {
         micros(n)
+    } else if path.ends_with("_ms") {
+        micros(n * 1e3)
     } else if path.contains("bytes") || path.contains(".processes.") {
         Bytes(n.max(0.0) as u64).brief().to_string()
     } else if path.contains("_us_per_") {
@@ -125,9 +154,9 @@ mod tests {
     #[test]
     fn then_and_now_are_in_the_same_units() {
         let then = BTreeMap::from([
-            ("requests.per_s".to_owned(), 32_047.0),
-            ("latency_us.p50".to_owned(), 570.0),
-            ("latency_us.p999".to_owned(), 5_290.0),
+            ("requests.per_s".to_owned(), 32_047.0.into()),
+            ("latency_us.p50".to_owned(), 570.0.into()),
+            ("latency_us.p999".to_owned(), 5_290.0.into()),
         ]);
         let now = json!({
             "connections": {"peak": 400},
@@ -159,5 +188,28 @@ mod tests {
         let several = [19_000.0, 21_000.0, 20_000.0].map(|n| outcome(json!({"requests": {"per_s": n}})));
         let rows = then_and_now(&then, &several.iter().collect::<Vec<_>>());
         assert_eq!(rows[0], ["requests/s", "32,047", "20,000 (19,000 to 21,000)"].map(str::to_owned));
+    }
+
+    #[test]
+    fn figures_of_the_text_are_at_the_scale_of_now() {
+        let then = BTreeMap::from([
+            ("connections.peak".to_owned(), Then { value: 400_000.0, scales: true }),
+            ("latency_us.p50".to_owned(), 570.0.into()),
+        ]);
+        let check = |scales: &[f64], expected: &str| {
+            let outcome = |scale: &f64| {
+                let mut outcome =
+                    Outcome { summary: json!({"connections": {"peak": 7}}), ..Outcome::default() };
+                outcome.subject.scale = *scale;
+                outcome
+            };
+            let outcomes: Vec<Outcome> = scales.iter().map(outcome).collect();
+            let rows = then_and_now(&then, &outcomes.iter().collect::<Vec<_>>());
+            assert_eq!((rows[0][1].as_str(), rows[1][1].as_str()), (expected, "570 µs"), "{scales:?}");
+        };
+        check(&[1.0], "400,000");
+        check(&[0.1, 0.1], "40,000 (400,000 at scale 1)");
+        check(&[0.1, 0.2], "400,000");
+        assert_eq!((now_head(1.0), now_head(0.1)), ("now".to_owned(), "now, at scale 0.1".to_owned()));
     }
 }

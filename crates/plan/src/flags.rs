@@ -10,7 +10,8 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use units::{Count, Misread, Nanos, Rate, Spans};
 
-use self::load::{Loaded, a_rate};
+use self::load::Loaded;
+pub(crate) use self::load::a_rate;
 
 mod load;
 
@@ -61,6 +62,8 @@ pub struct Flags {
     pub format: Option<String>,
     /// `--threshold`, each time it was given.
     pub thresholds: Vec<String>,
+    /// `--target-gc`.
+    pub target_gc: bool,
     /// `--observe`, by default nobody.
     pub observe: Option<String>,
     /// `--observe-token-file`, by default no token.
@@ -141,6 +144,7 @@ pub fn from_flags(flags: &Flags, around: &Surroundings) -> Result<Plan, Vec<Mist
         live: Live::Auto,
         format: Format::OWN,
         thresholds: Vec::new(),
+        target_gc: false,
         observe: None,
         prometheus: None,
         dashboard: None,
@@ -168,15 +172,9 @@ fn activity(target: &Target, think: Think, expect: Expect, message: Option<(Nano
 pub(crate) struct Mistakes(pub(crate) Vec<Mistake>);
 
 impl Mistakes {
-    /// Those of flags that stand beside a scenario file, which says by itself what the load is.
+    /// Those of flags that a scenario file does not go with: it says by itself what each connection does.
     pub(crate) fn beside_a_scenario(flags: &Flags) -> Mistakes {
         let load = [
-            ("--connections", &flags.connections),
-            ("--ramp", &flags.ramp),
-            ("--duration", &flags.duration),
-            ("--rate", &flags.rate),
-            ("--arrive", &flags.arrive),
-            ("--total", &flags.total),
             ("--calls", &flags.calls),
             ("--probe", &flags.probe),
             ("--think", &flags.think),
@@ -188,7 +186,10 @@ impl Mistakes {
         ];
         let mut mistakes = Mistakes(Vec::new());
         for (flag, text) in load.iter().filter_map(|(flag, given)| Some((flag, given.as_ref()?))) {
-            mistakes.add(flag, format!("the scenario says what the load is, write it there: {text:?}"));
+            mistakes.add(
+                flag,
+                format!("the scenario says what each connection does; write it in the file: {text:?}"),
+            );
         }
         mistakes
     }
@@ -210,7 +211,12 @@ impl Mistakes {
         let tags = self.tags(&flags.tags);
         let read = |url: &str| Otlp::parse(url, around.resolve).map(Some);
         let otlp = self.read("--otlp", &flags.otlp, None, read);
-        let outputs = Plan { thresholds, observe, prometheus, dashboard, influx, otlp, tags, ..plan };
+        let target_gc = flags.target_gc;
+        if target_gc && flags.observe.is_some() {
+            self.add("--target-gc", "throng observe does not collect; leave one of the two out");
+        }
+        let outputs =
+            Plan { target_gc, thresholds, observe, prometheus, dashboard, influx, otlp, tags, ..plan };
         Plan { threads, seed, io, live, format, ..outputs }
     }
 
@@ -313,7 +319,7 @@ impl Mistakes {
         self.read("--influx", &flags.influx, None, read)
     }
 
-    fn add(&mut self, place: &str, why: impl fmt::Display) {
+    pub(crate) fn add(&mut self, place: &str, why: impl fmt::Display) {
         self.0.push(Mistake { place: place.to_owned(), text: why.to_string() });
     }
 }

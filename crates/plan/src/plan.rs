@@ -41,6 +41,8 @@ pub struct Plan {
     pub format: Format,
     /// What the run is judged by; none: the load reached and held, and no fault.
     pub thresholds: Vec<Threshold>,
+    /// Whether the target's Java virtual machine may be asked for full collections.
+    pub target_gc: bool,
     /// Who tells how the target's host fares.
     pub observe: Option<Observe>,
     /// Where the metrics can be fetched meanwhile.

@@ -8,6 +8,7 @@ mod check;
 mod document;
 mod keys;
 mod load;
+mod overrides;
 mod population;
 mod schema;
 mod step;
@@ -23,7 +24,8 @@ pub fn is_file(target: &str) -> bool {
 
 /// Reads the text of a scenario file. `file` is what mistakes call it, and `open` gives the text of another
 /// file that it names, from the folder of the first; its error is a short reason. What `flags` say of the run (its seed,
-/// its threads, …) goes before the file; what they say of the load is a mistake.
+/// its threads, …) goes before the file; of the load they may change how many connections there are, how fast they come and for how long
+/// they are held, and the rest is a mistake.
 ///
 /// # Errors
 /// All that is wrong, in the order in which it stands there: `load.toml:12:9: population.users.think: "5" is

@@ -1,6 +1,7 @@
 //! What is seen of the target, of the hosts and of throng itself while a run lasts, and what it cost.
 
 mod costs;
+mod heap;
 
 use host::{
     Listener, Processes, Pulse, Root, Watch, host_look,
@@ -17,7 +18,8 @@ use crate::{
     judge::Fill,
     listeners::{listeners, queues},
 };
-use costs::{Costs, Usage};
+use costs::{Costs, Room, Usage};
+use heap::Heap;
 
 /// Everything is looked at this often; memory and CPU time at each sample.
 const EVERY: Nanos = Nanos::from_secs(1);
@@ -75,6 +77,8 @@ pub(crate) struct Observer {
     has_held: bool,
     seen: Observation,
     costs: Costs,
+    /// The target's managed heap, where it may be asked to collect.
+    heap: Option<Heap>,
     own_pulse: Pulse,
     own_rss_max: u64,
     /// The target's first and latest pulse, and its most memory.
@@ -102,15 +106,21 @@ impl Observer {
             has_held: false,
             seen: Observation::default(),
             costs: Costs::default(),
+            heap: None,
             own_pulse: Pulse::default(),
             own_rss_max: 0,
             target_pulse: None,
             next_look: Nanos::ZERO,
             ports,
         };
+        observer.heap = plan.target_gc.then(|| Heap::without_load(root, observer.jvms()));
         observer.ask_from_now_on(plan);
         observer.sample(Nanos::ZERO, Phase::Ramp, Load::default());
         observer
+    }
+
+    fn jvms(&self) -> Vec<u32> {
+        self.watch.as_ref().map_or(Vec::new(), |watch| watch.jvms().to_vec())
     }
 
     fn ask_from_now_on(&mut self, plan: &Plan) {
@@ -136,10 +146,15 @@ impl Observer {
     pub(crate) fn sample(&mut self, now: Nanos, phase: Phase, load: Load) {
         let queues = self.queues();
         self.see_queues(now, load, &queues);
+        if phase == Phase::Drain
+            && let Some(heap) = &mut self.heap
+        {
+            heap.load_ends();
+        }
         if now >= self.next_look && phase != Phase::Drain {
             self.look_at_all(now, phase, &queues);
-            if let Some(available) = self.memory_left() {
-                self.costs.room(phase, load, available);
+            if let Some(room) = self.memory_left() {
+                self.costs.room(phase, load, room);
             }
         }
         let target = self.pulse();
@@ -158,6 +173,8 @@ impl Observer {
         if !std::mem::replace(&mut self.has_held, true) {
             self.look(now, Phase::Ramp);
             self.held = Some(now);
+            let (root, jvms) = (&self.root, self.watch.as_ref().map_or(&[][..], Watch::jvms));
+            self.heap.iter_mut().for_each(|heap| heap.at_full_load(root, jvms));
         }
     }
 
@@ -212,10 +229,11 @@ impl Observer {
     }
 
     /// What the target may still take, where it is here.
-    fn memory_left(&self) -> Option<u64> {
+    fn memory_left(&self) -> Option<Room> {
         let own_group = self.seen.target.as_ref().filter(|_| self.watch.is_some())?.memory_available;
         let left = self.seen.host.as_ref()?.memory_available.last;
-        Some(own_group.map_or(left, |group| group.last.min(left)))
+        let available = own_group.map_or(left, |group| group.last.min(left));
+        Some(Room { available, slabs: host::slab_reclaimable(&self.root).unwrap_or(0) })
     }
 
     /// What was seen last.
@@ -236,8 +254,14 @@ impl Observer {
     /// What it all came to.
     pub(crate) fn finish(mut self) -> Observed {
         self.pulse();
+        if let Some(runtime) = self.seen.target.as_ref().and_then(TargetSeen::runtime) {
+            self.costs.runs_on(runtime);
+        }
+        if let Some(heap) = self.heap.take() {
+            self.costs.live(heap.finish());
+        }
         let cost = self.costs.finish(self.both_here);
-        let bytes = |fit: Option<Fit>| fit.filter(Fit::is_known).map_or(0.0, |fit| fit.value);
+        let bytes = |fit: Option<Fit>| fit.map(|fit| fit.value);
         let here =
             self.target_pulse.map(|(first, latest, rss_bytes)| (rss_bytes, latest.cpu_ns() - first.cpu_ns()));
         let target = self.seen.target.as_ref().map(|target| {
@@ -252,8 +276,7 @@ impl Observer {
         });
         Observed {
             target,
-            kernel: (cost.kernel_bytes.filter(Fit::is_known))
-                .map(|fit| KernelCost { value: fit.value, both_ends: self.both_here }),
+            kernel: (cost.kernel_bytes).map(|fit| KernelCost { value: fit.value, both_ends: self.both_here }),
             generator: Generator {
                 user_bytes_per_connection: bytes(cost.generator_bytes),
                 ..self.generator()
@@ -300,7 +323,7 @@ impl Observer {
         self.costs.target(phase, load, Usage { rss_bytes, cpu_ns });
         self.costs.kernel_there(phase, load, look.host.kernel_bytes);
         let least = target.memory_available.unwrap_or(u64::MAX).min(look.host.memory_available);
-        self.costs.room(phase, load, least);
+        self.costs.room(phase, load, Room { available: least, slabs: look.host.slab_reclaimable_bytes });
     }
 }
 

@@ -141,7 +141,9 @@ const STRAIGHT: f64 = 0.9;
 /// `None` where others' memory, or too few connections, left no straight line.
 pub fn bytes_per_pair(cost: &Cost) -> Option<f64> {
     let kernel = cost.kernel_bytes.filter(|kernel| kernel.r2 >= STRAIGHT)?;
-    Some(cost.target_bytes?.value + cost.generator_bytes?.value + kernel.value)
+    // Both programs take little of it: where their slopes are lost among pages, that is nothing to speak of.
+    let own = [cost.target_bytes, cost.generator_bytes].into_iter().flatten().map(|fit| fit.value);
+    Some(own.sum::<f64>() + kernel.value)
 }
 
 #[cfg(test)]

@@ -19,6 +19,16 @@ impl Fit {
     pub fn is_known(&self) -> bool {
         self.value > 2.0 * self.error
     }
+
+    /// Whether the points carry a figure: they lie on a line, and it is known to a tenth.
+    pub fn is_carried(&self) -> bool {
+        self.value > 0.0 && self.r2 >= Fit::LEAST_R2 && self.error <= Fit::MOST_ERROR * self.value
+    }
+
+    /// A line that explains less of the variance than this says nothing.
+    pub const LEAST_R2: f64 = 0.9;
+    /// Nor does one whose slope may be off by more than this share of it, by its standard error.
+    pub const MOST_ERROR: f64 = 0.1;
 }
 
 /// Costs by regression; `None` where too little was seen to tell.
@@ -46,8 +56,28 @@ pub struct Cost {
     pub target_cpu_us_per_idle_second: Option<Fit>,
     /// CPU of throng, the same.
     pub generator_cpu_us_per_idle_second: Option<Fit>,
-    /// Connections at which the memory of the target's host would be used up, by these slopes.
+    /// Connections at which the memory of the target's host would be used up, by these slopes, less a reserve. Of a target on a managed
+    /// runtime only with its live heap, since its resident memory grows with requests too.
     pub ceiling_connections: Option<u64>,
+    /// The runtime with a heap of its own that the target runs on (`JVM`, `Node.js`, …): its resident memory is not what lives in it.
+    pub target_runtime: Option<String>,
+    /// Live heap of the target's Java virtual machines for each connection, bytes: after a full collection at full load, less that
+    /// before the first dial (`--target-gc`).
+    pub target_live_bytes: Option<f64>,
+    /// Why there is none although it was asked for.
+    pub target_live_failure: Option<String>,
+    /// Slopes of memory that are no figures, since the points do not carry them ([`Fit::is_carried`]).
+    pub discarded: Vec<Discarded>,
+}
+
+/// A slope that the points do not carry.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct Discarded {
+    /// Of which figure of [`Cost`].
+    pub figure: String,
+    /// As it was fitted.
+    pub fit: Fit,
 }
 
 #[cfg(test)]
@@ -56,6 +86,19 @@ mod tests {
 
     fn check(value: f64, error: f64, expected: bool) {
         assert_eq!(Fit { value, error, r2: 0.5 }.is_known(), expected, "{value} ± {error}");
+    }
+
+    #[test]
+    fn a_figure_needs_a_line_that_carries_it() {
+        let check = |value: f64, error: f64, r2: f64, expected: bool| {
+            assert_eq!(Fit { value, error, r2 }.is_carried(), expected, "{value} ± {error}, R² {r2}");
+        };
+        check(4_700.0, 47.0, 0.99, true);
+        check(4_700.0, 470.0, 0.9, true);
+        check(4_700.0, 471.0, 0.99, false);
+        check(4_700.0, 47.0, 0.585, false);
+        check(-4_700.0, 1.0, 0.99, false);
+        check(0.0, 0.0, 1.0, false);
     }
 
     #[test]

@@ -19,7 +19,7 @@ mod tick;
 mod typescript;
 
 pub use calibration::{Calibration, Mark, Rig, bytes_per_pair};
-pub use cost::{Cost, Fit};
+pub use cost::{Cost, Discarded, Fit};
 pub use fault::{Fault, Faults, Kind, Side, Stage};
 pub use figure::{censored_share, judged, measured};
 pub use find::{FindOutcome, FindSummary, Point};

@@ -152,6 +152,8 @@ pub struct HostLook {
     pub memory_available: u64,
     /// Memory that the kernel holds for itself, bytes, page cache not counted.
     pub kernel_bytes: u64,
+    /// The part of it that the kernel calls reclaimable, and counts as available: the inodes of sockets are there too.
+    pub slab_reclaimable_bytes: u64,
     /// Processes that the kernel killed for want of memory, whole machine.
     pub oom_kills: u64,
 }

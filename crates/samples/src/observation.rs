@@ -186,6 +186,23 @@ impl TargetSeen {
         self.latest.command == "throng" && self.latest.process.processes == 1
     }
 
+    /// The runtime with a heap of its own that it was last seen on, by its counters or its program's name.
+    pub fn runtime(&self) -> Option<&'static str> {
+        const NAMES: [(&str, &str); 8] = [
+            ("java", "JVM"),
+            ("node", "Node.js"),
+            ("sbcl", "SBCL"),
+            ("beam.smp", "BEAM"),
+            ("dotnet", ".NET"),
+            ("python", "Python"),
+            ("ruby", "Ruby"),
+            ("php", "PHP"),
+        ];
+        let of =
+            |(name, runtime): (&str, &'static str)| self.latest.command.starts_with(name).then_some(runtime);
+        self.latest.jvm.map(|_| "JVM").or_else(|| NAMES.into_iter().find_map(of))
+    }
+
     /// Each process by itself, at the last look at full load; before that, at the last one.
     pub fn processes(&self) -> &[ProcessMemory] {
         &self.processes.1

@@ -197,8 +197,8 @@ pub struct Generator {
     pub system_s: f64,
     /// Resident memory, bytes.
     pub rss_bytes: u64,
-    /// Slope of resident memory against open connections over the ramp.
-    pub user_bytes_per_connection: f64,
+    /// Slope of resident memory against open connections over the ramp; none where the points do not carry one.
+    pub user_bytes_per_connection: Option<f64>,
     /// CPU time over the hold, as a share of what its threads could have had; none where the hold was too short.
     pub cpu_share: Option<f64>,
     /// By how much a turn of its loop came too late, the most; microseconds.
@@ -213,8 +213,8 @@ pub struct ProcessCost {
     pub pid: u32,
     /// Resident memory of all its processes, bytes.
     pub rss_bytes: u64,
-    /// Slope of resident memory against open connections over the ramp.
-    pub user_bytes_per_connection: f64,
+    /// Slope of resident memory against open connections over the ramp; none where the points do not carry one.
+    pub user_bytes_per_connection: Option<f64>,
     /// CPU time since the run began, seconds.
     pub cpu_s: f64,
     /// Each process by itself at the last look at full load, the first is `pid`; at most 64.

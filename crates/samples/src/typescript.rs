@@ -6,7 +6,7 @@ use ts_rs::{Config, TS};
 
 use crate::{
     calibration::{Mark, Rig},
-    cost::{Cost, Fit},
+    cost::{Cost, Discarded, Fit},
     latency::{Latency, Quantiles},
     look::{HostLook, JvmLook, NetCounters, ProcessLook, ProcessMemory, SockStat, TargetLook},
     moments::{Moments, Rates},
@@ -69,6 +69,7 @@ fn all() -> String {
         ProcessCost,
         KernelCost,
         Cost,
+        Discarded,
         Fit,
         Observation,
         Gauge<u64>,

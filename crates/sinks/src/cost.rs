@@ -5,7 +5,7 @@ use units::Count;
 
 /// The line, where there is something to tell: what is lost in its own scatter is left to the JSON.
 pub(crate) fn line(c: &Cost) -> Option<String> {
-    let parts = [bytes(c), cpu("target", target_cpu(c)), cpu("throng", own_cpu(c)), ceiling(c)];
+    let parts = [bytes(c), live(c), cpu("target", target_cpu(c)), cpu("throng", own_cpu(c)), ceiling(c)];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join("; "))
 }
@@ -18,12 +18,40 @@ fn bytes(c: &Cost) -> Option<String> {
         ("kernel", c.kernel_bytes),
         ("kernel there", c.target_kernel_bytes),
     ];
-    let known = |(name, fit): (&'static str, Option<Fit>)| Some((name, fit.filter(Fit::is_known)?));
-    let shown: Vec<(&str, Fit)> = all.into_iter().filter_map(known).collect();
-    let each: Vec<String> =
+    let shown: Vec<(&str, Fit)> = all.into_iter().filter_map(|(name, fit)| Some((name, fit?))).collect();
+    let mut each: Vec<String> =
         shown.iter().map(|(name, fit)| format!("{name} {:.0} ± {:.0}", fit.value, fit.error)).collect();
-    let r2 = shown.iter().map(|(_, fit)| fit.r2).fold(1.0, f64::min);
-    (!each.is_empty()).then(|| format!("bytes a connection: {} (R² {r2:.3})", each.join(", ")))
+    if let (Some(runtime), Some(target)) =
+        (&c.target_runtime, each.first_mut().filter(|_| c.target_bytes.is_some()))
+    {
+        *target += &format!(" ({runtime}: resident memory, not its live heap)");
+    }
+    if let Some(last) = each.last_mut() {
+        let r2 = shown.iter().map(|(_, fit)| fit.r2).fold(1.0, f64::min);
+        *last += &format!(" (R² {r2:.3})");
+    }
+    let figures = ["target_bytes", "generator_bytes", "kernel_bytes", "target_kernel_bytes"];
+    for (figure, (name, _)) in figures.into_iter().zip(all) {
+        let own = c.discarded.iter().find(|discarded| discarded.figure == figure);
+        each.extend(own.map(|own| format!("{name} not measured: {}", why_not(own.fit))));
+    }
+    (!each.is_empty()).then(|| format!("bytes a connection: {}", each.join(", ")))
+}
+
+/// Why a slope is no figure.
+fn why_not(fit: Fit) -> String {
+    match fit.r2 < Fit::LEAST_R2 {
+        true => format!("fit R² {:.2}", fit.r2),
+        false => format!("slope {:.0} ± {:.0}", fit.value, fit.error),
+    }
+}
+
+/// What lives in the target's heap, or why that is not known.
+fn live(c: &Cost) -> Option<String> {
+    let failed = c.target_live_failure.as_ref().map(|why| format!("live heap not measured: {why}"));
+    let live =
+        c.target_live_bytes.map(|bytes| format!("live heap of the target: {bytes:.0} bytes a connection"));
+    live.or(failed)
 }
 
 type Cpu = [(&'static str, Option<Fit>); 3];
@@ -92,6 +120,29 @@ mod tests {
             Some(
                 "bytes a connection: target 1000 ± 10, throng 300 ± 3, kernel 2500 ± 25 (R² 0.987); CPU of target: \
                  45.0 µs a connection opened; CPU of throng: 0.5 µs an idle second; memory for about 2,700,000 connections",
+            ),
+        );
+        let wild = Fit { value: 900.0, error: 40.0, r2: 0.585 };
+        let discarded = ["target_bytes", "generator_bytes"]
+            .map(|figure| samples::Discarded { figure: figure.to_owned(), fit: wild });
+        check(
+            Cost { kernel_bytes: fit(2_500.0, 1.0), discarded: discarded.to_vec(), ..Cost::default() },
+            Some(
+                "bytes a connection: kernel 2500 ± 25 (R² 1.000), target not measured: fit R² 0.58, throng not measured: \
+                 fit R² 0.58",
+            ),
+        );
+        let jvm = Cost {
+            target_bytes: fit(4_700.0, 0.99),
+            target_runtime: Some("JVM".to_owned()),
+            target_live_bytes: Some(2_412.3),
+            ..Cost::default()
+        };
+        check(
+            jvm,
+            Some(
+                "bytes a connection: target 4700 ± 47 (JVM: resident memory, not its live heap) (R² 0.990); live heap of the \
+                 target: 2412 bytes a connection",
             ),
         );
         let few = Cost { ceiling_connections: Some(7), ..Cost::default() };

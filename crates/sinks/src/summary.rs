@@ -153,8 +153,8 @@ fn others(t: &ProcessCost) -> String {
 }
 
 /// A slope, where there were enough connections for one.
-fn each(bytes: f64) -> String {
-    if bytes > 0.0 { format!(", {bytes:.0} bytes a connection") } else { String::new() }
+fn each(bytes: Option<f64>) -> String {
+    bytes.map_or(String::new(), |bytes| format!(", {bytes:.0} bytes a connection"))
 }
 
 /// Percentiles, and what they say nothing of: those that had no `end`.

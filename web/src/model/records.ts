@@ -442,9 +442,9 @@ system_s: number,
  */
 rss_bytes: number, 
 /**
- * Slope of resident memory against open connections over the ramp.
+ * Slope of resident memory against open connections over the ramp; none where the points do not carry one.
  */
-user_bytes_per_connection: number, 
+user_bytes_per_connection: number | null, 
 /**
  * CPU time over the hold, as a share of what its threads could have had; none where the hold was too short.
  */
@@ -650,6 +650,10 @@ memory_available: number,
  * Memory that the kernel holds for itself, bytes, page cache not counted.
  */
 kernel_bytes: number, 
+/**
+ * The part of it that the kernel calls reclaimable, and counts as available: the inodes of sockets are there too.
+ */
+slab_reclaimable_bytes: number, 
 /**
  * Processes that the kernel killed for want of memory, whole machine.
  */
@@ -1207,9 +1211,9 @@ pid: number,
  */
 rss_bytes: number, 
 /**
- * Slope of resident memory against open connections over the ramp.
+ * Slope of resident memory against open connections over the ramp; none where the points do not carry one.
  */
-user_bytes_per_connection: number, 
+user_bytes_per_connection: number | null, 
 /**
  * CPU time since the run began, seconds.
  */
@@ -1278,9 +1282,40 @@ target_cpu_us_per_idle_second: Fit | null,
  */
 generator_cpu_us_per_idle_second: Fit | null, 
 /**
- * Connections at which the memory of the target's host would be used up, by these slopes.
+ * Connections at which the memory of the target's host would be used up, by these slopes, less a reserve. Of a target on a managed
+ * runtime only with its live heap, since its resident memory grows with requests too.
  */
-ceiling_connections: number | null, };
+ceiling_connections: number | null, 
+/**
+ * The runtime with a heap of its own that the target runs on (`JVM`, `Node.js`, …): its resident memory is not what lives in it.
+ */
+target_runtime: string | null, 
+/**
+ * Live heap of the target's Java virtual machines for each connection, bytes: after a full collection at full load, less that
+ * before the first dial (`--target-gc`).
+ */
+target_live_bytes: number | null, 
+/**
+ * Why there is none although it was asked for.
+ */
+target_live_failure: string | null, 
+/**
+ * Slopes of memory that are no figures, since the points do not carry them ([`Fit::is_carried`]).
+ */
+discarded: Array<Discarded>, };
+
+/**
+ * A slope that the points do not carry.
+ */
+export type Discarded = { 
+/**
+ * Of which figure of [`Cost`].
+ */
+figure: string, 
+/**
+ * As it was fitted.
+ */
+fit: Fit, };
 
 /**
  * The slope of a line through what was measured, by least squares.

@@ -29,7 +29,8 @@ pub(super) fn compare(labs: &[Lab], args: &LabCompareArgs) -> Result<u8, Failure
         let lab = labs.iter().find(|lab| lab.name == group.subject.lab).expect("others were left out");
         let then = lab.experiment(&group.subject.experiment).map(|experiment| &experiment.then);
         let rows = then_and_now(then.unwrap_or(&std::collections::BTreeMap::new()), &group.counted());
-        text += &table(&format!("{}, {} times", last.title(lab), group.outcomes.len()), &rows);
+        let title = format!("{}, {} times", last.title(lab), group.outcomes.len());
+        text += &table(&title, group.subject.scale, &rows);
         text += &format!("  {}\n", last.headline());
     }
     text += &wide(ACROSS_HEAD, &across(&outcomes));

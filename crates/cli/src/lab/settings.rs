@@ -8,10 +8,12 @@ use std::{
 };
 
 use host::Root;
-use lab::{Lab, Running, Server, Times, Values};
+use lab::{Folders, Lab, Running, Server, Times, Values};
 use rustix::process::{Resource, Rlimit, setrlimit};
 
-use crate::{Failure, folders, run as verb};
+use units::Date;
+
+use crate::{Failure, folders, run as verb, say};
 
 /// So many open files a server needs besides its connections.
 const OTHER_FILES: u64 = 500;
@@ -28,18 +30,20 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    pub(super) fn new(lab: &Lab, scale: f64, times: Times) -> Result<Settings, Failure> {
-        let none = "no place to build in: set HOME or XDG_CACHE_HOME to a folder";
-        let work = folders::cache().ok_or_else(|| Failure::machine(none))?.join("labs").join(&lab.name);
+    /// `what` is done: part of the name of the folder of logs.
+    pub(super) fn new(lab: &Lab, scale: f64, times: Times, what: &str) -> Result<Settings, Failure> {
+        let work = work(lab)?;
         forget_old_logs(&work);
-        // Of this throng alone: what an earlier one logged stays for a while.
-        let log = work.join(format!("log-{}", std::process::id()));
+        // Of this trial alone: what earlier ones logged stays for a while.
+        let now = Date::from(units::date()).to_string().replace([':', '-'], "");
+        let log = work.join(format!("log-{now}-{}-{what}", std::process::id()));
         fs::create_dir_all(&log).map_err(|e| Failure::machine(format!("{}: {e}", log.display())))?;
         let path = |path: &Path| path.to_string_lossy().into_owned();
         let named = BTreeMap::from([
             ("folder", path(&lab.folder)),
             ("work", path(&work)),
             ("log", path(&log)),
+            ("source", path(&lab::source_folder(&work))),
             ("cores", verb::cores().to_string()),
         ]);
         let throng = env::current_exe().map_err(Failure::machine)?;
@@ -60,7 +64,13 @@ impl Settings {
         }
         let throng = ("THRONG".to_owned(), self.throng.to_string_lossy().into_owned());
         let environment = [&[throng], variant].concat();
-        Running::start(lab, server, processes, &values, &environment, &self.work)
+        let folders = Folders { work: &self.work, log: &self.log };
+        let running = Running::start(lab, server, processes, &values, &environment, folders)?;
+        for log in &running.build_logs {
+            say(&format!("throng: {} was built: {}", server.name, log.display()));
+        }
+        say(&format!("throng: {} logs to {}", server.name, self.log.display()));
+        Ok(running)
     }
 
     /// Heap of each of so many processes.
@@ -92,6 +102,12 @@ impl Settings {
         }
         values
     }
+}
+
+/// Where a lab is built.
+pub(super) fn work(lab: &Lab) -> Result<PathBuf, Failure> {
+    let none = "no place to build in: set HOME or XDG_CACHE_HOME to a folder";
+    Ok(folders::cache().ok_or_else(|| Failure::machine(none))?.join("labs").join(&lab.name))
 }
 
 /// So many folders of logs are left.

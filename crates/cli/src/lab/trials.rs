@@ -179,7 +179,9 @@ impl<'a> Trial<'a> {
         let Chosen { server, experiment, variant } = chosen;
         let scale = how.scale.unwrap_or(experiment.scale);
         let times = how.time.map_or(Times::Share(scale / experiment.scale), Times::Told);
-        let settings = Settings::new(lab, scale, times)?;
+        let what = [Some(&*experiment.name), Some(&*server.name), variant.map(|(name, _)| name)];
+        let what = what.into_iter().flatten().collect::<Vec<_>>().join("-").replace([' ', '/', ','], "");
+        let settings = Settings::new(lab, scale, times, &what)?;
         let size = (experiment.size(&lab.folder) as f64 * scale).round() as u64;
         let processes = if how.at.is_some() { 1 } else { processes(server, size) };
         let environment: Vec<(String, String)> = variant
@@ -276,7 +278,8 @@ fn is_expected(experiment: &Experiment, outcome: &Outcome) -> bool {
 
 /// Then and now of a trial, under its name.
 pub(super) fn told(lab: &Lab, experiment: &Experiment, outcome: &Outcome) -> String {
-    let mut text = table(&outcome.title(lab), &then_and_now(&experiment.then, &[outcome]));
+    let mut text =
+        table(&outcome.title(lab), outcome.subject.scale, &then_and_now(&experiment.then, &[outcome]));
     text += &format!("  {}\n", outcome.headline());
     text.extend(experiment.look.iter().map(|look| format!("  look at: {look}\n")));
     text

@@ -248,6 +248,87 @@ fn the_page_of_experiments_is_made_of_what_is_kept() {
     }
 }
 
+/// 20 MB before it begins to serve, twice.
+#[test]
+fn logs_are_capped_kept_and_named() {
+    let labs = Labs::new("logs");
+    let toml = labs.folder.join("own/lab.toml");
+    let loud = "yes loud | head -c 20000000; echo ready; exec \"$@\"\n";
+    fs::write(labs.folder.join("own/loud"), loud).unwrap();
+    fs::write(&toml, LAB.replace("\"$THRONG serve", "\"sh {folder}/loud $THRONG serve")).unwrap();
+    let ended = labs.end(&["run", "own", "--variant", "hold", "--scale", "0.1", "--times", "2"]);
+    assert_eq!(ended.status, Some(0), "{ended:?}");
+    let after = |what: &str| -> Vec<PathBuf> {
+        ended.stderr.lines().filter_map(|line| Some(PathBuf::from(line.split_once(what)?.1))).collect()
+    };
+    let (logs, built) = (after("ours logs to "), after("ours was built: "));
+    assert_eq!((logs.len(), built.len()), (2, 1), "{}", ended.stderr);
+    assert!(built[0].is_file() && logs[0] != logs[1], "{}", ended.stderr);
+    for folder in logs {
+        let text = fs::read_to_string(folder.join("server-1.log")).unwrap();
+        assert!((9 << 20..10 << 20).contains(&text.len()), "{} bytes", text.len());
+        assert!(text.starts_with("loud\n") && text.contains(" bytes left out …"), "{}", folder.display());
+        assert!(text.contains("\nready\n"), "{}", folder.display());
+    }
+    assert_eq!(labs.left(), 0);
+}
+
+#[test]
+fn a_server_is_ready_when_its_files_and_sources_are_there() {
+    let labs = Labs::new("sources");
+    let (toml, source) = (labs.folder.join("own/lab.toml"), labs.folder.join("sources"));
+    let needs =
+        format!("needs = [{{ file = \"{}\", package = \"kit-data\" }}]", source.join("kit.dat").display());
+    let own =
+        "sources = [{ folder = \"kit\", git = \"https://127.0.0.1:9/kit\", at = \"v1\", has = \"src\" }]";
+    let text = LAB
+        .replacen("build = [\"echo built", &format!("{needs}\n{own}\nbuild = [\"echo built"), 1)
+        .replace("version = \"echo of today\"", "version = \"cat {source}/kit/src/version\"");
+    fs::write(&toml, text).unwrap();
+    let list = |named: Option<&Path>| {
+        let mut throng = labs.throng(&["list"]);
+        match named {
+            Some(named) => throng.env("LAB_SOURCE", named),
+            None => throng.env_remove("LAB_SOURCE"),
+        };
+        let ended = Program::from(throng).end();
+        ended
+            .stdout
+            .lines()
+            .skip_while(|line| !line.contains("server       ours"))
+            .take(2)
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    assert!(list(None).contains("cannot run here"), "{}", list(None));
+    assert!(list(None).contains("kit.dat: apt-get install kit-data"), "{}", list(None));
+    fs::create_dir_all(&source).unwrap();
+    fs::write(source.join("kit.dat"), "").unwrap();
+    assert!(list(None).contains("LAB_SOURCE is not set: "), "{}", list(None));
+    assert!(
+        list(Some(&source)).contains("sources/kit/src is missing: check out kit ("),
+        "{}",
+        list(Some(&source))
+    );
+    assert!(list(Some(Path::new("git"))).contains("cloned first"), "{}", list(Some(Path::new("git"))));
+    fs::create_dir_all(source.join("kit/src")).unwrap();
+    fs::write(source.join("kit/src/version"), "kit 1.2\n").unwrap();
+    assert!(list(Some(&source)).contains(" ready"), "{}", list(Some(&source)));
+    let run = || {
+        let mut throng = labs.throng(&["run", "own", "--variant", "hold", "--scale", "0.1"]);
+        throng.env("LAB_SOURCE", &source);
+        let ended = Program::from(throng).end();
+        assert_eq!(ended.status, Some(0), "{ended:?}");
+        fs::read_to_string(labs.folder.join("cache/throng/labs/own/builds")).unwrap()
+    };
+    assert_eq!(run(), "built\n");
+    assert_eq!(labs.kept()[0]["server_version"], "kit 1.2");
+    // Another version of the source is built anew.
+    fs::write(source.join("kit/src/version"), "kit 1.3\n").unwrap();
+    assert_eq!(run(), "built\nbuilt\n");
+    assert_eq!(labs.kept()[1]["server_version"], "kit 1.3");
+}
+
 #[test]
 fn what_cannot_run_is_told() {
     let labs = Labs::new("wrong");

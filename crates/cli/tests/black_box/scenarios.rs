@@ -210,20 +210,38 @@ fn a_step_that_goes_wrong_is_a_fault_of_its_population() {
 }
 
 #[test]
+fn flags_change_the_load_of_a_file() {
+    let server = Serving::start(&["--threads", "1"]);
+    let text = format!(
+        "target = \"{}\"\n[[population]]\nname = \"users\"\nconnections = \"30k\"\n[[population]]\nname = \"few\"\nconnections = \"10k\"\n",
+        server.url("/")
+    );
+    let file = File::new("changed.toml", &text);
+    let (ended, s) = run(file.path(), &["-c", "40", "-d", "300ms", "--threads", "1"]);
+    ended.assert_status(0);
+    let held = |name: &str| s.count(&format!("populations.{name}.connections.held"));
+    assert_eq!((s.count("connections.held"), held("users"), held("few")), (40, 30, 10));
+    assert!(s.number("duration_s") < 5.0, "10 s by default: {}", s.number("duration_s"));
+}
+
+#[test]
 fn mistakes_of_the_file_and_of_the_flags_are_told_at_once() {
     let text = "target = \"http://127.0.0.1:9/\"\nthink = \"5\"\nthresholds = [\"held =< 5\"]\n";
     let file = File::new("both.toml", text);
     let path = file.path();
-    let flags = ["-c", "5", "--think", "1s", "--seed", "x", "--threshold", "hold > 1", "--probe", "5/s"];
+    let flags = ["--calls", "5", "--think", "1s", "--seed", "x", "--threshold", "hold > 1", "--probe", "5/s"];
     let ended = Program::start(&[&["run", path], &flags[..]].concat()).end();
     assert_eq!((ended.status, ended.stdout.as_str()), (Some(2), ""), "{ended:?}");
     let told: Vec<&str> = ended.stderr.lines().collect();
     let begins = [
         format!("throng: {path}:2:9: think: \"5\" is not a time"),
         format!("throng: {path}:3:15: thresholds: "),
-        "throng: --connections: the scenario says what the load is, write it there: \"5\"".to_owned(),
-        "throng: --probe: the scenario says what the load is, write it there: \"5/s\"".to_owned(),
-        "throng: --think: the scenario says what the load is, write it there: \"1s\"".to_owned(),
+        "throng: --calls: the scenario says what each connection does; write it in the file: \"5\""
+            .to_owned(),
+        "throng: --probe: the scenario says what each connection does; write it in the file: \"5/s\""
+            .to_owned(),
+        "throng: --think: the scenario says what each connection does; write it in the file: \"1s\""
+            .to_owned(),
         "throng: --seed: \"x\" is not ".to_owned(),
         "throng: --threshold: \"hold\" is not a figure of the summary".to_owned(),
     ];

@@ -98,7 +98,7 @@ impl Mistakes {
 }
 
 /// A rate above zero.
-pub(super) fn a_rate(text: &str, cure: &str) -> Result<Rate, Misread> {
+pub(crate) fn a_rate(text: &str, cure: &str) -> Result<Rate, Misread> {
     match Rate::parse(text)? {
         rate if rate.is_zero() => Err(Misread::new(text, "a rate that arrives", cure)),
         rate => Ok(rate),

@@ -3,6 +3,7 @@
 use super::document::{Notes, Section, read};
 use super::keys::SCENARIO;
 use super::load::{some_rate, stages};
+use super::overrides::overridden;
 use super::population::{Reader, name};
 use crate::flags::{DEFAULT_TIMEOUT, MOST_THREADS, Mistakes, seed, threads};
 use crate::nearest::{nearest, one_of};
@@ -68,6 +69,7 @@ pub(super) fn scenario(
         live: Live::Auto,
         format: Format::OWN,
         thresholds,
+        target_gc: false,
         observe: None,
         prometheus: None,
         dashboard: None,
@@ -75,6 +77,8 @@ pub(super) fn scenario(
         otlp: None,
         tags: Vec::new(),
     };
+    // With a mistake in the file, what there is to change is not known.
+    let plan = if notes.is_empty() { overridden(plan, flags, &mut lead) } else { plan };
     // As in the file: what was left out for a mistake may be what a threshold, or the form, names.
     let may_be_judged = |text: &&String| notes.is_empty() || !text.contains('.');
     let thresholds = flags.thresholds.iter().filter(may_be_judged).cloned().collect();

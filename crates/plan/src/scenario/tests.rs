@@ -5,6 +5,7 @@ mod missteps;
 mod mistakes;
 mod models;
 mod outgoing;
+mod overrides;
 mod programs;
 mod round;
 mod schemas;

@@ -1,6 +1,6 @@
 //! From samples to the summary's costs: sums that never grow, whatever the length of the run.
 
-use samples::{Cost, Fit, Phase};
+use samples::{Cost, Discarded, Fit, Phase};
 use units::Nanos;
 
 use super::Load;
@@ -14,7 +14,12 @@ const LEAST_CONNECTIONS: u64 = 10_000;
 /// Less CPU time than this is mostly the clock's grain, 10 ms.
 const LEAST_CPU_US: f64 = 100_000.0;
 /// A ceiling whose slope may be off by more than this share, by its standard error, is a guess.
-const MOST_ERROR: f64 = 0.1;
+const MOST_ERROR: f64 = Fit::MOST_ERROR;
+/// Of what is available at first so much is not for connections: before there is nothing left, the kernel reclaims what programs run
+/// from, and refuses allocations.
+const RESERVE: f64 = 0.05;
+/// Below so many connections the difference of two heaps is others' garbage.
+const LEAST_LIVE: u64 = 1_000;
 /// A connection that asks less often is idle.
 const IDLE_EVERY_S: f64 = 20.0;
 
@@ -63,8 +68,21 @@ pub(super) struct Costs {
     open_s: f64,
     held: Option<(Nanos, Load)>,
     answered_in_hold: u64,
-    /// Connections open, and memory left on the target's host, when last seen under load.
-    room: Option<(u64, u64)>,
+    /// Memory of the target's host at first, and connections open and memory when last seen under load.
+    room: Option<(Room, u64, Room)>,
+    /// Bytes that live in the target's managed heap without connections and at full load, or why they are not known.
+    live: Option<Result<(u64, u64), String>>,
+    /// The managed runtime that the target was seen to be on.
+    runtime: Option<&'static str>,
+}
+
+/// Memory of the target's host.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Room {
+    /// What the kernel calls available, bytes.
+    pub(super) available: u64,
+    /// What of it are slabs that it calls reclaimable. Those that grow with connections are their sockets' inodes, and are not.
+    pub(super) slabs: u64,
 }
 
 impl Costs {
@@ -99,27 +117,35 @@ impl Costs {
     }
 
     /// So much memory is left on the target's host at this load.
-    pub(super) fn room(&mut self, phase: Phase, load: Load, available: u64) {
+    pub(super) fn room(&mut self, phase: Phase, load: Load, room: Room) {
         if phase != Phase::Drain && phase != Phase::Pause {
-            self.room = Some((load.open, available));
+            let first = self.room.map_or(room, |(first, _, _)| first);
+            self.room = Some((first, load.open, room));
         }
+    }
+
+    /// The target runs on this managed runtime.
+    pub(super) fn runs_on(&mut self, runtime: &'static str) {
+        self.runtime = Some(runtime);
+    }
+
+    /// What lived in its heap without connections and with all of them.
+    pub(super) fn live(&mut self, live: Result<(u64, u64), String>) {
+        self.live = Some(live);
     }
 
     /// All that can be told. `both_here`: throng's own memory comes from the same machine.
     pub(super) fn finish(&self, both_here: bool) -> Cost {
-        let from = self.peak / RAMP_FROM;
-        let bytes = |of: &Octaves| {
-            let line = of.from(from).line().filter(|_| self.peak >= LEAST_CONNECTIONS)?;
-            Some(line.fit())
-        };
+        let memory = self.memory();
+        let bytes = |which: usize| memory[which].1.filter(Fit::is_carried);
         let is_idle = self.answered_in_hold as f64 * IDLE_EVERY_S < self.open_s;
         let idle = |of: &Spent| us(&of.us_by_second).filter(|_| is_idle);
         let asked = |of: &Spent| us(&of.us_by_answered).filter(|_| self.answered_in_hold > 0);
         let mut cost = Cost {
-            target_bytes: bytes(&self.target.bytes),
-            generator_bytes: bytes(&self.own.bytes),
-            kernel_bytes: bytes(&self.kernel),
-            target_kernel_bytes: bytes(&self.kernel_there),
+            target_bytes: bytes(TARGET),
+            generator_bytes: bytes(GENERATOR),
+            kernel_bytes: bytes(KERNEL),
+            target_kernel_bytes: bytes(KERNEL_THERE),
             target_cpu_us_per_open: us(&self.target.us_by_opened),
             generator_cpu_us_per_open: us(&self.own.us_by_opened),
             target_cpu_us_per_request: asked(&self.target),
@@ -127,22 +153,69 @@ impl Costs {
             target_cpu_us_per_idle_second: idle(&self.target),
             generator_cpu_us_per_idle_second: idle(&self.own),
             ceiling_connections: None,
+            target_runtime: self.runtime.map(str::to_owned),
+            target_live_bytes: self.live_bytes(),
+            target_live_failure: self.live.as_ref().and_then(|live| live.as_ref().err()).cloned(),
+            discarded: discarded(&memory),
         };
-        cost.ceiling_connections = self.ceiling(&cost, both_here);
+        cost.ceiling_connections = self.ceiling(&cost, &memory, both_here);
         cost
     }
 
-    fn ceiling(&self, cost: &Cost, both_here: bool) -> Option<u64> {
-        let (open, available) = self.room?;
-        let parts = match both_here {
-            true => vec![cost.target_bytes?, cost.kernel_bytes?, cost.generator_bytes?],
-            false => vec![cost.target_bytes?, cost.target_kernel_bytes?],
+    /// Slopes of memory as they were fitted, by the names of their figures.
+    fn memory(&self) -> Memory {
+        let from = self.peak / RAMP_FROM;
+        let fit = |of: &Octaves| {
+            let line = of.from(from).line().filter(|_| self.peak >= LEAST_CONNECTIONS)?;
+            Some(line.fit())
         };
-        let each: f64 = parts.iter().map(|fit| fit.value).sum();
-        // The whole is to be believed as far as what most of it comes from.
-        let error = parts.iter().map(|fit| fit.error.powi(2)).sum::<f64>().sqrt();
-        (each > 0.0 && error < MOST_ERROR * each).then(|| open + (available as f64 / each) as u64)
+        [
+            ("target_bytes", fit(&self.target.bytes)),
+            ("generator_bytes", fit(&self.own.bytes)),
+            ("kernel_bytes", fit(&self.kernel)),
+            ("target_kernel_bytes", fit(&self.kernel_there)),
+        ]
     }
+
+    fn live_bytes(&self) -> Option<f64> {
+        let (without, with) = *self.live.as_ref()?.as_ref().ok()?;
+        let is_enough = self.peak >= LEAST_LIVE && with > without;
+        is_enough.then(|| (with - without) as f64 / self.peak as f64)
+    }
+
+    fn ceiling(&self, cost: &Cost, memory: &Memory, both_here: bool) -> Option<u64> {
+        let (first, open, last) = self.room?;
+        // Resident memory of a managed runtime is what it was given, not what connections need.
+        let live = cost.target_live_bytes.map(|value| Fit { value, error: 0.0, r2: 1.0 });
+        let target = if self.runtime.is_some() { live? } else { memory[TARGET].1? };
+        let kernel = if both_here { cost.kernel_bytes? } else { cost.target_kernel_bytes? };
+        let own = if both_here { Some(memory[GENERATOR].1?) } else { None };
+        // What is lost among pages is small, and counts with what it may be at most.
+        let most = |fit: Fit| if fit.is_carried() { fit.value } else { fit.value.max(0.0) + 2.0 * fit.error };
+        let parts = [Some(target), Some(kernel), own];
+        let each: f64 = parts.into_iter().flatten().map(most).sum();
+        // The whole is to be believed as far as what most of it comes from.
+        let error = parts.into_iter().flatten().map(|fit| fit.error.powi(2)).sum::<f64>().sqrt();
+        let taken = last.slabs.saturating_sub(first.slabs) as f64 + RESERVE * first.available as f64;
+        let left = (last.available as f64 - taken).max(0.0);
+        (each > 0.0 && error < MOST_ERROR * each).then(|| open + (left / each) as u64)
+    }
+}
+
+type Memory = [(&'static str, Option<Fit>); 4];
+
+const TARGET: usize = 0;
+const GENERATOR: usize = 1;
+const KERNEL: usize = 2;
+const KERNEL_THERE: usize = 3;
+
+/// Those that the points do not carry.
+fn discarded(memory: &Memory) -> Vec<Discarded> {
+    let not = |(name, fit): &(&'static str, Option<Fit>)| {
+        let fit = fit.filter(|fit| !fit.is_carried())?;
+        Some(Discarded { figure: (*name).to_owned(), fit })
+    };
+    memory.iter().filter_map(not).collect()
 }
 
 fn us(of: &Moments) -> Option<Fit> {
@@ -174,7 +247,7 @@ mod tests {
             costs.here(Nanos((from + i) * SECOND.0), Phase::Hold, load, Usage::default(), Some(0));
             let cpu_ns = n * 50_000 + i * 8_000 * 25_000;
             costs.target(Phase::Hold, load, Usage { rss_bytes: 0, cpu_ns });
-            costs.room(Phase::Hold, load, 3_800_000);
+            costs.room(Phase::Hold, load, room(3_800_000));
         }
         // What happens after the end is no cost of a connection.
         costs.here(
@@ -185,8 +258,13 @@ mod tests {
             Some(1),
         );
         costs.target(Phase::Drain, Load::default(), Usage { rss_bytes: 1, cpu_ns: 1 });
-        costs.room(Phase::Drain, Load::default(), 1);
+        costs.room(Phase::Drain, Load::default(), room(1));
         costs
+    }
+
+    /// So much is left; nothing was there at first, that something would be kept of.
+    fn room(available: u64) -> Room {
+        Room { available, slabs: 0 }
     }
 
     fn is(fit: Option<Fit>, value: f64) {
@@ -203,8 +281,9 @@ mod tests {
         is(cost.target_cpu_us_per_open, 50.0);
         is(cost.target_cpu_us_per_request, 25.0);
         assert_eq!((cost.target_kernel_bytes, cost.generator_cpu_us_per_open), (None, None));
-        // 3.8 MB left, 3,800 bytes a connection.
-        assert_eq!(cost.ceiling_connections, Some(41_000));
+        // 3.8 MB left but for a twentieth, 3,800 bytes a connection.
+        assert_eq!(cost.ceiling_connections, Some(40_950));
+        assert_eq!((&cost.discarded[..], cost.target_runtime), (&[][..], None));
         // Each connection asks once in five seconds: not idle.
         assert_eq!(cost.target_cpu_us_per_idle_second, None);
     }
@@ -216,8 +295,51 @@ mod tests {
         assert!((fit.value - 1_000.0).abs() < 3.0 * fit.error, "{fit:?}");
         assert!(fit.error > 1.0 && fit.r2 < 0.9999 && fit.r2 > 0.99, "{fit:?}");
         let wild = seen(40_000, |i| if i % 2 == 0 { 60e6 } else { 0.0 }).finish(true);
-        assert!(wild.target_bytes.unwrap().error > 400.0, "{wild:?}");
-        assert_eq!(wild.ceiling_connections, None, "a guess");
+        let [Discarded { figure, fit }] = &wild.discarded[..] else { panic!("{wild:?}") };
+        assert!(figure == "target_bytes" && fit.error > 400.0 && fit.r2 < 0.5, "{wild:?}");
+        assert_eq!((wild.target_bytes, wild.ceiling_connections), (None, None), "a guess");
+    }
+
+    /// The kernel calls sockets' inodes available: 2,000,000 connections of 8,146 bytes, 2,200 of which are such, on a machine of 24 GB.
+    #[test]
+    fn a_ceiling_is_where_memory_ends() {
+        let (total, each, inodes) = (24e9, 8_146.0, 2_200.0);
+        let mut costs = Costs::default();
+        for i in 0..=20u64 {
+            let load = Load { open: i * 100_000, ..Load::default() };
+            let kernel = load.open as f64 * each;
+            let usage = Usage { rss_bytes: load.open * 60, cpu_ns: 0 };
+            costs.here(Nanos(i * SECOND.0), Phase::Ramp, load, usage, Some(kernel as u64));
+            costs.target(Phase::Ramp, load, usage);
+            let slabs = load.open as f64 * inodes;
+            let available = total - kernel - load.open as f64 * 120.0 + slabs;
+            costs.room(Phase::Ramp, load, Room { available: available as u64, slabs: slabs as u64 });
+        }
+        let ends = total * (1.0 - RESERVE) / (each + 120.0);
+        let ceiling = costs.finish(true).ceiling_connections.unwrap() as f64;
+        assert!((ceiling / ends - 1.0).abs() < 0.001, "{ceiling}, it ends at {ends}");
+    }
+
+    #[test]
+    fn what_a_managed_runtime_holds_is_not_what_connections_need() {
+        let mut costs = seen(40_000, |_| 0.0);
+        costs.runs_on("JVM");
+        let cost = costs.finish(true);
+        is(cost.target_bytes, 1_000.0);
+        assert_eq!((cost.target_runtime.as_deref(), cost.ceiling_connections), (Some("JVM"), None));
+        // 200 bytes each live: 3,000 with the kernel's and throng's.
+        costs.live(Ok((3_000_000, 11_000_000)));
+        let cost = costs.finish(true);
+        assert_eq!(
+            (cost.target_live_bytes, cost.ceiling_connections),
+            (Some(200.0), Some(40_000 + 3_610_000 / 3_000))
+        );
+        costs.live(Err("jcmd: not found".to_owned()));
+        let cost = costs.finish(true);
+        assert_eq!(
+            (cost.target_live_bytes, cost.target_live_failure.as_deref()),
+            (None, Some("jcmd: not found"))
+        );
     }
 
     #[test]
@@ -238,7 +360,7 @@ mod tests {
         }
         let cost = costs.finish(false);
         is(cost.target_kernel_bytes, 900.0);
-        assert_eq!(cost.ceiling_connections, Some(40_000 + 3_800_000 / 1_900));
+        assert_eq!(cost.ceiling_connections, Some(40_000 + 3_610_000 / 1_900));
     }
 
     #[test]

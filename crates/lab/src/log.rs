@@ -1,0 +1,93 @@
+//! What a server prints, kept with a limit: the beginning, and the end.
+
+use std::{
+    collections::VecDeque,
+    fs::File,
+    io::{PipeReader, Read, Write},
+    path::{Path, PathBuf},
+    sync::mpsc::{Receiver, channel},
+    thread,
+    time::Duration,
+};
+
+/// So much of its beginning is kept.
+pub(crate) const HEAD: usize = 8 << 20;
+/// And so much of its end.
+pub(crate) const TAIL: usize = 1 << 20;
+/// The end is written this long after its process ended, unless something that the process left behind holds its output open.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The log of a process.
+pub(crate) struct Log {
+    pub(crate) path: PathBuf,
+    is_whole: Receiver<()>,
+}
+
+impl Log {
+    /// Keeps in a file what comes out of a pipe.
+    ///
+    /// # Errors
+    /// The file cannot be written, or no thread can be started.
+    pub(crate) fn of(mut output: PipeReader, path: &Path) -> std::io::Result<Log> {
+        let mut file = File::create(path)?;
+        let (done, is_whole) = channel();
+        thread::Builder::new().name("lab-log".to_owned()).spawn(move || {
+            // A full disk is no reason to stop reading: the server would wait.
+            keep(&mut output, &mut file, HEAD, TAIL);
+            let _ = done.send(());
+        })?;
+        Ok(Log { path: path.to_owned(), is_whole })
+    }
+
+    /// Waits until all of it is written, once its process has ended.
+    pub(crate) fn wait(&self) {
+        let _ = self.is_whole.recv_timeout(PATIENCE);
+    }
+}
+
+/// Copies what there is to its end, but the middle where it is longer than `head` and `tail`.
+fn keep(from: &mut impl Read, to: &mut impl Write, head: usize, tail: usize) {
+    let (mut left, mut out) = (head, 0u64);
+    let mut end: VecDeque<u8> = VecDeque::new();
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        let n = match from.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(n) => n,
+            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => continue,
+            Err(_) => break,
+        };
+        let (first, rest) = buffer[..n].split_at(left.min(n));
+        let _ = to.write_all(first);
+        left -= first.len();
+        end.extend(rest);
+        let over = end.len().saturating_sub(tail);
+        end.drain(..over);
+        out += over as u64;
+    }
+    if out > 0 {
+        let _ = write!(to, "\n… {out} bytes left out …\n");
+    }
+    let (one, two) = end.as_slices();
+    let _ = to.write_all(one).and_then(|()| to.write_all(two)).and_then(|()| to.flush());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_middle_of_a_long_log_is_left_out() {
+        let check = |said: &str, expected: &str| {
+            let mut kept = Vec::new();
+            keep(&mut said.as_bytes(), &mut kept, 4, 3);
+            assert_eq!(String::from_utf8(kept).unwrap(), expected);
+        };
+        check("", "");
+        check("one", "one");
+        check("1234567", "1234567");
+        check("12345678", "1234\n… 1 bytes left out …\n678");
+        let long: String = "0123456789".repeat(100_000);
+        check(&long, "0123\n… 999993 bytes left out …\n789");
+    }
+}

@@ -1,0 +1,121 @@
+//! What the command line changes of a scenario's load.
+
+use super::*;
+
+const ONE: &str = r#"
+    target = "http://127.0.0.1:80/"
+    connections = "400k"
+    ramp = "5k/s"
+    duration = "5m"
+    think = "10s..99s"
+"#;
+
+const SEVERAL: &str = r#"
+    target = "http://127.0.0.1:80/"
+    [[stage]]
+    ramp = "4k/s"
+    of = ["users", "few", "guests"]
+    [[stage]]
+    name = "hold"
+    for = "3m"
+    of = ["users"]
+    [[population]]
+    name = "users"
+    connections = "600k"
+    think = "5s..45s"
+    [[population]]
+    name = "few"
+    connections = 10
+    rate = "30/s"
+    [[population]]
+    name = "guests"
+    arrive = "1k/s"
+    total = 10
+"#;
+
+fn with(text: &str, flags: Flags) -> Result<Plan, Vec<String>> {
+    let resolve = |_: &str| unreachable!("the target is an address");
+    let open = |_: &str| unreachable!("it names no file");
+    let around = Surroundings { cores: 2, seed: 77, resolve: &resolve };
+    read("load.toml", text, &flags, &around, &open).map_err(|mistakes| listed(&mistakes))
+}
+
+/// Loads, the ramp of the first stage, the hold of the last.
+fn check(text: &str, flags: Flags, loads: &[Load], ramp: Ramp, hold: Hold) {
+    let plan = with(text, flags).unwrap();
+    let found: Vec<Load> = plan.populations.iter().map(|population| population.load).collect();
+    assert_eq!(found, loads);
+    assert_eq!((plan.stages[0].ramp, plan.stages.last().unwrap().hold), (ramp, hold));
+}
+
+fn some(text: &str) -> Option<String> {
+    Some(text.to_owned())
+}
+
+#[test]
+fn one_population_takes_what_is_said() {
+    let held = |connections| [Load::Held { connections }];
+    let minutes = Hold::For(Nanos::from_secs(300));
+    let own = Ramp::Rate(Rate::per_s(5_000));
+    check(ONE, Flags::default(), &held(400_000), own, minutes);
+    check(ONE, Flags { connections: some("19k"), ..Flags::default() }, &held(19_000), own, minutes);
+    let flags = Flags { ramp: some("2s"), duration: some("forever"), ..Flags::default() };
+    check(ONE, flags, &held(400_000), Ramp::Within(Nanos::from_secs(2)), Hold::Forever);
+}
+
+#[test]
+fn several_populations_keep_their_proportions() {
+    let loads = |users, few, rate, arrive, total| {
+        [
+            Load::Held { connections: users },
+            Load::Rate { connections: few, rate: Rate::per_s(rate) },
+            Load::Arrivals { rate: Rate::per_s(arrive), total: Some(total) },
+        ]
+    };
+    let (ramp, hold) = (Ramp::Rate(Rate::per_s(4_000)), Hold::For(Nanos::from_secs(180)));
+    for (wanted, users, few) in
+        [("19k", 18_999, 1), ("60001", 60_000, 1), ("1200020", 1_200_000, 20), ("2", 1, 1)]
+    {
+        let flags = Flags { connections: some(wanted), ..Flags::default() };
+        check(SEVERAL, flags, &loads(users, few, 30, 1_000, 10), ramp, hold);
+    }
+    let flags = Flags {
+        rate: some("60/s"),
+        arrive: some("2k/s"),
+        total: some("20"),
+        duration: some("10s"),
+        ..Flags::default()
+    };
+    check(SEVERAL, flags, &loads(600_000, 10, 60, 2_000, 20), ramp, Hold::For(Nanos::from_secs(10)));
+}
+
+#[test]
+fn what_cannot_be_changed_is_a_mistake() {
+    let check = |text: &str, flags: Flags, expected: &[&str]| {
+        assert_eq!(with(text, flags).unwrap_err(), expected, "{text}");
+    };
+    let flags = Flags { rate: some("5/s"), arrive: some("5/s"), total: some("5"), ..Flags::default() };
+    let expected = [
+        "--rate: no population of the scenario has a rate; write it in the file",
+        "--arrive: no population of the scenario has arrivals; write it in the file",
+        "--total: no population of the scenario has arrivals; write it in the file",
+    ];
+    check(ONE, flags, &expected);
+    let flags = Flags { connections: some("1"), think: some("1s"), ..Flags::default() };
+    let expected = [
+        "--think: the scenario says what each connection does; write it in the file: \"1s\"",
+        "--connections: 2 populations hold connections; use at least 2",
+    ];
+    check(SEVERAL, flags, &expected);
+    let arrivals = "target = \"http://127.0.0.1:80/\"\narrive = \"9/s\"\ntotal = 9";
+    let flags = Flags { connections: some("5"), ..Flags::default() };
+    let expected =
+        ["--connections: no population of the scenario holds connections; use --arrive or --total"];
+    check(arrivals, flags, &expected);
+    let again = SEVERAL.replace("ramp = \"4k/s\"", "ramp = \"4k/s\"\n    for = \"1s\"");
+    let flags = Flags { duration: some("5s"), ..Flags::default() };
+    check(&again, flags, &["--duration: 2 stages hold; write for in the one that is meant"]);
+    let flags = Flags { duration: some("soon"), connections: some("0"), ..Flags::default() };
+    let found = with(ONE, flags).unwrap_err();
+    assert_eq!(found.len(), 2, "{found:?}");
+}
