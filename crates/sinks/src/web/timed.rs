@@ -9,26 +9,25 @@ use std::{
 
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
-    net::TcpStream,
     time::{Sleep, sleep},
 };
 
 /// A peer that takes nothing for so long is gone.
 const TAKEN: Duration = Duration::from_secs(20);
 
-pub(super) struct Timed {
-    stream: TcpStream,
+pub(super) struct Timed<S> {
+    stream: S,
     /// While it does not take what it is to have.
     late: Option<Pin<Box<Sleep>>>,
 }
 
-impl Timed {
-    pub(super) fn new(stream: TcpStream) -> Timed {
+impl<S> Timed<S> {
+    pub(super) fn new(stream: S) -> Timed<S> {
         Timed { stream, late: None }
     }
 }
 
-impl AsyncRead for Timed {
+impl<S: AsyncRead + Unpin> AsyncRead for Timed<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -38,7 +37,7 @@ impl AsyncRead for Timed {
     }
 }
 
-impl AsyncWrite for Timed {
+impl<S: AsyncWrite + Unpin> AsyncWrite for Timed<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, from: &[u8]) -> Poll<io::Result<usize>> {
         if let Poll::Ready(written) = Pin::new(&mut self.stream).poll_write(cx, from) {
             self.late = None;
