@@ -2,7 +2,7 @@
 
 use units::Count;
 
-use crate::summary::{Limit, Summary, Verdict};
+use crate::summary::{Certainty, Limit, Summary, Verdict};
 
 impl Summary {
     /// Verdict, and what stopped it: side, cause, at how many, cure. Worked out from what is in the summary already.
@@ -47,17 +47,37 @@ impl Summary {
     }
 }
 
+impl Limit {
+    /// What it is, as sure as it is: `limited by the target's open files`, `probably limited by …`, `perhaps limited by …`.
+    pub fn named(&self) -> String {
+        let surely = match (self.certainty, self.cause) {
+            // Of what is not known nothing is supposed.
+            (Certainty::Seen, _) | (_, "unknown") => "",
+            (Certainty::Inferred, _) => "probably ",
+            (Certainty::Guess, _) => "perhaps ",
+        };
+        let whose = match self.side {
+            "target" => "the target's ",
+            "host" => "this machine's ",
+            "path" => "the path's ",
+            "plan" => "the plan's ",
+            _ => "something ",
+        };
+        format!("{surely}limited by {whose}{}", self.cause.replace('-', " "))
+    }
+
+    /// The fix; of what is only a guess, what would tell first.
+    pub fn advice(&self) -> String {
+        match self.certainty {
+            Certainty::Guess => format!("; to find out: {}", self.cure),
+            _ => format!(": {}", self.cure),
+        }
+    }
+}
+
 /// `limited by the target's open files at 65,536: raise LimitNOFILE`
 fn limited(limit: &Limit) -> String {
-    let whose = match limit.side {
-        "target" => "the target's ",
-        "host" => "this machine's ",
-        "path" => "the path's ",
-        "plan" => "the plan's ",
-        _ => "something ",
-    };
-    let cause = limit.cause.replace('-', " ");
-    format!("limited by {whose}{cause} at {}: {}", Count(limit.at_connections), limit.cure)
+    format!("{} at {}{}", limit.named(), Count(limit.at_connections), limit.advice())
 }
 
 #[cfg(test)]
@@ -66,14 +86,19 @@ mod tests {
 
     #[test]
     fn a_limit_is_one_sentence() {
-        let check = |side, cause, expected: &str| {
+        let check = |side, cause, certainty, expected: &str| {
             let cure = "raise LimitNOFILE".to_owned();
-            let limit = Limit { side, cause, at_connections: 65_536, detail: String::new(), cure };
+            let limit = Limit { side, cause, at_connections: 65_536, certainty, detail: String::new(), cure };
             assert_eq!(limited(&limit), expected);
         };
-        check("target", "open-files", "limited by the target's open files at 65,536: raise LimitNOFILE");
-        check("host", "ports", "limited by this machine's ports at 65,536: raise LimitNOFILE");
-        check("unknown", "unknown", "limited by something unknown at 65,536: raise LimitNOFILE");
+        use Certainty::{Guess, Inferred, Seen};
+        let files = "limited by the target's open files at 65,536";
+        check("target", "open-files", Seen, &format!("{files}: raise LimitNOFILE"));
+        check("target", "open-files", Inferred, &format!("probably {files}: raise LimitNOFILE"));
+        check("target", "open-files", Guess, &format!("perhaps {files}; to find out: raise LimitNOFILE"));
+        check("host", "ports", Seen, "limited by this machine's ports at 65,536: raise LimitNOFILE");
+        let unknown = "limited by something unknown at 65,536; to find out: raise LimitNOFILE";
+        check("unknown", "unknown", Guess, unknown);
     }
 
     #[test]

@@ -31,7 +31,7 @@ pub use probe::{Probe, ProbePoint, ProbeSummary};
 pub use record::{HostFacts, RunRecord, SCHEMA, Setting, TickRecord};
 pub use sink::{Ask, Header, Sink};
 pub use summary::{
-    Asked, Connections, FaultCount, Generator, KernelCost, Limit, PopulationSummary, ProcessCost, Requests,
-    StepSummary, Summary, ThresholdResult, Verdict,
+    Asked, Certainty, Connections, FaultCount, Generator, KernelCost, Limit, PopulationSummary, ProcessCost,
+    Requests, StepSummary, Summary, ThresholdResult, Verdict,
 };
 pub use tick::{Counts, Phase, Tick};

@@ -52,6 +52,31 @@ impl Verdict {
     }
 }
 
+/// How sure a limit is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "lowercase")]
+pub enum Certainty {
+    /// One explanation of several; the fix says what would tell.
+    #[default]
+    Guess,
+    /// It follows from a pattern in what happened.
+    Inferred,
+    /// The cause itself was seen: a counter, a state, an error.
+    Seen,
+}
+
+impl Certainty {
+    /// The word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Certainty::Guess => "guess",
+            Certainty::Inferred => "inferred",
+            Certainty::Seen => "seen",
+        }
+    }
+}
+
 /// What stopped it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
@@ -62,6 +87,8 @@ pub struct Limit {
     pub cause: &'static str,
     /// Connections open when it showed.
     pub at_connections: u64,
+    /// How sure that is.
+    pub certainty: Certainty,
     /// What was seen.
     pub detail: String,
     /// What to do.

@@ -20,10 +20,10 @@ pub fn find_line(point: &Point, unit: &str) -> String {
     line
 }
 
-/// The answer: `max 50,000 ± 1,000 connections; limited by the target's connection-limit: …`.
+/// The answer: `max 50,000 ± 1,000 connections; limited by the target's connection limit: …`.
 pub fn find_text(found: &FindSummary, unit: &str) -> String {
     let limited = match &found.limit {
-        Some(limit) => format!("; limited by the {}'s {}: {}", limit.side, limit.cause, limit.cure),
+        Some(limit) => format!("; {}{}", limit.named(), limit.advice()),
         None if found.outcome == FindOutcome::NotReached => String::new(),
         None => "; what limits it is not known".to_owned(),
     };
@@ -86,6 +86,7 @@ mod tests {
             side: "target",
             cause: "open-files",
             at_connections: 65_536,
+            certainty: samples::Certainty::Seen,
             detail: String::new(),
             cure: "raise LimitNOFILE".to_owned(),
         };
@@ -94,7 +95,7 @@ mod tests {
         };
         check(
             found(FindOutcome::Found, 65_000, 1_000, Some(limit)),
-            "max 65,000 ± 1,000 connections; limited by the target's open-files: raise LimitNOFILE",
+            "max 65,000 ± 1,000 connections; limited by the target's open files: raise LimitNOFILE",
         );
         check(found(FindOutcome::Found, 9, 1, None), "max 9 ± 1 connections; what limits it is not known");
         check(

@@ -15,11 +15,10 @@
 //! | 10 | cpu | throng itself was too slow: a silence may be its own |
 //! | 11 | cpu | the target had none left |
 //! | 12 | slow-accept | a steady rate of accepts while others waited |
-//! | 13 | the plateau's | it stopped at a number that is well known |
-//! | 14 | wrong-answer, timeout, closed, unreachable, denied | the most frequent kind of fault |
-//! | 15 | unknown | nothing of this |
+//! | 13 | wrong-answer, timeout, closed, unreachable, denied | the most frequent kind of fault |
+//! | 14 | unknown | nothing of this |
 
-use samples::{FaultCount, Kind, Limit, Side, Stage, Summary, Verdict};
+use samples::{Certainty, FaultCount, Kind, Limit, Side, Stage, Summary, Verdict};
 use units::Count;
 
 use super::{evidence::Evidence, honesty};
@@ -27,6 +26,8 @@ use super::{evidence::Evidence, honesty};
 pub(crate) mod ours;
 mod plateau;
 mod target;
+
+use Certainty::Guess;
 
 /// What went wrong most of all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +75,6 @@ const ROWS: &[Row] = &[
     ours::generator,
     target::cpu,
     target::slow_accept,
-    plateau::plateau,
     ours::path,
     target::fault,
     unknown,
@@ -104,6 +104,7 @@ pub(crate) fn suspect(summary: &Summary, evidence: &Evidence) -> Option<Limit> {
 pub(crate) fn weight(limit: &Limit) -> u8 {
     match (limit.side, limit.cause) {
         (_, "ended") | ("target", "memory") => 3,
+        (_, cause) if limit.certainty == Guess => u8::from(cause != "unknown"),
         (_, "unknown") => 0,
         (_, "refused" | "wrong-answer" | "timeout" | "closed" | "unreachable" | "denied")
         | ("host", "cpu") => 1,
@@ -164,13 +165,13 @@ impl<'a> Case<'a> {
 
     fn answer(
         &self,
-        side: Side,
-        cause: &'static str,
+        certainty: Certainty,
+        (side, cause): (Side, &'static str),
         at_connections: u64,
         detail: String,
         cure: impl Into<String>,
     ) -> Option<Limit> {
-        Some(Limit { side: side.name(), cause, at_connections, detail, cure: cure.into() })
+        Some(Limit { side: side.name(), cause, at_connections, certainty, detail, cure: cure.into() })
     }
 }
 
@@ -209,7 +210,7 @@ fn unknown(case: &Case) -> Option<Limit> {
     }
     let seen = if seen.is_empty() { "nothing unusual".to_owned() } else { seen.join(", ") };
     let cure = "look at the target's log, or run strace on it";
-    case.answer(Side::Unknown, "unknown", case.left(), format!("unknown; seen: {seen}"), cure)
+    case.answer(Guess, (Side::Unknown, "unknown"), case.left(), format!("unknown; seen: {seen}"), cure)
 }
 
 #[cfg(test)]

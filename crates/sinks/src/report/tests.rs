@@ -43,6 +43,7 @@ fn summary() -> Summary {
         side: "target",
         cause: "open-files",
         at_connections: 27,
+        certainty: samples::Certainty::Seen,
         detail: "whoever came when 27 were open was reset".to_owned(),
         cure: "raise LimitNOFILE".to_owned(),
     });

@@ -1,7 +1,10 @@
 //! Causes on our own machine, and on the way.
 
 use host::{Finding, Severity};
-use samples::{Kind, Limit, Side, Verdict};
+use samples::{
+    Certainty::{Guess, Seen},
+    Kind, Limit, Side, Verdict,
+};
 use units::Count;
 
 use super::{Case, Trouble};
@@ -22,7 +25,7 @@ pub(super) fn conntrack(case: &Case) -> Option<Limit> {
     let (used, most) = (Count(table.used), Count(table.limit));
     let detail = format!("{whose} firewall tracks {used} connections of at most {most}");
     let cure = format!("sysctl -w net.netfilter.nf_conntrack_max={}", table.limit.saturating_mul(4));
-    case.answer(side, "conntrack", case.left(), detail, cure)
+    case.answer(Seen, (side, "conntrack"), case.left(), detail, cure)
 }
 
 /// What the kernel answered to our own calls.
@@ -45,7 +48,8 @@ pub(super) fn errors(case: &Case) -> Option<Limit> {
         }
         _ => return None,
     };
-    case.answer(Side::Host, cause, case.summary.connections.peak, detail, cure)
+    let certainty = if cause == "unknown" { Guess } else { Seen };
+    case.answer(certainty, (Side::Host, cause), case.summary.connections.peak, detail, cure)
 }
 
 /// Throng was too slow itself. What closes, resets or answers wrongly does so all the same.
@@ -58,7 +62,7 @@ pub(super) fn generator(case: &Case) -> Option<Limit> {
 
 pub(super) fn too_slow(case: &Case, why: String) -> Option<Limit> {
     let cure = "give throng more processors, or a machine of its own, or a lower load";
-    case.answer(Side::Host, "cpu", case.left(), why, cure)
+    case.answer(Seen, (Side::Host, "cpu"), case.left(), why, cure)
 }
 
 /// What this machine refuses before the first dial, as the limit of a search that has come to `at`.
@@ -72,7 +76,8 @@ pub(crate) fn refused_here(findings: &[Finding], at: u64) -> Option<Limit> {
         _ => "unknown",
     };
     let detail = format!("{}: {}, {}", finding.what, finding.value, finding.needed);
-    Some(Limit { side: Side::Host.name(), cause, at_connections: at, detail, cure: finding.cure.clone() })
+    let (certainty, cure) = (Seen, finding.cure.clone());
+    Some(Limit { side: Side::Host.name(), cause, at_connections: at, certainty, detail, cure })
 }
 
 /// The way there, or who guards it.
@@ -90,5 +95,5 @@ pub(super) fn path(case: &Case) -> Option<Limit> {
         }
         _ => return None,
     };
-    case.answer(side, cause, case.summary.connections.peak, detail, cure)
+    case.answer(Seen, (side, cause), case.summary.connections.peak, detail, cure)
 }

@@ -1,103 +1,40 @@
 //! Numbers at which things are known to stop, whatever else was or was not seen.
 
-use samples::{Limit, Side};
-use units::Count;
-
 use super::{Case, Trouble};
 
 /// A number and what is known to stop there.
 struct Plateau {
     at: u64,
-    side: Side,
-    cause: &'static str,
     what: &'static str,
-    cure: &'static str,
+    /// How to find out whether it is that.
+    tell: &'static str,
 }
 
-const FILES: &str = "raise its limit on open files (ulimit -n, LimitNOFILE= of its unit)";
-const TRACKED: &str = "raise net.netfilter.nf_conntrack_max, on each host and router on the way";
-const PORTS: &str = "give more --sources or destinations";
-const WORKERS: &str = "raise its worker_connections, or its limit on connections";
+const FILES: &str =
+    "on the target's host, compare ls /proc/PID/fd | wc -l with its limit (prlimit --pid PID --nofile)";
+const TRACKED: &str =
+    "on each host and router on the way, compare net.netfilter.nf_conntrack_count with nf_conntrack_max";
+const PORTS: &str = "run it again with further --sources: a limit of this kind rises with them";
+const WORKERS: &str =
+    "look for that number in the target's configuration (worker_connections, maxconn) and log";
 
 /// From one process's own few files, listeners and logs, the numbers reached lie a little below these.
 const PLATEAUS: &[Plateau] = &[
-    Plateau {
-        at: 512,
-        side: Side::Target,
-        cause: "connection-limit",
-        what: "nginx's worker_connections of 512",
-        cure: WORKERS,
-    },
-    Plateau {
-        at: 768,
-        side: Side::Target,
-        cause: "connection-limit",
-        what: "Debian's worker_connections of 768",
-        cure: WORKERS,
-    },
-    Plateau {
-        at: 1_024,
-        side: Side::Target,
-        cause: "open-files",
-        what: "1,024 open files, the usual limit of a process",
-        cure: FILES,
-    },
-    Plateau {
-        at: 4_096,
-        side: Side::Target,
-        cause: "open-files",
-        what: "4,096 open files, a usual hard limit",
-        cure: FILES,
-    },
-    Plateau {
-        at: 10_000,
-        side: Side::Target,
-        cause: "connection-limit",
-        what: "10,000 connections, a usual setting",
-        cure: WORKERS,
-    },
-    Plateau {
-        at: 28_232,
-        side: Side::Path,
-        cause: "ports",
-        what: "the 28,232 ports of one address to one destination",
-        cure: PORTS,
-    },
+    Plateau { at: 512, what: "nginx's worker_connections of 512", tell: WORKERS },
+    Plateau { at: 768, what: "Debian's worker_connections of 768", tell: WORKERS },
+    Plateau { at: 1_024, what: "1,024 open files, the usual limit of a process", tell: FILES },
+    Plateau { at: 4_096, what: "4,096 open files, a usual hard limit", tell: FILES },
+    Plateau { at: 10_000, what: "10,000 connections, a usual setting", tell: WORKERS },
+    Plateau { at: 28_232, what: "the 28,232 ports of one address to one destination", tell: PORTS },
     Plateau {
         at: 64_512,
-        side: Side::Path,
-        cause: "ports",
         what: "the 64,512 ports from 1024 on of one address to one destination",
-        cure: PORTS,
+        tell: PORTS,
     },
-    Plateau {
-        at: 65_536,
-        side: Side::Path,
-        cause: "conntrack",
-        what: "65,536 tracked connections, or as many open files",
-        cure: TRACKED,
-    },
-    Plateau {
-        at: 262_144,
-        side: Side::Path,
-        cause: "conntrack",
-        what: "262,144 tracked connections",
-        cure: TRACKED,
-    },
-    Plateau {
-        at: 524_288,
-        side: Side::Target,
-        cause: "open-files",
-        what: "524,288 open files, systemd's hard limit",
-        cure: FILES,
-    },
-    Plateau {
-        at: 1_048_576,
-        side: Side::Target,
-        cause: "open-files",
-        what: "1,048,576 open files, fs.nr_open",
-        cure: FILES,
-    },
+    Plateau { at: 65_536, what: "65,536 tracked connections, or as many open files", tell: TRACKED },
+    Plateau { at: 262_144, what: "262,144 tracked connections", tell: TRACKED },
+    Plateau { at: 524_288, what: "524,288 open files, systemd's hard limit", tell: FILES },
+    Plateau { at: 1_048_576, what: "1,048,576 open files, fs.nr_open", tell: FILES },
 ];
 
 impl Plateau {
@@ -108,8 +45,8 @@ impl Plateau {
     }
 }
 
-/// Of those that are near the number of connections left.
-pub(super) fn plateau(case: &Case) -> Option<Limit> {
+/// What is known to stop near the number of connections left, and what would tell: a hint, never a cause.
+pub(super) fn hint(case: &Case) -> Option<(&'static str, &'static str)> {
     if !matches!(case.trouble, Trouble::Waiting | Trouble::Lost) {
         return None;
     }
@@ -117,8 +54,9 @@ pub(super) fn plateau(case: &Case) -> Option<Limit> {
     // Who got all that was asked for, or nothing, has met no plateau.
     let n = Some(c.held).filter(|held| *held > 0 && *held < c.wanted)?;
     let plateau = PLATEAUS.iter().find(|p| (p.reaches_down_to()..=p.at + 1).contains(&n))?;
-    let detail = format!("it stopped at {}, as it does at {}", Count(n), plateau.what);
-    case.answer(plateau.side, plateau.cause, n, detail, plateau.cure)
+    // Near a number of the user's own plan it stopped for that.
+    let is_planned = c.wanted.abs_diff(plateau.at) <= plateau.at / 20;
+    (!is_planned).then_some((plateau.what, plateau.tell))
 }
 
 #[cfg(test)]

@@ -1,9 +1,12 @@
 //! Causes on the target's side.
 
-use samples::{Kind, Limit, Side, Stage};
+use samples::{
+    Certainty::{Guess, Inferred, Seen},
+    Kind, Limit, Side, Stage,
+};
 use units::{Count, Nanos};
 
-use super::{Case, Trouble};
+use super::{Case, Trouble, plateau};
 
 /// A process is out of files a few before its limit: some servers keep a reserve.
 const FILES_KEPT: u64 = 32;
@@ -19,10 +22,10 @@ pub(super) fn ended(case: &Case) -> Option<Limit> {
     if killed > 0 {
         let whom = if killed == 1 { "a process".to_owned() } else { format!("{} processes", Count(killed)) };
         let detail = format!("process {pid} ended, and the kernel killed {whom} for want of memory");
-        return case.answer(Side::Target, "memory", peak, detail, OUT_OF_MEMORY);
+        return case.answer(Seen, (Side::Target, "memory"), peak, detail, OUT_OF_MEMORY);
     }
     let detail = format!("process {pid} ended during the run");
-    case.answer(Side::Target, "ended", peak, detail, "look at its log and exit status")
+    case.answer(Seen, (Side::Target, "ended"), peak, detail, "look at its log and exit status")
 }
 
 const OUT_OF_MEMORY: &str = "give it more memory (MemoryMax= of its unit), or hold fewer connections";
@@ -37,7 +40,7 @@ pub(super) fn memory(case: &Case) -> Option<Limit> {
     let detail = format!("sockets ran out of memory: {} connections were given up", Count(given_up));
     let cure = "sysctl -w net.ipv4.tcp_mem='1048576 2097152 4194304'";
     let fits = given_up > 0 && case.is_short();
-    fits.then(|| case.answer(side, "memory", case.left(), detail, cure))?
+    fits.then(|| case.answer(Seen, (side, "memory"), case.left(), detail, cure))?
 }
 
 /// Its files are used up.
@@ -55,7 +58,7 @@ pub(super) fn open_files(case: &Case) -> Option<Limit> {
         target.pid
     );
     let at = case.left().min(used);
-    (used + kept >= files.limit).then(|| case.answer(Side::Target, "open-files", at, detail, cure))?
+    (used + kept >= files.limit).then(|| case.answer(Seen, (Side::Target, "open-files"), at, detail, cure))?
 }
 
 /// Nobody listens, or no longer.
@@ -67,8 +70,8 @@ pub(super) fn refused(case: &Case) -> Option<Limit> {
     if c.opened == 0 {
         let detail = format!("{n} dials were refused: nobody listens there");
         return case.answer(
-            Side::Target,
-            "refused",
+            Seen,
+            (Side::Target, "refused"),
             0,
             detail,
             "start the server, or check address and port",
@@ -76,8 +79,8 @@ pub(super) fn refused(case: &Case) -> Option<Limit> {
     }
     let detail = format!("{n} dials were refused after {} had been taken", Count(c.opened));
     case.answer(
-        Side::Target,
-        "refused",
+        Seen,
+        (Side::Target, "refused"),
         case.left(),
         detail,
         "look whether it stopped listening, and at its log",
@@ -101,13 +104,13 @@ pub(super) fn constant_time(case: &Case) -> Option<Limit> {
         let time = told(time);
         let detail = format!("{n} connections were {} after {time} of silence", how(case));
         let cure = format!("raise its idle timeout above {time}, or send something more often");
-        return case.answer(Side::Target, "idle-cut", peak, detail, cure);
+        return case.answer(Inferred, (Side::Target, "idle-cut"), peak, detail, cure);
     }
     let time = told(age?);
     let detail = format!("{n} connections were {} {time} after they were opened", how(case));
     let cure =
         format!("look for a limit of {time} on a connection's life, in it and in what stands before it");
-    case.answer(Side::Target, "reset-after", peak, detail, cure)
+    case.answer(Inferred, (Side::Target, "reset-after"), peak, detail, cure)
 }
 
 fn how(case: &Case) -> &'static str {
@@ -132,7 +135,7 @@ pub(super) fn connection_limit(case: &Case) -> Option<Limit> {
     }
     let detail = format!("whoever came when {} were open was {} at once", Count(c.held), how(case));
     let cure = "raise its limit on connections (worker_connections, maxconn, --max-open)";
-    case.answer(Side::Target, "connection-limit", c.held, detail, cure)
+    case.answer(Inferred, (Side::Target, "connection-limit"), c.held, detail, cure)
 }
 
 const BACKLOG: &str = "see whether a limit of its own on connections (max-connections) keeps it from accepting; \
@@ -162,7 +165,7 @@ pub(super) fn accept_queue(case: &Case) -> Option<Limit> {
     let backlog = backlog.map_or(String::new(), |queue| format!(" of {}", Count(queue.limit)));
     let rate = e.accepts_per_s.map_or(String::new(), |rate| format!("; it accepts a steady {rate:.0}/s"));
     let detail = format!("its accept queue{backlog} was full: it overflowed {} times{rate}", Count(lost));
-    case.answer(Side::Target, "accept-queue", case.left(), detail, BACKLOG)
+    case.answer(Seen, (Side::Target, "accept-queue"), case.left(), detail, BACKLOG)
 }
 
 /// It has no CPU left.
@@ -178,7 +181,7 @@ pub(super) fn cpu(case: &Case) -> Option<Limit> {
         return None;
     };
     let cure = "give it more processors or workers, or a lower load";
-    case.answer(Side::Target, "cpu", case.left(), detail, cure)
+    case.answer(Seen, (Side::Target, "cpu"), case.left(), detail, cure)
 }
 
 /// It accepts at its own pace.
@@ -187,37 +190,48 @@ pub(super) fn slow_accept(case: &Case) -> Option<Limit> {
     let waiting = case.evidence.accept_queue.map_or(0, |queue| queue.used);
     let detail = format!("it accepts a steady {rate:.0}/s, while up to {} waited", Count(waiting));
     let cure = format!("--ramp {}/s, or let it accept in more threads", (rate * 0.9).floor().max(1.0));
-    case.answer(Side::Target, "slow-accept", case.left(), detail, cure)
+    case.answer(Inferred, (Side::Target, "slow-accept"), case.left(), detail, cure)
 }
 
-/// Nothing but the kind of fault is known.
+/// Nothing but the kind of fault is known, and perhaps a number at which things are known to stop.
 pub(super) fn fault(case: &Case) -> Option<Limit> {
     let (n, peak) = (case.faults(), case.summary.connections.peak);
     let kind = case.kind?;
-    let (cause, detail, cure) = match (case.trouble, case.stage?) {
+    let (certainty, cause, detail, cure) = match (case.trouble, case.stage?) {
         (Trouble::Waiting, Stage::Dial) => (
+            Guess,
             "timeout",
             format!("{n} dials and answers did not come in time{}", again(case)),
             "look at the target's accept queue (ss -ltn), and raise its backlog and net.core.somaxconn",
         ),
         (Trouble::Waiting, _) => (
+            Guess,
             "timeout",
             format!("{n} answers did not come in time"),
             "look at the target's CPU and open files, or raise --timeout",
         ),
         (Trouble::WrongAnswer, _) => (
+            Seen,
             "wrong-answer",
             format!("{n} answers were not right: {}", kind.name()),
             "look at one of them with curl -i",
         ),
         (Trouble::Lost, _) => (
+            Seen,
             "closed",
             format!("{n} connections were lost: {} by the peer", kind.name()),
             "look at the target's idle timeout, its connection limit and its log",
         ),
         _ => return None,
     };
-    case.answer(Side::Target, cause, peak, detail, cure)
+    match plateau::hint(case) {
+        None => case.answer(certainty, (Side::Target, cause), peak, detail, cure),
+        Some(hint) => {
+            let (held, (what, tell)) = (case.summary.connections.held, hint);
+            let detail = format!("{detail}; it stopped at {}, near {what}: perhaps that", Count(held));
+            case.answer(Guess, (Side::Target, cause), held, detail, tell)
+        }
+    }
 }
 
 /// What a remote target's silence looks like from here.

@@ -236,25 +236,42 @@ fn a_steady_rate_of_accepts_is_named() {
 }
 
 #[test]
-fn well_known_numbers_are_recognised() {
-    for (held, side, cause, what) in [
-        (510, "target", "connection-limit", "nginx's worker_connections of 512"),
-        (1_017, "target", "open-files", "1,024 open files"),
-        (28_231, "path", "ports", "28,232 ports"),
-        (28_232, "path", "ports", "28,232 ports"),
-        (64_511, "path", "ports", "64,512 ports"),
-        (65_530, "path", "conntrack", "65,536"),
-        (262_144, "path", "conntrack", "262,144"),
-        (524_270, "target", "open-files", "524,288"),
-        (1_048_576, "target", "open-files", "1,048,576"),
+fn well_known_numbers_are_hints_and_no_causes() {
+    for (held, what) in [
+        (510, "nginx's worker_connections of 512"),
+        (1_017, "1,024 open files"),
+        (28_231, "28,232 ports"),
+        (28_232, "28,232 ports"),
+        (64_511, "64,512 ports"),
+        (65_530, "65,536"),
+        (262_144, "262,144"),
+        (524_270, "524,288"),
+        (1_048_576, "1,048,576"),
     ] {
         let mut s = stopped(held, waiting());
         (s.connections.wanted, s.connections.peak) = (2_000_000, held + 100);
-        check(&s, &Evidence::default(), (side, cause, held, what, ""));
+        check(&s, &Evidence::default(), ("target", "timeout", held, what, ""));
+        assert_eq!(limit(&s, &Evidence::default()).unwrap().certainty, Guess, "{held}");
+        // A number that the user chose is no evidence.
+        s.connections.wanted = held + held / 50 + 1;
+        let said = limit(&s, &Evidence::default()).unwrap().detail;
+        assert!(!said.contains("perhaps"), "{said}");
     }
     let mut all = stopped(1_024, waiting());
     (all.connections.wanted, all.connections.peak) = (1_024, 1_024);
     check(&all, &Evidence::default(), ("target", "timeout", 1_024, "", ""));
+}
+
+#[test]
+fn each_limit_says_how_sure_it_is() {
+    let sure = |s: &Summary, e: &Evidence| limit(s, e).expect("something stopped it").certainty;
+    let files = Some(Fill { used: 200, limit: 200 });
+    let out_of_files = target(TargetSeen { open_files: files, ..TargetSeen::default() });
+    assert_eq!(sure(&stopped(195, waiting()), &out_of_files), Certainty::Seen);
+    let surplus = lost(Pattern { is_surplus: true, ..Pattern::default() });
+    assert_eq!(sure(&stopped(500, closed()), &surplus), Certainty::Inferred);
+    assert_eq!(sure(&stopped(400, closed()), &Evidence::default()), Certainty::Seen);
+    assert_eq!(sure(&stopped(400, waiting()), &Evidence::default()), Certainty::Guess);
 }
 
 #[test]
@@ -302,8 +319,15 @@ fn a_run_that_passes_has_a_suspect() {
 
 #[test]
 fn what_was_seen_weighs_more_than_what_follows() {
-    let limit =
-        |side, cause| Limit { side, cause, at_connections: 0, detail: String::new(), cure: String::new() };
+    let none = Limit {
+        side: "",
+        cause: "",
+        at_connections: 0,
+        certainty: Certainty::Seen,
+        detail: String::new(),
+        cure: String::new(),
+    };
+    let limit = |side, cause| Limit { side, cause, ..none.clone() };
     let ascending = [
         ("unknown", "unknown"),
         ("target", "timeout"),
@@ -316,6 +340,8 @@ fn what_was_seen_weighs_more_than_what_follows() {
     ];
     let weights = ascending.map(|(side, cause)| weight(&limit(side, cause)));
     assert_eq!(weights, [0, 1, 1, 1, 2, 2, 3, 3]);
+    let guess = Limit { certainty: Guess, ..limit("target", "open-files") };
+    assert_eq!(weight(&guess), 1, "what is a guess gives way");
     assert!(is_nobody(&limit("target", "refused")) && !is_nobody(&limit("target", "timeout")));
     assert!(!is_nobody(&Limit { at_connections: 9, ..limit("target", "refused") }), "it listened");
 }
