@@ -8,17 +8,20 @@
 //! Two programs exist, the client (`engine`) and the reference server (`serve`); three fills of [`Io`] exist:
 //! the kernel's io_uring, its epoll where that is not allowed, and an in-memory network with virtual time.
 
+mod diag;
 pub mod io;
 mod listeners;
 mod machine;
+mod segments;
 mod shard;
 mod slab;
 mod wheel;
 
 pub use io::{Backend, Close, Done, Gone, Io, Scratch, What};
-pub use listeners::{Listening, established_at, listening};
+pub use listeners::{Listening, established_at, listening, unaccepted_at};
 pub use machine::{Door, Listener, block_signals, own_open_files, probe_own_open_files};
 pub use machine::{raise_open_files, route_source, sharpen_timers};
+pub use segments::{Segments, segments_to};
 pub use shard::{Cx, Program, Shard};
 pub use slab::{Key, Slab};
 pub use wheel::Wheel;

@@ -1,30 +1,11 @@
-//! Who listens here, asked of the kernel (sock_diag(7)).
+//! Who listens here, and which connections its program has not accepted, asked of the kernel.
 //!
 //! `/proc/net/tcp` knows it too, but the kernel walks all sockets of the machine to write it, which takes
 //! seconds when there are millions, and it does not tell the backlog.
 
-use std::{io, net::IpAddr, net::Ipv4Addr, net::Ipv6Addr, net::SocketAddr, time::Duration};
+use std::{io, net::SocketAddr};
 
-use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send, socket_with,
-    sockopt::{Timeout, set_socket_timeout},
-};
-
-const AF_INET: u8 = libc::AF_INET as u8;
-const AF_INET6: u8 = libc::AF_INET6 as u8;
-/// States of a socket (include/net/tcp_states.h).
-const ESTABLISHED: u8 = 1;
-const LISTEN: u8 = 10;
-/// `struct nlmsghdr`.
-const HEADER: usize = 16;
-/// `struct inet_diag_req_v2` (linux/inet_diag.h).
-const REQUEST: usize = 56;
-/// `struct inet_diag_msg`.
-const MESSAGE: usize = 72;
-/// The kernel fills the buffer with whole messages, at most 32 KiB at once.
-const BUFFER: usize = 32 << 10;
-/// An answer is there at once; nobody waits longer for one that is not.
-const PATIENCE: Duration = Duration::from_secs(5);
+use crate::diag::{ESTABLISHED, LISTEN, MESSAGE, Question, address, ask, u32_at};
 
 /// A TCP socket of this network namespace that listens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +26,10 @@ pub struct Listening {
 /// The kernel has no `tcp_diag`, or a sandbox forbids netlink.
 pub fn listening() -> io::Result<Vec<Listening>> {
     let mut found = Vec::new();
-    ask(LISTEN, 0, |body| found.extend(listener(body)))?;
+    ask(Question { states: 1 << LISTEN, ..Question::default() }, |body| {
+        found.extend(listener(body));
+        true
+    })?;
     Ok(found)
 }
 
@@ -56,92 +40,46 @@ pub fn listening() -> io::Result<Vec<Listening>> {
 /// # Errors
 /// As [`listening`].
 pub fn established_at(port: u16) -> io::Result<u64> {
-    let mut count = 0;
-    ask(ESTABLISHED, port, |body| count += u64::from(is_established_at(body, port)))?;
-    Ok(count)
+    Ok(established(port)?.0)
 }
 
-/// Asks for the sockets in a state, of both families, and hands over what the kernel tells of each.
-fn ask(state: u8, port: u16, mut take: impl FnMut(&[u8])) -> io::Result<()> {
-    let socket =
-        socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, Some(netlink::SOCK_DIAG))?;
-    set_socket_timeout(&socket, Timeout::Recv, Some(PATIENCE))?;
-    let mut buffer = vec![0; BUFFER];
-    for family in [AF_INET, AF_INET6] {
-        send(&socket, &request(family, state, port), SendFlags::empty())?;
-        loop {
-            let (received, _) = recv(&socket, &mut buffer[..], RecvFlags::empty())?;
-            if read(&buffer[..received], &mut take)? {
-                break;
-            }
-        }
-    }
-    Ok(())
+/// How many of those no program has accepted: they stand in the accept queue of the listener, and are established only for
+/// the kernel.
+///
+/// # Errors
+/// As [`listening`].
+pub fn unaccepted_at(port: u16) -> io::Result<u64> {
+    Ok(established(port)?.1)
+}
+
+/// All of them, and those that belong to no file: the kernel gives them one when they are accepted.
+fn established(port: u16) -> io::Result<(u64, u64)> {
+    let (mut all, mut unaccepted) = (0, 0);
+    let question = Question { states: 1 << ESTABLISHED, near: port, ..Question::default() };
+    ask(question, |body| {
+        let counts = is_established_at(body, port);
+        all += u64::from(counts);
+        unaccepted += u64::from(counts && u32_at(body, 68) == 0);
+        true
+    })?;
+    Ok((all, unaccepted))
 }
 
 fn is_established_at(body: &[u8], port: u16) -> bool {
     body.len() >= MESSAGE && body[1] == ESTABLISHED && body[4..6] == port.to_be_bytes()
 }
 
-/// Asks for each socket of `family` in a state, with this port on its near side; 0: with any.
-fn request(family: u8, state: u8, port: u16) -> [u8; HEADER + REQUEST] {
-    const SOCK_DIAG_BY_FAMILY: u16 = 20;
-    const REQUEST_AND_DUMP: u16 = (libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16;
-    let mut bytes = [0; HEADER + REQUEST];
-    bytes[0..4].copy_from_slice(&((HEADER + REQUEST) as u32).to_ne_bytes());
-    bytes[4..6].copy_from_slice(&SOCK_DIAG_BY_FAMILY.to_ne_bytes());
-    bytes[6..8].copy_from_slice(&REQUEST_AND_DUMP.to_ne_bytes());
-    bytes[HEADER] = family;
-    bytes[HEADER + 1] = libc::IPPROTO_TCP as u8;
-    bytes[HEADER + 4..HEADER + 8].copy_from_slice(&(1u32 << state).to_ne_bytes());
-    bytes[HEADER + 8..HEADER + 10].copy_from_slice(&port.to_be_bytes());
-    bytes
-}
-
-/// Hands over the messages of one datagram; true where the last of the answer is among them.
-fn read(mut datagram: &[u8], take: &mut impl FnMut(&[u8])) -> io::Result<bool> {
-    const ERROR: u16 = libc::NLMSG_ERROR as u16;
-    const DONE: u16 = libc::NLMSG_DONE as u16;
-    while datagram.len() >= HEADER {
-        let length = u32_at(datagram, 0) as usize;
-        let kind = u16::from_ne_bytes([datagram[4], datagram[5]]);
-        if !(HEADER..=datagram.len()).contains(&length) {
-            return Err(io::Error::other("the kernel's answer is cut off"));
-        }
-        let body = &datagram[HEADER..length];
-        match kind {
-            DONE => return Ok(true),
-            ERROR if body.len() >= 4 => {
-                return Err(io::Error::from_raw_os_error((u32_at(body, 0) as i32).wrapping_neg()));
-            }
-            _ => take(body),
-        }
-        // Messages begin at multiples of four.
-        datagram = &datagram[length.next_multiple_of(4).min(datagram.len())..];
-    }
-    Ok(false)
-}
-
 fn listener(body: &[u8]) -> Option<Listening> {
     if body.len() < MESSAGE || body[1] != LISTEN {
         return None;
     }
-    let source = &body[8..24];
-    let address: IpAddr = match body[0] {
-        AF_INET => Ipv4Addr::from(<[u8; 4]>::try_from(&source[..4]).ok()?).into(),
-        AF_INET6 => Ipv6Addr::from(<[u8; 16]>::try_from(source).ok()?).into(),
-        _ => return None,
-    };
+    let address = address(body[0], &body[8..24])?;
     Some(Listening {
         address: SocketAddr::new(address, u16::from_be_bytes([body[4], body[5]])),
         waiting: u32_at(body, 56),
         backlog: u32_at(body, 60),
         inode: u32_at(body, 68).into(),
     })
-}
-
-fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    u32::from_ne_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
 }
 
 #[cfg(test)]
@@ -186,23 +124,25 @@ mod tests {
     }
 
     #[test]
-    fn an_error_of_the_kernel_is_told() {
-        let mut error = vec![0; 20];
-        error[0] = 20;
-        error[4] = 2;
-        error[16..20].copy_from_slice(&(-libc::ENOENT).to_ne_bytes());
-        let told = read(&error, &mut |_: &[u8]| {}).unwrap_err();
-        assert_eq!(told.kind(), io::ErrorKind::NotFound);
+    fn connections_that_nobody_has_accepted_are_counted() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut dialled: Vec<TcpStream> = (0..20).map(|_| TcpStream::connect(address).unwrap()).collect();
+        assert_eq!(unaccepted_at(address.port()).unwrap(), 20);
+        let accepted: Vec<_> = (0..12).map(|_| listener.accept().unwrap()).collect();
+        assert_eq!(unaccepted_at(address.port()).unwrap(), 8);
+        assert_eq!(established_at(address.port()).unwrap(), 20);
+        // Those that their client left are in the queue still, and no connections any more.
+        dialled.truncate(15);
+        assert_eq!(unaccepted_at(address.port()).unwrap(), 3);
+        drop(accepted);
     }
 
     proptest! {
-        /// Whatever comes: no panic, and an end.
+        /// Whatever comes: no panic.
         #[test]
-        fn any_answer_is_survived(bytes in proptest::collection::vec(0u8..24, 0..400)) {
-            let mut take = |body: &[u8]| {
-                let _ = (listener(body), is_established_at(body, 5));
-            };
-            let _ = read(&bytes, &mut take);
+        fn any_message_is_survived(bytes in proptest::collection::vec(0u8..24, 0..100)) {
+            let _ = (listener(&bytes), is_established_at(&bytes, 5));
         }
     }
 }

@@ -1,0 +1,170 @@
+//! The kernel asked about sockets (sock_diag(7)).
+
+use std::{io, net::IpAddr, net::Ipv4Addr, net::Ipv6Addr, time::Duration};
+
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send, socket_with,
+    sockopt::{Timeout, set_socket_timeout},
+};
+
+pub(crate) const AF_INET: u8 = libc::AF_INET as u8;
+pub(crate) const AF_INET6: u8 = libc::AF_INET6 as u8;
+/// States of a socket (include/net/tcp_states.h).
+pub(crate) const ESTABLISHED: u8 = 1;
+pub(crate) const SYN_SENT: u8 = 2;
+pub(crate) const LISTEN: u8 = 10;
+/// `struct nlmsghdr`.
+const HEADER: usize = 16;
+/// `struct inet_diag_req_v2` (linux/inet_diag.h).
+const REQUEST: usize = 56;
+/// `struct inet_diag_msg`.
+pub(crate) const MESSAGE: usize = 72;
+/// The kernel fills the buffer with whole messages, at most 32 KiB at once.
+const BUFFER: usize = 32 << 10;
+/// An answer is there at once; nobody waits longer for one that is not.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Which sockets to describe.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Question {
+    /// A bit for each state.
+    pub(crate) states: u32,
+    /// With this port on their near side; 0: with any.
+    pub(crate) near: u16,
+    /// The same of their far side.
+    pub(crate) far: u16,
+    /// With `struct tcp_info` behind each (`INET_DIAG_INFO`).
+    pub(crate) info: bool,
+}
+
+/// Asks for sockets of both families, and hands over what the kernel says of each, until `take` has had enough: then it
+/// returns false.
+pub(crate) fn ask(question: Question, mut take: impl FnMut(&[u8]) -> bool) -> io::Result<()> {
+    let socket =
+        socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, Some(netlink::SOCK_DIAG))?;
+    set_socket_timeout(&socket, Timeout::Recv, Some(PATIENCE))?;
+    let mut buffer = vec![0; BUFFER];
+    for family in [AF_INET, AF_INET6] {
+        send(&socket, &request(family, question), SendFlags::empty())?;
+        loop {
+            let (received, _) = recv(&socket, &mut buffer[..], RecvFlags::empty())?;
+            match read(&buffer[..received], &mut take)? {
+                Read::All => break,
+                Read::Enough => return Ok(()),
+                Read::More => {}
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Asks for each socket of `family`.
+fn request(family: u8, question: Question) -> [u8; HEADER + REQUEST] {
+    const SOCK_DIAG_BY_FAMILY: u16 = 20;
+    const REQUEST_AND_DUMP: u16 = (libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16;
+    /// Extensions are bits, counted from 1.
+    const INFO_BIT: u8 = 1 << (INFO - 1);
+    let mut bytes = [0; HEADER + REQUEST];
+    bytes[0..4].copy_from_slice(&((HEADER + REQUEST) as u32).to_ne_bytes());
+    bytes[4..6].copy_from_slice(&SOCK_DIAG_BY_FAMILY.to_ne_bytes());
+    bytes[6..8].copy_from_slice(&REQUEST_AND_DUMP.to_ne_bytes());
+    bytes[HEADER] = family;
+    bytes[HEADER + 1] = libc::IPPROTO_TCP as u8;
+    bytes[HEADER + 2] = if question.info { INFO_BIT } else { 0 };
+    bytes[HEADER + 4..HEADER + 8].copy_from_slice(&question.states.to_ne_bytes());
+    bytes[HEADER + 8..HEADER + 10].copy_from_slice(&question.near.to_be_bytes());
+    bytes[HEADER + 10..HEADER + 12].copy_from_slice(&question.far.to_be_bytes());
+    bytes
+}
+
+/// How far an answer was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Read {
+    /// To its end.
+    All,
+    /// As far as was wanted.
+    Enough,
+    /// More comes.
+    More,
+}
+
+/// Hands over the messages of one datagram.
+pub(crate) fn read(mut datagram: &[u8], take: &mut impl FnMut(&[u8]) -> bool) -> io::Result<Read> {
+    const ERROR: u16 = libc::NLMSG_ERROR as u16;
+    const DONE: u16 = libc::NLMSG_DONE as u16;
+    while datagram.len() >= HEADER {
+        let length = u32_at(datagram, 0) as usize;
+        let kind = u16::from_ne_bytes([datagram[4], datagram[5]]);
+        if !(HEADER..=datagram.len()).contains(&length) {
+            return Err(io::Error::other("the kernel's answer is cut off"));
+        }
+        let body = &datagram[HEADER..length];
+        match kind {
+            DONE => return Ok(Read::All),
+            ERROR if body.len() >= 4 => {
+                return Err(io::Error::from_raw_os_error((u32_at(body, 0) as i32).wrapping_neg()));
+            }
+            _ if !take(body) => return Ok(Read::Enough),
+            _ => {}
+        }
+        // Messages begin at multiples of four.
+        datagram = &datagram[length.next_multiple_of(4).min(datagram.len())..];
+    }
+    Ok(Read::More)
+}
+
+/// `INET_DIAG_INFO` (linux/inet_diag.h).
+const INFO: u16 = 2;
+
+/// The `struct tcp_info` behind a message.
+pub(crate) fn info(body: &[u8]) -> Option<&[u8]> {
+    let mut attributes = body.get(MESSAGE..)?;
+    while attributes.len() >= 4 {
+        let length = usize::from(u16::from_ne_bytes([attributes[0], attributes[1]]));
+        let kind = u16::from_ne_bytes([attributes[2], attributes[3]]);
+        let value = attributes.get(4..length)?;
+        if kind == INFO {
+            return Some(value);
+        }
+        attributes = attributes.get(length.next_multiple_of(4)..)?;
+    }
+    None
+}
+
+/// The address of 16 bytes in a message, by its family.
+pub(crate) fn address(family: u8, bytes: &[u8]) -> Option<IpAddr> {
+    match family {
+        AF_INET => Some(Ipv4Addr::from(<[u8; 4]>::try_from(bytes.get(..4)?).ok()?).into()),
+        AF_INET6 => Some(Ipv6Addr::from(<[u8; 16]>::try_from(bytes).ok()?).into()),
+        _ => None,
+    }
+}
+
+pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_ne_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn an_error_of_the_kernel_is_reported() {
+        let mut error = vec![0; 20];
+        error[0] = 20;
+        error[4] = 2;
+        error[16..20].copy_from_slice(&(-libc::ENOENT).to_ne_bytes());
+        let reported = read(&error, &mut |_: &[u8]| true).unwrap_err();
+        assert_eq!(reported.kind(), io::ErrorKind::NotFound);
+    }
+
+    proptest! {
+        /// Whatever comes: no panic, and an end.
+        #[test]
+        fn any_answer_is_survived(bytes in proptest::collection::vec(0u8..24, 0..400)) {
+            let _ = read(&bytes, &mut |body: &[u8]| info(body).is_none());
+            let _ = info(&bytes);
+        }
+    }
+}
