@@ -24,13 +24,14 @@ use crate::{
     request::Ink,
 };
 
-use self::{dial::Ramp, open_loop::OpenLoop, probe::Lane};
+use self::{dial::Ramp, lives::Lives, open_loop::OpenLoop, probe::Lane};
 
 mod answers;
 mod dial;
 mod ends;
 mod figures;
 mod level;
+mod lives;
 mod messages;
 mod open_loop;
 mod probe;
@@ -62,6 +63,7 @@ pub struct Client {
     calls_left: Vec<u32>,
     /// With a back-off: failures in a row, by index.
     failures: Vec<u8>,
+    lives: Lives,
     /// Connections that there shall be.
     wanted: u32,
     /// Records still to be looked at for connections that are too many: those below this index.
@@ -112,6 +114,7 @@ impl Client {
             probe: Lane::new(&job, part, start),
             calls_left: Vec::new(),
             failures: Vec::new(),
+            lives: Lives::new(part.places),
             wanted: 0,
             surplus_below: 0,
             outstanding: 0,

@@ -57,7 +57,18 @@ pub fn net_counters(root: &Root) -> io::Result<NetCounters> {
         memory_pressures: ext.value("TCPMemoryPressures"),
         pruned: ext.value("PruneCalled"),
         time_wait_overflow: ext.value("TCPTimeWaitOverflow"),
+        icmp_unreachable: Group::new(&snmp, "Icmp:").map_or(0, |icmp| icmp.value("InDestUnreachs")),
     })
+}
+
+/// Packets that the firewall dropped because its table was full, of all processors: the column `drop` of
+/// `/proc/net/stat/nf_conntrack`, in hexadecimal. `None`: it tracks nothing.
+pub(crate) fn conntrack_drops(root: &Root) -> Option<u64> {
+    let text = root.read("proc/net/stat/nf_conntrack").ok()?;
+    let mut lines = text.lines();
+    let column = lines.next()?.split_whitespace().position(|name| name == "drop")?;
+    let drops = lines.filter_map(|line| u64::from_str_radix(line.split_whitespace().nth(column)?, 16).ok());
+    Some(drops.sum())
 }
 
 /// A pair of lines, names and values in the same order: `Tcp: A B` over `Tcp: 1 2`.
@@ -92,6 +103,20 @@ mod tests {
         assert_eq!(sock_stat(&machine.root()).unwrap().tcp_inuse, 43);
     }
 
+    #[test]
+    fn packets_that_found_no_room_are_counted_over_all_processors() {
+        let file = "proc/net/stat/nf_conntrack";
+        let machine = Machine::with(&[(
+            file,
+            "entries  found insert_failed drop early_drop\n1f 0 3 0a 4\n1f 0 2 06 9\n",
+        )]);
+        assert_eq!(conntrack_drops(&machine.root()), Some(16));
+        for text in ["", "entries found\n1 2\n"] {
+            assert_eq!(conntrack_drops(&Machine::with(&[(file, text)]).root()), None, "{text}");
+        }
+        assert_eq!(conntrack_drops(&Machine::with(&[]).root()), None);
+    }
+
     fn check_sockets(text: &str, expected: Option<[u64; 4]>) {
         let machine = Machine::with(&[("proc/net/sockstat", text)]);
         let found =
@@ -109,7 +134,7 @@ mod tests {
         check_sockets("", None);
     }
 
-    const SNMP: &str = "Ip: Forwarding\nIp: 2\n\
+    const SNMP: &str = "Ip: Forwarding\nIp: 2\nIcmp: InMsgs InDestUnreachs\nIcmp: 9 15\n\
         Tcp: MaxConn ActiveOpens AttemptFails EstabResets RetransSegs OutRsts\nTcp: -1 19 4 5 6 12\n";
     const NETSTAT: &str = "TcpExt: ListenOverflows TCPSynRetrans TCPTimeouts ListenDrops TCPReqQFullDrop \
         TCPAbortOnMemory TCPMemoryPressures TCPTimeWaitOverflow TCPReqQFullDoCookies PruneCalled\n\
@@ -138,6 +163,7 @@ mod tests {
             memory_pressures: 10,
             pruned: 14,
             time_wait_overflow: 11,
+            icmp_unreachable: 15,
         };
         check_counters(SNMP, NETSTAT, Ok(all));
         // An older kernel has fewer.

@@ -5,7 +5,11 @@ use std::collections::HashMap;
 use samples::{ProcessLook, ProcessMemory};
 use units::Nanos;
 
-use crate::{Root, listener::numbers, processors::processors_of};
+use crate::{
+    Root,
+    listener::numbers,
+    processors::{allowed, processors_of},
+};
 
 /// Threads that are looked at one by one: a look stays cheap, however many there are.
 const MOST_THREADS: usize = 64;
@@ -26,6 +30,7 @@ pub struct Processes {
     threads_shared: Threads,
     counts_switches: bool,
     cores: Option<u64>,
+    cpus: String,
     /// When shares were last computed, and the CPU time by then.
     looked: Option<(Nanos, u64)>,
     latest: ProcessLook,
@@ -41,6 +46,7 @@ struct Member {
     rss_bytes: u64,
     user_ns: u64,
     system_ns: u64,
+    is_stopped: bool,
 }
 
 /// What a thread has used and how long it has waited for a processor, nanoseconds.
@@ -96,7 +102,8 @@ impl Processes {
             threads: Threads::new(),
             threads_shared: Threads::new(),
             counts_switches: false,
-            cores: first.and_then(|process| processors_of(root, &process)),
+            cores: first.as_ref().and_then(|process| processors_of(root, process)),
+            cpus: first.and_then(|process| allowed(root, &process)).unwrap_or_default(),
             looked: None,
             latest: ProcessLook::default(),
         }
@@ -135,6 +142,7 @@ impl Processes {
                 return false;
             };
             (member.user_ns, member.system_ns) = (stat.user_ns, stat.system_ns);
+            member.is_stopped = stat.is_stopped;
             member.rss_bytes = resident(root, member.pid);
             sum.processes += 1;
             sum.threads += stat.threads;
@@ -174,6 +182,9 @@ impl Processes {
             cpu_user_ns: pulse.cpu_user_ns,
             cpu_system_ns: pulse.cpu_system_ns,
             cores: self.cores,
+            stopped: self.alive.iter().filter(|member| member.is_stopped).count() as u64,
+            blocked: self.blocked(),
+            cpus: self.cpus.clone(),
             ..self.latest.clone()
         };
         self.latest.clone()
@@ -191,6 +202,17 @@ impl Processes {
             }
         }
         times
+    }
+
+    /// Threads at the last look that wait for a disk, or whatever else no signal interrupts.
+    fn blocked(&self) -> u64 {
+        // throng knows of itself by its lag.
+        if self.counts_switches {
+            return 0;
+        }
+        let stat = |(pid, tid): &(u32, u32)| self.root.read(format!("proc/{pid}/task/{tid}/stat")).ok();
+        let blocked = |text: &String| text.rsplit_once(')').is_some_and(|(_, rest)| rest.starts_with(" D"));
+        self.threads.keys().filter_map(stat).filter(blocked).count() as u64
     }
 
     /// What each thread used, and wanted, of the time since shares were last computed.
@@ -233,6 +255,7 @@ struct Stat {
     user_ns: u64,
     system_ns: u64,
     threads: u64,
+    is_stopped: bool,
 }
 
 impl Stat {
@@ -248,9 +271,14 @@ impl Stat {
         let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().take(20).collect();
         let number = |field: usize| fields.get(field - BEFORE)?.parse::<u64>().ok();
         let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second();
-        let ended = matches!(*fields.first()?, "Z" | "X" | "x");
-        let stat =
-            Stat { user_ns: number(14)? * tick_ns, system_ns: number(15)? * tick_ns, threads: number(20)? };
+        let state = *fields.first()?;
+        let ended = matches!(state, "Z" | "X" | "x");
+        let stat = Stat {
+            user_ns: number(14)? * tick_ns,
+            system_ns: number(15)? * tick_ns,
+            threads: number(20)?,
+            is_stopped: matches!(state, "T" | "t"),
+        };
         (!ended).then_some(stat)
     }
 }
@@ -347,6 +375,18 @@ mod tests {
         // Over a second and a half: from the last look that gave shares.
         let later = processes.look(Nanos(3 * SECOND));
         assert!((later.cores_used - 0.1).abs() < 1e-9 && later.busiest_thread < 1e-6, "{later:?}");
+    }
+
+    #[test]
+    fn a_process_that_is_stopped_or_blocked_says_so() {
+        let machine = two();
+        let mut processes = Processes::new(&machine.root(), &[5, 6]);
+        let first = processes.look(Nanos(SECOND));
+        assert_eq!((first.stopped, first.blocked, first.cpus.as_str()), (0, 0, "0-2"));
+        stat(&machine, 6, 'T', 7, 3);
+        machine.write("proc/5/task/5/stat", "5 (a) b) D 1 1 1 0 -1 0 1 0 0 0 30 15 7 8 20 0 3 0 147 3 9\n");
+        let later = processes.look(Nanos(2 * SECOND));
+        assert_eq!((later.stopped, later.blocked, later.processes), (1, 1, 2));
     }
 
     #[test]

@@ -14,10 +14,15 @@ pub(crate) fn processors(root: &Root) -> Option<u64> {
 
 /// The same for another process.
 pub(crate) fn processors_of(root: &Root, process: &str) -> Option<u64> {
+    let quota = quotas(root, process).into_iter().min().unwrap_or(u64::MAX);
+    Some(count(&allowed(root, process)?)?.min(quota.max(1)))
+}
+
+/// Those that a process may run on, as the kernel writes them: `0-3,8`.
+pub(crate) fn allowed(root: &Root, process: &str) -> Option<String> {
     let status = root.read(format!("proc/{process}/status")).ok()?;
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
-    let quota = quotas(root, process).into_iter().min().unwrap_or(u64::MAX);
-    Some(count(list.trim())?.min(quota.max(1)))
+    Some(list.trim().to_owned())
 }
 
 /// `0-3,8` are five.

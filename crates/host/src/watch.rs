@@ -7,7 +7,7 @@ use crate::{
     Listener, Processes, Pulse, Root, files, jvm,
     listener::{carriers, holds_in_main_table, listener_pids, numbers},
     memory::{group_oom_kills, kernel_memory, memory, memory_left_to, row, slab_reclaimable},
-    network::{net_counters, sock_stat},
+    network::{conntrack_drops, net_counters, sock_stat},
     usage::{table_count, table_size},
 };
 
@@ -193,6 +193,7 @@ pub fn host_look(root: &Root) -> HostLook {
         tcp_mem_pressure_pages: tcp_mem.split_whitespace().nth(1).and_then(|pages| pages.parse().ok()),
         conntrack: number("nf_conntrack_count"),
         conntrack_max: number("nf_conntrack_max"),
+        conntrack_drops: conntrack_drops(root),
         memory_available: memory(root).map_or(0, |memory| memory.available),
         kernel_bytes: kernel_memory(root).unwrap_or(0),
         slab_reclaimable_bytes: slab_reclaimable(root).unwrap_or(0),

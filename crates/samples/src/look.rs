@@ -131,6 +131,12 @@ pub struct ProcessLook {
     pub run_queue_wait_ns: u64,
     /// Times that a thread was put off its processor before it was done; counted for throng itself only.
     pub involuntary_switches: u64,
+    /// Processes that a signal or a debugger has stopped (state `T` or `t`).
+    pub stopped: u64,
+    /// Threads (of the first 64) in a wait that no signal ends (state `D`): a disk, as a rule.
+    pub blocked: u64,
+    /// Processors that the first of them may run on, as `Cpus_allowed_list` has them; empty where that is not known.
+    pub cpus: String,
 }
 
 /// A host, as far as connections feel it.
@@ -148,6 +154,8 @@ pub struct HostLook {
     pub conntrack: Option<u64>,
     /// The most that it can.
     pub conntrack_max: Option<u64>,
+    /// Packets that it dropped because it could track no further connection.
+    pub conntrack_drops: Option<u64>,
     /// Memory that may still be taken, bytes; the control group's where that is less.
     pub memory_available: u64,
     /// Memory that the kernel holds for itself, bytes, page cache not counted.
@@ -233,6 +241,8 @@ counters! {
         pruned,
         /// Connections that skipped TIME_WAIT because `tcp_max_tw_buckets` was reached (`TCPTimeWaitOverflow`).
         time_wait_overflow,
+        /// ICMP messages that said: no way there, or not allowed (`InDestUnreachs`).
+        icmp_unreachable,
     }
 }
 

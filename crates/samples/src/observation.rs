@@ -181,6 +181,11 @@ pub struct TargetSeen {
 }
 
 impl TargetSeen {
+    /// As it was seen last.
+    pub const fn latest(&self) -> &TargetLook {
+        &self.latest
+    }
+
     /// Whether it is `throng serve`, which tells its own counts at `/stats`, and does so for all its connections.
     pub fn is_ours(&self) -> bool {
         self.latest.command == "throng" && self.latest.process.processes == 1
@@ -355,6 +360,8 @@ pub struct HostSeen {
     pub conntrack: Option<Gauge<u64>>,
     /// The most that it can.
     pub conntrack_max: Option<u64>,
+    /// Packets that it dropped because it could track no further connection; `None`: the kernel does not count them.
+    pub conntrack_drops: Option<Growth>,
     /// Memory that may still be taken, bytes.
     pub memory_available: Gauge<u64>,
     /// Processes killed for want of memory, whole machine.
@@ -386,6 +393,7 @@ impl HostSeen {
             tcp_hold: NetCounters::default(),
             conntrack: look.conntrack.map(Gauge::new),
             conntrack_max: look.conntrack_max,
+            conntrack_drops: look.conntrack_drops.map(|_| Growth::default()),
             memory_available: Gauge::new(look.memory_available),
             oom_kills: Growth::default(),
             latest: look.clone(),
@@ -400,6 +408,10 @@ impl HostSeen {
         self.memory_available.see(look.memory_available);
         Gauge::see_some(&mut self.conntrack, look.conntrack);
         self.conntrack_max = look.conntrack_max.or(self.conntrack_max);
+        if let Some(now) = look.conntrack_drops {
+            let before = self.latest.conntrack_drops.unwrap_or(now);
+            self.conntrack_drops.get_or_insert_default().grow(phase.or_hold(), before, now);
+        }
         let events = match phase {
             Phase::Ramp => &mut self.tcp_ramp,
             Phase::Pause | Phase::Hold | Phase::Drain => &mut self.tcp_hold,

@@ -195,6 +195,11 @@ pub struct Tick {
     /// off the latency of what was under way, and is lag.
     #[cfg_attr(test, ts(type = "number"))]
     pub stalled: Nanos,
+    /// For how long the connection had been silent, of those open when full load ended, that was silent for longest.
+    #[cfg_attr(test, ts(type = "number"))]
+    pub longest_silence: Nanos,
+    /// Responses that connections had received when the target closed them without notice; of a sample.
+    pub responses_at_close: Moments,
 }
 
 impl Default for Tick {
@@ -229,6 +234,8 @@ impl Default for Tick {
             probe: None,
             silence: Latency::default(),
             stalled: Nanos::ZERO,
+            longest_silence: Nanos::ZERO,
+            responses_at_close: Moments::default(),
         }
     }
 }
@@ -304,6 +311,8 @@ impl Tick {
         }
         self.silence.merge(&other.silence);
         self.stalled = self.stalled.max(other.stalled);
+        self.longest_silence = self.longest_silence.max(other.longest_silence);
+        self.responses_at_close.merge(&other.responses_at_close);
     }
 
     /// All its times to two significant digits, as [`Latency::coarsen`] has them.
@@ -358,6 +367,8 @@ impl Tick {
         }
         self.silence.clear();
         self.stalled = Nanos::ZERO;
+        self.longest_silence = Nanos::ZERO;
+        self.responses_at_close = Moments::default();
     }
 }
 
@@ -379,6 +390,8 @@ pub(crate) mod tests {
         t.wanted = seed % 17;
         t.open_ns = u128::from(seed) << 60;
         t.stalled = Nanos(seed % 13);
+        t.longest_silence = Nanos(seed % 19);
+        (0..seed % 4).for_each(|i| t.responses_at_close.record(seed + i));
         t.ramped_at = if seed.is_multiple_of(3) { Nanos::NEVER } else { Nanos(seed) };
         t.phase = if seed.is_multiple_of(2) { Phase::Ramp } else { Phase::Hold };
         t.counts = Counts {
@@ -450,6 +463,8 @@ pub(crate) mod tests {
             prop_assert_eq!((probe.held.count(), probe.failed), (3, a % 3 + b % 3 + c % 3));
             prop_assert_eq!(grouped.silence.count(), a % 6 + b % 6 + c % 6);
             prop_assert_eq!(grouped.stalled, Nanos((a % 13).max(b % 13).max(c % 13)));
+            prop_assert_eq!(grouped.longest_silence, Nanos((a % 19).max(b % 19).max(c % 19)));
+            prop_assert_eq!(grouped.responses_at_close.count(), a % 4 + b % 4 + c % 4);
             prop_assert_eq!(grouped.open, a % 7 + b % 7 + c % 7);
             let first = |seed| if seed % 3 > 0 { seed } else { 0 };
             let told = grouped.populations.first().map_or(0, |own| own.counts.told);

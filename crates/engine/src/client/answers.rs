@@ -39,6 +39,7 @@ impl Client {
         let now = cx.now();
         self.learn(k, now, true);
         self.succeeded(k);
+        self.lives.count(k);
         let at = self.conn(k).at;
         let exchange = self.idle(k);
         self.measure(&exchange, at, k.index, now);

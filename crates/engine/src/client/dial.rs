@@ -203,6 +203,7 @@ impl Client {
         let count = if first { &mut self.tick.counts.opened } else { &mut self.tick.counts.redialled };
         *count += 1;
         self.conn(k).hear(now, None);
+        self.lives.begin(k);
         let is_surplus = self.is_surplus();
         if self.rests && !self.draining && !is_surplus && !self.job.has_slots() {
             self.idle(k);

@@ -91,6 +91,7 @@ impl Client {
         if matches!(fault.kind, Kind::Closed | Kind::Reset) {
             let silence = self.silence(k, cx.now());
             self.tick.silence.record(silence);
+            self.lives.responses(k).into_iter().for_each(|n| self.tick.responses_at_close.record(n));
         }
         self.open -= 1;
         self.tick.counts.dropped += 1;

@@ -81,7 +81,11 @@ impl Client {
         if !self.draining {
             self.stop_listening();
         }
-        !std::mem::replace(&mut self.draining, true)
+        let begins = !std::mem::replace(&mut self.draining, true);
+        if begins {
+            self.tick.longest_silence = self.longest_silence(now);
+        }
+        begins
     }
 
     /// The run ends: what has neither a response nor a fault by now never gets one.

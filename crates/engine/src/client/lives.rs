@@ -1,0 +1,66 @@
+//! What is known of connections' lives for the question why they end: how many responses each has received, and how long
+//! those that are left have been silent.
+
+use net::Key;
+use units::Nanos;
+
+use super::Client;
+use crate::conn::State;
+
+/// Responses are counted for so many connections of a shard: enough for a pattern, two bytes each.
+const MOST: u32 = 4096;
+
+/// Responses of the connections whose index is below a bound.
+pub(super) struct Lives(Vec<u16>);
+
+impl Lives {
+    pub(super) fn new(places: u32) -> Lives {
+        Lives(vec![0; places.min(MOST) as usize])
+    }
+
+    pub(super) fn begin(&mut self, k: Key) {
+        if let Some(responses) = self.0.get_mut(k.index as usize) {
+            *responses = 0;
+        }
+    }
+
+    pub(super) fn count(&mut self, k: Key) {
+        if let Some(responses) = self.0.get_mut(k.index as usize) {
+            *responses = responses.saturating_add(1);
+        }
+    }
+
+    /// None where they were not counted, or are more than can be.
+    pub(super) fn responses(&self, k: Key) -> Option<u64> {
+        let responses = self.0.get(k.index as usize).copied();
+        responses.filter(|n| *n < u16::MAX).map(u64::from)
+    }
+}
+
+impl Client {
+    /// Of the connections that are open now, how long the one has been silent that was silent for longest. It goes through
+    /// all of them, some nanoseconds each: for the end of full load.
+    pub(super) fn longest_silence(&self, now: Nanos) -> Nanos {
+        let open = self.conns.iter().filter(|conn| conn.state == State::Idle);
+        open.map(|conn| conn.silent_for(now)).max().unwrap_or(Nanos::ZERO)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn responses_are_counted_from_the_opening_on() {
+        let mut lives = Lives::new(MOST + 9);
+        let key = |index| Key { index, turn: 0 };
+        (0..10).for_each(|_| lives.count(key(7)));
+        lives.count(key(MOST));
+        let counted = [7, 8, MOST].map(|index| lives.responses(key(index)));
+        assert_eq!(counted, [Some(10), Some(0), None]);
+        lives.begin(key(7));
+        assert_eq!(lives.responses(key(7)), Some(0));
+        (0..70_000).for_each(|_| lives.count(key(8)));
+        assert_eq!(lives.responses(key(8)), None, "not known any more");
+    }
+}

@@ -1,0 +1,248 @@
+//! When a population's target went silent: times in which no connection received a response although some waited, and
+//! throng was on time. From ticks, in memory that does not grow.
+
+use std::collections::VecDeque;
+
+use engine::Job;
+use samples::Tick;
+use units::Nanos;
+
+/// A turn of throng's own that came later than this may have kept responses waiting.
+const OURS: Nanos = Nanos::from_millis(100);
+/// Less than so many periods is no silence: each may have begun with a response and ended with one.
+const LEAST: u64 = 3;
+/// Fewer requests that wait are a few slow ones.
+const FEW: u64 = 3;
+/// Periods of which not all shards have reported yet; what is older is taken as it is.
+const MOST_OPEN: usize = 64;
+/// The first so many are kept one by one.
+const MOST_KEPT: usize = 32;
+
+/// A time without responses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Silence {
+    pub(crate) from: Nanos,
+    pub(crate) until: Nanos,
+    /// Requests that waited at the end of it.
+    pub(crate) waiting: u64,
+    /// A response came after it.
+    pub(crate) is_over: bool,
+}
+
+impl Silence {
+    pub(crate) fn length(&self) -> Nanos {
+        self.until.since(self.from)
+    }
+}
+
+/// A period of all shards.
+#[derive(Clone, Copy, Debug, Default)]
+struct Period {
+    answered: u64,
+    waiting: u64,
+    open: u64,
+    is_ours: bool,
+}
+
+/// What was found so far.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Silences {
+    /// Periods from number `first` on.
+    periods: VecDeque<Period>,
+    first: u64,
+    /// A response has come.
+    is_served: bool,
+    /// The one that lasts, and what waited when it began.
+    current: Option<(Silence, u64)>,
+    found: Vec<Silence>,
+    count: u64,
+}
+
+impl Silences {
+    /// Takes a tick of one shard; all shards have reported until `complete`.
+    pub(crate) fn take(&mut self, tick: &Tick, complete: Nanos) {
+        let number = |at: Nanos| at.0 / Job::PERIOD.0;
+        let last = number(Nanos(tick.until.0.saturating_sub(1)));
+        if self.periods.is_empty() && self.first == 0 {
+            self.first = number(tick.from);
+        }
+        for number in number(tick.from).max(self.first)..=last {
+            let at = (number - self.first) as usize;
+            if at >= 4 * MOST_OPEN {
+                break;
+            }
+            if self.periods.len() <= at {
+                self.periods.resize(at + 1, Period::default());
+            }
+            let period = &mut self.periods[at];
+            period.answered += tick.counts.answered;
+            period.is_ours |= tick.stalled >= OURS;
+            // A shard may end several ticks in a period; the state is that of the last.
+            period.waiting += tick.waiting;
+            period.open += tick.open;
+        }
+        while self.is_complete(complete) {
+            let period = self.periods.pop_front().expect("it is complete");
+            self.first += 1;
+            self.end_period(period);
+        }
+    }
+
+    fn is_complete(&self, complete: Nanos) -> bool {
+        let ends = Nanos((self.first + 1) * Job::PERIOD.0);
+        !self.periods.is_empty() && (ends <= complete || self.periods.len() > MOST_OPEN)
+    }
+
+    /// The period before `first` has ended.
+    fn end_period(&mut self, period: Period) {
+        let until = Nanos(self.first * Job::PERIOD.0);
+        self.is_served |= period.answered > 0;
+        let is_silent = period.answered == 0 && period.waiting > 0 && !period.is_ours && self.is_served;
+        if !is_silent {
+            return self.end_silence(period.answered > 0);
+        }
+        let from = Nanos(until.0 - Job::PERIOD.0);
+        let new = Silence { from, ..Silence::default() };
+        let (silence, _) = self.current.get_or_insert((new, period.waiting));
+        (silence.until, silence.waiting) = (until, period.waiting);
+        // All connections wait, or more and more do: a few slow responses are no silence.
+        let (silence, before) = self.current.expect("just now");
+        let grows = silence.waiting >= before + FEW;
+        let all = period.waiting >= FEW && period.waiting * 10 >= period.open * 9;
+        let is_long = silence.length().0 >= LEAST * Job::PERIOD.0;
+        if is_long && (grows || all) && self.lasting().is_none_or(|known| known.from != silence.from) {
+            self.count += 1;
+            self.found.push(silence);
+        }
+        if let Some(known) = self.found.last_mut().filter(|known| known.from == silence.from) {
+            *known = silence;
+        }
+    }
+
+    fn end_silence(&mut self, by_response: bool) {
+        let Some((silence, _)) = self.current.take() else { return };
+        if let Some(known) = self.found.last_mut().filter(|known| known.from == silence.from) {
+            known.is_over = by_response;
+        }
+        // The longest is kept, and the first ones.
+        if self.found.len() > MOST_KEPT {
+            let longest = self.found.iter().map(Silence::length).max();
+            let place = self.found.iter().rposition(|one| Some(one.length()) != longest).unwrap_or(0);
+            self.found.remove(place);
+        }
+    }
+
+    /// The silence that lasts still.
+    pub(crate) fn lasting(&self) -> Option<&Silence> {
+        let (current, _) = self.current?;
+        self.found.last().filter(|known| known.from == current.from)
+    }
+
+    /// How often, and of those kept the longest.
+    pub(crate) fn longest(&self) -> Option<(u64, Silence)> {
+        self.found.iter().max_by_key(|one| one.length()).map(|longest| (self.count, *longest))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// (answered, waiting, stalled ms) of one shard with 20 connections, each period.
+    type Seen = (u64, u64, u64);
+
+    fn tick(index: u64, (answered, waiting, stalled_ms): Seen) -> Tick {
+        let (from, until) = (Nanos(index * Job::PERIOD.0), Nanos((index + 1) * Job::PERIOD.0));
+        let mut tick = Tick { from, until, waiting, open: 20, ..Tick::default() };
+        tick.stalled = Nanos::from_millis(stalled_ms);
+        tick.counts.answered = answered;
+        tick
+    }
+
+    fn silences(seen: &[Seen]) -> Silences {
+        let mut silences = Silences::default();
+        for (index, seen) in (0..).zip(seen) {
+            let tick = tick(index, *seen);
+            silences.take(&tick, tick.until);
+        }
+        silences
+    }
+
+    /// (how often, longest from, until in ms, over)
+    fn check(seen: &[Seen], expected: Option<(u64, u64, u64, bool)>) {
+        let longest = silences(seen).longest();
+        let seen = longest.map(|(n, one)| (n, one.from.millis(), one.until.millis(), one.is_over));
+        assert_eq!(seen, expected);
+    }
+
+    const BUSY: Seen = (500, 20, 1);
+    const SILENT: Seen = (0, 20, 1);
+
+    #[test]
+    fn a_gap_between_responses_is_a_silence() {
+        check(&[vec![BUSY; 5], vec![SILENT; 10], vec![BUSY; 5]].concat(), Some((1, 1_000, 3_000, true)));
+        check(&[vec![BUSY; 5], vec![SILENT; 10]].concat(), Some((1, 1_000, 3_000, false)));
+        check(&[vec![BUSY; 5], vec![SILENT; 2], vec![BUSY; 5]].concat(), None);
+        let twice = [vec![BUSY; 5], vec![SILENT; 4], vec![BUSY], vec![SILENT; 3], vec![BUSY]].concat();
+        check(&twice, Some((2, 1_000, 1_800, true)));
+        check(&[], None);
+    }
+
+    #[test]
+    fn who_never_responded_or_was_not_asked_is_not_silent() {
+        check(&[vec![SILENT; 20], vec![BUSY; 5]].concat(), None);
+        check(&[vec![BUSY; 5], vec![(0, 0, 1); 10], vec![BUSY; 5]].concat(), None);
+    }
+
+    #[test]
+    fn a_stall_of_our_own_is_none_of_the_targets() {
+        let own = [vec![BUSY; 5], vec![SILENT], vec![(0, 20, 1_800)], vec![SILENT], vec![BUSY; 5]].concat();
+        check(&own, None);
+        // One tick over all of the time that throng was stopped.
+        let mut silences = silences(&[BUSY; 5]);
+        let mut late = tick(5, (0, 20, 2_000));
+        late.until = Nanos(20 * Job::PERIOD.0);
+        silences.take(&late, late.until);
+        assert_eq!(silences.longest(), None);
+    }
+
+    #[test]
+    fn a_few_slow_responses_are_no_silence() {
+        // Two of twenty wait, the rest thinks.
+        check(&[vec![(1, 2, 1); 5], vec![(0, 2, 1); 10], vec![(2, 0, 1); 5]].concat(), None);
+        // More and more wait.
+        let growing: Vec<Seen> = (0..10).map(|n| (0, 2 + n, 1)).collect();
+        check(&[vec![(1, 2, 1); 5], growing, vec![(2, 0, 1); 5]].concat(), Some((1, 1_000, 3_000, true)));
+    }
+
+    #[test]
+    fn all_shards_must_be_silent() {
+        let mut silences = Silences::default();
+        let shards = [[BUSY, BUSY, SILENT, SILENT, SILENT, SILENT, BUSY], [BUSY, BUSY, SILENT, BUSY, SILENT, SILENT, BUSY]];
+        for index in 0..7 {
+            for (shard, seen) in shards.iter().enumerate() {
+                let tick = tick(index, seen[index as usize]);
+                // The second shard reports last.
+                silences.take(&tick, if shard == 1 { tick.until } else { tick.from });
+            }
+        }
+        assert_eq!(silences.longest(), None);
+    }
+
+    #[test]
+    fn memory_has_a_bound_and_the_longest_is_kept() {
+        let mut seen = vec![BUSY];
+        for n in 0..3 * MOST_KEPT {
+            seen.extend(vec![SILENT; if n == 40 { 9 } else { 3 }]);
+            seen.push(BUSY);
+        }
+        let all = silences(&seen);
+        let (count, longest) = all.longest().expect("there are many");
+        assert_eq!((count, longest.length().millis()), (3 * MOST_KEPT as u64, 1_800));
+        assert!(all.found.len() <= MOST_KEPT + 1 && all.periods.is_empty());
+        // A shard that reports no more does not let the others' periods pile up.
+        let mut silences = Silences::default();
+        (0..10_000).for_each(|index| silences.take(&tick(index, BUSY), Nanos::ZERO));
+        assert!(silences.periods.len() <= MOST_OPEN);
+    }
+}
