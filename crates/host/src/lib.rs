@@ -39,6 +39,7 @@ pub use preflight::{
     examine, open_files_refused, preflight, uring_refused,
 };
 pub use processes::{Processes, Pulse};
+pub use processors::{processor_set, processors_online};
 pub use repair::Repair;
 pub use root::Root;
 pub use samples::{NetCounters, SockStat};

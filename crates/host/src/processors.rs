@@ -1,7 +1,7 @@
 //! How many processors this process may use.
 
 use crate::Root;
-use std::path::Path;
+use std::{collections::BTreeSet, path::Path};
 
 /// Those that its affinity allows, or as many as the tightest control group above it leaves time for: whole
 /// ones, at least one. `None` where the affinity cannot be read.
@@ -27,12 +27,27 @@ pub(crate) fn allowed(root: &Root, process: &str) -> Option<String> {
 
 /// `0-3,8` are five.
 fn count(list: &str) -> Option<u64> {
-    let span = |text: &str| {
-        let (first, last) = text.split_once('-').unwrap_or((text, text));
-        let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
-        last.checked_sub(first)?.checked_add(1)
-    };
-    list.split(',').map(span).sum()
+    list.split(',').map(|text| span(text).map(|(first, last)| last - first + 1)).sum()
+}
+
+fn span(text: &str) -> Option<(u64, u64)> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
+    (first..u64::MAX).contains(&last).then_some((first, last))
+}
+
+/// The most processors that a list is read up to: kernels are built for 8,192 at most.
+const MOST_PROCESSORS: u64 = 8_192;
+
+/// Which processors such a list names, `0-3,8`; none where it cannot be read.
+pub fn processor_set(list: &str) -> BTreeSet<u64> {
+    let spans = list.split(',').filter_map(span);
+    spans.flat_map(|(first, last)| first..=last.min(MOST_PROCESSORS)).collect()
+}
+
+/// How many the machine has switched on.
+pub fn processors_online(root: &Root) -> Option<u64> {
+    count(root.read("sys/devices/system/cpu/online").ok()?.trim())
 }
 
 /// Whole processors that each group above a process leaves, rounded down.
@@ -85,6 +100,15 @@ mod tests {
         check("x", &[], None);
         check("3-1", &[], None);
         assert_eq!(processors(&Machine::with(&[]).root()), None);
+    }
+
+    #[test]
+    fn a_list_names_its_processors() {
+        assert_eq!(processor_set("0-2,8").into_iter().collect::<Vec<_>>(), [0, 1, 2, 8]);
+        assert!(processor_set("").is_empty() && processor_set("3-1").is_empty());
+        let machine = Machine::with(&[("sys/devices/system/cpu/online", "0-1,4\n")]);
+        assert_eq!(processors_online(&machine.root()), Some(3));
+        assert_eq!(processors_online(&Machine::with(&[]).root()), None);
     }
 
     #[test]

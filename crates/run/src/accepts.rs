@@ -9,6 +9,10 @@ const MOST_LOOKS: usize = 300;
 /// Fewer are no line.
 const LEAST_LOOKS: usize = 5;
 
+const SECOND: Nanos = Nanos::from_secs(1);
+/// Who waits at so many looks in a second stands there.
+const LOOKS_A_SECOND: u32 = 3;
+
 /// What was seen so far.
 #[derive(Debug, Default)]
 pub(crate) struct Accepts {
@@ -18,6 +22,11 @@ pub(crate) struct Accepts {
     before: Option<u64>,
     fullest: Option<Fill>,
     is_queueing: bool,
+    /// The least that waited in this whole second, at how many looks, and the most of that over all seconds.
+    second: (u64, u64, u32),
+    /// The least of the second before.
+    before_that: Option<u64>,
+    stood: u64,
 }
 
 impl Accepts {
@@ -29,12 +38,37 @@ impl Accepts {
         }
         let before = *self.before.get_or_insert(waiting);
         self.is_queueing = waiting > 0;
+        self.see_standing(now, waiting);
         if waiting > 0 && self.looks.len() < MOST_LOOKS {
             // Of a dial it may be told later than of its waiting; nobody is unaccepted.
             let accepted = (opened + before).saturating_sub(waiting) as f64;
             let accepted = self.looks.last().map_or(accepted, |(_, last)| accepted.max(*last));
             self.looks.push((now.secs_f64(), accepted));
         }
+    }
+
+    fn see_standing(&mut self, now: Nanos, waiting: u64) {
+        let this = now.0 / SECOND.0;
+        let (second, least, looks) = self.second;
+        if second != this && looks > 0 {
+            self.before_that = Some(least);
+        }
+        self.second = if second == this { (second, least.min(waiting), looks + 1) } else { (this, waiting, 1) };
+        let (_, least, looks) = self.second;
+        if looks >= LOOKS_A_SECOND {
+            self.stood = self.stood.max(least);
+        }
+    }
+
+    /// Those that stand there now: the least since a second or two.
+    pub(crate) fn stands(&self) -> u64 {
+        let (_, least, looks) = self.second;
+        if looks == 0 { 0 } else { self.before_that.map_or(least, |before| before.min(least)) }
+    }
+
+    /// Connections that stood in the queue for a good part of a second or longer: more than a burst that is taken.
+    pub(crate) fn stood(&self) -> u64 {
+        self.stood
     }
 
     /// Whether somebody waited when last looked at: then it is worth looking more often.
@@ -95,6 +129,18 @@ mod tests {
         assert!(accepts.is_queueing());
         accepts.see(Nanos::from_secs(10), 900, 1, Fill { used: 1, limit: 9 });
         assert_eq!(accepts.fullest(), Some(Fill { used: 9, limit: 8 }));
+    }
+
+    #[test]
+    fn who_stays_in_the_queue_stands_there() {
+        let mut accepts = Accepts::default();
+        // A burst that is taken, and 500 that are not.
+        for (ms, waiting) in [(0, 900), (200, 300), (400, 0), (1_000, 500), (1_200, 510), (1_400, 500), (2_000, 700)] {
+            accepts.see(Nanos::from_millis(ms), 2_500, waiting, QUEUE);
+        }
+        assert_eq!((accepts.stood(), accepts.stands()), (500, 500));
+        accepts.see(Nanos::from_millis(2_200), 2_500, 3, QUEUE);
+        assert_eq!((accepts.stood(), accepts.stands()), (500, 3));
     }
 
     #[test]

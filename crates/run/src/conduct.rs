@@ -1,6 +1,7 @@
 //! The phases of a run: ramp, hold, drain. Ticks come in, orders go out.
 
 mod asks;
+mod closer;
 
 use std::{sync::mpsc::RecvTimeoutError, time::Duration};
 
@@ -16,6 +17,7 @@ use crate::{
     curve::Curve,
     judge::BothSides,
     losses::Losses,
+    moments::Moments,
     observe::{self, Observed, Observer},
     record::{Crowd, Record},
     workers::Workers,
@@ -150,6 +152,9 @@ impl<'a> Conductor<'a> {
             both_ends_here,
             losses: Losses::default(),
             both_sides: None,
+            unaccepted: None,
+            quiet: None,
+            moments: Moments::default(),
             observed: Observed::default(),
         };
         Conductor {
@@ -229,7 +234,8 @@ impl<'a> Conductor<'a> {
                 }
             }
         }
-        if sampled && (!holding || self.observer.is_queueing()) {
+        self.mind_silence();
+        if sampled && (!holding || self.observer.is_curious()) {
             self.sample(workers.clock.now());
         }
     }
@@ -278,8 +284,10 @@ impl<'a> Conductor<'a> {
         rate.into_iter().for_each(|rate| self.line.shard_rates.record(rate));
         let (open, waiting) = (self.of(nth).map(|s| s.open).sum(), self.of(nth).map(|s| s.waiting).sum());
         let hold_from = self.course.progress(nth).hold_from;
+        let complete = self.of(nth).map(|s| s.until).min().unwrap_or_default();
         let crowd = &mut self.record.crowds[usize::from(nth)];
         crowd.totals.extend(tick);
+        crowd.silences.take(tick, complete);
         if let Some(own) = self.line.populations.get_mut(usize::from(nth)) {
             own.extend(tick);
             own.open_ns += open_ns;
@@ -345,6 +353,7 @@ impl<'a> Conductor<'a> {
         }
         self.line_ends = Nanos((now.0 / LINE.0 + 1) * LINE.0);
         self.sample(now);
+        self.look_closer();
         self.hand_over(sinks);
     }
 
@@ -366,6 +375,7 @@ impl<'a> Conductor<'a> {
             sink.tick(&self.line, &own);
         }
         self.record.totals.extend(&self.line);
+        self.record.moments.take(&self.line, self.observer.take_doing());
         let index = self.line.index + 1;
         self.line.clear();
         (self.line.index, self.line.from) = (index, until);
@@ -456,6 +466,8 @@ impl<'a> Conductor<'a> {
             .map(|(nth, crowd)| (!crowd.is_kept).then(|| self.of(nth).map(|shard| shard.open).sum()));
         self.keep_held(&left.collect::<Vec<_>>());
         self.record.both_sides = self.both_sides(plan);
+        self.leave_out_unaccepted(plan);
+        self.record.quiet = self.quiet();
         let ended = match self.draining {
             Some(since) if self.goes_on => since.min(self.course.ends_at()),
             _ => self.of_load().map(|s| s.drained_at).max().unwrap_or_default(),

@@ -9,10 +9,7 @@ use samples::{
 };
 use units::Nanos;
 
-use crate::{
-    losses::FEW,
-    record::{Crowd, Record},
-};
+use crate::record::{Crowd, Record};
 
 mod evidence;
 #[cfg(test)]
@@ -26,12 +23,9 @@ pub(crate) use evidence::{BothSides, Fill};
 use evidence::{Evidence, Pattern};
 pub(crate) use limit::{is_nobody, ours::refused_here, weight};
 
-/// Silences that differ by no more than this, or by a tenth, are the same: servers look at their clocks now and then.
-const SILENCE_SPREAD: Nanos = Nanos::from_millis(250);
-
 /// The summary of a run.
 pub(crate) fn judge(plan: &Plan, r: &Record) -> Summary {
-    let evidence = evidence(r);
+    let evidence = evidence(plan, r);
     let populations: BTreeMap<String, PopulationSummary> = plan
         .populations
         .iter()
@@ -174,6 +168,8 @@ fn together(r: &Record, populations: &BTreeMap<String, PopulationSummary>) -> (C
         dropped_in_drain: count(|crowd| crowd.dropped_in_drain),
         open_per_s: sum(|p| p.connections.open_per_s),
         seen_by_target: r.both_sides.map(|both| both.there),
+        unaccepted: r.unaccepted,
+        quiet_s: r.quiet.map(Nanos::secs_f64),
         ..counted(&r.totals.counts)
     };
     let requests = Requests { per_s: sum(|p| p.requests.per_s), ..requests(&r.totals, Nanos::ZERO) };
@@ -188,29 +184,16 @@ fn pronounce(plan: &Plan, r: &Record, evidence: &Evidence, summary: &mut Summary
     (summary.verdict, summary.reasons) = verdict::verdict(&facts, summary);
     summary.limit = limit::limit(summary, evidence);
     summary.suspect = limit::suspect(summary, evidence).filter(|_| summary.limit.is_none());
+    if summary.verdict == Verdict::Pass {
+        summary.reasons.extend(limit::warnings(summary, evidence));
+    }
     summary.headline = summary.sentence();
 }
 
-/// What the hosts showed, and what the losses have in common.
-fn evidence(r: &Record) -> Evidence {
-    Evidence { both_sides: r.both_sides, losses: pattern(r), ..Evidence::seen(&r.observed, r.threads) }
-}
-
-fn pattern(r: &Record) -> Pattern {
-    let silence = &r.totals.silence;
-    let quantile = |q: f64| silence.quantile(q);
-    let spread = quantile(0.95).since(quantile(0.05));
-    let allowed = SILENCE_SPREAD.0.max(quantile(0.5).0 / 10);
-    let is_constant = silence.count() >= FEW && spread.0 <= allowed;
-    // Handshakes that were turned away are failed, not lost.
-    let handshakes = r.totals.faults.iter().filter(|(fault, _)| fault.stage == Stage::Handshake);
-    let held = r.crowds.iter().map(|crowd| crowd.held).sum::<u64>();
-    let turned_away = r.losses.lost + handshakes.map(|(_, n)| n).sum::<u64>();
-    Pattern {
-        silence: is_constant.then(|| quantile(0.5)),
-        age: r.losses.constant_age(),
-        is_surplus: turned_away >= FEW
-            && r.losses.lost_late * 10 <= turned_away
-            && (1..=r.losses.opened_by_then).contains(&held),
-    }
+/// What the hosts showed, when, and what the losses have in common.
+fn evidence(plan: &Plan, r: &Record) -> Evidence {
+    let seen = Evidence::seen(&r.observed, r.threads);
+    let mut evidence = Evidence { both_sides: r.both_sides, losses: Pattern::of(r), ..seen };
+    evidence.add_times(r, plan.longest_timeout());
+    evidence
 }

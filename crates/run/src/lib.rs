@@ -16,10 +16,12 @@ mod judge;
 mod ladder;
 mod listeners;
 mod losses;
+mod moments;
 mod observe;
 mod prepare;
 mod record;
 mod search;
+mod silences;
 mod slope;
 mod workers;
 

@@ -7,6 +7,8 @@ use engine::Job;
 use samples::{Phase, Tick};
 use units::Nanos;
 
+/// What a clock that is looked at twice a second, and the ticks, make of a constant time: up to a fifth of it.
+const SLOW_CLOCK: Nanos = Nanos::from_millis(800);
 /// Batches of openings that wait for their ends; what comes beyond that joins the last one.
 const MOST_BATCHES: usize = 4096;
 
@@ -98,7 +100,7 @@ impl Losses {
     /// others live longer: whoever comes too late, at a steady rate, goes as far behind the first as these have come.
     pub(crate) fn constant_age(&self) -> Option<Nanos> {
         let (least, most) = self.ages.filter(|_| self.lost >= FEW)?;
-        let spread = (2 * Job::PERIOD.0).max(most.0 / 20);
+        let spread = (2 * Job::PERIOD.0).max(most.0 / 20).max(SLOW_CLOCK.0.min(most.0 / 5));
         let oldest = self.young.front().map_or(Nanos::ZERO, |(opened_at, _)| self.until.since(*opened_at));
         let is_constant = most.since(least).0 <= spread && oldest.0 <= most.0 + spread;
         (is_constant && least > Job::PERIOD).then_some(Nanos(least.0 / 2 + most.0 / 2))

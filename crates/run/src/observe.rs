@@ -3,13 +3,16 @@
 mod costs;
 mod heap;
 
+use std::net::SocketAddr;
+
 use host::{
     Listener, Processes, Pulse, Root, Watch, host_look,
     remote::{Poller, Token},
 };
 use plan::Plan;
 use samples::{
-    Cost, Fit, Generator, KernelCost, Look, Looks, Observation, ObserverSeen, Phase, ProcessCost, TargetSeen,
+    Cost, Fit, Generator, KernelCost, Look, Looks, Observation, ObserverSeen, Phase, ProcessCost, TargetLook,
+    TargetSeen,
 };
 use units::Nanos;
 
@@ -17,6 +20,7 @@ use crate::{
     accepts::Accepts,
     judge::Fill,
     listeners::{listeners, queues},
+    moments::Doing,
 };
 use costs::{Costs, Room, Usage};
 use heap::Heap;
@@ -25,6 +29,10 @@ use heap::Heap;
 const EVERY: Nanos = Nanos::from_secs(1);
 /// The first answer of `throng observe` may take so long before the run begins without it.
 const FIRST_ANSWER: Nanos = Nanos::from_secs(4);
+/// Connections that TCP is asked about at once: some milliseconds.
+const MOST_SEGMENTS: u64 = 2_000;
+/// The kernel tells of so many connections in some hundred milliseconds.
+const MOST_COUNTED: u64 = 200_000;
 /// The most ports that it is asked about.
 const MOST_PORTS: usize = 64;
 
@@ -57,6 +65,12 @@ pub(crate) struct Observed {
     pub(crate) accept_queue: Option<Fill>,
     /// Connections that the target accepted in a second while others waited, if that was steady.
     pub(crate) accepts_per_s: Option<f64>,
+    /// Connections that stood in its accept queue for a good part of a second or longer.
+    pub(crate) stood: u64,
+    /// What TCP knew of connections that waited, when most of them did.
+    pub(crate) segments: net::Segments,
+    /// Processors of this machine.
+    pub(crate) processors: Option<u64>,
 }
 
 /// Watches from before the first dial on. Its memory is the same after a second and after a day.
@@ -84,6 +98,12 @@ pub(crate) struct Observer {
     /// The target's first and latest pulse, and its most memory.
     target_pulse: Option<(Pulse, Pulse, u64)>,
     next_look: Nanos,
+    /// What the target did since that was asked last.
+    doing: Option<Doing>,
+    /// Connections wait, and none receives anything: everything is looked at with each sample.
+    is_silent: bool,
+    destinations: Vec<SocketAddr>,
+    segments: net::Segments,
 }
 
 impl Observer {
@@ -111,6 +131,10 @@ impl Observer {
             own_rss_max: 0,
             target_pulse: None,
             next_look: Nanos::ZERO,
+            doing: None,
+            is_silent: false,
+            segments: net::Segments::default(),
+            destinations,
             ports,
         };
         observer.heap = plan.target_gc.then(|| Heap::without_load(root, observer.jvms()));
@@ -151,7 +175,7 @@ impl Observer {
         {
             heap.load_ends();
         }
-        if now >= self.next_look && phase != Phase::Drain {
+        if (now >= self.next_look || self.is_silent) && phase != Phase::Drain {
             self.look_at_all(now, phase, &queues);
             if let Some(room) = self.memory_left() {
                 self.costs.room(phase, load, room);
@@ -194,12 +218,60 @@ impl Observer {
             && let Some(target) = watch.look(now, queues)
         {
             self.seen.see_target(phase, &target);
+            self.see_doing(&target);
         }
         let held = (phase == Phase::Hold).then_some(now);
         if let (Some(last), Some(now)) = (self.held, held) {
             self.held_for = self.held_for + now.since(last);
         }
         self.held = held;
+    }
+
+    fn see_doing(&mut self, target: &TargetLook) {
+        let now = Doing::seen(target);
+        self.doing = Some(self.doing.map_or(now, |before| before.and(now)));
+    }
+
+    /// What the target did since this was asked last, where it was seen.
+    pub(crate) fn take_doing(&mut self) -> Option<Doing> {
+        self.doing.take()
+    }
+
+    /// Whether some connections wait and none receives anything: then it is worth looking more often.
+    pub(crate) fn set_silent(&mut self, is_silent: bool) {
+        self.is_silent = is_silent;
+    }
+
+    /// Whether a closer look is worth its price: at who is silent, or lets others wait.
+    pub(crate) fn is_curious(&self) -> bool {
+        self.is_silent || self.accepts.is_queueing()
+    }
+
+    /// Looks at what TCP knows of a sample of the connections; what there is at the moment is returned.
+    pub(crate) fn look_at_segments(&mut self) -> Option<net::Segments> {
+        let now = net::segments_to(&self.destinations, MOST_SEGMENTS).ok()?;
+        let waiting = |seen: &net::Segments| seen.unacknowledged + seen.unanswered + seen.syns;
+        if waiting(&now) >= waiting(&self.segments) {
+            self.segments = now;
+        }
+        Some(now)
+    }
+
+    /// Connections at one of these ports that stand in the target's accept queue, of `open` ones; `None` where that cannot
+    /// be seen. Those that `dropped` counts may stand there still: nobody has taken them out.
+    pub(crate) fn unaccepted(&self, ports: &[u16], open: u64, dropped: u64) -> Option<u64> {
+        let stands = self.accepts.stands();
+        if !self.both_here {
+            let queue = self.seen.target.as_ref().and_then(|target| target.latest().accept_queue);
+            return queue.map(|queue| queue.min(stands).saturating_sub(dropped).min(open));
+        }
+        let queues = self.queues();
+        let is_seen = ports.iter().all(|port| queues.iter().any(|queue| queue.port == *port));
+        if !is_seen || stands == 0 || open > MOST_COUNTED {
+            return is_seen.then(|| stands.saturating_sub(dropped).min(open));
+        }
+        let unaccepted = ports.iter().map(|port| net::unaccepted_at(*port)).sum::<Result<u64, _>>().ok()?;
+        Some(unaccepted.min(stands).min(open))
     }
 
     /// Who listens here, where the target is here too. The kernel tells of listeners alone: that takes no longer with
@@ -216,11 +288,6 @@ impl Observer {
         if let Some(fullest) = fills.into_iter().max_by_key(|queue| queue.used) {
             self.accepts.see(now, load.opened + load.probed, waiting, fullest);
         }
-    }
-
-    /// Whether the target let somebody wait when last looked at: then it is worth sampling more often.
-    pub(crate) fn is_queueing(&self) -> bool {
-        self.accepts.is_queueing()
     }
 
     /// Whether the target tells its own counts.
@@ -285,6 +352,9 @@ impl Observer {
             held_for: self.held_for,
             accept_queue: self.accepts.fullest(),
             accepts_per_s: self.accepts.per_s(),
+            stood: self.accepts.stood(),
+            segments: self.segments,
+            processors: host::processors_online(&self.root),
             seen: self.seen,
             cost,
         }
@@ -314,6 +384,7 @@ impl Observer {
         observer.answers += 1;
         self.seen.see_there(phase, &look);
         let Some(target) = &look.target else { return };
+        self.see_doing(target);
         if let (Some(used), Some(limit), false) = (target.accept_queue, target.accept_backlog, self.both_here)
         {
             self.accepts.see(now, load.opened + load.probed, used, Fill { used, limit });

@@ -4,7 +4,9 @@ use plan::Plan;
 use samples::{Asked, Header, Tick};
 use units::Nanos;
 
-use crate::{curve::Curve, judge::BothSides, losses::Losses, observe::Observed};
+use crate::{
+    curve::Curve, judge::BothSides, losses::Losses, moments::Moments, observe::Observed, silences::Silences,
+};
 
 /// A run, measured.
 pub(crate) struct Record {
@@ -27,6 +29,11 @@ pub(crate) struct Record {
     pub(crate) losses: Losses,
     /// Connections open at the end of the hold, counted at both ends.
     pub(crate) both_sides: Option<BothSides>,
+    /// Of those, the ones that the target has not accepted, where that can be seen; they are not among those held.
+    pub(crate) unaccepted: Option<u64>,
+    /// How long before that nothing had come from the target on any connection, where that can be seen.
+    pub(crate) quiet: Option<Nanos>,
+    pub(crate) moments: Moments,
     /// What it cost, and what was seen meanwhile; complete once the run is over.
     pub(crate) observed: Observed,
 }
@@ -53,6 +60,7 @@ impl Record {
 #[derive(Default)]
 pub(crate) struct Crowd {
     pub(crate) totals: Tick,
+    pub(crate) silences: Silences,
     /// Connections that were asked for at the most.
     pub(crate) wanted: u64,
     pub(crate) peak: u64,
@@ -84,5 +92,33 @@ impl Crowd {
     pub(crate) fn under_way(&self) -> f64 {
         let each_ns = self.loaded_ns as f64 / f64::from(self.shards.max(1));
         if self.loaded_ns == 0 { 0.0 } else { self.waiting_ns as f64 / each_ns }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// Of a run in which nothing happened.
+    pub(crate) fn record() -> Record {
+        Record {
+            totals: Tick::default(),
+            crowds: vec![Crowd::default()],
+            io: "sim",
+            threads: 1,
+            started: Nanos::ZERO,
+            ended: Nanos::ZERO,
+            peak: 0,
+            interrupted: None,
+            asks: Vec::new(),
+            curve: Curve::new(1),
+            both_ends_here: true,
+            losses: Losses::default(),
+            both_sides: None,
+            unaccepted: None,
+            quiet: None,
+            moments: Moments::default(),
+            observed: Observed::default(),
+        }
     }
 }

@@ -123,6 +123,12 @@ pub struct Connections {
     pub open_per_s: f64,
     /// Open at the end of the hold as the target's host counts them; none where that cannot be seen.
     pub seen_by_target: Option<u64>,
+    /// Established at the end of the hold by the kernel only: they stood in the target's accept queue, and are not among
+    /// those `held`; none where its queue cannot be seen.
+    pub unaccepted: Option<u64>,
+    /// Seconds before the end of the hold at which anything, be it an acknowledgement, came last from the target on one of
+    /// the connections held, of a sample; none where that cannot be seen.
+    pub quiet_s: Option<f64>,
 }
 
 /// One fault and how often.

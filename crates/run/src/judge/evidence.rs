@@ -5,6 +5,11 @@ use units::Nanos;
 
 use crate::observe::Observed;
 
+mod pattern;
+mod times;
+
+pub(crate) use pattern::Pattern;
+
 /// CPU over less than this says nothing: it is told in steps of 10 ms.
 const CPU_OVER: Nanos = Nanos::from_millis(500);
 
@@ -27,6 +32,57 @@ pub(crate) struct Evidence {
     pub(crate) both_sides: Option<BothSides>,
     /// What the losses have in common.
     pub(crate) losses: Pattern,
+    /// How long a dial or a request may wait for a response.
+    pub(crate) timeout: Nanos,
+    /// The longest time in which no connection received a response.
+    pub(crate) stall: Option<Stall>,
+    /// A process of the target was stopped while something failed: from and until, seconds of the run.
+    pub(crate) stopped: Option<(f64, f64)>,
+    /// Connections that only the kernel had accepted at the end.
+    pub(crate) unaccepted: u64,
+    /// Connections that stood in the target's accept queue for a good part of a second or longer.
+    pub(crate) stood: u64,
+    /// What TCP knew of connections that waited.
+    pub(crate) segments: net::Segments,
+    /// Processors that both ends are confined to.
+    pub(crate) shared: Option<Shared>,
+}
+
+/// No connection received a response for a while, though throng was on time.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Stall {
+    /// Seconds of the run.
+    pub(crate) from_s: f64,
+    pub(crate) until_s: f64,
+    /// How often there was one.
+    pub(crate) count: u64,
+    /// Responses came again.
+    pub(crate) is_over: bool,
+    pub(crate) state: State,
+}
+
+/// In what state the target's process was meanwhile.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Nobody saw it.
+    #[default]
+    Unseen,
+    Stopped,
+    Blocked,
+    Collecting,
+    Cpu,
+    /// It waited for something.
+    Idle,
+}
+
+/// The processors that throng and the target have in common, where they may use no others.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Shared {
+    /// As the kernel writes them: `0-3`.
+    pub(crate) list: String,
+    /// Share of them that each end used at full load.
+    pub(crate) own: f64,
+    pub(crate) target: f64,
 }
 
 /// How full something is.
@@ -47,6 +103,8 @@ pub(crate) struct Host {
     pub(crate) oom_kills: u64,
     /// Most connections that its firewall tracked at once.
     pub(crate) conntrack: Option<Fill>,
+    /// Packets that it dropped for want of room in that table; `None`: not counted.
+    pub(crate) conntrack_drops: Option<u64>,
 }
 
 /// A target that was seen.
@@ -59,9 +117,10 @@ pub(crate) struct TargetSeen {
     pub(crate) oom_kills: u64,
     /// Most open files, and its limit.
     pub(crate) open_files: Option<Fill>,
-    /// Most time over a second of full load that its busiest thread ran or was ready to, where that is known.
+    /// Time that its busiest thread ran or was ready to in the seconds in which responses failed or were slow (their
+    /// median), where that is known.
     pub(crate) cpu_thread: Option<f64>,
-    /// Most CPU over a second of full load as a share of the processors that it may use.
+    /// CPU in those as a share of the processors that it may use.
     pub(crate) cpu_share: f64,
 }
 
@@ -81,17 +140,6 @@ pub(crate) struct BothSides {
     pub(crate) there: u64,
 }
 
-/// What lost connections have in common.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Pattern {
-    /// All had been silent for so long.
-    pub(crate) silence: Option<Nanos>,
-    /// All were so old.
-    pub(crate) age: Option<Nanos>,
-    /// From some number on, whoever was opened was lost, and nobody else.
-    pub(crate) is_surplus: bool,
-}
-
 impl Evidence {
     /// From the looks of a run with so many shards.
     pub(super) fn seen(observed: &Observed, threads: u32) -> Evidence {
@@ -105,6 +153,9 @@ impl Evidence {
             accepts_per_s: observed.accepts_per_s,
             target: target.as_ref().map(TargetSeen::seen),
             own: own.as_ref().and_then(|own| OwnSeen::seen(own, observed.held_for, threads)),
+            stood: observed.stood,
+            segments: observed.segments,
+            shared: Shared::seen(observed),
             ..Evidence::default()
         }
     }
@@ -120,6 +171,7 @@ impl Host {
             net: host.tcp(),
             oom_kills: host.oom_kills.total(),
             conntrack: host.conntrack.and_then(|tracked| fill(tracked.max, host.conntrack_max)),
+            conntrack_drops: host.conntrack_drops.map(|drops| drops.total()),
         }
     }
 }

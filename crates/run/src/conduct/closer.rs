@@ -1,0 +1,47 @@
+//! Closer looks, where something seems wrong: at a silence, at connections that wait, at those that nobody accepted.
+
+use plan::Plan;
+use units::Nanos;
+
+use super::Conductor;
+
+impl Conductor<'_> {
+    /// While a population's target is silent, everything is looked at more often.
+    pub(super) fn mind_silence(&mut self) {
+        let is_silent = self.record.crowds.iter().any(|crowd| crowd.silences.lasting().is_some());
+        self.observer.set_silent(is_silent);
+    }
+
+    /// Once a second: where some wait and none receives anything, or something failed, TCP is asked what it knows of it.
+    pub(super) fn look_closer(&mut self) {
+        let waiting: u64 = self.shards.iter().map(|s| s.waiting).sum();
+        let resolved: u64 = self.shards.iter().map(|s| s.resolved).sum();
+        let (counts, wanted) = (&self.line.counts, self.record.crowds.iter().map(|crowd| crowd.wanted).sum());
+        let nothing_comes = waiting > 0 && counts.answered == 0;
+        let nobody_opens = resolved < wanted && counts.opened == 0;
+        if nothing_comes || nobody_opens || self.line.faults.total() > 0 {
+            self.observer.look_at_segments();
+        }
+    }
+
+    /// For how long nothing has come from the target on any connection.
+    pub(super) fn quiet(&mut self) -> Option<Nanos> {
+        let quiet = self.observer.look_at_segments()?.quiet?;
+        Some(Nanos(quiet.as_nanos() as u64))
+    }
+
+    /// Connections that only the kernel has accepted are not held.
+    pub(super) fn leave_out_unaccepted(&mut self, plan: &Plan) {
+        let (open, dropped) = (self.open(), self.record.totals.counts.dropped + self.line.counts.dropped);
+        let Some(all) = self.observer.unaccepted(&plan.ports(), open, dropped) else { return };
+        let mut left = all;
+        for (crowd, population) in self.record.crowds.iter_mut().zip(&plan.populations) {
+            // Who comes and goes is in the queue now and then.
+            if !population.comes_and_goes() {
+                let own = left.min(crowd.held);
+                (crowd.held, left) = (crowd.held - own, left - own);
+            }
+        }
+        self.record.unaccepted = Some(all - left);
+    }
+}

@@ -1,0 +1,121 @@
+//! What lost connections have in common: from how long they had been silent, how old they were, and how many responses they
+//! had received.
+
+use samples::Stage;
+use units::Nanos;
+
+use crate::{losses::FEW, record::Record};
+
+/// Silences that differ by no more than this, or by a tenth, are the same: servers look at their clocks now and then.
+const SPREAD: Nanos = Nanos::from_millis(250);
+/// Those that look twice a second: up to a fifth.
+const SLOW_CLOCK: Nanos = Nanos::from_millis(600);
+/// The number of responses was the reason for a close that came within this after the last one.
+const AT_ONCE: Nanos = Nanos::from_millis(500);
+
+/// What lost connections have in common.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Pattern {
+    /// All had been silent for so long, and no other for longer.
+    pub(crate) silence: Option<Nanos>,
+    /// All were so old.
+    pub(crate) age: Option<Nanos>,
+    /// From some number on, whoever was opened was lost, and nobody else.
+    pub(crate) is_surplus: bool,
+    /// All had received so many responses, and were closed at once after the last.
+    pub(crate) responses: Option<u64>,
+    /// Some were closed as others opened, and after a response: the median of their silence.
+    pub(crate) evicted: Option<Nanos>,
+    /// The longest silence of those that were left.
+    pub(crate) others: Nanos,
+    /// Opened before the first was lost or could not be dialled.
+    pub(crate) opened_by_then: u64,
+}
+
+impl Pattern {
+    pub(crate) fn of(r: &Record) -> Pattern {
+        let silence = &r.totals.silence;
+        let quantile = |q: f64| silence.quantile(q);
+        let (half, most) = (quantile(0.5), quantile(0.95));
+        let spread = most.since(quantile(0.05));
+        let allowed = SPREAD.0.max(half.0 / 10).max(SLOW_CLOCK.0.min(half.0 / 5));
+        let others = r.totals.longest_silence;
+        let is_constant = silence.count() >= FEW && spread.0 <= allowed;
+        let responses = &r.totals.responses_at_close;
+        let is_known = responses.count() >= FEW;
+        let is_same = is_known && responses.min() == responses.max() && most < AT_ONCE;
+        // Handshakes that were turned away are failed, not lost.
+        let handshakes = r.totals.faults.iter().filter(|(fault, _)| fault.stage == Stage::Handshake);
+        let held = r.crowds.iter().map(|crowd| crowd.held).sum::<u64>();
+        let turned_away = r.losses.lost + handshakes.map(|(_, n)| n).sum::<u64>();
+        let as_others_opened = turned_away >= FEW && r.losses.lost_late * 10 <= turned_away;
+        let is_outlasted = others.0 > most.0 + SPREAD.0;
+        Pattern {
+            // Where others are silent for longer and stay, silence is not the reason.
+            silence: (is_constant && others.0 <= half.0 + allowed).then_some(half),
+            age: r.losses.constant_age(),
+            is_surplus: as_others_opened && (1..=r.losses.opened_by_then).contains(&held),
+            responses: Some(responses.min()).filter(|n| *n > 0 && is_same),
+            evicted: (as_others_opened && is_outlasted && is_known && responses.min() > 0).then_some(half),
+            others,
+            opened_by_then: r.losses.opened_by_then,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::tests::record;
+
+    /// Lost connections with these silences in ms and responses; others are silent for so long, and 500 are held.
+    fn pattern(lost: &[(u64, u64)], others_ms: u64, late: u64) -> Pattern {
+        let mut r = record();
+        for (silence_ms, responses) in lost {
+            r.totals.silence.record(Nanos::from_millis(*silence_ms));
+            r.totals.responses_at_close.record(*responses);
+        }
+        r.totals.longest_silence = Nanos::from_millis(others_ms);
+        (r.losses.lost, r.losses.lost_late, r.losses.opened_by_then) = (lost.len() as u64, late, 480);
+        r.crowds[0].held = 500;
+        Pattern::of(&r)
+    }
+
+    fn spread(from_ms: u64, to_ms: u64, responses: u64) -> Vec<(u64, u64)> {
+        (0..50).map(|n| (from_ms + n * (to_ms - from_ms) / 49, responses)).collect()
+    }
+
+    #[test]
+    fn an_idle_cut_is_one_only_where_nobody_is_silent_for_longer() {
+        let check = |lost: &[(u64, u64)], others_ms: u64, expected: bool| {
+            assert_eq!(pattern(lost, others_ms, 50).silence.is_some(), expected, "{others_ms}");
+        };
+        check(&spread(2_000, 2_100, 1), 0, true);
+        check(&spread(2_000, 2_100, 1), 2_200, true);
+        check(&spread(2_000, 2_100, 1), 9_000, false);
+        // A clock that is looked at twice a second.
+        check(&spread(3_000, 3_500, 1), 0, true);
+        check(&spread(1_000, 1_600, 1), 0, false);
+        check(&spread(2_000, 2_100, 1)[..2], 0, false);
+    }
+
+    #[test]
+    fn who_makes_room_closes_the_silent_and_keeps_the_more_silent() {
+        let seen = pattern(&spread(1_500, 1_700, 1), 9_000, 0);
+        assert!(seen.evicted.is_some_and(|silence| (1_500..1_700).contains(&silence.millis())), "{seen:?}");
+        // Long after the last one opened, or before any response: something else.
+        assert_eq!(pattern(&spread(1_500, 1_700, 1), 9_000, 50).evicted, None);
+        assert_eq!(pattern(&spread(1_500, 1_700, 0), 9_000, 0).evicted, None);
+        assert_eq!(pattern(&spread(1_500, 1_700, 1), 0, 0).evicted, None);
+    }
+
+    #[test]
+    fn a_number_of_responses_is_the_reason_where_it_is_the_same_for_all() {
+        assert_eq!(pattern(&spread(0, 100, 10), 0, 0).responses, Some(10));
+        assert_eq!(pattern(&[spread(0, 100, 10), vec![(0, 9)]].concat(), 0, 0).responses, None);
+        assert_eq!(pattern(&spread(0, 100, 0), 0, 0).responses, None, "turned away");
+        // Each had one response, and was closed for its silence.
+        assert_eq!(pattern(&spread(2_000, 2_100, 1), 0, 0).responses, None);
+        assert_eq!(pattern(&[(0, 10), (0, 10)], 0, 0).responses, None);
+    }
+}

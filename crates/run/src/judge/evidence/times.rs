@@ -1,0 +1,178 @@
+//! What was seen at the times that matter: when responses failed, were slow, or did not come at all.
+
+use units::Nanos;
+
+use super::{Evidence, Shared, Stall, State};
+use crate::{
+    moments::{Doing, Moment, Moments},
+    observe::Observed,
+    record::Record,
+    silences::Silence,
+};
+
+/// A processor is used up from here on; the rest is the clock's grain.
+const USED_UP: f64 = 0.95;
+/// A collection that took so much of a silence explains it.
+const COLLECTED: f64 = 0.5;
+/// CPU over less than this says nothing.
+const LEAST: Nanos = Nanos::from_millis(500);
+const SECOND: Nanos = Nanos::from_secs(1);
+
+impl Evidence {
+    /// Adds what the seconds of a run show; `timeout`: how long a dial or a request waits.
+    pub(crate) fn add_times(&mut self, r: &Record, timeout: Nanos) {
+        self.timeout = timeout;
+        self.unaccepted = r.unaccepted.unwrap_or(0);
+        let silences = r.crowds.iter().filter_map(|crowd| crowd.silences.longest());
+        let longest = silences.max_by_key(|(_, silence)| silence.length());
+        self.stall = longest.map(|(count, silence)| Stall {
+            from_s: silence.from.since(r.started).secs_f64(),
+            until_s: silence.until.since(r.started).secs_f64(),
+            count,
+            is_over: silence.is_over,
+            state: state(&r.moments, &silence),
+        });
+        let silence = longest.map(|(_, silence)| silence);
+        self.stopped = stopped(&r.moments, timeout, silence, self.unaccepted > 0, r.started);
+        let mut failed: Vec<&Moment> = r.moments.before_timeouts(timeout).collect();
+        if failed.is_empty() {
+            failed = r.moments.slowest().collect();
+        }
+        let doing: Vec<Doing> = failed.iter().filter_map(|one| one.target).collect();
+        if let Some(target) = &mut self.target {
+            target.cpu_thread = target.cpu_thread.and(median(doing.iter().map(|one| one.thread)));
+            target.cpu_share = median(doing.iter().map(|one| one.share)).unwrap_or(0.0);
+        }
+    }
+}
+
+fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied()
+}
+
+/// What the target did in a silence.
+fn state(moments: &Moments, silence: &Silence) -> State {
+    let (from, until) = (silence.from, silence.until);
+    let inside: Vec<Doing> = moments.between(from, until).filter_map(|one| one.target).collect();
+    let Some(all) = inside.iter().copied().reduce(Doing::and) else { return State::Unseen };
+    // A collection is counted when it is over: in the second after it.
+    let around = moments.between(Nanos(from.0.saturating_sub(SECOND.0)), until + SECOND + SECOND);
+    let collecting: Vec<u64> = around.filter_map(|one| one.target?.collecting_ns).collect();
+    let collected_ns =
+        collecting.last().zip(collecting.first()).map_or(0, |(last, first)| last.saturating_sub(*first));
+    let thread = median(inside.iter().map(|one| one.thread)).unwrap_or(0.0);
+    let share = median(inside.iter().map(|one| one.share)).unwrap_or(0.0);
+    if all.is_stopped {
+        State::Stopped
+    } else if collected_ns as f64 >= COLLECTED * silence.length().0 as f64 {
+        State::Collecting
+    } else if all.blocked > 0 && 2 * all.blocked >= all.looks {
+        State::Blocked
+    } else if thread >= USED_UP || share >= USED_UP {
+        State::Cpu
+    } else {
+        State::Idle
+    }
+}
+
+/// From when until when the target was stopped while something failed; `always`: something failed all the time.
+fn stopped(
+    moments: &Moments,
+    timeout: Nanos,
+    silence: Option<Silence>,
+    always: bool,
+    started: Nanos,
+) -> Option<(f64, f64)> {
+    let is_stopped = |one: &&Moment| one.target.is_some_and(|target| target.is_stopped);
+    let silence = silence.unwrap_or_default();
+    let from = if always { Nanos::ZERO } else { silence.from };
+    let until = if always { Nanos::NEVER } else { silence.until };
+    let waited = moments.before_timeouts(timeout).chain(moments.between(from, until));
+    let times = waited.filter(is_stopped).map(|one| (one.from, one.until));
+    let (from, until) = times.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))?;
+    Some((from.since(started).secs_f64(), until.since(started).secs_f64()))
+}
+
+impl Shared {
+    /// None where one of them may run elsewhere, or both may run anywhere.
+    pub(super) fn seen(observed: &Observed) -> Option<Shared> {
+        let target = observed.seen.target.as_ref().filter(|_| observed.both_here)?;
+        let looks = observed.seen.latest(observed.both_here);
+        let own = observed.seen.own.as_ref()?;
+        let list = looks.own?.cpus;
+        let ours = host::processor_set(&list);
+        let is_same = !ours.is_empty() && ours == host::processor_set(&target.latest().process.cpus);
+        let is_confined = observed.processors.is_some_and(|all| (ours.len() as u64) < all);
+        if !is_same || !is_confined || observed.held_for < LEAST {
+            return None;
+        }
+        let time_ns = observed.held_for.0 as f64 * ours.len() as f64;
+        let used = |process: &samples::ProcessSeen| process.cpu_user_ns.hold + process.cpu_system_ns.hold;
+        let share = |process| used(process) as f64 / time_ns;
+        Some(Shared { list, own: share(own), target: share(&target.process) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::evidence::TargetSeen;
+
+    fn second(n: u64, timeouts: u64, target: Doing) -> Moment {
+        let (from, until) = (Nanos::from_secs(n), Nanos::from_secs(n + 1));
+        let (answered, slow) = (9, Nanos::from_millis(1));
+        Moment { from, until, timeouts, answered, slow, target: Some(Doing { looks: 2, ..target }) }
+    }
+
+    /// Ten seconds, this in the sixth and seventh.
+    fn moments(then: Doing) -> Moments {
+        let busy = Doing { thread: 1.0, collecting_ns: Some(0), ..Doing::default() };
+        let after = Doing { collecting_ns: then.collecting_ns.or(Some(0)), ..busy };
+        let doing = |n| match n {
+            0..5 => busy,
+            5 | 6 => then,
+            _ => after,
+        };
+        Moments::of(&(0..10).map(|n| second(n, 0, doing(n))).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_silence_has_the_state_of_its_own_seconds() {
+        let (from, until) = (Nanos::from_secs(5), Nanos::from_secs(7));
+        let silence = Silence { from, until, waiting: 9, is_over: true };
+        let check = |then: Doing, expected: State| {
+            assert_eq!(state(&moments(then), &silence), expected, "{then:?}");
+        };
+        check(Doing::default(), State::Idle);
+        check(Doing { is_stopped: true, blocked: 2, ..Doing::default() }, State::Stopped);
+        check(Doing { blocked: 1, ..Doing::default() }, State::Blocked);
+        check(Doing { thread: 1.0, ..Doing::default() }, State::Cpu);
+        let collecting = Doing { thread: 1.0, collecting_ns: Some(1_500_000_000), ..Doing::default() };
+        check(collecting, State::Collecting);
+        assert_eq!(state(&Moments::default(), &silence), State::Unseen);
+    }
+
+    #[test]
+    fn cpu_is_that_of_the_seconds_in_which_something_failed() {
+        let busy = Doing { thread: 1.0, share: 0.9, ..Doing::default() };
+        let idle = Doing { is_stopped: true, ..Doing::default() };
+        // Busy at first; then it is stopped, and requests time out three seconds later.
+        let each = (0..10).map(|n| second(n, if n == 8 { 20 } else { 0 }, if n < 5 { busy } else { idle }));
+        let mut record = crate::record::tests::record();
+        record.moments = Moments::of(&each.collect::<Vec<_>>());
+        let seen = TargetSeen { cpu_thread: Some(1.0), cpu_share: 0.9, ..TargetSeen::default() };
+        let mut evidence = Evidence { target: Some(seen), ..Evidence::default() };
+        evidence.add_times(&record, Nanos::from_secs(3));
+        let target = evidence.target.expect("it was there");
+        assert_eq!((target.cpu_thread, target.cpu_share), (Some(0.0), 0.0));
+        assert_eq!(evidence.stopped, Some((5.0, 9.0)));
+        // No second failed: the slowest ones, here all.
+        record.moments = Moments::of(&(0..10).map(|n| second(n, 0, busy)).collect::<Vec<_>>());
+        let mut evidence = Evidence { target: Some(seen), ..Evidence::default() };
+        evidence.add_times(&record, Nanos::from_secs(3));
+        assert_eq!(evidence.target.map(|target| target.cpu_thread), Some(Some(1.0)));
+        assert_eq!((evidence.stopped, evidence.stall), (None, None));
+    }
+}

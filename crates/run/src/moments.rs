@@ -1,0 +1,172 @@
+//! A run second by second: what went wrong in each, and what the target's processes did. In memory that does not grow.
+
+use samples::{Kind, TargetLook, Tick};
+use units::Nanos;
+
+/// So many are kept; from there on two that follow each other become one.
+const MOST: usize = 600;
+
+/// What the target's processes did at some looks.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Doing {
+    /// A signal or a debugger had stopped one.
+    pub(crate) is_stopped: bool,
+    /// A thread waited for a disk, or the like, at so many looks of `looks`.
+    pub(crate) blocked: u32,
+    pub(crate) looks: u32,
+    /// The most that a thread used or waited for a processor.
+    pub(crate) thread: f64,
+    /// Processors used, of those that it may use.
+    pub(crate) share: f64,
+    /// Time in garbage collections since its start, at the last look.
+    pub(crate) collecting_ns: Option<u64>,
+}
+
+impl Doing {
+    /// At one look.
+    pub(crate) fn seen(target: &TargetLook) -> Doing {
+        let process = &target.process;
+        Doing {
+            is_stopped: process.stopped > 0,
+            blocked: u32::from(process.blocked > 0),
+            looks: 1,
+            // A wait is reported when it is over: it may be one of the second before.
+            thread: process.busiest_wanted.min(1.0),
+            share: process.cores.map_or(0.0, |cores| process.cores_used / cores.max(1) as f64),
+            collecting_ns: target.jvm.map(|jvm| jvm.gc_pause_ns),
+        }
+    }
+
+    /// Together with what was seen later.
+    pub(crate) fn and(self, later: Doing) -> Doing {
+        Doing {
+            is_stopped: self.is_stopped || later.is_stopped,
+            blocked: self.blocked + later.blocked,
+            looks: self.looks + later.looks,
+            thread: self.thread.max(later.thread),
+            share: self.share.max(later.share),
+            collecting_ns: later.collecting_ns.or(self.collecting_ns),
+        }
+    }
+}
+
+/// A second, or more of a long run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Moment {
+    pub(crate) from: Nanos,
+    pub(crate) until: Nanos,
+    /// Dials and requests without a response in time.
+    pub(crate) timeouts: u64,
+    /// Responses that came in it, and the 99th percentile of their times.
+    pub(crate) answered: u64,
+    pub(crate) slow: Nanos,
+    /// What the target did, where that was seen.
+    pub(crate) target: Option<Doing>,
+}
+
+/// All of them, oldest first.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Moments(Vec<Moment>);
+
+impl Moments {
+    /// Takes the next line of a run.
+    pub(crate) fn take(&mut self, line: &Tick, target: Option<Doing>) {
+        let timeouts = line.faults.iter().filter(|(fault, _)| fault.kind == Kind::Timeout);
+        let p99 = |times: &samples::Latency| if times.count() > 0 { times.quantile(0.99) } else { Nanos::ZERO };
+        let moment = Moment {
+            from: line.from,
+            until: line.until,
+            timeouts: timeouts.map(|(_, n)| n).sum(),
+            answered: line.counts.answered,
+            slow: p99(&line.latency).max(p99(&line.ramp_latency)),
+            target,
+        };
+        if self.0.len() >= MOST {
+            self.0 = self.0.chunks(2).map(|pair| pair.iter().skip(1).fold(pair[0], together)).collect();
+        }
+        self.0.push(moment);
+    }
+
+    #[cfg(test)]
+    pub(crate) fn of(moments: &[Moment]) -> Moments {
+        Moments(moments.to_vec())
+    }
+
+    /// Those of which a half or more lies between these times.
+    pub(crate) fn between(&self, from: Nanos, until: Nanos) -> impl Iterator<Item = &Moment> {
+        let overlap = move |one: &Moment| one.until.min(until).since(one.from.max(from));
+        self.0.iter().filter(move |one| 2 * overlap(one).0 >= one.until.since(one.from).0.max(1))
+    }
+
+    /// Those in which dials or requests waited that timed out: `timeout` before it.
+    pub(crate) fn before_timeouts(&self, timeout: Nanos) -> impl Iterator<Item = &Moment> {
+        let failed: Vec<Nanos> = self.0.iter().filter(|one| one.timeouts > 0).map(|one| one.until).collect();
+        self.0.iter().filter(move |one| {
+            // The first that timed out after it.
+            let at = failed.partition_point(|at| *at < one.until);
+            failed.get(at).is_some_and(|at| at.since(one.until) <= timeout)
+        })
+    }
+
+    /// The slowest ones: those whose 99th percentile is half or more of the highest.
+    pub(crate) fn slowest(&self) -> impl Iterator<Item = &Moment> {
+        let most = self.0.iter().map(|one| one.slow).max().unwrap_or(Nanos::ZERO);
+        self.0.iter().filter(move |one| one.answered > 0 && 2 * one.slow.0 >= most.0)
+    }
+}
+
+fn together(one: Moment, next: &Moment) -> Moment {
+    Moment {
+        from: one.from,
+        until: next.until,
+        timeouts: one.timeouts + next.timeouts,
+        answered: one.answered + next.answered,
+        slow: one.slow.max(next.slow),
+        target: match (one.target, next.target) {
+            (Some(one), Some(next)) => Some(one.and(next)),
+            (one, next) => one.or(next),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn second(n: u64, timeouts: u64, slow_ms: u64) -> Moment {
+        let (from, until) = (Nanos::from_secs(n), Nanos::from_secs(n + 1));
+        Moment { from, until, timeouts, answered: 9, slow: Nanos::from_millis(slow_ms), target: None }
+    }
+
+    fn starts<'a>(moments: impl Iterator<Item = &'a Moment>) -> Vec<u64> {
+        moments.map(|one| one.from.millis() / 1_000).collect()
+    }
+
+    #[test]
+    fn seconds_are_found_by_what_went_wrong_in_them() {
+        let timeouts = [0, 0, 0, 0, 0, 0, 0, 5, 0, 0];
+        let all: Vec<Moment> = (0..).zip(timeouts).map(|(n, timeouts)| second(n, timeouts, 10 * n)).collect();
+        let moments = Moments::of(&all);
+        assert_eq!(starts(moments.before_timeouts(Nanos::from_secs(2))), [5, 6, 7]);
+        assert_eq!(starts(moments.between(Nanos::from_millis(2_400), Nanos::from_millis(5_600))), [2, 3, 4, 5]);
+        assert_eq!(starts(moments.slowest()), [5, 6, 7, 8, 9]);
+        assert_eq!(Moments::default().slowest().count(), 0);
+    }
+
+    #[test]
+    fn memory_has_a_bound_and_nothing_is_forgotten() {
+        let mut moments = Moments::default();
+        let doing = Doing { looks: 1, thread: 0.5, ..Doing::default() };
+        let mut line = Tick::default();
+        for n in 0..5 * MOST as u64 {
+            (line.from, line.until) = (Nanos::from_secs(n), Nanos::from_secs(n + 1));
+            line.counts.answered = 1;
+            moments.take(&line, Some(doing));
+        }
+        assert!(moments.0.len() <= MOST, "{}", moments.0.len());
+        assert_eq!(moments.0.iter().map(|one| one.answered).sum::<u64>(), 5 * MOST as u64);
+        let looks: u32 = moments.0.iter().filter_map(|one| one.target).map(|target| target.looks).sum();
+        assert_eq!(looks, 5 * MOST as u32);
+        assert!(moments.0.windows(2).all(|pair| pair[0].until == pair[1].from));
+    }
+}
