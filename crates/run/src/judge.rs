@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use plan::{Plan, Population};
 use samples::{
-    Connections, Counts, Fault, FaultCount, Generator, Latency, PopulationSummary, Requests, Stage,
+    Connections, Counts, Fault, FaultCount, Generator, Latency, PopulationSummary, Requests,
     StepSummary, Summary, Tick, Verdict,
 };
 use units::Nanos;

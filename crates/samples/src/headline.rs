@@ -30,6 +30,9 @@ impl Summary {
                 Count(c.closed),
                 Count(c.held),
             ),
+            (None, Verdict::Pass) if self.requests.sent + self.requests.told == 0 && c.opened > 0 => {
+                format!("pass: {}", self.unasked())
+            }
             (None, Verdict::Pass) => {
                 format!("pass: all {} connections held, {}", Count(c.held), self.fared())
             }
@@ -44,6 +47,27 @@ impl Summary {
             (sent, answered) if sent == answered => "no fault, every answer right",
             _ => "no fault",
         }
+    }
+}
+
+/// Nothing from the target for so long is worth a word.
+const QUIET_S: f64 = 3.0;
+
+impl Summary {
+    /// Connections that were opened and not asked anything: what is known of them.
+    fn unasked(&self) -> String {
+        let c = &self.connections;
+        let accepted = match c.unaccepted {
+            Some(_) => format!("all {} connections held, no fault", Count(c.held)),
+            // The kernel of the target's host opens connections; whether its process takes them is seen only there.
+            None => format!(
+                "all {} connections open; whether the target's process has accepted them cannot be seen from here",
+                Count(c.held)
+            ),
+        };
+        let quiet = c.quiet_s.filter(|s| *s >= QUIET_S);
+        let quiet = quiet.map_or(String::new(), |s| format!(", and nothing came on any of them for {s:.0} s"));
+        format!("{accepted}; nothing was sent on them{quiet}")
     }
 }
 
@@ -99,6 +123,19 @@ mod tests {
         check("host", "ports", Seen, "limited by this machine's ports at 65,536: raise LimitNOFILE");
         let unknown = "limited by something unknown at 65,536; to find out: raise LimitNOFILE";
         check("unknown", "unknown", Guess, unknown);
+    }
+
+    #[test]
+    fn connections_that_were_asked_nothing_are_open_and_no_more() {
+        let mut s = Summary::default();
+        (s.connections.opened, s.connections.held) = (500, 500);
+        let unseen = "whether the target's process has accepted them cannot be seen from here; nothing was sent on them";
+        assert_eq!(s.sentence(), format!("pass: all 500 connections open; {unseen}"));
+        (s.connections.unaccepted, s.connections.quiet_s) = (Some(0), Some(28.4));
+        let held = "pass: all 500 connections held, no fault; nothing was sent on them, and nothing came on any of them for 28 s";
+        assert_eq!(s.sentence(), held);
+        s.requests.sent = 1;
+        assert_eq!(s.sentence(), "pass: all 500 connections held, no fault, every answer right");
     }
 
     #[test]

@@ -241,7 +241,15 @@ silence: Latency,
  * By how much a turn of a shard came later than it was due at the latest; the most. Beyond [`Tick::STALL`] it is taken
  * off the latency of what was under way, and is lag.
  */
-stalled: number, };
+stalled: number, 
+/**
+ * For how long the connection had been silent, of those open when full load ended, that was silent for longest.
+ */
+longest_silence: number, 
+/**
+ * Responses that connections had received when the target closed them without notice; of a sample.
+ */
+responses_at_close: Moments, };
 
 /**
  * Where a run stands.
@@ -616,7 +624,19 @@ run_queue_wait_ns: number,
 /**
  * Times that a thread was put off its processor before it was done; counted for throng itself only.
  */
-involuntary_switches: number, };
+involuntary_switches: number, 
+/**
+ * Processes that a signal or a debugger has stopped (state `T` or `t`).
+ */
+stopped: number, 
+/**
+ * Threads (of the first 64) in a wait that no signal ends (state `D`): a disk, as a rule.
+ */
+blocked: number, 
+/**
+ * Processors that the first of them may run on, as `Cpus_allowed_list` has them; empty where that is not known.
+ */
+cpus: string, };
 
 /**
  * A host, as far as connections feel it.
@@ -642,6 +662,10 @@ conntrack: number | null,
  * The most that it can.
  */
 conntrack_max: number | null, 
+/**
+ * Packets that it dropped because it could track no further connection.
+ */
+conntrack_drops: number | null, 
 /**
  * Memory that may still be taken, bytes; the control group's where that is less.
  */
@@ -740,7 +764,11 @@ pruned: number,
 /**
  * Connections that skipped TIME_WAIT because `tcp_max_tw_buckets` was reached (`TCPTimeWaitOverflow`).
  */
-time_wait_overflow: number, };
+time_wait_overflow: number, 
+/**
+ * ICMP messages that said: no way there, or not allowed (`InDestUnreachs`).
+ */
+icmp_unreachable: number, };
 
 /**
  * The whole, in the order in which it is written. The default: of a run in which nothing happened.
@@ -893,6 +921,10 @@ cause: string,
  */
 at_connections: number, 
 /**
+ * How sure that is.
+ */
+certainty: Certainty, 
+/**
  * What was seen.
  */
 detail: string, 
@@ -952,7 +984,17 @@ open_per_s: number,
 /**
  * Open at the end of the hold as the target's host counts them; none where that cannot be seen.
  */
-seen_by_target: number | null, };
+seen_by_target: number | null, 
+/**
+ * Established at the end of the hold by the kernel only: they stood in the target's accept queue, and are not among
+ * those `held`; none where its queue cannot be seen.
+ */
+unaccepted: number | null, 
+/**
+ * Seconds before the end of the hold at which anything, be it an acknowledgement, came last from the target on one of
+ * the connections held, of a sample; none where that cannot be seen.
+ */
+quiet_s: number | null, };
 
 /**
  * Requests over the whole run; `per_s` at full load.
@@ -1536,6 +1578,10 @@ conntrack: Gauge<number> | null,
  * The most that it can.
  */
 conntrack_max: number | null, 
+/**
+ * Packets that it dropped because it could track no further connection; `None`: the kernel does not count them.
+ */
+conntrack_drops: Growth | null, 
 /**
  * Memory that may still be taken, bytes.
  */

@@ -1,22 +1,26 @@
 //! What stopped it: on whose side, at how many connections, and what to do. A table of causes over the evidence, from
 //! the most specific to the least; where nothing fits, the answer is that it is unknown, and what was seen.
 //!
-//! | order | cause | evidence |
-//! |---|---|---|
-//! | 1 | ended | the target's process is gone |
-//! | 2 | memory | the target was killed for want of it; the memory of all sockets ran out |
-//! | 3 | open-files | the target's files are near its limit |
-//! | 4 | conntrack | the table of tracked connections is full |
-//! | 5 | ports, memory, open-files | what our own calls were answered |
-//! | 6 | refused | nobody listens, or no longer |
-//! | 7 | idle-cut, reset-after | those lost had all been silent, or open, for the same time |
-//! | 8 | connection-limit | from some number on whoever came was turned away |
-//! | 9 | accept-queue | it overflowed, or is as full as its backlog allows |
-//! | 10 | cpu | throng itself was too slow: a silence may be its own |
-//! | 11 | cpu | the target had none left |
-//! | 12 | slow-accept | a steady rate of accepts while others waited |
-//! | 13 | wrong-answer, timeout, closed, unreachable, denied | the most frequent kind of fault |
-//! | 14 | unknown | nothing of this |
+//! | cause | evidence |
+//! |---|---|
+//! | ended | the target's process is gone |
+//! | memory | the target was killed for want of it; the memory of all sockets ran out |
+//! | open-files | the target's files are near its limit |
+//! | conntrack | the table of tracked connections was full |
+//! | ports, memory, open-files | what our own calls were answered |
+//! | refused | nobody listens, or no longer |
+//! | stall | throng itself was stopped; the target was; no connection received a response for a while |
+//! | requests-per-connection | those lost had all received the same number of responses |
+//! | connection-limit | some were closed as others opened, and others stay silent for longer |
+//! | idle-cut, reset-after | those lost had all been silent, or open, for the same time |
+//! | connection-limit | from some number on whoever came was turned away |
+//! | accept-queue | it overflowed, is as full as its backlog allows, or connections stand in it |
+//! | unacknowledged, no-syn-ack | the way there is dark |
+//! | cpu | throng itself was too slow: a silence may be its own; both ends share their processors |
+//! | cpu | the target had none left when responses failed or were slow |
+//! | slow-accept | a steady rate of accepts while others waited |
+//! | wrong-answer, timeout, closed, unreachable, denied | the most frequent kind of fault, with a hint at a well-known number |
+//! | unknown | nothing of this |
 
 use samples::{Certainty, FaultCount, Kind, Limit, Side, Stage, Summary, Verdict};
 use units::Count;
@@ -24,7 +28,9 @@ use units::Count;
 use super::{evidence::Evidence, honesty};
 
 pub(crate) mod ours;
+mod path;
 mod plateau;
+mod stall;
 mod target;
 
 use Certainty::Guess;
@@ -69,13 +75,20 @@ const ROWS: &[Row] = &[
     ours::conntrack,
     ours::errors,
     target::refused,
+    stall::ours,
+    stall::stopped,
+    stall::stall,
+    target::responses,
+    target::evicted,
     target::constant_time,
     target::connection_limit,
     target::accept_queue,
+    path::dark,
+    ours::shared,
     ours::generator,
     target::cpu,
     target::slow_accept,
-    ours::path,
+    path::path,
     target::fault,
     unknown,
 ];
@@ -94,8 +107,16 @@ pub(crate) fn limit(summary: &Summary, evidence: &Evidence) -> Option<Limit> {
 /// does; none where nobody can tell.
 pub(crate) fn suspect(summary: &Summary, evidence: &Evidence) -> Option<Limit> {
     let case = Case::of(summary, evidence);
-    let ours = honesty::saturated(evidence).and_then(|why| ours::too_slow(&case, why));
+    let shared = ours::shared(&case);
+    let ours = shared.or_else(|| honesty::saturated(evidence).and_then(|why| ours::too_slow(&case, why)));
     ours.or_else(|| case.told()).filter(|limit| limit.cause != "unknown")
+}
+
+/// What a run that passes should be told of all the same, each with its fix.
+pub(crate) fn warnings(summary: &Summary, evidence: &Evidence) -> Vec<String> {
+    let overflow = target::overflow_warning(summary, evidence);
+    let stall = stall::warning(summary, evidence.stall);
+    [overflow, stall].into_iter().flatten().collect()
 }
 
 /// How much a limit explains; of several runs against a target, the one that explains most is what stopped them. Most, that
@@ -161,6 +182,17 @@ impl<'a> Case<'a> {
     fn left(&self) -> u64 {
         let c = &self.summary.connections;
         if c.held > 0 { c.held.min(c.peak) } else { c.peak }
+    }
+
+    /// Of those the ones that the target served: connections that stand in its accept queue are none.
+    fn served(&self) -> u64 {
+        let served = self.summary.connections.peak.saturating_sub(self.evidence.stood);
+        if served > 0 { self.left().min(served) } else { self.left() }
+    }
+
+    fn faults_of(&self, side: Side, kind: Kind) -> u64 {
+        let of = self.summary.faults.iter().filter(|f| f.side == side && f.kind == kind);
+        of.map(|f| f.count).sum()
     }
 
     fn answer(

@@ -7,25 +7,41 @@ use samples::{
 };
 use units::Count;
 
-use super::{Case, Trouble};
-use crate::judge::Fill;
+use super::{Case, Trouble, stall::is_throng_too_slow};
+use crate::judge::{Fill, evidence::Host};
 
-/// The kernel tracks no further connection, and drops what begins one.
+/// The kernel tracks no further connection, and drops what begins one: on the host whose table was read.
 pub(super) fn conntrack(case: &Case) -> Option<Limit> {
     if !case.is_short() && case.trouble != Trouble::Path {
         return None;
     }
-    // A little is free again whenever one looks.
-    let is_full = |table: &Fill| table.limit > 0 && table.used >= table.limit - table.limit / 100;
-    let (e, there) = (case.evidence, case.evidence.there.and_then(|host| host.conntrack));
-    let tables =
-        [(Side::Host, "this host's", e.here.conntrack), (Side::Target, "the target's host's", there)];
-    let (side, whose, table) =
-        tables.into_iter().find_map(|(side, whose, table)| Some((side, whose, table.filter(is_full)?)))?;
+    let e = case.evidence;
+    let hosts = [
+        (Side::Host, "this host's", "", Some(e.here)),
+        (Side::Target, "the target's host's", "; read by throng observe there", e.there),
+    ];
+    let (side, whose, by, host) =
+        hosts.into_iter().find_map(|(side, whose, by, host)| Some((side, whose, by, host.filter(is_full)?)))?;
+    let table = host.conntrack?;
     let (used, most) = (Count(table.used), Count(table.limit));
-    let detail = format!("{whose} firewall tracks {used} connections of at most {most}");
+    let dropped = match host.conntrack_drops {
+        Some(n) => format!(", and dropped {} packets for want of room", Count(n)),
+        None => String::new(),
+    };
+    let detail = format!("{whose} firewall tracks {used} connections of at most {most}{dropped}{by}");
     let cure = format!("sysctl -w net.netfilter.nf_conntrack_max={}", table.limit.saturating_mul(4));
     case.answer(Seen, (side, "conntrack"), case.left(), detail, cure)
+}
+
+/// Whether a host's table of connections was full. Where the kernel counts what it dropped for that, a table from which
+/// nothing was dropped was not: that of another host on the way may have been.
+fn is_full(host: &Host) -> bool {
+    let Some(Fill { used, limit }) = host.conntrack.filter(|table| table.limit > 0) else { return false };
+    match host.conntrack_drops {
+        Some(drops) => drops > 0 && used >= limit - limit / 10,
+        // A little is free again whenever one looks.
+        None => used >= limit - limit / 100,
+    }
 }
 
 /// What the kernel answered to our own calls.
@@ -52,13 +68,41 @@ pub(super) fn errors(case: &Case) -> Option<Limit> {
     case.answer(certainty, (Side::Host, cause), case.summary.connections.peak, detail, cure)
 }
 
-/// Throng was too slow itself. What closes, resets or answers wrongly does so all the same.
+/// Throng was too slow itself. What closes, resets or answers wrongly does so all the same; and of what ran into its
+/// timeout, a little lag is not the reason.
 pub(super) fn generator(case: &Case) -> Option<Limit> {
     let s = case.summary;
-    let may_be_ours = matches!(case.trouble, Trouble::None | Trouble::Waiting);
+    let may_be_ours = match case.trouble {
+        Trouble::None => true,
+        Trouble::Waiting => is_throng_too_slow(case),
+        _ => false,
+    };
     let why = s.reasons.first().filter(|_| s.verdict == Verdict::Invalid && may_be_ours)?;
     too_slow(case, why.clone())
 }
+
+/// Both ends are confined to the same processors, and these are used up.
+pub(super) fn shared(case: &Case) -> Option<Limit> {
+    let shared = case.evidence.shared.as_ref()?;
+    let is_slow = matches!(case.trouble, Trouble::None | Trouble::Waiting);
+    let both = shared.own + shared.target;
+    if !is_slow || both < SHARED || shared.own.min(shared.target) < TAKES_PART {
+        return None;
+    }
+    let detail = format!(
+        "throng and the target run on the same processors ({}), and used all of them: throng {:.0} %, the target {:.0} %; the figures are of both together",
+        shared.list,
+        shared.own * 100.0,
+        shared.target * 100.0,
+    );
+    let cure = "give each processors of its own (taskset -c), or run throng on another machine";
+    case.answer(Seen, (Side::Host, "cpu"), case.left(), detail, cure)
+}
+
+/// Processors of which both ends together used this share were used up: the kernel's own work counts for neither.
+const SHARED: f64 = 0.85;
+/// Who used less of them did not keep the other from running.
+const TAKES_PART: f64 = 0.05;
 
 pub(super) fn too_slow(case: &Case, why: String) -> Option<Limit> {
     let cure = "give throng more processors, or a machine of its own, or a lower load";
@@ -78,22 +122,4 @@ pub(crate) fn refused_here(findings: &[Finding], at: u64) -> Option<Limit> {
     let detail = format!("{}: {}, {}", finding.what, finding.value, finding.needed);
     let (certainty, cure) = (Seen, finding.cure.clone());
     Some(Limit { side: Side::Host.name(), cause, at_connections: at, certainty, detail, cure })
-}
-
-/// The way there, or who guards it.
-pub(super) fn path(case: &Case) -> Option<Limit> {
-    let n = case.faults();
-    let (side, cause, detail, cure) = match (case.trouble, case.kind?) {
-        (Trouble::Path, Kind::Denied) => (
-            Side::Host,
-            "denied",
-            format!("{n} operations were not permitted"),
-            "look at this host's firewall",
-        ),
-        (Trouble::Path, _) => {
-            (Side::Path, "unreachable", format!("{n} dials found no way"), "check the route (ip route get)")
-        }
-        _ => return None,
-    };
-    case.answer(Seen, (side, cause), case.summary.connections.peak, detail, cure)
 }

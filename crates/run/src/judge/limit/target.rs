@@ -2,11 +2,17 @@
 
 use samples::{
     Certainty::{Guess, Inferred, Seen},
-    Kind, Limit, Side, Stage,
+    Kind, Limit, Side, Stage, Summary,
 };
 use units::{Count, Nanos};
 
-use super::{Case, Trouble, plateau};
+use super::{
+    Case, Trouble,
+    path::{nth, tenths},
+    plateau,
+};
+
+use crate::judge::evidence::Evidence;
 
 /// A process is out of files a few before its limit: some servers keep a reserve.
 const FILES_KEPT: u64 = 32;
@@ -101,12 +107,12 @@ pub(super) fn constant_time(case: &Case) -> Option<Limit> {
     let age = pattern.age.filter(|time| *time >= SET);
     // Of one that spoke only at its beginning both are the same. Who cuts the idle closes; who limits ages resets.
     if let Some(time) = silence.filter(|_| age.is_none() || case.kind == Some(Kind::Closed)) {
-        let time = told(time);
+        let time = tenths(time);
         let detail = format!("{n} connections were {} after {time} of silence", how(case));
         let cure = format!("raise its idle timeout above {time}, or send something more often");
         return case.answer(Inferred, (Side::Target, "idle-cut"), peak, detail, cure);
     }
-    let time = told(age?);
+    let time = tenths(age?);
     let detail = format!("{n} connections were {} {time} after they were opened", how(case));
     let cure =
         format!("look for a limit of {time} on a connection's life, in it and in what stands before it");
@@ -117,14 +123,28 @@ fn how(case: &Case) -> &'static str {
     if case.kind == Some(Kind::Reset) { "reset" } else { "closed" }
 }
 
-/// To a tenth of a second, for it is not known better.
-fn told(time: Nanos) -> String {
-    let tenths = (time.0 + 50_000_000) / 100_000_000;
-    if tenths.is_multiple_of(10) {
-        format!("{} s", tenths / 10)
-    } else {
-        format!("{}.{} s", tenths / 10, tenths % 10)
-    }
+/// It closes each connection after the same number of responses, and does not announce it.
+pub(super) fn responses(case: &Case) -> Option<Limit> {
+    let n = case.evidence.losses.responses.filter(|_| case.trouble == Trouble::Lost)?;
+    let responses = if n == 1 { "its response".to_owned() } else { format!("{} responses", Count(n)) };
+    let detail = format!("it closes each connection after {responses}, and does not announce it");
+    let cure = "raise its limit on requests per connection (keepalive_requests, MaxKeepAliveRequests), or let it announce the end (Connection: close)";
+    case.answer(Inferred, (Side::Target, "requests-per-connection"), case.summary.connections.peak, detail, cure)
+}
+
+/// It closes idle connections to make room for new ones, and others that are silent for longer stay.
+pub(super) fn evicted(case: &Case) -> Option<Limit> {
+    let losses = case.evidence.losses;
+    let silence = losses.evicted.filter(|_| case.trouble == Trouble::Lost && case.kind == Some(Kind::Closed))?;
+    let (n, c) = (case.faults(), &case.summary.connections);
+    let detail = format!(
+        "{n} connections were closed as others opened, after {} of silence, while others stayed silent for {}: it makes room for new ones, and keeps {} or so",
+        tenths(silence),
+        tenths(losses.others),
+        Count(c.held),
+    );
+    let cure = "raise its limit on connections (worker_connections, maxconn)";
+    case.answer(Inferred, (Side::Target, "connection-limit"), c.held, detail, cure)
 }
 
 /// From some number on, whoever came was turned away, and nobody else was.
@@ -141,32 +161,92 @@ pub(super) fn connection_limit(case: &Case) -> Option<Limit> {
 const BACKLOG: &str = "see whether a limit of its own on connections (max-connections) keeps it from accepting; \
 else raise the backlog that it gives to listen(), and sysctl -w net.core.somaxconn=65535";
 
-/// Its accept queue is full, or was.
+/// Its accept queue is full, or was, or connections stand in it.
 pub(super) fn accept_queue(case: &Case) -> Option<Limit> {
     let e = case.evidence;
-    if !matches!(case.trouble, Trouble::Waiting | Trouble::Lost) {
-        return None;
+    let may_be = matches!(case.trouble, Trouble::Waiting | Trouble::Lost);
+    if e.unaccepted > 0 && (may_be || case.trouble == Trouble::None) {
+        return unaccepted(case);
     }
-    let net = e.there?.net;
-    let lost = net.listen_overflows + net.listen_drops + net.syn_queue_drops;
-    let full = e.accept_queue.filter(|queue| queue.limit > 0 && queue.used >= queue.limit);
     // Resets follow from an overflow too: the peer took itself for connected. Closes do not.
     let fits = case.trouble == Trouble::Waiting || case.kind == Some(Kind::Reset);
+    if !may_be || !fits {
+        return None;
+    }
+    let Some(lost) = overflows(case.summary, e) else { return standing(case) };
+    let rate = e.accepts_per_s.map_or(String::new(), |rate| format!("; it accepts a steady {rate:.0}/s"));
+    let detail =
+        format!("its accept queue{} was full: it overflowed {} times{rate}", backlog(case), Count(lost));
+    // The counters alone are of all listeners together.
+    let certainty = if is_full(e) { Seen } else { Inferred };
+    case.answer(certainty, (Side::Target, "accept-queue"), case.served(), detail, BACKLOG)
+}
+
+fn is_full(e: &Evidence) -> bool {
+    e.accept_queue.is_some_and(|queue| queue.limit > 0 && queue.used >= queue.limit)
+}
+
+/// ` of 511`, where that is known.
+fn backlog(case: &Case) -> String {
+    let queue = case.evidence.accept_queue.filter(|queue| queue.limit > 0);
+    queue.map_or(String::new(), |queue| format!(" of {}", Count(queue.limit)))
+}
+
+/// How often the target's queue overflowed, if it was full or may have been.
+fn overflows(s: &Summary, e: &Evidence) -> Option<u64> {
+    let net = e.there?.net;
+    let lost = net.listen_overflows + net.listen_drops + net.syn_queue_drops;
     // The counters are of all listeners together: another's overflow is none of this queue, if it can be seen. A burst
     // may be over between two looks; but each of its dials that timed out has overflown a queue.
-    let dials = case.summary.faults.iter().filter(|f| f.stage == Stage::Dial && f.kind == Kind::Timeout);
+    let dials = s.faults.iter().filter(|f| f.stage == Stage::Dial && f.kind == Kind::Timeout);
     let timed_out: u64 = dials.map(|f| f.count).sum();
     let may_be_its_own = e.accept_queue.is_none_or(|queue| queue.used * 2 >= queue.limit)
         || timed_out > 0 && net.listen_overflows >= timed_out;
-    if !fits || full.is_none() && (lost == 0 || !may_be_its_own) {
+    (is_full(e) || lost > 0 && may_be_its_own).then_some(lost)
+}
+
+/// The first SYN that is lost is sent again after a second.
+const SENT_AGAIN_US: f64 = 0.95e6;
+
+/// The same as a warning, of a run that passes: dials came through when their SYNs were sent again.
+pub(super) fn overflow_warning(s: &Summary, e: &Evidence) -> Option<String> {
+    let net = e.there?.net;
+    let seen = overflows(s, e).filter(|lost| *lost > 0);
+    let lost = seen.or_else(|| Some(net.listen_overflows).filter(|n| *n > 0 && s.connect_us.max >= SENT_AGAIN_US))?;
+    let (p99, max) = (s.connect_us.p99 / 1e6, s.connect_us.max / 1e6);
+    Some(format!(
+        "warning: the target's accept queue overflowed {} times: dials took up to {max:.1} s (p99 {p99:.1} s), for a SYN that is dropped is sent again after 1 s; raise the backlog that it gives to listen(), and sysctl -w net.core.somaxconn=65535",
+        Count(lost)
+    ))
+}
+
+/// Connections that only the kernel has accepted.
+fn unaccepted(case: &Case) -> Option<Limit> {
+    let n = case.evidence.unaccepted;
+    let detail = format!(
+        "{} connections were accepted by the kernel only: they stand in the target's accept queue{}, and its process has not accepted them",
+        Count(n),
+        backlog(case)
+    );
+    case.answer(Seen, (Side::Target, "accept-queue"), case.summary.connections.held, detail, UNACCEPTED)
+}
+
+/// Connections that stood in the queue, which was not full, and were as many as those that waited in vain.
+fn standing(case: &Case) -> Option<Limit> {
+    let e = case.evidence;
+    if e.stood == 0 || e.accepts_per_s.is_some() || 2 * e.stood < case.count {
         return None;
     }
-    let backlog = e.accept_queue.filter(|queue| queue.limit > 0);
-    let backlog = backlog.map_or(String::new(), |queue| format!(" of {}", Count(queue.limit)));
-    let rate = e.accepts_per_s.map_or(String::new(), |rate| format!("; it accepts a steady {rate:.0}/s"));
-    let detail = format!("its accept queue{backlog} was full: it overflowed {} times{rate}", Count(lost));
-    case.answer(Seen, (Side::Target, "accept-queue"), case.left(), detail, BACKLOG)
+    let detail = format!(
+        "{} connections stood in its accept queue{} and were not accepted, though there was room: it serves {} at once",
+        Count(e.stood),
+        backlog(case),
+        Count(case.served()),
+    );
+    case.answer(Seen, (Side::Target, "accept-queue"), case.served(), detail, UNACCEPTED)
 }
+
+const UNACCEPTED: &str = "raise its own limit on connections (maxconn, max-connections) or on threads, or look why it does not call accept()";
 
 /// It has no CPU left.
 pub(super) fn cpu(case: &Case) -> Option<Limit> {
@@ -201,13 +281,19 @@ pub(super) fn fault(case: &Case) -> Option<Limit> {
         (Trouble::Waiting, Stage::Dial) => (
             Guess,
             "timeout",
-            format!("{n} dials and answers did not come in time{}", again(case)),
-            "look at the target's accept queue (ss -ltn), and raise its backlog and net.core.somaxconn",
+            format!("{n} dials and responses did not come in time{}", from(case)),
+            "look at the target's accept queue (ss -ltn; its limit is the backlog, at most net.core.somaxconn), then at the firewalls on the way",
+        ),
+        (Trouble::Waiting, _) if is_acknowledged(case) => (
+            Inferred,
+            "timeout",
+            format!("{n} responses did not come in time; the target's host acknowledged what was sent: its process does not respond"),
+            "look at the target's process: its CPU, its open files, its locks (gdb -p, jstack)",
         ),
         (Trouble::Waiting, _) => (
             Guess,
             "timeout",
-            format!("{n} answers did not come in time"),
+            format!("{n} responses did not come in time"),
             "look at the target's CPU and open files, or raise --timeout",
         ),
         (Trouble::WrongAnswer, _) => (
@@ -234,10 +320,19 @@ pub(super) fn fault(case: &Case) -> Option<Limit> {
     }
 }
 
+/// Whether TCP got through to the target's host, and its process is silent.
+fn is_acknowledged(case: &Case) -> bool {
+    let seen = &case.evidence.segments;
+    seen.unanswered >= 3.min(seen.connections).max(1) && seen.unanswered > 9 * seen.unacknowledged
+}
+
 /// What a remote target's silence looks like from here.
-fn again(case: &Case) -> String {
+fn from(case: &Case) -> String {
+    let c = &case.summary.connections;
+    let all = c.opened > 0 && c.opened == case.evidence.losses.opened_by_then && case.stage == Some(Stage::Dial);
+    let all = if all { format!(", the {} and all after it", nth(c.opened + 1)) } else { String::new() };
     match case.evidence.here.net.syn_retrans {
-        0 => String::new(),
-        n => format!("; {} SYNs were sent again", Count(n)),
+        0 => all,
+        n => format!("{all}; {} SYNs were sent again, and no reset or ICMP came", Count(n)),
     }
 }

@@ -129,6 +129,14 @@ fn a_full_table_of_tracked_connections_is_seen() {
     let told =
         ("target", "conntrack", 250, "the target's host's firewall tracks 500", "nf_conntrack_max=2000");
     check(&stopped(250, waiting()), &there, told);
+    // The kernel counts what it dropped for that: the table that dropped is the one.
+    let drops = |used, drops| Host { conntrack_drops: Some(drops), ..host(used) };
+    let both = Evidence { here: drops(500, 0), there: Some(drops(480, 90)), ..Evidence::default() };
+    let told = ("target", "conntrack", 250, "dropped 90 packets", "nf_conntrack_max=2000");
+    check(&stopped(250, waiting()), &both, told);
+    // Full, and nothing dropped: that of another host on the way, perhaps.
+    let neither = Evidence { here: drops(500, 0), there: None, ..Evidence::default() };
+    check(&stopped(250, waiting()), &neither, ("target", "timeout", 800, "", ""));
 }
 
 #[test]
@@ -163,7 +171,7 @@ fn constant_times_are_told() {
         lost(Pattern {
             silence: silence_ms.map(Nanos::from_millis),
             age: age_ms.map(Nanos::from_millis),
-            is_surplus: false,
+            ..Pattern::default()
         })
     };
     let idle = ("target", "idle-cut", 800, "800 connections were closed after 30 s of silence", "above 30 s");
@@ -370,9 +378,16 @@ fn a_generator_that_was_the_limit_says_so() {
     s.verdict = Verdict::Invalid;
     s.reasons = vec!["the generator was late: lag p99 20.0 ms, 10.0 ms allowed".to_owned()];
     check(&s, &Evidence::default(), ("host", "cpu", 800, "lag p99 20.0 ms", "processors"));
-    // With timeouts too: of a target that throng was too late to ask nothing is said.
+    // A little lag is no reason for dials that run into a timeout of 10 s; as much lag as that is.
     s.faults = waiting();
-    check(&s, &Evidence::default(), ("host", "cpu", 800, "lag p99", ""));
+    s.lag_us.max = 27_000.0;
+    let patient = || Evidence { timeout: Nanos::from_secs(10), ..Evidence::default() };
+    check(&s, &patient(), ("target", "timeout", 800, "", ""));
+    s.lag_us.max = 6e6;
+    check(&s, &patient(), ("host", "cpu", 800, "lag p99", ""));
+    s.lag_us.max = 27_000.0;
+    let starved = Evidence { own: Some(OwnSeen { cpu_share: 0.9, demand: 1.0 }), ..patient() };
+    check(&s, &starved, ("host", "cpu", 800, "lag p99", ""));
     // What is no lateness of ours stays the target's.
     s.faults = closed();
     let surplus = lost(Pattern { is_surplus: true, ..Pattern::default() });
@@ -381,3 +396,6 @@ fn a_generator_that_was_the_limit_says_so() {
     s.faults = of(Fault::host(Stage::Dial, Kind::AddressInUse), 5);
     check(&s, &Evidence::default(), ("host", "ports", 800, "5 dials", ""));
 }
+
+mod silence;
+mod way;

@@ -1,0 +1,129 @@
+//! Who was silent for a while, or stopped: the target, or throng itself.
+
+use samples::{
+    Certainty::Seen,
+    Limit, Side, Summary,
+};
+use units::{Count, Nanos};
+
+use super::{Case, Trouble};
+use crate::judge::{
+    evidence::{Stall, State},
+    honesty,
+};
+
+/// Shorter than this, throng's own stalls are lag.
+const OWN: Nanos = Nanos::from_millis(100);
+/// A silence stands out where it is so many times as long as the usual response takes.
+const STANDS_OUT: f64 = 4.0;
+
+/// Throng itself was stopped, or had no processor, for long enough to explain what failed.
+pub(super) fn ours(case: &Case) -> Option<Limit> {
+    let s = case.summary;
+    let stall_us = s.generator.stall_us;
+    let stands_out = stall_us >= OWN.0 as f64 / 1e3 && stall_us >= STANDS_OUT * s.latency_us.p50;
+    let explains = match case.trouble {
+        Trouble::None => 2.0 * stall_us >= longest_us(s),
+        Trouble::Waiting => may_explain(case, stall_us),
+        _ => false,
+    };
+    if !stands_out || !explains {
+        return None;
+    }
+    let detail = format!(
+        "throng itself was stopped, or had no processor, for {:.1} s: what failed may be its own doing",
+        stall_us / 1e6
+    );
+    case.answer(Seen, (Side::Host, "stall"), case.left(), detail, OURS)
+}
+
+const OURS: &str = "do not suspend throng or its machine, and give it processors of its own";
+
+/// Whether time that throng lost is long enough for a dial or a request to run into its timeout.
+pub(super) fn may_explain(case: &Case, lost_us: f64) -> bool {
+    let timeout_us = case.evidence.timeout.0 as f64 / 1e3;
+    timeout_us > 0.0 && 2.0 * lost_us >= timeout_us
+}
+
+/// Whether throng was too slow for what did not come in time: late by as much, or without a processor.
+pub(super) fn is_throng_too_slow(case: &Case) -> bool {
+    let lag_us = case.summary.lag_us.max.max(case.summary.generator.stall_us);
+    honesty::saturated(case.evidence).is_some() || may_explain(case, lag_us)
+}
+
+fn longest_us(s: &Summary) -> f64 {
+    s.latency_us.max.max(s.ramp_latency_us.max)
+}
+
+/// A process of the target was stopped while something failed.
+pub(super) fn stopped(case: &Case) -> Option<Limit> {
+    let (from, until) = case.evidence.stopped.filter(|_| is_silence(case))?;
+    let pid = case.evidence.target.map_or(0, |target| target.pid);
+    let mut detail = format!(
+        "the target's process was stopped (process {pid}, state T) from second {from:.0} to {until:.0}: no CPU, no response"
+    );
+    if case.evidence.unaccepted > 0 {
+        detail += &format!("; {} connections stand in its accept queue", Count(case.evidence.unaccepted));
+    }
+    case.answer(Seen, (Side::Target, "stall"), case.left(), detail, advice(State::Stopped))
+}
+
+fn is_silence(case: &Case) -> bool {
+    matches!(case.trouble, Trouble::None | Trouble::Waiting)
+}
+
+/// No connection received a response for a while, and then they did.
+pub(super) fn stall(case: &Case) -> Option<Limit> {
+    let stall = case.evidence.stall.filter(|stall| is_silence(case) && is_one(case.summary, stall))?;
+    // Of what ran into its timeout, a shorter silence is not the reason.
+    if case.trouble == Trouble::Waiting && !may_explain(case, length_us(&stall)) {
+        return None;
+    }
+    case.answer(Seen, (Side::Target, "stall"), case.left(), told(&stall), advice(stall.state))
+}
+
+/// The same as a warning, of a run that passes.
+pub(super) fn warning(s: &Summary, stall: Option<Stall>) -> Option<String> {
+    let stall = stall.filter(|stall| is_one(s, stall))?;
+    Some(format!("warning: {}: {}", told(&stall), advice(stall.state)))
+}
+
+fn length_us(stall: &Stall) -> f64 {
+    (stall.until_s - stall.from_s) * 1e6
+}
+
+/// Whether it stands out, and what had waited was answered then: else it is a request that nobody answers.
+fn is_one(s: &Summary, stall: &Stall) -> bool {
+    let length_us = length_us(stall);
+    let came_late = longest_us(s) >= 0.7 * length_us;
+    stall.is_over && came_late && length_us >= STANDS_OUT * s.latency_us.p50
+}
+
+fn told(stall: &Stall) -> String {
+    let Stall { from_s, until_s, count, .. } = stall;
+    let times = if *count > 1 { format!("; the longest of {} times", Count(*count)) } else { String::new() };
+    let state = match stall.state {
+        State::Unseen => "",
+        State::Stopped => "; the target's process was stopped (state T)",
+        State::Blocked => "; the target's process was blocked (state D: a disk, as a rule)",
+        State::Collecting => "; the target collected garbage",
+        State::Cpu => "; the target's process used all of its CPU for something else",
+        State::Idle => "; the target's process used little CPU: it waited for something",
+    };
+    format!(
+        "no connection received a response from second {from_s:.1} to {until_s:.1} ({:.1} s), while throng was on time{times}{state}",
+        until_s - from_s
+    )
+}
+
+const fn advice(state: State) -> &'static str {
+    match state {
+        State::Stopped => "look who stops it (SIGSTOP, Ctrl-Z, a debugger, a container or machine that is paused)",
+        State::Blocked => "look at its disks and network file systems (iostat -x, /proc/PID/stack)",
+        State::Collecting => "give it more heap, or another collector, and look at its collection log",
+        State::Cpu => "look what it computes then (perf top -p PID)",
+        State::Idle | State::Unseen => {
+            "look at its log at that time: a lock, a pause of its machine, garbage collection, or what it waits for"
+        }
+    }
+}

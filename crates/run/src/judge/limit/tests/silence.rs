@@ -1,0 +1,148 @@
+//! Silences, stops and shared processors; what stands in a queue.
+
+use super::*;
+use crate::judge::evidence::{Shared, Stall, State};
+
+/// A run whose threshold on latency failed: half a millisecond as a rule, and this long at the most.
+fn slow(max_ms: f64) -> Summary {
+    let mut s = stopped(1_000, Vec::new());
+    (s.connections.opened, s.connections.peak) = (1_000, 1_000);
+    (s.latency_us.count, s.latency_us.p50, s.latency_us.max) = (5_000, 500.0, max_ms * 1e3);
+    s
+}
+
+fn silent(state: State) -> Evidence {
+    let stall = Stall { from_s: 8.0, until_s: 10.0, count: 1, is_over: true, state };
+    Evidence { stall: Some(stall), timeout: Nanos::from_secs(10), ..target(TargetSeen::default()) }
+}
+
+#[test]
+fn a_target_that_goes_silent_and_recovers_is_named_with_its_state() {
+    for (state, detail, cure) in [
+        (State::Unseen, "from second 8.0 to 10.0 (2.0 s), while throng was on time", "its log"),
+        (State::Stopped, "state T", "SIGSTOP"),
+        (State::Blocked, "state D", "iostat"),
+        (State::Collecting, "collected garbage", "heap"),
+        (State::Cpu, "all of its CPU", "perf"),
+        (State::Idle, "little CPU", "a lock"),
+    ] {
+        check(&slow(2_010.0), &silent(state), ("target", "stall", 1_000, detail, cure));
+    }
+    let mut often = silent(State::Idle);
+    often.stall.as_mut().unwrap().count = 4;
+    check(&slow(2_010.0), &often, ("target", "stall", 1_000, "the longest of 4 times", ""));
+    assert_eq!(limit(&slow(2_010.0), &often).unwrap().certainty, Certainty::Seen);
+}
+
+#[test]
+fn not_every_gap_is_a_stall() {
+    let is_stall = |s: &Summary, e: &Evidence| limit(s, e).is_some_and(|limit| limit.cause == "stall");
+    // What had waited was never answered: a request that is lost, and little traffic else.
+    assert!(!is_stall(&slow(9.0), &silent(State::Idle)));
+    // As long as responses take.
+    let mut usual = slow(2_010.0);
+    usual.latency_us.p50 = 1.5e6;
+    assert!(!is_stall(&usual, &silent(State::Idle)));
+    // It lasts.
+    let mut lasting = silent(State::Idle);
+    lasting.stall.as_mut().unwrap().is_over = false;
+    assert!(!is_stall(&slow(2_010.0), &lasting));
+    // Two seconds are no reason for what waited for ten.
+    let mut waited = slow(2_010.0);
+    waited.faults = waiting();
+    assert!(!is_stall(&waited, &silent(State::Idle)));
+    let brief = Evidence { timeout: Nanos::from_secs(3), ..silent(State::Idle) };
+    assert!(is_stall(&waited, &brief));
+    waited.faults = closed();
+    assert!(!is_stall(&waited, &brief));
+}
+
+#[test]
+fn a_stopped_process_is_no_cpu_and_no_queue() {
+    let queue = Some(Fill { used: 500, limit: 500 });
+    let e = Evidence { stopped: Some((3.0, 12.0)), accept_queue: queue, ..target(TargetSeen::default()) };
+    let told = ("target", "stall", 300, "was stopped (process 81, state T) from second 3 to 12", "SIGSTOP");
+    check(&stopped(300, waiting()), &e, told);
+    // A raw TCP server: nothing failed, and nobody accepted.
+    let mut none = stopped(0, Vec::new());
+    (none.connections.opened, none.connections.peak) = (500, 500);
+    let told = ("target", "stall", 500, "500 connections stand in its accept queue", "");
+    check(&none, &Evidence { unaccepted: 500, ..e.clone() }, told);
+    check(&stopped(300, closed()), &e, ("target", "closed", 800, "", ""));
+}
+
+#[test]
+fn a_stall_of_our_own_is_named() {
+    let mut s = slow(1_020.0);
+    s.generator.stall_us = 1e6;
+    check(&s, &silent(State::Idle), ("host", "stall", 1_000, "throng itself was stopped", "suspend"));
+    // Responses took longer than that.
+    s.latency_us.max = 5e6;
+    check(&s, &Evidence::default(), ("unknown", "unknown", 1_000, "", ""));
+    // Or as long as a rule.
+    (s.latency_us.max, s.latency_us.p50) = (1.02e6, 0.9e6);
+    check(&s, &Evidence::default(), ("unknown", "unknown", 1_000, "", ""));
+    let mut waited = stopped(300, waiting());
+    waited.generator.stall_us = 6e6;
+    let e = Evidence { timeout: Nanos::from_secs(10), ..Evidence::default() };
+    check(&waited, &e, ("host", "stall", 300, "", ""));
+    waited.generator.stall_us = 1e6;
+    check(&waited, &e, ("target", "timeout", 800, "", ""));
+}
+
+#[test]
+fn processors_that_both_are_confined_to_are_shared() {
+    let on = |own, target| Shared { list: "0".to_owned(), own, target };
+    let busy = TargetSeen { cpu_thread: Some(1.0), cpu_share: 0.6, ..TargetSeen::default() };
+    let e = |shared| Evidence { shared: Some(shared), ..target(busy) };
+    let told = ("host", "cpu", 1_000, "on the same processors (0)", "taskset");
+    check(&slow(9.0), &e(on(0.38, 0.6)), told);
+    check(&slow(9.0), &e(on(0.02, 0.97)), ("target", "cpu", 1_000, "", ""));
+    check(&slow(9.0), &e(on(0.2, 0.3)), ("target", "cpu", 1_000, "", ""));
+    let passed = Summary { verdict: Verdict::Pass, ..slow(9.0) };
+    assert_eq!(suspect(&passed, &e(on(0.38, 0.6))).map(|limit| limit.side), Some("host"));
+}
+
+#[test]
+fn who_stands_in_the_queue_is_not_served() {
+    let queue = Some(Fill { used: 500, limit: 2_000 });
+    let e = Evidence { accept_queue: queue, stood: 500, ..here(NetCounters::default()) };
+    let mut s = stopped(2_000, vec![fault(Stage::Exchange, Kind::Timeout, 500)]);
+    (s.connections.wanted, s.connections.opened, s.connections.peak) = (2_500, 2_500, 2_500);
+    let told = ("target", "accept-queue", 2_000, "500 connections stood in its accept queue of 2,000", "maxconn");
+    check(&s, &e, told);
+    // All are lost in the end: those that it served are the others.
+    s.connections.held = 0;
+    check(&s, &e, ("target", "accept-queue", 2_000, "it serves 2,000 at once", ""));
+    // Ten in the queue do not explain five hundred.
+    check(&s, &Evidence { stood: 10, ..e.clone() }, ("target", "timeout", 2_500, "", ""));
+    // A steady rate is its own cause.
+    let slow = Evidence { accepts_per_s: Some(50.0), ..e.clone() };
+    check(&s, &slow, ("target", "slow-accept", 2_500, "", ""));
+    // Still open in the end, and accepted by nobody.
+    let mut open = stopped(2_000, Vec::new());
+    open.connections.peak = 2_500;
+    let told = ("target", "accept-queue", 2_000, "500 connections were accepted by the kernel only", "accept()");
+    check(&open, &Evidence { unaccepted: 500, ..e }, told);
+}
+
+#[test]
+fn a_run_that_passes_is_warned() {
+    let mut s = slow(9.0);
+    s.verdict = Verdict::Pass;
+    let queue = |used| Evidence { accept_queue: Some(Fill { used, limit: 128 }), ..here(overflows(6_695)) };
+    (s.connect_us.p99, s.connect_us.max) = (2e6, 3.1e6);
+    for used in [128, 100, 3] {
+        let warned = warnings(&s, &queue(used));
+        assert_eq!(warned.len(), 1, "{used}: {warned:?}");
+        assert!(warned[0].starts_with("warning: the target's accept queue overflowed"), "{warned:?}");
+        assert!(warned[0].contains("p99 2.0 s") && warned[0].contains("somaxconn"), "{warned:?}");
+    }
+    // Another listener's.
+    (s.connect_us.p99, s.connect_us.max) = (900.0, 2e4);
+    assert_eq!(warnings(&s, &queue(3)).len(), 0);
+    assert_eq!(warnings(&s, &here(NetCounters::default())).len(), 0);
+    s.latency_us.max = 2e6;
+    let warned = warnings(&s, &silent(State::Collecting));
+    assert!(warned.len() == 1 && warned[0].contains("second 8.0 to 10.0"), "{warned:?}");
+}

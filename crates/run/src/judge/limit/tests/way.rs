@@ -1,0 +1,89 @@
+//! The way there, and the reasons for which connections are closed.
+
+use std::time::Duration;
+
+use net::Segments;
+
+use super::*;
+
+fn segments(unacknowledged: u64, unanswered: u64, quiet_s: u64) -> Evidence {
+    let quiet = Some(Duration::from_secs(quiet_s));
+    let segments = Segments { connections: 50, unacknowledged, unanswered, quiet, syns: 3 };
+    Evidence { segments, ..Evidence::default() }
+}
+
+#[test]
+fn a_network_that_goes_dark_is_the_path() {
+    let told = ("path", "unacknowledged", 800, "on 50 of 50 connections was never acknowledged", "mtr");
+    check(&stopped(0, waiting()), &segments(50, 0, 8), told);
+    // Something comes on others: no dark network.
+    check(&stopped(0, waiting()), &segments(50, 0, 0), ("target", "timeout", 800, "", ""));
+    // Acknowledged, and not answered: the process.
+    let exchange = vec![fault(Stage::Exchange, Kind::Timeout, 50)];
+    let told = ("target", "timeout", 800, "acknowledged what was sent: its process does not respond", "locks");
+    check(&stopped(0, exchange.clone()), &segments(0, 50, 8), told);
+    assert_eq!(limit(&stopped(0, exchange), &segments(0, 50, 8)).unwrap().certainty, Certainty::Inferred);
+    check(&stopped(0, closed()), &segments(50, 0, 8), ("target", "closed", 800, "", ""));
+}
+
+#[test]
+fn no_syn_ack_ever_is_the_path() {
+    let mut s = stopped(0, vec![fault(Stage::Dial, Kind::Timeout, 200)]);
+    (s.connections.opened, s.connections.peak) = (0, 0);
+    let host = Host { net: NetCounters { syn_retrans: 600, ..NetCounters::default() }, ..Host::default() };
+    let e = Evidence { here: host, ..Evidence::default() };
+    check(&s, &e, ("path", "no-syn-ack", 0, "no reset and no ICMP (600 SYNs were sent again)", "ping"));
+    // From one on: a queue, or a firewall.
+    (s.connections.opened, s.connections.peak, s.connections.held) = (400, 400, 400);
+    let later = Evidence { losses: Pattern { opened_by_then: 400, ..Pattern::default() }, ..e };
+    check(&s, &later, ("target", "timeout", 400, "the 401st and all after it; 600 SYNs", "firewalls"));
+    assert_eq!(limit(&s, &later).unwrap().certainty, Guess);
+}
+
+#[test]
+fn a_router_that_rejects_says_so_and_no_number_does() {
+    let rejected = |n| of(Fault { side: Side::Path, stage: Stage::Dial, kind: Kind::Unreachable }, n);
+    let mut s = stopped(1_000, rejected(500));
+    (s.connections.wanted, s.connections.opened, s.connections.peak, s.connections.failed) = (1_500, 1_000, 1_000, 500);
+    let e = Evidence { losses: Pattern { opened_by_then: 1_000, ..Pattern::default() }, ..Evidence::default() };
+    check(&s, &e, ("path", "unreachable", 1_000, "ICMP (unreachable, or prohibited): the 1,001st and all after it", "firewalls"));
+    let said = limit(&s, &e).unwrap();
+    assert!(said.certainty == Certainty::Seen && !said.detail.contains("files"), "{said:?}");
+    // A few are rejected; the rest is silence.
+    s.faults.push(fault(Stage::Dial, Kind::Timeout, 900));
+    s.faults[0].count = 12;
+    check(&s, &e, ("path", "unreachable", 1_000, "12 dials were rejected with ICMP", ""));
+}
+
+#[test]
+fn a_number_of_responses_closes_a_connection() {
+    let after = |responses, age_s| {
+        lost(Pattern {
+            responses: Some(responses),
+            age: Some(Nanos::from_secs(age_s)),
+            is_surplus: true,
+            ..Pattern::default()
+        })
+    };
+    let told = ("target", "requests-per-connection", 800, "closes each connection after 10 responses", "keepalive_requests");
+    check(&stopped(141, closed()), &after(10, 3), told);
+    check(&stopped(141, reset()), &after(1, 2), ("target", "requests-per-connection", 800, "after its response", ""));
+}
+
+#[test]
+fn who_makes_room_is_no_idle_timeout() {
+    let pattern = Pattern {
+        evicted: Some(Nanos::from_millis(1_600)),
+        others: Nanos::from_millis(9_800),
+        ..Pattern::default()
+    };
+    let told = ("target", "connection-limit", 512, "after 1.6 s of silence, while others stayed silent for 9.8 s", "worker_connections");
+    check(&stopped(512, closed()), &lost(pattern), told);
+    check(&stopped(512, waiting()), &lost(pattern), ("target", "timeout", 512, "", ""));
+}
+
+#[test]
+fn numbers_are_spoken() {
+    let spoken = [1, 2, 3, 4, 11, 12, 13, 21, 112, 1_001].map(path::nth);
+    assert_eq!(spoken, ["1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "112th", "1,001st"]);
+}
