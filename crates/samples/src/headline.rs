@@ -80,6 +80,14 @@ impl Limit {
             (Certainty::Inferred, _) => "probably ",
             (Certainty::Guess, _) => "perhaps ",
         };
+        let what = match (self.side, self.cause) {
+            ("path", "unacknowledged") => Some("the path (what was sent is not acknowledged)"),
+            ("path", "no-syn-ack") => Some("the path (no SYN is answered)"),
+            _ => None,
+        };
+        if let Some(what) = what {
+            return format!("{surely}limited by {what}");
+        }
         let whose = match self.side {
             "target" => "the target's ",
             "host" => "this machine's ",
@@ -121,6 +129,8 @@ mod tests {
         check("target", "open-files", Inferred, &format!("probably {files}: raise LimitNOFILE"));
         check("target", "open-files", Guess, &format!("perhaps {files}; to find out: raise LimitNOFILE"));
         check("host", "ports", Seen, "limited by this machine's ports at 65,536: raise LimitNOFILE");
+        let dark = "probably limited by the path (what was sent is not acknowledged) at 65,536: raise LimitNOFILE";
+        check("path", "unacknowledged", Inferred, dark);
         let unknown = "limited by something unknown at 65,536; to find out: raise LimitNOFILE";
         check("unknown", "unknown", Guess, unknown);
     }

@@ -65,7 +65,8 @@ pub(super) fn stopped(case: &Case) -> Option<Limit> {
     if case.evidence.unaccepted > 0 {
         detail += &format!("; {} connections stand in its accept queue", Count(case.evidence.unaccepted));
     }
-    case.answer(Seen, (Side::Target, "stall"), case.left(), detail, advice(State::Stopped))
+    let at = if case.evidence.unaccepted > 0 { case.summary.connections.held } else { case.left() };
+    case.answer(Seen, (Side::Target, "stall"), at, detail, advice(State::Stopped))
 }
 
 fn is_silence(case: &Case) -> bool {
@@ -79,13 +80,13 @@ pub(super) fn stall(case: &Case) -> Option<Limit> {
     if case.trouble == Trouble::Waiting && !may_explain(case, length_us(&stall)) {
         return None;
     }
-    case.answer(Seen, (Side::Target, "stall"), case.left(), told(&stall), advice(stall.state))
+    case.answer(Seen, (Side::Target, "stall"), case.left(), told(case.summary, &stall), advice(stall.state))
 }
 
 /// The same as a warning, of a run that passes.
 pub(super) fn warning(s: &Summary, stall: Option<Stall>) -> Option<String> {
     let stall = stall.filter(|stall| is_one(s, stall))?;
-    Some(format!("warning: {}: {}", told(&stall), advice(stall.state)))
+    Some(format!("warning: {}: {}", told(s, &stall), advice(stall.state)))
 }
 
 fn length_us(stall: &Stall) -> f64 {
@@ -99,8 +100,19 @@ fn is_one(s: &Summary, stall: &Stall) -> bool {
     stall.is_over && came_late && length_us >= STANDS_OUT * s.latency_us.p50
 }
 
-fn told(stall: &Stall) -> String {
-    let Stall { from_s, until_s, count, .. } = stall;
+/// Ticks are this long: a silence begins within one, and ends within another.
+const TICK_S: f64 = 0.2;
+
+/// From when until when: the request that waited longest waited from its beginning to its end, or nearly.
+fn times(s: &Summary, stall: &Stall) -> (f64, f64) {
+    let beyond_s = longest_us(s) / 1e6 - (stall.until_s - stall.from_s);
+    let each_s = if (0.0..=2.0 * TICK_S).contains(&beyond_s) { beyond_s / 2.0 } else { 0.0 };
+    (stall.from_s - each_s, stall.until_s + each_s)
+}
+
+fn told(s: &Summary, stall: &Stall) -> String {
+    let count = &stall.count;
+    let (from_s, until_s) = times(s, stall);
     let times = if *count > 1 { format!("; the longest of {} times", Count(*count)) } else { String::new() };
     let state = match stall.state {
         State::Unseen => "",

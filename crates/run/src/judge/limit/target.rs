@@ -108,6 +108,11 @@ pub(super) fn constant_time(case: &Case) -> Option<Limit> {
     // Of one that spoke only at its beginning both are the same. Who cuts the idle closes; who limits ages resets.
     if let Some(time) = silence.filter(|_| age.is_none() || case.kind == Some(Kind::Closed)) {
         let time = tenths(time);
+        if case.stage == Some(Stage::Exchange) {
+            let detail = format!("{n} connections were {} {time} after a request, without a response", how(case));
+            let cure = format!("look for a timeout of {time} on a request, in it and in what stands before it");
+            return case.answer(Inferred, (Side::Target, "request-timeout"), peak, detail, cure);
+        }
         let detail = format!("{n} connections were {} after {time} of silence", how(case));
         let cure = format!("raise its idle timeout above {time}, or send something more often");
         return case.answer(Inferred, (Side::Target, "idle-cut"), peak, detail, cure);

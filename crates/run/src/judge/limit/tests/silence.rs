@@ -32,6 +32,8 @@ fn a_target_that_goes_silent_and_recovers_is_named_with_its_state() {
     often.stall.as_mut().unwrap().count = 4;
     check(&slow(2_010.0), &often, ("target", "stall", 1_000, "the longest of 4 times", ""));
     assert_eq!(limit(&slow(2_010.0), &often).unwrap().certainty, Certainty::Seen);
+    // Ticks see the middle of it, and the longest response its length.
+    check(&slow(2_300.0), &often, ("target", "stall", 1_000, "from second 7.8 to 10.2 (2.3 s)", ""));
 }
 
 #[test]
@@ -66,7 +68,7 @@ fn a_stopped_process_is_no_cpu_and_no_queue() {
     // A raw TCP server: nothing failed, and nobody accepted.
     let mut none = stopped(0, Vec::new());
     (none.connections.opened, none.connections.peak) = (500, 500);
-    let told = ("target", "stall", 500, "500 connections stand in its accept queue", "");
+    let told = ("target", "stall", 0, "500 connections stand in its accept queue", "");
     check(&none, &Evidence { unaccepted: 500, ..e.clone() }, told);
     check(&stopped(300, closed()), &e, ("target", "closed", 800, "", ""));
 }
