@@ -21,19 +21,31 @@ pub(super) fn dark(case: &Case) -> Option<Limit> {
     rejected_in_part(case).or_else(|| unacknowledged(case)).or_else(|| never_opened(case))
 }
 
-/// A few messages of ICMP, and silence for the rest: routers send only so many in a second.
+/// A few messages of ICMP, and silence for the rest: routers send only so many in a second, and those that come while a dial
+/// is being made are not reported for it; the kernel counts them all the same.
 fn rejected_in_part(case: &Case) -> Option<Limit> {
     let seen = &case.evidence.segments;
-    let rejected = case.faults_of(Side::Path, Kind::Unreachable);
+    let messages = case.evidence.here.net.icmp_unreachable.max(case.faults_of(Side::Path, Kind::Unreachable));
     let is_silent = seen.unanswered <= seen.unacknowledged + seen.syns;
+    if messages == 0 || !is_silent || case.stage != Some(Stage::Dial) {
+        return None;
+    }
     let detail = format!(
-        "{} dials were rejected with ICMP (unreachable, or prohibited), and {} got no response of any kind",
-        Count(rejected),
+        "{} dials got no SYN-ACK, and {} messages of ICMP came (unreachable, or prohibited){}",
         case.faults(),
+        Count(messages),
+        since(case),
     );
-    let at = case.summary.connections.peak;
-    (rejected > 0 && is_silent)
-        .then(|| case.answer(Inferred, (Side::Path, "unreachable"), at, detail, FIREWALLS))?
+    case.answer(Inferred, (Side::Path, "unreachable"), case.summary.connections.peak, detail, FIREWALLS)
+}
+
+/// `: the 1,001st and all after it`, where that is so.
+pub(super) fn since(case: &Case) -> String {
+    let opened = case.summary.connections.opened;
+    match opened > 0 && opened == case.evidence.losses.opened_by_then {
+        true => format!(": the {} and all after it", nth(opened + 1)),
+        false => String::new(),
+    }
 }
 
 fn unacknowledged(case: &Case) -> Option<Limit> {
@@ -82,13 +94,8 @@ pub(super) fn path(case: &Case) -> Option<Limit> {
             case.answer(Seen, (Side::Host, "denied"), c.peak, detail, cure)
         }
         (Trouble::Path, _) => {
-            let first = case.evidence.losses.opened_by_then;
-            let taken = match c.opened {
-                0 => String::new(),
-                opened if opened == first => format!(": the {} and all after it", nth(opened + 1)),
-                opened => format!(", of {} dials", Count(opened + c.failed)),
-            };
-            let detail = format!("{n} dials were rejected with ICMP (unreachable, or prohibited){taken}");
+            let since = since(case);
+            let detail = format!("{n} dials were rejected with ICMP (unreachable, or prohibited){since}");
             let cure = if c.opened == 0 { "check the route (ip route get), and the firewalls on the way" } else { FIREWALLS };
             case.answer(Seen, (Side::Path, "unreachable"), c.peak, detail, cure)
         }

@@ -8,7 +8,7 @@ use units::{Count, Nanos};
 
 use super::{
     Case, Trouble,
-    path::{nth, tenths},
+    path::{since, tenths},
     plateau,
 };
 
@@ -333,11 +333,11 @@ fn is_acknowledged(case: &Case) -> bool {
 
 /// What a remote target's silence looks like from here.
 fn from(case: &Case) -> String {
-    let c = &case.summary.connections;
-    let all = c.opened > 0 && c.opened == case.evidence.losses.opened_by_then && case.stage == Some(Stage::Dial);
-    let all = if all { format!(", the {} and all after it", nth(c.opened + 1)) } else { String::new() };
-    match case.evidence.here.net.syn_retrans {
-        0 => all,
-        n => format!("{all}; {} SYNs were sent again, and no reset or ICMP came", Count(n)),
-    }
+    let net = case.evidence.here.net;
+    let again = match (net.syn_retrans, net.icmp_unreachable) {
+        (0, _) => String::new(),
+        (n, 0) => format!("; {} SYNs were sent again, and no reset or ICMP came", Count(n)),
+        (n, _) => format!("; {} SYNs were sent again", Count(n)),
+    };
+    format!("{}{again}", since(case))
 }

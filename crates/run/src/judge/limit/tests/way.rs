@@ -49,10 +49,13 @@ fn a_router_that_rejects_says_so_and_no_number_does() {
     check(&s, &e, ("path", "unreachable", 1_000, "ICMP (unreachable, or prohibited): the 1,001st and all after it", "firewalls"));
     let said = limit(&s, &e).unwrap();
     assert!(said.certainty == Certainty::Seen && !said.detail.contains("files"), "{said:?}");
+    // Some found no way, and it is not the same for all after them.
+    let some = Evidence { losses: Pattern { opened_by_then: 300, ..Pattern::default() }, ..Evidence::default() };
+    check(&s, &some, ("path", "unreachable", 1_000, "500 dials were rejected", ""));
     // A few are rejected; the rest is silence.
     s.faults.push(fault(Stage::Dial, Kind::Timeout, 900));
     s.faults[0].count = 12;
-    check(&s, &e, ("path", "unreachable", 1_000, "12 dials were rejected with ICMP", ""));
+    check(&s, &e, ("path", "unreachable", 1_000, "900 dials got no SYN-ACK, and 12 messages of ICMP came (unreachable, or prohibited): the 1,001st and all after it", ""));
 }
 
 #[test]
