@@ -76,7 +76,7 @@ impl Moments {
         let moment = Moment {
             from: line.from,
             until: line.until,
-            timeouts: timeouts.map(|(_, n)| n).sum(),
+            timeouts: timeouts.map(|(_, n)| n).sum::<u64>() + line.counts.unanswered,
             answered: line.counts.answered,
             slow: p99(&line.latency).max(p99(&line.ramp_latency)),
             target,

@@ -58,7 +58,7 @@ impl Summary {
     fn unasked(&self) -> String {
         let c = &self.connections;
         let accepted = match c.unaccepted {
-            Some(_) => format!("all {} connections held, no fault", Count(c.held)),
+            Some(_) => format!("all {} connections held", Count(c.held)),
             // The kernel of the target's host opens connections; whether its process takes them is seen only there.
             None => format!(
                 "all {} connections open; whether the target's process has accepted them cannot be seen from here",
@@ -67,7 +67,7 @@ impl Summary {
         };
         let quiet = c.quiet_s.filter(|s| *s >= QUIET_S);
         let quiet = quiet.map_or(String::new(), |s| format!(", and nothing came on any of them for {s:.0} s"));
-        format!("{accepted}; nothing was sent on them{quiet}")
+        format!("{accepted}, {}{quiet}", self.fared())
     }
 }
 
@@ -139,12 +139,12 @@ mod tests {
     fn connections_that_were_asked_nothing_are_open_and_no_more() {
         let mut s = Summary::default();
         (s.connections.opened, s.connections.held) = (500, 500);
-        let unseen = "whether the target's process has accepted them cannot be seen from here; nothing was sent on them";
+        let unseen = "whether the target's process has accepted them cannot be seen from here, no fault; no request was sent";
         assert_eq!(s.sentence(), format!("pass: all 500 connections open; {unseen}"));
         (s.connections.unaccepted, s.connections.quiet_s) = (Some(0), Some(28.4));
-        let held = "pass: all 500 connections held, no fault; nothing was sent on them, and nothing came on any of them for 28 s";
+        let held = "pass: all 500 connections held, no fault; no request was sent, and nothing came on any of them for 28 s";
         assert_eq!(s.sentence(), held);
-        s.requests.sent = 1;
+        (s.requests.sent, s.requests.answered) = (1, 1);
         assert_eq!(s.sentence(), "pass: all 500 connections held, no fault, every answer right");
     }
 

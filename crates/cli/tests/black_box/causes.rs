@@ -36,6 +36,7 @@ impl Cause<'_> {
         // The last line of what people read is one sentence with all of it.
         let last = ended.stderr.trim_end().lines().last().unwrap_or_default();
         let cause = self.cause.replace('-', " ");
+        assert!(["seen", "inferred", "guess"].contains(&s.word("limit.certainty")), "{}", s.at("limit"));
         assert!(last.contains(&format!("{cause} at ")) && last.ends_with(said[1]), "{last}");
         s
     }

@@ -41,6 +41,7 @@ mod seeds;
 mod serving;
 mod serving_ends;
 mod signals;
+mod silences;
 mod silence;
 mod stores;
 mod summary;

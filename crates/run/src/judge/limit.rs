@@ -154,7 +154,15 @@ impl<'a> Case<'a> {
             Trouble::Path,
             Trouble::Other,
         ];
-        let of = |trouble: Trouble| summary.faults.iter().filter(move |f| trouble_of(f) == trouble);
+        // What waits still when the run ends waits as what ran into its timeout.
+        let unanswered = Some(summary.requests.unanswered).filter(|n| *n > 0).map(|count| FaultCount {
+            side: Side::Target,
+            stage: Stage::Exchange,
+            kind: Kind::Timeout,
+            count,
+        });
+        let faults: Vec<&FaultCount> = summary.faults.iter().chain(&unanswered).collect();
+        let of = |trouble: Trouble| faults.iter().filter(move |f| trouble_of(f) == trouble);
         let count = |trouble: Trouble| of(trouble).map(|f| f.count).sum::<u64>();
         let most = ORDER.map(count).into_iter().max().unwrap_or(0);
         let trouble = ORDER.into_iter().find(|t| most > 0 && count(*t) == most).unwrap_or(Trouble::None);

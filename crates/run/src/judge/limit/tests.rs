@@ -182,7 +182,7 @@ fn constant_times_are_told() {
         ("target", "reset-after", 800, "800 connections were reset 2.1 s after they were opened", "of 2.1 s");
     check(&stopped(0, reset()), &time(Some(1_990), Some(2_090)), told);
     check(&stopped(0, reset()), &time(None, Some(2_090)), told);
-    check(&stopped(0, reset()), &time(Some(3_000), None), ("target", "idle-cut", 800, "reset after 3 s", ""));
+    check(&stopped(0, reset()), &time(Some(3_000), None), ("target", "request-timeout", 800, "reset 3 s after a request", ""));
     // It gives up a request, whose response does not come.
     let waited = || vec![fault(Stage::Exchange, Kind::Closed, 50)];
     let told = ("target", "request-timeout", 800, "3.2 s after a request, without a response", "a timeout of 3.2 s");
@@ -294,6 +294,13 @@ fn the_most_frequent_trouble_is_the_one() {
     check(&stopped(5, faults.clone()), &Evidence::default(), ("target", "timeout", 800, "800", ""));
     faults.push(fault(Stage::Hold, Kind::Closed, 1));
     check(&stopped(5, faults), &Evidence::default(), ("target", "closed", 800, "801", ""));
+}
+
+#[test]
+fn what_waits_when_the_run_ends_counts_as_what_did_not_come_in_time() {
+    let mut s = stopped(1_000, Vec::new());
+    s.requests.unanswered = 40;
+    check(&s, &Evidence::default(), ("target", "timeout", 800, "40 responses did not come in time", ""));
 }
 
 #[test]
