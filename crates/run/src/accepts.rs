@@ -53,7 +53,8 @@ impl Accepts {
         if second != this && looks > 0 {
             self.before_that = Some(least);
         }
-        self.second = if second == this { (second, least.min(waiting), looks + 1) } else { (this, waiting, 1) };
+        self.second =
+            if second == this { (second, least.min(waiting), looks + 1) } else { (this, waiting, 1) };
         let (_, least, looks) = self.second;
         if looks >= LOOKS_A_SECOND {
             self.stood = self.stood.max(least);
@@ -135,7 +136,9 @@ mod tests {
     fn who_stays_in_the_queue_stands_there() {
         let mut accepts = Accepts::default();
         // A burst that is taken, and 500 that are not.
-        for (ms, waiting) in [(0, 900), (200, 300), (400, 0), (1_000, 500), (1_200, 510), (1_400, 500), (2_000, 700)] {
+        for (ms, waiting) in
+            [(0, 900), (200, 300), (400, 0), (1_000, 500), (1_200, 510), (1_400, 500), (2_000, 700)]
+        {
             accepts.see(Nanos::from_millis(ms), 2_500, waiting, QUEUE);
         }
         assert_eq!((accepts.stood(), accepts.stands()), (500, 500));

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use plan::{Plan, Population};
 use samples::{
-    Connections, Counts, Fault, FaultCount, Generator, Latency, PopulationSummary, Requests,
-    StepSummary, Summary, Tick, Verdict,
+    Connections, Counts, Fault, FaultCount, Generator, Latency, PopulationSummary, Requests, StepSummary,
+    Summary, Tick, Verdict,
 };
 use units::Nanos;
 

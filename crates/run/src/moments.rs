@@ -72,7 +72,8 @@ impl Moments {
     /// Takes the next line of a run.
     pub(crate) fn take(&mut self, line: &Tick, target: Option<Doing>) {
         let timeouts = line.faults.iter().filter(|(fault, _)| fault.kind == Kind::Timeout);
-        let p99 = |times: &samples::Latency| if times.count() > 0 { times.quantile(0.99) } else { Nanos::ZERO };
+        let p99 =
+            |times: &samples::Latency| if times.count() > 0 { times.quantile(0.99) } else { Nanos::ZERO };
         let moment = Moment {
             from: line.from,
             until: line.until,
@@ -148,7 +149,10 @@ mod tests {
         let all: Vec<Moment> = (0..).zip(timeouts).map(|(n, timeouts)| second(n, timeouts, 10 * n)).collect();
         let moments = Moments::of(&all);
         assert_eq!(starts(moments.before_timeouts(Nanos::from_secs(2))), [5, 6, 7]);
-        assert_eq!(starts(moments.between(Nanos::from_millis(2_400), Nanos::from_millis(5_600))), [2, 3, 4, 5]);
+        assert_eq!(
+            starts(moments.between(Nanos::from_millis(2_400), Nanos::from_millis(5_600))),
+            [2, 3, 4, 5]
+        );
         assert_eq!(starts(moments.slowest()), [5, 6, 7, 8, 9]);
         assert_eq!(Moments::default().slowest().count(), 0);
     }

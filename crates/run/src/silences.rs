@@ -218,7 +218,10 @@ mod tests {
     #[test]
     fn all_shards_must_be_silent() {
         let mut silences = Silences::default();
-        let shards = [[BUSY, BUSY, SILENT, SILENT, SILENT, SILENT, BUSY], [BUSY, BUSY, SILENT, BUSY, SILENT, SILENT, BUSY]];
+        let shards = [
+            [BUSY, BUSY, SILENT, SILENT, SILENT, SILENT, BUSY],
+            [BUSY, BUSY, SILENT, BUSY, SILENT, SILENT, BUSY],
+        ];
         for index in 0..7 {
             for (shard, seen) in shards.iter().enumerate() {
                 let tick = tick(index, seen[index as usize]);

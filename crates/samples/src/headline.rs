@@ -66,7 +66,8 @@ impl Summary {
             ),
         };
         let quiet = c.quiet_s.filter(|s| *s >= QUIET_S);
-        let quiet = quiet.map_or(String::new(), |s| format!(", and nothing came on any of them for {s:.0} s"));
+        let quiet =
+            quiet.map_or(String::new(), |s| format!(", and nothing came on any of them for {s:.0} s"));
         format!("{accepted}, {}{quiet}", self.fared())
     }
 }
@@ -129,7 +130,8 @@ mod tests {
         check("target", "open-files", Inferred, &format!("probably {files}: raise LimitNOFILE"));
         check("target", "open-files", Guess, &format!("perhaps {files}; to find out: raise LimitNOFILE"));
         check("host", "ports", Seen, "limited by this machine's ports at 65,536: raise LimitNOFILE");
-        let dark = "probably limited by the path (what was sent is not acknowledged) at 65,536: raise LimitNOFILE";
+        let dark =
+            "probably limited by the path (what was sent is not acknowledged) at 65,536: raise LimitNOFILE";
         check("path", "unacknowledged", Inferred, dark);
         let unknown = "limited by something unknown at 65,536; to find out: raise LimitNOFILE";
         check("unknown", "unknown", Guess, unknown);

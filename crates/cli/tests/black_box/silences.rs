@@ -24,7 +24,8 @@ fn limited(kind: &str, most: &str) -> Serving {
 
 /// Runs to its end; the target is stopped for as long as it takes until a second of the run has passed without a response.
 fn run_stopped(server: &Serving, args: &[&str]) -> Summary {
-    let words = [&["run", &server.url("/"), "-c", "20", "--json", "-"], args].concat();
+    let url = server.url("/");
+    let words = [&["run", &url, "-c", "20", "--json", "-"], args].concat();
     let mut running = Program::start(&words);
     running.says("open 20 of 20");
     server.program.signal(Signal::STOP);
@@ -50,8 +51,13 @@ fn a_silence_is_a_warning_on_a_pass() {
     let s = run_stopped(&server, &["-d", "4s"]);
     assert!(s.at("limit").is_null() || s.word("verdict") != "pass", "{:#}", s.at("limit"));
     let reasons = s.at("reasons").as_array().unwrap();
-    let warned = |reason: &&serde_json::Value| reason.as_str().unwrap().contains("no connection received a response");
-    assert_eq!(reasons.iter().filter(warned).count(), usize::from(s.word("verdict") == "pass"), "{reasons:?}");
+    let warned =
+        |reason: &&serde_json::Value| reason.as_str().unwrap().contains("no connection received a response");
+    assert_eq!(
+        reasons.iter().filter(warned).count(),
+        usize::from(s.word("verdict") == "pass"),
+        "{reasons:?}"
+    );
 }
 
 #[test]
@@ -60,11 +66,13 @@ fn who_stands_in_the_queue_of_a_stopped_process_is_not_held() {
     server.program.signal(Signal::STOP);
     let (ended, s) = run(&server.url("").replace("http", "tcp"), &["-c", "100", "-d", "1s"]);
     server.program.signal(Signal::CONT);
-    let counts = ["connections.opened", "connections.held", "connections.unaccepted"].map(|path| s.count(path));
+    let counts =
+        ["connections.opened", "connections.held", "connections.unaccepted"].map(|path| s.count(path));
     assert_eq!(counts, [100, 0, 100], "{:#}", s.at("connections"));
     assert_eq!((ended.status, limit(&s)), (Some(1), ("target", "stall", "seen")), "{:#}", s.at("limit"));
     let (_, s) = run(&server.url("").replace("http", "tcp"), &["-c", "100", "-d", "1s"]);
-    let counts = ["connections.opened", "connections.held", "connections.unaccepted"].map(|path| s.count(path));
+    let counts =
+        ["connections.opened", "connections.held", "connections.unaccepted"].map(|path| s.count(path));
     assert_eq!((counts, s.word("verdict")), ([100, 100, 0], "pass"), "{:#}", s.at("connections"));
     assert!(s.word("headline").contains("no request was sent"), "{}", s.word("headline"));
 }
@@ -116,11 +124,15 @@ fn both_ends_on_one_processor_share_the_limit() {
     };
     let serve = throng(&["serve", "--listen", "127.0.0.1:0", "--until-stdin-ends", "--threads", "1"]);
     let server = Serving::from(pinned(serve), &[]);
-    let words = ["run", &server.url("/"), "-c", "50", "-d", "2s", "--json", "-", "--threshold", "latency.p50 < 1us"];
+    let words =
+        ["run", &server.url("/"), "-c", "50", "-d", "2s", "--json", "-", "--threshold", "latency.p50 < 1us"];
     let ended = Program::from(pinned(throng(&words))).end();
     let s = Summary(serde_json::from_str(&ended.stdout).unwrap_or_else(|e| panic!("{e}: {ended:?}")));
     assert_eq!((s.word("limit.side"), s.word("limit.cause")), ("host", "cpu"), "{:#}", s.at("limit"));
     // Where other programs have that processor too, throng is starved; else both ends use all of it.
     let detail = s.word("limit.detail");
-    assert!(detail.contains("on the same processors (0)") || detail.starts_with("the generator "), "{detail}");
+    assert!(
+        detail.contains("on the same processors (0)") || detail.starts_with("the generator "),
+        "{detail}"
+    );
 }

@@ -20,8 +20,9 @@ pub(super) fn conntrack(case: &Case) -> Option<Limit> {
         (Side::Host, "this host's", "", Some(e.here)),
         (Side::Target, "the target's host's", "; read by throng observe there", e.there),
     ];
-    let (side, whose, by, host) =
-        hosts.into_iter().find_map(|(side, whose, by, host)| Some((side, whose, by, host.filter(is_full)?)))?;
+    let (side, whose, by, host) = hosts
+        .into_iter()
+        .find_map(|(side, whose, by, host)| Some((side, whose, by, host.filter(is_full)?)))?;
     let table = host.conntrack?;
     let (used, most) = (Count(table.used), Count(table.limit));
     let dropped = match host.conntrack_drops {

@@ -81,8 +81,10 @@ fn never_opened(case: &Case) -> Option<Limit> {
     case.answer(Inferred, (Side::Path, "no-syn-ack"), 0, detail, WAY)
 }
 
-const WAY: &str = "look whether the target's host responds (ping, mtr), then at the routers and firewalls on the way";
-const FIREWALLS: &str = "look at the routes and the firewalls on the way (ip route get, a limit on connections or their rate)";
+const WAY: &str =
+    "look whether the target's host responds (ping, mtr), then at the routers and firewalls on the way";
+const FIREWALLS: &str =
+    "look at the routes and the firewalls on the way (ip route get, a limit on connections or their rate)";
 
 /// The way there, or who guards it.
 pub(super) fn path(case: &Case) -> Option<Limit> {
@@ -96,7 +98,11 @@ pub(super) fn path(case: &Case) -> Option<Limit> {
         (Trouble::Path, _) => {
             let since = since(case);
             let detail = format!("{n} dials were rejected with ICMP (unreachable, or prohibited){since}");
-            let cure = if c.opened == 0 { "check the route (ip route get), and the firewalls on the way" } else { FIREWALLS };
+            let cure = if c.opened == 0 {
+                "check the route (ip route get), and the firewalls on the way"
+            } else {
+                FIREWALLS
+            };
             case.answer(Seen, (Side::Path, "unreachable"), c.peak, detail, cure)
         }
         _ => None,

@@ -1,9 +1,6 @@
 //! Who was silent for a while, or stopped: the target, or throng itself.
 
-use samples::{
-    Certainty::Seen,
-    Limit, Side, Summary,
-};
+use samples::{Certainty::Seen, Limit, Side, Summary};
 use units::{Count, Nanos};
 
 use super::{Case, Trouble};
@@ -130,7 +127,9 @@ fn told(s: &Summary, stall: &Stall) -> String {
 
 const fn advice(state: State) -> &'static str {
     match state {
-        State::Stopped => "look who stops it (SIGSTOP, Ctrl-Z, a debugger, a container or machine that is paused)",
+        State::Stopped => {
+            "look who stops it (SIGSTOP, Ctrl-Z, a debugger, a container or machine that is paused)"
+        }
         State::Blocked => "look at its disks and network file systems (iostat -x, /proc/PID/stack)",
         State::Collecting => "give it more heap, or another collector, and look at its collection log",
         State::Cpu => "look what it computes then (perf top -p PID)",

@@ -109,8 +109,10 @@ pub(super) fn constant_time(case: &Case) -> Option<Limit> {
     if let Some(time) = silence.filter(|_| age.is_none() || case.kind == Some(Kind::Closed)) {
         let time = tenths(time);
         if case.stage == Some(Stage::Exchange) {
-            let detail = format!("{n} connections were {} {time} after a request, without a response", how(case));
-            let cure = format!("look for a timeout of {time} on a request, in it and in what stands before it");
+            let detail =
+                format!("{n} connections were {} {time} after a request, without a response", how(case));
+            let cure =
+                format!("look for a timeout of {time} on a request, in it and in what stands before it");
             return case.answer(Inferred, (Side::Target, "request-timeout"), peak, detail, cure);
         }
         let detail = format!("{n} connections were {} after {time} of silence", how(case));
@@ -134,13 +136,20 @@ pub(super) fn responses(case: &Case) -> Option<Limit> {
     let responses = if n == 1 { "its response".to_owned() } else { format!("{} responses", Count(n)) };
     let detail = format!("it closes each connection after {responses}, and does not announce it");
     let cure = "raise its limit on requests per connection (keepalive_requests, MaxKeepAliveRequests), or let it announce the end (Connection: close)";
-    case.answer(Inferred, (Side::Target, "requests-per-connection"), case.summary.connections.peak, detail, cure)
+    case.answer(
+        Inferred,
+        (Side::Target, "requests-per-connection"),
+        case.summary.connections.peak,
+        detail,
+        cure,
+    )
 }
 
 /// It closes idle connections to make room for new ones, and others that are silent for longer stay.
 pub(super) fn evicted(case: &Case) -> Option<Limit> {
     let losses = case.evidence.losses;
-    let silence = losses.evicted.filter(|_| case.trouble == Trouble::Lost && case.kind == Some(Kind::Closed))?;
+    let silence =
+        losses.evicted.filter(|_| case.trouble == Trouble::Lost && case.kind == Some(Kind::Closed))?;
     let (n, c) = (case.faults(), &case.summary.connections);
     let detail = format!(
         "{n} connections were closed as others opened, after {} of silence, while others stayed silent for {}: it makes room for new ones, and keeps {} or so",
@@ -217,7 +226,8 @@ const SENT_AGAIN_US: f64 = 0.95e6;
 pub(super) fn overflow_warning(s: &Summary, e: &Evidence) -> Option<String> {
     let net = e.there?.net;
     let seen = overflows(s, e).filter(|lost| *lost > 0);
-    let lost = seen.or_else(|| Some(net.listen_overflows).filter(|n| *n > 0 && s.connect_us.max >= SENT_AGAIN_US))?;
+    let lost =
+        seen.or_else(|| Some(net.listen_overflows).filter(|n| *n > 0 && s.connect_us.max >= SENT_AGAIN_US))?;
     let (p99, max) = (s.connect_us.p99 / 1e6, s.connect_us.max / 1e6);
     Some(format!(
         "warning: the target's accept queue overflowed {} times: dials took up to {max:.1} s (p99 {p99:.1} s), for a SYN that is dropped is sent again after 1 s; raise the backlog that it gives to listen(), and sysctl -w net.core.somaxconn=65535",
@@ -292,7 +302,9 @@ pub(super) fn fault(case: &Case) -> Option<Limit> {
         (Trouble::Waiting, _) if is_acknowledged(case) => (
             Inferred,
             "timeout",
-            format!("{n} responses did not come in time; the target's host acknowledged what was sent: its process does not respond"),
+            format!(
+                "{n} responses did not come in time; the target's host acknowledged what was sent: its process does not respond"
+            ),
             "look at the target's process: its CPU, its open files, its locks (gdb -p, jstack)",
         ),
         (Trouble::Waiting, _) => (

@@ -182,10 +182,15 @@ fn constant_times_are_told() {
         ("target", "reset-after", 800, "800 connections were reset 2.1 s after they were opened", "of 2.1 s");
     check(&stopped(0, reset()), &time(Some(1_990), Some(2_090)), told);
     check(&stopped(0, reset()), &time(None, Some(2_090)), told);
-    check(&stopped(0, reset()), &time(Some(3_000), None), ("target", "request-timeout", 800, "reset 3 s after a request", ""));
+    check(
+        &stopped(0, reset()),
+        &time(Some(3_000), None),
+        ("target", "request-timeout", 800, "reset 3 s after a request", ""),
+    );
     // It gives up a request, whose response does not come.
     let waited = || vec![fault(Stage::Exchange, Kind::Closed, 50)];
-    let told = ("target", "request-timeout", 800, "3.2 s after a request, without a response", "a timeout of 3.2 s");
+    let told =
+        ("target", "request-timeout", 800, "3.2 s after a request, without a response", "a timeout of 3.2 s");
     check(&stopped(0, waited()), &time(Some(3_230), Some(3_240)), told);
     // At once: no time that anybody has set.
     check(&stopped(0, closed()), &time(Some(150), Some(200)), ("target", "closed", 800, "800", "its log"));

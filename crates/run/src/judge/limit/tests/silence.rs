@@ -111,7 +111,8 @@ fn who_stands_in_the_queue_is_not_served() {
     let e = Evidence { accept_queue: queue, stood: 500, ..here(NetCounters::default()) };
     let mut s = stopped(2_000, vec![fault(Stage::Exchange, Kind::Timeout, 500)]);
     (s.connections.wanted, s.connections.opened, s.connections.peak) = (2_500, 2_500, 2_500);
-    let told = ("target", "accept-queue", 2_000, "500 connections stood in its accept queue of 2,000", "maxconn");
+    let told =
+        ("target", "accept-queue", 2_000, "500 connections stood in its accept queue of 2,000", "maxconn");
     check(&s, &e, told);
     // All are lost in the end: those that it served are the others.
     s.connections.held = 0;
@@ -124,7 +125,8 @@ fn who_stands_in_the_queue_is_not_served() {
     // Still open in the end, and accepted by nobody.
     let mut open = stopped(2_000, Vec::new());
     open.connections.peak = 2_500;
-    let told = ("target", "accept-queue", 2_000, "500 connections were accepted by the kernel only", "accept()");
+    let told =
+        ("target", "accept-queue", 2_000, "500 connections were accepted by the kernel only", "accept()");
     check(&open, &Evidence { unaccepted: 500, ..e }, told);
 }
 

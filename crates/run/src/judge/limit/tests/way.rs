@@ -20,7 +20,8 @@ fn a_network_that_goes_dark_is_the_path() {
     check(&stopped(0, waiting()), &segments(50, 0, 0), ("target", "timeout", 800, "", ""));
     // Acknowledged, and not answered: the process.
     let exchange = vec![fault(Stage::Exchange, Kind::Timeout, 50)];
-    let told = ("target", "timeout", 800, "acknowledged what was sent: its process does not respond", "locks");
+    let told =
+        ("target", "timeout", 800, "acknowledged what was sent: its process does not respond", "locks");
     check(&stopped(0, exchange.clone()), &segments(0, 50, 8), told);
     assert_eq!(limit(&stopped(0, exchange), &segments(0, 50, 8)).unwrap().certainty, Certainty::Inferred);
     check(&stopped(0, closed()), &segments(50, 0, 8), ("target", "closed", 800, "", ""));
@@ -44,18 +45,41 @@ fn no_syn_ack_ever_is_the_path() {
 fn a_router_that_rejects_says_so_and_no_number_does() {
     let rejected = |n| of(Fault { side: Side::Path, stage: Stage::Dial, kind: Kind::Unreachable }, n);
     let mut s = stopped(1_000, rejected(500));
-    (s.connections.wanted, s.connections.opened, s.connections.peak, s.connections.failed) = (1_500, 1_000, 1_000, 500);
-    let e = Evidence { losses: Pattern { opened_by_then: 1_000, ..Pattern::default() }, ..Evidence::default() };
-    check(&s, &e, ("path", "unreachable", 1_000, "ICMP (unreachable, or prohibited): the 1,001st and all after it", "firewalls"));
+    (s.connections.wanted, s.connections.opened, s.connections.peak, s.connections.failed) =
+        (1_500, 1_000, 1_000, 500);
+    let e =
+        Evidence { losses: Pattern { opened_by_then: 1_000, ..Pattern::default() }, ..Evidence::default() };
+    check(
+        &s,
+        &e,
+        (
+            "path",
+            "unreachable",
+            1_000,
+            "ICMP (unreachable, or prohibited): the 1,001st and all after it",
+            "firewalls",
+        ),
+    );
     let said = limit(&s, &e).unwrap();
     assert!(said.certainty == Certainty::Seen && !said.detail.contains("files"), "{said:?}");
     // Some found no way, and it is not the same for all after them.
-    let some = Evidence { losses: Pattern { opened_by_then: 300, ..Pattern::default() }, ..Evidence::default() };
+    let some =
+        Evidence { losses: Pattern { opened_by_then: 300, ..Pattern::default() }, ..Evidence::default() };
     check(&s, &some, ("path", "unreachable", 1_000, "500 dials were rejected", ""));
     // A few are rejected; the rest is silence.
     s.faults.push(fault(Stage::Dial, Kind::Timeout, 900));
     s.faults[0].count = 12;
-    check(&s, &e, ("path", "unreachable", 1_000, "900 dials got no SYN-ACK, and 12 messages of ICMP came (unreachable, or prohibited): the 1,001st and all after it", ""));
+    check(
+        &s,
+        &e,
+        (
+            "path",
+            "unreachable",
+            1_000,
+            "900 dials got no SYN-ACK, and 12 messages of ICMP came (unreachable, or prohibited): the 1,001st and all after it",
+            "",
+        ),
+    );
 }
 
 #[test]
@@ -68,9 +92,19 @@ fn a_number_of_responses_closes_a_connection() {
             ..Pattern::default()
         })
     };
-    let told = ("target", "requests-per-connection", 800, "closes each connection after 10 responses", "keepalive_requests");
+    let told = (
+        "target",
+        "requests-per-connection",
+        800,
+        "closes each connection after 10 responses",
+        "keepalive_requests",
+    );
     check(&stopped(141, closed()), &after(10, 3), told);
-    check(&stopped(141, reset()), &after(1, 2), ("target", "requests-per-connection", 800, "after its response", ""));
+    check(
+        &stopped(141, reset()),
+        &after(1, 2),
+        ("target", "requests-per-connection", 800, "after its response", ""),
+    );
 }
 
 #[test]
@@ -80,7 +114,13 @@ fn who_makes_room_is_no_idle_timeout() {
         others: Nanos::from_millis(9_800),
         ..Pattern::default()
     };
-    let told = ("target", "connection-limit", 512, "after 1.6 s of silence, while others stayed silent for 9.8 s", "worker_connections");
+    let told = (
+        "target",
+        "connection-limit",
+        512,
+        "after 1.6 s of silence, while others stayed silent for 9.8 s",
+        "worker_connections",
+    );
     check(&stopped(512, closed()), &lost(pattern), told);
     check(&stopped(512, waiting()), &lost(pattern), ("target", "timeout", 512, "", ""));
 }
