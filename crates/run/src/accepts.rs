@@ -24,8 +24,8 @@ pub(crate) struct Accepts {
     is_queueing: bool,
     /// The least that waited in this whole second, at how many looks, and the most of that over all seconds.
     second: (u64, u64, u32),
-    /// The least of the second before.
-    before_that: Option<u64>,
+    /// At the latest looks.
+    latest: [u64; LOOKS_A_SECOND as usize],
     stood: u64,
 }
 
@@ -50,9 +50,8 @@ impl Accepts {
     fn see_standing(&mut self, now: Nanos, waiting: u64) {
         let this = now.0 / SECOND.0;
         let (second, least, looks) = self.second;
-        if second != this && looks > 0 {
-            self.before_that = Some(least);
-        }
+        self.latest.rotate_left(1);
+        self.latest[self.latest.len() - 1] = waiting;
         self.second =
             if second == this { (second, least.min(waiting), looks + 1) } else { (this, waiting, 1) };
         let (_, least, looks) = self.second;
@@ -61,10 +60,9 @@ impl Accepts {
         }
     }
 
-    /// Those that stand there now: the least since a second or two.
+    /// Those that stand there now: the least at the latest looks.
     pub(crate) fn stands(&self) -> u64 {
-        let (_, least, looks) = self.second;
-        if looks == 0 { 0 } else { self.before_that.map_or(least, |before| before.min(least)) }
+        self.latest.iter().copied().min().unwrap_or(0)
     }
 
     /// Connections that stood in the queue for a good part of a second or longer: more than a burst that is taken.

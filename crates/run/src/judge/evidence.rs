@@ -83,6 +83,8 @@ pub(crate) struct Shared {
     /// Share of them that each end used at full load.
     pub(crate) own: f64,
     pub(crate) target: f64,
+    /// The same of both together, with the time for which their threads were ready to run.
+    pub(crate) wanted: f64,
 }
 
 /// How full something is.

@@ -111,7 +111,9 @@ impl Shared {
         let time_ns = observed.held_for.0 as f64 * ours.len() as f64;
         let used = |process: &samples::ProcessSeen| process.cpu_user_ns.hold + process.cpu_system_ns.hold;
         let share = |process| used(process) as f64 / time_ns;
-        Some(Shared { list, own: share(own), target: share(&target.process) })
+        let waited = (own.run_queue_wait_ns.hold + target.process.run_queue_wait_ns.hold) as f64 / time_ns;
+        let (own, target) = (share(own), share(&target.process));
+        Some(Shared { list, own, target, wanted: own + target + waited })
     }
 }
 

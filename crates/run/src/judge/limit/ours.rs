@@ -86,12 +86,12 @@ pub(super) fn generator(case: &Case) -> Option<Limit> {
 pub(super) fn shared(case: &Case) -> Option<Limit> {
     let shared = case.evidence.shared.as_ref()?;
     let is_slow = matches!(case.trouble, Trouble::None | Trouble::Waiting);
-    let both = shared.own + shared.target;
-    if !is_slow || both < SHARED || shared.own.min(shared.target) < TAKES_PART {
+    let is_used_up = shared.own + shared.target >= SHARED || shared.wanted >= WANTED;
+    if !is_slow || !is_used_up || shared.own.min(shared.target) < TAKES_PART {
         return None;
     }
     let detail = format!(
-        "throng and the target run on the same processors ({}), and used all of them: throng {:.0} %, the target {:.0} %; the figures are of both together",
+        "throng and the target run on the same processors ({}), and wait for each other: throng used {:.0} % of them, the target {:.0} %; the figures are of both together",
         shared.list,
         shared.own * 100.0,
         shared.target * 100.0,
@@ -102,6 +102,8 @@ pub(super) fn shared(case: &Case) -> Option<Limit> {
 
 /// Processors of which both ends together used this share were used up: the kernel's own work counts for neither.
 const SHARED: f64 = 0.85;
+/// And those that both would have used by so much more than there is.
+const WANTED: f64 = 1.2;
 /// Who used less of them did not keep the other from running.
 const TAKES_PART: f64 = 0.05;
 

@@ -24,7 +24,8 @@ pub(super) fn ours(case: &Case) -> Option<Limit> {
         Trouble::Waiting => may_explain(case, stall_us),
         _ => false,
     };
-    if !stands_out || !explains {
+    // Where it had no processor for most of the time, that is the reason.
+    if !stands_out || !explains || honesty::saturated(case.evidence).is_some() {
         return None;
     }
     let detail = format!(

@@ -88,19 +88,27 @@ fn a_stall_of_our_own_is_named() {
     waited.generator.stall_us = 6e6;
     let e = Evidence { timeout: Nanos::from_secs(10), ..Evidence::default() };
     check(&waited, &e, ("host", "stall", 300, "", ""));
+    // It had no processor all the time.
+    waited.verdict = Verdict::Invalid;
+    waited.reasons = vec!["the generator was starved".to_owned()];
+    let starved = Evidence { own: Some(OwnSeen { cpu_share: 0.1, demand: 1.0 }), ..e.clone() };
+    check(&waited, &starved, ("host", "cpu", 300, "starved", ""));
+    waited.verdict = Verdict::Fail;
     waited.generator.stall_us = 1e6;
     check(&waited, &e, ("target", "timeout", 800, "", ""));
 }
 
 #[test]
 fn processors_that_both_are_confined_to_are_shared() {
-    let on = |own, target| Shared { list: "0".to_owned(), own, target };
+    let on = |own, target| Shared { list: "0".to_owned(), own, target, wanted: 1.0 };
     let busy = TargetSeen { cpu_thread: Some(1.0), cpu_share: 0.6, ..TargetSeen::default() };
     let e = |shared| Evidence { shared: Some(shared), ..target(busy) };
     let told = ("host", "cpu", 1_000, "on the same processors (0)", "taskset");
     check(&slow(9.0), &e(on(0.38, 0.6)), told);
     check(&slow(9.0), &e(on(0.02, 0.97)), ("target", "cpu", 1_000, "", ""));
     check(&slow(9.0), &e(on(0.2, 0.3)), ("target", "cpu", 1_000, "", ""));
+    // Other programs have a part of it; both wait.
+    check(&slow(9.0), &e(Shared { wanted: 1.3, ..on(0.2, 0.3) }), told);
     let passed = Summary { verdict: Verdict::Pass, ..slow(9.0) };
     assert_eq!(suspect(&passed, &e(on(0.38, 0.6))).map(|limit| limit.side), Some("host"));
 }
