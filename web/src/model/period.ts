@@ -3,8 +3,8 @@ import type { Lenient } from "./lenient";
 import type { Counts, FaultCount, Phase, Probe, Tick } from "./records";
 
 const COUNTS = [
-  "opened", "failed", "dropped", "closed", "redialled", "finished", "done", "addresses_skipped", "sent", "told", "missed",
-  "answered", "answered_at_load", "kept", "bytes_in", "bytes_out", "body_bytes_in",
+  "opened", "failed", "dropped", "closed", "redialled", "finished", "done", "addresses_skipped", "sent", "withdrawn",
+  "unanswered", "told", "missed", "answered", "answered_at_load", "kept", "bytes_in", "bytes_out", "body_bytes_in",
 ] as const satisfies readonly (keyof Counts)[];
 
 const TIMES = [
@@ -18,6 +18,7 @@ export interface ProbePeriod {
   sent: number;
   answered: number;
   failed: number;
+  unanswered: number;
   kept: Distribution;
   fresh: Distribution;
   held: Distribution;
@@ -84,6 +85,7 @@ function probeOf(probe: Lenient<Probe> | null | undefined): ProbePeriod | null {
     sent: probe.sent ?? 0,
     answered: probe.answered ?? 0,
     failed: probe.failed ?? 0,
+    unanswered: probe.unanswered ?? 0,
     kept: Distribution.of(probe.kept),
     fresh: Distribution.of(probe.fresh),
     held: Distribution.of(probe.held),
@@ -140,6 +142,7 @@ function joinedProbes(all: ProbePeriod[]): ProbePeriod | null {
     sent: total(all, (one) => one.sent),
     answered: total(all, (one) => one.answered),
     failed: total(all, (one) => one.failed),
+    unanswered: total(all, (one) => one.unanswered),
     kept: Distribution.merged(all.map((one) => one.kept)),
     fresh: Distribution.merged(all.map((one) => one.fresh)),
     held: Distribution.merged(all.map((one) => one.held)),
