@@ -45,16 +45,19 @@ export function latencyOverTime(run: Run): Chart {
   };
 }
 
-const SHARE: Axis = { label: "share without a response", quantity: { text: quantity.exactPercent, unit: () => 0.01 } };
+export const NO_RESPONSE: Axis = { label: "share without a response", quantity: { text: quantity.exactPercent, unit: () => 0.01 } };
 
 /** None of nothing. */
 const shareWithout = (times: Distribution) => (times.count + times.censored > 0 ? times.censoredShare : null);
+
+export const noResponseOfRun = (run: Run, name: string): Line =>
+  overTime(run.entries, name, ({ period }) => shareWithout(latencyOf(period)));
 
 /** What the percentiles beside it say nothing of. */
 export function noResponseOverTime(run: Run): Chart {
   const { entries } = run;
   const lines = [
-    overTime(entries, "requests", ({ period }) => shareWithout(latencyOf(period))),
+    noResponseOfRun(run, "requests"),
     overTime(entries, "dials", ({ period }) => shareWithout(period.connect)),
     overTime(entries, "probe", ({ period }) => shareWithout(probeOf(period))),
   ];
@@ -63,7 +66,7 @@ export function noResponseOverTime(run: Run): Chart {
     title: "Without a response",
     says: "The share of requests that ended without a response, of dials without a connection: no percentile contains them",
     x: SECONDS,
-    y: SHARE,
+    y: NO_RESPONSE,
     lines: lines.filter((line) => isSeen(line, false)),
     bands: phases(entries),
     marks: asks(run),
