@@ -103,7 +103,7 @@ export function keyFigures(run: Run): Figure[] {
     without != null && {
       name: "no response",
       value: exactPercent(without.share ?? 0),
-      note: `${grouped(without.count ?? 0)} requests ${load}: in none of these percentiles${judgedNote(f.latency_us)}`,
+      note: `${grouped(without.count ?? 0)} requests ${load}, in none of these percentiles${judgedNote(f.latency_us)}`,
     },
     (f.lag_us.count ?? 0) > 0 && { name: "lag p99", value: us(f.lag_us.p99), note: "how late throng was" },
     probe && { name: "probe p99", value: us(probe.latency_us?.p99), note: `${grouped(probe.answered ?? 0)} of ${grouped(probe.sent ?? 0)} answered` },
@@ -119,7 +119,7 @@ export function keyFigures(run: Run): Figure[] {
 /** The 99th percentile where those without a response count as longer than all others: by which thresholds are judged. */
 function judgedNote({ count: n, censored }: Lenient<Quantiles>): string {
   if (!n || !censored) return "";
-  return censored.p99 == null ? "; with them p99 lies among them" : `; with them p99 is ${time.text(censored.p99)}`;
+  return censored.p99 == null ? "; p99 lies among them" : `; with them p99 is ${time.text(censored.p99)}`;
 }
 
 const mostFrequent = ({ side, stage, kind, count: n }: FaultCount) => `${grouped(n)} × ${side} · ${stage} · ${kind}`;

@@ -40,7 +40,7 @@ test("a report shows every part, and asks for nothing", async () => {
   assert.ok(!(await textOf(page, "#verdict")).includes("faults == 0"), "a threshold is not told twice");
   await check(page, "#figures", "held 2,961 of 3,000 wanted, peak 2,999", "opened 598/s over a ramp of 5.1 s", "requests ≥ 1,487/s",
     "latency p50 891 µs", "latency p99 3.57 ms", "latency p99.9 7.13 ms", "latency max 8.91 ms",
-    "no response 12 % 130 requests at full load: in none of these percentiles; with them p99 lies among them", "lag p99 1.98 ms",
+    "no response 12 % 130 requests at full load, in none of these percentiles; p99 lies among them", "lag p99 1.98 ms",
     "faults 139 130 × target · exchange · timeout", "memory of target 941 B", "memory of throng 51 B", "memory of kernel 8.32 KiB a connection, both ends");
   await check(page, "#thresholds", "held >= 99.9% 98.7 ✗ not met", "latency.p99 < 50ms 3,565.6 ✓ met", "handshake.p99 < 1ms nothing measured ✗ not met");
   await check(page, "#fault-table", "target exchange timeout 130 path hold reset 9");

@@ -138,7 +138,7 @@ test("what had no response stands beside the percentiles", () => {
   });
   assert.deepEqual(noResponseOverTime(of([{ tick: { latency: latency([[1e6, 1]]) } }])).lines, []);
   const shown = Object.fromEntries(keyFigures(run).map(({ name, value, note }) => [name, [value, note]]));
-  assert.deepEqual(shown["no response"], ["6.6 %", "7 requests so far: in none of these percentiles; with them p99 lies among them"]);
+  assert.deepEqual(shown["no response"], ["6.6 %", "7 requests so far, in none of these percentiles; p99 lies among them"]);
   const rows = Object.fromEntries(timeTable(run).rows.map(([name, ...cells]) => [name, cells]));
   assert.equal(timeTable(run).columns.at(-1)!.name, "no response");
   assert.deepEqual([rows["latency at full load"]!.at(-1), rows["connect"]!.at(-1)], ["6.6 %", "50 %"]);
