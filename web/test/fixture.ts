@@ -16,7 +16,7 @@ export interface Fixture {
     steps: Quantiles[];
   };
   /** The records, one after another, in a history of at most `limit` entries. */
-  thinned: { limit: number; width: number; open: number[]; latency_p99_us: number[] };
+  thinned: { limit: number; width: number; open: number[]; latency_p99_us: number[]; no_response: number[] };
 }
 
 // Tests run where package.json is.

@@ -3,9 +3,15 @@ import type { Gauge, HostSeen, NetCounters, PopulationSummary, ProcessSeen, Quan
 const gauge = (first: number, max: number): Gauge<number> => ({ first, min: first, max, last: max });
 const none = { ramp: 0, hold: 0 };
 
+/** The 130 requests that timed out, among a thousand that did not. */
+const without = (q: Quantiles): Quantiles => ({
+  ...q,
+  censored: { count: 130, share: 130 / 1130, p50: q.p50 * 1.1, p75: q.p75 * 1.3, p90: null, p99: null, p999: null, p9999: null },
+});
+
 const times = (p50: number): Quantiles => ({
   count: 1000, mean: p50 * 1.2, stdev: p50 / 2, min: p50 / 10, p50, p75: p50 * 1.5, p90: p50 * 2, p99: p50 * 4, p999: p50 * 8,
-  p9999: p50 * 9, max: p50 * 10,
+  p9999: p50 * 9, max: p50 * 10, censored: null,
 });
 
 const QUIET: NetCounters = {
@@ -28,14 +34,14 @@ const host: HostSeen = {
 const population = (target: string, wanted: number, held: number, p50: number): PopulationSummary => ({
   target, threads: 2, ramp_s: 1, duration_s: 9, elapsed_s: 10,
   connections: {
-    wanted, opened: wanted, failed: 0, peak: wanted, held, dropped: wanted - held, closed: 0, redialled: 0, finished: 0, open_per_s: 500,
+    wanted, opened: wanted, failed: 0, peak: wanted, held, dropped: wanted - held, dropped_in_drain: 0, closed: 0, redialled: 0, finished: 0, open_per_s: 500,
     seen_by_target: null,
   },
   faults: [{ side: "target", stage: "exchange", kind: "timeout", count: wanted - held }],
   requests: {
-    sent: 10, answered: 9, missed: 0, told: 0, per_s: 741, lower_bound: false, bytes_in: 1, bytes_out: 1, body_bytes_in: 1, status: {},
+    sent: 10, answered: 9, unanswered: 0, missed: 0, told: 0, per_s: 741, lower_bound: false, bytes_in: 1, bytes_out: 1, body_bytes_in: 1, status: {},
   },
-  latency_us: times(p50), ramp_latency_us: times(p50), connect_us: times(p50), handshake_us: times(p50), first_byte_us: times(p50),
+  latency_us: wanted > 1000 ? without(times(p50)) : times(p50), ramp_latency_us: times(p50), connect_us: times(p50), handshake_us: times(p50), first_byte_us: times(p50),
   steps: { login: { latency_us: times(2 * p50) }, look: { latency_us: times(3 * p50) } },
 });
 
@@ -52,7 +58,7 @@ export const failed = (): Summary => ({
   },
   target: "http://10.0.0.1:8000/", seed: 42, io: "uring", threads: 4, ramp_s: 5.1, duration_s: 12, elapsed_s: 17.2,
   connections: {
-    wanted: 3000, opened: 3000, failed: 0, peak: 2999, held: 2961, dropped: 39, closed: 0, redialled: 0, finished: 0, open_per_s: 598.4,
+    wanted: 3000, opened: 3000, failed: 0, peak: 2999, held: 2961, dropped: 39, dropped_in_drain: 0, closed: 0, redialled: 0, finished: 0, open_per_s: 598.4,
     seen_by_target: 2961,
   },
   faults: [
@@ -60,13 +66,13 @@ export const failed = (): Summary => ({
     { side: "target", stage: "exchange", kind: "timeout", count: 130 },
   ],
   requests: {
-    sent: 23_500, answered: 23_442, missed: 0, told: 0, per_s: 1486.8, lower_bound: true, bytes_in: 1_805_034, bytes_out: 961_122,
+    sent: 23_500, answered: 23_442, unanswered: 0, missed: 0, told: 0, per_s: 1486.8, lower_bound: true, bytes_in: 1_805_034, bytes_out: 961_122,
     body_bytes_in: 281_304, status: { "200": 23_400, "503": 42 },
   },
-  latency_us: times(891.4), ramp_latency_us: times(308), connect_us: times(500), handshake_us: times(57), first_byte_us: times(890), lag_us: times(494),
+  latency_us: without(times(891.4)), ramp_latency_us: times(308), connect_us: times(500), handshake_us: times(57), first_byte_us: times(890), lag_us: times(494),
   populations: { idle: population("ws://10.0.0.1:8000/ws", 2400, 2370, 863), users: population("http://10.0.0.1:8000/", 600, 591, 861) },
   probe: {
-    rate: 20, sent: 345, answered: 344, failed: 1, latency_us: times(663), kept_us: times(680), fresh_us: times(637), held_us: times(628), connect_us: times(496),
+    rate: 20, sent: 345, answered: 344, unanswered: 0, failed: 1, latency_us: times(663), kept_us: times(680), fresh_us: times(637), held_us: times(628), connect_us: times(496),
     by_connections: [500, 1000, 2000, 3000].map((connections) => ({
       connections, latency_p50_us: 300 + connections, latency_p99_us: 3000 + connections, connect_p99_us: 900,
     })),

@@ -49,6 +49,7 @@ export function latency(times: [ns: number, n: number][]): Latency {
     sum: times.reduce((sum, [ns, n]) => sum + ns * n, 0),
     min: Math.min(...times.map(([ns]) => ns)),
     max: Math.max(...times.map(([ns]) => ns)),
+    censored: 0,
   };
 }
 
@@ -93,10 +94,10 @@ export function tickRecord({ n, seconds, most, ramp_s, end_s }: Moment): TickRec
   const few = (around: number) => latency(spread(draw, around, 40, 1));
   return {
     tick: {
-      index: n, from: from_s * 1e9, until: until_s * 1e9, phase, open, wanted: Math.round(most * share), resolved: open, waiting: 12,
+      index: n, from: from_s * 1e9, until: until_s * 1e9, phase, open, wanted: Math.round(most * share), resolved: open, waiting: 12, owed: 0,
       ramped_at: null, open_ns: open * seconds * 1e9,
       counts: {
-        opened, failed: 0, dropped: late, closed: 0, redialled: 0, finished: 0, done: 0, addresses_skipped: 0, sent: answered, told: 0,
+        opened, failed: 0, dropped: late, closed: 0, ended_after: 0, redialled: 0, finished: 0, done: 0, addresses_skipped: 0, sent: answered, withdrawn: 0, unanswered: 0, told: 0,
         missed: 0, answered, answered_at_load: phase === "hold" ? answered : 0, kept: answered, bytes_in: answered * 77,
         bytes_out: answered * 41, body_bytes_in: answered * 12,
       },
@@ -112,7 +113,7 @@ export function tickRecord({ n, seconds, most, ramp_s, end_s }: Moment): TickRec
       first_byte: phase === "ramp" ? NONE : times, ramp_first_byte: phase === "ramp" ? times : NONE,
       lag: few(3e5), shard_rates: NONE,
       head_sizes: { count: 0, sum: 0, squares: 0, min: 0, max: 0 }, answer_sizes: { count: 0, sum: 0, squares: 0, min: 0, max: 0 },
-      probe: { sent: 60, answered: 60, failed: 0, kept: few(1e6), fresh: few(2e6), held: NONE, connect: few(8e5) },
+      probe: { sent: 60, answered: 60, failed: 0, unanswered: 0, kept: few(1e6), fresh: few(2e6), held: NONE, connect: few(8e5) },
       silence: NONE, stalled: 1e6,
     },
     generator: { cpu_s: until_s * 0.8, system_s: until_s * 0.6, rss_bytes: 3e7 + open * 60, user_bytes_per_connection: 0, cpu_share: null, stall_us: 0 },

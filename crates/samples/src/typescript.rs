@@ -7,7 +7,7 @@ use ts_rs::{Config, TS};
 use crate::{
     calibration::{Mark, Rig},
     cost::{Cost, Discarded, Fit},
-    latency::{Latency, Quantiles},
+    latency::{Censored, Latency, Quantiles},
     look::{HostLook, JvmLook, NetCounters, ProcessLook, ProcessMemory, SockStat, TargetLook},
     moments::{Moments, Rates},
     observation::{Gauge, Growth, HostSeen, Looks, Observation, ObserverSeen, ProcessSeen, TargetSeen},
@@ -62,6 +62,7 @@ fn all() -> String {
         Connections,
         Requests,
         Quantiles,
+        Censored,
         PopulationSummary,
         StepSummary,
         ProbeSummary,

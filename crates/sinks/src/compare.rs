@@ -8,6 +8,7 @@ mod figure;
 mod json;
 mod load;
 mod show;
+mod survivors;
 #[cfg(test)]
 mod tests;
 
@@ -58,7 +59,9 @@ impl Run {
         let mut figures = stored.summary.unwrap_or_else(|| json!({}));
         if at_load.count() >= LEAST_ANSWERS {
             let q = at_load.quantiles();
-            figures["equal_load_us"] = json!({ "count": q.count, "p50": q.p50, "p90": q.p90, "p99": q.p99 });
+            figures["equal_load_us"] = json!({
+                "count": q.count, "p50": q.p50, "p90": q.p90, "p99": q.p99, "censored": q.censored,
+            });
         }
         Run { id: stored.id, record: stored.record, figures, is_finished, answers: at_load.count() }
     }
@@ -106,8 +109,10 @@ impl Comparison {
             }
         }
         let figures: Vec<_> = wanted.into_iter().map(|figure| compared(figure, &groups)).collect();
-        let judged = allowed::judge(allowances, &figures, &groups);
-        let (warnings, notes) = (alike::warnings(&groups), notes(&groups, load));
+        let judged = allowed::judge(allowances, &groups);
+        let mut warnings = alike::warnings(&groups);
+        warnings.extend(survivors::warnings(&figures, &groups));
+        let notes = notes(&groups, load);
         Comparison { groups, load, figures, judged, warnings, notes }
     }
 
@@ -118,7 +123,15 @@ impl Comparison {
 }
 
 fn compared(figure: Figure, groups: &[Group]) -> ComparedFigure {
-    let of = |group: &Group| group.runs.iter().map(|run| figure.of(&run.figures)).collect();
+    compared_by(figure, groups, Figure::of)
+}
+
+fn compared_by(
+    figure: Figure,
+    groups: &[Group],
+    value: fn(&Figure, &Value) -> Option<f64>,
+) -> ComparedFigure {
+    let of = |group: &Group| group.runs.iter().map(|run| value(&figure, &run.figures)).collect();
     let values: Vec<Vec<Option<f64>>> = groups.iter().map(of).collect();
     let known = |values: &[Option<f64>]| values.iter().flatten().copied().collect::<Vec<f64>>();
     let as_such = figure.is_as_such(&known(&values.concat()));

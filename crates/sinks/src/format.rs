@@ -118,6 +118,11 @@ impl Whole {
         self.totals.counts.opened + self.totals.counts.redialled
     }
 
+    /// Requests that had neither an answer nor a fault when the run ended: without a response, as those given up are.
+    fn unanswered(&self) -> u64 {
+        self.totals.counts.unanswered
+    }
+
     /// How many faults are of this sort.
     fn faults(&self, is: impl Fn(Fault) -> bool) -> u64 {
         self.totals.faults.iter().filter(|(fault, _)| is(*fault)).map(|(_, n)| n).sum()

@@ -95,6 +95,7 @@ mod tests {
         let mut tick = Tick { index: n, from, until, open: 10 * n, ..Tick::default() };
         tick.counts.answered = n;
         tick.latency.record(Nanos::from_millis(n));
+        (0..n % 3).for_each(|_| tick.latency.censor());
         TickRecord::coarse(&TickRecord { tick: Cow::Owned(tick), ..TickRecord::default() })
     }
 
@@ -113,6 +114,7 @@ mod tests {
                 (tick.latency.count(), tick.latency.max()),
                 (next - first, Nanos::from_millis(next - 1))
             );
+            assert_eq!(tick.latency.censored(), (first..next).map(|n| n % 3).sum::<u64>(), "{nth}");
         }
     }
 
@@ -121,6 +123,7 @@ mod tests {
         let (mut tick, generator, looks) = crate::metrics::made_up::seen(n + 1);
         (0..50 * n).for_each(|i| tick.ramp_latency.record(Nanos(37 * i * i)));
         (1..20 * n).for_each(|i| tick.lag.record(Nanos(1_000_003 * i)));
+        tick.ramp_latency.censor();
         tick.steps = vec![tick.latency.clone(), tick.lag.clone()];
         let (tick, generator) = (Cow::Owned(tick), Cow::Owned(generator));
         TickRecord { tick, generator, looks: Cow::Owned(looks) }
@@ -159,6 +162,7 @@ mod tests {
             "width": history.width(),
             "open": thinned.iter().map(|record| record.tick.open).collect::<Vec<_>>(),
             "latency_p99_us": thinned.iter().map(|r| r.tick.latency.quantiles().p99).collect::<Vec<_>>(),
+            "no_response": thinned.iter().map(|r| r.tick.latency.censored()).collect::<Vec<_>>(),
         });
         let records: Vec<String> = records.iter().map(TickRecord::to_json).collect();
         let records = records.join(",\n");

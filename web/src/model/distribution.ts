@@ -1,4 +1,4 @@
-import type { Latency, Quantiles } from "./records";
+import type { Censored, Latency, Quantiles } from "./records";
 import type { Lenient } from "./lenient";
 
 // The layout that throng's own histograms have (samples::Latency): steps of 64 ns, three significant digits.
@@ -29,16 +29,19 @@ export class Distribution {
     readonly sum: number,
     readonly min: number,
     readonly max: number,
+    /** How many have no time: requests without a response, dials without a connection. */
+    readonly censored: number,
   ) {
     this.#source = source;
   }
 
-  static readonly EMPTY = new Distribution(() => NOTHING, 0, Infinity, 0);
+  static readonly EMPTY = new Distribution(() => NOTHING, 0, Infinity, 0, 0);
 
   static of(latency: Lenient<Latency> | null | undefined): Distribution {
     const text = latency?.histogram;
-    if (!text) return Distribution.EMPTY;
-    return new Distribution(() => decode(text), latency.sum ?? 0, latency.min ?? Infinity, latency.max ?? 0);
+    const censored = latency?.censored ?? 0;
+    if (!text) return censored > 0 ? new Distribution(() => NOTHING, 0, Infinity, 0, censored) : Distribution.EMPTY;
+    return new Distribution(() => decode(text), latency.sum ?? 0, latency.min ?? Infinity, latency.max ?? 0, censored);
   }
 
   /** Everything that was recorded in any of them. */
@@ -51,6 +54,7 @@ export class Distribution {
       some.reduce((sum, one) => sum + one.sum, 0),
       some.reduce((min, one) => Math.min(min, one.min), Infinity),
       some.reduce((max, one) => Math.max(max, one.max), 0),
+      some.reduce((sum, one) => sum + one.censored, 0),
     );
   }
 
@@ -84,6 +88,33 @@ export class Distribution {
     return 0;
   }
 
+  /** The share (0..=1) of all that has no time; zero of none. */
+  get censoredShare(): number {
+    return this.censored / Math.max(this.censored + this.count, 1);
+  }
+
+  /**
+   * The time that a share `q` (0..=1) of all did not exceed, where those without a time are longer than every other; none
+   * where it lies among those, or of nothing. Nanoseconds.
+   */
+  judgedQuantile(q: number): number | null {
+    // The product may be off in its last digits: 0.99 of 1,000 is the 990th.
+    const rank = Math.max(1, Math.ceil(q * (this.count + this.censored) * (1 - 1e-12)));
+    return rank <= this.count ? this.quantile((rank - 0.5) / this.count) : null;
+  }
+
+  #judged(): Censored | null {
+    if (this.censored === 0) return null;
+    const us = (q: number) => {
+      const ns = this.judgedQuantile(q);
+      return ns === null ? null : ns / 1e3;
+    };
+    return {
+      count: this.censored, share: this.censoredShare,
+      p50: us(0.5), p75: us(0.75), p90: us(0.9), p99: us(0.99), p999: us(0.999), p9999: us(0.9999),
+    };
+  }
+
   /** Its figures, microseconds. */
   quantiles(): Quantiles {
     const none = this.count === 0;
@@ -100,6 +131,7 @@ export class Distribution {
       p999: us(0.999),
       p9999: us(0.9999),
       max: this.max / 1e3,
+      censored: this.#judged(),
     };
   }
 

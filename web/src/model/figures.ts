@@ -4,7 +4,7 @@ import { cpuOfTarget, cpuOfThrong } from "./host_charts";
 import { latencyOf } from "./latency_charts";
 import type { Lenient } from "./lenient";
 import { faultsOf, length_s, type Period } from "./period";
-import { bytes, count, grouped, percent, rate, span, time } from "./quantity";
+import { bytes, count, exactPercent, grouped, percent, rate, span, time } from "./quantity";
 import type { FaultCount, Fit, Quantiles } from "./records";
 import type { Run } from "./run";
 
@@ -60,7 +60,7 @@ export function figuresOf(run: Run): Figures {
     open_per_s: meanRate(inPhase("ramp"), (period) => period.counts.opened),
     requests_per_s: meanRate(inPhase("hold"), (period) => period.counts.answered),
     lower_bound: false,
-    latency_us: (total.latency.count > 0 ? total.latency : latencyOf(total)).quantiles(),
+    latency_us: (total.latency.count + total.latency.censored > 0 ? total.latency : latencyOf(total)).quantiles(),
     lag_us: total.lag.quantiles(),
     faults: faultsSeen(total.faults),
   };
@@ -85,6 +85,7 @@ export function keyFigures(run: Run): Figure[] {
   const f = figuresOf(run);
   const { cost, kernel_bytes_per_connection: kernel, generator, target_cost: target, probe } = run.summary ?? {};
   const answered = (f.latency_us.count ?? 0) > 0;
+  const without = f.latency_us.censored;
   const us = (value: number | null | undefined) => time.text(value ?? 0);
   const load = run.summary ? "at full load" : "so far";
   const all: (Figure | false | null | undefined)[] = [
@@ -99,6 +100,11 @@ export function keyFigures(run: Run): Figure[] {
     answered && { name: "latency p99", value: us(f.latency_us.p99), note: load },
     answered && { name: "latency p99.9", value: us(f.latency_us.p999), note: `${grouped(f.latency_us.count ?? 0)} answers` },
     answered && { name: "latency max", value: us(f.latency_us.max), note: "the longest" },
+    without != null && {
+      name: "no response",
+      value: exactPercent(without.share ?? 0),
+      note: `${grouped(without.count ?? 0)} requests ${load}, in none of these percentiles${judgedNote(f.latency_us)}`,
+    },
     (f.lag_us.count ?? 0) > 0 && { name: "lag p99", value: us(f.lag_us.p99), note: "how late throng was" },
     probe && { name: "probe p99", value: us(probe.latency_us?.p99), note: `${grouped(probe.answered ?? 0)} of ${grouped(probe.sent ?? 0)} answered` },
     { name: "faults", value: grouped(faultTotal(f.faults)), note: f.faults[0] ? mostFrequent(f.faults[0]) : "none" },
@@ -108,6 +114,12 @@ export function keyFigures(run: Run): Figure[] {
     generator?.cpu_share != null && { name: "throng's CPU", value: percent(generator.cpu_share), note: "of its threads' time at full load" },
   ];
   return all.filter((figure) => !!figure);
+}
+
+/** The 99th percentile where those without a response count as longer than all others: by which thresholds are judged. */
+function judgedNote({ count: n, censored }: Lenient<Quantiles>): string {
+  if (!n || !censored) return "";
+  return censored.p99 == null ? "; p99 lies among them" : `; with them p99 is ${time.text(censored.p99)}`;
 }
 
 const mostFrequent = ({ side, stage, kind, count: n }: FaultCount) => `${grouped(n)} × ${side} · ${stage} · ${kind}`;
@@ -135,6 +147,7 @@ export function nowFigures(run: Run): Figure[] {
     { name: "requests", value: rate.text(perSecond(period, period.counts.answered)), note: `${grouped(period.waiting)} under way` },
     { name: "p50", value: us(0.5), note: "latency now" },
     { name: "p99", value: us(0.99), note: "latency now" },
+    ...(times.censored > 0 ? [{ name: "no response", value: exactPercent(times.censoredShare), note: "of the requests now" }] : []),
     { name: "faults", value: grouped(lost), note: faultsSeen(run.total.faults)[0] ? mostFrequent(faultsSeen(run.total.faults)[0]!) : "none" },
     { name: "throng's CPU", value: throng, note: "processors" },
     { name: "target's CPU", value: target, note: "processors" },

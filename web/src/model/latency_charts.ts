@@ -45,6 +45,34 @@ export function latencyOverTime(run: Run): Chart {
   };
 }
 
+export const NO_RESPONSE: Axis = { label: "share without a response", quantity: { text: quantity.exactPercent, unit: () => 0.01 } };
+
+/** None of nothing. */
+const shareWithout = (times: Distribution) => (times.count + times.censored > 0 ? times.censoredShare : null);
+
+export const noResponseOfRun = (run: Run, name: string): Line =>
+  overTime(run.entries, name, ({ period }) => shareWithout(latencyOf(period)));
+
+/** What the percentiles beside it say nothing of. */
+export function noResponseOverTime(run: Run): Chart {
+  const { entries } = run;
+  const lines = [
+    noResponseOfRun(run, "requests"),
+    overTime(entries, "dials", ({ period }) => shareWithout(period.connect)),
+    overTime(entries, "probe", ({ period }) => shareWithout(probeOf(period))),
+  ];
+  return {
+    id: "no-response",
+    title: "Without a response",
+    says: "The share of requests that ended without a response, of dials without a connection: no percentile contains them",
+    x: SECONDS,
+    y: NO_RESPONSE,
+    lines: lines.filter((line) => isSeen(line, false)),
+    bands: phases(entries),
+    marks: asks(run),
+  };
+}
+
 /** Periods in which about as many connections were open, taken together. */
 interface Group {
   connections: number;
@@ -120,8 +148,17 @@ export const PERCENTILE: Axis = {
 /** Points of a percentile curve between two nines. */
 const STEPS = 20;
 
+/** Of all, those without a time included: it ends where these begin. */
 export function percentiles(name: string, times: Distribution): Line {
   const points: Point[] = [];
+  if (times.censored > 0) {
+    for (let k = 0; ; k++) {
+      const x = 10 ** (k / STEPS);
+      const ns = times.judgedQuantile(1 - 1 / x);
+      if (ns === null || x > times.count + times.censored) return { name, points };
+      points.push({ x, y: ns / 1e3 });
+    }
+  }
   // Beyond one in so many as there are, it is the longest of them.
   for (let k = 0; 10 ** (k / STEPS) <= times.count; k++) {
     const x = 10 ** (k / STEPS);
@@ -136,7 +173,7 @@ export function percentileCurve(run: Run): Chart {
   return {
     id: "percentiles",
     title: "Percentiles",
-    says: "How long the slowest share of all requests took, each nine further to the right",
+    says: "How long the slowest share of all requests took, each nine further to the right; a line ends where those without a response begin",
     x: PERCENTILE,
     y: LATENCY,
     lines: [

@@ -2,10 +2,12 @@ import { Distribution } from "./distribution";
 import type { Lenient } from "./lenient";
 import type { Counts, FaultCount, Phase, Probe, Tick } from "./records";
 
-const COUNTS = [
-  "opened", "failed", "dropped", "closed", "redialled", "finished", "done", "addresses_skipped", "sent", "told", "missed",
-  "answered", "answered_at_load", "kept", "bytes_in", "bytes_out", "body_bytes_in",
-] as const satisfies readonly (keyof Counts)[];
+/** All of them, each with nothing counted. */
+const NO_COUNTS: Counts = {
+  opened: 0, failed: 0, dropped: 0, closed: 0, ended_after: 0, redialled: 0, finished: 0, done: 0, addresses_skipped: 0, sent: 0,
+  withdrawn: 0, unanswered: 0, told: 0, missed: 0, answered: 0, answered_at_load: 0, kept: 0, bytes_in: 0, bytes_out: 0, body_bytes_in: 0,
+};
+const COUNTS = Object.keys(NO_COUNTS) as (keyof Counts)[];
 
 const TIMES = [
   "latency", "ramp_latency", "connect", "handshake", "first_byte", "ramp_first_byte", "lag", "silence",
@@ -18,6 +20,7 @@ export interface ProbePeriod {
   sent: number;
   answered: number;
   failed: number;
+  unanswered: number;
   kept: Distribution;
   fresh: Distribution;
   held: Distribution;
@@ -84,6 +87,7 @@ function probeOf(probe: Lenient<Probe> | null | undefined): ProbePeriod | null {
     sent: probe.sent ?? 0,
     answered: probe.answered ?? 0,
     failed: probe.failed ?? 0,
+    unanswered: probe.unanswered ?? 0,
     kept: Distribution.of(probe.kept),
     fresh: Distribution.of(probe.fresh),
     held: Distribution.of(probe.held),
@@ -140,6 +144,7 @@ function joinedProbes(all: ProbePeriod[]): ProbePeriod | null {
     sent: total(all, (one) => one.sent),
     answered: total(all, (one) => one.answered),
     failed: total(all, (one) => one.failed),
+    unanswered: total(all, (one) => one.unanswered),
     kept: Distribution.merged(all.map((one) => one.kept)),
     fresh: Distribution.merged(all.map((one) => one.fresh)),
     held: Distribution.merged(all.map((one) => one.held)),

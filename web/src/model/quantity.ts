@@ -61,6 +61,13 @@ export const bytes: Quantity = {
   unit: (most) => 1024 ** Math.min(BINARY.length - 1, Math.floor(Math.log2(Math.max(1, most)) / 10)),
 };
 
+/** `10 %`, `3.1 %`, `0.05 %`: a share of what ought not to be, to two digits at least (`summary::percent`). */
+export function exactPercent(share: number): string {
+  const value = share * 100;
+  if (value < 0.01) return value > 0 ? "<0.01 %" : "0 %";
+  return `${value.toFixed(value >= 10 ? 0 : value >= 1 ? 1 : 2)} %`;
+}
+
 /** `93 %`; a small share keeps a digit that tells it from nothing. */
 export function percent(share: number): string {
   const value = share * 100;

@@ -1101,6 +1101,44 @@ max: number,
 censored: Censored | null, };
 
 /**
+ * What a distribution lacks, and its percentiles with that counted as longer than every time measured: those by which
+ * thresholds are judged. Microseconds; none where the percentile lies among what never ended.
+ */
+export type Censored = { 
+/**
+ * How many never ended.
+ */
+count: number, 
+/**
+ * As a share (0..=1) of all.
+ */
+share: number, 
+/**
+ * Median.
+ */
+p50: number | null, 
+/**
+ * 75th percentile.
+ */
+p75: number | null, 
+/**
+ * 90th percentile.
+ */
+p90: number | null, 
+/**
+ * 99th percentile.
+ */
+p99: number | null, 
+/**
+ * 99.9th percentile.
+ */
+p999: number | null, 
+/**
+ * 99.99th percentile.
+ */
+p9999: number | null, };
+
+/**
  * One population in figures, as the [`Summary`] has them of all.
  */
 export type PopulationSummary = { 

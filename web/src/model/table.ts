@@ -1,6 +1,6 @@
 import { figuresOf, faultsSeen, faultTotal } from "./figures";
 import type { Lenient } from "./lenient";
-import { bytes, grouped, percent, rate, time } from "./quantity";
+import { bytes, exactPercent, grouped, percent, rate, time } from "./quantity";
 import type { FaultCount, Fit, PopulationSummary, Quantiles } from "./records";
 import type { Comparison } from "./report";
 import { commandLine, nameOf, type Run } from "./run";
@@ -40,12 +40,28 @@ export function statusTable(run: Run): Table {
   return { id: "statuses", title: "Answers by status", columns: [...words("status"), ...numbers("answers")], rows };
 }
 
-const QUANTILES = numbers("count", "mean", "p50", "p90", "p99", "p99.9", "max");
+const QUANTILES = numbers("count", "mean", "p50", "p90", "p99", "p99.9", "max", "no response");
 
 function quantilesRow(q: Lenient<Quantiles> | null | undefined): string[] {
-  const times = [q?.mean, q?.p50, q?.p90, q?.p99, q?.p999, q?.max].map((us) => time.text(us ?? 0));
-  return [grouped(q?.count ?? 0), ...times];
+  const times = [q?.mean, q?.p50, q?.p90, q?.p99, q?.p999, q?.max].map((us) => timeOf(q, us));
+  return [grouped(q?.count ?? 0), ...times, noResponse(q)];
 }
+
+/** Where there is nothing to show. */
+const NONE = "–";
+
+/** Of a distribution in which nothing has a time: none. */
+function timeOf(q: Lenient<Quantiles> | null | undefined, us: number | null | undefined): string {
+  return (q?.count ?? 0) === 0 && q?.censored ? NONE : time.text(us ?? 0);
+}
+
+/** The share that the percentiles say nothing of: requests without a response, dials without a connection. */
+function noResponse(q: Lenient<Quantiles> | null | undefined): string {
+  return q?.censored ? exactPercent(q.censored.share ?? 0) : NONE;
+}
+
+/** Whether anything has a time, or should have had one. */
+const isThere = (q: Lenient<Quantiles> | null | undefined) => (q?.count ?? 0) > 0 || q?.censored != null;
 
 /** All times of a run in figures. */
 export function timeTable(run: Run): Table {
@@ -62,7 +78,7 @@ export function timeTable(run: Run): Table {
     ["probe, fresh connections", probe?.fresh_us ?? total.probe?.fresh.quantiles()],
     ["probe, connect", probe?.connect_us ?? total.probe?.connect.quantiles()],
   ];
-  const rows = all.filter(([, q]) => (q?.count ?? 0) > 0).map(([name, q]) => [name, ...quantilesRow(q)]);
+  const rows = all.filter(([, q]) => isThere(q)).map(([name, q]) => [name, ...quantilesRow(q)]);
   return { id: "times", title: "Times in figures", columns: [...words("time"), ...QUANTILES], rows };
 }
 
@@ -75,14 +91,15 @@ export function populationTable(run: Run): Table {
     grouped(p?.connections?.wanted ?? 0),
     rate.text(p?.connections?.open_per_s ?? 0),
     rate.text(p?.requests?.per_s ?? 0),
-    time.text(p?.latency_us?.p50 ?? 0),
-    time.text(p?.latency_us?.p99 ?? 0),
+    timeOf(p?.latency_us, p?.latency_us?.p50),
+    timeOf(p?.latency_us, p?.latency_us?.p99),
+    noResponse(p?.latency_us),
     grouped(faultTotal(p?.faults ?? [])),
   ];
   return {
     id: "populations",
     title: "Populations",
-    columns: [...words("population", "target"), ...numbers("held", "wanted", "opened", "requests", "p50", "p99", "faults")],
+    columns: [...words("population", "target"), ...numbers("held", "wanted", "opened", "requests", "p50", "p99", "no response", "faults")],
     rows: populations.length > 1 ? populations.map(row) : [],
   };
 }
@@ -94,7 +111,7 @@ export function stepTable(run: Run): Table {
   );
   const names = run.record.header?.steps ?? [];
   const running = run.total.steps.flatMap((times, i) =>
-    times.count > 0 ? [[names[i] ?? `step ${i + 1}`, ...quantilesRow(times.quantiles())]] : [],
+    times.count + times.censored > 0 ? [[names[i] ?? `step ${i + 1}`, ...quantilesRow(times.quantiles())]] : [],
   );
   return {
     id: "steps",
@@ -181,8 +198,9 @@ export function overviewTable(runs: Run[]): Table {
       `${grouped(f.held)} of ${grouped(f.wanted)}`,
       rate.text(f.open_per_s),
       rate.text(f.requests_per_s),
-      time.text(f.latency_us.p50 ?? 0),
-      time.text(f.latency_us.p99 ?? 0),
+      timeOf(f.latency_us, f.latency_us.p50),
+      timeOf(f.latency_us, f.latency_us.p99),
+      noResponse(f.latency_us),
       grouped(faultTotal(f.faults)),
       memory(run).join(", ") || "–",
       commandLine(run.record),
@@ -193,7 +211,7 @@ export function overviewTable(runs: Run[]): Table {
     title: "Runs",
     columns: [
       ...words("run", "verdict"),
-      ...numbers("held", "opened", "requests", "p50", "p99", "faults"),
+      ...numbers("held", "opened", "requests", "p50", "p99", "no response", "faults"),
       ...words("memory of a connection", "command"),
     ],
     rows: runs.map(row),

@@ -1,5 +1,7 @@
-import { SECONDS, type Chart } from "../model/chart";
-import { CONNECTIONS, LATENCY, latencyOf, p99ByConnections, p99OverTime, PERCENTILE, percentiles } from "../model/latency_charts";
+import { isSeen, SECONDS, type Chart } from "../model/chart";
+import {
+  CONNECTIONS, LATENCY, latencyOf, NO_RESPONSE, noResponseOfRun, p99ByConnections, p99OverTime, PERCENTILE, percentiles,
+} from "../model/latency_charts";
 import type { Lenient } from "../model/lenient";
 import { answeredOverTime, openOverTime } from "../model/load_charts";
 import { rate } from "../model/quantity";
@@ -30,6 +32,15 @@ function overlaid(runs: Run[]): Chart[] {
     { id: "connections", title: "Connections open", says, x: SECONDS, y: CONNECTIONS, lines: of(openOverTime) },
     { id: "rates", title: "Requests answered", says, x: SECONDS, y: { label: "a second", quantity: rate }, lines: of(answeredOverTime) },
     { id: "latency", title: "Latency p99 over time", says, x: SECONDS, y: LATENCY, lines: of(p99OverTime) },
+    // Nothing to see where each request of every run had a response.
+    {
+      id: "no-response",
+      title: "Requests without a response over time",
+      says,
+      x: SECONDS,
+      y: NO_RESPONSE,
+      lines: of(noResponseOfRun).some((line) => isSeen(line, false)) ? of(noResponseOfRun) : [],
+    },
     { id: "by-connections", title: "Latency p99 against connections held", says, x: CONNECTIONS, y: LATENCY, lines: of(p99ByConnections) },
     {
       id: "percentiles",

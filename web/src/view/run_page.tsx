@@ -1,7 +1,7 @@
 import { keyFigures } from "../model/figures";
 import { acceptQueue, jvm, memory, processors, socketMemory, sockets } from "../model/host_charts";
 import { hostTable, tcpTable } from "../model/host_tables";
-import { heatMap, latencyByConnections, latencyOverTime, percentileCurve } from "../model/latency_charts";
+import { heatMap, latencyByConnections, latencyOverTime, noResponseOverTime, percentileCurve } from "../model/latency_charts";
 import { connections, faults, populations, rates } from "../model/load_charts";
 import type { Run } from "../model/run";
 import { costTable, faultTable, populationTable, rigTable, statusTable, stepTable, thresholdTable, timeTable } from "../model/table";
@@ -13,7 +13,7 @@ import { Section } from "./section";
 
 /** Everything about one run: the report, and the live page with what there is so far. */
 export function RunPage({ run }: { run: Run }) {
-  const latency = [latencyOverTime(run), latencyByConnections(run), percentileCurve(run), heatMap(run)];
+  const latency = [latencyOverTime(run), noResponseOverTime(run), latencyByConnections(run), percentileCurve(run), heatMap(run)];
   const hosts = [processors(run), memory(run), jvm(run), sockets(run), socketMemory(run), acceptQueue(run)];
   return (
     <>

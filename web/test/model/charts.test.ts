@@ -4,12 +4,13 @@ import { phases, type Axis } from "../../src/model/chart";
 import { Distribution } from "../../src/model/distribution";
 import { figuresOf, keyFigures, nowFigures } from "../../src/model/figures";
 import { jvm, memory, processors } from "../../src/model/host_charts";
-import { heatMap, latencyByConnections, latencyOverTime, percentiles } from "../../src/model/latency_charts";
+import { heatMap, latencyByConnections, latencyOverTime, noResponseOverTime, percentiles } from "../../src/model/latency_charts";
 import type { Lenient } from "../../src/model/lenient";
 import { connections, faults, populations, rates } from "../../src/model/load_charts";
 import { bytes, count, time } from "../../src/model/quantity";
 import type { TickRecord } from "../../src/model/records";
 import { runOf, type Run } from "../../src/model/run";
+import { timeTable } from "../../src/model/table";
 import { ticks } from "../../src/view/drawing";
 import { latency, storedRun } from "../synthetic";
 
@@ -121,6 +122,42 @@ test("a run without a summary has the figures of its ticks", () => {
   const shown = Object.fromEntries(keyFigures(run).map(({ name, value, note }) => [name, [value, note]]));
   assert.deepEqual(shown["faults"], ["4", "4 × path · hold · reset"]);
   assert.deepEqual(shown["held"], ["90", "of 100 wanted, peak 90"]);
+});
+
+test("what had no response stands beside the percentiles", () => {
+  const without = (times: [number, number][], censored: number) => ({ ...latency(times), censored });
+  const run = of([
+    { tick: { phase: "ramp", connect: without([[1e6, 1]], 1) } },
+    { tick: { phase: "hold", counts: { answered: 98 }, latency: without([[1e6, 90], [3e6, 8]], 2) } },
+    { tick: { phase: "hold", latency: without([], 5) } },
+    { tick: { phase: "hold", latency: latency([[1e6, 1]]) } },
+  ]);
+  assert.deepEqual(points(noResponseOverTime(run)), {
+    requests: [[2, NaN], [4, 0.02], [6, 1], [8, 0]],
+    dials: [[2, 0.5], [4, NaN], [6, NaN], [8, NaN]],
+  });
+  assert.deepEqual(noResponseOverTime(of([{ tick: { latency: latency([[1e6, 1]]) } }])).lines, []);
+  const shown = Object.fromEntries(keyFigures(run).map(({ name, value, note }) => [name, [value, note]]));
+  assert.deepEqual(shown["no response"], ["6.6 %", "7 requests so far, in none of these percentiles; p99 lies among them"]);
+  const rows = Object.fromEntries(timeTable(run).rows.map(([name, ...cells]) => [name, cells]));
+  assert.equal(timeTable(run).columns.at(-1)!.name, "no response");
+  assert.deepEqual([rows["latency at full load"]!.at(-1), rows["connect"]!.at(-1)], ["6.6 %", "50 %"]);
+  // A second of nothing else is shown by no figure of the second before.
+  const now = (records: Lenient<TickRecord>[]) => nowFigures(of(records)).map(({ name, value }) => [name, value]);
+  const figures = Object.fromEntries(now([{ tick: { latency: without([], 5) } }]));
+  assert.deepEqual([figures["p99"], figures["no response"]], ["–", "100 %"]);
+  assert.ok(!now([{ tick: { latency: latency([[1e6, 1]]) } }]).some(([name]) => name === "no response"));
+  const only = runOf({ ticks: [{ tick: { phase: "hold", latency: without([], 5) } }] });
+  assert.deepEqual(timeTable(only).rows, [["latency at full load", "0", "–", "–", "–", "–", "–", "–", "100 %"]]);
+});
+
+test("a percentile curve ends where those without a response begin", () => {
+  const times = Distribution.of({ ...latency(Array.from({ length: 900 }, (_, i) => [(i + 1) * 1e6, 1])), censored: 100 });
+  const { points } = percentiles("", times);
+  const last = points.at(-1)!;
+  assert.ok(last.x <= 10 + 1e-9 && Math.abs(last.y / 900e3 - 1) < 0.001, `${last.x} ${last.y}`);
+  const at = (x: number) => points.find((point) => Math.abs(point.x / x - 1) < 1e-9)!.y;
+  assert.ok(Math.abs(at(1) / 1e3 - 1) < 0.1 && points.length === 21);
 });
 
 test("axes have round marks", () => {

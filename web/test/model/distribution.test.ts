@@ -6,7 +6,7 @@ import { latency, random } from "../synthetic";
 test("nothing recorded reads zero", () => {
   for (const nothing of [undefined, null, {}, { histogram: "" }, latency([])]) {
     const figures = Distribution.of(nothing).quantiles();
-    assert.deepEqual(Object.values(figures), Array(11).fill(0));
+    assert.deepEqual(Object.values(figures), [...Array(11).fill(0), null]);
   }
 });
 
@@ -16,7 +16,7 @@ test("a ramp of times has its quantiles", () => {
   assert.deepEqual([q.count, q.min, q.max, q.mean], [10_000, 1, 10_000, 5000.5]);
   const expected = { p50: 5000, p75: 7500, p90: 9000, p99: 9900, p999: 9990, p9999: 9999, stdev: 2886.75 };
   for (const [name, want] of Object.entries(expected)) {
-    const got = q[name as keyof typeof q];
+    const got = q[name as keyof typeof expected];
     assert.ok(Math.abs(got / want - 1) < 0.002, `${name}: ${got} for ${want}`);
   }
 });
@@ -45,6 +45,30 @@ test("merging is the same as recording together, in any order", () => {
     assert.deepEqual(figures, want);
     assert.ok(Math.abs(mean / wantMean - 1) < 1e-12 && Math.abs(stdev / wantStdev - 1) < 1e-9);
   }
+});
+
+test("what never ended is longer than all that did", () => {
+  // As in Rust: with a time (1 ms, 2 ms, …), without, quantile, milliseconds.
+  const check = (n: number, censored: number, q: number, expected: number | null) => {
+    const times = Array.from({ length: n }, (_, i): [number, number] => [(i + 1) * 1e6, 1]);
+    const got = Distribution.of({ ...latency(times), censored }).judgedQuantile(q);
+    assert.equal(got === null ? null : Math.round(got / 1e6), expected, `${n} with a time, ${censored} without, ${q}`);
+  };
+  check(0, 0, 0.5, null);
+  check(0, 5, 0.5, null);
+  check(100, 0, 0.99, 99);
+  check(100, 0, 1, 100);
+  check(990, 10, 0.99, 990);
+  check(990, 11, 0.99, null);
+  check(100, 100, 0.25, 50);
+  check(100, 100, 0.5, 100);
+  check(100, 101, 0.5, null);
+  check(1, 0, 0.001, 1);
+  const one = Distribution.of({ ...latency([[4e6, 3]]), censored: 1 });
+  const q = Distribution.merged([one, Distribution.of({ censored: 1 }), Distribution.EMPTY, one]).quantiles();
+  assert.deepEqual([q.count, q.mean, q.max, q.censored?.count, q.censored?.share, q.censored?.p99], [6, 4000, 4000, 3, 1 / 3, null]);
+  assert.ok(Math.abs(q.censored!.p50! / 4000 - 1) < 1e-3);
+  assert.deepEqual(Distribution.of({ censored: 2 }).quantiles().censored?.share, 1);
 });
 
 /** As another writer of the format would have it: two digits, from one nanosecond. */

@@ -11,10 +11,12 @@ const { records, folded, thinned } = fixture();
 
 /** Equal but for the last digits of sums of floating-point numbers. */
 function same(got: Quantiles, want: Quantiles, what: string): void {
-  for (const [name, value] of Object.entries(want)) {
-    const ours = got[name as keyof Quantiles];
+  const { censored, ...figures } = want;
+  for (const [name, value] of Object.entries(figures)) {
+    const ours = got[name as keyof typeof figures];
     assert.ok(Math.abs(ours - value) <= Math.abs(value) * 1e-9, `${what} ${name}: ${ours}, and ${value} in Rust`);
   }
+  assert.deepEqual(got.censored, censored, `${what}: what has no response`);
 }
 
 test("records add up to what Rust makes of them", () => {
@@ -27,6 +29,7 @@ test("records add up to what Rust makes of them", () => {
   same(all.ramp_latency.quantiles(), folded.ramp_latency_us, "ramp latency");
   same(all.connect.quantiles(), folded.connect_us, "connect");
   same(all.lag.quantiles(), folded.lag_us, "lag");
+  assert.ok(folded.latency_us.censored!.count > 0 && folded.connect_us.censored!.count > 0 && folded.counts.unanswered > 0);
   assert.equal(all.populations.length, folded.populations.length);
   folded.populations.forEach((want, i) => {
     assert.deepEqual(all.populations[i]!.counts, { ...all.populations[i]!.counts, ...want.counts });
@@ -43,6 +46,8 @@ test("a history is thinned as Rust thins it", () => {
   assert.deepEqual(thin.entries.map(({ period }) => period.open), thinned.open);
   const p99 = thin.entries.map(({ period }) => period.latency.quantile(0.99) / 1e3);
   assert.deepEqual(p99, thinned.latency_p99_us);
+  assert.deepEqual(thin.entries.map(({ period }) => period.latency.censored), thinned.no_response);
+  assert.ok(thinned.no_response.some((n) => n > 0));
 });
 
 /** What a page knows of a history. */

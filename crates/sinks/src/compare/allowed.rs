@@ -1,6 +1,8 @@
 //! `--fail-if`: whether a group is worse than the base by more than is allowed.
 
-use super::{Change, ComparedFigure, Figure, Group, Side, Standing, names, show};
+use samples::censored_share;
+
+use super::{Change, Figure, Group, Run, Side, Standing, compared_by, names, show};
 
 /// How far a figure may be from the base's.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,26 +31,34 @@ pub struct Judged {
 }
 
 /// Each group but the base, by each allowance.
-pub(super) fn judge(allowances: &[Allowed], figures: &[ComparedFigure], groups: &[Group]) -> Vec<Judged> {
+pub(super) fn judge(allowances: &[Allowed], groups: &[Group]) -> Vec<Judged> {
     let names = names(groups);
     let mut judged = Vec::new();
     for allowed in allowances {
-        let compared = figures.iter().find(|compared| compared.figure.path == allowed.figure.path);
-        let compared = compared.expect("what is judged is compared");
-        let (base, others) = compared.sides.split_first().expect("the base is there");
-        for (group, side) in names[1..].iter().zip(others) {
-            let (failed, detail) = match (base.mean, side.mean, side.change) {
-                (Some(base), Some(own), Some(change)) => {
-                    let verdict = verdict(allowed, [base, own], &change);
-                    let seen = [&names[0], group].map(String::as_str);
-                    (verdict.0, detail(allowed, seen, [base, own], &change, verdict.1))
+        let compared = compared_by(allowed.figure.clone(), groups, Figure::judged);
+        for nth in 1..groups.len() {
+            let [base, own] = [0, nth].map(|at| (names[at].as_str(), &groups[at], &compared.sides[at]));
+            let unbound = [base, own].iter().find_map(|(_, group, _)| without_bound(&allowed.figure, group));
+            let (failed, detail) = match (unbound, base.2.mean, own.2.mean, own.2.change) {
+                (Some(run), ..) => (true, format!("it lies among what had no response in run {run}")),
+                (None, Some(before), Some(after), Some(change)) => {
+                    let verdict = verdict(allowed, [before, after], &change);
+                    (verdict.0, detail(allowed, [base.0, own.0], [before, after], &change, verdict.1))
                 }
-                _ => (true, format!("not measured in {}", unmeasured(&names[0], base, group, side))),
+                _ => (true, format!("not measured in {}", unmeasured(base.0, base.2, own.0, own.2))),
             };
-            judged.push(Judged { text: allowed.text.clone(), group: group.clone(), failed, detail });
+            judged.push(Judged { text: allowed.text.clone(), group: names[nth].clone(), failed, detail });
         }
     }
     judged
+}
+
+/// The first run of which the figure lies among requests that had no response. The others' mean would not stand for it.
+fn without_bound<'a>(figure: &Figure, group: &'a Group) -> Option<&'a str> {
+    let lacks = |run: &&Run| {
+        censored_share(&run.figures, &figure.path).is_some() && figure.judged(&run.figures).is_none()
+    };
+    group.runs.iter().find(lacks).map(|run| run.id.as_str())
 }
 
 fn unmeasured(base_name: &str, base: &Side, group: &str, side: &Side) -> String {

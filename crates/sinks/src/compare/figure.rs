@@ -1,6 +1,6 @@
 //! What is compared.
 
-use samples::{Latency, measured};
+use samples::{Latency, censored_share, judged, measured};
 use serde_json::Value;
 use units::Unit;
 
@@ -27,6 +27,7 @@ const USUAL: &[(&str, &str, Unit)] = &[
     ("latency p99 at equal load", "equal_load_us.p99", Unit::Micros),
     ("latency p50", "latency_us.p50", Unit::Micros),
     ("latency p99", "latency_us.p99", Unit::Micros),
+    ("no response", "latency_us.censored.share", Unit::Share),
     ("connect p99", "connect_us.p99", Unit::Micros),
     ("probe p99", "probe.latency_us.p99", Unit::Micros),
     ("faults", FAULTS, Unit::Count),
@@ -35,6 +36,8 @@ const USUAL: &[(&str, &str, Unit)] = &[
 ];
 
 const FAULTS: &str = "faults";
+/// Below a distribution: the share of it that has no time.
+const NO_RESPONSE: &str = ".censored.share";
 
 pub(super) fn usual() -> Vec<Figure> {
     let figure = |(name, path, unit): &(&str, &str, Unit)| Figure {
@@ -48,6 +51,9 @@ pub(super) fn usual() -> Vec<Figure> {
 impl Figure {
     /// Of a run; none where it was not measured, or is lost in its own scatter.
     pub(super) fn of(&self, figures: &Value) -> Option<f64> {
+        if let Some(times) = self.path.strip_suffix(NO_RESPONSE) {
+            return no_response(figures, times);
+        }
         let value = measured(figures, &self.path)?;
         // As `samples::Fit::is_known`.
         let fit = self.path.strip_suffix(".value");
@@ -55,6 +61,25 @@ impl Figure {
         // A slope that is not known is written as 0.
         let is_slope = fit.is_some() || self.path.ends_with("user_bytes_per_connection");
         (!is_slope || value > 2.0 * error).then_some(value)
+    }
+
+    /// The same as thresholds are judged: where requests had no response these count as longer than all others; none where
+    /// the figure lies among them.
+    pub(super) fn judged(&self, figures: &Value) -> Option<f64> {
+        let value = self.of(figures)?;
+        match censored_share(figures, &self.path) {
+            Some(_) => judged(figures, &self.path),
+            None => Some(value),
+        }
+    }
+
+    /// What a percentile is said to be, and what it becomes if those without a response count as longer than all others
+    /// (none: it lies among them); none where that makes no difference.
+    pub(super) fn survivors_only(&self, figures: &Value) -> Option<(f64, Option<f64>)> {
+        let value = self.of(figures).filter(|_| self.path.contains("_us.p"))?;
+        let judged = self.judged(figures);
+        let is_same = judged.is_some_and(|judged| judged <= value * (1.0 + self.grain(&[value])));
+        (!is_same).then_some((value, judged))
     }
 
     /// Whether these values are compared as they are: some have no logarithm, or they are faults, of which there should
@@ -69,6 +94,16 @@ impl Figure {
         // CPU times are no histogram's.
         let is_time = self.unit == Unit::Micros && !self.path.ends_with(".value");
         values.iter().filter(|_| is_time).map(|us| Latency::grain(*us)).fold(0.0, f64::max)
+    }
+}
+
+/// The share of a distribution that has no time: zero where each has one; none of a distribution of nothing, and of an
+/// earlier version's, which does not say.
+fn no_response(figures: &Value, times: &str) -> Option<f64> {
+    let times = figures.pointer(&format!("/{}", times.replace('.', "/")))?;
+    match times.get("censored")? {
+        Value::Null => times["count"].as_u64().filter(|count| *count > 0).map(|_| 0.0),
+        censored => censored["share"].as_f64(),
     }
 }
 
@@ -102,6 +137,36 @@ mod tests {
         check("cost.target_cpu_us_per_request.value", None);
         check("cost.generator_cpu_us_per_request.value", Some(10.0));
         check("faults", Some(0.0));
+    }
+
+    #[test]
+    fn the_share_without_a_response_is_known_or_zero_or_not_known() {
+        let check = |latency, expected: Option<f64>| {
+            let figure = usual().into_iter().find(|figure| figure.name == "no response").unwrap();
+            assert_eq!(figure.of(&json!({ "latency_us": latency })), expected);
+        };
+        check(json!({ "count": 9, "p99": 7.0, "censored": { "count": 1, "share": 0.1 } }), Some(0.1));
+        check(json!({ "count": 0, "p99": 0.0, "censored": { "count": 1, "share": 1.0 } }), Some(1.0));
+        check(json!({ "count": 9, "p99": 7.0, "censored": null }), Some(0.0));
+        check(json!({ "count": 0, "p99": 0.0, "censored": null }), None);
+        // Of a version that did not count them.
+        check(json!({ "count": 9, "p99": 7.0 }), None);
+    }
+
+    #[test]
+    fn a_percentile_of_survivors_is_one_that_the_others_would_change() {
+        let check = |censored, expected: Option<(f64, Option<f64>)>| {
+            let figure = usual().into_iter().find(|figure| figure.path == "latency_us.p99").unwrap();
+            let figures = json!({ "latency_us": { "count": 9, "p99": 700.0, "censored": censored } });
+            assert_eq!(figure.survivors_only(&figures), expected);
+        };
+        check(Value::Null, None);
+        check(json!({ "share": 0.1, "p99": null }), Some((700.0, None)));
+        check(json!({ "share": 0.1, "p99": 800.0 }), Some((700.0, Some(800.0))));
+        // Within what the histogram can tell.
+        check(json!({ "share": 0.000_1, "p99": 700.5 }), None);
+        let held = usual().into_iter().find(|figure| figure.path == "connections.held").unwrap();
+        assert_eq!(held.survivors_only(&json!({ "connections": { "held": 5 } })), None);
     }
 
     #[test]

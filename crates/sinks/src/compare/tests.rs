@@ -161,3 +161,46 @@ fn the_same_run_twice_is_told() {
         "{text}"
     );
 }
+
+/// Nine of ten requests were answered, fast; the others never.
+fn survivors(id: &str, judged_p99: Value) -> Run {
+    let mut figures = summary("fail", 200, 9_000.0, 900.0, 0);
+    figures["latency_us"]["censored"] =
+        json!({ "count": 1_000, "share": 0.1, "p50": 510.0, "p99": judged_p99 });
+    run(id, figures, 2_000)
+}
+
+fn answered(id: &str) -> Run {
+    let mut figures = summary("pass", 200, 9_000.0, 1_000.0, 0);
+    figures["latency_us"]["censored"] = Value::Null;
+    run(id, figures, 2_000)
+}
+
+#[test]
+fn a_percentile_of_those_that_were_answered_is_said_to_be_one() {
+    let groups = || {
+        let before = vec![answered("a0"), answered("a1")];
+        let after = vec![survivors("b0", Value::Null), survivors("b1", json!(1_900.0))];
+        vec![group("before", before), group("after", after)]
+    };
+    let allowances = [allowed("latency_us.p99 +10%", true, 0.1)];
+    let comparison = Comparison::new(groups(), EqualLoad::of([200, 200]), &allowances);
+    let text = comparison.text();
+    for line in [
+        "warning: latency p50 is of the responses alone, 10 % of the requests had no response; 500 µs becomes 510 µs if they count as longer than all others: run b0\n",
+        "warning: latency p99 is of the responses alone, 10 % of the requests had no response; 900 µs becomes no value, it lies among them if they count as longer than all others: run b0\n",
+        "; 900 µs becomes 1.90 ms if they count as longer than all others: run b1\n",
+    ] {
+        assert!(text.contains(line), "{line}{text}");
+    }
+    assert!(!text.contains("run a0"), "{text}");
+    let row = text.lines().find(|line| line.starts_with("no response")).expect("it is compared");
+    assert!(row.contains("0.0 %") && row.contains("10.0 %") && row.ends_with("differs"), "{row}");
+    // By those alone it would have fallen by a tenth.
+    let judged = &comparison.judged()[0];
+    let detail = "it lies among what had no response in run b0";
+    assert_eq!((judged.failed, judged.detail.as_str()), (true, detail));
+    let none =
+        Comparison::new(vec![group("a", vec![answered("a0")]), group("b", vec![answered("b0")])], None, &[]);
+    assert!(!none.text().contains("no response;"), "{}", none.text());
+}

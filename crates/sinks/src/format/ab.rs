@@ -45,7 +45,7 @@ fn failures(s: &Summary, whole: &Whole) -> String {
     let length = of_requests(&|kind| matches!(kind, Kind::WrongLength | Kind::WrongEcho));
     let right_or_counted =
         |kind: Kind| kind.is_wrong_answer() || matches!(kind, Kind::Reset | Kind::Closed | Kind::Truncated);
-    let exceptions = of_requests(&|kind| !right_or_counted(kind));
+    let exceptions = of_requests(&|kind| !right_or_counted(kind)) + whole.unanswered();
     let failed = connect + receive + length + exceptions;
     let mut out = format!("Failed requests:        {failed}\n");
     if failed > 0 {
@@ -163,6 +163,14 @@ mod tests {
         let expected = "Failed requests:        54\n   (Connect: 7, Receive: 18, Length: 9, Exceptions: 20)\n\
                         Non-2xx responses:      40\n";
         let out = ab(&summary, &whole);
+        assert!(out.contains(expected), "{out}");
+    }
+
+    #[test]
+    fn what_was_unanswered_at_the_end_has_failed() {
+        let (summary, whole) = made_up::unanswered();
+        let out = ab(&summary, &whole);
+        let expected = "Failed requests:        3\n   (Connect: 0, Receive: 0, Length: 0, Exceptions: 3)\n";
         assert!(out.contains(expected), "{out}");
     }
 

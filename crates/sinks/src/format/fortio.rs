@@ -23,7 +23,7 @@ pub fn fortio(s: &Summary, whole: &Whole) -> String {
     let (connections, threads) = (s.connections.wanted, s.threads);
     // As it was asked for: the little by which it was exceeded is in the line after it.
     let wanted = span((s.duration_s * 10.0).floor() / 10.0);
-    let lost = whole.faults(|f| !is_wrong_answer(f) && f.stage != Stage::Hold);
+    let lost = whole.faults(|f| !is_wrong_answer(f) && f.stage != Stage::Hold) + whole.unanswered();
     let answered = whole.totals.counts.answered;
     let calls = answered + lost;
     let qps = per_s(calls as f64, s);
@@ -192,6 +192,16 @@ mod tests {
             assert!(out.lines().any(|l| l == line), "{line}: {out}");
         }
         assert!(out.contains(" : 1045 calls. qps=104.5\n"), "{out}");
+    }
+
+    #[test]
+    fn what_was_unanswered_at_the_end_is_an_error() {
+        let (summary, whole) = made_up::unanswered();
+        let out = fortio(&summary, &whole);
+        for line in ["Code  -1 : 3 (25.0 %)", "Error cases : count 3 avg 0 +/- 0 min 0 max 0 sum 0"] {
+            assert!(out.lines().any(|l| l == line), "{line}: {out}");
+        }
+        assert!(out.contains(" : 12 calls. "), "{out}");
     }
 
     #[test]

@@ -94,13 +94,13 @@ fn machine(s: &Summary, whole: &Whole) -> String {
 
 fn errors(whole: &Whole) -> String {
     let of = |kinds: &[Kind]| whole.faults(|f| kinds.contains(&f.kind));
-    let timeouts = of(&[Kind::Timeout]);
+    let timeouts = of(&[Kind::Timeout]) + whole.unanswered();
     let refused = of(&[Kind::Refused]);
     let lost = of(&[Kind::Reset, Kind::Closed, Kind::Truncated]);
     let files = of(&[Kind::OpenFiles]);
     let addresses = of(&[Kind::AddressInUse]);
     // httperf does not judge answers.
-    let total = whole.faults(|f: Fault| !is_wrong_answer(f));
+    let total = whole.faults(|f: Fault| !is_wrong_answer(f)) + whole.unanswered();
     let other = total - timeouts - refused - lost - files - addresses;
     format!(
         "Errors: total {total} client-timo {timeouts} socket-timo 0 connrefused {refused} connreset {lost}\n\
@@ -127,6 +127,14 @@ mod tests {
                         Errors: fd-unavail 0 addrunavail 2 ftab-full 0 other 1\n";
         assert!(out.ends_with(expected), "{out}");
         assert!(out.contains("Reply status: 1xx=0 2xx=960 3xx=0 4xx=0 5xx=40\n"), "{out}");
+    }
+
+    #[test]
+    fn what_was_unanswered_at_the_end_is_an_error() {
+        let (summary, whole) = made_up::unanswered();
+        let out = httperf(&summary, &whole);
+        let expected = "Errors: total 3 client-timo 3 socket-timo 0 connrefused 0 connreset 0\n";
+        assert!(out.contains(expected) && out.ends_with(" other 0\n"), "{out}");
     }
 
     #[test]

@@ -89,6 +89,17 @@ pub(super) fn wrong() -> (Summary, Whole) {
     (summary, whole)
 }
 
+/// Twelve requests, of which three had no response when it ended.
+pub(super) fn unanswered() -> (Summary, Whole) {
+    let mut tick = Tick { until: Nanos::from_secs(1), open: 1, ..Tick::default() };
+    (tick.counts.opened, tick.counts.sent, tick.counts.answered, tick.counts.unanswered) = (1, 12, 9, 3);
+    tick.latency.record_n(Nanos::from_millis(2), 9);
+    (0..3).for_each(|_| tick.latency.censor());
+    let mut whole = Whole::default();
+    whole.tick(&tick, &Generator::default());
+    (Summary { duration_s: 1.0, elapsed_s: 1.0, ..nothing() }, whole)
+}
+
 /// Compares with the golden file of this name; `UPDATE_GOLDEN=1` writes it anew.
 pub(crate) fn check_golden(name: &str, text: &str) {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name).with_extension("txt");

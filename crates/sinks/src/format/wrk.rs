@@ -39,7 +39,7 @@ pub fn wrk(s: &Summary, whole: &Whole) -> String {
 
 /// The lines that are there only when something went wrong.
 fn errors(s: &Summary, whole: &Whole) -> String {
-    let timeout = whole.faults(|f| f.kind == Kind::Timeout);
+    let timeout = whole.faults(|f| f.kind == Kind::Timeout) + whole.unanswered();
     let connect = whole.faults(|f| is_of_connect(f) && f.kind != Kind::Timeout);
     let read = whole.faults(|f| !is_of_connect(f) && !is_wrong_answer(f) && f.kind != Kind::Timeout);
     let mut out = String::new();
@@ -177,6 +177,13 @@ mod tests {
         let out = wrk(&summary, &whole);
         assert!(out.contains("\n  Socket errors: connect 3, read 22, write 0, timeout 24\n"), "{out}");
         assert!(out.contains("\n  Non-2xx or 3xx responses: 40\n"), "{out}");
+    }
+
+    #[test]
+    fn what_was_unanswered_at_the_end_is_an_error() {
+        let (summary, whole) = made_up::unanswered();
+        let out = wrk(&summary, &whole);
+        assert!(out.contains("\n  Socket errors: connect 0, read 0, write 0, timeout 3\n"), "{out}");
     }
 
     #[test]

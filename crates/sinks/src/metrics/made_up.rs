@@ -39,6 +39,10 @@ pub(crate) fn seen(n: u64) -> (Tick, Generator, Looks) {
         own.latency.record(Nanos::from_millis(ms * n));
     }
     other.connect.record(Nanos::from_micros(100));
+    (0..10 * n).for_each(|_| own.latency.censor());
+    other.ramp_latency.censor();
+    other.connect.censor();
+    other.counts.unanswered = n;
     let mut tick = Tick { from, until, phase: Phase::Hold, populations: vec![own, other], ..Tick::default() };
     for population in std::mem::take(&mut tick.populations) {
         tick.merge(&population);

@@ -82,6 +82,18 @@ pub(crate) const TABLE: &[Metric] = &[
         "requests that were due and found no free connection in time",
         |m, s| sum(m, s, |t| t.counts.missed),
     ),
+    counter(
+        "throng_requests_without_response_total",
+        EACH,
+        "requests that ended without a response, missed ones included; none of the histograms of times has them",
+        |m, s| sum(m, s, |t| t.latency.censored() + t.ramp_latency.censored()),
+    ),
+    counter(
+        "throng_requests_unanswered_total",
+        EACH,
+        "of those, the ones that still waited when the run ended; 0 until then",
+        |m, s| sum(m, s, |t| t.counts.unanswered),
+    ),
     counter("throng_messages_told_total", EACH, "messages sent whose answer is not awaited", |m, s| {
         sum(m, s, |t| t.counts.told)
     }),

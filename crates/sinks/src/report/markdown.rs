@@ -6,6 +6,8 @@ use samples::RunRecord;
 use serde_json::Value;
 use units::{Bytes, Count, Nanos};
 
+use crate::summary::percent;
+
 /// What stands in a table's cell where nothing was measured.
 const NONE: &str = "–";
 
@@ -16,6 +18,7 @@ pub(super) fn text(id: &str, run: &RunRecord, summary: Option<&Value>) -> String
         verdict(s, &mut out);
         figures(s, &mut out);
         latencies(s, &mut out);
+        populations(s, &mut out);
         faults(s, &mut out);
         thresholds(s, &mut out);
         costs(s, &mut out);
@@ -47,12 +50,14 @@ fn figures(s: &Value, out: &mut String) {
         |path: &str| s.pointer(path).and_then(Value::as_f64).map(|n| Count(n.round() as u64).to_string());
     let slope = |path: &str| s.pointer(path).and_then(Value::as_f64).filter(|n| *n > 0.0);
     let bytes = |path: &str| slope(path).map(|n| format!("{n:.0} bytes"));
+    let unanswered = count("/requests/unanswered");
     let rows = [
         ("connections wanted", count("/connections/wanted")),
         ("connections held", count("/connections/held")),
         ("most connections", count("/connections/peak")),
         ("connections opened/s", count("/connections/open_per_s")),
         ("requests answered", count("/requests/answered")),
+        ("requests unanswered at the end", unanswered),
         ("requests/s", count("/requests/per_s")),
         ("memory of throng a connection", bytes("/generator/user_bytes_per_connection")),
         ("memory of the target a connection", bytes("/target_cost/user_bytes_per_connection")),
@@ -67,7 +72,9 @@ fn figures(s: &Value, out: &mut String) {
 fn latencies(s: &Value, out: &mut String) {
     line(
         out,
-        format_args!("| time | count | p50 | p90 | p99 | p99.9 | max |\n|---|---:|---:|---:|---:|---:|---:|"),
+        format_args!(
+            "| time | count | p50 | p90 | p99 | p99.9 | max | no response |\n|---|---:|---:|---:|---:|---:|---:|---:|"
+        ),
     );
     let rows = [
         ("latency", "/latency_us"),
@@ -79,14 +86,50 @@ fn latencies(s: &Value, out: &mut String) {
         ("lag (how late throng was)", "/lag_us"),
     ];
     for (name, path) in rows {
-        let Some(times) = s.pointer(path).filter(|times| times["count"].as_u64().is_some_and(|n| n > 0))
-        else {
-            continue;
-        };
-        let time = |key: &str| Nanos((times[key].as_f64().unwrap_or_default() * 1e3) as u64).brief();
-        let [p50, p90, p99, p999, max] = ["p50", "p90", "p99", "p999", "max"].map(time);
-        let count = Count(times["count"].as_u64().unwrap_or_default());
-        line(out, format_args!("| {name} | {count} | {p50} | {p90} | {p99} | {p999} | {max} |"));
+        if let Some(times) = s.pointer(path).filter(|times| is_there(times)) {
+            line(out, format_args!("| {name} {}", times_row(times)));
+        }
+    }
+    out.push('\n');
+}
+
+/// Whether anything had a time, or should have had one.
+fn is_there(times: &Value) -> bool {
+    times["count"].as_u64().is_some_and(|n| n > 0) || times["censored"].is_object()
+}
+
+/// The cells of a distribution: how many, the percentiles, and the share that these say nothing of.
+fn times_row(times: &Value) -> String {
+    let count = times["count"].as_u64().unwrap_or_default();
+    let time = |key: &str| match count {
+        0 => NONE.to_owned(),
+        _ => Nanos((times[key].as_f64().unwrap_or_default() * 1e3) as u64).brief().to_string(),
+    };
+    let [p50, p90, p99, p999, max] = ["p50", "p90", "p99", "p999", "max"].map(time);
+    let without = times["censored"]["share"].as_f64().map_or(NONE.to_owned(), percent);
+    format!("| {} | {p50} | {p90} | {p99} | {p999} | {max} | {without} |", Count(count))
+}
+
+/// Each population and each step by itself, where there are several of either.
+fn populations(s: &Value, out: &mut String) {
+    let none = serde_json::Map::new();
+    let all = s["populations"].as_object().unwrap_or(&none);
+    let steps = |own: &Value| own["steps"].as_object().cloned().unwrap_or_default();
+    if all.len() < 2 && all.values().all(|own| steps(own).is_empty()) {
+        return;
+    }
+    line(
+        out,
+        format_args!(
+            "| latency of | count | p50 | p90 | p99 | p99.9 | max | no response |\n|---|---:|---:|---:|---:|---:|---:|---:|"
+        ),
+    );
+    for (name, own) in all {
+        line(out, format_args!("| {} {}", code(name), times_row(&own["latency_us"])));
+        for (step, figures) in steps(own) {
+            let name = code(&format!("{name}.{step}"));
+            line(out, format_args!("| {name} {}", times_row(&figures["latency_us"])));
+        }
     }
     out.push('\n');
 }

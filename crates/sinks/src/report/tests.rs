@@ -2,7 +2,7 @@ use std::{fs, path::Path};
 
 use super::*;
 use crate::metrics::made_up::{header, seen};
-use samples::{Limit, Quantiles, ThresholdResult, Verdict};
+use samples::{Censored, Limit, PopulationSummary, Quantiles, StepSummary, ThresholdResult, Verdict};
 use units::Date;
 
 /// What is in a page.
@@ -57,8 +57,18 @@ fn summary() -> Summary {
         p99: 2_990.0,
         p999: 3_000.0,
         max: 3_000.0,
+        censored: Some(Censored { count: 6, share: 0.001, p99: Some(2_991.0), ..Censored::default() }),
         ..Quantiles::default()
     };
+    // Not one dial of the ramp that had an end.
+    s.connect_us.censored = Some(Censored { count: 3, share: 1.0, ..Censored::default() });
+    let login = StepSummary { latency_us: s.latency_us };
+    let users = PopulationSummary { latency_us: s.latency_us, ..PopulationSummary::default() };
+    s.populations = [
+        ("idle".to_owned(), PopulationSummary::default()),
+        ("users".to_owned(), PopulationSummary { steps: [("login".to_owned(), login)].into(), ..users }),
+    ]
+    .into();
     s.thresholds = vec![ThresholdResult { expr: "held >= 99%".to_owned(), value: Some(90.0), pass: false }];
     s.cost.target_bytes = Some(samples::Fit { value: 512.25, error: 1.5, r2: 0.9991 });
     s.cost.ceiling_connections = Some(1_000_000);

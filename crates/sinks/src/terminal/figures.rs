@@ -31,8 +31,12 @@ pub(crate) struct Second {
     pub(crate) waiting: u64,
     /// From due to the answer; in the ramp, of the ramp.
     pub(crate) latency: Option<Percentiles>,
+    /// The share of those that had no response, of which the percentiles say nothing; none where each had one.
+    pub(crate) no_response: Option<f64>,
     /// From due to connected.
     pub(crate) connect: Option<Percentiles>,
+    /// The share of dials that led to no connection.
+    pub(crate) no_connection: Option<f64>,
     /// From due to sent.
     pub(crate) lag: Option<Percentiles>,
     /// throng's CPU time, as a share of one core.
@@ -100,6 +104,8 @@ pub(crate) struct PopulationFigures {
     pub(crate) wanted: u64,
     pub(crate) requests_per_s: f64,
     pub(crate) latency_p99: Option<Nanos>,
+    /// The share of requests without a response, as of the whole.
+    pub(crate) no_response: Option<f64>,
     /// Since the beginning.
     pub(crate) faults: u64,
 }
@@ -173,7 +179,9 @@ impl Figures {
             bytes_in_per_s: per_s(tick.counts.bytes_in),
             waiting: tick.waiting,
             latency: Percentiles::of(latency(tick)),
+            no_response: without(latency(tick)),
             connect: Percentiles::of(&tick.connect),
+            no_connection: without(&tick.connect),
             lag: Percentiles::of(&tick.lag),
             own_cpu,
             own_memory: own.rss_bytes,
@@ -200,6 +208,7 @@ impl Figures {
             wanted: population.wanted,
             requests_per_s: population.counts.answered as f64 / period,
             latency_p99: Percentiles::of(latency(population)).map(|latency| latency.p99),
+            no_response: without(latency(population)),
             faults,
         };
         tick.populations.iter().zip(&self.faults_of).map(figures).collect()
@@ -216,5 +225,11 @@ impl Figures {
 
 /// Of full load; of the ramp, where that has not begun.
 fn latency(tick: &Tick) -> &Latency {
-    if tick.latency.count() > 0 { &tick.latency } else { &tick.ramp_latency }
+    let at_load = tick.latency.count() + tick.latency.censored() > 0;
+    if at_load { &tick.latency } else { &tick.ramp_latency }
+}
+
+/// The share that has no time; none where each has one.
+fn without(latency: &Latency) -> Option<f64> {
+    (latency.censored() > 0).then(|| latency.censored_share())
 }

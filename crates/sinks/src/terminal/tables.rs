@@ -7,6 +7,8 @@ use ratatui::{
 };
 use units::Count;
 
+use crate::summary::percent as exactly;
+
 use super::{
     figures::{FaultFigures, Percentiles, PopulationFigures, Second},
     text::{bytes, fit, of, per_s, percent, plain, quiet, time},
@@ -17,8 +19,14 @@ use super::{
 const NAME: usize = 9;
 /// Columns of a time.
 const TIME: usize = 9;
+/// Columns of the share that has no time.
+const WITHOUT: usize = 13;
 /// Columns of the table of times.
-pub(crate) const LATENCY_WIDTH: u16 = (NAME + 4 * TIME) as u16;
+pub(crate) const LATENCY_WIDTH: u16 = (NAME + 4 * TIME + WITHOUT) as u16;
+/// What has no time, and so is in no percentile.
+const NO_RESPONSE: &str = "no response";
+/// What ought not to be.
+const BAD: Style = Style::new().fg(Color::Red);
 /// Columns of a fault, at the least: its count, and the three words that say what it is.
 const FAULT: usize = 39;
 /// Columns of a population's figures, and of its name at the least and at the most.
@@ -27,19 +35,22 @@ const POPULATION_NAME: (usize, usize) = (16, 40);
 /// Its name's line, and fewer than two below it, would say nothing.
 const LEAST_POPULATIONS: u16 = 3;
 
-/// Times of the last second, four lines.
+/// Times of the last second, four lines. Beside them stands what they say nothing of, where there is any.
 pub(crate) fn latency(second: &Second) -> Vec<Line<'static>> {
     let head: String = ["p50", "p90", "p99", "max"].map(|name| format!("{name:>TIME$}")).concat();
-    let line = |name: &str, times: Option<Percentiles>| {
+    let is_any = second.no_response.or(second.no_connection).is_some();
+    let without = if is_any { format!("{NO_RESPONSE:>WITHOUT$}") } else { String::new() };
+    let line = |name: &str, times: Option<Percentiles>, without: Option<f64>| {
         let times = times.map(|t| [t.p50, t.p90, t.p99, t.max].map(Some)).unwrap_or_default();
         let times = times.map(|t| format!("{:>TIME$}", time(t))).concat();
-        Line::from(vec![quiet(format!("{name:<NAME$}")), plain(times)])
+        let without = without.map_or(String::new(), |share| format!("{:>WITHOUT$}", exactly(share)));
+        Line::from(vec![quiet(format!("{name:<NAME$}")), plain(times), Span::styled(without, BAD)])
     };
     vec![
-        Line::from(quiet(format!("{:NAME$}{head}", ""))),
-        line("latency", second.latency),
-        line("connect", second.connect),
-        line("lag", second.lag),
+        Line::from(quiet(format!("{:NAME$}{head}{without}", ""))),
+        line("latency", second.latency, second.no_response),
+        line("connect", second.connect, second.no_connection),
+        line("lag", second.lag, None),
     ]
 }
 
@@ -115,17 +126,27 @@ fn shown(all: usize, rows: usize, in_a_row: usize) -> usize {
 
 fn populations(names: &[String], populations: &[PopulationFigures], area: Rect) -> Vec<Line<'static>> {
     let rows = usize::from(area.height);
-    let of_name = usize::from(area.width - POPULATION).clamp(POPULATION_NAME.0, POPULATION_NAME.1);
-    let columns = |name: &str, open: &str, requests: &str, p99: &str, faults: &str| {
-        format!("{:<of_name$}{open:>23}{requests:>13}{p99:>9}{faults:>11}", fit(name, of_name - 1))
+    let is_any = populations.iter().any(|own| own.no_response.is_some());
+    let has_room = usize::from(area.width) >= usize::from(POPULATION) + POPULATION_NAME.0 + WITHOUT;
+    let of_share = if is_any && has_room { WITHOUT } else { 0 };
+    let of_name = (usize::from(area.width - POPULATION).saturating_sub(of_share))
+        .clamp(POPULATION_NAME.0, POPULATION_NAME.1);
+    let columns = |name: &str, open: &str, requests: &str, p99: &str, share: &str, faults: &str| {
+        let share = if of_share > 0 { share } else { "" };
+        let name = fit(name, of_name - 1);
+        format!("{name:<of_name$}{open:>23}{requests:>13}{p99:>9}{share:>of_share$}{faults:>11}")
     };
     let shown = shown(populations.len(), rows.saturating_sub(1), 1);
-    let head = Line::from(quiet(columns("population", "open", "requests", "p99", "faults")));
+    let head = Line::from(quiet(columns("population", "open", "requests", "p99", NO_RESPONSE, "faults")));
     let line = |(name, own): (&String, &PopulationFigures)| {
         let open = of((Some(own.open), Some(own.wanted).filter(|wanted| *wanted > 0)));
         let requests = per_s(own.requests_per_s);
         let faults = Count(own.faults).to_string();
-        Line::from(plain(columns(name, &open, &requests, &time(own.latency_p99), &faults)))
+        let share = own.no_response.map_or(String::new(), exactly);
+        // Without room for the share: what had no response took longer than what had one.
+        let at_least = if own.no_response.is_some() && of_share == 0 { "≥ " } else { "" };
+        let p99 = own.latency_p99.map_or_else(|| time(None), |p99| at_least.to_owned() + &time(Some(p99)));
+        Line::from(plain(columns(name, &open, &requests, &p99, &share, &faults)))
     };
     let lines = names.iter().zip(populations).take(shown).map(line);
     let more = populations.len() - shown;
@@ -137,12 +158,11 @@ fn faults(faults: &[FaultFigures], area: Rect) -> Vec<Line<'static>> {
     let (rows, width) = (usize::from(area.height), usize::from(area.width));
     let sum = |figure: fn(&FaultFigures) -> u64| faults.iter().map(figure).sum::<u64>();
     let (total, recent) = (sum(|fault| fault.count), sum(|fault| fault.recent));
-    let bad = Style::new().fg(Color::Red);
     let head = match total {
         0 => Line::from(vec![quiet(format!("{:<NAME$}", "faults")), plain("none")]),
         _ => Line::from(vec![
             quiet(format!("{:<NAME$}", "faults")),
-            Span::styled(Count(total).to_string(), bad),
+            Span::styled(Count(total).to_string(), BAD),
             plain(format!(", {} in the last second", Count(recent))),
         ]),
     };
@@ -153,7 +173,7 @@ fn faults(faults: &[FaultFigures], area: Rect) -> Vec<Line<'static>> {
         let samples::Fault { side, stage, kind } = fault.fault;
         let words = format!("{} {} {}", side.name(), stage.name(), kind.name());
         let count = Count(fault.count).to_string();
-        let style = if fault.recent > 0 { bad } else { Style::new() };
+        let style = if fault.recent > 0 { BAD } else { Style::new() };
         let of_words = columns.saturating_sub(count.len().max(8) + 1);
         let words = fit(&words, of_words.saturating_sub(1));
         [Span::styled(format!("{count:>8}"), style), plain(format!(" {words:<of_words$}"))]

@@ -168,6 +168,32 @@ fn full_load_with_faults_and_several_populations() {
 }
 
 #[test]
+fn what_had_no_response_stands_beside_the_percentiles() {
+    let mut run = in_trouble(3);
+    assert_eq!((run.second.no_response, run.second.no_connection), (None, None));
+    let mut tick = second(20, Phase::Hold, 100_000, 3);
+    (0..32).for_each(|_| tick.latency.censor());
+    tick.connect.censor();
+    (0..5).for_each(|_| tick.populations[1].latency.censor());
+    // Nothing else than that in this second.
+    tick.populations[0].latency.censor();
+    run.tick(&tick);
+    assert_eq!(run.second.no_response, Some(32.0 / 1_032.0));
+    let shares: Vec<_> = run.second.populations.iter().map(|own| own.no_response).collect();
+    assert_eq!(shares, [Some(1.0), Some(5.0 / 15.0), None]);
+    check("terminal-no-response-80x24", &frame(&run.scene(None), 80, 24));
+    check("terminal-no-response-160x30", &frame(&run.scene(None), 160, 30));
+    let small = frame(&run.scene(None), 40, 10);
+    assert!(small.contains("p50 5.0 ms p99 9.9 ms no response 3.1 %\n"), "{small}");
+    // A second in which nothing was answered is not shown by the ramp's times.
+    let mut tick = Tick { latency: Default::default(), ..second(21, Phase::Hold, 100_000, 0) };
+    tick.ramp_latency.record(Nanos::from_secs(9));
+    tick.latency.censor();
+    run.tick(&tick);
+    assert_eq!((run.second.latency, run.second.no_response), (None, Some(1.0)));
+}
+
+#[test]
 fn nothing_is_known_yet() {
     let run = Run::of(Header { hold_s: None, ..header() });
     check("terminal-begin-80x24", &frame(&run.scene(None), 80, 24));
@@ -184,7 +210,7 @@ fn too_small_for_all_of_it() {
 
 #[test]
 fn the_least_room_has_the_curve_the_sums_and_the_keys() {
-    for width in [72, 123, 124] {
+    for width in [72, 136, 137] {
         let text = frame(&in_trouble(3).scene(None), width, 20);
         for word in ["hold", "open 100,000 of 100,000", "p99", "target ", "faults   51,095", "q stop"] {
             assert!(text.contains(word), "{word:?} in {width}:\n{text}");

@@ -9,6 +9,8 @@ use ratatui::{
 use samples::{Header, Phase};
 use units::Count;
 
+use crate::summary::percent as exactly;
+
 use super::{
     curve,
     figures::Second,
@@ -20,7 +22,7 @@ use super::{
 /// The least in which everything has its place.
 const LEAST: (u16, u16) = (72, 20);
 /// From here on tables stand side by side.
-const WIDE: u16 = 124;
+const WIDE: u16 = 137;
 /// From here on a title may have what is of less interest.
 const ROOMY: usize = 100;
 /// From here on there is room for blank lines.
@@ -227,13 +229,15 @@ fn keys(scene: &Scene) -> Line<'static> {
 fn small(scene: &Scene, area: Rect, buffer: &mut Buffer) {
     let second = scene.second;
     let latency = second.latency;
+    let without =
+        second.no_response.map_or(String::new(), |share| format!(" no response {}", exactly(share)));
     let faults: u64 = second.faults.iter().map(|fault| fault.count).sum();
     let share = second.progress.map_or(NOTHING.to_owned(), percent);
     let texts = [
         format!("{} {share}, {}", second.phase.name(), what_is_left(scene)),
         format!("open {} of {}", Count(second.open), Count(second.wanted)),
         format!("requests {}", per_s(second.requests_per_s)),
-        format!("p50 {} p99 {}", time(latency.map(|l| l.p50)), time(latency.map(|l| l.p99))),
+        format!("p50 {} p99 {}{without}", time(latency.map(|l| l.p50)), time(latency.map(|l| l.p99))),
         format!("faults {}", Count(faults)),
         scene.message.map_or("p + - d q".to_owned(), str::to_owned),
     ];

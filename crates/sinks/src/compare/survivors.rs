@@ -1,0 +1,35 @@
+//! Percentiles that stand for less than they seem to: those of a run in which requests had no response are of the others.
+
+use samples::censored_share;
+
+use super::{ComparedFigure, Figure, Group, Run};
+use crate::summary::percent;
+
+/// Each percentile of a run that would be another one with them.
+pub(super) fn warnings(figures: &[ComparedFigure], groups: &[Group]) -> Vec<String> {
+    let mut found = Vec::new();
+    for ComparedFigure { figure, .. } in figures {
+        for run in groups.iter().flat_map(|group| &group.runs) {
+            let line = warning(figure, run);
+            found.extend(line.filter(|line| !found.contains(line)));
+        }
+    }
+    found
+}
+
+fn warning(figure: &Figure, run: &Run) -> Option<String> {
+    let (value, judged) = figure.survivors_only(&run.figures)?;
+    let share = percent(censored_share(&run.figures, &figure.path)?);
+    let unit = figure.unit;
+    let instead = judged.map_or("no value, it lies among them".to_owned(), |judged| unit.brief(judged));
+    let (without, with) = match figure.path.contains("connect_us") {
+        true => ("dials led to no connection", "connections"),
+        false => ("requests had no response", "responses"),
+    };
+    Some(format!(
+        "{} is of the {with} alone, {share} of the {without}; {} becomes {instead} if they count as longer than all others: run {}",
+        figure.name,
+        unit.brief(value),
+        run.id,
+    ))
+}
