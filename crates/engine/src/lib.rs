@@ -18,6 +18,7 @@ mod ramp;
 mod request;
 mod rotation;
 mod slots;
+mod tls;
 
 pub use client::Client;
 pub use job::Job;

@@ -129,7 +129,8 @@ fn listener(body: &[u8]) -> Option<Listening> {
     let source = &body[8..24];
     let address: IpAddr = match body[0] {
         AF_INET => Ipv4Addr::from(<[u8; 4]>::try_from(&source[..4]).ok()?).into(),
-        AF_INET6 => Ipv6Addr::from(<[u8; 16]>::try_from(source).ok()?).into(),
+        // A server that binds an IPv4 address through an IPv6 socket, as a JVM does, listens at that address.
+        AF_INET6 => Ipv6Addr::from(<[u8; 16]>::try_from(source).ok()?).to_canonical(),
         _ => return None,
     };
     Some(Listening {
@@ -171,6 +172,16 @@ mod tests {
             drop((listener, dialled));
             assert_eq!(find(address), None);
         }
+    }
+
+    #[test]
+    fn an_ipv4_address_bound_through_an_ipv6_socket_is_one() {
+        let Ok(listener) = TcpListener::bind("[::ffff:127.0.0.1]:0") else {
+            eprintln!("skipped: no IPv6 here");
+            return;
+        };
+        let port = listener.local_addr().unwrap().port();
+        assert!(find(SocketAddr::from(([127, 0, 0, 1], port))).is_some(), "as every JVM binds it");
     }
 
     #[test]

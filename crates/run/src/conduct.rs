@@ -143,6 +143,7 @@ impl<'a> Conductor<'a> {
             crowds,
             started: start,
             ended: Nanos::NEVER,
+            ramp: Nanos::ZERO,
             peak: 0,
             interrupted: None,
             asks: Vec::new(),
@@ -460,7 +461,7 @@ impl<'a> Conductor<'a> {
             Some(since) if self.goes_on => since.min(self.course.ends_at()),
             _ => self.of_load().map(|s| s.drained_at).max().unwrap_or_default(),
         };
-        self.record.ended = ended;
+        (self.record.ended, self.record.ramp) = (ended, self.course.ramping_any(ended));
         for (nth, population) in (0..).zip(&plan.populations) {
             let ramped_at = self.of(nth).map(|shard| shard.ramped_at).max().unwrap_or_default();
             // Connections that come and go may all have gone before.
@@ -473,6 +474,9 @@ impl<'a> Conductor<'a> {
             let crowd = &mut self.record.crowds[usize::from(nth)];
             crowd.at_load = progress.holding + own.since(progress.hold_from);
             crowd.ramp = ramp;
+            if population.comes_and_goes() {
+                self.record.ramp = self.record.ramp.max(ramp);
+            }
             crowd.elapsed = crowd.last_seen.min(own).since(crowd.began.unwrap_or(Nanos::NEVER));
             if let Load::Arrivals { total: None, .. } = population.load {
                 crowd.wanted = crowd.totals.counts.opened + crowd.totals.counts.failed;

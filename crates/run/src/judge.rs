@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use plan::{Plan, Population};
 use samples::{
-    Connections, Counts, Fault, FaultCount, Generator, Latency, PopulationSummary, Requests, Stage,
-    StepSummary, Summary, Tick, Verdict,
+    Connections, Counts, FaultCount, Generator, Latency, PopulationSummary, Requests, Stage, StepSummary,
+    Summary, Tick, Verdict,
 };
 use units::Nanos;
 
@@ -14,6 +14,7 @@ use crate::{
     record::{Crowd, Record},
 };
 
+mod destinations;
 mod evidence;
 #[cfg(test)]
 mod fixture;
@@ -58,6 +59,7 @@ pub(crate) fn judge(plan: &Plan, r: &Record) -> Summary {
         elapsed_s: r.ended.since(r.started).secs_f64(),
         connections,
         faults: faults(&r.totals),
+        destinations: destinations::summaries(plan, &r.totals),
         requests: Requests {
             lower_bound: honesty::is_closed_loop(plan) && honesty::saturated(&evidence).is_some(),
             ..requests
@@ -91,8 +93,7 @@ fn per_second(n: u64, time: Nanos) -> f64 {
 }
 
 fn faults(totals: &Tick) -> Vec<FaultCount> {
-    let count = |(Fault { side, stage, kind }, count)| FaultCount { side, stage, kind, count };
-    totals.faults.iter().map(count).collect()
+    totals.faults.clone().into()
 }
 
 /// A population in figures.
@@ -172,7 +173,7 @@ fn together(r: &Record, populations: &BTreeMap<String, PopulationSummary>) -> (C
         peak: r.peak,
         held: count(|crowd| crowd.held),
         dropped_in_drain: count(|crowd| crowd.dropped_in_drain),
-        open_per_s: sum(|p| p.connections.open_per_s),
+        open_per_s: per_second(r.totals.counts.opened, r.ramp),
         seen_by_target: r.both_sides.map(|both| both.there),
         ..counted(&r.totals.counts)
     };
@@ -187,6 +188,9 @@ fn pronounce(plan: &Plan, r: &Record, evidence: &Evidence, summary: &mut Summary
     let facts = verdict::Facts { plan, evidence, crowds, interrupted: r.interrupted };
     (summary.verdict, summary.reasons) = verdict::verdict(&facts, summary);
     summary.limit = limit::limit(summary, evidence);
+    if let Some(limit) = &mut summary.limit {
+        destinations::name(limit, &summary.destinations);
+    }
     summary.suspect = limit::suspect(summary, evidence).filter(|_| summary.limit.is_none());
     summary.headline = summary.sentence();
 }

@@ -166,7 +166,9 @@ fn demand(plan: &Plan, root: &Root) -> Result<(HashMap<Whose, Places>, Need), Re
 fn answering(listeners: Vec<Listener>, destinations: &[SocketAddr]) -> Vec<Listener> {
     let reached = |listener: &Listener| {
         destinations.iter().any(|d| {
-            d.port() == listener.port && (d.ip() == listener.address || listener.address.is_unspecified())
+            // `::` serves IPv4 too, unless its program forbids that; 0.0.0.0 never serves IPv6.
+            let is_any = listener.address.is_unspecified() && (listener.address.is_ipv6() || d.is_ipv4());
+            d.port() == listener.port && (d.ip().to_canonical() == listener.address || is_any)
         })
     };
     listeners.into_iter().filter(reached).collect()

@@ -167,6 +167,11 @@ impl Client {
         cx.wake_at(k, cx.now() + self.job.timeout);
     }
 
+    /// When a connection that is not open yet was dialled: its timeout counts from there.
+    pub(super) fn dialled_at<I: Io>(&self, cx: &Cx<I>, k: Key) -> Nanos {
+        Nanos(cx.timer(k).0.saturating_sub(self.job.timeout.0))
+    }
+
     /// The same connection from the next local address, at a key of its own: the old one is spent.
     pub(super) fn dial_again<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         let conn = std::mem::replace(self.conn(k), Conn::NONE);
@@ -180,10 +185,20 @@ impl Client {
         self.dial(cx, k, from);
     }
 
-    /// A rested connection is dialled again; `asks`: for a request that was due at `due`.
-    pub(super) fn redial<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, due: Nanos, asks: bool) {
+    /// The timer of a connection without a socket: it was to be dialled again at `due`, for a request that was due then.
+    /// In an open loop it is a slot that asks, and none has yet.
+    pub(super) fn redial_due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, due: Nanos) {
+        if !self.job.has_slots() && self.full_load.has(due) {
+            self.tick.lag.record(cx.now().since(due));
+        }
+        self.redial(cx, k, due, due, self.open_loop.is_none());
+    }
+
+    /// A connection without a socket is dialled again, which was due at `dial_due`; `asks`: for a request that was due at
+    /// `due`.
+    pub(super) fn redial<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, dial_due: Nanos, due: Nanos, asks: bool) {
         let wire = self.job.wire_of_dial(&mut self.ink.random);
-        let exchange = self.exchanges.begin(Exchange { asks, ..Exchange::new(due, cx.now(), wire) });
+        let exchange = self.exchanges.begin(Exchange { asks, ..Exchange::new(due, dial_due, wire) });
         let conn = self.conn(k);
         (conn.exchange, conn.state, conn.tries) = (exchange, State::Dialling, 0);
         let destination = u32::from(conn.destination);
@@ -200,8 +215,12 @@ impl Client {
         self.dialling -= 1;
         self.open += 1;
         self.resolved += u64::from(first);
+        let destination = self.conn(k).destination;
         let count = if first { &mut self.tick.counts.opened } else { &mut self.tick.counts.redialled };
         *count += 1;
+        if let Some(own) = self.at(destination) {
+            *if first { &mut own.opened } else { &mut own.redialled } += 1;
+        }
         self.conn(k).hear(now, None);
         let is_surplus = self.is_surplus();
         if self.rests && !self.draining && !is_surplus && !self.job.has_slots() {
@@ -246,7 +265,8 @@ impl Client {
         self.dialling -= 1;
         self.resolved += u64::from(first);
         self.tick.counts.failed += 1;
-        self.tick.faults.count(fault);
+        self.count_fault(destination, fault);
+        self.at(destination).into_iter().for_each(|own| own.failed += 1);
         self.forget(k);
         cx.close(k, Close::Reset);
         self.back_off(cx, k.index, destination);

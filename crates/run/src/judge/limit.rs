@@ -9,6 +9,7 @@
 //! | 4 | conntrack | the table of tracked connections is full |
 //! | 5 | ports, memory, open-files | what our own calls were answered |
 //! | 6 | refused | nobody listens, or no longer |
+//! | 6 | tls-expected | it answered with an alert of TLS, or with its page for requests without |
 //! | 7 | idle-cut, reset-after | those lost had all been silent, or open, for the same time |
 //! | 8 | connection-limit | from some number on whoever came was turned away |
 //! | 9 | accept-queue | it overflowed, or is as full as its backlog allows |
@@ -19,7 +20,7 @@
 //! | 14 | wrong-answer, timeout, closed, unreachable, denied | the most frequent kind of fault |
 //! | 15 | unknown | nothing of this |
 
-use samples::{FaultCount, Kind, Limit, Side, Stage, Summary, Verdict};
+use samples::{Errno, FaultCount, Kind, Limit, Side, Stage, Summary, Verdict};
 use units::Count;
 
 use super::{evidence::Evidence, honesty};
@@ -56,6 +57,8 @@ pub(super) struct Case<'a> {
     /// The most frequent of them.
     pub(super) kind: Option<Kind>,
     pub(super) stage: Option<Stage>,
+    /// The kernel's error with it.
+    pub(super) errno: Errno,
 }
 
 /// One row: an answer, where its evidence is there.
@@ -68,6 +71,7 @@ const ROWS: &[Row] = &[
     ours::conntrack,
     ours::errors,
     target::refused,
+    target::tls_expected,
     target::constant_time,
     target::connection_limit,
     target::accept_queue,
@@ -144,6 +148,7 @@ impl<'a> Case<'a> {
             count: most,
             kind: worst.map(|f| f.kind),
             stage: worst.map(|f| f.stage),
+            errno: worst.map_or(Errno::NONE, |f| f.detail),
         }
     }
 
@@ -190,11 +195,8 @@ fn trouble_of(fault: &FaultCount) -> Trouble {
 /// Nothing fits: what was seen, so that somebody else may find it.
 fn unknown(case: &Case) -> Option<Limit> {
     let (s, e) = (case.summary, case.evidence);
-    let mut seen: Vec<String> = s
-        .faults
-        .iter()
-        .map(|f| format!("{} {} {} {}", Count(f.count), f.side.name(), f.stage.name(), f.kind.name()))
-        .collect();
+    let mut seen: Vec<String> =
+        s.faults.iter().map(|f| format!("{} {}", Count(f.count), f.fault().name())).collect();
     let (here, there) = (e.here.net, e.there.unwrap_or(e.here).net);
     let counters = [
         ("listen overflows", there.listen_overflows),
