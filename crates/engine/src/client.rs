@@ -9,7 +9,7 @@
 //! ```
 
 use net::{Cx, Gone, Io, Key, Program};
-use plan::{Part, Tuples};
+use plan::{Dials, Part};
 use samples::{Destination, Fault, Kind, Latency, Stage, Tick};
 use units::Nanos;
 
@@ -50,7 +50,7 @@ const COALESCE: Nanos = Nanos::from_micros(50);
 pub struct Client {
     job: Job,
     part: Part,
-    tuples: Tuples,
+    tuples: Dials,
     ink: Ink,
     link: Link,
     conns: Vec<Conn>,
@@ -97,14 +97,14 @@ pub struct Client {
 impl Client {
     /// The shard that takes `part` of a plan, for the job of whoever it works for, dialling from `tuples`. It does nothing
     /// before it is ordered to, but for the probe lane, whose first request is due at `start`.
-    pub fn new(part: &Part, job: Job, tuples: Tuples, link: Link, start: Nanos) -> Client {
+    pub fn new(part: &Part, job: Job, tuples: impl Into<Dials>, link: Link, start: Nanos) -> Client {
         let period = job.period;
         let tick = Tick { from: start, steps: vec![Latency::default(); job.steps], ..Tick::default() };
         let tick = Tick { destinations: vec![Destination::default(); job.rows_of_plan], ..tick };
         Client {
             ramp: Ramp::new(),
             part: *part,
-            tuples,
+            tuples: tuples.into(),
             ink: Ink::new(part.seed, part.shard, part.shards),
             link,
             conns: Vec::with_capacity(part.places as usize),

@@ -11,14 +11,16 @@
 pub mod io;
 mod listeners;
 mod machine;
+mod reach;
 mod shard;
 mod slab;
 mod wheel;
 
 pub use io::{Backend, Close, Done, Gone, Io, Scratch, What};
-pub use listeners::{Listening, established_at, listening};
+pub use listeners::{Listening, established, established_at, listening};
 pub use machine::{Door, Listener, block_signals, own_open_files, probe_own_open_files};
 pub use machine::{raise_open_files, route_source, sharpen_timers};
+pub use reach::accepts;
 pub use shard::{Cx, Program, Shard};
 pub use slab::{Key, Slab};
 pub use wheel::Wheel;

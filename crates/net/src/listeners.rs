@@ -61,6 +61,20 @@ pub fn established_at(port: u16) -> io::Result<u64> {
     Ok(count)
 }
 
+/// The same connections, each with its near and its far end; of an IPv4 connection of an IPv6 socket, as IPv4.
+///
+/// # Errors
+/// As [`listening`].
+pub fn established(port: u16, mut take: impl FnMut(SocketAddr, SocketAddr)) -> io::Result<()> {
+    ask(ESTABLISHED, port, |body| {
+        if is_established_at(body, port)
+            && let Some((near, far)) = ends(body)
+        {
+            take(near, far);
+        }
+    })
+}
+
 /// Asks for the sockets in a state, of both families, and hands over what the kernel tells of each.
 fn ask(state: u8, port: u16, mut take: impl FnMut(&[u8])) -> io::Result<()> {
     let socket =
@@ -122,19 +136,29 @@ fn read(mut datagram: &[u8], take: &mut impl FnMut(&[u8])) -> io::Result<bool> {
     Ok(false)
 }
 
+/// Near and far end of a socket (`struct inet_diag_sockid`).
+fn ends(body: &[u8]) -> Option<(SocketAddr, SocketAddr)> {
+    let address = |bytes: &[u8]| -> Option<IpAddr> {
+        match body[0] {
+            AF_INET => Some(Ipv4Addr::from(<[u8; 4]>::try_from(&bytes[..4]).ok()?).into()),
+            // A server that binds an IPv4 address through an IPv6 socket, as a JVM does, listens at that address.
+            AF_INET6 => Some(Ipv6Addr::from(<[u8; 16]>::try_from(bytes).ok()?).to_canonical()),
+            _ => None,
+        }
+    };
+    let port = |at: usize| u16::from_be_bytes([body[at], body[at + 1]]);
+    Some((
+        SocketAddr::new(address(&body[8..24])?, port(4)),
+        SocketAddr::new(address(&body[24..40])?, port(6)),
+    ))
+}
+
 fn listener(body: &[u8]) -> Option<Listening> {
     if body.len() < MESSAGE || body[1] != LISTEN {
         return None;
     }
-    let source = &body[8..24];
-    let address: IpAddr = match body[0] {
-        AF_INET => Ipv4Addr::from(<[u8; 4]>::try_from(&source[..4]).ok()?).into(),
-        // A server that binds an IPv4 address through an IPv6 socket, as a JVM does, listens at that address.
-        AF_INET6 => Ipv6Addr::from(<[u8; 16]>::try_from(source).ok()?).to_canonical(),
-        _ => return None,
-    };
     Some(Listening {
-        address: SocketAddr::new(address, u16::from_be_bytes([body[4], body[5]])),
+        address: ends(body)?.0,
         waiting: u32_at(body, 56),
         backlog: u32_at(body, 60),
         inode: u32_at(body, 68).into(),
@@ -192,6 +216,14 @@ mod tests {
         assert_eq!(established_at(address.port()).unwrap(), 0, "a listener is no connection");
         let mut dialled: Vec<TcpStream> = (0..300).map(|_| TcpStream::connect(address).unwrap()).collect();
         assert_eq!(established_at(address.port()).unwrap(), 300, "neither the clients' ends nor others");
+        let mut fars = std::collections::HashSet::new();
+        established(address.port(), |near, far| {
+            assert_eq!(near, address);
+            fars.insert(far);
+        })
+        .unwrap();
+        let ours = dialled.iter().map(|stream| stream.local_addr().unwrap()).collect();
+        assert_eq!(fars, ours);
         dialled.truncate(200);
         assert_eq!(established_at(address.port()).unwrap(), 200, "those that the client has left are none");
     }
@@ -211,7 +243,7 @@ mod tests {
         #[test]
         fn any_answer_is_survived(bytes in proptest::collection::vec(0u8..24, 0..400)) {
             let mut take = |body: &[u8]| {
-                let _ = (listener(body), is_established_at(body, 5));
+                let _ = (listener(body), is_established_at(body, 5) && ends(body).is_some());
             };
             let _ = read(&bytes, &mut take);
         }

@@ -33,6 +33,9 @@ pub struct Target {
     pub host: String,
     /// All addresses with all ports: at least one, none twice, one family.
     pub destinations: Vec<SocketAddr>,
+    /// The same of the other family, of a name that has both where the choice is free: `run` dials those instead where
+    /// only they are served.
+    pub others: Vec<SocketAddr>,
     /// What to ask for, or where the WebSocket is; empty with [`Scheme::Tcp`].
     pub path: Text,
     /// Is the host a name?
@@ -56,21 +59,20 @@ impl Target {
         let ports = ports(port, scheme)?;
         let (addresses, named) = addresses(host, resolve)?;
 
+        let is_free = v4.is_none() && named;
         let v4 = v4.unwrap_or_else(|| addresses.iter().any(IpAddr::is_ipv4));
-        let addresses: Vec<IpAddr> =
-            addresses.into_iter().filter(|address| address.is_ipv4() == v4).collect();
+        let (addresses, others): (Vec<IpAddr>, Vec<IpAddr>) =
+            addresses.into_iter().partition(|address| address.is_ipv4() == v4);
+        let others = if is_free { others } else { Vec::new() };
         if addresses.is_empty() {
             let family = if v4 { "IPv4" } else { "IPv6" };
             return Err(format!("it has no {family} address, the family of --sources: {host:?}"));
         }
-        if addresses.len() * ports.len() > MOST_DESTINATIONS {
+        if addresses.len().max(others.len()) * ports.len() > MOST_DESTINATIONS {
             return Err(too_many(text));
         }
-        let all =
-            addresses.iter().flat_map(|address| ports.iter().map(|port| SocketAddr::new(*address, *port)));
-        let mut seen = HashSet::new();
-        let destinations = all.filter(|destination| seen.insert(*destination)).collect();
-        Ok(Target { text: text.to_owned(), scheme, host: host.to_owned(), destinations, path, named })
+        let (destinations, others) = (all_of(&addresses, &ports), all_of(&others, &ports));
+        Ok(Target { text: text.to_owned(), scheme, host: host.to_owned(), destinations, others, path, named })
     }
 
     /// The value of the Host header towards destination `i` (RFC 9112 section 3.2): the name or the address,
@@ -117,6 +119,13 @@ impl fmt::Display for Scheme {
             Scheme::Tcp => "tcp://",
         })
     }
+}
+
+/// All addresses with all ports, each once.
+fn all_of(addresses: &[IpAddr], ports: &[u16]) -> Vec<SocketAddr> {
+    let all = addresses.iter().flat_map(|address| ports.iter().map(|port| SocketAddr::new(*address, *port)));
+    let mut seen = HashSet::new();
+    all.filter(|destination| seen.insert(*destination)).collect()
 }
 
 /// The scheme, and what follows `://`.

@@ -2,7 +2,10 @@
 
 mod asks;
 
-use std::{sync::mpsc::RecvTimeoutError, time::Duration};
+use std::{
+    sync::{Arc, mpsc::RecvTimeoutError},
+    time::Duration,
+};
 
 use engine::{Control, Job};
 use host::Root;
@@ -12,6 +15,7 @@ use units::Nanos;
 
 use crate::{
     Interrupt,
+    both_sides::Sources,
     course::{Course, NOTICE, Order},
     curve::Curve,
     judge::BothSides,
@@ -90,6 +94,8 @@ struct State {
 struct Conductor<'a> {
     course: Course<'a>,
     observer: Observer,
+    /// Where connections are dialled from.
+    sources: Arc<Sources>,
     shards: Vec<State>,
     /// What came since the last line.
     line: Tick,
@@ -155,6 +161,7 @@ impl<'a> Conductor<'a> {
         };
         Conductor {
             course,
+            sources: workers.sources.clone(),
             shards: workers.parts.iter().map(|part| said_nothing(part.whose)).collect(),
             line: line(start, plan.populations.len()),
             line_ends: Nanos((start.0 / LINE.0 + 1) * LINE.0),
@@ -326,9 +333,7 @@ impl<'a> Conductor<'a> {
     fn both_sides(&self, plan: &Plan) -> Option<BothSides> {
         let here = self.open();
         let is_cheap = self.record.both_ends_here && here <= MOST_TOLD;
-        let by_kernel = || plan.ports().into_iter().map(net::established_at).sum::<Result<u64, _>>().ok();
-        // A target behind address translation has none of them in this network namespace.
-        let by_kernel = if is_cheap { by_kernel().filter(|there| *there > 0) } else { None };
+        let by_kernel = if is_cheap { self.sources.ends_there(&plan.destinations()) } else { None };
         let there = by_kernel.or_else(|| {
             let is_ours = self.observer.target_is_ours() && plan.ports().len() == 1;
             if is_ours { host::remote::open_connections(plan.destinations()[0]).ok() } else { None }
