@@ -199,11 +199,10 @@ impl Program for Client {
         let Exchange { started, first, asks, .. } = *self.exchange(k);
         self.tick.connect.record(self.took(started, self.dialled_at(cx, k), now));
         let is_upgraded = self.job.upgrade().is_some();
-        match &mut self.ramp.pacer {
-            // Nothing follows the dial that could tell more.
-            _ if self.job.is_tcp() || !is_upgraded && !asks => self.learn(k, now, true),
-            Pacer::Adaptive(window) if first => window.learn_dial(now.since(started), now),
-            _ => {}
+        if self.is_known_by_dial(asks) {
+            self.learn(k, now, true);
+        } else if let (true, Pacer::Adaptive(window)) = (first, &mut self.ramp.pacer) {
+            window.learn_dial(now.since(started), now);
         }
         if is_upgraded { self.upgrade(cx, k) } else { self.connected(cx, k) }
     }

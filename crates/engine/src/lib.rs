@@ -14,6 +14,7 @@ mod link;
 mod needle;
 mod op;
 pub mod pace;
+mod progress;
 mod ramp;
 mod request;
 mod rotation;

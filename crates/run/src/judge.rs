@@ -7,7 +7,7 @@ use samples::{
     Connections, Counts, FaultCount, Generator, Latency, PopulationSummary, Requests, Stage, StepSummary,
     Summary, Tick, Verdict,
 };
-use units::Nanos;
+use units::{Count, Nanos};
 
 use crate::{
     losses::FEW,
@@ -187,12 +187,24 @@ fn pronounce(plan: &Plan, r: &Record, evidence: &Evidence, summary: &mut Summary
     let crowds = &r.crowds;
     let facts = verdict::Facts { plan, evidence, crowds, interrupted: r.interrupted };
     (summary.verdict, summary.reasons) = verdict::verdict(&facts, summary);
+    summary.reasons.extend(gave_up(r.totals.counts.forced));
     summary.limit = limit::limit(summary, evidence);
     if let Some(limit) = &mut summary.limit {
         destinations::name(limit, &summary.destinations);
     }
     summary.suspect = limit::suspect(summary, evidence).filter(|_| summary.limit.is_none());
     summary.headline = summary.sentence();
+}
+
+/// What the adaptive ramp met, where it got nowhere.
+fn gave_up(forced: u64) -> Option<String> {
+    let after = "nothing succeeded for the time of a --timeout, or less than half did";
+    (forced > 0).then(|| {
+        format!(
+            "the ramp stopped adapting: {after}; the last {} connections were dialled at a fixed rate",
+            Count(forced)
+        )
+    })
 }
 
 /// What the hosts showed, and what the losses have in common.

@@ -70,6 +70,8 @@ pub struct Counts {
     pub finished: u64,
     /// Of those, the ones that have nothing more to do, and are not dialled again.
     pub done: u64,
+    /// First dials made after an adaptive ramp had given up: the target had answered none before for a whole timeout.
+    pub forced: u64,
     /// Local addresses that turned out to be taken; the next was used.
     pub addresses_skipped: u64,
     /// Requests sent.
@@ -106,6 +108,7 @@ impl Counts {
         self.redialled += o.redialled;
         self.finished += o.finished;
         self.done += o.done;
+        self.forced += o.forced;
         self.addresses_skipped += o.addresses_skipped;
         self.sent += o.sent;
         self.withdrawn += o.withdrawn;

@@ -144,7 +144,7 @@ mod tests {
         fixture::{fault, plan},
         thresholds,
     };
-    use samples::{Fault, FaultCount, Kind, Side, Stage};
+    use samples::{Fault, FaultCount, Kind, Stage};
 
     /// A run that held what it should.
     fn held() -> Summary {
