@@ -285,6 +285,10 @@ finished: number,
  */
 done: number, 
 /**
+ * First dials made after an adaptive ramp had given up: the target had answered none before for a whole timeout.
+ */
+forced: number, 
+/**
  * Local addresses that turned out to be taken; the next was used.
  */
 addresses_skipped: number, 
