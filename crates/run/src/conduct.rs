@@ -332,6 +332,9 @@ impl<'a> Conductor<'a> {
     /// told; else the target itself, where it is `throng serve`. Nothing is sent to another one for it.
     fn both_sides(&self, plan: &Plan) -> Option<BothSides> {
         let here = self.open();
+        if here == 0 {
+            return None;
+        }
         let is_cheap = self.record.both_ends_here && here <= MOST_TOLD;
         let by_kernel = if is_cheap { self.sources.ends_there(&plan.destinations()) } else { None };
         let there = by_kernel.or_else(|| {
