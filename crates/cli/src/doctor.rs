@@ -15,7 +15,7 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8, Failure> {
     if args.undo {
         return change::undo(&root).map(|()| 0);
     }
-    let plan = verb::plan(&flags(args))?;
+    let plan = verb::plan_unseen(&flags(args))?;
     let mut report = examine(&root, &plan, args, None)?;
     if args.fix {
         let troubles = report.findings.iter().filter(|finding| finding.is_trouble());

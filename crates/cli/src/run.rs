@@ -258,10 +258,26 @@ pub(crate) fn otlp_server(otlp: &Otlp) -> PushServer {
     PushServer { form: Form::Otlp, at, host, path, token: None }
 }
 
-/// Reads the words; all mistakes at once.
+/// Reads the words; all mistakes at once. Of a name with addresses of both families, that one which is served.
 pub(crate) fn plan(flags: &Flags) -> Result<Plan, Failure> {
+    read(flags).map(|plan| settled(plan, true))
+}
+
+/// The same without a single dial.
+pub(crate) fn plan_unseen(flags: &Flags) -> Result<Plan, Failure> {
+    read(flags).map(|plan| settled(plan, false))
+}
+
+fn read(flags: &Flags) -> Result<Plan, Failure> {
     let around = Surroundings { cores: cores(), seed: seed(), resolve: &resolve };
     plan::from_flags(flags, &around).map_err(Failure::words)
+}
+
+/// With the family that is served of each name that has both; `dials`: whether to dial for that.
+pub(crate) fn settled(mut plan: Plan, dials: bool) -> Plan {
+    let mut tell = |line: &str| say(&format!("throng: {line}"));
+    ::run::settle(&mut plan, &Root::real(), dials, &mut tell);
+    plan
 }
 
 /// Processors that this process may use.

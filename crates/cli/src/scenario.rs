@@ -15,7 +15,7 @@ pub(crate) fn read(file: &str, flags: &Flags) -> Result<(Plan, String), Failure>
     let (cores, seed) = (run::cores(), run::seed());
     let around = Surroundings { cores, seed, resolve: &run::resolve };
     let plan = plan::scenario::read(file, &text, flags, &around, &open).map_err(Failure::words)?;
-    Ok((plan, text))
+    Ok((run::settled(plan, true), text))
 }
 
 fn text(path: &Path) -> Result<String, String> {

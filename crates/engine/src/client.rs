@@ -9,8 +9,8 @@
 //! ```
 
 use net::{Cx, Gone, Io, Key, Program};
-use plan::{Part, Tuples};
-use samples::{Fault, Kind, Latency, Stage, Tick};
+use plan::{Dials, Part};
+use samples::{Destination, Fault, Kind, Latency, Stage, Tick};
 use units::Nanos;
 
 use crate::{
@@ -51,7 +51,7 @@ const COALESCE: Nanos = Nanos::from_micros(50);
 pub struct Client {
     job: Job,
     part: Part,
-    tuples: Tuples,
+    tuples: Dials,
     ink: Ink,
     link: Link,
     conns: Vec<Conn>,
@@ -99,13 +99,14 @@ pub struct Client {
 impl Client {
     /// The shard that takes `part` of a plan, for the job of whoever it works for, dialling from `tuples`. It does nothing
     /// before it is ordered to, but for the probe lane, whose first request is due at `start`.
-    pub fn new(part: &Part, job: Job, tuples: Tuples, link: Link, start: Nanos) -> Client {
+    pub fn new(part: &Part, job: Job, tuples: impl Into<Dials>, link: Link, start: Nanos) -> Client {
         let period = job.period;
         let tick = Tick { from: start, steps: vec![Latency::default(); job.steps], ..Tick::default() };
+        let tick = Tick { destinations: vec![Destination::default(); job.rows_of_plan], ..tick };
         Client {
             ramp: Ramp::new(),
             part: *part,
-            tuples,
+            tuples: tuples.into(),
             ink: Ink::new(part.seed, part.shard, part.shards),
             link,
             conns: Vec::with_capacity(part.places as usize),
@@ -154,6 +155,17 @@ impl Client {
         self.exchanges.at(at)
     }
 
+    /// The counts of a destination by itself, where there are several.
+    fn at(&mut self, destination: u16) -> Option<&mut Destination> {
+        let row = self.job.row(destination)?;
+        self.tick.destinations.get_mut(row)
+    }
+
+    fn count_fault(&mut self, destination: u16, fault: Fault) {
+        self.tick.faults.count(fault);
+        self.at(destination).into_iter().for_each(|at| at.faults.count(fault));
+    }
+
     /// Puts a connection's record at a key just taken.
     fn place(&mut self, k: Key, conn: Conn) {
         if k.index as usize >= self.conns.len() {
@@ -188,13 +200,12 @@ impl Program for Client {
         }
         let now = cx.now();
         let Exchange { started, first, asks, .. } = *self.exchange(k);
-        self.tick.connect.record(self.took(started, started, now));
+        self.tick.connect.record(self.took(started, self.dialled_at(cx, k), now));
         let is_upgraded = self.job.upgrade().is_some();
-        match &mut self.ramp.pacer {
-            // Nothing follows the dial that could tell more.
-            _ if self.job.is_tcp() || !is_upgraded && !asks => self.learn(k, now, true),
-            Pacer::Adaptive(window) if first => window.learn_dial(now.since(started), now),
-            _ => {}
+        if self.is_known_by_dial(asks) {
+            self.learn(k, now, true);
+        } else if let (true, Pacer::Adaptive(window)) = (first, &mut self.ramp.pacer) {
+            window.learn_dial(now.since(started), now);
         }
         if is_upgraded { self.upgrade(cx, k) } else { self.connected(cx, k) }
     }
@@ -208,8 +219,7 @@ impl Program for Client {
             State::Idle | State::Resting if self.draining => {}
             State::Idle | State::Resting if self.rests => self.put_off(cx, k),
             State::Idle => self.go_on_at(cx, k, due),
-            // In an open loop it is a slot that asks, and none has yet.
-            State::Resting => self.redial(cx, k, due, self.open_loop.is_none()),
+            State::Resting => self.redial_due(cx, k, due),
             State::None => unreachable!("a timer without a connection"),
         }
     }
@@ -238,7 +248,7 @@ impl Program for Client {
         let conn = *self.conn(k);
         match conn.state {
             State::Probe => self.probe_gone(cx, k, why),
-            State::Dialling if why == Gone::AddressInUse && conn.tries < MOST_TRIES => {
+            State::Dialling if matches!(why, Gone::AddressInUse(_)) && conn.tries < MOST_TRIES => {
                 self.dial_again(cx, k);
             }
             State::Dialling => self.dial_failed(cx, k, ends::fault_of(Stage::Dial, why)),

@@ -19,7 +19,7 @@ const NOT_OURS: u64 = u64::MAX;
 pub(crate) struct Exchange {
     /// When the dial, and then the request, was due.
     pub(crate) due: Nanos,
-    /// When it was started: the timeout counts from here.
+    /// When the dial was due, and then when the request was sent: connect time, and the timeout, count from here.
     pub(crate) started: Nanos,
     pub(crate) wire: Wire,
     /// Length of the content that is expected; `u64::MAX` where none is. Of a control ping: what it says.

@@ -1,8 +1,9 @@
 //! What is the same for all connections of a population, worked out once.
 
-use std::net::SocketAddr;
+use std::{collections::HashMap, net::SocketAddr};
 
 use plan::{Load, Plan, Population, Random, Reconnect, Scheme, Think, Whose};
+use samples::{MOST_DESTINATIONS, row_of};
 use units::{Nanos, Rate};
 use wire::{
     http1,
@@ -27,6 +28,10 @@ pub struct Job {
     /// With `ws://`.
     upgrade: Option<Upgrade>,
     pub(crate) destinations: Vec<SocketAddr>,
+    /// The row of each destination among those that are counted by themselves; empty where the plan has only one.
+    rows: Vec<u8>,
+    /// Rows of the whole plan.
+    pub(crate) rows_of_plan: usize,
     pub(crate) timeout: Nanos,
     pub(crate) reconnect: Reconnect,
     pub(crate) load: Load,
@@ -57,7 +62,8 @@ impl Job {
                 let population = &plan.populations[usize::from(nth)];
                 let is_told_apart = population.step_names().len() > 1;
                 let steps = if is_told_apart { plan.program.steps.len() } else { 0 };
-                Job { steps, ..Job::of(population, op::compile(plan, nth)) }
+                let (rows, rows_of_plan) = rows(plan, population);
+                Job { steps, rows, rows_of_plan, ..Job::of(population, op::compile(plan, nth)) }
             }
             Whose::Probe => {
                 let probe = plan.probe.as_ref().expect("the plan has a probe lane");
@@ -79,6 +85,8 @@ impl Job {
             scheme: target.scheme,
             upgrade: (target.scheme == Scheme::Ws).then(|| Upgrade::new(target)),
             destinations: target.destinations.clone(),
+            rows: Vec::new(),
+            rows_of_plan: 0,
             timeout: population.timeout,
             reconnect: population.reconnect,
             load: population.load,
@@ -101,6 +109,11 @@ impl Job {
     /// The plan's step that a place belongs to, where steps are told apart.
     pub(crate) fn step(&self, at: u16) -> Option<usize> {
         (self.steps > 0).then(|| usize::from(self.step_of[usize::from(at)]))
+    }
+
+    /// The row in which a destination is counted, where that is done.
+    pub(crate) fn row(&self, destination: u16) -> Option<usize> {
+        self.rows.get(usize::from(destination)).map(|row| usize::from(*row))
     }
 
     /// Whether requests and answers have frames of HTTP.
@@ -164,6 +177,17 @@ impl Job {
             _ => Awaited::Nothing,
         }
     }
+}
+
+/// The row of each destination of a population, and how many rows the plan has; none where it has one destination.
+fn rows(plan: &Plan, population: &Population) -> (Vec<u8>, usize) {
+    let all = plan.destinations();
+    if all.len() < 2 {
+        return (Vec::new(), 0);
+    }
+    let places: HashMap<SocketAddr, usize> = all.iter().copied().zip(0..).collect();
+    let row = |destination: &SocketAddr| row_of(places[destination], all.len()) as u8;
+    (population.target.destinations.iter().map(row).collect(), all.len().min(MOST_DESTINATIONS))
 }
 
 /// Nothing, where none of them waits.

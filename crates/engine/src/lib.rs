@@ -14,10 +14,12 @@ mod link;
 mod needle;
 mod op;
 pub mod pace;
+mod progress;
 mod ramp;
 mod request;
 mod rotation;
 mod slots;
+mod tls;
 
 pub use client::Client;
 pub use job::Job;

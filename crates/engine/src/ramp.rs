@@ -20,6 +20,23 @@ const PATIENCE: u32 = 8;
 /// One cut for all signs of the same jam.
 const CUT_EVERY: Nanos = Nanos::from_secs(1);
 
+const SECOND: Nanos = Nanos::from_secs(1);
+/// Where SYNs are lost: dials a second of a shard at least.
+const LEAST_PER_S: f64 = 16.0;
+/// Of what the target was seen to take, when SYNs were lost; and how much faster each second in which none was.
+const REDUCED: f64 = 0.9;
+const FASTER: f64 = 1.1;
+/// Share of the pace that must have succeeded before it is raised.
+const KEPT: f64 = 0.7;
+/// Lost SYNs of a second that say nothing: so many, or this share.
+const FEW_LOST: f64 = 5.0;
+const SHARE_LOST: f64 = 0.02;
+/// Dials of so many seconds may be outstanding. This and the three above: from a model of firewalls that let 100 to 500
+/// SYNs a second pass; from 1.1 to 1.3, 2 to 5 and 0.02 to 0.1 little changes, and with a second outstanding 1 % fail.
+const OUTSTANDING_S: f64 = 0.25;
+/// Dials that may be made up for at once.
+const BURST: f64 = 8.0;
+
 /// The pacer of the ramp.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Pacer {
@@ -29,6 +46,9 @@ pub(crate) enum Pacer {
 
 /// How many dials and first answers may be outstanding: grows while they come quickly, shrinks when they do not.
 /// Additive increase and multiplicative decrease after a slow start, as in TCP (RFC 5681, section 3.1).
+///
+/// Where SYNs are lost, dials are paced as well: a window of one is still too much for a firewall that lets some hundred
+/// SYNs a second pass, and each lost one keeps its place for a second or more.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Window {
     size: u32,
@@ -39,37 +59,90 @@ pub(crate) struct Window {
     cut_at: Nanos,
     /// The quickest first answer.
     least: Nanos,
+    seen: Seen,
+    pace: Option<Pace>,
+}
+
+/// What came of dials, in this second and in the one before.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    from: Nanos,
+    oks: u32,
+    /// Slow dials, and first answers, that were begun after the last reduction of the pace.
+    slow: u32,
+    /// Some waited in a queue.
+    queued: bool,
+    /// Successes a second in the one before.
+    before: f64,
+}
+
+/// Dials at a rate.
+#[derive(Clone, Copy, Debug)]
+struct Pace {
+    per_s: f64,
+    /// When the next dial is due.
+    next: Nanos,
+    /// What was begun before then says nothing of the present rate.
+    since: Nanos,
+    /// No SYN has been lost at this pace yet, so that the rate may double each second.
+    doubles: bool,
 }
 
 impl Default for Window {
     fn default() -> Self {
-        Window { size: FIRST, threshold: MOST, credit: 0, cut_at: Nanos::ZERO, least: Nanos::NEVER }
+        let seen = Seen { from: Nanos::ZERO, oks: 0, slow: 0, queued: false, before: 0.0 };
+        let (size, threshold, least) = (FIRST, MOST, Nanos::NEVER);
+        Window { size, threshold, credit: 0, cut_at: Nanos::ZERO, least, seen, pace: None }
     }
 }
 
 impl Window {
-    /// How many more may be started while `outstanding` are.
-    pub(crate) fn room(&self, outstanding: u32) -> u32 {
-        self.size.saturating_sub(outstanding)
+    /// How many more may be started while `outstanding` are, and when to ask again.
+    pub(crate) fn room(&self, outstanding: u32, now: Nanos) -> (u32, Nanos) {
+        let Some(pace) = &self.pace else { return (self.size.saturating_sub(outstanding), Nanos::NEVER) };
+        // Those whose SYN was lost wait for a second or three, and need a part of the rate themselves.
+        let most = ((OUTSTANDING_S * pace.per_s) as u32).max(self.size).min(MOST);
+        match most.saturating_sub(outstanding) {
+            0 => (0, Nanos::NEVER),
+            _ if now < pace.next => (0, pace.next),
+            room => (room.min(1 + (now.since(pace.next).secs_f64() * pace.per_s) as u32), now),
+        }
+    }
+
+    /// A dial is begun.
+    pub(crate) fn begin(&mut self, now: Nanos) {
+        if self.seen.from == Nanos::ZERO {
+            self.seen.from = now;
+        }
+        if let Some(pace) = &mut self.pace {
+            // What was not dialled in time is not made up for in one burst.
+            let earliest = Nanos(now.0.saturating_sub(pace.apart(BURST)));
+            pace.next = pace.next.max(earliest) + Nanos(pace.apart(1.0));
+        }
     }
 
     /// A dial that is followed by a request took so long. A quick one tells nothing: the listener's backlog takes
     /// everyone until it is full.
     pub(crate) fn learn_dial(&mut self, took: Nanos, now: Nanos) {
+        self.count(now);
         if took >= SLOW {
-            self.cut(now);
+            self.press(took, now);
         }
     }
 
     /// A first answer, or a dial without a request, took so long; `ok` is false where it did not come at all.
-    pub(crate) fn learn(&mut self, took: Nanos, ok: bool, now: Nanos) {
+    /// `is_dial`: it was a dial alone.
+    pub(crate) fn learn(&mut self, took: Nanos, ok: bool, is_dial: bool, now: Nanos) {
+        self.seen.oks += u32::from(ok);
+        self.count(now);
         if !ok || took.since(self.least) >= SLOW {
-            return self.cut(now);
+            return if is_dial && ok || self.pace.is_some() { self.press(took, now) } else { self.cut(now) };
         }
         self.least = self.least.min(took);
         let queued = took.since(self.least) >= QUEUE;
         if queued {
             self.threshold = self.threshold.min(self.size);
+            self.hold_pace(now);
         }
         if self.size < self.threshold {
             self.size += 1;
@@ -89,6 +162,67 @@ impl Window {
             self.size = self.threshold;
         }
     }
+
+    /// Successes a second: of the last second, or of this one so far where that says more.
+    fn per_s(&self, now: Nanos) -> f64 {
+        let over = now.since(self.seen.from).secs_f64();
+        let present = if over >= 0.2 { f64::from(self.seen.oks) / over } else { 0.0 };
+        present.max(self.seen.before)
+    }
+
+    /// A SYN was sent again, or an answer was late: dials are paced from now on, at what the target was seen to take; and
+    /// less where it happens at this pace.
+    fn press(&mut self, took: Nanos, now: Nanos) {
+        let per_s = (self.per_s(now) * REDUCED).max(LEAST_PER_S);
+        let seen = &mut self.seen;
+        match &mut self.pace {
+            None => {
+                self.pace = Some(Pace { per_s, next: now, since: now, doubles: true });
+                self.cut(now);
+            }
+            Some(pace) if now.since(took) >= pace.since => {
+                seen.slow += 1;
+                // A path may lose a SYN now and then, however slowly they come.
+                if f64::from(seen.slow) > FEW_LOST.max(seen.before * SHARE_LOST) {
+                    *pace = Pace { per_s: per_s.min(pace.per_s), since: now, doubles: false, ..*pace };
+                    seen.slow = 0;
+                }
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// Answers wait in the target's queue: faster than they come is too fast.
+    fn hold_pace(&mut self, now: Nanos) {
+        self.seen.queued = true;
+        let per_s = self.per_s(now).max(LEAST_PER_S);
+        if let Some(pace) = &mut self.pace {
+            (pace.per_s, pace.doubles) = (pace.per_s.min(per_s), false);
+        }
+    }
+
+    /// Once a second: what was not too fast may be faster.
+    fn count(&mut self, now: Nanos) {
+        let over = now.since(self.seen.from);
+        if over < SECOND {
+            return;
+        }
+        let before = f64::from(self.seen.oks) / over.secs_f64();
+        if let Some(pace) = self.pace.as_mut().filter(|_| !self.seen.queued && self.seen.slow == 0) {
+            // A pace that is not kept is no reason for a faster one.
+            if before >= pace.per_s * KEPT {
+                pace.per_s *= if pace.doubles { 2.0 } else { FASTER };
+            }
+        }
+        self.seen = Seen { from: now, oks: 0, slow: 0, queued: false, before };
+    }
+}
+
+impl Pace {
+    /// Nanoseconds in which so many dials are due.
+    fn apart(&self, dials: f64) -> u64 {
+        (dials * 1e9 / self.per_s) as u64
+    }
 }
 
 #[cfg(test)]
@@ -102,7 +236,7 @@ mod tests {
         for &(ok, took_ms, times, size) in steps {
             for _ in 0..times {
                 now = now + Nanos::from_millis(1);
-                w.learn(Nanos::from_millis(took_ms), ok, now);
+                w.learn(Nanos::from_millis(took_ms), ok, false, now);
             }
             assert_eq!(w.size, size, "after {times} of {took_ms} ms in {steps:?}");
         }
@@ -132,6 +266,60 @@ mod tests {
     #[test]
     fn room_is_what_is_not_outstanding() {
         let w = Window::default();
-        assert_eq!((w.room(0), w.room(31), w.room(32), w.room(99)), (32, 1, 0, 0));
+        let room = |outstanding| w.room(outstanding, Nanos::ZERO).0;
+        assert_eq!((room(0), room(31), room(32), room(99)), (32, 1, 0, 0));
+    }
+
+    /// When dials succeed at a firewall that lets `per_s` SYNs a second pass, and `burst` at once; what it drops is sent
+    /// again after 1, 3 and 7 seconds.
+    fn dials_at_a_firewall(per_s: f64, burst: f64, n: u32) -> (Vec<Nanos>, u32) {
+        const STEP: Nanos = Nanos(100_000);
+        const TRIES: [u64; 4] = [0, 1_000, 3_000, 7_000];
+        let mut w = Window::default();
+        let (mut now, mut tokens) = (Nanos::from_secs(1), burst);
+        // When each was dialled, and its tries so far.
+        let mut under_way: Vec<(Nanos, usize)> = Vec::new();
+        let (mut opened, mut failed, mut to_dial) = (Vec::new(), 0, n);
+        while to_dial > 0 || !under_way.is_empty() {
+            now = now + STEP;
+            tokens = (tokens + per_s * STEP.secs_f64()).min(burst);
+            let (room, _) = w.room(under_way.len() as u32, now);
+            for _ in 0..room.min(to_dial) {
+                w.begin(now);
+                under_way.push((now, 0));
+                to_dial -= 1;
+            }
+            let mut left = Vec::new();
+            for (at, tries) in std::mem::take(&mut under_way) {
+                if now < at + Nanos::from_millis(TRIES.get(tries).copied().unwrap_or(10_000)) {
+                    left.push((at, tries));
+                } else if tries == TRIES.len() {
+                    failed += 1;
+                    w.learn(now.since(at), false, true, now);
+                } else if tokens >= 1.0 {
+                    tokens -= 1.0;
+                    opened.push(now);
+                    w.learn(now.since(at), true, true, now);
+                } else {
+                    left.push((at, tries + 1));
+                }
+            }
+            under_way = left;
+        }
+        (opened, failed)
+    }
+
+    #[test]
+    fn a_firewall_that_drops_syns_is_met_at_its_rate() {
+        // One that lets few pass at once is met at less of its rate: what it drops comes back together.
+        for (per_s, burst, n, share) in
+            [(500.0, 100.0, 10_000, 0.7), (500.0, 5.0, 10_000, 0.4), (100.0, 10.0, 2_000, 0.4)]
+        {
+            let (opened, failed) = dials_at_a_firewall(per_s, burst, n);
+            assert!(failed * 50 <= n, "{per_s}/s, {burst} at once: {failed} of {n} failed");
+            let took = opened.last().unwrap().since(Nanos::from_secs(1)).secs_f64();
+            let rate = opened.len() as f64 / took;
+            assert!(rate >= share * per_s, "{per_s}/s, {burst} at once: {rate:.0}/s, {took} s");
+        }
     }
 }

@@ -90,7 +90,8 @@ fn parse_address(text: &str) -> Option<IpAddr> {
         8 => Some(IpAddr::from(word(0)?)),
         32 => {
             let words = [word(0)?, word(8)?, word(16)?, word(24)?].concat();
-            Some(IpAddr::from(<[u8; 16]>::try_from(words).ok()?))
+            // One that binds an IPv4 address through an IPv6 socket listens at that address.
+            Some(IpAddr::from(<[u8; 16]>::try_from(words).ok()?).to_canonical())
         }
         _ => None,
     }

@@ -135,7 +135,8 @@ pub(crate) fn info(body: &[u8]) -> Option<&[u8]> {
 pub(crate) fn address(family: u8, bytes: &[u8]) -> Option<IpAddr> {
     match family {
         AF_INET => Some(Ipv4Addr::from(<[u8; 4]>::try_from(bytes.get(..4)?).ok()?).into()),
-        AF_INET6 => Some(Ipv6Addr::from(<[u8; 16]>::try_from(bytes).ok()?).into()),
+        // A server that binds an IPv4 address through an IPv6 socket, as a JVM does, listens at that address.
+        AF_INET6 => Some(Ipv6Addr::from(<[u8; 16]>::try_from(bytes).ok()?).to_canonical()),
         _ => None,
     }
 }

@@ -76,7 +76,7 @@ pub enum Close {
     Reset,
 }
 
-/// Why a connection is not there (any more), or did not come to be.
+/// Why a connection is not there (any more), or did not come to be; with the errno where several mean the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Gone {
     /// The peer closed its side (FIN).
@@ -86,17 +86,17 @@ pub enum Gone {
     /// Nobody listens there (ECONNREFUSED).
     Refused,
     /// No way to the host or the network (EHOSTUNREACH, ENETUNREACH).
-    Unreachable,
+    Unreachable(i32),
     /// The kernel gave up waiting (ETIMEDOUT).
     TimedOut,
     /// The local address and port are in use or in TIME_WAIT (EADDRINUSE, EADDRNOTAVAIL): take the next.
-    AddressInUse,
+    AddressInUse(i32),
     /// This machine has no memory for another socket (ENOMEM, ENOBUFS).
-    NoMemory,
+    NoMemory(i32),
     /// This machine allows no more open files (EMFILE, ENFILE).
-    OpenFiles,
+    OpenFiles(i32),
     /// This machine does not permit it (EACCES, EPERM).
-    Denied,
+    Denied(i32),
     /// Another errno.
     Other(i32),
 }
@@ -107,12 +107,12 @@ impl Gone {
         match errno {
             libc::ECONNRESET | libc::EPIPE | libc::ECONNABORTED => Gone::Reset,
             libc::ECONNREFUSED => Gone::Refused,
-            libc::EHOSTUNREACH | libc::ENETUNREACH => Gone::Unreachable,
+            libc::EHOSTUNREACH | libc::ENETUNREACH => Gone::Unreachable(errno),
             libc::ETIMEDOUT => Gone::TimedOut,
-            libc::EADDRINUSE | libc::EADDRNOTAVAIL => Gone::AddressInUse,
-            libc::ENOMEM | libc::ENOBUFS => Gone::NoMemory,
-            libc::EMFILE | libc::ENFILE => Gone::OpenFiles,
-            libc::EACCES | libc::EPERM => Gone::Denied,
+            libc::EADDRINUSE | libc::EADDRNOTAVAIL => Gone::AddressInUse(errno),
+            libc::ENOMEM | libc::ENOBUFS => Gone::NoMemory(errno),
+            libc::EMFILE | libc::ENFILE => Gone::OpenFiles(errno),
+            libc::EACCES | libc::EPERM => Gone::Denied(errno),
             other => Gone::Other(other),
         }
     }

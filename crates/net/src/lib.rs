@@ -12,15 +12,17 @@ mod diag;
 pub mod io;
 mod listeners;
 mod machine;
+mod reach;
 mod segments;
 mod shard;
 mod slab;
 mod wheel;
 
 pub use io::{Backend, Close, Done, Gone, Io, Scratch, What};
-pub use listeners::{Listening, established_at, listening, unaccepted_at};
+pub use listeners::{Listening, established, established_at, listening, unaccepted_at};
 pub use machine::{Door, Listener, block_signals, own_open_files, probe_own_open_files};
 pub use machine::{raise_open_files, route_source, sharpen_timers};
+pub use reach::accepts;
 pub use segments::{Segments, segments_to};
 pub use shard::{Cx, Program, Shard};
 pub use slab::{Key, Slab};

@@ -40,7 +40,23 @@ pub fn listening() -> io::Result<Vec<Listening>> {
 /// # Errors
 /// As [`listening`].
 pub fn established_at(port: u16) -> io::Result<u64> {
-    Ok(established(port)?.0)
+    Ok(count_established(port)?.0)
+}
+
+/// The same connections, each with its near and its far end; of an IPv4 connection of an IPv6 socket, as IPv4.
+///
+/// # Errors
+/// As [`listening`].
+pub fn established(port: u16, mut take: impl FnMut(SocketAddr, SocketAddr)) -> io::Result<()> {
+    let question = Question { states: 1 << ESTABLISHED, near: port, ..Question::default() };
+    ask(question, |body| {
+        if is_established_at(body, port)
+            && let Some((near, far)) = ends(body)
+        {
+            take(near, far);
+        }
+        true
+    })
 }
 
 /// How many of those no program has accepted: they stand in the accept queue of the listener, and are established only for
@@ -49,11 +65,11 @@ pub fn established_at(port: u16) -> io::Result<u64> {
 /// # Errors
 /// As [`listening`].
 pub fn unaccepted_at(port: u16) -> io::Result<u64> {
-    Ok(established(port)?.1)
+    Ok(count_established(port)?.1)
 }
 
 /// All of them, and those that belong to no file: the kernel gives them one when they are accepted.
-fn established(port: u16) -> io::Result<(u64, u64)> {
+fn count_established(port: u16) -> io::Result<(u64, u64)> {
     let (mut all, mut unaccepted) = (0, 0);
     let question = Question { states: 1 << ESTABLISHED, near: port, ..Question::default() };
     ask(question, |body| {
@@ -69,13 +85,19 @@ fn is_established_at(body: &[u8], port: u16) -> bool {
     body.len() >= MESSAGE && body[1] == ESTABLISHED && body[4..6] == port.to_be_bytes()
 }
 
+/// Near and far end of a socket (`struct inet_diag_sockid`).
+fn ends(body: &[u8]) -> Option<(SocketAddr, SocketAddr)> {
+    let port = |at: usize| u16::from_be_bytes([body[at], body[at + 1]]);
+    let near = SocketAddr::new(address(body[0], &body[8..24])?, port(4));
+    Some((near, SocketAddr::new(address(body[0], &body[24..40])?, port(6))))
+}
+
 fn listener(body: &[u8]) -> Option<Listening> {
     if body.len() < MESSAGE || body[1] != LISTEN {
         return None;
     }
-    let address = address(body[0], &body[8..24])?;
     Some(Listening {
-        address: SocketAddr::new(address, u16::from_be_bytes([body[4], body[5]])),
+        address: ends(body)?.0,
         waiting: u32_at(body, 56),
         backlog: u32_at(body, 60),
         inode: u32_at(body, 68).into(),
@@ -112,6 +134,16 @@ mod tests {
     }
 
     #[test]
+    fn an_ipv4_address_bound_through_an_ipv6_socket_is_one() {
+        let Ok(listener) = TcpListener::bind("[::ffff:127.0.0.1]:0") else {
+            eprintln!("skipped: no IPv6 here");
+            return;
+        };
+        let port = listener.local_addr().unwrap().port();
+        assert!(find(SocketAddr::from(([127, 0, 0, 1], port))).is_some(), "as every JVM binds it");
+    }
+
+    #[test]
     fn the_servers_ends_of_connections_are_counted() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -119,6 +151,14 @@ mod tests {
         assert_eq!(established_at(address.port()).unwrap(), 0, "a listener is no connection");
         let mut dialled: Vec<TcpStream> = (0..300).map(|_| TcpStream::connect(address).unwrap()).collect();
         assert_eq!(established_at(address.port()).unwrap(), 300, "neither the clients' ends nor others");
+        let mut fars = std::collections::HashSet::new();
+        established(address.port(), |near, far| {
+            assert_eq!(near, address);
+            fars.insert(far);
+        })
+        .unwrap();
+        let ours = dialled.iter().map(|stream| stream.local_addr().unwrap()).collect();
+        assert_eq!(fars, ours);
         dialled.truncate(200);
         assert_eq!(established_at(address.port()).unwrap(), 200, "those that the client has left are none");
     }
@@ -142,7 +182,8 @@ mod tests {
         /// Whatever comes: no panic.
         #[test]
         fn any_message_is_survived(bytes in proptest::collection::vec(0u8..24, 0..100)) {
-            let _ = (listener(&bytes), is_established_at(&bytes, 5));
+            let is_ours = is_established_at(&bytes, 5);
+            let _ = (listener(&bytes), is_ours && ends(&bytes).is_some());
         }
     }
 }

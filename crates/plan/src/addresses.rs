@@ -37,6 +37,20 @@ impl SourcePool {
     }
 }
 
+impl SourcePool {
+    /// Whether this address is one of them.
+    pub fn has(&self, address: IpAddr) -> bool {
+        match (self, address) {
+            (SourcePool::Loopback4, IpAddr::V4(address)) => {
+                let [first, second, third, last] = address.octets();
+                first == 127 && (second, third) != (0, 0) && !matches!(last, 0 | 255)
+            }
+            (SourcePool::Loopback4, IpAddr::V6(_)) => false,
+            (SourcePool::Listed(networks), _) => networks.iter().any(|network| network.has(address)),
+        }
+    }
+}
+
 impl FromIterator<IpAddr> for SourcePool {
     fn from_iter<I: IntoIterator<Item = IpAddr>>(addresses: I) -> SourcePool {
         SourcePool::Listed(addresses.into_iter().map(Network::from).collect())
@@ -135,6 +149,17 @@ impl Tuples {
     /// shard's.
     pub fn count(&self) -> u64 {
         self.lanes.iter().map(|lane| lane.fresh).sum()
+    }
+
+    /// Whether there are tuples that have not been given out yet.
+    pub(crate) fn is_fresh(&self) -> bool {
+        self.fresh > 0
+    }
+
+    /// Whether it has one for this destination; `fresh`: one that has not been given out yet.
+    pub(crate) fn has(&self, destination: u32, fresh: bool) -> bool {
+        let lane = &self.lanes[self.lane_of(destination)];
+        if fresh { lane.fresh > 0 } else { lane.next < self.pairs }
     }
 
     /// Is the same (address, port) used towards several destinations, so that SO_REUSEADDR is needed to bind

@@ -41,6 +41,11 @@ impl Network {
         }
     }
 
+    /// Whether an address is in it.
+    pub fn has(&self, address: IpAddr) -> bool {
+        self.overlaps(&Network::from(address))
+    }
+
     /// Is it IPv4?
     pub fn is_v4(&self) -> bool {
         self.base.is_ipv4()

@@ -3,7 +3,7 @@
 use crate::{Csv, Text, text};
 use std::collections::HashSet;
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// Destinations of one target; an index of them fits into 16 bits.
 const MOST_DESTINATIONS: usize = 65_536;
@@ -33,6 +33,9 @@ pub struct Target {
     pub host: String,
     /// All addresses with all ports: at least one, none twice, one family.
     pub destinations: Vec<SocketAddr>,
+    /// The same of the other family, of a name that has both where the choice is free: `run` dials those instead where
+    /// only they are served.
+    pub others: Vec<SocketAddr>,
     /// What to ask for, or where the WebSocket is; empty with [`Scheme::Tcp`].
     pub path: Text,
     /// Is the host a name?
@@ -56,21 +59,21 @@ impl Target {
         let ports = ports(port, scheme)?;
         let (addresses, named) = addresses(host, resolve)?;
 
+        let is_free = v4.is_none() && named;
+        let addresses = if named && is_localhost(host) { with_both_loopbacks(addresses) } else { addresses };
         let v4 = v4.unwrap_or_else(|| addresses.iter().any(IpAddr::is_ipv4));
-        let addresses: Vec<IpAddr> =
-            addresses.into_iter().filter(|address| address.is_ipv4() == v4).collect();
+        let (addresses, others): (Vec<IpAddr>, Vec<IpAddr>) =
+            addresses.into_iter().partition(|address| address.is_ipv4() == v4);
+        let others = if is_free { others } else { Vec::new() };
         if addresses.is_empty() {
             let family = if v4 { "IPv4" } else { "IPv6" };
             return Err(format!("it has no {family} address, the family of --sources: {host:?}"));
         }
-        if addresses.len() * ports.len() > MOST_DESTINATIONS {
+        if addresses.len().max(others.len()) * ports.len() > MOST_DESTINATIONS {
             return Err(too_many(text));
         }
-        let all =
-            addresses.iter().flat_map(|address| ports.iter().map(|port| SocketAddr::new(*address, *port)));
-        let mut seen = HashSet::new();
-        let destinations = all.filter(|destination| seen.insert(*destination)).collect();
-        Ok(Target { text: text.to_owned(), scheme, host: host.to_owned(), destinations, path, named })
+        let (destinations, others) = (all_of(&addresses, &ports), all_of(&others, &ports));
+        Ok(Target { text: text.to_owned(), scheme, host: host.to_owned(), destinations, others, path, named })
     }
 
     /// The value of the Host header towards destination `i` (RFC 9112 section 3.2): the name or the address,
@@ -117,6 +120,29 @@ impl fmt::Display for Scheme {
             Scheme::Tcp => "tcp://",
         })
     }
+}
+
+/// `localhost` and the names below it are this host's loopback, whatever the resolver knows (RFC 6761 section 6.3).
+fn is_localhost(host: &str) -> bool {
+    let host = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
+    host == "localhost" || host.ends_with(".localhost")
+}
+
+/// Of both families, as curl takes them: many a hosts file has only one.
+fn with_both_loopbacks(mut addresses: Vec<IpAddr>) -> Vec<IpAddr> {
+    for loopback in [IpAddr::from(Ipv4Addr::LOCALHOST), Ipv6Addr::LOCALHOST.into()] {
+        if !addresses.iter().any(|address| address.is_ipv4() == loopback.is_ipv4()) {
+            addresses.push(loopback);
+        }
+    }
+    addresses
+}
+
+/// All addresses with all ports, each once.
+fn all_of(addresses: &[IpAddr], ports: &[u16]) -> Vec<SocketAddr> {
+    let all = addresses.iter().flat_map(|address| ports.iter().map(|port| SocketAddr::new(*address, *port)));
+    let mut seen = HashSet::new();
+    all.filter(|destination| seen.insert(*destination)).collect()
 }
 
 /// The scheme, and what follows `://`.
@@ -230,6 +256,7 @@ mod tests {
     fn names(name: &str) -> Result<Vec<IpAddr>, String> {
         let texts: &[&str] = match name {
             "localhost" => &["::1", "127.0.0.1"],
+            "app.localhost" => &["127.0.0.1"],
             "many.example" => &["192.0.2.1", "192.0.2.2", "192.0.2.1"],
             "six.example" => &["2001:db8::1"],
             "empty.example" => &[],
@@ -335,6 +362,8 @@ mod tests {
             ("http://localhost/", None, Ok("127.0.0.1:80")),
             ("http://localhost/", Some(true), Ok("127.0.0.1:80")),
             ("http://localhost/", Some(false), Ok("[::1]:80")),
+            ("http://app.localhost/", Some(false), Ok("[::1]:80")),
+            ("http://app.localhost/", None, Ok("127.0.0.1:80")),
             (
                 "http://10.0.0.1/",
                 Some(false),

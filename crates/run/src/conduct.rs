@@ -3,7 +3,10 @@
 mod asks;
 mod closer;
 
-use std::{sync::mpsc::RecvTimeoutError, time::Duration};
+use std::{
+    sync::{Arc, mpsc::RecvTimeoutError},
+    time::Duration,
+};
 
 use engine::{Control, Job};
 use host::Root;
@@ -13,6 +16,7 @@ use units::Nanos;
 
 use crate::{
     Interrupt,
+    both_sides::Sources,
     course::{Course, NOTICE, Order},
     curve::Curve,
     judge::BothSides,
@@ -92,6 +96,8 @@ struct State {
 struct Conductor<'a> {
     course: Course<'a>,
     observer: Observer,
+    /// Where connections are dialled from.
+    sources: Arc<Sources>,
     shards: Vec<State>,
     /// What came since the last line.
     line: Tick,
@@ -145,6 +151,7 @@ impl<'a> Conductor<'a> {
             crowds,
             started: start,
             ended: Nanos::NEVER,
+            ramp: Nanos::ZERO,
             peak: 0,
             interrupted: None,
             asks: Vec::new(),
@@ -159,6 +166,7 @@ impl<'a> Conductor<'a> {
         };
         Conductor {
             course,
+            sources: workers.sources.clone(),
             shards: workers.parts.iter().map(|part| said_nothing(part.whose)).collect(),
             line: line(start, plan.populations.len()),
             line_ends: Nanos((start.0 / LINE.0 + 1) * LINE.0),
@@ -332,10 +340,11 @@ impl<'a> Conductor<'a> {
     /// told; else the target itself, where it is `throng serve`. Nothing is sent to another one for it.
     fn both_sides(&self, plan: &Plan) -> Option<BothSides> {
         let here = self.open();
+        if here == 0 {
+            return None;
+        }
         let is_cheap = self.record.both_ends_here && here <= MOST_TOLD;
-        let by_kernel = || plan.ports().into_iter().map(net::established_at).sum::<Result<u64, _>>().ok();
-        // A target behind address translation has none of them in this network namespace.
-        let by_kernel = if is_cheap { by_kernel().filter(|there| *there > 0) } else { None };
+        let by_kernel = if is_cheap { self.sources.ends_there(&plan.destinations()) } else { None };
         let there = by_kernel.or_else(|| {
             let is_ours = self.observer.target_is_ours() && plan.ports().len() == 1;
             if is_ours { host::remote::open_connections(plan.destinations()[0]).ok() } else { None }
@@ -472,7 +481,7 @@ impl<'a> Conductor<'a> {
             Some(since) if self.goes_on => since.min(self.course.ends_at()),
             _ => self.of_load().map(|s| s.drained_at).max().unwrap_or_default(),
         };
-        self.record.ended = ended;
+        (self.record.ended, self.record.ramp) = (ended, self.course.ramping_any(ended));
         for (nth, population) in (0..).zip(&plan.populations) {
             let ramped_at = self.of(nth).map(|shard| shard.ramped_at).max().unwrap_or_default();
             // Connections that come and go may all have gone before.
@@ -485,6 +494,9 @@ impl<'a> Conductor<'a> {
             let crowd = &mut self.record.crowds[usize::from(nth)];
             crowd.at_load = progress.holding + own.since(progress.hold_from);
             crowd.ramp = ramp;
+            if population.comes_and_goes() {
+                self.record.ramp = self.record.ramp.max(ramp);
+            }
             crowd.elapsed = crowd.last_seen.min(own).since(crowd.began.unwrap_or(Nanos::NEVER));
             if let Load::Arrivals { total: None, .. } = population.load {
                 crowd.wanted = crowd.totals.counts.opened + crowd.totals.counts.failed;

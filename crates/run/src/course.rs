@@ -102,6 +102,8 @@ pub struct Course<'a> {
     left: Nanos,
     hand: Hand,
     progress: Vec<Progress>,
+    /// Time in which any population was in its ramp, as long as that is over.
+    ramped: Nanos,
     descents: Vec<Descent>,
     orders: Vec<Order>,
 }
@@ -151,6 +153,7 @@ impl<'a> Course<'a> {
             left: Nanos::ZERO,
             hand: Hand::still(),
             progress: vec![still; plan.populations.len()],
+            ramped: Nanos::ZERO,
             descents: Vec::new(),
             orders: Vec::new(),
         }
@@ -211,6 +214,14 @@ impl<'a> Course<'a> {
         }
     }
 
+    /// How long any population was in its ramp until now.
+    pub fn ramping_any(&self, now: Nanos) -> Nanos {
+        match self.state {
+            State::Moving(since, _) if self.moving().next().is_some() => self.ramped + now.since(since),
+            _ => self.ramped,
+        }
+    }
+
     /// Whether a population is, by its orders, at the largest load that the plan has for it.
     pub fn is_at_peak(&self, population: u16) -> bool {
         self.progress(population).level == self.plan.peak(population)
@@ -245,6 +256,9 @@ impl<'a> Course<'a> {
                 let there = arrived.iter().copied().max().unwrap_or(since).max(earliest);
                 for (&population, at) in moving.iter().zip(arrived) {
                     self.progress[usize::from(population)].ramped(at.max(earliest).since(since));
+                }
+                if !moving.is_empty() {
+                    self.ramped = self.ramped + there.since(since);
                 }
                 // Connections that come and go are full load from the first one on.
                 let from = if moving.is_empty() { there } else { now + NOTICE };

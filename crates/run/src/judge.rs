@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use plan::{Plan, Population};
 use samples::{
-    Connections, Counts, Fault, FaultCount, Generator, Latency, PopulationSummary, Requests, StepSummary,
-    Summary, Tick, Verdict,
+    Connections, Counts, FaultCount, Generator, Latency, PopulationSummary, Requests, StepSummary, Summary,
+    Tick, Verdict,
 };
-use units::Nanos;
+use units::{Count, Nanos};
 
 use crate::record::{Crowd, Record};
 
+mod destinations;
 mod evidence;
 #[cfg(test)]
 mod fixture;
@@ -52,6 +53,7 @@ pub(crate) fn judge(plan: &Plan, r: &Record) -> Summary {
         elapsed_s: r.ended.since(r.started).secs_f64(),
         connections,
         faults: faults(&r.totals),
+        destinations: destinations::summaries(plan, &r.totals),
         requests: Requests {
             lower_bound: honesty::is_closed_loop(plan) && honesty::saturated(&evidence).is_some(),
             ..requests
@@ -85,8 +87,7 @@ fn per_second(n: u64, time: Nanos) -> f64 {
 }
 
 fn faults(totals: &Tick) -> Vec<FaultCount> {
-    let count = |(Fault { side, stage, kind }, count)| FaultCount { side, stage, kind, count };
-    totals.faults.iter().map(count).collect()
+    totals.faults.clone().into()
 }
 
 /// A population in figures.
@@ -166,7 +167,7 @@ fn together(r: &Record, populations: &BTreeMap<String, PopulationSummary>) -> (C
         peak: r.peak,
         held: count(|crowd| crowd.held),
         dropped_in_drain: count(|crowd| crowd.dropped_in_drain),
-        open_per_s: sum(|p| p.connections.open_per_s),
+        open_per_s: per_second(r.totals.counts.opened, r.ramp),
         seen_by_target: r.both_sides.map(|both| both.there),
         unaccepted: r.unaccepted,
         quiet_s: r.quiet.map(Nanos::secs_f64),
@@ -182,12 +183,27 @@ fn pronounce(plan: &Plan, r: &Record, evidence: &Evidence, summary: &mut Summary
     let crowds = &r.crowds;
     let facts = verdict::Facts { plan, evidence, crowds, interrupted: r.interrupted };
     (summary.verdict, summary.reasons) = verdict::verdict(&facts, summary);
+    summary.reasons.extend(gave_up(r.totals.counts.forced));
     summary.limit = limit::limit(summary, evidence);
+    if let Some(limit) = &mut summary.limit {
+        destinations::name(limit, &summary.destinations);
+    }
     summary.suspect = limit::suspect(summary, evidence).filter(|_| summary.limit.is_none());
     if summary.verdict == Verdict::Pass {
         summary.reasons.extend(limit::warnings(summary, evidence));
     }
     summary.headline = summary.sentence();
+}
+
+/// What the adaptive ramp met, where it got nowhere.
+fn gave_up(forced: u64) -> Option<String> {
+    let after = "nothing succeeded for the time of a --timeout, or less than half did";
+    (forced > 0).then(|| {
+        format!(
+            "the ramp stopped adapting: {after}; the last {} connections were dialled at a fixed rate",
+            Count(forced)
+        )
+    })
 }
 
 /// What the hosts showed, when, and what the losses have in common.

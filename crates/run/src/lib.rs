@@ -8,9 +8,11 @@
 
 mod accepts;
 mod backend;
+mod both_sides;
 mod conduct;
 mod course;
 mod curve;
+mod families;
 mod find;
 mod judge;
 mod ladder;
@@ -36,6 +38,7 @@ use samples::{Calibration, Rig, Sink, Summary};
 
 pub use backend::choose_io;
 pub use course::{Course, Order, Progress};
+pub use families::settle;
 pub use find::{By, Find, find, most};
 pub use listeners::{listeners, queues};
 pub use prepare::{Prepared, Refusal, fitting, need, prepare};

@@ -9,7 +9,7 @@ use std::{
 
 use host::{Finding, Listener, Need, Root, Severity};
 use net::{Backend, io::uring::Uring};
-use plan::{Plan, Population, Ports, SourcePool, Sources, Whose, capacity, usable_ports};
+use plan::{Network, Plan, Route, SourcePool, Sources, Target, Whose, capacity, usable_ports};
 
 use crate::backend::{Shards, choose_io, shards};
 
@@ -40,22 +40,13 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// Where a population's connections are dialled from.
-#[derive(Clone, Debug)]
-pub(crate) struct Places {
-    pub(crate) pool: SourcePool,
-    pub(crate) ports: Ports,
-    /// The number of each of its destinations among those of the whole run.
-    pub(crate) lanes: Vec<u32>,
-}
-
 /// What a run needs of this machine, found to be there.
 #[derive(Debug)]
 pub struct Prepared {
     /// What may make it suffer all the same.
     pub warnings: Vec<Finding>,
-    /// By what a shard works for.
-    pub(crate) places: HashMap<Whose, Places>,
+    /// From where which destinations are dialled, by what a shard works for.
+    pub(crate) routes: HashMap<Whose, Vec<Route>>,
     /// Where the local addresses begin: not a child of the seed, so that a repeated run does not meet its own
     /// TIME_WAIT.
     pub(crate) salt: u64,
@@ -81,7 +72,7 @@ impl Prepared {
 /// [`Refusal::Findings`] where something cannot work, with all that stands in the way.
 pub fn prepare(plan: &Plan, root: &Root) -> Result<Prepared, Refusal> {
     let (backend, because) = choose_io(plan.io, root)?;
-    let (places, need) = demand(plan, root)?;
+    let (routes, need) = demand(plan, root)?;
     let slots = net::raise_open_files().unwrap_or(1024);
     // Whether io_uring works, and what the tables of epoll take, has been looked at by itself.
     let need = Need { uring: Ok(()), ..need };
@@ -89,7 +80,7 @@ pub fn prepare(plan: &Plan, root: &Root) -> Result<Prepared, Refusal> {
         host::preflight(root, &need).into_iter().partition(|f| f.severity == Severity::Refuse);
     match shards(plan, backend, slots, net::probe_own_open_files) {
         Ok(shards) if refusals.is_empty() => {
-            Ok(Prepared { warnings, places, salt: random(), backend, because, shards, slots })
+            Ok(Prepared { warnings, routes, salt: random(), backend, because, shards, slots })
         }
         Ok(_) => Err(Refusal::Findings(refusals)),
         Err(finding) => {
@@ -115,38 +106,48 @@ pub fn need(plan: &Plan, root: &Root) -> Result<Need, Refusal> {
     demand(plan, root).map(|(_, need)| need)
 }
 
-fn demand(plan: &Plan, root: &Root) -> Result<(HashMap<Whose, Places>, Need), Refusal> {
+type Routes = HashMap<Whose, Vec<Route>>;
+
+fn demand(plan: &Plan, root: &Root) -> Result<(Routes, Need), Refusal> {
     let destinations = plan.destinations();
     let listeners = listeners(root);
     let facts = host::port_facts(root, &listeners).avoiding(&destinations);
     let crews: HashSet<Whose> = plan.parts(|_| 1).into_iter().map(|part| part.whose).collect();
     let mut pools = HashMap::new();
     for whose in crews {
-        pools.insert(whose, source_pool(plan, plan.population(whose))?);
+        pools.insert(whose, source_pools(plan, &plan.population(whose).target)?);
     }
     // On loopback no (address, port) pair is ever used twice, so that destinations do not multiply.
-    let lanes = |whose: Whose, pool: &SourcePool| match pool {
+    let lanes = |pool: &SourcePool, destinations: &[u32]| match pool {
         SourcePool::Loopback4 => 1,
-        SourcePool::Listed(_) => plan.population(whose).target.destinations.len() as u64,
+        SourcePool::Listed(_) => destinations.len() as u64,
     };
     let wanted = plan.pairs_needed() + SPARE_TUPLES;
-    let (mut places, mut tuples) = (HashMap::new(), u64::MAX);
-    for (&whose, pool) in &pools {
-        // Who shares a pool shares its ports, or the deals would not be of one turn.
-        let least =
-            pools.iter().filter(|(_, other)| *other == pool).map(|(whose, pool)| lanes(*whose, pool)).min();
-        let ports = usable_ports(&facts, pool.count(), least.unwrap_or(1), wanted);
-        tuples = tuples.min(capacity(pool.count(), lanes(whose, pool), &facts));
-        let at = |destination| destinations.iter().position(|d| d == destination).unwrap_or_default() as u32;
-        let lanes = plan.population(whose).target.destinations.iter().map(at).collect();
-        places.insert(whose, Places { pool: pool.clone(), ports, lanes });
+    let numbers: HashMap<SocketAddr, u32> = destinations.iter().copied().zip(0..).collect();
+    let (mut routes, mut tuples) = (Routes::new(), u64::MAX);
+    for (&whose, own) in &pools {
+        let capacities = own.iter().map(|(pool, at)| capacity(pool.count(), lanes(pool, at), &facts));
+        tuples = tuples.min(capacities.fold(0, u64::saturating_add));
+        let route = |(pool, at): &(SourcePool, Vec<u32>)| {
+            // Who shares a pool shares its ports, or the deals would not be of one turn.
+            let sharing = pools.values().flatten().filter(|(other, _)| other == pool);
+            let least = sharing.map(|(pool, at)| lanes(pool, at)).min().unwrap_or(1);
+            let target = &plan.population(whose).target;
+            Route {
+                ports: usable_ports(&facts, pool.count(), least, wanted),
+                pool: pool.clone(),
+                lanes: at.iter().map(|at| numbers[&target.destinations[*at as usize]]).collect(),
+                destinations: at.clone(),
+            }
+        };
+        routes.insert(whose, own.iter().map(route).collect());
     }
     let target = &plan.populations[0].target;
     let need = Need {
         target: Some(plan.text.clone()),
         connections: plan.places().into(),
         threads: plan.threads.into(),
-        sources: pools.values().map(SourcePool::count).min().unwrap_or_default(),
+        sources: pools.values().flatten().map(|(pool, _)| pool.count()).min().unwrap_or_default(),
         networks: match &plan.sources {
             Sources::Automatic => Vec::new(),
             Sources::Listed(networks) => networks.clone(),
@@ -159,26 +160,48 @@ fn demand(plan: &Plan, root: &Root) -> Result<(HashMap<Whose, Places>, Need), Re
         tuples,
         uring: Uring::probe().map_err(|e| e.to_string()),
     };
-    Ok((places, need))
+    Ok((routes, need))
 }
 
 /// Those that a dial to the target reaches, were it on this machine.
-fn answering(listeners: Vec<Listener>, destinations: &[SocketAddr]) -> Vec<Listener> {
+pub(crate) fn answering(listeners: Vec<Listener>, destinations: &[SocketAddr]) -> Vec<Listener> {
     let reached = |listener: &Listener| {
         destinations.iter().any(|d| {
-            d.port() == listener.port && (d.ip() == listener.address || listener.address.is_unspecified())
+            // `::` serves IPv4 too, unless its program forbids that; 0.0.0.0 never serves IPv6.
+            let is_any = listener.address.is_unspecified() && (listener.address.is_ipv6() || d.is_ipv4());
+            d.port() == listener.port && (d.ip().to_canonical() == listener.address || is_any)
         })
     };
     listeners.into_iter().filter(reached).collect()
 }
 
-fn source_pool(plan: &Plan, population: &Population) -> Result<SourcePool, Refusal> {
-    let target = &population.target;
+/// The addresses to dial from, with the destinations that are dialled from them, by their numbers in the target. From
+/// 127.0.0.0/8 and ::1 there is a way only to loopback.
+fn source_pools(plan: &Plan, target: &Target) -> Result<Vec<(SourcePool, Vec<u32>)>, Refusal> {
+    let mut pools: Vec<(SourcePool, Vec<u32>)> = Vec::new();
+    for (nth, to) in (0..).zip(&target.destinations) {
+        let pool = source_pool(plan, *to)?;
+        match pools.iter_mut().find(|(other, _)| *other == pool) {
+            Some((_, destinations)) => destinations.push(nth),
+            None => pools.push((pool, vec![nth])),
+        }
+    }
+    Ok(pools)
+}
+
+fn source_pool(plan: &Plan, to: SocketAddr) -> Result<SourcePool, Refusal> {
     match &plan.sources {
-        Sources::Listed(networks) => Ok(SourcePool::Listed(networks.clone())),
-        Sources::Automatic if target.is_loopback() && target.is_v4() => Ok(SourcePool::Loopback4),
+        Sources::Listed(networks) => {
+            let leads = |network: &&Network| to.ip().is_loopback() || !network.nth(0).is_loopback();
+            let leading: Vec<Network> = networks.iter().filter(leads).cloned().collect();
+            let why = "from loopback there is a way only to loopback: give --sources other addresses of this machine";
+            if leading.is_empty() {
+                return Err(Refusal::Failed(format!("no way to {to}: {why}")));
+            }
+            Ok(SourcePool::Listed(leading))
+        }
+        Sources::Automatic if to.ip().is_loopback() && to.is_ipv4() => Ok(SourcePool::Loopback4),
         Sources::Automatic => {
-            let to = target.destinations[0];
             let from = net::route_source(to).map_err(|e| Refusal::Failed(format!("no way to {to}: {e}")))?;
             Ok([from].into_iter().collect())
         }

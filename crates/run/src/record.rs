@@ -18,6 +18,8 @@ pub(crate) struct Record {
     pub(crate) started: Nanos,
     /// When the load ended.
     pub(crate) ended: Nanos,
+    /// How long any population was in its ramp.
+    pub(crate) ramp: Nanos,
     pub(crate) peak: u64,
     /// By whom, where it did not go to its end.
     pub(crate) interrupted: Option<&'static str>,
@@ -107,6 +109,7 @@ pub(crate) mod tests {
             io: "sim",
             threads: 1,
             started: Nanos::ZERO,
+            ramp: Nanos::ZERO,
             ended: Nanos::ZERO,
             peak: 0,
             interrupted: None,

@@ -2,7 +2,10 @@
 
 use std::{
     io,
-    sync::mpsc::{self, Receiver, Sender},
+    sync::{
+        Arc,
+        mpsc::{self, Receiver, Sender},
+    },
     thread::JoinHandle,
 };
 
@@ -14,13 +17,14 @@ use net::{
         uring::{self, Uring},
     },
 };
-use plan::{Part, Plan, Tuples, Whose};
+use plan::{Dials, Part, Plan, Whose};
 use units::{Clock, Nanos};
 
 use crate::{
     backend::Shards,
+    both_sides::Sources,
     course::Order,
-    prepare::{Places, Prepared, Refusal},
+    prepare::{Prepared, Refusal},
 };
 
 /// Running shards.
@@ -34,6 +38,8 @@ pub(crate) struct Workers {
     pub(crate) parts: Vec<Part>,
     /// `uring` or `epoll`.
     pub(crate) io: &'static str,
+    /// Where connections are dialled from.
+    pub(crate) sources: Arc<Sources>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -69,12 +75,12 @@ pub(crate) fn start(plan: &Plan, prepared: &Prepared) -> Result<Workers, Refusal
         remotes: Vec::new(),
         parts: parts.clone(),
         io,
+        sources: Arc::new(Sources::new(prepared.routes.values().flatten())),
         threads: Vec::new(),
     };
     let mut starters = Vec::new();
     for (part, (link, remote)) in parts.into_iter().zip(links) {
-        let Places { pool, ports, lanes } = prepared.places[&part.whose].clone();
-        let tuples = Tuples::new(pool, ports, lanes, part.deal, prepared.salt);
+        let tuples = Dials::new(prepared.routes[&part.whose].clone(), part.deal, prepared.salt);
         let (ready, is_ready) = mpsc::channel();
         let (starter, start) = mpsc::channel();
         let job = Job::new(plan, part.whose);

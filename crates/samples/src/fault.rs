@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
-use crate::summary::FaultCount;
+use crate::{errno::Errno, summary::FaultCount};
 
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal,)* }) => {
@@ -96,6 +96,8 @@ words! {
         WrongBody = "wrong-body",
         /// Not what the protocol allows.
         BadAnswer = "bad-answer",
+        /// It speaks TLS, and was spoken to without.
+        TlsExpected = "tls-expected",
         /// No local address and port were free.
         AddressInUse = "address-in-use",
         /// No memory for another socket.
@@ -126,17 +128,40 @@ pub struct Fault {
     pub stage: Stage,
     /// What.
     pub kind: Kind,
+    /// The kernel's error, where one was returned that the kind alone does not tell.
+    pub errno: Errno,
 }
 
 impl Fault {
     /// A failure of the target.
     pub const fn target(stage: Stage, kind: Kind) -> Fault {
-        Fault { side: Side::Target, stage, kind }
+        Fault { side: Side::Target, stage, kind, errno: Errno::NONE }
     }
 
     /// A failure of this machine or of throng.
     pub const fn host(stage: Stage, kind: Kind) -> Fault {
-        Fault { side: Side::Host, stage, kind }
+        Fault { side: Side::Host, stage, kind, errno: Errno::NONE }
+    }
+
+    /// `target dial refused`, `host dial other (EINVAL)`.
+    pub fn name(self) -> String {
+        let Fault { side, stage, kind, errno } = self;
+        let words = format!("{} {} {}", side.name(), stage.name(), kind.name());
+        if errno.is_none() { words } else { format!("{words} ({})", errno.name()) }
+    }
+
+    /// The same with the error that the kernel returned.
+    pub const fn with(self, errno: Errno) -> Fault {
+        Fault { errno, ..self }
+    }
+
+    /// All of them, without error numbers, in order.
+    fn all() -> impl Iterator<Item = Fault> {
+        let stages = |&side: &'static Side| Stage::ALL.iter().map(move |&stage| (side, stage));
+        let kinds = |(side, stage)| {
+            Kind::ALL.iter().map(move |&kind| Fault { side, stage, kind, errno: Errno::NONE })
+        };
+        Side::ALL.iter().flat_map(stages).flat_map(kinds)
     }
 
     const fn index(self) -> usize {
@@ -146,22 +171,34 @@ impl Fault {
 
 const PLACES: usize = Side::ALL.len() * Stage::ALL.len() * Kind::ALL.len();
 
+/// Combinations of fault and error number that are counted each by itself; of more, those are of the first places.
+const MOST_DETAILS: usize = 16;
+
 /// How often each fault occurred.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Vec<FaultCount>", into = "Vec<FaultCount>")]
-pub struct Faults(Box<[u64; PLACES]>);
+pub struct Faults(Box<Counters>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Counters {
+    /// By place, with error number and without.
+    places: [u64; PLACES],
+    /// Of those, the ones with an error number: place, error number and count, ascending. Where there are too many, the
+    /// least are kept: so the sum does not depend on the order of its parts.
+    details: [Option<(u16, Errno, u64)>; MOST_DETAILS],
+}
 
 impl Default for Faults {
     fn default() -> Self {
-        Faults(Box::new([0; PLACES]))
+        Faults(Box::new(Counters { places: [0; PLACES], details: [None; MOST_DETAILS] }))
     }
 }
 
 impl From<Vec<FaultCount>> for Faults {
     fn from(counts: Vec<FaultCount>) -> Faults {
         let mut faults = Faults::default();
-        for FaultCount { side, stage, kind, count } in counts {
-            faults.0[Fault { side, stage, kind }.index()] += count;
+        for FaultCount { side, stage, kind, count, detail: errno } in counts {
+            faults.add(Fault { side, stage, kind, errno }, count);
         }
         faults
     }
@@ -169,48 +206,91 @@ impl From<Vec<FaultCount>> for Faults {
 
 impl From<Faults> for Vec<FaultCount> {
     fn from(faults: Faults) -> Vec<FaultCount> {
-        let occurred = faults.iter();
-        occurred.map(|(Fault { side, stage, kind }, count)| FaultCount { side, stage, kind, count }).collect()
+        faults.iter().map(|(fault, count)| FaultCount::new(fault, count)).collect()
     }
 }
 
 impl Faults {
     /// One more.
     pub fn count(&mut self, fault: Fault) {
-        self.0[fault.index()] += 1;
+        self.add(fault, 1);
     }
 
-    /// Those that occurred, with their counts.
+    fn add(&mut self, fault: Fault, count: u64) {
+        let place = fault.index();
+        self.0.places[place] += count;
+        if !fault.errno.is_none() && count > 0 {
+            self.0.add_detail((place as u16, fault.errno), count);
+        }
+    }
+
+    /// Those that occurred, with their counts: one for each error number.
     pub fn iter(&self) -> impl Iterator<Item = (Fault, u64)> + '_ {
-        Side::ALL
-            .iter()
-            .flat_map(|&side| Stage::ALL.iter().map(move |&stage| (side, stage)))
-            .flat_map(|(side, stage)| Kind::ALL.iter().map(move |&kind| Fault { side, stage, kind }))
-            .map(|fault| (fault, self.0[fault.index()]))
-            .filter(|(_, n)| *n > 0)
+        let split = |(fault, all): (Fault, u64)| {
+            let with = self.details_of(fault.index());
+            let without = all - with.clone().map(|(_, n)| n).sum::<u64>();
+            with.map(move |(errno, n)| (fault.with(errno), n)).chain([(fault, without)])
+        };
+        self.by_kind().flat_map(split).filter(|(_, n)| *n > 0)
+    }
+
+    /// The same whatever the error number was: one count for each side, stage and kind.
+    pub fn by_kind(&self) -> impl Iterator<Item = (Fault, u64)> + '_ {
+        Fault::all().map(|fault| (fault, self.0.places[fault.index()])).filter(|(_, n)| *n > 0)
+    }
+
+    fn details_of(&self, place: usize) -> impl Iterator<Item = (Errno, u64)> + Clone + '_ {
+        let details = self.0.details.iter().flatten();
+        details.filter(move |(at, ..)| usize::from(*at) == place).map(|(_, errno, n)| (*errno, *n))
     }
 
     /// All together.
     pub fn total(&self) -> u64 {
-        self.0.iter().sum()
+        self.0.places.iter().sum()
+    }
+
+    /// Whether none occurred.
+    pub fn is_empty(&self) -> bool {
+        self.total() == 0
     }
 
     /// Adds another's counts.
     pub fn merge(&mut self, other: &Faults) {
-        for (a, b) in self.0.iter_mut().zip(other.0.iter()) {
+        for (a, b) in self.0.places.iter_mut().zip(other.0.places.iter()) {
             *a += b;
+        }
+        for (place, errno, n) in other.0.details.iter().flatten() {
+            self.0.add_detail((*place, *errno), *n);
         }
     }
 
     /// Back to zero, keeping the memory.
     pub fn clear(&mut self) {
-        self.0.fill(0);
+        self.0.places.fill(0);
+        self.0.details.fill(None);
+    }
+}
+
+impl Counters {
+    fn add_detail(&mut self, key: (u16, Errno), count: u64) {
+        let before =
+            |detail: &Option<(u16, Errno, u64)>| detail.is_some_and(|(place, errno, _)| (place, errno) < key);
+        let at = self.details.partition_point(before);
+        match self.details.get_mut(at) {
+            Some(Some((place, errno, n))) if (*place, *errno) == key => *n += count,
+            Some(_) => {
+                self.details[at..].rotate_right(1);
+                self.details[at] = Some((key.0, key.1, count));
+            }
+            None => {}
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn every_fault_has_a_place_of_its_own() {
@@ -221,7 +301,7 @@ mod tests {
                 for &kind in Kind::ALL {
                     n += 1;
                     for _ in 0..n {
-                        faults.count(Fault { side, stage, kind });
+                        faults.count(Fault { side, stage, kind, errno: Errno::NONE });
                     }
                 }
             }
@@ -229,5 +309,44 @@ mod tests {
         assert_eq!(n as usize, PLACES);
         assert!(faults.iter().map(|(_, count)| count).eq(1..=n), "each place counts alone");
         assert_eq!(faults.total(), n * (n + 1) / 2);
+    }
+
+    #[test]
+    fn errors_are_told_by_their_numbers() {
+        let other = Fault::host(Stage::Dial, Kind::Other);
+        let mut faults = Faults::default();
+        for (errno, n) in [(99, 3), (22, 2), (0, 4)] {
+            (0..n).for_each(|_| faults.count(other.with(Errno::new(errno))));
+        }
+        let counted: Vec<(String, u64)> = faults.iter().map(|(f, n)| (f.errno.name(), n)).collect();
+        let expected = [("EINVAL", 2), ("EADDRNOTAVAIL", 3), ("errno 0", 4)];
+        assert_eq!(counted, expected.map(|(name, n)| (name.to_owned(), n)));
+        let json = serde_json::to_string(&faults).unwrap();
+        assert!(json.contains(r#""count":2,"detail":"EINVAL"}"#) && json.contains(r#""count":4}"#), "{json}");
+        assert_eq!(serde_json::from_str::<Faults>(&json).unwrap(), faults);
+    }
+
+    proptest! {
+        /// More errors than are told apart: the sum is the same in any order, and nothing is lost of it.
+        #[test]
+        fn details_merge_in_any_order(seen in proptest::collection::vec((0..2usize, 1..40i32), 0..90)) {
+            let of = |seen: &mut dyn Iterator<Item = &(usize, i32)>| {
+                let mut faults = Faults::default();
+                for (stage, errno) in seen {
+                    let fault = Fault::host(Stage::ALL[*stage], Kind::Other);
+                    faults.count(fault.with(Errno::new(*errno)));
+                }
+                faults
+            };
+            let whole = of(&mut seen.iter());
+            let (first, second) = seen.split_at(seen.len() / 3);
+            let (mut a, mut b) = (of(&mut first.iter()), of(&mut second.iter().rev()));
+            let first = a.clone();
+            a.merge(&b);
+            b.merge(&first);
+            prop_assert_eq!(&a, &whole);
+            prop_assert_eq!(&b, &whole);
+            prop_assert_eq!(whole.iter().map(|(_, n)| n).sum::<u64>(), seen.len() as u64);
+        }
     }
 }

@@ -2,6 +2,8 @@
 
 mod calibration;
 mod cost;
+mod destination;
+mod errno;
 mod fault;
 mod figure;
 mod find;
@@ -20,6 +22,8 @@ mod typescript;
 
 pub use calibration::{Calibration, Mark, Rig, bytes_per_pair};
 pub use cost::{Cost, Discarded, Fit};
+pub use destination::{Destination, DestinationSummary, MOST_DESTINATIONS, row_of};
+pub use errno::Errno;
 pub use fault::{Fault, Faults, Kind, Side, Stage};
 pub use figure::{censored_share, judged, measured};
 pub use find::{FindOutcome, FindSummary, Point};

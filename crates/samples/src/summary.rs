@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 use crate::{
     calibration::Rig,
     cost::Cost,
-    fault::{Kind, Side, Stage},
+    destination::DestinationSummary,
+    errno::Errno,
+    fault::{Fault, Kind, Side, Stage},
     latency::Quantiles,
     look::ProcessMemory,
     observation::Observation,
@@ -146,6 +148,22 @@ pub struct FaultCount {
     pub kind: Kind,
     /// How often.
     pub count: u64,
+    /// The kernel's error, `EADDRNOTAVAIL`; of the same fault with another error there is a count of its own.
+    #[cfg_attr(test, ts(as = "Option<String>", optional))]
+    #[serde(default, skip_serializing_if = "Errno::is_none")]
+    pub detail: Errno,
+}
+
+impl FaultCount {
+    /// A fault that occurred so often.
+    pub fn new(Fault { side, stage, kind, errno }: Fault, count: u64) -> FaultCount {
+        FaultCount { side, stage, kind, count, detail: errno }
+    }
+
+    /// Which.
+    pub fn fault(&self) -> Fault {
+        Fault { side: self.side, stage: self.stage, kind: self.kind, errno: self.detail }
+    }
 }
 
 /// Requests over the whole run; `per_s` at full load.
@@ -324,6 +342,8 @@ pub struct Summary {
     pub connections: Connections,
     /// What went wrong.
     pub faults: Vec<FaultCount>,
+    /// Each destination by itself, where there are several; neighbours together where there are more than 64.
+    pub destinations: Vec<DestinationSummary>,
     /// Requests.
     pub requests: Requests,
     /// From due to the answer, of requests due at full load.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use units::Nanos;
 
 use crate::{
+    destination::Destination,
     fault::Faults,
     latency::Latency,
     moments::{Moments, Rates},
@@ -71,6 +72,8 @@ pub struct Counts {
     pub done: u64,
     /// Idle connections that the server ended after the load had ended, while responses to others were awaited.
     pub ended_after: u64,
+    /// First dials made after an adaptive ramp had given up: the target had answered none before for a whole timeout.
+    pub forced: u64,
     /// Local addresses that turned out to be taken; the next was used.
     pub addresses_skipped: u64,
     /// Requests sent.
@@ -108,6 +111,7 @@ impl Counts {
         self.finished += o.finished;
         self.done += o.done;
         self.ended_after += o.ended_after;
+        self.forced += o.forced;
         self.addresses_skipped += o.addresses_skipped;
         self.sent += o.sent;
         self.withdrawn += o.withdrawn;
@@ -171,6 +175,9 @@ pub struct Tick {
     pub populations: Vec<Tick>,
     /// [`Tick::latency`] by step of the plan's program, of populations that have several.
     pub steps: Vec<Latency>,
+    /// Each destination of the plan by itself, where there are several; see [`crate::row_of`].
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub destinations: Vec<Destination>,
     /// From when a dial was due to the connection.
     pub connect: Latency,
     /// From when the WebSocket upgrade was sent to its 101.
@@ -223,6 +230,7 @@ impl Default for Tick {
             ramp_latency: Latency::default(),
             populations: Vec::new(),
             steps: Vec::new(),
+            destinations: Vec::new(),
             connect: Latency::default(),
             handshake: Latency::default(),
             first_byte: Latency::default(),
@@ -298,6 +306,9 @@ impl Tick {
         for (step, other) in self.steps.iter_mut().zip(&other.steps) {
             step.merge(other);
         }
+        self.destinations
+            .resize_with(self.destinations.len().max(other.destinations.len()), Default::default);
+        self.destinations.iter_mut().zip(&other.destinations).for_each(|(own, other)| own.merge(other));
         self.connect.merge(&other.connect);
         self.handshake.merge(&other.handshake);
         self.first_byte.merge(&other.first_byte);
@@ -355,6 +366,7 @@ impl Tick {
         self.ramp_latency.clear();
         self.populations.clear();
         self.steps.iter_mut().for_each(Latency::clear);
+        self.destinations.iter_mut().for_each(Destination::clear);
         self.connect.clear();
         self.handshake.clear();
         self.first_byte.clear();
@@ -428,6 +440,12 @@ pub(crate) mod tests {
             t.lag.record(Nanos(seed * 10 + i));
             t.silence.record(Nanos(seed * 1_000_000 + i));
             t.connect.record(Nanos(seed + i));
+            t.destinations.resize_with((seed % 4) as usize, Destination::default);
+            for (n, own) in t.destinations.iter_mut().enumerate() {
+                (own.opened, own.failed) = (seed + i, n as u64);
+                own.faults.count(Fault::target(Stage::Dial, Kind::Refused));
+                own.latency.record(Nanos(seed * 1000 + i));
+            }
             t.ramp_latency.record(Nanos(seed * 77 + i));
             t.handshake.record(Nanos(seed * 3 + i));
             t.first_byte.record(Nanos(seed * 501 + i));
@@ -478,6 +496,9 @@ pub(crate) mod tests {
             prop_assert_eq!(counted, [n; 3]);
             prop_assert_eq!((grouped.head_sizes.count(), grouped.answer_sizes.count()), (n, n));
             prop_assert_eq!(grouped.shard_rates.count(), n);
+            let at_first = |seed| if seed % 4 > 0 { seed % 6 } else { 0 };
+            let timed = grouped.destinations.first().map_or(0, |own| own.latency.count());
+            prop_assert_eq!(timed, at_first(a) + at_first(b) + at_first(c));
         }
     }
 

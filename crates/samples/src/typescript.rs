@@ -7,6 +7,7 @@ use ts_rs::{Config, TS};
 use crate::{
     calibration::{Mark, Rig},
     cost::{Cost, Discarded, Fit},
+    destination::{Destination, DestinationSummary},
     latency::{Censored, Latency, Quantiles},
     look::{HostLook, JvmLook, NetCounters, ProcessLook, ProcessMemory, SockStat, TargetLook},
     moments::{Moments, Rates},
@@ -43,6 +44,7 @@ fn all() -> String {
         Phase,
         Counts,
         FaultCount,
+        Destination,
         Latency,
         Moments,
         Rates,
@@ -65,6 +67,7 @@ fn all() -> String {
         Censored,
         PopulationSummary,
         StepSummary,
+        DestinationSummary,
         ProbeSummary,
         ProbePoint,
         ProcessCost,

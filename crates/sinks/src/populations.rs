@@ -69,7 +69,7 @@ fn aligned<const N: usize>(rows: &[[String; N]]) -> String {
 mod tests {
     use super::*;
     use samples::{
-        Censored, Connections, FaultCount, Kind, PopulationSummary, Requests, Side, Stage, StepSummary,
+        Censored, Connections, Fault, FaultCount, Kind, PopulationSummary, Requests, Stage, StepSummary,
     };
 
     fn latency(p50: f64, p99: f64) -> Quantiles {
@@ -82,8 +82,7 @@ mod tests {
         let main = PopulationSummary::default();
         s.populations = [("main".to_owned(), main.clone())].into();
         assert_eq!(table(&s), "", "one that does one thing is the whole run");
-        let fault =
-            |count| FaultCount { side: Side::Target, stage: Stage::Exchange, kind: Kind::Reset, count };
+        let fault = |count| FaultCount::new(Fault::target(Stage::Exchange, Kind::Reset), count);
         let users = PopulationSummary {
             connections: Connections { held: 199, wanted: 200, open_per_s: 99.6, ..Connections::default() },
             requests: Requests { per_s: 1_234.5, ..Requests::default() },

@@ -57,10 +57,32 @@ fn connections(s: &Summary, out: &mut String) {
     ];
     let lost = lost.iter().filter(|(_, n)| *n > 0).map(|(name, n)| format!(", {} {name}", Count(*n)));
     row(out, "connections", held + &lost.collect::<String>());
+    destinations(s, out);
     row(out, "ramp", format!("{:.1} s, {} connections/s", s.ramp_s, Count(c.open_per_s.round() as u64)));
     row(out, "connect", quantiles(&s.connect_us, "connection"));
     if is_there(&s.handshake_us) {
         row(out, "handshake", quantiles(&s.handshake_us, "handshake"));
+    }
+}
+
+/// Of several destinations, those at which something went wrong: the worst ones.
+fn destinations(s: &Summary, out: &mut String) {
+    const MOST: usize = 5;
+    let mut bad: Vec<_> = s.destinations.iter().filter(|own| !own.faults.is_empty()).collect();
+    bad.sort_by_key(|own| std::cmp::Reverse(own.fault_count()));
+    for own in bad.iter().take(MOST) {
+        let faults = own.faults.iter().map(|f| format!(", {} {}", Count(f.count), f.fault().name()));
+        let dialled = Count(own.opened + own.failed);
+        let value = format!(
+            "{}: {} open of {dialled} dialled{}",
+            own.name(),
+            Count(own.open),
+            faults.collect::<String>()
+        );
+        row(out, "destination", value);
+    }
+    if bad.len() > MOST {
+        row(out, "", format!("and {} other destinations with faults", bad.len() - MOST));
     }
 }
 

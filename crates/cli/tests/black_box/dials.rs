@@ -93,3 +93,20 @@ fn the_ramp_keeps_to_its_rate() {
         assert!((rate * ramp_s - 60.0).abs() < 1e-6, "--ramp {ramp}: {rate}/s in {ramp_s} s");
     }
 }
+
+#[test]
+fn a_name_of_both_families_is_dialled_where_it_is_served() {
+    let Ok(listener) = std::net::TcpListener::bind("[::1]:0") else {
+        eprintln!("skipped: no IPv6 here");
+        return;
+    };
+    let port = listener.local_addr().expect("a bound socket has an address").port();
+    // Held by the accept queue.
+    let (ended, s) = run(&format!("tcp://localhost:{port}"), &["-c", "5", "-d", "100ms"]);
+    assert_eq!((s.count("connections.opened"), s.faults()), (5, Vec::new()), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("[::1]") && ended.stderr.contains("only that is dialled"),
+        "{}",
+        ended.stderr
+    );
+}

@@ -41,6 +41,7 @@ const SCHEMA: &[(&str, char)] = &[
     ("connections.open_per_s", '#'),
     ("connections.seen_by_target", 'n'),
     ("faults", '['),
+    ("destinations", '['),
     ("requests", '{'),
     ("requests.sent", 'n'),
     ("requests.answered", 'n'),

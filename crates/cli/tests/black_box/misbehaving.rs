@@ -136,8 +136,6 @@ fn what_other_protocols_say_is_no_answer() {
     BAD.check_answers(&[
         "220 mail.example ESMTP\r\n",
         "-ERR unknown command\r\n",
-        // A TLS alert: unexpected message (RFC 8446 section 6).
-        "\u{15}\u{3}\u{3}\0\u{2}\u{2}\n",
         // HTTP/2's first frame, SETTINGS.
         "\0\0\0\u{4}\0\0\0\0\0",
         "<html>Hello</html>",

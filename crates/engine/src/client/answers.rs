@@ -9,18 +9,32 @@ use crate::{
     conn::{Conn, State},
     exchange::{Awaited, Exchange, Progress, Wire},
     op::Op,
+    tls,
 };
 
 impl Client {
     /// Reads on in the answer to an HTTP request.
     pub(super) fn reply<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
-        match self.read(k, input) {
+        let read = self.read(k, input);
+        if self.is_tls(k, input) {
+            self.lost(cx, k, Fault::target(Stage::Exchange, Kind::TlsExpected));
+            return input.len();
+        }
+        match read {
             Ok(Progress::More(used)) => return used,
             Ok(Progress::Answered(used)) if used == input.len() => self.answered(cx, k),
             // No answer, or more than what was asked for.
             _ => self.lost(cx, k, Fault::target(Stage::Exchange, Kind::BadAnswer)),
         }
         input.len()
+    }
+
+    /// Whether this input to an HTTP request says that the target speaks TLS.
+    fn is_tls(&mut self, k: Key, input: &[u8]) -> bool {
+        match self.exchange(k).status {
+            0 => tls::is_alert(input),
+            status => tls::is_page(status, input),
+        }
     }
 
     /// Reads on in what a connection awaits.
@@ -40,9 +54,10 @@ impl Client {
         self.learn(k, now, true);
         self.succeeded(k);
         self.lives.count(k);
-        let at = self.conn(k).at;
+        let conn = *self.conn(k);
+        let at = conn.at;
         let exchange = self.idle(k);
-        self.measure(&exchange, at, k.index, now);
+        self.measure(&exchange, conn, k.index, now);
         self.conn(k).hear(now, exchange.keep_alive_timeout_s());
         let keeps_alive = match &exchange.wire {
             Wire::Http(wire) => wire.keeps_alive(),
@@ -108,12 +123,15 @@ impl Client {
         exchange
     }
 
-    fn measure(&mut self, exchange: &Exchange, at: u16, index: u32, now: Nanos) {
+    fn measure(&mut self, exchange: &Exchange, conn: Conn, index: u32, now: Nanos) {
+        let Conn { at, destination, .. } = conn;
         let (at_load, is_now) = (self.full_load.has(exchange.due), self.full_load.is(now));
         let took = self.took(exchange.due, exchange.started, now);
         self.settle(exchange);
         let tick = &mut self.tick;
         tick.counts.answered += 1;
+        let own = self.job.row(destination).map(|row| &mut tick.destinations[row]);
+        own.into_iter().for_each(|own| own.answer(at_load.then(|| now.since(exchange.due))));
         tick.counts.body_bytes_in += exchange.content();
         if at_load {
             tick.latency.record(took);
@@ -134,7 +152,7 @@ impl Client {
             tick.count_status(exchange.status);
         }
         if let Some(kind) = exchange.wrong(self.job.awaited(at, exchange.nth, index, &mut self.ink)) {
-            tick.faults.count(Fault::target(Stage::Exchange, kind));
+            self.count_fault(destination, Fault::target(Stage::Exchange, kind));
         }
     }
 }

@@ -4,7 +4,7 @@
 use net::{Close, Cx, Io, Key};
 use plan::Part;
 use samples::Fault;
-use units::Nanos;
+use units::{Nanos, Rate};
 
 use super::{Client, LOOK_AT_ORDERS};
 use crate::{
@@ -12,6 +12,7 @@ use crate::{
     exchange::Exchange,
     op::Op,
     pace::{Schedule, Tempo},
+    progress::Progress,
     ramp::{Pacer, Window},
 };
 
@@ -31,13 +32,18 @@ pub(super) struct Ramp {
     next: Option<(Tempo, Nanos)>,
     /// First dials made and to be made, over all orders.
     pub(super) ordered: u64,
+    progress: Progress,
+    /// The window has got nowhere: what was left then is dialled all the same.
+    gave_up: bool,
 }
 
 impl Ramp {
     /// Nothing, before an order comes.
     pub(super) fn new() -> Ramp {
         let pacer = Pacer::Adaptive(Window::default());
-        Ramp { pacer, from: Nanos::NEVER, dialled: 0, to_dial: 0, next: None, ordered: 0 }
+        let progress = Progress::new(Nanos::ZERO);
+        let from = Nanos::NEVER;
+        Ramp { pacer, from, dialled: 0, to_dial: 0, next: None, ordered: 0, progress, gave_up: false }
     }
 
     /// From now on, so many are to be dialled, the first at `from`; without a tempo as fast as the target takes them. A
@@ -45,6 +51,7 @@ impl Ramp {
     pub(super) fn order(&mut self, to_dial: u32, tempo: Option<Tempo>, part: &Part, from: Nanos) {
         self.ordered = self.ordered - u64::from(self.to_dial) + u64::from(to_dial);
         (self.from, self.to_dial, self.next) = (from, to_dial, None);
+        (self.progress, self.gave_up) = (Progress::new(from), false);
         match (tempo, &self.pacer) {
             (Some(tempo), _) => self.begin(tempo, part, from),
             (None, Pacer::Adaptive(_)) => {}
@@ -93,6 +100,30 @@ impl Ramp {
         self.to_dial == 0
     }
 
+    /// A first dial, or a first answer, is known; see [`Window::learn`].
+    fn learn(&mut self, took: Nanos, ok: bool, is_dial: bool, now: Nanos) {
+        self.progress.learn(ok, now);
+        if let Pacer::Adaptive(window) = &mut self.pacer {
+            window.learn(took, ok, is_dial, now);
+        }
+        if self.gave_up && self.progress.has_recovered() {
+            self.gave_up = false;
+            self.pacer = Pacer::Adaptive(Window::default());
+        }
+    }
+
+    /// A window that gets nowhere is given up: what is left is dialled within the time of one timeout, so that the ramp
+    /// has an end.
+    fn look(&mut self, outstanding: u32, timeout: Nanos, now: Nanos) {
+        let waits = self.to_dial > 0 && outstanding > 0 && now >= self.from;
+        let Pacer::Adaptive(_) = &self.pacer else { return };
+        if waits && self.progress.is_stuck(timeout, now) {
+            let tempo = Tempo::Steady(Rate::from_per_s_f64(f64::from(self.to_dial) / timeout.secs_f64()));
+            self.pacer = Pacer::Scheduled(Schedule::share(tempo, self.to_dial.into(), 0, 1));
+            (self.from, self.dialled, self.gave_up) = (now, 0, true);
+        }
+    }
+
     /// How many dials are due now, and when to ask again. `behind`: how late the shard is with its requests.
     fn due(&self, now: Nanos, outstanding: u32, behind: Nanos) -> (u32, Nanos) {
         let changes = self.next.map_or(Nanos::NEVER, |(_, from)| from);
@@ -101,7 +132,10 @@ impl Ramp {
             // Requests that are late already come first: a ramp that runs ahead of them would hand its backlog to
             // the hold.
             Pacer::Adaptive(_) if self.to_dial > 0 && behind > LATE => (0, now),
-            Pacer::Adaptive(window) => (window.room(outstanding).min(self.to_dial), Nanos::NEVER),
+            Pacer::Adaptive(window) => {
+                let (room, next) = window.room(outstanding, now);
+                (room.min(self.to_dial), if self.to_dial > 0 { next } else { Nanos::NEVER })
+            }
             Pacer::Scheduled(schedule) => {
                 let schedule = match changes {
                     Nanos::NEVER => *schedule,
@@ -117,8 +151,11 @@ impl Ramp {
 
     /// The next dial is made: when it was due.
     fn take(&mut self, now: Nanos) -> Nanos {
-        let due = match &self.pacer {
-            Pacer::Adaptive(_) => now,
+        let due = match &mut self.pacer {
+            Pacer::Adaptive(window) => {
+                window.begin(now);
+                now
+            }
             Pacer::Scheduled(schedule) => self.from + schedule.time_of(self.dialled),
         };
         self.dialled += 1;
@@ -131,6 +168,7 @@ impl Client {
     pub(super) fn dial_due<I: Io>(&mut self, cx: &mut Cx<I>) -> Nanos {
         let now = cx.now();
         self.ramp.change(&self.part, now);
+        self.ramp.look(self.outstanding, self.job.timeout, now);
         let (due, next) = self.ramp.due(now, self.outstanding, cx.behind());
         for _ in 0..due.min(DIALS_A_TURN) {
             if cx.is_full() {
@@ -138,6 +176,7 @@ impl Client {
                 return now + LOOK_AT_ORDERS;
             }
             let due = self.ramp.take(now);
+            self.tick.counts.forced += u64::from(self.ramp.gave_up);
             self.dial_first(cx, due);
         }
         if due > DIALS_A_TURN { now } else { next }
@@ -167,6 +206,11 @@ impl Client {
         cx.wake_at(k, cx.now() + self.job.timeout);
     }
 
+    /// When a connection that is not open yet was dialled: its timeout counts from there.
+    pub(super) fn dialled_at<I: Io>(&self, cx: &Cx<I>, k: Key) -> Nanos {
+        Nanos(cx.timer(k).0.saturating_sub(self.job.timeout.0))
+    }
+
     /// The same connection from the next local address, at a key of its own: the old one is spent.
     pub(super) fn dial_again<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         let conn = std::mem::replace(self.conn(k), Conn::NONE);
@@ -180,10 +224,20 @@ impl Client {
         self.dial(cx, k, from);
     }
 
-    /// A rested connection is dialled again; `asks`: for a request that was due at `due`.
-    pub(super) fn redial<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, due: Nanos, asks: bool) {
+    /// The timer of a connection without a socket: it was to be dialled again at `due`, for a request that was due then.
+    /// In an open loop it is a slot that asks, and none has yet.
+    pub(super) fn redial_due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, due: Nanos) {
+        if !self.job.has_slots() && self.full_load.has(due) {
+            self.tick.lag.record(cx.now().since(due));
+        }
+        self.redial(cx, k, due, due, self.open_loop.is_none());
+    }
+
+    /// A connection without a socket is dialled again, which was due at `dial_due`; `asks`: for a request that was due at
+    /// `due`.
+    pub(super) fn redial<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, dial_due: Nanos, due: Nanos, asks: bool) {
         let wire = self.job.wire_of_dial(&mut self.ink.random);
-        let exchange = self.exchanges.begin(Exchange { asks, ..Exchange::new(due, cx.now(), wire) });
+        let exchange = self.exchanges.begin(Exchange { asks, ..Exchange::new(due, dial_due, wire) });
         let conn = self.conn(k);
         (conn.exchange, conn.state, conn.tries) = (exchange, State::Dialling, 0);
         let destination = u32::from(conn.destination);
@@ -200,8 +254,12 @@ impl Client {
         self.dialling -= 1;
         self.open += 1;
         self.resolved += u64::from(first);
+        let destination = self.conn(k).destination;
         let count = if first { &mut self.tick.counts.opened } else { &mut self.tick.counts.redialled };
         *count += 1;
+        if let Some(own) = self.at(destination) {
+            *if first { &mut own.opened } else { &mut own.redialled } += 1;
+        }
         self.conn(k).hear(now, None);
         self.lives.begin(k);
         let is_surplus = self.is_surplus();
@@ -247,7 +305,8 @@ impl Client {
         self.dialling -= 1;
         self.resolved += u64::from(first);
         self.tick.counts.failed += 1;
-        self.tick.faults.count(fault);
+        self.count_fault(destination, fault);
+        self.at(destination).into_iter().for_each(|own| own.failed += 1);
         self.forget(k);
         cx.close(k, Close::Reset);
         self.back_off(cx, k.index, destination);
@@ -266,10 +325,16 @@ impl Client {
         }
     }
 
+    /// Whether the ramp learns of a connection by its dial alone: nothing is awaited behind it that could tell more.
+    pub(super) fn is_known_by_dial(&self, asks: bool) -> bool {
+        self.job.is_tcp() || self.job.upgrade().is_none() && !asks
+    }
+
     pub(super) fn learn(&mut self, k: Key, now: Nanos, ok: bool) {
-        let Exchange { started, first, .. } = *self.exchange(k);
-        if let (true, Pacer::Adaptive(window)) = (first, &mut self.ramp.pacer) {
-            window.learn(now.since(started), ok, now);
+        let Exchange { started, first, asks, .. } = *self.exchange(k);
+        if first {
+            let is_dial = self.is_known_by_dial(asks);
+            self.ramp.learn(now.since(started), ok, is_dial, now);
         }
     }
 }

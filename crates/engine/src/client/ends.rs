@@ -2,7 +2,7 @@
 
 use net::{Close, Cx, Gone, Io, Key};
 use plan::Reconnect;
-use samples::{Fault, Kind, Side, Stage};
+use samples::{Errno, Fault, Kind, Side, Stage};
 use units::Nanos;
 use wire::{
     Breach,
@@ -38,6 +38,7 @@ impl Client {
         self.forget(k);
         self.open -= 1;
         self.tick.counts.closed += 1;
+        self.at(destination).into_iter().for_each(|own| own.closed += 1);
         cx.close(k, Close::Graceful);
         if self.job.reconnect == Reconnect::Never || self.draining || !self.is_short() {
             return;
@@ -46,7 +47,8 @@ impl Client {
         if self.rests && !self.job.has_slots() {
             self.put_off(cx, k);
         } else if due <= cx.now() {
-            self.redial(cx, k, due, true);
+            // The dial is due now: the server has only just closed.
+            self.redial(cx, k, cx.now(), due, true);
             self.exchange(k).again = crossed;
         } else if self.open_loop.is_some() {
             self.await_slot(cx, k);
@@ -95,7 +97,8 @@ impl Client {
         }
         self.open -= 1;
         self.tick.counts.dropped += 1;
-        self.tick.faults.count(fault);
+        self.count_fault(destination, fault);
+        self.at(destination).into_iter().for_each(|own| own.dropped += 1);
         self.forget(k);
         cx.close(k, Close::Reset);
         self.back_off(cx, k.index, destination);
@@ -151,14 +154,18 @@ impl Client {
         } else if self.rests {
             self.put_off(cx, k)
         } else {
-            self.redial(cx, k, cx.now(), true)
+            self.redial(cx, k, cx.now(), cx.now(), true)
         }
     }
 
     /// A connection without a socket comes back when a slot asks for it; at once where it has something to do before that.
     fn await_slot<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         let at = self.conn(k).at;
-        if self.job.op(at).asks() { self.set_free(cx, k) } else { self.redial(cx, k, cx.now(), false) }
+        if self.job.op(at).asks() {
+            self.set_free(cx, k)
+        } else {
+            self.redial(cx, k, cx.now(), cx.now(), false)
+        }
     }
 
     /// Closes an idle connection that has done what it came for, or is one too many.
@@ -175,6 +182,8 @@ impl Client {
         }
         self.open -= 1;
         self.tick.counts.finished += 1;
+        let destination = self.conn(k).destination;
+        self.at(destination).into_iter().for_each(|own| own.finished += 1);
         self.forget(k);
         cx.close(k, Close::Graceful);
     }
@@ -231,11 +240,17 @@ pub(super) fn fault_of(stage: Stage, why: Gone) -> Fault {
         Gone::Reset => Fault::target(stage, Kind::Reset),
         Gone::Refused => Fault::target(stage, Kind::Refused),
         Gone::TimedOut => Fault::target(stage, Kind::Timeout),
-        Gone::Unreachable => Fault { side: Side::Path, stage, kind: Kind::Unreachable },
-        Gone::AddressInUse => Fault::host(stage, Kind::AddressInUse),
-        Gone::NoMemory => Fault::host(stage, Kind::NoMemory),
-        Gone::OpenFiles => Fault::host(stage, Kind::OpenFiles),
-        Gone::Denied => Fault::host(stage, Kind::Denied),
-        Gone::Other(_) => Fault { side: Side::Unknown, stage, kind: Kind::Other },
+        Gone::Unreachable(errno) => {
+            let unreachable = Fault { side: Side::Path, ..Fault::target(stage, Kind::Unreachable) };
+            unreachable.with(Errno::new(errno))
+        }
+        Gone::AddressInUse(errno) => Fault::host(stage, Kind::AddressInUse).with(Errno::new(errno)),
+        Gone::NoMemory(errno) => Fault::host(stage, Kind::NoMemory).with(Errno::new(errno)),
+        Gone::OpenFiles(errno) => Fault::host(stage, Kind::OpenFiles).with(Errno::new(errno)),
+        Gone::Denied(errno) => Fault::host(stage, Kind::Denied).with(Errno::new(errno)),
+        Gone::Other(errno) => {
+            let other = Fault { side: Side::Unknown, ..Fault::target(stage, Kind::Other) };
+            other.with(Errno::new(errno))
+        }
     }
 }

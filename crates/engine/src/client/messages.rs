@@ -9,6 +9,7 @@ use crate::{
     conn::{Conn, State},
     exchange::{Exchange, Progress, Wire},
     op::Op,
+    tls,
 };
 
 impl Client {
@@ -40,7 +41,12 @@ impl Client {
                 self.conn(k).exchange = self.exchanges.begin(Exchange::new(now, now, self.job.wire()));
                 self.incoming += 1;
             }
-            match self.read(k, &input[used..]) {
+            let read = match self.read(k, &input[used..]) {
+                _ if self.is_tls_alert(k, &input[used..]) => Err(Kind::TlsExpected),
+                Err(_) if self.is_tls_page(k, input) => Err(Kind::TlsExpected),
+                read => read,
+            };
+            match read {
                 Ok(Progress::More(n)) => {
                     self.rest_if_quiet(k);
                     return used + n;
@@ -86,6 +92,19 @@ impl Client {
                 }
             }
         }
+    }
+
+    /// Whether the first that a connection receives is an alert of TLS.
+    fn is_tls_alert(&self, k: Key, input: &[u8]) -> bool {
+        let state = self.conns[k.index as usize].state;
+        let may_be = state == State::Upgrading || state == State::Busy && self.job.is_tcp();
+        may_be && tls::is_alert(input)
+    }
+
+    /// Whether the refusal of an upgrade says that the target speaks TLS.
+    fn is_tls_page(&self, k: Key, input: &[u8]) -> bool {
+        let is_refusal = input.starts_with(b"HTTP/1.") && input.get(9..12) == Some(b"400");
+        self.conns[k.index as usize].state == State::Upgrading && is_refusal && tls::is_page(400, input)
     }
 
     fn awaits_echo(&self, k: Key) -> bool {

@@ -109,7 +109,7 @@ impl Client {
         open_loop.tidy();
         while let Some((index, due)) = self.open_loop.as_mut().and_then(OpenLoop::pair) {
             let k = cx.at(index).expect("who is free is there");
-            self.use_free(cx, k, due);
+            self.use_free(cx, k, due, due);
         }
     }
 
@@ -124,14 +124,15 @@ impl Client {
         cx.let_sleep(k);
         let Some(open_loop) = &mut self.open_loop else { return };
         match open_loop.take() {
-            Some(due) => self.use_free(cx, k, due),
+            // The slot waited for a connection: until now there was none to dial.
+            Some(due) => self.use_free(cx, k, cx.now(), due),
             None => open_loop.free.push(k.index),
         }
     }
 
-    fn use_free<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, due: Nanos) {
+    fn use_free<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, dial_due: Nanos, due: Nanos) {
         match self.conn(k).state {
-            State::Resting => self.redial(cx, k, due, true),
+            State::Resting => self.redial(cx, k, dial_due, due, true),
             _ => self.ask(cx, k, due),
         }
     }

@@ -55,6 +55,8 @@ pub(crate) struct Lane {
     unused: Vec<u32>,
     /// Kept connections with nothing to do, longest idle first.
     idle: Vec<Key>,
+    /// When it was last looked what is due: what was due before then has waited for a connection since.
+    looked_at: Nanos,
     /// Connections that there are of each sort, and may be.
     of_kept: u32,
     of_fresh: u32,
@@ -73,6 +75,7 @@ impl Lane {
             records: Vec::with_capacity(places as usize),
             unused: Vec::with_capacity(places as usize),
             idle: Vec::with_capacity(plan::PROBES_KEPT as usize),
+            looked_at: start,
             of_kept: 0,
             of_fresh: 0,
             most_fresh: places - plan::PROBES_KEPT,
@@ -160,10 +163,12 @@ impl Client {
         lane.fresh.give_up(now, limit, &mut |due| fail(due, false));
         lane.kept.give_up(now, limit, &mut |due| fail(due, true));
         let next = lane.fresh.next().min(lane.kept.next());
+        let looked_at = std::mem::replace(&mut lane.looked_at, now);
+        let dial_due = |due| if due < looked_at { now } else { due };
         while self.lane().of_fresh < self.lane().most_fresh && !cx.is_full() {
             let Some(due) = self.lane().fresh.take() else { break };
             self.seen().sent += 1;
-            self.probe_dial(cx, due, false);
+            self.probe_dial(cx, dial_due(due), due, false);
         }
         while self.lane().kept.is_waiting() {
             let lane = self.lane();
@@ -177,15 +182,15 @@ impl Client {
             self.seen().sent += 1;
             match idle {
                 Some(k) => self.probe_ask(cx, k, due),
-                None => self.probe_dial(cx, due, keeps),
+                None => self.probe_dial(cx, dial_due(due), due, keeps),
             }
         }
         next
     }
 
-    fn probe_dial<I: Io>(&mut self, cx: &mut Cx<I>, due: Nanos, keeps: bool) {
+    fn probe_dial<I: Io>(&mut self, cx: &mut Cx<I>, dial_due: Nanos, due: Nanos, keeps: bool) {
         let wire = self.job.wire_of_dial(&mut self.ink.random);
-        let exchange = Exchange::new(due, cx.now(), wire);
+        let exchange = Exchange::new(due, dial_due, wire);
         let at = self.lane().begin(Record { exchange, step: Step::Dialling, keeps, proven: false });
         let tuple = self.tuples.next();
         let destination = tuple.destination as u16;
@@ -204,8 +209,8 @@ impl Client {
     }
 
     pub(super) fn probe_opened<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
-        let Exchange { due, started, .. } = self.record(k).exchange;
-        let took = self.took(due, started, cx.now());
+        let dial_due = self.record(k).exchange.started;
+        let took = self.took(dial_due, self.dialled_at(cx, k), cx.now());
         self.seen().connect.record(took);
         if self.job.upgrade().is_none() {
             return self.probe_send(cx, k);
@@ -317,7 +322,7 @@ impl Client {
         let conn = *self.conn(k);
         let record = self.record(k);
         match record.step {
-            Step::Dialling if why == Gone::AddressInUse && conn.tries < MOST_TRIES => {
+            Step::Dialling if matches!(why, Gone::AddressInUse(_)) && conn.tries < MOST_TRIES => {
                 *self.conn(k) = Conn::NONE;
                 cx.close(k, Close::Reset);
                 self.tick.counts.addresses_skipped += 1;
@@ -339,7 +344,7 @@ impl Client {
                 } else if crossed && !self.draining {
                     // The request met a close: it is still owed, on a new connection.
                     self.probe_end(cx, k, Close::Graceful);
-                    self.probe_dial(cx, due, true);
+                    self.probe_dial(cx, cx.now(), due, true);
                 } else {
                     self.probe_over(cx, k, Close::Reset);
                 }

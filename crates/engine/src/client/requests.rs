@@ -194,6 +194,8 @@ impl Client {
         conn.state = State::Busy;
         let exchange = exchanges.at(conn.exchange);
         tick.counts.sent += 1;
+        let own = job.row(conn.destination).map(|row| &mut tick.destinations[row]);
+        own.into_iter().for_each(|own| own.sent += 1);
         tick.counts.bytes_out += send(job, conn.at, exchange, usize::from(conn.destination), ink, cx, k);
     }
 }

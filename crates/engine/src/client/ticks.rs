@@ -146,6 +146,7 @@ impl Client {
             next.clear();
             next.from = now;
             next.steps.resize_with(tick.steps.len(), Latency::default);
+            next.destinations.resize_with(tick.destinations.len(), Default::default);
             let full = std::mem::replace(tick, next);
             let _ = self.link.ticks.try_send((self.link.shard, full));
         } else if self.finished {

@@ -66,7 +66,7 @@ fn a_dial_where_nobody_listens_is_refused() {
 
 #[test]
 fn a_second_dial_from_the_same_address() {
-    let in_use: &[Event] = &[GoneBy(Gone::AddressInUse)];
+    let in_use: &[Event] = &[GoneBy(Gone::from_errno(libc_eaddrinuse()))];
     let opened: &[Event] = &[Opened];
     let (_one, to) = listener();
     let (_other, to_other) = listener();
@@ -139,6 +139,10 @@ fn the_end_of_listening_answers_all_who_wait() {
     sim::run(&net, &mut [&mut shard], Nanos::from_millis(2), || false);
     assert_eq!(log.borrow().seen, waiting);
     assert_eq!(shard.parts().1.taken(), 0);
+}
+
+fn libc_eaddrinuse() -> i32 {
+    rustix::io::Errno::ADDRINUSE.raw_os_error()
 }
 
 fn libc_einval() -> i32 {

@@ -55,6 +55,7 @@ const PLAIN: &[(&str, &str, Unit, Option<&str>)] = &[
     ("connections.peak", "peak", Unit::Count, WANTED),
     ("connections.held", "held", Unit::Count, WANTED),
     ("connections.dropped", "dropped", Unit::Count, WANTED),
+    ("connections.dropped_in_drain", "dropped_in_drain", Unit::Count, WANTED),
     ("connections.closed", "closed", Unit::Count, WANTED),
     ("connections.redialled", "redialled", Unit::Count, WANTED),
     ("connections.finished", "finished", Unit::Count, WANTED),

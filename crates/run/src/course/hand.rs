@@ -108,6 +108,7 @@ impl Course<'_> {
         let earliest = match self.state {
             State::Moving(since, earliest) => {
                 // Their way so far; what comes begins now.
+                self.ramped = self.ramping_any(now);
                 for population in self.moving().collect::<Vec<_>>() {
                     self.progress[usize::from(population)].ramped(now.since(since));
                 }

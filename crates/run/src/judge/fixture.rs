@@ -1,7 +1,7 @@
 //! A plan and a fault to begin a test with.
 
 use plan::{Flags, Plan, Surroundings};
-use samples::{FaultCount, Kind, Side, Stage};
+use samples::{Fault, FaultCount, Kind, Stage};
 
 /// A closed loop with these thresholds.
 pub(crate) fn plan(thresholds: &[&str]) -> Plan {
@@ -16,5 +16,5 @@ pub(crate) fn plan(thresholds: &[&str]) -> Plan {
 
 /// The target's doing.
 pub(crate) fn fault(stage: Stage, kind: Kind, count: u64) -> FaultCount {
-    FaultCount { side: Side::Target, stage, kind, count }
+    FaultCount::new(Fault::target(stage, kind), count)
 }

@@ -9,6 +9,7 @@
 //! | conntrack | the table of tracked connections was full |
 //! | ports, memory, open-files | what our own calls were answered |
 //! | refused | nobody listens, or no longer |
+//! | tls-expected | it answered with an alert of TLS, or with its page for requests without |
 //! | stall | throng itself was stopped; the target was; no connection received a response for a while |
 //! | requests-per-connection | those lost had all received the same number of responses |
 //! | connection-limit | some were closed as others opened, and others stay silent for longer |
@@ -22,7 +23,7 @@
 //! | wrong-answer, timeout, closed, unreachable, denied | the most frequent kind of fault, with a hint at a well-known number |
 //! | unknown | nothing of this |
 
-use samples::{Certainty, FaultCount, Kind, Limit, Side, Stage, Summary, Verdict};
+use samples::{Certainty, Errno, FaultCount, Kind, Limit, Side, Stage, Summary, Verdict};
 use units::Count;
 
 use super::{evidence::Evidence, honesty};
@@ -63,6 +64,8 @@ pub(super) struct Case<'a> {
     /// The most frequent of them.
     pub(super) kind: Option<Kind>,
     pub(super) stage: Option<Stage>,
+    /// The kernel's error with it.
+    pub(super) errno: Errno,
 }
 
 /// One row: an answer, where its evidence is there.
@@ -75,6 +78,7 @@ const ROWS: &[Row] = &[
     ours::conntrack,
     ours::errors,
     target::refused,
+    target::tls_expected,
     stall::ours,
     stall::stopped,
     stall::stall,
@@ -160,6 +164,7 @@ impl<'a> Case<'a> {
             stage: Stage::Exchange,
             kind: Kind::Timeout,
             count,
+            detail: Errno::NONE,
         });
         let faults: Vec<&FaultCount> = summary.faults.iter().chain(&unanswered).collect();
         let of = |trouble: Trouble| faults.iter().filter(move |f| trouble_of(f) == trouble);
@@ -174,6 +179,7 @@ impl<'a> Case<'a> {
             count: most,
             kind: worst.map(|f| f.kind),
             stage: worst.map(|f| f.stage),
+            errno: worst.map_or(Errno::NONE, |f| f.detail),
         }
     }
 
@@ -231,11 +237,8 @@ fn trouble_of(fault: &FaultCount) -> Trouble {
 /// Nothing fits: what was seen, so that somebody else may find it.
 fn unknown(case: &Case) -> Option<Limit> {
     let (s, e) = (case.summary, case.evidence);
-    let mut seen: Vec<String> = s
-        .faults
-        .iter()
-        .map(|f| format!("{} {} {} {}", Count(f.count), f.side.name(), f.stage.name(), f.kind.name()))
-        .collect();
+    let mut seen: Vec<String> =
+        s.faults.iter().map(|f| format!("{} {}", Count(f.count), f.fault().name())).collect();
     let (here, there) = (e.here.net, e.there.unwrap_or(e.here).net);
     let counters = [
         ("listen overflows", there.listen_overflows),

@@ -36,7 +36,8 @@ pub(super) fn verdict(facts: &Facts, s: &Summary) -> (Verdict, Vec<String>) {
     }
     for f in &s.faults {
         let words = format!("{} · {} · {}", f.side.name(), f.stage.name(), f.kind.name());
-        reasons.push(format!("{words}: {}", Count(f.count)));
+        let detail = if f.detail.is_none() { String::new() } else { format!(" ({})", f.detail.name()) };
+        reasons.push(format!("{words}{detail}: {}", Count(f.count)));
     }
     // Where the server closes by announcement, some come and go between the two counts.
     let is_held = c.closed == 0 && c.finished == 0;
@@ -143,7 +144,7 @@ mod tests {
         fixture::{fault, plan},
         thresholds,
     };
-    use samples::{Fault, FaultCount, Kind, Side, Stage};
+    use samples::{Fault, FaultCount, Kind, Stage};
 
     /// A run that held what it should.
     fn held() -> Summary {
@@ -275,9 +276,7 @@ mod tests {
     #[test]
     fn what_could_not_be_dialled_is_invalid_whatever_is_judged() {
         let mut s = held();
-        let Fault { side, stage, kind } = Fault::host(Stage::Dial, Kind::AddressInUse);
-        s.faults = vec![FaultCount { side, stage, kind, count: 5 }];
-        assert_eq!(side, Side::Host);
+        s.faults = vec![FaultCount::new(Fault::host(Stage::Dial, Kind::AddressInUse), 5)];
         let seen = ["5 connections could not be dialled", "host · dial · address-in-use: 5"];
         check(s.clone(), &[], Evidence::default(), (Verdict::Invalid, &seen));
         check(s, &["held == 100"], Evidence::default(), (Verdict::Invalid, &seen));

@@ -1,11 +1,17 @@
 //! A bad network: whatever it does, nothing panics, and every loss is counted, once and by its name. The laws of
 //! counting themselves are checked at every tick, in `stage`.
 
-use net::io::sim::{Faults, Turn};
-use samples::{Kind, Stage};
+use net::{
+    Close,
+    io::sim::{Faults, Turn},
+};
+use samples::{Destination, Kind, Stage};
 use units::Nanos;
 
-use crate::stage::{Story, connections, network, plan, play, servers};
+use crate::{
+    scripted::{Act, Ask, Script, Scripted, Then},
+    stage::{Story, connections, listening, network, plan, play, servers},
+};
 
 const N: u64 = 2_000;
 const WORDS: &str =
@@ -50,6 +56,56 @@ fn assert_about(n: u64, share: f64, of: u64) {
     let mean = share * of as f64;
     let sigma = (mean * (1.0 - share)).sqrt();
     assert!((n as f64 - mean).abs() < 5.0 * sigma, "{n} of {of}, {mean:.0} ± {sigma:.0} expected");
+}
+
+/// Three destinations; nobody listens at the second, and the third is reset for each second request.
+#[test]
+fn each_destination_is_counted_by_itself() {
+    const OK: Act = Act { say: b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", then: Then::Stay };
+    let resets = |ask: Ask| if ask.nth == 1 { Act { say: b"", then: Then::Close(Close::Reset) } } else { OK };
+    let net = network(1, |_| {});
+    let plan = plan("http://127.0.0.{1..3}:80/", "connections=90 think=100ms duration=2s", 1);
+    let at = plan.destinations();
+    let mut good = listening(&net, at[0], 128, Scripted::new(|_| OK));
+    let mut bad = listening(&net, at[2], 128, Scripted::new(resets));
+    let story = play(&net, &plan, 2, &mut [&mut good, &mut bad], |_, _| {});
+    let each = |of: fn(&Destination) -> u64| story.whole.destinations.iter().map(of).collect::<Vec<_>>();
+    assert_eq!((each(|own| own.opened), each(|own| own.failed)), (vec![30, 0, 30], vec![0, 30, 0]));
+    assert_eq!((each(|own| own.dropped), each(Destination::open)), (vec![0, 0, 30], vec![30, 0, 0]));
+    assert_eq!(each(|own| own.faults.total()), [0, 30, 30]);
+    let answered = each(|own| own.answered);
+    assert!(answered[0] > 30 * 15 && answered[1..] == [0, 30], "{answered:?}");
+    assert!(each(|own| own.latency.count())[0] > 30 * 15);
+}
+
+/// What servers that expect TLS answer to a request without: their own kind of fault.
+#[test]
+fn a_target_that_speaks_tls_is_recognised() {
+    const ALERT: Act = Act { say: b"\x15\x03\x01\x00\x02\x02\x46", then: Then::Close(Close::Graceful) };
+    const PAGE: Act = Act {
+        say: b"HTTP/1.1 400 Bad Request\r\nContent-Length: 49\r\nConnection: close\r\n\r\n\
+               The plain HTTP request was sent to HTTPS port\r\n\r\n",
+        then: Then::Close(Close::Graceful),
+    };
+    const GO: Act = Act {
+        say: b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n",
+        then: Then::Close(Close::Graceful),
+    };
+    for (act, target, stage) in [
+        ((|_| ALERT) as Script, "http://127.0.0.1:80/", Stage::Exchange),
+        (|_| PAGE, "http://127.0.0.1:80/", Stage::Exchange),
+        (|_| GO, "http://127.0.0.1:80/", Stage::Exchange),
+        (|_| ALERT, "ws://127.0.0.1:80/", Stage::Handshake),
+        (|_| PAGE, "ws://127.0.0.1:80/", Stage::Handshake),
+        (|_| GO, "ws://127.0.0.1:80/", Stage::Handshake),
+    ] {
+        let net = network(1, |_| {});
+        let plan = plan(target, "connections=20 duration=1s", 1);
+        let mut server = listening(&net, plan.destinations()[0], 128, Scripted::new(act));
+        let story = play(&net, &plan, 1, &mut [&mut server], |_, _| {});
+        assert_eq!(story.faults(), [(stage, Kind::TlsExpected, 20)], "{target}");
+        assert_eq!(story.whole.counts.answered, 0, "{target}");
+    }
 }
 
 #[test]

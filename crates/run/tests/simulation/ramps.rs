@@ -1,9 +1,10 @@
 //! How fast connections are dialled: exactly by the schedule, or as fast as the target accepts them.
 
+use samples::{Kind, Stage};
 use units::Nanos;
 
 use crate::{
-    scripted::{Act, Scripted, Then},
+    scripted::{Act, Ask, Script, Scripted, Then},
     stage::{connections, listening, network, plan, play},
 };
 
@@ -80,4 +81,43 @@ fn an_adaptive_ramp_waits_for_first_answers_and_not_longer() {
     let accepted = &server.program().accepted_at;
     let by = |s| accepted.iter().filter(|at| **at < Nanos::from_secs(s)).count();
     assert_eq!([by(2), by(4), by(6), by(8), by(9)], [32, 32 + 64, 32 + 64 + 128, 480, 500]);
+}
+
+/// A target that takes connections and answers none of them, or none from some number on: the ramp ends within two
+/// timeouts and what its last connections wait.
+fn check_silence(connections: u32, shards: u32, script: Script, answered: u64) {
+    let net = network(1, |_| {});
+    let plan = plan("http://127.0.0.1:80/", &format!("connections={connections} think=1h duration=1s"), 1);
+    let at = plan.destinations()[0];
+    let mut server = listening(&net, at, connections + 64, Scripted::new(script));
+    let story = play(&net, &plan, shards, &mut [&mut server], |_, _| {});
+    let c = &story.whole.counts;
+    assert_eq!((c.opened, c.answered), (connections.into(), answered), "{:?}", story.faults());
+    assert!(c.forced > 0, "{c:?}");
+    let last = *server.program().accepted_at.last().unwrap();
+    assert!(last <= Nanos::from_secs(21), "{connections} connections, {shards} shards: {last}");
+    assert_eq!(story.faults(), [(Stage::Exchange, Kind::Timeout, u64::from(connections) - answered)]);
+}
+
+#[test]
+fn an_adaptive_ramp_ends_at_a_target_that_is_silent() {
+    const SILENT: Act = Act { say: b"", then: Then::Stay };
+    check_silence(200, 2, |_| SILENT, 0);
+    check_silence(20_000, 4, |_| SILENT, 0);
+    // A server at its limit on open files: what came before is served.
+    check_silence(5_000, 2, |ask| if ask.conn < 1_000 { OK } else { SILENT }, 1_000);
+}
+
+#[test]
+fn an_adaptive_ramp_goes_on_at_a_target_that_is_back() {
+    // Whoever comes in the first twelve seconds is answered when those are over.
+    let net = network(1, |_| {});
+    let plan = plan("http://127.0.0.1:80/", "connections=20k think=1h duration=1s timeout=15s", 1);
+    let at = plan.destinations()[0];
+    const LATER: Act = Act { say: b"", then: Then::SayAfter(Nanos::from_secs(12), OK.say) };
+    let back = |ask: Ask| if ask.conn < 128 { LATER } else { OK };
+    let mut server = listening(&net, at, connections(&plan) + 64, Scripted::new(back));
+    let story = play(&net, &plan, 2, &mut [&mut server], |_, _| {});
+    assert_eq!((story.whole.counts.opened, story.whole.counts.forced, story.faults().len()), (20_000, 0, 0));
+    assert!(story.ramped_at < Nanos::from_secs(15), "{}", story.ramped_at);
 }

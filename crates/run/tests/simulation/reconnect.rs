@@ -6,7 +6,7 @@ use units::Nanos;
 
 use crate::{
     scripted::{Act, Ask, Script, Scripted, Then},
-    stage::{Story, connections, listening, network, plan, play},
+    stage::{Story, connections, listening, network, plan, play, play_frozen},
 };
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
@@ -101,4 +101,35 @@ fn raw_connections_come_back_too() {
     // Each is reset after five seconds and away for half a second on average: three times in twenty seconds.
     assert!((50..=80).contains(&c.dropped) && c.redialled >= c.dropped - 20, "{c:?}");
     assert_eq!(story.faults(), [(Stage::Hold, Kind::Reset, c.dropped)]);
+}
+
+/// Twenty connections, each closed by announcement after its first response, of a client that stands still from 0.5 s to
+/// 2.5 s.
+fn frozen(words: &str) -> Story {
+    const CLOSES: Act =
+        Act { say: b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", then: Then::Stay };
+    let net = network(1, |_| {});
+    let plan = plan("http://127.0.0.1:80/", &format!("connections=20 ramp=0s {words}"), 1);
+    let at = plan.destinations()[0];
+    let script = Scripted::new(|ask| if ask.conn < 20 { CLOSES } else { RIGHT });
+    let mut server = listening(&net, at, 128, script);
+    let frozen = (Nanos::from_millis(500), Nanos::from_millis(2_500));
+    play_frozen(&net, &plan, 1, &mut [&mut server], frozen)
+}
+
+#[test]
+fn a_dial_made_too_late_counts_from_when_it_was_due() {
+    // Dialled again for requests that were due at 1 s, and sent at 2.5 s.
+    let story = frozen("think=1s duration=4s");
+    let (whole, connect) = (&story.whole, story.whole.connect.quantiles());
+    assert_eq!((whole.counts.opened, whole.counts.redialled), (20, 20), "{:?}", whole.counts);
+    assert!(connect.p50 < 10_000.0 && connect.p75 > 1_400_000.0, "dials due at about 1 s: {connect:?}");
+    assert!(connect.max < 1_600_000.0, "{connect:?}");
+    let late = whole.lag.quantiles();
+    assert!(late.count >= 20 && late.max > 1_400_000.0, "and the requests are late: {late:?}");
+    // Of an open loop, for slots that were due between 0.5 s and 2.5 s.
+    let story = frozen("rate=20/s duration=4s");
+    let (whole, connect) = (&story.whole, story.whole.connect.quantiles());
+    assert_eq!((whole.counts.opened, whole.counts.redialled), (20, 20), "{:?}", whole.counts);
+    assert!(connect.max > 900_000.0 && connect.max < 2_100_000.0, "{connect:?}");
 }

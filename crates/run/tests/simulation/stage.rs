@@ -15,7 +15,7 @@ use plan::{
     Flags, Part, Plan, Population, Ports, Ramp, Reconnect, Scheme, SourcePool, Surroundings, Tuples, Whose,
 };
 use run::{Course, Order};
-use samples::{Ask, Fault, Kind, Phase, Stage, Tick};
+use samples::{Ask, Destination, Fault, Kind, Phase, Stage, Tick};
 use serve::{Counters, Http, Knobs};
 use units::{Nanos, Rate};
 
@@ -156,6 +156,46 @@ pub(crate) fn play(
     play_levels(net, plan, shards, servers, &[], see)
 }
 
+/// The same where no client shard runs from the first time until the second, as in a process that is stopped.
+pub(crate) fn play_frozen(
+    net: &Net,
+    plan: &Plan,
+    shards: u32,
+    servers: &mut [&mut dyn Turn],
+    frozen: (Nanos, Nanos),
+) -> Story {
+    play_all(net, plan, shards, servers, &[], Some(frozen), |_, _| {})
+}
+
+/// A shard that does not run for a while; what arrives meanwhile waits for it.
+struct Frozen<'a> {
+    shard: &'a mut dyn Turn,
+    net: Net,
+    span: (Nanos, Nanos),
+    /// A host for which nothing ever arrives.
+    nobody: u16,
+}
+
+impl Frozen<'_> {
+    fn is_frozen(&self) -> bool {
+        (self.span.0..self.span.1).contains(&self.net.now())
+    }
+}
+
+impl Turn for Frozen<'_> {
+    fn wakes_at(&self) -> Nanos {
+        if self.is_frozen() { self.span.1 } else { self.shard.wakes_at() }
+    }
+
+    fn turn(&mut self) {
+        self.shard.turn();
+    }
+
+    fn host(&self) -> u16 {
+        if self.is_frozen() { self.nobody } else { self.shard.host() }
+    }
+}
+
 /// How much there shall be from some time on, over all shards.
 #[derive(Clone, Copy)]
 pub(crate) enum Level {
@@ -174,12 +214,29 @@ pub(crate) fn play_levels(
     levels: &[(Nanos, Level)],
     see: impl FnMut(u32, &Tick),
 ) -> Story {
+    play_all(net, plan, shards, servers, levels, None, see)
+}
+
+fn play_all(
+    net: &Net,
+    plan: &Plan,
+    shards: u32,
+    servers: &mut [&mut dyn Turn],
+    levels: &[(Nanos, Level)],
+    frozen: Option<(Nanos, Nanos)>,
+    see: impl FnMut(u32, &Tick),
+) -> Story {
     let parts = plan.parts(|_| shards);
     let (links, arrivals) = links(parts.len() as u32);
     let (links, remotes): (Vec<_>, Vec<_>) = links.into_iter().unzip();
     let mut clients: Vec<_> =
         parts.iter().zip(links).map(|(part, link)| client(net.host(), plan, part, link)).collect();
-    let mut all: Vec<&mut dyn Turn> = clients.iter_mut().map(|c| c as &mut dyn Turn).collect();
+    let span = frozen.unwrap_or((Nanos::NEVER, Nanos::NEVER));
+    drop(net.host());
+    let nobody = clients.last().expect("there is a shard").host() + 1;
+    let freeze = |shard| Frozen { shard, net: net.clone(), span, nobody };
+    let mut frozen: Vec<_> = clients.iter_mut().map(|c| freeze(c as &mut dyn Turn)).collect();
+    let mut all: Vec<&mut dyn Turn> = frozen.iter_mut().map(|c| c as &mut dyn Turn).collect();
     all.extend(servers.iter_mut().map(|s| &mut **s as &mut dyn Turn));
     let mut conductor = Conductor::new(plan, &parts, levels, arrivals, remotes, see);
     conductor.give_orders();
@@ -384,6 +441,22 @@ impl<'a, F: FnMut(u32, &Tick)> Conductor<'a, F> {
             obey_the_laws_of_steps(self.plan, nth, whole);
         }
         self.obey_the_law_of_the_whole();
+        self.obey_the_law_of_destinations();
+    }
+
+    /// The destinations together are the whole, where they are counted each by itself.
+    fn obey_the_law_of_destinations(&self) {
+        let t = &self.story.whole;
+        if t.destinations.is_empty() {
+            return;
+        }
+        let mut sum = Destination::default();
+        t.destinations.iter().for_each(|own| sum.merge(own));
+        let c = &t.counts;
+        let of_sum = [sum.opened, sum.failed, sum.dropped, sum.closed, sum.redialled, sum.finished];
+        assert_eq!(of_sum, [c.opened, c.failed, c.dropped, c.closed, c.redialled, c.finished]);
+        assert_eq!((sum.sent, sum.answered, &sum.faults), (c.sent, c.answered, &t.faults));
+        assert_eq!((sum.latency.count(), sum.open()), (t.latency.count(), t.open));
     }
 
     /// The populations together are the whole: the probe lane's figures are its own.

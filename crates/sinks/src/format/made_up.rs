@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use samples::{Connections, Fault, Generator, Kind, Phase, Side, Sink, Stage, Summary, Tick};
+use samples::{Connections, Fault, Generator, Kind, Phase, Sink, Stage, Summary, Tick};
 use units::Nanos;
 
 use super::Whole;
@@ -79,7 +79,7 @@ pub(super) fn wrong() -> (Summary, Whole) {
     ] {
         (0..n).for_each(|_| tick.faults.count(Fault::target(stage, kind)));
     }
-    let ours = Fault { side: Side::Host, stage: Stage::Dial, kind: Kind::AddressInUse };
+    let ours = Fault::host(Stage::Dial, Kind::AddressInUse);
     (0..2).for_each(|_| tick.faults.count(ours));
     (0..1000).for_each(|_| tick.latency.record(Nanos::from_millis(2)));
     let mut whole = Whole::default();

@@ -120,7 +120,7 @@ pub(crate) const TABLE: &[Metric] = &[
         "what went wrong, by whose doing it was, when, and how",
         |m, s| {
             m.populations(|population, total, _| {
-                for (Fault { side, stage, kind }, n) in total.faults.iter() {
+                for (Fault { side, stage, kind, .. }, n) in total.faults.by_kind() {
                     let place = [side.name(), stage.name(), kind.name()];
                     s.number(&[population, &place].concat(), Some(n as f64));
                 }

@@ -170,8 +170,7 @@ fn faults(faults: &[FaultFigures], area: Rect) -> Vec<Line<'static>> {
     let columns = width / in_a_row;
     let shown = shown(faults.len(), rows.saturating_sub(1), in_a_row);
     let cell = |fault: &FaultFigures| {
-        let samples::Fault { side, stage, kind } = fault.fault;
-        let words = format!("{} {} {}", side.name(), stage.name(), kind.name());
+        let words = fault.fault.name();
         let count = Count(fault.count).to_string();
         let style = if fault.recent > 0 { BAD } else { Style::new() };
         let of_words = columns.saturating_sub(count.len().max(8) + 1);

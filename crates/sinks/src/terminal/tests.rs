@@ -139,9 +139,11 @@ fn in_trouble(populations: u64) -> Run {
             (Side::Path, Stage::Dial, Kind::Timeout, 2 * u64::from(n > 17)),
         ];
         for (side, stage, kind, count) in kinds {
-            (0..count).for_each(|_| tick.faults.count(Fault { side, stage, kind }));
+            (0..count).for_each(|_| tick.faults.count(Fault { side, ..Fault::target(stage, kind) }));
             let own = tick.populations.iter_mut().take(1);
-            own.for_each(|own| (0..count).for_each(|_| own.faults.count(Fault { side, stage, kind })));
+            own.for_each(|own| {
+                (0..count).for_each(|_| own.faults.count(Fault { side, ..Fault::target(stage, kind) }))
+            });
         }
         run.tick(&tick);
     }

@@ -101,7 +101,7 @@ impl Epoll {
         let Some(k) = self.waiting.pop_front() else { return };
         self.begin(k, None, 0);
         self.tell(k, gone(e));
-        if let What::Gone(Gone::OpenFiles | Gone::NoMemory | Gone::Other(libc::ENOSPC)) = gone(e) {
+        if let What::Gone(Gone::OpenFiles(_) | Gone::NoMemory(_) | Gone::Other(libc::ENOSPC)) = gone(e) {
             self.rests_until = self.clock.now() + REST_AFTER_FAILURE;
         }
     }

@@ -207,7 +207,7 @@ impl World {
     pub(super) fn dial(&mut self, host: u16, k: Key, from: SocketAddr, to: SocketAddr) -> u32 {
         let Some(tuple) = self.ports.take(from, to) else {
             let end = self.new_end(host, k, NOBODY, (from, to));
-            self.arrive_in(Nanos::ZERO, end, Parcel::Answer(Err(Gone::AddressInUse)));
+            self.arrive_in(Nanos::ZERO, end, Parcel::Answer(Err(Gone::AddressInUse(libc::EADDRINUSE))));
             return end;
         };
         let end = self.new_end(host, k, NOBODY, tuple);

@@ -151,7 +151,7 @@ mod tests {
         // Established meanwhile: the connect that learns it first is the one that succeeds.
         check(&[paused[0], paused[1], paused[2], (Op::Confirm, 0)], dialled, [0, 0]);
         check(&[paused[0], paused[1], paused[2], (Op::Confirm, -libc::EISCONN)], dialled, [0, 0]);
-        let unreachable = Some(What::Gone(Gone::Unreachable));
+        let unreachable = Some(What::Gone(Gone::Unreachable(libc::EHOSTUNREACH)));
         check(&[paused[0], paused[1], paused[2], (Op::Confirm, -libc::EHOSTUNREACH)], unreachable, [0, 0]);
         check(&[(Op::Connect, -libc::ECONNREFUSED)], Some(What::Gone(Gone::Refused)), [0, 0]);
     }

@@ -3,7 +3,7 @@
 use host::{Finding, Severity};
 use samples::{
     Certainty::{Guess, Seen},
-    Kind, Limit, Side, Verdict,
+    Errno, Kind, Limit, Side, Verdict,
 };
 use units::Count;
 
@@ -45,10 +45,23 @@ fn is_full(host: &Host) -> bool {
     }
 }
 
+/// EADDRNOTAVAIL: no address of this machine, or one without a free port.
+const NOT_OURS: Errno = Errno::new(99);
+
+/// ` (EINVAL)`
+fn told(errno: Errno) -> String {
+    if errno.is_none() { String::new() } else { format!(" ({})", errno.name()) }
+}
+
 /// What the kernel answered to our own calls.
 pub(super) fn errors(case: &Case) -> Option<Limit> {
     let n = case.faults();
     let (cause, detail, cure) = match (case.trouble, case.kind?) {
+        (Trouble::Ours, Kind::AddressInUse) if case.errno == NOT_OURS => (
+            "ports",
+            format!("{n} dials came from an address that this machine may not use (EADDRNOTAVAIL)"),
+            "give --sources that are addresses of this machine (ip -brief address)",
+        ),
         (Trouble::Ours, Kind::AddressInUse) => (
             "ports",
             format!("{n} dials found no free local port"),
@@ -60,9 +73,11 @@ pub(super) fn errors(case: &Case) -> Option<Limit> {
         (Trouble::Ours, Kind::OpenFiles) => {
             ("open-files", format!("{n} sockets found no file"), "ulimit -n 1048576")
         }
-        (Trouble::Ours, kind) => {
-            ("unknown", format!("{n} dials failed here: {}", kind.name()), "run strace on throng")
-        }
+        (Trouble::Ours, kind) => (
+            "unknown",
+            format!("{n} dials failed here: {}{}", kind.name(), told(case.errno)),
+            "run strace on throng",
+        ),
         _ => return None,
     };
     let certainty = if cause == "unknown" { Guess } else { Seen };

@@ -93,6 +93,17 @@ pub(super) fn refused(case: &Case) -> Option<Limit> {
     )
 }
 
+/// It speaks TLS, and throng does not.
+pub(super) fn tls_expected(case: &Case) -> Option<Limit> {
+    if case.kind != Some(Kind::TlsExpected) {
+        return None;
+    }
+    let n = case.faults();
+    let detail = format!("the target speaks TLS: {n} connections that began without were turned away");
+    let cure = "use a port without TLS, or put a proxy that ends TLS before it: throng does not speak TLS in this version";
+    case.answer(Seen, (Side::Target, "tls-expected"), case.left(), detail, cure)
+}
+
 /// Shorter than this is no time that somebody has set: losses at once have other reasons.
 const SET: Nanos = Nanos::from_millis(900);
 

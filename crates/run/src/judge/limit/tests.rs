@@ -29,7 +29,7 @@ fn reset() -> Vec<FaultCount> {
 }
 
 fn of(fault: Fault, count: u64) -> Vec<FaultCount> {
-    vec![FaultCount { side: fault.side, stage: fault.stage, kind: fault.kind, count }]
+    vec![FaultCount::new(fault, count)]
 }
 
 fn here(net: NetCounters) -> Evidence {
@@ -119,7 +119,7 @@ fn a_full_table_of_tracked_connections_is_seen() {
     let told = ("host", "conntrack", 250, "500 connections of at most 500", "nf_conntrack_max=2000");
     check(&stopped(250, waiting()), &table(500), told);
     check(
-        &stopped(250, of(Fault { side: Side::Host, stage: Stage::Dial, kind: Kind::Denied }, 9)),
+        &stopped(250, of(Fault::host(Stage::Dial, Kind::Denied), 9)),
         &table(496),
         ("host", "conntrack", 250, "496", ""),
     );
@@ -310,7 +310,7 @@ fn what_waits_when_the_run_ends_counts_as_what_did_not_come_in_time() {
 
 #[test]
 fn the_way_is_told_from_its_ends() {
-    let unreachable = of(Fault { side: Side::Path, stage: Stage::Dial, kind: Kind::Unreachable }, 4);
+    let unreachable = of(Fault { side: Side::Path, ..Fault::host(Stage::Dial, Kind::Unreachable) }, 4);
     check(
         &stopped(0, unreachable),
         &Evidence::default(),
@@ -322,7 +322,7 @@ fn the_way_is_told_from_its_ends() {
 
 #[test]
 fn the_unknown_says_what_it_saw() {
-    let other = of(Fault { side: Side::Unknown, stage: Stage::Exchange, kind: Kind::Other }, 12);
+    let other = of(Fault { side: Side::Unknown, ..Fault::host(Stage::Exchange, Kind::Other) }, 12);
     let seen = "12 unknown exchange other, 3 listen overflows in the whole network namespace";
     check(&stopped(5, other), &here(overflows(3)), ("unknown", "unknown", 5, seen, "strace"));
     let nothing = limit(&stopped(1_000, Vec::new()), &Evidence::default()).expect("it is bad");

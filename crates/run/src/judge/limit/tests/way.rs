@@ -43,7 +43,7 @@ fn no_syn_ack_ever_is_the_path() {
 
 #[test]
 fn a_router_that_rejects_says_so_and_no_number_does() {
-    let rejected = |n| of(Fault { side: Side::Path, stage: Stage::Dial, kind: Kind::Unreachable }, n);
+    let rejected = |n| of(Fault { side: Side::Path, ..Fault::target(Stage::Dial, Kind::Unreachable) }, n);
     let mut s = stopped(1_000, rejected(500));
     (s.connections.wanted, s.connections.opened, s.connections.peak, s.connections.failed) =
         (1_500, 1_000, 1_000, 500);

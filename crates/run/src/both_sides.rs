@@ -1,0 +1,80 @@
+//! The same connections counted at both ends, where the target's end can be seen.
+
+use std::{collections::HashSet, net::SocketAddr};
+
+use plan::{Route, SourcePool};
+
+/// Where the connections of a run come from: by that the target's ends of them are known among others.
+#[derive(Debug, Default)]
+pub(crate) struct Sources {
+    pools: Vec<SourcePool>,
+    ports: HashSet<u16>,
+}
+
+impl Sources {
+    pub(crate) fn new<'a>(routes: impl Iterator<Item = &'a Route>) -> Sources {
+        let mut sources = Sources::default();
+        for route in routes {
+            if !sources.pools.contains(&route.pool) {
+                sources.pools.push(route.pool.clone());
+                sources.ports.extend(&route.ports.list);
+            }
+        }
+        sources
+    }
+
+    fn has(&self, from: SocketAddr) -> bool {
+        self.ports.contains(&from.port()) && self.pools.iter().any(|pool| pool.has(from.ip()))
+    }
+
+    /// How many connections of ours end at these destinations in this network namespace, as the kernel tells; none where
+    /// it does not, or where there are none: a target behind address translation has its ends elsewhere, and others'
+    /// connections at its port, to or from other addresses, say nothing of ours.
+    pub(crate) fn ends_there(&self, destinations: &[SocketAddr]) -> Option<u64> {
+        let destinations: HashSet<SocketAddr> = destinations.iter().copied().collect();
+        let ports: HashSet<u16> = destinations.iter().map(SocketAddr::port).collect();
+        let mut count = 0;
+        for port in ports {
+            let told = net::established(port, |near, far| {
+                count += u64::from(destinations.contains(&near) && self.has(far));
+            });
+            told.ok()?;
+        }
+        Some(count).filter(|count| *count > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plan::Ports;
+    use std::net::{TcpListener, TcpStream};
+
+    #[test]
+    fn a_stray_connection_is_none_of_ours() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("the loopback has a free port");
+        let at = listener.local_addr().expect("a bound socket has an address");
+        let dialled: Vec<TcpStream> =
+            (0..5).map(|_| TcpStream::connect(at).expect("somebody listens")).collect();
+        let of = |pool: SourcePool, list: Vec<u16>| {
+            let ports = Ports { list, inside: 0 };
+            let route = Route { pool, ports, destinations: vec![0], lanes: vec![0] };
+            Sources::new([&route].into_iter()).ends_there(&[at])
+        };
+        let port = |stream: &TcpStream| stream.local_addr().expect("it is bound").port();
+        let ports: Vec<u16> = dialled.iter().map(port).collect();
+        let here = || [at.ip()].into_iter().collect();
+        assert_eq!(of(here(), ports.clone()), Some(5));
+        assert_eq!(of(here(), ports[..2].to_vec()), Some(2), "others have other ports");
+        assert_eq!(of(SourcePool::Loopback4, ports.clone()), None, "who dials from 127.0.0.1 is not throng");
+        assert_eq!(of(here(), Vec::new()), None);
+        let elsewhere = SocketAddr::from(([127, 0, 0, 2], at.port()));
+        let route = Route {
+            pool: here(),
+            ports: Ports { list: ports, inside: 0 },
+            destinations: vec![0],
+            lanes: vec![0],
+        };
+        assert_eq!(Sources::new([&route].into_iter()).ends_there(&[elsewhere]), None);
+    }
+}

@@ -1,0 +1,85 @@
+//! A name with addresses of both families, as `localhost` has: the family that is served is dialled, as curl does.
+
+use std::{net::SocketAddr, time::Duration};
+
+use host::{Listener, Root};
+use plan::{Plan, Target};
+
+use crate::prepare::answering;
+
+/// Destinations of a family that are tried; a range of ports may have thousands.
+const MOST_TRIED: usize = 4;
+/// A target that does not answer by then is no reason to take the other family.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Takes the other family of each name where nobody accepts connections in the one that is preferred, and somebody does in
+/// the other. Who listens on this machine is asked of the kernel; anyone else is dialled once, where `dials` allows it.
+/// What was changed goes to `say`, a line each.
+pub fn settle(plan: &mut Plan, root: &Root, dials: bool, say: &mut dyn FnMut(&str)) {
+    let listeners = std::cell::LazyCell::new(|| crate::listeners(root));
+    let serves = |at: &SocketAddr| is_served(&listeners, *at) || dials && net::accepts(*at, PATIENCE).is_ok();
+    let mut said: Vec<String> = Vec::new();
+    let probe = plan.probe.as_mut().map(|probe| &mut probe.does);
+    for population in plan.populations.iter_mut().chain(probe) {
+        let line = choose(&mut population.target, serves);
+        said.extend(line.filter(|line| !said.contains(line)));
+    }
+    said.iter().for_each(|line| say(line));
+}
+
+fn is_served(listeners: &[Listener], at: SocketAddr) -> bool {
+    at.ip().is_loopback() && !answering(listeners.to_vec(), &[at]).is_empty()
+}
+
+/// What was changed, where anything was.
+fn choose(target: &mut Target, serves: impl Fn(&SocketAddr) -> bool) -> Option<String> {
+    let tried = |all: &[SocketAddr]| all.iter().take(MOST_TRIED).copied().collect::<Vec<_>>();
+    let (own, others) = (tried(&target.destinations), tried(&target.others));
+    if others.is_empty() || own.iter().any(&serves) || !others.iter().any(&serves) {
+        return None;
+    }
+    std::mem::swap(&mut target.destinations, &mut target.others);
+    let line = "does not accept connections, and";
+    Some(format!("{}: {} {line} {} does: only that is dialled", target.host, own[0], others[0]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plan::{Flags, Surroundings};
+
+    /// The destinations of `http://localhost:8000/` by a hosts file that has only 127.0.0.1, where these are served, and whether it was said.
+    fn check(served: &[&str], expected: &str, is_said: bool) {
+        let names = |_: &str| Ok(vec![[127, 0, 0, 1].into()]);
+        let flags = Flags { target: Some("http://localhost:8000/".to_owned()), ..Flags::default() };
+        let plan = plan::from_flags(&flags, &Surroundings { cores: 1, seed: 1, resolve: &names });
+        let mut target = plan.expect("it is right").populations.remove(0).target;
+        let line = choose(&mut target, |at| served.contains(&at.to_string().as_str()));
+        let all: Vec<String> = target.destinations.iter().map(ToString::to_string).collect();
+        assert_eq!((all.join(","), line.is_some()), (expected.to_owned(), is_said), "{served:?}: {line:?}");
+    }
+
+    #[test]
+    fn the_family_that_is_served_is_dialled() {
+        check(&["127.0.0.1:8000"], "127.0.0.1:8000", false);
+        check(&["127.0.0.1:8000", "[::1]:8000"], "127.0.0.1:8000", false);
+        check(&["[::1]:8000"], "[::1]:8000", true);
+        check(&[], "127.0.0.1:8000", false);
+    }
+
+    #[test]
+    fn a_listener_of_any_address_serves_its_own_family() {
+        let check = |listens: &str, at: &str, expected: bool| {
+            let listens: SocketAddr = listens.parse().expect("an address");
+            let (address, port) = (listens.ip(), listens.port());
+            let listener = Listener { address, port, inode: 1, backlog: None, waiting: None };
+            assert_eq!(is_served(&[listener], at.parse().expect("an address")), expected, "{listens} {at}");
+        };
+        check("0.0.0.0:80", "127.0.0.1:80", true);
+        check("0.0.0.0:80", "[::1]:80", false);
+        check("[::]:80", "127.0.0.1:80", true);
+        check("[::1]:80", "127.0.0.1:80", false);
+        check("[::1]:80", "[::1]:80", true);
+        check("127.0.0.1:81", "127.0.0.1:80", false);
+    }
+}

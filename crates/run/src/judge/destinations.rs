@@ -1,0 +1,128 @@
+//! Each destination by itself, and which of them what went wrong belongs to.
+
+use plan::Plan;
+use samples::{DestinationSummary, Limit, Tick, row_of};
+use units::Count;
+
+/// Destinations that have this share of all faults are named for them.
+const NEARLY_ALL: f64 = 0.95;
+/// More are not named one by one.
+const MOST_NAMED: usize = 3;
+
+/// Of a plan with several destinations, in the plan's order.
+pub(super) fn summaries(plan: &Plan, totals: &Tick) -> Vec<DestinationSummary> {
+    let all = plan.destinations();
+    let name = |at: usize| all.get(at).map_or_else(String::new, ToString::to_string);
+    let of_row = |(row, counted)| {
+        let first = first_of(row, all.len());
+        let last = first_of(row + 1, all.len()).saturating_sub(1);
+        DestinationSummary::new(name(first), name(last), counted)
+    };
+    if all.len() < 2 { Vec::new() } else { totals.destinations.iter().enumerate().map(of_row).collect() }
+}
+
+/// The first of `n` destinations that is counted in this row, or in a later one.
+fn first_of(row: usize, n: usize) -> usize {
+    (0..n).find(|at| row_of(*at, n) >= row).unwrap_or(n)
+}
+
+/// Names the destinations that have nearly all faults, where others serve without.
+pub(super) fn name(limit: &mut Limit, all: &[DestinationSummary]) {
+    let Some((bad, rest)) = at_fault(all) else { return };
+    let names = match bad.len() {
+        0..=MOST_NAMED => bad.iter().map(|own| own.name()).collect::<Vec<_>>().join(", "),
+        n => format!("{} and {} other destinations", bad[0].name(), n - 1),
+    };
+    let faults: u64 = bad.iter().map(|own| own.fault_count()).sum();
+    let total: u64 = all.iter().map(DestinationSummary::fault_count).sum();
+    let serves: u64 = rest.iter().map(|own| own.opened).sum();
+    if limit.cause == "refused" && bad.iter().all(|own| own.opened == 0) {
+        limit.detail = format!(
+            "{} dials to {names} were refused: nobody listens there; the other destinations took {}",
+            Count(faults),
+            Count(serves)
+        );
+        limit.cure = format!("start the server at {names}, or check address and port");
+        return;
+    }
+    let share =
+        if faults == total { "all".to_owned() } else { format!("{} of {}", Count(faults), Count(total)) };
+    limit.detail = format!("{}; {share} faults are of {names}", limit.detail);
+    limit.cure = format!("at {names}: {}", limit.cure);
+}
+
+/// The fewest destinations that have nearly all faults, and the others: none where those are not most of all.
+fn at_fault(all: &[DestinationSummary]) -> Option<(Vec<&DestinationSummary>, Vec<&DestinationSummary>)> {
+    let total: u64 = all.iter().map(DestinationSummary::fault_count).sum();
+    let mut sorted: Vec<&DestinationSummary> = all.iter().collect();
+    sorted.sort_by_key(|own| std::cmp::Reverse(own.fault_count()));
+    let mut sum = 0;
+    let n = sorted.iter().position(|own| {
+        sum += own.fault_count();
+        sum as f64 >= NEARLY_ALL * total as f64
+    })? + 1;
+    let rest = sorted.split_off(n);
+    let (few, serve) = (n * 2 <= all.len(), rest.iter().any(|own| own.opened > 0));
+    (total > 0 && few && serve).then_some((sorted, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::fixture::fault;
+    use samples::{Kind, Stage};
+
+    fn at(port: u16, opened: u64, refused: u64) -> DestinationSummary {
+        let faults = if refused > 0 { vec![fault(Stage::Dial, Kind::Refused, refused)] } else { Vec::new() };
+        let name = format!("127.0.0.1:{port}");
+        DestinationSummary { destination: name.clone(), last: name, opened, faults, ..Default::default() }
+    }
+
+    fn limit(cause: &'static str) -> Limit {
+        let (detail, cure) = ("50 dials were refused".to_owned(), "look at its log".to_owned());
+        Limit { side: "target", cause, at_connections: 50, certainty: samples::Certainty::Seen, detail, cure }
+    }
+
+    /// (detail, cure)
+    fn check(cause: &'static str, all: &[DestinationSummary], expected: (&str, &str)) {
+        let mut limit = limit(cause);
+        name(&mut limit, all);
+        assert_eq!((limit.detail.as_str(), limit.cure.as_str()), expected, "{all:?}");
+    }
+
+    #[test]
+    fn the_one_that_fails_is_named() {
+        let (detail, cure) = ("50 dials were refused", "look at its log");
+        check(
+            "refused",
+            &[at(1, 50, 0), at(2, 0, 50)],
+            (
+                "50 dials to 127.0.0.1:2 were refused: nobody listens there; the other destinations took 50",
+                "start the server at 127.0.0.1:2, or check address and port",
+            ),
+        );
+        check(
+            "refused",
+            &[at(1, 50, 0), at(2, 20, 30)],
+            ("50 dials were refused; all faults are of 127.0.0.1:2", "at 127.0.0.1:2: look at its log"),
+        );
+        check(
+            "closed",
+            &[at(1, 50, 1), at(2, 20, 49), at(3, 50, 0)],
+            ("50 dials were refused; 49 of 50 faults are of 127.0.0.1:2", "at 127.0.0.1:2: look at its log"),
+        );
+        // All alike, none at fault, or no other that serves.
+        check("refused", &[at(1, 50, 25), at(2, 50, 25)], (detail, cure));
+        check("refused", &[at(1, 50, 0), at(2, 50, 0)], (detail, cure));
+        check("refused", &[at(1, 0, 0), at(2, 0, 50)], (detail, cure));
+        check("refused", &[], (detail, cure));
+    }
+
+    #[test]
+    fn a_row_of_several_has_its_first_and_last() {
+        let bounds: Vec<usize> = (0..=64).map(|row| first_of(row, 130)).collect();
+        assert!(bounds.windows(2).all(|two| (2..=3).contains(&(two[1] - two[0]))), "{bounds:?}");
+        assert_eq!((bounds[0], bounds[64]), (0, 130));
+        assert_eq!((0..=5).map(|row| first_of(row, 5)).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5]);
+    }
+}

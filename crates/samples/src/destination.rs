@@ -1,0 +1,194 @@
+//! What happened at one destination of several.
+
+use serde::{Deserialize, Serialize};
+use units::Nanos;
+
+use crate::{
+    fault::Faults,
+    latency::{Latency, Quantiles},
+    record,
+    summary::FaultCount,
+};
+
+/// Destinations, or groups of neighbouring ones, that are counted each by itself.
+pub const MOST_DESTINATIONS: usize = 64;
+
+/// What happened at a destination in a period, or at a group of neighbouring ones where there are more than
+/// [`MOST_DESTINATIONS`]; merges as a tick does.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(default)]
+pub struct Destination {
+    /// Dials that led to a connection for the first time.
+    #[serde(skip_serializing_if = "record::is_zero")]
+    pub opened: u64,
+    /// Dials that did not.
+    #[serde(skip_serializing_if = "record::is_zero")]
+    pub failed: u64,
+    /// Connections lost without notice.
+    #[serde(skip_serializing_if = "record::is_zero")]
+    pub dropped: u64,
+    /// Connections closed by the server with notice.
+    #[serde(skip_serializing_if = "record::is_zero")]
+    pub closed: u64,
+    /// Dialled again successfully, after that or after a loss.
+    #[serde(skip_serializing_if = "record::is_zero")]
+    pub redialled: u64,
+    /// Connections that throng closed as planned.
+    #[serde(skip_serializing_if = "record::is_zero")]
+    pub finished: u64,
+    /// Requests sent.
+    #[serde(skip_serializing_if = "record::is_zero")]
+    pub sent: u64,
+    /// Right and wrong responses, complete ones.
+    #[serde(skip_serializing_if = "record::is_zero")]
+    pub answered: u64,
+    /// What went wrong.
+    #[cfg_attr(test, ts(type = "FaultCount[]"))]
+    #[serde(skip_serializing_if = "Faults::is_empty")]
+    pub faults: Faults,
+    /// From due to the whole response, of requests due at full load, to two significant digits.
+    #[serde(skip_serializing_if = "Latency::is_empty")]
+    pub latency: Latency,
+}
+
+impl Default for Destination {
+    fn default() -> Self {
+        Destination {
+            opened: 0,
+            failed: 0,
+            dropped: 0,
+            closed: 0,
+            redialled: 0,
+            finished: 0,
+            sent: 0,
+            answered: 0,
+            faults: Faults::default(),
+            latency: Latency::coarse(),
+        }
+    }
+}
+
+impl Destination {
+    /// Adds another's.
+    pub fn merge(&mut self, o: &Destination) {
+        self.opened += o.opened;
+        self.failed += o.failed;
+        self.dropped += o.dropped;
+        self.closed += o.closed;
+        self.redialled += o.redialled;
+        self.finished += o.finished;
+        self.sent += o.sent;
+        self.answered += o.answered;
+        self.faults.merge(&o.faults);
+        self.latency.merge(&o.latency);
+    }
+
+    /// Forgets all, keeping the memory.
+    pub fn clear(&mut self) {
+        (self.opened, self.failed, self.dropped, self.closed) = (0, 0, 0, 0);
+        (self.redialled, self.finished, self.sent, self.answered) = (0, 0, 0, 0);
+        self.faults.clear();
+        self.latency.clear();
+    }
+
+    /// A response, with its latency where its request was due at full load.
+    pub fn answer(&mut self, latency: Option<Nanos>) {
+        self.answered += 1;
+        latency.into_iter().for_each(|latency| self.latency.record(latency));
+    }
+
+    /// Connections that are still there.
+    pub fn open(&self) -> u64 {
+        (self.opened + self.redialled).saturating_sub(self.dropped + self.closed + self.finished)
+    }
+}
+
+/// The row that a destination is counted in, of so many destinations in all: neighbours share one where there are more
+/// than [`MOST_DESTINATIONS`].
+pub const fn row_of(destination: usize, destinations: usize) -> usize {
+    if destinations <= MOST_DESTINATIONS {
+        destination
+    } else {
+        destination * MOST_DESTINATIONS / destinations
+    }
+}
+
+/// A destination in the summary.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct DestinationSummary {
+    /// Address and port; of a group the first.
+    pub destination: String,
+    /// The last of a group; the same as the first where it is no group.
+    pub last: String,
+    /// Dials that led to a connection for the first time.
+    pub opened: u64,
+    /// Dials that did not.
+    pub failed: u64,
+    /// Connections lost without notice.
+    pub dropped: u64,
+    /// Connections closed by the server with notice.
+    pub closed: u64,
+    /// Dialled again successfully.
+    pub redialled: u64,
+    /// Open at the end of the run.
+    pub open: u64,
+    /// Requests sent.
+    pub sent: u64,
+    /// Responses, right and wrong ones.
+    pub answered: u64,
+    /// What went wrong.
+    pub faults: Vec<FaultCount>,
+    /// From due to the response, of requests due at full load, to two significant digits.
+    pub latency_us: Quantiles,
+}
+
+impl DestinationSummary {
+    /// What was counted at `destination`, or at the group from it to `last`.
+    pub fn new(destination: String, last: String, counted: &Destination) -> DestinationSummary {
+        DestinationSummary {
+            destination,
+            last,
+            opened: counted.opened,
+            failed: counted.failed,
+            dropped: counted.dropped,
+            closed: counted.closed,
+            redialled: counted.redialled,
+            open: counted.open(),
+            sent: counted.sent,
+            answered: counted.answered,
+            faults: counted.faults.clone().into(),
+            latency_us: counted.latency.quantiles(),
+        }
+    }
+
+    /// `127.0.0.1:9001`, or `127.0.0.1:9001 to 127.0.0.1:9016`.
+    pub fn name(&self) -> String {
+        if self.destination == self.last {
+            self.destination.clone()
+        } else {
+            format!("{} to {}", self.destination, self.last)
+        }
+    }
+
+    /// How many faults.
+    pub fn fault_count(&self) -> u64 {
+        self.faults.iter().map(|fault| fault.count).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_bounded_and_in_order() {
+        for n in [1, 2, 63, 64, 65, 1_000, 65_536] {
+            let rows: Vec<usize> = (0..n).map(|at| row_of(at, n)).collect();
+            assert!(rows.is_sorted() && rows[0] == 0, "{n}");
+            assert_eq!(rows[n - 1], n.min(MOST_DESTINATIONS) - 1, "{n}");
+            assert!(rows.windows(2).all(|two| two[1] - two[0] <= 1), "{n}: no row is empty");
+        }
+    }
+}

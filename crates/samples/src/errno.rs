@@ -1,0 +1,118 @@
+//! The kernel's error numbers, by name.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+
+/// An error number of the kernel as a fault carries it; 0 where it has none. Errors of sockets are below 256.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Errno(u8);
+
+impl Errno {
+    /// No error number.
+    pub const NONE: Errno = Errno(0);
+
+    /// From a positive errno; [`Errno::NONE`] where it is out of range.
+    pub const fn new(errno: i32) -> Errno {
+        Errno(if errno > 0 && errno < 256 { errno as u8 } else { 0 })
+    }
+
+    /// Whether there is none.
+    pub const fn is_none(&self) -> bool {
+        self.0 == 0
+    }
+
+    /// `EADDRNOTAVAIL`; `errno 77` where it has no name here.
+    pub fn name(self) -> String {
+        let known = NAMES.iter().find(|(number, _)| *number == self.0);
+        known.map_or_else(|| format!("errno {}", self.0), |(_, name)| (*name).to_owned())
+    }
+
+    fn parse(name: &str) -> Option<Errno> {
+        let known = NAMES.iter().find(|(_, known)| *known == name).map(|(number, _)| *number);
+        known.or_else(|| name.strip_prefix("errno ")?.parse().ok()).map(Errno)
+    }
+}
+
+impl Serialize for Errno {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.serialize_str(&self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for Errno {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Errno, D::Error> {
+        let name = String::deserialize(d)?;
+        Errno::parse(&name).ok_or_else(|| D::Error::custom(format!("no such errno: {name}")))
+    }
+}
+
+/// Those that a socket may return (include/uapi/asm-generic/errno-base.h, errno.h).
+const NAMES: &[(u8, &str)] = &[
+    (1, "EPERM"),
+    (2, "ENOENT"),
+    (4, "EINTR"),
+    (5, "EIO"),
+    (6, "ENXIO"),
+    (9, "EBADF"),
+    (11, "EAGAIN"),
+    (12, "ENOMEM"),
+    (13, "EACCES"),
+    (14, "EFAULT"),
+    (16, "EBUSY"),
+    (19, "ENODEV"),
+    (22, "EINVAL"),
+    (23, "ENFILE"),
+    (24, "EMFILE"),
+    (28, "ENOSPC"),
+    (32, "EPIPE"),
+    (38, "ENOSYS"),
+    (61, "ENODATA"),
+    (71, "EPROTO"),
+    (75, "EOVERFLOW"),
+    (88, "ENOTSOCK"),
+    (89, "EDESTADDRREQ"),
+    (90, "EMSGSIZE"),
+    (91, "EPROTOTYPE"),
+    (92, "ENOPROTOOPT"),
+    (93, "EPROTONOSUPPORT"),
+    (94, "ESOCKTNOSUPPORT"),
+    (95, "EOPNOTSUPP"),
+    (97, "EAFNOSUPPORT"),
+    (98, "EADDRINUSE"),
+    (99, "EADDRNOTAVAIL"),
+    (100, "ENETDOWN"),
+    (101, "ENETUNREACH"),
+    (102, "ENETRESET"),
+    (103, "ECONNABORTED"),
+    (104, "ECONNRESET"),
+    (105, "ENOBUFS"),
+    (106, "EISCONN"),
+    (107, "ENOTCONN"),
+    (108, "ESHUTDOWN"),
+    (110, "ETIMEDOUT"),
+    (111, "ECONNREFUSED"),
+    (112, "EHOSTDOWN"),
+    (113, "EHOSTUNREACH"),
+    (114, "EALREADY"),
+    (115, "EINPROGRESS"),
+    (125, "ECANCELED"),
+    (129, "EKEYREJECTED"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_number_has_one_name() {
+        for number in 1..=255u8 {
+            let errno = Errno::new(number.into());
+            assert_eq!(Errno::parse(&errno.name()), Some(errno), "{}", errno.name());
+        }
+        assert_eq!(
+            (Errno::new(99).name(), Errno::new(77).name()),
+            ("EADDRNOTAVAIL".into(), "errno 77".into())
+        );
+        assert!([0, -1, 256].into_iter().all(|errno| Errno::new(errno).is_none()));
+        assert_eq!(Errno::parse("EWEATHER"), None);
+    }
+}
