@@ -934,6 +934,11 @@ detail: string,
 cure: string, };
 
 /**
+ * How sure a limit is.
+ */
+export type Certainty = "guess" | "inferred" | "seen";
+
+/**
  * Connections over the whole run.
  */
 export type Connections = { 
