@@ -16,7 +16,7 @@ const times = (p50: number): Quantiles => ({
 
 const QUIET: NetCounters = {
   attempt_fails: 0, estab_resets: 0, out_resets: 0, retrans_segs: 0, syn_retrans: 0, tcp_timeouts: 0, listen_overflows: 0, listen_drops: 0,
-  syn_queue_drops: 0, syn_cookies: 0, abort_on_memory: 0, memory_pressures: 0, pruned: 0, time_wait_overflow: 0,
+  syn_queue_drops: 0, syn_cookies: 0, abort_on_memory: 0, memory_pressures: 0, pruned: 0, time_wait_overflow: 0, icmp_unreachable: 0,
 };
 
 const process: ProcessSeen = {
@@ -28,14 +28,14 @@ const process: ProcessSeen = {
 const host: HostSeen = {
   tcp_sockets: gauge(3, 6005), tcp_orphans: gauge(0, 2), tcp_time_wait: gauge(0, 173), tcp_mem_pages: gauge(1433, 1945),
   tcp_mem_pressure_pages: 383_870, tcp_ramp: { ...QUIET, listen_overflows: 1234 }, tcp_hold: { ...QUIET, retrans_segs: 77 },
-  conntrack: gauge(0, 6000), conntrack_max: 262_144, memory_available: gauge(2e10, 2e10), oom_kills: none,
+  conntrack: gauge(0, 6000), conntrack_max: 262_144, memory_available: gauge(2e10, 2e10), oom_kills: none, conntrack_drops: null,
 };
 
 const population = (target: string, wanted: number, held: number, p50: number): PopulationSummary => ({
   target, threads: 2, ramp_s: 1, duration_s: 9, elapsed_s: 10,
   connections: {
     wanted, opened: wanted, failed: 0, peak: wanted, held, dropped: wanted - held, dropped_in_drain: 0, closed: 0, redialled: 0, finished: 0, open_per_s: 500,
-    seen_by_target: null,
+    seen_by_target: null, unaccepted: null, quiet_s: null,
   },
   faults: [{ side: "target", stage: "exchange", kind: "timeout", count: wanted - held }],
   requests: {
@@ -55,11 +55,12 @@ export const failed = (): Summary => ({
   reasons: ["threshold faults == 0 not met", "2,961 of 3,000 connections held"],
   limit: {
     side: "target", cause: "open-files", at_connections: 65_536, detail: "the target holds 65,536 of 65,536 files", cure: "raise LimitNOFILE",
+    certainty: "seen",
   },
   target: "http://10.0.0.1:8000/", seed: 42, io: "uring", threads: 4, ramp_s: 5.1, duration_s: 12, elapsed_s: 17.2,
   connections: {
     wanted: 3000, opened: 3000, failed: 0, peak: 2999, held: 2961, dropped: 39, dropped_in_drain: 0, closed: 0, redialled: 0, finished: 0, open_per_s: 598.4,
-    seen_by_target: 2961,
+    seen_by_target: 2961, unaccepted: null, quiet_s: null,
   },
   faults: [
     { side: "path", stage: "hold", kind: "reset", count: 9 },

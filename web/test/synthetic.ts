@@ -114,7 +114,8 @@ export function tickRecord({ n, seconds, most, ramp_s, end_s }: Moment): TickRec
       lag: few(3e5), shard_rates: NONE,
       head_sizes: { count: 0, sum: 0, squares: 0, min: 0, max: 0 }, answer_sizes: { count: 0, sum: 0, squares: 0, min: 0, max: 0 },
       probe: { sent: 60, answered: 60, failed: 0, unanswered: 0, kept: few(1e6), fresh: few(2e6), held: NONE, connect: few(8e5) },
-      silence: NONE, stalled: 1e6,
+      silence: NONE, stalled: 1e6, longest_silence: 0,
+      responses_at_close: { count: 0, sum: 0, squares: 0, min: 0, max: 0 },
     },
     generator: { cpu_s: until_s * 0.8, system_s: until_s * 0.6, rss_bytes: 3e7 + open * 60, user_bytes_per_connection: 0, cpu_share: null, stall_us: 0 },
     looks: {
@@ -128,6 +129,7 @@ export function tickRecord({ n, seconds, most, ramp_s, end_s }: Moment): TickRec
         process: {
           processes: 1, threads: 40, rss_bytes: 5e8 + open * 900, cpu_user_ns: until_s * 6e8, cpu_system_ns: until_s * 3e8, cores_used: 0.9,
           cores: 8, busiest_thread: 0.5, busiest_wanted: 0.6, threads_full: 0, run_queue_wait_ns: 0, involuntary_switches: 0,
+          stopped: 0, blocked: 0, cpus: "",
         },
         open_files: open + 40, open_files_limit: 1_048_576, accept_queue: n % 9, accept_backlog: 4096, memory_available: null, group_oom_kills: 0,
       },
@@ -135,10 +137,10 @@ export function tickRecord({ n, seconds, most, ramp_s, end_s }: Moment): TickRec
         sockets: { tcp_inuse: 2 * open, tcp_orphans: n % 3, tcp_tw: 300 + (n % 40), tcp_mem_pages: 2000 + n },
         tcp: {
           attempt_fails: 0, estab_resets: 0, out_resets: 0, retrans_segs: n * 3, syn_retrans: 0, tcp_timeouts: 0, listen_overflows: 0,
-          listen_drops: 0, syn_queue_drops: 0, syn_cookies: 0, abort_on_memory: 0, memory_pressures: 0, pruned: 0, time_wait_overflow: 0,
+          listen_drops: 0, syn_queue_drops: 0, syn_cookies: 0, abort_on_memory: 0, memory_pressures: 0, pruned: 0, time_wait_overflow: 0, icmp_unreachable: 0,
         },
         tcp_mem_pressure_pages: 383_870, conntrack: 2 * open, conntrack_max: 4_194_304, memory_available: 9e9, slab_reclaimable_bytes: 4e8, kernel_bytes: 7e8 + open * 7800,
-        oom_kills: 0,
+        oom_kills: 0, conntrack_drops: null,
       },
       target_host: null,
       own: null,

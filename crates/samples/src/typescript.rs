@@ -16,8 +16,8 @@ use crate::{
     record::{HostFacts, RunRecord, Setting, TickRecord},
     sink::Header,
     summary::{
-        Asked, Connections, FaultCount, Generator, KernelCost, Limit, PopulationSummary, ProcessCost,
-        Requests, StepSummary, Summary, ThresholdResult, Verdict,
+        Asked, Certainty, Connections, FaultCount, Generator, KernelCost, Limit, PopulationSummary,
+        ProcessCost, Requests, StepSummary, Summary, ThresholdResult, Verdict,
     },
     tick::{Counts, Phase, Tick},
 };
@@ -61,6 +61,7 @@ fn all() -> String {
         Summary,
         Verdict,
         Limit,
+        Certainty,
         Connections,
         Requests,
         Quantiles,
@@ -100,4 +101,20 @@ fn the_pages_types_are_those_of_the_records() {
     }
     let golden = fs::read_to_string(&file).unwrap_or_default();
     assert_eq!(all(), golden, "not what {} has: UPDATE_GOLDEN=1 writes it", file.display());
+}
+
+#[test]
+fn every_type_that_is_named_is_there() {
+    let text = all();
+    let code = text.lines().filter(|line| !line.starts_with('/') && !line.starts_with(" *"));
+    let named = code.flat_map(|line| line.split(|c: char| !c.is_alphanumeric()));
+    // A letter alone is a parameter.
+    let types = named.filter(|word| word.len() > 1 && word.starts_with(|c: char| c.is_ascii_uppercase()));
+    let (mut seen, of_the_language) = (0, ["Array", "Record"]);
+    for name in types.filter(|name| !of_the_language.contains(name)) {
+        let is_there = [" =", "<"].iter().any(|next| text.contains(&format!("export type {name}{next}")));
+        assert!(is_there, "{name} is not among the types");
+        seen += 1;
+    }
+    assert!(seen > 100, "{seen}");
 }

@@ -198,6 +198,10 @@ populations: Array<Tick>,
  */
 steps: Array<Latency>, 
 /**
+ * Each destination of the plan by itself, where there are several; see [`crate::row_of`].
+ */
+destinations: Array<Destination>, 
+/**
  * From when a dial was due to the connection.
  */
 connect: Latency, 
@@ -293,6 +297,10 @@ done: number,
  */
 ended_after: number, 
 /**
+ * First dials made after an adaptive ramp had given up: the target had answered none before for a whole timeout.
+ */
+forced: number, 
+/**
  * Local addresses that turned out to be taken; the next was used.
  */
 addresses_skipped: number, 
@@ -361,7 +369,57 @@ kind: string,
 /**
  * How often.
  */
-count: number, };
+count: number, 
+/**
+ * The kernel's error, `EADDRNOTAVAIL`; of the same fault with another error there is a count of its own.
+ */
+detail?: string, };
+
+/**
+ * What happened at a destination in a period, or at a group of neighbouring ones where there are more than
+ * [`MOST_DESTINATIONS`]; merges as a tick does.
+ */
+export type Destination = { 
+/**
+ * Dials that led to a connection for the first time.
+ */
+opened: number, 
+/**
+ * Dials that did not.
+ */
+failed: number, 
+/**
+ * Connections lost without notice.
+ */
+dropped: number, 
+/**
+ * Connections closed by the server with notice.
+ */
+closed: number, 
+/**
+ * Dialled again successfully, after that or after a loss.
+ */
+redialled: number, 
+/**
+ * Connections that throng closed as planned.
+ */
+finished: number, 
+/**
+ * Requests sent.
+ */
+sent: number, 
+/**
+ * Right and wrong responses, complete ones.
+ */
+answered: number, 
+/**
+ * What went wrong.
+ */
+faults: FaultCount[], 
+/**
+ * From due to the whole response, of requests due at full load, to two significant digits.
+ */
+latency: Latency, };
 
 /**
  * The distribution of one time, of what came to its end; what never did is counted beside it as [censored](Latency::censor).
@@ -835,6 +893,10 @@ connections: Connections,
  */
 faults: Array<FaultCount>, 
 /**
+ * Each destination by itself, where there are several; neighbours together where there are more than 64.
+ */
+destinations: Array<DestinationSummary>, 
+/**
  * Requests.
  */
 requests: Requests, 
@@ -932,6 +994,11 @@ detail: string,
  * What to do.
  */
 cure: string, };
+
+/**
+ * How sure a limit is.
+ */
+export type Certainty = "guess" | "inferred" | "seen";
 
 /**
  * Connections over the whole run.
@@ -1205,6 +1272,59 @@ steps: { [key in string]: StepSummary }, };
 export type StepSummary = { 
 /**
  * From due to the answer, of requests due at full load.
+ */
+latency_us: Quantiles, };
+
+/**
+ * A destination in the summary.
+ */
+export type DestinationSummary = { 
+/**
+ * Address and port; of a group the first.
+ */
+destination: string, 
+/**
+ * The last of a group; the same as the first where it is no group.
+ */
+last: string, 
+/**
+ * Dials that led to a connection for the first time.
+ */
+opened: number, 
+/**
+ * Dials that did not.
+ */
+failed: number, 
+/**
+ * Connections lost without notice.
+ */
+dropped: number, 
+/**
+ * Connections closed by the server with notice.
+ */
+closed: number, 
+/**
+ * Dialled again successfully.
+ */
+redialled: number, 
+/**
+ * Open at the end of the run.
+ */
+open: number, 
+/**
+ * Requests sent.
+ */
+sent: number, 
+/**
+ * Responses, right and wrong ones.
+ */
+answered: number, 
+/**
+ * What went wrong.
+ */
+faults: Array<FaultCount>, 
+/**
+ * From due to the response, of requests due at full load, to two significant digits.
  */
 latency_us: Quantiles, };
 

@@ -21,13 +21,13 @@ fn warning(figure: &Figure, run: &Run) -> Option<String> {
     let (value, judged) = figure.survivors_only(&run.figures)?;
     let share = percent(censored_share(&run.figures, &figure.path)?);
     let unit = figure.unit;
-    let instead = judged.map_or("no value, it lies among them".to_owned(), |judged| unit.brief(judged));
+    let instead = judged.map_or("lies among them".to_owned(), |judged| format!("is {}", unit.brief(judged)));
     let (without, with) = match figure.path.contains("connect_us") {
         true => ("dials led to no connection", "connections"),
         false => ("requests had no response", "responses"),
     };
     Some(format!(
-        "{} is of the {with} alone, {share} of the {without}; {} becomes {instead} if they count as longer than all others: run {}",
+        "{} {} is of the {with} alone, {share} of the {without}; with those as the longest of all it {instead}: run {}",
         figure.name,
         unit.brief(value),
         run.id,

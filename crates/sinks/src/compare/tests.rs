@@ -187,9 +187,9 @@ fn a_percentile_of_those_that_were_answered_is_said_to_be_one() {
     let comparison = Comparison::new(groups(), EqualLoad::of([200, 200]), &allowances);
     let text = comparison.text();
     for line in [
-        "warning: latency p50 is of the responses alone, 10 % of the requests had no response; 500 µs becomes 510 µs if they count as longer than all others: run b0\n",
-        "warning: latency p99 is of the responses alone, 10 % of the requests had no response; 900 µs becomes no value, it lies among them if they count as longer than all others: run b0\n",
-        "; 900 µs becomes 1.90 ms if they count as longer than all others: run b1\n",
+        "warning: latency p50 500 µs is of the responses alone, 10 % of the requests had no response; with those as the longest of all it is 510 µs: run b0\n",
+        "warning: latency p99 900 µs is of the responses alone, 10 % of the requests had no response; with those as the longest of all it lies among them: run b0\n",
+        "; with those as the longest of all it is 1.90 ms: run b1\n",
     ] {
         assert!(text.contains(line), "{line}{text}");
     }
