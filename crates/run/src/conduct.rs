@@ -19,7 +19,6 @@ use crate::{
     both_sides::Sources,
     course::{Course, NOTICE, Order},
     curve::Curve,
-    judge::BothSides,
     losses::Losses,
     moments::Moments,
     observe::{self, Observed, Observer},
@@ -33,8 +32,6 @@ const DRAIN_MORE: Nanos = Nanos(3 * Job::PERIOD.0);
 const LINE: Nanos = Nanos::from_secs(1);
 /// The rate of a shorter tick would be noise.
 const LEAST_PERIOD: Nanos = Nanos(Job::PERIOD.0 / 2);
-/// The kernel tells of so many connections in some hundred milliseconds.
-const MOST_TOLD: u64 = 200_000;
 /// Runs the stages until the end of the last one, and ends the load.
 pub(crate) fn conduct(
     plan: &Plan,
@@ -334,22 +331,6 @@ impl<'a> Conductor<'a> {
             (None, true) => Phase::Hold,
             (None, false) => Phase::Ramp,
         }
-    }
-
-    /// How many connections the target's side counts: the kernel, where it is on this host and they are not too many to be
-    /// told; else the target itself, where it is `throng serve`. Nothing is sent to another one for it.
-    fn both_sides(&self, plan: &Plan) -> Option<BothSides> {
-        let here = self.open();
-        if here == 0 {
-            return None;
-        }
-        let is_cheap = self.record.both_ends_here && here <= MOST_TOLD;
-        let by_kernel = if is_cheap { self.sources.ends_there(&plan.destinations()) } else { None };
-        let there = by_kernel.or_else(|| {
-            let is_ours = self.observer.target_is_ours() && plan.ports().len() == 1;
-            if is_ours { host::remote::open_connections(plan.destinations()[0]).ok() } else { None }
-        });
-        there.map(|there| BothSides { here, there })
     }
 
     /// A line for the sinks, once a second.

@@ -4,6 +4,10 @@ use plan::Plan;
 use units::Nanos;
 
 use super::Conductor;
+use crate::judge::BothSides;
+
+/// The kernel tells of so many connections in some hundred milliseconds.
+const MOST_TOLD: u64 = 200_000;
 
 impl Conductor<'_> {
     /// While a population's target is silent, everything is looked at more often.
@@ -43,5 +47,21 @@ impl Conductor<'_> {
             }
         }
         self.record.unaccepted = Some(all - left);
+    }
+
+    /// How many connections the target's side counts: the kernel, where it is on this host and they are not too many to be
+    /// told; else the target itself, where it is `throng serve`. Nothing is sent to another one for it.
+    pub(super) fn both_sides(&self, plan: &Plan) -> Option<BothSides> {
+        let here = self.open();
+        if here == 0 {
+            return None;
+        }
+        let is_cheap = self.record.both_ends_here && here <= MOST_TOLD;
+        let by_kernel = if is_cheap { self.sources.ends_there(&plan.destinations()) } else { None };
+        let there = by_kernel.or_else(|| {
+            let is_ours = self.observer.target_is_ours() && plan.ports().len() == 1;
+            if is_ours { host::remote::open_connections(plan.destinations()[0]).ok() } else { None }
+        });
+        there.map(|there| BothSides { here, there })
     }
 }
