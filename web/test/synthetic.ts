@@ -114,7 +114,7 @@ export function tickRecord({ n, seconds, most, ramp_s, end_s }: Moment): TickRec
       lag: few(3e5), shard_rates: NONE,
       head_sizes: { count: 0, sum: 0, squares: 0, min: 0, max: 0 }, answer_sizes: { count: 0, sum: 0, squares: 0, min: 0, max: 0 },
       probe: { sent: 60, answered: 60, failed: 0, unanswered: 0, kept: few(1e6), fresh: few(2e6), held: NONE, connect: few(8e5) },
-      silence: NONE, stalled: 1e6, longest_silence: 0,
+      destinations: [], silence: NONE, stalled: 1e6, longest_silence: 0,
       responses_at_close: { count: 0, sum: 0, squares: 0, min: 0, max: 0 },
     },
     generator: { cpu_s: until_s * 0.8, system_s: until_s * 0.6, rss_bytes: 3e7 + open * 60, user_bytes_per_connection: 0, cpu_share: null, stall_us: 0 },
