@@ -71,6 +71,7 @@ export const failed = (): Summary => ({
     body_bytes_in: 281_304, status: { "200": 23_400, "503": 42 },
   },
   latency_us: without(times(891.4)), ramp_latency_us: times(308), connect_us: times(500), handshake_us: times(57), first_byte_us: times(890), lag_us: times(494),
+  destinations: [],
   populations: { idle: population("ws://10.0.0.1:8000/ws", 2400, 2370, 863), users: population("http://10.0.0.1:8000/", 600, 591, 861) },
   probe: {
     rate: 20, sent: 345, answered: 344, unanswered: 0, failed: 1, latency_us: times(663), kept_us: times(680), fresh_us: times(637), held_us: times(628), connect_us: times(496),

@@ -97,7 +97,7 @@ export function tickRecord({ n, seconds, most, ramp_s, end_s }: Moment): TickRec
       index: n, from: from_s * 1e9, until: until_s * 1e9, phase, open, wanted: Math.round(most * share), resolved: open, waiting: 12, owed: 0,
       ramped_at: null, open_ns: open * seconds * 1e9,
       counts: {
-        opened, failed: 0, dropped: late, closed: 0, ended_after: 0, redialled: 0, finished: 0, done: 0, addresses_skipped: 0, sent: answered, withdrawn: 0, unanswered: 0, told: 0,
+        opened, failed: 0, dropped: late, closed: 0, forced: 0, ended_after: 0, redialled: 0, finished: 0, done: 0, addresses_skipped: 0, sent: answered, withdrawn: 0, unanswered: 0, told: 0,
         missed: 0, answered, answered_at_load: phase === "hold" ? answered : 0, kept: answered, bytes_in: answered * 77,
         bytes_out: answered * 41, body_bytes_in: answered * 12,
       },
@@ -114,7 +114,7 @@ export function tickRecord({ n, seconds, most, ramp_s, end_s }: Moment): TickRec
       lag: few(3e5), shard_rates: NONE,
       head_sizes: { count: 0, sum: 0, squares: 0, min: 0, max: 0 }, answer_sizes: { count: 0, sum: 0, squares: 0, min: 0, max: 0 },
       probe: { sent: 60, answered: 60, failed: 0, unanswered: 0, kept: few(1e6), fresh: few(2e6), held: NONE, connect: few(8e5) },
-      silence: NONE, stalled: 1e6, longest_silence: 0,
+      destinations: [], silence: NONE, stalled: 1e6, longest_silence: 0,
       responses_at_close: { count: 0, sum: 0, squares: 0, min: 0, max: 0 },
     },
     generator: { cpu_s: until_s * 0.8, system_s: until_s * 0.6, rss_bytes: 3e7 + open * 60, user_bytes_per_connection: 0, cpu_share: null, stall_us: 0 },
