@@ -22,7 +22,7 @@ use crate::{
     losses::Losses,
     moments::Moments,
     observe::{self, Observed, Observer},
-    record::{Crowd, Record},
+    record::{Crowd, Record, line},
     workers::Workers,
 };
 
@@ -30,7 +30,7 @@ use crate::{
 const DRAIN_MORE: Nanos = Nanos(3 * Job::PERIOD.0);
 /// Sinks see a line this often.
 const LINE: Nanos = Nanos::from_secs(1);
-/// The rate of a shorter tick would be noise.
+/// The rate of a shorter tick is noise.
 const LEAST_PERIOD: Nanos = Nanos(Job::PERIOD.0 / 2);
 /// Runs the stages until the end of the last one, and ends the load.
 pub(crate) fn conduct(
@@ -491,11 +491,4 @@ impl<'a> Conductor<'a> {
         self.record.observed = self.observer.finish();
         self.record
     }
-}
-
-/// An empty line; the populations stand apart where there are several.
-fn line(from: Nanos, populations: usize) -> Tick {
-    let empty = Tick { from, ..Tick::default() };
-    let populations = if populations > 1 { vec![empty.clone(); populations] } else { Vec::new() };
-    Tick { populations, ..empty }
 }

@@ -97,6 +97,13 @@ impl Crowd {
     }
 }
 
+/// An empty line; the populations stand apart where there are several.
+pub(crate) fn line(from: Nanos, populations: usize) -> Tick {
+    let empty = Tick { from, ..Tick::default() };
+    let populations = if populations > 1 { vec![empty.clone(); populations] } else { Vec::new() };
+    Tick { populations, ..empty }
+}
+
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;

@@ -11,13 +11,16 @@ use net::{
     Io, Program, Shard,
     io::sim::{self, Faults, Net, SimIo, Turn},
 };
-use plan::{
-    Flags, Part, Plan, Population, Ports, Ramp, Reconnect, Scheme, SourcePool, Surroundings, Tuples, Whose,
-};
+use plan::{Flags, Part, Plan, Ports, Ramp, SourcePool, Surroundings, Tuples, Whose};
 use run::{Course, Order};
 use samples::{Ask, Destination, Fault, Kind, Phase, Stage, Tick};
 use serve::{Counters, Http, Knobs};
 use units::{Nanos, Rate};
+
+#[path = "laws.rs"]
+mod laws;
+
+use laws::{obey_the_laws, obey_the_laws_of_steps};
 
 /// A new rate begins this long after its order.
 const NOTICE: Nanos = Nanos::from_millis(120);
@@ -474,80 +477,6 @@ impl<'a, F: FnMut(u32, &Tick)> Conductor<'a, F> {
             (counts, t.faults.clone(), t.status.clone(), latencies)
         };
         assert_eq!(essence(&sum), essence(whole), "the sum, seed {}", self.plan.seed);
-    }
-}
-
-/// What is true of the sum of all ticks so far, whatever the network and the target do.
-fn obey_the_laws(plan: &Plan, population: &Population, t: &Tick) {
-    let (c, seed) = (&t.counts, plan.seed);
-    let faults = |is: fn(Stage, Kind) -> bool| -> u64 {
-        t.faults.iter().filter(|(f, _)| is(f.stage, f.kind)).map(|(_, n)| n).sum()
-    };
-    let wrong = faults(|stage, kind| kind.is_wrong_answer() && stage == Stage::Exchange);
-    let lost = faults(|stage, _| stage == Stage::Exchange) - wrong;
-    // A connection that came is open, or went in exactly one way.
-    let ended = c.dropped + c.closed + c.finished + c.ended_after;
-    assert_eq!(c.opened + c.redialled, t.open + ended, "connections, seed {seed}");
-    // A loss has exactly one cause.
-    assert_eq!(faults(|_, _| true), c.dropped + c.failed + wrong, "faults, seed {seed}");
-    let dials = faults(|stage, _| matches!(stage, Stage::Dial | Stage::Handshake));
-    assert_eq!(dials, c.failed, "failed dials, seed {seed}");
-    // First dials are decided once; every other dial follows an announced close, or a failure where that is wanted.
-    assert!(c.opened <= t.resolved && t.resolved <= c.opened + c.failed, "resolved, seed {seed}");
-    assert!(t.resolved <= u64::from(population.load.connections()) + c.finished, "wanted, seed {seed}");
-    assert!(c.done <= c.finished, "done, seed {seed}");
-    let makes_up = matches!(population.reconnect, Reconnect::Backoff(_));
-    let again = c.closed + c.finished + if makes_up { c.dropped + c.failed } else { 0 };
-    assert!(c.redialled + (c.opened + c.failed - t.resolved) <= again, "redials, seed {seed}");
-    // A request is answered, waits, was lost with its connection, or crossed with a close that was announced.
-    let ends = c.answered + t.waiting + lost + c.unanswered + c.withdrawn;
-    // At the end those that wait are the unanswered ones.
-    let ends = if c.unanswered > 0 { ends - t.waiting } else { ends };
-    assert_eq!(ends, c.sent, "each request has one end, seed {seed}: {c:?}");
-    // One without a response is longer than all others, and so is one that was never sent.
-    let (dials, handshakes) = (t.connect.censored(), t.handshake.censored());
-    assert_eq!(dials + handshakes, c.failed, "dials without a connection, seed {seed}");
-    let censored = t.latency.censored() + t.ramp_latency.censored();
-    let without = lost + c.unanswered + c.missed;
-    assert!(
-        (without..=without + c.failed).contains(&censored),
-        "without a response, seed {seed}: {censored} {c:?}"
-    );
-    // Each answer has one latency, and over HTTP one status; each connection has one connect time, and a handshake may
-    // fail behind it.
-    let is_http = population.target.scheme == Scheme::Http;
-    assert_eq!(t.status.iter().sum::<u64>(), if is_http { c.answered } else { 0 }, "statuses, seed {seed}");
-    assert_eq!(t.latency.count() + t.ramp_latency.count(), c.answered, "latencies, seed {seed}");
-    obey_the_laws_of_answers(plan.seed, population.target.scheme, t);
-    let (connects, opened) = (t.connect.count(), c.opened + c.redialled);
-    assert!(connects == opened || (connects > opened && !is_http), "connect times, seed {seed}");
-}
-
-/// What is true of the latencies by step: where a population's steps are told apart, each answer that was due at full load
-/// is one of them, and no other's.
-fn obey_the_laws_of_steps(plan: &Plan, nth: u16, t: &Tick) {
-    let told_apart = plan.populations[usize::from(nth)].step_names().len() > 1;
-    let (mut own, mut others) = (0, 0);
-    for ((population, _), latency) in plan.program.steps.iter().zip(&t.steps) {
-        *if *population == nth { &mut own } else { &mut others } += latency.count();
-    }
-    let expected = if told_apart { t.latency.count() } else { 0 };
-    assert_eq!((own, others), (expected, 0), "steps of population {nth}, seed {}", plan.seed);
-}
-
-/// What is true of sizes, first bytes and handshakes.
-fn obey_the_laws_of_answers(seed: u64, scheme: Scheme, t: &Tick) {
-    let c = &t.counts;
-    let heads = if scheme == Scheme::Http { c.answered } else { 0 };
-    assert_eq!((t.head_sizes.count(), t.answer_sizes.count()), (heads, c.answered), "sizes, seed {seed}");
-    assert_eq!(t.answer_sizes.sum(), t.head_sizes.sum() + c.body_bytes_in, "bytes of answers, seed {seed}");
-    assert!(c.kept <= c.answered && t.answer_sizes.sum() <= c.bytes_in, "kept, seed {seed}");
-    let (first_bytes, handshakes) = (t.first_byte.count() + t.ramp_first_byte.count(), t.handshake.count());
-    if scheme == Scheme::Ws {
-        assert_eq!((first_bytes, handshakes), (0, c.opened + c.redialled), "handshakes, seed {seed}");
-    } else {
-        // An answer may have begun and never ended.
-        assert!((c.answered..=c.sent).contains(&first_bytes) && handshakes == 0, "first bytes, seed {seed}");
     }
 }
 
