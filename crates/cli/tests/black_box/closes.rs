@@ -77,7 +77,9 @@ fn a_close_without_notice_is_a_loss() {
     };
     let s = check_lost(closes_idle, &["-d", "300ms", "--think", "1m"], "target·hold·closed");
     assert_eq!((s.count("requests.sent"), s.count("requests.answered")), (4, 4));
-    assert_eq!(s.word("limit.cause"), "closed");
+    let limit = (s.word("limit.cause"), s.word("limit.detail"));
+    let detail = "it closes each connection after its response, and does not announce it";
+    assert_eq!(limit, ("requests-per-connection", detail));
     let hangs_up = |peer: &mut Peer| drop(peer.request());
     let s = check_lost(hangs_up, &["-d", "300ms"], "target·exchange·closed");
     assert_eq!((s.count("requests.sent"), s.count("requests.answered")), (4, 0));

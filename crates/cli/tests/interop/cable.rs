@@ -14,7 +14,10 @@ fn check_dials(pair: &Pair, target: &str, args: &[&str], fault: &str, cause: &st
     assert_eq!((s.count("connections.failed"), s.count("connections.opened")), (5, 0));
     // Where nothing at all comes back, not even a reset, it is the way, or nobody is there.
     let side = if cause == "no-syn-ack" { "path" } else { fault.split('·').next().unwrap() };
-    assert_eq!((s.word("limit.side"), s.word("limit.cause")), (side, cause), "{:#}", s.at("limit"));
+    // Messages of ICMP are counted for the whole namespace: those of the other runs in it are among them.
+    let by_icmp = cause == "no-syn-ack" && s.word("limit.cause") == "unreachable";
+    assert_eq!(s.word("limit.side"), side, "{:#}", s.at("limit"));
+    assert!(by_icmp || s.word("limit.cause") == cause, "{:#}", s.at("limit"));
     assert!(!s.word("limit.cure").is_empty());
     s
 }
@@ -27,7 +30,7 @@ fn url(serving: &Serving, host: &str) -> String {
 fn a_cable_pulled_in_mid_run_shows_as_timeouts() {
     let Some(pair) = Pair::new() else { return };
     let serving = serve(&pair, "0.0.0.0");
-    let words = ["run", &url(&serving, "10.77.0.1"), "-c", "20", "-d", "3s", "--think", "100ms..300ms"];
+    let words = ["run", &url(&serving, "10.77.0.1"), "-c", "20", "-d", "6s", "--think", "100ms..300ms"];
     let words = [&words[..], &["--timeout", "2500ms", "--json", "-"]].concat();
     let mut running = Program::from(pair.client.enter(&throng(&words)));
     running.says("open 20 of 20");

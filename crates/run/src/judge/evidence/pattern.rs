@@ -10,8 +10,9 @@ use crate::{losses::FEW, record::Record};
 const SPREAD: Nanos = Nanos::from_millis(250);
 /// Those that look twice a second: up to a fifth.
 const SLOW_CLOCK: Nanos = Nanos::from_millis(600);
-/// The number of responses was the reason for a close that came within this after the last one.
-const AT_ONCE: Nanos = Nanos::from_millis(500);
+/// The number of responses was the reason for a close that came with the last one: within two of the steps in which silence
+/// is measured. What is closed a little later may be idle ones that a server gives up all together.
+const AT_ONCE: Nanos = Nanos::from_millis(110);
 
 /// What lost connections have in common.
 #[derive(Clone, Copy, Debug, Default)]
