@@ -47,8 +47,8 @@ export function latencyOverTime(run: Run): Chart {
 
 export const NO_RESPONSE: Axis = { label: "share without a response", quantity: { text: quantity.exactPercent, unit: () => 0.01 } };
 
-/** None of nothing. */
-const shareWithout = (times: Distribution) => (times.count + times.censored > 0 ? times.censoredShare : null);
+/** Histograms are read only where something is missing: most runs have nothing of it, and are drawn again each second. */
+const shareWithout = (times: Distribution) => (times.censored > 0 ? times.censoredShare : 0);
 
 export const noResponseOfRun = (run: Run, name: string): Line =>
   overTime(run.entries, name, ({ period }) => shareWithout(latencyOf(period)));
@@ -59,7 +59,9 @@ export function noResponseOverTime(run: Run): Chart {
   const lines = [
     noResponseOfRun(run, "requests"),
     overTime(entries, "dials", ({ period }) => shareWithout(period.connect)),
-    overTime(entries, "probe", ({ period }) => shareWithout(probeOf(period))),
+    overTime(entries, "probe", ({ period }) =>
+      (period.probe?.kept.censored ?? 0) + (period.probe?.fresh.censored ?? 0) > 0 ? shareWithout(probeOf(period)) : 0,
+    ),
   ];
   return {
     id: "no-response",
