@@ -199,7 +199,9 @@ impl Known {
         let before = self.limit.take();
         let explains = |new: &Limit| judge::weight(new) >= before.as_ref().map_or(0, judge::weight);
         self.limit = told.filter(explains).or(before);
-        if is_gone { self.search.give_up() } else { self.search.learn(Went::Badly(borne)) }
+        // Where throng itself was the limit before anything passed, less of the same tells nothing of the target.
+        let is_ours = summary.verdict == Verdict::Invalid && self.search.passed().is_none();
+        if is_gone || is_ours { self.search.give_up() } else { self.search.learn(Went::Badly(borne)) }
     }
 
     /// `refused`: why this machine does not go as far as was asked.

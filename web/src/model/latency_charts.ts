@@ -47,8 +47,8 @@ export function latencyOverTime(run: Run): Chart {
 
 export const NO_RESPONSE: Axis = { label: "share without a response", quantity: { text: quantity.exactPercent, unit: () => 0.01 } };
 
-/** Histograms are read only where something is missing: most runs have nothing of it, and are drawn again each second. */
-const shareWithout = (times: Distribution) => (times.censored > 0 ? times.censoredShare : 0);
+/** None of nothing. */
+const shareWithout = (times: Distribution) => (times.count + times.censored > 0 ? times.censoredShare : null);
 
 export const noResponseOfRun = (run: Run, name: string): Line =>
   overTime(run.entries, name, ({ period }) => shareWithout(latencyOf(period)));
@@ -56,12 +56,13 @@ export const noResponseOfRun = (run: Run, name: string): Line =>
 /** What the percentiles beside it say nothing of. */
 export function noResponseOverTime(run: Run): Chart {
   const { entries } = run;
+  // Histograms are read only where something is missing: most runs have nothing of it, and are drawn again each second.
+  const line = (name: string, of: (period: Period) => Distribution, lacks: (period: Period) => number): Line[] =>
+    entries.some(({ period }) => lacks(period) > 0) ? [overTime(entries, name, ({ period }) => shareWithout(of(period)))] : [];
   const lines = [
-    noResponseOfRun(run, "requests"),
-    overTime(entries, "dials", ({ period }) => shareWithout(period.connect)),
-    overTime(entries, "probe", ({ period }) =>
-      (period.probe?.kept.censored ?? 0) + (period.probe?.fresh.censored ?? 0) > 0 ? shareWithout(probeOf(period)) : 0,
-    ),
+    ...line("requests", latencyOf, ({ latency, ramp_latency }) => latency.censored + ramp_latency.censored),
+    ...line("dials", (period) => period.connect, (period) => period.connect.censored),
+    ...line("probe", probeOf, ({ probe }) => (probe?.kept.censored ?? 0) + (probe?.fresh.censored ?? 0)),
   ];
   return {
     id: "no-response",
@@ -69,7 +70,7 @@ export function noResponseOverTime(run: Run): Chart {
     says: "The share of requests that ended without a response, of dials without a connection: no percentile contains them",
     x: SECONDS,
     y: NO_RESPONSE,
-    lines: lines.filter((line) => isSeen(line, false)),
+    lines,
     bands: phases(entries),
     marks: asks(run),
   };
