@@ -1,6 +1,6 @@
 //! Closer looks, where something seems wrong: at a silence, at connections that wait, at those that nobody accepted.
 
-use plan::Plan;
+use plan::{Plan, Whose};
 use units::Nanos;
 
 use super::Conductor;
@@ -37,7 +37,10 @@ impl Conductor<'_> {
     /// Connections that only the kernel has accepted are not held.
     pub(super) fn leave_out_unaccepted(&mut self, plan: &Plan) {
         let (open, dropped) = (self.open(), self.record.totals.counts.dropped + self.line.counts.dropped);
-        let Some(all) = self.observer.unaccepted(&plan.ports(), open, dropped) else { return };
+        let Some(seen) = self.observer.unaccepted(&plan.ports(), open, dropped) else { return };
+        // The probe's fresh connections wait there too, and were never to be held.
+        let probes = self.shards.iter().filter(|shard| shard.whose == Whose::Probe);
+        let all = seen.saturating_sub(probes.map(|shard| shard.waiting).sum());
         let mut left = all;
         for (crowd, population) in self.record.crowds.iter_mut().zip(&plan.populations) {
             // Who comes and goes is in the queue now and then.
