@@ -488,6 +488,7 @@ impl<'a> Conductor<'a> {
     fn finish(mut self, workers: &Workers, sinks: &mut [&mut dyn Sink]) -> Record {
         self.sample(workers.clock.now());
         self.hand_over(sinks);
+        self.take_back_accepted();
         self.record.observed = self.observer.finish();
         self.record
     }

@@ -68,6 +68,8 @@ pub(crate) struct Crowd {
     pub(crate) peak: u64,
     /// Open at the end of the last stage that asked for the most, or at the end of the run in its midst.
     pub(crate) held: u64,
+    /// Connections not counted there, for only the kernel had accepted them.
+    pub(crate) unaccepted: u64,
     /// Whether those were counted.
     pub(crate) is_kept: bool,
     /// Closed by announcement and not open again, at that time.

@@ -47,9 +47,22 @@ impl Conductor<'_> {
             if !population.comes_and_goes() {
                 let own = left.min(crowd.held);
                 (crowd.held, left) = (crowd.held - own, left - own);
+                crowd.unaccepted = own;
             }
         }
         self.record.unaccepted = Some(all - left);
+    }
+
+    /// Those of a population whose requests were all answered by now were accepted, only late: they were held.
+    pub(super) fn take_back_accepted(&mut self) {
+        for crowd in &mut self.record.crowds {
+            let counts = &crowd.totals.counts;
+            if counts.sent > 0 && counts.answered + counts.withdrawn == counts.sent {
+                let accepted = std::mem::take(&mut crowd.unaccepted);
+                crowd.held += accepted;
+                self.record.unaccepted = self.record.unaccepted.map(|all| all - accepted);
+            }
+        }
     }
 
     /// How many connections the target's side counts: the kernel, where it is on this host and they are not too many to be
