@@ -1,7 +1,7 @@
 //! What a response, or the lack of one, adds to the tick beside its latency.
 
 use net::Key;
-use samples::Tick;
+use samples::{Latency, Tick};
 use units::Nanos;
 
 use super::Client;
@@ -10,12 +10,17 @@ use crate::{exchange::Exchange, full_load::FullLoad};
 /// A request was due and never sent.
 pub(super) fn miss(tick: &mut Tick, full_load: &FullLoad, due: Nanos) {
     tick.counts.missed += 1;
-    let (latency, first_byte) = match full_load.has(due) {
-        true => (&mut tick.latency, &mut tick.first_byte),
-        false => (&mut tick.ramp_latency, &mut tick.ramp_first_byte),
-    };
+    let (latency, first_byte) = times(tick, full_load.has(due));
     latency.censor();
     first_byte.censor();
+}
+
+/// Latency and time to first byte, of requests due at full load or of those of the ramp.
+fn times(tick: &mut Tick, at_load: bool) -> (&mut Latency, &mut Latency) {
+    match at_load {
+        true => (&mut tick.latency, &mut tick.first_byte),
+        false => (&mut tick.ramp_latency, &mut tick.ramp_first_byte),
+    }
 }
 
 impl Client {
@@ -35,18 +40,14 @@ impl Client {
     /// A request under way has ended without a response; `at` is its place.
     pub(super) fn censor(&mut self, exchange: &Exchange, at: u16) {
         let at_load = self.full_load.has(exchange.due);
-        let tick = &mut self.tick;
-        let (latency, first_byte) = match at_load {
-            true => (&mut tick.latency, &mut tick.first_byte),
-            false => (&mut tick.ramp_latency, &mut tick.ramp_first_byte),
-        };
+        let (latency, first_byte) = times(&mut self.tick, at_load);
         latency.censor();
         // Of a WebSocket no first byte is measured.
         if !exchange.begun && self.job.upgrade().is_none() {
             first_byte.censor();
         }
         if let Some(step) = self.job.step(at).filter(|_| at_load) {
-            tick.steps[step].censor();
+            self.tick.steps[step].censor();
         }
     }
 
@@ -63,8 +64,7 @@ impl Client {
         let Exchange { due, started, .. } = *exchange;
         let took = self.took(due, started, now);
         let at_load = self.full_load.has(due);
-        let times = if at_load { &mut self.tick.first_byte } else { &mut self.tick.ramp_first_byte };
-        times.record(took);
+        times(&mut self.tick, at_load).1.record(took);
     }
 
     /// An answer is complete: how large it was, and whether its connection was kept.
