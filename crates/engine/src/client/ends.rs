@@ -32,6 +32,10 @@ impl Client {
         let crossed = state == State::Busy;
         if crossed {
             let exchange = *self.exchange(k);
+            if exchange.again {
+                // It is sent again once: a server that closes instead of responding is not healthy.
+                return self.lost(cx, k, Fault::target(Stage::Exchange, Kind::Closed));
+            }
             self.settle(&exchange);
             self.tick.counts.withdrawn += 1;
         }
@@ -201,8 +205,7 @@ impl Client {
             return self.answered(cx, k);
         }
         // Half a head is the beginning of an answer, and waits to be used.
-        // It is sent again once.
-        let untouched = exchange.status == 0 && cx.rest_len(k) == 0 && !exchange.again;
+        let untouched = exchange.status == 0 && cx.rest_len(k) == 0;
         if untouched && self.conn(k).is_announced(now) {
             // It crossed with the announced close: the request is still owed, on a new connection.
             return self.closed_as_announced(cx, k, due);

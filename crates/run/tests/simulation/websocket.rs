@@ -280,6 +280,15 @@ fn a_closing_handshake_is_no_loss() {
     assert_eq!((c.answered, story.whole.counts.withdrawn), (c.sent - c.closed, c.closed));
 }
 
+#[test]
+fn a_close_instead_of_a_response_is_a_fault_the_second_time() {
+    let (story, _) = against(Script { says: |_| b"\x88\x05\x03\xe9bye", ..GOOD });
+    let c = &story.whole.counts;
+    assert_eq!(story.faults(), [(Stage::Exchange, Kind::Closed, 10)]);
+    // Each was sent, withdrawn, sent again on a connection of its own, and lost with that.
+    assert_eq!((c.sent, c.withdrawn, c.answered, c.dropped, c.closed), (20, 10, 0, 10, 10), "{c:?}");
+}
+
 /// Sends back what comes.
 struct Echo;
 
