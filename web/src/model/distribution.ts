@@ -72,7 +72,10 @@ export class Distribution {
   }
 
   get count(): number {
-    if (this.#count < 0) this.#count = this.#read().counts.reduce((sum, n) => sum + n, 0);
+    if (this.#count < 0) {
+      this.#count = 0;
+      for (const n of this.#read().counts) this.#count += n;
+    }
     return this.#count;
   }
 
@@ -187,14 +190,19 @@ const taken = {
   },
 };
 
-/** The sums by place; a dense array for as long as it takes. */
+/** By place, all zero but while something is added up in it. */
+const sums = new Float64Array(PLACES);
+
 function added(all: Recorded[]): Recorded {
-  const beyond = all.reduce((most, { places }) => Math.max(most, (places.at(-1) ?? -1) + 1), 0);
-  const sums = new Float64Array(beyond);
+  let [least, beyond] = [PLACES, 0];
   for (const { places, counts } of all) {
+    if (places.length === 0) continue;
+    least = Math.min(least, places[0]!);
+    beyond = Math.max(beyond, places[places.length - 1]! + 1);
     for (let i = 0; i < places.length; i++) sums[places[i]!]! += counts[i]!;
   }
-  for (let place = 0; place < beyond; place++) if (sums[place]! > 0) taken.take(place, sums[place]!);
+  for (let place = least; place < beyond; place++) if (sums[place]! > 0) taken.take(place, sums[place]!);
+  sums.fill(0, least, Math.max(least, beyond));
   return taken.finish();
 }
 

@@ -8,21 +8,24 @@ export function ChartFrame({ chart, height = 230 }: { chart: Chart; height?: num
   const box = useRef<HTMLDivElement>(null);
   const width = useWidth(box);
   const near = useNearness(box);
-  const drawnAt = useRef(0);
+  // Where the mouse came in: what it reads is a third of the work of drawing, and most charts are never read.
+  const [mouse, setMouse] = useState<PointerEvent | null>(null);
+  const drawnAs = useRef("");
   useEffect(() => {
     if (width === 0 || !box.current) return;
-    // Drawn once in any case, and at any new width; kept up to date in sight only, and not while the mouse reads it.
-    const kept = !near || box.current.matches(":hover");
-    if (kept && drawnAt.current === width) return;
-    drawnAt.current = width;
-    const svg = drawn(chart, width, height);
+    // Drawn once in any case, at any new width, and for the mouse; kept up to date in sight only, and not while the mouse reads it.
+    const as = `${width} ${mouse !== null}`;
+    if ((!near || mouse) && drawnAs.current === as) return;
+    drawnAs.current = as;
+    const svg = drawn(chart, width, height, mouse !== null);
     svg.setAttribute("role", "img");
     svg.setAttribute("aria-label", `${chart.title}: ${chart.says}`);
     box.current.replaceChildren(svg);
+    if (mouse) svg.dispatchEvent(new PointerEvent("pointermove", mouse));
     // For tests; the last one only, for a page may be open for days.
     performance.clearMarks("drawn");
     performance.mark("drawn");
-  }, [chart, width, near, height]);
+  }, [chart, width, near, height, mouse]);
   const save = (how: (chart: Chart, svg: SVGSVGElement) => void) => {
     const svg = box.current?.querySelector("svg");
     if (svg) how(chart, svg);
@@ -39,7 +42,7 @@ export function ChartFrame({ chart, height = 230 }: { chart: Chart; height?: num
         <Legend chart={chart} />
       </figcaption>
       <Readable chart={chart}>
-        <div class="canvas" ref={box} style={{ minHeight: `${height}px` }} />
+        <div class="canvas" ref={box} style={{ minHeight: `${height}px` }} onPointerEnter={setMouse} onPointerLeave={() => setMouse(null)} />
       </Readable>
     </figure>
   );

@@ -9,8 +9,8 @@ export const dash = (place: number) => DASHES[place % DASHES.length] || undefine
 
 const MARGIN = { marginLeft: 64, marginRight: 20, marginTop: 20, marginBottom: 38 };
 
-/** A chart as SVG, so wide. */
-export function drawn(chart: Chart, width: number, height: number): SVGSVGElement {
+/** A chart as SVG of a width and height in pixels; with what the mouse reads where it is there. */
+export function drawn(chart: Chart, width: number, height: number, mouse = false): SVGSVGElement {
   const { x, y } = chart;
   const [columns, rows] = [domain(chart, "x"), domain(chart, "y")];
   const figure = Plot.plot({
@@ -28,7 +28,7 @@ export function drawn(chart: Chart, width: number, height: number): SVGSVGElemen
       Plot.axisX(ticks(x, columns, width / 90), { text: named(x), tickSize: 4, label: x.label, labelAnchor: "center", labelArrow: "none" }),
       ...(chart.cells ? cells(chart) : chart.stacked ? stack(chart) : lines(chart)),
       ...rules(chart, rows, (columns[1] - columns[0]) / (width - MARGIN.marginLeft - MARGIN.marginRight)),
-      ...hover(chart),
+      ...(mouse ? hover(chart) : []),
     ],
   });
   return figure as SVGSVGElement;

@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { gzipSync } from "node:zlib";
 import { chromium, type Browser, type Page } from "playwright-core";
 import type { Report } from "../../src/model/report";
 
@@ -46,12 +47,12 @@ export async function openPage(browser: Browser, allowed: (address: string) => b
   return { page, troubles };
 }
 
-/** The built page with data in it, as Rust writes it. */
+/** The built page with data in it, packed as Rust packs it (`sinks::report_page`). */
 export function writeReport(report: Report): string {
-  const json = JSON.stringify(report).replaceAll("<", "\\u003c");
+  const data = gzipSync(JSON.stringify(report)).toString("base64");
   const html = readFileSync("dist/report.html", "utf8");
   const file = join(mkdtempSync(join(tmpdir(), "throng-web-")), "report.html");
-  writeFileSync(file, html.replace("/*DATA*/", () => json));
+  writeFileSync(file, html.replace("/*DATA*/", data));
   return `file://${file}`;
 }
 
