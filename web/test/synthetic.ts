@@ -163,7 +163,7 @@ export function storedRun(moments: number, seconds = 1, most = 3000): StoredRun 
         kernel: "6.12.0", cores: 4, memory_bytes: 16 * 2 ** 30,
       },
       settings: [{ name: "net.ipv4.ip_local_port_range", value: "1024 65535" }, { name: "open files", value: "1,048,576" }],
-      header: { hold_s: null, target: "http://10.0.0.1:8000/", connections: most, seed: 42, io: "uring", threads: 4, populations: ["main"], steps: ["main.get"] },
+      header: { hold_s: null, target: "http://10.0.0.1:8000/", connections: most, seed: 42, io: "uring", threads: 4, populations: ["main"], steps: ["main.get"], destinations: [] },
       tags: [],
       scenario: "target = \"http://10.0.0.1:8000/\" # </script><b>not markup</b>\n",
     },

@@ -315,6 +315,12 @@ impl<I: Io, P: Program> Shard<I, P> {
         self.cx.now
     }
 
+    /// The end: what was sent in the last turn goes to the kernel. No program is called any more.
+    pub fn hand_over(mut self) {
+        self.cx.flush();
+        self.cx.io.wait(Nanos::ZERO, &mut self.scratch);
+    }
+
     /// Calls the program; what it has sent is handed over when it returns.
     fn call<R>(&mut self, call: impl FnOnce(&mut P, &mut Cx<I>) -> R) -> R {
         self.cx.io.begin_call();

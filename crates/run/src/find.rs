@@ -2,7 +2,7 @@
 
 use host::Root;
 use plan::Plan;
-use samples::{FindOutcome, FindSummary, Limit, Point, Summary, ThresholdResult, Verdict};
+use samples::{FindOutcome, FindSummary, Limit, Point, Quantiles, Summary, ThresholdResult, Verdict};
 use units::{Count, Nanos};
 
 use crate::{
@@ -238,6 +238,7 @@ impl Known {
 }
 
 fn point(load: u64, s: &Summary, reasons: Vec<String>) -> Point {
+    let without = |times: &Quantiles| times.censored.as_ref().map_or(0.0, |censored| censored.share);
     Point {
         load,
         pass: reasons.is_empty(),
@@ -245,8 +246,11 @@ fn point(load: u64, s: &Summary, reasons: Vec<String>) -> Point {
         requests_per_s: s.requests.per_s,
         latency_p50_us: s.latency_us.p50,
         latency_p99_us: s.latency_us.p99,
+        no_response: without(&s.latency_us),
         probe_p99_us: probe_p99_us(s),
+        probe_no_response: s.probe.as_ref().map_or(0.0, |probe| without(&probe.held_us)),
         connect_p99_us: s.connect_us.p99,
+        connect_no_response: without(&s.connect_us),
         reasons,
     }
 }
@@ -281,7 +285,12 @@ fn reasons(by: By, load: u64, s: &Summary, unloaded_us: Option<f64>) -> Vec<Stri
     if s.probe.as_ref().is_some_and(|probe| probe.sent > 0 && probe.held_us.count == 0) {
         reasons.push("no probe was answered at full load".to_owned());
     }
-    if let (Some(now), Some(before)) = (probe_p99_us(s), unloaded_us) {
+    let censored = s.probe.as_ref().and_then(|probe| probe.held_us.censored.as_ref());
+    if let Some(censored) = censored.filter(|censored| censored.p99.is_none() && censored.share < 1.0) {
+        reasons.push(format!("{:.0} % of the probes at full load had no response", 1e2 * censored.share));
+    }
+    let judged = censored.map_or_else(|| probe_p99_us(s), |censored| censored.p99);
+    if let (Some(now), Some(before)) = (judged, unloaded_us) {
         let allowed = (before * PROBE_TIMES).max(before + PROBE_MORE_US);
         if now > allowed {
             let ms = |us: f64| us / 1e3;

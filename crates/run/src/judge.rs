@@ -20,6 +20,7 @@ mod limit;
 mod thresholds;
 mod verdict;
 
+pub(crate) use destinations::names as destination_names;
 pub(crate) use evidence::{BothSides, Fill};
 use evidence::{Evidence, Pattern};
 pub(crate) use limit::{is_nobody, ours::refused_here, weight};

@@ -5,7 +5,8 @@ use samples::{Asked, Header, Tick};
 use units::Nanos;
 
 use crate::{
-    curve::Curve, judge::BothSides, losses::Losses, moments::Moments, observe::Observed, silences::Silences,
+    curve::Curve, judge, judge::BothSides, losses::Losses, moments::Moments, observe::Observed,
+    silences::Silences,
 };
 
 /// A run, measured.
@@ -54,6 +55,7 @@ impl Record {
             threads: self.threads,
             populations: plan.populations.iter().map(|population| population.name.clone()).collect(),
             steps: steps.map(|(of, step)| format!("{}.{step}", name(*of))).collect(),
+            destinations: judge::destination_names(plan),
         }
     }
 }

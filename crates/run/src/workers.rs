@@ -164,4 +164,6 @@ fn work<I: Io>(
     while !shard.program().is_finished() {
         shard.turn(Nanos::NEVER);
     }
+    // A close frame that was sent in the last turn is one that the target receives.
+    shard.hand_over();
 }

@@ -47,7 +47,8 @@ pub struct Destination {
     #[cfg_attr(test, ts(type = "FaultCount[]"))]
     #[serde(skip_serializing_if = "Faults::is_empty")]
     pub faults: Faults,
-    /// From due to the whole response, of requests due at full load, to two significant digits.
+    /// From due to the whole response, of requests due at full load, to two significant digits; those that ended without a
+    /// response are censored.
     #[serde(skip_serializing_if = "Latency::is_empty")]
     pub latency: Latency,
 }
@@ -114,6 +115,11 @@ pub const fn row_of(destination: usize, destinations: usize) -> usize {
     }
 }
 
+/// What a destination is called, or a group of them: `127.0.0.1:9001`, or `127.0.0.1:9001 to 127.0.0.1:9016`.
+pub fn name_of(first: &str, last: &str) -> String {
+    if first == last { first.to_owned() } else { format!("{first} to {last}") }
+}
+
 /// A destination in the summary.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
@@ -140,7 +146,7 @@ pub struct DestinationSummary {
     pub answered: u64,
     /// What went wrong.
     pub faults: Vec<FaultCount>,
-    /// From due to the response, of requests due at full load, to two significant digits.
+    /// From due to the response, of requests due at full load, to two significant digits; `censored`: those that had none.
     pub latency_us: Quantiles,
 }
 
@@ -165,11 +171,7 @@ impl DestinationSummary {
 
     /// `127.0.0.1:9001`, or `127.0.0.1:9001 to 127.0.0.1:9016`.
     pub fn name(&self) -> String {
-        if self.destination == self.last {
-            self.destination.clone()
-        } else {
-            format!("{} to {}", self.destination, self.last)
-        }
+        name_of(&self.destination, &self.last)
     }
 
     /// How many faults.

@@ -19,10 +19,16 @@ pub struct Point {
     pub latency_p50_us: f64,
     /// The 99th percentile of it.
     pub latency_p99_us: f64,
+    /// The share (0..=1) of the requests due at full load that had no response: in none of these percentiles.
+    pub no_response: f64,
     /// The 99th percentile of the probe lane's at full load; null without one.
     pub probe_p99_us: Option<f64>,
+    /// The share (0..=1) of the probe lane's requests at full load that had no response.
+    pub probe_no_response: f64,
     /// The 99th percentile of the time to connect.
     pub connect_p99_us: f64,
+    /// The share (0..=1) of the dials that did not become a connection.
+    pub connect_no_response: f64,
     /// Why it did not pass.
     pub reasons: Vec<String>,
 }

@@ -60,9 +60,9 @@ impl Latency {
         Latency { histogram: empty(COARSE), ..Latency::default() }
     }
 
-    /// Whether nothing is recorded.
+    /// Whether nothing is recorded, nor censored.
     pub fn is_empty(&self) -> bool {
-        self.histogram.is_empty()
+        self.histogram.is_empty() && self.censored == 0
     }
 
     /// One more.

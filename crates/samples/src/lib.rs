@@ -22,7 +22,7 @@ mod typescript;
 
 pub use calibration::{Calibration, Mark, Rig, bytes_per_pair};
 pub use cost::{Cost, Discarded, Fit};
-pub use destination::{Destination, DestinationSummary, MOST_DESTINATIONS, row_of};
+pub use destination::{Destination, DestinationSummary, MOST_DESTINATIONS, name_of, row_of};
 pub use errno::Errno;
 pub use fault::{Fault, Faults, Kind, Side, Stage};
 pub use figure::{censored_share, judged, measured};

@@ -44,6 +44,10 @@ pub struct Header {
     pub populations: Vec<String>,
     /// All steps, `users.login`, in the order in which [`Tick::steps`] has them.
     pub steps: Vec<String>,
+    /// Destinations, or groups of neighbouring ones, in the order in which [`Tick::destinations`] has them; empty where there is
+    /// only one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub destinations: Vec<String>,
 }
 
 /// Takes a run as it happens. A sink that may block has its own thread and a bounded queue.

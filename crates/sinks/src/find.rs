@@ -3,16 +3,25 @@
 use samples::{FindOutcome, FindSummary, Point};
 use units::{Count, Nanos};
 
+use crate::summary::percent;
+
 /// One load that was tried: `  32,000 connections   pass  latency p99 1.2 ms  probe p99 340 µs`.
 pub fn find_line(point: &Point, unit: &str) -> String {
     // Where nothing was measured there is no time, rather than one of 0.
     let time = |us: f64| if us > 0.0 { Nanos((us * 1e3) as u64).brief().to_string() } else { "-".to_owned() };
+    let without = |share: f64, end| match share {
+        0.0 => String::new(),
+        share => format!(" ({} without a {end})", percent(share)),
+    };
     let verdict = if point.pass { "pass" } else { "fail" };
     let mut line = format!("  {:>10} {unit}  {verdict}", Count(point.load).to_string());
     line += &format!("  latency p50 {} p99 {}", time(point.latency_p50_us), time(point.latency_p99_us));
+    line += &without(point.no_response, "response");
     line += &format!("  connect p99 {}", time(point.connect_p99_us));
-    if let Some(probe) = point.probe_p99_us {
-        line += &format!("  probe p99 {}", time(probe));
+    line += &without(point.connect_no_response, "connection");
+    if point.probe_p99_us.is_some() || point.probe_no_response > 0.0 {
+        line += &format!("  probe p99 {}", time(point.probe_p99_us.unwrap_or(0.0)));
+        line += &without(point.probe_no_response, "response");
     }
     if let Some(why) = point.reasons.first() {
         line += &format!("  ({why})");
@@ -117,14 +126,33 @@ mod tests {
             requests_per_s: 1.0,
             latency_p50_us: 100.0,
             latency_p99_us: 1_200.0,
+            no_response: 0.0,
             probe_p99_us: Some(340.0),
+            probe_no_response: 0.0,
             connect_p99_us: 50.0,
+            connect_no_response: 0.0,
             reasons: vec!["5,000 of 32,000 connections held".to_owned()],
         };
         assert_eq!(
             find_line(&point, "connections"),
             "      32,000 connections  fail  latency p50 100 µs p99 1.2 ms  connect p99 50 µs  probe p99 340 µs  \
              (5,000 of 32,000 connections held)"
+        );
+
+        let silent = Point {
+            latency_p50_us: 0.0,
+            latency_p99_us: 0.0,
+            no_response: 1.0,
+            probe_p99_us: None,
+            probe_no_response: 0.31,
+            connect_no_response: 0.005,
+            reasons: Vec::new(),
+            ..point
+        };
+        assert_eq!(
+            find_line(&silent, "requests/s"),
+            "      32,000 requests/s  fail  latency p50 - p99 - (100 % without a response)  connect p99 50 µs (0.50 % without a \
+             connection)  probe p99 - (31 % without a response)"
         );
     }
 }

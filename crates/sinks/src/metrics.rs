@@ -9,7 +9,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-use samples::{Generator, Header, Latency, Looks, Quantiles, Tick};
+use samples::{Destination, Generator, Header, Latency, Looks, Quantiles, Tick};
 use units::{Date, Nanos};
 
 pub(crate) use table::TABLE;
@@ -219,6 +219,19 @@ impl Moment<'_> {
         let ticks = self.total.populations.iter().zip(&self.last.populations);
         for (name, (total, last)) in self.header.populations.iter().zip(ticks) {
             each(&[name], total, last);
+        }
+    }
+}
+
+impl Moment<'_> {
+    /// Goes over the destinations of a plan that has several. `each` gets what happened there since the run began, and in the
+    /// last period.
+    fn destinations(&self, mut each: impl FnMut(&str, &Destination, &Destination)) {
+        let none = Destination::default();
+        for (row, name) in self.header.destinations.iter().enumerate() {
+            let [total, last] =
+                [self.total, self.last].map(|tick| tick.destinations.get(row).unwrap_or(&none));
+            each(name, total, last);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use samples::{ProcessCost, Quantiles, Summary};
+use samples::{DestinationSummary, ProcessCost, Quantiles, Summary};
 use units::{Bytes, Count, Nanos};
 
 use crate::populations;
@@ -68,16 +68,21 @@ fn connections(s: &Summary, out: &mut String) {
 /// Of several destinations, those at which something went wrong: the worst ones.
 fn destinations(s: &Summary, out: &mut String) {
     const MOST: usize = 5;
-    let mut bad: Vec<_> = s.destinations.iter().filter(|own| !own.faults.is_empty()).collect();
-    bad.sort_by_key(|own| std::cmp::Reverse(own.fault_count()));
+    let is_bad = |own: &&DestinationSummary| !own.faults.is_empty() || own.latency_us.censored.is_some();
+    let mut bad: Vec<_> = s.destinations.iter().filter(is_bad).collect();
+    let missing = |own: &DestinationSummary| own.latency_us.censored.as_ref().map_or(0, |c| c.count);
+    bad.sort_by_key(|own| std::cmp::Reverse((own.fault_count(), missing(own))));
     for own in bad.iter().take(MOST) {
         let faults = own.faults.iter().map(|f| format!(", {} {}", Count(f.count), f.fault().name()));
         let dialled = Count(own.opened + own.failed);
+        let silent = own.latency_us.censored.as_ref();
+        let silent = silent.map(|c| format!(", {} of its requests without a response", percent(c.share)));
         let value = format!(
-            "{}: {} open of {dialled} dialled{}",
+            "{}: {} open of {dialled} dialled{}{}",
             own.name(),
             Count(own.open),
-            faults.collect::<String>()
+            faults.collect::<String>(),
+            silent.unwrap_or_default(),
         );
         row(out, "destination", value);
     }

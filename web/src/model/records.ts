@@ -102,7 +102,12 @@ populations: Array<string>,
 /**
  * All steps, `users.login`, in the order in which [`Tick::steps`] has them.
  */
-steps: Array<string>, };
+steps: Array<string>, 
+/**
+ * Destinations, or groups of neighbouring ones, in the order in which [`Tick::destinations`] has them; empty where there is
+ * only one.
+ */
+destinations: Array<string>, };
 
 /**
  * One period of a run, all shards merged. Borrowed to be written: a tick holds a megabyte of histograms.
@@ -417,7 +422,8 @@ answered: number,
  */
 faults: FaultCount[], 
 /**
- * From due to the whole response, of requests due at full load, to two significant digits.
+ * From due to the whole response, of requests due at full load, to two significant digits; those that ended without a
+ * response are censored.
  */
 latency: Latency, };
 
@@ -1324,7 +1330,7 @@ answered: number,
  */
 faults: Array<FaultCount>, 
 /**
- * From due to the response, of requests due at full load, to two significant digits.
+ * From due to the response, of requests due at full load, to two significant digits; `censored`: those that had none.
  */
 latency_us: Quantiles, };
 

@@ -315,13 +315,14 @@ impl Client {
     /// A dial or a handshake has failed, and with it the request that it was for. Of a connection that is to be held the first
     /// request is due when it stands.
     fn censor_dial(&mut self, k: Key, exchange: &Exchange) {
-        let Conn { state, at, .. } = *self.conn(k);
-        let times = if state == State::Dialling { &mut self.tick.connect } else { &mut self.tick.handshake };
+        let conn = *self.conn(k);
+        let times =
+            if conn.state == State::Dialling { &mut self.tick.connect } else { &mut self.tick.handshake };
         times.censor();
         self.missed_by_dial(exchange.asks, exchange.due);
         let was_due = !exchange.first || self.job.comes_and_goes();
         if exchange.asks && was_due && !self.job.has_slots() {
-            self.censor(exchange, at);
+            self.censor(exchange, conn);
         }
     }
 

@@ -90,9 +90,9 @@ impl Client {
         let Conn { state, destination, .. } = *self.conn(k);
         if state == State::Busy {
             self.learn(k, cx.now(), false);
-            let (exchange, at) = (*self.exchange(k), self.conn(k).at);
+            let (exchange, conn) = (*self.exchange(k), *self.conn(k));
             self.settle(&exchange);
-            self.censor(&exchange, at);
+            self.censor(&exchange, conn);
         }
         if matches!(fault.kind, Kind::Closed | Kind::Reset) {
             let silence = self.silence(k, cx.now());

@@ -5,7 +5,7 @@ use samples::{Latency, Tick};
 use units::Nanos;
 
 use super::Client;
-use crate::{exchange::Exchange, full_load::FullLoad};
+use crate::{conn::Conn, exchange::Exchange, full_load::FullLoad};
 
 /// A request was due and never sent.
 pub(super) fn miss(tick: &mut Tick, full_load: &FullLoad, due: Nanos) {
@@ -37,8 +37,8 @@ impl Client {
         }
     }
 
-    /// A request under way has ended without a response; `at` is its place.
-    pub(super) fn censor(&mut self, exchange: &Exchange, at: u16) {
+    /// A request under way on this connection has ended without a response.
+    pub(super) fn censor(&mut self, exchange: &Exchange, conn: Conn) {
         let at_load = self.full_load.has(exchange.due);
         let (latency, first_byte) = times(&mut self.tick, at_load);
         latency.censor();
@@ -46,9 +46,13 @@ impl Client {
         if !exchange.begun && self.job.upgrade().is_none() {
             first_byte.censor();
         }
-        if let Some(step) = self.job.step(at).filter(|_| at_load) {
+        if !at_load {
+            return;
+        }
+        if let Some(step) = self.job.step(conn.at) {
             self.tick.steps[step].censor();
         }
+        self.at(conn.destination).into_iter().for_each(|own| own.latency.censor());
     }
 
     /// Something has come on a connection that awaits an answer: its first byte, unless one has come before.

@@ -96,7 +96,7 @@ impl Client {
                 State::Busy => {
                     self.tick.counts.unanswered += 1;
                     let exchange = *self.exchanges.at(conn.exchange);
-                    self.censor(&exchange, conn.at);
+                    self.censor(&exchange, conn);
                 }
                 State::Dialling | State::Upgrading => {
                     let Exchange { asks, due, .. } = *self.exchanges.at(conn.exchange);

@@ -1,7 +1,7 @@
 //! Each destination by itself, and which of them what went wrong belongs to.
 
 use plan::Plan;
-use samples::{DestinationSummary, Limit, Tick, row_of};
+use samples::{DestinationSummary, Limit, MOST_DESTINATIONS, Tick, name_of, row_of};
 use units::Count;
 
 /// Destinations that have this share of all faults are named for them.
@@ -11,14 +11,23 @@ const MOST_NAMED: usize = 3;
 
 /// Of a plan with several destinations, in the plan's order.
 pub(super) fn summaries(plan: &Plan, totals: &Tick) -> Vec<DestinationSummary> {
+    let counted = totals.destinations.iter();
+    rows(plan).zip(counted).map(|((first, last), own)| DestinationSummary::new(first, last, own)).collect()
+}
+
+/// What the rows are called that a plan's destinations are counted in; none where there is only one.
+pub(crate) fn names(plan: &Plan) -> Vec<String> {
+    rows(plan).map(|(first, last)| name_of(&first, &last)).collect()
+}
+
+/// The first and the last destination of each row; none where there is only one.
+fn rows(plan: &Plan) -> impl Iterator<Item = (String, String)> {
     let all = plan.destinations();
-    let name = |at: usize| all.get(at).map_or_else(String::new, ToString::to_string);
-    let of_row = |(row, counted)| {
-        let first = first_of(row, all.len());
-        let last = first_of(row + 1, all.len()).saturating_sub(1);
-        DestinationSummary::new(name(first), name(last), counted)
-    };
-    if all.len() < 2 { Vec::new() } else { totals.destinations.iter().enumerate().map(of_row).collect() }
+    let rows = if all.len() < 2 { 0 } else { all.len().min(MOST_DESTINATIONS) };
+    (0..rows).map(move |row| {
+        let last = first_of(row + 1, all.len()) - 1;
+        (all[first_of(row, all.len())].to_string(), all[last].to_string())
+    })
 }
 
 /// The first of `n` destinations that is counted in this row, or in a later one.

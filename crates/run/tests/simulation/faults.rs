@@ -78,6 +78,25 @@ fn each_destination_is_counted_by_itself() {
     assert!(each(|own| own.latency.count())[0] > 30 * 15);
 }
 
+/// Two destinations, of which one never answers from its third request on: what it owes is not in its latency, and beside it.
+#[test]
+fn what_a_destination_owes_stands_beside_its_latency() {
+    const OK: Act = Act { say: b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", then: Then::Stay };
+    let falls_silent = |ask: Ask| if ask.nth > 2 { Act { say: b"", then: Then::Stay } } else { OK };
+    let net = network(1, |_| {});
+    let plan = plan("http://127.0.0.{1..2}:80/", "connections=60 think=100ms duration=3s timeout=500ms", 1);
+    let at = plan.destinations();
+    let mut good = listening(&net, at[0], 128, Scripted::new(|_| OK));
+    let mut silent = listening(&net, at[1], 128, Scripted::new(falls_silent));
+    let story = play(&net, &plan, 2, &mut [&mut good, &mut silent], |_, _| {});
+    let [good, silent] = &story.whole.destinations[..] else { panic!("two destinations") };
+    assert_eq!((good.opened, silent.opened, good.latency.censored()), (30, 30, 0));
+    assert!(good.latency.count() > 30 * 15, "{}", good.latency.count());
+    assert_eq!((silent.faults.total(), silent.latency.censored()), (30, 30), "each timed out once");
+    assert!(silent.latency.count() > 0 && silent.latency.censored_share() > 0.0);
+    assert_eq!(story.whole.latency.censored(), 30);
+}
+
 /// What servers that expect TLS answer to a request without: their own kind of fault.
 #[test]
 fn a_target_that_speaks_tls_is_recognised() {

@@ -1,6 +1,6 @@
 //! A run that never was, for the tests of all that metrics go to.
 
-use samples::{Fault, Generator, Header, HostLook, Kind, Looks, Phase, Stage, TargetLook, Tick};
+use samples::{Destination, Fault, Generator, Header, HostLook, Kind, Looks, Phase, Stage, TargetLook, Tick};
 use units::{Date, Nanos};
 
 use super::{Book, Snapshot};
@@ -23,6 +23,7 @@ pub(crate) fn header() -> Header {
         threads: 2,
         steps: Vec::new(),
         populations: vec!["idle".to_owned(), "a,\"b\" =c\\".to_owned()],
+        destinations: vec!["10.0.0.1:80".to_owned(), "10.0.0.2:80".to_owned()],
     }
 }
 
@@ -48,6 +49,12 @@ pub(crate) fn seen(n: u64) -> (Tick, Generator, Looks) {
         tick.merge(&population);
         tick.populations.push(population);
     }
+    let mut silent = Destination { opened: 3, dropped: n, sent: 2, ..Destination::default() };
+    silent.faults.count(Fault::target(Stage::Exchange, Kind::Timeout));
+    let mut well = Destination { opened: 5, sent: 7 * n, answered: 7 * n, ..Destination::default() };
+    (0..n).for_each(|_| silent.latency.censor());
+    well.latency.record(Nanos::from_millis(n));
+    tick.destinations = vec![well, silent];
     let generator =
         Generator { cpu_s: 0.3 * n as f64, system_s: 0.1, rss_bytes: 1 << 20, ..Generator::default() };
     let target = TargetLook { open_files: Some(n), ..TargetLook::default() };

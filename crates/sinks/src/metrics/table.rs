@@ -1,6 +1,6 @@
 //! Every metric. A new figure is a row here, and every exporter has it.
 
-use samples::{Fault, HostLook, JvmLook, Latency, Phase, Probe, TargetLook, Tick};
+use samples::{Destination, Fault, HostLook, JvmLook, Latency, Phase, Probe, TargetLook, Tick};
 
 use super::{Kind, Metric, Moment, POPULATION, Series, Value};
 
@@ -30,6 +30,7 @@ const fn open(metric: Metric) -> Metric {
 const EACH: Labels = &[POPULATION];
 const MODE: Labels = &["mode"];
 const HOST: Labels = &["host"];
+const AT: Labels = &["destination"];
 
 /// In the order in which they are written.
 pub(crate) const TABLE: &[Metric] = &[
@@ -152,6 +153,33 @@ pub(crate) const TABLE: &[Metric] = &[
     histogram("throng_handshake_seconds", EACH, "from the WebSocket upgrade's sending to its 101", |m, s| {
         m.populations(|label, total, last| s.times(label, &total.handshake, &last.handshake));
     }),
+    gauge(
+        "throng_destination_connections_open",
+        AT,
+        "connections open there, of a plan with several",
+        |m, s| at_each(m, s, |own| own.open()),
+    ),
+    counter("throng_destination_requests_total", AT, "requests sent there", |m, s| {
+        at_each(m, s, |own| own.sent)
+    }),
+    counter("throng_destination_answers_total", AT, "complete responses from there", |m, s| {
+        at_each(m, s, |own| own.answered)
+    }),
+    counter("throng_destination_faults_total", AT, "what went wrong there", |m, s| {
+        at_each(m, s, |own| own.faults.total())
+    }),
+    counter(
+        "throng_destination_without_response_total",
+        AT,
+        "requests due there at full load that ended without a response; none of the histogram's times",
+        |m, s| at_each(m, s, |own| own.latency.censored()),
+    ),
+    histogram(
+        "throng_destination_latency_seconds",
+        AT,
+        "from due to the response from there, of requests due at full load, to two digits",
+        |m, s| m.destinations(|name, total, last| s.times(&[name], &total.latency, &last.latency)),
+    ),
     histogram("throng_lag_seconds", &[], "from due until throng sent: its own lateness", |m, s| {
         s.times(&[], &m.total.lag, &m.last.lag);
     }),
@@ -301,6 +329,11 @@ pub(crate) const TABLE: &[Metric] = &[
 /// What each population has counted since the run began.
 fn sum(m: &Moment, s: &mut Series, of: fn(&Tick) -> u64) {
     m.populations(|label, total, _| s.number(label, Some(of(total) as f64)));
+}
+
+/// What each destination has counted since the run began.
+fn at_each(m: &Moment, s: &mut Series, of: fn(&Destination) -> u64) {
+    m.destinations(|name, total, _| s.number(&[name], Some(of(total) as f64)));
 }
 
 /// How each population stands.

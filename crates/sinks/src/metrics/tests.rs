@@ -65,6 +65,15 @@ fn counters_add_up_and_gauges_do_not() {
     check(&format!("throng_statuses_total{{{OTHER},status=\"503\"}}"), Some(2.0));
     let fault = "side=\"target\",stage=\"exchange\",kind=\"wrong-status\"";
     check(&format!("throng_faults_total{{{OTHER},{fault}}}"), Some(2.0));
+    let there = |name: &str, n: u8| format!("throng_destination_{name}{{destination=\"10.0.0.{n}:80\"}}");
+    check(&there("connections_open", 1), Some(10.0));
+    check(&there("connections_open", 2), Some(3.0));
+    check(&there("requests_total", 1), Some(21.0));
+    check(&there("answers_total", 2), Some(0.0));
+    check(&there("faults_total", 2), Some(2.0));
+    check(&there("without_response_total", 2), Some(3.0));
+    check(&there("latency_seconds_count", 1), Some(2.0));
+    check(&there("latency_seconds_max", 1), Some(0.002));
     check("throng_phase{phase=\"hold\"}", Some(1.0));
     check("throng_phase{phase=\"ramp\"}", Some(0.0));
     check("throng_generator_cpu_seconds_total{mode=\"system\"}", Some(0.1));

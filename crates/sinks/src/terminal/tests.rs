@@ -84,6 +84,7 @@ fn header() -> Header {
             .map(str::to_owned)
             .to_vec(),
         steps: Vec::new(),
+        destinations: Vec::new(),
     }
 }
 
