@@ -174,7 +174,7 @@ pub(crate) struct RunArgs {
     /// Ask the target's JVM for a full collection before the first dial and at full load (jcmd PID GC.run), to measure
     /// its live heap; its pauses are in the figures
     #[arg(long)]
-    target_gc: bool,
+    pub(crate) target_gc: bool,
     /// A `throng observe` on the target's host, asked once a second: http://HOST:PORT
     #[arg(long, value_name = "URL")]
     observe: Option<String>,

@@ -102,6 +102,12 @@ fn words(args: &FindArgs) -> Result<(By, Option<u64>), Failure> {
             mistakes.push(format!("{flag}: a search has none, run the load that it found: {asked:?}"));
         }
     }
+    if args.run.target_gc {
+        mistakes.push(
+            "--target-gc: a search would judge its pauses, leave it out and run the load that it found"
+                .to_owned(),
+        );
+    }
     if let Some(asked) = &args.run.format {
         mistakes.push(format!(
             "--format: a search has a form of its own, leave it out or write --json FILE: {asked:?}"

@@ -137,11 +137,12 @@ fn can_be_written(path: &Path) -> io::Result<()> {
 
 impl Sink for Outputs {
     fn begin(&mut self, _header: &Header) {
-        self.begun.store(true, Relaxed);
         for file in &self.streams {
             // What is no file has nothing to cut off.
             let _ = file.set_len(0);
         }
+        // Only now may anything be written: it would be cut off, or stand behind a hole.
+        self.begun.store(true, Relaxed);
     }
 
     fn tick(&mut self, _tick: &Tick, _own: &Generator) {}

@@ -62,11 +62,12 @@ pub fn live_heap(root: &Root, pids: &[u32]) -> Result<u64, String> {
     Ok(live)
 }
 
-/// Its own JDK's, else that on the path.
+/// Its own JDK's, else that on the path. Its own only where nobody but root and this user can have put it there: a target is not
+/// to choose what throng runs.
 fn jcmd(root: &Root, pid: u32) -> Result<(), String> {
     let program = std::fs::read_link(root.path(format!("proc/{pid}/exe"))).ok();
-    let own = program.and_then(|program| Some(program.parent()?.join("jcmd"))).filter(|own| own.is_file());
-    let program = own.unwrap_or_else(|| "jcmd".into());
+    let own = program.and_then(|program| std::fs::canonicalize(program.parent()?.join("jcmd")).ok());
+    let program = own.filter(|own| is_trusted(own)).unwrap_or_else(|| "jcmd".into());
     let failed = |e: std::io::Error| format!("{}: {e}", program.display());
     let mut command = Command::new(&program);
     command
@@ -91,6 +92,16 @@ fn jcmd(root: &Root, pid: u32) -> Result<(), String> {
     let _ = child.stderr.take().map(|mut stderr| stderr.read_to_string(&mut said));
     let line = said.lines().find(|line| !line.trim().is_empty()).unwrap_or("it failed").trim();
     if status.success() { Ok(()) } else { Err(format!("{} {pid} GC.run: {line}", program.display())) }
+}
+
+/// A file that, with all of its folders, belongs to root or to this user, and that nobody else may write.
+fn is_trusted(file: &Path) -> bool {
+    let own = rustix::process::geteuid().as_raw();
+    let is_ours = |path: &Path| {
+        let about = std::fs::symlink_metadata(path);
+        about.is_ok_and(|about| [0, own].contains(&about.uid()) && about.mode() & 0o022 == 0)
+    };
+    file.is_file() && file.ancestors().all(is_ours)
 }
 
 /// The file is in the process' own `/tmp`, in a folder with its user's name, and has the number that the process has for

@@ -11,7 +11,7 @@ const BUCKETS: u64 = 20;
 struct Bucket {
     latency: Latency,
     connect: Latency,
-    /// Sum over the answers of the connections open then.
+    /// Sum over the requests that ended of the connections open then.
     connections: u128,
 }
 
@@ -30,8 +30,9 @@ impl Curve {
 
     /// What the lane did while `open` connections were.
     pub(crate) fn add(&mut self, open: u64, probe: &Probe) {
-        let answers = probe.kept.count() + probe.fresh.count();
-        if answers + probe.connect.count() == 0 {
+        let ended =
+            [&probe.kept, &probe.fresh].map(|times| times.count() + times.censored()).iter().sum::<u64>();
+        if ended + probe.connect.count() == 0 {
             return;
         }
         let at =
@@ -40,7 +41,7 @@ impl Curve {
         bucket.latency.merge(&probe.kept);
         bucket.latency.merge(&probe.fresh);
         bucket.connect.merge(&probe.connect);
-        bucket.connections += u128::from(open) * u128::from(answers);
+        bucket.connections += u128::from(open) * u128::from(ended);
     }
 
     /// The lane in figures: `whole` is all that it did, `rate` what it was asked to do a second.
@@ -63,14 +64,16 @@ impl Curve {
         }
     }
 
-    /// Its points, by ascending connections; those without an answer are left out.
+    /// Its points, by ascending connections; those in which no request ended are left out.
     fn points(&self) -> Vec<ProbePoint> {
         let point = |bucket: &Bucket| {
             let latency = bucket.latency.quantiles();
-            (latency.count > 0).then(|| ProbePoint {
-                connections: (bucket.connections / u128::from(latency.count)) as u64,
+            let ended = latency.count + bucket.latency.censored();
+            (ended > 0).then(|| ProbePoint {
+                connections: (bucket.connections / u128::from(ended)) as u64,
                 latency_p50_us: latency.p50,
                 latency_p99_us: latency.p99,
+                no_response: bucket.latency.censored_share(),
                 connect_p99_us: bucket.connect.quantiles().p99,
             })
         };
@@ -110,6 +113,15 @@ mod tests {
             .collect();
         assert_eq!(seen, [(10, 1, 1, 2), (500, 5, 5, 10), (1_500, 9, 9, 18)]);
         assert_eq!(Curve::new(0).points(), []);
+        // Who had no response is in it too: nine of ten there, all of them beyond.
+        let mut hanging = probe(1, 15);
+        (0..9).for_each(|_| hanging.fresh.censor());
+        curve.add(600, &hanging);
+        let mut silent = Probe::default();
+        silent.kept.censor();
+        curve.add(800, &silent);
+        let shares: Vec<(u64, f64)> = curve.points().iter().map(|p| (p.connections, p.no_response)).collect();
+        assert_eq!(shares, [(10, 0.0), (500, 0.0), (600, 0.9), (800, 1.0), (1_500, 0.0)]);
     }
 
     #[test]

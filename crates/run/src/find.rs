@@ -26,8 +26,8 @@ const CONFIRM: u64 = 2;
 /// A probe that takes so many times as long as at the first load, and so much longer, says that the target is not well.
 const PROBE_TIMES: f64 = 5.0;
 const PROBE_MORE_US: f64 = 20_000.0;
-/// Of a rate that was asked for, this share must have been answered.
-const RATE_SHARE: f64 = 0.98;
+/// Of what was asked for, this share must have been there.
+const SHARE: f64 = 0.98;
 
 /// What is made larger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +75,26 @@ impl By {
         match self {
             By::Rate => load::probes_per_s(plan) + 1,
             _ => 1,
+        }
+    }
+
+    /// How much of a load was there. Connections that the server closed by announcement and that are to be dialled again were.
+    fn reached(self, s: &Summary) -> f64 {
+        let c = &s.connections;
+        match self {
+            By::Connections => (c.held + c.closed.saturating_sub(c.redialled)) as f64,
+            By::Burst => c.opened as f64,
+            By::Arrival => c.open_per_s,
+            By::Rate => answered_per_s(s),
+        }
+    }
+
+    /// What became of it.
+    const fn done(self) -> &'static str {
+        match self {
+            By::Connections => "held",
+            By::Arrival | By::Burst => "opened",
+            By::Rate => "answered",
         }
     }
 
@@ -201,7 +221,7 @@ impl Known {
         self.limit = told.filter(explains).or(before);
         // Where throng itself was the limit before anything passed, less of the same tells nothing of the target.
         let is_ours = summary.verdict == Verdict::Invalid && self.search.passed().is_none();
-        if is_gone || is_ours { self.search.give_up() } else { self.search.learn(Went::Badly(borne)) }
+        if is_gone || is_ours { self.search.fail_for_good() } else { self.search.learn(Went::Badly(borne)) }
     }
 
     /// `refused`: why this machine does not go as far as was asked.
@@ -216,7 +236,7 @@ impl Known {
             (None, _) => (FindOutcome::NotReached, self.search.passed().unwrap_or(0), 0),
         };
         // Why the smallest of those that failed did.
-        let failed = self.curve.iter().find(|point| Some(point.load) == self.search.failed());
+        let failed = self.curve.iter().find(|point| !point.pass && Some(point.load) == self.search.failed());
         let criterion = failed.and_then(|point| point.reasons.first().cloned());
         let at_max = self.thresholds.into_iter().rev().find(|(load, _)| *load == max);
         FindSummary {
@@ -275,12 +295,13 @@ fn reasons(by: By, load: u64, s: &Summary, unloaded_us: Option<f64>) -> Vec<Stri
             reasons.push(s.verdict.name().to_owned());
         }
     }
+    // Whatever the thresholds say, a load that was not there was not borne.
+    let got = by.reached(s);
+    if got < SHARE * load as f64 && reasons.is_empty() {
+        reasons.push(format!("{} of {} {} {}", Count(got as u64), Count(load), by.unit(), by.done()));
+    }
     if !s.thresholds.is_empty() {
         return reasons;
-    }
-    let (asked, got) = (load as f64, answered_per_s(s));
-    if by == By::Rate && got < RATE_SHARE * asked {
-        reasons.push(format!("{} of {} requests/s answered", Count(got as u64), Count(load)));
     }
     if s.probe.as_ref().is_some_and(|probe| probe.sent > 0 && probe.held_us.count == 0) {
         reasons.push("no probe was answered at full load".to_owned());

@@ -135,7 +135,8 @@ fn counted(counts: &Counts) -> Connections {
 fn requests(totals: &Tick, at_load: Nanos) -> Requests {
     let counts = &totals.counts;
     Requests {
-        sent: counts.sent - counts.withdrawn,
+        // What the step before sent may be withdrawn in this one.
+        sent: counts.sent.saturating_sub(counts.withdrawn),
         answered: counts.answered,
         unanswered: counts.unanswered,
         missed: counts.missed,
@@ -152,11 +153,11 @@ fn requests(totals: &Tick, at_load: Nanos) -> Requests {
 /// Latency by step, where there are several.
 fn steps(plan: &Plan, nth: u16, population: &Population, totals: &Tick) -> BTreeMap<String, StepSummary> {
     let own = plan.program.steps.iter().zip(&totals.steps).filter(|((of, _), _)| *of == nth);
-    let with_answers = own.filter(|(_, latency)| latency.count() > 0);
+    let that_began = own.filter(|(_, latency)| !latency.is_empty());
     let step = |((_, name), latency): (&(u16, String), &Latency)| {
         (name.clone(), StepSummary { latency_us: latency.quantiles() })
     };
-    if population.step_names().len() > 1 { with_answers.map(step).collect() } else { BTreeMap::new() }
+    if population.step_names().len() > 1 { that_began.map(step).collect() } else { BTreeMap::new() }
 }
 
 /// All populations together: counts are sums, rates those of each at its own full load.

@@ -152,7 +152,8 @@ impl Search {
                 let is_near = self.guess == Some(load) && !self.is_below_guess;
                 self.is_below_guess |= is_near;
                 let clearly_less = CLEARLY_LESS * self.allowed(load);
-                let held = held.filter(|held| held.saturating_add(clearly_less) <= load);
+                let held =
+                    held.filter(|held| held.saturating_add(clearly_less) <= load && *held >= self.least);
                 self.guess = if is_near { Some(load - self.allowed(load) / 2) } else { held.or(self.guess) };
                 // It passed once and not again: only what is clearly less is believed.
                 let below = if confirms { load - self.allowed(load).min(load) } else { load - 1 };
@@ -171,8 +172,18 @@ impl Search {
         }
     }
 
-    /// Ends with what is known, where no further step can tell more.
-    pub(crate) fn give_up(&mut self) {
+    /// The load of the step under way has failed, and no further step can tell more.
+    pub(crate) fn fail_for_good(&mut self) {
+        if let Some(Step { load, .. }) = self.step() {
+            self.failed = Some(load);
+            self.all_passed.retain(|passed| *passed < load);
+            self.passed = self.all_passed.iter().copied().max();
+        }
+        self.give_up();
+    }
+
+    /// Ends with what is known.
+    fn give_up(&mut self) {
         let (failed, least) = (self.failed.unwrap_or(self.most), self.least);
         self.outcome = Some(match self.passed {
             Some(max) => Outcome::Found { max, error: failed - max },
@@ -203,9 +214,20 @@ mod tests {
 
     /// Searches a target that bears `capacity`; `hints`: it shows what of a load it bore.
     fn search(first: u64, most: u64, tolerance: f64, capacity: u64, hints: bool) -> (Outcome, u32) {
-        let mut search = Search::new(1, first, most, tolerance);
+        search_from(1, first, most, tolerance, capacity, hints)
+    }
+
+    fn search_from(
+        least: u64,
+        first: u64,
+        most: u64,
+        tolerance: f64,
+        capacity: u64,
+        hints: bool,
+    ) -> (Outcome, u32) {
+        let mut search = Search::new(least, first, most, tolerance);
         while let Some(step) = search.step() {
-            assert!((1..=most).contains(&step.load), "{step:?} of {most}");
+            assert!((least..=most).contains(&step.load), "{step:?} of {least} to {most}");
             let held = hints.then_some(capacity);
             search.learn(if step.load <= capacity { Went::Well } else { Went::Badly(held) });
         }
@@ -260,12 +282,16 @@ mod tests {
     #[test]
     fn what_is_known_stays_known_where_nothing_more_can_be() {
         let mut search = Search::new(100, 100, 1_000, 0.02);
-        [Went::Well, Went::Well, Went::Badly(None)].into_iter().for_each(|went| search.learn(went));
-        search.give_up();
-        assert_eq!(search.outcome(), Some(Outcome::Found { max: 200, error: 200 }));
+        [Went::Well, Went::Well].into_iter().for_each(|went| search.learn(went));
+        search.fail_for_good();
+        assert_eq!(search.outcome(), Some(Outcome::Found { max: 200, error: 200 }), "400 failed");
+        assert_eq!(search.failed(), Some(400));
         let mut search = Search::new(100, 100, 1_000, 0.02);
-        search.give_up();
-        assert_eq!(search.outcome(), Some(Outcome::Impossible { least: 100 }));
+        search.fail_for_good();
+        assert_eq!(
+            (search.outcome(), search.failed()),
+            (Some(Outcome::Impossible { least: 100 }), Some(100))
+        );
     }
 
     #[test]
@@ -295,6 +321,12 @@ mod tests {
             assert!(steps <= 12, "{steps}");
         }
         assert_eq!(search(500, 1_000_000, 0.02, 0, false), (Outcome::Impossible { least: 1 }, 4));
+    }
+
+    #[test]
+    fn nothing_below_the_least_is_tried() {
+        // 20 of 21 requests are the probe's, and the server shows that it bore 12.
+        assert_eq!(search_from(21, 100, 1_000, 0.02, 12, true).0, Outcome::Impossible { least: 21 });
     }
 
     #[test]

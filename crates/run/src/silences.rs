@@ -66,6 +66,10 @@ impl Silences {
         if self.periods.is_empty() && self.first == 0 {
             self.first = number(tick.from);
         }
+        // Throng stood still for longer than there is room for: it begins anew.
+        if self.periods.is_empty() && last.saturating_sub(self.first) >= 4 * MOST_OPEN as u64 {
+            (self.first, self.current) = (number(tick.from), None);
+        }
         for number in number(tick.from).max(self.first)..=last {
             let at = (number - self.first) as usize;
             if at >= 4 * MOST_OPEN {

@@ -89,12 +89,14 @@ pub struct ProbeSummary {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct ProbePoint {
-    /// Connections of the population, on average over the answers.
+    /// Connections of the population, on average over the requests that ended.
     pub connections: u64,
     /// Median time to an answer, kept and fresh together.
     pub latency_p50_us: f64,
     /// 99th percentile of it.
     pub latency_p99_us: f64,
+    /// The share (0..=1) of the requests that had no response: in neither of these.
+    pub no_response: f64,
     /// 99th percentile of the connect time.
     pub connect_p99_us: f64,
 }

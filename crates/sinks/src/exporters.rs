@@ -125,9 +125,10 @@ impl Exporters {
     /// Waits until all is taken away, within bounds.
     pub fn end(self) -> Remains {
         let Exporters { lanes, mut troubles, pushes, .. } = self;
-        // One patience for all of them.
+        // All learn of the end at once, and one patience is for all of them.
+        let ending: Vec<Ending> = lanes.into_iter().map(Lane::end).collect();
         let clock = Clock::start();
-        troubles.extend(lanes.into_iter().filter_map(|lane| lane.end(PATIENCE.since(clock.now()))));
+        troubles.extend(ending.into_iter().filter_map(|lane| lane.wait(PATIENCE.since(clock.now()))));
         let behind = |(server, missing): (PushServer, Missing)| {
             let missed = std::mem::take(&mut *lock(&missing));
             Behind::new(server, missed)
@@ -214,10 +215,25 @@ impl Lane {
         }
     }
 
+    /// Nothing more comes.
+    fn end(self) -> Ending {
+        let Lane { name, queue: _, done, missing, makes_up } = self;
+        Ending { name, done, missing, makes_up }
+    }
+}
+
+/// A lane that writes the rest.
+struct Ending {
+    name: String,
+    done: Receiver<io::Result<()>>,
+    missing: Missing,
+    makes_up: bool,
+}
+
+impl Ending {
     /// What went wrong, if anything did.
-    fn end(self, patience: Nanos) -> Option<String> {
-        let Lane { name, queue, done, missing, makes_up } = self;
-        drop(queue);
+    fn wait(self, patience: Nanos) -> Option<String> {
+        let Ending { name, done, missing, makes_up } = self;
         let ended = done.recv_timeout(Duration::from_nanos(patience.0));
         let missed = lock(&missing).seconds;
         match ended {

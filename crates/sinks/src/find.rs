@@ -55,6 +55,10 @@ pub fn find_text(found: &FindSummary, unit: &str) -> String {
         FindOutcome::NotReached => {
             format!("not reached: {} {unit} pass, and more was not tried\n", Count(found.max))
         }
+        // Where throng itself was in the way, less of it was not tried.
+        FindOutcome::Impossible if found.limit.as_ref().is_some_and(|limit| limit.side == "host") => {
+            format!("impossible here: nothing passed{why}{limited}\n")
+        }
         FindOutcome::Impossible => format!("impossible: not even the smallest load passes{why}{limited}\n"),
     }
 }

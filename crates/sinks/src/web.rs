@@ -92,6 +92,10 @@ impl Web {
     }
 }
 
+/// Marks a response that anybody may have, beside others that only some may: it is not worth a place.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ForAnybody;
+
 /// Takes all who come; who finds no place has it made by who has asked nothing yet.
 async fn accept(listener: net::TcpListener, routes: Router, end: watch::Receiver<()>) {
     let places = Arc::new(Places::default());
@@ -115,8 +119,8 @@ async fn answer(stream: net::TcpStream, mut place: Place, routes: Router, mut en
         let (routes, asked) = (routes.clone(), asked.clone());
         async move {
             let response = handle(routes, request.map(Body::new)).await;
-            // Who may not ask has asked nothing.
-            if response.status().is_success() {
+            // Who may not ask has asked nothing, nor has who asked for what anybody may have.
+            if response.status().is_success() && response.extensions().get::<ForAnybody>().is_none() {
                 asked.set();
             }
             Ok::<_, std::convert::Infallible>(response)

@@ -107,7 +107,9 @@ const GROUPS = 50;
 
 /** A percentile of each group's times. */
 function lineBy(groups: Group[], name: string, q: number, of: (group: Group) => Distribution): Line {
-  const points = groups.map((group) => ({ x: group.connections, y: quantile(of(group), q) ?? NaN }));
+  // Where those without a response begin, there is no time.
+  const judged = (times: Distribution) => (times.judgedQuantile(q) ?? NaN) / 1e3;
+  const points = groups.map((group) => ({ x: group.connections, y: judged(of(group)) }));
   return { name, points: points.filter(({ y }) => Number.isFinite(y)) };
 }
 
@@ -117,23 +119,23 @@ export const p99ByConnections = (run: Run, name: string) =>
 export function latencyByConnections(run: Run): Chart {
   const groups = byConnections(run.entries);
   const points = run.summary?.probe?.by_connections ?? [];
-  const probe = (name: string, of: (point: (typeof points)[number]) => number | null | undefined): Line => ({
+  const probe = (name: string, q: number, of: (point: (typeof points)[number]) => number | null | undefined): Line => ({
     name,
-    points: points.map((point) => ({ x: point.connections ?? 0, y: of(point) ?? NaN })),
+    points: points.map((point) => ({ x: point.connections ?? 0, y: (point.no_response ?? 0) <= 1 - q ? (of(point) ?? NaN) : NaN })),
     dots: true,
   });
   return {
     id: "by-connections",
     title: "Latency against connections held",
-    says: "Does an answer, or a connection, take longer the more connections are open?",
+    says: "Does an answer, or a connection, take longer the more connections are open? A line ends where those without a response begin",
     x: CONNECTIONS,
     y: LATENCY,
     lines: [
       lineBy(groups, "p50", 0.5, (group) => group.latency),
       lineBy(groups, "p99", 0.99, (group) => group.latency),
       lineBy(groups, "connect p99", 0.99, (group) => group.connect),
-      probe("probe p50", (point) => point.latency_p50_us),
-      probe("probe p99", (point) => point.latency_p99_us),
+      probe("probe p50", 0.5, (point) => point.latency_p50_us),
+      probe("probe p99", 0.99, (point) => point.latency_p99_us),
     ].filter((line) => line.points.length > 1),
   };
 }

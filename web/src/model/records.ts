@@ -1388,7 +1388,7 @@ by_connections: Array<ProbePoint>, };
  */
 export type ProbePoint = { 
 /**
- * Connections of the population, on average over the answers.
+ * Connections of the population, on average over the requests that ended.
  */
 connections: number, 
 /**
@@ -1399,6 +1399,10 @@ latency_p50_us: number,
  * 99th percentile of it.
  */
 latency_p99_us: number, 
+/**
+ * The share (0..=1) of the requests that had no response: in neither of these.
+ */
+no_response: number, 
 /**
  * 99th percentile of the connect time.
  */

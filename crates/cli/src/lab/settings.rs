@@ -120,9 +120,17 @@ fn forget_old_logs(work: &Path) {
     let entries = fs::read_dir(work).into_iter().flatten().flatten().map(|entry| entry.path());
     let mut logs: Vec<PathBuf> = entries.filter(is_log).collect();
     logs.sort_by_key(|path| fs::metadata(path).and_then(|entry| entry.modified()).ok());
-    for old in logs.iter().rev().skip(LOGS) {
+    // Those of a lab that still runs have been named, or will be.
+    for old in logs.iter().rev().skip(LOGS).filter(|path| !is_of_a_living_lab(path)) {
         let _ = fs::remove_dir_all(old);
     }
+}
+
+/// `log-20261122T133436Z-5060-…`: 5060 is the process that runs the lab.
+fn is_of_a_living_lab(log: &Path) -> bool {
+    let name = log.file_name().unwrap_or_default().to_string_lossy();
+    let pid = name.split('-').nth(2).and_then(|pid| pid.parse::<u32>().ok());
+    pid.is_some_and(|pid| Path::new("/proc").join(pid.to_string()).exists())
 }
 
 /// As many as it takes where a process may not open all the files that it would need.

@@ -85,6 +85,7 @@ const PLAIN: &[(&str, &str, Unit, Option<&str>)] = &[
     ("probe.sent", "", Unit::Count, None),
     ("probe.answered", "", Unit::Count, Some("probe.sent")),
     ("probe.failed", "", Unit::Count, Some("probe.sent")),
+    ("probe.unanswered", "", Unit::Count, Some("probe.sent")),
 ];
 
 /// Answers with one status: `requests.status.404`, `status.404`.

@@ -1,5 +1,7 @@
 //! Closer looks, where something seems wrong: at a silence, at connections that wait, at those that nobody accepted.
 
+use std::{net::SocketAddr, sync::mpsc::channel, thread, time::Duration};
+
 use plan::{Plan, Whose};
 use units::Nanos;
 
@@ -8,6 +10,17 @@ use crate::judge::BothSides;
 
 /// The kernel tells of so many connections in some hundred milliseconds.
 const MOST_TOLD: u64 = 200_000;
+
+/// The run waits so long for the target's own count.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// What `throng serve` counts, if it says so soon: the conductor has more to do.
+fn counted_there(address: SocketAddr) -> Option<u64> {
+    let (tell, told) = channel();
+    let ask = move || tell.send(host::remote::open_connections(address));
+    thread::Builder::new().name("count".to_owned()).spawn(ask).ok()?;
+    told.recv_timeout(PATIENCE).ok()?.ok()
+}
 
 impl Conductor<'_> {
     /// While a population's target is silent, everything is looked at more often.
@@ -76,7 +89,7 @@ impl Conductor<'_> {
         let by_kernel = if is_cheap { self.sources.ends_there(&plan.destinations()) } else { None };
         let there = by_kernel.or_else(|| {
             let is_ours = self.observer.target_is_ours() && plan.ports().len() == 1;
-            if is_ours { host::remote::open_connections(plan.destinations()[0]).ok() } else { None }
+            if is_ours { counted_there(plan.destinations()[0]) } else { None }
         });
         there.map(|there| BothSides { here, there })
     }

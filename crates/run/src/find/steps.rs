@@ -117,7 +117,7 @@ impl<'a> Steps<'a> {
         }
         let stays = if self.ladder.is_some() { stays + OF_PROBES } else { 0 };
         for _ in 0..MOST_WAITS {
-            if load > MOST_TOLD || standing(self.plan) <= self.before + stays {
+            if load > MOST_TOLD || self.interrupt.is_set() || standing(self.plan) <= self.before + stays {
                 return;
             }
             std::thread::sleep(SETTLE);

@@ -63,7 +63,7 @@ pub(super) fn verdict(facts: &Facts, s: &Summary) -> (Verdict, Vec<String>) {
     let failed = match s.thresholds.is_empty() {
         true => short || !s.faults.is_empty() || probe_failed > 0 || silent.is_some(),
         // What the figures that are judged say nothing of.
-        false => missed || s.requests.unanswered > 0,
+        false => missed || s.requests.unanswered + s.probe.as_ref().map_or(0, |probe| probe.unanswered) > 0,
     };
     (if failed || disagree.is_some() { Verdict::Fail } else { Verdict::Pass }, reasons)
 }

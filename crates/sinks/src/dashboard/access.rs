@@ -15,6 +15,8 @@ use axum::{
     response::{IntoResponse, Response},
 };
 
+use crate::web::ForAnybody;
+
 /// Whether this is the secret.
 pub type Opens = Arc<dyn Fn(&[u8]) -> bool + Send + Sync>;
 
@@ -52,7 +54,11 @@ pub(super) async fn guard(State(opens): State<Option<Opens>>, request: Request, 
     if request.method() == Method::POST && !headers.contains_key(OWN) {
         return refused(StatusCode::FORBIDDEN, "only its own page may ask: send X-Throng: 1\n");
     }
+    let is_known = opens.as_ref().is_none_or(|opens| is_shown(request.headers(), opens));
     let mut response = next.run(request).await;
+    if !is_known {
+        response.extensions_mut().insert(ForAnybody);
+    }
     let headers = response.headers_mut();
     headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));

@@ -174,6 +174,23 @@ fn a_token_is_shown_by_a_header_and_never_kept_as_a_cookie() {
     }
 }
 
+/// The page is for everybody: who has had nothing else has no place that the owner of the token needs.
+#[test]
+fn the_page_alone_is_worth_no_place() {
+    let opens: Opens = Arc::new(|offered: &[u8]| offered == b"secret");
+    let (_dashboard, at) = start(Some(opens));
+    let mut crowd: Vec<TcpStream> = (0..16).map(|_| TcpStream::connect(at).unwrap()).collect();
+    for peer in &mut crowd {
+        peer.write_all(b"GET / HTTP/1.1\r\nHost: far.example\r\n\r\n").unwrap();
+        let mut said = [0; 12];
+        peer.read_exact(&mut said).unwrap();
+        assert_eq!(&said, b"HTTP/1.1 200");
+    }
+    let both = "Authorization: Bearer secret\r\nX-Throng: 1\r\n";
+    let answer = ask(at, "POST /control", both, "{\"ask\":\"stop\"}");
+    assert!(answer.starts_with("HTTP/1.1 204 "), "{answer}");
+}
+
 #[test]
 fn an_end_waits_for_nobody_for_long() {
     let (dashboard, at) = start(None);

@@ -4,7 +4,7 @@ use std::{
     net::IpAddr,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     },
 };
 
@@ -19,6 +19,8 @@ pub(super) const MOST_OF_ONE: usize = 16;
 #[derive(Default)]
 pub(super) struct Places {
     taken: Mutex<Vec<Taken>>,
+    /// The number of the next one.
+    next: AtomicU64,
 }
 
 struct Taken {
@@ -77,7 +79,8 @@ impl Places {
             taken.remove(goes);
         }
         let (_stays, goes) = oneshot::channel();
-        let (number, asked) = (taken.last().map_or(0, |last| last.number + 1), Asked::default());
+        // Never one that was given before: whoever was evicted gives back its own.
+        let (number, asked) = (self.next.fetch_add(1, Relaxed), Asked::default());
         taken.push(Taken { from, number, asked: asked.clone(), _stays });
         Some(Place { all: self.clone(), number, asked, goes })
     }
@@ -126,6 +129,19 @@ mod tests {
         assert!(places.take(ip(1)).is_none(), "all of them have asked");
         drop(newest);
         assert!(places.take(ip(1)).is_some(), "a place that is given back is there again");
+    }
+
+    #[test]
+    fn who_had_to_go_takes_nothing_from_who_came() {
+        let places = Arc::new(Places::default());
+        let mut own: Vec<Place> = (0..MOST_OF_ONE).map(|_| places.take(ip(1)).unwrap()).collect();
+        own[..MOST_OF_ONE - 1].iter().for_each(|place| place.asked().set());
+        let mut newest = places.take(ip(1)).unwrap();
+        let mut evicted = own.pop().unwrap();
+        assert!(has_to_go(&mut evicted));
+        drop(evicted);
+        assert!(!has_to_go(&mut newest));
+        assert_eq!(places.taken().len(), MOST_OF_ONE);
     }
 
     #[test]
