@@ -76,7 +76,7 @@ export const failed = (): Summary => ({
   probe: {
     rate: 20, sent: 345, answered: 344, unanswered: 0, failed: 1, latency_us: times(663), kept_us: times(680), fresh_us: times(637), held_us: times(628), connect_us: times(496),
     by_connections: [500, 1000, 2000, 3000].map((connections) => ({
-      connections, latency_p50_us: 300 + connections, latency_p99_us: 3000 + connections, connect_p99_us: 900,
+      connections, latency_p50_us: 300 + connections, latency_p99_us: 3000 + connections, no_response: connections === 3000 ? 0.12 : 0, connect_p99_us: 900,
     })),
   },
   generator: { cpu_s: 7.3, system_s: 5.7, rss_bytes: 30e6, user_bytes_per_connection: 51, cpu_share: 0.219, stall_us: 6236 },

@@ -61,10 +61,24 @@ test("latency over time is of all answers, whenever they were due", () => {
   near(p99![2]![1]!, 4000);
 });
 
+/** A response of so many milliseconds while so many were open. */
+const tick = (open: number, ms: number) => ({ tick: { open, open_ns: open * 2e9, latency: latency([[ms * 1e6, 1]]) } });
+
 test("latency against connections takes together what had about as many open", () => {
-  const tick = (open: number, ms: number) => ({ tick: { open, open_ns: open * 2e9, latency: latency([[ms * 1e6, 1]]) } });
   const { p99 } = points(latencyByConnections(of([tick(1000, 9), tick(100, 1), tick(1000, 5)])));
   assert.deepEqual(p99!.map(([x, y]) => [x, Math.round(y! / 1e3)]), [[100, 1], [1000, 9]]);
+});
+
+test("against connections held, a line ends where those without a response begin", () => {
+  const silent = tick(2000, 5);
+  silent.tick.latency.censored = 50;
+  const run = of([tick(1000, 9), silent]);
+  run.summary = { probe: { by_connections: [{ connections: 1000, latency_p50_us: 4, latency_p99_us: 9, no_response: 0.2 }, { connections: 2000, latency_p50_us: 5, latency_p99_us: 7, no_response: 0 }] } };
+  const lines = Object.fromEntries(latencyByConnections(run).lines.map(({ name, points }) => [name, points.map(({ x, y }) => (Number.isFinite(y) ? x : -x))]));
+  assert.deepEqual(lines["probe p50"], [1000, 2000]);
+  assert.deepEqual(lines["probe p99"], [-1000, 2000]);
+  // Of the population, one group is left with a p99: a point is no line.
+  assert.equal(lines["p99"], undefined);
 });
 
 test("a percentile curve ends with the longest", () => {
