@@ -172,9 +172,9 @@ impl Search {
         }
     }
 
-    /// The load of the step under way has failed, and no further step can tell more.
+    /// The load of the step under way has failed, and no further step can tell more. What failed before it, failed of itself.
     pub(crate) fn fail_for_good(&mut self) {
-        if let Some(Step { load, .. }) = self.step() {
+        if let (Some(Step { load, .. }), None) = (self.step(), self.failed) {
             self.failed = Some(load);
             self.all_passed.retain(|passed| *passed < load);
             self.passed = self.all_passed.iter().copied().max();
@@ -286,6 +286,11 @@ mod tests {
         search.fail_for_good();
         assert_eq!(search.outcome(), Some(Outcome::Found { max: 200, error: 200 }), "400 failed");
         assert_eq!(search.failed(), Some(400));
+        // 400 killed it: 300 was never tried.
+        let mut search = Search::new(100, 100, 1_000, 0.02);
+        [Went::Well, Went::Well, Went::Badly(None)].into_iter().for_each(|went| search.learn(went));
+        search.fail_for_good();
+        assert_eq!(search.outcome(), Some(Outcome::Found { max: 200, error: 200 }));
         let mut search = Search::new(100, 100, 1_000, 0.02);
         search.fail_for_good();
         assert_eq!(
