@@ -14,7 +14,7 @@ use crate::record::{Crowd, Record};
 mod destinations;
 mod evidence;
 #[cfg(test)]
-mod fixture;
+pub(crate) mod fixture;
 mod honesty;
 mod limit;
 mod thresholds;

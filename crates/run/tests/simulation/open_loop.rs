@@ -1,17 +1,13 @@
 //! The open loop: as many requests as the rate says, each at its time, whatever the target does; and what the target
 //! does shows in the latency.
 
-use net::{
-    Shard,
-    io::sim::{Net, SimIo, Turn},
-};
+use net::io::sim::Turn;
 use samples::{Kind, Stage};
-use serve::Http;
 use units::Nanos;
 
 use crate::{
     scripted::{Act, Ask, Script, Scripted, Then},
-    stage::{Story, connections, listening, network, plan, play, servers},
+    stage::{Story, connections, fates::Frozen, listening, network, plan, play, servers},
 };
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
@@ -76,43 +72,12 @@ fn connections_take_turns() {
     assert_eq!(story.faults(), []);
 }
 
-/// A server that does not run for a time, as one that was stopped.
-struct Stopped<'a> {
-    server: &'a mut Shard<SimIo, Http>,
-    /// Stands in for it: nothing ever comes there.
-    nobody: Shard<SimIo, Scripted>,
-    net: Net,
-    from: Nanos,
-    until: Nanos,
-}
-
-impl Stopped<'_> {
-    fn is_stopped(&self) -> bool {
-        (self.from..self.until).contains(&self.net.now())
-    }
-}
-
-impl Turn for Stopped<'_> {
-    fn wakes_at(&self) -> Nanos {
-        if self.is_stopped() { self.until } else { Turn::wakes_at(self.server) }
-    }
-    fn turn(&mut self) {
-        if !self.is_stopped() {
-            Turn::turn(self.server);
-        }
-    }
-    fn host(&self) -> u16 {
-        if self.is_stopped() { self.nobody.host() } else { self.server.host() }
-    }
-}
-
 fn stalled(words: &str) -> Story {
     let net = network(1, |_| {});
     let plan = plan("http://127.0.0.1:8000/", words, 1);
     let (mut servers, _) = servers(&net, plan.destinations()[0], 1, connections(&plan));
-    let nobody = listening(&net, "127.0.0.1:9".parse().unwrap(), 64, Scripted::new(|_| RIGHT));
-    let (from, until) = (Nanos::from_secs(6), Nanos::from_secs(7));
-    let mut stopped = Stopped { server: &mut servers[0], nobody, net: net.clone(), from, until };
+    let span = (Nanos::from_secs(6), Nanos::from_secs(7));
+    let mut stopped = Frozen::new(&net, &mut servers[0], span);
     play(&net, &plan, 2, &mut [&mut stopped], |_, _| {})
 }
 
