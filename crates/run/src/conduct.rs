@@ -48,7 +48,7 @@ pub(crate) fn conduct(
         conductor.take(shard, &tick);
         let _ = workers.remotes[shard as usize].used.try_send(tick);
     }
-    let record = conductor.finish(&workers, sinks);
+    let record = conductor.finish(plan, &workers, sinks);
     workers.join();
     record
 }
@@ -70,7 +70,7 @@ pub(crate) fn conduct_on(
     conductor.record.losses = losses;
     conductor.goes_on = true;
     conductor.play(plan, workers, &mut [], interrupt);
-    conductor.finish(workers, &mut [])
+    conductor.finish(plan, workers, &mut [])
 }
 
 /// What one shard said last.
@@ -441,10 +441,11 @@ impl<'a> Conductor<'a> {
         }
     }
 
-    fn finish(mut self, workers: &Workers, sinks: &mut [&mut dyn Sink]) -> Record {
+    fn finish(mut self, plan: &Plan, workers: &Workers, sinks: &mut [&mut dyn Sink]) -> Record {
         self.sample(workers.clock.now());
         self.hand_over(sinks);
         self.take_back_accepted();
+        self.ask_for_tls(plan);
         self.record.observed = self.observer.finish();
         self.record
     }

@@ -1,7 +1,7 @@
 //! A run, or a step of a search, measured.
 
 use plan::{Load, Plan, Population};
-use samples::{Asked, Header, Phase, Tick};
+use samples::{Asked, Fault, Header, Kind, Phase, Stage, Tick};
 use units::Nanos;
 
 use crate::{
@@ -36,6 +36,8 @@ pub(crate) struct Record {
     pub(crate) unaccepted: Option<u64>,
     /// How long before that nothing had come from the target on any connection, where that can be seen.
     pub(crate) quiet: Option<Nanos>,
+    /// Whether the target speaks TLS, where it was asked for [`Record::is_mute`].
+    pub(crate) speaks_tls: Option<bool>,
     pub(crate) moments: Moments,
     /// What it cost, and what was seen meanwhile; complete once the run is over.
     pub(crate) observed: Observed,
@@ -61,9 +63,19 @@ impl Record {
             both_sides: None,
             unaccepted: None,
             quiet: None,
+            speaks_tls: None,
             moments: Moments::default(),
             observed: Observed::default(),
         }
+    }
+
+    /// Not one byte ever came, and connections were closed in reply to what was sent on them.
+    pub(crate) fn is_mute(&self) -> bool {
+        let is_closed = |fault: Fault| {
+            matches!(fault.stage, Stage::Exchange | Stage::Handshake)
+                && matches!(fault.kind, Kind::Closed | Kind::Reset)
+        };
+        self.totals.counts.bytes_in == 0 && self.totals.faults.iter().any(|(fault, _)| is_closed(fault))
     }
 
     /// What is known of it before the first tick.
