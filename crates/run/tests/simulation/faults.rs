@@ -10,7 +10,7 @@ use units::Nanos;
 
 use crate::{
     scripted::{Act, Ask, Script, Scripted, Then},
-    stage::{Story, connections, listening, network, plan, play, servers},
+    stage::{Story, connections, listening, measured, network, plan, play, servers},
 };
 
 const N: u64 = 2_000;
@@ -156,7 +156,7 @@ fn lost_segments_come_later() {
             all_is_well(seen);
             // A segment is sent again after 200 ms, a SYN after 1 s: one answer in fifty is that late.
             let (latency, connect) =
-                (seen.story.whole.latency.quantiles(), seen.story.whole.connect.quantiles());
+                (measured(&seen.story.whole.latency), measured(&seen.story.whole.connect));
             assert!(latency.p90 <= 400.0 && latency.p99 > 200e3 && latency.max < 1.1e6, "{latency:?}");
             assert!(connect.p50 < 400.0 && connect.p999 > 1e6, "{connect:?}");
         },
@@ -174,7 +174,7 @@ fn a_small_window_slows_and_loses_nothing() {
         |f| (f.window, f.split) = (500, true),
         |seen| {
             all_is_well(seen);
-            assert!(seen.story.whole.latency.quantiles().p90 > 1_000.0, "several rounds for an answer");
+            assert!(measured(&seen.story.whole.latency).p90 > 1_000.0, "several rounds for an answer");
         },
     );
 }
