@@ -272,6 +272,24 @@ fn beside_a_probe() {
     }
 }
 
+/// Nothing is under way when the target dies, and all that was asked was answered in time: that is no pass.
+#[test]
+fn who_dies_between_two_requests_has_not_passed() {
+    for (load, threshold) in [
+        ((HTTP, "connections=40 ramp=0s think=2s duration=2900ms"), Option::None),
+        ((HTTP, "connections=40 ramp=0s think=2s duration=2900ms"), Some("ramp_latency.max<500ms")),
+        ((ECHO, "connections=40 ramp=0s ping=1h duration=2900ms"), Some("connect.max<500ms")),
+    ] {
+        let cell = Cell { load, more: "", trouble: IsKilled, threshold, seed: 1 };
+        let plan = cell.plan();
+        let story = Target::new(IsKilled, 1).meet(&plan, Direction::default());
+        let s = story.played.judge(&plan);
+        assert_eq!(story.faults(), [(Stage::Hold, Kind::Closed, 40)], "{cell:?}");
+        assert!(s.thresholds.iter().all(|result| result.pass), "{cell:?}: {:?}", s.thresholds);
+        assert_eq!((s.connections.opened, s.connections.held, s.verdict), (40, 0, Verdict::Fail), "{cell:?}");
+    }
+}
+
 /// What still waits when the drain is cut has neither a response nor a fault: such a run is no pass, whatever is judged.
 #[test]
 fn where_the_drain_is_cut() {
