@@ -15,6 +15,7 @@ const NEEDED: &[(&str, &str)] = &[
     ("jq", "jq"),
     ("ip", "iproute2"),
     ("haproxy", "haproxy"),
+    ("openssl", "openssl"),
     ("node", "nodejs"),
     ("npm", "npm"),
     // With its compiler: the test's server is a source file.

@@ -6,10 +6,12 @@
 
 mod client;
 mod server;
+mod tls;
 mod token;
 
 pub use client::{Poller, fetch, open_connections};
 pub use server::Server;
+pub use tls::speaks_tls;
 pub use token::Token;
 
 use units::Nanos;

@@ -10,7 +10,7 @@ use std::{
 
 use engine::{Control, Job};
 use host::Root;
-use plan::{Load, Plan, Reconnect, Whose};
+use plan::{Plan, Reconnect, Whose};
 use samples::{Phase, Sink, Tick};
 use units::Nanos;
 
@@ -18,10 +18,8 @@ use crate::{
     Interrupt,
     both_sides::Sources,
     course::{Course, NOTICE, Order},
-    curve::Curve,
     losses::Losses,
-    moments::Moments,
-    observe::{self, Observed, Observer},
+    observe::{self, Observer},
     record::{Crowd, Record, line},
     workers::Workers,
 };
@@ -50,7 +48,7 @@ pub(crate) fn conduct(
         conductor.take(shard, &tick);
         let _ = workers.remotes[shard as usize].used.try_send(tick);
     }
-    let record = conductor.finish(&workers, sinks);
+    let record = conductor.finish(plan, &workers, sinks);
     workers.join();
     record
 }
@@ -72,7 +70,7 @@ pub(crate) fn conduct_on(
     conductor.record.losses = losses;
     conductor.goes_on = true;
     conductor.play(plan, workers, &mut [], interrupt);
-    conductor.finish(workers, &mut [])
+    conductor.finish(plan, workers, &mut [])
 }
 
 /// What one shard said last.
@@ -131,35 +129,17 @@ impl<'a> Conductor<'a> {
             phase: Phase::Ramp,
             drained_at: Nanos::NEVER,
         };
-        let crowd = |(nth, population): (u16, &plan::Population)| Crowd {
-            wanted: match population.load {
-                // Without a total: those that will have come.
-                Load::Arrivals { total, .. } => total.unwrap_or(0).into(),
-                load => plan.peak(nth).of(load.connections().into()),
-            },
-            shards: workers.parts.iter().filter(|part| part.whose == Whose::Population(nth)).count() as u32,
-            ..Crowd::default()
-        };
-        let crowds: Vec<Crowd> = (0..).zip(&plan.populations).map(crowd).collect();
+        let shards =
+            |nth| workers.parts.iter().filter(|part| part.whose == Whose::Population(nth)).count() as u32;
+        let populations = 0..plan.populations.len() as u16;
+        let crowds: Vec<Crowd> = populations.map(|nth| Crowd::of(plan, nth, shards(nth))).collect();
         let record = Record {
-            totals: Tick::default(),
             io: workers.io,
             threads: crowds.iter().map(|crowd| crowd.shards).sum(),
             crowds,
             started: start,
-            ended: Nanos::NEVER,
-            ramp: Nanos::ZERO,
-            peak: 0,
-            interrupted: None,
-            asks: Vec::new(),
-            curve: Curve::new(plan.places().into()),
             both_ends_here,
-            losses: Losses::default(),
-            both_sides: None,
-            unaccepted: None,
-            quiet: None,
-            moments: Moments::default(),
-            observed: Observed::default(),
+            ..Record::empty(plan)
         };
         Conductor {
             course,
@@ -290,23 +270,12 @@ impl<'a> Conductor<'a> {
         let (open, waiting) = (self.of(nth).map(|s| s.open).sum(), self.of(nth).map(|s| s.waiting).sum());
         let hold_from = self.course.progress(nth).hold_from;
         let complete = self.of(nth).map(|s| s.until).min().unwrap_or_default();
-        let crowd = &mut self.record.crowds[usize::from(nth)];
-        crowd.totals.extend(tick);
-        crowd.silences.take(tick, complete);
+        self.record.crowds[usize::from(nth)].take(tick, open, complete, hold_from);
         if let Some(own) = self.line.populations.get_mut(usize::from(nth)) {
             own.extend(tick);
             own.open_ns += open_ns;
             rate.into_iter().for_each(|rate| own.shard_rates.record(rate));
             (own.open, own.wanted, own.waiting) = (open, self.course.wanted(nth), waiting);
-        }
-        crowd.peak = crowd.peak.max(open);
-        if !tick.is_idle() {
-            crowd.last_seen = crowd.last_seen.max(tick.until);
-        }
-        if tick.phase == Phase::Hold {
-            let at_load = tick.until.since(tick.from.max(hold_from));
-            crowd.waiting_ns += u128::from(tick.waiting) * u128::from(at_load.0);
-            crowd.loaded_ns += u128::from(at_load.0);
         }
     }
 
@@ -440,10 +409,7 @@ impl<'a> Conductor<'a> {
 
     fn keep_held(&mut self, held: &[Option<u64>]) {
         for (crowd, held) in self.record.crowds.iter_mut().zip(held) {
-            let Some(held) = held else { continue };
-            let counts = &crowd.totals.counts;
-            (crowd.held, crowd.resting) = (*held, counts.closed.saturating_sub(counts.redialled));
-            crowd.is_kept = true;
+            held.iter().for_each(|held| crowd.keep_held(*held));
         }
     }
 
@@ -467,28 +433,19 @@ impl<'a> Conductor<'a> {
             let ramped_at = self.of(nth).map(|shard| shard.ramped_at).max().unwrap_or_default();
             // Connections that come and go may all have gone before.
             let own = self.of(nth).map(|shard| shard.drained_at).max().unwrap_or_default();
-            let (own, progress) = (own.min(ended), self.course.progress(nth));
-            let ramp = match population.comes_and_goes() {
-                true => progress.holding + ramped_at.min(own).since(progress.hold_from),
-                false => self.course.ramping(nth, ended),
-            };
             let crowd = &mut self.record.crowds[usize::from(nth)];
-            crowd.at_load = progress.holding + own.since(progress.hold_from);
-            crowd.ramp = ramp;
+            crowd.end(population, &self.course, nth, (ramped_at, own.min(ended), ended));
             if population.comes_and_goes() {
-                self.record.ramp = self.record.ramp.max(ramp);
-            }
-            crowd.elapsed = crowd.last_seen.min(own).since(crowd.began.unwrap_or(Nanos::NEVER));
-            if let Load::Arrivals { total: None, .. } = population.load {
-                crowd.wanted = crowd.totals.counts.opened + crowd.totals.counts.failed;
+                self.record.ramp = self.record.ramp.max(crowd.ramp);
             }
         }
     }
 
-    fn finish(mut self, workers: &Workers, sinks: &mut [&mut dyn Sink]) -> Record {
+    fn finish(mut self, plan: &Plan, workers: &Workers, sinks: &mut [&mut dyn Sink]) -> Record {
         self.sample(workers.clock.now());
         self.hand_over(sinks);
         self.take_back_accepted();
+        self.ask_for_tls(plan);
         self.record.observed = self.observer.finish();
         self.record
     }

@@ -14,7 +14,7 @@ use crate::record::{Crowd, Record};
 mod destinations;
 mod evidence;
 #[cfg(test)]
-mod fixture;
+pub(crate) mod fixture;
 mod honesty;
 mod limit;
 mod thresholds;
@@ -211,7 +211,13 @@ fn gave_up(forced: u64) -> Option<String> {
 /// What the hosts showed, when, and what the losses have in common.
 fn evidence(plan: &Plan, r: &Record) -> Evidence {
     let seen = Evidence::seen(&r.observed, r.threads);
-    let mut evidence = Evidence { both_sides: r.both_sides, losses: Pattern::of(r), ..seen };
+    let mut evidence = Evidence {
+        both_sides: r.both_sides,
+        losses: Pattern::of(r),
+        is_mute: r.is_mute(),
+        speaks_tls: r.speaks_tls,
+        ..seen
+    };
     evidence.add_times(r, plan.longest_timeout());
     evidence
 }

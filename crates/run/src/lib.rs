@@ -20,6 +20,7 @@ mod listeners;
 mod losses;
 mod moments;
 mod observe;
+mod played;
 mod prepare;
 mod record;
 mod search;
@@ -41,6 +42,7 @@ pub use course::{Course, Order, Progress};
 pub use families::settle;
 pub use find::{By, Find, find, most};
 pub use listeners::{listeners, queues};
+pub use played::{Ended, Played, Seen};
 pub use prepare::{Prepared, Refusal, fitting, need, prepare};
 pub use slope::{Line, Moments, Octaves, slope};
 

@@ -167,7 +167,7 @@ mod tests {
             line.counts.answered = 1;
             moments.take(&line, Some(doing));
         }
-        assert!(moments.0.len() <= MOST, "{}", moments.0.len());
+        assert!((MOST / 2..=MOST).contains(&moments.0.len()), "{}", moments.0.len());
         assert_eq!(moments.0.iter().map(|one| one.answered).sum::<u64>(), 5 * MOST as u64);
         let looks: u32 = moments.0.iter().filter_map(|one| one.target).map(|target| target.looks).sum();
         assert_eq!(looks, 5 * MOST as u32);

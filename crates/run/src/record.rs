@@ -1,12 +1,12 @@
 //! A run, or a step of a search, measured.
 
-use plan::Plan;
-use samples::{Asked, Header, Tick};
+use plan::{Load, Plan, Population};
+use samples::{Asked, Fault, Header, Kind, Phase, Stage, Tick};
 use units::Nanos;
 
 use crate::{
-    curve::Curve, judge, judge::BothSides, losses::Losses, moments::Moments, observe::Observed,
-    silences::Silences,
+    course::Course, curve::Curve, judge, judge::BothSides, losses::Losses, moments::Moments,
+    observe::Observed, silences::Silences,
 };
 
 /// A run, measured.
@@ -36,12 +36,48 @@ pub(crate) struct Record {
     pub(crate) unaccepted: Option<u64>,
     /// How long before that nothing had come from the target on any connection, where that can be seen.
     pub(crate) quiet: Option<Nanos>,
+    /// Whether the target speaks TLS, where it was asked for [`Record::is_mute`].
+    pub(crate) speaks_tls: Option<bool>,
     pub(crate) moments: Moments,
     /// What it cost, and what was seen meanwhile; complete once the run is over.
     pub(crate) observed: Observed,
 }
 
 impl Record {
+    /// Of a plan of which nothing was done yet.
+    pub(crate) fn empty(plan: &Plan) -> Record {
+        Record {
+            totals: Tick::default(),
+            crowds: Vec::new(),
+            io: "sim",
+            threads: 0,
+            started: Nanos::ZERO,
+            ended: Nanos::NEVER,
+            ramp: Nanos::ZERO,
+            peak: 0,
+            interrupted: None,
+            asks: Vec::new(),
+            curve: Curve::new(plan.places().into()),
+            both_ends_here: true,
+            losses: Losses::default(),
+            both_sides: None,
+            unaccepted: None,
+            quiet: None,
+            speaks_tls: None,
+            moments: Moments::default(),
+            observed: Observed::default(),
+        }
+    }
+
+    /// Not one byte ever came, and connections were closed in reply to what was sent on them.
+    pub(crate) fn is_mute(&self) -> bool {
+        let is_closed = |fault: Fault| {
+            matches!(fault.stage, Stage::Exchange | Stage::Handshake)
+                && matches!(fault.kind, Kind::Closed | Kind::Reset)
+        };
+        self.totals.counts.bytes_in == 0 && self.totals.faults.iter().any(|(fault, _)| is_closed(fault))
+    }
+
     /// What is known of it before the first tick.
     pub(crate) fn header(&self, plan: &Plan) -> Header {
         let name = |population: u16| &plan.populations[usize::from(population)].name;
@@ -94,6 +130,59 @@ pub(crate) struct Crowd {
 }
 
 impl Crowd {
+    /// Of a population that has not begun, in so many shards.
+    pub(crate) fn of(plan: &Plan, nth: u16, shards: u32) -> Crowd {
+        let wanted = match plan.populations[usize::from(nth)].load {
+            // Without a total: those that will have come.
+            Load::Arrivals { total, .. } => total.unwrap_or(0).into(),
+            load => plan.peak(nth).of(load.connections().into()),
+        };
+        Crowd { wanted, shards, ..Crowd::default() }
+    }
+
+    /// Takes a tick of one of its shards, at whose end all of them have `open` connections; all have reported until
+    /// `complete`, and full load began at `hold_from`.
+    pub(crate) fn take(&mut self, tick: &Tick, open: u64, complete: Nanos, hold_from: Nanos) {
+        self.totals.extend(tick);
+        self.silences.take(tick, complete);
+        self.peak = self.peak.max(open);
+        if !tick.is_idle() {
+            self.last_seen = self.last_seen.max(tick.until);
+        }
+        if tick.phase == Phase::Hold {
+            let at_load = tick.until.since(tick.from.max(hold_from));
+            self.waiting_ns += u128::from(tick.waiting) * u128::from(at_load.0);
+            self.loaded_ns += u128::from(at_load.0);
+        }
+    }
+
+    /// So many are held, at a time that counts.
+    pub(crate) fn keep_held(&mut self, held: u64) {
+        let counts = &self.totals.counts;
+        (self.held, self.resting) = (held, counts.closed.saturating_sub(counts.redialled));
+        self.is_kept = true;
+    }
+
+    /// Its load has ended: when its last first dial was decided, when it ended in its shards, and when in all.
+    pub(crate) fn end(
+        &mut self,
+        population: &Population,
+        course: &Course,
+        nth: u16,
+        (ramped_at, own, ended): (Nanos, Nanos, Nanos),
+    ) {
+        let progress = course.progress(nth);
+        self.at_load = progress.holding + own.since(progress.hold_from);
+        self.ramp = match population.comes_and_goes() {
+            true => progress.holding + ramped_at.min(own).since(progress.hold_from),
+            false => course.ramping(nth, ended),
+        };
+        self.elapsed = self.last_seen.min(own).since(self.began.unwrap_or(Nanos::NEVER));
+        if let Load::Arrivals { total: None, .. } = population.load {
+            self.wanted = self.totals.counts.opened + self.totals.counts.failed;
+        }
+    }
+
     /// Mean of the requests under way at full load.
     pub(crate) fn under_way(&self) -> f64 {
         let each_ns = self.loaded_ns as f64 / f64::from(self.shards.max(1));
@@ -114,25 +203,7 @@ pub(crate) mod tests {
 
     /// Of a run in which nothing happened.
     pub(crate) fn record() -> Record {
-        Record {
-            totals: Tick::default(),
-            crowds: vec![Crowd::default()],
-            io: "sim",
-            threads: 1,
-            started: Nanos::ZERO,
-            ramp: Nanos::ZERO,
-            ended: Nanos::ZERO,
-            peak: 0,
-            interrupted: None,
-            asks: Vec::new(),
-            curve: Curve::new(1),
-            both_ends_here: true,
-            losses: Losses::default(),
-            both_sides: None,
-            unaccepted: None,
-            quiet: None,
-            moments: Moments::default(),
-            observed: Observed::default(),
-        }
+        let plan = crate::judge::fixture::plan(&[]);
+        Record { crowds: vec![Crowd::default()], threads: 1, ended: Nanos::ZERO, ..Record::empty(&plan) }
     }
 }

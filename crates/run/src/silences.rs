@@ -250,6 +250,6 @@ mod tests {
         // A shard that reports no more does not let the others' periods pile up.
         let mut silences = Silences::default();
         (0..10_000).for_each(|index| silences.take(&tick(index, BUSY), Nanos::ZERO));
-        assert!(silences.periods.len() <= MOST_OPEN);
+        assert!((1..=MOST_OPEN).contains(&silences.periods.len()));
     }
 }

@@ -12,9 +12,16 @@ use crate::{
 fn check(script: impl Fn(&mut Peer) + Send + Sync + 'static, args: &[&str], expected: &Expected) -> Summary {
     let server = Scripted::start(script);
     let s = expected.check(&server.url("/"), &[&["-c", "4"], args].concat());
-    let dialled = s.count("connections.opened") + s.count("connections.redialled");
+    let dialled = s.count("connections.opened") + s.count("connections.redialled") + asked_for_tls(&s);
     assert_eq!(server.log.accepted(), dialled, "both ends count the same connections");
     s
+}
+
+/// Connections that are no part of the load: one, where a target that closed without a byte is asked whether it speaks TLS.
+fn asked_for_tls(s: &Summary) -> u64 {
+    let is_mute = s.count("requests.bytes_in") == 0;
+    let closes = ["target·exchange·closed", "target·exchange·reset"];
+    u64::from(is_mute && s.faults().iter().any(|(fault, _)| closes.contains(&fault.as_str())))
 }
 
 /// All four are lost, by one fault.
@@ -83,6 +90,23 @@ fn a_close_without_notice_is_a_loss() {
     let hangs_up = |peer: &mut Peer| drop(peer.request());
     let s = check_lost(hangs_up, &["-d", "300ms"], "target·exchange·closed");
     assert_eq!((s.count("requests.sent"), s.count("requests.answered")), (4, 0));
+}
+
+/// As `openssl s_server` and many load balancers: whoever begins without TLS is closed without a byte.
+#[test]
+fn who_closes_without_a_byte_is_asked_whether_it_speaks_tls() {
+    let tls = |peer: &mut Peer| {
+        if peer.wait_for_more() && peer.has("\x16\x03") {
+            peer.answer("\x15\x03\x03\0\x02\x02\x28");
+        }
+    };
+    let s = check_lost(tls, &["-d", "300ms"], "target·exchange·closed");
+    let limit = (s.word("limit.cause"), s.word("limit.certainty"));
+    assert_eq!((limit, s.count("requests.bytes_in")), (("tls-expected", "seen"), 0), "{:#}", s.at("limit"));
+    // One that closes whatever comes is none.
+    let hangs_up = |peer: &mut Peer| assert!(peer.wait_for_more());
+    let s = check_lost(hangs_up, &["-d", "300ms"], "target·exchange·closed");
+    assert_eq!(s.word("limit.cause"), "closed", "{:#}", s.at("limit"));
 }
 
 #[test]

@@ -166,6 +166,11 @@ impl Peer {
         !self.unread.is_empty() || self.receive()
     }
 
+    /// Whether what has come and was not taken begins like this.
+    pub(crate) fn has(&self, begin: &str) -> bool {
+        self.unread.starts_with(begin.as_bytes())
+    }
+
     /// Whether the peer neither speaks nor goes for a time. What it says is kept.
     pub(crate) fn is_silent_for(&mut self, time: Duration) -> bool {
         self.stream.set_read_timeout(Some(time)).unwrap();

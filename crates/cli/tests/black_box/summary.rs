@@ -27,7 +27,14 @@ impl Summary {
         self.at(path).as_u64().unwrap_or_else(|| panic!("{path}: no count: {:#}", self.0))
     }
 
+    /// A number that stands for something: of a distribution without samples all times are 0, and any bound would hold.
     pub(crate) fn number(&self, path: &str) -> f64 {
+        if let Some((of, figure)) = path.rsplit_once('.')
+            && figure != "count"
+            && let Some(count) = self.at(of).get("count")
+        {
+            assert_ne!(count, 0, "{path}: nothing was measured: {:#}", self.0);
+        }
         self.at(path).as_f64().unwrap_or_else(|| panic!("{path}: no number: {:#}", self.0))
     }
 
@@ -66,6 +73,9 @@ impl Expected<'_> {
             assert_eq!(summary.count(path), *n, "{path}: {}", ended.stderr);
         }
         ended.assert_status(self.status);
+        // What passes, or has no fault, has done something.
+        let opened = summary.count("connections.opened");
+        assert!(opened > 0 || !self.faults.is_empty(), "nothing was opened: {}", ended.stderr);
         let verdict = if ended.status == Some(4) { "invalid" } else { self.verdict };
         assert_eq!(summary.word("verdict"), verdict, "{}", ended.stderr);
         summary

@@ -105,7 +105,8 @@ fn keys_change_the_load_and_end_it() {
     let asks = summary.at("asks").as_array().unwrap();
     let asks: Vec<&str> = asks.iter().map(|ask| ask["what"].as_str().unwrap()).collect();
     assert_eq!(asks, ["paused", "resumed", "load 90 %", "load 80 %", "load 90 %", "drained"]);
-    assert_eq!(summary.count("requests.sent"), summary.count("requests.answered"), "answers may come");
+    let (sent, answered) = (summary.count("requests.sent"), summary.count("requests.answered"));
+    assert!(sent > 0 && sent == answered, "answers may come: {answered} of {sent}");
 }
 
 #[test]

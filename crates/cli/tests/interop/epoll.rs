@@ -29,6 +29,8 @@ fn wrk_sees_no_difference() {
         crate::program::Program::from(program("wrk", &["-t1", "-c50", "-d1s", &server.url("/")])).end();
     assert_eq!(ended.status, Some(0), "{ended:?}");
     assert!(!ended.stdout.contains("Socket errors"), "{}", ended.stdout);
+    let requests = ended.stdout.split(" requests in ").next().and_then(|text| text.split_whitespace().last());
+    assert!(requests.is_some_and(|n| n.parse::<u64>().unwrap() > 50), "{}", ended.stdout);
 }
 
 #[test]
@@ -39,4 +41,5 @@ fn across_a_cable() {
     let (ended, s) = off_loopback::run(&pair, &url, &["-c", "50", "-d", "500ms", "--io", "epoll"]);
     assert_eq!((ended.status, s.faults()), (Some(0), vec![]), "{ended:?}");
     assert_eq!((s.word("io"), s.count("connections.held")), ("epoll", 50));
+    assert!(s.count("requests.answered") > 100, "{ended:?}");
 }

@@ -33,6 +33,7 @@ mod prometheus;
 mod python;
 mod right;
 mod server;
+mod tls;
 mod websocket_clients;
 mod websocket_servers;
 mod wrk;

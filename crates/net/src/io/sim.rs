@@ -91,6 +91,12 @@ impl Net {
         }
     }
 
+    /// The process on a host dies: the kernel closes its connections, with a reset where input was not read, and nobody
+    /// listens there any more. Its shard must not run again.
+    pub fn kill(&self, host: u16) {
+        self.0.borrow_mut().kill(host);
+    }
+
     /// Virtual time.
     pub fn now(&self) -> Nanos {
         self.0.borrow().now
@@ -175,6 +181,11 @@ struct Rest {
 }
 
 impl SimIo {
+    /// Which host of the network it is.
+    pub fn host(&self) -> u16 {
+        self.host
+    }
+
     /// Times that a shard has asked whether a connection is clogged: work of which a test asks how it grows.
     pub fn looked(&self) -> u64 {
         self.looked.get()

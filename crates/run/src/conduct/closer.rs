@@ -78,6 +78,13 @@ impl Conductor<'_> {
         }
     }
 
+    /// A target that closes connections without a byte in reply may expect TLS: it is asked once, when the load has ended.
+    pub(super) fn ask_for_tls(&mut self, plan: &Plan) {
+        if self.record.is_mute() && self.record.interrupted.is_none() {
+            self.record.speaks_tls = host::remote::speaks_tls(plan.destinations()[0]);
+        }
+    }
+
     /// How many connections the target's side counts: the kernel, where it is on this host and they are not too many to be
     /// told; else the target itself, where it is `throng serve`. Nothing is sent to another one for it.
     pub(super) fn both_sides(&self, plan: &Plan) -> Option<BothSides> {

@@ -8,7 +8,7 @@ use super::By;
 impl By {
     /// The plan with this load, held for `dwell`. Of several populations each has its share: as large a part of the whole
     /// as in the user's plan.
-    pub(super) fn plan(self, plan: &Plan, load: u64, dwell: Nanos) -> Plan {
+    pub fn plan(self, plan: &Plan, load: u64, dwell: Nanos) -> Plan {
         let mut plan = plan.clone();
         let ramp = match self {
             By::Burst => Ramp::Within(Nanos::ZERO),

@@ -44,6 +44,10 @@ pub(crate) struct Evidence {
     pub(crate) stood: u64,
     /// What TCP knew of connections that waited.
     pub(crate) segments: net::Segments,
+    /// Not one byte ever came, and connections were closed in reply to what was sent on them.
+    pub(crate) is_mute: bool,
+    /// Whether the target speaks TLS, where it was asked for that.
+    pub(crate) speaks_tls: Option<bool>,
     /// Processors that both ends are confined to.
     pub(crate) shared: Option<Shared>,
 }

@@ -9,7 +9,7 @@
 //! | conntrack | the table of tracked connections was full |
 //! | ports, memory, open-files | what our own calls were answered |
 //! | refused | nobody listens, or no longer |
-//! | tls-expected | it answered with an alert of TLS, or with its page for requests without |
+//! | tls-expected | it answered with an alert of TLS, or with its page for requests without; or it closed without a byte, and speaks TLS |
 //! | stall | throng itself was stopped; the target was; no connection received a response for a while |
 //! | requests-per-connection | those lost had all received the same number of responses |
 //! | connection-limit | some were closed as others opened, and others stay silent for longer |

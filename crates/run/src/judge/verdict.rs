@@ -1,6 +1,6 @@
 //! Pass, fail, invalid, interrupted: and why.
 
-use plan::{Load, Plan};
+use plan::{Load, Plan, Population};
 use samples::{Summary, Verdict};
 use units::Count;
 
@@ -63,9 +63,28 @@ pub(super) fn verdict(facts: &Facts, s: &Summary) -> (Verdict, Vec<String>) {
     let failed = match s.thresholds.is_empty() {
         true => short || !s.faults.is_empty() || probe_failed > 0 || silent.is_some(),
         // What the figures that are judged say nothing of.
-        false => missed || s.requests.unanswered + s.probe.as_ref().map_or(0, |probe| probe.unanswered) > 0,
+        false => {
+            let unanswered = s.requests.unanswered + s.probe.as_ref().map_or(0, |probe| probe.unanswered);
+            missed || unanswered > 0 || is_deserted(facts)
+        }
     };
     (if failed || disagree.is_some() { Verdict::Fail } else { Verdict::Pass }, reasons)
+}
+
+/// Whether the connections of a population are all lost and no threshold judges that: what is judged is not what was planned.
+fn is_deserted(facts: &Facts) -> bool {
+    let judges_losses = facts.plan.thresholds.iter().any(|threshold| {
+        let path = &threshold.figure.path;
+        path.ends_with("faults") || path.contains("connections.")
+    });
+    let is_lost = |(population, crowd): (&Population, &Crowd)| {
+        let excused = crowd.resting + crowd.totals.counts.done;
+        !population.comes_and_goes()
+            && crowd.wanted > excused
+            && crowd.held == 0
+            && crowd.totals.counts.dropped > 0
+    };
+    !judges_losses && facts.plan.populations.iter().zip(facts.crowds).any(is_lost)
 }
 
 /// Requests that nothing became of.
@@ -230,6 +249,27 @@ mod tests {
         let seen = "threshold latency.p99 < 50ms is not met: 4.0 % had no response in time";
         check(s.clone(), &["latency.p99 < 50ms"], Evidence::default(), (Verdict::Fail, &[seen]));
         check(s, &["latency.p90 < 50ms"], Evidence::default(), (Verdict::Pass, &[]));
+    }
+
+    #[test]
+    fn where_no_connection_was_left_thresholds_on_times_are_no_pass() {
+        let check = |held: u64, dropped: u64, thresholds: &[&str], expected: Verdict| {
+            let plan = plan(thresholds);
+            let mut s = Summary { faults: vec![fault(Stage::Hold, Kind::Closed, dropped)], ..self::held() };
+            s.connections.held = held;
+            s.thresholds = thresholds::judge(&plan.thresholds, &s);
+            assert!(s.thresholds.iter().all(|result| result.pass), "{:?}", s.thresholds);
+            let mut crowd = Crowd { wanted: 100, held, ..Crowd::default() };
+            crowd.totals.counts.dropped = dropped;
+            let evidence = Evidence::default();
+            let facts = Facts { plan: &plan, evidence: &evidence, crowds: &[crowd], interrupted: None };
+            assert_eq!(verdict(&facts, &s).0, expected, "{held} {dropped} {thresholds:?}");
+        };
+        check(0, 100, &["latency.p99 < 50ms"], Verdict::Fail);
+        check(1, 99, &["latency.p99 < 50ms"], Verdict::Pass);
+        // Who judges losses has said which may be.
+        check(0, 100, &["latency.p99 < 50ms", "held >= 0%"], Verdict::Pass);
+        check(0, 100, &["latency.p99 < 50ms", "faults <= 100"], Verdict::Pass);
     }
 
     fn probe(sent: u64, answered: u64, failed: u64, unanswered: u64) -> samples::ProbeSummary {

@@ -10,7 +10,7 @@ use units::Nanos;
 
 use crate::{
     scripted::{Act, Ask, Script, Scripted, Then},
-    stage::{Story, connections, listening, network, plan, play, servers},
+    stage::{Story, connections, listening, measured, network, plan, play, servers},
 };
 
 const N: u64 = 2_000;
@@ -127,6 +127,27 @@ fn a_target_that_speaks_tls_is_recognised() {
     }
 }
 
+/// Who closes without a byte may expect TLS: nobody can ask it here, so that it is a guess; and none where a byte came.
+#[test]
+fn a_target_that_closes_without_a_byte_may_speak_tls() {
+    const CLOSE: Act = Act { say: b"", then: Then::Close(Close::Graceful) };
+    const OK: Act = Act { say: b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", then: Then::Stay };
+    let at_last: Script = |ask| if ask.nth == 2 { CLOSE } else { OK };
+    for (target, script, fault, cause) in [
+        ("http://127.0.0.1:80/", (|_| CLOSE) as Script, Stage::Exchange, Some("tls-expected")),
+        ("ws://127.0.0.1:80/", |_| CLOSE, Stage::Handshake, Some("tls-expected")),
+        ("http://127.0.0.1:80/", at_last, Stage::Exchange, Some("requests-per-connection")),
+    ] {
+        let net = network(1, |_| {});
+        let plan = plan(target, "connections=20 duration=1s", 1);
+        let mut server = listening(&net, plan.destinations()[0], 128, Scripted::new(script));
+        let story = play(&net, &plan, 1, &mut [&mut server], |_, _| {});
+        assert_eq!(story.faults(), [(fault, Kind::Closed, 20)], "{target}");
+        let limit = story.played.judge(&plan).limit;
+        assert_eq!(limit.as_ref().map(|limit| limit.cause), cause, "{target}: {limit:?}");
+    }
+}
+
 #[test]
 fn lost_segments_come_later() {
     check(
@@ -135,7 +156,7 @@ fn lost_segments_come_later() {
             all_is_well(seen);
             // A segment is sent again after 200 ms, a SYN after 1 s: one answer in fifty is that late.
             let (latency, connect) =
-                (seen.story.whole.latency.quantiles(), seen.story.whole.connect.quantiles());
+                (measured(&seen.story.whole.latency), measured(&seen.story.whole.connect));
             assert!(latency.p90 <= 400.0 && latency.p99 > 200e3 && latency.max < 1.1e6, "{latency:?}");
             assert!(connect.p50 < 400.0 && connect.p999 > 1e6, "{connect:?}");
         },
@@ -153,7 +174,7 @@ fn a_small_window_slows_and_loses_nothing() {
         |f| (f.window, f.split) = (500, true),
         |seen| {
             all_is_well(seen);
-            assert!(seen.story.whole.latency.quantiles().p90 > 1_000.0, "several rounds for an answer");
+            assert!(measured(&seen.story.whole.latency).p90 > 1_000.0, "several rounds for an answer");
         },
     );
 }

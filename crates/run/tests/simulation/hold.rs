@@ -5,7 +5,7 @@ use net::io::sim::Turn;
 use samples::Tick;
 use units::Nanos;
 
-use crate::stage::{Story, connections, network, plan, play, servers};
+use crate::stage::{Story, connections, measured, network, plan, play, servers};
 
 const DRAWN: &str = "http://127.0.0.{1..3}:8000/?length={rand 1 4096}";
 
@@ -65,7 +65,7 @@ fn twenty_thousand_connections_ask_as_often_as_their_think_time_says() {
 
     // The network takes 20 to 200 µs each way and the server no time. A timer of the wheel is due at the whole
     // millisecond at which it comes: in virtual time nothing is ever late.
-    let (latency, connect) = (story.whole.latency.quantiles(), story.whole.connect.quantiles());
+    let (latency, connect) = (measured(&story.whole.latency), measured(&story.whole.connect));
     for (what, q) in [("latency", latency), ("connect", connect)] {
         assert!((q.mean / 220.0 - 1.0).abs() < 0.02, "{what} {q:?}");
         assert!(q.p50 > 200.0 && q.p50 < 240.0 && q.p999 > 380.0 && q.max <= 400.0, "{what} {q:?}");

@@ -9,6 +9,7 @@ mod faults;
 mod hold;
 mod levels;
 mod listener;
+mod matrix;
 mod open_loop;
 mod probe;
 mod ramps;

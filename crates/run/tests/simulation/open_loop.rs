@@ -1,17 +1,13 @@
 //! The open loop: as many requests as the rate says, each at its time, whatever the target does; and what the target
 //! does shows in the latency.
 
-use net::{
-    Shard,
-    io::sim::{Net, SimIo, Turn},
-};
+use net::io::sim::Turn;
 use samples::{Kind, Stage};
-use serve::Http;
 use units::Nanos;
 
 use crate::{
     scripted::{Act, Ask, Script, Scripted, Then},
-    stage::{Story, connections, listening, network, plan, play, servers},
+    stage::{Story, connections, fates::Frozen, listening, measured, network, plan, play, servers},
 };
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
@@ -35,7 +31,7 @@ fn check_slots(story: &Story, slots: u64, missed: u64) {
     let c = &story.whole.counts;
     assert_eq!((c.sent, c.missed), (slots - missed, missed), "{c:?}");
     // In virtual time the generator is never late, and what waits for a connection is not lag.
-    assert_eq!((story.whole.lag.count(), story.whole.lag.quantiles().max), (slots, 0.0));
+    assert_eq!((story.whole.lag.count(), measured(&story.whole.lag).max), (slots, 0.0));
     assert_eq!(story.whole.ramp_latency.count(), 0, "nothing is asked before full load");
 }
 
@@ -62,7 +58,7 @@ fn the_rate_is_kept_exactly() {
         assert_eq!(time, hold, "{words}: full load ends at its time");
         // Those under way at the end are answered behind it.
         assert!(slots - c.answered_at_load <= 20, "{words}: {c:?}");
-        let latency = story.whole.latency.quantiles();
+        let latency = measured(&story.whole.latency);
         assert!((latency.mean / 220.0 - 1.0).abs() < 0.1 && latency.max <= 400.0, "{words}: {latency:?}");
     }
 }
@@ -76,43 +72,12 @@ fn connections_take_turns() {
     assert_eq!(story.faults(), []);
 }
 
-/// A server that does not run for a time, as one that was stopped.
-struct Stopped<'a> {
-    server: &'a mut Shard<SimIo, Http>,
-    /// Stands in for it: nothing ever comes there.
-    nobody: Shard<SimIo, Scripted>,
-    net: Net,
-    from: Nanos,
-    until: Nanos,
-}
-
-impl Stopped<'_> {
-    fn is_stopped(&self) -> bool {
-        (self.from..self.until).contains(&self.net.now())
-    }
-}
-
-impl Turn for Stopped<'_> {
-    fn wakes_at(&self) -> Nanos {
-        if self.is_stopped() { self.until } else { Turn::wakes_at(self.server) }
-    }
-    fn turn(&mut self) {
-        if !self.is_stopped() {
-            Turn::turn(self.server);
-        }
-    }
-    fn host(&self) -> u16 {
-        if self.is_stopped() { self.nobody.host() } else { self.server.host() }
-    }
-}
-
 fn stalled(words: &str) -> Story {
     let net = network(1, |_| {});
     let plan = plan("http://127.0.0.1:8000/", words, 1);
     let (mut servers, _) = servers(&net, plan.destinations()[0], 1, connections(&plan));
-    let nobody = listening(&net, "127.0.0.1:9".parse().unwrap(), 64, Scripted::new(|_| RIGHT));
-    let (from, until) = (Nanos::from_secs(6), Nanos::from_secs(7));
-    let mut stopped = Stopped { server: &mut servers[0], nobody, net: net.clone(), from, until };
+    let span = (Nanos::from_secs(6), Nanos::from_secs(7));
+    let mut stopped = Frozen::new(&net, &mut servers[0], span);
     play(&net, &plan, 2, &mut [&mut stopped], |_, _| {})
 }
 
@@ -121,7 +86,7 @@ fn a_stall_of_the_target_shows_in_the_latency() {
     let story = stalled("connections=1k rate=5k/s duration=12s");
     check_slots(&story, 60_000, 0);
     assert_eq!((story.faults(), story.whole.counts.answered), (vec![], 60_000));
-    let latency = story.whole.latency.quantiles();
+    let latency = measured(&story.whole.latency);
     // 5,000 requests were due in that second, and waited for what was left of it: one in twelve.
     assert!(latency.p90 < 500.0, "{latency:?}");
     assert!((870e3..=890e3).contains(&latency.p99), "a hundredth of all is 12 % of them: {latency:?}");
@@ -130,7 +95,7 @@ fn a_stall_of_the_target_shows_in_the_latency() {
     assert!((latency.mean / mean - 1.0).abs() < 0.01, "{latency:?}, {mean:.0} expected");
 
     // A closed loop asks nothing meanwhile: the same stall is a few slow answers, one a connection.
-    let closed = stalled("connections=1k think=200ms duration=12s").whole.latency.quantiles();
+    let closed = measured(&stalled("connections=1k think=200ms duration=12s").whole.latency);
     assert!(closed.count > 50_000 && closed.p90 < 500.0 && closed.max > 900e3, "{closed:?}");
     assert!(latency.mean > 2.0 * closed.mean, "{latency:?} against {closed:?}");
 }
@@ -143,10 +108,10 @@ fn what_no_connection_is_free_for_is_missed_and_said() {
     let c = &story.whole.counts;
     assert_eq!((c.sent + c.missed, story.faults()), (2_000, vec![]), "{c:?}");
     assert!((985..=1_000).contains(&c.sent), "{c:?}");
-    let latency = story.whole.latency.quantiles();
+    let latency = measured(&story.whole.latency);
     // Who waited for the timeout is given up, and the answer takes its time besides.
     assert!(latency.max <= 2_102e3 && latency.max > 2_000e3 && latency.p50 > 1_000e3, "{latency:?}");
-    assert_eq!((story.whole.lag.count(), story.whole.lag.quantiles().max), (2_000, 0.0));
+    assert_eq!((story.whole.lag.count(), measured(&story.whole.lag).max), (2_000, 0.0));
 }
 
 #[test]
@@ -158,7 +123,7 @@ fn a_slot_dials_again_what_was_closed_by_announcement() {
     assert_eq!((c.opened, c.closed, c.redialled, c.dropped), (20, 500, 480, 0), "{c:?}");
     assert_eq!((story.faults(), server.accepted_at.len()), (vec![], 500));
     // Two rounds through the network, but for the first twenty.
-    let latency = story.whole.latency.quantiles();
+    let latency = measured(&story.whole.latency);
     let mean = (20.0 * 220.0 + 480.0 * 440.0) / 500.0;
     assert!((latency.mean / mean - 1.0).abs() < 0.05, "{latency:?}");
 }

@@ -9,7 +9,7 @@ use units::Nanos;
 
 use crate::{
     scripted::{Act, Ask, Script, Scripted, Then},
-    stage::{Story, connections, listening, network, plan, play, servers},
+    stage::{Story, connections, listening, measured, network, plan, play, servers},
 };
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
@@ -49,7 +49,7 @@ fn it_asks_beside_the_population_and_is_counted_apart() {
         assert_eq!(server.requests, c.sent + p.sent + upgrades, "{target}");
         // A round through the network takes 220 µs: a request one, a dial one, an upgrade one.
         let rounds = if target.starts_with("ws") { 3.0 } else { 2.0 };
-        let (fresh, kept, connect) = (p.fresh.quantiles(), p.kept.quantiles(), p.connect.quantiles());
+        let (fresh, kept, connect) = (measured(&p.fresh), measured(&p.kept), measured(&p.connect));
         assert!((fresh.mean / (rounds * 220.0) - 1.0).abs() < 0.1, "{target}: {fresh:?}");
         assert!((kept.mean / 225.0 - 1.0).abs() < 0.1, "{target}: {kept:?}");
         assert!((connect.mean / 220.0 - 1.0).abs() < 0.1, "{target}: {connect:?}");

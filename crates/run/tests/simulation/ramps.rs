@@ -5,7 +5,7 @@ use units::Nanos;
 
 use crate::{
     scripted::{Act, Ask, Script, Scripted, Then},
-    stage::{connections, listening, network, plan, play},
+    stage::{connections, listening, measured, network, plan, play},
 };
 
 const OK: Act = Act { say: b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", then: Then::Stay };
@@ -51,7 +51,7 @@ fn check_adaptive(backlog: usize, shards: u32) {
         assert!(per_s >= 0.9 * 2_000.0, "backlog {backlog}, {shards} shards, seed {seed}: {per_s:.0}/s");
         assert!(per_s <= 2_001.0, "the server is the one that is slow: {per_s:.0}/s");
         // Hardly a SYN was sent in vain, and that is sent again after a second.
-        let connect = story.whole.connect.quantiles();
+        let connect = measured(&story.whole.connect);
         assert!(
             connect.count > 0 && connect.p99 < 400.0,
             "backlog {backlog}, {shards} shards, seed {seed}: {connect:?}"

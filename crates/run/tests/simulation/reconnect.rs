@@ -6,7 +6,7 @@ use units::Nanos;
 
 use crate::{
     scripted::{Act, Ask, Script, Scripted, Then},
-    stage::{Story, connections, listening, network, plan, play, play_frozen},
+    stage::{Story, connections, listening, measured, network, plan, play, play_frozen},
 };
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
@@ -121,15 +121,15 @@ fn frozen(words: &str) -> Story {
 fn a_dial_made_too_late_counts_from_when_it_was_due() {
     // Dialled again for requests that were due at 1 s, and sent at 2.5 s.
     let story = frozen("think=1s duration=4s");
-    let (whole, connect) = (&story.whole, story.whole.connect.quantiles());
+    let (whole, connect) = (&story.whole, measured(&story.whole.connect));
     assert_eq!((whole.counts.opened, whole.counts.redialled), (20, 20), "{:?}", whole.counts);
     assert!(connect.p50 < 10_000.0 && connect.p75 > 1_400_000.0, "dials due at about 1 s: {connect:?}");
     assert!(connect.max < 1_600_000.0, "{connect:?}");
-    let late = whole.lag.quantiles();
+    let late = measured(&whole.lag);
     assert!(late.count >= 20 && late.max > 1_400_000.0, "and the requests are late: {late:?}");
     // Of an open loop, for slots that were due between 0.5 s and 2.5 s.
     let story = frozen("rate=20/s duration=4s");
-    let (whole, connect) = (&story.whole, story.whole.connect.quantiles());
+    let (whole, connect) = (&story.whole, measured(&story.whole.connect));
     assert_eq!((whole.counts.opened, whole.counts.redialled), (20, 20), "{:?}", whole.counts);
     assert!(connect.max > 900_000.0 && connect.max < 2_100_000.0, "{connect:?}");
 }

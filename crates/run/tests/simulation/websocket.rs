@@ -8,7 +8,7 @@ use samples::{Kind, Stage};
 use units::Nanos;
 use wire::websocket::{Event, Frames, Role, accept_key};
 
-use crate::stage::{Story, connections, listening, network, plan, play, servers};
+use crate::stage::{Story, connections, listening, measured, network, plan, play, servers};
 
 /// One run against two shards of the reference server.
 fn run(words: &str, seed: u64) -> (Story, serve::Stats) {
@@ -41,7 +41,7 @@ fn echoes_come_as_often_as_the_schedule_says() {
     assert_eq!((c.sent, c.answered, c.body_bytes_in), (server.requests - N, c.sent, 5 * c.sent));
     assert_eq!((c.bytes_in, c.bytes_out), (server.bytes_out, server.bytes_in));
     assert_eq!((server.open, server.accepted, server.errors), (N, N, 0));
-    let latency = story.whole.latency.quantiles();
+    let latency = measured(&story.whole.latency);
     assert!((latency.mean / 220.0 - 1.0).abs() < 0.02 && latency.max <= 400.0, "{latency:?}");
     story.assert_on_time();
     assert_eq!(story.whole.status.iter().sum::<u64>(), 0, "an upgrade is no answer");
@@ -63,7 +63,7 @@ fn without_a_pause_the_next_message_follows_the_echo() {
     assert!((per_s / (50.0 / 220e-6) - 1.0).abs() < 0.01, "{per_s:.0} messages a second");
     story.assert_on_time();
     // Each echo from its own moment, and those of the hold counted there.
-    let latency = story.whole.latency.quantiles();
+    let latency = measured(&story.whole.latency);
     assert!(latency.count.abs_diff(story.whole.counts.answered_at_load) <= 100, "{latency:?}");
     assert!((latency.p50 / 220.0 - 1.0).abs() < 0.01 && latency.max < 1e3, "{latency:?}");
 }

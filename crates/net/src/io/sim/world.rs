@@ -143,6 +143,17 @@ impl World {
         }
     }
 
+    pub(super) fn kill(&mut self, host: u16) {
+        self.unlisten(host);
+        for end in 0..self.ends.len() as u32 {
+            let e = &self.ends[end as usize];
+            if e.used && e.host == host {
+                self.close(end, Close::Graceful);
+            }
+        }
+        self.hosts[usize::from(host)] = Host::default();
+    }
+
     /// Takes back an accept, whether a peer has been found for it or not.
     pub(super) fn withdraw(&mut self, host: u16, k: Key) {
         let h = &mut self.hosts[usize::from(host)];

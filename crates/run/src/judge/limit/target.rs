@@ -96,12 +96,43 @@ pub(super) fn refused(case: &Case) -> Option<Limit> {
 /// It speaks TLS, and throng does not.
 pub(super) fn tls_expected(case: &Case) -> Option<Limit> {
     if case.kind != Some(Kind::TlsExpected) {
-        return None;
+        return closed_for_tls(case);
     }
     let n = case.faults();
     let detail = format!("the target speaks TLS: {n} connections that began without were turned away");
-    let cure = "use a port without TLS, or put a proxy that ends TLS before it: throng does not speak TLS in this version";
-    case.answer(Seen, (Side::Target, "tls-expected"), case.left(), detail, cure)
+    case.answer(Seen, (Side::Target, "tls-expected"), case.left(), detail, NO_TLS)
+}
+
+const NO_TLS: &str = "use a port without TLS, or put a proxy that ends TLS before it: throng does not speak TLS in this version";
+
+/// It closes connections that begin without TLS, and says nothing.
+fn closed_for_tls(case: &Case) -> Option<Limit> {
+    let e = case.evidence;
+    let is_closed =
+        case.trouble == Trouble::Lost && matches!(case.stage, Some(Stage::Exchange | Stage::Handshake));
+    if !is_closed || !e.is_mute {
+        return None;
+    }
+    let n = case.faults();
+    let at_once = e.losses.silence.is_none_or(|time| time < SET);
+    let (certainty, detail, cure) = match e.speaks_tls {
+        Some(true) => (
+            Seen,
+            format!(
+                "the target speaks TLS: {n} connections that began without were closed without a byte in reply, and the beginning of a TLS handshake was answered"
+            ),
+            NO_TLS,
+        ),
+        None if at_once => (
+            Guess,
+            format!(
+                "{n} connections were closed at their first request, without a byte in reply: perhaps the target expects TLS"
+            ),
+            "connect to it with openssl s_client -connect HOST:PORT: throng does not speak TLS in this version",
+        ),
+        _ => return None,
+    };
+    case.answer(certainty, (Side::Target, "tls-expected"), case.left(), detail, cure)
 }
 
 /// Shorter than this is no time that somebody has set: losses at once have other reasons.

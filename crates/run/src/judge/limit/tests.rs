@@ -89,6 +89,30 @@ fn memory_of_sockets_is_told() {
 }
 
 #[test]
+fn who_closes_without_a_byte_may_expect_tls() {
+    let e = |speaks_tls, silence_ms: Option<u64>| {
+        let silence = silence_ms.map(Nanos::from_millis);
+        Evidence { is_mute: true, speaks_tls, ..lost(Pattern { silence, ..Pattern::default() }) }
+    };
+    let at_once = || vec![fault(Stage::Exchange, Kind::Closed, 800)];
+    let seen = ("target", "tls-expected", 800, "TLS handshake was answered", "without TLS");
+    check(&stopped(0, at_once()), &e(Some(true), None), seen);
+    check(&stopped(0, vec![fault(Stage::Handshake, Kind::Reset, 800)]), &e(Some(true), Some(0)), seen);
+    let guess = ("target", "tls-expected", 800, "perhaps the target expects TLS", "openssl s_client");
+    check(&stopped(0, at_once()), &e(None, Some(1)), guess);
+    let certainty =
+        |evidence: &Evidence| limit(&stopped(0, at_once()), evidence).map(|limit| limit.certainty);
+    use Certainty::{Guess, Seen};
+    assert_eq!([e(Some(true), None), e(None, None)].map(|e| certainty(&e)), [Some(Seen), Some(Guess)]);
+    // It was asked, and does not speak TLS; it waited; a byte came; idle ones were closed.
+    let closed = ("target", "closed", 800, "closed by the peer", "its log");
+    check(&stopped(0, at_once()), &e(Some(false), None), closed);
+    check(&stopped(0, at_once()), &e(None, Some(3_000)), ("target", "request-timeout", 800, "", ""));
+    check(&stopped(0, at_once()), &Evidence { is_mute: false, ..e(Some(true), None) }, closed);
+    check(&stopped(0, vec![fault(Stage::Hold, Kind::Closed, 800)]), &e(Some(true), None), closed);
+}
+
+#[test]
 fn open_files_are_held_against_their_limit() {
     let files = |used, limit| {
         let seen = TargetSeen { open_files: Some(Fill { used, limit }), ..TargetSeen::default() };

@@ -10,7 +10,7 @@ use serve::{Counters, Delay, Knobs, Stats};
 use units::Nanos;
 
 use super::{MS, S};
-use crate::stage::{Story, listening, network, play, scenario_with, servers};
+use crate::stage::{Story, listening, measured, network, play, scenario_with, servers};
 
 const SEED: u64 = 11;
 
@@ -132,7 +132,7 @@ fn http_kit_600k_with_ab_beside_it() {
         (6_000, 6_000, 0, 1, 1)
     );
     // A closed loop: as many as fit, one after the other.
-    let round = ab.latency.quantiles().mean / 1e6;
+    let round = measured(&ab.latency).mean / 1e6;
     ran.check("ab", ran.per_s(1), 1.0 / round, 0.01);
     assert!(ran.per_s(1) > 4_000.0, "{}", ran.per_s(1));
     assert_eq!((server.open, ran.plan.populations[1].load.connections()), (6_000, 1));
@@ -142,7 +142,7 @@ fn http_kit_600k_with_ab_beside_it() {
 fn express_with_wrk() {
     let ran = run("express-wrk.toml", "1%");
     ran.check_time(0, S(30));
-    let latency = ran.story.whole.latency.quantiles();
+    let latency = measured(&ran.story.whole.latency);
     ran.check("closed loop", ran.per_s(0), 4.0 / (latency.mean / 1e6), 0.01);
     assert_eq!((ran.story.held, ran.body_bytes(0)), (4, 12.0));
     assert_eq!(ran.server.requests, ran.story.whole.counts.sent);
@@ -152,7 +152,7 @@ fn express_with_wrk() {
 fn express_with_fortio() {
     let ran = run("express-fortio.toml", "25%");
     ran.check_time(0, S(30));
-    let latency = ran.story.whole.latency.quantiles();
+    let latency = measured(&ran.story.whole.latency);
     ran.check("closed loop", ran.per_s(0), 3.0 / (latency.mean / 1e6), 0.01);
     assert_eq!((ran.story.held, ran.body_bytes(0)), (3, 12.0));
     let status = &ran.story.whole.status;
@@ -218,7 +218,7 @@ fn cl_async_and_its_second_calls() {
     let kinds: BTreeSet<(Stage, Kind)> = story.faults().iter().map(|fault| (fault.0, fault.1)).collect();
     let ends = [(Stage::Exchange, Kind::Closed), (Stage::Exchange, Kind::Reset)];
     assert!(kinds.iter().all(|kind| ends.contains(kind)), "{kinds:?}");
-    let latency = story.whole.latency.quantiles();
+    let latency = measured(&story.whole.latency);
     assert!(latency.min >= 5e6 && latency.max < 5.003e6, "{latency:?}");
     // 12,645 were open with 6,000 a second over two seconds of dials; with all on time five seconds' worth.
     assert!((1_498..=1_503).contains(&story.peak), "{}", story.peak);

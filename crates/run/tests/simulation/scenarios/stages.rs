@@ -5,7 +5,7 @@ use samples::Tick;
 use units::Nanos;
 
 use super::{MS, S};
-use crate::stage::{Story, network, play, scenario, servers};
+use crate::stage::{Story, measured, network, play, scenario, servers};
 
 /// What a population did in a fifth of a second.
 #[derive(Clone, Copy, Debug, Default)]
@@ -353,7 +353,7 @@ fn who_begins_in_a_later_stage_is_not_late() {
     let story = &course.story;
     story.assert_on_time();
     // From when a dial was due: two ways through the network.
-    assert!(story.whole.connect.quantiles().max <= 400.0, "{:?}", story.whole.connect.quantiles());
+    assert!(measured(&story.whole.connect).max <= 400.0, "{:?}", measured(&story.whole.connect));
     assert!(
         (95..=115).contains(&story.populations[1].counts.opened) && story.populations[2].counts.opened == 20
     );

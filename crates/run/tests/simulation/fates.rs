@@ -1,0 +1,71 @@
+//! What may befall a process, without a fault of the network: it is stopped for a while, or killed.
+
+use net::io::sim::{Net, Turn};
+use units::Nanos;
+
+/// A shard that does not run for a while; what arrives meanwhile waits for it.
+pub(crate) struct Frozen<'a> {
+    shard: &'a mut dyn Turn,
+    net: Net,
+    span: (Nanos, Nanos),
+    /// A host for which nothing ever arrives.
+    nobody: u16,
+}
+
+impl<'a> Frozen<'a> {
+    /// From the first time until the second.
+    pub(crate) fn new(net: &Net, shard: &'a mut dyn Turn, span: (Nanos, Nanos)) -> Frozen<'a> {
+        Frozen { shard, net: net.clone(), span, nobody: net.host().host() }
+    }
+
+    fn is_frozen(&self) -> bool {
+        (self.span.0..self.span.1).contains(&self.net.now())
+    }
+}
+
+impl Turn for Frozen<'_> {
+    fn wakes_at(&self) -> Nanos {
+        if self.is_frozen() { self.span.1 } else { self.shard.wakes_at() }
+    }
+
+    fn turn(&mut self) {
+        self.shard.turn();
+    }
+
+    fn host(&self) -> u16 {
+        if self.is_frozen() { self.nobody } else { self.shard.host() }
+    }
+}
+
+/// A shard whose process is killed: its connections are closed, and who dials later is refused.
+pub(crate) struct Killed<'a> {
+    shard: &'a mut dyn Turn,
+    net: Net,
+    at: Nanos,
+    is_dead: bool,
+    nobody: u16,
+}
+
+impl<'a> Killed<'a> {
+    pub(crate) fn new(net: &Net, shard: &'a mut dyn Turn, at: Nanos) -> Killed<'a> {
+        Killed { shard, net: net.clone(), at, is_dead: false, nobody: net.host().host() }
+    }
+}
+
+impl Turn for Killed<'_> {
+    fn wakes_at(&self) -> Nanos {
+        if self.is_dead { Nanos::NEVER } else { self.shard.wakes_at().min(self.at) }
+    }
+
+    fn turn(&mut self) {
+        if self.net.now() < self.at {
+            self.shard.turn();
+        } else if !std::mem::replace(&mut self.is_dead, true) {
+            self.net.kill(self.shard.host());
+        }
+    }
+
+    fn host(&self) -> u16 {
+        if self.is_dead { self.nobody } else { self.shard.host() }
+    }
+}

@@ -1,0 +1,393 @@
+//! Silence is a failure: every load against every way in which a target stops responding, with and without thresholds, judged
+//! as any run is. No cell passes that should not, and each request that was sent has exactly one end. `black_box/silence.rs`
+//! has the same over real sockets; here each cell is exact, for no machine is late in virtual time.
+
+use std::sync::Arc;
+
+use net::{
+    Shard,
+    io::sim::{Net, SimIo, Turn},
+};
+use plan::Plan;
+use run::By;
+use samples::{FaultCount, Kind, Requests, Stage, Summary, Verdict};
+use serve::{Counters, Http, Knobs};
+use units::Nanos;
+
+use crate::stage::{
+    Direction, Story, direct,
+    fates::{Frozen, Killed},
+    listening, network, plan, scenario,
+};
+
+const MS: fn(u64) -> Nanos = Nanos::from_millis;
+
+/// What the target does.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Trouble {
+    /// Nothing is wrong: what passes here fails below for its trouble, and for nothing else.
+    None,
+    NeverAnswers,
+    StopsInTheMiddle,
+    StopsInTheLastSecond,
+    LosesSome,
+    IsKilled,
+    StopsAndGoesOn,
+}
+
+use Trouble::*;
+
+const ALL: [Trouble; 7] =
+    [None, NeverAnswers, StopsInTheMiddle, StopsInTheLastSecond, LosesSome, IsKilled, StopsAndGoesOn];
+
+/// Full load lasts until 3 s and a little.
+const MIDDLE: Nanos = Nanos::from_millis(1_200);
+const LAST_SECOND: Nanos = Nanos::from_millis(2_500);
+/// When the one that goes on does so.
+const AGAIN: Nanos = Nanos::from_millis(2_700);
+
+/// Longer than any right response takes, and shorter than the stop.
+const THRESHOLD: &str = "latency.max<500ms";
+
+/// A load: the target's path, and its words.
+type Load = (&'static str, &'static str);
+
+const HTTP: &str = "http://127.0.0.1:8000/";
+const ECHO: &str = "ws://127.0.0.1:8000/ws/echo";
+
+const CLOSED: Load = (HTTP, "connections=4 ramp=0s duration=2900ms");
+const THINK: Load = (HTTP, "connections=40 ramp=0s think=50ms..150ms duration=2900ms");
+const RATE: Load = (HTTP, "connections=40 ramp=0s rate=300/s duration=2900ms");
+const ARRIVALS: Load = (HTTP, "arrive=100/s total=290 calls=2");
+const MESSAGES: Load = (ECHO, "connections=40 ramp=0s ping=100ms duration=2900ms");
+const LOADS: [Load; 5] = [CLOSED, THINK, RATE, ARRIVALS, MESSAGES];
+
+/// A target in trouble, on a network of its own.
+struct Target {
+    net: Net,
+    server: Shard<SimIo, Http>,
+    counters: Arc<Counters>,
+    trouble: Trouble,
+}
+
+impl Target {
+    fn new(trouble: Trouble, seed: u64) -> Target {
+        let net = network(seed, |f| f.delay = (MS(1), MS(3)));
+        let stalls_of_million = match trouble {
+            NeverAnswers => 1_000_000,
+            LosesSome => 100_000,
+            _ => 0,
+        };
+        let knobs = Knobs { stalls_of_million, ..Knobs::default() };
+        let counters = Arc::new(Counters::new(1));
+        let http = Http::new(counters.clone(), 0, 2_000, &knobs);
+        let server = listening(&net, "127.0.0.1:8000".parse().unwrap(), 2_000, http);
+        Target { net, server, counters, trouble }
+    }
+
+    fn meet(&mut self, plan: &Plan, direction: Direction) -> Story {
+        let (net, server) = (&self.net, &mut self.server as &mut dyn Turn);
+        let mut frozen = |from, until| {
+            direct(net, plan, 2, &mut [&mut Frozen::new(net, server, (from, until))], direction, |_, _| {})
+        };
+        match self.trouble {
+            StopsInTheMiddle => frozen(MIDDLE, Nanos::NEVER),
+            StopsInTheLastSecond => frozen(LAST_SECOND, Nanos::NEVER),
+            StopsAndGoesOn => frozen(MIDDLE, AGAIN),
+            IsKilled => {
+                direct(net, plan, 2, &mut [&mut Killed::new(net, server, MIDDLE)], direction, |_, _| {})
+            }
+            None | NeverAnswers | LosesSome => direct(net, plan, 2, &mut [server], direction, |_, _| {}),
+        }
+    }
+}
+
+/// A load, what befalls it, and how it is judged.
+#[derive(Clone, Copy, Debug)]
+struct Cell {
+    load: Load,
+    more: &'static str,
+    trouble: Trouble,
+    threshold: Option<&'static str>,
+    seed: u64,
+}
+
+impl Cell {
+    fn plan(&self) -> Plan {
+        let (target, words) = self.load;
+        // Who stops for a while is waited for.
+        let timeout = if self.trouble == StopsAndGoesOn { "8s" } else { "700ms" };
+        let threshold = self.threshold.map_or(String::new(), |text| format!("threshold={text}"));
+        plan(target, &format!("{words} timeout={timeout} {} {threshold}", self.more), self.seed)
+    }
+
+    /// Plays it and holds its counts against each other.
+    fn play(&self, direction: Direction) -> (Story, Summary) {
+        let (mut target, plan) = (Target::new(self.trouble, self.seed), self.plan());
+        let story = target.meet(&plan, direction);
+        let summary = story.played.judge(&plan);
+        self.check_counts(&story, &summary);
+        if matches!(self.trouble, None | StopsAndGoesOn) && plan.probe.is_none() {
+            let upgrades = if target_speaks_websocket(&plan) { story.whole.counts.opened } else { 0 };
+            let here = summary.requests.sent + upgrades;
+            assert_eq!(here, target.counters.read().requests, "both ends count the same: {self:?}");
+        }
+        (story, summary)
+    }
+
+    fn check_counts(&self, story: &Story, s: &Summary) {
+        let (c, r) = (&story.whole.counts, &s.requests);
+        assert!(r.sent > 100 || self.trouble == NeverAnswers && r.sent > 3, "{self:?}: {r:?}");
+        let lost: u64 = lost(&s.faults).map(|fault| fault.count).sum();
+        assert_eq!(c.sent, c.answered + lost + c.withdrawn + c.unanswered, "{self:?}: {:?}", s.faults);
+        assert_eq!(r.sent, r.answered + lost + r.unanswered, "{self:?}: {:?}", s.faults);
+        assert_eq!((r.unanswered, s.thresholds.len()), (story.cut, self.threshold.iter().len()), "{self:?}");
+        let faults: u64 = s.faults.iter().map(|fault| fault.count).sum();
+        assert_eq!(faults, s.connections.failed + s.connections.dropped, "{self:?}: {:?}", s.faults);
+        if let Some(probe) = &s.probe {
+            assert!(probe.sent > 0, "{self:?}");
+            assert_eq!(probe.sent, probe.answered + probe.failed + probe.unanswered, "{self:?}: {probe:?}");
+        }
+        for fault in &s.faults {
+            assert!(self.is_of_the_trouble(fault.stage, fault.kind), "{self:?}: {:?}", s.faults);
+        }
+    }
+
+    /// Whether this may be what went wrong.
+    fn is_of_the_trouble(&self, stage: Stage, kind: Kind) -> bool {
+        let is_closed = matches!(kind, Kind::Closed | Kind::Reset);
+        match self.trouble {
+            None | StopsAndGoesOn => false,
+            // A handshake, of connections that are dialled again.
+            NeverAnswers | StopsInTheMiddle | StopsInTheLastSecond | LosesSome => {
+                kind == Kind::Timeout && matches!(stage, Stage::Exchange | Stage::Handshake)
+            }
+            IsKilled if stage == Stage::Dial => kind == Kind::Refused,
+            IsKilled => is_closed && matches!(stage, Stage::Exchange | Stage::Hold | Stage::Handshake),
+        }
+    }
+
+    /// The verdict that it must have; it is never invalid, for throng is never late here.
+    fn verdict(&self) -> Verdict {
+        match (self.trouble, self.threshold) {
+            (None, _) | (StopsAndGoesOn, Option::None) => Verdict::Pass,
+            _ => Verdict::Fail,
+        }
+    }
+
+    /// As the table says, and for the right reason.
+    fn check(&self) {
+        let (story, s) = self.play(Direction::default());
+        let place = format!("{self:?}: {:#?}", s.reasons);
+        assert_eq!(s.verdict, self.verdict(), "{place}");
+        assert_eq!(story.cut, 0, "who is waited for has an end: {place}");
+        let (sent, answered) = (s.requests.sent, s.requests.answered);
+        match self.trouble {
+            None | StopsAndGoesOn => {
+                assert_eq!((sent, s.requests.missed, s.faults.len()), (answered, 0, 0), "{place}");
+                let stopped = (s.latency_us.count > 100).then_some(s.latency_us.max > 1e6);
+                assert_eq!(stopped, Some(self.trouble == StopsAndGoesOn), "{place}");
+            }
+            NeverAnswers => assert_eq!((answered, s.latency_us.count), (0, 0), "{place}"),
+            _ => assert!(answered > 100 && answered <= sent && !s.faults.is_empty(), "{place}"),
+        }
+        if s.verdict == Verdict::Fail {
+            assert!(!s.headline.contains("every") && !s.reasons.is_empty(), "{}: {place}", s.headline);
+            assert!(s.thresholds.iter().all(|result| !result.pass) || self.trouble == IsKilled, "{place}");
+            assert!(s.limit.is_some(), "{place}");
+        }
+    }
+}
+
+/// Requests that were lost under way; a wrong answer is an answer.
+fn lost(faults: &[FaultCount]) -> impl Iterator<Item = &FaultCount> {
+    faults.iter().filter(|fault| fault.stage == Stage::Exchange && !fault.kind.is_wrong_answer())
+}
+
+fn target_speaks_websocket(plan: &Plan) -> bool {
+    plan.populations[0].target.scheme == plan::Scheme::Ws
+}
+
+/// Every trouble, judged and not, from three seeds; how many cells there were.
+fn check(load: Load, more: &'static str) -> usize {
+    let mut cells = 0;
+    for trouble in ALL {
+        for threshold in [Option::None, Some(THRESHOLD)] {
+            for seed in 1..=3 {
+                Cell { load, more, trouble, threshold, seed }.check();
+                cells += 1;
+            }
+        }
+    }
+    cells
+}
+
+#[test]
+fn in_closed_loop() {
+    assert_eq!(check(CLOSED, ""), 42);
+}
+
+#[test]
+fn with_think_time() {
+    assert_eq!(check(THINK, ""), 42);
+}
+
+#[test]
+fn at_a_rate() {
+    assert_eq!(check(RATE, ""), 42);
+}
+
+#[test]
+fn of_connections_that_come_and_go() {
+    assert_eq!(check(ARRIVALS, ""), 42);
+    assert_eq!(check((HTTP, "arrive=100/s total=290 calls=1"), ""), 42);
+    assert_eq!(check((HTTP, "arrive=100/s total=290 calls=5 think=20ms"), ""), 42);
+}
+
+#[test]
+fn of_messages() {
+    assert_eq!(check(MESSAGES, ""), 42);
+}
+
+#[test]
+fn of_messages_over_bare_tcp_and_at_a_rate() {
+    let words = "connections=40 ramp=0s rate=300/s message=hello duration=2900ms";
+    assert_eq!(check((ECHO, words), ""), 42);
+}
+
+/// What was lost comes back, or nothing does, not even what was closed by announcement.
+#[test]
+fn whoever_dials_again() {
+    for load in [CLOSED, THINK, RATE, MESSAGES] {
+        for more in ["reconnect=never", "reconnect=100ms..400ms"] {
+            assert_eq!(check(load, more), 42);
+        }
+    }
+}
+
+#[test]
+fn beside_a_probe() {
+    for load in LOADS {
+        assert_eq!(check(load, "probe=20/s"), 42);
+    }
+}
+
+/// Nothing is under way when the target dies, and all that was asked was answered in time: that is no pass.
+#[test]
+fn who_dies_between_two_requests_has_not_passed() {
+    for (load, threshold) in [
+        ((HTTP, "connections=40 ramp=0s think=2s duration=2900ms"), Option::None),
+        ((HTTP, "connections=40 ramp=0s think=2s duration=2900ms"), Some("ramp_latency.max<500ms")),
+        ((ECHO, "connections=40 ramp=0s ping=1h duration=2900ms"), Some("connect.max<500ms")),
+    ] {
+        let cell = Cell { load, more: "", trouble: IsKilled, threshold, seed: 1 };
+        let plan = cell.plan();
+        let story = Target::new(IsKilled, 1).meet(&plan, Direction::default());
+        let s = story.played.judge(&plan);
+        assert_eq!(story.faults(), [(Stage::Hold, Kind::Closed, 40)], "{cell:?}");
+        assert!(s.thresholds.iter().all(|result| result.pass), "{cell:?}: {:?}", s.thresholds);
+        assert_eq!((s.connections.opened, s.connections.held, s.verdict), (40, 0, Verdict::Fail), "{cell:?}");
+    }
+}
+
+/// What still waits when the drain is cut has neither a response nor a fault: such a run is no pass, whatever is judged.
+#[test]
+fn where_the_drain_is_cut() {
+    let mut cells = 0;
+    for (path, words) in LOADS {
+        for trouble in [NeverAnswers, StopsInTheMiddle, StopsInTheLastSecond] {
+            for threshold in [Option::None, Some("latency.min<10s"), Some("sent>0")] {
+                // Connections that come go on until the last has gone, where no time is set.
+                let load = (path, words);
+                let more = if words.starts_with("arrive") { "duration=2900ms" } else { "" };
+                let cell = Cell { load, more, trouble, threshold, seed: 4 };
+                let (story, s) = cell.play(Direction { patience: MS(50), ..Direction::default() });
+                assert!(story.cut > 0 && s.requests.unanswered == story.cut, "{cell:?}: {:?}", s.requests);
+                assert_eq!(s.verdict, Verdict::Fail, "{cell:?}: {:#?}", s.reasons);
+                assert!(s.reasons.iter().any(|reason| reason.contains("had no response")), "{:?}", s.reasons);
+                cells += 1;
+            }
+        }
+    }
+    assert_eq!(cells, 45);
+}
+
+const POPULATIONS: &str = r#"
+target = "http://127.0.0.1:8000/"
+duration = "2900ms"
+ramp = "0s"
+[[population]]
+name = "users"
+connections = 20
+think = "50ms..150ms"
+[[population]]
+name = "chat"
+target = "ws://127.0.0.1:8000/ws/echo"
+connections = 20
+ping = "100ms"
+"#;
+
+/// Each population has its own sums, and one that goes without responses fails the run.
+#[test]
+fn of_several_populations() {
+    let mut cells = 0;
+    for trouble in ALL {
+        for (threshold, seed) in [(false, 1), (false, 2), (true, 1), (true, 2)] {
+            let timeout = if trouble == StopsAndGoesOn { "8s" } else { "700ms" };
+            let judged = if threshold { "thresholds = [\"latency.max < 500ms\"]" } else { "" };
+            let plan = scenario(&format!("timeout = \"{timeout}\"\n{judged}\n{POPULATIONS}"), seed);
+            let mut target = Target::new(trouble, seed);
+            let story = target.meet(&plan, Direction::default());
+            let s = story.played.judge(&plan);
+            let place = format!("{trouble:?} {threshold} {seed}: {:#?}", s.reasons);
+            let passes = trouble == None || trouble == StopsAndGoesOn && !threshold;
+            assert_eq!(s.verdict, if passes { Verdict::Pass } else { Verdict::Fail }, "{place}");
+            assert_eq!(s.populations.len(), 2, "{place}");
+            let mut sent = 0;
+            for own in s.populations.values() {
+                let Requests { answered, unanswered, .. } = own.requests;
+                let lost: u64 = lost(&own.faults).map(|fault| fault.count).sum();
+                assert_eq!(own.requests.sent, answered + lost + unanswered, "{place}");
+                assert!(own.requests.sent > 10, "{place}");
+                sent += own.requests.sent;
+            }
+            assert_eq!(s.requests.sent, sent, "{place}");
+            cells += 1;
+        }
+    }
+    assert_eq!(cells, 28);
+}
+
+/// A step of a search ends without a drain; it does not pass where a response is owed, or came too late.
+#[test]
+fn in_a_step_of_a_search() {
+    let dwell = MS(2_900);
+    let mut cells = 0;
+    for (by, load, on) in [
+        (By::Connections, 4, CLOSED),
+        (By::Connections, 40, THINK),
+        (By::Rate, 320, RATE),
+        (By::Connections, 40, MESSAGES),
+    ] {
+        for trouble in ALL {
+            for threshold in [Option::None, Some(THRESHOLD)] {
+                let cell = Cell { load: on, more: "probe=20/s", trouble, threshold, seed: 5 };
+                let plan = by.plan(&cell.plan(), load, dwell);
+                let direction = Direction { goes_on: true, ..Direction::default() };
+                let story = Target::new(trouble, 5).meet(&plan, direction);
+                let (s, reasons) = story.played.judge_step(&plan, by, load);
+                let place = format!("{cell:?}: {reasons:#?}");
+                assert!(s.requests.sent > 3 && s.probe.as_ref().unwrap().sent > 20, "{place}");
+                match (trouble, threshold) {
+                    (None, _) => assert!(reasons.is_empty(), "{place}"),
+                    // Late, and nothing else.
+                    (StopsAndGoesOn, Option::None) => assert!(s.faults.is_empty(), "{place}"),
+                    _ => assert!(!reasons.is_empty(), "{place}"),
+                }
+                assert_eq!(story.cut, 0, "what is owed is waited for: {place}");
+                cells += 1;
+            }
+        }
+    }
+    assert_eq!(cells, 56);
+}
