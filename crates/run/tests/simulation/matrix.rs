@@ -137,7 +137,7 @@ impl Cell {
 
     fn check_counts(&self, story: &Story, s: &Summary) {
         let (c, r) = (&story.whole.counts, &s.requests);
-        assert!(r.sent > 100 || self.trouble == NeverAnswers && r.sent > 3, "{self:?}: {r:?}");
+        assert!(r.sent > 30 || self.trouble == NeverAnswers && r.sent > 3, "{self:?}: {r:?}");
         let lost: u64 = lost(&s.faults).map(|fault| fault.count).sum();
         assert_eq!(c.sent, c.answered + lost + c.withdrawn + c.unanswered, "{self:?}: {:?}", s.faults);
         assert_eq!(r.sent, r.answered + lost + r.unanswered, "{self:?}: {:?}", s.faults);
@@ -189,7 +189,7 @@ impl Cell {
                 assert_eq!(stopped, Some(self.trouble == StopsAndGoesOn), "{place}");
             }
             NeverAnswers => assert_eq!((answered, s.latency_us.count), (0, 0), "{place}"),
-            _ => assert!(answered > 100 && answered <= sent && !s.faults.is_empty(), "{place}"),
+            _ => assert!(answered > 30 && answered <= sent && !s.faults.is_empty(), "{place}"),
         }
         if s.verdict == Verdict::Fail {
             assert!(!s.headline.contains("every") && !s.reasons.is_empty(), "{}: {place}", s.headline);
@@ -299,7 +299,8 @@ fn where_the_drain_is_cut() {
             for threshold in [Option::None, Some("latency.min<10s"), Some("sent>0")] {
                 // Connections that come go on until the last has gone, where no time is set.
                 let load = (path, words);
-                let more = if words.starts_with("arrive") { "duration=2900ms" } else { "" };
+                let more =
+                    if words.starts_with("arrive") { "duration=2900ms timeout=8s" } else { "timeout=8s" };
                 let cell = Cell { load, more, trouble, threshold, seed: 4 };
                 let (story, s) = cell.play(Direction { patience: MS(50), ..Direction::default() });
                 assert!(story.cut > 0 && s.requests.unanswered == story.cut, "{cell:?}: {:?}", s.requests);
