@@ -124,6 +124,18 @@ fn a_probe_lane_asks_beside_the_load() {
     }
 }
 
+/// The load ends by itself, when the last connection has gone, with probes under way: they are waited for.
+#[test]
+fn a_probe_is_waited_for_where_the_load_ends_by_itself() {
+    let server = Serving::start(&["--threads", "1"]);
+    let args = ["--arrive", "100/s", "--total", "50", "--probe", "100/s"];
+    let (ended, s) = run(&server.url("/delay?for=100ms"), &args);
+    let (sent, answered) = (s.count("probe.sent"), s.count("probe.answered"));
+    assert!(sent > 40 && sent == answered, "{answered} of {sent}: {:#}", s.at("reasons"));
+    assert_eq!((s.count("probe.unanswered"), s.count("connections.finished")), (0, 50), "{ended:?}");
+    ended.assert_status(0);
+}
+
 #[test]
 fn what_was_lost_is_dialled_again_after_a_back_off() {
     let server = Scripted::start(|peer| {

@@ -30,7 +30,10 @@ fn a_port_that_closes_plain_connections_without_a_byte_is_recognised() {
     let made = made.end();
     assert_eq!(made.status, Some(0), "{made:?}");
     let server = Server::told(|address| {
-        program("openssl", &["s_server", "-accept", &address.to_string(), "-key", &key, "-cert", &cert])
+        program(
+            "openssl",
+            &["s_server", "-www", "-accept", &address.to_string(), "-key", &key, "-cert", &cert],
+        )
     });
     for scheme in ["http", "ws"] {
         let (ended, s) = run(&format!("{scheme}://{}/", server.address), &["-c", "5", "-d", "300ms"]);

@@ -168,7 +168,9 @@ impl<'a, F: FnMut(u32, &Tick)> Conductor<'a, F> {
             self.tell_the_end();
         }
         let open_requests = |s: &State| if goes_on { s.owed } else { s.waiting };
-        let drained = told && self.states.iter().map(open_requests).sum::<u64>() == 0;
+        // The probe's shard too, which hears of an end by itself from the order only: what it last said may be older.
+        let all_know = goes_on || self.states.iter().all(|s| s.phase == Phase::Drain);
+        let drained = told && all_know && self.states.iter().map(open_requests).sum::<u64>() == 0;
         let is_cut = self.is_draining() && now.since(self.draining) >= self.direction.patience;
         if self.is_draining() && (drained || is_cut) && self.ends_at == Nanos::NEVER {
             self.story.cut = self.states.iter().map(open_requests).sum();
@@ -233,7 +235,9 @@ impl<'a, F: FnMut(u32, &Tick)> Conductor<'a, F> {
 
     fn take(&mut self, shard: u32, tick: &Tick) {
         (self.see)(shard, tick);
-        let &Tick { open, resolved, waiting, owed, ramped_at, until, phase, .. } = tick;
+        let &Tick { open, resolved, owed, ramped_at, until, phase, .. } = tick;
+        // What it has given up waits no longer.
+        let waiting = tick.waiting - tick.counts.unanswered;
         let state = &mut self.states[shard as usize];
         let is_load = state.drained_at == Nanos::NEVER;
         let drained_at = if is_load && phase == Phase::Drain { until } else { state.drained_at };

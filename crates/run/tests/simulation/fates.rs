@@ -1,7 +1,39 @@
-//! What may befall a process, without a fault of the network: it is stopped for a while, or killed.
+//! What may befall a process, without a fault of the network: it ends, is stopped for a while, or killed.
 
-use net::io::sim::{Net, Turn};
+use engine::Client;
+use net::{
+    Shard,
+    io::sim::{Net, SimIo, Turn},
+};
 use units::Nanos;
+
+/// A client shard as a thread runs it: not any more when it has finished.
+pub(crate) struct Thread<'a> {
+    shard: &'a mut Shard<SimIo, Client>,
+    nobody: u16,
+    is_over: bool,
+}
+
+impl<'a> Thread<'a> {
+    pub(crate) fn new(net: &Net, shard: &'a mut Shard<SimIo, Client>) -> Thread<'a> {
+        Thread { shard, nobody: net.host().host(), is_over: false }
+    }
+}
+
+impl Turn for Thread<'_> {
+    fn wakes_at(&self) -> Nanos {
+        if self.is_over { Nanos::NEVER } else { self.shard.wakes_at() }
+    }
+
+    fn turn(&mut self) {
+        Turn::turn(self.shard);
+        self.is_over = self.shard.program().is_finished();
+    }
+
+    fn host(&self) -> u16 {
+        if self.is_over { self.nobody } else { Turn::host(self.shard) }
+    }
+}
 
 /// A shard that does not run for a while; what arrives meanwhile waits for it.
 pub(crate) struct Frozen<'a> {

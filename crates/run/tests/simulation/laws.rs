@@ -27,8 +27,6 @@ pub(crate) fn obey_the_laws(plan: &Plan, population: &Population, t: &Tick) {
     assert!(c.redialled + (c.opened + c.failed - t.resolved) <= again, "redials, seed {seed}");
     // A request is answered, waits, was lost with its connection, or crossed with a close that was announced.
     let ends = c.answered + t.waiting + lost + c.unanswered + c.withdrawn;
-    // At the end those that wait are the unanswered ones.
-    let ends = if c.unanswered > 0 { ends - t.waiting } else { ends };
     assert_eq!(ends, c.sent, "each request has one end, seed {seed}: {c:?}");
     // One without a response is longer than all others, and so is one that was never sent.
     let (dials, handshakes) = (t.connect.censored(), t.handshake.censored());

@@ -137,7 +137,7 @@ impl Cell {
 
     fn check_counts(&self, story: &Story, s: &Summary) {
         let (c, r) = (&story.whole.counts, &s.requests);
-        assert!(r.sent > 100 || self.trouble == NeverAnswers && r.sent > 3, "{self:?}: {r:?}");
+        assert!(r.sent > 30 || self.trouble == NeverAnswers && r.sent > 3, "{self:?}: {r:?}");
         let lost: u64 = lost(&s.faults).map(|fault| fault.count).sum();
         assert_eq!(c.sent, c.answered + lost + c.withdrawn + c.unanswered, "{self:?}: {:?}", s.faults);
         assert_eq!(r.sent, r.answered + lost + r.unanswered, "{self:?}: {:?}", s.faults);
@@ -189,7 +189,7 @@ impl Cell {
                 assert_eq!(stopped, Some(self.trouble == StopsAndGoesOn), "{place}");
             }
             NeverAnswers => assert_eq!((answered, s.latency_us.count), (0, 0), "{place}"),
-            _ => assert!(answered > 100 && answered <= sent && !s.faults.is_empty(), "{place}"),
+            _ => assert!(answered > 30 && answered <= sent && !s.faults.is_empty(), "{place}"),
         }
         if s.verdict == Verdict::Fail {
             assert!(!s.headline.contains("every") && !s.reasons.is_empty(), "{}: {place}", s.headline);
@@ -208,12 +208,12 @@ fn target_speaks_websocket(plan: &Plan) -> bool {
     plan.populations[0].target.scheme == plan::Scheme::Ws
 }
 
-/// Every trouble, judged and not, from three seeds; how many cells there were.
-fn check(load: Load, more: &'static str) -> usize {
+/// Every trouble, judged and not, from so many seeds; how many cells there were.
+fn check(load: Load, more: &'static str, seeds: u64) -> usize {
     let mut cells = 0;
     for trouble in ALL {
         for threshold in [Option::None, Some(THRESHOLD)] {
-            for seed in 1..=3 {
+            for seed in 1..=seeds {
                 Cell { load, more, trouble, threshold, seed }.check();
                 cells += 1;
             }
@@ -224,35 +224,35 @@ fn check(load: Load, more: &'static str) -> usize {
 
 #[test]
 fn in_closed_loop() {
-    assert_eq!(check(CLOSED, ""), 42);
+    assert_eq!(check(CLOSED, "", 3), 42);
 }
 
 #[test]
 fn with_think_time() {
-    assert_eq!(check(THINK, ""), 42);
+    assert_eq!(check(THINK, "", 3), 42);
 }
 
 #[test]
 fn at_a_rate() {
-    assert_eq!(check(RATE, ""), 42);
+    assert_eq!(check(RATE, "", 3), 42);
 }
 
 #[test]
 fn of_connections_that_come_and_go() {
-    assert_eq!(check(ARRIVALS, ""), 42);
-    assert_eq!(check((HTTP, "arrive=100/s total=290 calls=1"), ""), 42);
-    assert_eq!(check((HTTP, "arrive=100/s total=290 calls=5 think=20ms"), ""), 42);
+    assert_eq!(check(ARRIVALS, "", 3), 42);
+    assert_eq!(check((HTTP, "arrive=100/s total=290 calls=1"), "", 1), 14);
+    assert_eq!(check((HTTP, "arrive=100/s total=290 calls=5 think=20ms"), "", 1), 14);
 }
 
 #[test]
 fn of_messages() {
-    assert_eq!(check(MESSAGES, ""), 42);
+    assert_eq!(check(MESSAGES, "", 3), 42);
 }
 
 #[test]
 fn of_messages_over_bare_tcp_and_at_a_rate() {
     let words = "connections=40 ramp=0s rate=300/s message=hello duration=2900ms";
-    assert_eq!(check((ECHO, words), ""), 42);
+    assert_eq!(check((ECHO, words), "", 1), 14);
 }
 
 /// What was lost comes back, or nothing does, not even what was closed by announcement.
@@ -260,7 +260,7 @@ fn of_messages_over_bare_tcp_and_at_a_rate() {
 fn whoever_dials_again() {
     for load in [CLOSED, THINK, RATE, MESSAGES] {
         for more in ["reconnect=never", "reconnect=100ms..400ms"] {
-            assert_eq!(check(load, more), 42);
+            assert_eq!(check(load, more, 1), 14);
         }
     }
 }
@@ -268,7 +268,7 @@ fn whoever_dials_again() {
 #[test]
 fn beside_a_probe() {
     for load in LOADS {
-        assert_eq!(check(load, "probe=20/s"), 42);
+        assert_eq!(check(load, "probe=20/s", 2), 28);
     }
 }
 
@@ -299,7 +299,8 @@ fn where_the_drain_is_cut() {
             for threshold in [Option::None, Some("latency.min<10s"), Some("sent>0")] {
                 // Connections that come go on until the last has gone, where no time is set.
                 let load = (path, words);
-                let more = if words.starts_with("arrive") { "duration=2900ms" } else { "" };
+                let more =
+                    if words.starts_with("arrive") { "duration=2900ms timeout=8s" } else { "timeout=8s" };
                 let cell = Cell { load, more, trouble, threshold, seed: 4 };
                 let (story, s) = cell.play(Direction { patience: MS(50), ..Direction::default() });
                 assert!(story.cut > 0 && s.requests.unanswered == story.cut, "{cell:?}: {:?}", s.requests);

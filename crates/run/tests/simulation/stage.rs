@@ -25,7 +25,7 @@ pub(crate) mod fates;
 mod laws;
 
 use conductor::Conductor;
-use fates::Frozen;
+use fates::{Frozen, Thread};
 
 /// A run that has not come to its end by then never will.
 const TOO_LONG: Nanos = Nanos::from_secs(2 * 3600);
@@ -239,8 +239,9 @@ pub(crate) fn direct(
     let mut clients: Vec<_> =
         parts.iter().zip(links).map(|(part, link)| client(net.host(), plan, part, link)).collect();
     let span = direction.frozen.unwrap_or((Nanos::NEVER, Nanos::NEVER));
+    let mut threads: Vec<_> = clients.iter_mut().map(|shard| Thread::new(net, shard)).collect();
     let mut frozen: Vec<_> =
-        clients.iter_mut().map(|shard| Frozen::new(net, shard as &mut dyn Turn, span)).collect();
+        threads.iter_mut().map(|thread| Frozen::new(net, thread as &mut dyn Turn, span)).collect();
     let mut all: Vec<&mut dyn Turn> = frozen.iter_mut().map(|c| c as &mut dyn Turn).collect();
     all.extend(servers.iter_mut().map(|s| &mut **s as &mut dyn Turn));
     let mut conductor = Conductor::new(plan, &parts, direction, arrivals, remotes, see);
