@@ -232,8 +232,9 @@ impl RunArgs {
 #[derive(Group)]
 #[command(
     after_help = "Each step is a run of its own with the words of `throng run`; --duration is the time at full load of \
-each [default: 5s], --probe is on [default: 20/s]. Without --threshold a step passes when nothing went wrong and the probe \
-takes no more than five times, and 20 ms, longer than at the first step. Exit status: 0 found or not reached, 1 impossible."
+each [default: 5s], --probe is on [default: 20/s]. A step passes when at least 98 % of its load is there (held, \
+opened, answered) and the thresholds are met; without --threshold when nothing went wrong and the probe takes no more than \
+five times, and 20 ms, longer than at the first step. Exit status: 0 found or not reached, 1 impossible."
 )]
 pub(crate) struct FindArgs {
     #[command(flatten)]
