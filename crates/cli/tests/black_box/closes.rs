@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crate::{
     program::{Program, Serving, file},
     scripted::{Peer, Scripted, ok},
-    summary::{Expected, Summary},
+    summary::{Expected, Summary, run},
 };
 
 /// Four connections to a server that does this to each.
@@ -107,6 +107,42 @@ fn who_closes_without_a_byte_is_asked_whether_it_speaks_tls() {
     let hangs_up = |peer: &mut Peer| assert!(peer.wait_for_more());
     let s = check_lost(hangs_up, &["-d", "300ms"], "target·exchange·closed");
     assert_eq!(s.word("limit.cause"), "closed", "{:#}", s.at("limit"));
+}
+
+/// Answers after a while, takes no second request, and resets after a while: as an event loop that is busy closes what it has
+/// answered (cl-async).
+fn closes_when_it_gets_to_it(after: Duration, linger: Duration) -> impl Fn(&mut Peer) + Send + Sync {
+    move |peer| {
+        peer.request();
+        peer.is_silent_for(after);
+        peer.answer(&ok("x"));
+        std::thread::sleep(linger);
+        peer.reset();
+    }
+}
+
+#[test]
+fn a_close_after_each_response_is_no_age_limit() {
+    let check = |after_ms: u64, linger_ms: u64, args: &[&str]| {
+        let (after, linger) = (Duration::from_millis(after_ms), Duration::from_millis(linger_ms));
+        let server = Scripted::start(closes_when_it_gets_to_it(after, linger));
+        let (ended, s) = run(&server.url("/"), args);
+        assert!(s.count("connections.dropped") >= 20, "{}", ended.stderr);
+        assert!(!s.at("limit").is_null(), "{}", ended.stderr);
+        let (cause, detail) = (s.word("limit.cause"), s.word("limit.detail"));
+        let expected = "it closes each connection after its response, and does not announce it";
+        assert_eq!((cause, detail), ("requests-per-connection", expected), "{}", s.at("limit"));
+    };
+    let arrive: &[&str] = &["--arrive", "60/s", "--total", "60", "--calls", "10", "-d", "3s"];
+    std::thread::scope(|all| {
+        for (after, linger, args) in [
+            (1_000, 0, arrive),
+            (1_000, 200, arrive),
+            (1_000, 200, &["-c", "20", "-d", "2s", "--ramp", "40/s"]),
+        ] {
+            all.spawn(move || check(after, linger, args));
+        }
+    });
 }
 
 #[test]

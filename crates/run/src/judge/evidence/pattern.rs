@@ -13,6 +13,12 @@ const SLOW_CLOCK: Nanos = Nanos::from_millis(600);
 /// The number of responses was the reason for a close that came with the last one: within two of the steps in which silence
 /// is measured. What is closed a little later may be idle ones that a server gives up all together.
 const AT_ONCE: Nanos = Nanos::from_millis(110);
+/// But a busy server closes when it gets to it: within a part of the time that a response takes, and no longer than this. An
+/// age, or a silence, that ends each connection does not know of its responses, and meets them anywhere between two.
+const SOON: Nanos = Nanos::from_millis(450);
+/// That part where each had one response: nothing but that happened to it; and where it had several, all alike.
+const OF_ONE: u64 = 2;
+const OF_SEVERAL: u64 = 4;
 
 /// What lost connections have in common.
 #[derive(Clone, Copy, Debug, Default)]
@@ -44,7 +50,7 @@ impl Pattern {
         let is_constant = silence.count() >= FEW && spread.0 <= allowed;
         let responses = &r.totals.responses_at_close;
         let is_known = responses.count() >= FEW;
-        let is_same = is_known && responses.min() == responses.max() && most < AT_ONCE;
+        let is_same = is_known && responses.min() == responses.max() && most < soon(r, responses.max());
         // Handshakes that were turned away are failed, not lost.
         let handshakes = r.totals.faults.iter().filter(|(fault, _)| fault.stage == Stage::Handshake);
         let held = r.crowds.iter().map(|crowd| crowd.held).sum::<u64>();
@@ -62,6 +68,14 @@ impl Pattern {
             opened_by_then: r.losses.opened_by_then,
         }
     }
+}
+
+/// How soon after its last response a connection is closed that is closed for it.
+fn soon(r: &Record, responses: u64) -> Nanos {
+    let median = |times: &samples::Latency| if times.count() > 0 { times.quantile(0.5) } else { Nanos::ZERO };
+    let response = median(&r.totals.latency).max(median(&r.totals.ramp_latency));
+    let part = if responses == 1 { OF_ONE } else { OF_SEVERAL };
+    AT_ONCE.max(SOON.min(Nanos(response.0 / part)))
 }
 
 #[cfg(test)]
@@ -118,5 +132,25 @@ mod tests {
         // Each had one response, and was closed for its silence.
         assert_eq!(pattern(&spread(2_000, 2_100, 1), 0, 0).responses, None);
         assert_eq!(pattern(&[(0, 10), (0, 10)], 0, 0).responses, None);
+    }
+
+    #[test]
+    fn a_busy_server_closes_a_little_after_its_response() {
+        let check = |closed_ms: u64, n: u64, response_ms: u64, expected: Option<u64>| {
+            let mut r = record();
+            for (silence_ms, responses) in spread(closed_ms / 2, closed_ms, n) {
+                r.totals.silence.record(Nanos::from_millis(silence_ms));
+                r.totals.responses_at_close.record(responses);
+                r.totals.ramp_latency.record(Nanos::from_millis(response_ms));
+            }
+            assert_eq!(Pattern::of(&r).responses, expected, "{closed_ms} ms, {n} of {response_ms} ms");
+        };
+        check(200, 1, 1_000, Some(1));
+        check(440, 1, 5_000, Some(1));
+        check(220, 10, 1_000, Some(10));
+        // Late for what a response takes; and late by any measure.
+        check(200, 1, 10, None);
+        check(300, 10, 1_000, None);
+        check(600, 1, 5_000, None);
     }
 }
