@@ -381,3 +381,32 @@ expect = {{ body = "ok" }}
         assert!(p50 > 0.0 && p50 < 20_000.0, "{p50} us over {io}");
     }
 }
+
+/// Rates of populations that ramp together are not summed: what is opened in a second is all that was opened in the time of the ramps.
+#[test]
+fn the_rate_of_ramps_that_go_together_is_that_of_all_connections() {
+    let server = Serving::start(&[]);
+    let population = |name: &str, connections: u32| {
+        format!(
+            "[[population]]\nname = \"{name}\"\ntarget = \"tcp://{}\"\nconnections = {connections}\n",
+            server.address
+        )
+    };
+    let text = format!(
+        "ramp = \"400/s\"\nduration = \"200ms\"\n{}{}",
+        population("long", 400),
+        population("short", 100)
+    );
+    let file = File::new("together.toml", &text);
+    let (ended, s) = run(file.path(), &[]);
+    assert_eq!((ended.status, s.count("connections.held")), (Some(0), 500), "{ended:?}");
+    let of = |name: &str, figure: &str| s.number(&format!("populations.{name}.{figure}"));
+    let (long_s, short_s) = (of("long", "ramp_s"), of("short", "ramp_s"));
+    assert!((0.9..1.5).contains(&long_s) && (0.2..0.6).contains(&short_s), "{long_s}, {short_s}");
+    let is = |rate: f64, expected: f64| assert!((rate / expected - 1.0).abs() < 0.02, "{rate}, {expected}");
+    is(of("long", "connections.open_per_s"), 400.0 / long_s);
+    is(of("short", "connections.open_per_s"), 100.0 / short_s);
+    // About 500 in a second, and not 400 + 400.
+    is(s.number("connections.open_per_s"), 500.0 / s.number("ramp_s"));
+    is(s.number("connections.open_per_s"), 500.0 / long_s);
+}
