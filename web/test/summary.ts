@@ -54,7 +54,7 @@ export const failed = (): Summary => ({
   headline: "fail: 1 of 3 thresholds met; limited by the target's open files at 65,536: raise LimitNOFILE",
   reasons: ["threshold faults == 0 not met", "2,961 of 3,000 connections held"],
   limit: {
-    side: "target", cause: "open-files", at_connections: 65_536, detail: "the target holds 65,536 of 65,536 files", cure: "raise LimitNOFILE",
+    side: "target", cause: "open-files", at_connections: 65_536, first_seen_s: null, detail: "the target holds 65,536 of 65,536 files", cure: "raise LimitNOFILE",
     certainty: "seen",
   },
   target: "http://10.0.0.1:8000/", seed: 42, io: "uring", threads: 4, ramp_s: 5.1, duration_s: 12, elapsed_s: 17.2,
@@ -86,12 +86,13 @@ export const failed = (): Summary => ({
     target_bytes: fit(941), generator_bytes: fit(51), kernel_bytes: fit(8515), target_kernel_bytes: null, target_cpu_us_per_open: fit(192.6),
     generator_cpu_us_per_open: fit(669), target_cpu_us_per_request: fit(86.6), generator_cpu_us_per_request: fit(297),
     target_cpu_us_per_idle_second: null, generator_cpu_us_per_idle_second: null, ceiling_connections: 2_877_533,
-    target_runtime: null, target_live_bytes: null, target_live_failure: null, discarded: [],
+    target_runtime: null, target_live_bytes: null, target_live_fit: null, target_live_points: [], target_live_failure: null, discarded: [],
   },
   observed: {
     target: {
       pid: 77, process, open_files: gauge(13, 3013), open_files_limit: 65_536, accept_queue: gauge(0, 12), accept_backlog: 4096,
-      accept_queue_full: 0, memory_available: null, group_oom_kills: none,
+      accept_queue_full: 0, memory_available: null, group_oom_kills: none, jvm_heap_used_bytes: null, jvm_heap_max_bytes: null,
+      threads_gone: [], log: [],
     },
     host, target_host: null, own: process,
     observer: { address: "10.0.0.1:9100", answers: 17, failures: 1, last_failure: "timed out" },

@@ -122,7 +122,7 @@ export function tickRecord({ n, seconds, most, ramp_s, end_s }: Moment): TickRec
       target: {
         pid: 77, command: "java", 
         jvm: {
-          heap_used_bytes: 4e8 + open * 300 + (n % 7) * 3e7, heap_committed_bytes: 2 ** 30, gc_count: Math.floor(n / 7),
+          heap_used_bytes: 4e8 + open * 300 + (n % 7) * 3e7, heap_committed_bytes: 2 ** 30, heap_max_bytes: 2 ** 30, gc_count: Math.floor(n / 7),
           gc_pause_ns: Math.floor(n / 7) * 23e6,
         },
         processes: [],

@@ -171,8 +171,8 @@ pub(crate) struct RunArgs {
     /// Write a report of the run: a page (.html), Markdown (.md) or JSON (.json), by the file's ending
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<String>,
-    /// Ask the target's JVM for a full collection before the first dial and at full load (jcmd PID GC.run), to measure
-    /// its live heap; its pauses are in the figures
+    /// Ask the target's JVM for full collections before the first dial, during the ramp and at full load
+    /// (jcmd PID GC.run), to measure its live heap; their pauses are in the figures
     #[arg(long)]
     pub(crate) target_gc: bool,
     /// A `throng observe` on the target's host, asked once a second: http://HOST:PORT

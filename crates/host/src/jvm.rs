@@ -28,6 +28,9 @@ const MOST: u64 = 1 << 20;
 const GENERATIONS: std::ops::Range<usize> = 0..2;
 const SPACES: std::ops::Range<usize> = 0..4;
 const COLLECTORS: std::ops::Range<usize> = 0..4;
+/// Where each generation of this policy may grow to the whole heap (G1).
+const POLICY: &str = "sun.gc.policy.name";
+const ONE_SPACE: &str = "GarbageFirst";
 
 /// The counters of a process; `None`: it is no Java virtual machine, was told not to keep them (`-XX:-UsePerfData`), or
 /// others may not read them.
@@ -158,16 +161,18 @@ impl Counters<'_> {
         Some(if self.is_little { u64::from_le_bytes(eight) } else { u64::from_be_bytes(eight) })
     }
 
-    /// Goes over the entries: name and value.
-    fn each(&self, mut see: impl FnMut(&str, u64)) -> Option<()> {
+    /// Text up to its zero.
+    fn text(&self, at: usize) -> Option<&str> {
+        std::str::from_utf8(self.bytes.get(at..)?.split(|byte| *byte == 0).next()?).ok()
+    }
+
+    /// Goes over the entries: name, type, and where the value is.
+    fn each(&self, mut see: impl FnMut(&str, u8, usize)) -> Option<()> {
         let mut at = self.first;
         for _ in 0..self.entries {
             let (len, name, data) = (self.int(at)?, at.checked_add(self.int(at + 4)?)?, self.int(at + 16)?);
-            if *self.bytes.get(at + 12)? == LONG {
-                let name = self.bytes.get(name..)?.split(|byte| *byte == 0).next()?;
-                if let (Ok(name), Some(value)) = (std::str::from_utf8(name), self.long(at + data)) {
-                    see(name, value);
-                }
+            if let Some(name) = self.text(name) {
+                see(name, *self.bytes.get(at + 12)?, at.checked_add(data)?);
             }
             // An entry of nothing would be read for ever.
             at = at.checked_add(len.max(20))?;
@@ -177,6 +182,7 @@ impl Counters<'_> {
 
     fn look(&self) -> JvmLook {
         let (mut look, mut ticks, mut ticks_per_s) = (JvmLook::default(), 0, 0);
+        let (mut most, mut is_one_space) = ([0; GENERATIONS.end], false);
         let spaces: Vec<String> = GENERATIONS
             .flat_map(|g| SPACES.map(move |s| format!("sun.gc.generation.{g}.space.{s}.used")))
             .collect();
@@ -188,14 +194,20 @@ impl Counters<'_> {
         let (collections, times) = (collectors("invocations"), collectors("time"));
         let has = |names: &[String], name: &str| names.iter().any(|known| known == name);
         // What cannot be read any further has ended: it was being written.
-        let _ = self.each(|name, value| match name {
-            "sun.os.hrt.frequency" => ticks_per_s = value,
-            name if has(&spaces, name) => look.heap_used_bytes += value,
-            name if has(&capacities, name) => look.heap_committed_bytes += value,
-            name if has(&collections, name) => look.gc_count += value,
-            name if has(&times, name) => ticks += value,
+        let _ = self.each(|name, kind, at| match (name, self.long(at).filter(|_| kind == LONG)) {
+            (POLICY, _) => is_one_space = self.text(at) == Some(ONE_SPACE),
+            (_, None) => {}
+            ("sun.os.hrt.frequency", Some(value)) => ticks_per_s = value,
+            ("sun.gc.generation.0.maxCapacity", Some(value)) => most[0] = value,
+            ("sun.gc.generation.1.maxCapacity", Some(value)) => most[1] = value,
+            (name, Some(value)) if has(&spaces, name) => look.heap_used_bytes += value,
+            (name, Some(value)) if has(&capacities, name) => look.heap_committed_bytes += value,
+            (name, Some(value)) if has(&collections, name) => look.gc_count += value,
+            (name, Some(value)) if has(&times, name) => ticks += value,
             _ => {}
         });
+        look.heap_max_bytes =
+            if is_one_space { most[1].min(most[0]) } else { most[0].saturating_add(most[1]) };
         look.gc_pause_ns = (u128::from(ticks) * 1_000_000_000 / u128::from(ticks_per_s.max(1))) as u64;
         look
     }
@@ -216,12 +228,14 @@ mod tests {
         for (name, value) in counters {
             // Name behind the head, padded to where a long may stand.
             let data = (20 + name.len() + 1).next_multiple_of(8);
-            bytes.extend([int(data + 8), int(20), int(0)].concat());
-            bytes.extend([LONG, 0, 2, 3]);
+            let is_text = *name == POLICY;
+            let value = if is_text { format!("{ONE_SPACE}\0\0\0\0").into() } else { long(*value).to_vec() };
+            bytes.extend([int(data + value.len()), int(20), int(0)].concat());
+            bytes.extend([if is_text { b'B' } else { LONG }, 0, 2, 3]);
             bytes.extend(int(data));
             bytes.extend(name.bytes());
             bytes.resize(bytes.len() + data - 20 - name.len(), 0);
-            bytes.extend(long(*value));
+            bytes.extend(value);
         }
         bytes
     }
@@ -241,8 +255,23 @@ mod tests {
         ("sun.gc.collector.2.time", 4),
         ("java.threads.live", 12),
     ];
-    const EXPECTED: JvmLook =
-        JvmLook { heap_used_bytes: 975, heap_committed_bytes: 21_000, gc_count: 9, gc_pause_ns: 34_000_000 };
+    const EXPECTED: JvmLook = JvmLook {
+        heap_used_bytes: 975,
+        heap_committed_bytes: 21_000,
+        heap_max_bytes: 300_000,
+        gc_count: 9,
+        gc_pause_ns: 34_000_000,
+    };
+
+    #[test]
+    fn a_heap_grows_to_the_sum_of_its_generations_but_in_g1() {
+        // G1 pads both by a few words.
+        let each = [("sun.gc.generation.0.maxCapacity", 1_024), ("sun.gc.generation.1.maxCapacity", 1_008)];
+        let most = |all: &[(&str, u64)]| counters(&written(all, true)).map(|all| all.look().heap_max_bytes);
+        assert_eq!(most(&each), Some(2_032));
+        assert_eq!(most(&[&each[..], &[(POLICY, 0)]].concat()), Some(1_008));
+        assert_eq!(most(&[(POLICY, 0)]), Some(0));
+    }
 
     #[test]
     fn counters_are_read_in_either_byte_order() {

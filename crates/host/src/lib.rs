@@ -11,6 +11,7 @@ mod files;
 mod finding;
 mod jvm;
 mod listener;
+mod log;
 mod memory;
 mod mend;
 mod network;
@@ -21,6 +22,7 @@ mod processors;
 pub mod remote;
 mod repair;
 mod root;
+mod threads;
 mod usage;
 mod watch;
 

@@ -6,8 +6,10 @@ use units::Nanos;
 use crate::{
     Listener, Processes, Pulse, Root, files, jvm,
     listener::{carriers, holds_in_main_table, listener_pids, numbers},
+    log::LogReader,
     memory::{group_oom_kills, kernel_memory, memory, memory_left_to, row, slab_reclaimable},
     network::{conntrack_drops, net_counters, sock_stat},
+    threads::Threads,
     usage::{table_count, table_size},
 };
 
@@ -39,6 +41,10 @@ pub struct Watch {
     own_tables: bool,
     /// When descriptors had to be counted last, and how many there were.
     counted: Option<(Nanos, Option<u64>)>,
+    /// Those that were there at first.
+    threads: Threads,
+    /// What is written to its logs, where that is read.
+    logs: Option<LogReader>,
 }
 
 impl Watch {
@@ -61,9 +67,19 @@ impl Watch {
             jvms: Vec::new(),
             own_tables: pid.is_some_and(|pid| !holds_in_main_table(root, pid, &here)),
             counted: None,
+            threads: Threads::from_now_on(root, std::iter::empty()),
+            logs: None,
         };
         watch.refresh();
+        watch.threads = Threads::from_now_on(root, watch.processes.pids());
         watch
+    }
+
+    /// Reads what it writes to its logs from now on, too.
+    #[must_use]
+    pub fn with_logs(mut self) -> Watch {
+        self.logs = Some(LogReader::from_now_on(&self.root, self.processes.pids().collect()));
+        self
     }
 
     /// Whether a process was found, and one is left.
@@ -95,6 +111,8 @@ impl Watch {
             memory_available: memory_left_to(&self.root, pid),
             group_oom_kills: group_oom_kills(&self.root, pid),
             jvm: self.jvm(),
+            threads_gone: self.threads.gone(&self.root),
+            log: self.logs.as_mut().map_or(Vec::new(), |logs| logs.look().to_vec()),
             process: self.processes.look(now),
             processes: self.each(pid),
         })
@@ -131,6 +149,9 @@ impl Watch {
         }
         let is_jvm = |pid: &u32| jvm::look(&self.root, *pid).is_some();
         self.jvms = self.processes.pids().filter(is_jvm).collect();
+        if let Some(logs) = &mut self.logs {
+            logs.open(self.processes.pids().collect());
+        }
     }
 
     /// A server may raise its own, and prlimit(1) anybody's.

@@ -1,6 +1,6 @@
 //! A run second by second: what went wrong in each, and what the target's processes did. In memory that does not grow.
 
-use samples::{Kind, TargetLook, Tick};
+use samples::{Errno, Fault, FaultCount, Kind, Stage, TargetLook, Tick};
 use units::Nanos;
 
 /// So many are kept; from there on two that follow each other become one.
@@ -66,7 +66,11 @@ pub(crate) struct Moment {
 
 /// All of them, oldest first.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Moments(Vec<Moment>);
+pub(crate) struct Moments {
+    all: Vec<Moment>,
+    /// Each fault with the line in which it occurred first, from and until.
+    firsts: Vec<(FaultCount, Nanos, Nanos)>,
+}
 
 impl Moments {
     /// Takes the next line of a run.
@@ -82,27 +86,49 @@ impl Moments {
             slow: p99(&line.latency).max(p99(&line.ramp_latency)),
             target,
         };
-        if self.0.len() >= MOST {
-            self.0 = self.0.chunks(2).map(|pair| pair.iter().skip(1).fold(pair[0], together)).collect();
+        self.take_firsts(line);
+        if self.all.len() >= MOST {
+            self.all = self.all.chunks(2).map(|pair| pair.iter().skip(1).fold(pair[0], together)).collect();
         }
-        self.0.push(moment);
+        self.all.push(moment);
+    }
+
+    /// As many as there are faults, and no more.
+    fn take_firsts(&mut self, line: &Tick) {
+        // What waits still when the run ends waits as what ran into its timeout.
+        let unanswered = (Fault::target(Stage::Exchange, Kind::Timeout), line.counts.unanswered);
+        for (fault, n) in line.faults.iter().chain([unanswered]) {
+            let fault = FaultCount::new(Fault { errno: Errno::NONE, ..fault }, n);
+            let is_same = |known: &FaultCount| {
+                (known.side, known.stage, known.kind) == (fault.side, fault.stage, fault.kind)
+            };
+            if n > 0 && !self.firsts.iter().any(|(known, ..)| is_same(known)) {
+                self.firsts.push((fault, line.from, line.until));
+            }
+        }
+    }
+
+    /// Each fault with the line in which it occurred first, from and until.
+    pub(crate) fn firsts(&self) -> impl Iterator<Item = (FaultCount, Nanos, Nanos)> + '_ {
+        self.firsts.iter().cloned()
     }
 
     #[cfg(test)]
     pub(crate) fn of(moments: &[Moment]) -> Moments {
-        Moments(moments.to_vec())
+        Moments { all: moments.to_vec(), firsts: Vec::new() }
     }
 
     /// Those of which a half or more lies between these times.
     pub(crate) fn between(&self, from: Nanos, until: Nanos) -> impl Iterator<Item = &Moment> {
         let overlap = move |one: &Moment| one.until.min(until).since(one.from.max(from));
-        self.0.iter().filter(move |one| 2 * overlap(one).0 >= one.until.since(one.from).0.max(1))
+        self.all.iter().filter(move |one| 2 * overlap(one).0 >= one.until.since(one.from).0.max(1))
     }
 
     /// Those in which dials or requests waited that timed out: `timeout` before it.
     pub(crate) fn before_timeouts(&self, timeout: Nanos) -> impl Iterator<Item = &Moment> {
-        let failed: Vec<Nanos> = self.0.iter().filter(|one| one.timeouts > 0).map(|one| one.until).collect();
-        self.0.iter().filter(move |one| {
+        let failed: Vec<Nanos> =
+            self.all.iter().filter(|one| one.timeouts > 0).map(|one| one.until).collect();
+        self.all.iter().filter(move |one| {
             // The first that timed out after it.
             let at = failed.partition_point(|at| *at < one.until);
             failed.get(at).is_some_and(|at| at.since(one.until) <= timeout)
@@ -111,8 +137,8 @@ impl Moments {
 
     /// The slowest ones: those whose 99th percentile is half or more of the highest.
     pub(crate) fn slowest(&self) -> impl Iterator<Item = &Moment> {
-        let most = self.0.iter().map(|one| one.slow).max().unwrap_or(Nanos::ZERO);
-        self.0.iter().filter(move |one| one.answered > 0 && 2 * one.slow.0 >= most.0)
+        let most = self.all.iter().map(|one| one.slow).max().unwrap_or(Nanos::ZERO);
+        self.all.iter().filter(move |one| one.answered > 0 && 2 * one.slow.0 >= most.0)
     }
 }
 
@@ -167,10 +193,10 @@ mod tests {
             line.counts.answered = 1;
             moments.take(&line, Some(doing));
         }
-        assert!((MOST / 2..=MOST).contains(&moments.0.len()), "{}", moments.0.len());
-        assert_eq!(moments.0.iter().map(|one| one.answered).sum::<u64>(), 5 * MOST as u64);
-        let looks: u32 = moments.0.iter().filter_map(|one| one.target).map(|target| target.looks).sum();
+        assert!((MOST / 2..=MOST).contains(&moments.all.len()), "{}", moments.all.len());
+        assert_eq!(moments.all.iter().map(|one| one.answered).sum::<u64>(), 5 * MOST as u64);
+        let looks: u32 = moments.all.iter().filter_map(|one| one.target).map(|target| target.looks).sum();
         assert_eq!(looks, 5 * MOST as u32);
-        assert!(moments.0.windows(2).all(|pair| pair[0].until == pair[1].from));
+        assert!(moments.all.windows(2).all(|pair| pair[0].until == pair[1].from));
     }
 }

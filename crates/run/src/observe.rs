@@ -2,6 +2,7 @@
 
 mod costs;
 mod heap;
+mod signs;
 
 use std::net::SocketAddr;
 
@@ -24,6 +25,7 @@ use crate::{
 };
 use costs::{Costs, Room, Usage};
 use heap::Heap;
+pub(crate) use signs::{Sign, Signs};
 
 /// Everything is looked at this often; memory and CPU time at each sample.
 const EVERY: Nanos = Nanos::from_secs(1);
@@ -71,6 +73,8 @@ pub(crate) struct Observed {
     pub(crate) segments: net::Segments,
     /// Processors of this machine.
     pub(crate) processors: Option<u64>,
+    /// When what may explain a failure was seen.
+    pub(crate) signs: Signs,
 }
 
 /// Watches from before the first dial on. Its memory is the same after a second and after a day.
@@ -104,6 +108,7 @@ pub(crate) struct Observer {
     is_silent: bool,
     destinations: Vec<SocketAddr>,
     segments: net::Segments,
+    signs: Signs,
 }
 
 impl Observer {
@@ -117,7 +122,7 @@ impl Observer {
         let mut observer = Observer {
             root: root.clone(),
             own: Processes::own(root),
-            watch: here.then(|| Watch::new(root, &ports, &listeners(root))),
+            watch: here.then(|| Watch::new(root, &ports, &listeners(root)).with_logs()),
             poller: None,
             both_here,
             accepts: Accepts::default(),
@@ -134,10 +139,11 @@ impl Observer {
             doing: None,
             is_silent: false,
             segments: net::Segments::default(),
+            signs: Signs::default(),
             destinations,
             ports,
         };
-        observer.heap = plan.target_gc.then(|| Heap::without_load(root, observer.jvms()));
+        observer.heap = plan.target_gc.then(|| Heap::without_load(root, &observer.jvms(), wanted(plan)));
         observer.ask_from_now_on(plan);
         observer.sample(Nanos::ZERO, Phase::Ramp, Load::default());
         observer
@@ -170,10 +176,11 @@ impl Observer {
     pub(crate) fn sample(&mut self, now: Nanos, phase: Phase, load: Load) {
         let queues = self.queues();
         self.see_queues(now, load, &queues);
-        if phase == Phase::Drain
-            && let Some(heap) = &mut self.heap
-        {
-            heap.load_ends();
+        let jvms = self.watch.as_ref().map_or(&[][..], Watch::jvms);
+        match &mut self.heap {
+            Some(heap) if phase == Phase::Drain => heap.load_ends(),
+            Some(heap) => heap.mind(&self.root, jvms, load.open),
+            None => {}
         }
         if (now >= self.next_look || self.is_silent) && phase != Phase::Drain {
             self.look_at_all(now, phase, &queues);
@@ -197,8 +204,7 @@ impl Observer {
         if !std::mem::replace(&mut self.has_held, true) {
             self.look(now, Phase::Ramp);
             self.held = Some(now);
-            let (root, jvms) = (&self.root, self.watch.as_ref().map_or(&[][..], Watch::jvms));
-            self.heap.iter_mut().for_each(|heap| heap.at_full_load(root, jvms));
+            self.heap.iter_mut().for_each(Heap::at_full_load);
         }
     }
 
@@ -220,6 +226,7 @@ impl Observer {
             self.seen.see_target(phase, &target);
             self.see_doing(&target);
         }
+        self.signs.see(now, &self.seen, self.both_here, None);
         let held = (phase == Phase::Hold).then_some(now);
         if let (Some(last), Some(now)) = (self.held, held) {
             self.held_for = self.held_for + now.since(last);
@@ -287,6 +294,7 @@ impl Observer {
         let waiting = fills.iter().map(|queue| queue.used).sum();
         if let Some(fullest) = fills.into_iter().max_by_key(|queue| queue.used) {
             self.accepts.see(now, load.opened + load.probed, waiting, fullest);
+            self.signs.see_queue(now, Some(fullest), false);
         }
     }
 
@@ -355,6 +363,7 @@ impl Observer {
             stood: self.accepts.stood(),
             segments: self.segments,
             processors: host::processors_online(&self.root),
+            signs: self.signs,
             seen: self.seen,
             cost,
         }
@@ -385,6 +394,9 @@ impl Observer {
         self.seen.see_there(phase, &look);
         let Some(target) = &look.target else { return };
         self.see_doing(target);
+        let fullest =
+            target.accept_queue.zip(target.accept_backlog).map(|(used, limit)| Fill { used, limit });
+        self.signs.see(now, &self.seen, self.both_here, fullest);
         if let (Some(used), Some(limit), false) = (target.accept_queue, target.accept_backlog, self.both_here)
         {
             self.accepts.see(now, load.opened + load.probed, used, Fill { used, limit });
@@ -396,6 +408,12 @@ impl Observer {
         let least = target.memory_available.unwrap_or(u64::MAX).min(look.host.memory_available);
         self.costs.room(phase, load, Room { available: least, slabs: look.host.slab_reclaimable_bytes });
     }
+}
+
+/// Connections that a plan holds at its largest load; none of those that come and go, whose number is not the plan's.
+fn wanted(plan: &Plan) -> u64 {
+    let populations = (0..).zip(&plan.populations).filter(|(_, population)| !population.comes_and_goes());
+    populations.map(|(nth, population)| plan.peak(nth).of(population.load.connections().into())).sum()
 }
 
 fn usage(pulse: &Pulse) -> Usage {

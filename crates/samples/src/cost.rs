@@ -61,10 +61,14 @@ pub struct Cost {
     pub ceiling_connections: Option<u64>,
     /// The runtime with a heap of its own that the target runs on (`JVM`, `Node.js`, …): its resident memory is not what lives in it.
     pub target_runtime: Option<String>,
-    /// Live heap of the target's Java virtual machines for each connection, bytes: after a full collection at full load, less that
-    /// before the first dial (`--target-gc`).
+    /// Live heap of the target's Java virtual machines for each connection, bytes: the slope of what was left after full
+    /// collections before the first dial, during the ramp and at full load (`--target-gc`), where they lie on a line.
     pub target_live_bytes: Option<f64>,
-    /// Why there is none although it was asked for.
+    /// The same with its error.
+    pub target_live_fit: Option<Fit>,
+    /// Each of those collections: connections open, and bytes left.
+    pub target_live_points: Vec<(u64, u64)>,
+    /// Why there is no such figure although it was asked for.
     pub target_live_failure: Option<String>,
     /// Slopes of memory that are no figures, since the points do not carry them ([`Fit::is_carried`]).
     pub discarded: Vec<Discarded>,

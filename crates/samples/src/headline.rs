@@ -121,7 +121,15 @@ mod tests {
     fn a_limit_is_one_sentence() {
         let check = |side, cause, certainty, expected: &str| {
             let cure = "raise LimitNOFILE".to_owned();
-            let limit = Limit { side, cause, at_connections: 65_536, certainty, detail: String::new(), cure };
+            let limit = Limit {
+                side,
+                cause,
+                at_connections: 65_536,
+                certainty,
+                first_seen_s: None,
+                detail: String::new(),
+                cure,
+            };
             assert_eq!(limited(&limit), expected);
         };
         use Certainty::{Guess, Inferred, Seen};

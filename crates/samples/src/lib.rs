@@ -28,7 +28,9 @@ pub use fault::{Fault, Faults, Kind, Side, Stage};
 pub use figure::{censored_share, judged, measured};
 pub use find::{FindOutcome, FindSummary, Point};
 pub use latency::{Censored, Latency, Quantiles};
-pub use look::{HostLook, JvmLook, Look, NetCounters, ProcessLook, ProcessMemory, SockStat, TargetLook};
+pub use look::{
+    HostLook, JvmLook, LogKind, LogLine, Look, NetCounters, ProcessLook, ProcessMemory, SockStat, TargetLook,
+};
 pub use moments::{Moments, Rates};
 pub use observation::{Gauge, Growth, HostSeen, Looks, Observation, ObserverSeen, ProcessSeen, TargetSeen};
 pub use probe::{Probe, ProbePoint, ProbeSummary};

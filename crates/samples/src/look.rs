@@ -57,11 +57,56 @@ pub struct TargetLook {
     pub group_oom_kills: u64,
     /// What its Java virtual machines tell, all together, where it is one.
     pub jvm: Option<JvmLook>,
+    /// Names of threads that ran at the first look and have ended since, in a process that lives on: each name once, and only
+    /// where no thread of that name is left; 8 at most ([`TargetLook::MOST_THREADS_GONE`]). Not in what is kept of each second.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(test, ts(as = "Option<Vec<String>>", optional))]
+    pub threads_gone: Vec<String>,
+    /// Lines that it has written to its logs since the first look and that name an error, the first of each kind. Read by a run
+    /// on this machine only; not in what is kept of each second.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(test, ts(as = "Option<Vec<LogLine>>", optional))]
+    pub log: Vec<LogLine>,
 }
 
 impl TargetLook {
     /// No more are told of one by one: an answer stays short, however many there are.
     pub const MOST_PROCESSES: usize = 64;
+    /// No more threads that have ended are named.
+    pub const MOST_THREADS_GONE: usize = 8;
+}
+
+/// A line of a target's log that names an error.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(default)]
+pub struct LogLine {
+    /// Which error.
+    pub kind: LogKind,
+    /// The file, as its process names it.
+    pub file: String,
+    /// The line, cut off, with control characters escaped.
+    pub line: String,
+}
+
+/// What a line of a log says has happened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(rename_all = "kebab-case")]
+pub enum LogKind {
+    /// A managed heap is full (`OutOfMemoryError`).
+    Heap,
+    /// The system gave no memory (`Cannot allocate memory`).
+    Memory,
+    /// No descriptor is free (`Too many open files`).
+    OpenFiles,
+    /// No thread could be started.
+    Threads,
+    /// Its own limit on connections was reached (`worker_connections are not enough`).
+    Connections,
+    /// Any other error that ends a thread or a process (a panic, an uncaught exception).
+    #[default]
+    Error,
 }
 
 /// The memory of one process.
@@ -84,6 +129,8 @@ pub struct JvmLook {
     pub heap_used_bytes: u64,
     /// Of the heap, taken from the system.
     pub heap_committed_bytes: u64,
+    /// The most that the heap may grow to (`-Xmx`); 0 where that is not known.
+    pub heap_max_bytes: u64,
     /// Garbage collections since it was started.
     pub gc_count: u64,
     /// Time in them since it was started, nanoseconds.
@@ -96,6 +143,7 @@ impl JvmLook {
         JvmLook {
             heap_used_bytes: self.heap_used_bytes + other.heap_used_bytes,
             heap_committed_bytes: self.heap_committed_bytes + other.heap_committed_bytes,
+            heap_max_bytes: self.heap_max_bytes + other.heap_max_bytes,
             gc_count: self.gc_count + other.gc_count,
             gc_pause_ns: self.gc_pause_ns + other.gc_pause_ns,
         }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    look::{HostLook, Look, NetCounters, ProcessLook, ProcessMemory, TargetLook},
+    look::{HostLook, LogLine, Look, NetCounters, ProcessLook, ProcessMemory, TargetLook},
     tick::Phase,
 };
 
@@ -102,10 +102,12 @@ impl Observation {
         Looks {
             connections: more.map(|sockets| sockets / sockets_each),
             // Of its processes one by one the summary tells, once.
-            target: self
-                .target
-                .as_ref()
-                .map(|seen| TargetLook { processes: Vec::new(), ..seen.latest.clone() }),
+            target: self.target.as_ref().map(|seen| TargetLook {
+                processes: Vec::new(),
+                threads_gone: Vec::new(),
+                log: Vec::new(),
+                ..seen.latest.clone()
+            }),
             host: self.host.as_ref().map(|seen| seen.latest.clone()),
             target_host: self.target_host.as_ref().map(|seen| seen.latest.clone()),
             own: self.own.as_ref().map(|seen| seen.latest.clone()),
@@ -173,6 +175,17 @@ pub struct TargetSeen {
     pub memory_available: Option<Gauge<u64>>,
     /// Processes of its control group that the kernel killed for want of memory.
     pub group_oom_kills: Growth,
+    /// Its Java virtual machines' heap, bytes in use; the most it may grow to is `jvm_heap_max_bytes`.
+    pub jvm_heap_used_bytes: Option<Gauge<u64>>,
+    /// The most that heap may grow to, bytes.
+    pub jvm_heap_max_bytes: Option<u64>,
+    /// Threads that have ended; see [`TargetLook::threads_gone`].
+    pub threads_gone: Vec<String>,
+    /// Lines of its logs that name an error; see [`TargetLook::log`].
+    pub log: Vec<LogLine>,
+    /// Those that had ended before this run: who looks may do so since yesterday.
+    #[serde(skip)]
+    gone_before: Vec<String>,
     /// When and what [`TargetSeen::processes`] has.
     #[serde(skip)]
     processes: (Phase, Vec<ProcessMemory>),
@@ -226,6 +239,11 @@ impl TargetSeen {
             accept_queue_full: 0,
             memory_available: look.memory_available.map(Gauge::new),
             group_oom_kills: Growth::default(),
+            jvm_heap_used_bytes: look.jvm.map(|jvm| Gauge::new(jvm.heap_used_bytes)),
+            jvm_heap_max_bytes: look.jvm.map(|jvm| jvm.heap_max_bytes).filter(|most| *most > 0),
+            threads_gone: Vec::new(),
+            gone_before: look.threads_gone.clone(),
+            log: look.log.clone(),
             processes: (Phase::Ramp, look.processes.clone()),
             latest: look.clone(),
         }
@@ -238,6 +256,12 @@ impl TargetSeen {
         Gauge::see_some(&mut self.memory_available, look.memory_available);
         self.open_files_limit = look.open_files_limit.or(self.open_files_limit);
         self.accept_backlog = look.accept_backlog.or(self.accept_backlog);
+        Gauge::see_some(&mut self.jvm_heap_used_bytes, look.jvm.map(|jvm| jvm.heap_used_bytes));
+        let most = look.jvm.map(|jvm| jvm.heap_max_bytes).filter(|most| *most > 0);
+        self.jvm_heap_max_bytes = most.or(self.jvm_heap_max_bytes);
+        let gone = look.threads_gone.iter().filter(|name| !self.gone_before.contains(name));
+        self.threads_gone = gone.cloned().collect();
+        self.log.clone_from(&look.log);
         // The kernel calls a queue full when one more waits than the backlog says, and refuses from there on.
         let full = look.accept_queue.zip(look.accept_backlog).is_some_and(|(waiting, most)| waiting >= most);
         self.accept_queue_full += u64::from(full && look.accept_queue != Some(0));

@@ -91,6 +91,8 @@ pub struct Limit {
     pub at_connections: u64,
     /// How sure that is.
     pub certainty: Certainty,
+    /// Second of the run at which it was first seen, to a second; none where that is not known.
+    pub first_seen_s: Option<f64>,
     /// What was seen.
     pub detail: String,
     /// What to do.

@@ -49,8 +49,10 @@ fn why_not(fit: Fit) -> String {
 /// What lives in the target's heap, or why that is not known.
 fn live(c: &Cost) -> Option<String> {
     let failed = c.target_live_failure.as_ref().map(|why| format!("live heap not measured: {why}"));
-    let live =
-        c.target_live_bytes.map(|bytes| format!("live heap of the target: {bytes:.0} bytes a connection"));
+    let error = c.target_live_fit.map_or(String::new(), |fit| format!(" ± {:.0}", fit.error));
+    let live = c
+        .target_live_bytes
+        .map(|bytes| format!("live heap of the target: {bytes:.0}{error} bytes a connection"));
     live.or(failed)
 }
 
@@ -136,13 +138,14 @@ mod tests {
             target_bytes: fit(4_700.0, 0.99),
             target_runtime: Some("JVM".to_owned()),
             target_live_bytes: Some(2_412.3),
+            target_live_fit: Some(Fit { value: 2_412.3, error: 31.0, r2: 0.999 }),
             ..Cost::default()
         };
         check(
             jvm,
             Some(
                 "bytes a connection: target 4700 ± 47 (JVM: resident memory, not its live heap) (R² 0.990); live heap of the \
-                 target: 2412 bytes a connection",
+                 target: 2412 ± 31 bytes a connection",
             ),
         );
         let few = Cost { ceiling_connections: Some(7), ..Cost::default() };

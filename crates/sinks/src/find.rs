@@ -100,6 +100,7 @@ mod tests {
             cause: "open-files",
             at_connections: 65_536,
             certainty: samples::Certainty::Seen,
+            first_seen_s: None,
             detail: String::new(),
             cure: "raise LimitNOFILE".to_owned(),
         };

@@ -601,7 +601,17 @@ group_oom_kills: number,
 /**
  * What its Java virtual machines tell, all together, where it is one.
  */
-jvm: JvmLook | null, };
+jvm: JvmLook | null, 
+/**
+ * Names of threads that ran at the first look and have ended since, in a process that lives on: each name once, and only
+ * where no thread of that name is left; 8 at most ([`TargetLook::MOST_THREADS_GONE`]). Not in what is kept of each second.
+ */
+threads_gone?: Array<string>, 
+/**
+ * Lines that it has written to its logs since the first look and that name an error, the first of each kind. Read by a run
+ * on this machine only; not in what is kept of each second.
+ */
+log?: Array<LogLine>, };
 
 /**
  * The memory of one process.
@@ -617,6 +627,28 @@ pid: number,
 rss_bytes: number, };
 
 /**
+ * A line of a target's log that names an error.
+ */
+export type LogLine = { 
+/**
+ * Which error.
+ */
+kind: LogKind, 
+/**
+ * The file, as its process names it.
+ */
+file: string, 
+/**
+ * The line, cut off, with control characters escaped.
+ */
+line: string, };
+
+/**
+ * What a line of a log says has happened.
+ */
+export type LogKind = "heap" | "memory" | "open-files" | "threads" | "connections" | "error";
+
+/**
  * Java virtual machines, by their own counters; those of G1 are as of its last pause.
  */
 export type JvmLook = { 
@@ -628,6 +660,10 @@ heap_used_bytes: number,
  * Of the heap, taken from the system.
  */
 heap_committed_bytes: number, 
+/**
+ * The most that the heap may grow to (`-Xmx`); 0 where that is not known.
+ */
+heap_max_bytes: number, 
 /**
  * Garbage collections since it was started.
  */
@@ -992,6 +1028,10 @@ at_connections: number,
  * How sure that is.
  */
 certainty: Certainty, 
+/**
+ * Second of the run at which it was first seen, to a second; none where that is not known.
+ */
+first_seen_s: number | null, 
 /**
  * What was seen.
  */
@@ -1501,12 +1541,20 @@ ceiling_connections: number | null,
  */
 target_runtime: string | null, 
 /**
- * Live heap of the target's Java virtual machines for each connection, bytes: after a full collection at full load, less that
- * before the first dial (`--target-gc`).
+ * Live heap of the target's Java virtual machines for each connection, bytes: the slope of what was left after full
+ * collections before the first dial, during the ramp and at full load (`--target-gc`), where they lie on a line.
  */
 target_live_bytes: number | null, 
 /**
- * Why there is none although it was asked for.
+ * The same with its error.
+ */
+target_live_fit: Fit | null, 
+/**
+ * Each of those collections: connections open, and bytes left.
+ */
+target_live_points: Array<[number, number]>, 
+/**
+ * Why there is no such figure although it was asked for.
  */
 target_live_failure: string | null, 
 /**
@@ -1643,7 +1691,23 @@ memory_available: Gauge<number> | null,
 /**
  * Processes of its control group that the kernel killed for want of memory.
  */
-group_oom_kills: Growth, };
+group_oom_kills: Growth, 
+/**
+ * Its Java virtual machines' heap, bytes in use; the most it may grow to is `jvm_heap_max_bytes`.
+ */
+jvm_heap_used_bytes: Gauge<number> | null, 
+/**
+ * The most that heap may grow to, bytes.
+ */
+jvm_heap_max_bytes: number | null, 
+/**
+ * Threads that have ended; see [`TargetLook::threads_gone`].
+ */
+threads_gone: Array<string>, 
+/**
+ * Lines of its logs that name an error; see [`TargetLook::log`].
+ */
+log: Array<LogLine>, };
 
 /**
  * Some processes, taken together; see [`ProcessLook`] for what each means.

@@ -71,6 +71,45 @@ fn the_targets_open_files() {
     assert!(cure.contains(&format!("--pid {} ", server.program.pid())), "{cure}");
 }
 
+/// Accepts five connections and answers them, and no more; 2.5 s later it uses up its files.
+const TWO_FAULTS: &str = r#"
+import socket, sys, time
+server = socket.create_server(("127.0.0.1", 0), backlog=8)
+print(f"http://127.0.0.1:{server.getsockname()[1]}/", flush=True)
+held = []
+for _ in range(5):
+    connection, _ = server.accept()
+    connection.recv(4096)
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+    held.append(connection)
+time.sleep(2.5)
+try:
+    while True:
+        held.append(open("/dev/null"))
+except OSError:
+    sys.stdin.read()
+"#;
+
+#[test]
+fn the_first_of_two_faults() {
+    let mut command = Command::new("prlimit");
+    command.args(["--nofile=100", "python3", "-c", TWO_FAULTS]);
+    let server = Serving::from(command, &[]);
+    let cause = Cause {
+        side: "target",
+        cause: "accept-queue",
+        at: 1..=14,
+        words: ["accept queue of 8 was full", "max-connections"],
+    };
+    let s = cause.check(
+        &server.url("/"),
+        &["-c", "60", "--ramp", "1k/s", "--think", "1m", "-d", "4s", "--timeout", "1500ms"],
+    );
+    assert!((0.0..=2.0).contains(&s.number("limit.first_seen_s")), "{}", s.at("limit"));
+    let (detail, files) = (s.word("limit.detail"), s.at("observed.target.open_files"));
+    assert!(detail.contains("and after it: open files (second "), "{detail}: {files}");
+}
+
 #[test]
 fn the_open_files_of_throng_itself_over_epoll() {
     let server = Walls::of_one_table(256).serve(&["--io", "epoll", "--threads", "1"]);

@@ -1,10 +1,12 @@
 //! `throng run` against a server on a Java virtual machine: its heap and its pauses are seen.
 
-use std::fs;
+use std::{fs, io::Write, process::Stdio};
 
 use crate::{
+    program::Program,
     right,
-    server::{Server, folder, program, source},
+    server::{Server, fetch, folder, program, source},
+    summary::{Summary, run},
 };
 
 /// JDK's own `HttpServer`, from source (JEP 330), with a heap so small that it has to be collected.
@@ -48,4 +50,122 @@ fn heap_and_pauses_of_a_virtual_machine_are_seen() {
     for (used, committed) in used.iter().zip(&committed) {
         assert!(used <= committed && *committed <= 67_108_864.0, "{used} of {committed}");
     }
+}
+
+/// A server on one source file, with standard error in a plain file, as a service's is that logs to one. None where there is no
+/// JDK; that is said.
+fn logging(name: &str, options: &[&str], words: &[&str]) -> Option<(Server, String)> {
+    let has_jdk = program("javac", &["-version"]).stderr(Stdio::null()).stdout(Stdio::null()).status();
+    if !has_jdk.is_ok_and(|status| status.success()) {
+        // Past the test harness, which shows what is printed only of a test that fails.
+        let _ = writeln!(std::io::stderr(), "skipped: there is no JDK here");
+        return None;
+    }
+    let folder = folder(&format!("jvm-{}", words.join("-")));
+    let class = format!("{name}.java");
+    let place = folder.to_str().expect("a name in ASCII");
+    // Compiled beside, since a compiler has no room in a small heap.
+    let compiled = program("javac", &["-d", place, &source(&format!("java/{class}"))]).status();
+    assert!(compiled.is_ok_and(|status| status.success()), "{class}");
+    let log = format!("{place}/error.log");
+    let script = format!("exec java \"$@\" 2> '{log}'");
+    let all = [&["-c", &script, "sh"], options, &["-cp", place, name], words].concat();
+    Some((Server::saying("listening on 127.0.0.1:", program("sh", &all)), log))
+}
+
+/// What the run says of it: the cause, its detail with these words, as sure as seen.
+fn check_cause(server: &Server, args: &[&str], cause: &str, words: &[&str]) -> Summary {
+    let (ended, s) = run(&server.url("/"), args);
+    assert!(!s.at("limit").is_null(), "nothing named: {}", ended.stderr);
+    let limit = (s.word("limit.side"), s.word("limit.cause"), s.word("limit.certainty"));
+    assert_eq!(limit, ("target", cause, "seen"), "{}", s.at("limit"));
+    let detail = s.word("limit.detail");
+    assert!(words.iter().all(|words| detail.contains(words)), "{detail}");
+    s
+}
+
+const LOAD: &[&str] = &["-c", "200", "--ramp", "100/s", "--think", "300ms", "-d", "1s", "--timeout", "2s"];
+
+#[test]
+fn a_heap_that_is_full_is_the_cause_of_what_follows() {
+    // 256 KiB of 16 MiB for each connection: less than 64 find room, and the accept thread dies of the next.
+    let Some((server, log)) = logging("Accepts", &["-Xmx16m", "-XX:+UseSerialGC"], &["hoard", "262144"])
+    else {
+        return;
+    };
+    let words = ["its log says: Exception in thread \"my-acceptor\" java.lang.OutOfMemoryError", &log];
+    let s = check_cause(&server, LOAD, "heap", &words);
+    assert!((20..=64).contains(&s.count("limit.at_connections")), "{}", s.at("limit"));
+    assert!(s.word("limit.cure").contains("-Xmx"), "{}", s.word("limit.cure"));
+    assert!(s.number("observed.target.jvm_heap_max_bytes") > 15e6, "{}", s.at("observed.target"));
+    let at = s.number("limit.first_seen_s");
+    assert!((0.2..=2.5).contains(&at), "{at}");
+    assert_eq!(s.at("observed.target.threads_gone")[0].as_str(), Some("my-acceptor"));
+}
+
+#[test]
+fn an_accept_thread_that_has_died_is_named() {
+    let Some((server, log)) = logging("Accepts", &["-Xmx64m"], &["throw", "60"]) else { return };
+    let words = [
+        "thread \"my-acceptor\" of process ",
+        "nothing accepts them",
+        "its log says: Exception in thread \"my-acceptor\" java.lang.IllegalStateException: no place for",
+        &log,
+    ];
+    let s = check_cause(&server, LOAD, "thread", &words);
+    // With the one of the server's own.
+    assert!((55..=60).contains(&s.count("limit.at_connections")), "{}", s.at("limit"));
+}
+
+#[test]
+fn a_long_collection_is_what_a_silence_is() {
+    let options = ["-Xmx3g", "-XX:+UseSerialGC"];
+    let Some((server, _)) = logging("Pauses", &options, &["1200"]) else { return };
+    let url = server.url("/");
+    let mut running = Program::start(&[
+        "run",
+        &url,
+        "-c",
+        "20",
+        "--think",
+        "20ms",
+        "-d",
+        "5s",
+        "--timeout",
+        "10s",
+        "--json",
+        "-",
+        "--threshold",
+        "latency.max < 500ms",
+    ]);
+    running.says("open 20 of 20");
+    fetch(&server.url("/collect"));
+    let ended = running.end();
+    let s = Summary(serde_json::from_str(&ended.stdout).unwrap_or_else(|e| panic!("{e}: {ended:?}")));
+    assert_eq!((s.word("limit.side"), s.word("limit.cause")), ("target", "stall"), "{:#}", s.at("limit"));
+    let detail = s.word("limit.detail");
+    assert!(detail.contains("the target collected garbage"), "{detail}");
+    assert!(s.number("latency_us.max") > 1e6, "{}", s.at("latency_us"));
+}
+
+#[test]
+fn what_lives_in_the_heap_is_a_line_over_the_ramp() {
+    // 16 KiB kept for each connection, and what its thread and its readers need.
+    let Some((server, _)) = logging("Accepts", &["-Xmx512m", "-XX:+UseSerialGC"], &["hoard", "16384"]) else {
+        return;
+    };
+    let args =
+        ["-c", "1200", "--ramp", "300/s", "--think", "1m", "-d", "2s", "--timeout", "10s", "--target-gc"];
+    let (ended, s) = run(&server.url("/"), &args);
+    assert_eq!(s.count("connections.held"), 1_200, "{}", ended.stderr);
+    let points = s.at("cost.target_live_points").as_array().expect("points").clone();
+    assert!(points.len() >= 5, "{points:?}: {}", s.at("cost.target_live_failure"));
+    let connections: Vec<u64> = points.iter().map(|point| point[0].as_u64().expect("a count")).collect();
+    assert!(
+        connections.is_sorted() && connections[0] == 0 && connections.last() == Some(&1_200),
+        "{points:?}"
+    );
+    let each = s.number("cost.target_live_bytes");
+    assert!((20_000.0..40_000.0).contains(&each), "{each}: {points:?}");
+    assert!(s.number("cost.target_live_fit.r2") > 0.99, "{}", s.at("cost.target_live_fit"));
 }

@@ -89,7 +89,15 @@ mod tests {
 
     fn limit(cause: &'static str) -> Limit {
         let (detail, cure) = ("50 dials were refused".to_owned(), "look at its log".to_owned());
-        Limit { side: "target", cause, at_connections: 50, certainty: samples::Certainty::Seen, detail, cure }
+        Limit {
+            side: "target",
+            cause,
+            at_connections: 50,
+            certainty: samples::Certainty::Seen,
+            first_seen_s: None,
+            detail,
+            cure,
+        }
     }
 
     /// (detail, cure)

@@ -1,14 +1,16 @@
 //! What the judge knows besides counts: plain values, so that any case can be made up in a test.
 
-use samples::{HostSeen, NetCounters, Observation, ProcessSeen};
+use samples::{HostSeen, LogLine, NetCounters, Observation, ProcessSeen};
 use units::Nanos;
 
 use crate::observe::Observed;
 
 mod pattern;
+mod timeline;
 mod times;
 
 pub(crate) use pattern::Pattern;
+pub(crate) use timeline::{Timeline, sign_of};
 
 /// CPU over less than this says nothing: it is told in steps of 10 ms.
 const CPU_OVER: Nanos = Nanos::from_millis(500);
@@ -50,6 +52,24 @@ pub(crate) struct Evidence {
     pub(crate) speaks_tls: Option<bool>,
     /// Processors that both ends are confined to.
     pub(crate) shared: Option<Shared>,
+    /// The target's managed heap, where it had no room left.
+    pub(crate) heap: Option<Heap>,
+    /// Threads of the target that have ended.
+    pub(crate) threads_gone: Vec<String>,
+    /// Errors that the target has logged.
+    pub(crate) log: Vec<LogLine>,
+    /// When things began.
+    pub(crate) timeline: Timeline,
+}
+
+/// A managed heap that has no room left.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Heap {
+    /// Bytes in use, and the most that it may grow to.
+    pub(crate) used: u64,
+    pub(crate) limit: u64,
+    /// Share of the time that went into collections.
+    pub(crate) collecting: f64,
 }
 
 /// No connection received a response for a while, though throng was on time.
@@ -162,6 +182,9 @@ impl Evidence {
             stood: observed.stood,
             segments: observed.segments,
             shared: Shared::seen(observed),
+            heap: observed.signs.heap(),
+            threads_gone: target.as_ref().map_or(Vec::new(), |target| target.threads_gone.clone()),
+            log: target.as_ref().map_or(Vec::new(), |target| target.log.clone()),
             ..Evidence::default()
         }
     }

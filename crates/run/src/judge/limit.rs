@@ -6,11 +6,14 @@
 //! | ended | the target's process is gone |
 //! | memory | the target was killed for want of it; the memory of all sockets ran out |
 //! | open-files | the target's files are near its limit |
+//! | heap | its managed heap is full |
+//! | open-files, threads, memory | its log says that it got none |
 //! | conntrack | the table of tracked connections was full |
 //! | ports, memory, open-files | what our own calls were answered |
 //! | refused | nobody listens, or no longer |
 //! | tls-expected | it answered with an alert of TLS, or with its page for requests without; or it closed without a byte, and speaks TLS |
 //! | stall | throng itself was stopped; the target was; no connection received a response for a while |
+//! | thread | one of its threads has ended, and nothing accepts |
 //! | requests-per-connection | those lost had all received the same number of responses |
 //! | connection-limit | some were closed as others opened, and others stay silent for longer |
 //! | idle-cut, reset-after | those lost had all been silent, or open, for the same time |
@@ -22,17 +25,25 @@
 //! | slow-accept | a steady rate of accepts while others waited |
 //! | wrong-answer, timeout, closed, unreachable, denied | the most frequent kind of fault, with a hint at a well-known number |
 //! | unknown | nothing of this |
+//!
+//! Of findings that are equally sure the one goes before that was there first, where that is known ([`first`]).
 
 use samples::{Certainty, Errno, FaultCount, Kind, Limit, Side, Stage, Summary, Verdict};
 use units::Count;
 
 use super::{evidence::Evidence, honesty};
+use crate::observe::Sign;
+use first::When;
 
+mod first;
 pub(crate) mod ours;
 mod path;
 mod plateau;
+mod process;
 mod stall;
 mod target;
+
+pub(crate) use target::is_out_of_files;
 
 use Certainty::Guess;
 
@@ -68,33 +79,37 @@ pub(super) struct Case<'a> {
     pub(super) errno: Errno,
 }
 
-/// One row: an answer, where its evidence is there.
-type Row = fn(&Case) -> Option<Limit>;
+/// One row: an answer, where its evidence is there, and when that began.
+type Row = (fn(&Case) -> Option<Limit>, When);
 
 const ROWS: &[Row] = &[
-    target::ended,
-    target::memory,
-    target::open_files,
-    ours::conntrack,
-    ours::errors,
-    target::refused,
-    target::tls_expected,
-    ours::shared,
-    stall::ours,
-    stall::stopped,
-    stall::stall,
-    target::responses,
-    target::evicted,
-    target::constant_time,
-    target::connection_limit,
-    target::accept_queue,
-    path::dark,
-    ours::generator,
-    target::cpu,
-    target::slow_accept,
-    path::path,
-    target::fault,
-    unknown,
+    (target::ended, When::Seen(Sign::Ended)),
+    (target::memory, When::Seen(Sign::SocketMemory)),
+    (target::open_files, When::Seen(Sign::OpenFiles)),
+    (process::heap, When::Seen(Sign::Heap)),
+    (process::short, When::Unknown),
+    (ours::conntrack, When::Seen(Sign::Conntrack)),
+    (ours::errors, When::Unknown),
+    (target::refused, When::Failing),
+    (target::tls_expected, When::Unknown),
+    (ours::shared, When::Unknown),
+    (stall::ours, When::Unknown),
+    (stall::stopped, When::Stopped),
+    (stall::stall, When::Stall),
+    (process::thread, When::Seen(Sign::Thread)),
+    (target::responses, When::Unknown),
+    (target::evicted, When::Unknown),
+    (process::connections, When::Seen(Sign::Connections)),
+    (target::constant_time, When::Unknown),
+    (target::connection_limit, When::Unknown),
+    (target::accept_queue, When::Seen(Sign::Queue)),
+    (path::dark, When::Unknown),
+    (ours::generator, When::Unknown),
+    (target::cpu, When::Unknown),
+    (target::slow_accept, When::Unknown),
+    (path::path, When::Unknown),
+    (target::fault, When::Failing),
+    (unknown, When::Unknown),
 ];
 
 /// What stopped a run whose verdict stands; none where nothing went wrong.
@@ -144,7 +159,18 @@ pub(crate) fn is_nobody(limit: &Limit) -> bool {
 
 impl<'a> Case<'a> {
     fn told(&self) -> Option<Limit> {
-        ROWS.iter().find_map(|row| row(self))
+        let found = ROWS.iter().filter_map(|(row, when)| Some((row(self)?, *when))).collect();
+        first::first(self, found).map(|limit| process::quote(self, limit))
+    }
+
+    /// From and until when what went wrong began to, seconds of the run.
+    fn failing(&self) -> Option<(f64, f64)> {
+        self.evidence.timeline.failing(|fault| trouble_of(fault) == self.trouble)
+    }
+
+    /// Whether a sign was there then; where its time is not known, it may have been.
+    fn explains(&self, sign: Sign) -> bool {
+        self.evidence.timeline.first(sign, self.failing()).is_none_or(|(_, explains)| explains)
     }
 
     fn of(summary: &'a Summary, evidence: &'a Evidence) -> Case<'a> {
@@ -217,7 +243,8 @@ impl<'a> Case<'a> {
         detail: String,
         cure: impl Into<String>,
     ) -> Option<Limit> {
-        Some(Limit { side: side.name(), cause, at_connections, certainty, detail, cure: cure.into() })
+        let (side, cure, first_seen_s) = (side.name(), cure.into(), None);
+        Some(Limit { side, cause, at_connections, certainty, first_seen_s, detail, cure })
     }
 }
 

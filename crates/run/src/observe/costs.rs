@@ -3,8 +3,8 @@
 use samples::{Cost, Discarded, Fit, Phase};
 use units::Nanos;
 
-use super::Load;
-use crate::slope::{Moments, Octaves};
+use super::{Load, heap::Points};
+use crate::slope::{Moments, Octaves, slope};
 
 /// Samples of a ramp count from this part of its connections on: before, the program's own tables and the first pages
 /// of its buffers would pass for connections.
@@ -70,8 +70,8 @@ pub(super) struct Costs {
     answered_in_hold: u64,
     /// Memory of the target's host at first, and connections open and memory when last seen under load.
     room: Option<(Room, u64, Room)>,
-    /// Bytes that live in the target's managed heap without connections and at full load, or why they are not known.
-    live: Option<Result<(u64, u64), String>>,
+    /// Connections, and bytes that lived in the target's managed heap then, or why they are not known.
+    live: Option<Result<Points, String>>,
     /// The managed runtime that the target was seen to be on.
     runtime: Option<&'static str>,
 }
@@ -129,8 +129,8 @@ impl Costs {
         self.runtime = Some(runtime);
     }
 
-    /// What lived in its heap without connections and with all of them.
-    pub(super) fn live(&mut self, live: Result<(u64, u64), String>) {
+    /// What lived in its heap without connections, with some, and with all of them.
+    pub(super) fn live(&mut self, live: Result<Points, String>) {
         self.live = Some(live);
     }
 
@@ -154,10 +154,13 @@ impl Costs {
             generator_cpu_us_per_idle_second: idle(&self.own),
             ceiling_connections: None,
             target_runtime: self.runtime.map(str::to_owned),
-            target_live_bytes: self.live_bytes(),
-            target_live_failure: self.live.as_ref().and_then(|live| live.as_ref().err()).cloned(),
+            target_live_bytes: None,
+            target_live_fit: None,
+            target_live_points: Vec::new(),
+            target_live_failure: None,
             discarded: discarded(&memory),
         };
+        self.tell_live(&mut cost);
         cost.ceiling_connections = self.ceiling(&cost, &memory, both_here);
         cost
     }
@@ -177,17 +180,37 @@ impl Costs {
         ]
     }
 
-    fn live_bytes(&self) -> Option<f64> {
-        let (without, with) = *self.live.as_ref()?.as_ref().ok()?;
-        let is_enough = self.peak >= LEAST_LIVE && with > without;
-        is_enough.then(|| (with - without) as f64 / self.peak as f64)
+    /// The slope of what lived in the heap, where the points carry it.
+    fn tell_live(&self, cost: &mut Cost) {
+        let points = match &self.live {
+            None => return,
+            Some(Err(why)) => return cost.target_live_failure = Some(why.clone()),
+            Some(Ok(points)) => points,
+        };
+        let most = points.iter().map(|(open, _)| *open).max().unwrap_or(0);
+        let line = slope(&points.iter().map(|(open, live)| (*open as f64, *live as f64)).collect::<Vec<_>>());
+        let fit = line.filter(|_| most >= LEAST_LIVE).map(|line| line.fit());
+        cost.target_live_points.clone_from(points);
+        cost.target_live_fit = fit.filter(Fit::is_carried);
+        cost.target_live_bytes = cost.target_live_fit.map(|fit| fit.value);
+        cost.target_live_failure = match fit {
+            Some(fit) if fit.is_carried() => None,
+            Some(fit) => Some(format!(
+                "the collections lie on no line (slope {:.0} ± {:.0}, R² {:.2})",
+                fit.value, fit.error, fit.r2
+            )),
+            None if most < LEAST_LIVE => Some(format!("fewer than {LEAST_LIVE} connections were open")),
+            None => Some(format!(
+                "{} collections ended in time: use a slower --ramp or a longer -d",
+                points.len()
+            )),
+        };
     }
 
     fn ceiling(&self, cost: &Cost, memory: &Memory, both_here: bool) -> Option<u64> {
         let (first, open, last) = self.room?;
         // Resident memory of a managed runtime is what it was given, not what connections need.
-        let live = cost.target_live_bytes.map(|value| Fit { value, error: 0.0, r2: 1.0 });
-        let target = if self.runtime.is_some() { live? } else { memory[TARGET].1? };
+        let target = if self.runtime.is_some() { cost.target_live_fit? } else { memory[TARGET].1? };
         let kernel = if both_here { cost.kernel_bytes? } else { cost.target_kernel_bytes? };
         let own = if both_here { Some(memory[GENERATOR].1?) } else { None };
         // What is lost among pages is small, and counts with what it may be at most.
@@ -328,18 +351,36 @@ mod tests {
         is(cost.target_bytes, 1_000.0);
         assert_eq!((cost.target_runtime.as_deref(), cost.ceiling_connections), (Some("JVM"), None));
         // 200 bytes each live: 3,000 with the kernel's and throng's.
-        costs.live(Ok((3_000_000, 11_000_000)));
+        let points = [0, 10_000, 20_000, 30_000, 40_000, 40_000].map(|open| (open, 3_000_000 + 200 * open));
+        costs.live(Ok(points.to_vec()));
         let cost = costs.finish(true);
         assert_eq!(
             (cost.target_live_bytes, cost.ceiling_connections),
             (Some(200.0), Some(40_000 + 3_610_000 / 3_000))
         );
+        assert_eq!((cost.target_live_failure.as_deref(), &cost.target_live_points[..]), (None, &points[..]));
         costs.live(Err("jcmd: not found".to_owned()));
         let cost = costs.finish(true);
         assert_eq!(
             (cost.target_live_bytes, cost.target_live_failure.as_deref()),
             (None, Some("jcmd: not found"))
         );
+    }
+
+    #[test]
+    fn a_live_heap_needs_points_that_carry_a_line() {
+        let check = |points: &[(u64, u64)], failure: &str| {
+            let mut costs = seen(40_000, |_| 0.0);
+            costs.live(Ok(points.to_vec()));
+            let cost = costs.finish(true);
+            assert_eq!((cost.target_live_bytes, cost.target_live_fit), (None, None), "{points:?}");
+            let why = cost.target_live_failure.expect("why not");
+            assert!(why.contains(failure), "{why}");
+        };
+        // Others' garbage is more than the connections'.
+        check(&[(0, 9_000), (10_000, 80_000), (20_000, 7_000), (40_000, 90_000)], "lie on no line (slope ");
+        check(&[(0, 3_000_000), (40_000, 11_000_000)], "2 collections ended in time");
+        check(&[(0, 3_000), (400, 90_000), (800, 170_000)], "fewer than 1000 connections");
     }
 
     #[test]

@@ -1,7 +1,12 @@
-//! What lives in the target's managed heap, before the first dial and at full load: after full collections that the user allowed.
+//! What lives in the target's managed heap: before the first dial, at parts of the ramp, and at full load; after full collections
+//! that the user allowed.
 
 use std::{
-    sync::mpsc::{Receiver, channel},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+        mpsc::{Receiver, TryRecvError, channel},
+    },
     thread,
     time::Duration,
 };
@@ -10,53 +15,162 @@ use host::Root;
 
 /// A collection under way at the end of the run may take so long.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// The ramp is measured each time that another such part of all connections is open.
+const PARTS: u64 = 4;
+/// At full load so many collections follow each other: how far they differ says how much each is worth.
+const AT_FULL_LOAD: u32 = 2;
+/// Below so many connections of a part a collection shows others' garbage.
+const LEAST_OF_PART: u64 = 250;
 
 type Live = Result<u64, String>;
 
-/// Both collections of a run.
+/// Connections open, and bytes that lived in the heap then.
+pub(super) type Points = Vec<(u64, u64)>;
+
+/// The collections of a run.
 pub(super) struct Heap {
-    without: Live,
-    with: Option<Live>,
-    under_way: Option<Receiver<Live>>,
+    collect: fn(&Root, &[u32]) -> Live,
+    points: Points,
+    failure: Option<String>,
+    under_way: Option<Receiver<(u64, Live)>>,
+    /// Connections open now: a collection is made at the end of the time that it takes to ask for it.
+    open: Arc<AtomicU64>,
+    /// Connections of a part of the ramp, and from how many on the next collection is due.
+    part: u64,
+    next: u64,
+    /// Still to be made at full load; none, before that.
+    left: Option<u32>,
 }
 
 impl Heap {
-    /// Collects now, and waits for it.
-    pub(super) fn without_load(root: &Root, pids: Vec<u32>) -> Heap {
-        Heap { without: host::live_heap(root, &pids), with: None, under_way: None }
+    /// Collects now, and waits for it; `wanted` connections are to be held.
+    pub(super) fn without_load(root: &Root, pids: &[u32], wanted: u64) -> Heap {
+        Heap::with(host::live_heap, root, pids, wanted)
     }
 
-    /// Collects from now on, on a thread of its own: the run goes on.
-    pub(super) fn at_full_load(&mut self, root: &Root, pids: &[u32]) {
-        if self.without.is_err() {
-            return;
+    fn with(collect: fn(&Root, &[u32]) -> Live, root: &Root, pids: &[u32], wanted: u64) -> Heap {
+        let part = if wanted >= PARTS * LEAST_OF_PART { wanted / PARTS } else { u64::MAX };
+        let (points, failure) = match collect(root, pids) {
+            Ok(live) => (vec![(0, live)], None),
+            Err(why) => (Vec::new(), Some(why)),
+        };
+        let open = Arc::default();
+        Heap { collect, points, failure, under_way: None, open, part, next: part, left: None }
+    }
+
+    /// Full load has begun.
+    pub(super) fn at_full_load(&mut self) {
+        self.left.get_or_insert(AT_FULL_LOAD);
+    }
+
+    /// Takes a collection that has ended, and begins one that is due, on a thread of its own: the run goes on.
+    pub(super) fn mind(&mut self, root: &Root, pids: &[u32], open: u64) {
+        self.open.store(open, Relaxed);
+        if let Some(under_way) = &self.under_way {
+            let ended = match under_way.try_recv() {
+                Ok(ended) => ended,
+                Err(TryRecvError::Empty) => return,
+                Err(TryRecvError::Disconnected) => (open, Err("the collection did not end".to_owned())),
+            };
+            self.under_way = None;
+            self.take(ended);
         }
-        let (root, pids, (tell, under_way)) = (root.clone(), pids.to_vec(), channel());
+        let is_due = match &mut self.left {
+            Some(left) if *left > 0 => {
+                *left -= 1;
+                true
+            }
+            Some(_) => false,
+            None => open >= self.next,
+        };
+        if self.failure.is_none() && is_due {
+            self.next = (open / self.part + 1).saturating_mul(self.part);
+            self.begin(root, pids);
+        }
+    }
+
+    fn take(&mut self, (open, live): (u64, Live)) {
+        match live {
+            Ok(live) => self.points.push((open, live)),
+            Err(why) => self.failure = Some(why),
+        }
+    }
+
+    fn begin(&mut self, root: &Root, pids: &[u32]) {
+        let (collect, open, (tell, under_way)) = (self.collect, self.open.clone(), channel());
+        let (root, pids) = (root.clone(), pids.to_vec());
         let begun = thread::Builder::new().name("target-gc".to_owned()).spawn(move || {
-            let _ = tell.send(host::live_heap(&root, &pids));
+            let live = collect(&root, &pids);
+            let _ = tell.send((open.load(Relaxed), live));
         });
         match begun {
             Ok(_) => self.under_way = Some(under_way),
-            Err(e) => self.with = Some(Err(e.to_string())),
+            Err(e) => self.failure = Some(e.to_string()),
         }
     }
 
     /// Connections are being closed: what is collected now is not full load's.
     pub(super) fn load_ends(&mut self) {
-        if let Some(under_way) = self.under_way.take() {
-            let late =
-                || Err("the run ended before the collection at full load did: use a longer -d".to_owned());
-            self.with = Some(under_way.try_recv().unwrap_or_else(|_| late()));
+        if let Some(Ok(ended)) = self.under_way.take().map(|under_way| under_way.try_recv()) {
+            self.take(ended);
         }
+        self.left = Some(0);
     }
 
-    /// Bytes without and with load.
-    pub(super) fn finish(mut self) -> Result<(u64, u64), String> {
+    /// All points, the first without connections; or why there are none.
+    pub(super) fn finish(mut self) -> Result<Points, String> {
         if let Some(under_way) = self.under_way.take() {
-            let late = |_| Err("the collection at full load did not end".to_owned());
-            self.with = Some(under_way.recv_timeout(PATIENCE).unwrap_or_else(late));
+            let late = (0, Err("the collection at full load did not end".to_owned()));
+            self.take(under_way.recv_timeout(PATIENCE).unwrap_or(late));
         }
-        let with = self.with.unwrap_or_else(|| Err("the load was never full".to_owned()));
-        Ok((self.without?, with?))
+        match self.failure {
+            Some(why) => Err(why),
+            None => Ok(self.points),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of_2_000_bytes(_: &Root, pids: &[u32]) -> Live {
+        if pids.is_empty() { Err("no Java virtual machine listens there".to_owned()) } else { Ok(2_000) }
+    }
+
+    fn points(wanted: u64, ramp: &[u64]) -> Points {
+        let (root, pids) = (Root::at("/nowhere"), [7]);
+        let mut heap = Heap::with(of_2_000_bytes, &root, &pids, wanted);
+        // A collection of the test ends at once; its thread needs a moment.
+        let mind = |heap: &mut Heap, open| {
+            heap.mind(&root, &pids, open);
+            while heap.under_way.is_some() {
+                heap.mind(&root, &pids, open);
+            }
+        };
+        ramp.iter().for_each(|open| mind(&mut heap, *open));
+        heap.at_full_load();
+        mind(&mut heap, wanted);
+        heap.finish().expect("points")
+    }
+
+    #[test]
+    fn a_ramp_is_measured_at_its_quarters_and_full_load_twice() {
+        let at = |points: Points| points.into_iter().map(|(open, _)| open).collect::<Vec<_>>();
+        let ramp = [100, 900, 1_000, 1_100, 1_900, 2_050, 3_950];
+        assert_eq!(at(points(4_000, &ramp)), [0, 1_000, 2_050, 3_950, 4_000, 4_000]);
+        // Too few for parts.
+        assert_eq!(at(points(900, &[300, 600])), [0, 900, 900]);
+    }
+
+    #[test]
+    fn a_collection_that_fails_is_the_last() {
+        let root = Root::at("/nowhere");
+        let mut heap = Heap::with(of_2_000_bytes, &root, &[], 4_000);
+        heap.mind(&root, &[], 3_000);
+        heap.at_full_load();
+        heap.mind(&root, &[], 4_000);
+        assert!(heap.under_way.is_none());
+        assert!(heap.finish().is_err_and(|why| why.starts_with("no Java")));
     }
 }

@@ -123,3 +123,16 @@ fn connections_at_the_targets_side_are_sockets_beyond_the_first_look() {
     there.see_there(Phase::Hold, &Look { host: sockets(3), ..Look::default() });
     assert_eq!(there.latest(false).connections, Some(0));
 }
+
+#[test]
+fn threads_that_had_ended_before_the_run_are_none_of_its() {
+    let look = |names: &[&str]| TargetLook {
+        threads_gone: names.iter().map(|name| (*name).to_owned()).collect(),
+        ..TargetLook::default()
+    };
+    let mut all = Observation::default();
+    all.see_target(Phase::Ramp, &look(&["yesterday"]));
+    assert_eq!(all.target.as_ref().unwrap().threads_gone, [""; 0]);
+    all.see_target(Phase::Hold, &look(&["acceptor", "yesterday"]));
+    assert_eq!(all.target.unwrap().threads_gone, ["acceptor"]);
+}

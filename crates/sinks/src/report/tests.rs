@@ -44,6 +44,7 @@ fn summary() -> Summary {
         cause: "open-files",
         at_connections: 27,
         certainty: samples::Certainty::Seen,
+        first_seen_s: None,
         detail: "whoever came when 27 were open was reset".to_owned(),
         cure: "raise LimitNOFILE".to_owned(),
     });

@@ -2,7 +2,7 @@
 
 use units::Nanos;
 
-use super::{Evidence, Shared, Stall, State};
+use super::{Evidence, Shared, Stall, State, Timeline};
 use crate::{
     moments::{Doing, Moment, Moments},
     observe::Observed,
@@ -22,6 +22,8 @@ impl Evidence {
     /// Adds what the seconds of a run show; `timeout`: how long a dial or a request waits.
     pub(crate) fn add_times(&mut self, r: &Record, timeout: Nanos) {
         self.timeout = timeout;
+        let (signs, firsts) = (r.observed.signs.clone(), r.moments.firsts());
+        self.timeline = Timeline::new(signs, r.started, firsts, timeout);
         self.unaccepted = r.unaccepted.unwrap_or(0);
         let silences = r.crowds.iter().filter_map(|crowd| crowd.silences.longest());
         let longest = silences.max_by_key(|(_, silence)| silence.length());

@@ -139,5 +139,13 @@ pub(crate) fn refused_here(findings: &[Finding], at: u64) -> Option<Limit> {
     };
     let detail = format!("{}: {}, {}", finding.what, finding.value, finding.needed);
     let (certainty, cure) = (Seen, finding.cure.clone());
-    Some(Limit { side: Side::Host.name(), cause, at_connections: at, certainty, detail, cure })
+    Some(Limit {
+        side: Side::Host.name(),
+        cause,
+        at_connections: at,
+        certainty,
+        first_seen_s: None,
+        detail,
+        cure,
+    })
 }

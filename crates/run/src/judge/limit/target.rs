@@ -12,7 +12,7 @@ use super::{
     plateau,
 };
 
-use crate::judge::evidence::Evidence;
+use crate::judge::evidence::{Evidence, Fill};
 
 /// A process is out of files a few before its limit: some servers keep a reserve.
 const FILES_KEPT: u64 = 32;
@@ -34,7 +34,8 @@ pub(super) fn ended(case: &Case) -> Option<Limit> {
     case.answer(Seen, (Side::Target, "ended"), peak, detail, "look at its log and exit status")
 }
 
-const OUT_OF_MEMORY: &str = "give it more memory (MemoryMax= of its unit), or hold fewer connections";
+pub(super) const OUT_OF_MEMORY: &str =
+    "give it more memory (MemoryMax= of its unit), or hold fewer connections";
 
 /// The memory of all sockets ran out.
 pub(super) fn memory(case: &Case) -> Option<Limit> {
@@ -55,7 +56,6 @@ pub(super) fn open_files(case: &Case) -> Option<Limit> {
     let files = target.open_files?;
     // The kernel counts one that is about to be opened.
     let used = files.used.min(files.limit);
-    let kept = FILES_KEPT.max(files.limit / 100);
     let detail =
         format!("process {} has {} files open of at most {}", target.pid, Count(used), Count(files.limit));
     let most = (files.limit.saturating_mul(2)).max(1 << 20);
@@ -64,7 +64,12 @@ pub(super) fn open_files(case: &Case) -> Option<Limit> {
         target.pid
     );
     let at = case.left().min(used);
-    (used + kept >= files.limit).then(|| case.answer(Seen, (Side::Target, "open-files"), at, detail, cure))?
+    is_out_of_files(files).then(|| case.answer(Seen, (Side::Target, "open-files"), at, detail, cure))?
+}
+
+/// Whether so many open files are as good as all.
+pub(crate) fn is_out_of_files(files: Fill) -> bool {
+    files.used.min(files.limit) + FILES_KEPT.max(files.limit / 100) >= files.limit
 }
 
 /// Nobody listens, or no longer.
@@ -221,7 +226,10 @@ else raise the backlog that it gives to listen(), and sysctl -w net.core.somaxco
 pub(super) fn accept_queue(case: &Case) -> Option<Limit> {
     let e = case.evidence;
     let may_be = matches!(case.trouble, Trouble::Waiting | Trouble::Lost);
-    if e.unaccepted > 0 && (may_be || case.trouble == Trouble::None) {
+    let overflown = overflows(case.summary, e);
+    // A few that stand there at the end are what an overflow has left: that is why the others did not get in.
+    let is_more = 2 * e.unaccepted >= case.count || overflown.is_none();
+    if e.unaccepted > 0 && (may_be && is_more || case.trouble == Trouble::None) {
         return unaccepted(case);
     }
     // Resets follow from an overflow too: the peer took itself for connected. Closes do not.
@@ -229,7 +237,7 @@ pub(super) fn accept_queue(case: &Case) -> Option<Limit> {
     if !may_be || !fits {
         return None;
     }
-    let Some(lost) = overflows(case.summary, e) else { return standing(case) };
+    let Some(lost) = overflown else { return standing(case) };
     let rate = e.accepts_per_s.map_or(String::new(), |rate| format!("; it accepts a steady {rate:.0}/s"));
     let detail =
         format!("its accept queue{} was full: it overflowed {} times{rate}", backlog(case), Count(lost));
@@ -238,7 +246,7 @@ pub(super) fn accept_queue(case: &Case) -> Option<Limit> {
     case.answer(certainty, (Side::Target, "accept-queue"), case.served(), detail, BACKLOG)
 }
 
-fn is_full(e: &Evidence) -> bool {
+pub(super) fn is_full(e: &Evidence) -> bool {
     e.accept_queue.is_some_and(|queue| queue.limit > 0 && queue.used >= queue.limit)
 }
 

@@ -372,6 +372,7 @@ fn what_was_seen_weighs_more_than_what_follows() {
         cause: "",
         at_connections: 0,
         certainty: Certainty::Seen,
+        first_seen_s: None,
         detail: String::new(),
         cure: String::new(),
     };
@@ -437,5 +438,7 @@ fn a_generator_that_was_the_limit_says_so() {
     check(&s, &Evidence::default(), ("host", "ports", 800, "5 dials", ""));
 }
 
+mod first;
+mod process;
 mod silence;
 mod way;

@@ -1,0 +1,268 @@
+//! What a target writes to its logs while it is watched: lines that name an error. Of its standard output and error, and of
+//! the files that it appends to; plain files only, and of each no more than a few KiB a look.
+
+mod reader;
+
+use std::{
+    collections::HashSet,
+    fs::{File, Metadata},
+    io::{Read, Seek, SeekFrom},
+    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    path::PathBuf,
+};
+
+use rustix::fs::OFlags;
+use samples::{LogKind, LogLine};
+
+use crate::Root;
+pub(crate) use reader::LogReader;
+
+/// Logs are among the first descriptors of a server.
+const MOST_DESCRIPTORS: u32 = 128;
+/// Of so many processes, and so many files in all.
+const MOST_PROCESSES: usize = 8;
+const MOST_FILES: usize = 16;
+/// Read of a file at a look: so much from where the last look ended, and so much up to its end.
+const PIECE: u64 = 4 << 10;
+/// A line is cut off here.
+const MOST_LETTERS: usize = 200;
+
+/// What lines say of each kind; the first that fits. Case does not count.
+const SAID: &[(&str, LogKind)] = &[
+    ("unable to create native thread", LogKind::Threads),
+    ("unable to create new native thread", LogKind::Threads),
+    ("can't start new thread", LogKind::Threads),
+    ("outofmemoryerror", LogKind::Heap),
+    ("javascript heap out of memory", LogKind::Heap),
+    ("heap exhausted", LogKind::Heap),
+    ("too many open files", LogKind::OpenFiles),
+    ("no file descriptors available", LogKind::OpenFiles),
+    ("emfile", LogKind::OpenFiles),
+    ("cannot allocate memory", LogKind::Memory),
+    ("out of memory", LogKind::Memory),
+    ("memoryerror", LogKind::Memory),
+    ("enomem", LogKind::Memory),
+    ("worker_connections are not enough", LogKind::Connections),
+    ("exception in thread", LogKind::Error),
+    ("panicked at", LogKind::Error),
+    ("panic:", LogKind::Error),
+    ("fatal error", LogKind::Error),
+    ("segmentation fault", LogKind::Error),
+    ("uncaught exception", LogKind::Error),
+    ("unhandled", LogKind::Error),
+    ("traceback (most recent call last)", LogKind::Error),
+];
+
+/// A plain file that is written to.
+#[derive(Debug)]
+struct Open {
+    /// `/proc/PID/fd/N`: what it was opened as, whatever has become of its name.
+    link: PathBuf,
+    name: String,
+    /// Which file that was.
+    is: (u64, u64),
+    read: u64,
+}
+
+/// The logs of some processes from a moment on.
+#[derive(Debug)]
+struct Logs {
+    root: Root,
+    files: Vec<Open>,
+    found: Vec<LogLine>,
+}
+
+impl Logs {
+    /// What is in them now is not read.
+    fn from_now_on(root: &Root, pids: impl Iterator<Item = u32>) -> Logs {
+        let mut logs = Logs { root: root.clone(), files: Vec::new(), found: Vec::new() };
+        logs.open(pids);
+        logs
+    }
+
+    /// Adds the files that these processes have opened since.
+    fn open(&mut self, pids: impl Iterator<Item = u32>) {
+        let mut known: HashSet<(u64, u64)> = self.files.iter().map(|open| open.is).collect();
+        for pid in pids.take(MOST_PROCESSES) {
+            for fd in 0..MOST_DESCRIPTORS {
+                let link = self.root.path(format!("proc/{pid}/fd/{fd}"));
+                let Some(found) = std::fs::metadata(&link).ok().filter(Metadata::is_file) else { continue };
+                let is = (found.dev(), found.ino());
+                let is_log = fd > 0 && self.is_written(pid, fd);
+                if self.files.len() < MOST_FILES && is_log && known.insert(is) {
+                    let name = std::fs::read_link(&link).unwrap_or_default();
+                    let name = plain(&name.to_string_lossy());
+                    self.files.push(Open { link, name, is, read: found.size() });
+                }
+            }
+        }
+    }
+
+    /// Opened for writing alone: a database is read too.
+    fn is_written(&self, pid: u32, fd: u32) -> bool {
+        let text = self.root.read(format!("proc/{pid}/fdinfo/{fd}")).unwrap_or_default();
+        let flags = text.lines().find_map(|line| line.strip_prefix("flags:"));
+        let flags = flags.and_then(|octal| u32::from_str_radix(octal.trim(), 8).ok());
+        // A terminal's redirection of a shell may be open for both.
+        flags.is_some_and(|flags| flags & 0b11 == OFlags::WRONLY.bits() || fd <= 2 && flags & 0b11 != 0)
+    }
+
+    /// The first line of each kind that was written since it began.
+    fn look(&mut self) -> &[LogLine] {
+        for open in &mut self.files {
+            let Some(text) = open.written() else { continue };
+            for line in text.lines() {
+                let kind = kind(line).filter(|kind| self.found.iter().all(|known| known.kind != *kind));
+                let line = kind.map(|kind| LogLine { kind, file: open.name.clone(), line: plain(line) });
+                self.found.extend(line);
+            }
+        }
+        &self.found
+    }
+}
+
+impl Open {
+    /// What was written since the last look, but for the middle of what is long.
+    fn written(&mut self) -> Option<String> {
+        let size = std::fs::metadata(&self.link).ok()?.size();
+        if size < self.read {
+            // It was emptied, to begin again.
+            self.read = 0;
+        }
+        if size == self.read {
+            return None;
+        }
+        let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits() as i32;
+        let mut file = File::options().read(true).custom_flags(flags).open(&self.link).ok()?;
+        let found = file.metadata().ok().filter(Metadata::is_file)?;
+        (found.dev(), found.ino()).eq(&self.is).then_some(())?;
+        let begin = std::mem::replace(&mut self.read, size);
+        let mut bytes = Vec::new();
+        let first = (size - begin).min(PIECE);
+        let last = (size - begin - first).min(PIECE);
+        for (from, len) in [(begin, first), (size - last, last)] {
+            file.seek(SeekFrom::Start(from)).ok()?;
+            file.by_ref().take(len).read_to_end(&mut bytes).ok()?;
+            bytes.push(b'\n');
+        }
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+}
+
+fn kind(line: &str) -> Option<LogKind> {
+    let line = line.to_ascii_lowercase();
+    SAID.iter().find(|(said, _)| line.contains(said)).map(|(_, kind)| *kind)
+}
+
+/// As it may be shown on a terminal: cut off, and what would steer it or turn its direction escaped.
+fn plain(line: &str) -> String {
+    let steers = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    let line = line.trim();
+    let mut shown = String::new();
+    for c in line.chars().take(MOST_LETTERS) {
+        if steers(c) { shown.extend(c.escape_default()) } else { shown.push(c) }
+    }
+    if line.chars().count() > MOST_LETTERS {
+        shown.push('…');
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake::Machine;
+
+    /// A process whose descriptors 1 and 2 are these files.
+    fn machine(files: &[(u32, &str, &str)]) -> Machine {
+        let machine = Machine::with(&[]);
+        for (fd, name, flags) in files {
+            machine.write(name, "OutOfMemoryError of yesterday\n");
+            machine.link(&format!("proc/7/fd/{fd}"), machine.root().path(name).to_str().unwrap());
+            machine
+                .write(&format!("proc/7/fdinfo/{fd}"), &format!("pos:\t0\nflags:\t{flags}\nmnt_id:\t29\n"));
+        }
+        machine
+    }
+
+    fn append(machine: &Machine, name: &str, text: &str) {
+        let path = machine.root().path(name);
+        let old = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(path, old + text).unwrap();
+    }
+
+    fn said(logs: &mut Logs) -> Vec<(LogKind, String)> {
+        logs.look().iter().map(|found| (found.kind, found.line.clone())).collect()
+    }
+
+    #[test]
+    fn errors_written_since_are_quoted_the_first_of_each_kind() {
+        let machine = machine(&[(1, "out", "0100001"), (5, "error.log", "0102001")]);
+        let mut logs = Logs::from_now_on(&machine.root(), [7].into_iter());
+        assert_eq!(said(&mut logs), [], "what was there before is not of this run");
+        append(
+            &machine,
+            "out",
+            "all is well\nException in thread \"a\" java.lang.OutOfMemoryError: Java heap\n",
+        );
+        append(&machine, "out", "\tat Main.main(Main.java:3)\njava.lang.OutOfMemoryError again\n");
+        append(&machine, "error.log", "accept4() failed (24: Too many open files)\n");
+        let heap =
+            (LogKind::Heap, "Exception in thread \"a\" java.lang.OutOfMemoryError: Java heap".to_owned());
+        let files = (LogKind::OpenFiles, "accept4() failed (24: Too many open files)".to_owned());
+        assert_eq!(said(&mut logs), [heap.clone(), files.clone()]);
+        assert!(logs.look()[1].file.ends_with("/error.log"), "{:?}", logs.found);
+        assert_eq!(said(&mut logs), [heap, files], "they stay");
+    }
+
+    #[test]
+    fn a_line_can_steer_no_terminal_and_has_an_end() {
+        let machine = machine(&[(2, "err", "0100002")]);
+        let mut logs = Logs::from_now_on(&machine.root(), [7].into_iter());
+        append(&machine, "err", &format!("panic: \u{1b}[2J\u{202e}x{}\n", "y".repeat(900)));
+        let [(LogKind::Error, line)] = &said(&mut logs)[..] else { panic!("{:?}", logs.found) };
+        assert!(line.starts_with("panic: \\u{1b}[2J\\u{202e}xyyy") && line.ends_with("y…"), "{line}");
+        assert!(line.chars().count() < MOST_LETTERS + 20, "{line}");
+    }
+
+    #[test]
+    fn only_plain_files_that_are_written_are_read_and_little_of_them() {
+        let machine = machine(&[(1, "out", "0100001"), (4, "data", "0100002"), (6, "read", "0100000")]);
+        machine.link("proc/7/fd/2", "socket:[70]");
+        machine.link("proc/7/fd/3", "/dev/zero");
+        machine.write("proc/7/fdinfo/3", "flags:\t0100001\n");
+        let mut logs = Logs::from_now_on(&machine.root(), [7].into_iter());
+        assert_eq!(logs.files.iter().map(|open| open.read).collect::<Vec<_>>(), [30]);
+        append(&machine, "data", "too many open files\n");
+        append(&machine, "read", "too many open files\n");
+        // A busy access log: its beginning and its end are looked at.
+        let noise = "GET / 200\n".repeat(20_000);
+        append(
+            &machine,
+            "out",
+            &format!("out of memory\n{noise}EMFILE\n{noise}MemoryError: no\nheap exhausted\n"),
+        );
+        let kinds: Vec<LogKind> = said(&mut logs).into_iter().map(|(kind, _)| kind).collect();
+        assert_eq!(kinds, [LogKind::Memory, LogKind::Heap]);
+        // Emptied, and written to again.
+        machine.write("out", "emfile\n");
+        assert_eq!(said(&mut logs).len(), 3);
+    }
+
+    #[test]
+    fn a_log_opened_later_is_read_from_there() {
+        let machine = machine(&[(1, "out", "0100001")]);
+        let mut logs = Logs::from_now_on(&machine.root(), [7].into_iter());
+        machine.write("new", "");
+        machine.link("proc/7/fd/9", machine.root().path("new").to_str().unwrap());
+        machine.write("proc/7/fdinfo/9", "flags:\t02000001\n");
+        logs.open([7].into_iter());
+        logs.open([7].into_iter());
+        append(&machine, "new", "unable to create native thread: possibly out of memory\n");
+        assert_eq!(said(&mut logs)[0].0, LogKind::Threads);
+        assert_eq!(logs.files.len(), 2);
+    }
+}

@@ -1,0 +1,118 @@
+//! What the target's process shows from inside: its managed heap, its threads, and what it logs.
+
+use samples::{
+    Certainty::{Guess, Inferred, Seen},
+    Kind, Limit, LogKind, LogLine, Side,
+};
+use units::Bytes;
+
+use super::{
+    Case, Trouble,
+    target::{OUT_OF_MEMORY, is_full},
+};
+use crate::judge::evidence::sign_of;
+
+/// Its heap is full: the log says so, or nearly all of it is used and collections take the time.
+pub(super) fn heap(case: &Case) -> Option<Limit> {
+    let said = logged(case, LogKind::Heap);
+    let full = case.evidence.heap.filter(|_| case.explains(sign_of(LogKind::Heap)));
+    if matches!(case.trouble, Trouble::Ours | Trouble::Path) || said.is_none() && full.is_none() {
+        return None;
+    }
+    let pid = case.evidence.target?.pid;
+    let used = full.map(|heap| {
+        format!(
+            "process {pid} used {} of the {} that its heap may grow to, and spent {:.0} % of the time in garbage collections",
+            Bytes(heap.used).brief(),
+            Bytes(heap.limit).brief(),
+            heap.collecting * 100.0,
+        )
+    });
+    let detail = used.unwrap_or_else(|| format!("the heap of process {pid} is full"));
+    let cure = "raise its heap (a JVM's -Xmx, Node.js' --max-old-space-size, SBCL's --dynamic-space-size), or hold fewer connections";
+    case.answer(Seen, (Side::Target, "heap"), case.served(), detail, cure)
+}
+
+/// A thread has ended while the process lives, and nothing accepts any more.
+pub(super) fn thread(case: &Case) -> Option<Limit> {
+    let e = case.evidence;
+    let is_waiting = matches!(case.trouble, Trouble::None | Trouble::Waiting);
+    let name = e.threads_gone.first().filter(|_| is_waiting || case.kind == Some(Kind::Reset))?;
+    let stands = e.unaccepted > 0 || e.stood > 0 || is_full(e);
+    // Where it accepts still, another thread does.
+    if !stands || e.accepts_per_s.is_some() || !case.explains(crate::observe::Sign::Thread) {
+        return None;
+    }
+    let pid = e.target.map_or(0, |target| target.pid);
+    let detail = format!(
+        "thread {name:?} of process {pid} has ended, while the process lives on, and connections stand in its accept queue: nothing accepts them",
+    );
+    let is_named = name.to_ascii_lowercase().contains("accept") || logged(case, LogKind::Error).is_some();
+    let at = if e.unaccepted > 0 { case.summary.connections.held } else { case.served() };
+    let cure = "look in its log for what ended that thread; an accept loop has to survive an error of one connection";
+    case.answer(if is_named { Seen } else { Inferred }, (Side::Target, "thread"), at, detail, cure)
+}
+
+/// Its log says that it could get no file, no memory or no thread.
+pub(super) fn short(case: &Case) -> Option<Limit> {
+    if matches!(case.trouble, Trouble::Ours | Trouble::Path | Trouble::None) {
+        return None;
+    }
+    let kinds = [LogKind::OpenFiles, LogKind::Threads, LogKind::Memory];
+    let kind = kinds.into_iter().find(|kind| logged(case, *kind).is_some())?;
+    let pid = case.evidence.target?.pid;
+    let (cause, what, cure) = match kind {
+        LogKind::OpenFiles => (
+            "open-files",
+            "could open no further file",
+            format!("raise its limit: prlimit --pid {pid} --nofile=1048576, or LimitNOFILE=1048576 in its unit"),
+        ),
+        LogKind::Threads => (
+            "threads",
+            "could start no further thread",
+            "raise its limit on threads (ulimit -u, TasksMax= of its unit, pids.max), or serve more connections with each".to_owned(),
+        ),
+        _ => ("memory", "was given no memory", OUT_OF_MEMORY.to_owned()),
+    };
+    case.answer(Seen, (Side::Target, cause), case.served(), format!("process {pid} {what}"), cure)
+}
+
+/// Its log says that its own limit on connections was reached.
+pub(super) fn connections(case: &Case) -> Option<Limit> {
+    logged(case, LogKind::Connections).filter(|_| case.is_short())?;
+    let held = case.summary.connections.held;
+    let cure = "raise its limit on connections (worker_connections, maxconn)";
+    let detail = "its own limit on connections was reached".to_owned();
+    case.answer(Seen, (Side::Target, "connection-limit"), held, detail, cure)
+}
+
+/// Adds what the target's log says of it, and is as sure as that makes it.
+pub(super) fn quote(case: &Case, mut limit: Limit) -> Limit {
+    let kinds: &[LogKind] = match (limit.side, limit.cause) {
+        ("target", "heap") => &[LogKind::Heap],
+        ("target", "open-files") => &[LogKind::OpenFiles],
+        ("target", "threads") => &[LogKind::Threads],
+        ("target", "connection-limit") => &[LogKind::Connections],
+        ("target", "memory") => &[LogKind::Memory, LogKind::Heap],
+        ("target", "ended" | "thread" | "closed" | "timeout" | "refused" | "accept-queue" | "stall") => {
+            &[LogKind::Heap, LogKind::Error, LogKind::Memory]
+        }
+        _ => &[],
+    };
+    let Some(line) = kinds.iter().find_map(|kind| logged(case, *kind)) else { return limit };
+    limit.detail += &format!("; its log says: {} ({})", line.line, line.file);
+    limit.certainty = match line.kind {
+        // An error of any kind, at the time: one explanation of several no more.
+        LogKind::Error => {
+            limit.certainty.max(if limit.certainty == Guess { Inferred } else { limit.certainty })
+        }
+        _ => Seen,
+    };
+    limit
+}
+
+/// A line of this kind that was there when things began to fail.
+fn logged<'a>(case: &Case<'a>, kind: LogKind) -> Option<&'a LogLine> {
+    let line = case.evidence.log.iter().find(|line| line.kind == kind)?;
+    case.explains(sign_of(kind)).then_some(line)
+}

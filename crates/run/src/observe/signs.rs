@@ -1,0 +1,226 @@
+//! When what may explain a failure was seen: of each sign the times at which it was there, in memory that does not grow.
+
+use samples::{HostSeen, LogKind, Observation, TargetSeen};
+use units::Nanos;
+
+use crate::judge::{Fill, Heap, is_out_of_files};
+
+/// Times of one sign that are kept; what comes later joins the last one.
+const MOST_TIMES: usize = 32;
+/// Looks that are no further apart than this see the same.
+const NEXT_LOOK: Nanos = Nanos::from_millis(2_500);
+/// A heap that is used to so much of what it may grow to has no room, if most of the time goes into its collections.
+const NO_ROOM: f64 = 0.9;
+const COLLECTS: f64 = 0.5;
+/// The share of a shorter time says nothing.
+const LEAST_TIME: Nanos = Nanos::from_millis(150);
+
+/// What may explain that something fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sign {
+    /// The target's processes are gone.
+    Ended,
+    /// The kernel gave up connections for want of memory.
+    SocketMemory,
+    OpenFiles,
+    Conntrack,
+    /// The accept queue was full, or overflowed.
+    Queue,
+    /// Its managed heap is full.
+    Heap,
+    /// One of its threads has ended.
+    Thread,
+    /// Its log says so.
+    NoMemory,
+    NoThread,
+    Connections,
+    Error,
+}
+
+const SIGNS: usize = Sign::Error as usize + 1;
+
+/// From and until, in order.
+type Times = Vec<(Nanos, Nanos)>;
+
+/// All of them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Signs {
+    times: [Times; SIGNS],
+    /// Totals of counters at the last look: dropped for conntrack, given up for memory, overflown.
+    totals: [u64; 3],
+    /// Time in collections at an earlier look.
+    collected: Option<(Nanos, u64)>,
+    /// The heap at the look at which it was worst.
+    heap: Option<Heap>,
+}
+
+impl Signs {
+    /// Takes what all looks until `now` have shown; `there`: of the target's host.
+    pub(crate) fn see(&mut self, now: Nanos, seen: &Observation, both_here: bool, fullest: Option<Fill>) {
+        let there = seen.target_host.as_ref().or(seen.host.as_ref().filter(|_| both_here));
+        let hosts = [seen.host.as_ref(), there];
+        let is_full = hosts.iter().flatten().any(is_tracking_full);
+        let of = |count: fn(&HostSeen) -> u64| hosts.into_iter().flatten().map(count).max().unwrap_or(0);
+        let totals = [
+            of(|host| host.conntrack_drops.map_or(0, |drops| drops.total())),
+            of(|host| host.tcp().abort_on_memory),
+            there.map_or(0, |host| host.tcp().listen_overflows),
+        ];
+        let grown = [0, 1, 2].map(|which: usize| totals[which] > self.totals[which]);
+        self.totals = totals;
+        self.note(Sign::Conntrack, now, grown[0] || is_full);
+        self.note(Sign::SocketMemory, now, grown[1]);
+        if let Some(target) = &seen.target {
+            self.see_target(now, target);
+        }
+        self.see_queue(now, fullest, grown[2]);
+    }
+
+    /// The target's fullest queue at this moment, and whether any has overflown since the last one.
+    pub(crate) fn see_queue(&mut self, now: Nanos, fullest: Option<Fill>, has_overflown: bool) {
+        let is_full = fullest.is_some_and(|queue| queue.limit > 0 && queue.used >= queue.limit);
+        self.note(Sign::Queue, now, is_full || has_overflown);
+    }
+
+    fn see_target(&mut self, now: Nanos, target: &TargetSeen) {
+        let look = target.latest();
+        let says = |kind: LogKind| target.log.iter().any(|line| line.kind == kind);
+        let files = look.open_files.zip(look.open_files_limit);
+        let is_out = files.is_some_and(|(used, limit)| is_out_of_files(Fill { used, limit }));
+        self.note(Sign::Ended, now, target.process.processes.last == 0);
+        self.note(Sign::OpenFiles, now, is_out || says(LogKind::OpenFiles));
+        self.note(Sign::Thread, now, !target.threads_gone.is_empty());
+        self.note(Sign::NoMemory, now, says(LogKind::Memory));
+        self.note(Sign::NoThread, now, says(LogKind::Threads));
+        self.note(Sign::Connections, now, says(LogKind::Connections));
+        self.note(Sign::Error, now, says(LogKind::Error));
+        let is_full = self.see_heap(now, target);
+        self.note(Sign::Heap, now, is_full || says(LogKind::Heap));
+    }
+
+    /// Whether nearly all of it is used, and most of the time since an earlier look went into collections.
+    fn see_heap(&mut self, now: Nanos, target: &TargetSeen) -> bool {
+        let Some(jvm) = target.latest().jvm.filter(|jvm| jvm.heap_max_bytes > 0) else { return false };
+        let (at, collected) = *self.collected.get_or_insert((now, jvm.gc_pause_ns));
+        let time = now.since(at);
+        if time < LEAST_TIME {
+            return false;
+        }
+        self.collected = Some((now, jvm.gc_pause_ns));
+        let share = jvm.gc_pause_ns.saturating_sub(collected) as f64 / time.0 as f64;
+        let heap = Heap { used: jvm.heap_used_bytes, limit: jvm.heap_max_bytes, collecting: share.min(1.0) };
+        let is_full = heap.used as f64 >= NO_ROOM * heap.limit as f64 && heap.collecting >= COLLECTS;
+        if is_full && self.heap.is_none_or(|worst| heap.collecting > worst.collecting) {
+            self.heap = Some(heap);
+        }
+        is_full
+    }
+
+    /// Of the JVM, where it had no room left.
+    pub(crate) const fn heap(&self) -> Option<Heap> {
+        self.heap
+    }
+
+    /// A sign was there now, or not.
+    pub(crate) fn note(&mut self, sign: Sign, now: Nanos, is_there: bool) {
+        let times = &mut self.times[sign as usize];
+        let is_full = times.len() >= MOST_TIMES;
+        match times.last_mut() {
+            _ if !is_there => {}
+            Some((_, until)) if is_full || now.since(*until) <= NEXT_LOOK => *until = now,
+            _ => times.push((now, now)),
+        }
+    }
+
+    /// From and until, in order.
+    pub(crate) fn times(&self, sign: Sign) -> &[(Nanos, Nanos)] {
+        &self.times[sign as usize]
+    }
+}
+
+/// Whether the table of tracked connections is full now, where the kernel does not count what it drops for that.
+fn is_tracking_full(host: &&HostSeen) -> bool {
+    let table = host.conntrack.zip(host.conntrack_max).filter(|_| host.conntrack_drops.is_none());
+    table.is_some_and(|(tracked, most)| most > 0 && tracked.last >= most - most / 100)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use samples::{HostLook, JvmLook, LogLine, Phase, ProcessLook, TargetLook};
+
+    fn target(collected_ms: u64, used: u64) -> TargetLook {
+        let jvm = JvmLook {
+            heap_used_bytes: used,
+            heap_max_bytes: 1_000,
+            gc_pause_ns: collected_ms * 1_000_000,
+            ..JvmLook::default()
+        };
+        let process = ProcessLook { processes: 1, ..ProcessLook::default() };
+        TargetLook { process, jvm: Some(jvm), ..TargetLook::default() }
+    }
+
+    fn at(s: u64) -> Nanos {
+        Nanos::from_secs(s)
+    }
+
+    #[test]
+    fn each_sign_has_the_times_at_which_it_was_there() {
+        let (mut signs, mut all) = (Signs::default(), Observation::default());
+        for s in 0..10 {
+            let mut look = target(0, 0);
+            look.open_files_limit = Some(1_000);
+            look.open_files = Some(if (3..6).contains(&s) || s == 9 { 970 } else { 500 });
+            if s >= 7 {
+                look.threads_gone = vec!["acceptor".to_owned()];
+            }
+            let mut host = HostLook::default();
+            host.tcp.listen_overflows = if s < 5 { 7 } else { 9 };
+            all.see_here(Phase::Hold, &host, &ProcessLook::default());
+            all.see_target(Phase::Hold, &look);
+            signs.see(at(s), &all, true, None);
+        }
+        assert_eq!(signs.times(Sign::OpenFiles), [(at(3), at(5)), (at(9), at(9))]);
+        assert_eq!(signs.times(Sign::Thread), [(at(7), at(9))]);
+        assert_eq!(signs.times(Sign::Queue), [(at(5), at(5))], "what was counted before is no sign");
+        assert_eq!((signs.times(Sign::Ended), signs.times(Sign::Heap)), (&[][..], &[][..]));
+    }
+
+    #[test]
+    fn a_heap_is_full_where_collections_take_the_time() {
+        let check = |looks: &[(u64, u64)], expected: Option<(u64, f64)>| {
+            let (mut signs, mut all) = (Signs::default(), Observation::default());
+            for (s, (collected_ms, used)) in (0..).zip(looks) {
+                all.see_target(Phase::Hold, &target(*collected_ms, *used));
+                signs.see(at(s), &all, true, None);
+            }
+            assert_eq!(signs.heap().map(|heap| (heap.used, heap.collecting)), expected, "{looks:?}");
+            assert_eq!(signs.times(Sign::Heap).is_empty(), expected.is_none());
+        };
+        check(&[(0, 950), (600, 960), (1_500, 990)], Some((990, 0.9)));
+        // Full, and hardly collected; collected, and with room; since before the run.
+        check(&[(0, 950), (60, 960), (150, 990)], None);
+        check(&[(0, 500), (600, 600), (1_500, 700)], None);
+        check(&[(9_000, 950), (9_001, 960)], None);
+    }
+
+    #[test]
+    fn what_its_log_says_is_a_sign() {
+        let (mut signs, mut all) = (Signs::default(), Observation::default());
+        let mut look = target(0, 0);
+        all.see_target(Phase::Hold, &look);
+        signs.see(at(1), &all, true, None);
+        look.log = vec![LogLine { kind: LogKind::Heap, ..LogLine::default() }];
+        all.see_target(Phase::Hold, &look);
+        signs.see(at(2), &all, true, None);
+        assert_eq!((signs.times(Sign::Heap), signs.heap()), (&[(at(2), at(2))][..], None));
+    }
+
+    #[test]
+    fn memory_has_a_bound() {
+        let mut signs = Signs::default();
+        (0..1_000).for_each(|n| signs.see_queue(at(5 * n), Some(Fill { used: 9, limit: 8 }), false));
+        let times = signs.times(Sign::Queue);
+        assert_eq!((times.len(), times[0].0, times[MOST_TIMES - 1].1), (MOST_TIMES, at(0), at(4_995)));
+    }
+}
