@@ -2,7 +2,7 @@
 //! reads too (`hsperfdata`, OpenJDK's `perfMemory.hpp`, version 2).
 
 use std::{
-    fs::File,
+    fs::{File, Metadata},
     io::Read,
     os::unix::fs::{MetadataExt, OpenOptionsExt},
     path::Path,
@@ -97,12 +97,15 @@ fn jcmd(root: &Root, pid: u32) -> Result<(), String> {
     if status.success() { Ok(()) } else { Err(format!("{} {pid} GC.run: {line}", program.display())) }
 }
 
-/// A file that, with all of its folders, belongs to root or to this user, and that nobody else may write.
+/// A file that, with all of its folders, belongs to root or to this user, and that nobody else may write, or replace: in a folder like
+/// `/tmp` (sticky) anybody may make files, and only their owner may take them away.
 fn is_trusted(file: &Path) -> bool {
+    const STICKY: u32 = 0o1000;
     let own = rustix::process::geteuid().as_raw();
+    let is_safe = |about: &Metadata| about.mode() & 0o022 == 0 || about.is_dir() && about.mode() & STICKY != 0;
     let is_ours = |path: &Path| {
         let about = std::fs::symlink_metadata(path);
-        about.is_ok_and(|about| [0, own].contains(&about.uid()) && about.mode() & 0o022 == 0)
+        about.is_ok_and(|about| [0, own].contains(&about.uid()) && is_safe(&about))
     };
     file.is_file() && file.ancestors().all(is_ours)
 }
