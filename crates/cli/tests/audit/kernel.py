@@ -1,0 +1,149 @@
+"""What the kernel counts, looked at every 50 ms beside the run: /proc/net, /proc/meminfo, and /proc/PID of both processes."""
+
+import os
+import threading
+import time
+
+TICK = os.sysconf("SC_CLK_TCK")
+PAGE = os.sysconf("SC_PAGESIZE")
+PERIOD = 0.05
+
+# The names of `observed.host.tcp_*` and of throng_host_tcp_events_total, as docs/reference describes them, and the kernel's own
+# (Documentation/networking/snmp_counter.rst).
+TCP_EVENTS = {
+    "attempt_fails": "Tcp.AttemptFails", "estab_resets": "Tcp.EstabResets", "out_resets": "Tcp.OutRsts",
+    "retrans_segs": "Tcp.RetransSegs", "syn_retrans": "TcpExt.TCPSynRetrans", "tcp_timeouts": "TcpExt.TCPTimeouts",
+    "listen_overflows": "TcpExt.ListenOverflows", "listen_drops": "TcpExt.ListenDrops",
+    "syn_queue_drops": "TcpExt.TCPReqQFullDrop", "syn_cookies": "TcpExt.TCPReqQFullDoCookies",
+    "abort_on_memory": "TcpExt.TCPAbortOnMemory", "memory_pressures": "TcpExt.TCPMemoryPressures",
+    "pruned": "TcpExt.PruneCalled", "time_wait_overflow": "TcpExt.TCPTimeWaitOverflow",
+    "icmp_unreachable": "Icmp.InDestUnreachs",
+}
+
+
+def read(path):
+    try:
+        with open(path) as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+def pairs(text):
+    """The form of snmp and netstat: a line of names, a line of values."""
+    found, lines = {}, text.splitlines()
+    for names, values in zip(lines[::2], lines[1::2]):
+        group, names = names.split(": ", 1)
+        for name, value in zip(names.split(), values.split(": ", 1)[1].split()):
+            found[f"{group}.{name}"] = int(value)
+    return found
+
+
+def sockstat():
+    words = next((line.split() for line in read("/proc/net/sockstat").splitlines() if line.startswith("TCP:")), [])
+    return dict(zip(words[1::2], map(int, words[2::2])))
+
+
+def meminfo():
+    return {line.split(":")[0]: int(line.split()[1]) * 1024 for line in read("/proc/meminfo").splitlines()}
+
+
+def process(pid):
+    """CPU seconds, resident bytes, threads, descriptors; none where it has ended."""
+    stat = read(f"/proc/{pid}/stat")
+    statm = read(f"/proc/{pid}/statm").split()
+    if not stat or not statm or int(statm[1]) == 0:
+        return None
+    fields = stat.rsplit(")", 1)[1].split()
+    try:
+        files = len(os.listdir(f"/proc/{pid}/fd"))
+    except OSError:
+        files = None
+    return {
+        "user": int(fields[11]) / TICK, "system": int(fields[12]) / TICK, "threads": int(fields[17]),
+        "rss": int(statm[1]) * PAGE, "files": files, "state": fields[0],
+        "wait": sum(waits(pid)), "switches": switches(pid),
+    }
+
+
+def waits(pid):
+    """Seconds that each of its threads was ready to run and had no processor."""
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")
+    except OSError:
+        return []
+    texts = (read(f"/proc/{pid}/task/{thread}/schedstat").split() for thread in threads)
+    return [int(words[1]) / 1e9 for words in texts if words]
+
+
+def switches(pid):
+    """Times that a thread of it was put off its processor."""
+    total = 0
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")
+    except OSError:
+        return 0
+    for thread in threads:
+        for line in read(f"/proc/{pid}/task/{thread}/status").splitlines():
+            if line.startswith("nonvoluntary_ctxt_switches:"):
+                total += int(line.split()[1])
+    return total
+
+
+def queue(ports):
+    """Connections in the fullest accept queue of these ports, and its length: of a listener rx_queue is that (tcp_diag)."""
+    most = 0
+    for line in read("/proc/net/tcp").splitlines()[1:]:
+        words = line.split()
+        if words[3] == "0A" and int(words[1].split(":")[1], 16) in ports:
+            most = max(most, int(words[4].split(":")[1], 16))
+    return most
+
+
+def look(server, throng, ports):
+    memory = meminfo()
+    tcp = pairs(read("/proc/net/snmp")) | pairs(read("/proc/net/netstat"))
+    kills = next((int(l.split()[1]) for l in read("/proc/vmstat").splitlines() if l.startswith("oom_kill ")), 0)
+    return {
+        "t": time.time(),
+        "tcp": {name: tcp.get(of, 0) for name, of in TCP_EVENTS.items()},
+        "sockets": sockstat(),
+        "available": memory["MemAvailable"],
+        "kernel": memory["MemTotal"] - memory["MemFree"] - memory["Buffers"] - memory["Cached"]
+        - memory["SwapCached"] - memory["AnonPages"],
+        "conntrack": int(read("/proc/sys/net/netfilter/nf_conntrack_count") or 0),
+        "oom_kills": kills,
+        "queue": queue(ports),
+        "server": process(server),
+        "throng": process(throng) if throng else None,
+    }
+
+
+class Looks(threading.Thread):
+    """Looks until it is stopped; `throng` is told when it is known."""
+
+    def __init__(self, server, ports):
+        super().__init__(daemon=True)
+        self.server, self.ports, self.throng = server, ports, None
+        self.all, self.stopped = [], threading.Event()
+
+    def run(self):
+        while not self.stopped.is_set():
+            self.all.append(look(self.server, self.throng, self.ports))
+            self.stopped.wait(PERIOD)
+
+    def stop(self):
+        self.stopped.set()
+        self.join()
+        self.all.append(look(self.server, self.throng, self.ports))
+
+    def around(self, time):
+        """The last look before this time and the first after it."""
+        before = [one for one in self.all if one["t"] <= time]
+        after = [one for one in self.all if one["t"] > time]
+        return (before[-1] if before else self.all[0]), (after[0] if after else self.all[-1])
+
+    def within(self, begin, end):
+        """All looks of a stretch, with the one before and the one after it."""
+        first, last = self.around(begin)[0], self.around(end)[1]
+        return [one for one in self.all if first["t"] <= one["t"] <= last["t"]]

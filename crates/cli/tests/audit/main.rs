@@ -1,0 +1,105 @@
+//! The audit: every figure of the summary, the report, the page and the metrics against outside counts, in one run of each load
+//! model (`docs/reference/audit.md`).
+//!
+//! What counts outside is written in Python and shares nothing with throng: a server that keeps its own books (`server.py`), a
+//! capture of every packet (`capture.py`, `wire.py`), and the kernel's counters (`kernel.py`). `rules_*.py` are the tables that say
+//! what each figure is held against; a figure that is in none of them fails the test. Each model has a network namespace of its
+//! own, which takes root; without it the tests are skipped, and say so.
+
+#![allow(clippy::unwrap_used, reason = "a test: a panic names the line")]
+
+use std::{
+    fs,
+    io::Write,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::{Mutex, PoisonError},
+};
+
+/// One at a time: a machine that is busy with another model's run makes throng late in this one's.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+fn unshared(words: &[&str]) -> Command {
+    let mut command = Command::new("unshare");
+    command.args(["--net", "--"]).args(words);
+    command
+}
+
+/// Whether this user may make namespaces; that it may not is said past the test harness, which shows only what failed.
+fn may() -> bool {
+    let tried = unshared(&["true"]).output();
+    let may = tried.as_ref().is_ok_and(|tried| tried.status.success());
+    if !may {
+        let _ = writeln!(std::io::stderr(), "skipped, a namespace and a capture need root: {tried:?}");
+    }
+    may
+}
+
+/// The binary under test: `THRONG_BIN`, or the one that cargo built for this.
+fn binary() -> PathBuf {
+    let given = std::env::var_os("THRONG_BIN").filter(|path| !path.is_empty());
+    given.map_or_else(|| env!("CARGO_BIN_EXE_throng").into(), PathBuf::from)
+}
+
+/// Runs a load model, and asks that every figure is right. The table of all of them is `audit.txt` of the model's folder.
+fn audit(model: &str) {
+    if !may() {
+        return;
+    }
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("audit").join(model);
+    let _ = fs::remove_dir_all(&folder);
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/audit/audit.py");
+    let words = [Path::new(model), &binary(), &folder].map(|word| word.to_str().unwrap().to_owned());
+    let mut command =
+        unshared(&["python3", script.to_str().unwrap(), words[0].as_str(), &words[1], &words[2]]);
+    // No compiled modules beside the sources.
+    let ended = command.env("PYTHONDONTWRITEBYTECODE", "1").output().unwrap();
+    let (out, err) = (String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
+    assert!(ended.status.success(), "{}\n{out}{err}", folder.join("audit.txt").display());
+}
+
+#[test]
+fn closed_loop() {
+    audit("closed");
+}
+
+#[test]
+fn think_time_and_several_destinations() {
+    audit("think");
+}
+
+#[test]
+fn open_loop_rate() {
+    audit("rate");
+}
+
+#[test]
+fn arrivals() {
+    audit("arrivals");
+}
+
+#[test]
+fn messages_over_websocket() {
+    audit("messages");
+}
+
+#[test]
+fn control_pings() {
+    audit("pings");
+}
+
+#[test]
+fn messages_over_tcp() {
+    audit("echo");
+}
+
+#[test]
+fn connections_held_idle() {
+    audit("idle");
+}
+
+#[test]
+fn two_populations_with_steps_and_a_probe() {
+    audit("populations");
+}

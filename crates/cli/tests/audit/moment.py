@@ -1,0 +1,165 @@
+"""The outside counts at a moment of the run: what the metrics of a second, and the last tick, are held against."""
+
+from compare import Setting
+from context import TICKS
+from outside import Times
+
+# A shard seals its period with a turn of its loop, at most so much off the whole second as the line has it.
+SEAL = 0.006
+
+
+class Moment:
+    """`before`: the time of the line before, whose second this is."""
+
+    def __init__(self, context, time, before):
+        self.context, self.time, self.before = context, time, before
+
+    def scope(self, population):
+        return self.context.scopes[population] if population else self.context.whole
+
+    def until(self, times):
+        n = [sum(t <= self.time + shift for t in times) for shift in (-SEAL, 0.0, SEAL)]
+        return tuple(n)
+
+    def summed(self, marks):
+        return tuple(sum(n for t, n in marks if t <= self.time + shift) for shift in (-SEAL, 0.0, SEAL))
+
+    # Counters of one population
+
+    def counter(self, name, s, labels):
+        ends = lambda fate: [c.over()[0] for c in s.connections if s.fate(c) == fate]
+        gone = lambda x: x.connection.over()[0] or 1e99
+        first = set(map(id, s.first))
+        fates = {"dropped": "dropped", "closed": "closed", "finished": "finished"}
+        if name in fates:
+            return self.until(ends(fates[name]))
+        if name == "statuses":
+            status = labels.get("status")
+            return self.until([x.answered for x in s.answered() if x.status and status in (None, str(x.status))])
+        if name == "faults":
+            return self.faults(s, labels)
+        if name in ("received_bytes", "sent_bytes"):
+            half = (lambda c: c.into) if name == "received_bytes" else (lambda c: c.out)
+            return self.summed([mark for c in s.connections for mark in half(c).marks])
+        return {
+            "opened": lambda: self.until([c.synack for c in s.succeeded() if id(c) in first]),
+            "redialled": lambda: self.until([c.synack for c in s.succeeded() if id(c) not in first]),
+            "failed": lambda: self.until([c.refused for c in s.connections if c.synack is None and c.refused]),
+            "requests": lambda: self.until([x.asked for x in s.exchanges]),
+            "answers": lambda: self.until([x.answered for x in s.answered()]),
+            "missed": lambda: 0, "told": lambda: 0,
+            "requests_missed": lambda: 0, "messages_told": lambda: 0,
+            "requests_without_response": lambda: self.until([gone(x) for x in s.exchanges if s.cause(x)]),
+            "requests_unanswered": lambda: self.until([gone(x) for x in s.exchanges if s.cause(x) == "unanswered"]),
+            "received_body_bytes": lambda: self.summed([(x.answered or x.first, x.body) for x in s.exchanges if x.first]),
+        }[name]()
+
+    def faults(self, s, labels):
+        times = []
+        for x in s.exchanges:
+            cause = s.cause(x)
+            if cause and cause != "unanswered":
+                times.append((f"target·exchange·{cause}", x.connection.over()[0]))
+            elif x.answered and x.status and not 200 <= x.status < 300:
+                times.append(("target·exchange·wrong-status", x.answered))
+            elif x.answered and not x.right:
+                times.append(("target·exchange·wrong-echo", x.answered))
+        for c in s.connections:
+            if c.synack is None and c.refused:
+                times.append(("target·dial·refused", c.refused))
+            elif s.fate(c) == "dropped" and not any(s.cause(x) for x in c.exchanges):
+                times.append(("target·hold·reset" if c.into.rst else "target·hold·closed", c.over()[0]))
+        kind = "·".join(labels[key] for key in ("side", "stage", "kind")) if labels.get("kind") else None
+        return self.until([t for fault, t in times if kind in (None, fault)])
+
+    def gauge(self, name, s):
+        if name == "connections_open":
+            n = [s.open_at(self.time + shift) for shift in (-SEAL, 0.0, SEAL)]
+            return min(n), n[1], max(n)
+        if name == "requests_waiting":
+            def waiting(t):
+                done = lambda x: x.answered or x.connection.over()[0] or 1e99
+                return sum(x.asked <= t < done(x) for x in s.exchanges)
+            n = [waiting(self.time + shift / 3) for shift in (-SEAL, 0.0, SEAL)]
+            return max(0, min(n) - 2), n[1], max(n) + 2
+        # Wanted: what is dialled by now, of what is asked for in the end.
+        dialled = sum(c.syn <= self.time + SEAL for c in s.first)
+        return min(dialled, s.wanted), s.wanted, s.wanted
+
+    # Distributions
+
+    def samples(self, name, s, labels):
+        """(when it was counted, value, lateness) of each."""
+        late = lambda x: x.asked - x.due
+        of = {
+            "latency": lambda s: [(x.answered, x.answered - x.due, late(x)) for x in s.answered() if s.at_load(x)],
+            "ramp_latency": lambda s: [(x.answered, x.answered - x.due, late(x)) for x in s.answered() if x.due < s.begin],
+            "first_byte": lambda s: [(x.first, x.first - x.due, late(x)) for x in s.exchanges
+                                     if x.answered and s.at_load(x) and not x.connection.handshake],
+            "connect": lambda s: [(c.synack, c.synack - c.due, c.syn - c.due) for c in s.succeeded()],
+            "handshake": lambda s: [(h.answered, h.answered - h.asked, 0.0005) for c in s.connections
+                                    for h in [c.handshake] if h and h.answered],
+            "lag": lambda s: [(x.asked, late(x), late(x)) for x in s.exchanges if s.at_load(x)],
+        }
+        if name == "probe_latency":
+            return self.probe_samples(labels["connection"])
+        scopes = [s] if s is not self.context.whole else self.context.scopes.values()
+        return [one for s in scopes for one in of[name](s)]
+
+    def probe_samples(self, connection):
+        probe = self.context.probe
+        if probe is None:
+            return []
+        begun = lambda x: x.connection.syn if x in probe.fresh else x.asked
+        return [(x.answered, x.answered - begun(x), 0.005) for x in getattr(probe, connection) if x.answered]
+
+    def distribution(self, name, ending, s, labels):
+        samples = self.samples(name, s, labels)
+        edges = s.edges([x.due for x in s.exchanges]) if name in ("latency", "ramp_latency", "first_byte", "lag") else 0
+        if name == "probe_latency":
+            edges = 4
+        if ending == "count":
+            low, n, high = self.until([t for t, _, _ in samples])
+            return max(0, low - edges), n, high + edges
+        if ending == "sum":
+            return self.sum(samples, edges)
+        second = [one for one in samples if self.before < one[0] <= self.time]
+        if not second:
+            return None
+        near = sum(min(abs(t - self.before), abs(t - self.time)) <= SEAL for t, _, _ in samples)
+        times = Times([v for _, v, _ in second], [l for _, _, l in second], edges=near + edges)
+        from rules_summary import PERCENTILES
+        return times.most() if ending == "max" else times.quantile(PERCENTILES[ending])
+
+    def sum(self, samples, edges):
+        low, middle, high = self.summed([(t, v) for t, v, _ in samples])
+        # As of the mean: differences cancel along a connection, and are at most the lateness.
+        late = sum(l for t, _, l in samples if t <= self.time) + 1e-4 * len(samples)
+        longest = max((v for _, v, _ in samples), default=0.0)
+        return low - late - edges * longest, middle, high + late + edges * longest
+
+    def bucket(self, name, le, s, labels):
+        samples = [one for one in self.samples(name, s, labels)]
+        edges = s.edges([x.due for x in s.exchanges])
+        late = Times([v for _, v, _ in samples], [l for _, _, l in samples]).slack(0.01) if samples else 0.0
+        def count(limit, shift):
+            return sum(v <= limit and t <= self.time + shift for t, v, _ in samples)
+        far = 4 if name == "probe_latency" else edges + len(samples) // 50
+        return (max(0, count(le * 0.999 - late, -SEAL) - far), count(le, 0.0), count(le * 1.001 + late, SEAL) + far)
+
+    # Processes and hosts
+
+    def seen(self, of, slack=0):
+        """As it was about now: throng looks once a second, and shows the last look."""
+        values = [of(one) for one in self.context.looks.within(self.time - 1.1, self.time + 0.1)]
+        values = [value for value in values if value is not None]
+        if not values:
+            return None
+        return min(values) - slack, values[-1], max(values) + slack
+
+    def cpu(self, who, mode):
+        return self.seen(lambda one: one[who] and one[who][mode], TICKS)
+
+
+def none(why):
+    return Setting(why)

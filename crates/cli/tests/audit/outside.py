@@ -1,0 +1,295 @@
+"""What the figures should be, by the wire alone: of the whole run, of a population, a destination or a step.
+
+When a request was due cannot be seen, but follows from what can: in closed loop it is the response before it, with think time that
+and the time to think; the schedules of open loops and of messages are known but for where they begin, and that is the lower
+envelope of what was sent. So `latency` here is from that time to the response's last octet, and `lateness` from it to the request:
+throng's turnaround, which bounds how far any of its times may be from the wire's (see `Times`)."""
+
+import bisect
+import math
+
+# Where an event lies so near to a bound of a window, either side of it may have counted it: the bounds come from throng's clock,
+# and its first dial left it so much earlier than the first SYN passed the tap.
+EDGE = 0.003
+# The histograms': three significant digits, at least 64 ns.
+GRAIN, LEAST = 0.001, 64e-9
+
+
+class Times:
+    """A distribution seen outside, and how far throng's may be from it.
+
+    throng reads a response a little after its packet passed (`rd`), and in closed loop and with think time the next request
+    is due from there: the times differ by rd(i) - rd(i-1), where rd(i) is no longer than the turnaround to the next request, which is
+    seen (`late`). So for all but a share 2d of them the difference is at most e, the (1 - d) quantile of `late`; hence the q quantile
+    lies between those at q - 2d and q + 2d, e around. Of schedules (rate, ping) due is exact, and rd(i) alone remains. d is
+    small against 1 - q, so that each percentile is held against its own neighbourhood."""
+
+    def __init__(self, values, late=(), edges=0, censored=0, chains=None, missing=0):
+        self.values, self.late = sorted(values), sorted(late)
+        self.edges, self.censored, self.missing = edges, censored, missing
+        self.chains = len(self.values) if chains is None else chains
+
+    @property
+    def n(self):
+        return len(self.values)
+
+    def at(self, q, values=None):
+        values = self.values if values is None else values
+        rank = min(max(math.ceil(q * len(values) * (1 - 1e-12)), 1), len(values))
+        return values[rank - 1]
+
+    def slack(self, d):
+        # 0.1 ms: from the packet to the program at the least, and the clock read once a turn.
+        return 1e-4 + (self.at(1 - d, self.late) if self.late else 0.0)
+
+    def quantile(self, q, beyond=0):
+        """(least, expected, most); of `beyond` values more that are longer than all."""
+        n = self.n + beyond
+        def at(q):
+            rank = min(max(math.ceil(q * n * (1 - 1e-12)), 1), n)
+            return self.values[rank - 1] if rank <= self.n else math.inf
+        d = min(0.01, (1 - q) / 2) / 2
+        e, share = self.slack(d), 2 * d + (self.edges + self.missing) / max(n, 1)
+        low, high = at(max(q - share, 0)), at(min(q + share, 1))
+        return (low - e) * (1 - GRAIN) - LEAST, at(q), (high + e) * (1 + GRAIN) + LEAST
+
+    def least(self):
+        return self.values[0] - self.slack(0.5), self.values[0], self.values[0] + self.slack(0.0)
+
+    def most(self):
+        near = self.values[max(0, self.n - 1 - self.edges)]
+        return near - self.slack(0.0), self.values[-1], self.values[-1] + self.slack(0.0)
+
+    def mean(self):
+        """In a chain of requests, each due by the response before it, the differences cancel but at its ends."""
+        mean = sum(self.values) / self.n
+        late = sum(self.late) / len(self.late) if self.late else 0.0
+        slack = (1e-4 + late) * min(1.0, 2 * self.chains / self.n) + self.edges * self.values[-1] / self.n
+        return mean - slack - GRAIN * mean, mean, mean + slack + GRAIN * mean
+
+    def stdev(self):
+        mean = sum(self.values) / self.n
+        own = math.sqrt(sum((v - mean) ** 2 for v in self.values) / self.n)
+        rms = math.sqrt(sum(v * v for v in self.late) / len(self.late)) if self.late else 0.0
+        far = max(self.values[-1] - mean, mean - self.values[0])
+        edges = self.edges * far * far / (2 * max(own, 1e-5) * self.n)
+        slack = 1e-4 + 1.5 * rms + edges + GRAIN * self.values[-1]
+        return max(0.0, own - slack), own, own + slack
+
+
+class Scope:
+    """The connections of one population (or destination) with the stretch of full load."""
+
+    def __init__(self, connections, model, begin, end, wanted, first=None, step=None):
+        self.connections, self.model, self.begin, self.end, self.wanted = connections, model, begin, end, wanted
+        # Those that were dialled for the first time.
+        self.first = connections[:wanted] if first is None else first
+        exchanges = [x for c in connections for x in c.exchanges]
+        self.exchanges = sorted((x for x in exchanges if step is None or step in (x.path or "")), key=lambda x: x.asked)
+
+    # Connections
+
+    def succeeded(self):
+        return [c for c in self.connections if c.synack is not None]
+
+    def opened(self):
+        return sum(c.synack is not None for c in self.first)
+
+    def failed(self):
+        return sum(c.synack is None for c in self.connections)
+
+    def redialled(self):
+        return len(self.succeeded()) - self.opened()
+
+    def open_at(self, time):
+        return sum(c.synack <= time and (c.over()[0] is None or c.over()[0] > time) for c in self.succeeded())
+
+    def held(self):
+        counts = [self.open_at(self.end + shift) for shift in (-EDGE, 0.0, EDGE)]
+        return min(counts), counts[1], max(counts)
+
+    def peak(self):
+        """throng sees an end a little after it passed, and so may see the next opening before it."""
+        def most(shift):
+            changes = [(c.synack, 1) for c in self.succeeded()]
+            changes += [(c.over()[0] + shift, -1) for c in self.succeeded() if c.over()[0]]
+            open_, peak = 0, 0
+            for _, change in sorted(changes):
+                open_ += change
+                peak = max(peak, open_)
+            return peak
+        return most(-0.001), most(0.0), most(EDGE)
+
+    def fate(self, c):
+        """How a connection ended: closed (announced), dropped, finished, or still there (None)."""
+        over, side = c.over()
+        if over is None or c.synack is None:
+            return None
+        if any(x.goodbye for x in c.exchanges) or (c.server_close and not (c.client_close and c.client_close < c.server_close)):
+            return "closed"
+        if side == "server":
+            return "dropped"
+        if any(self.cause(x) == "timeout" for x in c.waiting):
+            return "dropped"
+        return "finished" if over < self.end + EDGE else None
+
+    def fated(self, fate):
+        return sum(self.fate(c) == fate for c in self.connections)
+
+    def dropped_in_drain(self):
+        return sum(self.fate(c) == "dropped" and c.over()[0] > self.end for c in self.connections)
+
+    def ramp(self):
+        """From the first dial to the outcome of the last one of those made for the first time."""
+        outcomes = [c.synack or c.refused for c in self.first if c.synack or c.refused]
+        return max(outcomes) - self.connections[0].syn
+
+    # Requests
+
+    def cause(self, x):
+        """Why a request has no response: a kind of fault, or unanswered; None where it has one."""
+        if x.answered is not None:
+            return None
+        c = x.connection
+        over, side = c.over()
+        if over is not None and side == "server":
+            if c.into.rst == over:
+                return "reset"
+            return "truncated" if x.first else "closed"
+        if over is not None and over - x.asked >= self.model.timeout * 0.98:
+            return "timeout"
+        return "unanswered"
+
+    def caused(self, kind):
+        return sum(self.cause(x) == kind for x in self.exchanges)
+
+    def answered(self):
+        return [x for x in self.exchanges if x.answered is not None]
+
+    def statuses(self):
+        counts = {}
+        for x in self.answered():
+            if x.status:
+                counts[str(x.status)] = counts.get(str(x.status), 0) + 1
+        return counts
+
+    def faults(self):
+        """side·stage·kind → count."""
+        counts = {}
+        def count(fault, n=1):
+            counts[fault] = counts.get(fault, 0) + n
+        for x in self.exchanges:
+            cause = self.cause(x)
+            if cause and cause != "unanswered":
+                count(f"target·exchange·{cause}")
+            elif x.answered and x.status and not 200 <= x.status < 300:
+                count("target·exchange·wrong-status")
+            elif x.answered and not x.right:
+                count("target·exchange·wrong-echo")
+        for c in self.connections:
+            if c.synack is None and c.refused:
+                count("target·dial·refused")
+            elif self.fate(c) == "dropped" and not any(self.cause(x) for x in c.exchanges):
+                count("target·hold·reset" if c.into.rst else "target·hold·closed")
+        return counts
+
+    def octets(self, way):
+        return sum((c.into if way == "in" else c.out).octets for c in self.connections)
+
+    def bodies(self):
+        return sum(x.body for x in self.exchanges)
+
+    # Counted until a moment, for what comes each second
+
+    def until(self, time, of):
+        """(least, expected, most) of events up to `time`; `of`: their times."""
+        times = sorted(of)
+        return tuple(bisect.bisect_right(times, time + shift) for shift in (-EDGE, 0.0, EDGE))
+
+    # Times
+
+    def at_load(self, x):
+        return self.begin <= x.due < self.end
+
+    def edges(self, moments):
+        return sum(min(abs(m - self.begin), abs(m - self.end)) <= EDGE for m in moments)
+
+    def per_s(self):
+        moments = [x.answered for x in self.answered()]
+        n, near = sum(self.begin <= m < self.end for m in moments), self.edges(moments)
+        span = self.end - self.begin
+        return (n - near) / span, n / span, (n + near) / span
+
+    def times(self, of, ramp=False, late=True):
+        """From due to `of`(exchange), of the requests due at full load, or before it."""
+        mine = [x for x in self.exchanges if (x.due < self.begin if ramp else self.at_load(x))]
+        known = [x for x in mine if of(x) is not None]
+        without = sum(self.cause(x) is not None for x in mine)
+        chains = len({id(x.connection) for x in mine}) + without if self.model.kind in ("closed", "think") else None
+        return Times([of(x) - x.due for x in known], [x.asked - x.due for x in mine] if late else (),
+                     self.edges([x.due for x in mine]) + (self.edges([x.due for x in self.exchanges]) if not mine else 0),
+                     without, chains)
+
+    def latency(self):
+        return self.times(lambda x: x.answered)
+
+    def ramp_latency(self):
+        return self.times(lambda x: x.answered, ramp=True)
+
+    def first_byte(self):
+        """A WebSocket message is seen whole only."""
+        times = self.times(lambda x: None if x.connection.handshake else x.first)
+        # Who had its first octet, and was cut off, had one all the same.
+        times.censored = sum(x.first is None and self.cause(x) is not None for x in self.exchanges
+                             if self.at_load(x) and not x.connection.handshake)
+        return times
+
+    def lag(self):
+        late = [x.asked - x.due for x in self.exchanges if self.at_load(x)]
+        return Times(late, late, self.edges([x.due for x in self.exchanges]))
+
+    def connect(self):
+        late = [c.syn - c.due for c in self.connections]
+        return Times([c.synack - c.due for c in self.succeeded()], late, censored=self.failed())
+
+    def handshake(self):
+        shakes = [c.handshake for c in self.connections if c.handshake and c.handshake.answered]
+        return Times([h.answered - h.asked for h in shakes], [x.asked - x.due for x in self.exchanges])
+
+
+def schedule(connections, model, wanted, end):
+    """Sets `due` of all connections and their exchanges."""
+    dials(connections[:wanted], model)
+    for at, c in enumerate(connections):
+        if at >= wanted:
+            c.due = c.syn
+        before = None
+        for x in c.exchanges:
+            if before is None:
+                x.due = (c.handshake.answered if c.handshake else c.synack) if at < wanted else c.syn
+            else:
+                x.due = (before.answered or x.asked) + model.think
+            before = x
+    if model.kind == "ping":
+        for c in connections:
+            base = min((x.asked - x.number * model.ping for x in c.exchanges), default=0.0)
+            for x in c.exchanges:
+                x.due = base + x.number * model.ping
+    if model.kind == "rate":
+        slots([x for c in connections for x in c.exchanges], model.rate)
+
+
+def dials(connections, model):
+    """A paced dial was due at its slot; where there is no pace, when it was made."""
+    pace = model.ramp or (model.rate if model.kind == "arrive" else None)
+    base = min((c.syn - at / pace for at, c in enumerate(connections)), default=0.0) if pace else 0.0
+    for at, c in enumerate(connections):
+        c.due = base + at / pace if pace else c.syn
+
+
+def slots(exchanges, rate):
+    """The slots of an open loop: 1/rate from each other; the k-th request took the k-th, for throng sends in their order."""
+    exchanges.sort(key=lambda x: x.asked)
+    base = min((x.asked - at / rate for at, x in enumerate(exchanges)), default=0.0)
+    for at, x in enumerate(exchanges):
+        x.due = base + at / rate

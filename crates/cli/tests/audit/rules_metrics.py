@@ -1,0 +1,129 @@
+"""The metrics of each second, by their names in docs/reference/metrics.md: files, Prometheus."""
+
+import re
+
+from compare import Rule, Setting
+from context import BATCH
+from kernel import TCP_EVENTS
+
+NAME = re.compile(r"(\w+?)(?:\{(.*)\})?\Z")
+LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
+TIMES = ("latency", "ramp_latency", "first_byte", "connect", "handshake", "lag", "probe_latency")
+POPULATION = ("opened", "failed", "dropped", "closed", "redialled", "finished")
+
+
+def split(series):
+    """`throng_x_total{a="b"}` → name, labels."""
+    name, labels = NAME.match(series).groups()
+    return name, dict(LABEL.findall(labels or ""))
+
+
+def rule(pattern, expect, reason):
+    """`expect(moment, labels, groups…)`."""
+    return re.compile(pattern + r"\Z"), expect, reason
+
+
+def population(moment, labels):
+    return moment.scope(labels.get("population"))
+
+
+WIRE = "wire: until the line's time, 6 ms around"
+PROC = "/proc, every 50 ms of the second before"
+STARTED = Setting("the target is no JVM")
+
+
+RULES = [
+    rule(r"throng_run_info", lambda m, l: 1.0, "there is one run"),
+    rule(r"throng_phase", lambda m, l: Setting("the phase is throng's own word"), ""),
+    rule(r"throng_connections_(\w+)_total", lambda m, l, name: m.counter(name, population(m, l), l), WIRE),
+    rule(r"throng_(connections_open|connections_wanted|requests_waiting)", lambda m, l, name: m.gauge(name, population(m, l)), WIRE),
+    rule(r"throng_requests_total", lambda m, l: m.counter("requests", population(m, l), l), WIRE),
+    rule(r"throng_probe_(requests|answers|failed)_total", lambda m, l, name: probe(m, name), "wire: requests of the probe's path"),
+    rule(r"throng_(requests_missed|requests_without_response|requests_unanswered|messages_told|answers|statuses|received_bytes|"
+         r"received_body_bytes|sent_bytes|faults)_total", lambda m, l, name: m.counter(name, population(m, l), l), WIRE),
+    rule(rf"throng_({'|'.join(TIMES)})_seconds_bucket", lambda m, l, name: m.bucket(name, float(l["le"].replace("+Inf", "inf")), population(m, l), l),
+         "wire: times up to the bucket's bound, by throng's seen lateness"),
+    rule(rf"throng_({'|'.join(TIMES)})_seconds_(\w+)", lambda m, l, name, ending: m.distribution(name, ending, population(m, l), l),
+         "wire: as of the summary; percentiles of the line's second"),
+    rule(r"throng_generator_cpu_seconds_total", lambda m, l: m.cpu("throng", l["mode"]), "/proc/PID/stat, and two clock ticks"),
+    rule(r"throng_generator_resident_bytes", lambda m, l: m.seen(lambda one: one["throng"] and one["throng"]["rss"], BATCH), PROC),
+    rule(r"throng_generator_stall_seconds", lambda m, l: (0.0, 0.0, m.context.stall()[2] / 1e6), "wire: no stretch in which what was due was not sent is shorter"),
+    rule(r"throng_(generator|target)_busiest_thread", lambda m, l, who: m.context.process({"generator": "throng", "target": "server"}[who], "busiest_thread/max"), PROC),
+    rule(r"throng_target_connections", lambda m, l: target_connections(m), "/proc/net/sockstat: half the sockets beyond those before the run"),
+    rule(r"throng_target_processes", lambda m, l: 1, "the server is one process"),
+    rule(r"throng_target_threads", lambda m, l: m.seen(lambda one: one["server"] and one["server"]["threads"]), PROC),
+    rule(r"throng_target_resident_bytes", lambda m, l: m.seen(lambda one: one["server"] and one["server"]["rss"], BATCH), PROC),
+    rule(r"throng_target_cpu_seconds_total", lambda m, l: m.cpu("server", l["mode"]), "/proc/PID/stat, and two clock ticks"),
+    rule(r"throng_target_open_files", lambda m, l: m.seen(lambda one: one["server"] and one["server"]["files"]), "/proc/PID/fd"),
+    rule(r"throng_target_open_files_limit", lambda m, l: m.context.files_limit(), "prlimit"),
+    rule(r"throng_target_jvm_\w+", lambda m, l: STARTED, ""),
+    rule(r"throng_target_accept_queue", lambda m, l: m.context.queue(), "/proc/net/tcp"),
+    rule(r"throng_target_accept_queue_limit", lambda m, l: 512, "the server's listen()"),
+    rule(r"throng_host_tcp_sockets", lambda m, l: m.seen(lambda one: one["sockets"]["inuse"], 2), "/proc/net/sockstat; a question of this audit's may have been open"),
+    rule(r"throng_host_tcp_orphans", lambda m, l: m.seen(lambda one: one["sockets"]["orphan"], 1), "/proc/net/sockstat"),
+    rule(r"throng_host_tcp_time_wait", lambda m, l: m.seen(lambda one: one["sockets"]["tw"], 2), "/proc/net/sockstat"),
+    rule(r"throng_host_tcp_memory_pages", lambda m, l: m.seen(lambda one: one["sockets"]["mem"], 64), "/proc/net/sockstat, of the whole machine"),
+    rule(r"throng_host_tcp_events_total", lambda m, l: m.seen(lambda one: one["tcp"][l["event"]]), "/proc/net/snmp and netstat"),
+    rule(r"throng_host_conntrack", lambda m, l: m.seen(lambda one: one["conntrack"], 2), "nf_conntrack_count"),
+    rule(r"throng_host_conntrack_limit", lambda m, l: m.context.conntrack_max(), "nf_conntrack_max"),
+    rule(r"throng_host_available_bytes", lambda m, l: m.seen(lambda one: one["available"], 64 << 20), "/proc/meminfo: others use it too"),
+    rule(r"throng_host_kernel_bytes", lambda m, l: m.seen(lambda one: one["kernel"], 64 << 20), "/proc/meminfo: others use it too"),
+    rule(r"throng_host_oom_kills_total", lambda m, l: m.seen(lambda one: one["oom_kills"]), "/proc/vmstat"),
+]
+
+
+def probe(m, name):
+    p = m.context.probe
+    if p is None or name == "failed":
+        return 0
+    if name == "requests":
+        # Begun with the dial.
+        low, n, high = m.until([x.asked for x in p.exchanges])
+        return low, n, high + 1
+    return m.until([x.answered for x in p.exchanges if x.answered])
+
+
+def target_connections(m):
+    first = m.context.at(m.context.first_syn - 0.1, lambda one: one["sockets"]["inuse"], 0.1)
+    low, now, high = m.seen(lambda one: one["sockets"]["inuse"], 2)
+    return (low - first[1]) // 2, (now - first[0]) // 2, (high - first[0]) // 2
+
+
+def find(series):
+    name, labels = split(series)
+    for pattern, expect, reason in RULES:
+        match = pattern.match(name)
+        if match:
+            return expect, reason, labels, match.groups()
+    return None
+
+
+def audit(table, where, moment, series):
+    """All series of one line."""
+    for key, value in series.items():
+        found = find(key)
+        if found is None:
+            table.failures.append(f"{where}: {key} = {value!r}: no outside count, and not said to have none")
+            continue
+        expect, reason, labels, groups = found
+        expected = expect(moment, labels, *groups)
+        # A percentile of a second without any is not there.
+        if expected is None:
+            near = key.partition("{")[0].rsplit("_", 1)[1] in ("p50", "p90", "p99", "p999", "max")
+            if not near or value not in (None, 0):
+                table.compare(where, key, value, None, 0.0, reason)
+            continue
+        table.compare(where, key, value, expected, 0.0, reason)
+
+
+def prometheus(text):
+    """The text format: series → value."""
+    found = {}
+    for line in text.splitlines():
+        if line and not line.startswith("#"):
+            series, value = line.rsplit(" ", 1)
+            found[series] = float(value)
+    return found
+
+
+assert len(TCP_EVENTS) == 15

@@ -1,0 +1,258 @@
+"""`throng.summary/1`, leaf by leaf: what each figure is held against."""
+
+from compare import Rule, Setting
+
+# Per cent or so of a second: from the first dial, as throng's clock has it, to its SYN at the tap, and the last event's way back.
+CLOCK = 0.003
+
+
+def us(times):
+    """Seconds to microseconds."""
+    return tuple(None if t is None else t * 1e6 for t in times)
+
+
+PERCENTILES = {"p50": 0.5, "p75": 0.75, "p90": 0.9, "p99": 0.99, "p999": 0.999, "p9999": 0.9999}
+JITTER = ("wire: from due to the packet; throng reads and sends within its seen turnaround, and its histogram has three digits")
+
+
+def around(n, edges):
+    return n - edges, n, n + edges
+
+
+def figure(of, key):
+    """A figure of a distribution; `of` gives the outside Times."""
+    def expect(context, *groups):
+        times = of(context, *groups)
+        if key == "count":
+            return around(times.n, times.edges)
+        if times.n == 0:
+            return 0.0
+        if key in PERCENTILES:
+            return us(times.quantile(PERCENTILES[key]))
+        return us({"mean": times.mean, "stdev": times.stdev, "min": times.least, "max": times.most}[key]())
+    return expect
+
+
+def censored(of, key):
+    def expect(context, *groups):
+        times = of(context, *groups)
+        without = times.censored
+        if key is None:
+            return None if without == 0 else Setting("there are some: see its members")
+        if key == "count":
+            return around(without, times.edges)
+        if key == "share":
+            share = without / (without + times.n)
+            slack = times.edges / (without + times.n)
+            return share - slack, share, share + slack
+        low, middle, high = us(times.quantile(PERCENTILES[key], beyond=without))
+        inside = lambda t: None if t == float("inf") else t
+        return Censored(low, middle, high) if high == float("inf") else (low, inside(middle), high)
+    return expect
+
+
+def Censored(low, middle, high):
+    """Where the percentile may lie among those without a response: null, or a time."""
+    return (None, None, None) if low == float("inf") or middle == float("inf") else (low, middle, high)
+
+
+def times(prefix, of, counted):
+    """All figures of one distribution."""
+    keys = ["count", "mean", "stdev", "min", *PERCENTILES, "max"]
+    rules = [Rule(f"{prefix}/{key}", figure(of, key), counted if key == "count" else JITTER) for key in keys]
+    rules += [Rule(f"{prefix}/censored/{key}", censored(of, key), "wire: requests due then that had no response")
+              for key in ["count", "share", *PERCENTILES]]
+    return [*rules, Rule(f"{prefix}/censored", censored(of, None), "wire: requests due then that had no response")]
+
+
+WINDOW = "wire: those due at full load; either side of its bounds by 3 ms"
+
+
+def figures_of(prefix, scope):
+    """What a run and a population have alike."""
+    def of(read):
+        return lambda context, *groups: read(scope(context, *groups))
+    whole = lambda path, read, reason, tolerance=0.0: Rule(f"{prefix}{path}", of(read), reason, tolerance)
+    rules = [
+        whole("connections/wanted", lambda s: s.wanted, "the command line"),
+        whole("connections/opened", lambda s: s.opened(), "wire: SYN-ACKs to first dials"),
+        whole("connections/failed", lambda s: s.failed(), "wire: SYNs that were answered by a reset"),
+        whole("connections/peak", lambda s: s.peak(), "wire: SYN-ACK to the first FIN or RST; throng sees an end up to 3 ms later"),
+        whole("connections/held", lambda s: s.held(), "wire: open at the end of full load, 3 ms around"),
+        whole("connections/dropped", lambda s: s.fated("dropped"), "wire: ended by the server without notice, or given up after the timeout"),
+        whole("connections/dropped_in_drain", lambda s: s.dropped_in_drain(), "wire: those after the end of full load"),
+        whole("connections/closed", lambda s: s.fated("closed"), "wire: ended behind `Connection: close`, or a close frame"),
+        whole("connections/redialled", lambda s: s.redialled(), "wire: SYN-ACKs beyond those of first dials"),
+        whole("connections/finished", lambda s: s.fated("finished"), "wire: ended by throng, nothing outstanding, before the load's end"),
+        whole("connections/open_per_s", open_per_s, "wire: opened over the ramp, 3 ms of it"),
+        whole("requests/sent", lambda s: len(s.exchanges), "wire: requests and messages"),
+        whole("requests/answered", lambda s: len(s.answered()), "wire: whole responses"),
+        whole("requests/unanswered", lambda s: s.caused("unanswered"), "wire: neither a response nor an end before the timeout"),
+        whole("requests/missed", lambda s: 0, "the schedule: each slot has its request on the wire"),
+        whole("requests/told", lambda s: 0, "the scenario: every message has an echo"),
+        whole("requests/per_s", lambda s: s.per_s(), "wire: responses at full load; either side of its bounds by 3 ms"),
+        whole("requests/lower_bound", lambda s: False, "throng's processors were not used up"),
+        whole("requests/bytes_in", lambda s: s.octets("in"), "wire: octets of payload from the server, none twice"),
+        whole("requests/bytes_out", lambda s: s.octets("out"), "wire: octets of payload to it"),
+        whole("requests/body_bytes_in", lambda s: s.bodies(), "wire: octets of content, and of messages"),
+        Rule(f"{prefix}requests/status", lambda context, *g: Setting("no HTTP response"), ""),
+        Rule(f"{prefix}faults/*/detail", Setting("the kernel's error, where there is one"), ""),
+        Rule(f"{prefix}faults", lambda context, *g: "empty" if not scope(context, *g).faults() else "some", "wire: no fault"),
+        whole("duration_s", duration, "the command line, and a tick of 200 ms until the order arrives", 0.0),
+        whole("ramp_s", lambda s: (s.ramp() - CLOCK, s.ramp(), s.ramp() + CLOCK), "wire: first SYN to the last SYN-ACK or reset of a first dial"),
+        *times(f"{prefix}latency_us", of(lambda s: s.latency()), WINDOW),
+        *times(f"{prefix}ramp_latency_us", of(lambda s: s.ramp_latency()), WINDOW),
+        *times(f"{prefix}connect_us", of(lambda s: s.connect()), "wire: SYN-ACKs"),
+        *times(f"{prefix}handshake_us", of(lambda s: s.handshake()), "wire: 101s"),
+        *times(f"{prefix}first_byte_us", of(lambda s: s.first_byte()), WINDOW),
+    ]
+    def status(context, *groups):
+        *groups, code = groups
+        return scope(context, *groups).statuses().get(code, 0)
+    def fault(context, *groups):
+        *groups, kind = groups
+        return scope(context, *groups).faults().get(kind, 0)
+    words = [Rule(f"{prefix}faults/*/{key}", Setting("names the fault that is counted"), "") for key in ("side", "stage", "kind")]
+    return [Rule(f"{prefix}requests/status/*", status, "wire: status lines"), *words,
+            Rule(f"{prefix}faults/*/count", fault, "wire: what became of each request and dial"), *rules]
+
+
+def open_per_s(s):
+    n, span = s.opened(), s.ramp()
+    return n / (span + CLOCK), n / span, n / (span - CLOCK)
+
+
+def duration(s):
+    # The order to begin, and the one to end, reach a shard with its next turn.
+    return s.model.duration, s.model.duration, s.model.duration + 0.05
+
+
+def elapsed(context):
+    end = context.end - context.first_syn
+    return end - CLOCK, end, end + CLOCK
+
+
+WORDS = Setting("words, not a count")
+GIVEN = Setting("a setting, as it was asked for or chosen")
+
+TOP = [
+    Rule("schema", lambda c: "throng.summary/1", "the contract"),
+    Rule("verdict", lambda c: c.verdict(), "the contract: a fault, or a load that was not reached, is a fail"),
+    *[Rule(path, WORDS, "") for path in ("headline", "reasons", "reasons/*", "limit", "limit/**")],
+    *[Rule(path, GIVEN, "") for path in ("target", "populations/*/target", "seed", "io", "threads", "populations/*/threads",
+                                         "thresholds", "rig", "rig/**", "asks")],
+    Rule("elapsed_s", elapsed, "wire: first SYN to the last request of the load"),
+    Rule("populations/*/elapsed_s", lambda c, name: elapsed(c), "wire: first SYN to the last request of the load"),
+    Rule("connections/seen_by_target", lambda c: c.seen_by_target(), "the server's log: open at the end of full load"),
+    Rule("connections/unaccepted", lambda c: 0, "the server's log: each connection was accepted"),
+    Rule("connections/quiet_s", lambda c: c.quiet(), "wire: from the last packet of the server, be it an acknowledgement, to the end of full load"),
+    *[Rule(f"populations/*/connections/{key}", lambda c, name: None, "only of the whole run")
+      for key in ("seen_by_target", "unaccepted", "quiet_s")],
+    *times("lag_us", lambda c: c.lag(), WINDOW),
+    Rule("populations/*/steps/*/latency_us/**", lambda c, name, step, key: step_figure(c, name, step, key), "wire: the step's requests; as of latency"),
+    Rule("populations/*/steps", lambda c, name: "empty" if not c.steps else "some", "the scenario has no steps"),
+    Rule("populations", WORDS, ""),
+]
+
+
+def step_figure(context, name, step, key):
+    times = context.step(name, step)
+    if key.startswith("censored"):
+        return censored(lambda c: times, key.partition("/")[2] or None)(context)
+    return figure(lambda c: times, key)(context)
+
+
+def destination(context, name, key):
+    s = context.destinations[name]
+    if key == "destination" or key == "last":
+        return name
+    if key.startswith("latency_us/censored/"):
+        return censored(lambda c: s.latency(), key.rsplit("/", 1)[1])(context)
+    if key == "latency_us/censored":
+        return censored(lambda c: s.latency(), None)(context)
+    if key.startswith("latency_us/"):
+        expected = figure(lambda c: s.latency(), key.split("/")[1])(context)
+        if isinstance(expected, tuple) and key != "latency_us/count":
+            # Of a destination the histogram has two digits.
+            low, middle, high = expected
+            return low * 0.99, middle, high * 1.01
+        return expected
+    if key == "faults":
+        return "empty" if not s.faults() else "some"
+    if key.startswith("faults/"):
+        _, kind, what = key.split("/")
+        return s.faults().get(kind, 0) if what == "count" else Setting("names the fault that is counted")
+    return {
+        "opened": lambda: s.opened(), "failed": lambda: s.failed(), "dropped": lambda: s.fated("dropped"),
+        "closed": lambda: s.fated("closed"), "redialled": lambda: s.redialled(),
+        "open": lambda: s.open_at(context.over), "sent": lambda: len(s.exchanges), "answered": lambda: len(s.answered()),
+    }[key]()
+
+
+def probe(context, key):
+    """The probe lane: its requests by their path; when one was due is known only to lie before its first packet."""
+    p = context.probe
+    if key in ("sent", "answered", "failed", "unanswered", "rate"):
+        return p.count(key)
+    distribution, _, name = key.partition("/")
+    if distribution == "by_connections":
+        return p.point(name)
+    return p.figure(distribution, name)
+
+
+OWN = "/proc of the process, looked at every 50 ms"
+
+SUMMARY = [
+    Rule("destinations", lambda c: "empty" if not c.destinations else "some", "the target has one destination"),
+    Rule("destinations/*/**", destination, "wire: as of the whole, by the server's address; latency to two digits"),
+    Rule("probe", lambda c: None if c.probe is None else "some", "no probe was asked for"),
+    Rule("probe/**", probe, "wire: requests of its path; due before the first packet by throng's lateness"),
+    Rule("generator/cpu_s", lambda c: c.own_cpu(), "/proc/PID/stat at the end of the load to its end, and two clock ticks"),
+    Rule("generator/system_s", lambda c: c.own_cpu("system"), "/proc/PID/stat at the end of the load to its end, and two clock ticks"),
+    Rule("generator/rss_bytes", lambda c: c.own_memory(), "/proc/PID/statm from the beginning of full load on; the kernel's count is off by up to 64 pages a processor and kind"),
+    Rule("generator/cpu_share", lambda c: c.own_share(), "/proc/PID/stat over full load, by what its threads could have had; two clock ticks"),
+    Rule("generator/stall_us", lambda c: c.stall(), "wire: no stretch in which throng sent nothing although something was due is shorter than it"),
+    Rule("generator/user_bytes_per_connection", lambda c: None, "too few connections for a slope"),
+    Rule("target_cost/pid", lambda c: c.server_pid, "the process that was started"),
+    Rule("target_cost/rss_bytes", lambda c: c.server_memory(), "/proc/PID/statm, the most of the run; off by up to 64 pages a processor and kind"),
+    Rule("target_cost/user_bytes_per_connection", lambda c: None, "too few connections for a slope"),
+    Rule("target_cost/cpu_s", lambda c: c.server_cpu(), "/proc/PID/stat over the run, and two clock ticks"),
+    Rule("target_cost/processes/0/pid", lambda c: c.server_pid, "the process that was started"),
+    Rule("target_cost/processes/0/rss_bytes", lambda c: c.server_memory(), OWN),
+    Rule("kernel_bytes_per_connection", lambda c: None, "too few connections for a slope"),
+    Rule("cost/target_runtime", lambda c: "Python", "the server is one"),
+    Rule("cost/*_cpu_us_per_*/**", lambda c, who, per, key: c.cpu_slope(who, per, key), "/proc/PID/stat over the same stretch by the wire's count; clock ticks of 10 ms"),
+    Rule("cost/*_cpu_us_per_*", lambda c, who, per: None, "too little CPU time for a slope, or requests too often for an idle second"),
+    *[Rule(f"cost/{key}", lambda c: None, "too few connections for a slope, or not asked for") for key in
+      ("target_bytes", "generator_bytes", "kernel_bytes", "target_kernel_bytes", "ceiling_connections", "target_live_bytes",
+       "target_live_failure")],
+    Rule("cost/discarded", lambda c: "empty", "no slope of so few connections"),
+    Rule("observed/target/pid", lambda c: c.server_pid, "the process that was started"),
+    Rule("observed/target/process/**", lambda c, key: c.process("server", key), OWN),
+    Rule("observed/own/**", lambda c, key: c.process("throng", key), OWN),
+    Rule("observed/target/open_files/*", lambda c, key: c.gauge(key, lambda l: l["server"]["files"]), "/proc/PID/fd, every 50 ms"),
+    Rule("observed/target/open_files_limit", lambda c: c.files_limit(), "prlimit"),
+    Rule("observed/target/accept_queue/*", lambda c, key: c.queue(), "/proc/net/tcp, every 50 ms: a connection may wait between two looks"),
+    Rule("observed/target/accept_backlog", lambda c: 512, "the server's listen()"),
+    Rule("observed/target/accept_queue_full", lambda c: 0, "the queue was never near its 512"),
+    Rule("observed/target/memory_available", lambda c: None, "no control group of its own"),
+    Rule("observed/target/group_oom_kills/*", lambda c, key: 0, "nothing was killed"),
+    Rule("observed/host/tcp_sockets/*", lambda c, key: c.gauge(key, lambda l: l["sockets"]["inuse"], 2), "/proc/net/sockstat, every 50 ms; a question of this audit's may have been open"),
+    Rule("observed/host/tcp_orphans/*", lambda c, key: c.gauge(key, lambda l: l["sockets"]["orphan"], 1), "/proc/net/sockstat, every 50 ms"),
+    Rule("observed/host/tcp_time_wait/*", lambda c, key: c.gauge(key, lambda l: l["sockets"]["tw"], 2), "/proc/net/sockstat, every 50 ms"),
+    Rule("observed/host/tcp_mem_pages/*", lambda c, key: c.gauge(key, lambda l: l["sockets"]["mem"], 64), "/proc/net/sockstat, every 50 ms: of the whole machine"),
+    Rule("observed/host/tcp_mem_pressure_pages", lambda c: c.tcp_mem(), "tcp_mem"),
+    Rule("observed/host/tcp_*/*", lambda c, phase, event: c.tcp(phase, event), "/proc/net/snmp and netstat at the bounds of the phase, a look apart"),
+    Rule("observed/host/conntrack", lambda c: None, "no connection tracking in this namespace"),
+    Rule("observed/host/conntrack/*", lambda c, key: c.gauge(key, lambda l: l["conntrack"], 2), "nf_conntrack_count"),
+    Rule("observed/host/conntrack_max", lambda c: c.conntrack_max(), "nf_conntrack_max"),
+    Rule("observed/host/conntrack_drops", lambda c: None, "the kernel does not count them"),
+    Rule("observed/host/conntrack_drops/*", lambda c, key: 0, "nothing was dropped"),
+    Rule("observed/host/memory_available/*", lambda c, key: c.gauge(key, lambda l: l["available"], 64 << 20), "/proc/meminfo, every 50 ms: of the whole machine, others use it too"),
+    Rule("observed/host/oom_kills/*", lambda c, key: c.counter(key, lambda l: l["oom_kills"]), "/proc/vmstat"),
+    Rule("observed/target_host", lambda c: None, "no observer was asked"),
+    Rule("observed/observer", lambda c: None, "no observer was asked"),
+    *TOP,
+    *figures_of("", lambda c: c.whole),
+    *figures_of("populations/*/", lambda c, name: c.scopes[name]),
+]
