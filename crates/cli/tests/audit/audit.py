@@ -161,6 +161,7 @@ def main():
     name, throng, folder = sys.argv[1:]
     os.makedirs(folder, exist_ok=True)
     context, run = measured(name, throng, folder)
+    context.set_clock(files.ticks(folder))
     table = Table()
     files.books(table, context)
     files.summary(table, context, folder)

@@ -73,7 +73,7 @@ class Context:
         for name, part in parts.items():
             mine = [c for c in load if not model.populations or c.port == part.port]
             span = summary["populations"][name]["duration_s"]
-            schedule(mine, part, part.connections, self.end)
+            schedule(mine, part, part.connections, self.end - span)
             self.scopes[name] = Scope(mine, part, self.end - span, self.end, part.connections)
         first = [c for scope in self.scopes.values() for c in scope.first]
         self.begin = self.end - summary["duration_s"]
@@ -127,13 +127,15 @@ class Context:
         named = {x.path.partition("step=")[2].partition("&")[0] for x in s.exchanges if x.path and "step=" in x.path}
         return sorted(named) or [""]
 
-    def epoch(self):
-        """Where throng's clock began: its seconds are audited by `elapsed_s`."""
-        return self.end - self.summary["elapsed_s"]
+    def set_clock(self, ticks):
+        """Puts throng's own clock on the wire's, by when it knew the outcome of the last first dial."""
+        ramped = ticks[-1]["tick"]["ramped_at"] / 1e9
+        self.epoch = max(c.synack or c.refused for c in self.whole.first) - ramped
+        self.sealed = self.epoch + ticks[-1]["tick"]["until"] / 1e9
 
     def ramped(self, s):
         """When the last first dial had its outcome, by that clock, in nanoseconds."""
-        at = (max(c.synack or c.refused for c in s.first) - self.epoch()) * 1e9
+        at = (max(c.synack or c.refused for c in s.first) - self.epoch) * 1e9
         return at - 4e6, at, at + 4e6
 
     def silence(self, s):
@@ -284,7 +286,9 @@ class Context:
             else self.run["files_limit"]
 
     def tcp_mem(self):
-        return int(kernel.read("/proc/sys/net/ipv4/tcp_mem").split()[1])
+        # A namespace of its own has none.
+        words = kernel.read("/proc/sys/net/ipv4/tcp_mem").split()
+        return int(words[1]) if words else None
 
     def conntrack_max(self):
         text = kernel.read("/proc/sys/net/netfilter/nf_conntrack_max")

@@ -64,12 +64,18 @@ def complete(table, where, context, told, scope):
     table.compare(where, "statuses", sorted(told["requests"]["status"]), sorted(scope.statuses()), 0.0, "wire: each that came")
     lost = sum(one["count"] for one in told["faults"] if one["stage"] == "exchange" and not one["kind"].startswith("wrong"))
     requests = told["requests"]
-    table.compare(where, "answered + lost + unanswered", requests["answered"] + lost + requests["unanswered"], len(scope.exchanges), 0.0,
+    table.compare(where, "answered + lost + unanswered", requests["answered"] + lost + requests["unanswered"], scope.sent(), 0.0,
                   "wire: every request has one end")
 
 
 def seconds(text):
     return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+
+
+def ticks(folder):
+    """The report's records."""
+    with open(os.path.join(folder, "bundle", "report.json")) as file:
+        return json.load(file)["runs"][0]["ticks"]
 
 
 def metrics(table, context, folder, scrapes):
@@ -78,10 +84,10 @@ def metrics(table, context, folder, scrapes):
     table.compare("jsonl", "lines", len(lines), (3, 5, 60), 0.0, "about one a second")
     before = 0.0
     for at, line in enumerate(lines):
-        moment = Moment(context, seconds(line["time"]), before)
+        moment = Moment(context, context.epoch + line["elapsed_s"], before)
         before = moment.time
-        since = moment.time - context.first_syn
-        table.compare("jsonl", f"line {at}: elapsed_s", line["elapsed_s"], (since - 0.004, since, since + 0.004), 0.0, "wire: since the first SYN")
+        table.compare("jsonl", f"line {at}: time", seconds(line["time"]), (moment.time - 0.1, moment.time, moment.time + 0.1), 0.0,
+                      "throng's clock on the wire's; the date is that at which throng began to run")
         series = {key: value for key, value in line.items() if key not in ("time", "elapsed_s")}
         rules_metrics.audit(table, f"jsonl {at}", moment, series)
     rows(table, folder, lines)
@@ -123,7 +129,7 @@ def scraped(table, context, lines, scrapes):
         lacking = sorted(key for key in plain if not any(key in line for line in lines))
         table.compare("prometheus", f"scrape {at}: series that --jsonl never has", lacking, [], 0.0, "the same names")
         if at + 1 == len(found) and same:
-            moment = Moment(context, seconds(same[0]["time"]), 0.0)
+            moment = Moment(context, context.epoch + same[0]["elapsed_s"], 0.0)
             buckets = {key: value for key, value in one.items() if "_bucket" in key}
             table.compare("prometheus", "buckets", len(buckets), (19, 19, 1000), 0.0, "each histogram has 18 and one of all")
             rules_metrics.audit(table, f"prometheus {at}", moment, buckets)
@@ -151,7 +157,6 @@ def report(table, context, folder, throng):
 
 
 def records(table, where, context, ticks):
-    context.sealed = context.epoch() + ticks[-1]["tick"]["until"] / 1e9
     folded = {"tick": rules_ticks.fold([one["tick"] for one in ticks])}
     table.audit(where, rules_ticks.TICKS, context, leaves(folded))
     last = ticks[-1]

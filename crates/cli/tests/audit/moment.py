@@ -45,11 +45,11 @@ class Moment:
             "opened": lambda: self.until([c.synack for c in s.succeeded() if id(c) in first]),
             "redialled": lambda: self.until([c.synack for c in s.succeeded() if id(c) not in first]),
             "failed": lambda: self.until([c.refused for c in s.connections if c.synack is None and c.refused]),
-            "requests": lambda: self.until([x.asked for x in s.exchanges]),
+            "requests": lambda: self.until([x.asked for x in s.exchanges if s.cause(x) != "withdrawn"]),
             "answers": lambda: self.until([x.answered for x in s.answered()]),
             "missed": lambda: 0, "told": lambda: 0,
             "requests_missed": lambda: 0, "messages_told": lambda: 0,
-            "requests_without_response": lambda: self.until([gone(x) for x in s.exchanges if s.cause(x)]),
+            "requests_without_response": lambda: self.until([gone(x) for x in s.exchanges if s.cause(x) not in (None, "withdrawn")]),
             "requests_unanswered": lambda: self.until([gone(x) for x in s.exchanges if s.cause(x) == "unanswered"]),
             "received_body_bytes": lambda: self.summed([(x.answered or x.first, x.body) for x in s.exchanges if x.first]),
         }[name]()
@@ -58,7 +58,7 @@ class Moment:
         times = []
         for x in s.exchanges:
             cause = s.cause(x)
-            if cause and cause != "unanswered":
+            if cause and cause not in ("unanswered", "withdrawn"):
                 times.append((f"target·exchange·{cause}", x.connection.over()[0]))
             elif x.answered and x.status and not 200 <= x.status < 300:
                 times.append(("target·exchange·wrong-status", x.answered))
@@ -95,16 +95,21 @@ class Moment:
             "latency": lambda s: [(x.answered, x.answered - x.due, late(x)) for x in s.answered() if s.at_load(x)],
             "ramp_latency": lambda s: [(x.answered, x.answered - x.due, late(x)) for x in s.answered() if x.due < s.begin],
             "first_byte": lambda s: [(x.first, x.first - x.due, late(x)) for x in s.exchanges
-                                     if x.answered and s.at_load(x) and not x.connection.handshake],
+                                     if x.first and s.at_load(x) and not x.connection.handshake],
             "connect": lambda s: [(c.synack, c.synack - c.due, c.syn - c.due) for c in s.succeeded()],
             "handshake": lambda s: [(h.answered, h.answered - h.asked, 0.0005) for c in s.connections
                                     for h in [c.handshake] if h and h.answered],
-            "lag": lambda s: [(x.asked, late(x), late(x)) for x in s.exchanges if s.at_load(x)],
+            "lag": self.lags,
         }
         if name == "probe_latency":
             return self.probe_samples(labels["connection"])
         scopes = [s] if s is not self.context.whole else self.context.scopes.values()
         return [one for s in scopes for one in of[name](s)]
+
+    def lags(self, s):
+        if s.model.kind == "arrive":
+            return [(c.syn, c.syn - c.due, c.syn - c.due) for c in s.connections]
+        return [(x.asked, x.asked - x.due, x.asked - x.due) for x in s.exchanges if s.at_load(x)]
 
     def probe_samples(self, connection):
         probe = self.context.probe

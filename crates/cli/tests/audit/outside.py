@@ -24,8 +24,10 @@ class Times:
     lies between those at q - 2d and q + 2d, e around. Of schedules (rate, ping) due is exact, and rd(i) alone remains. d is
     small against 1 - q, so that each percentile is held against its own neighbourhood."""
 
-    def __init__(self, values, late=(), edges=0, censored=0, chains=None, missing=0):
+    def __init__(self, values, late=(), edges=0, censored=0, chains=None, missing=0, exact=False):
         self.values, self.late = sorted(values), sorted(late)
+        # What is due by a schedule is known: throng's time is the longer one.
+        self.exact = exact
         self.edges, self.censored, self.missing = edges, censored, missing
         self.chains = len(self.values) if chains is None else chains
 
@@ -42,6 +44,10 @@ class Times:
         # 0.1 ms: from the packet to the program at the least, and the clock read once a turn.
         return 1e-4 + (self.at(1 - d, self.late) if self.late else 0.0)
 
+    def before(self, d):
+        """By how much throng's time may be the shorter one."""
+        return 1e-4 if self.exact else self.slack(d)
+
     def quantile(self, q, beyond=0):
         """(least, expected, most); of `beyond` values more that are longer than all."""
         n = self.n + beyond
@@ -51,21 +57,22 @@ class Times:
         d = min(0.01, (1 - q) / 2) / 2
         e, share = self.slack(d), 2 * d + (self.edges + self.missing) / max(n, 1)
         low, high = at(max(q - share, 0)), at(min(q + share, 1))
-        return (low - e) * (1 - GRAIN) - LEAST, at(q), (high + e) * (1 + GRAIN) + LEAST
+        return (low - self.before(d)) * (1 - GRAIN) - LEAST, at(q), (high + e) * (1 + GRAIN) + LEAST
 
     def least(self):
-        return self.values[0] - self.slack(0.5), self.values[0], self.values[0] + self.slack(0.0)
+        return self.values[0] - self.before(0.0), self.values[0], self.values[0] + self.slack(0.0)
 
     def most(self):
         near = self.values[max(0, self.n - 1 - self.edges)]
-        return near - self.slack(0.0), self.values[-1], self.values[-1] + self.slack(0.0)
+        return near - self.before(0.0), self.values[-1], self.values[-1] + self.slack(0.0)
 
     def mean(self):
         """In a chain of requests, each due by the response before it, the differences cancel but at its ends."""
         mean = sum(self.values) / self.n
         late = sum(self.late) / len(self.late) if self.late else 0.0
         slack = (1e-4 + late) * min(1.0, 2 * self.chains / self.n) + self.edges * self.values[-1] / self.n
-        return mean - slack - GRAIN * mean, mean, mean + slack + GRAIN * mean
+        short = min(slack, 1e-4 + self.edges * self.values[-1] / self.n) if self.exact else slack
+        return mean - short - GRAIN * mean, mean, mean + slack + GRAIN * mean
 
     def stdev(self):
         mean = sum(self.values) / self.n
@@ -152,6 +159,9 @@ class Scope:
             return None
         c = x.connection
         over, side = c.over()
+        if c.server_close and c.server_close >= x.asked and not (c.client_close and c.client_close < c.server_close):
+            # It crossed with an announced close, and was sent again.
+            return "withdrawn"
         if over is not None and side == "server":
             if c.into.rst == over:
                 return "reset"
@@ -159,6 +169,10 @@ class Scope:
         if over is not None and over - x.asked >= self.model.timeout * 0.98:
             return "timeout"
         return "unanswered"
+
+    def sent(self):
+        """Those that are to be answered."""
+        return len(self.exchanges) - self.caused("withdrawn")
 
     def caused(self, kind):
         return sum(self.cause(x) == kind for x in self.exchanges)
@@ -180,7 +194,7 @@ class Scope:
             counts[fault] = counts.get(fault, 0) + n
         for x in self.exchanges:
             cause = self.cause(x)
-            if cause and cause != "unanswered":
+            if cause and cause not in ("unanswered", "withdrawn"):
                 count(f"target·exchange·{cause}")
             elif x.answered and x.status and not 200 <= x.status < 300:
                 count("target·exchange·wrong-status")
@@ -190,6 +204,7 @@ class Scope:
             if c.synack is None and c.refused:
                 count("target·dial·refused")
             elif self.fate(c) == "dropped" and not any(self.cause(x) for x in c.exchanges):
+                # Nothing was under way.
                 count("target·hold·reset" if c.into.rst else "target·hold·closed")
         return counts
 
@@ -224,11 +239,11 @@ class Scope:
         """From due to `of`(exchange), of the requests due at full load, or before it."""
         mine = [x for x in self.exchanges if (x.due < self.begin if ramp else self.at_load(x))]
         known = [x for x in mine if of(x) is not None]
-        without = sum(self.cause(x) is not None for x in mine)
+        without = sum(self.cause(x) not in (None, "withdrawn") for x in mine)
         chains = len({id(x.connection) for x in mine}) + without if self.model.kind in ("closed", "think") else None
         return Times([of(x) - x.due for x in known], [x.asked - x.due for x in mine] if late else (),
                      self.edges([x.due for x in mine]) + (self.edges([x.due for x in self.exchanges]) if not mine else 0),
-                     without, chains)
+                     without, chains, exact=self.model.kind in ("rate", "ping"))
 
     def latency(self):
         return self.times(lambda x: x.answered)
@@ -240,24 +255,27 @@ class Scope:
         """A WebSocket message is seen whole only."""
         times = self.times(lambda x: None if x.connection.handshake else x.first)
         # Who had its first octet, and was cut off, had one all the same.
-        times.censored = sum(x.first is None and self.cause(x) is not None for x in self.exchanges
+        times.censored = sum(x.first is None and self.cause(x) not in (None, "withdrawn") for x in self.exchanges
                              if self.at_load(x) and not x.connection.handshake)
         return times
 
     def lag(self):
         late = [x.asked - x.due for x in self.exchanges if self.at_load(x)]
+        if self.model.kind == "arrive":
+            # The schedule is that of the connections; what follows an answer at once cannot be late.
+            late = [c.syn - c.due for c in self.connections]
         return Times(late, late, self.edges([x.due for x in self.exchanges]))
 
     def connect(self):
         late = [c.syn - c.due for c in self.connections]
-        return Times([c.synack - c.due for c in self.succeeded()], late, censored=self.failed())
+        return Times([c.synack - c.due for c in self.succeeded()], late, censored=self.failed(), exact=True)
 
     def handshake(self):
         shakes = [c.handshake for c in self.connections if c.handshake and c.handshake.answered]
-        return Times([h.answered - h.asked for h in shakes], [x.asked - x.due for x in self.exchanges])
+        return Times([h.answered - h.asked for h in shakes], [x.asked - x.due for x in self.exchanges], exact=True)
 
 
-def schedule(connections, model, wanted, end):
+def schedule(connections, model, wanted, begin):
     """Sets `due` of all connections and their exchanges."""
     dials(connections[:wanted], model)
     for at, c in enumerate(connections):
@@ -276,7 +294,7 @@ def schedule(connections, model, wanted, end):
             for x in c.exchanges:
                 x.due = base + x.number * model.ping
     if model.kind == "rate":
-        slots([x for c in connections for x in c.exchanges], model.rate)
+        slots([x for c in connections for x in c.exchanges], model.rate, begin)
 
 
 def dials(connections, model):
@@ -287,9 +305,13 @@ def dials(connections, model):
         c.due = base + at / pace if pace else c.syn
 
 
-def slots(exchanges, rate):
-    """The slots of an open loop: 1/rate from each other; the k-th request took the k-th, for throng sends in their order."""
+def slots(exchanges, rate, begin):
+    """The slots of an open loop at full load: 1/rate from each other; the k-th request took the k-th, for throng sends in their
+    order. Those of the ramp, whose rate rises, are taken as sent in time."""
     exchanges.sort(key=lambda x: x.asked)
+    for x in exchanges:
+        x.due = x.asked
+    exchanges = [x for x in exchanges if x.asked >= begin - EDGE]
     base = min((x.asked - at / rate for at, x in enumerate(exchanges)), default=0.0)
     for at, x in enumerate(exchanges):
         x.due = base + at / rate

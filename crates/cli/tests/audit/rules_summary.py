@@ -85,7 +85,7 @@ def figures_of(prefix, scope):
         whole("connections/redialled", lambda s: s.redialled(), "wire: SYN-ACKs beyond those of first dials"),
         whole("connections/finished", lambda s: s.fated("finished"), "wire: ended by throng, nothing outstanding, before the load's end"),
         whole("connections/open_per_s", open_per_s, "wire: opened over the ramp, 3 ms of it"),
-        whole("requests/sent", lambda s: len(s.exchanges), "wire: requests and messages"),
+        whole("requests/sent", lambda s: s.sent(), "wire: requests and messages, without those that crossed an announced close and were sent again"),
         whole("requests/answered", lambda s: len(s.answered()), "wire: whole responses"),
         whole("requests/unanswered", lambda s: s.caused("unanswered"), "wire: neither a response nor an end before the timeout"),
         whole("requests/missed", lambda s: 0, "the schedule: each slot has its request on the wire"),
@@ -185,7 +185,7 @@ def destination(context, name, key):
     return {
         "opened": lambda: s.opened(), "failed": lambda: s.failed(), "dropped": lambda: s.fated("dropped"),
         "closed": lambda: s.fated("closed"), "redialled": lambda: s.redialled(),
-        "open": lambda: s.open_at(context.over), "sent": lambda: len(s.exchanges), "answered": lambda: len(s.answered()),
+        "open": lambda: s.open_at(context.over), "sent": s.sent, "answered": lambda: len(s.answered()),
     }[key]()
 
 

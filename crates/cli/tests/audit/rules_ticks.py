@@ -22,7 +22,7 @@ def fold(ticks):
 
 
 def plus(a, b, key):
-    if key in HISTOGRAMS or isinstance(b, dict) and "histogram" in b:
+    if key in HISTOGRAMS and not isinstance(b, int) or isinstance(b, dict) and "histogram" in b:
         return add_times(a or {}, b or {})
     if a is None:
         a = {} if isinstance(b, dict) else [] if isinstance(b, list) else None
@@ -106,7 +106,7 @@ def counts(scope, key):
         "opened": scope.opened, "failed": scope.failed, "redialled": scope.redialled,
         "dropped": lambda: scope.fated("dropped"), "closed": lambda: scope.fated("closed"), "finished": lambda: scope.fated("finished"),
         "done": lambda: scope.fated("finished"),
-        "ended_after": lambda: 0, "forced": lambda: 0, "told": lambda: 0, "missed": lambda: 0, "withdrawn": lambda: 0,
+        "ended_after": lambda: 0, "forced": lambda: 0, "told": lambda: 0, "missed": lambda: 0, "withdrawn": lambda: scope.caused("withdrawn"),
         "addresses_skipped": lambda: Setting("a dial that met a taken address never shows on the wire"),
         "sent": lambda: len(scope.exchanges), "unanswered": lambda: scope.caused("unanswered"),
         "answered": lambda: len(answered),

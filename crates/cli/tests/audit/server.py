@@ -147,6 +147,11 @@ class Connection:
             return
         if does == "close":
             return self.end("close")
+        if does == "crossing":
+            # Announced while a message is under way: it is not answered, and owed on another connection.
+            self.leaving = True
+            log("goodbye", self)
+            return self.send(bytes([0x80 | 8, 2]) + struct.pack(">H", 1001))
         if does == "wrong":
             text = text.upper()
         self.send(bytes([0x80 | answer, len(text)]) + text)
@@ -158,7 +163,7 @@ class Connection:
     def misdeed(self):
         if not self.server.faulty_messages:
             return None
-        wrong = {(3, 5): "silence", (5, 4): "wrong", (7, 6): "goodbye", (9, 8): "close"}
+        wrong = {(3, 5): "silence", (5, 4): "wrong", (7, 6): "goodbye", (9, 8): "close", (1, 7): "crossing"}
         return wrong.get((self.nth % 10, self.messages))
 
 
