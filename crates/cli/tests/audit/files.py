@@ -1,7 +1,9 @@
 """What throng left, file by file, to the table."""
 
+import base64
 import csv
 import datetime
+import gzip
 import json
 import os
 import re
@@ -78,7 +80,15 @@ def ticks(folder):
         return json.load(file)["runs"][0]["ticks"]
 
 
+NAMES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../../docs/reference/metrics.md")
+
+
 def metrics(table, context, folder, scrapes):
+    with open(NAMES) as file:
+        names = [line.split("`")[1] for line in file if line.startswith("| `throng_")]
+    table.compare("metrics", "names in the reference", len(names), (50, 60, 999), 0.0, "docs/reference/metrics.md")
+    unknown = [name for name in names if not rules_metrics.find(name) and not rules_metrics.find(f"{name}_count")]
+    table.compare("metrics", "names without an outside count", unknown, [], 0.0, "docs/reference/metrics.md")
     with open(os.path.join(folder, "own.jsonl")) as file:
         lines = [json.loads(line) for line in file]
     table.compare("jsonl", "lines", len(lines), (3, 5, 60), 0.0, "about one a second")
@@ -150,8 +160,9 @@ def report(table, context, folder, throng):
     table.compare("report", "count", run["count"], (len(run["ticks"]), len(run["ticks"]), len(run["ticks"])), 0.0, "no tick is thinned in so short a run")
     with open(os.path.join(bundle, "report.html")) as file:
         page = file.read()
-    embedded = re.search(r'<script[^>]*type="application/json"[^>]*>(.*?)</script>', page, re.S)
-    table.compare("page", "data of report.html is report.json", embedded is not None and json.loads(embedded[1]) == data, True, 0.0, "the same")
+    packed = re.search(r'<script id="data" type="application/json">(.*?)</script>', page, re.S)[1]
+    embedded = json.loads(gzip.decompress(base64.b64decode(packed)))
+    table.compare("page", "data of report.html is report.json", embedded == data, True, 0.0, "the same")
     with open(os.path.join(bundle, "report.md")) as file:
         texts.markdown(table, context.summary, file.read())
 

@@ -123,6 +123,10 @@ def open_per_s(s):
 
 
 def duration(s):
+    if s.model.duration is None:
+        # Until the last connection has gone; that is known with a tick.
+        span = max(c.over()[0] for c in s.connections) - s.connections[0].syn
+        return span - CLOCK, span, span + 0.4
     # The order to begin, and the one to end, reach a shard with its next turn.
     return s.model.duration, s.model.duration, s.model.duration + 0.05
 

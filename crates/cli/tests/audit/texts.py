@@ -68,6 +68,16 @@ def summary(table, told, text):
     for line in text.splitlines():
         match = re.match(r"  (\S.{12}) (\S.*)\Z", line)
         name = match and match[1].strip()
+        first = line.split()[0] if line.startswith("  ") and line.split() else ""
+        steps = {step: f"populations/{of}/steps/{step}" for of, own in told["populations"].items() for step in own["steps"]}
+        if len(told["populations"]) > 1 and (first in told["populations"] or first in steps):
+            # A line of the populations' table; faults there are the sum of all kinds.
+            path = f"populations/{first}" if first in told["populations"] else steps[first]
+            faults = {"sum": sum(one["count"] for one in at(told, path).get("faults", []))}
+            restated(table, "text", {**told, "faults in all": faults}, first, line.split(first, 1)[1],
+                     [path, f"{path}/connections", f"{path}/requests", f"{path}/latency_us", "faults in all"])
+            rows += 1
+            continue
         if not match or name not in SUMMARY_ROWS:
             continue
         rows += 1
