@@ -166,6 +166,7 @@ def main():
     files.books(table, context)
     files.summary(table, context, folder)
     files.metrics(table, context, folder, run.scrapes.answers)
+    files.histograms(table, context, folder)
     files.report(table, context, folder, throng)
     files.page(table, context, run.live.events)
     with open(os.path.join(folder, "audit.txt"), "w") as file:

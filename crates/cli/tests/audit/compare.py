@@ -74,7 +74,7 @@ class Table:
         if isinstance(expected, Setting):
             self.settings[f"{where}: {path}"] = expected.why
             return
-        if isinstance(expected, (list, tuple)):
+        if isinstance(expected, tuple):
             low, middle, high = expected
         else:
             low = middle = high = expected

@@ -105,9 +105,12 @@ class Context:
             return self.first_syn + self.summary["populations"]["main"]["elapsed_s"]
         return max(asked)
 
-    def step(self, population, step):
+    def step_scope(self, population, step):
         s = self.scopes[population]
-        return Scope(s.connections, s.model, s.begin, s.end, s.wanted, s.first, f"step={step}").latency()
+        return Scope(s.connections, s.model, s.begin, s.end, s.wanted, s.first, f"step={step}")
+
+    def step(self, population, step):
+        return self.step_scope(population, step).latency()
 
     def lag(self):
         scopes = [s.lag() for s in self.scopes.values()]

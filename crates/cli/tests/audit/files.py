@@ -8,6 +8,7 @@ import json
 import os
 import re
 
+import hdr
 import rules_metrics
 import rules_ticks
 import texts
@@ -102,6 +103,28 @@ def metrics(table, context, folder, scrapes):
         rules_metrics.audit(table, f"jsonl {at}", moment, series)
     rows(table, folder, lines)
     scraped(table, context, lines, scrapes)
+
+
+def histograms(table, context, folder):
+    """The histogram log: how many of each, and the longest."""
+    counted = {}
+    with open(os.path.join(folder, "bundle", "histograms.hlog")) as file:
+        for line in file:
+            if not line.startswith("Tag="):
+                continue
+            tag, _, _, longest, packed = line.strip().split(",")
+            n, most = counted.get(tag[4:], (0, 0.0))
+            counted[tag[4:]] = n + sum(count for _, count in hdr.decode(packed)), max(most, float(longest))
+    table.compare("hlog", "tags", len(counted), (1, 3, 40), 0.0, "what there was anything of")
+    for tag, (n, longest) in counted.items():
+        *of, name = tag.split(".")
+        scope = context.scopes[of[0]] if of else context.whole
+        if len(of) == 2:
+            scope = context.step_scope(*of)
+        times = context.lag() if name == "lag" else getattr(scope, name)()
+        table.compare("hlog", f"{tag}: count", n, (times.n - times.edges, times.n, times.n + times.edges), 0.0, "wire: as of the summary")
+        low, most, high = times.most()
+        table.compare("hlog", f"{tag}: longest, ms", longest, (low * 999, most * 1e3, high * 1001), 0.0, "wire: as of the summary")
 
 
 def rows(table, folder, lines):

@@ -45,13 +45,13 @@ class Moment:
             "opened": lambda: self.until([c.synack for c in s.succeeded() if id(c) in first]),
             "redialled": lambda: self.until([c.synack for c in s.succeeded() if id(c) not in first]),
             "failed": lambda: self.until([c.refused for c in s.connections if c.synack is None and c.refused]),
-            "requests": lambda: self.until([x.asked for x in s.exchanges if s.cause(x) != "withdrawn"]),
+            "requests": lambda: self.until([x.asked for x in s.exchanges]),
             "answers": lambda: self.until([x.answered for x in s.answered()]),
             "missed": lambda: 0, "told": lambda: 0,
             "requests_missed": lambda: 0, "messages_told": lambda: 0,
             "requests_without_response": lambda: self.until([gone(x) for x in s.exchanges if s.cause(x) not in (None, "withdrawn")]),
             "requests_unanswered": lambda: self.until([gone(x) for x in s.exchanges if s.cause(x) == "unanswered"]),
-            "received_body_bytes": lambda: self.summed([(x.answered or x.first, x.body) for x in s.exchanges if x.first]),
+            "received_body_bytes": lambda: self.summed([(x.answered, x.body) for x in s.answered()]),
         }[name]()
 
     def faults(self, s, labels):

@@ -212,7 +212,8 @@ class Scope:
         return sum((c.into if way == "in" else c.out).octets for c in self.connections)
 
     def bodies(self):
-        return sum(x.body for x in self.exchanges)
+        """Of complete responses: what came of one that was cut off is no content of any."""
+        return sum(x.body for x in self.answered())
 
     # Counted until a moment, for what comes each second
 
