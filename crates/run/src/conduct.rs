@@ -39,8 +39,10 @@ pub(crate) fn conduct(
     sinks: &mut [&mut dyn Sink],
     interrupt: &Interrupt,
 ) -> Record {
-    let course = Course::new(plan, workers.clock.now() + NOTICE);
+    let first_dial = workers.clock.now() + NOTICE;
+    let course = Course::new(plan, first_dial);
     let mut conductor = Conductor::new(plan, root, observer, &workers, course, workers.start);
+    conductor.record.started = first_dial;
     conductor.play(plan, &workers, sinks, interrupt);
     workers.order(Order::All(Control::Stop));
     // Each shard hands over what it still has, and then hangs up.

@@ -174,6 +174,9 @@ impl Observer {
 
     /// Memory and CPU against the load, and who waits to be accepted; once a second, to the end of the hold, all the rest.
     pub(crate) fn sample(&mut self, now: Nanos, phase: Phase, load: Load) {
+        if phase == Phase::Hold {
+            self.begin_hold(now);
+        }
         let queues = self.queues();
         self.see_queues(now, load, &queues);
         let jvms = self.watch.as_ref().map_or(&[][..], Watch::jvms);

@@ -16,6 +16,7 @@ pub(crate) struct Record {
     pub(crate) crowds: Vec<Crowd>,
     pub(crate) io: &'static str,
     pub(crate) threads: u32,
+    /// When the first dial was due; of a run that goes on from another, when it began.
     pub(crate) started: Nanos,
     /// When the load ended.
     pub(crate) ended: Nanos,

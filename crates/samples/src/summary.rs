@@ -191,7 +191,7 @@ pub struct Requests {
     pub bytes_in: u64,
     /// Bytes sent.
     pub bytes_out: u64,
-    /// Bytes of bodies received.
+    /// Bytes of content of complete answers; what came of one that was cut off is among `bytes_in` only.
     pub body_bytes_in: u64,
     /// Answers by status.
     pub status: BTreeMap<u16, u64>,

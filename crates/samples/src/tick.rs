@@ -97,7 +97,7 @@ pub struct Counts {
     pub bytes_in: u64,
     /// Bytes sent.
     pub bytes_out: u64,
-    /// Bytes of answers without their heads.
+    /// Bytes of complete answers without their heads.
     pub body_bytes_in: u64,
 }
 

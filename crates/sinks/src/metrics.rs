@@ -163,7 +163,7 @@ pub(crate) fn plain(n: f64) -> f64 {
 pub(crate) struct Snapshot {
     /// The date by the clock that the run began at, and the run's own time since.
     pub(crate) at: Date,
-    /// Since the first dial.
+    /// Since the run began, a notice before the first dial.
     pub(crate) elapsed: Nanos,
     /// In the table's order.
     pub(crate) samples: Vec<Sample>,

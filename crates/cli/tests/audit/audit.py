@@ -54,9 +54,9 @@ class Live(threading.Thread):
             if line.startswith("event:"):
                 name = line[6:].strip()
             elif line.startswith("data:"):
-                self.events.append((name or "message", json.loads(line[5:])))
-            if name == "end":
-                return
+                self.events.append((name or "message", json.loads(line[5:] or "null")))
+                if name == "end":
+                    return
 
 
 class Scrapes(threading.Thread):
@@ -161,7 +161,7 @@ def main():
     name, throng, folder = sys.argv[1:]
     os.makedirs(folder, exist_ok=True)
     context, run = measured(name, throng, folder)
-    context.set_clock(files.ticks(folder))
+    context.set_clock(files.own_lines(folder), files.ticks(folder))
     table = Table()
     files.books(table, context)
     files.summary(table, context, folder)

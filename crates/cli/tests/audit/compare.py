@@ -82,10 +82,11 @@ class Table:
         if numeric and isinstance(middle, (int, float)) and not isinstance(middle, bool):
             extra = abs(middle) * tolerance if math.isfinite(middle) else 0.0
             # What a double loses on its way through text.
-            extra += 1e-9 * max(1.0, abs(middle) if math.isfinite(middle) else 1.0)
+            extra += 1e-6 * abs(middle) + 1e-9 if math.isfinite(middle) else 1e-9
             right = low - extra <= value <= high + extra
         else:
-            right = value == middle
+            # A percentile that may lie among what has no time.
+            right = value == middle or value is None and high == math.inf
         self.rows.append((where, path, value, middle, low, high, right, reason))
         if not right:
             self.failures.append(f"{where}: {path} = {short(value)}, outside {short(middle)}"

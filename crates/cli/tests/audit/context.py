@@ -5,7 +5,7 @@ import resource
 
 import kernel
 import models
-from outside import EDGE, Scope, Times, schedule
+from outside import EDGE, Lag, Scope, Times, first_dials, schedule
 from compare import Setting
 
 TICKS = 2.0 / kernel.TICK
@@ -65,20 +65,28 @@ class Context:
         load = [c for c in wire.connections if c.port in self.ports(model)]
         probing = [c for c in load if self.is_probe(c)]
         load = [c for c in load if c not in probing]
-        self.first_syn = load[0].syn
-        self.over = max([c.over()[0] or 0 for c in load])
+        Times.stall = summary["generator"]["stall_us"] / 1e6 if summary["generator"]["stall_us"] >= 10_000 else 0.0
+        self.asked = sorted(x.asked for c in load for x in c.exchanges)
+        parts = model.populations or {"main": model}
+        of = {name: [c for c in load if not model.populations or c.port == part.port] for name, part in parts.items()}
+        new = {name: first_dials(of[name], part, part.connections) for name, part in parts.items()}
+        # When the first dial was due: it may have been late.
+        self.first_syn = min(c.due for first in new.values() for c in first)
         self.end = self.load_end(load)
         self.scopes = {}
-        parts = model.populations or {"main": model}
         for name, part in parts.items():
-            mine = [c for c in load if not model.populations or c.port == part.port]
+            mine, first = of[name], new[name]
             span = summary["populations"][name]["duration_s"]
-            schedule(mine, part, part.connections, self.end - span)
-            self.scopes[name] = Scope(mine, part, self.end - span, self.end, part.connections)
+            schedule(mine, first, part, self.end - span)
+            self.scopes[name] = Scope(mine, part, self.end - span, self.end, part.connections, first)
         first = [c for scope in self.scopes.values() for c in scope.first]
         self.begin = self.end - summary["duration_s"]
+        Times.turnarounds = sorted(x.asked - x.due for s in self.scopes.values() for x in s.exchanges)
         self.whole = Scope(load, model, self.begin, self.end, sum(s.wanted for s in self.scopes.values()), first)
         self.destinations = {}
+        if model.populations:
+            parts = {f"127.0.0.1:{scope.model.port}": scope for scope in self.scopes.values()}
+            self.destinations = parts if len(parts) > 1 else {}
         if len(model.destinations) > 1:
             for host in model.destinations:
                 mine = [c for c in load if c.host == host]
@@ -99,11 +107,20 @@ class Context:
         """The end of full load, by the last request: of closed loops and schedules the next would have followed at once."""
         if self.model.kind == "arrive":
             return max(c.over()[0] for c in load)
-        asked = [x.asked for c in load for x in c.exchanges]
-        if self.model.kind == "none" or self.model.ping and self.model.ping > 0.2:
-            # Too few requests to show the end: by the figure, from the first SYN.
-            return self.first_syn + self.summary["populations"]["main"]["elapsed_s"]
-        return max(asked)
+        # By the figure, which `elapsed` holds against the last request.
+        return self.first_syn + self.summary["elapsed_s"]
+
+    def elapsed(self):
+        """To the last request of the load, or as long after it as the longest pause between requests of its last second."""
+        if self.model.kind == "arrive":
+            end = self.end - self.first_syn
+            return end - EDGE, end, end + EDGE
+        if not self.asked:
+            return Setting("nothing was sent")
+        last = [t for t in self.asked if t > self.asked[-1] - 1.0]
+        pause = max((b - a for a, b in zip(last, last[1:])), default=1.0)
+        end = self.asked[-1] - self.first_syn
+        return end - EDGE, end, end + pause + EDGE
 
     def step_scope(self, population, step):
         s = self.scopes[population]
@@ -115,10 +132,13 @@ class Context:
     def lag(self):
         scopes = [s.lag() for s in self.scopes.values()]
         late = [v for s in scopes for v in s.values]
-        times = Times(late, late, sum(s.edges for s in scopes))
-        # In closed loop and with think time due is when throng read the response, and that is not seen: lag is up to the turnaround.
-        times.least_known = True
-        return times
+        edges = sum(s.edges for s in scopes)
+        if self.probe:
+            # The probe's requests have a lag too; on the wire it does not show.
+            due = [x.connection.syn if x in self.probe.fresh else x.asked for x in self.probe.exchanges]
+            late += [1e-4 for t in due if self.begin <= t < self.end]
+            edges += 2
+        return Lag(late, edges, all(s.exact for s in scopes))
 
     def step_at(self, at):
         """The latency of a step by its place among those of all populations."""
@@ -130,34 +150,40 @@ class Context:
         named = {x.path.partition("step=")[2].partition("&")[0] for x in s.exchanges if x.path and "step=" in x.path}
         return sorted(named) or [""]
 
-    def set_clock(self, ticks):
-        """Puts throng's own clock on the wire's, by when it knew the outcome of the last first dial."""
-        ramped = ticks[-1]["tick"]["ramped_at"] / 1e9
-        self.epoch = max(c.synack or c.refused for c in self.whole.first) - ramped
+    def set_clock(self, lines, ticks):
+        """Puts throng's own clock on the wire's: the one number that makes its counts of requests (or of connections), second
+        by second, those of the wire. Everything else must then agree."""
+        key, moments = ("requests_total", self.asked) if self.asked else \
+            ("connections_opened_total", sorted(c.synack for c in self.whole.succeeded()))
+        fits = []
+        for line in lines:
+            n = int(sum(value for name, value in line.items() if name.partition("{")[0] == f"throng_{key}"))
+            if 0 < n < len(moments):
+                fits += [moments[n - 1] - line["elapsed_s"], moments[n] - line["elapsed_s"]]
+        self.epoch = sorted(fits)[len(fits) // 2]
         self.sealed = self.epoch + ticks[-1]["tick"]["until"] / 1e9
 
     def ramped(self, s):
         """When the last first dial had its outcome, by that clock, in nanoseconds."""
         at = (max(c.synack or c.refused for c in s.first) - self.epoch) * 1e9
-        return at - 4e6, at, at + 4e6
-
-    def silence(self, s):
-        """The longest time without anything read or written, of those open at the end."""
-        def last(c):
-            return max([t for half in (c.into, c.out) for t, _ in half.marks if t <= self.end], default=c.synack)
-        open_ = [c for c in s.succeeded() if c.synack <= self.end and (c.over()[0] or 1e99) > self.end]
-        longest = max((self.end - last(c) for c in open_), default=0.0) * 1e9
-        return max(0.0, longest - 5e8), longest, longest + 5e8
+        # A period is sealed with a turn, and so is what the lines count.
+        return at - 3e7, at, at + 3e7
 
     def verdict(self):
-        return "fail" if self.whole.faults() or self.whole.failed() else "pass"
+        verdict = "fail" if self.whole.faults() or self.whole.failed() else "pass"
+        if self.summary["verdict"] == "invalid":
+            return Setting(f"throng was late, and says that it cannot judge; else {verdict}")
+        return verdict
 
     def seen_by_target(self):
-        """By the server's own log, 3 ms around."""
+        """By the server's own log, 6 ms around."""
         def open_at(time):
             begun = sum(e["what"] == "accept" and e["t"] <= time for e in self.log)
             return begun - sum(e["what"] == "end" and e["t"] <= time for e in self.log)
         counts = [open_at(self.end + shift) for shift in (-EDGE, 0.0, EDGE)]
+        if self.model.kind == "arrive":
+            # All have come and gone.
+            return None
         return min(counts), counts[1], max(counts)
 
     def quiet(self):
@@ -175,21 +201,27 @@ class Context:
         values = [of(one) for one in self.looks.within(time - slack, time + slack) if usable(one, of)]
         return min(values), max(values)
 
-    def gauge(self, key, of, slack=0):
+    def gauge(self, key, of, slack=0, own=False):
         seen = [of(one) for one in self.looks.within(self.first_syn - 0.5, self.end + 0.3) if usable(one, of)]
         low, high = min(seen), max(seen)
         if key == "first":
             low, high = self.at(self.first_syn - 0.1, of)
+        if key in ("first", "min") and own:
+            # It first looks at itself while it starts, within our period.
+            low = 0
         if key == "last":
             low, high = self.at(self.end, of)
         if key == "min":
             return low - slack, low, high + slack
         return low - slack, high, high + slack
 
-    def counter(self, phase, of, slack=0):
+    def counter(self, phase, of, slack=0, own=False):
         """Growth in a phase: its bounds are looks of throng's own, up to 0.3 s from ours."""
         first, begin, end = (self.at(t, of) for t in (self.first_syn - 0.1, self.begin, self.end))
         (a_low, a_high), (b_low, b_high) = (first, begin) if phase == "ramp" else (begin, end)
+        if own and phase == "ramp":
+            # It first looks at itself while it starts, which may be before we do.
+            a_low = 0
         return max(0, b_low - a_high) - slack, b_high - a_low, b_high - a_low + slack
 
     def tcp(self, phase, event):
@@ -199,21 +231,43 @@ class Context:
         (a, b), (c, d) = self.at(self.first_syn - 0.1, lambda l: l["tcp"][event], 0.1), self.at(self.end, lambda l: l["tcp"][event], 0.06)
         return c - b, d - a, d - a
 
+    def files(self, begin, end, base):
+        """The server's descriptors: those it had before, and its connections by its own log, the least and the most of a stretch."""
+        changes = sorted([(e["t"], 1) for e in self.log if e["what"] == "accept"] + [(e["t"], -1) for e in self.log if e["what"] == "end"])
+        open_, seen = 0, []
+        for time, change in changes:
+            if time >= begin and not seen:
+                seen.append(open_)
+            open_ += change
+            if begin <= time <= end:
+                seen.append(open_)
+            if time > end:
+                break
+        seen = seen or [open_]
+        return base + min(seen), base + seen[-1], base + max(seen)
+
+    def open_files(self, key):
+        base = self.looks.all[0]["server"]["files"]
+        spans = {"first": (0.0, self.first_syn), "last": (self.end - 0.3, self.end + 0.3)}
+        begin, end = spans.get(key, (0.0, self.end + 0.3))
+        low, middle, high = self.files(begin, end, base)
+        return (base, base, high) if key == "min" else (low, high, high)
+
     def process(self, who, key):
         name, _, part = key.partition("/")
         of = lambda field: lambda look: look[who] and look[who][field]
         if name in ("cpu_user_ns", "cpu_system_ns"):
-            low, middle, high = self.counter(part, of(name.split("_")[1]), TICKS)
+            low, middle, high = self.counter(part, of(name.split("_")[1]), TICKS, who == "throng")
             return low * 1e9, middle * 1e9, high * 1e9
         if name == "run_queue_wait_ns":
-            low, middle, high = self.counter(part, of("wait"), 0.001)
+            low, middle, high = self.counter(part, of("wait"), 0.001, who == "throng")
             return low * 1e9, middle * 1e9, high * 1e9
         if name == "involuntary_switches":
-            return (0, 0, 0) if who == "server" else self.counter(part, of("switches"), 20)
+            return (0, 0, 0) if who == "server" else self.counter(part, of("switches"), 20, who == "throng")
         if name == "rss_bytes":
-            return self.gauge(part, of("rss"), BATCH)
+            return self.gauge(part, of("rss"), BATCH, who == "throng")
         if name == "threads":
-            return self.gauge(part, of("threads"))
+            return self.gauge(part, of("threads"), 0, who == "throng")
         if name == "processes":
             return 1
         if name == "cores":

@@ -132,7 +132,8 @@ MODELS = {
     "populations": Model(
         [], "mixed", HTTP, 32, ramp=40.0, timeout=1.0, scenario=SCENARIO, probe="/probe", duration=4.0,
         populations={
-            "users": Model([], "think", HTTP, 12, think=0.020, timeout=1.0, ramp=40.0, duration=4.0),
-            "chat": Model([], "ping", WS, 20, ping=0.050, message=9, timeout=1.0, ramp=40.0, duration=4.0),
+            # The stage's 40 dials/s are shared by their sizes.
+            "users": Model([], "think", HTTP, 12, think=0.020, timeout=1.0, ramp=15.0, duration=4.0),
+            "chat": Model([], "ping", WS, 20, ping=0.050, message=9, timeout=1.0, ramp=25.0, duration=4.0),
         }),
 }

@@ -73,6 +73,9 @@ class Moment:
         return self.until([t for fault, t in times if kind in (None, fault)])
 
     def gauge(self, name, s):
+        if name == "connections_open" and self.time >= self.context.sealed - 0.01:
+            # At the end throng has its own all the same, and closes them.
+            return s.left()
         if name == "connections_open":
             n = [s.open_at(self.time + shift) for shift in (-SEAL, 0.0, SEAL)]
             return min(n), n[1], max(n)
@@ -96,7 +99,7 @@ class Moment:
             "ramp_latency": lambda s: [(x.answered, x.answered - x.due, late(x)) for x in s.answered() if x.due < s.begin],
             "first_byte": lambda s: [(x.first, x.first - x.due, late(x)) for x in s.exchanges
                                      if x.first and s.at_load(x) and not x.connection.handshake],
-            "connect": lambda s: [(c.synack, c.synack - c.due, c.syn - c.due) for c in s.succeeded()],
+            "connect": lambda s: [(c.synack, c.synack - c.due, s.dial_late(c)) for c in s.succeeded()],
             "handshake": lambda s: [(h.answered, h.answered - h.asked, 0.0005) for c in s.connections
                                     for h in [c.handshake] if h and h.answered],
             "lag": self.lags,
@@ -109,7 +112,11 @@ class Moment:
     def lags(self, s):
         if s.model.kind == "arrive":
             return [(c.syn, c.syn - c.due, c.syn - c.due) for c in s.connections]
-        return [(x.asked, x.asked - x.due, x.asked - x.due) for x in s.exchanges if s.at_load(x)]
+        lags = [(x.asked, x.asked - x.due, x.asked - x.due) for x in s.exchanges if s.at_load(x)]
+        probe = self.context.probe
+        if probe and s is self.context.scopes[min(self.context.scopes)]:
+            lags += [(x.asked, 1e-4, 1e-4) for x in probe.exchanges if probe.begin <= x.asked < probe.end]
+        return lags
 
     def probe_samples(self, connection):
         probe = self.context.probe
@@ -156,11 +163,17 @@ class Moment:
 
     def seen(self, of, slack=0):
         """As it was about now: throng looks once a second, and shows the last look."""
-        values = [of(one) for one in self.context.looks.within(self.time - 1.1, self.time + 0.1)]
+        # After the load's end throng does not look again.
+        time = min(self.time, self.context.end + 0.2)
+        values = [of(one) for one in self.context.looks.within(time - 1.2, time + 0.1)]
         values = [value for value in values if value is not None]
         if not values:
             return None
         return min(values) - slack, values[-1], max(values) + slack
+
+    def open_files(self):
+        time = min(self.time, self.context.end + 0.2)
+        return self.context.files(time - 1.2, time + 0.1, self.context.looks.all[0]["server"]["files"])
 
     def cpu(self, who, mode):
         return self.seen(lambda one: one[who] and one[who][mode], TICKS)

@@ -10,9 +10,11 @@ import math
 
 # Where an event lies so near to a bound of a window, either side of it may have counted it: the bounds come from throng's clock,
 # and its first dial left it so much earlier than the first SYN passed the tap.
-EDGE = 0.003
+EDGE = 0.006
 # The histograms': three significant digits, at least 64 ns.
 GRAIN, LEAST = 0.001, 64e-9
+# The kernel's (sched/debug/base_slice_ns).
+SLICE = 0.003
 
 
 class Times:
@@ -24,8 +26,13 @@ class Times:
     lies between those at q - 2d and q + 2d, e around. Of schedules (rate, ping) due is exact, and rd(i) alone remains. d is
     small against 1 - q, so that each percentile is held against its own neighbourhood."""
 
-    def __init__(self, values, late=(), edges=0, censored=0, chains=None, missing=0, exact=False):
+    # What throng takes off the latency of what was under way where it stood still for 10 ms or more; set by context.py.
+    stall = 0.0
+
+    def __init__(self, values, late=(), edges=0, censored=0, chains=None, missing=0, exact=False, least=None):
         self.values, self.late = sorted(values), sorted(late)
+        # From the request's packet to the response's: nothing that throng measures is shorter.
+        self.shortest = sorted(least) if least is not None else None
         # What is due by a schedule is known: throng's time is the longer one.
         self.exact = exact
         self.edges, self.censored, self.missing = edges, censored, missing
@@ -40,13 +47,30 @@ class Times:
         rank = min(max(math.ceil(q * len(values) * (1 - 1e-12)), 1), len(values))
         return values[rank - 1]
 
+    # throng's turnarounds all over the run, where its reading of these shows in none of their own; set by context.py.
+    turnarounds = ()
+
     def slack(self, d):
         # 0.1 ms: from the packet to the program at the least, and the clock read once a turn.
-        return 1e-4 + (self.at(1 - d, self.late) if self.late else 0.0)
+        own = self.at(1 - d, self.late) if self.late else 0.0
+        if self.exact and Times.turnarounds:
+            own += self.at(1 - d, Times.turnarounds)
+            # A wake-up may wait for another program's slice of the processor, and of few one of them decides.
+            own += SLICE if d < 0.005 or self.n < 20 else 0.0
+        return 1e-4 + own
 
     def before(self, d):
         """By how much throng's time may be the shorter one."""
-        return 1e-4 if self.exact else self.slack(d)
+        return self.stall + (1e-4 if self.exact else self.slack(d))
+
+    def low(self, q, n, d):
+        """The least that the q quantile of `n` may be."""
+        if self.shortest is None:
+            rank = min(max(math.ceil(q * n * (1 - 1e-12)), 1), n)
+            value = self.values[rank - 1] if rank <= self.n else math.inf
+            return value - self.before(d)
+        rank = min(max(math.ceil(q * n * (1 - 1e-12)), 1), n)
+        return (self.shortest[rank - 1] if rank <= len(self.shortest) else math.inf) - self.stall
 
     def quantile(self, q, beyond=0):
         """(least, expected, most); of `beyond` values more that are longer than all."""
@@ -56,22 +80,29 @@ class Times:
             return self.values[rank - 1] if rank <= self.n else math.inf
         d = min(0.01, (1 - q) / 2) / 2
         e, share = self.slack(d), 2 * d + (self.edges + self.missing) / max(n, 1)
-        low, high = at(max(q - share, 0)), at(min(q + share, 1))
-        return (low - self.before(d)) * (1 - GRAIN) - LEAST, at(q), (high + e) * (1 + GRAIN) + LEAST
+        high = at(min(q + share, 1))
+        return self.low(max(q - share, 0), n, d) * (1 - GRAIN) - LEAST, at(q), (high + e) * (1 + GRAIN) + LEAST
 
     def least(self):
-        return self.values[0] - self.before(0.0), self.values[0], self.values[0] + self.slack(0.0)
+        return self.low(0.0, self.n, 0.0) - LEAST, self.values[0], self.values[0] + self.slack(0.0)
 
     def most(self):
         near = self.values[max(0, self.n - 1 - self.edges)]
-        return near - self.before(0.0), self.values[-1], self.values[-1] + self.slack(0.0)
+        near = self.shortest[max(0, self.n - 1 - self.edges)] - self.stall if self.shortest else near - self.before(0.0)
+        return near - LEAST, self.values[-1], self.values[-1] + self.slack(0.0)
 
     def mean(self):
         """In a chain of requests, each due by the response before it, the differences cancel but at its ends."""
         mean = sum(self.values) / self.n
         late = sum(self.late) / len(self.late) if self.late else 0.0
+        if self.exact and Times.turnarounds:
+            late += sum(Times.turnarounds) / len(Times.turnarounds)
         slack = (1e-4 + late) * min(1.0, 2 * self.chains / self.n) + self.edges * self.values[-1] / self.n
         short = min(slack, 1e-4 + self.edges * self.values[-1] / self.n) if self.exact else slack
+        short += self.stall
+        if self.shortest:
+            # A pause ends with throng's timer, up to a millisecond later than it is long.
+            short = max(short, mean - sum(self.shortest) / self.n)
         return mean - short - GRAIN * mean, mean, mean + slack + GRAIN * mean
 
     def stdev(self):
@@ -82,6 +113,34 @@ class Times:
         edges = self.edges * far * far / (2 * max(own, 1e-5) * self.n)
         slack = 1e-4 + 1.5 * rms + edges + GRAIN * self.values[-1]
         return max(0.0, own - slack), own, own + slack
+
+
+class Lag(Times):
+    """How late throng was. Of a schedule it is what is seen. In closed loop, with think time and of messages, a request is due from
+    when throng has read what came before, and that is not seen: lag is at most the turnaround."""
+
+    def __init__(self, late, edges, exact):
+        super().__init__(late, late, edges, exact=exact)
+
+    def least_of(self, low):
+        return low if self.exact else 0.0
+
+    def quantile(self, q, beyond=0):
+        low, middle, high = super().quantile(q, beyond)
+        # It counts until the turn that sends has ended.
+        return self.least_of(low), middle, high + 5e-4
+
+    def least(self):
+        low, middle, high = super().least()
+        return self.least_of(low), middle, high
+
+    def most(self):
+        low, middle, high = super().most()
+        return self.least_of(low), middle, high + 5e-4
+
+    def mean(self):
+        low, middle, high = super().mean()
+        return self.least_of(low), middle, high
 
 
 class Scope:
@@ -117,7 +176,7 @@ class Scope:
 
     def peak(self):
         """throng sees an end a little after it passed, and so may see the next opening before it."""
-        def most(shift):
+        def most(shift, grid=None):
             changes = [(c.synack, 1) for c in self.succeeded()]
             changes += [(c.over()[0] + shift, -1) for c in self.succeeded() if c.over()[0]]
             open_, peak = 0, 0
@@ -125,13 +184,31 @@ class Scope:
                 open_ += change
                 peak = max(peak, open_)
             return peak
-        return most(-0.001), most(0.0), most(EDGE)
+        return self.peak_seen(), most(0.0), most(EDGE)
+
+    def peak_seen(self):
+        """throng looks at the ends of its periods of 0.2 s; the least that it may see, wherever these lie."""
+        events = sorted([(c.synack, 1) for c in self.succeeded()] + [(c.over()[0], -1) for c in self.succeeded() if c.over()[0]])
+        times, levels, open_ = [], [], 0
+        for time, change in events:
+            open_ += change
+            times.append(time)
+            levels.append(open_)
+        def at(time):
+            place = bisect.bisect_right(times, time) - 1
+            return levels[place] if place >= 0 else 0
+        begin, end = times[0], max(times[-1], self.end)
+        offsets = [n * 0.01 for n in range(20)]
+        return min(max(at(begin + offset + k * 0.2) for k in range(int((end - begin) / 0.2) + 1)) for offset in offsets)
 
     def fate(self, c):
         """How a connection ended: closed (announced), dropped, finished, or still there (None)."""
         over, side = c.over()
         if over is None or c.synack is None:
             return None
+        if self.model.calls and any(x.goodbye for x in c.exchanges):
+            # It came for so many calls: a server that announces its end before has broken it off.
+            return "finished" if len(c.exchanges) >= self.model.calls else "dropped"
         if any(x.goodbye for x in c.exchanges) or (c.server_close and not (c.client_close and c.client_close < c.server_close)):
             return "closed"
         if side == "server":
@@ -143,13 +220,17 @@ class Scope:
     def fated(self, fate):
         return sum(self.fate(c) == fate for c in self.connections)
 
+    def left(self):
+        """Those that throng itself ends when the run is over."""
+        return len(self.succeeded()) - sum(self.fated(fate) for fate in ("dropped", "closed", "finished"))
+
     def dropped_in_drain(self):
         return sum(self.fate(c) == "dropped" and c.over()[0] > self.end for c in self.connections)
 
     def ramp(self):
         """From the first dial to the outcome of the last one of those made for the first time."""
         outcomes = [c.synack or c.refused for c in self.first if c.synack or c.refused]
-        return max(outcomes) - self.connections[0].syn
+        return max(outcomes) - min(c.due for c in self.first)
 
     # Requests
 
@@ -244,7 +325,7 @@ class Scope:
         chains = len({id(x.connection) for x in mine}) + without if self.model.kind in ("closed", "think") else None
         return Times([of(x) - x.due for x in known], [x.asked - x.due for x in mine] if late else (),
                      self.edges([x.due for x in mine]) + (self.edges([x.due for x in self.exchanges]) if not mine else 0),
-                     without, chains, exact=self.model.kind in ("rate", "ping"))
+                     without, chains, exact=self.model.kind in ("rate", "ping"), least=[of(x) - x.asked for x in known])
 
     def latency(self):
         return self.times(lambda x: x.answered)
@@ -265,27 +346,35 @@ class Scope:
         if self.model.kind == "arrive":
             # The schedule is that of the connections; what follows an answer at once cannot be late.
             late = [c.syn - c.due for c in self.connections]
-        return Times(late, late, self.edges([x.due for x in self.exchanges]))
+        return Lag(late, self.edges([x.due for x in self.exchanges]), self.model.kind in ("rate", "arrive"))
 
     def connect(self):
-        late = [c.syn - c.due for c in self.connections]
+        late = [self.dial_late(c) for c in self.connections]
         return Times([c.synack - c.due for c in self.succeeded()], late, censored=self.failed(), exact=True)
+
+    def dial_late(self, c):
+        """How late the dial was, and how long until throng had seen its SYN-ACK: what it sent first is behind that."""
+        first = c.handshake or (c.exchanges[0] if c.exchanges and c.exchanges[0].path else None)
+        # Where nothing is sent at once nothing shows it: a turn that is late by more than that is a stall.
+        seen = first.asked - c.synack if first and c.synack else 0.010
+        # A dial that is due at a time of its own, not by the ramp's pace, waits for the timer's next millisecond.
+        return c.syn - c.due + seen + (0.001 if c.due == c.syn else 0.0)
 
     def handshake(self):
         shakes = [c.handshake for c in self.connections if c.handshake and c.handshake.answered]
         return Times([h.answered - h.asked for h in shakes], [x.asked - x.due for x in self.exchanges], exact=True)
 
 
-def schedule(connections, model, wanted, begin):
-    """Sets `due` of all connections and their exchanges."""
-    dials(connections[:wanted], model)
-    for at, c in enumerate(connections):
-        if at >= wanted:
+def schedule(connections, first, model, begin):
+    """Sets `due` of all connections and their exchanges; `first`: those that were dialled for the first time."""
+    new = set(map(id, first))
+    for c in connections:
+        if id(c) not in new:
             c.due = c.syn
         before = None
         for x in c.exchanges:
             if before is None:
-                x.due = (c.handshake.answered if c.handshake else c.synack) if at < wanted else c.syn
+                x.due = (c.handshake.answered if c.handshake else c.synack) if id(c) in new else c.syn
             else:
                 x.due = (before.answered or x.asked) + model.think
             before = x
@@ -298,12 +387,28 @@ def schedule(connections, model, wanted, begin):
         slots([x for c in connections for x in c.exchanges], model.rate, begin)
 
 
-def dials(connections, model):
-    """A paced dial was due at its slot; where there is no pace, when it was made."""
+def first_dials(connections, model, wanted):
+    """Those of the ramp's slots, each the next SYN after its slot: a connection lost in the ramp is dialled again between them.
+    Sets when each was due."""
     pace = model.ramp or (model.rate if model.kind == "arrive" else None)
-    base = min((c.syn - at / pace for at, c in enumerate(connections)), default=0.0) if pace else 0.0
-    for at, c in enumerate(connections):
-        c.due = base + at / pace if pace else c.syn
+    if not pace:
+        first = connections[:wanted]
+        for c in first:
+            c.due = c.syn
+        return first
+    left, first = list(connections), []
+    # Nothing is lost so early, and one of three is in time.
+    base = min(c.syn - slot / pace for slot, c in enumerate(connections[:3]))
+    for slot in range(wanted):
+        found = next((c for c in left if c.syn >= base + slot / pace - 0.001), None)
+        if found is None:
+            break
+        left.remove(found)
+        first.append(found)
+    base = min(c.syn - slot / pace for slot, c in enumerate(first))
+    for slot, c in enumerate(first):
+        c.due = base + slot / pace
+    return first
 
 
 def slots(exchanges, rate, begin):

@@ -54,7 +54,7 @@ RULES = [
     rule(r"throng_target_threads", lambda m, l: m.seen(lambda one: one["server"] and one["server"]["threads"]), PROC),
     rule(r"throng_target_resident_bytes", lambda m, l: m.seen(lambda one: one["server"] and one["server"]["rss"], BATCH), PROC),
     rule(r"throng_target_cpu_seconds_total", lambda m, l: m.cpu("server", l["mode"]), "/proc/PID/stat, and two clock ticks"),
-    rule(r"throng_target_open_files", lambda m, l: m.seen(lambda one: one["server"] and one["server"]["files"]), "/proc/PID/fd"),
+    rule(r"throng_target_open_files", lambda m, l: m.open_files(), "the server's log: its connections, and what it had before"),
     rule(r"throng_target_open_files_limit", lambda m, l: m.context.files_limit(), "prlimit"),
     rule(r"throng_target_jvm_\w+", lambda m, l: STARTED, ""),
     rule(r"throng_target_accept_queue", lambda m, l: m.context.queue(), "/proc/net/tcp"),

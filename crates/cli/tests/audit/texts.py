@@ -7,7 +7,7 @@ from context import BATCH, TICKS
 
 UNITS = {"ns": 1e-3, "µs": 1.0, "ms": 1e3, "s": 1e6, "m": 60e6, "%": 0.01, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30,
          "bytes": 1}
-NUMBER = re.compile(r"(?<![\w.])(-?\d[\d,]*(?:\.\d+)?)(?: (ns|µs|ms|s|m|%|B|KiB|MiB|GiB|bytes)\b)?")
+NUMBER = re.compile(r"(?<![\w.])(-?\d[\d,]*(?:\.\d+)?)(?: (ns|µs|ms|s|m|%|B|KiB|MiB|GiB|bytes)(?![\w]))?")
 
 
 def numbers(text):
@@ -25,7 +25,7 @@ def rounds(value, step, figure):
 
 def at(told, path):
     for key in path.split("/"):
-        told = told[key] if isinstance(told, dict) else None
+        told = told.get(key) if isinstance(told, dict) else None
     return told
 
 
@@ -65,6 +65,9 @@ SUMMARY_ROWS = {
 def summary(table, told, text):
     """Rows are two spaces, a name of 13 letters, a space, the figures."""
     rows = 0
+    # What was lost after the load's end is said by itself.
+    lost = told["connections"]["dropped"] - told["connections"]["dropped_in_drain"]
+    told = {**told, "connections": {**told["connections"], "dropped before the end": lost}}
     for line in text.splitlines():
         match = re.match(r"  (\S.{12}) (\S.*)\Z", line)
         name = match and match[1].strip()
@@ -85,7 +88,7 @@ def summary(table, told, text):
         if name == "destination":
             value = value.partition(": ")[2]
             value = re.sub(r"of [\d,]+ dialled", "", value)
-            restated(table, "text", {"destinations": flat(told)}, name, value, ["destinations"])
+            restated(table, "text", {"destinations": flat(told), "connections": {}}, name, value, ["destinations"])
             continue
         restated(table, "text", told, name, value, SUMMARY_ROWS[name])
     table.compare("text", "rows", rows, (6, 8, 30), 0.0, "the summary's text is there")
@@ -185,7 +188,7 @@ def host(moment, keys):
 def target(context, moment, key):
     return {
         "pid": lambda: context.server_pid, "command": lambda: Setting("a name"), "processes": lambda: "empty",
-        "open_files": lambda: moment.seen(lambda one: one["server"] and one["server"]["files"]), "open_files_limit": context.files_limit,
+        "open_files": moment.open_files, "open_files_limit": context.files_limit,
         "accept_queue": context.queue, "accept_backlog": lambda: 512, "memory_available": lambda: None, "group_oom_kills": lambda: 0,
         "jvm": lambda: None,
     }[key]()

@@ -234,6 +234,9 @@ def frames(connection, half, side, time):
             connection.waiting.append(exchange)
         elif connection.waiting:
             echoed(connection, time, end, text)
+            if opcode == 10:
+                # What a pong carries is no content.
+                connection.exchanges[-1].body = 0
 
 
 def echoed(connection, time, octets, text):

@@ -52,6 +52,9 @@ impl Client {
             self.put_off(cx, k);
         } else if due <= cx.now() {
             // The dial is due now: the server has only just closed.
+            if self.full_load.has(due) {
+                self.lateness.leaves(cx.now());
+            }
             self.redial(cx, k, cx.now(), due, true);
             self.exchange(k).again = crossed;
         } else if self.open_loop.is_some() {

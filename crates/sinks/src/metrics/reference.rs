@@ -23,7 +23,7 @@ What `--csv`, `--jsonl` and the exporters give away of a run, once a second: one
 const TAIL: &str = "
 ## Files
 
-`--csv FILE` has a line a second behind a head (RFC 4180): `time` (UTC), `elapsed_s` since the first dial, and a column for each series of the table,
+`--csv FILE` has a line a second behind a head (RFC 4180): `time` (UTC), `elapsed_s` since the run began, 0.12 s before the first dial, and a column for each series of the table,
 written as Prometheus does: `throng_generator_cpu_seconds_total{mode=\"user\"}`. The columns are known before the run; what only the run can tell has
 one column with the sum of all: `throng_statuses_total`, `throng_faults_total`.
 

@@ -71,9 +71,12 @@ pub(crate) const TABLE: &[Metric] = &[
     counter("throng_connections_finished_total", EACH, "connections closed by throng as planned", |m, s| {
         sum(m, s, |t| t.counts.finished)
     }),
-    counter("throng_requests_total", EACH, "requests sent, over WebSocket and TCP messages", |m, s| {
-        sum(m, s, |t| t.counts.sent)
-    }),
+    counter(
+        "throng_requests_total",
+        EACH,
+        "requests sent, over WebSocket and TCP messages; one that crossed an announced close and was sent again counts twice",
+        |m, s| sum(m, s, |t| t.counts.sent),
+    ),
     gauge("throng_requests_waiting", EACH, "requests under way, whose answer is awaited", |m, s| {
         now(m, s, |t| t.waiting)
     }),
@@ -111,7 +114,7 @@ pub(crate) const TABLE: &[Metric] = &[
     counter("throng_received_bytes_total", EACH, "bytes received, heads included", |m, s| {
         sum(m, s, |t| t.counts.bytes_in)
     }),
-    counter("throng_received_body_bytes_total", EACH, "bytes received, without heads", |m, s| {
+    counter("throng_received_body_bytes_total", EACH, "bytes of content of complete answers", |m, s| {
         sum(m, s, |t| t.counts.body_bytes_in)
     }),
     counter("throng_sent_bytes_total", EACH, "bytes sent", |m, s| sum(m, s, |t| t.counts.bytes_out)),
