@@ -270,6 +270,8 @@ impl<'a> Conductor<'a> {
         let rate = has_rate.then(|| tick.counts.answered as f64 / period.secs_f64());
         rate.into_iter().for_each(|rate| self.line.shard_rates.record(rate));
         let (open, waiting) = (self.of(nth).map(|s| s.open).sum(), self.of(nth).map(|s| s.waiting).sum());
+        let (resolved, owed) = (self.of(nth).map(|s| s.resolved).sum(), self.of(nth).map(|s| s.owed).sum());
+        let ramped_at = self.of(nth).map(|s| s.ramped_at).max().unwrap_or_default();
         let hold_from = self.course.progress(nth).hold_from;
         let complete = self.of(nth).map(|s| s.until).min().unwrap_or_default();
         self.record.crowds[usize::from(nth)].take(tick, open, complete, hold_from);
@@ -278,6 +280,7 @@ impl<'a> Conductor<'a> {
             own.open_ns += open_ns;
             rate.into_iter().for_each(|rate| own.shard_rates.record(rate));
             (own.open, own.wanted, own.waiting) = (open, self.course.wanted(nth), waiting);
+            (own.resolved, own.owed, own.ramped_at) = (resolved, owed, ramped_at);
         }
     }
 
@@ -323,6 +326,8 @@ impl<'a> Conductor<'a> {
         self.line.open = self.open();
         self.line.resolved = self.shards.iter().map(|s| s.resolved).sum();
         self.line.waiting = self.of_load().map(|s| s.waiting).sum();
+        self.line.owed = self.of_load().map(|s| s.owed).sum();
+        self.line.ramped_at = self.of_load().map(|s| s.ramped_at).max().unwrap_or_default();
         self.line.phase = match self.course.is_paused() && self.draining.is_none() {
             true => Phase::Pause,
             false => self.of_load().map(|s| s.phase).min().unwrap_or_default(),

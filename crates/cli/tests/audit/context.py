@@ -5,7 +5,7 @@ import resource
 
 import kernel
 import models
-from outside import EDGE, Lag, Scope, Times, first_dials, schedule
+from outside import EDGE, SLICE, Lag, Scope, Times, first_dials, schedule
 from compare import Setting
 
 TICKS = 2.0 / kernel.TICK
@@ -21,6 +21,12 @@ class Probe:
         self.exchanges = sorted((x for c in connections for x in c.exchanges), key=lambda x: x.asked)
         self.fresh = [x for x in self.exchanges if len(x.connection.exchanges) == 1 and x.asked - x.connection.syn < 0.1]
         self.kept = [x for x in self.exchanges if x not in self.fresh]
+        self.begun = lambda x: x.connection.syn if x in self.fresh else x.asked
+        # Its slots, as those of an open loop.
+        self.exchanges.sort(key=self.begun)
+        base = min(self.begun(x) - at / rate for at, x in enumerate(self.exchanges))
+        for at, x in enumerate(self.exchanges):
+            x.due = base + at / rate
 
     def count(self, key):
         answered = sum(x.answered is not None for x in self.exchanges)
@@ -29,15 +35,14 @@ class Probe:
 
     def times(self, name):
         if name == "connect_us":
-            return [c.synack - c.syn for c in self.connections]
-        begun = lambda x: x.connection.syn if x in self.fresh else x.asked
+            return [c.synack - c.exchanges[0].due if c.exchanges and c.exchanges[0] in self.fresh else c.synack - c.syn
+                    for c in self.connections]
         chosen = {"latency_us": self.exchanges, "kept_us": self.kept, "fresh_us": self.fresh,
-                  "held_us": [x for x in self.exchanges if self.begin <= begun(x) < self.end]}[name]
-        return [x.answered - begun(x) for x in chosen if x.answered]
+                  "held_us": [x for x in self.exchanges if self.begin <= x.due < self.end]}[name]
+        return [x.answered - x.due for x in chosen if x.answered]
 
     def outside(self, name):
-        # Due before the first packet by throng's lateness, which nothing outside shows for so few: 5 ms.
-        times = Times(self.times(name), [0.005])
+        times = Times(self.times(name), [self.begun(x) - x.due for x in self.exchanges], exact=True)
         # The first connection is kept from its first request on, and one that nothing more was asked on looks fresh.
         times.edges = {"kept_us": 4, "fresh_us": 4, "held_us": 1}.get(name, 0)
         return times
@@ -81,6 +86,9 @@ class Context:
             self.scopes[name] = Scope(mine, part, self.end - span, self.end, part.connections, first)
         first = [c for scope in self.scopes.values() for c in scope.first]
         self.begin = self.end - summary["duration_s"]
+        # Who wakes up may wait for one slice of each program that has work.
+        running = max(one["running"] for one in looks.all)
+        Times.slice = SLICE * max(1.0, running / os.cpu_count())
         Times.turnarounds = sorted(x.asked - x.due for s in self.scopes.values() for x in s.exchanges)
         self.whole = Scope(load, model, self.begin, self.end, sum(s.wanted for s in self.scopes.values()), first)
         self.destinations = {}
@@ -135,8 +143,7 @@ class Context:
         edges = sum(s.edges for s in scopes)
         if self.probe:
             # The probe's requests have a lag too; on the wire it does not show.
-            due = [x.connection.syn if x in self.probe.fresh else x.asked for x in self.probe.exchanges]
-            late += [1e-4 for t in due if self.begin <= t < self.end]
+            late += [self.probe.begun(x) - x.due for x in self.probe.exchanges if self.begin <= x.due < self.end]
             edges += 2
         return Lag(late, edges, all(s.exact for s in scopes))
 
@@ -161,11 +168,13 @@ class Context:
             if 0 < n < len(moments):
                 fits += [moments[n - 1] - line["elapsed_s"], moments[n] - line["elapsed_s"]]
         self.epoch = sorted(fits)[len(fits) // 2]
-        self.sealed = self.epoch + ticks[-1]["tick"]["until"] / 1e9
+        # Lines count from the first period's beginning.
+        self.clock = self.epoch - ticks[0]["tick"]["from"] / 1e9
+        self.sealed = self.clock + ticks[-1]["tick"]["until"] / 1e9
 
     def ramped(self, s):
         """When the last first dial had its outcome, by that clock, in nanoseconds."""
-        at = (max(c.synack or c.refused for c in s.first) - self.epoch) * 1e9
+        at = (max(c.synack or c.refused for c in s.first) - self.clock) * 1e9
         # A period is sealed with a turn, and so is what the lines count.
         return at - 3e7, at, at + 3e7
 
@@ -192,7 +201,8 @@ class Context:
         if not heard:
             return None
         quiet = min(self.end - c.heard_before(self.end) for c in heard)
-        return max(0.0, quiet - 0.010), quiet, quiet + 0.020
+        # throng asks the kernel when it has heard that the load is over.
+        return max(0.0, quiet - 0.010), quiet, quiet + 0.150
 
     # Processes and hosts, by looks 50 ms apart
 
@@ -274,6 +284,9 @@ class Context:
             return len(os.sched_getaffinity(0))
         if name == "threads_full":
             return 0, 0, self.gauge("max", of("threads"))[2]
+        if name == "busiest_wanted_hold" or name == "busiest_wanted":
+            # With the time for which the thread had none: not more than there is.
+            return 0.0, self.cores_used(who), 1.05
         # Shares of stretches that only throng knows, the shortest a tick: between none and all that the process used in 200 ms.
         return 0.0, self.cores_used(who), self.cores_used(who) + 0.35
 

@@ -126,7 +126,7 @@ def histograms(table, context, folder):
         scope = context.scopes[of[0]] if of else context.whole
         if len(of) == 2:
             scope = context.step_scope(*of)
-        times = context.lag() if name == "lag" else getattr(scope, name)()
+        times = context.lag() if name == "lag" and not of else getattr(scope, name)()
         table.compare("hlog", f"{tag}: count", n, (times.n - times.edges, times.n, times.n + times.edges), 0.0, "wire: as of the summary")
         low, most, high = times.most()
         table.compare("hlog", f"{tag}: longest, ms", longest, (low * 999, most * 1e3, high * 1001), 0.0, "wire: as of the summary")

@@ -114,6 +114,7 @@ def look(server, throng, ports):
         "conntrack": int(read("/proc/sys/net/netfilter/nf_conntrack_count") or 0),
         "oom_kills": kills,
         "queue": queue(ports),
+        "running": int(read("/proc/loadavg").split()[3].split("/")[0]),
         "server": process(server),
         "throng": process(throng) if throng else None,
     }

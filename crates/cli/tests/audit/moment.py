@@ -5,7 +5,7 @@ from context import TICKS
 from outside import Times
 
 # A shard seals its period with a turn of its loop, at most so much off the whole second as the line has it.
-SEAL = 0.006
+SEAL = 0.015
 
 
 class Moment:
@@ -77,14 +77,17 @@ class Moment:
             # At the end throng has its own all the same, and closes them.
             return s.left()
         if name == "connections_open":
-            n = [s.open_at(self.time + shift) for shift in (-SEAL, 0.0, SEAL)]
-            return min(n), n[1], max(n)
+            moments = [m for c in s.connections for m in (c.synack, c.over()[0]) if m and abs(m - self.time) <= SEAL]
+            n = [s.open_at(m) for m in (self.time - SEAL, *moments, self.time + SEAL)]
+            return min(n), s.open_at(self.time), max(n)
         if name == "requests_waiting":
             def waiting(t):
                 done = lambda x: x.answered or x.connection.over()[0] or 1e99
                 return sum(x.asked <= t < done(x) for x in s.exchanges)
-            n = [waiting(self.time + shift / 3) for shift in (-SEAL, 0.0, SEAL)]
-            return max(0, min(n) - 2), n[1], max(n) + 2
+            done = lambda x: x.answered or x.connection.over()[0] or 1e99
+            least = sum(x.asked <= self.time - SEAL and done(x) > self.time + SEAL for x in s.exchanges)
+            most = sum(x.asked <= self.time + SEAL and done(x) > self.time - SEAL for x in s.exchanges)
+            return least, waiting(self.time), most
         # Wanted: what is dialled by now, of what is asked for in the end.
         dialled = sum(c.syn <= self.time + SEAL for c in s.first)
         return min(dialled, s.wanted), s.wanted, s.wanted
@@ -122,8 +125,7 @@ class Moment:
         probe = self.context.probe
         if probe is None:
             return []
-        begun = lambda x: x.connection.syn if x in probe.fresh else x.asked
-        return [(x.answered, x.answered - begun(x), 0.005) for x in getattr(probe, connection) if x.answered]
+        return [(x.answered, x.answered - x.due, x.asked - x.due) for x in getattr(probe, connection) if x.answered]
 
     def distribution(self, name, ending, s, labels):
         samples = self.samples(name, s, labels)
@@ -139,7 +141,8 @@ class Moment:
         if not second:
             return None
         near = sum(min(abs(t - self.before), abs(t - self.time)) <= SEAL for t, _, _ in samples)
-        times = Times([v for _, v, _ in second], [l for _, _, l in second], edges=near + edges)
+        exact = name in ("connect", "handshake", "probe_latency") or s.model.kind in ("rate", "ping")
+        times = Times([v for _, v, _ in second], [l for _, _, l in second], edges=near + edges, exact=exact)
         from rules_summary import PERCENTILES
         return times.most() if ending == "max" else times.quantile(PERCENTILES[ending])
 

@@ -49,6 +49,7 @@ class Times:
 
     # throng's turnarounds all over the run, where its reading of these shows in none of their own; set by context.py.
     turnarounds = ()
+    slice = SLICE
 
     def slack(self, d):
         # 0.1 ms: from the packet to the program at the least, and the clock read once a turn.
@@ -56,12 +57,13 @@ class Times:
         if self.exact and Times.turnarounds:
             own += self.at(1 - d, Times.turnarounds)
             # A wake-up may wait for another program's slice of the processor, and of few one of them decides.
-            own += SLICE if d < 0.005 or self.n < 20 else 0.0
+            own += Times.slice if d < 0.005 or self.n < 20 else 0.0
         return 1e-4 + own
 
     def before(self, d):
         """By how much throng's time may be the shorter one."""
-        return self.stall + (1e-4 if self.exact else self.slack(d))
+        # 1 ms: a dial that takes the place of another slips so far into its slot.
+        return self.stall + (1e-3 if self.exact else self.slack(d))
 
     def low(self, q, n, d):
         """The least that the q quantile of `n` may be."""
@@ -339,6 +341,13 @@ class Scope:
         # Who had its first octet, and was cut off, had one all the same.
         times.censored = sum(x.first is None and self.cause(x) not in (None, "withdrawn") for x in self.exchanges
                              if self.at_load(x) and not x.connection.handshake)
+        return times
+
+    def ramp_first_byte(self):
+        """The same of the ramp."""
+        times = self.times(lambda x: None if x.connection.handshake else x.first, ramp=True)
+        times.censored = sum(x.first is None and self.cause(x) not in (None, "withdrawn") for x in self.exchanges
+                             if x.due < self.begin and not x.connection.handshake)
         return times
 
     def lag(self):

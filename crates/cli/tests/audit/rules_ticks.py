@@ -89,8 +89,9 @@ def distribution(of):
             return times.n - times.edges, times.n, times.n + times.edges
         if key == "censored":
             return times.censored - times.edges, times.censored, times.censored + times.edges
-        if times.n == 0:
-            return 0
+        if times.n <= times.edges:
+            # None of it may have been counted.
+            return (0, 0, (times.values[-1] * 1e9 + 1e7) * times.n) if times.n else 0
         if key == "sum":
             low, mean, high = times.mean()
             edge = times.edges * times.values[-1]
@@ -165,7 +166,7 @@ def tick_rules(prefix, scope):
         Rule(f"{prefix}latency/*", by(lambda s: s.latency()), PAGE),
         Rule(f"{prefix}ramp_latency/*", by(lambda s: s.ramp_latency()), PAGE),
         Rule(f"{prefix}first_byte/*", by(lambda s: s.first_byte()), PAGE),
-        Rule(f"{prefix}ramp_first_byte/*", by(lambda s: s.times(lambda x: None if x.connection.handshake else x.first, ramp=True)), PAGE),
+        Rule(f"{prefix}ramp_first_byte/*", by(lambda s: s.ramp_first_byte()), PAGE),
         Rule(f"{prefix}connect/*", by(lambda s: s.connect()), PAGE),
         Rule(f"{prefix}handshake/*", by(lambda s: s.handshake()), PAGE),
         Rule(f"{prefix}lag/*", by(lambda s: s.lag()), PAGE),
@@ -223,8 +224,14 @@ def probe(context, key):
 
 TICKS = [
     Rule("tick/probe/**", probe, "wire: requests of the probe's path"),
+    Rule("tick/lag/*", distribution(lambda context: context.lag()), PAGE),
+    Rule("tick/steps/*", Setting("of a population that has one step only, and no requests at full load"), ""),
     Rule("tick/steps/*/*", distribution(step), "wire: the step's requests"),
     Rule("tick/destinations/*/**", destination, "wire: by the server's address"),
+    Rule("tick/populations/*/steps/*/*", lambda c, population, at, key: distribution(step)(c, at, key), "wire: the step's requests"),
+    Rule("tick/populations/*/steps/*", Setting("another population's step"), ""),
+    Rule("tick/populations/*/destinations/*/**", lambda c, population, at, key: destination(c, at, key), "wire: by the server's address"),
+    Rule("tick/populations/*/destinations/*", Setting("another population's destination"), ""),
     Rule("tick/populations/*/lag/*", Setting("of the whole run only"), ""),
     *tick_rules("tick/populations/*/", population),
     *tick_rules("tick/", lambda context: context.whole),

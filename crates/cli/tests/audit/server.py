@@ -38,7 +38,11 @@ class Connection:
         log("accept", self, port=port, local=sock.getsockname()[0], peer=peer[1])
 
     def send(self, data):
-        sent = self.sock.send(data)
+        try:
+            sent = self.sock.send(data)
+        except (ConnectionResetError, BrokenPipeError):
+            # It has given up meanwhile.
+            return self.end("reset-by-peer")
         assert sent == len(data), "small messages fit into an empty buffer"
         self.bytes_out += sent
 
@@ -115,6 +119,8 @@ class Connection:
             self.send(head + body[:7])
             return self.end("truncated")
         self.send(head + body)
+        if self.sock is None:
+            return
         log("response", self, status=status, octets=len(head) + len(body))
         if does == "goodbye":
             self.end("goodbye")

@@ -73,7 +73,8 @@ def summary(table, told, text):
         name = match and match[1].strip()
         first = line.split()[0] if line.startswith("  ") and line.split() else ""
         steps = {step: f"populations/{of}/steps/{step}" for of, own in told["populations"].items() for step in own["steps"]}
-        if len(told["populations"]) > 1 and (first in told["populations"] or first in steps):
+        alone = first and re.match(rf" +{re.escape(first)}(  |$)", line)
+        if len(told["populations"]) > 1 and alone and (first in told["populations"] or first in steps):
             # A line of the populations' table; faults there are the sum of all kinds.
             path = f"populations/{first}" if first in told["populations"] else steps[first]
             faults = {"sum": sum(one["count"] for one in at(told, path).get("faults", []))}
@@ -199,7 +200,7 @@ def process(context, moment, who, key):
     if key in ("cpu_user_ns", "cpu_system_ns"):
         return tuple(n * 1e9 for n in moment.cpu(who, key.split("_")[1]))
     if key == "run_queue_wait_ns":
-        return tuple(n * 1e9 for n in moment.seen(of("wait"), 0.001))
+        return tuple(n * 1e9 for n in moment.seen(of("wait"), 0.020))
     if key == "involuntary_switches":
         return (0, 0, 0) if who == "server" else moment.seen(of("switches"), 20)
     if key == "threads":
