@@ -351,7 +351,7 @@ bytes_in: number,
  */
 bytes_out: number, 
 /**
- * Bytes of answers without their heads.
+ * Bytes of complete answers without their heads.
  */
 body_bytes_in: number, };
 
@@ -1151,7 +1151,7 @@ bytes_in: number,
  */
 bytes_out: number, 
 /**
- * Bytes of bodies received.
+ * Bytes of content of complete answers; what came of one that was cut off is among `bytes_in` only.
  */
 body_bytes_in: number, 
 /**

@@ -12,7 +12,7 @@ What `--csv`, `--jsonl` and the exporters give away of a run, once a second: one
 - A histogram has buckets (`_bucket`), `_count` and `_sum` since the run began where there are buckets (Prometheus). Elsewhere it has `_count` and
   `_sum` since the run began, and `_p50`, `_p90`, `_p99`, `_p999` and `_max` of the second alone, exact to three digits; these are
   empty, or not there, where the second had nothing of it.
-- `population` is there where a plan has several; the sum over it is the whole. The probe lane is in none of them.
+- `population` is there where a plan has several; the sum over it is the whole. The probe lane is in none of them but `throng_lag_seconds`.
 - `destination` is an address and port, or a range of neighbouring ones where there are more than 64; its series are there where a plan has several.
 - What nobody could see is empty, or not there: never zero.
 
