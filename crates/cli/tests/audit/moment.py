@@ -72,6 +72,12 @@ class Moment:
         kind = "·".join(labels[key] for key in ("side", "stage", "kind")) if labels.get("kind") else None
         return self.until([t for fault, t in times if kind in (None, fault)])
 
+    def without_response(self, s):
+        gone = lambda x: x.connection.over()[0] or 1e99
+        edges = s.edges([x.due for x in s.exchanges])
+        low, n, high = self.until([gone(x) for x in s.exchanges if s.at_load(x) and s.cause(x) not in (None, "withdrawn")])
+        return max(0, low - edges), n, high + edges
+
     def gauge(self, name, s):
         if name == "connections_open" and self.time >= self.context.sealed - 0.01:
             # At the end throng has its own all the same, and closes them.

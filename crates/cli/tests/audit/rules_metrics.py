@@ -45,6 +45,13 @@ RULES = [
          "wire: times up to the bucket's bound, by throng's seen lateness"),
     rule(rf"throng_({'|'.join(TIMES)})_seconds_(\w+)", lambda m, l, name, ending: m.distribution(name, ending, population(m, l), l),
          "wire: as of the summary; percentiles of the line's second"),
+    rule(r"throng_destination_connections_open", lambda m, l: m.gauge("connections_open", there(m, l)), WIRE),
+    rule(r"throng_destination_(requests|answers|faults)_total", lambda m, l, name: m.counter(name, there(m, l), {}), WIRE),
+    rule(r"throng_destination_without_response_total", lambda m, l: m.without_response(there(m, l)), "wire: of requests due at full load"),
+    rule(r"throng_destination_latency_seconds_bucket", lambda m, l: m.bucket("latency", float(l["le"].replace("+Inf", "inf")), there(m, l), {}),
+         "wire: times up to the bucket's bound, by throng's seen lateness"),
+    rule(r"throng_destination_latency_seconds_(\w+)", lambda m, l, ending: two_digits(m.distribution("latency", ending, there(m, l), {}), ending),
+         "wire: as of the summary; percentiles of the line's second, to two digits"),
     rule(r"throng_generator_cpu_seconds_total", lambda m, l: m.cpu("throng", l["mode"]), "/proc/PID/stat, and two clock ticks"),
     rule(r"throng_generator_resident_bytes", lambda m, l: m.seen(lambda one: one["throng"] and one["throng"]["rss"], BATCH), PROC),
     rule(r"throng_generator_stall_seconds", lambda m, l: (0.0, 0.0, m.context.stall()[2] / 1e6), "wire: no stretch in which what was due was not sent is shorter"),
@@ -70,6 +77,18 @@ RULES = [
     rule(r"throng_host_kernel_bytes", lambda m, l: m.seen(lambda one: one["kernel"], 64 << 20), "/proc/meminfo: others use it too"),
     rule(r"throng_host_oom_kills_total", lambda m, l: m.seen(lambda one: one["oom_kills"]), "/proc/vmstat"),
 ]
+
+
+def there(moment, labels):
+    """The scope of a destination; without a label (CSV's columns before there are any) the whole."""
+    return moment.context.destinations[labels["destination"]]
+
+
+def two_digits(expected, ending):
+    if expected is None or ending in ("count", "sum"):
+        return expected
+    low, middle, high = expected
+    return low - abs(low) * 0.01, middle, high * 1.01
 
 
 def probe(m, name):
