@@ -102,7 +102,8 @@ fn jcmd(root: &Root, pid: u32) -> Result<(), String> {
 fn is_trusted(file: &Path) -> bool {
     const STICKY: u32 = 0o1000;
     let own = rustix::process::geteuid().as_raw();
-    let is_safe = |about: &Metadata| about.mode() & 0o022 == 0 || about.is_dir() && about.mode() & STICKY != 0;
+    let is_safe =
+        |about: &Metadata| about.mode() & 0o022 == 0 || about.is_dir() && about.mode() & STICKY != 0;
     let is_ours = |path: &Path| {
         let about = std::fs::symlink_metadata(path);
         about.is_ok_and(|about| [0, own].contains(&about.uid()) && is_safe(&about))

@@ -382,31 +382,30 @@ expect = {{ body = "ok" }}
     }
 }
 
-/// Rates of populations that ramp together are not summed: what is opened in a second is all that was opened in the time of the ramps.
+/// What is opened in a second is all that was opened in the time of the ramps, whichever they are of: rates are not summed.
 #[test]
-fn the_rate_of_ramps_that_go_together_is_that_of_all_connections() {
-    let server = Serving::start(&[]);
-    let population = |name: &str, connections: u32| {
-        format!(
-            "[[population]]\nname = \"{name}\"\ntarget = \"tcp://{}\"\nconnections = {connections}\n",
-            server.address
-        )
+fn the_rate_of_several_ramps_is_that_of_all_connections() {
+    let check = |name: &str, of_all: &str, stages: &str| {
+        let server = Serving::start(&[]);
+        let population = |name: &str, connections: u32| {
+            let target = format!("tcp://{}", server.address);
+            format!("[[population]]\nname = \"{name}\"\ntarget = \"{target}\"\nconnections = {connections}\n")
+        };
+        let text = [of_all, &population("long", 400), &population("short", 100), stages].concat();
+        let file = File::new(name, &text);
+        let (ended, s) = run(file.path(), &[]);
+        assert_eq!((ended.status, s.count("connections.held")), (Some(0), 500), "{ended:?}");
+        let (all, ramp_s) = (s.number("connections.open_per_s"), s.number("ramp_s"));
+        // 400/s was asked for; a machine that others keep busy may be slower, and is never faster.
+        assert!((300.0..=420.0).contains(&all), "{all} over {ramp_s} s");
+        let of = |name: &str| s.number(&format!("populations.{name}.connections.open_per_s"));
+        (all, of("long") + of("short"))
     };
-    let text = format!(
-        "ramp = \"400/s\"\nduration = \"200ms\"\n{}{}",
-        population("long", 400),
-        population("short", 100)
-    );
-    let file = File::new("together.toml", &text);
-    let (ended, s) = run(file.path(), &[]);
-    assert_eq!((ended.status, s.count("connections.held")), (Some(0), 500), "{ended:?}");
-    let of = |name: &str, figure: &str| s.number(&format!("populations.{name}.{figure}"));
-    let (long_s, short_s) = (of("long", "ramp_s"), of("short", "ramp_s"));
-    assert!((0.9..1.5).contains(&long_s) && (0.2..0.6).contains(&short_s), "{long_s}, {short_s}");
-    let is = |rate: f64, expected: f64| assert!((rate / expected - 1.0).abs() < 0.02, "{rate}, {expected}");
-    is(of("long", "connections.open_per_s"), 400.0 / long_s);
-    is(of("short", "connections.open_per_s"), 100.0 / short_s);
-    // About 500 in a second, and not 400 + 400.
-    is(s.number("connections.open_per_s"), 500.0 / s.number("ramp_s"));
-    is(s.number("connections.open_per_s"), 500.0 / long_s);
+    // Both in the same time, in parts of one rate: there the sum is the same.
+    let (all, sum) = check("together.toml", "ramp = \"400/s\"\nduration = \"200ms\"\n", "");
+    assert!((all / sum - 1.0).abs() < 0.05, "{all}, {sum}");
+    // One after the other.
+    let stage = |of: &str| format!("[[stage]]\nof = [\"{of}\"]\nramp = \"400/s\"\nfor = \"100ms\"\n");
+    let (all, sum) = check("in-turn.toml", "", &(stage("long") + &stage("short")));
+    assert!(sum > 1.6 * all, "{all}, {sum}");
 }
