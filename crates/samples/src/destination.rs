@@ -49,7 +49,7 @@ pub struct Destination {
     pub faults: Faults,
     /// From due to the whole response, of requests due at full load, to two significant digits; those that ended without a
     /// response are censored.
-    #[serde(skip_serializing_if = "Latency::is_blank")]
+    #[serde(skip_serializing_if = "Latency::is_empty")]
     pub latency: Latency,
 }
 

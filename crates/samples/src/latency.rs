@@ -65,11 +65,6 @@ impl Latency {
         self.histogram.is_empty() && self.censored == 0
     }
 
-    /// Whether neither anything is recorded nor censored.
-    pub fn is_blank(&self) -> bool {
-        self.is_empty() && self.censored == 0
-    }
-
     /// One more.
     pub fn record(&mut self, time: Nanos) {
         // The same place as 0; but of nothing but zeros a histogram knows another largest value once it was stored.
