@@ -117,31 +117,27 @@ fn an_accept_thread_that_has_died_is_named() {
     assert!((55..=60).contains(&s.count("limit.at_connections")), "{}", s.at("limit"));
 }
 
+/// A run in which the server collects once.
+fn while_it_collects(server: &Server) -> Summary {
+    let url = server.url("/");
+    let load = ["-c", "20", "--think", "20ms", "-d", "5s", "--timeout", "10s"];
+    let judged = ["--json", "-", "--threshold", "latency.max < 500ms"];
+    let mut running = Program::start(&[&["run", &url], &load[..], &judged].concat());
+    running.says("open 20 of 20");
+    fetch(&server.url("/collect"));
+    let ended = running.end();
+    Summary(serde_json::from_str(&ended.stdout).unwrap_or_else(|e| panic!("{e}: {ended:?}")))
+}
+
 #[test]
 fn a_long_collection_is_what_a_silence_is() {
     let options = ["-Xmx3g", "-XX:+UseSerialGC"];
     let Some((server, _)) = logging("Pauses", &options, &["1200"]) else { return };
-    let url = server.url("/");
-    let mut running = Program::start(&[
-        "run",
-        &url,
-        "-c",
-        "20",
-        "--think",
-        "20ms",
-        "-d",
-        "5s",
-        "--timeout",
-        "10s",
-        "--json",
-        "-",
-        "--threshold",
-        "latency.max < 500ms",
-    ]);
-    running.says("open 20 of 20");
-    fetch(&server.url("/collect"));
-    let ended = running.end();
-    let s = Summary(serde_json::from_str(&ended.stdout).unwrap_or_else(|e| panic!("{e}: {ended:?}")));
+    // A machine that others keep busy may leave throng itself without a processor, and then it says so: again.
+    let mut tries = (0..3).map(|_| while_it_collects(&server));
+    let s = tries
+        .find(|s| s.word("limit.side") != "host")
+        .expect("throng itself had a processor in one of three runs");
     assert_eq!((s.word("limit.side"), s.word("limit.cause")), ("target", "stall"), "{:#}", s.at("limit"));
     let detail = s.word("limit.detail");
     assert!(detail.contains("the target collected garbage"), "{detail}");
