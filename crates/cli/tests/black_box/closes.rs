@@ -12,16 +12,9 @@ use crate::{
 fn check(script: impl Fn(&mut Peer) + Send + Sync + 'static, args: &[&str], expected: &Expected) -> Summary {
     let server = Scripted::start(script);
     let s = expected.check(&server.url("/"), &[&["-c", "4"], args].concat());
-    let dialled = s.count("connections.opened") + s.count("connections.redialled") + asked_for_tls(&s);
+    let dialled = s.count("connections.opened") + s.count("connections.redialled") + s.asked_for_tls();
     assert_eq!(server.log.accepted(), dialled, "both ends count the same connections");
     s
-}
-
-/// Connections that are no part of the load: one, where a target that closed without a byte is asked whether it speaks TLS.
-fn asked_for_tls(s: &Summary) -> u64 {
-    let is_mute = s.count("requests.bytes_in") == 0;
-    let closes = ["target·exchange·closed", "target·exchange·reset"];
-    u64::from(is_mute && s.faults().iter().any(|(fault, _)| closes.contains(&fault.as_str())))
 }
 
 /// All four are lost, by one fault.

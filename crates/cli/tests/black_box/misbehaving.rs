@@ -75,10 +75,7 @@ impl Misdeed {
         assert_eq!((s.word("limit.side"), s.word("limit.cause")), ("target", self.cause));
         assert_eq!(s.word("limit.detail"), self.detail);
         assert!(s.word("limit.cure").contains(self.cure), "{}", s.word("limit.cure"));
-        // A target that closes without a byte is asked once whether it speaks TLS.
-        let is_closed = self.fault.ends_with("closed") || self.fault.ends_with("reset");
-        let asked = u64::from(is_closed && s.count("requests.bytes_in") == 0);
-        assert_eq!(server.log.accepted(), CONNECTIONS + asked, "nothing is dialled again");
+        assert_eq!(server.log.accepted(), CONNECTIONS + s.asked_for_tls(), "nothing is dialled again");
         s
     }
 

@@ -42,6 +42,13 @@ impl Summary {
         self.at(path).as_str().unwrap_or_else(|| panic!("{path}: no text: {:#}", self.0))
     }
 
+    /// Connections that are no part of the load: one, where a target that closed without a byte is asked whether it speaks TLS.
+    pub(crate) fn asked_for_tls(&self) -> u64 {
+        let closes = ["target·exchange·closed", "target·exchange·reset"];
+        let is_mute = self.count("requests.bytes_in") == 0;
+        u64::from(is_mute && self.faults().iter().any(|(fault, _)| closes.contains(&fault.as_str())))
+    }
+
     /// Each as `side·stage·kind` with its count.
     pub(crate) fn faults(&self) -> Vec<(String, u64)> {
         let word = |fault: &Value, key: &str| fault[key].as_str().expect("a word").to_owned();
