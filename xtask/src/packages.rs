@@ -16,6 +16,8 @@ const NEEDED: &[(&str, &str)] = &[
     ("ip", "iproute2"),
     ("haproxy", "haproxy"),
     ("openssl", "openssl"),
+    ("nft", "nftables"),
+    ("conntrack", "conntrack"),
     ("node", "nodejs"),
     ("npm", "npm"),
     // With its compiler: the test's server is a source file.

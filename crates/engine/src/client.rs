@@ -251,7 +251,7 @@ impl Program for Client {
             State::Dialling if matches!(why, Gone::AddressInUse(_)) && conn.tries < MOST_TRIES => {
                 self.dial_again(cx, k);
             }
-            State::Dialling => self.dial_failed(cx, k, ends::fault_of(Stage::Dial, why)),
+            State::Dialling => self.dial_failed(cx, k, self.fault_of_dial(k, why)),
             State::Upgrading => self.dial_failed(cx, k, ends::fault_of(Stage::Handshake, why)),
             State::Busy => self.gone_busy(cx, k, why),
             State::Idle if conn.is_announced(cx.now()) => {

@@ -57,8 +57,17 @@ pub fn net_counters(root: &Root) -> io::Result<NetCounters> {
         memory_pressures: ext.value("TCPMemoryPressures"),
         pruned: ext.value("PruneCalled"),
         time_wait_overflow: ext.value("TCPTimeWaitOverflow"),
-        icmp_unreachable: Group::new(&snmp, "Icmp:").map_or(0, |icmp| icmp.value("InDestUnreachs")),
+        icmp_unreachable: Group::new(&snmp, "Icmp:").map_or(0, |icmp| icmp.value("InDestUnreachs"))
+            + unreachable_of_6(root),
+        retrans_fails: ext.value("TCPRetransFail"),
     })
+}
+
+/// A name and a value in each line; without IPv6 there is no such file.
+fn unreachable_of_6(root: &Root) -> u64 {
+    let text = root.read("proc/net/snmp6").unwrap_or_default();
+    let count = text.lines().find_map(|line| line.strip_prefix("Icmp6InDestUnreachs"));
+    count.and_then(|n| n.trim().parse().ok()).unwrap_or(0)
 }
 
 /// Packets that the firewall dropped because its table was full, of all processors: the column `drop` of
@@ -117,6 +126,16 @@ mod tests {
         assert_eq!(conntrack_drops(&Machine::with(&[]).root()), None);
     }
 
+    #[test]
+    fn messages_of_both_families_are_counted() {
+        let machine = Machine::with(&[
+            ("proc/net/snmp", SNMP),
+            ("proc/net/netstat", NETSTAT),
+            ("proc/net/snmp6", "Icmp6InErrors\t0\nIcmp6InDestUnreachs             \t7\n"),
+        ]);
+        assert_eq!(net_counters(&machine.root()).unwrap().icmp_unreachable, 15 + 7);
+    }
+
     fn check_sockets(text: &str, expected: Option<[u64; 4]>) {
         let machine = Machine::with(&[("proc/net/sockstat", text)]);
         let found =
@@ -137,8 +156,8 @@ mod tests {
     const SNMP: &str = "Ip: Forwarding\nIp: 2\nIcmp: InMsgs InDestUnreachs\nIcmp: 9 15\n\
         Tcp: MaxConn ActiveOpens AttemptFails EstabResets RetransSegs OutRsts\nTcp: -1 19 4 5 6 12\n";
     const NETSTAT: &str = "TcpExt: ListenOverflows TCPSynRetrans TCPTimeouts ListenDrops TCPReqQFullDrop \
-        TCPAbortOnMemory TCPMemoryPressures TCPTimeWaitOverflow TCPReqQFullDoCookies PruneCalled\n\
-        TcpExt: 1 2 3 7 8 9 10 11 13 14\n\
+        TCPAbortOnMemory TCPMemoryPressures TCPTimeWaitOverflow TCPReqQFullDoCookies PruneCalled TCPRetransFail\n\
+        TcpExt: 1 2 3 7 8 9 10 11 13 14 16\n\
         IpExt: InOctets\nIpExt: 12\n";
 
     fn check_counters(snmp: &str, netstat: &str, expected: Result<NetCounters, io::ErrorKind>) {
@@ -164,6 +183,7 @@ mod tests {
             pruned: 14,
             time_wait_overflow: 11,
             icmp_unreachable: 15,
+            retrans_fails: 16,
         };
         check_counters(SNMP, NETSTAT, Ok(all));
         // An older kernel has fewer.

@@ -9,7 +9,7 @@ use crate::slab::Key;
 
 pub mod epoll;
 pub mod sim;
-mod socket;
+pub(crate) mod socket;
 pub mod uring;
 
 /// Which of the kernel's interfaces a shard drives.

@@ -9,6 +9,7 @@
 //! the kernel's io_uring, its epoll where that is not allowed, and an in-memory network with virtual time.
 
 mod diag;
+mod icmp;
 pub mod io;
 mod listeners;
 mod machine;
@@ -16,8 +17,10 @@ mod reach;
 mod segments;
 mod shard;
 mod slab;
+mod trial;
 mod wheel;
 
+pub use icmp::Icmp;
 pub use io::{Backend, Close, Done, Gone, Io, Scratch, What};
 pub use listeners::{Listening, established, established_at, listening, unaccepted_at};
 pub use machine::{Door, Listener, block_signals, own_open_files, probe_own_open_files};
@@ -26,4 +29,5 @@ pub use reach::accepts;
 pub use segments::{Segments, segments_to};
 pub use shard::{Cx, Program, Shard};
 pub use slab::{Key, Slab};
+pub use trial::{Answer, try_dial};
 pub use wheel::Wheel;

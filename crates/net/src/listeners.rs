@@ -43,19 +43,16 @@ pub fn established_at(port: u16) -> io::Result<u64> {
     Ok(count_established(port)?.0)
 }
 
-/// The same connections, each with its near and its far end; of an IPv4 connection of an IPv6 socket, as IPv4.
+/// The same connections, each with its near and its far end, until `take` has had enough: then it returns false. Of an IPv4
+/// connection of an IPv6 socket, as IPv4.
 ///
 /// # Errors
 /// As [`listening`].
-pub fn established(port: u16, mut take: impl FnMut(SocketAddr, SocketAddr)) -> io::Result<()> {
+pub fn established(port: u16, mut take: impl FnMut(SocketAddr, SocketAddr) -> bool) -> io::Result<()> {
     let question = Question { states: 1 << ESTABLISHED, near: port, ..Question::default() };
     ask(question, |body| {
-        if is_established_at(body, port)
-            && let Some((near, far)) = ends(body)
-        {
-            take(near, far);
-        }
-        true
+        let ends = if is_established_at(body, port) { ends(body) } else { None };
+        ends.is_none_or(|(near, far)| take(near, far))
     })
 }
 
@@ -154,7 +151,7 @@ mod tests {
         let mut fars = std::collections::HashSet::new();
         established(address.port(), |near, far| {
             assert_eq!(near, address);
-            fars.insert(far);
+            fars.insert(far)
         })
         .unwrap();
         let ours = dialled.iter().map(|stream| stream.local_addr().unwrap()).collect();

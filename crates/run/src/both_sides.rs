@@ -1,6 +1,9 @@
 //! The same connections counted at both ends, where the target's end can be seen.
 
-use std::{collections::HashSet, net::SocketAddr};
+use std::{
+    collections::HashSet,
+    net::{IpAddr, SocketAddr},
+};
 
 use plan::{Route, SourcePool};
 
@@ -27,20 +30,42 @@ impl Sources {
         self.ports.contains(&from.port()) && self.pools.iter().any(|pool| pool.has(from.ip()))
     }
 
+    /// An address that `to` is dialled from; none where that is the kernel's choice.
+    pub(crate) fn towards(&self, to: SocketAddr) -> Option<IpAddr> {
+        self.pools.iter().find_map(|pool| match pool {
+            SourcePool::Loopback4 => None,
+            SourcePool::Listed(networks) => {
+                let first = networks.first()?.nth(0);
+                let leads = first.is_ipv4() == to.is_ipv4() && first.is_loopback() == to.ip().is_loopback();
+                leads.then_some(first)
+            }
+        })
+    }
+
     /// How many connections of ours end at these destinations in this network namespace, as the kernel tells; none where
-    /// it does not, or where there are none: a target behind address translation has its ends elsewhere, and others'
-    /// connections at its port, to or from other addresses, say nothing of ours.
+    /// it does not. A target behind address translation has its ends elsewhere: that is 0. Others' connections at its
+    /// port, to or from other addresses, say nothing of ours.
     pub(crate) fn ends_there(&self, destinations: &[SocketAddr]) -> Option<u64> {
+        self.ends_up_to(u64::MAX, destinations)
+    }
+
+    /// Whether there is one: the kernel is asked no further.
+    pub(crate) fn has_an_end_there(&self, destinations: &[SocketAddr]) -> Option<bool> {
+        self.ends_up_to(1, destinations).map(|ends| ends > 0)
+    }
+
+    fn ends_up_to(&self, most: u64, destinations: &[SocketAddr]) -> Option<u64> {
         let destinations: HashSet<SocketAddr> = destinations.iter().copied().collect();
         let ports: HashSet<u16> = destinations.iter().map(SocketAddr::port).collect();
         let mut count = 0;
         for port in ports {
             let told = net::established(port, |near, far| {
                 count += u64::from(destinations.contains(&near) && self.has(far));
+                count < most
             });
             told.ok()?;
         }
-        Some(count).filter(|count| *count > 0)
+        Some(count)
     }
 }
 
@@ -66,8 +91,12 @@ mod tests {
         let here = || [at.ip()].into_iter().collect();
         assert_eq!(of(here(), ports.clone()), Some(5));
         assert_eq!(of(here(), ports[..2].to_vec()), Some(2), "others have other ports");
-        assert_eq!(of(SourcePool::Loopback4, ports.clone()), None, "who dials from 127.0.0.1 is not throng");
-        assert_eq!(of(here(), Vec::new()), None);
+        assert_eq!(
+            of(SourcePool::Loopback4, ports.clone()),
+            Some(0),
+            "who dials from 127.0.0.1 is not throng"
+        );
+        assert_eq!(of(here(), Vec::new()), Some(0));
         let elsewhere = SocketAddr::from(([127, 0, 0, 2], at.port()));
         let route = Route {
             pool: here(),
@@ -75,6 +104,6 @@ mod tests {
             destinations: vec![0],
             lanes: vec![0],
         };
-        assert_eq!(Sources::new([&route].into_iter()).ends_there(&[elsewhere]), None);
+        assert_eq!(Sources::new([&route].into_iter()).ends_there(&[elsewhere]), Some(0));
     }
 }

@@ -21,6 +21,7 @@ use crate::{
     losses::Losses,
     observe::{self, Observer},
     record::{Crowd, Record, line},
+    rejections::Rejections,
     workers::Workers,
 };
 
@@ -95,6 +96,7 @@ struct Conductor<'a> {
     observer: Observer,
     /// Where connections are dialled from.
     sources: Arc<Sources>,
+    rejections: Rejections,
     shards: Vec<State>,
     /// What came since the last line.
     line: Tick,
@@ -146,6 +148,7 @@ impl<'a> Conductor<'a> {
         Conductor {
             course,
             sources: workers.sources.clone(),
+            rejections: Rejections::default(),
             shards: workers.parts.iter().map(|part| said_nothing(part.whose)).collect(),
             line: line(start, plan.populations.len()),
             line_ends: Nanos((start.0 / LINE.0 + 1) * LINE.0),
@@ -364,8 +367,8 @@ impl<'a> Conductor<'a> {
             }
             self.give_orders(workers);
         }
-        if self.phase(now) == Phase::Hold {
-            self.observer.begin_hold(now);
+        if self.phase(now) == Phase::Hold && self.observer.begin_hold(now) {
+            self.look_for_the_other_ends();
         }
         // Shards end the load by themselves at its time, or when all connections have come and gone.
         let told = match (self.goes_on, self.draining) {
@@ -393,7 +396,7 @@ impl<'a> Conductor<'a> {
         // The probe's shard too, which hears of an end by itself from the order only: what it last said may be older.
         let all_know = self.goes_on || self.shards.iter().all(|s| s.phase == Phase::Drain);
         if told && all_know && waiting == 0 || now.since(since) >= self.patience {
-            self.ended = true;
+            self.ended = !self.rejections.is_pending(now);
         }
     }
 
@@ -430,9 +433,7 @@ impl<'a> Conductor<'a> {
             .zip(&self.record.crowds)
             .map(|(nth, crowd)| (!crowd.is_kept).then(|| self.of(nth).map(|shard| shard.open).sum()));
         self.keep_held(&left.collect::<Vec<_>>());
-        self.record.both_sides = self.both_sides(plan);
-        self.leave_out_unaccepted(plan);
-        self.record.quiet = self.quiet();
+        self.look_at_the_end(plan);
         let ended = match self.draining {
             Some(since) if self.goes_on => since.min(self.course.ends_at()),
             _ => self.of_load().map(|s| s.drained_at).max().unwrap_or_default(),
@@ -455,6 +456,7 @@ impl<'a> Conductor<'a> {
         self.hand_over(sinks);
         self.take_back_accepted();
         self.ask_for_tls(plan);
+        self.record.rejection = self.rejections.finish(|ip| self.observer.is_here(ip));
         self.record.observed = self.observer.finish();
         self.record
     }

@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 
 use plan::{Plan, Population};
 use samples::{
-    Connections, Counts, FaultCount, Generator, Latency, PopulationSummary, Requests, StepSummary, Summary,
-    Tick, Verdict,
+    Connections, Counts, FaultCount, Generator, Latency, Observation, PopulationSummary, Requests,
+    StepSummary, Summary, Tick, Verdict,
 };
 use units::{Count, Nanos};
 
-use crate::record::{Crowd, Record};
+use crate::{
+    record::{Crowd, Record},
+    rejections::Rejection,
+};
 
 mod destinations;
 mod evidence;
@@ -75,7 +78,7 @@ pub(crate) fn judge(plan: &Plan, r: &Record) -> Summary {
         target_cost: r.observed.target.clone(),
         kernel_bytes_per_connection: r.observed.kernel.clone(),
         cost: r.observed.cost.clone(),
-        observed: r.observed.seen.clone(),
+        observed: Observation { rejection: r.rejection.map(Rejection::told), ..r.observed.seen.clone() },
         rig: None,
         thresholds: Vec::new(),
     };
@@ -191,11 +194,19 @@ fn pronounce(plan: &Plan, r: &Record, evidence: &Evidence, summary: &mut Summary
         destinations::name(limit, &summary.destinations);
     }
     summary.suspect = limit::suspect(summary, evidence).filter(|_| summary.limit.is_none());
+    if r.is_translated && summary.verdict != Verdict::Pass {
+        summary.reasons.push(TRANSLATED.to_owned());
+    }
     if summary.verdict == Verdict::Pass {
         summary.reasons.extend(limit::warnings(summary, evidence));
     }
     summary.headline = summary.sentence();
 }
+
+/// Why nothing is said of the target's process.
+const TRANSLATED: &str = "note: the target's address is this host's, but its ends of the connections are not in this network namespace \
+(a published container port, or other address translation): its process and its accept queue are not seen from here; \
+run throng observe there";
 
 /// What the adaptive ramp met, where it got nowhere.
 fn gave_up(forced: u64) -> Option<String> {

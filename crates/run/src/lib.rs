@@ -23,6 +23,7 @@ mod observe;
 mod played;
 mod prepare;
 mod record;
+mod rejections;
 mod search;
 mod silences;
 mod slope;

@@ -4,7 +4,7 @@ mod costs;
 mod heap;
 mod signs;
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use host::{
     Listener, Processes, Pulse, Root, Watch, host_look,
@@ -13,7 +13,7 @@ use host::{
 use plan::Plan;
 use samples::{
     Cost, Fit, Generator, KernelCost, Look, Looks, Observation, ObserverSeen, Phase, ProcessCost, TargetLook,
-    TargetSeen,
+    TargetSeen, row_of,
 };
 use units::Nanos;
 
@@ -22,6 +22,7 @@ use crate::{
     judge::Fill,
     listeners::{listeners, queues},
     moments::Doing,
+    prepare::answering,
 };
 use costs::{Costs, Room, Usage};
 use heap::Heap;
@@ -122,7 +123,8 @@ impl Observer {
         let mut observer = Observer {
             root: root.clone(),
             own: Processes::own(root),
-            watch: here.then(|| Watch::new(root, &ports, &listeners(root)).with_logs()),
+            watch: here
+                .then(|| Watch::new(root, &ports, &answering(listeners(root), &destinations)).with_logs()),
             poller: None,
             both_here,
             accepts: Accepts::default(),
@@ -202,13 +204,30 @@ impl Observer {
         }
     }
 
-    /// Full load has begun, if it is told for the first time: what was seen until now is the ramp's.
-    pub(crate) fn begin_hold(&mut self, now: Nanos) {
-        if !std::mem::replace(&mut self.has_held, true) {
+    /// Full load has begun; whether that is told for the first time: what was seen until now is the ramp's.
+    pub(crate) fn begin_hold(&mut self, now: Nanos) -> bool {
+        let is_first = !std::mem::replace(&mut self.has_held, true);
+        if is_first {
             self.look(now, Phase::Ramp);
             self.held = Some(now);
             self.heap.iter_mut().for_each(Heap::at_full_load);
         }
+        is_first
+    }
+
+    /// What listens here at the target's address is not the target: whatever was seen of it says nothing.
+    pub(crate) fn lose_target(&mut self) {
+        self.both_here = false;
+        if self.poller.is_none() {
+            (self.watch, self.heap, self.target_pulse, self.doing) = (None, None, None, None);
+            (self.seen.target, self.accepts) = (None, Accepts::default());
+            self.costs.lose_target();
+        }
+    }
+
+    /// The target's, each once.
+    pub(crate) fn destinations(&self) -> &[SocketAddr] {
+        &self.destinations
     }
 
     /// At the end of the hold, before throng closes its own connections: what comes after is not the target's doing.
@@ -257,6 +276,22 @@ impl Observer {
         self.is_silent || self.accepts.is_queueing()
     }
 
+    /// Whether this address is this machine's.
+    pub(crate) fn is_here(&self, address: IpAddr) -> bool {
+        host::is_local(&self.root, address)
+    }
+
+    /// Messages of ICMP so far that said that something could not be reached, or was prohibited.
+    pub(crate) fn icmp_unreachable(&self) -> u64 {
+        self.seen.host.as_ref().map_or(0, |host| host.tcp().icmp_unreachable)
+    }
+
+    /// The first destination that is counted in this row.
+    pub(crate) fn destination(&self, row: usize) -> Option<SocketAddr> {
+        let n = self.destinations.len();
+        (0..n).find(|at| row_of(*at, n) >= row).map(|at| self.destinations[at])
+    }
+
     /// Looks at what TCP knows of a sample of the connections; what there is at the moment is returned.
     pub(crate) fn look_at_segments(&mut self) -> Option<net::Segments> {
         let now = net::segments_to(&self.destinations, MOST_SEGMENTS).ok()?;
@@ -287,13 +322,12 @@ impl Observer {
     /// Who listens here, where the target is here too. The kernel tells of listeners alone: that takes no longer with
     /// millions of connections.
     fn queues(&self) -> Vec<Listener> {
-        if self.both_here { queues() } else { Vec::new() }
+        if self.both_here { answering(queues(), &self.destinations) } else { Vec::new() }
     }
 
     fn see_queues(&mut self, now: Nanos, load: Load, queues: &[Listener]) {
-        let here = queues.iter().filter(|l| self.ports.contains(&l.port));
         let fills: Vec<Fill> =
-            here.filter_map(|l| Some(Fill { used: l.waiting?, limit: l.backlog? })).collect();
+            queues.iter().filter_map(|l| Some(Fill { used: l.waiting?, limit: l.backlog? })).collect();
         let waiting = fills.iter().map(|queue| queue.used).sum();
         if let Some(fullest) = fills.into_iter().max_by_key(|queue| queue.used) {
             self.accepts.see(now, load.opened + load.probed, waiting, fullest);

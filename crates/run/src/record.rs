@@ -6,7 +6,7 @@ use units::Nanos;
 
 use crate::{
     course::Course, curve::Curve, judge, judge::BothSides, losses::Losses, moments::Moments,
-    observe::Observed, silences::Silences,
+    observe::Observed, rejections::Rejection, silences::Silences,
 };
 
 /// A run, measured.
@@ -30,6 +30,10 @@ pub(crate) struct Record {
     /// The probe lane against the connections held.
     pub(crate) curve: Curve,
     pub(crate) both_ends_here: bool,
+    /// The target's ends of our connections were seen on this host.
+    pub(crate) ends_seen: bool,
+    /// They are not there, though its address is this host's.
+    pub(crate) is_translated: bool,
     pub(crate) losses: Losses,
     /// Connections open at the end of the hold, counted at both ends.
     pub(crate) both_sides: Option<BothSides>,
@@ -39,6 +43,8 @@ pub(crate) struct Record {
     pub(crate) quiet: Option<Nanos>,
     /// Whether the target speaks TLS, where it was asked for [`Record::is_mute`].
     pub(crate) speaks_tls: Option<bool>,
+    /// The message of ICMP that rejects dials, where one was seen.
+    pub(crate) rejection: Option<Rejection>,
     pub(crate) moments: Moments,
     /// What it cost, and what was seen meanwhile; complete once the run is over.
     pub(crate) observed: Observed,
@@ -60,10 +66,13 @@ impl Record {
             asks: Vec::new(),
             curve: Curve::new(plan.places().into()),
             both_ends_here: true,
+            ends_seen: false,
+            is_translated: false,
             losses: Losses::default(),
             both_sides: None,
             unaccepted: None,
             quiet: None,
+            rejection: None,
             speaks_tls: None,
             moments: Moments::default(),
             observed: Observed::default(),

@@ -84,6 +84,8 @@ impl Limit {
         let what = match (self.side, self.cause) {
             ("path", "unacknowledged") => Some("the path (what was sent is not acknowledged)"),
             ("path", "no-syn-ack") => Some("the path (no SYN is answered)"),
+            ("path", "unreachable") => Some("the path (dials are rejected)"),
+            ("host", "denied") => Some("this machine, which does not let them out"),
             _ => None,
         };
         if let Some(what) = what {

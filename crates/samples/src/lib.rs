@@ -32,7 +32,9 @@ pub use look::{
     HostLook, JvmLook, LogKind, LogLine, Look, NetCounters, ProcessLook, ProcessMemory, SockStat, TargetLook,
 };
 pub use moments::{Moments, Rates};
-pub use observation::{Gauge, Growth, HostSeen, Looks, Observation, ObserverSeen, ProcessSeen, TargetSeen};
+pub use observation::{
+    Gauge, Growth, HostSeen, Looks, Observation, ObserverSeen, ProcessSeen, RejectionSeen, TargetSeen,
+};
 pub use probe::{Probe, ProbePoint, ProbeSummary};
 pub use record::{HostFacts, RunRecord, SCHEMA, Setting, TickRecord};
 pub use sink::{Ask, Header, Sink};

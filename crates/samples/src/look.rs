@@ -289,8 +289,10 @@ counters! {
         pruned,
         /// Connections that skipped TIME_WAIT because `tcp_max_tw_buckets` was reached (`TCPTimeWaitOverflow`).
         time_wait_overflow,
-        /// ICMP messages that said: no way there, or not allowed (`InDestUnreachs`).
+        /// ICMP and ICMPv6 messages that said: no way there, or not allowed (`InDestUnreachs`, `Icmp6InDestUnreachs`).
         icmp_unreachable,
+        /// Segments that this machine itself did not let out when they were sent again (`TCPRetransFail`).
+        retrans_fails,
     }
 }
 

@@ -86,6 +86,8 @@ pub struct Observation {
     pub own: Option<ProcessSeen>,
     /// How `throng observe` answered, where it was asked.
     pub observer: Option<ObserverSeen>,
+    /// The message of ICMP that dials were rejected with, where one was seen.
+    pub rejection: Option<RejectionSeen>,
 }
 
 impl Observation {
@@ -444,6 +446,26 @@ impl HostSeen {
         self.oom_kills.grow(phase.or_hold(), self.latest.oom_kills, look.oom_kills);
         self.latest = look.clone();
     }
+}
+
+/// A message of ICMP that answered a dial which was made to learn who rejects them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct RejectionSeen {
+    /// What was dialled.
+    pub at: String,
+    /// Who sent the message, where the kernel says.
+    pub by: Option<String>,
+    /// Whether that is an address of throng's own host.
+    pub own: bool,
+    /// What it says, as `administratively prohibited`.
+    pub message: String,
+    /// Its type and its code (RFC 792, RFC 1812), or those of ICMPv6 (RFC 4443).
+    pub icmp_type: u8,
+    /// As above.
+    pub icmp_code: u8,
+    /// It is of ICMPv6.
+    pub icmp6: bool,
 }
 
 /// How `throng observe` answered.

@@ -13,7 +13,9 @@ use crate::{
         HostLook, JvmLook, LogKind, LogLine, NetCounters, ProcessLook, ProcessMemory, SockStat, TargetLook,
     },
     moments::{Moments, Rates},
-    observation::{Gauge, Growth, HostSeen, Looks, Observation, ObserverSeen, ProcessSeen, TargetSeen},
+    observation::{
+        Gauge, Growth, HostSeen, Looks, Observation, ObserverSeen, ProcessSeen, RejectionSeen, TargetSeen,
+    },
     probe::{Probe, ProbePoint, ProbeSummary},
     record::{HostFacts, RunRecord, Setting, TickRecord},
     sink::Header,
@@ -87,6 +89,7 @@ fn all() -> String {
         ProcessSeen,
         HostSeen,
         ObserverSeen,
+        RejectionSeen,
         Rig,
         Mark,
         ThresholdResult,

@@ -866,9 +866,13 @@ pruned: number,
  */
 time_wait_overflow: number, 
 /**
- * ICMP messages that said: no way there, or not allowed (`InDestUnreachs`).
+ * ICMP and ICMPv6 messages that said: no way there, or not allowed (`InDestUnreachs`, `Icmp6InDestUnreachs`).
  */
-icmp_unreachable: number, };
+icmp_unreachable: number, 
+/**
+ * Segments that this machine itself did not let out when they were sent again (`TCPRetransFail`).
+ */
+retrans_fails: number, };
 
 /**
  * The whole, in the order in which it is written. The default: of a run in which nothing happened.
@@ -1616,7 +1620,11 @@ own: ProcessSeen | null,
 /**
  * How `throng observe` answered, where it was asked.
  */
-observer: ObserverSeen | null, };
+observer: ObserverSeen | null, 
+/**
+ * The message of ICMP that dials were rejected with, where one was seen.
+ */
+rejection: RejectionSeen | null, };
 
 /**
  * Something that goes up and down, over all looks of a run.
@@ -1843,6 +1851,39 @@ failures: number,
  * The last of those.
  */
 last_failure: string | null, };
+
+/**
+ * A message of ICMP that answered a dial which was made to learn who rejects them.
+ */
+export type RejectionSeen = { 
+/**
+ * What was dialled.
+ */
+at: string, 
+/**
+ * Who sent the message, where the kernel says.
+ */
+by: string | null, 
+/**
+ * Whether that is an address of throng's own host.
+ */
+own: boolean, 
+/**
+ * What it says, as `administratively prohibited`.
+ */
+message: string, 
+/**
+ * Its type and its code (RFC 792, RFC 1812), or those of ICMPv6 (RFC 4443).
+ */
+icmp_type: number, 
+/**
+ * As above.
+ */
+icmp_code: number, 
+/**
+ * It is of ICMPv6.
+ */
+icmp6: boolean, };
 
 /**
  * How near a run came to what its machine did when it was calibrated: shares of the calibrated figures, 1 is as much.

@@ -93,7 +93,7 @@ fn the_target_on_this_machine_is_looked_at() {
 
     let nobody = Program::start(&["doctor", URL, "-c", "5"]).end();
     assert_eq!(nobody.status, Some(0), "{nobody:?}");
-    assert!(nobody.stdout.contains("nobody listens there yet"), "{}", nobody.stdout);
+    assert!(nobody.stdout.contains("no listener here: it is not started yet"), "{}", nobody.stdout);
 }
 
 /// Said past the test's captured output, so that it is seen.

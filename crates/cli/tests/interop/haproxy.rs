@@ -4,6 +4,7 @@ use std::fs;
 
 use crate::{
     nginx::nginx,
+    program::Serving,
     right::{self, LOOPS},
     server::{Server, fetch, folder, program},
 };
@@ -86,4 +87,27 @@ fn an_answer_that_it_waits_for_in_vain_is_a_wrong_status() {
     let server = haproxy("silent", &silent.address.to_string(), "timeout server 500ms");
     let s = right::check_wrong(&server.url("/"), &["-c", "3", "-d", "700ms"], "wrong-status");
     assert_eq!(s.count("requests.status.504"), s.count("requests.answered"));
+}
+
+/// 260 connections to one that takes 200 at once, and leaves the others in its accept queue.
+fn check_full(lines: &str, args: &[&str]) {
+    let behind = Serving::start(&["--threads", "1"]);
+    let server = haproxy("full", &behind.address.to_string(), lines);
+    let (ended, s) = crate::summary::run(&server.url("/"), &[&["-c", "260"], args].concat());
+    ended.assert_status(1);
+    let limit = ["side", "cause", "certainty"].map(|key| s.word(&format!("limit.{key}")));
+    assert_eq!(limit, ["target", "accept-queue", "seen"], "{:#}", s.at("limit"));
+    assert_eq!(s.count("limit.at_connections"), 200, "those that it serves: {:#}", s.at("limit"));
+    let said = format!("{} {}", s.word("limit.detail"), s.word("limit.cure"));
+    assert!(said.contains("60 connections") && said.contains("maxconn"), "{said}");
+    assert!(!said.contains("CPU") && !said.contains("open files"), "{said}");
+}
+
+#[test]
+fn its_limit_on_connections_is_its_accept_queue() {
+    // Those that wait are given up after a second, or wait to the end.
+    for args in [&["-d", "3s", "--think", "1m", "--timeout", "1s"][..], &["-d", "1500ms", "--think", "50ms"]]
+    {
+        check_full("maxconn 200", args);
+    }
 }

@@ -77,10 +77,7 @@ pub(crate) struct Pair {
 impl Pair {
     /// None where this user may not make namespaces; that is said.
     pub(crate) fn new() -> Option<Pair> {
-        let probe = Program::from(crate::server::program("unshare", &["--net", "--mount", "true"])).end();
-        if probe.status != Some(0) {
-            // Past the test harness, which shows what is printed only of a test that fails.
-            let _ = writeln!(std::io::stderr(), "skipped, namespaces need root: {}", probe.stderr.trim());
+        if !may_make_namespaces() {
             return None;
         }
         let pair = Pair { server: Namespace::new(), client: Namespace::new() };
@@ -103,5 +100,67 @@ impl Pair {
         let text = self.server.run(&format!("ss -Htn state established sport = {port}"));
         let peers = text.lines().map(|line| line.split_whitespace().nth(3).expect("a peer"));
         peers.map(|peer| peer.parse().unwrap_or_else(|e| panic!("{e}: {peer}"))).collect()
+    }
+}
+
+/// Whether this user may; that it may not is said.
+fn may_make_namespaces() -> bool {
+    let probe = Program::from(crate::server::program("unshare", &["--net", "--mount", "true"])).end();
+    if probe.status != Some(0) {
+        // Past the test harness, which shows what is printed only of a test that fails.
+        let _ = writeln!(std::io::stderr(), "skipped, namespaces need root: {}", probe.stderr.trim());
+    }
+    probe.status == Some(0)
+}
+
+/// A client's and a server's namespace with a router's between them: 10.88.1.2 and fd88:1::2 on the client's side,
+/// 10.88.2.2 and fd88:2::2 on the server's; the router has .1 and ::1 in both networks.
+pub(crate) struct Routed {
+    pub(crate) client: Namespace,
+    pub(crate) router: Namespace,
+    pub(crate) server: Namespace,
+}
+
+impl Routed {
+    /// None where this user may not make namespaces; that is said.
+    pub(crate) fn new() -> Option<Routed> {
+        if !may_make_namespaces() {
+            return None;
+        }
+        let [client, router, server] = [Namespace::new(), Namespace::new(), Namespace::new()];
+        for (nth, name, end) in [(1, "client", &client), (2, "server", &server)] {
+            let peer = end.holder.pid();
+            router.run(&format!("ip link add {name} type veth peer name cable netns {peer}"));
+            for (side, device, host) in [(&router, name, 1), (end, "cable", 2)] {
+                side.run(&format!("ip addr add 10.88.{nth}.{host}/24 dev {device}"));
+                side.run(&format!("ip addr add fd88:{nth}::{host}/64 dev {device} nodad"));
+                side.run(&format!("ip link set {device} up"));
+            }
+            until("the cable carries", || end.run("ip -br link show cable").contains(" UP "));
+            end.run(&format!("ip route add default via 10.88.{nth}.1"));
+            end.run(&format!("ip -6 route add default via fd88:{nth}::1"));
+        }
+        router.set("net.ipv4.ip_forward", "1");
+        router.set("net.ipv6.conf.all.forwarding", "1");
+        Some(Routed { client, router, server })
+    }
+}
+
+impl Namespace {
+    /// A firewall's rule for what passes through, in a table of its own.
+    pub(crate) fn forbid(&self, rule: &str) {
+        self.filter("forward", rule);
+    }
+
+    /// A rule at this place of the way: `forward`, `output`, `input`.
+    pub(crate) fn filter(&self, hook: &str, rule: &str) {
+        self.run("nft add table inet guard");
+        self.run(&format!("nft add chain inet guard {hook} {{ type filter hook {hook} priority 0 ; }}"));
+        self.run(&format!("nft add rule inet guard {hook} {rule}"));
+    }
+
+    /// No rule is left.
+    pub(crate) fn allow(&self) {
+        self.run("nft flush ruleset");
     }
 }

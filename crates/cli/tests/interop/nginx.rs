@@ -156,3 +156,23 @@ fn its_closes_without_an_answer_are_losses() {
     );
     assert_eq!(s.count("requests.answered"), 0);
 }
+
+#[test]
+fn its_worker_connections_are_no_idle_timeout() {
+    for connections in ["540", "600"] {
+        for think in ["1m", "1s..3s"] {
+            let server =
+                nginx(&format!("full-{connections}"), &format!("keepalive_timeout 1h; {FOR_EVER} {HELLO}"));
+            let args = ["-c", connections, "-d", "4s", "--think", think];
+            let (ended, s) = crate::summary::run(&server.url("/"), &args);
+            ended.assert_status(1);
+            let limit = ["side", "cause", "certainty"].map(|key| s.word(&format!("limit.{key}")));
+            let all = format!("{connections}, {think}: {:#}", s.at("limit"));
+            assert_eq!(limit, ["target", "connection-limit", "inferred"], "{all}");
+            assert!(s.word("limit.cure").contains("worker_connections"), "{all}");
+            assert!(!all.contains("idle timeout"), "{all}");
+            let at = s.count("limit.at_connections");
+            assert!((450..=512).contains(&at), "{all}");
+        }
+    }
+}

@@ -125,9 +125,9 @@ impl Ramp {
     }
 
     /// How many dials are due now, and when to ask again. `behind`: how late the shard is with its requests.
-    fn due(&self, now: Nanos, outstanding: u32, behind: Nanos) -> (u32, Nanos) {
+    fn due(&mut self, now: Nanos, outstanding: u32, behind: Nanos) -> (u32, Nanos) {
         let changes = self.next.map_or(Nanos::NEVER, |(_, from)| from);
-        match &self.pacer {
+        match &mut self.pacer {
             _ if now < self.from => (0, self.from.min(changes)),
             // Requests that are late already come first: a ramp that runs ahead of them would hand its backlog to
             // the hold.

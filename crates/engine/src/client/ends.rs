@@ -234,6 +234,19 @@ impl Client {
         }
     }
 
+    /// What a dial failed of. ICMPv6's messages that something is prohibited become EACCES (RFC 4443, section 3.1;
+    /// net/ipv6/icmp.c), which is this machine's own refusal otherwise: somebody on the way has sent them.
+    pub(super) fn fault_of_dial(&self, k: Key, why: Gone) -> Fault {
+        const EACCES: i32 = 13;
+        let destination = usize::from(self.conns[k.index as usize].destination);
+        match why {
+            Gone::Denied(EACCES) if self.job.destinations[destination].is_ipv6() => {
+                fault_of(Stage::Dial, Gone::Unreachable(EACCES))
+            }
+            _ => fault_of(Stage::Dial, why),
+        }
+    }
+
     /// When the next request of an idle connection is due; never, where that is for a slot to say.
     pub(super) fn idle_until<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) -> Nanos {
         if self.open_loop.is_some() { Nanos::NEVER } else { cx.timer(k) }

@@ -9,6 +9,10 @@ use std::fs;
 use std::path::Path;
 use units::Count;
 
+/// An address that is translated has its listener elsewhere.
+const NOBODY: &str =
+    "no listener here: it is not started yet, or the address is translated (a published container port)";
+
 /// A process that serves the target.
 struct Server {
     pid: u32,
@@ -25,7 +29,7 @@ pub(super) fn open_files_room(root: &Root, need: &Need) -> Option<Finding> {
     const WHAT: &str = "target's open files";
     need.target.as_ref().filter(|_| need.both_ends_here)?;
     if need.listeners.is_empty() {
-        return Some(Finding::unknown(WHAT, "nobody listens there yet"));
+        return Some(Finding::unknown(WHAT, NOBODY));
     }
     let holders = listener_pids(root, &need.listeners);
     let servers: Vec<Server> =

@@ -28,7 +28,7 @@ pub(super) fn listener(at: SocketAddr, flags: SocketFlags) -> io::Result<(OwnedF
 }
 
 /// A socket to dial `to` from `from`; a zero address and port leave that choice to the kernel.
-pub(super) fn bound(from: SocketAddr, to: SocketAddr, flags: SocketFlags) -> io::Result<OwnedFd> {
+pub(crate) fn bound(from: SocketAddr, to: SocketAddr, flags: SocketFlags) -> io::Result<OwnedFd> {
     let socket = stream(to, flags)?;
     // Not only to share the address among destinations: a server that starts later on the port, with the same
     // option, would find it in use while our connection stands, and for the minute of its TIME_WAIT.

@@ -3,10 +3,11 @@
 use std::{net::SocketAddr, sync::mpsc::channel, thread, time::Duration};
 
 use plan::{Plan, Whose};
+use samples::Tick;
 use units::Nanos;
 
 use super::Conductor;
-use crate::judge::BothSides;
+use crate::{judge::BothSides, rejections};
 
 /// The kernel tells of so many connections in some hundred milliseconds.
 const MOST_TOLD: u64 = 200_000;
@@ -39,16 +40,43 @@ impl Conductor<'_> {
         if nothing_comes || nobody_opens || self.line.faults.total() > 0 {
             self.observer.look_at_segments();
         }
+        self.ask_who_rejects();
+    }
+
+    /// Where dials are rejected, a dial of its own asks by whom.
+    fn ask_who_rejects(&mut self) {
+        let messages = self.observer.icmp_unreachable();
+        let is_sign = |tick: &Tick| rejections::may_be(&tick.faults, messages);
+        if is_sign(&self.record.totals) || is_sign(&self.line) {
+            let failed = |at: usize| {
+                let failed = |tick: &Tick| tick.destinations.get(at).map_or(0, |own| own.failed);
+                failed(&self.record.totals) + failed(&self.line)
+            };
+            let rows = 0..self.record.totals.destinations.len().max(self.line.destinations.len());
+            let worst = rows.rev().max_by_key(|row| failed(*row)).unwrap_or(0);
+            if let Some(at) = self.observer.destination(worst) {
+                self.rejections.ask(self.sources.towards(at), at);
+            }
+        }
+    }
+
+    /// What is to be seen while all connections that are held are still there.
+    pub(super) fn look_at_the_end(&mut self, plan: &Plan) {
+        self.look_for_the_other_ends();
+        self.record.both_sides = self.both_sides(plan);
+        self.leave_out_unaccepted(plan);
+        self.record.quiet = self.quiet();
+        self.ask_who_rejects();
     }
 
     /// For how long nothing has come from the target on any connection.
-    pub(super) fn quiet(&mut self) -> Option<Nanos> {
+    fn quiet(&mut self) -> Option<Nanos> {
         let quiet = self.observer.look_at_segments()?.quiet?;
         Some(Nanos(quiet.as_nanos() as u64))
     }
 
     /// Connections that only the kernel has accepted are not held.
-    pub(super) fn leave_out_unaccepted(&mut self, plan: &Plan) {
+    fn leave_out_unaccepted(&mut self, plan: &Plan) {
         let (open, dropped) = (self.open(), self.record.totals.counts.dropped + self.line.counts.dropped);
         let Some(seen) = self.observer.unaccepted(&plan.ports(), open, dropped) else { return };
         // The probe's fresh connections wait there too, and were never to be held.
@@ -85,16 +113,37 @@ impl Conductor<'_> {
         }
     }
 
+    /// Whether the target is on this host is seen by its ends of the connections: at an address of this host that is
+    /// translated, as a published container port is, they are in another network namespace. What listens here at that
+    /// address is not the target then.
+    pub(super) fn look_for_the_other_ends(&mut self) {
+        if self.record.ends_seen || !self.record.both_ends_here || self.open() == 0 {
+            return;
+        }
+        let seen = self.sources.has_an_end_there(self.observer.destinations());
+        self.record.ends_seen = seen == Some(true);
+        if seen == Some(false) {
+            self.record.both_ends_here = false;
+            self.record.is_translated = true;
+            self.observer.lose_target();
+        }
+    }
+
+    /// Our connections' other ends in this network namespace, where they are to be there and are not too many to be told.
+    fn ends_there(&self) -> Option<u64> {
+        let open = self.open();
+        let is_cheap = self.record.both_ends_here && (1..=MOST_TOLD).contains(&open);
+        if is_cheap { self.sources.ends_there(self.observer.destinations()) } else { None }
+    }
+
     /// How many connections the target's side counts: the kernel, where it is on this host and they are not too many to be
     /// told; else the target itself, where it is `throng serve`. Nothing is sent to another one for it.
-    pub(super) fn both_sides(&self, plan: &Plan) -> Option<BothSides> {
+    fn both_sides(&self, plan: &Plan) -> Option<BothSides> {
         let here = self.open();
         if here == 0 {
             return None;
         }
-        let is_cheap = self.record.both_ends_here && here <= MOST_TOLD;
-        let by_kernel = if is_cheap { self.sources.ends_there(&plan.destinations()) } else { None };
-        let there = by_kernel.or_else(|| {
+        let there = self.ends_there().or_else(|| {
             let is_ours = self.observer.target_is_ours() && plan.ports().len() == 1;
             if is_ours { counted_there(plan.destinations()[0]) } else { None }
         });

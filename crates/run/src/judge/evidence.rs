@@ -3,7 +3,7 @@
 use samples::{HostSeen, LogLine, NetCounters, Observation, ProcessSeen};
 use units::Nanos;
 
-use crate::observe::Observed;
+use crate::{observe::Observed, rejections::Rejection};
 
 mod pattern;
 mod timeline;
@@ -50,6 +50,8 @@ pub(crate) struct Evidence {
     pub(crate) is_mute: bool,
     /// Whether the target speaks TLS, where it was asked for that.
     pub(crate) speaks_tls: Option<bool>,
+    /// The message of ICMP that rejects dials, and who sends it.
+    pub(crate) rejection: Option<Rejection>,
     /// Processors that both ends are confined to.
     pub(crate) shared: Option<Shared>,
     /// The target's managed heap, where it had no room left.

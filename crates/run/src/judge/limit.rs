@@ -10,6 +10,7 @@
 //! | open-files, threads, memory | its log says that it got none |
 //! | conntrack | the table of tracked connections was full |
 //! | ports, memory, open-files | what our own calls were answered |
+//! | unreachable, denied | a message of ICMP rejects dials, and who sends it was asked |
 //! | refused | nobody listens, or no longer |
 //! | tls-expected | it answered with an alert of TLS, or with its page for requests without; or it closed without a byte, and speaks TLS |
 //! | stall | throng itself was stopped; the target was; no connection received a response for a while |
@@ -89,6 +90,7 @@ const ROWS: &[Row] = &[
     (process::heap, When::Seen(Sign::Heap)),
     (process::short, When::Unknown),
     (ours::conntrack, When::Seen(Sign::Conntrack)),
+    (path::rejected, When::Failing),
     (ours::errors, When::Unknown),
     (target::refused, When::Failing),
     (target::tls_expected, When::Unknown),

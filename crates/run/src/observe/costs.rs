@@ -134,6 +134,11 @@ impl Costs {
         self.live = Some(live);
     }
 
+    /// What was taken for the target is not.
+    pub(super) fn lose_target(&mut self) {
+        (self.target, self.room, self.runtime, self.live) = (Spent::default(), None, None, None);
+    }
+
     /// All that can be told. `both_here`: throng's own memory comes from the same machine.
     pub(super) fn finish(&self, both_here: bool) -> Cost {
         let memory = self.memory();

@@ -51,6 +51,7 @@ impl Pattern {
         let responses = &r.totals.responses_at_close;
         let is_known = responses.count() >= FEW;
         let is_same = is_known && responses.min() == responses.max() && most < soon(r, responses.max());
+        let is_all = is_same && none_has_more(r, responses.min());
         // Handshakes that were turned away are failed, not lost.
         let handshakes = r.totals.faults.iter().filter(|(fault, _)| fault.stage == Stage::Handshake);
         let held = r.crowds.iter().map(|crowd| crowd.held).sum::<u64>();
@@ -62,7 +63,7 @@ impl Pattern {
             silence: (is_constant && others.0 <= half.0 + allowed).then_some(half),
             age: r.losses.constant_age(),
             is_surplus: as_others_opened && (1..=r.losses.opened_by_then).contains(&held),
-            responses: Some(responses.min()).filter(|n| *n > 0 && is_same),
+            responses: Some(responses.min()).filter(|n| *n > 0 && is_all),
             evicted: (as_others_opened && is_outlasted && is_known && responses.min() > 0).then_some(half),
             others,
             opened_by_then: r.losses.opened_by_then,
@@ -76,6 +77,16 @@ fn soon(r: &Record, responses: u64) -> Nanos {
     let response = median(&r.totals.latency).max(median(&r.totals.ramp_latency));
     let part = if responses == 1 { OF_ONE } else { OF_SEVERAL };
     AT_ONCE.max(SOON.min(Nanos(response.0 / part)))
+}
+
+/// Whether those that are left may all have had fewer responses than `n`: one that has had as many, and stays, was not closed
+/// for that.
+fn none_has_more(r: &Record, n: u64) -> bool {
+    let counts = &r.totals.counts;
+    let held = r.crowds.iter().map(|crowd| crowd.held).sum::<u64>();
+    let ended = counts.dropped + counts.closed + counts.finished;
+    // Some were answered after those held were counted.
+    counts.answered <= ended * n + held * n.saturating_sub(1) + held / 20 + FEW
 }
 
 #[cfg(test)]
@@ -129,6 +140,14 @@ mod tests {
         assert_eq!(pattern(&spread(0, 100, 10), 0, 0).responses, Some(10));
         assert_eq!(pattern(&[spread(0, 100, 10), vec![(0, 9)]].concat(), 0, 0).responses, None);
         assert_eq!(pattern(&spread(0, 100, 0), 0, 0).responses, None, "turned away");
+        // Others have had as many, and stay.
+        let mut r = record();
+        (0..28).for_each(|_| r.totals.responses_at_close.record(1));
+        (0..28).for_each(|ms| r.totals.silence.record(Nanos::from_millis(ms)));
+        (r.totals.counts.dropped, r.totals.counts.answered, r.crowds[0].held) = (28, 540, 512);
+        assert_eq!(Pattern::of(&r).responses, None);
+        r.totals.counts.answered = 28;
+        assert_eq!(Pattern::of(&r).responses, Some(1));
         // Each had one response, and was closed for its silence.
         assert_eq!(pattern(&spread(2_000, 2_100, 1), 0, 0).responses, None);
         assert_eq!(pattern(&[(0, 10), (0, 10)], 0, 0).responses, None);

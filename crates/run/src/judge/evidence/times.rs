@@ -25,6 +25,7 @@ impl Evidence {
         let (signs, firsts) = (r.observed.signs.clone(), r.moments.firsts());
         self.timeline = Timeline::new(signs, r.started, firsts, timeout);
         self.unaccepted = r.unaccepted.unwrap_or(0);
+        self.rejection = r.rejection;
         let silences = r.crowds.iter().filter_map(|crowd| crowd.silences.longest());
         let longest = silences.max_by_key(|(_, silence)| silence.length());
         self.stall = longest.map(|(count, silence)| Stall {

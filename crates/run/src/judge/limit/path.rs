@@ -7,6 +7,7 @@ use samples::{
 use units::{Count, Nanos};
 
 use super::{Case, Trouble};
+use crate::rejections::Rejection;
 
 /// Fewer connections that TCP knows of are chance.
 const FEW: u64 = 3;
@@ -18,7 +19,10 @@ pub(super) fn dark(case: &Case) -> Option<Limit> {
     if case.trouble != Trouble::Waiting {
         return None;
     }
-    rejected_in_part(case).or_else(|| unacknowledged(case)).or_else(|| never_opened(case))
+    rejected_in_part(case)
+        .or_else(|| unacknowledged(case))
+        .or_else(|| never_opened(case))
+        .or_else(|| cut_off(case))
 }
 
 /// A few messages of ICMP, and silence for the rest: routers send only so many in a second, and those that come while a dial
@@ -37,6 +41,79 @@ fn rejected_in_part(case: &Case) -> Option<Limit> {
         since(case),
     );
     case.answer(Inferred, (Side::Path, "unreachable"), case.summary.connections.peak, detail, FIREWALLS)
+}
+
+/// A message of ICMP rejects dials, and its sender is known.
+pub(super) fn rejected(case: &Case) -> Option<Limit> {
+    let Rejection { icmp, at, is_ours } = case.evidence.rejection?;
+    let fits = match case.trouble {
+        Trouble::Path | Trouble::Waiting => true,
+        // Nothing else of ICMP becomes ECONNREFUSED.
+        Trouble::Refused => icmp.is_port_unreachable(),
+        _ => false,
+    };
+    if !fits || case.stage != Some(Stage::Dial) {
+        return None;
+    }
+    // A router sends a message now and then, and is silent otherwise.
+    let silent = case.faults_of(Side::Target, Kind::Timeout);
+    let rejected =
+        case.faults_of(Side::Path, Kind::Unreachable) + case.faults_of(Side::Target, Kind::Refused);
+    let what = match (rejected, silent) {
+        (_, 0) => "were rejected",
+        (0, _) => "got no SYN-ACK",
+        _ => "were rejected, or got no SYN-ACK",
+    };
+    let (said, since) = (icmp.meaning(), since(case));
+    let n = Count(rejected + silent);
+    let (side, cause, how, cure) = match icmp.by {
+        // Of its own accord a host sends only this message to itself.
+        Some(_) if is_ours && at.ip() != icmp.by? && !is_decided(&icmp) => (
+            Side::Path,
+            "unreachable",
+            format!("this machine finds nobody at that address, or at that of the next router ({said})"),
+            format!("check the address, and whether that host is up (ip neigh, ping {})", at.ip()),
+        ),
+        Some(_) if is_ours => (
+            Side::Host,
+            "denied",
+            format!("this machine itself rejects them with ICMP {said}"),
+            "look at this host's firewall (nft list ruleset, iptables -L -v)".to_owned(),
+        ),
+        by => {
+            let who = by.map_or("something on the way".to_owned(), |by| by.to_string());
+            let its = if by == Some(at.ip()) { "the target's host" } else { who.as_str() };
+            let cure = if is_decided(&icmp) {
+                format!("look at the firewall of {its}: {}", perhaps(&since))
+            } else {
+                format!(
+                    "look at {its}: its routes, and whether it reaches the target's host (ip route get, ip neigh)"
+                )
+            };
+            (Side::Path, "unreachable", format!("{who} rejects with ICMP {said}"), cure)
+        }
+    };
+    case.answer(
+        Seen,
+        (side, cause),
+        case.summary.connections.peak,
+        format!("{n} dials {what}: {how}{since}"),
+        cure,
+    )
+}
+
+/// Whether somebody has set this up, and it is not the network that knows no way.
+fn is_decided(icmp: &net::Icmp) -> bool {
+    icmp.is_prohibition() || icmp.is_port_unreachable()
+}
+
+/// What a firewall may have against dials, from some number on or always.
+fn perhaps(since: &str) -> &'static str {
+    if since.is_empty() {
+        "a rule against this port or this source, or a limit on connections or their rate"
+    } else {
+        "perhaps a limit on connections (ct count, connlimit) or on their rate (limit rate)"
+    }
 }
 
 /// `: the 1,001st and all after it`, where that is so.
@@ -70,7 +147,9 @@ fn never_opened(case: &Case) -> Option<Limit> {
     if case.summary.connections.opened > 0 || case.stage != Some(Stage::Dial) || !is_elsewhere {
         return None;
     }
-    let again = match case.evidence.here.net.syn_retrans {
+    let net = case.evidence.here.net;
+    let again = match net.syn_retrans {
+        _ if net.retrans_fails > 0 => return kept_in(case, net.retrans_fails),
         0 => String::new(),
         n => format!(" ({} SYNs were sent again)", Count(n)),
     };
@@ -79,6 +158,36 @@ fn never_opened(case: &Case) -> Option<Limit> {
         case.faults()
     );
     case.answer(Inferred, (Side::Path, "no-syn-ack"), 0, detail, WAY)
+}
+
+/// From some number on no SYN is answered, while all that are open are served. A listener whose queue is full leaves some
+/// unserved: they stand in it.
+fn cut_off(case: &Case) -> Option<Limit> {
+    let (c, r) = (&case.summary.connections, &case.summary.requests);
+    let since = since(case);
+    let is_served = r.sent > 0 && r.unanswered == 0 && r.answered >= c.opened && c.dropped == 0;
+    if since.is_empty() || case.stage != Some(Stage::Dial) || !is_served {
+        return None;
+    }
+    let detail = format!(
+        "{} dials got no SYN-ACK, no reset and no ICMP{since}; the {} that are open are served",
+        case.faults(),
+        Count(c.held)
+    );
+    let cure = "look at the firewalls on the way, perhaps a limit on connections (ct count, connlimit), and at their tables of \
+tracked connections (nf_conntrack_count and nf_conntrack_max there)";
+    case.answer(Inferred, (Side::Path, "no-syn-ack"), c.peak, detail, cure)
+}
+
+/// What is to be sent again does not leave this machine.
+fn kept_in(case: &Case, segments: u64) -> Option<Limit> {
+    let detail = format!(
+        "{} dials got no SYN-ACK: this machine itself did not let {} segments out (TCPRetransFail)",
+        case.faults(),
+        Count(segments)
+    );
+    let cure = "look at this host's firewall (nft list ruleset, iptables -L OUTPUT -v)";
+    case.answer(Inferred, (Side::Host, "denied"), 0, detail, cure)
 }
 
 const WAY: &str =

@@ -78,8 +78,20 @@ pub(super) fn refused(case: &Case) -> Option<Limit> {
         return None;
     }
     let (n, c) = (case.faults(), &case.summary.connections);
+    if c.opened == 0 && case.evidence.there.is_some() && case.evidence.accept_queue.is_some() {
+        let detail = format!(
+            "{n} dials were refused, though a listener is there: perhaps a firewall answers with a reset, or it was started later"
+        );
+        return case.answer(
+            Inferred,
+            (Side::Target, "refused"),
+            0,
+            detail,
+            "look at that host's firewall (nft list ruleset)",
+        );
+    }
     if c.opened == 0 {
-        let detail = format!("{n} dials were refused: nobody listens there");
+        let detail = format!("{n} dials were refused: nobody listens there{}", or_a_firewall(case));
         return case.answer(
             Seen,
             (Side::Target, "refused"),
@@ -88,14 +100,20 @@ pub(super) fn refused(case: &Case) -> Option<Limit> {
             "start the server, or check address and port",
         );
     }
-    let detail = format!("{n} dials were refused after {} had been taken", Count(c.opened));
+    let detail = format!("{n} dials were refused after {} had been taken{}", Count(c.opened), since(case));
     case.answer(
         Seen,
         (Side::Target, "refused"),
         case.left(),
         detail,
-        "look whether it stopped listening, and at its log",
+        "look whether it stopped listening, and at its log; a firewall that answers with a reset looks the same",
     )
+}
+
+/// A reset is a reset. Only on the target's own host it can be seen whether anybody listens.
+fn or_a_firewall(case: &Case) -> &'static str {
+    let is_seen = case.evidence.there.is_some();
+    if is_seen { "" } else { ", or a firewall on the way answers with a reset" }
 }
 
 /// It speaks TLS, and throng does not.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use net::Segments;
 
 use super::*;
+use crate::rejections::Rejection;
 
 fn segments(unacknowledged: u64, unanswered: u64, quiet_s: u64) -> Evidence {
     let quiet = Some(Duration::from_secs(quiet_s));
@@ -80,6 +81,82 @@ fn a_router_that_rejects_says_so_and_no_number_does() {
             "",
         ),
     );
+}
+
+/// Dials to 10.9.0.1 are rejected by this message.
+fn rejection(by: [u8; 4], code: u8, is_ours: bool, opened_by_then: u64) -> Evidence {
+    let icmp = net::Icmp { by: Some(by.into()), is_v6: false, kind: 3, code };
+    let rejection = Some(Rejection { icmp, at: ([10, 9, 0, 1], 80).into(), is_ours });
+    Evidence { rejection, ..lost(Pattern { opened_by_then, ..Pattern::default() }) }
+}
+
+#[test]
+fn who_rejects_is_named() {
+    const ROUTER: [u8; 4] = [10, 0, 0, 1];
+    let path = |kind| Fault { side: Side::Path, ..Fault::target(Stage::Dial, kind) };
+    let mut s = stopped(1_000, of(path(Kind::Unreachable), 500));
+    (s.connections.wanted, s.connections.opened, s.connections.peak) = (1_500, 1_000, 1_000);
+    let said = "500 dials were rejected: 10.0.0.1 rejects with ICMP administratively prohibited: the 1,001st and all after it";
+    let told = ("path", "unreachable", 1_000, said, "firewall of 10.0.0.1: perhaps a limit on connections");
+    check(&s, &rejection(ROUTER, 13, false, 1_000), told);
+    assert_eq!(limit(&s, &rejection(ROUTER, 13, false, 1_000)).unwrap().certainty, Certainty::Seen);
+    // The network knows no way.
+    let told = ("path", "unreachable", 1_000, "10.0.0.1 rejects with ICMP host unreachable", "its routes");
+    check(&s, &rejection(ROUTER, 1, false, 1_000), told);
+    // A message a second, and silence for the rest.
+    s.faults = vec![fault(Stage::Dial, Kind::Timeout, 490), s.faults[0].clone()];
+    s.faults[1].count = 10;
+    let told = (
+        "path",
+        "unreachable",
+        1_000,
+        "500 dials were rejected, or got no SYN-ACK: 10.0.0.1 rejects with ICMP",
+        "",
+    );
+    check(&s, &rejection(ROUTER, 13, false, 1_000), told);
+    // Refused by a firewall's message, which no host sends for TCP.
+    s.faults = vec![fault(Stage::Dial, Kind::Refused, 500)];
+    let told = ("path", "unreachable", 1_000, "10.0.0.1 rejects with ICMP port unreachable", "firewall");
+    check(&s, &rejection(ROUTER, 3, false, 1_000), told);
+    check(
+        &s,
+        &rejection(ROUTER, 13, false, 1_000),
+        ("target", "refused", 1_000, "the 1,001st", "a reset looks the same"),
+    );
+    let told = ("path", "unreachable", 1_000, "10.9.0.1 rejects", "the firewall of the target's host");
+    check(&s, &rejection([10, 9, 0, 1], 3, false, 1_000), told);
+}
+
+#[test]
+fn from_some_number_on_no_syn_is_answered() {
+    let mut s = stopped(1_000, vec![fault(Stage::Dial, Kind::Timeout, 200)]);
+    (s.connections.wanted, s.connections.opened, s.connections.peak) = (1_200, 1_000, 1_000);
+    (s.requests.sent, s.requests.answered) = (1_000, 1_000);
+    let e = lost(Pattern { opened_by_then: 1_000, ..Pattern::default() });
+    let said = "200 dials got no SYN-ACK, no reset and no ICMP: the 1,001st and all after it; the 1,000 that are open are served";
+    check(&s, &e, ("path", "no-syn-ack", 1_000, said, "a limit on connections"));
+    assert_eq!(limit(&s, &e).unwrap().certainty, Certainty::Inferred);
+    // Some of them are not served: they may stand in a queue.
+    s.requests.answered = 990;
+    check(&s, &e, ("target", "timeout", 1_000, "the 1,001st and all after it", ""));
+}
+
+#[test]
+fn what_this_machine_itself_rejects_is_its_own() {
+    let path = |kind| Fault { side: Side::Path, ..Fault::target(Stage::Dial, kind) };
+    let mut s = stopped(0, of(path(Kind::Unreachable), 5));
+    (s.connections.opened, s.connections.peak) = (0, 0);
+    let own = [10, 7, 0, 2];
+    let told = ("host", "denied", 0, "this machine itself rejects them with ICMP administratively", "nft");
+    check(&s, &rejection(own, 13, true, 0), told);
+    // What a host says to itself where nobody answers its question for a neighbour.
+    let told = ("path", "unreachable", 0, "finds nobody at that address", "ping 10.9.0.1");
+    check(&s, &rejection(own, 1, true, 0), told);
+    // Dropped on the way out.
+    s.faults = vec![fault(Stage::Dial, Kind::Timeout, 5)];
+    let net = NetCounters { syn_retrans: 10, retrans_fails: 10, ..NetCounters::default() };
+    let e = Evidence { here: Host { net, ..Host::default() }, ..Evidence::default() };
+    check(&s, &e, ("host", "denied", 0, "did not let 10 segments out", "OUTPUT"));
 }
 
 #[test]

@@ -1,0 +1,120 @@
+//! What comes of dials soon after they are made. A SYN that is lost is sent again after a second; that its dial is not
+//! through is known long before.
+
+use units::Nanos;
+
+/// Dials of so long are counted together.
+pub(super) const PERIOD: Nanos = Nanos::from_millis(250);
+/// A period is judged when its last dials have had so many times the quickest one, at least and at most so long.
+const ROUNDS: u64 = 4;
+const SOONEST: Nanos = Nanos::from_millis(50);
+/// Periods that are not judged yet, and the one that lasts.
+const MOST: u64 = 4;
+
+/// What came of a period's dials.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Through {
+    /// When it ended.
+    pub(super) until: Nanos,
+    pub(super) begun: u32,
+    /// Of those that were, so many opened soon.
+    pub(super) opened: u32,
+}
+
+/// Counts of the latest periods.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fresh {
+    periods: [Through; MOST as usize],
+    /// The number of the first that is not judged yet.
+    next: u64,
+    least: Nanos,
+    /// What takes longer is not soon.
+    slow: Nanos,
+}
+
+impl Fresh {
+    pub(super) fn new(slow: Nanos) -> Fresh {
+        Fresh { periods: [Through::default(); MOST as usize], next: 0, least: Nanos::NEVER, slow }
+    }
+
+    fn place(&mut self, at: Nanos) -> Option<&mut Through> {
+        let number = at.0 / PERIOD.0;
+        let until = Nanos((number + 1) * PERIOD.0);
+        let period = &mut self.periods[(number % MOST) as usize];
+        if period.until < until {
+            *period = Through { until, ..Through::default() };
+        }
+        (period.until == until).then_some(period)
+    }
+
+    /// A dial is begun.
+    pub(super) fn begin(&mut self, now: Nanos) {
+        if let Some(period) = self.place(now) {
+            period.begun += 1;
+        }
+    }
+
+    /// One that took so long has led to a connection.
+    pub(super) fn opened(&mut self, took: Nanos, now: Nanos) {
+        if took < self.slow {
+            self.least = self.least.min(took);
+            if let Some(period) = self.place(Nanos(now.0 - took.0.min(now.0))) {
+                period.opened += 1;
+            }
+        }
+    }
+
+    fn patience(&self) -> Nanos {
+        Nanos(self.least.0.saturating_mul(ROUNDS)).max(SOONEST).min(self.slow)
+    }
+
+    /// The next period of which all is known, with dials.
+    pub(super) fn judge(&mut self, now: Nanos) -> Option<Through> {
+        let ended = now.0.saturating_sub(self.patience().0) / PERIOD.0;
+        self.next = self.next.max(ended.saturating_sub(MOST - 1));
+        while self.next < ended {
+            let period = self.periods[(self.next % MOST) as usize];
+            self.next += 1;
+            if period.until.0 == self.next * PERIOD.0 && period.begun > 0 {
+                return Some(period);
+            }
+        }
+        None
+    }
+
+    /// When the next one is.
+    pub(super) fn next_at(&self, now: Nanos) -> Nanos {
+        let ends =
+            Nanos((self.next.max(now.0.saturating_sub(self.slow.0 + PERIOD.0) / PERIOD.0) + 1) * PERIOD.0);
+        (ends + self.patience()).max(now + Nanos::from_millis(1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SLOW: Nanos = Nanos::from_millis(500);
+
+    #[test]
+    fn a_period_is_judged_when_its_dials_had_time() {
+        let ms = Nanos::from_millis;
+        let mut fresh = Fresh::new(SLOW);
+        (0..10).for_each(|n| fresh.begin(ms(1_000 + n)));
+        (0..4).for_each(|n| fresh.opened(ms(2), ms(1_002 + n)));
+        assert_eq!((fresh.judge(ms(1_299)), fresh.next_at(ms(1_200))), (None, ms(1_300)));
+        // One of the second before it is not its, nor one that comes late.
+        fresh.opened(ms(300), ms(1_250));
+        fresh.opened(ms(1_000), ms(2_001));
+        assert_eq!(fresh.judge(ms(1_300)), Some(Through { until: ms(1_250), begun: 10, opened: 4 }));
+        assert_eq!(fresh.judge(ms(1_300)), None);
+        assert_eq!(fresh.judge(ms(9_000)), None);
+        // Over a long way they have longer.
+        let mut far = Fresh::new(SLOW);
+        far.begin(ms(1_000));
+        assert_eq!(far.judge(ms(1_700)), None);
+        far.opened(ms(100), ms(1_100));
+        assert_eq!(far.judge(ms(1_649)), None);
+        assert_eq!(far.judge(ms(1_650)), Some(Through { until: ms(1_250), begun: 1, opened: 1 }));
+    }
+}

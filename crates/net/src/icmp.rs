@@ -1,0 +1,166 @@
+//! Messages of ICMP as a socket's error queue has them (ip(7), `IP_RECVERR`): what they mean, and who sent them.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// `struct cmsghdr`: a length, then level and type.
+const HEADER: usize = size_of::<libc::cmsghdr>();
+/// `struct sock_extended_err` (linux/errqueue.h).
+const ERROR: usize = 16;
+
+/// A message that rejected what was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Icmp {
+    /// Who sent it; none where the kernel does not say.
+    pub by: Option<IpAddr>,
+    /// Of ICMPv6.
+    pub is_v6: bool,
+    /// Its type.
+    pub kind: u8,
+    /// Its code.
+    pub code: u8,
+}
+
+impl Icmp {
+    /// What it says (RFC 792 and RFC 1812, section 5.2.7; RFC 4443, section 3).
+    pub const fn meaning(&self) -> &'static str {
+        match (self.is_v6, self.kind, self.code) {
+            (false, 3, 0) | (true, 1, 0) => "network unreachable",
+            (false, 3, 1) | (true, 1, 3) => "host unreachable",
+            (false, 3, 2) => "protocol unreachable",
+            (false, 3, 3) | (true, 1, 4) => "port unreachable",
+            (false, 3, 6) => "network unknown",
+            (false, 3, 7) => "host unknown",
+            (false, 3, 9) => "network administratively prohibited",
+            (false, 3, 10) => "host administratively prohibited",
+            (false, 3, 13) | (true, 1, 1) => "administratively prohibited",
+            (true, 1, 5) => "source address not permitted",
+            (true, 1, 6) => "route rejected",
+            (false, 11, _) | (true, 3, _) => "time exceeded",
+            (false, 12, _) | (true, 4, _) => "parameter problem",
+            (false, 3, _) | (true, 1, _) => "destination unreachable",
+            _ => "another message",
+        }
+    }
+
+    /// Whether somebody has decided so, and it is not the network that knows no way.
+    pub const fn is_prohibition(&self) -> bool {
+        matches!((self.is_v6, self.kind, self.code), (false, 3, 9 | 10 | 13) | (true, 1, 1 | 5 | 6))
+    }
+
+    /// Whether it says that no program takes this there. Of TCP a reset says so; this is what a firewall's reject says
+    /// that is not told otherwise.
+    pub const fn is_port_unreachable(&self) -> bool {
+        matches!((self.is_v6, self.kind, self.code), (false, 3, 3) | (true, 1, 4))
+    }
+}
+
+/// The first message of ICMP among a socket's control messages.
+pub(crate) fn first(mut control: &[u8]) -> Option<Icmp> {
+    while control.len() >= HEADER {
+        let length = usize::from_ne_bytes(control[..size_of::<usize>()].try_into().ok()?);
+        let number = |at: usize| control[at..at + 4].try_into().map(i32::from_ne_bytes);
+        let (level, kind) = (number(HEADER - 8).ok()?, number(HEADER - 4).ok()?);
+        let value = control.get(HEADER..length)?;
+        if matches!(
+            (level, kind),
+            (libc::IPPROTO_IP, libc::IP_RECVERR) | (libc::IPPROTO_IPV6, libc::IPV6_RECVERR)
+        ) && let Some(icmp) = extended(value)
+        {
+            return Some(icmp);
+        }
+        control = control.get(length.next_multiple_of(size_of::<usize>())..)?;
+    }
+    None
+}
+
+/// `struct sock_extended_err`, and behind it the address of who sent the message.
+fn extended(value: &[u8]) -> Option<Icmp> {
+    /// linux/errqueue.h
+    const ICMP: u8 = 2;
+    const ICMP6: u8 = 3;
+    let error = value.get(..ERROR)?;
+    let (origin, kind, code) = (error[4], error[5], error[6]);
+    let by = offender(&value[ERROR..]);
+    matches!(origin, ICMP | ICMP6).then_some(Icmp { by, is_v6: origin == ICMP6, kind, code })
+}
+
+/// `struct sockaddr_in` or `sockaddr_in6`.
+fn offender(address: &[u8]) -> Option<IpAddr> {
+    let family = u16::from_ne_bytes([*address.first()?, *address.get(1)?]);
+    match i32::from(family) {
+        libc::AF_INET => Some(Ipv4Addr::from(<[u8; 4]>::try_from(address.get(4..8)?).ok()?).into()),
+        libc::AF_INET6 => {
+            let bytes = <[u8; 16]>::try_from(address.get(8..24)?).ok()?;
+            Some(Ipv6Addr::from(bytes).to_canonical())
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A control message with an error of this origin, type and code, from this address.
+    fn control(level: i32, name: i32, error: [u8; 3], address: &[u8]) -> Vec<u8> {
+        let mut bytes = (HEADER + ERROR + address.len()).to_ne_bytes().to_vec();
+        bytes.resize(HEADER - 8, 0);
+        bytes.extend([level.to_ne_bytes(), name.to_ne_bytes()].concat());
+        bytes.extend([113, 0, 0, 0, error[0], error[1], error[2]]);
+        bytes.resize(HEADER + ERROR, 0);
+        bytes.extend(address);
+        bytes.resize(bytes.len().next_multiple_of(8), 0);
+        bytes
+    }
+
+    fn address4(bytes: [u8; 4]) -> Vec<u8> {
+        [&(libc::AF_INET as u16).to_ne_bytes()[..], &[0, 0], &bytes, &[0; 8]].concat()
+    }
+
+    #[test]
+    fn a_message_is_read_with_its_sender() {
+        let router = Some([10, 88, 0, 1].into());
+        let prohibited = control(libc::IPPROTO_IP, libc::IP_RECVERR, [2, 3, 13], &address4([10, 88, 0, 1]));
+        let read = first(&prohibited).expect("it is one");
+        assert_eq!(read, Icmp { by: router, is_v6: false, kind: 3, code: 13 });
+        assert_eq!(read.meaning(), "administratively prohibited");
+        // Behind another control message.
+        let other = control(libc::SOL_SOCKET, 1, [2, 3, 1], &[]);
+        assert_eq!(first(&[other.clone(), prohibited].concat()), Some(read));
+        assert_eq!(first(&other), None);
+        let mut six = (libc::AF_INET6 as u16).to_ne_bytes().to_vec();
+        six.extend([0; 6]);
+        six.extend("fd77::1".parse::<Ipv6Addr>().unwrap().octets());
+        six.extend([0; 4]);
+        let rejected = first(&control(libc::IPPROTO_IPV6, libc::IPV6_RECVERR, [3, 1, 1], &six));
+        let by = Some("fd77::1".parse().unwrap());
+        assert_eq!(rejected, Some(Icmp { by, is_v6: true, kind: 1, code: 1 }));
+        // An error of this machine's own is no message.
+        assert_eq!(first(&control(libc::IPPROTO_IP, libc::IP_RECVERR, [1, 3, 13], &address4([0; 4]))), None);
+    }
+
+    #[test]
+    fn what_a_firewall_says_is_told_from_what_a_network_says() {
+        let check = |is_v6, kind, code, expected: (bool, bool)| {
+            let icmp = Icmp { by: None, is_v6, kind, code };
+            assert_eq!((icmp.is_prohibition(), icmp.is_port_unreachable()), expected, "{icmp:?}");
+        };
+        check(false, 3, 13, (true, false));
+        check(false, 3, 10, (true, false));
+        check(true, 1, 1, (true, false));
+        check(false, 3, 3, (false, true));
+        check(true, 1, 4, (false, true));
+        check(false, 3, 1, (false, false));
+        check(false, 11, 0, (false, false));
+        check(true, 3, 1, (false, false));
+    }
+
+    proptest! {
+        /// Whatever comes: no panic, and an end.
+        #[test]
+        fn any_control_message_is_survived(bytes in proptest::collection::vec(0u8..60, 0..200)) {
+            let _ = first(&bytes);
+        }
+    }
+}

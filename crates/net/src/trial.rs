@@ -1,0 +1,153 @@
+//! One dial that is made to learn what answers it, with more than errno tells: of a message of ICMP its type, its code, and
+//! who sent it.
+
+use std::{
+    io,
+    net::{IpAddr, SocketAddr},
+    os::fd::{AsRawFd, OwnedFd},
+    time::Duration,
+};
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    io::Errno,
+    net::{SocketFlags, connect, sockopt},
+};
+use units::{Clock, Nanos};
+
+use crate::{
+    icmp::{self, Icmp},
+    io::socket::bound,
+};
+
+/// What answered a dial.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// A connection; it was closed at once.
+    Accepted,
+    /// A reset.
+    Reset,
+    /// A message of ICMP.
+    Icmp(Icmp),
+    /// An error of this machine, as errno.
+    Failed(i32),
+    /// Nothing, in the time allowed.
+    Silence,
+}
+
+/// Dials `at` once, from `from` where that is given, and closes at once. What is reported for a dial while it is being made
+/// counts too: the kernel itself then goes on, and sends the SYN again a second later.
+///
+/// Messages of ICMP are seen since Linux 5.18; before, a dial that was rejected is [`Answer::Failed`].
+pub fn try_dial(at: SocketAddr, from: Option<IpAddr>, patience: Duration) -> Answer {
+    dial(at, from, patience).unwrap_or_else(|e| Answer::Failed(e.raw_os_error().unwrap_or(0)))
+}
+
+fn dial(at: SocketAddr, from: Option<IpAddr>, patience: Duration) -> io::Result<Answer> {
+    let from = SocketAddr::new(from.unwrap_or_else(|| any(at)), 0);
+    let socket = bound(from, at, SocketFlags::NONBLOCK)?;
+    let is_told = receive_errors(&socket, at);
+    let begun = connect(&socket, &at);
+    let clock = Clock::start();
+    let until = clock.now() + Nanos(patience.as_nanos() as u64);
+    loop {
+        if let Some(icmp) = is_told.then(|| queued(&socket)).flatten() {
+            return Ok(Answer::Icmp(icmp));
+        }
+        match begun {
+            Ok(()) => return Ok(Answer::Accepted),
+            Err(Errno::INPROGRESS) => {}
+            Err(e) => return Ok(failed(e)),
+        }
+        let events = ready(&socket, until.since(clock.now()))?;
+        if events.is_empty() {
+            return Ok(Answer::Silence);
+        }
+        if let Some(icmp) = is_told.then(|| queued(&socket)).flatten() {
+            return Ok(Answer::Icmp(icmp));
+        }
+        if let Err(e) = sockopt::socket_error(&socket)? {
+            return Ok(failed(e));
+        }
+        if events.contains(PollFlags::OUT) && !events.intersects(PollFlags::ERR | PollFlags::HUP) {
+            return Ok(Answer::Accepted);
+        }
+    }
+}
+
+fn failed(errno: Errno) -> Answer {
+    if errno == Errno::CONNREFUSED { Answer::Reset } else { Answer::Failed(errno.raw_os_error()) }
+}
+
+fn any(at: SocketAddr) -> IpAddr {
+    if at.is_ipv4() { IpAddr::from([0; 4]) } else { IpAddr::from([0u16; 8]) }
+}
+
+/// What happened, until then; empty where nothing did.
+fn ready(socket: &OwnedFd, left: Nanos) -> io::Result<PollFlags> {
+    let mut wanted = [PollFd::new(socket, PollFlags::OUT)];
+    let left = Timespec { tv_sec: (left.0 / 1_000_000_000) as i64, tv_nsec: (left.0 % 1_000_000_000) as i64 };
+    match poll(&mut wanted, Some(&left)) {
+        Ok(_) | Err(Errno::INTR) => Ok(wanted[0].revents()),
+        Err(e) => Err(e.into()),
+    }
+}
+
+/// Lets the kernel keep messages of ICMP for this socket; whether it does.
+fn receive_errors(socket: &OwnedFd, at: SocketAddr) -> bool {
+    let (level, name) = match at {
+        SocketAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_RECVERR),
+        SocketAddr::V6(_) => (libc::IPPROTO_IPV6, libc::IPV6_RECVERR),
+    };
+    let on: libc::c_int = 1;
+    let length = size_of::<libc::c_int>() as libc::socklen_t;
+    // SAFETY: the descriptor is open, and the value is an int of that length that outlives the call.
+    unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const on).cast(), length) == 0 }
+}
+
+/// The message of ICMP that the kernel has kept for this socket, where there is one.
+fn queued(socket: &OwnedFd) -> Option<Icmp> {
+    // Of the segment that was rejected nothing is needed; the control messages want to be aligned.
+    let (mut data, mut control) = ([0u8; 64], [0u64; 32]);
+    let mut part = libc::iovec { iov_base: data.as_mut_ptr().cast(), iov_len: data.len() };
+    // SAFETY: a message header without a name, parts or control messages is all zeros.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    (message.msg_iov, message.msg_iovlen) = (&raw mut part, 1);
+    (message.msg_control, message.msg_controllen) = (control.as_mut_ptr().cast(), size_of_val(&control) as _);
+    // SAFETY: the header points to one part and to a buffer for control messages, both with their lengths, and all of them
+    // outlive the call. A queue that is empty answers EAGAIN.
+    let received = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, libc::MSG_ERRQUEUE) };
+    if received < 0 {
+        return None;
+    }
+    let bytes: Vec<u8> = control.iter().flat_map(|word| word.to_ne_bytes()).collect();
+    icmp::first(bytes.get(..message.msg_controllen as usize)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    const PATIENCE: Duration = Duration::from_secs(5);
+
+    #[test]
+    fn a_listener_accepts_and_a_closed_port_resets() {
+        for any in ["127.0.0.1:0", "[::1]:0"] {
+            let listener = TcpListener::bind(any).unwrap();
+            let at = listener.local_addr().unwrap();
+            assert_eq!(try_dial(at, None, PATIENCE), Answer::Accepted);
+            assert_eq!(try_dial(at, Some(at.ip()), PATIENCE), Answer::Accepted);
+            drop(listener);
+            assert_eq!(try_dial(at, None, PATIENCE), Answer::Reset);
+        }
+    }
+
+    #[test]
+    fn what_this_machine_refuses_is_its_own_errno() {
+        // A documentation address, that no machine has.
+        let from = Some([192, 0, 2, 1].into());
+        let at = SocketAddr::from(([127, 0, 0, 1], 9));
+        assert_eq!(try_dial(at, from, PATIENCE), Answer::Failed(libc::EADDRNOTAVAIL));
+    }
+}

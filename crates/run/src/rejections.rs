@@ -1,0 +1,168 @@
+//! Who rejects dials. The errno of a dial does not name who sent a message of ICMP, nor all that it says: when dials are
+//! rejected, a few more are made beside the load whose sockets keep such messages.
+
+use std::{
+    net::{IpAddr, SocketAddr},
+    sync::mpsc::{Receiver, Sender, channel},
+    thread,
+    time::Duration,
+};
+
+use net::{Answer, Icmp};
+use samples::{Errno, Fault, Faults, Kind, RejectionSeen, Stage};
+use units::Nanos;
+
+/// Dials at the most. Routers send a message a second to each address, and the load's dials compete for it.
+const MOST_DIALS: u32 = 8;
+/// Longer than until a SYN is sent again.
+const PATIENCE: Duration = Duration::from_millis(1_500);
+/// Between two dials.
+const APART: Duration = Duration::from_millis(500);
+/// A run that is over waits no longer for an answer. Then no dial of the load competes for it any more.
+const LAST_WAIT: Nanos = Nanos::from_millis(2_500);
+
+/// A message of ICMP that answered a dial.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rejection {
+    pub(crate) icmp: Icmp,
+    /// What was dialled.
+    pub(crate) at: SocketAddr,
+    /// This machine itself has sent it.
+    pub(crate) is_ours: bool,
+}
+
+impl Rejection {
+    /// As the summary has it.
+    pub(crate) fn told(self) -> RejectionSeen {
+        let Icmp { by, is_v6, kind, code } = self.icmp;
+        RejectionSeen {
+            at: self.at.to_string(),
+            by: by.map(|by| by.to_string()),
+            own: self.is_ours,
+            message: self.icmp.meaning().to_owned(),
+            icmp_type: kind,
+            icmp_code: code,
+            icmp6: is_v6,
+        }
+    }
+}
+
+/// What was asked, and learnt.
+#[derive(Debug, Default)]
+pub(crate) struct Rejections {
+    asked: Option<(SocketAddr, Receiver<Answer>)>,
+    found: Option<Icmp>,
+    /// Until when the end of the run may be put off.
+    until: Option<Nanos>,
+}
+
+/// Whether it is worth asking: these faults, while so many messages of ICMP came to this machine, may be somebody's
+/// rejections. A refused dial without any message was answered by a reset.
+pub(crate) fn may_be(faults: &Faults, messages: u64) -> bool {
+    faults.iter().any(|(fault, _)| is_sign(fault, messages))
+}
+
+fn is_sign(fault: Fault, messages: u64) -> bool {
+    let is_dial = fault.stage == Stage::Dial;
+    match fault.kind {
+        Kind::Unreachable => is_dial,
+        Kind::Denied => is_dial && fault.errno == Errno::new(EACCES),
+        Kind::Refused | Kind::Timeout => is_dial && messages > 0,
+        _ => false,
+    }
+}
+
+/// What ICMPv6's *administratively prohibited* becomes.
+const EACCES: i32 = 13;
+
+impl Rejections {
+    /// Asks who rejects dials from there to `at`, if nobody was asked yet.
+    pub(crate) fn ask(&mut self, from: Option<IpAddr>, at: SocketAddr) {
+        if self.asked.is_some() {
+            return;
+        }
+        let (sender, receiver) = channel();
+        let body = move || dial(from, at, &sender);
+        // Without a further thread nothing more is known.
+        if thread::Builder::new().name("rejections".to_owned()).spawn(body).is_ok() {
+            self.asked = Some((at, receiver));
+        }
+    }
+
+    /// Takes what has come; whether nothing more will.
+    fn take(&mut self) -> bool {
+        let Some((_, answers)) = &self.asked else { return true };
+        loop {
+            match answers.try_recv() {
+                Ok(Answer::Icmp(icmp)) => self.found = Some(icmp),
+                Ok(_) => {}
+                Err(e) => return e == std::sync::mpsc::TryRecvError::Disconnected,
+            }
+        }
+    }
+
+    /// Whether the end of a run is to be put off for an answer that may still come.
+    pub(crate) fn is_pending(&mut self, now: Nanos) -> bool {
+        let is_done = self.take() || self.found.is_some();
+        let until = *self.until.get_or_insert(now + LAST_WAIT);
+        !is_done && now < until
+    }
+
+    /// What was learnt; `is_here`: whether an address is this machine's.
+    pub(crate) fn finish(mut self, is_here: impl Fn(IpAddr) -> bool) -> Option<Rejection> {
+        self.take();
+        let ((at, _), icmp) = (self.asked?, self.found?);
+        Some(Rejection { icmp, at, is_ours: icmp.by.is_some_and(is_here) })
+    }
+}
+
+/// Dials until something has answered, or nobody wants to know any more.
+fn dial(from: Option<IpAddr>, at: SocketAddr, answers: &Sender<Answer>) {
+    net::block_signals();
+    for _ in 0..MOST_DIALS {
+        let answer = net::try_dial(at, from, PATIENCE);
+        let is_known = !matches!(answer, Answer::Silence | Answer::Accepted);
+        if answers.send(answer).is_err() || is_known {
+            return;
+        }
+        thread::sleep(APART);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(fault: Fault, messages: u64, expected: bool) {
+        let mut faults = Faults::default();
+        faults.count(fault);
+        assert_eq!(may_be(&faults, messages), expected, "{fault:?}, {messages}");
+    }
+
+    #[test]
+    fn a_reset_is_nobodys_message() {
+        check(Fault::target(Stage::Dial, Kind::Refused), 0, false);
+        check(Fault::target(Stage::Dial, Kind::Refused), 3, true);
+        check(Fault::target(Stage::Dial, Kind::Timeout), 0, false);
+        check(Fault::target(Stage::Dial, Kind::Timeout), 3, true);
+        check(Fault::target(Stage::Exchange, Kind::Timeout), 3, false);
+        check(Fault::target(Stage::Dial, Kind::Unreachable), 0, true);
+        check(Fault::host(Stage::Dial, Kind::Denied).with(Errno::new(EACCES)), 0, true);
+        check(Fault::host(Stage::Dial, Kind::Denied).with(Errno::new(1)), 0, false);
+        assert!(!may_be(&Faults::default(), 9));
+    }
+
+    #[test]
+    fn a_dial_that_is_reset_is_no_message_and_nobody_waits_for_one() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let at = listener.local_addr().expect("it is bound");
+        drop(listener);
+        let mut rejections = Rejections::default();
+        assert!(!rejections.is_pending(Nanos::ZERO), "nobody was asked");
+        rejections.ask(None, at);
+        while rejections.is_pending(Nanos::ZERO) {
+            thread::yield_now();
+        }
+        assert_eq!(rejections.finish(|_| true), None);
+    }
+}
