@@ -228,7 +228,11 @@ SUMMARY = [
     Rule("cost/*_cpu_us_per_*", lambda c, who, per: None, "too little CPU time for a slope, or requests too often for an idle second"),
     *[Rule(f"cost/{key}", lambda c: None, "too few connections for a slope, or not asked for") for key in
       ("target_bytes", "generator_bytes", "kernel_bytes", "target_kernel_bytes", "ceiling_connections", "target_live_bytes",
-       "target_live_failure")],
+       "target_live_failure", "target_live_fit")],
+    Rule("cost/target_live_points", lambda c: "empty", "the server is no JVM"),
+    *[Rule(f"observed/target/{key}", lambda c: None, "the server is no JVM") for key in ("jvm_heap_used_bytes", "jvm_heap_max_bytes")],
+    Rule("observed/target/threads_gone", lambda c: "empty", "the server has one thread, and it lives"),
+    Rule("observed/target/log", lambda c: "empty", "the server writes no log that others could read"),
     Rule("cost/discarded", lambda c: "empty", "no slope of so few connections"),
     Rule("observed/target/pid", lambda c: c.server_pid, "the process that was started"),
     Rule("observed/target/process/**", lambda c, key: c.process("server", key), OWN),

@@ -97,7 +97,9 @@ def summary(table, told, text):
 
 def flat(told):
     """Destinations, and their faults, as one list."""
-    return [*told["destinations"], *(fault for one in told["destinations"] for fault in one["faults"])]
+    all_ = told["destinations"]
+    without = [one["latency_us"]["censored"] for one in all_ if one["latency_us"]["censored"]]
+    return [*all_, *(fault for one in all_ for fault in one["faults"]), *without]
 
 
 MARKDOWN_ROWS = {
