@@ -227,7 +227,9 @@ class Scope:
         return len(self.succeeded()) - sum(self.fated(fate) for fate in ("dropped", "closed", "finished"))
 
     def dropped_in_drain(self):
-        return sum(self.fate(c) == "dropped" and c.over()[0] > self.end for c in self.connections)
+        """throng counts from the end of the period of 0.2 s in which the load ended."""
+        after = [c.over()[0] for c in self.connections if self.fate(c) == "dropped" and c.over()[0] > self.end - EDGE]
+        return sum(t > self.end + 0.25 for t in after), sum(t > self.end for t in after), len(after)
 
     def ramp(self):
         """From the first dial to the outcome of the last one of those made for the first time."""
@@ -359,7 +361,8 @@ class Scope:
 
     def connect(self):
         late = [self.dial_late(c) for c in self.connections]
-        return Times([c.synack - c.due for c in self.succeeded()], late, censored=self.failed(), exact=True)
+        return Times([c.synack - c.due for c in self.succeeded()], late, censored=self.failed(), exact=True,
+                     least=[c.synack - c.syn for c in self.succeeded()])
 
     def dial_late(self, c):
         """How late the dial was, and how long until throng had seen its SYN-ACK: what it sent first is behind that."""
