@@ -17,6 +17,8 @@ import time
 import models
 
 LOG = []
+# What ends a connection, and how long after the first accept it begins: when the ramps of all models are over.
+ENDS, RAMP = ("never", "close", "reset", "truncated", "goodbye"), 1.1
 GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 REASONS = {200: b"OK", 404: b"Not Found", 500: b"Internal Server Error"}
 
@@ -101,6 +103,9 @@ class Connection:
             return
         number = re.search(r"n=(\d+)", path)
         does = models.behaviour(int(number[1])) if number else "right"
+        if does in ENDS and time.time() - LOG[0]["t"] < RAMP:
+            # A connection that is dialled again between first dials cannot be told from them.
+            does = "right"
         log("request", self, path=path, octets=octets, does=does)
         delay = models.DELAY.get(does, models.BASE_DELAY)
         if delay is not None:
