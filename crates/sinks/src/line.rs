@@ -55,6 +55,9 @@ impl<W: Write> Sink for Line<W> {
             0 => String::new(),
             _ => format!("  no response {}", percent(latency.censored_share())),
         };
+        // Of nothing there is no time, rather than one of 0.
+        let time =
+            |q| if latency.count() > 0 { latency.quantile(q).brief().to_string() } else { "-".to_owned() };
         let phase = tick.phase.name();
         let _ = writeln!(
             self.out,
@@ -65,8 +68,8 @@ impl<W: Write> Sink for Line<W> {
             per_s(tick.counts.opened + tick.counts.redialled),
             per_s(tick.counts.answered),
             tick.counts.bytes_in as f64 / period / (1 << 20) as f64,
-            latency.quantile(0.5).brief(),
-            latency.quantile(0.99).brief(),
+            time(0.5),
+            time(0.99),
             Count(tick.faults.total()),
             (own.cpu_s - self.cpu_s) / period * 100.0,
             Bytes(own.rss_bytes).brief(),
@@ -150,6 +153,18 @@ mod tests {
             "    4s ramp  open 1,500 of 3,000  +500/s  requests 2,000/s  4.0 MiB/s  p50 50 ms  p99 99 ms  \
              faults 0  cpu 50 %  memory 5.0 MiB"
         );
+    }
+
+    #[test]
+    fn a_second_without_a_response_has_no_times() {
+        let mut out = Vec::new();
+        let mut line = Line::new(&mut out);
+        line.begin(&Header::default());
+        let mut silent = Tick { ramp_latency: samples::Latency::default(), ..tick(0) };
+        silent.ramp_latency.censor();
+        line.tick(&silent, &Generator::default());
+        let out = String::from_utf8(out).unwrap();
+        assert!(out.contains("  p50 -  p99 -  no response 100 %  faults"), "{out}");
     }
 
     #[test]

@@ -82,6 +82,10 @@ pub(super) fn littles_law(s: &Summary, under_way: f64) -> Option<String> {
     if s.duration_s <= 0.0 || s.latency_us.count == 0 || under_way <= 0.0 {
         return None;
     }
+    // What had no response was under way as long as it was waited for, and has no latency.
+    if s.latency_us.censored.is_some() {
+        return None;
+    }
     let expected = s.requests.per_s * s.latency_us.mean / 1e6;
     // What was under way at either end is in one figure and not in the other.
     let edges = 2.0 * s.latency_us.max / 1e6 / s.duration_s;

@@ -356,6 +356,12 @@ pub(super) fn slow_accept(case: &Case) -> Option<Limit> {
     case.answer(Inferred, (Side::Target, "slow-accept"), case.left(), detail, cure)
 }
 
+/// How many of all that went wrong are of the kind that most are; nothing where all are.
+fn of_them(case: &Case, kind: Kind) -> String {
+    let same: u64 = case.summary.faults.iter().filter(|f| f.kind == kind).map(|f| f.count).sum();
+    if same < case.count { format!(", {} of them", Count(same)) } else { String::new() }
+}
+
 /// Nothing but the kind of fault is known, and perhaps a number at which things are known to stop.
 pub(super) fn fault(case: &Case) -> Option<Limit> {
     let (n, peak) = (case.faults(), case.summary.connections.peak);
@@ -384,13 +390,13 @@ pub(super) fn fault(case: &Case) -> Option<Limit> {
         (Trouble::WrongAnswer, _) => (
             Seen,
             "wrong-answer",
-            format!("{n} answers were not right: {}", kind.name()),
+            format!("{n} answers were not right{}: {}", of_them(case, kind), kind.name()),
             "look at one of them with curl -i",
         ),
         (Trouble::Lost, _) => (
             Seen,
             "closed",
-            format!("{n} connections were lost: {} by the peer", kind.name()),
+            format!("{n} connections were lost{}: {} by the peer", of_them(case, kind), kind.name()),
             "look at the target's idle timeout, its connection limit and its log",
         ),
         _ => return None,
