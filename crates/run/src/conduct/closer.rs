@@ -18,7 +18,10 @@ const PATIENCE: Duration = Duration::from_millis(500);
 /// What `throng serve` counts, if it says so soon: the conductor has more to do.
 fn counted_there(address: SocketAddr) -> Option<u64> {
     let (tell, told) = channel();
-    let ask = move || tell.send(host::remote::open_connections(address));
+    let ask = move || {
+        net::block_signals();
+        tell.send(host::remote::open_connections(address))
+    };
     thread::Builder::new().name("count".to_owned()).spawn(ask).ok()?;
     told.recv_timeout(PATIENCE).ok()?.ok()
 }
@@ -62,7 +65,7 @@ impl Conductor<'_> {
 
     /// What is to be seen while all connections that are held are still there.
     pub(super) fn look_at_the_end(&mut self, plan: &Plan) {
-        self.look_for_the_other_ends();
+        self.look_for_the_other_ends(plan);
         self.record.both_sides = self.both_sides(plan);
         self.leave_out_unaccepted(plan);
         self.record.quiet = self.quiet();
@@ -116,8 +119,12 @@ impl Conductor<'_> {
     /// Whether the target is on this host is seen by its ends of the connections: at an address of this host that is
     /// translated, as a published container port is, they are in another network namespace. What listens here at that
     /// address is not the target then.
-    pub(super) fn look_for_the_other_ends(&mut self) {
+    pub(super) fn look_for_the_other_ends(&mut self, plan: &Plan) {
         if self.record.ends_seen || !self.record.both_ends_here || self.open() == 0 {
+            return;
+        }
+        // Those that come and go may all just have gone.
+        if plan.populations.iter().all(|population| population.comes_and_goes()) {
             return;
         }
         let seen = self.sources.has_an_end_there(self.observer.destinations());
