@@ -15,7 +15,7 @@ const times = (p50: number): Quantiles => ({
 });
 
 const QUIET: NetCounters = {
-  attempt_fails: 0, estab_resets: 0, out_resets: 0, retrans_segs: 0, syn_retrans: 0, tcp_timeouts: 0, listen_overflows: 0, listen_drops: 0,
+  attempt_fails: 0, estab_resets: 0, out_resets: 0, retrans_segs: 0, syn_retrans: 0, tcp_timeouts: 0, retrans_fails: 0, listen_overflows: 0, listen_drops: 0,
   syn_queue_drops: 0, syn_cookies: 0, abort_on_memory: 0, memory_pressures: 0, pruned: 0, time_wait_overflow: 0, icmp_unreachable: 0,
 };
 
@@ -95,6 +95,7 @@ export const failed = (): Summary => ({
       threads_gone: [], log: [],
     },
     host, target_host: null, own: process,
+    rejection: null,
     observer: { address: "10.0.0.1:9100", answers: 17, failures: 1, last_failure: "timed out" },
   },
   rig: { calibrated_at: "2026-11-20T01:02:03Z", open_per_s: 0.4, requests_per_s: 0.931, connections: 0.004 },

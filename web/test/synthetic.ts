@@ -136,7 +136,7 @@ export function tickRecord({ n, seconds, most, ramp_s, end_s }: Moment): TickRec
       host: {
         sockets: { tcp_inuse: 2 * open, tcp_orphans: n % 3, tcp_tw: 300 + (n % 40), tcp_mem_pages: 2000 + n },
         tcp: {
-          attempt_fails: 0, estab_resets: 0, out_resets: 0, retrans_segs: n * 3, syn_retrans: 0, tcp_timeouts: 0, listen_overflows: 0,
+          attempt_fails: 0, estab_resets: 0, out_resets: 0, retrans_segs: n * 3, syn_retrans: 0, tcp_timeouts: 0, retrans_fails: 0, listen_overflows: 0,
           listen_drops: 0, syn_queue_drops: 0, syn_cookies: 0, abort_on_memory: 0, memory_pressures: 0, pruned: 0, time_wait_overflow: 0, icmp_unreachable: 0,
         },
         tcp_mem_pressure_pages: 383_870, conntrack: 2 * open, conntrack_max: 4_194_304, memory_available: 9e9, slab_reclaimable_bytes: 4e8, kernel_bytes: 7e8 + open * 7800,
