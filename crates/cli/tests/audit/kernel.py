@@ -17,7 +17,7 @@ TCP_EVENTS = {
     "syn_queue_drops": "TcpExt.TCPReqQFullDrop", "syn_cookies": "TcpExt.TCPReqQFullDoCookies",
     "abort_on_memory": "TcpExt.TCPAbortOnMemory", "memory_pressures": "TcpExt.TCPMemoryPressures",
     "pruned": "TcpExt.PruneCalled", "time_wait_overflow": "TcpExt.TCPTimeWaitOverflow",
-    "icmp_unreachable": "Icmp.InDestUnreachs",
+    "icmp_unreachable": "Icmp.InDestUnreachs", "retrans_fails": "TcpExt.TCPRetransFail",
 }
 
 

@@ -145,4 +145,4 @@ def prometheus(text):
     return found
 
 
-assert len(TCP_EVENTS) == 15
+assert len(TCP_EVENTS) == 16

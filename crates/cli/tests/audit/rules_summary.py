@@ -257,6 +257,7 @@ SUMMARY = [
     Rule("observed/host/conntrack_drops/*", lambda c, key: 0, "nothing was dropped"),
     Rule("observed/host/memory_available/*", lambda c, key: c.gauge(key, lambda l: l["available"], 64 << 20), "/proc/meminfo, every 50 ms: of the whole machine, others use it too"),
     Rule("observed/host/oom_kills/*", lambda c, key: c.counter(key, lambda l: l["oom_kills"]), "/proc/vmstat"),
+    Rule("observed/rejection", lambda c: None, "no message of ICMP was on the wire"),
     Rule("observed/target_host", lambda c: None, "no observer was asked"),
     Rule("observed/observer", lambda c: None, "no observer was asked"),
     *TOP,
