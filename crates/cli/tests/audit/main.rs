@@ -41,12 +41,28 @@ fn binary() -> PathBuf {
     given.map_or_else(|| env!("CARGO_BIN_EXE_throng").into(), PathBuf::from)
 }
 
-/// Runs a load model, and asks that every figure is right. The table of all of them is `audit.txt` of the model's folder.
+/// A wrong formula is wrong in each run. One event beyond a bound of some milliseconds is a busy machine's doing, and not there in
+/// the next.
+const RUNS: usize = 3;
+
+/// Runs a load model, and asks that every figure is right.
 fn audit(model: &str) {
     if !may() {
         return;
     }
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut wrong = Vec::new();
+    while wrong.len() < RUNS {
+        match run(model) {
+            Ok(()) => return,
+            Err(why) => wrong.push(why),
+        }
+    }
+    panic!("{}", wrong.join("\n"));
+}
+
+/// One run; what is wrong in it. The table of all figures is `audit.txt` of the model's folder.
+fn run(model: &str) -> Result<(), String> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("audit").join(model);
     let _ = fs::remove_dir_all(&folder);
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/audit/audit.py");
@@ -56,10 +72,13 @@ fn audit(model: &str) {
     // No compiled modules beside the sources.
     let ended = command.env("PYTHONDONTWRITEBYTECODE", "1").output().unwrap();
     let (out, err) = (String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
-    assert!(ended.status.success(), "{}\n{out}{err}", folder.join("audit.txt").display());
+    if !ended.status.success() {
+        return Err(format!("{}\n{out}{err}", folder.join("audit.txt").display()));
+    }
     if out.starts_with("skipped") {
         let _ = write!(std::io::stderr(), "{out}");
     }
+    Ok(())
 }
 
 #[test]
