@@ -367,7 +367,8 @@ impl<'a> Conductor<'a> {
             }
             self.give_orders(workers);
         }
-        if self.phase(now) == Phase::Hold && self.observer.begin_hold(now) {
+        if self.phase(now) == Phase::Hold {
+            self.observer.begin_hold(now);
             self.look_for_the_other_ends(plan);
         }
         // Shards end the load by themselves at its time, or when all connections have come and gone.

@@ -204,15 +204,13 @@ impl Observer {
         }
     }
 
-    /// Full load has begun; whether that is told for the first time: what was seen until now is the ramp's.
-    pub(crate) fn begin_hold(&mut self, now: Nanos) -> bool {
-        let is_first = !std::mem::replace(&mut self.has_held, true);
-        if is_first {
+    /// Full load has begun, if this is the first call: what was seen until now is the ramp's.
+    pub(crate) fn begin_hold(&mut self, now: Nanos) {
+        if !std::mem::replace(&mut self.has_held, true) {
             self.look(now, Phase::Ramp);
             self.held = Some(now);
             self.heap.iter_mut().for_each(Heap::at_full_load);
         }
-        is_first
     }
 
     /// What listens here at the target's address is not the target: whatever was seen of it says nothing.

@@ -30,7 +30,7 @@ pub(crate) struct Record {
     /// The probe lane against the connections held.
     pub(crate) curve: Curve,
     pub(crate) both_ends_here: bool,
-    /// The target's ends of our connections were seen on this host.
+    /// The target's ends of our connections were seen on this host, or cannot be.
     pub(crate) ends_seen: bool,
     /// They are not there, though its address is this host's.
     pub(crate) is_translated: bool,

@@ -228,15 +228,19 @@ def frames(connection, half, side, time):
             else:
                 connection.server_close = connection.server_close or time
         elif side == "client":
-            exchange = Exchange(connection, time, end, None, len(connection.exchanges))
-            exchange.payload = text
-            connection.exchanges.append(exchange)
-            connection.waiting.append(exchange)
+            sent(connection, time, end, text)
         elif connection.waiting:
             echoed(connection, time, end, text)
             if opcode == 10:
                 # What a pong carries is no content.
                 connection.exchanges[-1].body = 0
+
+
+def sent(connection, time, octets, text):
+    exchange = Exchange(connection, time, octets, None, len(connection.exchanges))
+    exchange.payload = text
+    connection.exchanges.append(exchange)
+    connection.waiting.append(exchange)
 
 
 def echoed(connection, time, octets, text):
@@ -253,9 +257,6 @@ def lines(connection, half, side, time, length):
     while len(half.buffer) >= length:
         text, half.buffer = half.buffer[:length], half.buffer[length:]
         if side == "client":
-            exchange = Exchange(connection, time, length, None, len(connection.exchanges))
-            exchange.payload = text
-            connection.exchanges.append(exchange)
-            connection.waiting.append(exchange)
+            sent(connection, time, length, text)
         elif connection.waiting:
             echoed(connection, time, length, text)

@@ -128,7 +128,8 @@ impl Conductor<'_> {
             return;
         }
         let seen = self.sources.has_an_end_there(self.observer.destinations());
-        self.record.ends_seen = seen == Some(true);
+        // Where the kernel cannot say it now, it cannot later.
+        self.record.ends_seen = seen != Some(false);
         if seen == Some(false) {
             self.record.both_ends_here = false;
             self.record.is_translated = true;
