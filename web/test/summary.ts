@@ -11,7 +11,7 @@ const without = (q: Quantiles): Quantiles => ({
 
 const times = (p50: number): Quantiles => ({
   count: 1000, mean: p50 * 1.2, stdev: p50 / 2, min: p50 / 10, p50, p75: p50 * 1.5, p90: p50 * 2, p99: p50 * 4, p999: p50 * 8,
-  p9999: p50 * 9, max: p50 * 10, censored: null,
+  p9999: p50 * 9, max: p50 * 10, censored: null, stalled: null,
 });
 
 const QUIET: NetCounters = {

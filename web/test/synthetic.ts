@@ -50,6 +50,8 @@ export function latency(times: [ns: number, n: number][]): Latency {
     min: Math.min(...times.map(([ns]) => ns)),
     max: Math.max(...times.map(([ns]) => ns)),
     censored: 0,
+    stalled: 0,
+    taken_off: 0,
   };
 }
 

@@ -48,7 +48,7 @@ pub(crate) fn run(words: &[String]) -> Result<()> {
 
 /// The black-box tests start the release build, the one that users have.
 fn tests() -> Result<()> {
-    let mut tests = command("cargo", &["test", "--workspace"])?;
+    let mut tests = command("cargo", &["test", "--workspace", "--no-fail-fast"])?;
     tests.env("THRONG_BIN", release_binary()?);
     finish(tests)
 }

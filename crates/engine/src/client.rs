@@ -200,7 +200,7 @@ impl Program for Client {
         }
         let now = cx.now();
         let Exchange { started, first, asks, .. } = *self.exchange(k);
-        self.tick.connect.record(self.took(started, self.dialled_at(cx, k), now));
+        self.tick.connect.record_seen(self.took(started, self.dialled_at(cx, k), now));
         let is_upgraded = self.job.upgrade().is_some();
         if self.is_known_by_dial(asks) {
             self.learn(k, now, true);

@@ -1,11 +1,11 @@
 //! What happened at one destination of several.
 
 use serde::{Deserialize, Serialize};
-use units::Nanos;
 
 use crate::{
     fault::Faults,
-    latency::{Latency, Quantiles},
+    latency::{Latency, Took},
+    quantiles::Quantiles,
     record,
     summary::FaultCount,
 };
@@ -94,9 +94,9 @@ impl Destination {
     }
 
     /// A response, with its latency where its request was due at full load.
-    pub fn answer(&mut self, latency: Option<Nanos>) {
+    pub fn answer(&mut self, latency: Option<Took>) {
         self.answered += 1;
-        latency.into_iter().for_each(|latency| self.latency.record(latency));
+        latency.into_iter().for_each(|latency| self.latency.record_seen(latency));
     }
 
     /// Connections that are still there.

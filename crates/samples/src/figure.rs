@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::quantiles::Stalled;
+
 /// A number of a summary's JSON, `latency_us.p99`; none where there was nothing to measure. Of a list of counts it is
 /// their sum; a status that no answer had was had by none.
 pub fn measured(summary: &Value, path: &str) -> Option<f64> {
@@ -39,6 +41,26 @@ pub fn censored_share(summary: &Value, path: &str) -> Option<f64> {
     censored(summary, path)?.0["share"].as_f64()
 }
 
+/// What a time may be at the most, by its path, microseconds: where throng itself stood still, with all that was taken off added
+/// again. None where what is told is all there was.
+pub fn at_most(summary: &Value, path: &str) -> Option<f64> {
+    let (of, name) = path.rsplit_once('.')?;
+    let times = summary.pointer(&format!("/{}", of.replace('.', "/")))?;
+    let (stalled, count) = (times["stalled"]["count"].as_u64()?, times["count"].as_u64()?);
+    let share = match name {
+        "p50" => 0.5,
+        "p75" => 0.75,
+        "p90" => 0.9,
+        "p99" => 0.99,
+        "p999" => 0.999,
+        "p9999" => 0.9999,
+        "max" | "mean" => 1.0,
+        _ => return None,
+    };
+    Stalled::reaches(stalled, count, share)
+        .then(|| Some(times[name].as_f64()? + times["stalled"]["most"].as_f64()?))?
+}
+
 fn censored<'a>(summary: &'a Value, path: &'a str) -> Option<(&'a Value, &'a str)> {
     let (of, name) = path.rsplit_once('.')?;
     let censored = summary.pointer(&format!("/{}/censored", of.replace('.', "/")))?;
@@ -49,6 +71,22 @@ fn censored<'a>(summary: &'a Value, path: &'a str) -> Option<(&'a Value, &'a str
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn what_was_taken_off_may_belong_there() {
+        let stalled = json!({ "count": 20, "share": 0.02, "most": 40.0 });
+        let times =
+            json!({ "count": 1_000, "mean": 3.0, "p90": 4.0, "p99": 5.0, "max": 9.0, "stalled": stalled });
+        let summary = json!({ "a": { "connect_us": times }, "latency_us": { "count": 9, "p99": 1.0, "stalled": null } });
+        let check = |path, expected| assert_eq!(at_most(&summary, path), expected, "{path}");
+        check("a.connect_us.p90", None);
+        check("a.connect_us.p99", Some(45.0));
+        check("a.connect_us.max", Some(49.0));
+        check("a.connect_us.mean", Some(43.0));
+        check("a.connect_us.count", None);
+        check("latency_us.p99", None);
+        check("seed", None);
+    }
 
     #[test]
     fn what_has_no_response_counts_in_what_is_judged() {

@@ -4,7 +4,10 @@ use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
-use crate::record;
+use crate::{
+    quantiles::{Censored, Quantiles, Stalled},
+    record,
+};
 
 /// Smallest difference told, nanoseconds. With three significant digits below it nothing would be gained: the
 /// clock and the loop are coarser.
@@ -36,6 +39,21 @@ pub struct Latency {
     /// Times that have no end: right-censored observations.
     #[serde(skip_serializing_if = "record::is_zero")]
     censored: u64,
+    /// Those among the recorded that are lower bounds.
+    #[serde(skip_serializing_if = "record::is_zero")]
+    stalled: u64,
+    /// The most that was taken off one of them, nanoseconds.
+    #[serde(skip_serializing_if = "record::is_zero")]
+    taken_off: u64,
+}
+
+/// How long something took, as far as throng could see it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Took {
+    /// Without the time in which throng itself stood still.
+    pub time: Nanos,
+    /// That time, if its end was seen only after it: the end may have come at any moment of it.
+    pub stalled: Nanos,
 }
 
 /// Significant digits that are measured.
@@ -50,7 +68,15 @@ pub(crate) fn empty(digits: u8) -> Histogram<u64> {
 
 impl Default for Latency {
     fn default() -> Self {
-        Latency { histogram: empty(DIGITS), sum: 0, min: u64::MAX, max: 0, censored: 0 }
+        Latency {
+            histogram: empty(DIGITS),
+            sum: 0,
+            min: u64::MAX,
+            max: 0,
+            censored: 0,
+            stalled: 0,
+            taken_off: 0,
+        }
     }
 }
 
@@ -85,6 +111,13 @@ impl Latency {
         self.max = self.max.max(time.0);
     }
 
+    /// One more, which is a lower bound where a stall was taken off it.
+    pub fn record_seen(&mut self, took: Took) {
+        self.record(took.time);
+        self.stalled += u64::from(took.stalled > Nanos::ZERO);
+        self.taken_off = self.taken_off.max(took.stalled.0);
+    }
+
     /// One more that never ended: a request without a response, a dial without a connection. Longer than every time recorded.
     pub fn censor(&mut self) {
         self.censored += 1;
@@ -98,6 +131,11 @@ impl Latency {
     /// Censored ones as a share (0..=1) of all, those with a time and those without; zero of none.
     pub fn censored_share(&self) -> f64 {
         self.censored as f64 / (self.censored + self.count()).max(1) as f64
+    }
+
+    /// Whether a share `q` (0..=1) of the times may have taken longer than is told: too many are lower bounds.
+    pub fn is_at_least(&self, q: f64) -> bool {
+        Stalled::reaches(self.stalled, self.count(), q)
     }
 
     /// The time that a share `q` (0..=1) of all did not exceed, where censored ones are longer than every other; none where
@@ -178,6 +216,8 @@ impl Latency {
     /// Adds another's times.
     pub fn merge(&mut self, other: &Latency) {
         self.censored += other.censored;
+        self.stalled += other.stalled;
+        self.taken_off = self.taken_off.max(other.taken_off);
         if other.histogram.is_empty() {
             return;
         }
@@ -199,7 +239,8 @@ impl Latency {
         if !self.histogram.is_empty() {
             self.histogram.reset();
         }
-        (self.sum, self.min, self.max, self.censored) = (0, u64::MAX, 0, 0);
+        (self.sum, self.min, self.max) = (0, u64::MAX, 0);
+        (self.censored, self.stalled, self.taken_off) = (0, 0, 0);
     }
 
     /// The figures of the summary, microseconds.
@@ -218,7 +259,16 @@ impl Latency {
             p9999: us(self.quantile(0.9999)),
             max: us(self.max()),
             censored: self.judged(),
+            stalled: self.stalled(),
         }
+    }
+
+    fn stalled(&self) -> Option<Stalled> {
+        (self.stalled > 0).then(|| Stalled {
+            count: self.stalled,
+            share: self.stalled as f64 / self.count() as f64,
+            most: self.taken_off as f64 / 1e3,
+        })
     }
 
     /// The percentiles by which a run is judged, where any is censored.
@@ -235,60 +285,6 @@ impl Latency {
             p9999: us(0.9999),
         })
     }
-}
-
-/// A distribution in figures; times in microseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-pub struct Quantiles {
-    /// How many times.
-    pub count: u64,
-    /// Arithmetic mean, exact.
-    pub mean: f64,
-    /// Standard deviation, from the histogram.
-    pub stdev: f64,
-    /// The shortest, exact.
-    pub min: f64,
-    /// Median.
-    pub p50: f64,
-    /// 75th percentile.
-    pub p75: f64,
-    /// 90th percentile.
-    pub p90: f64,
-    /// 99th percentile.
-    pub p99: f64,
-    /// 99.9th percentile.
-    pub p999: f64,
-    /// 99.99th percentile.
-    pub p9999: f64,
-    /// The longest, exact.
-    pub max: f64,
-    /// Requests without a response, dials without a connection, which none of the figures above contains; none where there
-    /// is none.
-    pub censored: Option<Censored>,
-}
-
-/// What a distribution lacks, and its percentiles with that counted as longer than every time measured: those by which
-/// thresholds are judged. Microseconds; none where the percentile lies among what never ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-pub struct Censored {
-    /// How many never ended.
-    pub count: u64,
-    /// As a share (0..=1) of all.
-    pub share: f64,
-    /// Median.
-    pub p50: Option<f64>,
-    /// 75th percentile.
-    pub p75: Option<f64>,
-    /// 90th percentile.
-    pub p90: Option<f64>,
-    /// 99th percentile.
-    pub p99: Option<f64>,
-    /// 99.9th percentile.
-    pub p999: Option<f64>,
-    /// 99.99th percentile.
-    pub p9999: Option<f64>,
 }
 
 #[cfg(test)]

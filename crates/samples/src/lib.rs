@@ -13,6 +13,7 @@ mod look;
 mod moments;
 mod observation;
 mod probe;
+mod quantiles;
 mod record;
 mod sink;
 mod summary;
@@ -25,9 +26,9 @@ pub use cost::{Cost, Discarded, Fit};
 pub use destination::{Destination, DestinationSummary, MOST_DESTINATIONS, name_of, row_of};
 pub use errno::Errno;
 pub use fault::{Fault, Faults, Kind, Side, Stage};
-pub use figure::{censored_share, judged, measured};
+pub use figure::{at_most, censored_share, judged, measured};
 pub use find::{FindOutcome, FindSummary, Point};
-pub use latency::{Censored, Latency, Quantiles};
+pub use latency::{Latency, Took};
 pub use look::{
     HostLook, JvmLook, LogKind, LogLine, Look, NetCounters, ProcessLook, ProcessMemory, SockStat, TargetLook,
 };
@@ -36,6 +37,7 @@ pub use observation::{
     Gauge, Growth, HostSeen, Looks, Observation, ObserverSeen, ProcessSeen, RejectionSeen, TargetSeen,
 };
 pub use probe::{Probe, ProbePoint, ProbeSummary};
+pub use quantiles::{Censored, Quantiles, Stalled};
 pub use record::{HostFacts, RunRecord, SCHEMA, Setting, TickRecord};
 pub use sink::{Ask, Header, Sink};
 pub use summary::{

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::latency::{Latency, Quantiles};
+use crate::{latency::Latency, quantiles::Quantiles};
 
 /// What the probe lane did in a period; merges as a tick does.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

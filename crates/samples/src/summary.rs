@@ -10,10 +10,10 @@ use crate::{
     destination::DestinationSummary,
     errno::Errno,
     fault::{Fault, Kind, Side, Stage},
-    latency::Quantiles,
     look::ProcessMemory,
     observation::Observation,
     probe::ProbeSummary,
+    quantiles::Quantiles,
 };
 
 /// What a run means.

@@ -8,7 +8,7 @@ use crate::{
     calibration::{Mark, Rig},
     cost::{Cost, Discarded, Fit},
     destination::{Destination, DestinationSummary},
-    latency::{Censored, Latency, Quantiles},
+    latency::Latency,
     look::{
         HostLook, JvmLook, LogKind, LogLine, NetCounters, ProcessLook, ProcessMemory, SockStat, TargetLook,
     },
@@ -17,6 +17,7 @@ use crate::{
         Gauge, Growth, HostSeen, Looks, Observation, ObserverSeen, ProcessSeen, RejectionSeen, TargetSeen,
     },
     probe::{Probe, ProbePoint, ProbeSummary},
+    quantiles::{Censored, Quantiles, Stalled},
     record::{HostFacts, RunRecord, Setting, TickRecord},
     sink::Header,
     summary::{
@@ -72,6 +73,7 @@ fn all() -> String {
         Requests,
         Quantiles,
         Censored,
+        Stalled,
         PopulationSummary,
         StepSummary,
         DestinationSummary,

@@ -5,7 +5,7 @@ use std::io::Write;
 use samples::{Generator, Header, Sink, Tick};
 use units::{Bytes, Count, Nanos};
 
-use crate::summary::percent;
+use crate::summary::{percent, time};
 
 /// The rates of the short rest of a second at the end would be noise.
 const LEAST_PERIOD: f64 = 0.5;
@@ -56,8 +56,10 @@ impl<W: Write> Sink for Line<W> {
             _ => format!("  no response {}", percent(latency.censored_share())),
         };
         // Of nothing there is no time, rather than one of 0.
-        let time =
-            |q| if latency.count() > 0 { latency.quantile(q).brief().to_string() } else { "-".to_owned() };
+        let at = |q| match latency.count() {
+            0 => "-".to_owned(),
+            _ => time(latency.quantile(q).0 as f64 / 1e3, latency.is_at_least(q)),
+        };
         let phase = tick.phase.name();
         let _ = writeln!(
             self.out,
@@ -68,8 +70,8 @@ impl<W: Write> Sink for Line<W> {
             per_s(tick.counts.opened + tick.counts.redialled),
             per_s(tick.counts.answered),
             tick.counts.bytes_in as f64 / period / (1 << 20) as f64,
-            time(0.5),
-            time(0.99),
+            at(0.5),
+            at(0.99),
             Count(tick.faults.total()),
             (own.cpu_s - self.cpu_s) / period * 100.0,
             Bytes(own.rss_bytes).brief(),

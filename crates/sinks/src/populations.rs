@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 use samples::{Quantiles, Summary};
-use units::{Count, Nanos};
+use units::Count;
 
-use crate::summary::percent;
+use crate::summary::{self, percent};
 
 /// A line for each population and each step; nothing where there is only one of both.
 pub(crate) fn table(s: &Summary) -> String {
@@ -45,8 +45,8 @@ pub(crate) fn table(s: &Summary) -> String {
 fn times(q: &Quantiles) -> [String; 3] {
     let without = q.censored.map_or("-".to_owned(), |censored| percent(censored.share));
     let time =
-        |us: f64| if q.count == 0 { "-".to_owned() } else { Nanos((us * 1e3) as u64).brief().to_string() };
-    [time(q.p50), time(q.p99), without]
+        |us, share| if q.count == 0 { "-".to_owned() } else { summary::time(us, q.is_at_least(share)) };
+    [time(q.p50, 0.5), time(q.p99, 0.99), without]
 }
 
 /// The first column to the left, the others to the right.

@@ -191,10 +191,18 @@ fn quantiles(q: &Quantiles, end: &str) -> String {
         return without.unwrap_or("none".to_owned());
     }
     let without = without.map_or(String::new(), |without| format!("  {without}"));
-    let t = |us: f64| Nanos((us * 1e3) as u64);
-    let (p50, p99, p999, max) = (t(q.p50), t(q.p99), t(q.p999), t(q.max));
-    let (p50, p99, p999, max) = (p50.brief(), p99.brief(), p999.brief(), max.brief());
-    format!("p50 {p50}  p99 {p99}  p99.9 {p999}  max {max}{without}")
+    let t = |us: f64, share: f64| time(us, q.is_at_least(share));
+    let (p50, p99, p999, max) = (t(q.p50, 0.5), t(q.p99, 0.99), t(q.p999, 0.999), t(q.max, 1.0));
+    let bounds = q.stalled.map_or(String::new(), |stalled| {
+        let most = Nanos((stalled.most * 1e3) as u64).brief();
+        format!("  {} are lower bounds: throng itself stood still for up to {most}", percent(stalled.share))
+    });
+    format!("p50 {p50}  p99 {p99}  p99.9 {p999}  max {max}{without}{bounds}")
+}
+
+/// A time in microseconds, which may be a lower bound.
+pub(crate) fn time(us: f64, is_at_least: bool) -> String {
+    format!("{}{}", if is_at_least { "≥ " } else { "" }, Nanos((us * 1e3) as u64).brief())
 }
 
 /// A share, 0..=1, to two digits at least.
@@ -246,6 +254,22 @@ mod tests {
         check(1_000, 32, &format!("{times}  32 (3.1 %) without a response"));
         check(100_000, 50, &format!("{times}  50 (0.05 %) without a response"));
         check(1_000_000, 1, &format!("{times}  1 (<0.01 %) without a response"));
+    }
+
+    #[test]
+    fn what_may_have_taken_longer_is_a_lower_bound() {
+        let check = |stalled: u64, expected: &str| {
+            let mut latency = samples::Latency::default();
+            let took = |stalled| samples::Took { time: Nanos::from_millis(2), stalled };
+            (0..1_000 - stalled).for_each(|_| latency.record_seen(took(Nanos::ZERO)));
+            (0..stalled).for_each(|n| latency.record_seen(took(Nanos::from_millis(n + 30))));
+            assert_eq!(quantiles(&latency.quantiles(), "response"), expected, "{stalled}");
+        };
+        check(0, "p50 2.0 ms  p99 2.0 ms  p99.9 2.0 ms  max 2.0 ms");
+        let tail = "are lower bounds: throng itself stood still for up to";
+        check(1, &format!("p50 2.0 ms  p99 2.0 ms  p99.9 2.0 ms  max ≥ 2.0 ms  0.10 % {tail} 30 ms"));
+        check(10, &format!("p50 2.0 ms  p99 2.0 ms  p99.9 ≥ 2.0 ms  max ≥ 2.0 ms  1.0 % {tail} 39 ms"));
+        check(970, &format!("p50 ≥ 2.0 ms  p99 ≥ 2.0 ms  p99.9 ≥ 2.0 ms  max ≥ 2.0 ms  97 % {tail} 999 ms"));
     }
 
     #[test]

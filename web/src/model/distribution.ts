@@ -1,4 +1,4 @@
-import type { Censored, Latency, Quantiles } from "./records";
+import type { Censored, Latency, Quantiles, Stalled } from "./records";
 import type { Lenient } from "./lenient";
 
 // The layout that throng's own histograms have (samples::Latency): steps of 64 ns, three significant digits.
@@ -31,17 +31,22 @@ export class Distribution {
     readonly max: number,
     /** How many have no time: requests without a response, dials without a connection. */
     readonly censored: number,
+    /** How many are lower bounds, since throng itself stood still, and the most that was taken off one of them, nanoseconds. */
+    readonly stalled: number,
+    readonly takenOff: number,
   ) {
     this.#source = source;
   }
 
-  static readonly EMPTY = new Distribution(() => NOTHING, 0, Infinity, 0, 0);
+  static readonly EMPTY = new Distribution(() => NOTHING, 0, Infinity, 0, 0, 0, 0);
 
   static of(latency: Lenient<Latency> | null | undefined): Distribution {
     const text = latency?.histogram;
     const censored = latency?.censored ?? 0;
-    if (!text) return censored > 0 ? new Distribution(() => NOTHING, 0, Infinity, 0, censored) : Distribution.EMPTY;
-    return new Distribution(() => decode(text), latency.sum ?? 0, latency.min ?? Infinity, latency.max ?? 0, censored);
+    if (!text) return censored > 0 ? new Distribution(() => NOTHING, 0, Infinity, 0, censored, 0, 0) : Distribution.EMPTY;
+    const [stalled, takenOff] = [latency.stalled ?? 0, latency.taken_off ?? 0];
+    const [sum, min, max] = [latency.sum ?? 0, latency.min ?? Infinity, latency.max ?? 0];
+    return new Distribution(() => decode(text), sum, min, max, censored, stalled, takenOff);
   }
 
   /** Everything that was recorded in any of them. */
@@ -55,6 +60,8 @@ export class Distribution {
       some.reduce((min, one) => Math.min(min, one.min), Infinity),
       some.reduce((max, one) => Math.max(max, one.max), 0),
       some.reduce((sum, one) => sum + one.censored, 0),
+      some.reduce((sum, one) => sum + one.stalled, 0),
+      some.reduce((most, one) => Math.max(most, one.takenOff), 0),
     );
   }
 
@@ -118,6 +125,11 @@ export class Distribution {
     };
   }
 
+  #stalled(): Stalled | null {
+    const [count, most] = [this.stalled, this.takenOff / 1e3];
+    return count === 0 ? null : { count, share: count / this.count, most };
+  }
+
   /** Its figures, microseconds. */
   quantiles(): Quantiles {
     const none = this.count === 0;
@@ -135,6 +147,7 @@ export class Distribution {
       p9999: us(0.9999),
       max: this.max / 1e3,
       censored: this.#judged(),
+      stalled: this.#stalled(),
     };
   }
 

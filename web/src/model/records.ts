@@ -444,7 +444,15 @@ min: number, max: number,
 /**
  * Times that have no end: right-censored observations.
  */
-censored: number, };
+censored: number, 
+/**
+ * Those among the recorded that are lower bounds.
+ */
+stalled: number, 
+/**
+ * The most that was taken off one of them, nanoseconds.
+ */
+taken_off: number, };
 
 /**
  * How many, their sum, their squares' sum and their extremes: enough for a mean and its deviation, exactly.
@@ -1215,7 +1223,11 @@ max: number,
  * Requests without a response, dials without a connection, which none of the figures above contains; none where there
  * is none.
  */
-censored: Censored | null, };
+censored: Censored | null, 
+/**
+ * Times that are lower bounds, since throng itself stood still; none where there is none.
+ */
+stalled: Stalled | null, };
 
 /**
  * What a distribution lacks, and its percentiles with that counted as longer than every time measured: those by which
@@ -1254,6 +1266,24 @@ p999: number | null,
  * 99.99th percentile.
  */
 p9999: number | null, };
+
+/**
+ * Times whose end was seen only after a stall of throng's own. The stall is taken off them: what is told of them is a lower
+ * bound, and with the stall added an upper one.
+ */
+export type Stalled = { 
+/**
+ * How many.
+ */
+count: number, 
+/**
+ * As a share (0..=1) of the times measured.
+ */
+share: number, 
+/**
+ * The most that was taken off one of them, microseconds.
+ */
+most: number, };
 
 /**
  * One population in figures, as the [`Summary`] has them of all.

@@ -43,16 +43,21 @@ export function statusTable(run: Run): Table {
 const QUANTILES = numbers("count", "mean", "p50", "p90", "p99", "p99.9", "max", "no response");
 
 function quantilesRow(q: Lenient<Quantiles> | null | undefined): string[] {
-  const times = [q?.mean, q?.p50, q?.p90, q?.p99, q?.p999, q?.max].map((us) => timeOf(q, us));
-  return [grouped(q?.count ?? 0), ...times, noResponse(q)];
+  const times = [timeOf(q, q?.p50, 0.5), timeOf(q, q?.p90, 0.9), timeOf(q, q?.p99, 0.99), timeOf(q, q?.p999, 0.999)];
+  return [grouped(q?.count ?? 0), timeOf(q, q?.mean, 1), ...times, timeOf(q, q?.max, 1), noResponse(q)];
 }
 
 /** Where there is nothing to show. */
 const NONE = "–";
 
-/** Of a distribution in which nothing has a time: none. */
-function timeOf(q: Lenient<Quantiles> | null | undefined, us: number | null | undefined): string {
-  return (q?.count ?? 0) === 0 && q?.censored ? NONE : time.text(us ?? 0);
+/**
+ * A figure that a share (0..=1) of the times decides: of a distribution in which nothing has a time none, and a lower bound
+ * where more than the rest of them are such.
+ */
+function timeOf(q: Lenient<Quantiles> | null | undefined, us: number | null | undefined, share: number): string {
+  if ((q?.count ?? 0) === 0 && q?.censored) return NONE;
+  const isAtLeast = (q?.stalled?.share ?? 0) > (1 - share) * (1 + 1e-12);
+  return (isAtLeast ? "≥ " : "") + time.text(us ?? 0);
 }
 
 /** The share that the percentiles say nothing of: requests without a response, dials without a connection. */
@@ -91,8 +96,8 @@ export function populationTable(run: Run): Table {
     grouped(p?.connections?.wanted ?? 0),
     rate.text(p?.connections?.open_per_s ?? 0),
     rate.text(p?.requests?.per_s ?? 0),
-    timeOf(p?.latency_us, p?.latency_us?.p50),
-    timeOf(p?.latency_us, p?.latency_us?.p99),
+    timeOf(p?.latency_us, p?.latency_us?.p50, 0.5),
+    timeOf(p?.latency_us, p?.latency_us?.p99, 0.99),
     noResponse(p?.latency_us),
     grouped(faultTotal(p?.faults ?? [])),
   ];
@@ -198,8 +203,8 @@ export function overviewTable(runs: Run[]): Table {
       `${grouped(f.held)} of ${grouped(f.wanted)}`,
       rate.text(f.open_per_s),
       rate.text(f.requests_per_s),
-      timeOf(f.latency_us, f.latency_us.p50),
-      timeOf(f.latency_us, f.latency_us.p99),
+      timeOf(f.latency_us, f.latency_us.p50, 0.5),
+      timeOf(f.latency_us, f.latency_us.p99, 0.99),
       noResponse(f.latency_us),
       grouped(faultTotal(f.faults)),
       memory(run).join(", ") || "–",

@@ -138,6 +138,14 @@ test("a run without a summary has the figures of its ticks", () => {
   assert.deepEqual(shown["held"], ["90", "of 100 wanted, peak 90"]);
 });
 
+test("a figure that throng's own stalls reach is a lower bound", () => {
+  const stalled = { ...latency([[1e6, 98], [3e6, 2]]), stalled: 2, taken_off: 4e7 };
+  const run = of([{ tick: { phase: "hold", counts: { answered: 100 }, latency: stalled } }]);
+  const [, count, ...cells] = timeTable(run).rows[0]!;
+  assert.equal(count, "100");
+  assert.deepEqual(cells.map((cell) => cell.startsWith("≥ ")), [true, false, false, true, true, true, false]);
+});
+
 test("what had no response stands beside the percentiles", () => {
   const without = (times: [number, number][], censored: number) => ({ ...latency(times), censored });
   const run = of([

@@ -11,12 +11,13 @@ const { records, folded, thinned } = fixture();
 
 /** Equal but for the last digits of sums of floating-point numbers. */
 function same(got: Quantiles, want: Quantiles, what: string): void {
-  const { censored, ...figures } = want;
+  const { censored, stalled, ...figures } = want;
   for (const [name, value] of Object.entries(figures)) {
     const ours = got[name as keyof typeof figures];
     assert.ok(Math.abs(ours - value) <= Math.abs(value) * 1e-9, `${what} ${name}: ${ours}, and ${value} in Rust`);
   }
   assert.deepEqual(got.censored, censored, `${what}: what has no response`);
+  assert.deepEqual(got.stalled, stalled, `${what}: what is a lower bound`);
 }
 
 test("records add up to what Rust makes of them", () => {
@@ -30,6 +31,7 @@ test("records add up to what Rust makes of them", () => {
   same(all.connect.quantiles(), folded.connect_us, "connect");
   same(all.lag.quantiles(), folded.lag_us, "lag");
   assert.ok(folded.latency_us.censored!.count > 0 && folded.connect_us.censored!.count > 0 && folded.counts.unanswered > 0);
+  assert.ok(folded.connect_us.stalled!.count > 0);
   assert.equal(all.populations.length, folded.populations.length);
   folded.populations.forEach((want, i) => {
     assert.deepEqual(all.populations[i]!.counts, { ...all.populations[i]!.counts, ...want.counts });

@@ -58,12 +58,16 @@ def Censored(low, middle, high):
     return (None, None, None) if low == float("inf") or middle == float("inf") else (low, middle, high)
 
 
+NO_STALL = "no run is audited in which throng itself stood still"
+
+
 def times(prefix, of, counted):
     """All figures of one distribution."""
     keys = ["count", "mean", "stdev", "min", *PERCENTILES, "max"]
     rules = [Rule(f"{prefix}/{key}", figure(of, key), counted if key == "count" else JITTER) for key in keys]
     rules += [Rule(f"{prefix}/censored/{key}", censored(of, key), "wire: requests due then that had no response")
               for key in ["count", "share", *PERCENTILES]]
+    rules.append(Rule(f"{prefix}/stalled", lambda *_: None, NO_STALL))
     return [*rules, Rule(f"{prefix}/censored", censored(of, None), "wire: requests due then that had no response")]
 
 
@@ -162,7 +166,7 @@ def step_figure(context, name, step, key):
     times = context.step(name, step)
     if key.startswith("censored"):
         return censored(lambda c: times, key.partition("/")[2] or None)(context)
-    return figure(lambda c: times, key)(context)
+    return None if key == "stalled" else figure(lambda c: times, key)(context)
 
 
 def destination(context, name, key):
@@ -173,6 +177,8 @@ def destination(context, name, key):
         return censored(lambda c: s.latency(), key.rsplit("/", 1)[1])(context)
     if key == "latency_us/censored":
         return censored(lambda c: s.latency(), None)(context)
+    if key == "latency_us/stalled":
+        return None
     if key.startswith("latency_us/"):
         expected = figure(lambda c: s.latency(), key.split("/")[1])(context)
         if isinstance(expected, tuple) and key != "latency_us/count":

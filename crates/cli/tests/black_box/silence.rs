@@ -54,8 +54,9 @@ impl Cell<'_> {
         assert_eq!(sent, answered + lost + unanswered, "{place}");
         let headline = summary.word("headline");
         if trouble == StopsAndGoesOn && !judged {
-            // Late, and nothing else: they were all answered.
-            assert!(status == 0 || status == 4, "{place}");
+            // Late, and nothing else: what was sent was answered. On a busy machine it goes on after the load's end, when the
+            // slots that waited for a connection have missed it.
+            assert!(status == 0 || status == 4 || count("missed") > 0, "{place}");
             assert_eq!(sent, answered, "{place}");
             return;
         }
@@ -134,6 +135,9 @@ fn where_throng_stands_still_it_is_late() {
     let (latency, lag) = (s.number("latency_us.max"), s.number("lag_us.max"));
     assert!(lag >= 550e3, "lag {lag} us");
     assert!(latency < 300e3 && s.count("latency_us.count") > 100, "latency {latency} us");
+    // What is told of those that were under way is the least.
+    let (bounds, most) = (s.count("latency_us.stalled.count"), s.number("latency_us.stalled.most"));
+    assert!((1..100).contains(&bounds) && most >= 550e3, "{bounds}, {most} us");
     assert_eq!(s.count("requests.sent"), s.count("requests.answered"));
     // Judged by the longest, such a run says nothing; nor do those in which it was long for one in a hundred.
     let s = run(&["-c", "8", "--threshold", "latency.max < 100ms"]);

@@ -134,16 +134,15 @@ impl Client {
         own.into_iter().for_each(|own| own.answer(at_load.then_some(took)));
         tick.counts.body_bytes_in += exchange.content();
         if at_load {
-            tick.latency.record(took);
+            tick.latency.record_seen(took);
             if let Some(step) = self.job.step(at) {
-                tick.steps[step].record(took);
+                tick.steps[step].record_seen(took);
             }
-            let still = self.lateness.stood_still(exchange.started, now);
-            if still > Nanos::ZERO {
-                tick.lag.record(still);
+            if took.stalled > Nanos::ZERO {
+                tick.lag.record(took.stalled);
             }
         } else {
-            tick.ramp_latency.record(took)
+            tick.ramp_latency.record_seen(took)
         }
         if is_now && !self.draining {
             tick.counts.answered_at_load += 1;

@@ -1,7 +1,7 @@
 //! What a response, or the lack of one, adds to the tick beside its latency.
 
 use net::Key;
-use samples::{Latency, Tick};
+use samples::{Latency, Tick, Took};
 use units::Nanos;
 
 use super::Client;
@@ -24,10 +24,10 @@ fn times(tick: &mut Tick, at_load: bool) -> (&mut Latency, &mut Latency) {
 }
 
 impl Client {
-    /// How long something took that was due at `due` and was begun at `started`, as it is seen `now`: without the time in
-    /// which the shard itself stood still since it was begun.
-    pub(super) fn took(&self, due: Nanos, started: Nanos, now: Nanos) -> Nanos {
-        Nanos(now.since(due).0.saturating_sub(self.lateness.stood_still(started, now).0))
+    /// How long something took that was due at `due` and was begun at `started`, as it is seen `now`.
+    pub(super) fn took(&self, due: Nanos, started: Nanos, now: Nanos) -> Took {
+        let stalled = self.lateness.stood_still(started, now);
+        Took { time: Nanos(now.since(due).0.saturating_sub(stalled.0)), stalled }
     }
 
     /// A request under way has ended.
@@ -68,7 +68,7 @@ impl Client {
         let Exchange { due, started, .. } = *exchange;
         let took = self.took(due, started, now);
         let at_load = self.full_load.has(due);
-        times(&mut self.tick, at_load).1.record(took);
+        times(&mut self.tick, at_load).1.record_seen(took);
     }
 
     /// An answer is complete: how large it was, and whether its connection was kept.

@@ -127,7 +127,7 @@ impl Client {
     fn upgraded<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         self.learn(k, cx.now(), true);
         let asked = self.exchange(k).started;
-        self.tick.handshake.record(self.took(asked, asked, cx.now()));
+        self.tick.handshake.record_seen(self.took(asked, asked, cx.now()));
         self.exchange(k).wire = self.job.wire();
         self.connected(cx, k);
     }

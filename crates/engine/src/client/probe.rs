@@ -211,7 +211,7 @@ impl Client {
     pub(super) fn probe_opened<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         let dial_due = self.record(k).exchange.started;
         let took = self.took(dial_due, self.dialled_at(cx, k), cx.now());
-        self.seen().connect.record(took);
+        self.seen().connect.record_seen(took);
         if self.job.upgrade().is_none() {
             return self.probe_send(cx, k);
         }
@@ -302,9 +302,9 @@ impl Client {
         } else {
             seen.answered += 1;
             let latency = if keeps { &mut seen.kept } else { &mut seen.fresh };
-            latency.record(took);
+            latency.record_seen(took);
             if at_load {
-                seen.held.record(took);
+                seen.held.record_seen(took);
             }
         }
         self.conn(k).hear(now, exchange.keep_alive_timeout_s());

@@ -1,7 +1,7 @@
 //! Whether the figures can be believed: was it throng that was slow, and do the counts agree with each other and with
 //! the other side?
 
-use plan::{Plan, Population};
+use plan::{Plan, Population, Threshold};
 use samples::{Quantiles, Side, Stage, Summary};
 use units::{Count, Nanos};
 
@@ -40,6 +40,20 @@ pub(super) fn late(s: &Summary, judged: &[&str]) -> Option<String> {
     late.map(|(name, lag, allowed)| {
         let (lag, allowed) = (lag / 1e3, allowed / 1e3);
         format!("the generator was late: lag {name} {lag:.1} ms, {allowed:.1} ms allowed")
+    })
+}
+
+/// A time that is judged, where its verdict depends on how long the target took while throng itself stood still.
+pub(super) fn unsure(thresholds: &[Threshold], s: &Summary) -> Option<String> {
+    let json = serde_json::to_value(s).expect("a summary has only plain fields");
+    thresholds.iter().zip(&s.thresholds).find_map(|(threshold, result)| {
+        let most = samples::at_most(&json, &threshold.figure.path)?;
+        let value = result.value?;
+        (threshold.is_met_by(value) != threshold.is_met_by(most)).then(|| {
+            let (value, most) = (Nanos((value * 1e3) as u64).brief(), Nanos((most * 1e3) as u64).brief());
+            let expr = &threshold.text;
+            format!("threshold {expr} cannot be judged: throng itself stood still, it lies between {value} and {most}")
+        })
     })
 }
 

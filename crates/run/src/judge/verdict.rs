@@ -139,6 +139,9 @@ fn invalid(facts: &Facts, s: &Summary) -> Result<Option<String>, String> {
     if let Some(why) = honesty::undialled(s) {
         return Err(why);
     }
+    if let Some(why) = honesty::unsure(&facts.plan.thresholds, s) {
+        return Err(why);
+    }
     let judged = || facts.plan.thresholds.iter().zip(&s.thresholds);
     let judges_latency = judged().any(|(threshold, _)| threshold.figure.is_latency);
     // A rate that was reached all the same was reached; of one that was not, nobody knows whose doing it is.
@@ -300,6 +303,26 @@ mod tests {
         check(s.clone(), &["held == 100"], none(), (Verdict::Pass, &["warning: the generator was late"]));
         check(s.clone(), &["requests.per_s >= 1k"], none(), (Verdict::Pass, &["warning: the generator"]));
         check(s, &["requests.per_s >= 2k"], none(), (Verdict::Invalid, &[late, "is not met: 1000"]));
+    }
+
+    #[test]
+    fn a_time_in_which_throng_stood_still_is_not_judged_where_it_decides() {
+        let took = |time, stalled| samples::Took { time: units::Nanos::from_millis(time), stalled };
+        let mut connect = samples::Latency::default();
+        (0..980).for_each(|_| connect.record_seen(took(2, units::Nanos::ZERO)));
+        (0..20).for_each(|_| connect.record_seen(took(3, units::Nanos::from_millis(40))));
+        let check = |threshold: &str, expected: (Verdict, &[&str])| {
+            let s = Summary { connect_us: connect.quantiles(), ..held() };
+            super::tests::check(s, &[threshold], Evidence::default(), expected);
+        };
+        check("connect.p99 < 50ms", (Verdict::Pass, &[]));
+        check("connect.p90 < 20ms", (Verdict::Pass, &[]));
+        check(
+            "connect.p99 < 20ms",
+            (Verdict::Invalid, &["cannot be judged: throng itself stood still, it lies between 3."]),
+        );
+        // Not met by what is sure.
+        check("connect.p99 < 2ms", (Verdict::Fail, &["is not met: 3"]));
     }
 
     #[test]

@@ -2,11 +2,11 @@
 
 use std::fmt::Write;
 
-use samples::RunRecord;
+use samples::{RunRecord, Stalled};
 use serde_json::Value;
-use units::{Bytes, Count, Nanos};
+use units::{Bytes, Count};
 
-use crate::summary::percent;
+use crate::summary::{percent, time};
 
 /// What stands in a table's cell where nothing was measured.
 const NONE: &str = "–";
@@ -101,11 +101,13 @@ fn is_there(times: &Value) -> bool {
 /// The cells of a distribution: how many, the percentiles, and the share that these say nothing of.
 fn times_row(times: &Value) -> String {
     let count = times["count"].as_u64().unwrap_or_default();
-    let time = |key: &str| match count {
+    let stalled = times["stalled"]["count"].as_u64().unwrap_or_default();
+    let at = |(key, share): (&str, f64)| match count {
         0 => NONE.to_owned(),
-        _ => Nanos((times[key].as_f64().unwrap_or_default() * 1e3) as u64).brief().to_string(),
+        _ => time(times[key].as_f64().unwrap_or_default(), Stalled::reaches(stalled, count, share)),
     };
-    let [p50, p90, p99, p999, max] = ["p50", "p90", "p99", "p999", "max"].map(time);
+    let [p50, p90, p99, p999, max] =
+        [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999), ("max", 1.0)].map(at);
     let without = times["censored"]["share"].as_f64().map_or(NONE.to_owned(), percent);
     format!("| {} | {p50} | {p90} | {p99} | {p999} | {max} | {without} |", Count(count))
 }

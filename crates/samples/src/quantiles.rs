@@ -1,0 +1,86 @@
+//! A distribution in figures, as a summary has it.
+
+use serde::Serialize;
+
+/// A distribution in figures; times in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct Quantiles {
+    /// How many times.
+    pub count: u64,
+    /// Arithmetic mean, exact.
+    pub mean: f64,
+    /// Standard deviation, from the histogram.
+    pub stdev: f64,
+    /// The shortest, exact.
+    pub min: f64,
+    /// Median.
+    pub p50: f64,
+    /// 75th percentile.
+    pub p75: f64,
+    /// 90th percentile.
+    pub p90: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// 99.9th percentile.
+    pub p999: f64,
+    /// 99.99th percentile.
+    pub p9999: f64,
+    /// The longest, exact.
+    pub max: f64,
+    /// Requests without a response, dials without a connection, which none of the figures above contains; none where there
+    /// is none.
+    pub censored: Option<Censored>,
+    /// Times that are lower bounds, since throng itself stood still; none where there is none.
+    pub stalled: Option<Stalled>,
+}
+
+impl Quantiles {
+    /// Whether a share `q` (0..=1; 1: the longest) may have taken longer than the percentile tells.
+    pub fn is_at_least(&self, q: f64) -> bool {
+        self.stalled.is_some_and(|stalled| Stalled::reaches(stalled.count, self.count, q))
+    }
+}
+
+/// Times whose end was seen only after a stall of throng's own. The stall is taken off them: what is told of them is a lower
+/// bound, and with the stall added an upper one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct Stalled {
+    /// How many.
+    pub count: u64,
+    /// As a share (0..=1) of the times measured.
+    pub share: f64,
+    /// The most that was taken off one of them, microseconds.
+    pub most: f64,
+}
+
+impl Stalled {
+    /// Whether the percentile of a share `q` may lie among so many lower bounds: each of them may be longer than all others.
+    pub fn reaches(stalled: u64, count: u64, q: f64) -> bool {
+        stalled as f64 > (1.0 - q) * count as f64 * (1.0 + 1e-12)
+    }
+}
+
+/// What a distribution lacks, and its percentiles with that counted as longer than every time measured: those by which
+/// thresholds are judged. Microseconds; none where the percentile lies among what never ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct Censored {
+    /// How many never ended.
+    pub count: u64,
+    /// As a share (0..=1) of all.
+    pub share: f64,
+    /// Median.
+    pub p50: Option<f64>,
+    /// 75th percentile.
+    pub p75: Option<f64>,
+    /// 90th percentile.
+    pub p90: Option<f64>,
+    /// 99th percentile.
+    pub p99: Option<f64>,
+    /// 99.9th percentile.
+    pub p999: Option<f64>,
+    /// 99.99th percentile.
+    pub p9999: Option<f64>,
+}
