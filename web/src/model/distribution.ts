@@ -16,6 +16,11 @@ interface Recorded {
 
 const NOTHING: Recorded = { places: new Uint16Array(0), counts: new Float64Array(0) };
 
+/** In front of a figure that a share (0..=1) of the times decides, where more than the rest of them are lower bounds. */
+export function atLeast(q: Lenient<Quantiles> | null | undefined, share: number): string {
+  return (q?.stalled?.share ?? 0) > (1 - share) * (1 + 1e-12) ? "≥ " : "";
+}
+
 /** The distribution of one time, nanoseconds; what `samples::Latency` is, with the same figures. */
 export class Distribution {
   /** Decoded, or added up, at the first use: most are never looked at. */

@@ -1,5 +1,6 @@
 import { growth, perSecond } from "./chart";
 import type { Entry } from "./fold";
+import { atLeast } from "./distribution";
 import { cpuOfTarget, cpuOfThrong } from "./host_charts";
 import { latencyOf } from "./latency_charts";
 import type { Lenient } from "./lenient";
@@ -87,6 +88,7 @@ export function keyFigures(run: Run): Figure[] {
   const answered = (f.latency_us.count ?? 0) > 0;
   const without = f.latency_us.censored;
   const us = (value: number | null | undefined) => time.text(value ?? 0);
+  const latency = (value: number | null | undefined, share: number) => atLeast(f.latency_us, share) + us(value);
   const load = run.summary ? "at full load" : "so far";
   const all: (Figure | false | null | undefined)[] = [
     { name: "held", value: grouped(f.held), note: `of ${grouped(f.wanted)} wanted, peak ${grouped(f.peak)}` },
@@ -96,17 +98,17 @@ export function keyFigures(run: Run): Figure[] {
       value: (f.lower_bound ? "≥ " : "") + rate.text(f.requests_per_s),
       note: f.lower_bound ? "a lower bound: throng had no CPU left" : load,
     },
-    answered && { name: "latency p50", value: us(f.latency_us.p50), note: `mean ${us(f.latency_us.mean)}` },
-    answered && { name: "latency p99", value: us(f.latency_us.p99), note: load },
-    answered && { name: "latency p99.9", value: us(f.latency_us.p999), note: `${grouped(f.latency_us.count ?? 0)} answers` },
-    answered && { name: "latency max", value: us(f.latency_us.max), note: "the longest" },
+    answered && { name: "latency p50", value: latency(f.latency_us.p50, 0.5), note: `mean ${latency(f.latency_us.mean, 1)}` },
+    answered && { name: "latency p99", value: latency(f.latency_us.p99, 0.99), note: load },
+    answered && { name: "latency p99.9", value: latency(f.latency_us.p999, 0.999), note: `${grouped(f.latency_us.count ?? 0)} answers` },
+    answered && { name: "latency max", value: latency(f.latency_us.max, 1), note: "the longest" },
     without != null && {
       name: "no response",
       value: exactPercent(without.share ?? 0),
       note: `${grouped(without.count ?? 0)} requests ${load}, in none of these percentiles${judgedNote(f.latency_us)}`,
     },
     (f.lag_us.count ?? 0) > 0 && { name: "lag p99", value: us(f.lag_us.p99), note: "how late throng was" },
-    probe && { name: "probe p99", value: us(probe.latency_us?.p99), note: `${grouped(probe.answered ?? 0)} of ${grouped(probe.sent ?? 0)} answered` },
+    probe && { name: "probe p99", value: atLeast(probe.latency_us, 0.99) + us(probe.latency_us?.p99), note: `${grouped(probe.answered ?? 0)} of ${grouped(probe.sent ?? 0)} answered` },
     { name: "faults", value: grouped(faultTotal(f.faults)), note: f.faults[0] ? mostFrequent(f.faults[0]) : "none" },
     memory("target", each(cost?.target_bytes, target?.user_bytes_per_connection)),
     memory("throng", each(cost?.generator_bytes, generator?.user_bytes_per_connection)),

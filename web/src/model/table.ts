@@ -1,3 +1,4 @@
+import { atLeast } from "./distribution";
 import { figuresOf, faultsSeen, faultTotal } from "./figures";
 import type { Lenient } from "./lenient";
 import { bytes, exactPercent, grouped, percent, rate, time } from "./quantity";
@@ -50,14 +51,10 @@ function quantilesRow(q: Lenient<Quantiles> | null | undefined): string[] {
 /** Where there is nothing to show. */
 const NONE = "–";
 
-/**
- * A figure that a share (0..=1) of the times decides: of a distribution in which nothing has a time none, and a lower bound
- * where more than the rest of them are such.
- */
+/** A figure that a share (0..=1) of the times decides; none of a distribution in which nothing has a time. */
 function timeOf(q: Lenient<Quantiles> | null | undefined, us: number | null | undefined, share: number): string {
   if ((q?.count ?? 0) === 0 && q?.censored) return NONE;
-  const isAtLeast = (q?.stalled?.share ?? 0) > (1 - share) * (1 + 1e-12);
-  return (isAtLeast ? "≥ " : "") + time.text(us ?? 0);
+  return atLeast(q, share) + time.text(us ?? 0);
 }
 
 /** The share that the percentiles say nothing of: requests without a response, dials without a connection. */

@@ -144,6 +144,8 @@ test("a figure that throng's own stalls reach is a lower bound", () => {
   const [, count, ...cells] = timeTable(run).rows[0]!;
   assert.equal(count, "100");
   assert.deepEqual(cells.map((cell) => cell.startsWith("≥ ")), [true, false, false, true, true, true, false]);
+  const bounds = keyFigures(run).filter(({ value }) => value.startsWith("≥ ")).map(({ name }) => name);
+  assert.deepEqual(bounds, ["latency p99", "latency p99.9", "latency max"]);
 });
 
 test("what had no response stands beside the percentiles", () => {
