@@ -21,10 +21,14 @@ fn a_connection_of_the_reference_server_has_a_price() {
     // What comes in at once touches the server's buffers, more of them the busier this machine is: let it be done.
     run(&server.url("/"), &["-c", "2000", "-d", "500ms"]);
     let args = ["-c", "20000", "--ramp", "4s", "-d", "2s", "--think", "1m", "--threads", "1"];
-    // Others on this machine take and give memory meanwhile: then a figure is not measured, and its line is kept.
+    // Others on this machine take and give memory meanwhile: then a figure is not measured, and its line is kept. They may
+    // take the processor too, so that the server cannot accept in time.
     let mut was_known = false;
-    for _ in 0..3 {
+    for _ in 0..6 {
         let (ended, s) = run(&server.url("/"), &args);
+        if s.at("limit")["cause"] == "accept-queue" {
+            continue;
+        }
         ended.assert_status(0);
         let line = ended.stderr.lines().find(|line| line.starts_with("  cost ")).expect("a line");
         for name in MEMORY {
@@ -43,9 +47,12 @@ fn a_connection_of_the_reference_server_has_a_price() {
             assert!((20_001..1 << 40).contains(&ceiling), "{ceiling}");
             assert!(line.contains("memory for about "), "{line}");
         }
-        was_known |= !s.at("cost.target_bytes").is_null();
+        was_known = !s.at("cost.target_bytes").is_null();
+        if was_known {
+            break;
+        }
     }
-    assert!(was_known, "one of three is not disturbed");
+    assert!(was_known, "one of six is not disturbed");
 }
 
 /// What 20,000 connections may take, each.

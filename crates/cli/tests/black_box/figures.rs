@@ -190,7 +190,9 @@ fn check_sums(s: &Summary, n: u64) {
     assert_eq!(count("latency_us.count") + count("ramp_latency_us.count"), answered);
     assert!(count("connections.seen_by_target") >= n, "both ends count the same: {:#}", s.0);
     // First requests follow the connect and lag behind nothing; those of full load all do.
-    assert_eq!(count("lag_us.count"), count("latency_us.count"));
+    // Each request's, and once more where throng stood still while its response was there.
+    let stalled = s.at("latency_us.stalled")["count"].as_u64().unwrap_or(0);
+    assert_eq!(count("lag_us.count"), count("latency_us.count") + stalled);
     // Each answer has a first byte, and it does not come after the last one.
     assert_eq!(count("first_byte_us.count"), count("latency_us.count"));
     assert!(s.number("first_byte_us.mean") <= s.number("latency_us.mean"), "{:#}", s.0);
@@ -243,7 +245,7 @@ fn figures_agree_with_each_other_and_with_the_server() {
     let only = &s.at("target_cost.processes").as_array().unwrap()[..];
     assert!(only.len() == 1 && only[0]["pid"] == *s.at("target_cost.pid"), "{only:?}");
     assert!((1 << 20..=s.count("target_cost.rss_bytes")).contains(&only[0]["rss_bytes"].as_u64().unwrap()));
-    assert!((1.0..1.5).contains(&s.number("duration_s")), "{}", s.number("duration_s"));
+    assert!((1.0..2.0).contains(&s.number("duration_s")), "{}", s.number("duration_s"));
     assert_eq!((ended.status, s.at("reasons").as_array().unwrap().len()), (Some(0), 0), "{ended:?}");
 }
 

@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// A search takes many steps.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// The search as JSON; it ends with this status.
 fn find(target: &str, args: &[&str], status: i32) -> Value {

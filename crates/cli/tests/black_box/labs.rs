@@ -262,7 +262,9 @@ fn logs_are_capped_kept_and_named() {
         ended.stderr.lines().filter_map(|line| Some(PathBuf::from(line.split_once(what)?.1))).collect()
     };
     let (logs, built) = (after("ours logs to "), after("ours was built: "));
-    assert_eq!((logs.len(), built.len()), (2, 1), "{}", ended.stderr);
+    // A run that a busy machine spoilt is repeated.
+    let again = after("once more: ").len();
+    assert_eq!((logs.len(), built.len()), (2 + again, 1), "{}", ended.stderr);
     assert!(built[0].is_file() && logs[0] != logs[1], "{}", ended.stderr);
     for folder in logs {
         let text = fs::read_to_string(folder.join("server-1.log")).unwrap();

@@ -66,7 +66,6 @@ impl Misdeed {
             ("connections.closed", 0),
             ("connections.redialled", 0),
             ("connections.held", 0),
-            ("limit.at_connections", CONNECTIONS),
         ];
         let faults = [(self.fault, CONNECTIONS)];
         let fail = Expected { status: 1, verdict: "fail", faults: &faults, counts: &counts };
@@ -74,6 +73,8 @@ impl Misdeed {
         let s = fail.check(&server.url("/"), &args);
         assert_eq!((s.word("limit.side"), s.word("limit.cause")), ("target", self.cause));
         assert_eq!(s.word("limit.detail"), self.detail);
+        // On a busy machine some are lost before others are connected.
+        assert!((1..=CONNECTIONS).contains(&s.count("limit.at_connections")), "{:#}", s.at("limit"));
         assert!(s.word("limit.cure").contains(self.cure), "{}", s.word("limit.cure"));
         assert_eq!(server.log.accepted(), CONNECTIONS + s.asked_for_tls(), "nothing is dialled again");
         s

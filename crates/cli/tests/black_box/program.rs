@@ -14,7 +14,7 @@ pub(crate) use rustix::process::Signal;
 use rustix::process::{Pid, kill_process, kill_process_group};
 
 /// Nothing here takes longer, however slow the machine; the demo apart.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The variable that says where runs are kept.
 pub(crate) const DATA: &str = "XDG_DATA_HOME";
