@@ -81,14 +81,15 @@ fn another_host_tells_of_its_target() {
     let Some(pair) = Pair::new() else { return };
     let serving = off_loopback::serve(&pair, "10.77.0.1");
     let args = ["-c", "500", "-d", "2s", "--think", "100ms"];
-    let (ended, s) = run_observed(&pair, "observed-secret", &serving.url("/"), &args);
+    // It is throng's own server, which is asked how many it has: on a busy machine it may not say so in time.
+    let mut runs = (0..3).map(|_| run_observed(&pair, "observed-secret", &serving.url("/"), &args));
+    let (ended, s) = runs.find(|(_, s)| !s.at("connections.seen_by_target").is_null()).expect("one was in time");
     ended.assert_status(0);
     assert_eq!(s.count("observed.observer.failures"), 0, "{ended:?}");
     assert_eq!(s.count("observed.target.pid"), u64::from(serving.program.pid()));
     // The sockets of that namespace, not of this one or of the machine: 500 connections, a listener each, and the question.
     let there = s.count("observed.target_host.tcp_sockets.max");
     assert!((501..=510).contains(&there), "{there}");
-    // It is throng's own server, which was asked how many it has.
     assert_eq!(s.count("connections.seen_by_target"), 500);
     assert!(s.number("target_cost.cpu_s") > 0.0, "{:#}", s.at("observed.target"));
     assert!(s.at("cost.target_bytes").is_null(), "500 are too few for a slope");
