@@ -83,7 +83,8 @@ fn another_host_tells_of_its_target() {
     let args = ["-c", "500", "-d", "2s", "--think", "100ms"];
     // It is throng's own server, which is asked how many it has: on a busy machine it may not say so in time.
     let mut runs = (0..3).map(|_| run_observed(&pair, "observed-secret", &serving.url("/"), &args));
-    let (ended, s) = runs.find(|(_, s)| !s.at("connections.seen_by_target").is_null()).expect("one was in time");
+    let (ended, s) =
+        runs.find(|(_, s)| !s.at("connections.seen_by_target").is_null()).expect("one was in time");
     ended.assert_status(0);
     assert_eq!(s.count("observed.observer.failures"), 0, "{ended:?}");
     assert_eq!(s.count("observed.target.pid"), u64::from(serving.program.pid()));
