@@ -4,7 +4,7 @@ mod arrows;
 mod code;
 mod rules;
 
-use crate::command::{metadata, no_words, root};
+use crate::command::{command, metadata, no_words, output, root};
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,11 +18,31 @@ pub(crate) fn run(words: &[String]) -> Result<()> {
         let Ok(text) = fs::read_to_string(root.join(&path)) else { continue };
         breaches.extend(rules::breaches(&path.to_string_lossy(), &text));
     }
+    // A tree without git has no subjects either.
+    let words = ["log", "--no-merges", SUBJECTS_SINCE, "--format=%h %s"];
+    breaches.extend(long_subjects(&output(command("git", &words)?).unwrap_or_default()));
     breaches.iter().for_each(|breach| println!("{breach}"));
     match breaches.len() {
         0 => Ok(()),
         n => bail!("breaches: {n}"),
     }
+}
+
+/// Older commits have longer ones.
+const SUBJECTS_SINCE: &str = "--since=2026-11-22T18:00:00Z";
+/// What `git log --oneline` and a mail show of a commit.
+const SUBJECT: usize = 72;
+
+/// Lines of `hash subject`.
+fn long_subjects(log: &str) -> Vec<String> {
+    let commits = log.lines().filter_map(|line| line.split_once(' '));
+    let long = commits.filter(|(_, subject)| subject.chars().count() > SUBJECT);
+    long.map(|(hash, subject)| {
+        format!(
+            "commit {hash}: a subject of more than {SUBJECT} characters, say the rest in the body: {subject}"
+        )
+    })
+    .collect()
 }
 
 /// Folders that hold nothing that people wrote.
@@ -36,7 +56,10 @@ fn files(root: &Path) -> Result<Vec<PathBuf>> {
         for entry in fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
             let entry = entry?;
             let kind = entry.file_type()?;
-            if kind.is_dir() && !GENERATED.iter().any(|name| entry.file_name() == *name) {
+            // In a worktree of git's, `.git` is a file.
+            if GENERATED.iter().any(|name| entry.file_name() == *name) {
+                continue;
+            } else if kind.is_dir() {
                 folders.push(entry.path());
             } else if kind.is_file() {
                 found.push(
@@ -52,6 +75,12 @@ fn files(root: &Path) -> Result<Vec<PathBuf>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_subject_has_one_line_of_a_mail() {
+        let of = |length: usize| long_subjects(&format!("abc1234 {}\n", "ü".repeat(length))).len();
+        assert_eq!((of(72), of(73)), (0, 1));
+    }
 
     #[test]
     fn generated_folders_are_left_out() {

@@ -9,6 +9,7 @@ pub(crate) fn breaches(path: &str, text: &str) -> Vec<String> {
     breaches.extend(machine_paths(path, text));
     if path.ends_with(".rs") {
         breaches.extend(size(path, text));
+        breaches.extend(examples(path, text));
         let code = code_only(text);
         for ban in BANS {
             breaches.extend(ban.breaches(path, &code));
@@ -32,6 +33,20 @@ const LINES: usize = 500;
 fn size(path: &str, text: &str) -> Option<String> {
     let lines = text.lines().count();
     (lines > LINES).then(|| format!("{path}: more than {LINES} lines, split it: {lines}"))
+}
+
+/// What rustdoc would compile and run as a test; `cargo xtask test` does not ask it to, as there is none.
+fn examples(path: &str, text: &str) -> Vec<String> {
+    let doc = |line: &'_ str| {
+        let line = line.trim_start();
+        line.strip_prefix("///").or_else(|| line.strip_prefix("//!")).map(|line| line.trim().to_owned())
+    };
+    let fences = text.lines().enumerate().filter_map(|(i, line)| Some((i + 1, doc(line)?)));
+    let fences = fences.filter(|(_, line)| line.starts_with("```"));
+    // Every other one begins a block.
+    let code = fences.step_by(2).filter(|(_, fence)| fence == "```" || fence.starts_with("```rust"));
+    code.map(|(line, _)| format!("{path}:{line}: an example that nobody runs, write a test, or ```text"))
+        .collect()
 }
 
 /// Where people and their machines keep checkouts; put together so that this file does not hold them.
@@ -144,6 +159,14 @@ mod tests {
         check("crates/net/src/slab.rs", &"//\n".repeat(500), &[]);
         check("crates/net/src/slab.rs", &"//\n".repeat(501), &[": more than 500 lines, split it: 501"]);
         check("docs/guide.md", &"text\n".repeat(501), &[]);
+    }
+
+    #[test]
+    fn an_example_is_a_test_or_no_code() {
+        let cure = "an example that nobody runs, write a test, or ```text";
+        let text = "//! ```text\n//! a\n//! ```\n\n    /// ```\n    /// f();\n    /// ```\n";
+        check("crates/net/src/slab.rs", text, &[&format!(":5: {cure}")]);
+        check("crates/net/src/slab.rs", "/// ```rust,ignore\n/// ```\n", &[&format!(":1: {cure}")]);
     }
 
     #[test]
