@@ -11,7 +11,11 @@ use crate::{
 };
 
 fn calibrate(data: &Data, args: &[&str]) -> Value {
-    let ended = data.end(&[&["calibrate", "-d", "1s"], args].concat());
+    let calibrate = || data.end(&[&["calibrate", "-d", "1s"], args].concat());
+    // While others keep the machine busy, it says so and measures nothing.
+    let mut tries = (0..6).map(|_| calibrate());
+    let ended =
+        tries.find(|ended| ended.status != Some(4)).expect("this machine is free at one of six times");
     assert_eq!(ended.status, Some(0), "{ended:?}");
     let json = if args.contains(&"-") { &ended.stdout } else { "null" };
     let words =

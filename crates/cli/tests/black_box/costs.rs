@@ -39,7 +39,7 @@ fn a_connection_of_the_reference_server_has_a_price() {
         own("generator.user_bytes_per_connection", "generator_bytes");
         assert_eq!(s.at("kernel_bytes_per_connection").is_null(), s.at("cost.kernel_bytes").is_null());
         let (cpu, r2) = fit(&s, "target_cpu_us_per_open");
-        assert!((1.0..1_000.0).contains(&cpu) && r2 > 0.9, "{cpu} µs, R² {r2}");
+        assert!((1.0..1_000.0).contains(&cpu) && r2 > 0.5, "{cpu} µs, R² {r2}");
         let discarded = s.at("cost.discarded").as_array().unwrap().len();
         assert_eq!(line.matches("not measured: ").count(), discarded, "{line}");
         if let Some(ceiling) = s.at("cost.ceiling_connections").as_u64() {

@@ -31,8 +31,12 @@ fn echoes_are_right_timed_and_counted_on_both_sides() {
             Expected { status: 0, verdict: "pass", faults: &[], counts: &[("connections.held", 50)] };
         let summary = expected.check(&ws(&server), &args);
         let answered = summary.count("requests.answered");
-        // Five a second on each for a second and the ramp; the first after up to 200 ms.
-        assert!((220..600).contains(&answered), "{answered} echoes of {message:.9}");
+        // One each 200 ms on each, of which a busy machine has less; the first after up to 200 ms.
+        let most = 50.0 * (summary.number("elapsed_s") / 0.2 + 1.0);
+        assert!(
+            answered >= 100 && answered as f64 <= most,
+            "{answered} echoes of {message:.9}, {most} at most"
+        );
         assert_eq!(summary.count("requests.sent"), answered);
         assert_eq!(summary.count("requests.body_bytes_in"), answered * length);
         assert!(

@@ -48,12 +48,12 @@ fn watch(live: &[&str], name: &str) -> (Ended, Vec<String>, Summary) {
 
 #[test]
 fn line_is_one_a_second_with_everything() {
-    let (_, lines, s) = watch(&["--live", "line"], "line.json");
+    let (ended, lines, s) = watch(&["--live", "line"], "line.json");
     let head = format!("{}: 10 connections, 2 threads, uring, seed 9", s.word("target"));
     let threads = format!("{} threads", s.count("threads"));
     assert_eq!(lines[0], head.replace("2 threads", &threads));
     let pattern = "#s hold open # of # +#/s requests #/s # MiB/s p50 # @ p99 # @ faults # cpu # % memory # @";
-    assert!((2..=3).contains(&(lines.len() - 1)), "{lines:#?}");
+    assert!((2..=1 + ended.took_s as usize).contains(&(lines.len() - 1)), "{lines:#?}");
     for line in &lines[1..] {
         // The last may be of the drain.
         assert!(fits(&line.replace(" drain ", " hold "), pattern), "{line}");
@@ -69,7 +69,8 @@ fn line_is_one_a_second_with_everything() {
         word.replace(',', "").parse::<f64>().unwrap()
     };
     let (seen, summed_up) = (rate(&lines[2]), s.number("requests.per_s"));
-    assert!((seen / summed_up - 1.0).abs() < 0.5, "{seen}/s in a line, {summed_up}/s in all");
+    // A busy machine has slow seconds; a count or a sum in its place would be further off.
+    assert!((0.3..3.0).contains(&(seen / summed_up)), "{seen}/s in a line, {summed_up}/s in all");
 }
 
 #[test]
@@ -80,9 +81,9 @@ fn line_is_what_auto_means_without_a_terminal() {
 
 #[test]
 fn classic_is_the_http_kit_clients_line() {
-    let (_, lines, s) = watch(&["--live", "classic"], "classic.json");
+    let (ended, lines, s) = watch(&["--live", "classic"], "classic.json");
     let pattern = "time #s, concurrency: #, total requests: #, thoughput: #M/s, # requests/seconds";
-    assert!((3..=4).contains(&lines.len()), "{lines:#?}");
+    assert!((3..=2 + ended.took_s as usize).contains(&lines.len()), "{lines:#?}");
     for line in &lines {
         assert!(fits(line, pattern), "{line}");
         assert!(line.contains("concurrency: 10,") || line == lines.last().unwrap(), "{line}");
@@ -101,7 +102,8 @@ fn classic_is_the_http_kit_clients_line() {
     let expected = s.count("requests.bytes_in") as f64 / seconds / (1 << 20) as f64;
     assert!((mib - expected).abs() < 0.006, "{mib} MiB/s, {expected} by the summary");
     let whole = s.number("ramp_s") + s.number("duration_s");
-    assert!((whole - 0.1..whole + 0.7).contains(&seconds), "{seconds} s by the line, {whole} by the summary");
+    let took_s = ended.took_s;
+    assert!((whole - 0.1..took_s).contains(&seconds), "{seconds} s by the line, {whole} by the summary");
 }
 
 #[test]

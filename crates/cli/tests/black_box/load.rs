@@ -26,10 +26,12 @@ fn an_open_loop_sends_what_its_rate_says() {
             ("connections.held", 20),
         ],
     };
-    let s = expected.check(&server.url("/"), &["-c", "20", "--rate", "500/s", "-d", "2s"]);
-    assert!((s.number("duration_s") - 2.0).abs() < 0.1, "{}", s.number("duration_s"));
-    let per_s = s.number("requests.per_s");
-    assert!((450.0..=501.0).contains(&per_s), "{per_s}/s");
+    let (s, took_s) = expected.check_timed(&server.url("/"), &["-c", "20", "--rate", "500/s", "-d", "2s"]);
+    let duration_s = s.number("duration_s");
+    assert!((1.99..took_s).contains(&duration_s), "{duration_s} of {took_s} s");
+    // Of the thousand all but those that a busy machine answered after the end.
+    let answered = s.number("requests.per_s") * duration_s;
+    assert!((800.0..1_000.5).contains(&answered), "{answered} at full load");
 }
 
 #[test]
@@ -70,9 +72,9 @@ fn connections_come_make_their_calls_and_go() {
         ],
     };
     let args = ["--arrive", "200/s", "--total", "100", "--calls", "3"];
-    let s = expected.check(&server.url("/"), &args);
-    // The hundredth comes after 99 fiftieths of 10 ms.
-    assert!((0.495..2.0).contains(&s.number("duration_s")), "{}", s.number("duration_s"));
+    let (s, took_s) = expected.check_timed(&server.url("/"), &args);
+    // The hundredth comes after 99 times 5 ms.
+    assert!((0.495..took_s).contains(&s.number("duration_s")), "{} of {took_s} s", s.number("duration_s"));
     let stats: Value = serde_json::from_str(asking.get("/stats").text()).unwrap();
     // The asking connection and its question included.
     assert_eq!((stats["accepted"].as_u64(), stats["requests"].as_u64()), (Some(101), Some(301)), "{stats}");
@@ -84,7 +86,9 @@ fn connections_come_make_their_calls_and_go() {
 fn arrivals_end_with_their_duration_too() {
     let server = Serving::start(&["--threads", "1"]);
     let (ended, s) = run(&server.url("/"), &["--arrive", "100/s", "--total", "1k", "-d", "500ms"]);
-    assert!((40..=60).contains(&s.count("connections.opened")), "{:#}", s.0);
+    // Those due in that time; a busy machine has not opened all of them at its end, and may see it late.
+    let (opened, most) = (s.count("connections.opened"), 100.0 * s.number("elapsed_s") + 2.0);
+    assert!(opened >= 20 && opened as f64 <= most, "{opened}: {:#}", s.0);
     assert!(s.at("reasons").to_string().contains("of 1,000 connections made all their calls"), "{:#}", s.0);
     ended.assert_status(1);
 }
@@ -96,13 +100,15 @@ fn a_probe_lane_asks_beside_the_load() {
     let args = ["-c", "30", "--think", "500ms", "-d", "2s", "--probe", "50/s"];
     let (ended, s) = run(&server.url("/"), &args);
     let (sent, answered) = (s.count("probe.sent"), s.count("probe.answered"));
-    assert!((95..=130).contains(&sent) && sent - answered <= 2, "{answered} of {sent}");
+    let most = 50.0 * ended.took_s + 2.0;
+    assert!(sent >= 80 && sent as f64 <= most, "{sent}, {most} at most");
+    assert_eq!(answered + s.count("probe.unanswered"), sent, "{:#}", s.at("probe"));
     let (fresh, kept) = (s.count("probe.fresh_us.count"), s.count("probe.kept_us.count"));
     assert_eq!(
         (fresh + kept, s.count("probe.latency_us.count"), s.count("probe.failed")),
         (answered, answered, 0)
     );
-    assert!(fresh.abs_diff(kept) <= 2 && s.number("probe.rate") == 50.0, "{fresh}, {kept}");
+    assert!(fresh.abs_diff(kept) <= 2 + sent - answered && s.number("probe.rate") == 50.0, "{fresh}, {kept}");
     assert!(s.number("probe.fresh_us.p50") > s.number("probe.connect_us.p50"));
     let curve = s.at("probe.by_connections").as_array().unwrap();
     let last = curve.last().expect("a point of the hold");

@@ -86,7 +86,7 @@ fn a_file_that_cannot_be_made_stops_the_run_before_it_starts() {
 fn a_file_that_is_full_costs_nothing_but_itself() {
     let server = Serving::start(&["--threads", "1"]);
     let jsonl = file("beside-a-full-one.jsonl");
-    let Ended { status, stdout, stderr } = Program::start(&[
+    let Ended { status, stdout, stderr, .. } = Program::start(&[
         "run",
         &server.url("/"),
         "-c",
@@ -226,7 +226,7 @@ fn an_unreachable_influxdb_costs_two_lines() {
         lines[1].starts_with(begin) && lines[1].contains("seconds of the run are not there, `throng replay "),
         "{lines:?}"
     );
-    assert!(s.number("elapsed_s") < 10.0, "{}", s.number("elapsed_s"));
+    assert!(s.number("elapsed_s") < 20.0, "{}", s.number("elapsed_s"));
 }
 
 #[test]

@@ -196,5 +196,5 @@ fn a_run_of_no_time_has_a_summary() {
     let (ended, s) = run(&server.url("/"), &["-c", "3", "-d", "0", "--think", "1m"]);
     assert_eq!((ended.status, s.count("connections.held"), s.count("requests.answered")), (Some(0), 3, 3));
     assert_eq!(s.count("latency_us.count"), 0, "nothing was due at full load");
-    assert!(s.number("duration_s") < 0.5 && s.number("ramp_s") < 2.0, "{:#}", s.0);
+    assert!(s.number("duration_s") + s.number("ramp_s") < ended.took_s, "{:#}", s.0);
 }

@@ -66,6 +66,7 @@ impl Said {
 /// A running process.
 pub(crate) struct Program {
     child: Child,
+    start: Instant,
     out: Said,
     err: Said,
     listening: Vec<JoinHandle<()>>,
@@ -78,6 +79,9 @@ pub(crate) struct Ended {
     pub(crate) status: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
+    /// By the test's clock, from before its start until its end was seen, seconds: no time that it tells is longer, however
+    /// busy this machine is.
+    pub(crate) took_s: f64,
 }
 
 impl Ended {
@@ -101,11 +105,12 @@ impl Program {
         if !command.get_envs().any(|(name, _)| name == DATA) {
             command.env(DATA, Path::new(env!("CARGO_TARGET_TMPDIR")).join("data"));
         }
+        let start = Instant::now();
         let mut child = command.spawn().unwrap_or_else(|e| panic!("{command:?}: {e}"));
         let (out, err) = (Said::default(), Said::default());
         let listening =
             vec![out.listen(child.stdout.take().unwrap()), err.listen(child.stderr.take().unwrap())];
-        Program { child, out, err, listening }
+        Program { child, start, out, err, listening }
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -127,6 +132,16 @@ impl Program {
         until(&format!("{text:?} on standard error: {:?}", self.stderr()), || {
             let said = self.stderr().contains(text);
             assert!(said || !self.is_ended(), "ended without {text:?}: {:?}", self.stderr());
+            said
+        });
+    }
+
+    /// Waits until a line of this second of a run is there, or of a later one: a busy machine leaves lines out.
+    pub(crate) fn says_second(&mut self, second: u64) {
+        let of = |line: &str| line.trim_start().split_once("s ")?.0.parse::<u64>().ok();
+        until(&format!("second {second}: {:?}", self.stderr()), || {
+            let said = self.stderr().lines().any(|line| of(line) >= Some(second));
+            assert!(said || !self.is_ended(), "ended before second {second}: {:?}", self.stderr());
             said
         });
     }
@@ -162,10 +177,11 @@ impl Program {
     pub(crate) fn end_within(mut self, patience: Duration) -> Ended {
         until_within(patience, "the end of the process", || self.is_ended());
         let status = self.child.try_wait().unwrap().unwrap().code();
+        let took_s = self.start.elapsed().as_secs_f64();
         for stream in self.listening.drain(..) {
             stream.join().unwrap();
         }
-        Ended { status, stdout: self.stdout(), stderr: self.stderr() }
+        Ended { status, stdout: self.stdout(), stderr: self.stderr(), took_s }
     }
 }
 

@@ -192,7 +192,8 @@ fn delay_takes_its_time() {
     let start = std::time::Instant::now();
     assert_eq!(caller.get("/delay?for=300ms&length=9").body.len(), 9);
     let took = start.elapsed().as_millis();
-    assert!((299..1000).contains(&took), "{took} ms");
+    // Ten times as long would be another unit.
+    assert!((299..3000).contains(&took), "{took} ms");
 }
 
 /// Sends `request`; the answer has this status and field, and then the connection ends, or does not.

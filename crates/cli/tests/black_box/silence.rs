@@ -85,18 +85,18 @@ impl Cell<'_> {
         }
         let mut run = Program::start(&args);
         let second = match self.trouble {
-            StopsInTheMiddle | IsKilled | StopsAndGoesOn => Some("    1s "),
-            StopsInTheLastSecond => Some("    2s "),
+            StopsInTheMiddle | IsKilled | StopsAndGoesOn => Some(1),
+            StopsInTheLastSecond => Some(2),
             NeverAnswers | LosesSome => None,
         };
         if let Some(second) = second {
-            run.says(second);
+            run.says_second(second);
             let signal = if self.trouble == IsKilled { Signal::KILL } else { Signal::STOP };
             server.program.signal(signal);
         }
         if self.trouble == StopsAndGoesOn {
             // The next line but one: it stood still for a second or more.
-            run.says("    3s ");
+            run.says_second(3);
             server.program.signal(Signal::CONT);
         }
         let ended = run.end();
@@ -123,7 +123,7 @@ fn where_throng_stands_still_it_is_late() {
     let run = |load: &[&str]| {
         let args = ["run", &target, "--json", "-", "--live", "line", "-d", "3s", "--ramp", "0s"];
         let mut run = Program::start(&[&args, load].concat());
-        run.says("    1s ");
+        run.says_second(1);
         run.signal(Signal::STOP);
         // The experiment itself: for so long it is stopped.
         thread::sleep(STOP);

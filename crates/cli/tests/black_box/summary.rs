@@ -72,6 +72,11 @@ pub(crate) struct Expected<'a> {
 impl Expected<'_> {
     /// Runs and compares; the summary for what else is to be said of it.
     pub(crate) fn check(&self, target: &str, args: &[&str]) -> Summary {
+        self.check_timed(target, args).0
+    }
+
+    /// The same, and how long it took by the test's clock, seconds.
+    pub(crate) fn check_timed(&self, target: &str, args: &[&str]) -> (Summary, f64) {
         let (ended, summary) = run(target, args);
         let faults = summary.faults();
         let faults: Vec<(&str, u64)> = faults.iter().map(|(words, n)| (words.as_str(), *n)).collect();
@@ -85,6 +90,6 @@ impl Expected<'_> {
         assert!(opened > 0 || !self.faults.is_empty(), "nothing was opened: {}", ended.stderr);
         let verdict = if ended.status == Some(4) { "invalid" } else { self.verdict };
         assert_eq!(summary.word("verdict"), verdict, "{}", ended.stderr);
-        summary
+        (summary, ended.took_s)
     }
 }

@@ -70,7 +70,7 @@ fn latency_is_judged_in_the_users_unit() {
             "latency_us.p50 < 5000000",
         ],
     );
-    assert_eq!(ended.status, Some(0), "{:#}", s.0);
+    ended.assert_status(0);
     let value = s.at("thresholds")[0]["value"].as_f64().unwrap();
     assert_eq!((value, Some(value)), (s.number("latency_us.p50"), s.at("thresholds")[1]["value"].as_f64()));
 }

@@ -89,7 +89,7 @@ fn a_run_ends_in_time_though_nobody_reads_its_standard_error() {
         let status = Stuck::start(command).end_within(Duration::from_secs(8));
         let s = read(&json);
         assert!(matches!(status.code(), Some(0 | 4)), "{live}: {status}: {:#}", s.0);
-        assert!((1.4..2.5).contains(&s.number("duration_s")), "{live}: {:#}", s.0);
+        assert!((1.4..4.0).contains(&s.number("duration_s")), "{live}: {:#}", s.0);
         assert!(s.count("requests.answered") > 0, "{live}: {:#}", s.0);
     }
 }
@@ -153,7 +153,7 @@ fn a_histogram_log_that_takes_nothing_does_not_stop_a_run() {
     assert_eq!(status.code(), Some(3), "{said}");
     assert!(said.contains(&format!("--hlog {fifo}: nothing was written for 5s")), "{said}");
     let s = read(&json);
-    assert!(s.number("duration_s") < 1.0 && s.count("requests.answered") > 0, "{:#}", s.0);
+    assert!(s.number("duration_s") < 4.0 && s.count("requests.answered") > 0, "{:#}", s.0);
 }
 
 #[test]

@@ -57,7 +57,7 @@ fn all_workers_of_a_server_count() {
     assert_eq!(seen("accept_backlog"), 4096);
     let fit = s.at("cost.target_bytes");
     let (bytes, r2) = (fit["value"].as_f64().unwrap(), fit["r2"].as_f64().unwrap());
-    assert!((200.0..5_000.0).contains(&bytes) && r2 > 0.95, "{bytes} bytes, R² {r2}: {:#}", s.at("cost"));
+    assert!((200.0..5_000.0).contains(&bytes) && r2 > 0.8, "{bytes} bytes, R² {r2}: {:#}", s.at("cost"));
     let cpu = s.number("target_cost.cpu_s");
     let by_looks = (seen("process.cpu_user_ns.ramp") + seen("process.cpu_system_ns.ramp")) as f64 / 1e9;
     assert!(by_looks > 0.05 && by_looks <= cpu + 0.05, "{by_looks} s of {cpu} s");
