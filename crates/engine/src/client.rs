@@ -14,8 +14,8 @@ use samples::{Destination, Fault, Kind, Latency, Stage, Tick};
 use units::Nanos;
 
 use crate::{
-    conn::{Conn, State},
-    exchange::{Exchange, Exchanges},
+    connections::{Conn, Connections, State},
+    exchange::Exchange,
     full_load::FullLoad,
     job::Job,
     lateness::Lateness,
@@ -54,8 +54,7 @@ pub struct Client {
     tuples: Dials,
     ink: Ink,
     link: Link,
-    conns: Vec<Conn>,
-    exchanges: Exchanges,
+    conns: Connections,
     ramp: Ramp,
     open_loop: Option<OpenLoop>,
     probe: Option<Box<Lane>>,
@@ -68,16 +67,6 @@ pub struct Client {
     wanted: u32,
     /// Records still to be looked at for connections that are too many: those below this index.
     surplus_below: u32,
-    /// First dials and first requests whose outcome is not known.
-    outstanding: u32,
-    /// Dials and handshakes under way, redials included.
-    dialling: u64,
-    /// Connections without a socket that are to be dialled again.
-    resting: u64,
-    /// Exchanges of idle connections: a message of the server's own has come in part.
-    incoming: u64,
-    open: u64,
-    resolved: u64,
     full_load: FullLoad,
     /// Requests under way that were due at a full load that is over.
     owed: u64,
@@ -109,8 +98,7 @@ impl Client {
             tuples: tuples.into(),
             ink: Ink::new(part.seed, part.shard, part.shards),
             link,
-            conns: Vec::with_capacity(part.places as usize),
-            exchanges: Exchanges::new(part.places),
+            conns: Connections::new(part.places),
             open_loop: OpenLoop::new(&job, part),
             probe: Lane::new(&job, part, start),
             calls_left: Vec::new(),
@@ -118,12 +106,6 @@ impl Client {
             lives: Lives::new(part.places),
             wanted: 0,
             surplus_below: 0,
-            outstanding: 0,
-            dialling: 0,
-            resting: 0,
-            incoming: 0,
-            open: 0,
-            resolved: 0,
             full_load: FullLoad::NEVER,
             owed: 0,
             lateness: Lateness::none(),
@@ -147,12 +129,11 @@ impl Client {
     }
 
     fn conn(&mut self, k: Key) -> &mut Conn {
-        &mut self.conns[k.index as usize]
+        &mut self.conns[k.index]
     }
 
     fn exchange(&mut self, k: Key) -> &mut Exchange {
-        let at = self.conns[k.index as usize].exchange;
-        self.exchanges.at(at)
+        self.conns.with_exchange(k.index).1
     }
 
     /// The counts of a destination by itself, where there are several.
@@ -166,23 +147,10 @@ impl Client {
         self.at(destination).into_iter().for_each(|at| at.faults.count(fault));
     }
 
-    /// Puts a connection's record at a key just taken.
-    fn place(&mut self, k: Key, conn: Conn) {
-        if k.index as usize >= self.conns.len() {
-            self.conns.resize(k.index as usize + 1, Conn::NONE);
-        }
-        self.conns[k.index as usize] = conn;
-    }
-
     fn forget(&mut self, k: Key) {
-        let conn = std::mem::replace(self.conn(k), Conn::NONE);
+        self.conns.transition(k.index, State::None);
         if let Some(open_loop) = &mut self.open_loop {
             open_loop.free.remove(k.index);
-        }
-        if conn.exchange != Conn::NONE.exchange {
-            let exchange = self.exchanges.end(conn.exchange);
-            self.outstanding -= u32::from(exchange.first);
-            self.incoming -= u64::from(conn.state == State::Idle);
         }
     }
 }
@@ -195,7 +163,7 @@ impl Program for Client {
     }
 
     fn opened<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
-        if self.conn(k).state == State::Probe {
+        if self.conn(k).state() == State::Probe {
             return self.probe_opened(cx, k);
         }
         let now = cx.now();
@@ -212,8 +180,7 @@ impl Program for Client {
 
     fn due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         let due = cx.timer(k);
-        let state = self.conn(k).state;
-        match state {
+        match self.conn(k).state() {
             State::Dialling | State::Upgrading | State::Busy => self.timed_out(cx, k),
             State::Probe => self.probe_timed_out(cx, k),
             State::Idle | State::Resting if self.draining => {}
@@ -225,7 +192,7 @@ impl Program for Client {
     }
 
     fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
-        let state = self.conn(k).state;
+        let state = self.conn(k).state();
         if state == State::Busy {
             self.begun(k, cx.now());
         }
@@ -246,7 +213,7 @@ impl Program for Client {
 
     fn gone<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, why: Gone) {
         let conn = *self.conn(k);
-        match conn.state {
+        match conn.state() {
             State::Probe => self.probe_gone(cx, k, why),
             State::Dialling if matches!(why, Gone::AddressInUse(_)) && conn.tries < MOST_TRIES => {
                 self.dial_again(cx, k);
@@ -258,7 +225,8 @@ impl Program for Client {
                 let due = self.idle_until(cx, k);
                 self.closed_as_announced(cx, k, due);
             }
-            State::Idle if self.draining => self.ended_after(cx, k),
+            // It was held for as long as it was to be.
+            State::Idle if self.draining => self.end(cx, k, ends::End::EndedAfter),
             State::Idle => self.lost(cx, k, ends::fault_of(Stage::Hold, why)),
             State::Resting | State::None => unreachable!("no socket, no end of one"),
         }

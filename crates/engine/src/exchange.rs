@@ -321,13 +321,12 @@ impl Exchanges {
         &self.all[at as usize]
     }
 
-    pub(crate) fn end(&mut self, at: u32) -> Exchange {
+    pub(crate) fn end(&mut self, at: u32) {
         self.free.push(at);
-        self.all[at as usize]
     }
 
-    /// How many are under way.
-    pub(crate) fn len(&self) -> u64 {
+    #[cfg(test)]
+    pub(crate) fn under_way(&self) -> u64 {
         (self.all.len() - self.free.len()) as u64
     }
 }

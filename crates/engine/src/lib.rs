@@ -1,11 +1,11 @@
 //! The client: dials, holds and exercises connections, and counts what happens to them.
 //!
 //! [`Client`] is a [`net::Program`]; a shard of it takes a [`plan::Part`] of the load. [`pace`] says when to
-//! dial, [`conn`] what a connection is between events, [`op`] what it does next, [`Job`] what is the same for all of them.
+//! dial, [`connections`] what a connection is between events, [`op`] what it does next, [`Job`] what is the same for all of them.
 
 mod check;
 mod client;
-mod conn;
+mod connections;
 mod exchange;
 mod full_load;
 mod job;

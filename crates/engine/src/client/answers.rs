@@ -6,7 +6,7 @@ use units::Nanos;
 
 use super::Client;
 use crate::{
-    conn::{Conn, State},
+    connections::{Conn, State},
     exchange::{Awaited, Exchange, Progress, Wire},
     op::Op,
     tls,
@@ -39,10 +39,9 @@ impl Client {
 
     /// Reads on in what a connection awaits.
     pub(super) fn read<'a>(&mut self, k: Key, input: &'a [u8]) -> Result<Progress<'a>, Kind> {
-        let Client { job, conns, exchanges, ink, .. } = self;
-        let conn = &conns[k.index as usize];
-        let exchange = exchanges.at(conn.exchange);
-        let awaited = match conn.state {
+        let Client { job, conns, ink, .. } = self;
+        let (conn, exchange) = conns.with_exchange(k.index);
+        let awaited = match conn.state() {
             State::Busy => job.awaited(conn.at, exchange.nth, k.index, ink),
             _ => Awaited::Nothing,
         };
@@ -95,7 +94,7 @@ impl Client {
         if self.job.has_slots() {
             return Nanos::NEVER;
         }
-        while let Op::Wait(think) = self.job.op(self.conns[k.index as usize].at) {
+        while let Op::Wait(think) = self.job.op(self.conns[k.index].at) {
             due = due + Nanos(self.ink.random.between(think.min.0, think.max.0));
             self.conn(k).at += 1;
         }
@@ -104,22 +103,8 @@ impl Client {
 
     /// Nothing is asked any more on this connection; returns what was.
     pub(super) fn idle(&mut self, k: Key) -> Exchange {
-        self.idle_at(k.index as usize)
-    }
-
-    pub(super) fn idle_at(&mut self, index: usize) -> Exchange {
-        let conn = &mut self.conns[index];
-        let at = conn.exchange;
-        let exchange = *self.exchanges.at(at);
-        self.outstanding -= u32::from(exchange.first);
-        conn.state = State::Idle;
-        if exchange.is_between_messages() {
-            self.exchanges.end(at);
-            conn.exchange = Conn::NONE.exchange;
-        } else {
-            self.exchanges.at(at).first = false;
-            self.incoming += 1;
-        }
+        let exchange = *self.conns.exchange(k.index);
+        self.conns.transition(k.index, State::Idle);
         exchange
     }
 

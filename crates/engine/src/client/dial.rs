@@ -6,9 +6,9 @@ use plan::Part;
 use samples::Fault;
 use units::{Nanos, Rate};
 
-use super::{Client, LOOK_AT_ORDERS};
+use super::{Client, LOOK_AT_ORDERS, ends::End};
 use crate::{
-    conn::{Conn, State},
+    connections::{Conn, State},
     exchange::Exchange,
     op::Op,
     pace::{Schedule, Tempo},
@@ -168,8 +168,8 @@ impl Client {
     pub(super) fn dial_due<I: Io>(&mut self, cx: &mut Cx<I>) -> Nanos {
         let now = cx.now();
         self.ramp.change(&self.part, now);
-        self.ramp.look(self.outstanding, self.job.timeout, now);
-        let (due, next) = self.ramp.due(now, self.outstanding, cx.behind());
+        self.ramp.look(self.conns.outstanding(), self.job.timeout, now);
+        let (due, next) = self.ramp.due(now, self.conns.outstanding(), cx.behind());
         for _ in 0..due.min(DIALS_A_TURN) {
             if cx.is_full() {
                 // Who comes and goes may come faster than the others go; a place that falls free is seen at once.
@@ -187,15 +187,11 @@ impl Client {
         let tuple = self.tuples.next();
         let wire = self.job.wire_of_dial(&mut self.ink.random);
         let asks = self.job.asks_first();
-        let exchange = self.exchanges.begin(Exchange { first: true, asks, ..Exchange::new(due, due, wire) });
-        let conn =
-            Conn { exchange, destination: tuple.destination as u16, state: State::Dialling, ..Conn::NONE };
-        self.begin_at(k, conn);
+        self.begin_at(k, Conn::new(tuple.destination as u16, 0, State::Dialling));
+        self.conns.begin(k.index, Exchange { first: true, asks, ..Exchange::new(due, due, wire) });
         if self.job.comes_and_goes() {
             self.tick.lag.record(cx.now().since(due));
         }
-        self.outstanding += 1;
-        self.dialling += 1;
         self.dial(cx, k, tuple.from);
     }
 
@@ -213,13 +209,14 @@ impl Client {
 
     /// The same connection from the next local address, at a key of its own: the old one is spent.
     pub(super) fn dial_again<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
-        let conn = std::mem::replace(self.conn(k), Conn::NONE);
         cx.close(k, Close::Reset);
         let index = k.index;
         let k = cx.take().expect("a place was given back just now");
         assert_eq!(k.index, index, "what was given back last is taken first");
-        self.place(k, Conn { tries: conn.tries + 1, ..conn });
-        let from = self.tuples.next_to(u32::from(conn.destination));
+        let conn = self.conn(k);
+        conn.tries += 1;
+        let destination = u32::from(conn.destination);
+        let from = self.tuples.next_to(destination);
         self.tick.counts.addresses_skipped += 1;
         self.dial(cx, k, from);
     }
@@ -237,13 +234,12 @@ impl Client {
     /// `due`.
     pub(super) fn redial<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, dial_due: Nanos, due: Nanos, asks: bool) {
         let wire = self.job.wire_of_dial(&mut self.ink.random);
-        let exchange = self.exchanges.begin(Exchange { asks, ..Exchange::new(due, dial_due, wire) });
+        self.conns.transition(k.index, State::Dialling);
+        self.conns.begin(k.index, Exchange { asks, ..Exchange::new(due, dial_due, wire) });
         let conn = self.conn(k);
-        (conn.exchange, conn.state, conn.tries) = (exchange, State::Dialling, 0);
+        conn.tries = 0;
         let destination = u32::from(conn.destination);
         let from = self.tuples.next_to(destination);
-        self.resting -= 1;
-        self.dialling += 1;
         self.dial(cx, k, from);
     }
 
@@ -251,9 +247,6 @@ impl Client {
     pub(super) fn connected<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         let now = cx.now();
         let Exchange { due, first, asks, .. } = *self.exchange(k);
-        self.dialling -= 1;
-        self.open += 1;
-        self.resolved += u64::from(first);
         let destination = self.conn(k).destination;
         let count = if first { &mut self.tick.counts.opened } else { &mut self.tick.counts.redialled };
         *count += 1;
@@ -272,7 +265,7 @@ impl Client {
             self.missed_by_dial(asks, due);
             return if is_surplus { self.finish(cx, k) } else { cx.let_sleep(k) };
         }
-        match self.job.op(self.conns[k.index as usize].at) {
+        match self.job.op(self.conns[k.index].at) {
             Op::Ping(_, every) if first && !self.job.has_slots() => {
                 let due = now + Nanos(self.ink.random.between(0, every.0));
                 self.idle(k);
@@ -299,16 +292,11 @@ impl Client {
 
     pub(super) fn dial_failed<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, fault: Fault) {
         let exchange = *self.exchange(k);
-        let (first, destination) = (exchange.first, self.conn(k).destination);
+        let destination = self.conn(k).destination;
         self.learn(k, cx.now(), false);
         self.censor_dial(k, &exchange);
-        self.dialling -= 1;
-        self.resolved += u64::from(first);
-        self.tick.counts.failed += 1;
         self.count_fault(destination, fault);
-        self.at(destination).into_iter().for_each(|own| own.failed += 1);
-        self.forget(k);
-        cx.close(k, Close::Reset);
+        self.end(cx, k, End::Failed);
         self.back_off(cx, k.index, destination);
     }
 
@@ -317,7 +305,7 @@ impl Client {
     fn censor_dial(&mut self, k: Key, exchange: &Exchange) {
         let conn = *self.conn(k);
         let times =
-            if conn.state == State::Dialling { &mut self.tick.connect } else { &mut self.tick.handshake };
+            if conn.state() == State::Dialling { &mut self.tick.connect } else { &mut self.tick.handshake };
         times.censor();
         self.missed_by_dial(exchange.asks, exchange.due);
         let was_due = !exchange.first || self.job.comes_and_goes();

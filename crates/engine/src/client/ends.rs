@@ -11,7 +11,7 @@ use wire::{
 
 use super::Client;
 use crate::{
-    conn::{Conn, State},
+    connections::{Conn, State},
     exchange::Wire,
     op::Op,
 };
@@ -19,17 +19,55 @@ use crate::{
 /// "No longer needed" (RFC 6455, section 7.4.1).
 const NORMAL_CLOSURE: u16 = 1000;
 
+/// How a connection ends: which counter has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// It was never open.
+    Failed,
+    /// The server had announced it.
+    Closed,
+    /// Nobody had.
+    Dropped,
+    /// By the server, after the load had ended.
+    EndedAfter,
+    /// By us, as planned.
+    Finished,
+}
+
 impl Client {
+    /// The connection is no more, and has no record any longer.
+    pub(super) fn end<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, end: End) {
+        let destination = self.conn(k).destination;
+        let counts = &mut self.tick.counts;
+        *match end {
+            End::Failed => &mut counts.failed,
+            End::Closed => &mut counts.closed,
+            End::Dropped => &mut counts.dropped,
+            End::EndedAfter => &mut counts.ended_after,
+            End::Finished => &mut counts.finished,
+        } += 1;
+        self.at(destination).into_iter().for_each(|own| match end {
+            End::Failed => own.failed += 1,
+            End::Closed => own.closed += 1,
+            End::Dropped => own.dropped += 1,
+            End::Finished => own.finished += 1,
+            End::EndedAfter => {}
+        });
+        self.forget(k);
+        let failed = matches!(end, End::Failed | End::Dropped);
+        cx.close(k, if failed { Close::Reset } else { Close::Graceful });
+    }
+
     /// The server said that it would close: not a loss. `due`: when the connection's next request is; never, where that
     /// is for a slot to say.
     pub(super) fn closed_as_announced<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, due: Nanos) {
         if self.job.comes_and_goes() && !self.draining {
             // It came for more calls than the server lets it have.
-            let stage = if self.conn(k).state == State::Busy { Stage::Exchange } else { Stage::Hold };
+            let stage = if self.conn(k).state() == State::Busy { Stage::Exchange } else { Stage::Hold };
             return self.lost(cx, k, Fault::target(stage, Kind::Closed));
         }
-        let Conn { destination, at, state, .. } = *self.conn(k);
-        let crossed = state == State::Busy;
+        let conn = *self.conn(k);
+        let crossed = conn.state() == State::Busy;
         if crossed {
             let exchange = *self.exchange(k);
             if exchange.again {
@@ -39,15 +77,11 @@ impl Client {
             self.settle(&exchange);
             self.tick.counts.withdrawn += 1;
         }
-        self.forget(k);
-        self.open -= 1;
-        self.tick.counts.closed += 1;
-        self.at(destination).into_iter().for_each(|own| own.closed += 1);
-        cx.close(k, Close::Graceful);
+        self.end(cx, k, End::Closed);
         if self.job.reconnect == Reconnect::Never || self.draining || !self.is_short() {
             return;
         }
-        let k = self.rest(cx, k.index, destination, at);
+        let k = self.rest(cx, k.index, conn.destination, conn.at);
         if self.rests && !self.job.has_slots() {
             self.put_off(cx, k);
         } else if due <= cx.now() {
@@ -73,27 +107,18 @@ impl Client {
         let k = cx.take().expect("a place was given back just now");
         assert_eq!(k.index, index, "what was given back last is taken first");
         // What was announced ends with the connection.
-        self.place(k, Conn { destination, at, state: State::Resting, ..Conn::NONE });
+        self.conns.insert(index, Conn::new(destination, at, State::Resting));
         if let (Some(left), Some(calls)) = (self.calls_left.get_mut(index as usize), self.job.calls) {
             *left = calls;
         }
-        self.resting += 1;
         k
     }
 
-    /// The server has ended an idle connection after the load had ended: it was held for as long as it was to be.
-    pub(super) fn ended_after<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
-        self.open -= 1;
-        self.tick.counts.ended_after += 1;
-        self.forget(k);
-        cx.close(k, Close::Graceful);
-    }
-
     pub(super) fn lost<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, fault: Fault) {
-        let Conn { state, destination, .. } = *self.conn(k);
-        if state == State::Busy {
+        let conn = *self.conn(k);
+        if conn.state() == State::Busy {
             self.learn(k, cx.now(), false);
-            let (exchange, conn) = (*self.exchange(k), *self.conn(k));
+            let exchange = *self.exchange(k);
             self.settle(&exchange);
             self.censor(&exchange, conn);
         }
@@ -102,19 +127,15 @@ impl Client {
             self.tick.silence.record(silence);
             self.lives.responses(k).into_iter().for_each(|n| self.tick.responses_at_close.record(n));
         }
-        self.open -= 1;
-        self.tick.counts.dropped += 1;
-        self.count_fault(destination, fault);
-        self.at(destination).into_iter().for_each(|own| own.dropped += 1);
-        self.forget(k);
-        cx.close(k, Close::Reset);
-        self.back_off(cx, k.index, destination);
+        self.count_fault(conn.destination, fault);
+        self.end(cx, k, End::Dropped);
+        self.back_off(cx, k.index, conn.destination);
     }
 
     /// How long neither end has said anything.
     fn silence(&mut self, k: Key, now: Nanos) -> Nanos {
         let conn = *self.conn(k);
-        match conn.state {
+        match conn.state() {
             State::Busy => conn.silent_for(now).min(now.since(self.exchange(k).started)),
             _ => conn.silent_for(now),
         }
@@ -187,12 +208,7 @@ impl Client {
                 len
             });
         }
-        self.open -= 1;
-        self.tick.counts.finished += 1;
-        let destination = self.conn(k).destination;
-        self.at(destination).into_iter().for_each(|own| own.finished += 1);
-        self.forget(k);
-        cx.close(k, Close::Graceful);
+        self.end(cx, k, End::Finished);
     }
 
     pub(super) fn gone_busy<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, why: Gone) {
@@ -227,7 +243,7 @@ impl Client {
         if deadline > cx.now() {
             return cx.wake_at(k, deadline);
         }
-        match self.conn(k).state {
+        match self.conn(k).state() {
             State::Dialling => self.dial_failed(cx, k, Fault::target(Stage::Dial, Kind::Timeout)),
             State::Upgrading => self.dial_failed(cx, k, Fault::target(Stage::Handshake, Kind::Timeout)),
             _ => self.lost(cx, k, Fault::target(Stage::Exchange, Kind::Timeout)),
@@ -238,7 +254,7 @@ impl Client {
     /// net/ipv6/icmp.c), which is this machine's own refusal otherwise: somebody on the way has sent them.
     pub(super) fn fault_of_dial(&self, k: Key, why: Gone) -> Fault {
         const EACCES: i32 = 13;
-        let destination = usize::from(self.conns[k.index as usize].destination);
+        let destination = usize::from(self.conns[k.index].destination);
         match why {
             Gone::Denied(EACCES) if self.job.destinations[destination].is_ipv6() => {
                 fault_of(Stage::Dial, Gone::Unreachable(EACCES))

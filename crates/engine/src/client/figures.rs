@@ -5,7 +5,7 @@ use samples::{Latency, Tick, Took};
 use units::Nanos;
 
 use super::Client;
-use crate::{conn::Conn, exchange::Exchange, full_load::FullLoad};
+use crate::{connections::Conn, exchange::Exchange, full_load::FullLoad};
 
 /// A request was due and never sent.
 pub(super) fn miss(tick: &mut Tick, full_load: &FullLoad, due: Nanos) {

@@ -5,7 +5,7 @@ use units::Nanos;
 
 use super::{Client, figures::miss};
 use crate::{
-    conn::{Conn, State},
+    connections::{Conn, State},
     pace::Tempo,
 };
 
@@ -16,7 +16,7 @@ const LOOKS_A_TURN: u32 = 4_096;
 impl Client {
     /// Connections that there are, or will be without a further order.
     fn there(&self) -> u64 {
-        self.open + self.dialling + self.resting
+        self.conns.open() + self.conns.dialling() + self.conns.resting()
     }
 
     /// Whether one less would still be enough.
@@ -38,13 +38,13 @@ impl Client {
         self.ramp.order(to_dial, tempo, &self.part, from);
         self.ramped_at = Nanos::NEVER;
         if self.is_surplus() {
-            self.surplus_below = self.conns.len() as u32;
+            self.surplus_below = self.conns.len();
         }
     }
 
     /// Whether all first dials are decided, and no connection is one too many.
     pub(super) fn is_ramped(&self) -> bool {
-        self.ramp.is_ordered() && self.resolved == self.ramp.ordered && !self.is_surplus()
+        self.ramp.is_ordered() && self.conns.resolved() == self.ramp.ordered && !self.is_surplus()
     }
 
     /// A tempo for the requests of an open loop, or for connections that come and go, from this time on.
@@ -70,10 +70,9 @@ impl Client {
             looks -= 1;
             self.surplus_below -= 1;
             let Some(k) = cx.at(self.surplus_below) else { continue };
-            match self.conn(k).state {
+            match self.conn(k).state() {
                 State::Idle => self.finish(cx, k),
                 State::Resting => {
-                    self.resting -= 1;
                     self.forget(k);
                     cx.close(k, Close::Graceful);
                 }
@@ -106,6 +105,6 @@ impl Client {
             self.failures.resize(self.failures.len().max(at + 1), 0);
             self.failures[at] = 0;
         }
-        self.place(k, conn);
+        self.conns.insert(k.index, conn);
     }
 }

@@ -5,7 +5,7 @@ use net::Key;
 use units::Nanos;
 
 use super::Client;
-use crate::conn::State;
+use crate::connections::State;
 
 /// Responses are counted for so many connections of a shard: enough for a pattern, two bytes each.
 const MOST: u32 = 4096;
@@ -41,8 +41,8 @@ impl Client {
     /// Of the connections that are open now, how long the one has been silent that was silent for longest. It goes through
     /// all of them, some nanoseconds each: for the end of full load.
     pub(super) fn longest_silence(&self, now: Nanos) -> Nanos {
-        let open = self.conns.iter().filter(|conn| conn.state == State::Idle);
-        open.map(|conn| conn.silent_for(now)).max().unwrap_or(Nanos::ZERO)
+        let idle = self.conns.iter_in(State::Idle);
+        idle.map(|(_, conn)| conn.silent_for(now)).max().unwrap_or(Nanos::ZERO)
     }
 }
 

@@ -6,7 +6,7 @@ use wire::websocket::{self, MAX_CONTROL, MAX_HEADER, Opcode, Payload};
 
 use super::Client;
 use crate::{
-    conn::{Conn, State},
+    connections::State,
     exchange::{Exchange, Progress, Wire},
     op::Op,
     tls,
@@ -15,14 +15,12 @@ use crate::{
 impl Client {
     /// Asks for the upgrade on a connection just opened.
     pub(super) fn upgrade<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
-        let Client { job, conns, exchanges, ink, tick, .. } = self;
-        let (Some(upgrade), conn) = (job.upgrade(), &mut conns[k.index as usize]) else {
-            unreachable!("only a WebSocket is upgraded")
-        };
-        let exchange = exchanges.at(conn.exchange);
+        let Client { job, conns, ink, tick, .. } = self;
+        let Some(upgrade) = job.upgrade() else { unreachable!("only a WebSocket is upgraded") };
+        conns.transition(k.index, State::Upgrading);
+        let (conn, exchange) = conns.with_exchange(k.index);
         let Wire::Upgrade(nonce) = exchange.wire else { unreachable!("dialled with a nonce") };
         let destination = usize::from(conn.destination);
-        conn.state = State::Upgrading;
         exchange.started = cx.now();
         cx.send(k, upgrade.max_len(destination), |out| {
             let len = upgrade.write(destination, nonce, k.index, ink, out);
@@ -36,10 +34,9 @@ impl Client {
     pub(super) fn messages<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
         let mut used = 0;
         loop {
-            if self.conn(k).exchange == Conn::NONE.exchange {
+            if !self.conns.has_exchange(k.index) {
                 let now = cx.now();
-                self.conn(k).exchange = self.exchanges.begin(Exchange::new(now, now, self.job.wire()));
-                self.incoming += 1;
+                self.conns.begin(k.index, Exchange::new(now, now, self.job.wire()));
             }
             let read = match self.read(k, &input[used..]) {
                 _ if self.is_tls_alert(k, &input[used..]) => Err(Kind::TlsExpected),
@@ -69,7 +66,7 @@ impl Client {
                     if !cx.is_open(k) {
                         return input.len();
                     }
-                    if used < input.len() && self.conn(k).state == State::Busy {
+                    if used < input.len() && self.conn(k).state() == State::Busy {
                         // What is awaited next came along with it.
                         self.begun(k, cx.now());
                     }
@@ -83,7 +80,7 @@ impl Client {
                     return input.len();
                 }
                 Err(kind) => {
-                    match self.conn(k).state {
+                    match self.conn(k).state() {
                         State::Upgrading => self.dial_failed(cx, k, Fault::target(Stage::Handshake, kind)),
                         State::Busy => self.lost(cx, k, Fault::target(Stage::Exchange, kind)),
                         _ => self.lost(cx, k, Fault::target(Stage::Hold, kind)),
@@ -96,7 +93,7 @@ impl Client {
 
     /// Whether the first that a connection receives is an alert of TLS.
     fn is_tls_alert(&self, k: Key, input: &[u8]) -> bool {
-        let state = self.conns[k.index as usize].state;
+        let state = self.conns[k.index].state();
         let may_be = state == State::Upgrading || state == State::Busy && self.job.is_tcp();
         may_be && tls::is_alert(input)
     }
@@ -104,11 +101,11 @@ impl Client {
     /// Whether the refusal of an upgrade says that the target speaks TLS.
     fn is_tls_page(&self, k: Key, input: &[u8]) -> bool {
         let is_refusal = input.starts_with(b"HTTP/1.") && input.get(9..12) == Some(b"400");
-        self.conns[k.index as usize].state == State::Upgrading && is_refusal && tls::is_page(400, input)
+        self.conns[k.index].state() == State::Upgrading && is_refusal && tls::is_page(400, input)
     }
 
     fn awaits_echo(&self, k: Key) -> bool {
-        match self.job.op(self.conns[k.index as usize].at) {
+        match self.job.op(self.conns[k.index].at) {
             Op::Ask(message) | Op::Ping(message, _) => message.check.echo,
             _ => false,
         }
@@ -116,11 +113,8 @@ impl Client {
 
     /// Gives an idle connection's exchange back once no message is under way.
     fn rest_if_quiet(&mut self, k: Key) {
-        let conn = *self.conn(k);
-        if conn.state == State::Idle && self.exchanges.at(conn.exchange).is_between_messages() {
-            self.exchanges.end(conn.exchange);
-            self.conn(k).exchange = Conn::NONE.exchange;
-            self.incoming -= 1;
+        if self.conn(k).state() == State::Idle {
+            self.conns.transition(k.index, State::Idle);
         }
     }
 
@@ -161,7 +155,7 @@ impl Client {
             tick.counts.bytes_out += len as u64;
             len
         });
-        let due = match self.conn(k).state {
+        let due = match self.conn(k).state() {
             // Its message crossed with the close: it is still owed.
             State::Busy => self.exchange(k).due,
             _ => self.idle_until(cx, k),

@@ -9,7 +9,7 @@ use units::Nanos;
 
 use super::{Client, figures::miss};
 use crate::{
-    conn::State,
+    connections::State,
     full_load::FullLoad,
     job::Job,
     pace::{Schedule, Tempo},
@@ -131,7 +131,7 @@ impl Client {
     }
 
     fn use_free<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, dial_due: Nanos, due: Nanos) {
-        match self.conn(k).state {
+        match self.conn(k).state() {
             State::Resting => self.redial(cx, k, dial_due, due, true),
             _ => self.ask(cx, k, due),
         }

@@ -8,7 +8,7 @@ use units::Nanos;
 
 use super::{Client, MOST_TRIES, requests};
 use crate::{
-    conn::{Conn, State},
+    connections::{Conn, State},
     exchange::{Awaited, Exchange, Progress, Wire},
     full_load::FullLoad,
     job::Job,
@@ -132,7 +132,7 @@ impl Client {
     }
 
     fn record(&mut self, k: Key) -> &mut Record {
-        let at = self.conn(k).exchange;
+        let at = self.conn(k).probe_record();
         &mut self.lane().records[at as usize]
     }
 
@@ -194,16 +194,12 @@ impl Client {
         let at = self.lane().begin(Record { exchange, step: Step::Dialling, keeps, proven: false });
         let tuple = self.tuples.next();
         let destination = tuple.destination as u16;
-        self.probe_dial_from(
-            cx,
-            Conn { exchange: at, destination, state: State::Probe, ..Conn::NONE },
-            tuple.from,
-        );
+        self.probe_dial_from(cx, Conn::of_probe(destination, at), tuple.from);
     }
 
     fn probe_dial_from<I: Io>(&mut self, cx: &mut Cx<I>, conn: Conn, from: std::net::SocketAddr) {
         let k = cx.take().expect("there is a place");
-        self.place(k, conn);
+        self.conns.insert(k.index, conn);
         cx.dial(k, from, self.job.destinations[usize::from(conn.destination)]);
         cx.wake_at(k, cx.now() + self.job.timeout);
     }
@@ -215,7 +211,7 @@ impl Client {
         if self.job.upgrade().is_none() {
             return self.probe_send(cx, k);
         }
-        let at = self.conn(k).exchange;
+        let at = self.conn(k).probe_record();
         let destination = usize::from(self.conn(k).destination);
         let Client { job, probe: Some(lane), ink, .. } = self else { unreachable!("there is a lane") };
         let Some(upgrade) = job.upgrade() else { unreachable!("looked at above") };
@@ -238,7 +234,7 @@ impl Client {
     }
 
     fn probe_send<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
-        let Conn { exchange: at, destination, .. } = *self.conn(k);
+        let (at, destination) = (self.conn(k).probe_record(), self.conn(k).destination);
         let Client { job, probe: Some(lane), ink, .. } = self else { unreachable!("there is a lane") };
         let record = &mut lane.records[at as usize];
         record.step = Step::Busy;
@@ -249,7 +245,7 @@ impl Client {
     pub(super) fn probe_bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
         let mut used = 0;
         loop {
-            let at = self.conn(k).exchange;
+            let at = self.conn(k).probe_record();
             let Client { job, probe: Some(lane), ink, .. } = self else { unreachable!("there is a lane") };
             let record = &mut lane.records[at as usize];
             if record.step == Step::Idle && job.upgrade().is_none() {
@@ -319,15 +315,16 @@ impl Client {
     }
 
     pub(super) fn probe_gone<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, why: Gone) {
-        let conn = *self.conn(k);
+        let mut conn = *self.conn(k);
         let record = self.record(k);
         match record.step {
             Step::Dialling if matches!(why, Gone::AddressInUse(_)) && conn.tries < MOST_TRIES => {
-                *self.conn(k) = Conn::NONE;
+                conn.tries += 1;
+                self.conns.transition(k.index, State::None);
                 cx.close(k, Close::Reset);
                 self.tick.counts.addresses_skipped += 1;
                 let from = self.tuples.next_to(conn.destination.into());
-                self.probe_dial_from(cx, Conn { tries: conn.tries + 1, ..conn }, from);
+                self.probe_dial_from(cx, conn, from);
             }
             Step::Busy => {
                 let Exchange { due, status, .. } = record.exchange;
@@ -388,9 +385,9 @@ impl Client {
     }
 
     fn probe_end<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, how: Close) {
-        let at = self.conn(k).exchange;
+        let at = self.conn(k).probe_record();
         self.lane().end(k, at);
-        *self.conn(k) = Conn::NONE;
+        self.conns.transition(k.index, State::None);
         cx.close(k, how);
     }
 }

@@ -7,7 +7,7 @@ use wire::websocket::{self, MAX_HEADER, Opcode};
 
 use super::Client;
 use crate::{
-    conn::{Conn, State},
+    connections::State,
     exchange::{Exchange, Wire},
     job::Job,
     op::Op,
@@ -107,7 +107,7 @@ impl Client {
     pub(super) fn go_on_at<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, due: Nanos) {
         self.go_on(cx, k, due, due);
         // In closed loop timers are not set again with each request, and this one's is spent: it was put off.
-        if self.job.is_closed_loop && self.conn(k).state == State::Busy {
+        if self.job.is_closed_loop && self.conn(k).state() == State::Busy {
             cx.wake_at(k, cx.now() + self.job.timeout);
         }
     }
@@ -132,7 +132,7 @@ impl Client {
                 }
                 // As for whoever writes to a blocking socket. What asks is due all the same: its answer is late.
                 Op::Tell(_) | Op::Close if cx.is_clogged(k) => return cx.wake_at(k, cx.now() + BLOCKED),
-                Op::Goto(to) => self.conns[k.index as usize].at = *to,
+                Op::Goto(to) => self.conns[k.index].at = *to,
                 Op::Wait(think) => {
                     due = due + Nanos(self.ink.random.between(think.min.0, think.max.0));
                     self.conn(k).at = at + 1;
@@ -172,13 +172,11 @@ impl Client {
     /// The same for one whose lag is known.
     pub(super) fn ask<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, due: Nanos) {
         let now = cx.now();
-        let begun = self.conn(k).exchange;
-        if begun == Conn::NONE.exchange {
-            self.conn(k).exchange = self.exchanges.begin(Exchange::new(due, now, self.job.wire()));
-        } else {
+        if self.conns.has_exchange(k.index) {
             // Part of a message of the server's own has come: its machine stays.
-            self.incoming -= 1;
             self.exchange(k).due = due;
+        } else {
+            self.conns.begin(k.index, Exchange::new(due, now, self.job.wire()));
         }
         self.request(cx, k);
         // In closed loop the timer of an earlier request is left to run: it looks when it comes.
@@ -189,10 +187,9 @@ impl Client {
 
     /// Begins the operation of a connection that has an exchange for it.
     pub(super) fn request<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
-        let Client { job, conns, exchanges, ink, tick, .. } = self;
-        let conn = &mut conns[k.index as usize];
-        conn.state = State::Busy;
-        let exchange = exchanges.at(conn.exchange);
+        let Client { job, conns, ink, tick, .. } = self;
+        conns.transition(k.index, State::Busy);
+        let (conn, exchange) = conns.with_exchange(k.index);
         tick.counts.sent += 1;
         let own = job.row(conn.destination).map(|row| &mut tick.destinations[row]);
         own.into_iter().for_each(|own| own.sent += 1);

@@ -4,13 +4,13 @@ use samples::{Latency, Phase};
 use units::Nanos;
 
 use super::{Client, figures::miss};
-use crate::{conn::State, exchange::Exchange, link::Control, op::Op};
+use crate::{connections::State, exchange::Exchange, link::Control, op::Op};
 
 impl Client {
     /// Requests that wait for their response, those of the probe included.
     pub(super) fn waiting(&self) -> u64 {
         let probes = self.probe.as_ref().map_or(0, |lane| lane.waiting());
-        self.exchanges.len() - self.dialling - self.incoming + probes
+        self.conns.waiting() + probes
     }
 
     /// Those of them that were due at a full load that is over, and requests of that time that wait for a connection.
@@ -59,9 +59,8 @@ impl Client {
 
     fn begin_full_load(&mut self, from: Nanos, now: Nanos) {
         self.full_load.begin(from, now);
-        self.owed = (self.conns.iter())
-            .filter(|conn| conn.state == State::Busy)
-            .filter(|conn| self.full_load.was(self.exchanges.seen(conn.exchange).due))
+        self.owed = (self.conns.iter_in(State::Busy))
+            .filter(|(index, _)| self.full_load.was(self.conns.exchange(*index).due))
             .count() as u64;
     }
 
@@ -92,14 +91,14 @@ impl Client {
     fn give_up(&mut self) {
         for index in 0..self.conns.len() {
             let conn = self.conns[index];
-            match conn.state {
+            match conn.state() {
                 State::Busy => {
                     self.tick.counts.unanswered += 1;
-                    let exchange = *self.exchanges.at(conn.exchange);
+                    let exchange = *self.conns.exchange(index);
                     self.censor(&exchange, conn);
                 }
                 State::Dialling | State::Upgrading => {
-                    let Exchange { asks, due, .. } = *self.exchanges.at(conn.exchange);
+                    let Exchange { asks, due, .. } = *self.conns.exchange(index);
                     self.missed_by_dial(asks, due);
                 }
                 _ => {}
@@ -115,9 +114,9 @@ impl Client {
         }
         for index in 0..self.conns.len() {
             let conn = self.conns[index];
-            if conn.state == State::Busy && matches!(self.job.op(conn.at), Op::Listen(_)) {
+            if conn.state() == State::Busy && matches!(self.job.op(conn.at), Op::Listen(_)) {
                 self.tick.counts.withdrawn += 1;
-                self.idle_at(index);
+                self.conns.transition(index, State::Idle);
             }
         }
     }
@@ -125,7 +124,7 @@ impl Client {
     /// All connections that were to come and go have done so.
     fn all_have_gone(&self) -> bool {
         let come = self.job.comes_and_goes() && self.ramp.is_ordered() && self.ramp.is_over();
-        come && self.open + self.dialling == 0
+        come && self.conns.open() + self.conns.dialling() == 0
     }
 
     fn seal(&mut self, now: Nanos) {
@@ -133,7 +132,8 @@ impl Client {
         let tick = &mut self.tick;
         tick.until = now;
         tick.index = self.tick_ends.0 / self.job.period.0 - 1;
-        (tick.open, tick.resolved, tick.waiting, tick.owed) = (self.open, self.resolved, waiting, owed);
+        (tick.open, tick.resolved, tick.waiting, tick.owed) =
+            (self.conns.open(), self.conns.resolved(), waiting, owed);
         tick.ramped_at = self.ramped_at;
         tick.phase = match (self.draining, self.full_load.is(now)) {
             (true, _) => Phase::Drain,

@@ -24,6 +24,20 @@ pub(crate) enum State {
     Probe,
 }
 
+impl State {
+    pub(super) const COUNT: usize = State::Probe as usize + 1;
+
+    /// Whether it is not open yet.
+    pub(crate) fn is_opening(self) -> bool {
+        matches!(self, State::Dialling | State::Upgrading)
+    }
+
+    /// Whether its exchange is what it does.
+    pub(super) fn is_under_way(self) -> bool {
+        self.is_opening() || self == State::Busy
+    }
+}
+
 /// What was heard is told to so many milliseconds, over 14 hours.
 const STEP_MS: u64 = 50;
 const STEPS: u32 = 1 << (32 - ANNOUNCED_BITS);
@@ -35,14 +49,14 @@ const ANNOUNCED: u32 = (1 << ANNOUNCED_BITS) - 1;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Conn {
     /// Index of the exchange while there is one.
-    pub(crate) exchange: u32,
+    pub(super) exchange: u32,
     /// When something was last heard, in steps, above what the server then announced: [`ANNOUNCED_BITS`] of 1 + seconds
     /// for which it keeps an idle connection; 0: it said nothing.
-    pub(crate) heard: u32,
+    heard: u32,
     pub(crate) destination: u16,
     /// The operation that is under way, or comes next.
     pub(crate) at: u16,
-    pub(crate) state: State,
+    pub(super) state: State,
     /// Local addresses tried in this dial; then whether the connection counted as opened.
     pub(crate) tries: u8,
 }
@@ -52,6 +66,26 @@ const _: () = assert!(size_of::<Conn>() <= 16, "the idle record is what a millio
 impl Conn {
     pub(crate) const NONE: Conn =
         Conn { exchange: u32::MAX, heard: 0, destination: 0, at: 0, state: State::None, tries: 0 };
+
+    /// One that is to be dialled, or waits for that, and goes on with the operation `at`.
+    pub(crate) fn new(destination: u16, at: u16, state: State) -> Conn {
+        Conn { destination, at, state, ..Conn::NONE }
+    }
+
+    /// One of the probe lane's, whose record there is at `record`.
+    pub(crate) fn of_probe(destination: u16, record: u32) -> Conn {
+        Conn { exchange: record, destination, state: State::Probe, ..Conn::NONE }
+    }
+
+    pub(crate) fn state(&self) -> State {
+        self.state
+    }
+
+    /// Where the record of one of the probe lane's is there.
+    pub(crate) fn probe_record(&self) -> u32 {
+        assert!(self.state == State::Probe, "only the probe lane has records of its own");
+        self.exchange
+    }
 
     /// Something was heard `now`; in it the server said `Keep-Alive: timeout=N`, or not.
     pub(crate) fn hear(&mut self, now: Nanos, timeout_s: Option<u32>) {
