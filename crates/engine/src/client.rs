@@ -20,11 +20,11 @@ use crate::{
     job::Job,
     lateness::Lateness,
     link::Link,
-    ramp::Pacer,
+    pacer::Pacer,
     request::Ink,
 };
 
-use self::{dial::Ramp, lives::Lives, open_loop::OpenLoop, probe::Lane};
+use self::{lives::Lives, probe::Lane};
 
 mod answers;
 mod dial;
@@ -50,21 +50,17 @@ const COALESCE: Nanos = Nanos::from_micros(50);
 /// One shard of the load.
 pub struct Client {
     job: Job,
-    part: Part,
     tuples: Dials,
     ink: Ink,
     link: Link,
     conns: Connections,
-    ramp: Ramp,
-    open_loop: Option<OpenLoop>,
+    pacer: Pacer,
     probe: Option<Box<Lane>>,
     /// Where connections come for a number of requests: how many each still has to send.
     calls_left: Vec<u32>,
     /// With a back-off: failures in a row, by index.
     failures: Vec<u8>,
     lives: Lives,
-    /// Connections that there shall be.
-    wanted: u32,
     /// Records still to be looked at for connections that are too many: those below this index.
     surplus_below: u32,
     full_load: FullLoad,
@@ -73,8 +69,6 @@ pub struct Client {
     lateness: Lateness,
     hold_until: Nanos,
     ramped_at: Nanos,
-    /// Nothing new begins, by order.
-    rests: bool,
     draining: bool,
     told_drained: bool,
     finished: bool,
@@ -93,25 +87,21 @@ impl Client {
         let tick = Tick { from: start, steps: vec![Latency::default(); job.steps], ..Tick::default() };
         let tick = Tick { destinations: vec![Destination::default(); job.rows_of_plan], ..tick };
         Client {
-            ramp: Ramp::new(),
-            part: *part,
             tuples: tuples.into(),
             ink: Ink::new(part.seed, part.shard, part.shards),
             link,
             conns: Connections::new(part.places),
-            open_loop: OpenLoop::new(&job, part),
+            pacer: Pacer::new(job.load, job.waits, part),
             probe: Lane::new(&job, part, start),
             calls_left: Vec::new(),
             failures: Vec::new(),
             lives: Lives::new(part.places),
-            wanted: 0,
             surplus_below: 0,
             full_load: FullLoad::NEVER,
             owed: 0,
             lateness: Lateness::none(),
             hold_until: Nanos::NEVER,
             ramped_at: Nanos::NEVER,
-            rests: false,
             draining: false,
             told_drained: false,
             finished: false,
@@ -149,9 +139,7 @@ impl Client {
 
     fn forget(&mut self, k: Key) {
         self.conns.transition(k.index, State::None);
-        if let Some(open_loop) = &mut self.open_loop {
-            open_loop.free.remove(k.index);
-        }
+        self.pacer.forget(k.index);
     }
 }
 
@@ -172,8 +160,8 @@ impl Program for Client {
         let is_upgraded = self.job.upgrade().is_some();
         if self.is_known_by_dial(asks) {
             self.learn(k, now, true);
-        } else if let (true, Pacer::Adaptive(window)) = (first, &mut self.ramp.pacer) {
-            window.learn_dial(now.since(started), now);
+        } else if first {
+            self.pacer.learn_dial(now.since(started), now);
         }
         if is_upgraded { self.upgrade(cx, k) } else { self.connected(cx, k) }
     }
@@ -184,7 +172,7 @@ impl Program for Client {
             State::Dialling | State::Upgrading | State::Busy => self.timed_out(cx, k),
             State::Probe => self.probe_timed_out(cx, k),
             State::Idle | State::Resting if self.draining => {}
-            State::Idle | State::Resting if self.rests => self.put_off(cx, k),
+            State::Idle | State::Resting if self.pacer.is_paused() => self.put_off(cx, k),
             State::Idle => self.go_on_at(cx, k, due),
             State::Resting => self.redial_due(cx, k, due),
             State::None => unreachable!("a timer without a connection"),
@@ -233,7 +221,7 @@ impl Program for Client {
     }
 
     fn pace<I: Io>(&mut self, cx: &mut Cx<I>) -> Nanos {
-        if std::mem::take(&mut self.unconfigured) && self.job.is_closed_loop && !self.job.comes_and_goes() {
+        if std::mem::take(&mut self.unconfigured) && self.pacer.may_coalesce() {
             cx.coalesce(COALESCE);
         }
         // What is due by now is part of the load, and an order to end it comes after that.
@@ -244,8 +232,8 @@ impl Program for Client {
         let mut next = Nanos::NEVER;
         if !self.draining {
             next = next
-                .min(self.next_slot())
-                .min(if self.rests { Nanos::NEVER } else { self.dial_due(cx) })
+                .min(self.pacer.next_slot())
+                .min(self.dial_due(cx))
                 .min(self.close_surplus(cx))
                 .min(self.probe_due(cx));
             next = next.min(self.hold_until).min(self.full_load.until());

@@ -37,8 +37,8 @@ pub struct Job {
     pub(crate) load: Load,
     /// How often each connection asks before it is closed.
     pub(crate) calls: Option<u32>,
-    /// Requests follow answers at once.
-    pub(crate) is_closed_loop: bool,
+    /// A connection that has its answer may have to wait before it asks again.
+    pub(crate) waits: bool,
     /// The longest of its think times.
     pub(crate) longest_wait: Think,
     /// Of the probe lane: its requests in a time.
@@ -91,7 +91,7 @@ impl Job {
             reconnect: population.reconnect,
             load: population.load,
             calls: population.calls.map(|calls| u32::try_from(calls).unwrap_or(u32::MAX)),
-            is_closed_loop: !matches!(population.load, Load::Rate { .. }) && ops.iter().all(at_once),
+            waits: !ops.iter().all(at_once),
             longest_wait: longest_wait(&ops),
             probe: None,
             period: Job::PERIOD,
@@ -130,24 +130,14 @@ impl Job {
         self.upgrade.as_ref()
     }
 
-    /// Whether new connections come, and go when they have done what they came for.
-    pub(crate) fn comes_and_goes(&self) -> bool {
-        matches!(self.load, Load::Arrivals { .. })
-    }
-
-    /// Whether requests are due by a schedule of all connections together.
-    pub(crate) fn has_slots(&self) -> bool {
-        matches!(self.load, Load::Rate { .. })
-    }
-
     /// Whether it waits for messages that come by themselves.
     pub(crate) fn listens(&self) -> bool {
         self.ops.iter().any(|op| matches!(op, Op::Listen(_)))
     }
 
-    /// Whether a connection asks as soon as it stands.
+    /// Whether the first that a connection does is to ask.
     pub(crate) fn asks_first(&self) -> bool {
-        !self.has_slots() && matches!(self.op(0), Op::Request(_) | Op::Ask(_) | Op::Listen(_))
+        matches!(self.op(0), Op::Request(_) | Op::Ask(_) | Op::Listen(_))
     }
 
     /// The machine for a connection that is dialled.

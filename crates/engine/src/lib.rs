@@ -1,7 +1,7 @@
 //! The client: dials, holds and exercises connections, and counts what happens to them.
 //!
-//! [`Client`] is a [`net::Program`]; a shard of it takes a [`plan::Part`] of the load. [`pace`] says when to
-//! dial, [`connections`] what a connection is between events, [`op`] what it does next, [`Job`] what is the same for all of them.
+//! [`Client`] is a [`net::Program`]; a shard of it takes a [`plan::Part`] of the load. [`pacer`] says when something is
+//! due, [`connections`] what a connection is between events, [`op`] what it does next, [`Job`] what is the same for all of them.
 
 mod check;
 mod client;
@@ -14,11 +14,8 @@ mod link;
 mod needle;
 mod op;
 pub mod pace;
-mod progress;
-mod ramp;
+mod pacer;
 mod request;
-mod rotation;
-mod slots;
 mod tls;
 
 pub use client::Client;

@@ -81,7 +81,7 @@ impl Client {
             self.closed_as_announced(cx, k, due);
         } else if self.draining {
             cx.let_sleep(k);
-        } else if due > now && !self.job.has_slots() {
+        } else if due > now && !self.pacer.is_open_loop() {
             cx.wake_at(k, due);
         } else {
             // A message that fell due while its forerunner's echo was awaited is late by the target's doing.
@@ -91,7 +91,7 @@ impl Client {
 
     /// When the next request of a connection is due that has just been answered; never, where a slot says it.
     fn next_due(&mut self, k: Key, mut due: Nanos) -> Nanos {
-        if self.job.has_slots() {
+        if self.pacer.is_open_loop() {
             return Nanos::NEVER;
         }
         while let Op::Wait(think) = self.job.op(self.conns[k.index].at) {

@@ -61,7 +61,7 @@ impl Client {
     /// The server said that it would close: not a loss. `due`: when the connection's next request is; never, where that
     /// is for a slot to say.
     pub(super) fn closed_as_announced<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, due: Nanos) {
-        if self.job.comes_and_goes() && !self.draining {
+        if self.pacer.comes_and_goes() && !self.draining {
             // It came for more calls than the server lets it have.
             let stage = if self.conn(k).state() == State::Busy { Stage::Exchange } else { Stage::Hold };
             return self.lost(cx, k, Fault::target(stage, Kind::Closed));
@@ -78,11 +78,11 @@ impl Client {
             self.tick.counts.withdrawn += 1;
         }
         self.end(cx, k, End::Closed);
-        if self.job.reconnect == Reconnect::Never || self.draining || !self.is_short() {
+        if self.job.reconnect == Reconnect::Never || !self.is_replaced() {
             return;
         }
         let k = self.rest(cx, k.index, conn.destination, conn.at);
-        if self.rests && !self.job.has_slots() {
+        if self.pacer.puts_off() {
             self.put_off(cx, k);
         } else if due <= cx.now() {
             // The dial is due now: the server has only just closed.
@@ -91,7 +91,7 @@ impl Client {
             }
             self.redial(cx, k, cx.now(), due, true);
             self.exchange(k).again = crossed;
-        } else if self.open_loop.is_some() {
+        } else if self.pacer.is_open_loop() {
             self.await_slot(cx, k);
         } else {
             cx.wake_at(k, due);
@@ -146,7 +146,7 @@ impl Client {
     /// together (Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015).
     pub(super) fn back_off<I: Io>(&mut self, cx: &mut Cx<I>, index: u32, destination: u16) {
         let Reconnect::Backoff(span) = self.job.reconnect else { return };
-        if self.draining || !self.is_short() || self.job.comes_and_goes() {
+        if !self.is_replaced() {
             return;
         }
         let failures = &mut self.failures[index as usize];
@@ -169,7 +169,7 @@ impl Client {
     pub(super) fn leave<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         let Conn { destination, at, .. } = *self.conn(k);
         self.finish(cx, k);
-        if self.job.comes_and_goes() || self.draining || !self.is_short() {
+        if !self.is_replaced() {
             return;
         }
         if self.job.reconnect == Reconnect::Never || matches!(self.job.op(at), Op::Stay) {
@@ -177,9 +177,9 @@ impl Client {
             return;
         }
         let k = self.rest(cx, k.index, destination, at);
-        if self.open_loop.is_some() {
+        if self.pacer.is_open_loop() {
             self.await_slot(cx, k)
-        } else if self.rests {
+        } else if self.pacer.puts_off() {
             self.put_off(cx, k)
         } else {
             self.redial(cx, k, cx.now(), cx.now(), true)
@@ -265,7 +265,7 @@ impl Client {
 
     /// When the next request of an idle connection is due; never, where that is for a slot to say.
     pub(super) fn idle_until<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) -> Nanos {
-        if self.open_loop.is_some() { Nanos::NEVER } else { cx.timer(k) }
+        if self.pacer.is_open_loop() { Nanos::NEVER } else { cx.timer(k) }
     }
 }
 

@@ -21,21 +21,18 @@ impl Client {
 
     /// Whether one less would still be enough.
     pub(super) fn is_surplus(&self) -> bool {
-        !self.job.comes_and_goes() && self.there() > u64::from(self.wanted)
+        self.pacer.is_surplus(self.there())
     }
 
-    /// Whether there is room for one more.
-    pub(super) fn is_short(&self) -> bool {
-        self.there() < u64::from(self.wanted)
+    /// Whether a connection that is gone may be dialled again.
+    pub(super) fn is_replaced(&self) -> bool {
+        !self.draining && self.pacer.replaces(self.there())
     }
 
     /// From now on there shall be `n`; of connections that come and go, so many come in all. First dials are due from
     /// `from` on.
     pub(super) fn set_load(&mut self, n: u32, tempo: Option<Tempo>, from: Nanos) {
-        self.wanted = n.min(self.part.connections);
-        let there = if self.job.comes_and_goes() { 0 } else { self.there() };
-        let to_dial = u64::from(self.wanted).saturating_sub(there) as u32;
-        self.ramp.order(to_dial, tempo, &self.part, from);
+        self.pacer.set_load(n, self.there(), tempo, from);
         self.ramped_at = Nanos::NEVER;
         if self.is_surplus() {
             self.surplus_below = self.conns.len();
@@ -44,20 +41,13 @@ impl Client {
 
     /// Whether all first dials are decided, and no connection is one too many.
     pub(super) fn is_ramped(&self) -> bool {
-        self.ramp.is_ordered() && self.conns.resolved() == self.ramp.ordered && !self.is_surplus()
+        self.pacer.is_ramped(self.conns.resolved()) && !self.is_surplus()
     }
 
     /// A tempo for the requests of an open loop, or for connections that come and go, from this time on.
     pub(super) fn set_tempo(&mut self, tempo: Tempo, from: Nanos, now: Nanos) {
-        let Client { open_loop, tick, full_load, .. } = self;
-        match open_loop {
-            Some(open_loop) => {
-                open_loop.begin(&self.part, tempo, from, now, &mut |due| miss(tick, full_load, due));
-            }
-            // The schedule so far is not made up for.
-            None if self.rests => self.ramp.begin_again(tempo, &self.part, from),
-            None => self.ramp.set_tempo(tempo, from),
-        }
+        let Client { pacer, tick, full_load, .. } = self;
+        pacer.set_tempo(tempo, from, now, &mut |due| miss(tick, full_load, due));
     }
 
     /// Closes those that are too many and idle, the latest first; who is busy goes when it is answered. When to go on.
@@ -94,7 +84,7 @@ impl Client {
     /// A connection is dialled for the first time at this place.
     pub(super) fn begin_at(&mut self, k: Key, conn: Conn) {
         let at = k.index as usize;
-        if self.job.comes_and_goes() {
+        if self.pacer.comes_and_goes() {
             self.ink.comes(k.index);
         }
         if let Some(calls) = self.job.calls {

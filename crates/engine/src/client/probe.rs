@@ -13,7 +13,7 @@ use crate::{
     full_load::FullLoad,
     job::Job,
     pace::{Schedule, Tempo},
-    slots::Slots,
+    pacer::Slots,
 };
 
 /// Where a connection of the lane stands.

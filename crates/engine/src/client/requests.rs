@@ -11,6 +11,7 @@ use crate::{
     exchange::{Exchange, Wire},
     job::Job,
     op::Op,
+    pacer::Next,
     request::{Ink, Message},
 };
 
@@ -107,7 +108,7 @@ impl Client {
     pub(super) fn go_on_at<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, due: Nanos) {
         self.go_on(cx, k, due, due);
         // In closed loop timers are not set again with each request, and this one's is spent: it was put off.
-        if self.job.is_closed_loop && self.conn(k).state() == State::Busy {
+        if self.pacer.is_closed_loop() && self.conn(k).state() == State::Busy {
             cx.wake_at(k, cx.now() + self.job.timeout);
         }
     }
@@ -127,9 +128,7 @@ impl Client {
             match self.job.op(at) {
                 // What a call sends leaves as one: each of the plan's messages leaves by itself.
                 op if sent && op.sends() => return cx.wake_at(k, cx.now()),
-                op if self.rests && (op.sends() || op.asks()) && !self.job.has_slots() => {
-                    return self.put_off(cx, k);
-                }
+                op if self.pacer.puts_off() && (op.sends() || op.asks()) => return self.put_off(cx, k),
                 // As for whoever writes to a blocking socket. What asks is due all the same: its answer is late.
                 Op::Tell(_) | Op::Close if cx.is_clogged(k) => return cx.wake_at(k, cx.now() + BLOCKED),
                 Op::Goto(to) => self.conns[k.index].at = *to,
@@ -153,10 +152,13 @@ impl Client {
                     return self.leave(cx, k);
                 }
                 Op::Stay => return cx.let_sleep(k),
-                _ if self.job.has_slots() => return self.set_free(cx, k),
-                // The schedule is that of the connections; what follows at once cannot be late.
-                _ if self.job.comes_and_goes() && due == cx.now() => return self.ask(cx, k, due),
-                _ => return self.request_due(cx, k, due, ready),
+                _ => {
+                    return match self.pacer.next(due, cx.now()) {
+                        Next::Slot => self.set_free(cx, k),
+                        Next::AtOnce => self.ask(cx, k, due),
+                        Next::Due => self.request_due(cx, k, due, ready),
+                    };
+                }
             }
         }
     }
@@ -180,7 +182,7 @@ impl Client {
         }
         self.request(cx, k);
         // In closed loop the timer of an earlier request is left to run: it looks when it comes.
-        if !self.job.is_closed_loop {
+        if !self.pacer.is_closed_loop() {
             cx.wake_at(k, now + self.job.timeout);
         }
     }

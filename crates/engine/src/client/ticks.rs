@@ -16,8 +16,7 @@ impl Client {
     /// Those of them that were due at a full load that is over, and requests of that time that wait for a connection.
     fn owed(&self) -> u64 {
         let probes = self.probe.as_ref().map_or(0, |lane| lane.owed(&self.full_load));
-        let slots = self.open_loop.as_ref().map_or(0, |open_loop| open_loop.owed(&self.full_load));
-        self.owed + slots + probes
+        self.owed + self.pacer.owed(&self.full_load) + probes
     }
 
     pub(super) fn obey(&mut self, now: Nanos) {
@@ -29,10 +28,10 @@ impl Client {
                 Control::Hold(from) => self.begin_full_load(from, now),
                 Control::HoldUntil(until) => {
                     self.full_load.end_at(until);
-                    self.open_loop.iter_mut().for_each(|open_loop| open_loop.end_present_at(until));
+                    self.pacer.end_present_at(until);
                 }
                 Control::Until(at) => self.end_at(at),
-                Control::Rest(rests) => self.rests = rests,
+                Control::Rest(rests) => self.pacer.pause(rests),
                 Control::Drain => told |= self.drain(now),
                 Control::Stop => {
                     self.give_up();
@@ -47,7 +46,8 @@ impl Client {
             self.begin_full_load(Nanos::NEVER, now);
             told = true;
         }
-        if now >= self.hold_until || self.all_have_gone() {
+        let have_gone = self.pacer.is_through(self.conns.open() + self.conns.dialling());
+        if now >= self.hold_until || have_gone {
             told |= self.drain(now);
         }
         let drained = self.draining && self.waiting() == 0 && !self.told_drained;
@@ -66,17 +66,13 @@ impl Client {
 
     fn end_at(&mut self, at: Nanos) {
         self.hold_until = at;
-        if let Some(open_loop) = &mut self.open_loop {
-            open_loop.end_at(at);
-        }
+        self.pacer.end_at(at);
     }
 
     /// Full load ends; false where it had ended before.
     fn drain(&mut self, now: Nanos) -> bool {
-        let Client { open_loop, tick, full_load, .. } = self;
-        if let Some(open_loop) = open_loop {
-            open_loop.end(now, &mut |due| miss(tick, full_load, due));
-        }
+        let Client { pacer, tick, full_load, .. } = self;
+        pacer.end(now, &mut |due| miss(tick, full_load, due));
         if !self.draining {
             self.stop_listening();
         }
@@ -119,12 +115,6 @@ impl Client {
                 self.conns.transition(index, State::Idle);
             }
         }
-    }
-
-    /// All connections that were to come and go have done so.
-    fn all_have_gone(&self) -> bool {
-        let come = self.job.comes_and_goes() && self.ramp.is_ordered() && self.ramp.is_over();
-        come && self.conns.open() + self.conns.dialling() == 0
     }
 
     fn seal(&mut self, now: Nanos) {

@@ -12,7 +12,7 @@ struct Links {
 
 /// A queue of connections by their index, from which any may step out: a doubly linked list, 8 bytes each.
 #[derive(Debug)]
-pub(crate) struct Rotation {
+pub(super) struct Rotation {
     links: Vec<Links>,
     first: u32,
     last: u32,
@@ -20,12 +20,12 @@ pub(crate) struct Rotation {
 
 impl Rotation {
     /// An empty one with room for the indices below `limit`; memory is touched as they come.
-    pub(crate) fn new(limit: u32) -> Rotation {
+    pub(super) fn new(limit: u32) -> Rotation {
         Rotation { links: Vec::with_capacity(limit as usize), first: NONE, last: NONE }
     }
 
     /// Lets one queue up that does not yet.
-    pub(crate) fn push(&mut self, index: u32) {
+    pub(super) fn push(&mut self, index: u32) {
         for outside in self.links.len() as u32..=index {
             self.links.push(Links { before: outside, after: outside });
         }
@@ -39,14 +39,14 @@ impl Rotation {
     }
 
     /// Takes the first.
-    pub(crate) fn pop(&mut self) -> Option<u32> {
+    pub(super) fn pop(&mut self) -> Option<u32> {
         let first = (self.first != NONE).then_some(self.first)?;
         self.remove(first);
         Some(first)
     }
 
     /// Takes one out, wherever it is; nothing where it is not in.
-    pub(crate) fn remove(&mut self, index: u32) {
+    pub(super) fn remove(&mut self, index: u32) {
         if !self.has(index) {
             return;
         }

@@ -8,7 +8,7 @@ const RECOVERED: u32 = 32;
 
 /// What came of first dials and first answers lately.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Progress {
+pub(super) struct Progress {
     /// When the last one succeeded, or the ramp began.
     last: Nanos,
     /// Since then those of one timeout are counted.
@@ -19,12 +19,12 @@ pub(crate) struct Progress {
 
 impl Progress {
     /// A ramp begins.
-    pub(crate) fn new(from: Nanos) -> Progress {
+    pub(super) fn new(from: Nanos) -> Progress {
         Progress { last: from, from, oks: 0, failures: 0 }
     }
 
     /// One more is known.
-    pub(crate) fn learn(&mut self, ok: bool, now: Nanos) {
+    pub(super) fn learn(&mut self, ok: bool, now: Nanos) {
         if ok {
             self.oks += 1;
             self.last = now;
@@ -34,7 +34,7 @@ impl Progress {
     }
 
     /// Whether nothing has succeeded for as long as a request may take, or more failed in that time than succeeded.
-    pub(crate) fn is_stuck(&mut self, timeout: Nanos, now: Nanos) -> bool {
+    pub(super) fn is_stuck(&mut self, timeout: Nanos, now: Nanos) -> bool {
         let is_over = now.since(self.from) >= timeout;
         let stuck = now.since(self.last) >= timeout || is_over && self.failures > self.oks;
         if is_over || stuck {
@@ -44,7 +44,7 @@ impl Progress {
     }
 
     /// Whether it goes on again.
-    pub(crate) fn has_recovered(&self) -> bool {
+    pub(super) fn has_recovered(&self) -> bool {
         self.oks >= RECOVERED && self.oks > self.failures
     }
 }

@@ -1,8 +1,6 @@
-//! How fast to dial for the first time: by a schedule, or as fast as the target takes it.
+//! How fast to dial for the first time where no schedule says it: as fast as the target takes it.
 
 use units::Nanos;
-
-use crate::pace::Schedule;
 
 mod fresh;
 
@@ -51,20 +49,13 @@ const LOST_S: f64 = 1.0;
 /// Dials that may be made up for at once.
 const BURST: f64 = 8.0;
 
-/// The pacer of the ramp.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Pacer {
-    Scheduled(Schedule),
-    Adaptive(Window),
-}
-
 /// How many dials and first answers may be outstanding: grows while they come quickly, shrinks when they do not.
 /// Additive increase and multiplicative decrease after a slow start, as in TCP (RFC 5681, section 3.1).
 ///
 /// Where SYNs are lost, dials are paced as well: a window of one is still too much for a firewall that lets some hundred
 /// SYNs a second pass, and each lost one keeps its place for a second or more.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Window {
+pub(super) struct Window {
     size: u32,
     /// Below it the window doubles each round, above it grows by one.
     threshold: u32,
@@ -115,7 +106,7 @@ impl Default for Window {
 
 impl Window {
     /// How many more may be started while `outstanding` are, and when to ask again.
-    pub(crate) fn room(&mut self, outstanding: u32, now: Nanos) -> (u32, Nanos) {
+    pub(super) fn room(&mut self, outstanding: u32, now: Nanos) -> (u32, Nanos) {
         while let Some(through) = self.fresh.judge(now) {
             self.pass(through, now);
         }
@@ -134,7 +125,7 @@ impl Window {
     }
 
     /// A dial is begun.
-    pub(crate) fn begin(&mut self, now: Nanos) {
+    pub(super) fn begin(&mut self, now: Nanos) {
         if self.seen.from == Nanos::ZERO {
             self.seen.from = now;
         }
@@ -148,7 +139,7 @@ impl Window {
 
     /// A dial that is followed by a request took so long. A quick one tells nothing: the listener's backlog takes
     /// everyone until it is full.
-    pub(crate) fn learn_dial(&mut self, took: Nanos, now: Nanos) {
+    pub(super) fn learn_dial(&mut self, took: Nanos, now: Nanos) {
         self.count(now);
         self.fresh.opened(took, now);
         if took >= SLOW {
@@ -159,7 +150,7 @@ impl Window {
 
     /// A first answer, or a dial without a request, took so long; `ok` is false where it did not come at all.
     /// `is_dial`: it was a dial alone.
-    pub(crate) fn learn(&mut self, took: Nanos, ok: bool, is_dial: bool, now: Nanos) {
+    pub(super) fn learn(&mut self, took: Nanos, ok: bool, is_dial: bool, now: Nanos) {
         self.seen.oks += u32::from(ok);
         self.count(now);
         if is_dial && ok {

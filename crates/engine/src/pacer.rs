@@ -1,0 +1,293 @@
+//! When connections and requests are due: the one place that knows a population's load model, and keeps it.
+//!
+//! | load model | connections are dialled | a connection's next request is due |
+//! |---|---|---|
+//! | held | as its ramp says | when the connection says: at once, or after its think time |
+//! | rate | as its ramp says | with a slot of the schedule that all connections share: an open loop |
+//! | arrivals | at the rate at which they come | when the connection says; it goes when it is through |
+
+use plan::{Load, Part};
+use units::Nanos;
+
+mod open_loop;
+mod progress;
+mod ramp;
+mod rotation;
+mod slots;
+mod window;
+
+pub(crate) use ramp::Dial;
+pub(crate) use slots::Slots;
+
+use self::{open_loop::OpenLoop, ramp::Ramp};
+use crate::{full_load::FullLoad, pace::Tempo};
+
+/// What differs from load model to load model; nobody else knows which one it is.
+enum Model {
+    Held,
+    Rate(OpenLoop),
+    Arrivals,
+}
+
+/// What an idle connection does whose next request was due at a time by its own clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// It waits for a slot.
+    Slot,
+    /// It sends, and is late by what has passed since.
+    Due,
+    /// It sends; it follows at once on what was before, and cannot be late.
+    AtOnce,
+}
+
+/// What becomes of a request whose connection could not be dialled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unsent {
+    /// A slot's: it is missed.
+    Missed,
+    /// It was due when the dial was, and ends without a response.
+    Censored,
+    /// It would have been due when the connection stands.
+    NotDue,
+}
+
+/// A shard's share of its population's load.
+pub(crate) struct Pacer {
+    model: Model,
+    ramp: Ramp,
+    part: Part,
+    /// Requests follow responses at once.
+    is_closed_loop: bool,
+    /// Connections that there shall be; of those that come and go, that come in all.
+    wanted: u32,
+    /// By order, nothing new begins.
+    is_paused: bool,
+}
+
+impl Pacer {
+    /// Nothing is due before an order comes. `waits`: a connection that has its response may have to wait before it goes on.
+    pub(crate) fn new(load: Load, waits: bool, part: &Part) -> Pacer {
+        let model = match load {
+            Load::Held { .. } => Model::Held,
+            Load::Rate { .. } => Model::Rate(OpenLoop::new(part.places)),
+            Load::Arrivals { .. } => Model::Arrivals,
+        };
+        let is_closed_loop = !waits && !matches!(model, Model::Rate(_));
+        Pacer { model, ramp: Ramp::new(), part: *part, is_closed_loop, wanted: 0, is_paused: false }
+    }
+
+    // What kind of load it is.
+
+    /// Whether connections come, and go when they have done what they came for.
+    pub(crate) fn comes_and_goes(&self) -> bool {
+        matches!(self.model, Model::Arrivals)
+    }
+
+    /// Whether requests are due by a schedule that all connections share, and not by each one's own clock.
+    pub(crate) fn is_open_loop(&self) -> bool {
+        matches!(self.model, Model::Rate(_))
+    }
+
+    /// Whether a request follows each response at once.
+    pub(crate) fn is_closed_loop(&self) -> bool {
+        self.is_closed_loop
+    }
+
+    /// Whether wake-ups may be put off a little, so that more is done in each: nothing is due by a schedule.
+    pub(crate) fn may_coalesce(&self) -> bool {
+        self.is_closed_loop && !self.comes_and_goes()
+    }
+
+    // Orders.
+
+    /// From now on there shall be `n` connections, of which `there` are; of those that come and go, so many come in all.
+    /// First dials are due from `from` on.
+    pub(crate) fn set_load(&mut self, n: u32, there: u64, tempo: Option<Tempo>, from: Nanos) {
+        self.wanted = n.min(self.part.connections);
+        let there = if self.comes_and_goes() { 0 } else { there };
+        let to_dial = u64::from(self.wanted).saturating_sub(there) as u32;
+        self.ramp.order(to_dial, tempo, &self.part, from);
+    }
+
+    /// A tempo for the requests of an open loop, or for dials, from this time on; `give_up` is called with when each request
+    /// was due that is given up for it.
+    pub(crate) fn set_tempo(
+        &mut self,
+        tempo: Tempo,
+        from: Nanos,
+        now: Nanos,
+        give_up: &mut impl FnMut(Nanos),
+    ) {
+        match &mut self.model {
+            Model::Rate(open_loop) => open_loop.begin(&self.part, tempo, from, now, give_up),
+            // The schedule so far is not made up for.
+            _ if self.is_paused => self.ramp.begin_again(tempo, &self.part, from),
+            _ => self.ramp.set_tempo(tempo, from),
+        }
+    }
+
+    /// Begin nothing new, or go on.
+    pub(crate) fn pause(&mut self, is_paused: bool) {
+        self.is_paused = is_paused;
+    }
+
+    pub(crate) fn is_paused(&self) -> bool {
+        self.is_paused
+    }
+
+    /// Nothing more of the present schedule of requests is due from this time on.
+    pub(crate) fn end_present_at(&mut self, at: Nanos) {
+        self.open_loop().into_iter().for_each(|open_loop| open_loop.end_present_at(at));
+    }
+
+    /// No slot is due from this time on.
+    pub(crate) fn end_at(&mut self, at: Nanos) {
+        self.open_loop().into_iter().for_each(|open_loop| open_loop.end_at(at));
+    }
+
+    /// The load ends; `give_up` is called with when each slot was due by `now` that no request was sent for.
+    pub(crate) fn end(&mut self, now: Nanos, give_up: &mut impl FnMut(Nanos)) {
+        self.open_loop().into_iter().for_each(|open_loop| open_loop.end(now, give_up));
+    }
+
+    // Connections: how many there shall be, and when each is dialled first.
+
+    /// Whether one of `there` connections less would still be enough.
+    pub(crate) fn is_surplus(&self, there: u64) -> bool {
+        !self.comes_and_goes() && there > u64::from(self.wanted)
+    }
+
+    /// Whether a connection that is gone is replaced, where `there` are left.
+    pub(crate) fn replaces(&self, there: u64) -> bool {
+        !self.comes_and_goes() && there < u64::from(self.wanted)
+    }
+
+    /// Whether all first dials are made and `resolved` of them known.
+    pub(crate) fn is_ramped(&self, resolved: u64) -> bool {
+        self.ramp.is_ordered() && resolved == self.ramp.ordered()
+    }
+
+    /// Whether all connections that were to come have come, and none of them is `there` any more.
+    pub(crate) fn is_through(&self, there: u64) -> bool {
+        self.comes_and_goes() && self.ramp.is_ordered() && self.ramp.is_over() && there == 0
+    }
+
+    /// How many first dials are due now, and when to ask again. `outstanding`: those whose outcome is not known; `behind`: how
+    /// late the shard is with its requests.
+    pub(crate) fn dials_due(
+        &mut self,
+        now: Nanos,
+        outstanding: u32,
+        timeout: Nanos,
+        behind: Nanos,
+    ) -> (u32, Nanos) {
+        if self.is_paused {
+            return (0, Nanos::NEVER);
+        }
+        self.ramp.change(&self.part, now);
+        self.ramp.look(outstanding, timeout, now);
+        self.ramp.due(now, outstanding, behind)
+    }
+
+    /// The next first dial is made.
+    pub(crate) fn take_dial(&mut self, now: Nanos) -> Dial {
+        self.ramp.take(now)
+    }
+
+    /// A first dial that is followed by a request took so long.
+    pub(crate) fn learn_dial(&mut self, took: Nanos, now: Nanos) {
+        self.ramp.learn_dial(took, now);
+    }
+
+    /// A first dial, or a first response, is known; `is_dial`: nothing was asked, so that the dial alone tells.
+    pub(crate) fn learn(&mut self, took: Nanos, ok: bool, is_dial: bool, now: Nanos) {
+        self.ramp.learn(took, ok, is_dial, now);
+    }
+
+    // Requests: when the next one of a connection is due.
+
+    /// What an idle connection does whose next request was due at `due` by its own clock.
+    pub(crate) fn next(&self, due: Nanos, now: Nanos) -> Next {
+        match &self.model {
+            Model::Rate(_) => Next::Slot,
+            // The schedule is that of the dials.
+            Model::Arrivals if due == now => Next::AtOnce,
+            Model::Held | Model::Arrivals => Next::Due,
+        }
+    }
+
+    /// Whether requests that are due by their connections' own clocks are put off, since a pause was ordered. A schedule is
+    /// paused by a tempo of nothing.
+    pub(crate) fn puts_off(&self) -> bool {
+        self.is_paused && !self.is_open_loop()
+    }
+
+    /// A dial has failed that was for a request; `first`: the connection's first one.
+    pub(crate) fn unsent(&self, first: bool) -> Unsent {
+        match &self.model {
+            Model::Rate(_) => Unsent::Missed,
+            Model::Held if first => Unsent::NotDue,
+            Model::Held | Model::Arrivals => Unsent::Censored,
+        }
+    }
+
+    // Slots of the open loop; there are none without one.
+
+    /// Looks at what has come due; `see` is called with when each slot was.
+    pub(crate) fn look(&mut self, now: Nanos, see: &mut impl FnMut(Nanos)) {
+        self.open_loop().into_iter().for_each(|open_loop| open_loop.look(now, see));
+    }
+
+    /// Gives up the slots that have waited for a connection for longer than `limit` has for when they were due; `see` is called
+    /// with that.
+    pub(crate) fn give_up(
+        &mut self,
+        now: Nanos,
+        limit: impl Fn(Nanos) -> Nanos,
+        see: &mut impl FnMut(Nanos),
+    ) {
+        self.open_loop().into_iter().for_each(|open_loop| open_loop.give_up(now, &limit, see));
+    }
+
+    /// A connection that waits, and when the slot was due that it takes.
+    pub(crate) fn pair(&mut self) -> Option<(u32, Nanos)> {
+        self.open_loop()?.pair()
+    }
+
+    /// The connection at `index` has nothing to do: it takes the slot that has waited longest, and which was due then, or it
+    /// waits for one.
+    pub(crate) fn set_free(&mut self, index: u32) -> Option<Nanos> {
+        self.open_loop()?.set_free(index)
+    }
+
+    /// The connection at `index` is no more.
+    pub(crate) fn forget(&mut self, index: u32) {
+        self.open_loop().into_iter().for_each(|open_loop| open_loop.forget(index));
+    }
+
+    /// When the next slot is due.
+    pub(crate) fn next_slot(&self) -> Nanos {
+        match &self.model {
+            Model::Rate(open_loop) => open_loop.next(),
+            Model::Held | Model::Arrivals => Nanos::NEVER,
+        }
+    }
+
+    /// Requests that wait for a connection and were due at a full load that is over.
+    pub(crate) fn owed(&self, full_load: &FullLoad) -> u64 {
+        match &self.model {
+            Model::Rate(open_loop) => open_loop.owed(full_load),
+            Model::Held | Model::Arrivals => 0,
+        }
+    }
+
+    fn open_loop(&mut self) -> Option<&mut OpenLoop> {
+        match &mut self.model {
+            Model::Rate(open_loop) => Some(open_loop),
+            Model::Held | Model::Arrivals => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,126 @@
+//! The open loop: requests are due by a schedule of the shard's, and each takes the connection that has been free for
+//! longest. Latency counts from when the slot was due, so that a target that stalls cannot hide it. Pure.
+
+use std::collections::VecDeque;
+
+use plan::Part;
+use units::Nanos;
+
+use super::{rotation::Rotation, slots::Slots};
+use crate::{
+    full_load::FullLoad,
+    pace::{Schedule, Tempo},
+};
+
+/// Schedules whose slots may still wait while a later one goes on.
+const MOST_SCHEDULES: usize = 16;
+
+/// What the connections of the shard share.
+pub(super) struct OpenLoop {
+    /// Idle connections, and those that the server closed by announcement: they are dialled again when their turn comes.
+    free: Rotation,
+    /// The present schedule, and before it those that have ended and of which slots wait.
+    slots: VecDeque<Slots>,
+    /// When the schedule ends.
+    until: Nanos,
+}
+
+impl OpenLoop {
+    /// Without a schedule yet, for connections of an index below `places`.
+    pub(super) fn new(places: u32) -> OpenLoop {
+        let (free, slots) = (Rotation::new(places), VecDeque::with_capacity(MOST_SCHEDULES));
+        OpenLoop { free, slots, until: Nanos::NEVER }
+    }
+
+    /// A new schedule, of which this shard has its share, follows the one before at `from`; `give_up` is called with when each
+    /// request was due that is given up for it.
+    pub(super) fn begin(
+        &mut self,
+        part: &Part,
+        tempo: Tempo,
+        from: Nanos,
+        now: Nanos,
+        give_up: &mut impl FnMut(Nanos),
+    ) {
+        if let Some(before) = self.slots.back_mut() {
+            before.end_at(from);
+        }
+        if self.slots.len() == MOST_SCHEDULES
+            && let Some(mut oldest) = self.slots.pop_front()
+        {
+            oldest.end(now, give_up);
+        }
+        let schedule = Schedule::share(tempo, u64::MAX, part.shard, part.shards);
+        self.slots.push_back(Slots::new(schedule, from));
+        self.end_at(self.until);
+    }
+
+    /// Nothing more of the present schedule is due from this time on.
+    pub(super) fn end_present_at(&mut self, at: Nanos) {
+        self.slots.back_mut().into_iter().for_each(|slots| slots.end_at(at));
+    }
+
+    /// Nothing is due from this time on.
+    pub(super) fn end_at(&mut self, at: Nanos) {
+        self.until = at;
+        if let (Some(slots), true) = (self.slots.back_mut(), at != Nanos::NEVER) {
+            slots.end_at(at);
+        }
+    }
+
+    /// It ends; `give_up` is called with when each request was due by `now` that was never sent.
+    pub(super) fn end(&mut self, now: Nanos, give_up: &mut impl FnMut(Nanos)) {
+        self.slots.iter_mut().for_each(|slots| slots.end(now, give_up));
+    }
+
+    /// Looks at what has come due; `see` is called with when each slot was.
+    pub(super) fn look(&mut self, now: Nanos, see: &mut impl FnMut(Nanos)) {
+        self.slots.iter_mut().for_each(|slots| slots.look(now, &mut *see));
+    }
+
+    /// Gives up the slots that have waited for longer than `limit` has for when they were due, and forgets schedules that are
+    /// through.
+    pub(super) fn give_up(
+        &mut self,
+        now: Nanos,
+        limit: impl Fn(Nanos) -> Nanos,
+        see: &mut impl FnMut(Nanos),
+    ) {
+        self.slots.iter_mut().for_each(|slots| slots.give_up(now, &limit, see));
+        while self.slots.len() > 1 && self.slots[0].is_over() {
+            self.slots.pop_front();
+        }
+    }
+
+    /// A slot that waits, with the connection that takes it.
+    pub(super) fn pair(&mut self) -> Option<(u32, Nanos)> {
+        let slots = self.slots.iter_mut().find(|slots| slots.is_waiting())?;
+        let index = self.free.pop()?;
+        Some((index, slots.take().expect("one waits")))
+    }
+
+    /// The slot that has waited longest, for the connection at `index`; where none waits, the connection does.
+    pub(super) fn set_free(&mut self, index: u32) -> Option<Nanos> {
+        let due = self.slots.iter_mut().find_map(Slots::take);
+        if due.is_none() {
+            self.free.push(index);
+        }
+        due
+    }
+
+    /// The connection at `index` waits no longer.
+    pub(super) fn forget(&mut self, index: u32) {
+        self.free.remove(index);
+    }
+
+    /// When the next slot is due.
+    pub(super) fn next(&self) -> Nanos {
+        self.slots.iter().map(Slots::next).min().unwrap_or(Nanos::NEVER)
+    }
+
+    /// Requests that wait for a connection and were due at a full load that is over.
+    pub(super) fn owed(&self, full_load: &FullLoad) -> u64 {
+        let slots = self.slots.iter().filter(|_| full_load.has_past());
+        slots.map(|slots| slots.count_waiting(|due| full_load.was(due))).sum()
+    }
+}

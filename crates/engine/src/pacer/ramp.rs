@@ -1,0 +1,179 @@
+//! First dials: how many, and when; by a schedule, or as fast as the target takes them.
+
+use plan::Part;
+use units::{Nanos, Rate};
+
+use super::{progress::Progress, window::Window};
+use crate::pace::{Schedule, Tempo};
+
+/// Behind by more than this, a shard that ramps as fast as it can dials nobody.
+const LATE: Nanos = Nanos::from_millis(2);
+
+/// A first dial that is to be made now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Dial {
+    pub(crate) due: Nanos,
+    /// The target does not take it, but the ramp is to end.
+    pub(crate) forced: bool,
+}
+
+/// What says when the next one is due.
+enum By {
+    Schedule(Schedule),
+    Window(Window),
+}
+
+/// First dials: how many, and when.
+pub(super) struct Ramp {
+    by: By,
+    /// When the first dial of the present schedule is due, and how many of it were made.
+    from: Nanos,
+    dialled: u64,
+    to_dial: u32,
+    /// The tempo that takes over at this time.
+    next: Option<(Tempo, Nanos)>,
+    /// First dials made and to be made, over all orders.
+    ordered: u64,
+    progress: Progress,
+    /// The window has got nowhere: what was left then is dialled all the same.
+    gave_up: bool,
+}
+
+impl Ramp {
+    /// Nothing, before an order comes.
+    pub(super) fn new() -> Ramp {
+        let by = By::Window(Window::default());
+        let progress = Progress::new(Nanos::ZERO);
+        let from = Nanos::NEVER;
+        Ramp { by, from, dialled: 0, to_dial: 0, next: None, ordered: 0, progress, gave_up: false }
+    }
+
+    /// From now on, so many are to be dialled, the first at `from`; without a tempo as fast as the target takes them. A
+    /// window keeps what it has learnt of the target.
+    pub(super) fn order(&mut self, to_dial: u32, tempo: Option<Tempo>, part: &Part, from: Nanos) {
+        self.ordered = self.ordered - u64::from(self.to_dial) + u64::from(to_dial);
+        (self.from, self.to_dial, self.next) = (from, to_dial, None);
+        (self.progress, self.gave_up) = (Progress::new(from), false);
+        match (tempo, &self.by) {
+            (Some(tempo), _) => self.begin(tempo, part, from),
+            (None, By::Window(_)) => {}
+            (None, _) => self.by = By::Window(Window::default()),
+        }
+    }
+
+    /// What is still to be dialled then comes at this tempo, of all shards together; the present one goes on until then.
+    pub(super) fn set_tempo(&mut self, tempo: Tempo, from: Nanos) {
+        self.next = Some((tempo, from));
+    }
+
+    /// The next tempo takes over, once everything that was due before its time is dialled.
+    pub(super) fn change(&mut self, part: &Part, now: Nanos) {
+        let Some((tempo, from)) = self.next.filter(|(_, from)| now >= *from) else { return };
+        let is_behind = match &self.by {
+            By::Schedule(schedule) => {
+                schedule.within(from.since(self.from)).next_after(self.dialled) != Nanos::NEVER
+            }
+            By::Window(_) => false,
+        };
+        if !is_behind {
+            self.next = None;
+            self.begin(tempo, part, from);
+        }
+    }
+
+    /// What is still to be dialled then comes at this tempo, and nothing before.
+    pub(super) fn begin_again(&mut self, tempo: Tempo, part: &Part, from: Nanos) {
+        self.next = None;
+        self.begin(tempo, part, from);
+    }
+
+    fn begin(&mut self, tempo: Tempo, part: &Part, from: Nanos) {
+        (self.from, self.dialled) = (from, 0);
+        let schedule = Schedule::share(tempo, self.to_dial.into(), part.shard, part.shards);
+        self.by = By::Schedule(schedule);
+    }
+
+    /// Whether an order has come.
+    pub(super) fn is_ordered(&self) -> bool {
+        self.from != Nanos::NEVER
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.to_dial == 0
+    }
+
+    /// First dials made and to be made, over all orders.
+    pub(super) fn ordered(&self) -> u64 {
+        self.ordered
+    }
+
+    /// A first dial that is followed by a request took so long; see [`Window::learn_dial`].
+    pub(super) fn learn_dial(&mut self, took: Nanos, now: Nanos) {
+        if let By::Window(window) = &mut self.by {
+            window.learn_dial(took, now);
+        }
+    }
+
+    /// A first dial, or a first answer, is known; see [`Window::learn`].
+    pub(super) fn learn(&mut self, took: Nanos, ok: bool, is_dial: bool, now: Nanos) {
+        self.progress.learn(ok, now);
+        if let By::Window(window) = &mut self.by {
+            window.learn(took, ok, is_dial, now);
+        }
+        if self.gave_up && self.progress.has_recovered() {
+            self.gave_up = false;
+            self.by = By::Window(Window::default());
+        }
+    }
+
+    /// A window that gets nowhere is given up: what is left is dialled within the time of one timeout, so that the ramp
+    /// has an end.
+    pub(super) fn look(&mut self, outstanding: u32, timeout: Nanos, now: Nanos) {
+        let waits = self.to_dial > 0 && outstanding > 0 && now >= self.from;
+        let By::Window(_) = &self.by else { return };
+        if waits && self.progress.is_stuck(timeout, now) {
+            let tempo = Tempo::Steady(Rate::from_per_s_f64(f64::from(self.to_dial) / timeout.secs_f64()));
+            self.by = By::Schedule(Schedule::share(tempo, self.to_dial.into(), 0, 1));
+            (self.from, self.dialled, self.gave_up) = (now, 0, true);
+        }
+    }
+
+    /// How many dials are due now, and when to ask again. `behind`: how late the shard is with its requests.
+    pub(super) fn due(&mut self, now: Nanos, outstanding: u32, behind: Nanos) -> (u32, Nanos) {
+        let changes = self.next.map_or(Nanos::NEVER, |(_, from)| from);
+        match &mut self.by {
+            _ if now < self.from => (0, self.from.min(changes)),
+            // Requests that are late already come first: a ramp that runs ahead of them would hand its backlog to
+            // the hold.
+            By::Window(_) if self.to_dial > 0 && behind > LATE => (0, now),
+            By::Window(window) => {
+                let (room, next) = window.room(outstanding, now);
+                (room.min(self.to_dial), if self.to_dial > 0 { next } else { Nanos::NEVER })
+            }
+            By::Schedule(schedule) => {
+                let schedule = match changes {
+                    Nanos::NEVER => *schedule,
+                    changes => schedule.within(changes.since(self.from)),
+                };
+                let due = schedule.due(now.since(self.from)).saturating_sub(self.dialled);
+                let due = due.min(self.to_dial.into());
+                let next = schedule.next_after(self.dialled + due);
+                (due as u32, (self.from + next).min(changes))
+            }
+        }
+    }
+
+    /// The next dial is made.
+    pub(super) fn take(&mut self, now: Nanos) -> Dial {
+        let due = match &mut self.by {
+            By::Window(window) => {
+                window.begin(now);
+                now
+            }
+            By::Schedule(schedule) => self.from + schedule.time_of(self.dialled),
+        };
+        self.dialled += 1;
+        self.to_dial -= 1;
+        Dial { due, forced: self.gave_up }
+    }
+}

@@ -1,0 +1,163 @@
+use super::*;
+use plan::{Deal, Whose};
+use units::Rate;
+
+const MS: fn(u64) -> Nanos = Nanos::from_millis;
+const TIMEOUT: Nanos = Nanos::from_secs(10);
+
+fn held() -> Load {
+    Load::Held { connections: 10 }
+}
+
+fn rate() -> Load {
+    Load::Rate { connections: 10, rate: Rate::per_s(100) }
+}
+
+fn arrivals() -> Load {
+    Load::Arrivals { rate: Rate::per_s(100), total: Some(10) }
+}
+
+fn steady(per_s: u32) -> Tempo {
+    Tempo::Steady(Rate::per_s(per_s))
+}
+
+fn pacer(load: Load, waits: bool) -> Pacer {
+    let (whose, deal) = (Whose::Population(0), Deal { from: 0, width: 1, of: 1 });
+    let part = Part { whose, shard: 0, shards: 1, connections: 10, places: 10, seed: 0, deal };
+    Pacer::new(load, waits, &part)
+}
+
+/// Dials made by this time: when each was due, in milliseconds.
+fn dials(pacer: &mut Pacer, now: Nanos) -> Vec<u64> {
+    let (due, _) = pacer.dials_due(now, 0, TIMEOUT, Nanos::ZERO);
+    (0..due).map(|_| pacer.take_dial(now).due.millis()).collect()
+}
+
+#[test]
+fn each_load_model_answers_the_same_questions() {
+    // (load, comes and goes, open loop, closed loop, closed loop with think time, may coalesce)
+    for (load, expected) in [
+        (held(), [false, false, true, false, true]),
+        (rate(), [false, true, false, false, false]),
+        (arrivals(), [true, false, true, false, false]),
+    ] {
+        let [at_once, thinks] = [false, true].map(|waits| pacer(load, waits));
+        let answers = [
+            at_once.comes_and_goes(),
+            at_once.is_open_loop(),
+            at_once.is_closed_loop(),
+            thinks.is_closed_loop(),
+            at_once.may_coalesce(),
+        ];
+        assert_eq!(answers, expected, "{load:?}");
+    }
+}
+
+#[test]
+fn what_comes_next_is_said_by_the_connection_or_by_a_slot() {
+    // (load, due before now, due now)
+    for (load, late, at_once) in [
+        (held(), Next::Due, Next::Due),
+        (rate(), Next::Slot, Next::Slot),
+        (arrivals(), Next::Due, Next::AtOnce),
+    ] {
+        let pacer = pacer(load, false);
+        assert_eq!((pacer.next(MS(90), MS(100)), pacer.next(MS(100), MS(100))), (late, at_once), "{load:?}");
+    }
+}
+
+#[test]
+fn a_dial_that_failed_takes_its_request_with_it() {
+    // (load, the connection's first dial, a later one)
+    for (load, first, later) in [
+        (held(), Unsent::NotDue, Unsent::Censored),
+        (rate(), Unsent::Missed, Unsent::Missed),
+        (arrivals(), Unsent::Censored, Unsent::Censored),
+    ] {
+        let pacer = pacer(load, false);
+        assert_eq!((pacer.unsent(true), pacer.unsent(false)), (first, later), "{load:?}");
+    }
+}
+
+#[test]
+fn only_held_connections_are_replaced_and_too_many() {
+    // (load, there, surplus, replaced)
+    for (load, there, surplus, replaced) in [
+        (held(), 3, false, true),
+        (held(), 4, false, false),
+        (held(), 5, true, false),
+        (rate(), 3, false, true),
+        (rate(), 5, true, false),
+        (arrivals(), 3, false, false),
+        (arrivals(), 5, false, false),
+    ] {
+        let mut pacer = pacer(load, false);
+        pacer.set_load(4, 0, Some(steady(10)), MS(0));
+        assert_eq!((pacer.is_surplus(there), pacer.replaces(there)), (surplus, replaced), "{load:?} {there}");
+    }
+}
+
+#[test]
+fn an_order_dials_what_is_not_there() {
+    // Of ten, seven are there: but those that come and go are other ones.
+    for (load, expected) in [(held(), 3), (rate(), 3), (arrivals(), 10)] {
+        let mut pacer = pacer(load, false);
+        assert!(!pacer.is_ramped(0), "before an order {load:?}");
+        pacer.set_load(99, 7, Some(steady(1_000)), MS(1_000));
+        assert_eq!(dials(&mut pacer, MS(999)).len(), 0, "{load:?}");
+        let due = dials(&mut pacer, MS(2_000));
+        assert_eq!(due, (1_000..1_000 + expected).collect::<Vec<_>>(), "{load:?}");
+        assert!(pacer.is_ramped(expected) && !pacer.is_ramped(expected - 1), "{load:?}");
+        assert_eq!((pacer.is_through(0), pacer.is_through(1)), (pacer.comes_and_goes(), false), "{load:?}");
+    }
+}
+
+#[test]
+fn a_pause_puts_off_what_connections_say_themselves() {
+    for (load, puts_off) in [(held(), true), (rate(), false), (arrivals(), true)] {
+        let mut pacer = pacer(load, false);
+        pacer.set_load(10, 0, Some(steady(100)), MS(0));
+        pacer.pause(true);
+        assert_eq!(pacer.dials_due(MS(50), 0, TIMEOUT, Nanos::ZERO), (0, Nanos::NEVER), "{load:?}");
+        assert_eq!((pacer.is_paused(), pacer.puts_off()), (true, puts_off), "{load:?}");
+        pacer.pause(false);
+        assert_eq!((dials(&mut pacer, MS(50)).len(), pacer.puts_off()), (6, false), "{load:?}");
+    }
+}
+
+#[test]
+fn a_tempo_is_that_of_requests_or_of_dials() {
+    for (load, of_requests) in [(held(), false), (rate(), true), (arrivals(), false)] {
+        let mut pacer = pacer(load, false);
+        pacer.set_load(10, 0, Some(steady(10)), MS(0));
+        pacer.set_tempo(steady(100), MS(200), MS(0), &mut |_| panic!("nothing was due"));
+        // At ten a second until then: two. At a hundred from then on: those of 200, 210 and 220 ms.
+        let dialled = if of_requests { vec![0, 100, 200] } else { vec![0, 100, 200, 210, 220] };
+        let mut got = dials(&mut pacer, MS(220));
+        got.extend(dials(&mut pacer, MS(220)));
+        assert_eq!(got, dialled, "{load:?}");
+        let mut due = Vec::new();
+        pacer.look(MS(220), &mut |at| due.push(at.millis()));
+        assert_eq!(due, if of_requests { vec![200, 210, 220] } else { vec![] }, "{load:?}");
+        assert_eq!(pacer.next_slot(), if of_requests { MS(230) } else { Nanos::NEVER }, "{load:?}");
+    }
+}
+
+#[test]
+fn a_slot_takes_who_has_been_free_for_longest() {
+    let mut pacer = pacer(rate(), false);
+    pacer.set_tempo(steady(100), MS(0), MS(0), &mut |_| panic!("nothing was due"));
+    assert_eq!((pacer.set_free(7), pacer.set_free(3), pacer.set_free(5)), (None, None, None));
+    pacer.forget(3);
+    assert_eq!(pacer.pair(), None, "nothing has been looked at");
+    pacer.look(MS(35), &mut |_| {});
+    let pairs: Vec<_> = std::iter::from_fn(|| pacer.pair()).collect();
+    assert_eq!(pairs, [(7, MS(0)), (5, MS(10))]);
+    // The slot that waits is that of 20 ms, and takes who becomes free.
+    assert_eq!(pacer.set_free(7), Some(MS(20)));
+    let mut missed = Vec::new();
+    pacer.give_up(MS(40), |_| MS(5), &mut |due| missed.push(due.millis()));
+    assert_eq!(missed, [30]);
+    pacer.end(MS(45), &mut |due| missed.push(due.millis()));
+    assert_eq!((missed, pacer.pair()), (vec![30, 40], None));
+}
