@@ -10,7 +10,7 @@
 
 use net::{Cx, Gone, Io, Key, Program};
 use plan::{Dials, Part};
-use samples::{Destination, Fault, Kind, Latency, Stage, Tick};
+use samples::{Destination, Fault, Latency, Stage, Tick};
 use units::Nanos;
 
 use crate::{
@@ -30,9 +30,9 @@ mod answers;
 mod dial;
 mod ends;
 mod figures;
+mod input;
 mod level;
 mod lives;
-mod messages;
 mod open_loop;
 mod probe;
 mod requests;
@@ -123,7 +123,7 @@ impl Client {
     }
 
     fn exchange(&mut self, k: Key) -> &mut Exchange {
-        self.conns.with_exchange(k.index).1
+        self.conns.exchange_mut(k.index)
     }
 
     /// The counts of a destination by itself, where there are several.
@@ -157,13 +157,12 @@ impl Program for Client {
         let now = cx.now();
         let Exchange { started, first, asks, .. } = *self.exchange(k);
         self.tick.connect.record_seen(self.took(started, self.dialled_at(cx, k), now));
-        let is_upgraded = self.job.upgrade().is_some();
-        if self.is_known_by_dial(asks) {
+        if self.job.protocol.is_known_by_dial(asks) {
             self.learn(k, now, true);
         } else if first {
             self.pacer.learn_dial(now.since(started), now);
         }
-        if is_upgraded { self.upgrade(cx, k) } else { self.connected(cx, k) }
+        self.open(cx, k);
     }
 
     fn due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
@@ -184,17 +183,10 @@ impl Program for Client {
         if state == State::Busy {
             self.begun(k, cx.now());
         }
-        let used = match state {
-            State::Probe => return self.probe_bytes(cx, k, input),
-            State::Busy if self.job.is_http() => self.reply(cx, k, input),
-            _ if self.job.is_http() => {
-                self.lost(cx, k, Fault::target(Stage::Hold, Kind::BadAnswer));
-                input.len()
-            }
-            // Nobody listens.
-            State::Idle if self.job.is_tcp() => input.len(),
-            _ => self.messages(cx, k, input),
-        };
+        if state == State::Probe {
+            return self.probe_bytes(cx, k, input);
+        }
+        let used = self.read_all(cx, k, input);
         self.tick.counts.bytes_in += used as u64;
         used
     }

@@ -1,8 +1,11 @@
-//! The connections of a shard: their records, their exchanges, and how many of them are in which state.
+//! The connections of a shard: their records, their sessions and exchanges, and how many of them are in which state.
+//!
+//! Three records, by how long they are needed: [`Conn`] always, a [`Session`] while the protocol keeps something of the
+//! connection, an [`Exchange`] while a dial or a request is under way.
 
 use std::ops::{Index, IndexMut};
 
-use crate::exchange::{Exchange, Exchanges};
+use crate::{exchange::Exchange, pool::Pool, protocol::Session};
 
 mod conn;
 
@@ -12,7 +15,8 @@ pub(crate) use conn::{Conn, State};
 /// counter can part ways with it.
 pub(crate) struct Connections {
     records: Vec<Conn>,
-    exchanges: Exchanges,
+    sessions: Pool<Held>,
+    exchanges: Pool<Exchange>,
     /// Records in each state.
     in_state: [u32; State::COUNT],
     /// First dials and first requests whose outcome is not known.
@@ -21,12 +25,29 @@ pub(crate) struct Connections {
     resolved: u64,
 }
 
+/// A session, and what is under way on it.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    session: Session,
+    /// Index of the exchange while there is one.
+    exchange: u32,
+}
+
+/// Where there is no session, or no exchange.
+const NOTHING: u32 = u32::MAX;
+
+const _: () = {
+    let size = size_of::<Held>() + size_of::<Exchange>();
+    assert!(size <= 88, "each connection of a closed loop has both");
+};
+
 impl Connections {
     /// None, with room for so many; memory is touched as they come.
     pub(crate) fn new(places: u32) -> Connections {
         Connections {
             records: Vec::with_capacity(places as usize),
-            exchanges: Exchanges::new(places),
+            sessions: Pool::new(places),
+            exchanges: Pool::new(places),
             in_state: [0; State::COUNT],
             outstanding: 0,
             resolved: 0,
@@ -46,7 +67,8 @@ impl Connections {
         self.transition(index, conn.state);
     }
 
-    /// The connection changes its state: its counters change with it, and its exchange ends where the state has none.
+    /// The connection changes its state: its counters change with it, and its exchange and its session end where the state has
+    /// none.
     pub(crate) fn transition(&mut self, index: u32, to: State) {
         let conn = &mut self.records[index as usize];
         let from = std::mem::replace(&mut conn.state, to);
@@ -54,17 +76,21 @@ impl Connections {
         self.in_state[to as usize] += 1;
         // What the probe lane has is no exchange of ours.
         let is_probe = from == State::Probe || to == State::Probe;
-        if !is_probe && conn.exchange != Conn::NONE.exchange {
-            let exchange = self.exchanges.at(conn.exchange);
-            self.resolved += u64::from(exchange.first && from.is_opening() && !to.is_opening());
-            if exchange.first && !to.is_under_way() {
-                exchange.first = false;
-                self.outstanding -= 1;
+        if !is_probe && conn.session != NOTHING {
+            let held = self.sessions.at(conn.session);
+            if held.exchange != NOTHING {
+                let first = self.exchanges.seen(held.exchange).first;
+                self.resolved += u64::from(first && from.is_opening() && !to.is_opening());
+                if !to.is_under_way() {
+                    self.outstanding -= u32::from(first);
+                    self.exchanges.end(held.exchange);
+                    held.exchange = NOTHING;
+                }
             }
-            let stays = to.is_under_way() || to == State::Idle && !exchange.is_between_messages();
+            let stays = to.is_under_way() || to == State::Idle && !held.session.is_at_rest();
             if !stays {
-                self.exchanges.end(conn.exchange);
-                conn.exchange = Conn::NONE.exchange;
+                self.sessions.end(conn.session);
+                conn.session = NOTHING;
             }
         }
         if to == State::None {
@@ -72,28 +98,54 @@ impl Connections {
         }
     }
 
-    /// The connection gets an exchange; it must have none.
-    pub(crate) fn begin(&mut self, index: u32, exchange: Exchange) {
+    /// The connection gets a session, unless it has one: part of a message has come.
+    pub(crate) fn open_session(&mut self, index: u32, session: impl FnOnce() -> Session) {
         let conn = &mut self.records[index as usize];
-        assert!(conn.exchange == Conn::NONE.exchange, "one exchange a connection: {index}");
-        self.outstanding += u32::from(exchange.first);
-        conn.exchange = self.exchanges.begin(exchange);
+        if conn.session == NOTHING {
+            conn.session = self.sessions.begin(Held { session: session(), exchange: NOTHING });
+        }
     }
 
-    pub(crate) fn has_exchange(&self, index: u32) -> bool {
-        self[index].exchange != Conn::NONE.exchange
+    /// The connection gets an exchange; it must have none. So does its session, unless there is one.
+    pub(crate) fn begin(&mut self, index: u32, exchange: Exchange, session: impl FnOnce() -> Session) {
+        self.open_session(index, session);
+        let held = self.sessions.at(self.records[index as usize].session);
+        assert!(held.exchange == NOTHING, "one exchange a connection: {index}");
+        self.outstanding += u32::from(exchange.first);
+        held.exchange = self.exchanges.begin(exchange);
+    }
+
+    fn held(&self, index: u32) -> &Held {
+        self.sessions.seen(self[index].session)
+    }
+
+    /// The session of a connection that has one.
+    pub(crate) fn session(&mut self, index: u32) -> &mut Session {
+        &mut self.sessions.at(self.records[index as usize].session).session
+    }
+
+    /// Whether nothing has come of which a part is still to come.
+    pub(crate) fn is_at_rest(&self, index: u32) -> bool {
+        self[index].session == NOTHING || self.held(index).session.is_at_rest()
     }
 
     /// The exchange of a connection that has one.
     pub(crate) fn exchange(&self, index: u32) -> &Exchange {
-        self.exchanges.seen(self[index].exchange)
+        self.exchanges.seen(self.held(index).exchange)
     }
 
-    /// The same, with its connection, to work on.
-    pub(crate) fn with_exchange(&mut self, index: u32) -> (&mut Conn, &mut Exchange) {
+    /// The same, to work on.
+    pub(crate) fn exchange_mut(&mut self, index: u32) -> &mut Exchange {
+        let at = self.held(index).exchange;
+        self.exchanges.at(at)
+    }
+
+    /// A connection that has a session, with it and its exchange where it has one.
+    pub(crate) fn parts(&mut self, index: u32) -> (&mut Conn, &mut Session, Option<&mut Exchange>) {
         let conn = &mut self.records[index as usize];
-        let exchange = self.exchanges.at(conn.exchange);
-        (conn, exchange)
+        let Held { session, exchange } = self.sessions.at(conn.session);
+        let exchange = (*exchange != NOTHING).then(|| self.exchanges.at(*exchange));
+        (conn, session, exchange)
     }
 
     /// Records, in use or not.

@@ -2,18 +2,14 @@
 
 use std::{collections::HashMap, net::SocketAddr};
 
-use plan::{Load, Plan, Population, Random, Reconnect, Scheme, Think, Whose};
+use plan::{Load, Plan, Population, Reconnect, Think, Whose};
 use samples::{MOST_DESTINATIONS, row_of};
 use units::{Nanos, Rate};
-use wire::{
-    http1,
-    websocket::{Frames, Role},
-};
 
 use crate::{
-    exchange::{Awaited, Wire},
     op::{self, Op},
-    request::{Ink, Upgrade},
+    protocol::{Awaited, Protocol},
+    request::Ink,
 };
 
 /// A population of the plan, or what the probe lane asks, compiled.
@@ -24,9 +20,7 @@ pub struct Job {
     step_of: Vec<u16>,
     /// Steps of the plan, where those of this population are told apart; else 0.
     pub(crate) steps: usize,
-    scheme: Scheme,
-    /// With `ws://`.
-    upgrade: Option<Upgrade>,
+    pub(crate) protocol: Protocol,
     pub(crate) destinations: Vec<SocketAddr>,
     /// The row of each destination among those that are counted by themselves; empty where the plan has only one.
     rows: Vec<u8>,
@@ -82,8 +76,7 @@ impl Job {
             _ => true,
         };
         Job {
-            scheme: target.scheme,
-            upgrade: (target.scheme == Scheme::Ws).then(|| Upgrade::new(target)),
+            protocol: Protocol::new(target),
             destinations: target.destinations.clone(),
             rows: Vec::new(),
             rows_of_plan: 0,
@@ -116,20 +109,6 @@ impl Job {
         self.rows.get(usize::from(destination)).map(|row| usize::from(*row))
     }
 
-    /// Whether requests and answers have frames of HTTP.
-    pub(crate) fn is_http(&self) -> bool {
-        self.scheme == Scheme::Http
-    }
-
-    pub(crate) fn is_tcp(&self) -> bool {
-        self.scheme == Scheme::Tcp
-    }
-
-    /// How a connection becomes a WebSocket.
-    pub(crate) fn upgrade(&self) -> Option<&Upgrade> {
-        self.upgrade.as_ref()
-    }
-
     /// Whether it waits for messages that come by themselves.
     pub(crate) fn listens(&self) -> bool {
         self.ops.iter().any(|op| matches!(op, Op::Listen(_)))
@@ -140,31 +119,17 @@ impl Job {
         matches!(self.op(0), Op::Request(_) | Op::Ask(_) | Op::Listen(_))
     }
 
-    /// The machine for a connection that is dialled.
-    pub(crate) fn wire_of_dial(&self, random: &mut Random) -> Wire {
-        if self.upgrade.is_some() { Wire::Upgrade(random.bits()) } else { self.wire() }
-    }
-
-    /// The machine for a connection that stands.
-    pub(crate) fn wire(&self) -> Wire {
-        match self.scheme {
-            Scheme::Http => Wire::Http(http1::Client::new()),
-            Scheme::Ws => Wire::WebSocket(Frames::new(Role::Client)),
-            Scheme::Tcp => Wire::Tcp,
-        }
-    }
-
     /// What is awaited at a place, of the connection at `index`; `nth` is the number of the message that it sent.
     pub(crate) fn awaited<'a>(&'a self, at: u16, nth: u32, index: u32, ink: &'a mut Ink) -> Awaited<'a> {
         match self.op(at) {
-            Op::Request(request) => Awaited::Reply(&request.check),
+            Op::Request(request) => Awaited::Response(&request.check),
             Op::Listen(check) => Awaited::Message(check, b""),
             Op::Ping(message, _) if message.is_ping() => Awaited::Pong,
             Op::Ask(message) | Op::Ping(message, _) if message.check.echo => {
                 Awaited::Message(&message.check, ink.again(message, nth, index))
             }
             Op::Ask(message) => Awaited::Message(&message.check, b""),
-            _ => Awaited::Nothing,
+            _ => unreachable!("it awaits nothing"),
         }
     }
 }

@@ -15,6 +15,8 @@ mod needle;
 mod op;
 pub mod pace;
 mod pacer;
+mod pool;
+mod protocol;
 mod request;
 mod tls;
 

@@ -1,9 +1,8 @@
-//! What goes out: requests, messages and upgrades, written anew where something in them changes.
+//! What goes out: requests and messages, written anew where something in them changes.
 
 use plan::{Random, Target, Text, Values};
-use wire::websocket;
 
-use crate::{check::Check, exchange};
+use crate::check::Check;
 
 /// What the variables of all requests of a shard are filled from.
 #[derive(Debug)]
@@ -50,7 +49,7 @@ impl Ink {
     }
 
     /// The numbers and words of the next request on the connection at this index.
-    fn values(&mut self, index: u32) -> Values<'_> {
+    pub(crate) fn values(&mut self, index: u32) -> Values<'_> {
         let (seq, row) = (self.seq(self.written), self.row(index));
         self.written += 1;
         Values::new(&mut self.random, seq, row)
@@ -160,67 +159,4 @@ impl Message {
         let (text, expected) = ink.message(self, nth, index);
         (text, nth as u32, expected)
     }
-}
-
-/// The request that begins a WebSocket, with a key of its own each time.
-#[derive(Clone, Debug)]
-pub(crate) struct Upgrade {
-    path: Text,
-    /// For each destination, what stands before and behind the path.
-    around: Vec<(Vec<u8>, Vec<u8>)>,
-    /// Where the key begins, from the end of the request.
-    key_from_end: usize,
-}
-
-/// Stands for the path in a head that is taken apart.
-const PLACEHOLDER: &str = "/";
-
-impl Upgrade {
-    pub(crate) fn new(target: &Target) -> Upgrade {
-        let key = exchange::key(0);
-        let head = |at| {
-            let host = target.host_header(at);
-            let mut head = vec![0; host.len() + 256];
-            let length = websocket::write_upgrade(&mut head, PLACEHOLDER, &host, &key);
-            head.truncate(length.expect("256 bytes hold all but the host"));
-            around(&head)
-        };
-        let around: Vec<_> = (0..target.destinations.len()).map(head).collect();
-        let behind = &around[0].1;
-        let at = behind.windows(key.as_bytes().len()).position(|part| part == key.as_bytes());
-        let key_from_end = behind.len() - at.expect("the upgrade carries its key");
-        Upgrade { path: target.path.clone(), around, key_from_end }
-    }
-
-    /// Bytes that it may take.
-    pub(crate) fn max_len(&self, destination: usize) -> usize {
-        let (before, behind) = &self.around[destination];
-        before.len() + self.path.max_len() + behind.len()
-    }
-
-    /// Writes it with the key of `nonce`, on the connection at `index`; its length.
-    pub(crate) fn write(
-        &self,
-        destination: usize,
-        nonce: u64,
-        index: u32,
-        ink: &mut Ink,
-        out: &mut [u8],
-    ) -> usize {
-        let (before, behind) = &self.around[destination];
-        out[..before.len()].copy_from_slice(before);
-        let path = self.path.write(&mut ink.values(index), &mut out[before.len()..]);
-        let length = before.len() + path + behind.len();
-        out[before.len() + path..length].copy_from_slice(behind);
-        let key = exchange::key(nonce);
-        let at = length - self.key_from_end;
-        out[at..at + key.as_bytes().len()].copy_from_slice(key.as_bytes());
-        length
-    }
-}
-
-/// What stands before and behind the path.
-fn around(head: &[u8]) -> (Vec<u8>, Vec<u8>) {
-    let at = head.iter().position(|&b| b == b' ').expect("a blank stands before the path") + 1;
-    (head[..at].to_vec(), head[at + PLACEHOLDER.len()..].to_vec())
 }

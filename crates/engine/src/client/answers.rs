@@ -1,53 +1,18 @@
 //! Answers come in.
 
 use net::{Cx, Io, Key};
-use samples::{Fault, Kind, Stage};
+use samples::{Fault, Stage};
 use units::Nanos;
 
 use super::Client;
 use crate::{
     connections::{Conn, State},
-    exchange::{Awaited, Exchange, Progress, Wire},
+    exchange::Exchange,
     op::Op,
-    tls,
+    protocol::{Head, Response},
 };
 
 impl Client {
-    /// Reads on in the answer to an HTTP request.
-    pub(super) fn reply<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
-        let read = self.read(k, input);
-        if self.is_tls(k, input) {
-            self.lost(cx, k, Fault::target(Stage::Exchange, Kind::TlsExpected));
-            return input.len();
-        }
-        match read {
-            Ok(Progress::More(used)) => return used,
-            Ok(Progress::Answered(used)) if used == input.len() => self.answered(cx, k),
-            // No answer, or more than what was asked for.
-            _ => self.lost(cx, k, Fault::target(Stage::Exchange, Kind::BadAnswer)),
-        }
-        input.len()
-    }
-
-    /// Whether this input to an HTTP request says that the target speaks TLS.
-    fn is_tls(&mut self, k: Key, input: &[u8]) -> bool {
-        match self.exchange(k).status {
-            0 => tls::is_alert(input),
-            status => tls::is_page(status, input),
-        }
-    }
-
-    /// Reads on in what a connection awaits.
-    pub(super) fn read<'a>(&mut self, k: Key, input: &'a [u8]) -> Result<Progress<'a>, Kind> {
-        let Client { job, conns, ink, .. } = self;
-        let (conn, exchange) = conns.with_exchange(k.index);
-        let awaited = match conn.state() {
-            State::Busy => job.awaited(conn.at, exchange.nth, k.index, ink),
-            _ => Awaited::Nothing,
-        };
-        exchange.handle_bytes(input, awaited)
-    }
-
     pub(super) fn answered<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         let now = cx.now();
         self.learn(k, now, true);
@@ -55,14 +20,11 @@ impl Client {
         self.lives.count(k);
         let conn = *self.conn(k);
         let at = conn.at;
+        let Response { head, keeps_alive } = self.conns.session(k.index).response();
         let exchange = self.idle(k);
-        self.measure(&exchange, conn, k.index, now);
-        self.conn(k).hear(now, exchange.keep_alive_timeout_s());
-        let keeps_alive = match &exchange.wire {
-            Wire::Http(wire) => wire.keeps_alive(),
-            _ => true,
-        };
-        self.weigh(&exchange, keeps_alive);
+        self.measure(&exchange, head, conn, k.index, now);
+        self.conn(k).hear(now, head.and_then(|head| head.keep_alive_s));
+        self.weigh(&exchange, head, keeps_alive);
         let due = match self.job.op(at) {
             // In closed loop the next one is due with the echo of this one.
             Op::Ping(_, every) if *every == Nanos::ZERO => now,
@@ -108,7 +70,7 @@ impl Client {
         exchange
     }
 
-    fn measure(&mut self, exchange: &Exchange, conn: Conn, index: u32, now: Nanos) {
+    fn measure(&mut self, exchange: &Exchange, head: Option<Head>, conn: Conn, index: u32, now: Nanos) {
         let Conn { at, destination, .. } = conn;
         let (at_load, is_now) = (self.full_load.has(exchange.due), self.full_load.is(now));
         let took = self.took(exchange.due, exchange.started, now);
@@ -132,10 +94,9 @@ impl Client {
         if is_now && !self.draining {
             tick.counts.answered_at_load += 1;
         }
-        if self.job.is_http() {
-            tick.count_status(exchange.status);
-        }
-        if let Some(kind) = exchange.wrong(self.job.awaited(at, exchange.nth, index, &mut self.ink)) {
+        head.into_iter().for_each(|head| tick.count_status(head.status));
+        let awaited = self.job.awaited(at, exchange.nth, index, &mut self.ink);
+        if let Some(kind) = exchange.wrong(awaited, head) {
             self.count_fault(destination, Fault::target(Stage::Exchange, kind));
         }
     }

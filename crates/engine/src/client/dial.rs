@@ -35,14 +35,18 @@ impl Client {
     fn dial_first<I: Io>(&mut self, cx: &mut Cx<I>, due: Nanos) {
         let k = cx.take().expect("there is a place");
         let tuple = self.tuples.next();
-        let wire = self.job.wire_of_dial(&mut self.ink.random);
         let asks = self.job.asks_first() && !self.pacer.is_open_loop();
         self.begin_at(k, Conn::new(tuple.destination as u16, 0, State::Dialling));
-        self.conns.begin(k.index, Exchange { first: true, asks, ..Exchange::new(due, due, wire) });
+        self.begin_dial(k, Exchange { first: true, asks, ..Exchange::new(due, due) });
         if self.pacer.comes_and_goes() {
             self.tick.lag.record(cx.now().since(due));
         }
         self.dial(cx, k, tuple.from);
+    }
+
+    fn begin_dial(&mut self, k: Key, exchange: Exchange) {
+        let Client { job, conns, ink, .. } = self;
+        conns.begin(k.index, exchange, || job.protocol.session_of_dial(&mut ink.random));
     }
 
     fn dial<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, from: std::net::SocketAddr) {
@@ -84,9 +88,8 @@ impl Client {
     /// A connection without a socket is dialled again, which was due at `dial_due`; `asks`: for a request that was due at
     /// `due`.
     pub(super) fn redial<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, dial_due: Nanos, due: Nanos, asks: bool) {
-        let wire = self.job.wire_of_dial(&mut self.ink.random);
         self.conns.transition(k.index, State::Dialling);
-        self.conns.begin(k.index, Exchange { asks, ..Exchange::new(due, dial_due, wire) });
+        self.begin_dial(k, Exchange { asks, ..Exchange::new(due, dial_due) });
         let conn = self.conn(k);
         conn.tries = 0;
         let destination = u32::from(conn.destination);
@@ -166,15 +169,10 @@ impl Client {
         }
     }
 
-    /// Whether the ramp learns of a connection by its dial alone: nothing is awaited behind it that could tell more.
-    pub(super) fn is_known_by_dial(&self, asks: bool) -> bool {
-        self.job.is_tcp() || self.job.upgrade().is_none() && !asks
-    }
-
     pub(super) fn learn(&mut self, k: Key, now: Nanos, ok: bool) {
         let Exchange { started, first, asks, .. } = *self.exchange(k);
         if first {
-            let is_dial = self.is_known_by_dial(asks);
+            let is_dial = self.job.protocol.is_known_by_dial(asks);
             self.pacer.learn(now.since(started), ok, is_dial, now);
         }
     }

@@ -4,20 +4,13 @@ use net::{Close, Cx, Gone, Io, Key};
 use plan::Reconnect;
 use samples::{Errno, Fault, Kind, Side, Stage};
 use units::Nanos;
-use wire::{
-    Breach,
-    websocket::{self, MAX_CONTROL, MAX_HEADER},
-};
 
 use super::Client;
 use crate::{
     connections::{Conn, State},
-    exchange::Wire,
     op::Op,
+    protocol::Out,
 };
-
-/// "No longer needed" (RFC 6455, section 7.4.1).
-const NORMAL_CLOSURE: u16 = 1000;
 
 /// How a connection ends: which counter has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -198,39 +191,27 @@ impl Client {
 
     /// Closes an idle connection that has done what it came for, or is one too many.
     pub(super) fn finish<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
-        if self.job.upgrade().is_some() && !cx.is_clogged(k) {
-            let mask = Some(self.mask());
-            let tick = &mut self.tick;
-            cx.send(k, MAX_HEADER + MAX_CONTROL, |out| {
-                let len = websocket::write_close(out, Some(NORMAL_CLOSURE), mask);
-                let len = len.expect("there is room for a control frame");
-                tick.counts.bytes_out += len as u64;
-                len
-            });
-        }
+        let out = &mut Out { cx, k, ink: &mut self.ink };
+        self.tick.counts.bytes_out += self.job.protocol.close(out);
         self.end(cx, k, End::Finished);
     }
 
     pub(super) fn gone_busy<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, why: Gone) {
         let now = cx.now();
-        let exchange = self.exchange(k);
-        let due = exchange.due;
-        let ended = match &mut exchange.wire {
-            Wire::Http(wire) if why == Gone::Ended => wire.handle_end(),
-            _ => Ok(None),
-        };
-        if let Ok(Some(_)) = ended {
-            // The end of the connection is the end of the answer, and wire says that it is not kept.
+        let due = self.exchange(k).due;
+        let session = self.conns.session(k.index);
+        let ended = if why == Gone::Ended { session.handle_end() } else { Ok(false) };
+        // Half a head is the beginning of an answer, and waits to be used.
+        let untouched = session.response().head.is_none() && cx.rest_len(k) == 0;
+        if ended == Ok(true) {
             return self.answered(cx, k);
         }
-        // Half a head is the beginning of an answer, and waits to be used.
-        let untouched = exchange.status == 0 && cx.rest_len(k) == 0;
         if untouched && self.conn(k).is_announced(now) {
             // It crossed with the announced close: the request is still owed, on a new connection.
             return self.closed_as_announced(cx, k, due);
         }
         let fault = match (ended, why) {
-            (Err(Breach::Truncated), _) if !untouched => Fault::target(Stage::Exchange, Kind::Truncated),
+            (Err(kind), _) if !untouched => Fault::target(Stage::Exchange, kind),
             _ => fault_of(Stage::Exchange, why),
         };
         self.lost(cx, k, fault);

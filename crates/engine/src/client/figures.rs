@@ -5,7 +5,7 @@ use samples::{Latency, Tick, Took};
 use units::Nanos;
 
 use super::Client;
-use crate::{connections::Conn, exchange::Exchange, full_load::FullLoad};
+use crate::{connections::Conn, exchange::Exchange, full_load::FullLoad, protocol::Head};
 
 /// A request was due and never sent.
 pub(super) fn miss(tick: &mut Tick, full_load: &FullLoad, due: Nanos) {
@@ -42,8 +42,7 @@ impl Client {
         let at_load = self.full_load.has(exchange.due);
         let (latency, first_byte) = times(&mut self.tick, at_load);
         latency.censor();
-        // Of a WebSocket no first byte is measured.
-        if !exchange.begun && self.job.upgrade().is_none() {
+        if !exchange.begun && !self.job.protocol.server_may_speak() {
             first_byte.censor();
         }
         if !at_load {
@@ -57,8 +56,8 @@ impl Client {
 
     /// Something has come on a connection that awaits an answer: its first byte, unless one has come before.
     pub(super) fn begun(&mut self, k: Key, now: Nanos) {
-        // What a WebSocket server says may be its own: its first byte is no answer's.
-        if self.job.upgrade().is_some() {
+        // What a server may say by itself has a first byte that is no answer's.
+        if self.job.protocol.server_may_speak() {
             return;
         }
         let exchange = self.exchange(k);
@@ -72,12 +71,11 @@ impl Client {
     }
 
     /// An answer is complete: how large it was, and whether its connection was kept.
-    pub(super) fn weigh(&mut self, exchange: &Exchange, keeps_alive: bool) {
+    pub(super) fn weigh(&mut self, exchange: &Exchange, head: Option<Head>, keeps_alive: bool) {
         let tick = &mut self.tick;
         tick.counts.kept += u64::from(keeps_alive);
-        tick.answer_sizes.record(u64::from(exchange.head_bytes) + exchange.content());
-        if self.job.is_http() {
-            tick.head_sizes.record(exchange.head_bytes.into());
-        }
+        let head_bytes = head.map(|head| u64::from(head.bytes));
+        tick.answer_sizes.record(head_bytes.unwrap_or(0) + exchange.content());
+        head_bytes.into_iter().for_each(|bytes| tick.head_sizes.record(bytes));
     }
 }

@@ -6,14 +6,15 @@ use plan::Part;
 use samples::Probe;
 use units::Nanos;
 
-use super::{Client, MOST_TRIES, requests};
+use super::{Client, MOST_TRIES};
 use crate::{
     connections::{Conn, State},
-    exchange::{Awaited, Exchange, Progress, Wire},
+    exchange::Exchange,
     full_load::FullLoad,
     job::Job,
     pace::{Schedule, Tempo},
     pacer::Slots,
+    protocol::{Out, Progress, Response, Session},
 };
 
 /// Where a connection of the lane stands.
@@ -31,6 +32,7 @@ enum Step {
 /// A connection of the lane.
 #[derive(Clone, Copy, Debug)]
 struct Record {
+    session: Session,
     exchange: Exchange,
     step: Step,
     keeps: bool,
@@ -189,9 +191,10 @@ impl Client {
     }
 
     fn probe_dial<I: Io>(&mut self, cx: &mut Cx<I>, dial_due: Nanos, due: Nanos, keeps: bool) {
-        let wire = self.job.wire_of_dial(&mut self.ink.random);
-        let exchange = Exchange::new(due, dial_due, wire);
-        let at = self.lane().begin(Record { exchange, step: Step::Dialling, keeps, proven: false });
+        let session = self.job.protocol.session_of_dial(&mut self.ink.random);
+        let exchange = Exchange::new(due, dial_due);
+        let record = Record { session, exchange, step: Step::Dialling, keeps, proven: false };
+        let at = self.lane().begin(record);
         let tuple = self.tuples.next();
         let destination = tuple.destination as u16;
         self.probe_dial_from(cx, Conn::of_probe(destination, at), tuple.from);
@@ -208,28 +211,26 @@ impl Client {
         let dial_due = self.record(k).exchange.started;
         let took = self.took(dial_due, self.dialled_at(cx, k), cx.now());
         self.seen().connect.record_seen(took);
-        if self.job.upgrade().is_none() {
-            return self.probe_send(cx, k);
-        }
         let at = self.conn(k).probe_record();
         let destination = usize::from(self.conn(k).destination);
         let Client { job, probe: Some(lane), ink, .. } = self else { unreachable!("there is a lane") };
-        let Some(upgrade) = job.upgrade() else { unreachable!("looked at above") };
         let record = &mut lane.records[at as usize];
-        let Wire::Upgrade(nonce) = record.exchange.wire else { unreachable!("dialled with a nonce") };
+        if job.protocol.open(&record.session, destination, &mut Out { cx, k, ink }).is_none() {
+            return self.probe_send(cx, k);
+        }
         record.step = Step::Upgrading;
-        cx.send(k, upgrade.max_len(destination), |out| upgrade.write(destination, nonce, k.index, ink, out));
         cx.wake_at(k, cx.now() + self.job.timeout);
     }
 
     /// A further request on a kept connection.
     fn probe_ask<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, due: Nanos) {
         let now = cx.now();
-        let fresh = self.job.wire();
+        let fresh = self.job.protocol.session();
         let record = self.record(k);
-        // A WebSocket's machine goes on; that of HTTP begins anew with each request.
-        let wire = if matches!(record.exchange.wire, Wire::Http(_)) { fresh } else { record.exchange.wire };
-        record.exchange = Exchange::new(due, now, wire);
+        if record.session.is_at_rest() {
+            record.session = fresh;
+        }
+        record.exchange = Exchange::new(due, now);
         self.probe_send(cx, k);
     }
 
@@ -238,7 +239,8 @@ impl Client {
         let Client { job, probe: Some(lane), ink, .. } = self else { unreachable!("there is a lane") };
         let record = &mut lane.records[at as usize];
         record.step = Step::Busy;
-        requests::send(job, 0, &mut record.exchange, destination.into(), ink, cx, k);
+        let out = &mut Out { cx, k, ink };
+        job.protocol.send(job.op(0), &mut record.session, &mut record.exchange, destination.into(), out);
         cx.wake_at(k, cx.now() + self.job.timeout);
     }
 
@@ -248,23 +250,23 @@ impl Client {
             let at = self.conn(k).probe_record();
             let Client { job, probe: Some(lane), ink, .. } = self else { unreachable!("there is a lane") };
             let record = &mut lane.records[at as usize];
-            if record.step == Step::Idle && job.upgrade().is_none() {
+            if record.step == Step::Idle && !job.protocol.server_may_speak() {
                 // Nothing was asked: what the connection says next could not be told from an answer.
                 self.probe_end(cx, k, Close::Reset);
                 return input.len();
             }
-            let awaited = match record.step {
-                Step::Busy => job.awaited(0, record.exchange.nth, k.index, ink),
-                _ => Awaited::Nothing,
-            };
-            match record.exchange.handle_bytes(&input[used..], awaited) {
+            let Record { session, exchange, step, .. } = record;
+            let asked = (*step == Step::Busy).then(|| {
+                let awaited = job.awaited(0, exchange.nth, k.index, ink);
+                (exchange, awaited)
+            });
+            match session.handle_bytes(&input[used..], asked) {
                 Ok(Progress::More(n)) => return used + n,
-                Ok(Progress::Upgraded(n)) => {
+                Ok(Progress::Opened(n)) => {
                     used += n;
-                    record.exchange.wire = job.wire();
                     self.probe_send(cx, k);
                 }
-                Ok(Progress::Answered(n)) => {
+                Ok(Progress::Responded(n)) => {
                     used += n;
                     self.probe_answered(cx, k);
                 }
@@ -286,9 +288,10 @@ impl Client {
 
     fn probe_answered<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         let now = cx.now();
-        let Record { exchange, keeps, .. } = *self.record(k);
+        let Record { session, exchange, keeps, .. } = *self.record(k);
+        let Response { head, keeps_alive } = session.response();
         let awaited = self.job.awaited(0, exchange.nth, k.index, &mut self.ink);
-        let wrong = exchange.wrong(awaited).is_some();
+        let wrong = exchange.wrong(awaited, head).is_some();
         let at_load = self.full_load.has(exchange.due);
         let took = self.took(exchange.due, exchange.started, now);
         let seen = self.seen();
@@ -303,8 +306,7 @@ impl Client {
                 seen.held.record_seen(took);
             }
         }
-        self.conn(k).hear(now, exchange.keep_alive_timeout_s());
-        let keeps_alive = !matches!(&exchange.wire, Wire::Http(wire) if !wire.keeps_alive());
+        self.conn(k).hear(now, head.and_then(|head| head.keep_alive_s));
         if !keeps || !keeps_alive {
             return self.probe_end(cx, k, Close::Graceful);
         }
@@ -327,16 +329,13 @@ impl Client {
                 self.probe_dial_from(cx, conn, from);
             }
             Step::Busy => {
-                let Exchange { due, status, .. } = record.exchange;
-                let ended = match &mut record.exchange.wire {
-                    Wire::Http(wire) if why == Gone::Ended => wire.handle_end(),
-                    _ => Ok(None),
-                };
+                let (due, proven) = (record.exchange.due, record.proven);
+                let ended = why == Gone::Ended && record.session.handle_end() == Ok(true);
+                let untouched = record.session.response().head.is_none() && cx.rest_len(k) == 0;
                 // Before the first byte of a response, on a connection that had been idle: announced or not, a client
                 // asks again on another one (RFC 9112, section 9.3.1).
-                let is_http = matches!(record.exchange.wire, Wire::Http(_));
-                let crossed = is_http && record.proven && status == 0 && cx.rest_len(k) == 0;
-                if let Ok(Some(_)) = ended {
+                let crossed = self.job.protocol.may_send_again() && proven && untouched;
+                if ended {
                     self.probe_answered(cx, k);
                 } else if crossed && !self.draining {
                     // The request met a close: it is still owed, on a new connection.

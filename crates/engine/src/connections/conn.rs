@@ -14,13 +14,13 @@ pub(crate) enum State {
     Upgrading,
     /// A request is under way.
     Busy,
-    /// Connected, nothing asked: thinking, or only held. Has an exchange only while a message of the server's own
+    /// Connected, nothing asked: thinking, or only held. Has a session only while a message of the server's own
     /// has come in part.
     Idle,
     /// Closed by announcement or lost, to be dialled again when its next request is due, or its back-off is over. Has
     /// no socket.
     Resting,
-    /// The probe lane's: its record there, at `exchange`, says the rest.
+    /// The probe lane's: its record there says the rest.
     Probe,
 }
 
@@ -48,8 +48,8 @@ const ANNOUNCED: u32 = (1 << ANNOUNCED_BITS) - 1;
 /// The idle record.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Conn {
-    /// Index of the exchange while there is one.
-    pub(super) exchange: u32,
+    /// Index of the session while there is one; of one of the probe lane's, of its record there.
+    pub(super) session: u32,
     /// When something was last heard, in steps, above what the server then announced: [`ANNOUNCED_BITS`] of 1 + seconds
     /// for which it keeps an idle connection; 0: it said nothing.
     heard: u32,
@@ -65,7 +65,7 @@ const _: () = assert!(size_of::<Conn>() <= 16, "the idle record is what a millio
 
 impl Conn {
     pub(crate) const NONE: Conn =
-        Conn { exchange: u32::MAX, heard: 0, destination: 0, at: 0, state: State::None, tries: 0 };
+        Conn { session: super::NOTHING, heard: 0, destination: 0, at: 0, state: State::None, tries: 0 };
 
     /// One that is to be dialled, or waits for that, and goes on with the operation `at`.
     pub(crate) fn new(destination: u16, at: u16, state: State) -> Conn {
@@ -74,7 +74,7 @@ impl Conn {
 
     /// One of the probe lane's, whose record there is at `record`.
     pub(crate) fn of_probe(destination: u16, record: u32) -> Conn {
-        Conn { exchange: record, destination, state: State::Probe, ..Conn::NONE }
+        Conn { session: record, destination, state: State::Probe, ..Conn::NONE }
     }
 
     pub(crate) fn state(&self) -> State {
@@ -84,7 +84,7 @@ impl Conn {
     /// Where the record of one of the probe lane's is there.
     pub(crate) fn probe_record(&self) -> u32 {
         assert!(self.state == State::Probe, "only the probe lane has records of its own");
-        self.exchange
+        self.session
     }
 
     /// Something was heard `now`; in it the server said `Keep-Alive: timeout=N`, or not.

@@ -1,15 +1,13 @@
 use super::*;
-use crate::exchange::{Awaited, Wire};
+use crate::protocol::tests::websocket;
 use proptest::prelude::*;
 use units::Nanos;
-use wire::websocket::{Frames, Role};
 
 const ALL: [State; State::COUNT] =
     [State::None, State::Dialling, State::Upgrading, State::Busy, State::Idle, State::Resting, State::Probe];
 
 fn exchange(first: bool) -> Exchange {
-    let wire = Wire::WebSocket(Frames::new(Role::Client));
-    Exchange { first, ..Exchange::new(Nanos::ZERO, Nanos::ZERO, wire) }
+    Exchange { first, ..Exchange::new(Nanos::ZERO, Nanos::ZERO) }
 }
 
 /// One step of a connection's life, where its state allows it.
@@ -18,27 +16,24 @@ fn step(conns: &mut Connections, index: u32, what: u8) {
     let to = match (state, what) {
         (State::None, 0 | 1) => {
             conns.insert(index, Conn::new(0, 0, State::Dialling));
-            return conns.begin(index, exchange(true));
+            return conns.begin(index, exchange(true), websocket);
         }
         (State::None, 2) => return conns.insert(index, Conn::new(0, 0, State::Resting)),
         (State::None, 3) => return conns.insert(index, Conn::of_probe(0, index)),
         (State::Resting, 0 | 1) => {
             conns.transition(index, State::Dialling);
-            return conns.begin(index, exchange(false));
+            return conns.begin(index, exchange(false), websocket);
         }
         (State::Dialling, 0) => State::Upgrading,
         (State::Dialling | State::Upgrading, 1) => State::Busy,
         (State::Dialling | State::Upgrading | State::Busy, 2 | 3) => State::Idle,
-        (State::Idle, 0) if !conns.has_exchange(index) => {
+        (State::Idle, 0) if conns.is_at_rest(index) => {
             // A message of the server's own begins to come.
-            conns.begin(index, exchange(false));
-            let begun = conns.with_exchange(index).1.handle_bytes(b"\x01\x03abc", Awaited::Nothing);
-            return assert!(begun.is_ok());
+            conns.open_session(index, websocket);
+            return assert!(conns.session(index).handle_bytes(b"\x01\x03abc", None).is_ok());
         }
         (State::Idle, 1) => {
-            if !conns.has_exchange(index) {
-                conns.begin(index, exchange(false));
-            }
+            conns.begin(index, exchange(false), websocket);
             State::Busy
         }
         (State::Idle, 2) => State::Idle,
@@ -59,18 +54,16 @@ fn check(conns: &Connections) {
         conns.open(),
         (conns.iter_in(State::Busy).count() + conns.iter_in(State::Idle).count()) as u64
     );
-    let exchanges =
-        (0..conns.len()).filter(|at| conns[*at].state() != State::Probe && conns.has_exchange(*at));
-    let of: Vec<u32> = exchanges.collect();
-    assert_eq!(conns.exchanges.under_way(), of.len() as u64);
-    assert!(records().all(|conn| !conn.state().is_under_way() || conn.exchange != Conn::NONE.exchange));
+    let of: Vec<u32> = (0..conns.len()).filter(|at| conns[*at].state().is_under_way()).collect();
+    let partial = conns.iter_in(State::Idle).filter(|(index, _)| !conns.is_at_rest(*index)).count();
+    assert_eq!((conns.exchanges.len(), conns.sessions.len()), (of.len(), of.len() + partial));
     let firsts = of.iter().filter(|index| conns.exchange(**index).first).count();
     assert_eq!(conns.outstanding() as usize, firsts);
 }
 
 proptest! {
     #[test]
-    fn counters_and_exchanges_go_with_the_states(steps in proptest::collection::vec((0u32..6, 0u8..5), 0..300)) {
+    fn counters_sessions_and_exchanges_go_with_the_states(steps in proptest::collection::vec((0u32..6, 0u8..5), 0..300)) {
         let mut conns = Connections::new(6);
         let (mut first_dials, mut undecided) = (0, 0);
         for (index, what) in steps {
@@ -86,19 +79,19 @@ proptest! {
 }
 
 #[test]
-fn the_machine_of_a_message_begun_outlives_the_request_beside_it() {
+fn the_session_of_a_message_begun_outlives_the_request_beside_it() {
     let mut conns = Connections::new(1);
     conns.insert(0, Conn::new(0, 0, State::Dialling));
-    conns.begin(0, exchange(true));
+    conns.begin(0, exchange(true), websocket);
     conns.transition(0, State::Busy);
     assert_eq!((conns.waiting(), conns.outstanding(), conns.resolved()), (1, 1, 1));
-    assert!(conns.with_exchange(0).1.handle_bytes(b"\x01\x03abc", Awaited::Nothing).is_ok());
+    assert!(conns.session(0).handle_bytes(b"\x01\x03abc", None).is_ok());
     conns.transition(0, State::Idle);
-    assert!(conns.has_exchange(0) && !conns.exchange(0).first);
+    assert_eq!((conns.sessions.len(), conns.exchanges.len(), conns.is_at_rest(0)), (1, 0, false));
     assert_eq!((conns.waiting(), conns.outstanding(), conns.open()), (0, 0, 1));
-    assert!(conns.with_exchange(0).1.handle_bytes(b"\x80\x00", Awaited::Nothing).is_ok());
+    assert!(conns.session(0).handle_bytes(b"\x80\x00", None).is_ok());
     conns.transition(0, State::Idle);
-    assert!(!conns.has_exchange(0), "an idle connection between messages has its record only");
+    assert_eq!(conns.sessions.len(), 0, "an idle connection between messages has its record only");
 }
 
 #[test]

@@ -1,0 +1,126 @@
+//! HTTP/1.1: one request at a time, and its whole response.
+
+use net::Io;
+use samples::Kind;
+use wire::{
+    Breach,
+    http1::{Client, Reply, has_field},
+};
+
+use super::{Awaited, Head, Out, Progress, Response};
+use crate::{check::Check, exchange::Exchange, request::Request, tls};
+
+/// Of a request under way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct State {
+    client: Client,
+    /// 0 before it is known.
+    status: u16,
+    head_bytes: u16,
+    /// `Keep-Alive: timeout=N`; [`NOTHING_SAID`] where that is so.
+    keep_alive_s: u16,
+}
+
+/// More than any timeout that is kept.
+const NOTHING_SAID: u16 = u16::MAX;
+
+impl State {
+    pub(super) fn new() -> State {
+        State { client: Client::new(), status: 0, head_bytes: 0, keep_alive_s: NOTHING_SAID }
+    }
+
+    /// A request goes out; whether its method is HEAD.
+    pub(super) fn order(&mut self, is_head: bool) {
+        self.client.order(is_head);
+    }
+
+    pub(super) fn response(&self) -> Response {
+        let keep_alive_s = Some(self.keep_alive_s).filter(|s| *s != NOTHING_SAID).map(u32::from);
+        let head = Head { status: self.status, bytes: self.head_bytes, keep_alive_s };
+        Response { head: Some(head).filter(|head| head.status != 0), keeps_alive: self.client.keeps_alive() }
+    }
+
+    /// The end of the connection may be the end of the response, and `wire` says then that it is not kept.
+    pub(super) fn handle_end(&mut self) -> Result<bool, Kind> {
+        match self.client.handle_end() {
+            Ok(reply) => Ok(reply.is_some()),
+            Err(Breach::Truncated) => Err(Kind::Truncated),
+            Err(_) => Ok(false),
+        }
+    }
+}
+
+pub(super) fn send<I: Io>(
+    request: &Request,
+    state: &mut State,
+    exchange: &mut Exchange,
+    destination: usize,
+    out: &mut Out<'_, I>,
+) -> u64 {
+    state.order(request.is_head);
+    let Out { cx, k, ink } = out;
+    if let Some(bytes) = request.fixed(destination) {
+        exchange.expected = request.check.expected(&[]);
+        cx.send_static(*k, bytes);
+        return bytes.len() as u64;
+    }
+    let mut written = 0;
+    cx.send(*k, request.max_len(destination), |out| {
+        (written, exchange.expected) = request.write(destination, k.index, ink, out);
+        written
+    });
+    written as u64
+}
+
+pub(super) fn handle_bytes<'a>(
+    state: &mut State,
+    input: &'a [u8],
+    asked: Option<(&mut Exchange, Awaited)>,
+) -> Result<Progress<'a>, Kind> {
+    let Some((exchange, Awaited::Response(check))) = asked else { return Err(Kind::BadAnswer) };
+    let read = read(state, exchange, input, check);
+    let is_tls = match state.status {
+        0 => tls::is_alert(input),
+        status => tls::is_page(status, input),
+    };
+    match read {
+        _ if is_tls => Err(Kind::TlsExpected),
+        // More than what was asked for.
+        Ok(Progress::Responded(used)) if used < input.len() => Err(Kind::BadAnswer),
+        read => read,
+    }
+}
+
+fn read<'a>(
+    state: &mut State,
+    exchange: &mut Exchange,
+    input: &'a [u8],
+    check: &Check,
+) -> Result<Progress<'a>, Kind> {
+    let mut used = 0;
+    loop {
+        let (n, reply) = state.client.handle_bytes(&input[used..]).map_err(|_| Kind::BadAnswer)?;
+        let head_at = used;
+        used += n;
+        match reply {
+            None if n == 0 => return Ok(Progress::More(used)),
+            Some(Reply::Head(head)) => {
+                let most = NOTHING_SAID - 1;
+                state.status = head.status;
+                state.head_bytes = u16::try_from(head.head_bytes).unwrap_or(u16::MAX);
+                state.keep_alive_s =
+                    head.keep_alive_timeout_s.map_or(NOTHING_SAID, |s| s.min(most.into()) as u16);
+                let lacks = |(name, text): &(String, String)| !has_field(&input[head_at..used], name, text);
+                exchange.lacks = check.fields.iter().any(lacks);
+            }
+            Some(Reply::Body(bytes)) => {
+                exchange.content += bytes.len() as u64;
+                if let Some(needle) = &check.body {
+                    exchange.found = needle.look(exchange.found, bytes.iter().copied());
+                }
+            }
+            Some(Reply::End) => return Ok(Progress::Responded(used)),
+            Some(Reply::Interim(_)) | None => {}
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Raw TCP: bytes without framing.
+
+use net::Io;
+use samples::Kind;
+
+use super::{Awaited, Out, Progress};
+use crate::{check::Check, exchange::Exchange, request::Message, tls};
+
+pub(super) fn send<I: Io>(message: &Message, exchange: Option<&mut Exchange>, out: &mut Out<'_, I>) -> u64 {
+    let Out { cx, k, ink } = out;
+    let (text, nth, expected) = message.write(k.index, ink);
+    exchange.into_iter().for_each(|exchange| (exchange.nth, exchange.expected) = (nth, expected));
+    match message.fixed {
+        Some(bytes) => cx.send_static(*k, bytes),
+        None => cx.send(*k, text.len(), |out| {
+            out[..text.len()].copy_from_slice(text);
+            text.len()
+        }),
+    }
+    text.len() as u64
+}
+
+/// What nobody awaits is dropped.
+pub(super) fn handle_bytes<'a>(
+    input: &'a [u8],
+    asked: Option<(&mut Exchange, Awaited)>,
+) -> Result<Progress<'a>, Kind> {
+    let Some((exchange, Awaited::Message(check, sent))) = asked else {
+        return Ok(Progress::More(input.len()));
+    };
+    if tls::is_alert(input) {
+        return Err(Kind::TlsExpected);
+    }
+    match read(exchange, input, check, sent) {
+        // Without framing, more than what was asked for cannot be told from the next echo.
+        Progress::Responded(n) if n < input.len() && check.echo => Err(Kind::BadAnswer),
+        progress => Ok(progress),
+    }
+}
+
+/// As many as were sent are the echo; else they are the answer as soon as they are as expected, where nothing is said as soon
+/// as there are any.
+fn read<'a>(exchange: &mut Exchange, input: &'a [u8], check: &Check, sent: &[u8]) -> Progress<'a> {
+    let wanted = match (check.echo, exchange.expected) {
+        (true, _) => sent.len() as u64,
+        (false, u64::MAX) => u64::MAX,
+        (false, length) => length,
+    };
+    let n = usize::try_from(wanted - exchange.content).unwrap_or(usize::MAX).min(input.len());
+    if check.echo {
+        let at = exchange.content as usize;
+        exchange.differs |= sent[at..at + n] != input[..n];
+    }
+    if let Some(needle) = &check.body {
+        exchange.found = needle.look(exchange.found, input[..n].iter().copied());
+    }
+    exchange.content += n as u64;
+    let found = wanted == u64::MAX
+        && n > 0
+        && check.body.as_ref().is_none_or(|needle| needle.is_found(exchange.found));
+    if exchange.content == wanted || found { Progress::Responded(n) } else { Progress::More(n) }
+}

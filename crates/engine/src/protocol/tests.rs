@@ -1,0 +1,230 @@
+use super::*;
+use crate::request::Message;
+use plan::{Flags, Surroundings, Text};
+use units::Nanos;
+
+/// An open WebSocket.
+pub(crate) fn websocket() -> Session {
+    Session::WebSocket(websocket::State::open())
+}
+
+fn http1() -> Session {
+    Session::Http1(http1::State::new())
+}
+
+fn asked() -> Exchange {
+    Exchange::new(Nanos::ZERO, Nanos::ZERO)
+}
+
+/// What came of some bytes, without their borrow.
+#[derive(Debug, PartialEq, Eq)]
+enum Came {
+    More(usize),
+    Opened(usize),
+    Responded(usize),
+    Ping(usize),
+    Closing(Option<u16>),
+    Wrong(Kind),
+}
+
+fn came(read: Result<Progress<'_>, Kind>) -> Came {
+    match read {
+        Ok(Progress::More(n)) => Came::More(n),
+        Ok(Progress::Opened(n)) => Came::Opened(n),
+        Ok(Progress::Responded(n)) => Came::Responded(n),
+        Ok(Progress::Ping(n, _)) => Came::Ping(n),
+        Ok(Progress::Closing(code)) => Came::Closing(code),
+        Err(kind) => Came::Wrong(kind),
+    }
+}
+
+/// What comes of `pieces`, one after the other, where a response to a GET is awaited.
+fn check_http1(pieces: &[&[u8]], expected: Came, status: Option<u16>) {
+    let (mut state, check) = (http1::State::new(), Check::default());
+    state.order(false);
+    let (mut session, mut exchange) = (Session::Http1(state), asked());
+    let mut last = None;
+    for piece in pieces {
+        let awaited = Awaited::Response(&check);
+        last = Some(came(session.handle_bytes(piece, Some((&mut exchange, awaited)))));
+    }
+    assert_eq!(last, Some(expected), "{pieces:?}");
+    assert_eq!(session.response().head.map(|head| head.status), status, "{pieces:?}");
+}
+
+#[test]
+fn a_response_of_http1_is_one_and_no_more() {
+    let whole = b"HTTP/1.1 204 No Content\r\n\r\n";
+    check_http1(&[whole], Came::Responded(whole.len()), Some(204));
+    check_http1(&[b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nab"], Came::More(40), Some(200));
+    check_http1(&[b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nab", b"c"], Came::Responded(1), Some(200));
+    check_http1(&[b"HTTP/1.1 204 No Content\r\n\r\nH"], Came::Wrong(Kind::BadAnswer), Some(204));
+    check_http1(&[b"HTTP/1.1 2"], Came::More(0), None);
+    check_http1(&[b"SSH-2.0-OpenSSH\r\n"], Came::Wrong(Kind::BadAnswer), None);
+    // An alert, and nginx's page.
+    check_http1(&[b"\x15\x03\x01\x00\x02\x02\x46"], Came::Wrong(Kind::TlsExpected), None);
+    let page = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 56\r\n\r\nThe plain HTTP request was sent to HTTPS port, and so on";
+    check_http1(&[page], Came::Wrong(Kind::TlsExpected), Some(400));
+}
+
+#[test]
+fn the_head_says_how_long_the_connection_is_kept() {
+    // (fields, seconds, kept)
+    for (fields, keep_alive_s, keeps_alive) in [
+        ("", None, true),
+        ("Keep-Alive: timeout=5\r\n", Some(5), true),
+        ("Keep-Alive: timeout=99999\r\n", Some(65_534), true),
+        ("Connection: close\r\n", None, false),
+    ] {
+        let (mut state, check) = (http1::State::new(), Check::default());
+        state.order(false);
+        let (mut session, mut exchange) = (Session::Http1(state), asked());
+        let input = format!("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n{fields}\r\n");
+        let read = session.handle_bytes(input.as_bytes(), Some((&mut exchange, Awaited::Response(&check))));
+        assert_eq!(came(read), Came::Responded(input.len()), "{fields}");
+        let bytes = input.len() as u16;
+        let head = Head { status: 200, bytes, keep_alive_s };
+        assert_eq!(session.response(), Response { head: Some(head), keeps_alive }, "{fields}");
+    }
+}
+
+#[test]
+fn the_end_of_the_connection_may_be_that_of_the_response() {
+    for (input, expected) in [
+        (&b"HTTP/1.1 200 OK\r\n\r\nuntil the end"[..], Ok(true)),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nab", Err(Kind::Truncated)),
+        (b"", Err(Kind::Truncated)),
+    ] {
+        let (mut state, check) = (http1::State::new(), Check::default());
+        state.order(false);
+        let (mut session, mut exchange) = (Session::Http1(state), asked());
+        let read = session.handle_bytes(input, Some((&mut exchange, Awaited::Response(&check))));
+        assert_eq!(came(read), Came::More(input.len()));
+        assert_eq!(session.handle_end(), expected, "{input:?}");
+    }
+    assert_eq!([websocket(), Session::Tcp].map(|mut session| session.handle_end()), [Ok(false), Ok(false)]);
+}
+
+#[test]
+fn what_nobody_asked_for() {
+    assert_eq!(came(http1().handle_bytes(b"HTTP/1.1 200 OK\r\n\r\n", None)), Came::Wrong(Kind::BadAnswer));
+    assert_eq!(came(Session::Tcp.handle_bytes(b"news", None)), Came::More(4));
+    // A message, a ping, a close with its code: as they come.
+    let mut session = websocket();
+    assert_eq!(came(session.handle_bytes(b"\x81\x04news", None)), Came::More(6));
+    assert_eq!(came(session.handle_bytes(b"\x89\x01?", None)), Came::Ping(3));
+    assert_eq!(came(session.handle_bytes(b"\x88\x02\x03\xe8", None)), Came::Closing(Some(1000)));
+    assert_eq!(came(websocket().handle_bytes(b"\x83\x00", None)), Came::Wrong(Kind::BadAnswer));
+}
+
+#[test]
+fn an_upgrade_that_is_refused() {
+    for (input, expected) in [
+        (&b"HTTP/1.1 101 Sw"[..], Came::More(0)),
+        (b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", Came::Wrong(Kind::WrongStatus)),
+        (b"\x15\x03\x01\x00\x02\x02\x46", Came::Wrong(Kind::TlsExpected)),
+        (
+            b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n",
+            Came::Wrong(Kind::TlsExpected),
+        ),
+    ] {
+        let mut session = Session::WebSocket(websocket::State::of_dial(&mut Random::new(1)));
+        assert_eq!(came(session.handle_bytes(input, None)), expected, "{input:?}");
+        assert!(session.is_at_rest());
+    }
+}
+
+/// What comes of input to a connection that has sent this text, and awaits its echo or anything.
+fn check_tcp(echo: bool, input: &[u8], expected: Came, differs: bool) {
+    let check = if echo { Check::echo() } else { Check::default() };
+    let mut exchange = asked();
+    let awaited = Awaited::Message(&check, b"hello");
+    let read = came(Session::Tcp.handle_bytes(input, Some((&mut exchange, awaited))));
+    assert_eq!((read, exchange.differs), (expected, differs), "{input:?}");
+}
+
+#[test]
+fn bytes_of_tcp_are_counted() {
+    check_tcp(true, b"hello", Came::Responded(5), false);
+    check_tcp(true, b"hel", Came::More(3), false);
+    check_tcp(true, b"hallo", Came::Responded(5), true);
+    // Without framing, more than an echo is not told from the next one; where any answer will do, all of it is that.
+    check_tcp(true, b"hello!", Came::Wrong(Kind::BadAnswer), false);
+    check_tcp(false, b"hello!", Came::Responded(6), false);
+    check_tcp(true, b"\x15\x03\x01\x00\x02\x02\x46", Came::Wrong(Kind::TlsExpected), false);
+}
+
+#[test]
+fn a_pong_amid_the_servers_own_message_brings_no_content() {
+    let (mut session, mut exchange) = (websocket(), asked());
+    // The first frame of a message in two: text, not final, three bytes.
+    assert_eq!(came(session.handle_bytes(b"\x01\x03abc", None)), Came::More(5));
+    assert!(!session.is_at_rest());
+    exchange.expected = 7;
+    exchange.await_message(session.is_at_rest());
+    let pong = session.handle_bytes(b"\x8a\x08\0\0\0\0\0\0\0\x07", Some((&mut exchange, Awaited::Pong)));
+    assert_eq!(came(pong), Came::Responded(10));
+    assert_eq!((exchange.content(), exchange.wrong(Awaited::Pong, None)), (0, None));
+}
+
+#[test]
+fn the_rest_of_a_message_that_had_begun_is_no_answer() {
+    let (mut session, mut exchange, check) = (websocket(), asked(), Check::echo());
+    assert_eq!(came(session.handle_bytes(b"\x01\x03abc", None)), Came::More(5));
+    exchange.await_message(session.is_at_rest());
+    let awaited = Awaited::Message(&check, b"hi");
+    let rest = session.handle_bytes(b"\x80\x02hi", Some((&mut exchange, awaited)));
+    assert_eq!(came(rest), Came::More(4));
+    let echo = session.handle_bytes(b"\x81\x02hi\x81\x02ho", Some((&mut exchange, awaited)));
+    assert_eq!(came(echo), Came::Responded(4));
+    assert_eq!((exchange.content(), exchange.wrong(awaited, None)), (2, None));
+}
+
+#[test]
+fn what_is_wrong_with_a_whole_response() {
+    let head = |status| Some(Head { status, bytes: 40, keep_alive_s: None });
+    let any = Check::default();
+    let teapot = Check { status: Some(418), ..Check::default() };
+    for (check, head, expected) in [
+        (&any, head(200), None),
+        (&any, head(299), None),
+        (&any, head(300), Some(Kind::WrongStatus)),
+        (&any, None, None),
+        (&teapot, head(418), None),
+        (&teapot, head(200), Some(Kind::WrongStatus)),
+    ] {
+        assert_eq!(asked().wrong(Awaited::Response(check), head), expected, "{check:?} {head:?}");
+    }
+    let short = Exchange { expected: 3, content: 2, ..asked() };
+    assert_eq!(short.wrong(Awaited::Response(&any), head(200)), Some(Kind::WrongLength));
+    let lacking = Exchange { lacks: true, ..short };
+    assert_eq!(lacking.wrong(Awaited::Response(&any), head(200)), Some(Kind::WrongHeader));
+}
+
+#[test]
+fn each_protocol_answers_the_same_questions() {
+    let (flags, resolve) = (
+        |url: &str| Flags { target: Some(url.to_owned()), ..Flags::default() },
+        |_: &str| Err("nothing is looked up".to_owned()),
+    );
+    let around = Surroundings { cores: 1, seed: 1, resolve: &resolve };
+    let ping = Message::new(&Text::default(), Check::echo());
+    assert!(ping.is_ping());
+    // (target, server may speak, known by its dial alone, and with a request behind it, may send again)
+    for (url, expected) in [
+        ("http://127.0.0.1:1", [false, true, false, true]),
+        ("ws://127.0.0.1:1", [true, false, false, false]),
+        ("tcp://127.0.0.1:1", [false, true, true, false]),
+    ] {
+        let plan = plan::from_flags(&flags(url), &around).expect("a plan without mistakes");
+        let protocol = Protocol::new(&plan.populations[0].target);
+        let answers = [
+            protocol.server_may_speak(),
+            protocol.is_known_by_dial(false),
+            protocol.is_known_by_dial(true),
+            protocol.may_send_again(),
+        ];
+        assert_eq!(answers, expected, "{url}");
+        assert!(protocol.session().is_at_rest() && protocol.session().response().keeps_alive);
+    }
+}

@@ -1,0 +1,256 @@
+//! WebSocket: the upgrade, messages and their echoes, and what the server says of itself.
+
+use net::Io;
+use plan::{Random, Target, Text};
+use samples::Kind;
+use wire::websocket::{
+    self, Answer, Data, Event, Frames, Key, MAX_CONTROL, MAX_HEADER, Opcode, Payload, Role,
+};
+
+use super::{Awaited, Out, Progress};
+use crate::{
+    check::Check,
+    exchange::{Exchange, NOT_OURS},
+    request::Message,
+    tls,
+};
+
+/// Largest message that is taken from a server. Nothing of it is kept, so that this is no question of memory.
+const LARGEST_MESSAGE: u64 = 1 << 30;
+/// "No longer needed" (RFC 6455, section 7.4.1).
+const NORMAL_CLOSURE: u16 = 1000;
+
+/// Of a connection.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum State {
+    /// The response to the upgrade is awaited, whose key has this nonce.
+    Upgrading(u64),
+    Open(Frames),
+}
+
+impl State {
+    pub(super) fn of_dial(random: &mut Random) -> State {
+        State::Upgrading(random.bits())
+    }
+
+    pub(super) fn open() -> State {
+        State::Open(Frames::new(Role::Client))
+    }
+
+    /// Whether no message has come in part.
+    pub(super) fn is_at_rest(&self) -> bool {
+        match self {
+            State::Upgrading(_) => true,
+            State::Open(frames) => frames.is_between_messages(),
+        }
+    }
+}
+
+/// Sends a message or a control ping; `exchange` awaits its answer. Returns its bytes.
+pub(super) fn send<I: Io>(message: &Message, exchange: Option<&mut Exchange>, out: &mut Out<'_, I>) -> u64 {
+    let mask = Some(out.mask());
+    if message.is_ping() {
+        // A number, so that no earlier pong passes for its own.
+        let number = out.ink.random.bits();
+        exchange.into_iter().for_each(|exchange| exchange.expected = number);
+        return send_frame(Opcode::Ping, mask, &number.to_be_bytes(), out);
+    }
+    let Out { cx, k, ink } = out;
+    let (text, nth, expected) = message.write(k.index, ink);
+    exchange.into_iter().for_each(|exchange| (exchange.nth, exchange.expected) = (nth, expected));
+    let mut written = 0;
+    cx.send(*k, MAX_HEADER + text.len(), |out| {
+        let len = websocket::write_frame(out, Opcode::Text, true, mask, text);
+        written = len.expect("there is room for a frame of ours");
+        written
+    });
+    written as u64
+}
+
+/// Answers a ping with its own words (RFC 6455 section 5.5.3). Not while the server reads nothing: it may be
+/// answered by a later pong, and what it does not take must not pile up here. Returns the bytes sent.
+pub(crate) fn pong<I: Io>(ping: Payload<'_>, out: &mut Out<'_, I>) -> u64 {
+    if out.cx.is_clogged(out.k) {
+        return 0;
+    }
+    let mut echo = [0; MAX_CONTROL];
+    let echo = &mut echo[..ping.len()];
+    ping.copy_to(echo);
+    let mask = Some(out.mask());
+    send_frame(Opcode::Pong, mask, echo, out)
+}
+
+/// Answers the server's closing handshake (RFC 6455 section 5.5.1); the bytes sent.
+pub(crate) fn close_back<I: Io>(code: Option<u16>, out: &mut Out<'_, I>) -> u64 {
+    let mask = Some(out.mask());
+    let mut written = 0;
+    out.cx.send(out.k, MAX_HEADER + MAX_CONTROL, |out| {
+        written = websocket::write_close(out, code, mask).expect("there is room for a control frame");
+        written
+    });
+    written as u64
+}
+
+/// Begins the closing handshake, where the server reads; the bytes sent.
+pub(super) fn close<I: Io>(out: &mut Out<'_, I>) -> u64 {
+    if out.cx.is_clogged(out.k) { 0 } else { close_back(Some(NORMAL_CLOSURE), out) }
+}
+
+fn send_frame<I: Io>(opcode: Opcode, mask: Option<[u8; 4]>, payload: &[u8], out: &mut Out<'_, I>) -> u64 {
+    let mut written = 0;
+    out.cx.send(out.k, MAX_HEADER + payload.len(), |out| {
+        let len = websocket::write_frame(out, opcode, true, mask, payload);
+        written = len.expect("there is room for a frame of ours");
+        written
+    });
+    written as u64
+}
+
+impl<I: Io> Out<'_, I> {
+    /// A new one for each frame (RFC 6455 section 5.3).
+    fn mask(&mut self) -> [u8; 4] {
+        (self.ink.random.bits() as u32).to_be_bytes()
+    }
+}
+
+pub(super) fn handle_bytes<'a>(
+    state: &mut State,
+    input: &'a [u8],
+    asked: Option<(&mut Exchange, Awaited)>,
+) -> Result<Progress<'a>, Kind> {
+    match state {
+        State::Open(frames) => read(frames, input, asked),
+        State::Upgrading(_) if tls::is_alert(input) => Err(Kind::TlsExpected),
+        State::Upgrading(nonce) => {
+            let answer = websocket::read_answer(input, &key(*nonce));
+            let is_tls = !matches!(answer, Ok(None | Some((_, Answer::Upgraded)))) && is_tls_page(input);
+            match answer {
+                _ if is_tls => Err(Kind::TlsExpected),
+                Ok(None) => Ok(Progress::More(0)),
+                Ok(Some((n, Answer::Upgraded))) => {
+                    *state = State::open();
+                    Ok(Progress::Opened(n))
+                }
+                Ok(Some((_, Answer::Refused(_)))) => Err(Kind::WrongStatus),
+                Err(_) => Err(Kind::BadAnswer),
+            }
+        }
+    }
+}
+
+/// Whether the refusal of an upgrade says that the target speaks TLS.
+fn is_tls_page(input: &[u8]) -> bool {
+    let is_refusal = input.starts_with(b"HTTP/1.") && input.get(9..12) == Some(b"400");
+    is_refusal && tls::is_page(400, input)
+}
+
+fn read<'a>(
+    frames: &mut Frames,
+    input: &'a [u8],
+    mut asked: Option<(&mut Exchange, Awaited)>,
+) -> Result<Progress<'a>, Kind> {
+    let mut used = 0;
+    loop {
+        let came = frames.handle_bytes(&input[used..], LARGEST_MESSAGE);
+        let (n, event) = came.map_err(|_| Kind::BadAnswer)?;
+        used += n;
+        let answers = match (event, &mut asked) {
+            (None, _) if n == 0 => return Ok(Progress::More(used)),
+            (Some(Event::Ping(ping)), _) => return Ok(Progress::Ping(used, ping)),
+            (Some(Event::Close(closing)), _) => return Ok(Progress::Closing(closing.code)),
+            (Some(Event::Data(data)), Some((exchange, Awaited::Message(check, sent)))) => {
+                take(exchange, &data, check, sent)
+            }
+            (Some(Event::Pong(echo)), Some((exchange, Awaited::Pong))) => {
+                echo.matches(&exchange.expected.to_be_bytes())
+            }
+            // What the server says of itself, an old pong, or framing only.
+            _ => false,
+        };
+        if answers {
+            return Ok(Progress::Responded(used));
+        }
+    }
+}
+
+/// Looks at a piece of a message; true when that message is complete, right or wrong.
+fn take(exchange: &mut Exchange, data: &Data<'_>, check: &Check, sent: &[u8]) -> bool {
+    if data.begins {
+        exchange.content = 0;
+    }
+    if exchange.content == NOT_OURS {
+        return false;
+    }
+    if check.echo {
+        let rest = sent.get(exchange.content as usize..).unwrap_or_default();
+        let part = rest.get(..data.payload.len());
+        exchange.differs |= !part.is_some_and(|part| data.payload.matches(part));
+    }
+    if let Some(needle) = &check.body {
+        exchange.found = needle.look(exchange.found, data.payload.bytes());
+    }
+    exchange.content += data.payload.len() as u64;
+    exchange.differs |= check.echo && data.ends && exchange.content != sent.len() as u64;
+    data.ends
+}
+
+/// The nonce of a WebSocket key is only to be new for each connection (RFC 6455 section 4.1).
+fn key(nonce: u64) -> Key {
+    Key::new(u128::from(nonce) << 64 | u128::from(!nonce))
+}
+
+/// The request that begins a WebSocket, with a key of its own each time.
+#[derive(Clone, Debug)]
+pub(crate) struct Upgrade {
+    path: Text,
+    /// For each destination, what stands before and behind the path.
+    around: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Where the key begins, from the end of the request.
+    key_from_end: usize,
+}
+
+/// Stands for the path in a head that is taken apart.
+const PLACEHOLDER: &str = "/";
+
+impl Upgrade {
+    pub(super) fn new(target: &Target) -> Upgrade {
+        let key = key(0);
+        let head = |at| {
+            let host = target.host_header(at);
+            let mut head = vec![0; host.len() + 256];
+            let length = websocket::write_upgrade(&mut head, PLACEHOLDER, &host, &key);
+            head.truncate(length.expect("256 bytes hold all but the host"));
+            around(&head)
+        };
+        let around: Vec<_> = (0..target.destinations.len()).map(head).collect();
+        let behind = &around[0].1;
+        let at = behind.windows(key.as_bytes().len()).position(|part| part == key.as_bytes());
+        let key_from_end = behind.len() - at.expect("the upgrade carries its key");
+        Upgrade { path: target.path.clone(), around, key_from_end }
+    }
+
+    /// Sends it on a connection in this state; its bytes.
+    pub(super) fn send<I: Io>(&self, state: &State, destination: usize, out: &mut Out<'_, I>) -> u64 {
+        let State::Upgrading(nonce) = *state else { unreachable!("dialled with a nonce") };
+        let (before, behind) = &self.around[destination];
+        let Out { cx, k, ink } = out;
+        let mut written = 0;
+        cx.send(*k, before.len() + self.path.max_len() + behind.len(), |out| {
+            out[..before.len()].copy_from_slice(before);
+            let path = self.path.write(&mut ink.values(k.index), &mut out[before.len()..]);
+            written = before.len() + path + behind.len();
+            out[before.len() + path..written].copy_from_slice(behind);
+            let key = key(nonce);
+            let at = written - self.key_from_end;
+            out[at..at + key.as_bytes().len()].copy_from_slice(key.as_bytes());
+            written
+        });
+        written as u64
+    }
+}
+
+/// What stands before and behind the path.
+fn around(head: &[u8]) -> (Vec<u8>, Vec<u8>) {
+    let at = head.iter().position(|&b| b == b' ').expect("a blank stands before the path") + 1;
+    (head[..at].to_vec(), head[at + PLACEHOLDER.len()..].to_vec())
+}
