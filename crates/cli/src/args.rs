@@ -3,7 +3,7 @@
 mod lab;
 
 use clap::{Args as Group, Parser, Subcommand};
-use plan::Flags;
+use plan::{Flags, Scheme};
 
 pub(crate) use lab::{LabArgs, LabCompareArgs, LabRunArgs, LabSoakArgs, LabVerb};
 
@@ -184,9 +184,10 @@ pub(crate) struct RunArgs {
 }
 
 impl RunArgs {
-    /// Whether the target speaks HTTP.
-    pub(crate) fn is_http(&self) -> bool {
-        self.target.as_deref().is_some_and(|target| target.to_ascii_lowercase().starts_with("http:"))
+    /// Whether the target is asked for something, and not told.
+    pub(crate) fn has_requests(&self) -> bool {
+        let scheme = self.target.as_deref().and_then(Scheme::of_target);
+        scheme.is_some_and(Scheme::has_requests)
     }
 
     /// The words that make a plan.

@@ -48,7 +48,7 @@ fn plan(args: &FindArgs, by: By) -> Result<(Plan, Nanos), Failure> {
         Some(file) => scenario::read(&file, &Flags { duration: None, ..flags })?.0,
         None => {
             flags.probe.get_or_insert_with(|| PROBE.to_owned());
-            if by != By::Rate && by != By::Arrival && args.run.is_http() {
+            if by != By::Rate && by != By::Arrival && args.run.has_requests() {
                 flags.think.get_or_insert_with(|| THINK.to_owned());
             }
             verb::plan(&flags)?

@@ -160,7 +160,7 @@ pub fn from_flags(flags: &Flags, around: &Surroundings) -> Result<Plan, Vec<Mist
 fn activity(target: &Target, think: Think, expect: Expect, message: Option<(Nanos, String)>) -> Activity {
     match message {
         Some((every, text)) => Activity::Ping { every, text: Text::fixed(&text) },
-        None if target.scheme == Scheme::Http => {
+        None if target.scheme.has_requests() => {
             let answer = Answer { basic: expect, ..Answer::default() };
             Activity::again(Request::get(target.path.clone(), answer), think)
         }
@@ -253,7 +253,7 @@ impl Mistakes {
         text: &Option<String>,
         scheme: Option<Scheme>,
     ) -> Option<(Nanos, String)> {
-        if scheme == Some(Scheme::Http) {
+        if scheme.is_some_and(Scheme::has_requests) {
             for (flag, _) in
                 [("--ping", ping), ("--message", text)].iter().filter(|(_, given)| given.is_some())
             {
@@ -265,9 +265,9 @@ impl Mistakes {
             return None;
         }
         let every = self.read("--ping", ping, Nanos::from_secs(30), Nanos::parse);
-        if scheme == Some(Scheme::Tcp) && text.is_none() {
+        if let (Some(scheme), None) = (scheme.filter(|scheme| scheme.needs_message()), text) {
             if let Some(ping) = ping {
-                self.add("--ping", format!("tcp:// sends nothing by itself, add --message ping: {ping:?}"));
+                self.add("--ping", format!("{scheme} sends nothing by itself, add --message ping: {ping:?}"));
             }
             return None;
         }
@@ -393,8 +393,8 @@ pub(crate) fn hold(text: &str) -> Result<Hold, Misread> {
 }
 
 fn think(text: &str, scheme: Option<Scheme>) -> Result<Think, String> {
-    match scheme {
-        None | Some(Scheme::Http) => Think::parse(text).map_err(|misread| misread.to_string()),
+    match scheme.filter(|scheme| !scheme.has_requests()) {
+        None => Think::parse(text).map_err(|misread| misread.to_string()),
         Some(scheme) => {
             Err(format!("{scheme} sends a message each --ping, write --ping 30s instead: {text:?}"))
         }
@@ -406,7 +406,7 @@ const LONGEST_MESSAGE: usize = 65_536;
 
 fn message(text: &str, scheme: Option<Scheme>) -> Result<String, String> {
     match text.len() {
-        0 if scheme == Some(Scheme::Tcp) => {
+        0 if scheme.is_some_and(Scheme::needs_message) => {
             Err("an empty message has no echo, write some text: \"\"".to_owned())
         }
         0..=LONGEST_MESSAGE => Ok(text.to_owned()),
@@ -424,7 +424,8 @@ pub(crate) fn timeout(text: &str) -> Result<Nanos, Misread> {
 }
 
 fn expect(text: &str, target: Option<&Target>) -> Result<Expect, String> {
-    if let Some(scheme @ (Scheme::Tcp | Scheme::Ws)) = target.map(|target| target.scheme) {
+    let scheme = target.map(|target| target.scheme);
+    if let Some(scheme) = scheme.filter(|scheme| !scheme.has_requests()) {
         return Err(format!("{scheme} has no status or length to check, leave it out: {text:?}"));
     }
     let expect = Expect::parse(text, target.map(|target| target.path.numbers()))?;

@@ -1,7 +1,7 @@
 //! Who tells how the target's host fares: `http://10.0.0.7:9100`.
 
+use crate::Target;
 use crate::target::Resolve;
-use crate::{Scheme, Target};
 use std::net::SocketAddr;
 
 /// A `throng observe` on the target's host.
@@ -18,7 +18,7 @@ impl Observe {
     pub(crate) fn parse(text: &str, token_file: Option<String>, resolve: Resolve) -> Result<Observe, String> {
         let target = Target::parse(text, None, &[], resolve)?;
         let authority = text.split_once("://").map_or("", |(_, rest)| rest.strip_suffix('/').unwrap_or(rest));
-        if target.scheme != Scheme::Http || authority.contains(['/', '?', '#', '{', ',']) {
+        if !target.scheme.has_requests() || authority.contains(['/', '?', '#', '{', ',']) {
             return Err(format!("it is one host and its port, write http://HOST:PORT: {text:?}"));
         }
         Ok(Observe { at: target.destinations[0], token_file })

@@ -1,8 +1,7 @@
 //! Where to, and what to ask for: `http://127.0.0.{1..30}:8000/?length={rand 1 4096}`.
 
-use crate::{Csv, Text, text};
+use crate::{Csv, Scheme, Text, text};
 use std::collections::HashSet;
-use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// Destinations of one target; an index of them fits into 16 bits.
@@ -10,17 +9,6 @@ const MOST_DESTINATIONS: usize = 65_536;
 
 /// How a name becomes addresses.
 pub(crate) type Resolve<'a> = &'a dyn Fn(&str) -> Result<Vec<IpAddr>, String>;
-
-/// What to speak to the target. Prints `http://`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scheme {
-    /// HTTP/1.1.
-    Http,
-    /// WebSocket (RFC 6455).
-    Ws,
-    /// Bytes; without a message, open and hold only.
-    Tcp,
-}
 
 /// A target as typed, resolved and expanded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,7 +40,7 @@ impl Target {
         tables: &[Csv],
         resolve: Resolve,
     ) -> Result<Target, String> {
-        let (scheme, rest) = scheme(text)?;
+        let (scheme, rest) = Scheme::split(text)?;
         let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
         let path = path_of(scheme, path, tables)?;
         let (host, port) = split_authority(authority)?;
@@ -102,26 +90,6 @@ impl Target {
     }
 }
 
-impl Scheme {
-    /// The port that goes without saying.
-    fn port(self) -> Option<u16> {
-        match self {
-            Scheme::Http | Scheme::Ws => Some(80),
-            Scheme::Tcp => None,
-        }
-    }
-}
-
-impl fmt::Display for Scheme {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Scheme::Http => "http://",
-            Scheme::Ws => "ws://",
-            Scheme::Tcp => "tcp://",
-        })
-    }
-}
-
 /// `localhost` and the names below it are this host's loopback, whatever the resolver knows (RFC 6761 section 6.3).
 fn is_localhost(host: &str) -> bool {
     let host = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
@@ -145,31 +113,11 @@ fn all_of(addresses: &[IpAddr], ports: &[u16]) -> Vec<SocketAddr> {
     all.filter(|destination| seen.insert(*destination)).collect()
 }
 
-/// The scheme, and what follows `://`.
-fn scheme(text: &str) -> Result<(Scheme, &str), String> {
-    let Some((name, rest)) = text.split_once("://") else {
-        return Err(if text.ends_with(".toml") {
-            format!("only throng run takes a scenario file, write http://host:port/: {text:?}")
-        } else {
-            format!("{text:?} is not a target: write http://host:port/, ws://host:port/ or tcp://host:port")
-        });
-    };
-    match name.to_ascii_lowercase().as_str() {
-        "http" => Ok((Scheme::Http, rest)),
-        "ws" => Ok((Scheme::Ws, rest)),
-        "tcp" => Ok((Scheme::Tcp, rest)),
-        "https" | "wss" => {
-            Err(format!("{name} is not available in this version, write http://, ws:// or tcp://: {text:?}"))
-        }
-        _ => Err(format!("{name:?} is not a scheme: write http://, ws:// or tcp://")),
-    }
-}
-
 fn path_of(scheme: Scheme, path: &str, tables: &[Csv]) -> Result<Text, String> {
-    match (scheme, path) {
-        (Scheme::Tcp, "" | "/") => Ok(Text::default()),
-        (Scheme::Tcp, _) => Err(format!("tcp:// has no path, write tcp://host:port: {path:?}")),
-        _ => text::path(path, tables),
+    match path {
+        _ if scheme.has_path() => text::path(path, tables),
+        "" | "/" => Ok(Text::default()),
+        _ => Err(format!("{scheme} has no path, write {scheme}host:port: {path:?}")),
     }
 }
 

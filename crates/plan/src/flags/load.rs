@@ -34,9 +34,10 @@ impl Mistakes {
             return Load::Held { connections };
         }
         // The other scheme's flag is a mistake by itself.
-        let own = match scheme {
-            Some(Scheme::Ws | Scheme::Tcp) => ("--ping", &flags.ping),
-            _ => ("--think", &flags.think),
+        let own = if scheme.is_none_or(Scheme::has_requests) {
+            ("--think", &flags.think)
+        } else {
+            ("--ping", &flags.ping)
         };
         if let (flag, Some(text)) = own {
             self.add(
@@ -61,7 +62,7 @@ impl Mistakes {
                 self.add(flag, format!("with --arrive, {why}, leave it out: {text:?}"));
             }
         }
-        if let Some(scheme @ (Scheme::Ws | Scheme::Tcp)) = scheme {
+        if let Some(scheme) = scheme.filter(|scheme| !scheme.has_requests()) {
             self.add("--arrive", format!("it is for http:// in this version: {:?}", scheme.to_string()));
         }
         if flags.total.is_none() {
@@ -90,9 +91,9 @@ impl Mistakes {
 
     /// Raw TCP asks for nothing unless it is told what.
     fn needs_words(&mut self, flag: &str, given: &Option<String>, flags: &Flags, scheme: Option<Scheme>) {
-        if scheme == Some(Scheme::Tcp) && flags.message.is_none() {
+        if let (Some(scheme), None) = (scheme.filter(|scheme| scheme.needs_message()), &flags.message) {
             let text = given.as_deref().unwrap_or_default();
-            self.add(flag, format!("tcp:// sends nothing by itself, add --message ping: {text:?}"));
+            self.add(flag, format!("{scheme} sends nothing by itself, add --message ping: {text:?}"));
         }
     }
 }

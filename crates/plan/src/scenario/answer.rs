@@ -24,15 +24,14 @@ pub(super) fn read(notes: &mut Notes, section: &Section, asked: Asked) -> Option
         return Some(from_table(notes, table, asked));
     }
     let word = section.word("expect")?;
-    let read = match asked.scheme {
-        Scheme::Http => Expect::parse(&word.text, asked.numbers).and_then(|expect| match expect.length {
+    let read = if asked.scheme.has_requests() {
+        Expect::parse(&word.text, asked.numbers).and_then(|expect| match expect.length {
             Some(length) => length.is_kept().map(|()| expect),
             None => Ok(expect),
-        }),
-        Scheme::Ws | Scheme::Tcp => Err(format!(
-            "{} has no status to check, write expect = {{ body = {:?} }}",
-            asked.scheme, word.text
-        )),
+        })
+    } else {
+        let (scheme, text) = (asked.scheme, &word.text);
+        Err(format!("{scheme} has no status to check, write expect = {{ body = {text:?} }}"))
     };
     match read {
         Ok(basic) => Some(Answer { basic, ..Answer::default() }),
@@ -45,10 +44,10 @@ pub(super) fn read(notes: &mut Notes, section: &Section, asked: Asked) -> Option
 
 fn from_table(notes: &mut Notes, table: &Section, asked: Asked) -> Answer {
     let scheme = asked.scheme;
-    if scheme == Scheme::Http && table.has("echo") {
+    if scheme.has_requests() && table.has("echo") {
         table.note(notes, "echo", "http:// has no echo, leave it out, or write body = \"…\"");
     }
-    if scheme != Scheme::Http {
+    if !scheme.has_requests() {
         for key in ["status", "headers"].into_iter().filter(|key| table.has(key)) {
             table.note(notes, key, format!("{scheme} has none, leave it out, or write body = \"…\""));
         }

@@ -9,7 +9,7 @@ use crate::flags::{DEFAULT_TIMEOUT, MOST_THREADS, Mistakes, seed, threads};
 use crate::nearest::{nearest, one_of};
 use crate::{
     Activity, Answer, Csv, Flags, Format, IoChoice, Live, Load, Mistake, Plan, Population, Probe, Program,
-    Reconnect, Request, Scheme, Share, Sources, Stage, Surroundings, Target, Think, Threshold,
+    Reconnect, Request, Share, Sources, Stage, Surroundings, Target, Think, Threshold,
 };
 use std::collections::HashSet;
 
@@ -174,10 +174,10 @@ impl Reader<'_, '_> {
         let target = match own {
             Some(section) => self.target(section, "target")?,
             None => {
-                let is_http = |population: &&Population| population.target.scheme == Scheme::Http;
+                let has_requests = |population: &&Population| population.target.scheme.has_requests();
                 let at_top = top.word("target").map(|word| &word.text);
                 let first = populations.iter().find(|population| Some(&population.target.text) == at_top);
-                let first = first.filter(is_http).or_else(|| populations.iter().find(is_http));
+                let first = first.filter(has_requests).or_else(|| populations.iter().find(has_requests));
                 let Some(first) = first else {
                     // With a wrong target nobody knows what there is.
                     if self.notes.is_empty() {
@@ -190,7 +190,7 @@ impl Reader<'_, '_> {
                 first.target.clone()
             }
         };
-        if target.scheme != Scheme::Http {
+        if !target.scheme.has_requests() {
             let section = own.unwrap_or(top);
             section.note(
                 self.notes,

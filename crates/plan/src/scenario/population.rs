@@ -148,7 +148,7 @@ impl Reader<'_, '_> {
 
     /// The population's think time, which may come from the top where it means something here.
     fn think(&mut self, own: &Section, target: &Target, load: Load) -> Think {
-        let pings = target.scheme != Scheme::Http && !own.has("step");
+        let pings = !target.scheme.has_requests() && !own.has("step");
         let rated = matches!(load, Load::Rate { .. });
         if pings && own.has("think") {
             let scheme = target.scheme;
@@ -175,7 +175,7 @@ impl Reader<'_, '_> {
         if own.has("loop") {
             own.note(self.notes, "loop", "there are no steps: leave it out, or write [[population.step]]");
         }
-        if ground.target.scheme != Scheme::Http {
+        if !ground.target.scheme.has_requests() {
             return (self.messages(ground, calls), calls);
         }
         for key in ["ping", "message"].into_iter().filter(|key| own.has(key)) {
@@ -192,7 +192,7 @@ impl Reader<'_, '_> {
     /// `expect` of the population, which the steps take over, is right by itself.
     fn check_expect(&mut self, ground: &Ground) {
         let scheme = ground.target.scheme;
-        if scheme == Scheme::Http {
+        if scheme.has_requests() {
             answer::read(self.notes, ground.own, Asked { scheme, numbers: None, sent: true });
         } else if ground.own.has("expect") {
             ground.own.note(
@@ -229,9 +229,13 @@ impl Reader<'_, '_> {
         let (own, scheme) = (ground.own, ground.target.scheme);
         let counted = ground.rated || calls.is_some();
         let given = own.has("message") || self.top.has("message");
-        if scheme == Scheme::Tcp && !given {
+        if scheme.needs_message() && !given {
             for key in ["ping", "rate", "calls"].into_iter().filter(|key| own.has(key)) {
-                own.note(self.notes, key, "tcp:// sends nothing by itself, add message = \"ping\"");
+                own.note(
+                    self.notes,
+                    key,
+                    format!("{scheme} sends nothing by itself, add message = \"ping\""),
+                );
             }
             return Activity::Idle;
         }
@@ -247,7 +251,7 @@ impl Reader<'_, '_> {
         let tables = self.tables;
         let content = |text: &str| Text::parse(text, Place::Content, tables);
         let text = self.inherited(own, "message", |text| match text {
-            "" if scheme == Scheme::Ws && !counted => Ok(Text::default()),
+            "" if scheme.has_pings() && !counted => Ok(Text::default()),
             text => message(text, content),
         });
         let text = match text {

@@ -49,9 +49,9 @@ impl Reader<'_, '_> {
         let verbs: Vec<&str> =
             ["request", "send", "wait", "close"].into_iter().filter(|verb| section.has(verb)).collect();
         let verb = match verbs[..] {
-            [] if section.has("expect") && scheme != Scheme::Http => "expect",
+            [] if section.has("expect") && !scheme.has_requests() => "expect",
             [] => {
-                let cure = if scheme == Scheme::Http { "request = \"GET /\"" } else { "send = \"hello\"" };
+                let cure = if scheme.has_requests() { "request = \"GET /\"" } else { "send = \"hello\"" };
                 self.notes.add(section.at, &section.path, format!("the step does nothing: write {cure}"));
                 return None;
             }
@@ -99,11 +99,11 @@ impl Reader<'_, '_> {
                 format!("it does not go with {verb}, leave it out, or write another step"),
             );
         }
-        match (verb, scheme) {
-            ("request", Scheme::Ws | Scheme::Tcp) => {
+        match (verb, scheme.has_requests()) {
+            ("request", false) => {
                 section.note(self.notes, verb, format!("{scheme} has messages: write send = \"hello\""));
             }
-            ("send", Scheme::Http) => {
+            ("send", true) => {
                 section.note(self.notes, verb, "http:// has requests: write request = \"POST /\" and body");
             }
             _ => {}
@@ -179,9 +179,9 @@ impl Reader<'_, '_> {
             .read(self.notes, "send", |text| message(text, |text| Text::parse(text, Place::Content, tables)));
         let numbers = text.as_ref().map(Text::numbers);
         let asked = Asked { scheme: ground.target.scheme, numbers, sent: section.has("send") };
-        let answer = match ground.target.scheme {
-            Scheme::Http => None,
-            _ => answer::read(self.notes, section, asked),
+        let answer = match ground.target.scheme.has_requests() {
+            true => None,
+            false => answer::read(self.notes, section, asked),
         };
         match (section.has("send"), text, answer) {
             (true, text, answer) => Some(Act::Send { text: text?, answer, think }),

@@ -1,0 +1,118 @@
+//! What is spoken to a target, and what that means for a plan: which words go with it.
+
+use std::fmt;
+
+/// What to speak to the target. Prints `http://`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheme {
+    /// HTTP/1.1.
+    Http,
+    /// WebSocket (RFC 6455).
+    Ws,
+    /// Bytes; without a message, open and hold only.
+    Tcp,
+}
+
+impl Scheme {
+    const ALL: [Scheme; 3] = [Scheme::Http, Scheme::Ws, Scheme::Tcp];
+
+    /// What stands before `://`.
+    fn name(self) -> &'static str {
+        match self {
+            Scheme::Http => "http",
+            Scheme::Ws => "ws",
+            Scheme::Tcp => "tcp",
+        }
+    }
+
+    /// The port that goes without saying.
+    pub(crate) fn port(self) -> Option<u16> {
+        match self {
+            Scheme::Http | Scheme::Ws => Some(80),
+            Scheme::Tcp => None,
+        }
+    }
+
+    /// Whether its targets have a path.
+    pub(crate) fn has_path(self) -> bool {
+        match self {
+            Scheme::Http | Scheme::Ws => true,
+            Scheme::Tcp => false,
+        }
+    }
+
+    /// Whether it has requests, and responses with a status; if not, it has messages.
+    pub fn has_requests(self) -> bool {
+        match self {
+            Scheme::Http => true,
+            Scheme::Ws | Scheme::Tcp => false,
+        }
+    }
+
+    /// Whether an empty message is a ping of its own.
+    pub(crate) fn has_pings(self) -> bool {
+        match self {
+            Scheme::Ws => true,
+            Scheme::Http | Scheme::Tcp => false,
+        }
+    }
+
+    /// Whether it sends nothing unless a message is given.
+    pub(crate) fn needs_message(self) -> bool {
+        !self.has_requests() && !self.has_pings()
+    }
+
+    /// The scheme of a target as typed, in whatever case, where it has one.
+    pub fn of_target(text: &str) -> Option<Scheme> {
+        Scheme::split(text).ok().map(|(scheme, _)| scheme)
+    }
+
+    /// The scheme, and what follows `://`. The error names the place and the cure.
+    pub(crate) fn split(text: &str) -> Result<(Scheme, &str), String> {
+        let Some((name, rest)) = text.split_once("://") else {
+            return Err(if text.ends_with(".toml") {
+                format!("only throng run takes a scenario file, write http://host:port/: {text:?}")
+            } else {
+                format!(
+                    "{text:?} is not a target: write http://host:port/, ws://host:port/ or tcp://host:port"
+                )
+            });
+        };
+        let scheme = Scheme::ALL.into_iter().find(|scheme| name.eq_ignore_ascii_case(scheme.name()));
+        match (scheme, name.to_ascii_lowercase().as_str()) {
+            (Some(scheme), _) => Ok((scheme, rest)),
+            (None, name @ ("https" | "wss")) => Err(format!(
+                "{name} is not available in this version, write http://, ws:// or tcp://: {text:?}"
+            )),
+            (None, _) => Err(format!("{name:?} is not a scheme: write http://, ws:// or tcp://")),
+        }
+    }
+}
+
+impl fmt::Display for Scheme {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}://", self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_scheme_answers_the_same_questions() {
+        // (target, port, path, requests, pings, needs a message)
+        for (text, scheme, port, expected) in [
+            ("http://h/", Scheme::Http, Some(80), [true, true, false, false]),
+            ("WS://h/", Scheme::Ws, Some(80), [true, false, true, false]),
+            ("Tcp://h:9", Scheme::Tcp, None, [false, false, false, true]),
+        ] {
+            assert_eq!(Scheme::of_target(text), Some(scheme), "{text}");
+            let answers =
+                [scheme.has_path(), scheme.has_requests(), scheme.has_pings(), scheme.needs_message()];
+            assert_eq!((scheme.port(), answers), (port, expected), "{text}");
+            assert!(text.to_ascii_lowercase().starts_with(&scheme.to_string()), "{text}");
+        }
+        assert_eq!(["h:80", "https://h/", "load.toml"].map(Scheme::of_target), [None, None, None]);
+    }
+}
