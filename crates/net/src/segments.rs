@@ -6,6 +6,7 @@ use crate::diag::{ESTABLISHED, MESSAGE, Question, SYN_SENT, address, ask, info, 
 
 /// Places in `struct tcp_info` (linux/tcp.h).
 const RETRANSMITS: usize = 2;
+const PROBES: usize = 3;
 const UNACKED: usize = 24;
 const LAST_DATA_SENT: usize = 44;
 const LAST_DATA_RECEIVED: usize = 52;
@@ -67,14 +68,15 @@ fn peer(body: &[u8]) -> Option<SocketAddr> {
 impl Segments {
     fn add(&mut self, body: &[u8]) {
         let Some(info) = info(body).filter(|info| info.len() >= INFO_LENGTH) else { return };
-        let is_sent_again = info[RETRANSMITS] >= LOST_FOR_GOOD;
+        // What this host's own interface drops (it has no carrier) counts as not sent: TCP probes the way instead.
+        let is_sent_again = info[RETRANSMITS].max(info[PROBES]) >= LOST_FOR_GOOD;
         if body[1] == SYN_SENT {
             self.syns += u64::from(info[RETRANSMITS] > 0);
             return;
         }
         let ms = |at: usize| Duration::from_millis(u32_at(info, at).into());
         self.connections += 1;
-        let is_unacknowledged = u32_at(info, UNACKED) > 0;
+        let is_unacknowledged = u32_at(info, UNACKED) > 0 || info[PROBES] > 0;
         self.unacknowledged += u64::from(is_unacknowledged && is_sent_again);
         let spoke_last = u32_at(info, LAST_DATA_SENT) < u32_at(info, LAST_DATA_RECEIVED);
         self.unanswered += u64::from(!is_unacknowledged && spoke_last);
@@ -136,8 +138,12 @@ mod tests {
         seen.add(&message(ESTABLISHED, 0, &dark));
         seen.add(&message(SYN_SENT, 1, &[(UNACKED, 1)]));
         seen.add(&message(SYN_SENT, 0, &[(UNACKED, 1)]));
+        // The interface of this host has no carrier, and drops it: not sent, for TCP, and not acknowledged either.
+        let dropped_here = |probes| [&dark[1..], &[(PROBES, probes)]].concat();
+        seen.add(&message(ESTABLISHED, 0, &dropped_here(2)));
+        seen.add(&message(ESTABLISHED, 0, &dropped_here(1)));
         let quiet = Some(Duration::from_secs(8));
-        let expected = Segments { connections: 2, unacknowledged: 1, unanswered: 0, quiet, syns: 1 };
+        let expected = Segments { connections: 4, unacknowledged: 2, unanswered: 0, quiet, syns: 1 };
         assert_eq!(seen, expected);
         // Cut off: nothing is known of it.
         seen.add(&message(ESTABLISHED, 5, &dark)[..MESSAGE + 20]);

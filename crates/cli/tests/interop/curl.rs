@@ -140,5 +140,6 @@ fn many_at_once_are_each_answered() {
     let stats = stats(&server);
     let dials: u32 = transfers.iter().map(|t| t.dials).sum();
     assert_eq!((stats("requests"), stats("accepted")), (301, u64::from(dials) + 1));
-    assert!(stats("peak") > 1, "one after the other");
+    // Whether its fifty overlap is curl's and the machine's doing; that no more are open, is ours to see.
+    assert!((1..=50 + 1).contains(&stats("peak")), "{}", stats("peak"));
 }
