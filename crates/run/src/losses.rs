@@ -3,7 +3,6 @@
 
 use std::collections::VecDeque;
 
-use engine::Job;
 use samples::{Phase, Tick};
 use units::Nanos;
 
@@ -26,6 +25,8 @@ pub(crate) struct Losses {
     /// Shortest and longest age at which connections were lost, were they lost in the order of their opening; to within
     /// a tick.
     ages: Option<(Nanos, Nanos)>,
+    /// The longest tick in which any was opened or lost.
+    tick: Nanos,
     /// So far nobody was closed by throng.
     until: Nanos,
     /// When the first was lost, and how many had been opened by then, to within a tick.
@@ -36,7 +37,8 @@ pub(crate) struct Losses {
 impl Losses {
     /// Nothing is lost yet of those that are there.
     pub(crate) fn forget(self) -> Losses {
-        Losses { young: self.young, opened: self.opened, last_opened: self.last_opened, ..Losses::default() }
+        let Losses { young, opened, last_opened, tick, .. } = self;
+        Losses { young, opened, last_opened, tick, ..Losses::default() }
     }
 
     /// Takes the next tick of any shard.
@@ -44,6 +46,10 @@ impl Losses {
         // Within the tick, in the middle of it.
         let at = Nanos(tick.from.0 / 2 + tick.until.0 / 2);
         let opened = tick.counts.opened + tick.counts.redialled;
+        let lost = tick.counts.dropped;
+        if opened + lost + tick.counts.failed > 0 {
+            self.tick = self.tick.max(tick.until.since(tick.from));
+        }
         self.opened += opened;
         if opened > 0 {
             self.last_opened = self.last_opened.max(tick.until);
@@ -53,11 +59,10 @@ impl Losses {
                 _ => self.young.push_back((at, opened)),
             }
         }
-        let lost = tick.counts.dropped;
         if lost + tick.counts.failed > 0 && self.first.is_none() {
             self.first = Some(tick.until);
         }
-        if self.first.is_none_or(|first| tick.until <= first + Job::PERIOD) {
+        if self.first.is_none_or(|first| tick.until <= first + self.tick) {
             self.opened_by_then = self.opened;
         }
         if tick.phase != Phase::Drain {
@@ -100,10 +105,10 @@ impl Losses {
     /// others live longer: whoever comes too late, at a steady rate, goes as far behind the first as these have come.
     pub(crate) fn constant_age(&self) -> Option<Nanos> {
         let (least, most) = self.ages.filter(|_| self.lost >= FEW)?;
-        let spread = (2 * Job::PERIOD.0).max(most.0 / 20).max(SLOW_CLOCK.0.min(most.0 / 5));
+        let spread = (2 * self.tick.0).max(most.0 / 20).max(SLOW_CLOCK.0.min(most.0 / 5));
         let oldest = self.young.front().map_or(Nanos::ZERO, |(opened_at, _)| self.until.since(*opened_at));
         let is_constant = most.since(least).0 <= spread && oldest.0 <= most.0 + spread;
-        (is_constant && least > Job::PERIOD).then_some(Nanos(least.0 / 2 + most.0 / 2))
+        (is_constant && least > self.tick).then_some(Nanos(least.0 / 2 + most.0 / 2))
     }
 }
 
@@ -114,21 +119,28 @@ pub(crate) const FEW: u64 = 3;
 mod tests {
     use super::*;
 
-    /// A tick of 200 ms in which so many were opened and lost.
-    fn tick(index: u64, opened: u64, dropped: u64) -> Tick {
-        let mut tick = Tick {
-            from: Nanos(index * Job::PERIOD.0),
-            until: Nanos((index + 1) * Job::PERIOD.0),
-            ..Tick::default()
-        };
+    /// A tick of this length in which so many were opened and lost.
+    fn tick_of(length: Nanos, index: u64, opened: u64, dropped: u64) -> Tick {
+        let mut tick =
+            Tick { from: Nanos(index * length.0), until: Nanos((index + 1) * length.0), ..Tick::default() };
         (tick.counts.opened, tick.counts.dropped) = (opened, dropped);
         tick
     }
 
+    fn tick(index: u64, opened: u64, dropped: u64) -> Tick {
+        tick_of(Nanos::from_millis(200), index, opened, dropped)
+    }
+
+    /// In ticks of 200 ms, and of any other length: the age is as many ticks.
     fn check(ticks: &[(u64, u64, u64)], expected_ms: Option<u64>) {
-        let mut losses = Losses::default();
-        ticks.iter().for_each(|(index, opened, lost)| losses.take(&tick(*index, *opened, *lost)));
-        assert_eq!(losses.constant_age().map(Nanos::millis), expected_ms, "{ticks:?}");
+        for length_ms in [200, 20, 1_000] {
+            let mut losses = Losses::default();
+            let each = ticks.iter().map(|&(n, opened, lost)| (n, opened, lost));
+            let length = Nanos::from_millis(length_ms);
+            each.for_each(|(n, opened, lost)| losses.take(&tick_of(length, n, opened, lost)));
+            let expected = expected_ms.map(|ms| ms * length_ms / 200);
+            assert_eq!(losses.constant_age().map(Nanos::millis), expected, "{length_ms} ms: {ticks:?}");
+        }
     }
 
     #[test]
