@@ -1,84 +1,31 @@
-//! The phases of a run: ramp, hold, drain. Ticks come in, orders go out.
+//! The conductor: leads a run from its first order to its last. Pure: reports of workers, commands and the time come in,
+//! orders and lines go out. What carries them, and what is observed meanwhile, is in [`crate::conduct`].
 
-mod asks;
-mod closer;
-
-use std::{
-    sync::{Arc, mpsc::RecvTimeoutError},
-    time::Duration,
-};
+mod commands;
+mod lines;
+#[cfg(test)]
+mod tests;
 
 use engine::{Control, Job};
-use host::Root;
-use plan::{Plan, Reconnect, Whose};
-use samples::{Phase, Sink, Tick};
+use plan::{Plan, Population, Reconnect, Whose};
+use samples::{Phase, Tick};
 use units::Nanos;
 
 use crate::{
-    Interrupt,
-    both_sides::Sources,
-    course::{Course, NOTICE, Order},
-    losses::Losses,
-    observe::{self, Observer},
+    course::{Course, Order},
     record::{Crowd, Record, line},
-    rejections::Rejections,
-    workers::Workers,
+    workers::{Update, Workers},
 };
 
-/// Responses that are under way at the end may come within their timeout; shards report what becomes of them a little later.
+/// Responses that are under way at the end may come within their timeout; workers report what becomes of them a little later.
 const DRAIN_MORE: Nanos = Nanos(3 * Job::PERIOD.0);
-/// Sinks see a line this often.
-const LINE: Nanos = Nanos::from_secs(1);
-/// The rate of a shorter tick is noise.
-const LEAST_PERIOD: Nanos = Nanos(Job::PERIOD.0 / 2);
-/// Runs the stages until the end of the last one, and ends the load.
-pub(crate) fn conduct(
-    plan: &Plan,
-    root: &Root,
-    observer: Observer,
-    workers: Workers,
-    sinks: &mut [&mut dyn Sink],
-    interrupt: &Interrupt,
-) -> Record {
-    let first_dial = workers.clock.now() + NOTICE;
-    let course = Course::new(plan, first_dial);
-    let mut conductor = Conductor::new(plan, root, observer, &workers, course, workers.start);
-    conductor.record.started = first_dial;
-    conductor.play(plan, &workers, sinks, interrupt);
-    workers.order(Order::All(Control::Stop));
-    // Each shard hands over what it still has, and then hangs up.
-    while let Ok((shard, tick)) = workers.arrivals.recv_timeout(Duration::from_secs(10)) {
-        conductor.take(shard, &tick);
-        let _ = workers.remotes[shard as usize].used.try_send(tick);
-    }
-    let record = conductor.finish(plan, &workers, sinks);
-    workers.join();
-    record
-}
+/// It acts this often; less often at full load, which is left in peace. The end of a ramp is reported at once.
+const ACTS_EVERY: Nanos = Nanos::from_millis(20);
+const ACTS_EVERY_AT_LOAD: Nanos = Nanos::from_millis(100);
 
-/// Runs the stages from where so many connections of each population are held, and leaves the load as it is at the end
-/// of the last one. `losses`: of the connections that there are.
-pub(crate) fn conduct_on(
-    plan: &Plan,
-    root: &Root,
-    workers: &Workers,
-    held: &[u32],
-    losses: Losses,
-    interrupt: &Interrupt,
-) -> Record {
-    let observer = Observer::start(plan, root);
-    let start = workers.clock.now();
-    let mut conductor =
-        Conductor::new(plan, root, observer, workers, Course::going_on(plan, start, held), start);
-    conductor.record.losses = losses;
-    conductor.goes_on = true;
-    conductor.play(plan, workers, &mut [], interrupt);
-    conductor.finish(plan, workers, &mut [])
-}
-
-/// What one shard said last.
+/// What a worker reported last.
 #[derive(Clone, Copy)]
-struct State {
+struct Report {
     whose: Whose,
     open: u64,
     resolved: u64,
@@ -91,38 +38,10 @@ struct State {
     drained_at: Nanos,
 }
 
-struct Conductor<'a> {
-    course: Course<'a>,
-    observer: Observer,
-    /// Where connections are dialled from.
-    sources: Arc<Sources>,
-    rejections: Rejections,
-    shards: Vec<State>,
-    /// What came since the last line.
-    line: Tick,
-    line_ends: Nanos,
-    record: Record,
-    draining: Option<Nanos>,
-    /// Who ends it, before its time.
-    ends_by: Option<&'static str>,
-    /// Answers may come for so long when the load has ended.
-    patience: Nanos,
-    /// The load is left as it is in the end.
-    goes_on: bool,
-    ended: bool,
-}
-
-impl<'a> Conductor<'a> {
-    fn new(
-        plan: &'a Plan,
-        root: &Root,
-        observer: Observer,
-        workers: &Workers,
-        course: Course<'a>,
-        start: Nanos,
-    ) -> Conductor<'a> {
-        let both_ends_here = plan.destinations().iter().all(|d| host::is_local(root, d.ip()));
-        let said_nothing = |whose| State {
+impl Report {
+    /// Of a worker that has not reported yet.
+    fn none(whose: Whose) -> Report {
+        Report {
             whose,
             open: 0,
             resolved: 0,
@@ -132,174 +51,196 @@ impl<'a> Conductor<'a> {
             until: Nanos::ZERO,
             phase: Phase::Ramp,
             drained_at: Nanos::NEVER,
-        };
-        let shards =
-            |nth| workers.parts.iter().filter(|part| part.whose == Whose::Population(nth)).count() as u32;
+        }
+    }
+}
+
+/// What a step has led to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The phase of the run before the step ended it, if it did.
+    pub phase: Phase,
+    /// The load ends with the orders of this step.
+    pub drains: bool,
+    /// Every worker has reported that the load has ended.
+    pub has_ended: bool,
+    /// Nothing is waited for any longer.
+    pub is_over: bool,
+}
+
+/// Leads a run through its stages to its end.
+pub struct Conductor<'a> {
+    plan: &'a Plan,
+    course: Course<'a>,
+    reports: Vec<Report>,
+    /// What came since the last line.
+    line: Tick,
+    line_ends: Nanos,
+    pub(crate) record: Record,
+    orders: Vec<Order>,
+    draining: Option<Nanos>,
+    /// Who ends it before its time: someone who watches, or a signal.
+    ends_by: Option<&'static str>,
+    has_signal: bool,
+    /// Responses may come for so long when the load has ended.
+    patience: Nanos,
+}
+
+impl<'a> Conductor<'a> {
+    /// Of a run from its first dial on; the workers' ticks begin at `start`.
+    pub fn new(plan: &'a Plan, workers: &dyn Workers, start: Nanos, first_dial: Nanos) -> Conductor<'a> {
+        let course = Course::new(plan, first_dial, workers.notice());
+        Conductor::with(plan, workers, course, start, first_dial)
+    }
+
+    /// Of a step of a search: so many connections of each population are held already. At the end they stay as they are.
+    pub fn going_on(plan: &'a Plan, workers: &dyn Workers, held: &[u32]) -> Conductor<'a> {
+        let now = workers.now();
+        Conductor::with(plan, workers, Course::going_on(plan, now, held, workers.notice()), now, now)
+    }
+
+    fn with(
+        plan: &'a Plan,
+        workers: &dyn Workers,
+        course: Course<'a>,
+        start: Nanos,
+        started: Nanos,
+    ) -> Conductor<'a> {
+        let whose = workers.whose();
+        let workers_of = |nth| whose.iter().filter(|whose| **whose == Whose::Population(nth)).count() as u32;
         let populations = 0..plan.populations.len() as u16;
-        let crowds: Vec<Crowd> = populations.map(|nth| Crowd::of(plan, nth, shards(nth))).collect();
-        let record = Record {
-            io: workers.io,
-            threads: crowds.iter().map(|crowd| crowd.shards).sum(),
-            crowds,
-            started: start,
-            both_ends_here,
-            ..Record::empty(plan)
-        };
+        let crowds: Vec<Crowd> = populations.map(|nth| Crowd::of(plan, nth, workers_of(nth))).collect();
+        let threads = crowds.iter().map(|crowd| crowd.shards).sum();
         Conductor {
+            plan,
             course,
-            sources: workers.sources.clone(),
-            rejections: Rejections::default(),
-            shards: workers.parts.iter().map(|part| said_nothing(part.whose)).collect(),
+            reports: whose.into_iter().map(Report::none).collect(),
             line: line(start, plan.populations.len()),
-            line_ends: Nanos((start.0 / LINE.0 + 1) * LINE.0),
-            record,
-            observer,
+            line_ends: lines::end_after(start),
+            record: Record { threads, crowds, started, ..Record::empty(plan) },
+            orders: Vec::new(),
             draining: None,
             ends_by: None,
+            has_signal: false,
             patience: plan.longest_timeout() + DRAIN_MORE,
-            goes_on: false,
-            ended: false,
         }
     }
 
-    /// From the first stage to the end of the last.
-    fn play(&mut self, plan: &Plan, workers: &Workers, sinks: &mut [&mut dyn Sink], interrupt: &Interrupt) {
-        let header = self.record.header(plan);
-        for sink in sinks.iter_mut() {
-            sink.begin(&header);
-        }
-        self.give_orders(workers);
-        while !self.ended {
-            self.gather(workers);
-            self.heed(workers, sinks);
-            self.show(workers, sinks);
-            self.step(plan, workers, interrupt);
+    /// Waits so long for responses at the end, instead of the plan's longest timeout.
+    pub fn with_patience(self, patience: Nanos) -> Conductor<'a> {
+        Conductor { patience, ..self }
+    }
+
+    /// The stages.
+    pub fn course(&self) -> &Course<'a> {
+        &self.course
+    }
+
+    /// Takes the ticks that come until it is time to act; whether any came, or none where all workers have ended.
+    pub fn gather(&mut self, workers: &mut dyn Workers) -> Option<bool> {
+        let mut until = self.acts_at(workers.now());
+        let mut has_news = false;
+        loop {
+            match workers.next(until) {
+                Update::Tick(worker, tick) => self.handle_tick(worker, tick),
+                Update::Nothing => return Some(has_news),
+                Update::Ended => return None,
+            }
+            // What is there already is taken along.
+            (has_news, until) = (true, Nanos::ZERO);
         }
     }
 
-    fn give_orders(&mut self, workers: &Workers) {
+    /// Gives the orders that have come up.
+    pub fn give_orders(&mut self, workers: &mut dyn Workers) {
+        self.poll_orders().into_iter().for_each(|order| workers.order(order));
+    }
+
+    /// When it is to act again, whether anything comes until then or not.
+    pub fn acts_at(&self, now: Nanos) -> Nanos {
+        let soon = now + if self.is_holding() { ACTS_EVERY_AT_LOAD } else { ACTS_EVERY };
+        match self.course.acts_at() {
+            at if at > now && self.draining.is_none() => at.min(soon),
+            _ => soon,
+        }
+    }
+
+    /// The orders that have come up since the last call.
+    pub fn poll_orders(&mut self) -> Vec<Order> {
+        self.take_orders_of_course();
+        std::mem::take(&mut self.orders)
+    }
+
+    fn take_orders_of_course(&mut self) {
         for order in self.course.orders() {
             if let Order::Load(nth, _, _, from) = order {
                 self.record.crowds[usize::from(nth)].began.get_or_insert(from);
             }
-            workers.order(order);
+            self.orders.push(order);
         }
     }
 
-    /// The shards that hold the load: all but the probe lane's.
-    fn of_load(&self) -> impl Iterator<Item = &State> {
-        self.shards.iter().filter(|shard| shard.whose != Whose::Probe)
+    /// The workers that hold the load: all but the probe's.
+    fn of_load(&self) -> impl Iterator<Item = &Report> {
+        self.reports.iter().filter(|report| report.whose != Whose::Probe)
     }
 
-    fn of(&self, population: u16) -> impl Iterator<Item = &State> {
-        self.shards.iter().filter(move |shard| shard.whose == Whose::Population(population))
+    fn of(&self, population: u16) -> impl Iterator<Item = &Report> {
+        self.reports.iter().filter(move |report| report.whose == Whose::Population(population))
     }
 
-    fn open(&self) -> u64 {
-        self.shards.iter().map(|s| s.open).sum()
+    /// Connections open now.
+    pub fn open(&self) -> u64 {
+        self.reports.iter().map(|report| report.open).sum()
     }
 
-    /// Takes ticks for a moment.
-    fn gather(&mut self, workers: &Workers) {
-        // The end of the ramp is acted upon at once, for it tells itself; a hold is left in peace.
-        let holding = !self.course.is_moving() && self.draining.is_none();
-        let wait = Duration::from_millis(if holding { 100 } else { 20 });
-        let wait = match self.course.acts_at().since(workers.clock.now()) {
-            soon if soon > Nanos::ZERO && self.draining.is_none() => wait.min(Duration::from_nanos(soon.0)),
-            _ => wait,
-        };
-        let mut sampled = false;
-        loop {
-            match workers.arrivals.recv_timeout(if sampled { Duration::ZERO } else { wait }) {
-                Ok((shard, tick)) => {
-                    self.take(shard, &tick);
-                    let _ = workers.remotes[shard as usize].used.try_send(tick);
-                    sampled = true;
-                }
-                Err(RecvTimeoutError::Timeout) => break,
-                // All shards have ended.
-                Err(RecvTimeoutError::Disconnected) => {
-                    self.ended = true;
-                    return;
-                }
+    /// Requests that wait for a response, and of those the probe's.
+    pub(crate) fn waiting(&self) -> (u64, u64) {
+        let probes = self.reports.iter().filter(|report| report.whose == Whose::Probe);
+        (self.reports.iter().map(|report| report.waiting).sum(), probes.map(|report| report.waiting).sum())
+    }
+
+    /// Dials that were decided.
+    pub(crate) fn resolved(&self) -> u64 {
+        self.reports.iter().map(|report| report.resolved).sum()
+    }
+
+    /// Of all that came so far.
+    pub(crate) fn sum(&self, of: impl Fn(&Tick) -> u64) -> u64 {
+        of(&self.record.totals) + of(&self.line)
+    }
+
+    /// Whether the load stays as it is, until the stage ends.
+    pub(crate) fn is_holding(&self) -> bool {
+        !self.course.is_moving() && self.draining.is_none()
+    }
+
+    /// Whether the load ends, by order.
+    pub fn is_draining(&self) -> bool {
+        self.draining.is_some()
+    }
+
+    /// A signal came: the run ends before its time.
+    pub(crate) fn handle_signal(&mut self) {
+        self.has_signal = true;
+    }
+
+    /// So many connections that count as open are not accepted by the target, only by its kernel: they are not held.
+    pub(crate) fn handle_unaccepted(&mut self, all: u64) {
+        let mut left = all;
+        for (crowd, population) in self.record.crowds.iter_mut().zip(&self.plan.populations) {
+            // Who comes and goes is in the queue now and then.
+            if !population.comes_and_goes() {
+                let own = left.min(crowd.held);
+                (crowd.held, left) = (crowd.held - own, left - own);
+                crowd.unaccepted = own;
             }
         }
-        self.mind_silence();
-        if sampled && (!holding || self.observer.is_curious()) {
-            self.sample(workers.clock.now());
-        }
+        self.record.unaccepted = Some(all - left);
     }
 
-    fn take(&mut self, shard: u32, tick: &Tick) {
-        let period = tick.until.since(tick.from);
-        let state = &mut self.shards[shard as usize];
-        // A shard ends a tick where its ramp ends: between two ends their mean is good enough.
-        let open = state.open + tick.open;
-        let is_after = state.drained_at != Nanos::NEVER;
-        let ended = tick.phase == Phase::Drain && !is_after;
-        *state = State {
-            whose: state.whose,
-            drained_at: if ended { tick.until } else { state.drained_at },
-            open: tick.open,
-            resolved: tick.resolved,
-            waiting: tick.waiting,
-            owed: tick.owed,
-            ramped_at: tick.ramped_at,
-            until: tick.until,
-            phase: tick.phase,
-        };
-        let whose = state.whose;
-        let open_ns = u128::from(open) * u128::from(period.0) / 2;
-        self.line.open_ns += open_ns;
-        self.line.extend(tick);
-        self.record.losses.take(tick);
-        if let Whose::Population(nth) = whose {
-            self.take_of(nth, tick, open_ns);
-            // The tick in which its load ended is not among them.
-            if is_after {
-                self.record.crowds[usize::from(nth)].dropped_in_drain += tick.counts.dropped;
-            }
-        }
-        self.record.peak = self.record.peak.max(self.open());
-        if let Some(probe) = &tick.probe {
-            self.record.curve.add(self.open(), probe);
-        }
-    }
-
-    /// What a population's shard has said.
-    fn take_of(&mut self, nth: u16, tick: &Tick, open_ns: u128) {
-        let period = tick.until.since(tick.from);
-        let has_rate = tick.phase == Phase::Hold && period >= LEAST_PERIOD;
-        let rate = has_rate.then(|| tick.counts.answered as f64 / period.secs_f64());
-        rate.into_iter().for_each(|rate| self.line.shard_rates.record(rate));
-        let (open, waiting) = (self.of(nth).map(|s| s.open).sum(), self.of(nth).map(|s| s.waiting).sum());
-        let (resolved, owed) = (self.of(nth).map(|s| s.resolved).sum(), self.of(nth).map(|s| s.owed).sum());
-        let ramped_at = self.of(nth).map(|s| s.ramped_at).max().unwrap_or_default();
-        let hold_from = self.course.progress(nth).hold_from;
-        let complete = self.of(nth).map(|s| s.until).min().unwrap_or_default();
-        self.record.crowds[usize::from(nth)].take(tick, open, complete, hold_from);
-        if let Some(own) = self.line.populations.get_mut(usize::from(nth)) {
-            own.extend(tick);
-            own.open_ns += open_ns;
-            rate.into_iter().for_each(|rate| own.shard_rates.record(rate));
-            (own.open, own.wanted, own.waiting) = (open, self.course.wanted(nth), waiting);
-            (own.resolved, own.owed, own.ramped_at) = (resolved, owed, ramped_at);
-        }
-    }
-
-    fn sample(&mut self, now: Nanos) {
-        let opened = self.record.totals.counts.opened + self.line.counts.opened;
-        let (seen, line) = (&self.record.totals.counts, &self.line.counts);
-        let load = observe::Load {
-            open: self.open(),
-            opened: opened + seen.redialled + line.redialled,
-            answered: seen.answered + line.answered,
-            probed: self.record.totals.dials_of_probe() + self.line.dials_of_probe(),
-        };
-        self.observer.sample(now, self.phase(now), load);
-    }
-
-    fn phase(&self, now: Nanos) -> Phase {
+    /// Where the run stands.
+    pub(crate) fn phase(&self, now: Nanos) -> Phase {
         let holds = |nth: u16| now >= self.course.progress(nth).hold_from;
         let populations = self.record.crowds.len() as u16;
         match (self.draining, !self.course.is_moving() && (0..populations).any(holds)) {
@@ -310,101 +251,76 @@ impl<'a> Conductor<'a> {
         }
     }
 
-    /// A line for the sinks, once a second.
-    fn show(&mut self, workers: &Workers, sinks: &mut [&mut dyn Sink]) {
-        // Shards end their ticks together, and those ticks need a moment to arrive.
-        let here = self.shards.iter().all(|s| s.until >= self.line_ends);
-        let now = workers.clock.now();
-        if !here && now.since(self.line_ends) < Job::PERIOD || now < self.line_ends {
-            return;
-        }
-        self.line_ends = Nanos((now.0 / LINE.0 + 1) * LINE.0);
-        self.sample(now);
-        self.look_closer();
-        self.hand_over(sinks);
-    }
-
-    fn hand_over(&mut self, sinks: &mut [&mut dyn Sink]) {
-        let until = self.shards.iter().map(|s| s.until).max().unwrap_or_default();
-        self.line.open = self.open();
-        self.line.resolved = self.shards.iter().map(|s| s.resolved).sum();
-        self.line.waiting = self.of_load().map(|s| s.waiting).sum();
-        self.line.owed = self.of_load().map(|s| s.owed).sum();
-        self.line.ramped_at = self.of_load().map(|s| s.ramped_at).max().unwrap_or_default();
-        self.line.phase = match self.course.is_paused() && self.draining.is_none() {
-            true => Phase::Pause,
-            false => self.of_load().map(|s| s.phase).min().unwrap_or_default(),
-        };
-        self.line.until = until;
-        self.line.wanted = (0..self.record.crowds.len() as u16).map(|nth| self.course.wanted(nth)).sum();
-        let own = self.observer.generator();
-        let looks = self.observer.latest();
-        for sink in sinks.iter_mut() {
-            sink.look(&looks);
-            sink.tick(&self.line, &own);
-        }
-        self.record.totals.extend(&self.line);
-        self.record.moments.take(&self.line, self.observer.take_doing());
-        let index = self.line.index + 1;
-        self.line.clear();
-        (self.line.index, self.line.from) = (index, until);
-        self.line.populations = line(until, self.record.crowds.len()).populations;
-    }
-
-    /// From stage to stage.
-    fn step(&mut self, plan: &Plan, workers: &Workers, interrupt: &Interrupt) {
-        let now = workers.clock.now();
+    /// Goes on from stage to stage, and to the end; the orders for it wait to be [polled](Conductor::poll_orders).
+    pub fn step(&mut self, now: Nanos) -> Step {
         if self.draining.is_none() {
-            let shards = &self.shards;
+            let reports = &self.reports;
             let ramped = |nth: u16| {
-                let own = shards.iter().filter(|shard| shard.whose == Whose::Population(nth));
-                own.map(|shard| shard.ramped_at).max().filter(|at| *at != Nanos::NEVER)
+                let own = reports.iter().filter(|report| report.whose == Whose::Population(nth));
+                own.map(|report| report.ramped_at).max().filter(|at| *at != Nanos::NEVER)
             };
             // Those held are counted before a stage moves them.
             let held = self.held();
             if self.course.step(now, ramped) {
                 self.keep_held(&held);
             }
-            self.give_orders(workers);
+            self.take_orders_of_course();
         }
-        if self.phase(now) == Phase::Hold {
-            self.observer.begin_hold(now);
-            self.look_for_the_other_ends(plan);
-        }
-        // Shards end the load by themselves at its time, or when all connections have come and gone.
-        let told = match (self.goes_on, self.draining) {
-            (false, _) => self.of_load().all(|s| s.phase == Phase::Drain),
-            (true, None) => false,
-            // All that was before the end has been said, by shards that know of it.
-            (true, Some(since)) => self.shards.iter().all(|s| s.until >= since + NOTICE),
-        };
-        let is_over = told || now >= self.course.ends_at() || self.is_void(plan);
-        let ends_by = if interrupt.is_set() { Some("a signal") } else { self.ends_by };
-        if self.draining.is_none() && (is_over || ends_by.is_some()) {
+        let phase = self.phase(now);
+        let is_reported = self.end_is_reported();
+        let is_due = is_reported || now >= self.course.ends_at() || self.is_void();
+        let ends_by = if self.has_signal { Some("a signal") } else { self.ends_by };
+        let drains = self.draining.is_none() && (is_due || ends_by.is_some());
+        if drains {
             self.record.interrupted = ends_by;
-            self.observer.look(now, self.phase(now));
             self.draining = Some(now);
             // Where the load goes on, what was due so far is still waited for.
-            let end = if self.goes_on { Control::Hold(Nanos::NEVER) } else { Control::Drain };
-            workers.order(Order::All(end));
+            let end = if self.goes_on() { Control::Hold(Nanos::NEVER) } else { Control::Drain };
+            self.orders.push(Order::All(end));
         }
-        let Some(since) = self.draining else { return };
-        if told && self.record.ended == Nanos::NEVER {
-            self.end_load(plan);
+        let has_ended = self.draining.is_some() && is_reported && self.record.ended == Nanos::NEVER;
+        if has_ended {
+            self.end_load();
         }
-        let open_requests = |s: &State| if self.goes_on { s.owed } else { s.waiting };
-        let waiting: u64 = self.shards.iter().map(open_requests).sum();
-        // The probe's shard too, which hears of an end by itself from the order only: what it last said may be older.
-        let all_know = self.goes_on || self.shards.iter().all(|s| s.phase == Phase::Drain);
-        if told && all_know && waiting == 0 || now.since(since) >= self.patience {
-            self.ended = !self.rejections.is_pending(now);
+        let is_over = self.draining.is_some_and(|since| {
+            is_reported && self.nothing_is_awaited() || now.since(since) >= self.patience
+        });
+        Step { phase, drains, has_ended, is_over }
+    }
+
+    /// The load is left as it is at the end.
+    fn goes_on(&self) -> bool {
+        !self.course.has_end()
+    }
+
+    /// Whether all workers have reported the end of the load. They end it by themselves at its time, or when all connections
+    /// have come and gone; where it goes on, they have reported all that was before.
+    fn end_is_reported(&self) -> bool {
+        match (self.goes_on(), self.draining) {
+            (false, _) => self.of_load().all(|report| report.phase == Phase::Drain),
+            (true, None) => false,
+            (true, Some(since)) => {
+                self.reports.iter().all(|report| report.until >= since + self.course.notice())
+            }
         }
     }
 
+    fn nothing_is_awaited(&self) -> bool {
+        // The probe's worker too, which learns of an end from the order only: what it reported last may be older.
+        let all_know = self.goes_on() || self.reports.iter().all(|report| report.phase == Phase::Drain);
+        all_know && self.awaited() == 0
+    }
+
+    /// Requests whose responses are waited for at the end.
+    pub fn awaited(&self) -> u64 {
+        let open = |report: &Report| if self.goes_on() { report.owed } else { report.waiting };
+        self.reports.iter().map(open).sum()
+    }
+
     /// Whether all connections are gone, for good: there is nothing to wait for.
-    fn is_void(&self, plan: &Plan) -> bool {
-        let mut crowds = plan.populations.iter().zip(&self.record.crowds);
-        let gone = |(population, crowd): (&plan::Population, &Crowd)| {
+    fn is_void(&self) -> bool {
+        let mut crowds = self.plan.populations.iter().zip(&self.record.crowds);
+        let gone = |(population, crowd): (&Population, &Crowd)| {
             let comes_back =
                 population.comes_and_goes() || matches!(population.reconnect, Reconnect::Backoff(_));
             // What the server closed by announcement is dialled again.
@@ -415,7 +331,7 @@ impl<'a> Conductor<'a> {
 
     /// Connections open now, of the populations that are at their largest load.
     fn held(&self) -> Vec<Option<u64>> {
-        let open = |nth| self.of(nth).map(|shard| shard.open).sum();
+        let open = |nth| self.of(nth).map(|report| report.open).sum();
         let populations = 0..self.record.crowds.len() as u16;
         populations.map(|nth| self.course.is_at_peak(nth).then(|| open(nth))).collect()
     }
@@ -426,24 +342,23 @@ impl<'a> Conductor<'a> {
         }
     }
 
-    /// The load has ended in all shards.
-    fn end_load(&mut self, plan: &Plan) {
+    /// The load has ended in all workers.
+    fn end_load(&mut self) {
         self.keep_held(&self.held());
         // One that never came to its largest load has held what it has now.
         let left = (0..)
             .zip(&self.record.crowds)
-            .map(|(nth, crowd)| (!crowd.is_kept).then(|| self.of(nth).map(|shard| shard.open).sum()));
+            .map(|(nth, crowd)| (!crowd.is_kept).then(|| self.of(nth).map(|report| report.open).sum()));
         self.keep_held(&left.collect::<Vec<_>>());
-        self.look_at_the_end(plan);
         let ended = match self.draining {
-            Some(since) if self.goes_on => since.min(self.course.ends_at()),
-            _ => self.of_load().map(|s| s.drained_at).max().unwrap_or_default(),
+            Some(since) if self.goes_on() => since.min(self.course.ends_at()),
+            _ => self.of_load().map(|report| report.drained_at).max().unwrap_or_default(),
         };
         (self.record.ended, self.record.ramp) = (ended, self.course.ramping_any(ended));
-        for (nth, population) in (0..).zip(&plan.populations) {
-            let ramped_at = self.of(nth).map(|shard| shard.ramped_at).max().unwrap_or_default();
+        for (nth, population) in (0..).zip(&self.plan.populations) {
+            let ramped_at = self.of(nth).map(|report| report.ramped_at).max().unwrap_or_default();
             // Connections that come and go may all have gone before.
-            let own = self.of(nth).map(|shard| shard.drained_at).max().unwrap_or_default();
+            let own = self.of(nth).map(|report| report.drained_at).max().unwrap_or_default();
             let crowd = &mut self.record.crowds[usize::from(nth)];
             crowd.end(population, &self.course, nth, (ramped_at, own.min(ended), ended));
             if population.comes_and_goes() {
@@ -452,13 +367,10 @@ impl<'a> Conductor<'a> {
         }
     }
 
-    fn finish(mut self, plan: &Plan, workers: &Workers, sinks: &mut [&mut dyn Sink]) -> Record {
-        self.sample(workers.clock.now());
-        self.hand_over(sinks);
-        self.take_back_accepted();
-        self.ask_for_tls(plan);
-        self.record.rejection = self.rejections.finish(|ip| self.observer.is_here(ip));
-        self.record.observed = self.observer.finish();
-        self.record
+    /// The last line, and the run as it was measured.
+    pub fn finish(mut self) -> (Tick, Record) {
+        let line = self.end_line();
+        self.record.take_back_accepted();
+        (line, self.record)
     }
 }

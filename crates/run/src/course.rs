@@ -9,9 +9,6 @@ use units::{Nanos, Rate};
 
 use self::hand::{Hand, Slope};
 
-/// Full load, or another tempo, begins this long after it was decided, so that every shard has the order by then (a
-/// shard looks at its orders every 100 ms at least).
-pub(crate) const NOTICE: Nanos = Nanos::from_millis(120);
 /// All at once is within this time.
 const AT_ONCE: Nanos = Nanos::from_millis(1);
 
@@ -92,6 +89,8 @@ pub struct Progress {
 #[derive(Debug)]
 pub struct Course<'a> {
     plan: &'a Plan,
+    /// Full load, or another tempo, begins this long after it was decided, so that every shard has the order by then.
+    notice: Nanos,
     stage: usize,
     /// The load ends with the last stage.
     has_end: bool,
@@ -110,27 +109,27 @@ pub struct Course<'a> {
 
 impl<'a> Course<'a> {
     /// Begins with the first stage at `start`, by when every shard must have heard of it; its orders wait to be
-    /// [taken](Course::orders).
-    pub fn new(plan: &'a Plan, start: Nanos) -> Course<'a> {
-        let mut course = Course::at_rest(plan, start);
+    /// [taken](Course::orders). Every shard applies a later one within `notice`.
+    pub fn new(plan: &'a Plan, start: Nanos, notice: Nanos) -> Course<'a> {
+        let mut course = Course::at_rest(plan, start, notice);
         course.begin(start, start);
         course
     }
 
     /// The same where so many connections of each population are held already; when the last stage is over, they still
     /// are, and go on.
-    pub fn going_on(plan: &'a Plan, start: Nanos, held: &[u32]) -> Course<'a> {
-        let mut course = Course::at_rest(plan, start);
+    pub fn going_on(plan: &'a Plan, start: Nanos, held: &[u32], notice: Nanos) -> Course<'a> {
+        let mut course = Course::at_rest(plan, start, notice);
         course.has_end = false;
         course.orders.push(Order::All(Control::Hold(Nanos::NEVER)));
         for (progress, held) in course.progress.iter_mut().zip(held) {
             progress.connections = *held;
         }
-        course.begin(start, start + NOTICE);
+        course.begin(start, start + notice);
         course
     }
 
-    fn at_rest(plan: &'a Plan, start: Nanos) -> Course<'a> {
+    fn at_rest(plan: &'a Plan, start: Nanos, notice: Nanos) -> Course<'a> {
         let still = Progress {
             level: Share::NONE,
             connections: 0,
@@ -146,6 +145,7 @@ impl<'a> Course<'a> {
         };
         Course {
             plan,
+            notice,
             stage: 0,
             has_end: true,
             heard: start,
@@ -162,6 +162,16 @@ impl<'a> Course<'a> {
     /// The orders that have been given since the last time.
     pub fn orders(&mut self) -> Vec<Order> {
         std::mem::take(&mut self.orders)
+    }
+
+    /// Every shard applies an order within this time.
+    pub fn notice(&self) -> Nanos {
+        self.notice
+    }
+
+    /// Whether the load ends with the last stage.
+    pub fn has_end(&self) -> bool {
+        self.has_end
     }
 
     /// Which stage it is.
@@ -261,13 +271,13 @@ impl<'a> Course<'a> {
                     self.ramped = self.ramped + there.since(since);
                 }
                 // Connections that come and go are full load from the first one on.
-                let from = if moving.is_empty() { there } else { now + NOTICE };
+                let from = if moving.is_empty() { there } else { now + self.notice };
                 self.hold(from);
                 false
             }
             State::Holding(until) if now >= until && !self.is_last() => {
                 self.stage += 1;
-                self.begin(until, now + NOTICE);
+                self.begin(until, now + self.notice);
                 true
             }
             State::Holding(_) => false,
@@ -457,4 +467,4 @@ impl Progress {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -287,7 +287,7 @@ fn answered_per_s(s: &Summary) -> f64 {
 }
 
 /// Why a step did not pass: its own verdict, and what only a search can tell.
-pub(crate) fn reasons(by: By, load: u64, s: &Summary, unloaded_us: Option<f64>) -> Vec<String> {
+pub fn reasons(by: By, load: u64, s: &Summary, unloaded_us: Option<f64>) -> Vec<String> {
     let mut reasons = Vec::new();
     if s.verdict != Verdict::Pass {
         reasons.extend(s.reasons.iter().cloned());

@@ -29,7 +29,7 @@ use evidence::{Evidence, Pattern};
 pub(crate) use limit::{is_nobody, is_out_of_files, ours::refused_here, weight};
 
 /// The summary of a run.
-pub(crate) fn judge(plan: &Plan, r: &Record) -> Summary {
+pub fn judge(plan: &Plan, r: &Record) -> Summary {
     let evidence = evidence(plan, r);
     let populations: BTreeMap<String, PopulationSummary> = plan
         .populations

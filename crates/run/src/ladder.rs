@@ -6,16 +6,15 @@ use plan::Plan;
 use crate::{
     Interrupt,
     conduct::conduct_on,
-    course::Order,
     losses::Losses,
     prepare::{Refusal, prepare},
     record::Record,
-    workers::{self, Workers},
+    workers::{Threads, stop},
 };
 
 /// Shards that hold a load, and wait for the next one.
 pub(crate) struct Ladder {
-    workers: Workers,
+    workers: Threads,
     /// Connections of each population, as last ordered.
     held: Vec<u32>,
     losses: Losses,
@@ -29,14 +28,14 @@ impl Ladder {
     pub(crate) fn set_up(plan: &Plan, root: &Root, say: &mut dyn FnMut(&str)) -> Result<Ladder, Refusal> {
         let prepared = prepare(plan, root)?;
         prepared.tell(say);
-        let workers = workers::start(plan, &prepared)?;
+        let workers = Threads::start(plan, &prepared)?;
         Ok(Ladder { workers, held: vec![0; plan.populations.len()], losses: Losses::default() })
     }
 
     /// Goes to the load of `plan`, up or down, and through its stages; how that went.
     pub(crate) fn climb(&mut self, plan: &Plan, root: &Root, interrupt: &Interrupt) -> Record {
         let losses = std::mem::take(&mut self.losses).forget();
-        let record = conduct_on(plan, root, &self.workers, &self.held, losses, interrupt);
+        let record = conduct_on(plan, root, &mut self.workers, &self.held, losses, interrupt);
         let connections = plan.populations.iter().map(|population| population.load.connections());
         self.held = connections.collect();
         self.losses = record.losses.clone();
@@ -44,10 +43,8 @@ impl Ladder {
     }
 
     /// Ends the load.
-    pub(crate) fn take_down(self) {
-        self.workers.order(Order::All(engine::Control::Stop));
-        // What the shards still have to say is of no interest, but they must be rid of it.
-        while self.workers.arrivals.recv_timeout(std::time::Duration::from_secs(10)).is_ok() {}
+    pub(crate) fn take_down(mut self) {
+        stop(&mut self.workers, |_, _| {});
         self.workers.join();
     }
 }

@@ -10,6 +10,7 @@ mod accepts;
 mod backend;
 mod both_sides;
 mod conduct;
+mod conductor;
 mod course;
 mod curve;
 mod families;
@@ -20,7 +21,6 @@ mod listeners;
 mod losses;
 mod moments;
 mod observe;
-mod played;
 mod prepare;
 mod record;
 mod rejections;
@@ -39,13 +39,16 @@ use plan::Plan;
 use samples::{Calibration, Rig, Sink, Summary};
 
 pub use backend::choose_io;
+pub use conductor::{Conductor, Step};
 pub use course::{Course, Order, Progress};
 pub use families::settle;
-pub use find::{By, Find, find, most};
+pub use find::{By, Find, find, most, reasons};
+pub use judge::judge;
 pub use listeners::{listeners, queues};
-pub use played::{Ended, Played, Seen};
 pub use prepare::{Prepared, Refusal, fitting, need, prepare};
+pub use record::Record;
 pub use slope::{Line, Moments, Octaves, slope};
+pub use workers::{Update, Workers, stop};
 
 /// Set by a signal: end the run, write the summary.
 #[derive(Clone, Debug, Default)]
@@ -79,7 +82,7 @@ pub fn run(
     let prepared = prepare(plan, root)?;
     prepared.tell(say);
     let observer = observe::Observer::start(plan, root);
-    let workers = workers::start(plan, &prepared)?;
+    let workers = workers::Threads::start(plan, &prepared)?;
     let record = conduct::conduct(plan, root, observer, workers, sinks, interrupt);
     let mut summary = judge::judge(plan, &record);
     summary.rig = Rig::of(calibrations, &summary);

@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// A run, measured.
-pub(crate) struct Record {
+pub struct Record {
     pub(crate) totals: Tick,
     /// Of each population, in the plan's order.
     pub(crate) crowds: Vec<Crowd>,
@@ -29,10 +29,7 @@ pub(crate) struct Record {
     pub(crate) asks: Vec<Asked>,
     /// The probe lane against the connections held.
     pub(crate) curve: Curve,
-    pub(crate) both_ends_here: bool,
-    /// The target's ends of our connections were seen on this host, or cannot be.
-    pub(crate) ends_seen: bool,
-    /// They are not there, though its address is this host's.
+    /// The target's ends of our connections are not on this host, though its address is this host's.
     pub(crate) is_translated: bool,
     pub(crate) losses: Losses,
     /// Connections open at the end of the hold, counted at both ends.
@@ -65,8 +62,6 @@ impl Record {
             interrupted: None,
             asks: Vec::new(),
             curve: Curve::new(plan.places().into()),
-            both_ends_here: true,
-            ends_seen: false,
             is_translated: false,
             losses: Losses::default(),
             both_sides: None,
@@ -86,6 +81,18 @@ impl Record {
                 && matches!(fault.kind, Kind::Closed | Kind::Reset)
         };
         self.totals.counts.bytes_in == 0 && self.totals.faults.iter().any(|(fault, _)| is_closed(fault))
+    }
+
+    /// Those of a population whose requests were all answered were accepted, only late: they were held.
+    pub(crate) fn take_back_accepted(&mut self) {
+        for crowd in &mut self.crowds {
+            let counts = &crowd.totals.counts;
+            if counts.sent > 0 && counts.answered + counts.withdrawn == counts.sent {
+                let accepted = std::mem::take(&mut crowd.unaccepted);
+                crowd.held += accepted;
+                self.unaccepted = self.unaccepted.map(|all| all - accepted);
+            }
+        }
     }
 
     /// What is known of it before the first tick.

@@ -133,7 +133,7 @@ impl Load {
         let part = parts[if last { parts.len() - 1 } else { 0 }];
         let (mut pairs, arrivals) = links(1);
         let (link, remote) = pairs.remove(0);
-        let course = Course::new(plan, Nanos::ZERO);
+        let course = Course::new(plan, Nanos::ZERO, Nanos::from_millis(120));
         let load = Load { plan, part, course, remote, arrivals, answered: 0, ramped: last, measuring: false };
         (load, link)
     }

@@ -5,7 +5,7 @@ use plan::{Load, Share};
 use samples::Ask;
 use units::{Nanos, Rate};
 
-use super::{Course, NOTICE, Order, State};
+use super::{Course, Order, State};
 
 /// Tenths of the planned load, between one and ten.
 const STEPS: u32 = 10;
@@ -71,7 +71,7 @@ impl Course<'_> {
     /// Goes on, from when every shard has heard of it.
     fn resume(&mut self, now: Nanos) {
         let Some((paused_at, holding)) = self.hand.paused.take() else { return };
-        let heard = now + NOTICE;
+        let heard = now + self.notice;
         let pause = heard.since(paused_at);
         self.descents.iter_mut().for_each(|descent| descent.since = descent.since + pause);
         self.state = match self.state {
@@ -104,7 +104,7 @@ impl Course<'_> {
         if steps == std::mem::replace(&mut self.hand.steps, steps) {
             return None;
         }
-        self.heard = now + NOTICE;
+        self.heard = now + self.notice;
         let earliest = match self.state {
             State::Moving(since, earliest) => {
                 // Their way so far; what comes begins now.
@@ -151,7 +151,7 @@ impl Course<'_> {
         let progress = &mut self.progress[usize::from(population)];
         progress.moved_at = now;
         let tempo = progress.dials.map(Tempo::Steady);
-        self.orders.push(Order::Load(population, progress.connections, tempo, now + NOTICE));
+        self.orders.push(Order::Load(population, progress.connections, tempo, now + self.notice));
     }
 
     /// The tempo that goes with a level, from this time on; a slope that was under way at `then` has the rest of its time.

@@ -8,10 +8,13 @@ use samples::Ask;
 use super::*;
 
 const MS: fn(u64) -> Nanos = Nanos::from_millis;
+/// Every shard has heard of an order by then.
+const NOTICE: Nanos = Nanos::from_millis(120);
 /// How often the course is looked at.
 const LOOK: u64 = 20;
 
-fn scenario(text: &str) -> Plan {
+/// A plan from the lines of a scenario file below its target.
+pub(crate) fn scenario(text: &str) -> Plan {
     let resolve = |_: &str| -> Result<Vec<IpAddr>, String> { Err("nobody to ask".to_owned()) };
     let around = Surroundings { cores: 1, seed: 1, resolve: &resolve };
     let text = format!("target = \"http://127.0.0.1:80/\"\n{text}");
@@ -62,7 +65,7 @@ fn orders_by_hand<'a>(
     until: Nanos,
     mut asks: &[(u64, Ask)],
 ) -> (Vec<String>, Course<'a>) {
-    let mut course = Course::new(plan, Nanos::ZERO);
+    let mut course = Course::new(plan, Nanos::ZERO, NOTICE);
     let mut told = vec![Nanos::ZERO; plan.populations.len()];
     let (mut all, mut now) = (Vec::new(), Nanos::ZERO);
     while now < until && now < course.ends_at() {
@@ -193,7 +196,7 @@ fn the_way_down_is_as_even_as_it_is_looked_at() {
     for (ramp, per_s) in [("25/s", 25.0), ("4s", 25.0), ("0", f64::INFINITY)] {
         let stages = format!("[[stage]]\nramp = \"0\"\n[[stage]]\nto = \"50%\"\nramp = \"{ramp}\"\n");
         let plan = scenario(&format!("{stages}[[population]]\nname = \"a\"\nconnections = 200\n"));
-        let mut course = Course::new(&plan, Nanos::ZERO);
+        let mut course = Course::new(&plan, Nanos::ZERO, NOTICE);
         let (mut began, mut now, mut level) = (None, Nanos::ZERO, 200);
         while course.ends_at() == Nanos::NEVER {
             if course.step(now, |_| Some(now)) {
@@ -228,13 +231,16 @@ fn the_time_of_a_population_is_its_own() {
     assert_eq!((course.ramping(0, MS(19_000)), course.ramping(1, MS(19_000))), (MS(1_000), MS(500)));
     assert_eq!((b.holding, b.hold_from, course.ends_at()), (Nanos::ZERO, MS(11_240), MS(19_860)));
     assert!(!course.is_at_peak(0) && course.is_at_peak(1));
-    assert_eq!((course.wanted(0), course.wanted(1), Course::new(&plan, MS(0)).wanted(1)), (150, 100, 0));
+    assert_eq!(
+        (course.wanted(0), course.wanted(1), Course::new(&plan, MS(0), NOTICE).wanted(1)),
+        (150, 100, 0)
+    );
 }
 
 #[test]
 fn who_was_there_before_the_order_is_not_there_after_it() {
     let plan = scenario(&format!("[[stage]]\nto = \"50%\"\n[[stage]]\nto = \"100%\"\nfor = \"1s\"\n{TWO}"));
-    let mut course = Course::new(&plan, Nanos::ZERO);
+    let mut course = Course::new(&plan, Nanos::ZERO, NOTICE);
     course.step(MS(100), |_| Some(MS(90)));
     assert!(!course.is_moving());
     assert!(course.step(MS(300), |_| Some(MS(90))) && course.is_moving());

@@ -4,9 +4,10 @@ use std::{
     io,
     sync::{
         Arc,
-        mpsc::{self, Receiver, Sender},
+        mpsc::{self, Receiver, RecvTimeoutError, Sender},
     },
     thread::JoinHandle,
+    time::Duration,
 };
 
 use engine::{Arrivals, Client, Job, Remote};
@@ -18,8 +19,10 @@ use net::{
     },
 };
 use plan::{Dials, Part, Plan, Whose};
+use samples::Tick;
 use units::{Clock, Nanos};
 
+use super::{Update, Workers};
 use crate::{
     backend::Shards,
     both_sides::Sources,
@@ -27,15 +30,20 @@ use crate::{
     prepare::{Prepared, Refusal},
 };
 
+/// A shard looks at its orders every 100 ms at least.
+const NOTICE: Nanos = Nanos::from_millis(120);
+
 /// Running shards.
-pub(crate) struct Workers {
-    pub(crate) clock: Clock,
-    /// When the first dial is due.
+pub(crate) struct Threads {
+    clock: Clock,
+    /// When they began.
     pub(crate) start: Nanos,
-    pub(crate) arrivals: Arrivals,
-    pub(crate) remotes: Vec<Remote>,
+    arrivals: Arrivals,
+    /// The tick that was read last, and whose it is.
+    read: Option<(u32, Box<Tick>)>,
+    remotes: Vec<Remote>,
     /// What each of them does.
-    pub(crate) parts: Vec<Part>,
+    parts: Vec<Part>,
     /// `uring` or `epoll`.
     pub(crate) io: &'static str,
     /// Where connections are dialled from.
@@ -43,9 +51,20 @@ pub(crate) struct Workers {
     threads: Vec<JoinHandle<()>>,
 }
 
-impl Workers {
-    /// Gives an order to those shards whom it is for.
-    pub(crate) fn order(&self, order: Order) {
+impl Workers for Threads {
+    fn whose(&self) -> Vec<Whose> {
+        self.parts.iter().map(|part| part.whose).collect()
+    }
+
+    fn notice(&self) -> Nanos {
+        NOTICE
+    }
+
+    fn now(&self) -> Nanos {
+        self.clock.now()
+    }
+
+    fn order(&mut self, order: Order) {
         for (part, remote) in self.parts.iter().zip(&self.remotes) {
             if let Some(control) = order.to(part) {
                 // A shard that has ended takes no orders.
@@ -54,57 +73,75 @@ impl Workers {
         }
     }
 
+    fn next(&mut self, until: Nanos) -> Update<'_> {
+        if let Some((shard, tick)) = self.read.take() {
+            let _ = self.remotes[shard as usize].used.try_send(tick);
+        }
+        let wait = until.since(self.clock.now());
+        match self.arrivals.recv_timeout(Duration::from_nanos(wait.0)) {
+            Ok(read) => {
+                let (shard, tick) = &*self.read.insert(read);
+                Update::Tick(*shard, tick)
+            }
+            Err(RecvTimeoutError::Timeout) => Update::Nothing,
+            Err(RecvTimeoutError::Disconnected) => Update::Ended,
+        }
+    }
+}
+
+impl Threads {
+    /// Starts a shard for each part of the plan; all of them stand when this returns.
+    pub(crate) fn start(plan: &Plan, prepared: &Prepared) -> Result<Threads, Refusal> {
+        let parts = plan.parts(|population| prepared.shards.counts[usize::from(population)]);
+        let clock = Clock::start();
+        let (links, arrivals) = engine::links(parts.len() as u32);
+        let io = prepared.backend.name();
+        let mut workers = Threads {
+            clock,
+            start: Nanos::ZERO,
+            arrivals,
+            read: None,
+            remotes: Vec::new(),
+            parts: parts.clone(),
+            io,
+            sources: Arc::new(Sources::new(prepared.routes.values().flatten())),
+            threads: Vec::new(),
+        };
+        let mut starters = Vec::new();
+        for (part, (link, remote)) in parts.into_iter().zip(links) {
+            let tuples = Dials::new(prepared.routes[&part.whose].clone(), part.deal, prepared.salt);
+            let (ready, is_ready) = mpsc::channel();
+            let (starter, start) = mpsc::channel();
+            let job = Job::new(plan, part.whose);
+            let means = Means::of(prepared, &part, clock);
+            let client = move |start| Client::new(&part, job, tuples, link, start);
+            let body = move || {
+                net::block_signals();
+                match means.backend {
+                    Backend::Uring => work(means.uring(), &part, &ready, &start, client),
+                    Backend::Epoll => work(means.epoll(), &part, &ready, &start, client),
+                }
+            };
+            let thread = std::thread::Builder::new().name(name(&part)).spawn(body);
+            workers.threads.push(thread.map_err(|e| Refusal::Failed(format!("no further thread: {e}")))?);
+            workers.remotes.push(remote);
+            starters.push(starter);
+            let up = is_ready.recv().unwrap_or_else(|_| Err(io::Error::other("a shard ended at once")));
+            up.map_err(|e| Refusal::Failed(format!("{io} cannot be set up: {e}")))?;
+        }
+        workers.start = clock.now();
+        for starter in starters {
+            starter.send(workers.start).expect("a shard that is ready waits for its start");
+        }
+        Ok(workers)
+    }
+
     /// Waits for the threads to end.
     pub(crate) fn join(self) {
         for thread in self.threads {
             thread.join().expect("a shard panicked");
         }
     }
-}
-
-/// Starts a shard for each part of the plan; all of them stand when this returns.
-pub(crate) fn start(plan: &Plan, prepared: &Prepared) -> Result<Workers, Refusal> {
-    let parts = plan.parts(|population| prepared.shards.counts[usize::from(population)]);
-    let clock = Clock::start();
-    let (links, arrivals) = engine::links(parts.len() as u32);
-    let io = prepared.backend.name();
-    let mut workers = Workers {
-        clock,
-        start: Nanos::ZERO,
-        arrivals,
-        remotes: Vec::new(),
-        parts: parts.clone(),
-        io,
-        sources: Arc::new(Sources::new(prepared.routes.values().flatten())),
-        threads: Vec::new(),
-    };
-    let mut starters = Vec::new();
-    for (part, (link, remote)) in parts.into_iter().zip(links) {
-        let tuples = Dials::new(prepared.routes[&part.whose].clone(), part.deal, prepared.salt);
-        let (ready, is_ready) = mpsc::channel();
-        let (starter, start) = mpsc::channel();
-        let job = Job::new(plan, part.whose);
-        let means = Means::of(prepared, &part, clock);
-        let client = move |start| Client::new(&part, job, tuples, link, start);
-        let body = move || {
-            net::block_signals();
-            match means.backend {
-                Backend::Uring => work(means.uring(), &part, &ready, &start, client),
-                Backend::Epoll => work(means.epoll(), &part, &ready, &start, client),
-            }
-        };
-        let thread = std::thread::Builder::new().name(name(&part)).spawn(body);
-        workers.threads.push(thread.map_err(|e| Refusal::Failed(format!("no further thread: {e}")))?);
-        workers.remotes.push(remote);
-        starters.push(starter);
-        let up = is_ready.recv().unwrap_or_else(|_| Err(io::Error::other("a shard ended at once")));
-        up.map_err(|e| Refusal::Failed(format!("{io} cannot be set up: {e}")))?;
-    }
-    workers.start = clock.now();
-    for starter in starters {
-        starter.send(workers.start).expect("a shard that is ready waits for its start");
-    }
-    Ok(workers)
 }
 
 /// As the kernel shows a thread, in 15 letters.

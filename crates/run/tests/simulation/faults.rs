@@ -145,7 +145,7 @@ fn a_target_that_closes_without_a_byte_may_speak_tls() {
         let mut server = listening(&net, plan.destinations()[0], 128, Scripted::new(script));
         let story = play(&net, &plan, 1, &mut [&mut server], |_, _| {});
         assert_eq!(story.faults(), [(fault, Kind::Closed, 20)], "{target}");
-        let limit = story.played.judge(&plan).limit;
+        let limit = story.judge(&plan).limit;
         assert_eq!(limit.as_ref().map(|limit| limit.cause), cause, "{target}: {limit:?}");
     }
 }

@@ -125,7 +125,7 @@ impl Cell {
     fn play(&self, direction: Direction) -> (Story, Summary) {
         let (mut target, plan) = (Target::new(self.trouble, self.seed), self.plan());
         let story = target.meet(&plan, direction);
-        let summary = story.played.judge(&plan);
+        let summary = story.judge(&plan);
         self.check_counts(&story, &summary);
         if matches!(self.trouble, None | StopsAndGoesOn) && plan.probe.is_none() {
             let upgrades = if target_speaks_websocket(&plan) { story.whole.counts.opened } else { 0 };
@@ -283,7 +283,7 @@ fn who_dies_between_two_requests_has_not_passed() {
         let cell = Cell { load, more: "", trouble: IsKilled, threshold, seed: 1 };
         let plan = cell.plan();
         let story = Target::new(IsKilled, 1).meet(&plan, Direction::default());
-        let s = story.played.judge(&plan);
+        let s = story.judge(&plan);
         assert_eq!(story.faults(), [(Stage::Hold, Kind::Closed, 40)], "{cell:?}");
         assert!(s.thresholds.iter().all(|result| result.pass), "{cell:?}: {:?}", s.thresholds);
         assert_eq!((s.connections.opened, s.connections.held, s.verdict), (40, 0, Verdict::Fail), "{cell:?}");
@@ -302,7 +302,7 @@ fn where_the_drain_is_cut() {
                 let more =
                     if words.starts_with("arrive") { "duration=2900ms timeout=8s" } else { "timeout=8s" };
                 let cell = Cell { load, more, trouble, threshold, seed: 4 };
-                let (story, s) = cell.play(Direction { patience: MS(50), ..Direction::default() });
+                let (story, s) = cell.play(Direction { patience: Some(MS(50)), ..Direction::default() });
                 assert!(story.cut > 0 && s.requests.unanswered == story.cut, "{cell:?}: {:?}", s.requests);
                 assert_eq!(s.verdict, Verdict::Fail, "{cell:?}: {:#?}", s.reasons);
                 assert!(s.reasons.iter().any(|reason| reason.contains("had no response")), "{:?}", s.reasons);
@@ -339,7 +339,7 @@ fn of_several_populations() {
             let plan = scenario(&format!("timeout = \"{timeout}\"\n{judged}\n{POPULATIONS}"), seed);
             let mut target = Target::new(trouble, seed);
             let story = target.meet(&plan, Direction::default());
-            let s = story.played.judge(&plan);
+            let s = story.judge(&plan);
             let place = format!("{trouble:?} {threshold} {seed}: {:#?}", s.reasons);
             let passes = trouble == None || trouble == StopsAndGoesOn && !threshold;
             assert_eq!(s.verdict, if passes { Verdict::Pass } else { Verdict::Fail }, "{place}");
@@ -376,7 +376,7 @@ fn in_a_step_of_a_search() {
                 let plan = by.plan(&cell.plan(), load, dwell);
                 let direction = Direction { goes_on: true, ..Direction::default() };
                 let story = Target::new(trouble, 5).meet(&plan, direction);
-                let (s, reasons) = story.played.judge_step(&plan, by, load);
+                let (s, reasons) = story.judge_step(&plan, by, load);
                 let place = format!("{cell:?}: {reasons:#?}");
                 assert!(s.requests.sent > 3 && s.probe.as_ref().unwrap().sent > 20, "{place}");
                 match (trouble, threshold) {

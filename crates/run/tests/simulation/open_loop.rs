@@ -134,10 +134,16 @@ fn who_is_lost_is_not_free() {
         0 => RIGHT,
         _ => Act { say: b"", then: Then::Close(net::Close::Reset) },
     };
-    let (story, _) = run("connections=10 rate=10/s duration=10s timeout=1s", 2, twice);
+    let words = "connections=10 rate=10/s duration=10s timeout=1s";
+    let (story, _) = run(&format!("{words} reconnect=1h..2h"), 2, twice);
     assert_eq!(story.faults(), [(Stage::Exchange, Kind::Reset, 10)]);
     let c = &story.whole.counts;
     assert_eq!((c.sent, c.answered, c.dropped, c.missed, story.held), (20, 10, 10, 80, 0), "{c:?}");
+    // Where nobody comes back the run ends with the last of them.
+    let (story, _) = run(words, 2, twice);
+    let c = &story.whole.counts;
+    assert_eq!((c.sent, c.answered, c.dropped, story.held), (20, 10, 10, 0), "{c:?}");
+    assert!(c.missed <= 3 && story.hold_until < Nanos::from_millis(2_500), "{c:?} {}", story.hold_until);
 }
 
 #[test]

@@ -119,8 +119,8 @@ fn what_is_not_answered_rightly_has_failed_and_is_no_fault_of_the_population() {
 #[test]
 fn a_lane_is_bounded_however_slow_the_target_is() {
     // No request is answered, and each waits for its timeout of two seconds. The kept connections are busy then, so that all
-    // requests come on connections of their own: twenty a second.
-    let (story, server) = run("probe=20/s", |_| {}, |_| Act { say: b"", then: Then::Stay });
+    // requests come on connections of their own: twenty a second. The population is lost meanwhile, and may come back.
+    let (story, server) = run("probe=20/s reconnect=1h..2h", |_| {}, |_| Act { say: b"", then: Then::Stay });
     let p = probe(&story);
     assert_eq!(p.answered, 0);
     let dials = server.accepted_at.len() as u64 - 10;

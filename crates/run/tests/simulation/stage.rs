@@ -1,5 +1,5 @@
-//! A whole run in one thread and virtual time: client shards on parts of one plan, a conductor that gives them
-//! the orders which `run` gives to threads, and the laws of counting, checked at every tick.
+//! A whole run in one thread and virtual time: client shards on parts of one plan, led by the conductor that leads threads,
+//! and the laws of counting, checked at every tick.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -9,26 +9,26 @@ use std::{
 use engine::{Client, Job, links};
 use net::{
     Io, Program, Shard,
-    io::sim::{self, Faults, Net, SimIo, Turn},
+    io::sim::{Faults, Net, SimIo, Turn},
 };
 use plan::{Flags, Part, Plan, Ports, SourcePool, Surroundings, Tuples};
-use run::Played;
-use samples::{Ask, Fault, Kind, Latency, Quantiles, Stage, Tick};
+use run::{By, Conductor, Course, Record, Workers};
+use samples::{Ask, Fault, Kind, Latency, Quantiles, Stage, Summary, Tick};
 use serve::{Counters, Http, Knobs};
 use units::{Nanos, Rate};
 
-#[path = "conductor.rs"]
-mod conductor;
 #[path = "fates.rs"]
 pub(crate) mod fates;
 #[path = "laws.rs"]
 mod laws;
+#[path = "sums.rs"]
+mod sums;
+#[path = "workers.rs"]
+mod workers;
 
-use conductor::Conductor;
 use fates::{Frozen, Thread};
-
-/// A run that has not come to its end by then never will.
-const TOO_LONG: Nanos = Nanos::from_secs(2 * 3600);
+use sums::Sums;
+use workers::Shards;
 
 /// A plan from words: `plan("http://127.0.0.1:80/", "connections=20k think=5s..45s", 7)`.
 pub(crate) fn plan(target: &str, words: &str, seed: u64) -> Plan {
@@ -120,16 +120,14 @@ pub(crate) fn connections(plan: &Plan) -> u32 {
 
 /// How a run went.
 pub(crate) struct Story {
-    /// The same as the judge wants it.
-    pub(crate) played: Played,
+    /// As the conductor measured it.
+    pub(crate) record: Record,
     /// Requests that were waited for in vain, for the drain was cut.
     pub(crate) cut: u64,
     /// Everything that the shards handed over.
     pub(crate) whole: Tick,
     /// Of each population.
     pub(crate) populations: Vec<Tick>,
-    /// Ticks that came.
-    pub(crate) ticks: u64,
     /// Connections open at the end of the hold, and most at once at the end of any tick.
     pub(crate) held: u64,
     pub(crate) peak: u64,
@@ -144,6 +142,18 @@ pub(crate) struct Story {
 }
 
 impl Story {
+    /// The summary, with its verdict.
+    pub(crate) fn judge(&self, plan: &Plan) -> Summary {
+        run::judge(plan, &self.record)
+    }
+
+    /// The same for a step of a search with this load; and why it does not pass, if so.
+    pub(crate) fn judge_step(&self, plan: &Plan, by: By, load: u64) -> (Summary, Vec<String>) {
+        let summary = self.judge(plan);
+        let reasons = run::reasons(by, load, &summary, None);
+        (summary, reasons)
+    }
+
     /// Requests were sent at full load, and none of them late: in virtual time there is no reason to.
     pub(crate) fn assert_on_time(&self) {
         assert_eq!(measured(&self.whole.lag).max, 0.0);
@@ -162,22 +172,16 @@ pub(crate) fn measured(times: &Latency) -> Quantiles {
 }
 
 /// How a run is led.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(crate) struct Direction<'a> {
     /// A level from each of these times on.
     pub(crate) levels: &'a [(Nanos, Level)],
     /// No client shard runs from the first time until the second, as in a process that is stopped.
     pub(crate) frozen: Option<(Nanos, Nanos)>,
-    /// Responses may come for so long when the load has ended.
-    pub(crate) patience: Nanos,
+    /// Responses may come for so long when the load has ended, where that is not the plan's longest timeout.
+    pub(crate) patience: Option<Nanos>,
     /// It is a step of a search: its connections stay, and go on.
     pub(crate) goes_on: bool,
-}
-
-impl Default for Direction<'_> {
-    fn default() -> Self {
-        Direction { levels: &[], frozen: None, patience: Nanos::NEVER, goes_on: false }
-    }
 }
 
 /// How much there shall be from some time on, over all shards.
@@ -244,12 +248,84 @@ pub(crate) fn direct(
         threads.iter_mut().map(|thread| Frozen::new(net, thread as &mut dyn Turn, span)).collect();
     let mut all: Vec<&mut dyn Turn> = frozen.iter_mut().map(|c| c as &mut dyn Turn).collect();
     all.extend(servers.iter_mut().map(|s| &mut **s as &mut dyn Turn));
-    let mut conductor = Conductor::new(plan, &parts, direction, arrivals, remotes, see);
-    conductor.give_orders();
-    sim::run(net, &mut all, TOO_LONG, || conductor.step(net.now()));
-    assert!(conductor.ends_at <= net.now(), "the run comes to its end, seed {}", plan.seed);
+    let workers = Shards {
+        net,
+        plan,
+        parts: &parts,
+        turns: all,
+        arrivals,
+        remotes,
+        read: None,
+        sums: Sums::new(plan, &parts),
+        see,
+        levels: direction.levels,
+        commands: Vec::new(),
+        stopped: Nanos::NEVER,
+    };
+    let story = conduct(plan, workers, direction);
     assert!(clients.iter_mut().all(|c| c.program().is_finished()), "every shard has obeyed");
-    conductor.story
+    story
+}
+
+fn conduct(plan: &Plan, mut workers: Shards<impl FnMut(u32, &Tick)>, direction: Direction) -> Story {
+    let goes_on = direction.goes_on;
+    let conductor = match goes_on {
+        true => Conductor::going_on(plan, &workers, &vec![0; plan.populations.len()]),
+        false => Conductor::new(plan, &workers, Nanos::ZERO, Nanos::ZERO),
+    };
+    let mut conductor = match direction.patience {
+        Some(patience) => conductor.with_patience(patience),
+        None => conductor,
+    };
+    let (mut stages, mut hold_from) = (vec![(Nanos::ZERO, Nanos::NEVER)], Nanos::NEVER);
+    conductor.give_orders(&mut workers);
+    loop {
+        assert!(conductor.gather(&mut workers).is_some(), "no shard ends without its order");
+        let now = workers.now();
+        for ask in workers.commands.drain(..) {
+            assert!(conductor.handle_command(ask, now), "{ask:?} changes nothing");
+        }
+        conductor.poll_line(now).iter().for_each(|line| workers.sums.take_line(line));
+        let ends = conductor.course().acts_at();
+        let step = conductor.step(now);
+        conductor.give_orders(&mut workers);
+        hold_from = hold_from.min(conductor.course().progress(0).hold_from);
+        note_stage(&mut stages, plan, conductor.course(), (ends, now));
+        if step.is_over {
+            break;
+        }
+    }
+    let cut = conductor.awaited();
+    let at_load = at_load(plan, conductor.course(), workers.sums.hold_until);
+    // A step of a search is judged without what comes after it.
+    if !goes_on {
+        run::stop(&mut workers, |worker, tick| conductor.handle_tick(worker, tick));
+    }
+    let (last, record) = conductor.finish();
+    if goes_on {
+        run::stop(&mut workers, |_, _| {});
+    } else {
+        workers.sums.take_line(&last);
+        workers.sums.obey_the_law_of_lines();
+    }
+    let Sums { whole, populations, held, hold_until, peak, ramped_at, .. } = workers.sums;
+    Story { record, cut, whole, populations, held, peak, ramped_at, hold_from, hold_until, stages, at_load }
+}
+
+/// Notes that a stage has begun, at `ends`, or that its load holds.
+fn note_stage(stages: &mut Vec<(Nanos, Nanos)>, plan: &Plan, course: &Course, (ends, now): (Nanos, Nanos)) {
+    if course.stage() == stages.len() {
+        stages.push((ends, Nanos::NEVER));
+    } else if let (false, Some((_, from @ Nanos::NEVER))) = (course.is_moving(), stages.last_mut()) {
+        let stays = plan.stages[course.stage()].hold.time();
+        *from = if stays == Nanos::NEVER { now } else { course.acts_at().since(stays) };
+    }
+}
+
+/// How long each population was at full load.
+fn at_load(plan: &Plan, course: &Course, until: Nanos) -> Vec<Nanos> {
+    let of = |nth: u16| course.progress(nth).holding + until.since(course.progress(nth).hold_from);
+    (0..plan.populations.len() as u16).map(of).collect()
 }
 
 /// A good network but for what `change` does to it.

@@ -1,0 +1,208 @@
+//! What surrounds the conductor of a run on this machine: it hears of ticks, commands and signals, its orders and lines go
+//! where they belong, and the target and the hosts are observed meanwhile.
+
+mod closer;
+
+use std::sync::Arc;
+
+use host::Root;
+use plan::Plan;
+use samples::{Phase, Sink, Tick};
+use units::Nanos;
+
+use crate::{
+    Interrupt,
+    both_sides::Sources,
+    conductor::{Conductor, Step},
+    judge::BothSides,
+    losses::Losses,
+    moments::Moments,
+    observe::{self, Observer},
+    record::Record,
+    rejections::Rejections,
+    workers::{Threads, Workers, stop},
+};
+
+/// Runs the stages until the end of the last one, and ends the load.
+pub(crate) fn conduct(
+    plan: &Plan,
+    root: &Root,
+    observer: Observer,
+    mut workers: Threads,
+    sinks: &mut [&mut dyn Sink],
+    interrupt: &Interrupt,
+) -> Record {
+    let first_dial = workers.now() + workers.notice();
+    let mut conductor = Conductor::new(plan, &workers, workers.start, first_dial);
+    let mut around = Surroundings::new(plan, root, observer, &workers, sinks, interrupt);
+    around.play(&mut conductor, &mut workers);
+    stop(&mut workers, |worker, tick| conductor.handle_tick(worker, tick));
+    let record = around.finish(conductor, &workers);
+    workers.join();
+    record
+}
+
+/// Runs the stages from where so many connections of each population are held, and leaves the load as it is at the end
+/// of the last one. `losses`: of the connections that there are.
+pub(crate) fn conduct_on(
+    plan: &Plan,
+    root: &Root,
+    workers: &mut Threads,
+    held: &[u32],
+    losses: Losses,
+    interrupt: &Interrupt,
+) -> Record {
+    let observer = Observer::start(plan, root);
+    let mut conductor = Conductor::going_on(plan, workers, held);
+    conductor.record.losses = losses;
+    let sinks: &mut [&mut dyn Sink] = &mut [];
+    let mut around = Surroundings::new(plan, root, observer, workers, sinks, interrupt);
+    around.play(&mut conductor, workers);
+    around.finish(conductor, workers)
+}
+
+struct Surroundings<'a, 's> {
+    plan: &'a Plan,
+    sinks: &'a mut [&'s mut dyn Sink],
+    interrupt: &'a Interrupt,
+    observer: Observer,
+    /// Where connections are dialled from.
+    sources: Arc<Sources>,
+    rejections: Rejections,
+    moments: Moments,
+    both_ends_here: bool,
+    /// The target's ends of our connections were seen on this host, or cannot be.
+    ends_seen: bool,
+    /// They are not there, though its address is this host's.
+    is_translated: bool,
+    both_sides: Option<BothSides>,
+    quiet: Option<Nanos>,
+    io: &'static str,
+}
+
+impl<'a, 's> Surroundings<'a, 's> {
+    fn new(
+        plan: &'a Plan,
+        root: &Root,
+        observer: Observer,
+        workers: &Threads,
+        sinks: &'a mut [&'s mut dyn Sink],
+        interrupt: &'a Interrupt,
+    ) -> Surroundings<'a, 's> {
+        Surroundings {
+            plan,
+            sinks,
+            interrupt,
+            observer,
+            sources: workers.sources.clone(),
+            rejections: Rejections::default(),
+            moments: Moments::default(),
+            both_ends_here: plan.destinations().iter().all(|d| host::is_local(root, d.ip())),
+            ends_seen: false,
+            is_translated: false,
+            both_sides: None,
+            quiet: None,
+            io: workers.io,
+        }
+    }
+
+    /// From the first stage to the end of the last.
+    fn play(&mut self, conductor: &mut Conductor, workers: &mut dyn Workers) {
+        conductor.record.io = self.io;
+        let header = conductor.record.header(self.plan);
+        self.sinks.iter_mut().for_each(|sink| sink.begin(&header));
+        conductor.give_orders(workers);
+        loop {
+            let came = conductor.gather(workers);
+            if let Some(has_news) = came {
+                self.observe(conductor, has_news, workers.now());
+            }
+            self.carry_commands(conductor, workers.now());
+            conductor.give_orders(workers);
+            self.carry_line(conductor, workers.now());
+            let is_over = self.step(conductor, workers);
+            if is_over || came.is_none() {
+                return;
+            }
+        }
+    }
+
+    fn carry_commands(&mut self, conductor: &mut Conductor, now: Nanos) {
+        while let Some(ask) = self.sinks.iter_mut().find_map(|sink| sink.ask()) {
+            conductor.handle_command(ask, now);
+        }
+        if self.interrupt.is_set() {
+            conductor.handle_signal();
+        }
+    }
+
+    fn observe(&mut self, conductor: &Conductor, has_news: bool, now: Nanos) {
+        self.mind_silence(conductor);
+        if has_news && (!conductor.is_holding() || self.observer.is_curious()) {
+            self.sample(conductor, now);
+        }
+    }
+
+    fn sample(&mut self, conductor: &Conductor, now: Nanos) {
+        let load = observe::Load {
+            open: conductor.open(),
+            opened: conductor.sum(|tick| tick.counts.opened + tick.counts.redialled),
+            answered: conductor.sum(|tick| tick.counts.answered),
+            probed: conductor.sum(Tick::dials_of_probe),
+        };
+        self.observer.sample(now, conductor.phase(now), load);
+    }
+
+    /// A line for the sinks, once a second.
+    fn carry_line(&mut self, conductor: &mut Conductor, now: Nanos) {
+        if let Some(line) = conductor.poll_line(now) {
+            self.sample(conductor, now);
+            self.look_closer(conductor, &line);
+            self.show(&line);
+        }
+    }
+
+    fn show(&mut self, line: &Tick) {
+        let own = self.observer.generator();
+        let looks = self.observer.latest();
+        for sink in self.sinks.iter_mut() {
+            sink.look(&looks);
+            sink.tick(line, &own);
+        }
+        self.moments.take(line, self.observer.take_doing());
+    }
+
+    /// From stage to stage; whether the run is over.
+    fn step(&mut self, conductor: &mut Conductor, workers: &mut dyn Workers) -> bool {
+        let now = workers.now();
+        let Step { phase, drains, has_ended, is_over } = conductor.step(now);
+        if drains {
+            self.observer.look(now, phase);
+        }
+        conductor.give_orders(workers);
+        if phase == Phase::Hold {
+            self.observer.begin_hold(now);
+            self.look_for_the_other_ends(conductor);
+        }
+        if has_ended {
+            self.look_at_the_end(conductor);
+        }
+        is_over && !self.rejections.is_pending(now)
+    }
+
+    fn finish(mut self, conductor: Conductor, workers: &dyn Workers) -> Record {
+        self.sample(&conductor, workers.now());
+        let (line, mut record) = conductor.finish();
+        self.show(&line);
+        record.speaks_tls = self.ask_for_tls(&record);
+        record.rejection = self.rejections.finish(|ip| self.observer.is_here(ip));
+        record.observed = self.observer.finish();
+        Record {
+            moments: self.moments,
+            is_translated: self.is_translated,
+            both_sides: self.both_sides,
+            quiet: self.quiet,
+            ..record
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! What a conductor orders, and what becomes of ticks, in virtual time: workers that do as they are ordered, and ticks that
+//! were made up.
+
+mod model;
+
+use proptest::{collection::vec, prelude::*};
+use samples::Ask;
+
+use super::*;
+use crate::course::tests::scenario;
+use model::{Model, Target};
+
+const MS: fn(u64) -> Nanos = Nanos::from_millis;
+const S: fn(u64) -> Nanos = Nanos::from_secs;
+
+/// How a run went.
+struct Ran {
+    record: Record,
+    lines: Vec<Tick>,
+    model: Model,
+    /// When the load was ended by order, and when nothing was waited for any more.
+    drained: Nanos,
+    over: Nanos,
+}
+
+/// Plays a plan to its end; commands come at their times.
+fn play(plan: &Plan, mut model: Model, mut commands: &[(Nanos, Ask)]) -> Ran {
+    let mut conductor = Conductor::new(plan, &model, Nanos::ZERO, model.notice());
+    let (mut lines, mut drained) = (Vec::new(), Nanos::NEVER);
+    conductor.give_orders(&mut model);
+    loop {
+        assert!(conductor.gather(&mut model).is_some(), "no worker ends without its order");
+        let now = model.now();
+        while let Some((&(_, ask), later)) = commands.split_first().filter(|((at, _), _)| now >= *at) {
+            conductor.handle_command(ask, now);
+            commands = later;
+        }
+        lines.extend(conductor.poll_line(now));
+        let step = conductor.step(now);
+        conductor.give_orders(&mut model);
+        drained = if step.drains { now } else { drained };
+        if step.is_over {
+            crate::stop(&mut model, |worker, tick| conductor.handle_tick(worker, tick));
+            let (last, record) = conductor.finish();
+            lines.push(last);
+            return Ran { record, lines, model, drained, over: now };
+        }
+    }
+}
+
+#[test]
+fn a_run_is_the_same_whoever_makes_it() {
+    let plan = scenario("connections = 10\nduration = \"5s\"");
+    // More workers share the same load; those far away learn of an order later, and report less often.
+    for (workers, notice, period) in [(1, 120, 200), (3, 120, 200), (3, 1_500, 200), (2, 700, 500)] {
+        let model = Model::new(&plan, workers, MS(notice), MS(period))
+            .facing(Target { takes: MS(300), ..Target::GOOD });
+        let Ran { record, model, drained, .. } = play(&plan, model, &[]);
+        let crowd = &record.crowds[0];
+        assert_eq!((crowd.held, crowd.peak, crowd.totals.counts.opened), (10, 10, 10));
+        assert_eq!((record.started, crowd.began), (MS(notice), Some(MS(notice))));
+        // The ramp is reported as it ends, and full load begins when all know of it.
+        let hold_from = MS(notice) + MS(300) + MS(notice);
+        assert_eq!((crowd.at_load, record.ended), (S(5), hold_from + S(5)), "{notice} {period}");
+        assert_eq!(model.of_all(), ["Until", "Drain", "Stop"]);
+        assert!(drained >= record.ended && drained.since(record.ended) <= MS(100), "{drained}");
+        assert_eq!((record.interrupted, record.threads), (None, workers));
+    }
+}
+
+#[test]
+fn lines_are_seconds_and_sum_up_to_the_run() {
+    let plan = scenario("connections = 10\nduration = \"5s\"");
+    let ran = play(
+        &plan,
+        Model::new(&plan, 3, MS(120), MS(200)).facing(Target { takes: MS(300), ..Target::GOOD }),
+        &[],
+    );
+    let ends: Vec<Nanos> = ran.lines.iter().map(|line| line.until).collect();
+    assert_eq!(ends[..5], [S(1), S(2), S(3), S(4), S(5)]);
+    assert_eq!(ran.lines.iter().map(|line| line.counts.opened).collect::<Vec<_>>()[..3], [10, 0, 0]);
+    let first = &ran.lines[0];
+    assert_eq!((first.open, first.wanted, first.phase), (10, 10, Phase::Hold));
+    // They were there for 580 ms of it, and are taken as coming in the middle of a tick.
+    let open_ms = first.open_ns / u128::from(MS(1).0);
+    assert!((5_800..=6_800).contains(&open_ms), "{open_ms}");
+    assert_eq!(ran.lines[2].open_ns, u128::from(10 * S(1).0));
+}
+
+#[test]
+fn a_line_waits_for_all_but_not_long() {
+    let plan = scenario("connections = 10\nduration = \"5s\"");
+    let model = Model::new(&plan, 2, MS(120), MS(200));
+    let mut conductor = Conductor::new(&plan, &model, Nanos::ZERO, MS(120));
+    let tick = Tick { from: Nanos::ZERO, until: S(1), ..Tick::default() };
+    conductor.handle_tick(0, &tick);
+    assert!(conductor.poll_line(MS(999)).is_none(), "the second is not over");
+    assert!(conductor.poll_line(MS(1_001)).is_none(), "one has not reported it");
+    conductor.handle_tick(1, &tick);
+    assert!(conductor.poll_line(MS(1_002)).is_some());
+    assert!(conductor.poll_line(MS(1_003)).is_none(), "once");
+    assert!(conductor.poll_line(MS(2_199)).is_none());
+    assert!(conductor.poll_line(MS(2_200)).is_some(), "nobody has reported, and it was waited for");
+}
+
+#[test]
+fn responses_are_waited_for_and_not_for_ever() {
+    let plan = scenario("connections = 10\nduration = \"2s\"\ntimeout = \"3s\"");
+    let played = |waiting, commands: &[(Nanos, Ask)]| {
+        let model = Model::new(&plan, 2, MS(120), MS(200)).facing(Target { waiting, ..Target::GOOD });
+        let ran = play(&plan, model, commands);
+        (ran.over.since(ran.drained), ran.record.interrupted)
+    };
+    assert_eq!(played(0, &[]).0, Nanos::ZERO);
+    let (cut, _) = played(1, &[]);
+    assert!((S(3) + DRAIN_MORE..S(3) + DRAIN_MORE + MS(25)).contains(&cut), "{cut}");
+    // Who wants it to end at once waits less, and may say so later.
+    let (short, by) = played(1, &[(S(1), Ask::Stop)]);
+    assert!((MS(400)..MS(425)).contains(&short) && by == Some("hand"), "{short} {by:?}");
+    let (later, by) = played(1, &[(S(1), Ask::Drain), (S(2), Ask::Stop)]);
+    assert!((S(1)..MS(1_025)).contains(&later) && by == Some("hand"), "{later} {by:?}");
+}
+
+#[test]
+fn commands_are_kept_with_their_times() {
+    let plan = scenario("connections = 10\nduration = \"8s\"");
+    let commands = [
+        (S(2), Ask::Pause),
+        (MS(2_100), Ask::Pause),
+        (S(3), Ask::Resume),
+        (S(5), Ask::Down),
+        (S(7), Ask::Drain),
+        (MS(7_010), Ask::Up),
+    ];
+    let ran = play(&plan, Model::new(&plan, 2, MS(120), MS(200)), &commands);
+    let asks: Vec<(f64, &str)> =
+        ran.record.asks.iter().map(|ask| (ask.at_s.round(), ask.what.as_str())).collect();
+    assert_eq!(asks, [(2.0, "paused"), (3.0, "resumed"), (5.0, "load 90 %"), (7.0, "drained")]);
+    assert_eq!(ran.record.interrupted, Some("hand"));
+    // They were all there when the load was moved by hand.
+    assert_eq!((ran.record.crowds[0].held, ran.record.crowds[0].peak), (10, 10));
+    assert!(ran.lines.iter().any(|line| line.phase == Phase::Pause));
+}
+
+#[test]
+fn a_signal_ends_the_run_whoever_else_does() {
+    let plan = scenario("connections = 10\nduration = \"8s\"");
+    let model = Model::new(&plan, 1, MS(120), MS(200));
+    let mut conductor = Conductor::new(&plan, &model, Nanos::ZERO, MS(120));
+    conductor.poll_orders();
+    assert!(!conductor.step(MS(500)).drains);
+    assert!(conductor.handle_command(Ask::Drain, MS(500)));
+    conductor.handle_signal();
+    assert!(conductor.step(MS(520)).drains && !conductor.step(MS(540)).drains);
+    assert_eq!(conductor.poll_orders(), [Order::All(Control::Drain)]);
+    assert!(!conductor.handle_command(Ask::Pause, MS(560)), "it ends");
+    assert_eq!(conductor.finish().1.interrupted, Some("a signal"));
+}
+
+#[test]
+fn where_all_are_lost_for_good_nothing_is_waited_for() {
+    let lost = |more: &str| {
+        let plan = scenario(&format!("connections = 10\nduration = \"60s\"\n{more}"));
+        let model = Model::new(&plan, 2, MS(120), MS(200)).facing(Target { loses_at: S(3), ..Target::GOOD });
+        let ran = play(&plan, model, &[]);
+        assert_eq!((ran.record.crowds[0].held, ran.record.crowds[0].peak), (0, 10), "{more}");
+        assert_eq!(ran.record.losses.lost, 10);
+        ran.drained
+    };
+    assert!((S(3)..MS(3_300)).contains(&lost("")));
+    assert!(lost("reconnect = \"100ms..1s\"") >= S(60), "they may come back");
+}
+
+#[test]
+fn those_held_are_counted_where_the_most_were_wanted() {
+    let stages = "[[stage]]\nto = \"100%\"\nramp = \"0s\"\nfor = \"2s\"\n\
+                  [[stage]]\nto = \"10%\"\nramp = \"0s\"\nfor = \"2s\"";
+    let plan = scenario(&format!("connections = 100\n{stages}"));
+    let ran = play(&plan, Model::new(&plan, 3, MS(120), MS(200)), &[]);
+    let crowd = &ran.record.crowds[0];
+    assert_eq!((crowd.held, crowd.peak, crowd.wanted), (100, 100, 100));
+    assert_eq!((crowd.totals.counts.finished, ran.lines.last().map(|line| line.open)), (90, Some(10)));
+}
+
+#[test]
+fn unaccepted_ones_are_not_held_unless_they_were_served_later() {
+    let populations = "duration = \"2s\"\n[[population]]\nname = \"a\"\nconnections = 30\n\
+                       [[population]]\nname = \"b\"\nconnections = 20";
+    let plan = scenario(populations);
+    let finish = |unaccepted, answered_by_a| {
+        let model = Model::new(&plan, 1, MS(120), MS(200));
+        let mut conductor = Conductor::new(&plan, &model, Nanos::ZERO, MS(120));
+        (conductor.record.crowds[0].held, conductor.record.crowds[1].held) = (30, 20);
+        let counts = &mut conductor.record.crowds[0].totals.counts;
+        (counts.sent, counts.answered) = (30, answered_by_a);
+        conductor.handle_unaccepted(unaccepted);
+        let record = conductor.finish().1;
+        (record.crowds[0].held, record.crowds[1].held, record.unaccepted)
+    };
+    assert_eq!(finish(0, 10), (30, 20, Some(0)));
+    assert_eq!(finish(35, 10), (0, 15, Some(35)));
+    assert_eq!(finish(99, 10), (0, 0, Some(50)), "no more than there are");
+    assert_eq!(finish(35, 30), (30, 15, Some(5)), "all requests of the one were answered in the end");
+}
+
+#[test]
+fn a_step_of_a_search_leaves_its_load() {
+    let plan = scenario("connections = 40\nduration = \"2s\"");
+    let mut model = Model::new(&plan, 2, MS(120), MS(200));
+    for (held, opened) in [(0, 40), (40, 0)] {
+        let mut conductor = Conductor::going_on(&plan, &model, &[held]);
+        let began = model.now();
+        conductor.give_orders(&mut model);
+        let over = loop {
+            assert!(conductor.gather(&mut model).is_some());
+            let step = conductor.step(model.now());
+            conductor.give_orders(&mut model);
+            if step.is_over {
+                break model.now();
+            }
+        };
+        let (last, record) = conductor.finish();
+        assert_eq!((last.open, record.crowds[0].held, record.totals.counts.opened), (40, 40, opened));
+        assert_eq!((record.started, record.crowds[0].at_load), (began, S(2)));
+        assert!(over.since(began) < S(3), "{over}");
+    }
+    assert!(!model.of_all().contains(&"Drain"));
+}
+
+/// A tick of which the counts, the state and the end are made up.
+fn made_up() -> impl Strategy<Value = (u32, u64, u64, u64, u64)> {
+    (0..3_u32, 1..400_u64, 0..50_u64, 0..50_u64, 0..9_u64)
+}
+
+proptest! {
+    // A case is a whole run.
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// Whatever comes, and whenever a line is asked for, nothing is lost and nothing comes twice.
+    #[test]
+    fn lines_hold_all_that_came(ticks in vec((made_up(), any::<bool>()), 0..60)) {
+        let plan = scenario("connections = 100\nduration = \"1h\"");
+        let model = Model::new(&plan, 3, MS(120), MS(200));
+        let mut conductor = Conductor::new(&plan, &model, Nanos::ZERO, MS(120));
+        let (mut ends, mut states, mut lines) = ([Nanos::ZERO; 3], [0; 3], Vec::new());
+        let (mut opened, mut answered, mut peak) = (0, 0, 0);
+        for ((worker, ms, open, more, faults), asks) in ticks {
+            let at = worker as usize;
+            let mut tick = Tick { from: ends[at], until: ends[at] + MS(ms), open, ..Tick::default() };
+            (tick.counts.opened, tick.counts.answered, tick.counts.dropped) = (more, faults, faults / 2);
+            (ends[at], states[at]) = (tick.until, open);
+            (opened, answered) = (opened + more, answered + faults);
+            conductor.handle_tick(worker, &tick);
+            peak = peak.max(states.iter().sum());
+            prop_assert_eq!(conductor.open(), states.iter().sum::<u64>());
+            prop_assert_eq!(conductor.sum(|tick| tick.counts.opened), opened);
+            if asks {
+                lines.extend(conductor.poll_line(ends.iter().copied().max().unwrap_or_default()));
+            }
+        }
+        let (last, record) = conductor.finish();
+        lines.push(last);
+        prop_assert!(lines.windows(2).all(|pair| pair[1].from <= pair[0].until), "no time is left out");
+        prop_assert_eq!(lines.iter().map(|line| line.counts.opened).sum::<u64>(), opened);
+        prop_assert_eq!(lines.iter().map(|line| line.counts.answered).sum::<u64>(), answered);
+        prop_assert_eq!(lines.last().map(|line| line.open), Some(states.iter().sum()));
+        prop_assert_eq!((record.totals.counts.opened, record.peak), (opened, peak));
+        prop_assert_eq!(record.crowds[0].totals.counts.answered, answered);
+    }
+
+    /// Whatever is commanded or lost, a run comes to its end in time, is drained once, and nothing is ordered after that.
+    #[test]
+    fn a_run_has_one_end(
+        (workers, notice, takes) in (1..4_u32, 1..1_000_u64, 0..2_000_u64),
+        lost_at in 0..9_000_u64,
+        waiting in 0..2_u64,
+        commands in vec((0..10_000_u64, 0..6_usize), 0..6),
+    ) {
+        let plan = scenario("connections = 50\nduration = \"4s\"\ntimeout = \"2s\"\nreconnect = \"never\"");
+        let all = [Ask::Pause, Ask::Resume, Ask::Up, Ask::Down, Ask::Drain, Ask::Stop];
+        let mut commands: Vec<(Nanos, Ask)> = commands.iter().map(|(at, n)| (MS(*at), all[*n])).collect();
+        // Who pauses resumes some time.
+        commands.push((S(10), Ask::Resume));
+        commands.sort_by_key(|(at, _)| *at);
+        let target = Target { takes: MS(takes), loses_at: MS(lost_at), waiting };
+        let model = Model::new(&plan, workers, MS(notice), MS(200)).facing(target);
+        let ran = play(&plan, model, &commands);
+        prop_assert!(ran.over <= S(10) + S(4) + S(2) + S(30), "{}", ran.over);
+        let ends: Vec<&str> = ran.model.of_all();
+        prop_assert_eq!(ends.iter().filter(|what| **what == "Drain").count(), 1, "{:?}", ends);
+        let drain = ran.model.orders.iter().position(|order| *order == Order::All(Control::Drain));
+        prop_assert_eq!(drain, Some(ran.model.orders.len() - 2), "{:?}", ran.model.orders);
+        let c = &ran.record.totals.counts;
+        let open = ran.lines.last().map_or(0, |line| line.open);
+        prop_assert_eq!(c.opened, open + c.dropped + c.finished);
+        let crowd = &ran.record.crowds[0];
+        prop_assert!(crowd.held <= ran.record.peak && ran.record.peak <= 50);
+        prop_assert!(ran.record.ended <= ran.over);
+    }
+}

@@ -1,0 +1,188 @@
+//! Workers that do as they are ordered, each with its share of the load, and a target that does as it is told.
+
+use plan::Part;
+
+use super::*;
+
+pub(super) struct Model {
+    now: Nanos,
+    notice: Nanos,
+    period: Nanos,
+    workers: Vec<Worker>,
+    read: Option<Tick>,
+    pub(super) orders: Vec<Order>,
+    target: Target,
+}
+
+/// What becomes of dials, connections and requests.
+#[derive(Clone, Copy)]
+pub(super) struct Target {
+    /// So long after an order all connections stand.
+    pub(super) takes: Nanos,
+    /// All connections are lost then, and none of them comes back.
+    pub(super) loses_at: Nanos,
+    /// So many requests of each worker are never answered.
+    pub(super) waiting: u64,
+}
+
+impl Target {
+    /// It accepts at once, and answers all.
+    pub(super) const GOOD: Target = Target { takes: Nanos::ZERO, loses_at: Nanos::NEVER, waiting: 0 };
+}
+
+struct Worker {
+    part: Part,
+    tick: Tick,
+    open: u64,
+    wanted: u64,
+    /// When it has as many as are wanted; never, where it does.
+    there_at: Nanos,
+    ramped_at: Nanos,
+    hold_from: Nanos,
+    until: Nanos,
+    draining: bool,
+    stopped: bool,
+    /// It has something to report at once.
+    news: bool,
+    lost: bool,
+}
+
+impl Model {
+    pub(super) fn new(plan: &Plan, workers: u32, notice: Nanos, period: Nanos) -> Model {
+        let worker = |part| Worker {
+            part,
+            tick: Tick::default(),
+            open: 0,
+            wanted: 0,
+            there_at: Nanos::NEVER,
+            ramped_at: Nanos::NEVER,
+            hold_from: Nanos::NEVER,
+            until: Nanos::NEVER,
+            draining: false,
+            stopped: false,
+            news: false,
+            lost: false,
+        };
+        Model {
+            now: Nanos::ZERO,
+            notice,
+            period,
+            workers: plan.parts(|_| workers).into_iter().map(worker).collect(),
+            read: None,
+            orders: Vec::new(),
+            target: Target::GOOD,
+        }
+    }
+
+    pub(super) fn facing(self, target: Target) -> Model {
+        Model { target, ..self }
+    }
+
+    /// The orders to all that end something.
+    pub(super) fn of_all(&self) -> Vec<&'static str> {
+        let of_all = self.orders.iter().filter_map(|order| match order {
+            Order::All(Control::Until(at)) if *at < Nanos::NEVER => Some("Until"),
+            Order::All(Control::Drain) => Some("Drain"),
+            Order::All(Control::Stop) => Some("Stop"),
+            _ => None,
+        });
+        of_all.collect()
+    }
+}
+
+impl Workers for Model {
+    fn whose(&self) -> Vec<Whose> {
+        self.workers.iter().map(|worker| worker.part.whose).collect()
+    }
+
+    fn notice(&self) -> Nanos {
+        self.notice
+    }
+
+    fn now(&self) -> Nanos {
+        self.now
+    }
+
+    fn order(&mut self, order: Order) {
+        self.orders.push(order);
+        for worker in &mut self.workers {
+            if let Some(control) = order.to(&worker.part) {
+                worker.obey(control, self.now, self.target.takes);
+            }
+        }
+    }
+
+    fn next(&mut self, until: Nanos) -> Update<'_> {
+        if self.workers.iter().all(|worker| worker.stopped && !worker.news) {
+            return Update::Ended;
+        }
+        let at = |worker: &Worker| worker.acts_at(self.now, self.period, self.target);
+        let (at, nth) =
+            (0..self.workers.len()).map(|nth| (at(&self.workers[nth]), nth)).min().expect("there is one");
+        if at > until.max(self.now) {
+            self.now = until.max(self.now);
+            return Update::Nothing;
+        }
+        self.now = at.max(self.now);
+        let tick = self.workers[nth].report(self.now, self.target);
+        Update::Tick(nth as u32, self.read.insert(tick))
+    }
+}
+
+impl Worker {
+    fn obey(&mut self, control: Control, now: Nanos, takes: Nanos) {
+        match control {
+            Control::Load { connections, from, .. } => {
+                (self.wanted, self.there_at) = (connections.into(), from.max(now) + takes);
+                self.ramped_at = Nanos::NEVER;
+            }
+            Control::Hold(from) => self.hold_from = from,
+            Control::Until(at) => self.until = at,
+            Control::Drain => (self.news, self.draining) = (!self.draining, true),
+            Control::Stop => (self.news, self.stopped) = (true, true),
+            Control::HoldUntil(_) | Control::Tempo(..) | Control::Rest(_) => {}
+        }
+    }
+
+    /// When it hands over its next tick.
+    fn acts_at(&self, now: Nanos, period: Nanos, target: Target) -> Nanos {
+        match (self.news, self.stopped) {
+            (true, _) => now,
+            (false, true) => Nanos::NEVER,
+            _ => {
+                let until = if self.draining { Nanos::NEVER } else { self.until };
+                let lost_at = if self.lost { Nanos::NEVER } else { target.loses_at };
+                let tick_ends = Nanos((self.tick.from.0 / period.0 + 1) * period.0);
+                tick_ends.min(self.there_at).min(until).min(lost_at).max(now)
+            }
+        }
+    }
+
+    fn report(&mut self, now: Nanos, target: Target) -> Tick {
+        let counts = &mut self.tick.counts;
+        if now >= self.there_at && !self.draining {
+            // What was lost does not come back.
+            let wanted = if self.lost { self.open.min(self.wanted) } else { self.wanted };
+            counts.opened += wanted.saturating_sub(self.open);
+            counts.finished += self.open.saturating_sub(wanted);
+            (self.open, self.ramped_at) = (wanted, now);
+        }
+        if now >= self.there_at {
+            self.there_at = Nanos::NEVER;
+        }
+        if now >= target.loses_at && !std::mem::replace(&mut self.lost, true) {
+            counts.dropped += std::mem::take(&mut self.open);
+        }
+        self.draining |= now >= self.until;
+        self.news = false;
+        let tick = &mut self.tick;
+        (tick.open, tick.ramped_at, tick.until) = (self.open, self.ramped_at, now);
+        tick.waiting = if self.hold_from < Nanos::NEVER { target.waiting } else { 0 };
+        tick.phase = match (self.draining, now >= self.hold_from) {
+            (true, _) => Phase::Drain,
+            (false, true) => Phase::Hold,
+            (false, false) => Phase::Ramp,
+        };
+        std::mem::replace(tick, Tick { from: now, ..Tick::default() })
+    }
+}

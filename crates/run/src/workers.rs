@@ -1,0 +1,53 @@
+//! Who drives the connections of a run. Threads of this machine are one kind of workers, the simulation's shards another; a
+//! conductor leads any of them.
+
+mod threads;
+
+use engine::Control;
+use plan::Whose;
+use samples::Tick;
+use units::Nanos;
+
+use crate::course::Order;
+
+pub(crate) use threads::Threads;
+
+/// A worker that was ordered to stop hands over its last tick within this time.
+const STOPS_WITHIN: Nanos = Nanos::from_secs(10);
+
+/// Workers, each of which drives connections of one population, or the probe.
+pub trait Workers {
+    /// What each of them drives; a worker's number is its place here.
+    fn whose(&self) -> Vec<Whose>;
+
+    /// Every worker applies an order within this time after it was [given](Workers::order).
+    fn notice(&self) -> Nanos;
+
+    /// The time, by the clock of the workers' ticks.
+    fn now(&self) -> Nanos;
+
+    /// Gives an order to those whom it is for; each gets its share of a load.
+    fn order(&mut self, order: Order);
+
+    /// Waits for the next tick of any worker, until then at most. A time that is over: takes what is there.
+    fn next(&mut self, until: Nanos) -> Update<'_>;
+}
+
+/// What came from workers.
+#[derive(Debug)]
+pub enum Update<'a> {
+    /// A worker's tick.
+    Tick(u32, &'a Tick),
+    /// Nothing in time.
+    Nothing,
+    /// All of them have ended, and nothing will come any more.
+    Ended,
+}
+
+/// Stops them; `take` is given what they still have to hand over.
+pub fn stop(workers: &mut dyn Workers, mut take: impl FnMut(u32, &Tick)) {
+    workers.order(Order::All(Control::Stop));
+    while let Update::Tick(worker, tick) = workers.next(workers.now() + STOPS_WITHIN) {
+        take(worker, tick);
+    }
+}

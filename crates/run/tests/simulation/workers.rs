@@ -1,0 +1,114 @@
+//! Client shards on a simulated network as the workers of a run: what `run` gives to threads they get in virtual time.
+
+use engine::{Arrivals, Control, Remote, Tempo};
+use net::io::sim::{self, Net, Turn};
+use plan::{Part, Plan, Ramp, Whose};
+use run::{Order, Update, Workers};
+use samples::{Ask, Tick};
+use units::Nanos;
+
+use super::{Level, sums::Sums};
+
+/// Every shard looks at its orders several times a second.
+const NOTICE: Nanos = Nanos::from_millis(120);
+/// So long after the last order every shard has handed over its last tick.
+const STOPPED: Nanos = Nanos::from_millis(250);
+/// A run that has not come to its end by then never will.
+const TOO_LONG: Nanos = Nanos::from_secs(2 * 3600);
+
+pub(super) struct Shards<'a, F> {
+    pub(super) net: &'a Net,
+    pub(super) plan: &'a Plan,
+    pub(super) parts: &'a [Part],
+    /// All that run: clients and servers.
+    pub(super) turns: Vec<&'a mut dyn Turn>,
+    pub(super) arrivals: Arrivals,
+    pub(super) remotes: Vec<Remote>,
+    /// The tick that was read last, and whose it is.
+    pub(super) read: Option<(u32, Box<Tick>)>,
+    pub(super) sums: Sums<'a>,
+    pub(super) see: F,
+    /// Those not ordered yet.
+    pub(super) levels: &'a [(Nanos, Level)],
+    /// Those of them that the conductor is to hear of.
+    pub(super) commands: Vec<Ask>,
+    /// When the last order was given; never, before that.
+    pub(super) stopped: Nanos,
+}
+
+impl<F: FnMut(u32, &Tick)> Workers for Shards<'_, F> {
+    fn whose(&self) -> Vec<Whose> {
+        self.parts.iter().map(|part| part.whose).collect()
+    }
+
+    fn notice(&self) -> Nanos {
+        NOTICE
+    }
+
+    fn now(&self) -> Nanos {
+        self.net.now()
+    }
+
+    fn order(&mut self, order: Order) {
+        if order == Order::All(Control::Stop) {
+            self.stopped = self.now();
+        }
+        for (part, remote) in self.parts.iter().zip(&self.remotes) {
+            if let Some(control) = order.to(part) {
+                remote.control.try_send(control).expect("a shard obeys within a few ticks");
+            }
+        }
+    }
+
+    fn next(&mut self, until: Nanos) -> Update<'_> {
+        if let Some((shard, tick)) = self.read.take() {
+            self.remotes[shard as usize].used.try_send(tick).expect("two ticks go back and forth");
+        }
+        let Some(read) = self.arrivals.try_recv().ok().or_else(|| self.run(until)) else {
+            self.order_level();
+            return if self.now() >= self.ends_at() { Update::Ended } else { Update::Nothing };
+        };
+        let (shard, tick) = &*self.read.insert(read);
+        (self.see)(*shard, tick);
+        self.sums.take(*shard, tick);
+        Update::Tick(*shard, tick)
+    }
+}
+
+impl<F: FnMut(u32, &Tick)> Shards<'_, F> {
+    /// Until the next tick comes, or until something is to be ordered.
+    fn run(&mut self, until: Nanos) -> Option<(u32, Box<Tick>)> {
+        assert!(self.now() < TOO_LONG, "the run comes to its end, seed {}", self.plan.seed);
+        let level_at = self.levels.first().map_or(Nanos::NEVER, |(at, _)| *at);
+        let until = until.min(self.ends_at()).min(level_at);
+        let mut read = None;
+        sim::run(self.net, &mut self.turns, until, || {
+            read = self.arrivals.try_recv().ok();
+            read.is_some()
+        });
+        read
+    }
+
+    fn ends_at(&self) -> Nanos {
+        if self.stopped == Nanos::NEVER { Nanos::NEVER } else { self.stopped + STOPPED }
+    }
+
+    /// Orders the next level when its time has come: each shard has its share of it.
+    fn order_level(&mut self) {
+        let Some((&(at, level), rest)) = self.levels.split_first() else { return };
+        let now = self.now();
+        if now < at {
+            return;
+        }
+        self.levels = rest;
+        let tempo = match self.plan.stages[0].ramp {
+            Ramp::Rate(rate) => Some(Tempo::Steady(rate)),
+            _ => None,
+        };
+        self.order(match level {
+            Level::Asked(ask) => return self.commands.push(ask),
+            Level::Connections(n) => Order::Load(0, n, tempo, now),
+            Level::Rate(rate) => Order::Population(0, Control::Tempo(Tempo::Steady(rate), at + NOTICE)),
+        });
+    }
+}
