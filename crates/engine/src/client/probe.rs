@@ -14,6 +14,7 @@ use crate::{
     job::Job,
     pace::{Schedule, Tempo},
     pacer::Slots,
+    pool::Pool,
     protocol::{Out, Progress, Response, Session},
 };
 
@@ -53,8 +54,7 @@ pub(crate) struct Lane {
     /// The odd and the even requests of one schedule.
     fresh: Slots,
     kept: Slots,
-    records: Vec<Record>,
-    unused: Vec<u32>,
+    records: Pool<Record>,
     /// Kept connections with nothing to do, longest idle first.
     idle: Vec<Key>,
     /// When it was last looked what is due: what was due before then has waited for a connection since.
@@ -74,8 +74,7 @@ impl Lane {
         Some(Box::new(Lane {
             fresh: half(0),
             kept: half(1),
-            records: Vec::with_capacity(places as usize),
-            unused: Vec::with_capacity(places as usize),
+            records: Pool::new(places),
             idle: Vec::with_capacity(plan::PROBES_KEPT as usize),
             looked_at: start,
             of_kept: 0,
@@ -106,25 +105,16 @@ impl Lane {
 
     fn begin(&mut self, record: Record) -> u32 {
         *if record.keeps { &mut self.of_kept } else { &mut self.of_fresh } += 1;
-        match self.unused.pop() {
-            Some(at) => {
-                self.records[at as usize] = record;
-                at
-            }
-            None => {
-                self.records.push(record);
-                (self.records.len() - 1) as u32
-            }
-        }
+        self.records.begin(record)
     }
 
     fn end(&mut self, k: Key, at: u32) {
-        let record = &mut self.records[at as usize];
+        let record = self.records.at(at);
         record.step = Step::Over;
         let keeps = record.keeps;
         *if keeps { &mut self.of_kept } else { &mut self.of_fresh } -= 1;
         self.idle.retain(|idle| *idle != k);
-        self.unused.push(at);
+        self.records.end(at);
     }
 }
 
@@ -135,7 +125,7 @@ impl Client {
 
     fn record(&mut self, k: Key) -> &mut Record {
         let at = self.conn(k).probe_record();
-        &mut self.lane().records[at as usize]
+        self.lane().records.at(at)
     }
 
     fn seen(&mut self) -> &mut Probe {
@@ -214,7 +204,7 @@ impl Client {
         let at = self.conn(k).probe_record();
         let destination = usize::from(self.conn(k).destination);
         let Client { job, probe: Some(lane), ink, .. } = self else { unreachable!("there is a lane") };
-        let record = &mut lane.records[at as usize];
+        let record = lane.records.at(at);
         if job.protocol.open(&record.session, destination, &mut Out { cx, k, ink }).is_none() {
             return self.probe_send(cx, k);
         }
@@ -237,7 +227,7 @@ impl Client {
     fn probe_send<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         let (at, destination) = (self.conn(k).probe_record(), self.conn(k).destination);
         let Client { job, probe: Some(lane), ink, .. } = self else { unreachable!("there is a lane") };
-        let record = &mut lane.records[at as usize];
+        let record = lane.records.at(at);
         record.step = Step::Busy;
         let out = &mut Out { cx, k, ink };
         job.protocol.send(job.op(0), &mut record.session, &mut record.exchange, destination.into(), out);
@@ -249,7 +239,7 @@ impl Client {
         loop {
             let at = self.conn(k).probe_record();
             let Client { job, probe: Some(lane), ink, .. } = self else { unreachable!("there is a lane") };
-            let record = &mut lane.records[at as usize];
+            let record = lane.records.at(at);
             if record.step == Step::Idle && !job.protocol.server_may_speak() {
                 // Nothing was asked: what the connection says next could not be told from an answer.
                 self.probe_end(cx, k, Close::Reset);
