@@ -41,12 +41,13 @@ pub fn censored_share(summary: &Value, path: &str) -> Option<f64> {
     censored(summary, path)?.0["share"].as_f64()
 }
 
-/// What a time may be at the most, by its path, microseconds: where throng itself stood still, with all that was taken off added
-/// again. None where what is told is all there was.
+/// The upper bound of a time as it is [judged], by its path, microseconds: where throng itself stood still, with the longest
+/// stall that was taken off added again. None where the time is exact.
 pub fn at_most(summary: &Value, path: &str) -> Option<f64> {
     let (of, name) = path.rsplit_once('.')?;
     let times = summary.pointer(&format!("/{}", of.replace('.', "/")))?;
     let (stalled, count) = (times["stalled"]["count"].as_u64()?, times["count"].as_u64()?);
+    let censored = times["censored"]["count"].as_u64().unwrap_or(0);
     let share = match name {
         "p50" => 0.5,
         "p75" => 0.75,
@@ -57,8 +58,9 @@ pub fn at_most(summary: &Value, path: &str) -> Option<f64> {
         "max" | "mean" => 1.0,
         _ => return None,
     };
-    Stalled::reaches(stalled, count, share)
-        .then(|| Some(times[name].as_f64()? + times["stalled"]["most"].as_f64()?))?
+    // Those without an end are longer than all others: that many of the longest are none of the stalled.
+    let is_reached = Stalled::reaches(stalled + censored, count + censored, share);
+    is_reached.then(|| Some(judged(summary, path)? + times["stalled"]["most"].as_f64()?))?
 }
 
 fn censored<'a>(summary: &'a Value, path: &'a str) -> Option<(&'a Value, &'a str)> {
@@ -75,8 +77,7 @@ mod tests {
     #[test]
     fn what_was_taken_off_may_belong_there() {
         let stalled = json!({ "count": 20, "share": 0.02, "most": 40.0 });
-        let times =
-            json!({ "count": 1_000, "mean": 3.0, "p90": 4.0, "p99": 5.0, "max": 9.0, "stalled": stalled });
+        let times = json!({ "count": 1_000, "mean": 3.0, "p90": 4.0, "p99": 5.0, "max": 9.0, "stalled": stalled.clone() });
         let summary = json!({ "a": { "connect_us": times }, "latency_us": { "count": 9, "p99": 1.0, "stalled": null } });
         let check = |path, expected| assert_eq!(at_most(&summary, path), expected, "{path}");
         check("a.connect_us.p90", None);
@@ -86,6 +87,15 @@ mod tests {
         check("a.connect_us.count", None);
         check("latency_us.p99", None);
         check("seed", None);
+        // With some that never ended, the time that is judged is another one.
+        let censored = json!({ "count": 90, "share": 0.08, "p90": 9.0, "p99": null });
+        let times =
+            json!({ "count": 1_000, "p90": 4.0, "p99": 5.0, "stalled": stalled, "censored": censored });
+        let summary = json!({ "connect_us": times });
+        assert_eq!(
+            ["connect_us.p90", "connect_us.p99"].map(|path| at_most(&summary, path)),
+            [Some(49.0), None]
+        );
     }
 
     #[test]

@@ -2,7 +2,8 @@
 //! the other side?
 
 use plan::{Plan, Population, Threshold};
-use samples::{Quantiles, Side, Stage, Summary};
+use samples::{Quantiles, Side, Stage, Summary, ThresholdResult};
+use serde_json::Value;
 use units::{Count, Nanos};
 
 use super::evidence::{BothSides, Evidence, OwnSeen};
@@ -44,15 +45,13 @@ pub(super) fn late(s: &Summary, judged: &[&str]) -> Option<String> {
 }
 
 /// A time that is judged, where its verdict depends on how long the target took while throng itself stood still.
-pub(super) fn unsure(thresholds: &[Threshold], s: &Summary) -> Option<String> {
-    let json = serde_json::to_value(s).expect("a summary has only plain fields");
-    thresholds.iter().zip(&s.thresholds).find_map(|(threshold, result)| {
-        let most = samples::at_most(&json, &threshold.figure.path)?;
-        let value = result.value?;
+pub(super) fn unsure(thresholds: &[Threshold], results: &[ThresholdResult], json: &Value) -> Option<String> {
+    thresholds.iter().zip(results).find_map(|(threshold, result)| {
+        let (value, most) = (result.value?, samples::at_most(json, &threshold.figure.path)?);
         (threshold.is_met_by(value) != threshold.is_met_by(most)).then(|| {
             let (value, most) = (Nanos((value * 1e3) as u64).brief(), Nanos((most * 1e3) as u64).brief());
             let expr = &threshold.text;
-            format!("threshold {expr} cannot be judged: throng itself stood still, it lies between {value} and {most}")
+            format!("threshold {expr} cannot be judged: throng itself stood still, the value lies between {value} and {most}")
         })
     })
 }

@@ -2,6 +2,7 @@
 
 use plan::{Load, Plan, Population};
 use samples::{Summary, Verdict};
+use serde_json::Value;
 use units::Count;
 
 use super::{evidence::Evidence, honesty};
@@ -18,7 +19,8 @@ pub(super) struct Facts<'a> {
 
 /// The verdict and the reasons for it, the weightiest first; warnings last.
 pub(super) fn verdict(facts: &Facts, s: &Summary) -> (Verdict, Vec<String>) {
-    let mut reasons = failed_thresholds(facts, s);
+    let json = serde_json::to_value(s).expect("a summary has only plain fields");
+    let mut reasons = failed_thresholds(facts, s, &json);
     let missed = !reasons.is_empty();
     let c = &s.connections;
     let few = too_few(facts);
@@ -52,7 +54,7 @@ pub(super) fn verdict(facts: &Facts, s: &Summary) -> (Verdict, Vec<String>) {
         reasons.insert(0, format!("interrupted by {whom}"));
         return (Verdict::Interrupted, reasons);
     }
-    match invalid(facts, s) {
+    match invalid(facts, s, &json) {
         Ok(None) => {}
         Ok(Some(warning)) => reasons.push(format!("warning: {warning}")),
         Err(why) => {
@@ -117,12 +119,11 @@ fn too_few(facts: &Facts) -> Vec<String> {
     told.collect()
 }
 
-fn failed_thresholds(facts: &Facts, s: &Summary) -> Vec<String> {
+fn failed_thresholds(facts: &Facts, s: &Summary, json: &Value) -> Vec<String> {
     let failed = facts.plan.thresholds.iter().zip(&s.thresholds).filter(|(_, result)| !result.pass);
-    let json = serde_json::to_value(s).expect("a summary has only plain fields");
     let told = failed.map(|(threshold, result)| {
         let expr = &result.expr;
-        let without = || samples::censored_share(&json, &threshold.figure.path);
+        let without = || samples::censored_share(json, &threshold.figure.path);
         match result.value {
             Some(value) => format!("threshold {expr} is not met: {}", (value * 1e3).round() / 1e3),
             None if let Some(share) = without() => {
@@ -135,11 +136,11 @@ fn failed_thresholds(facts: &Facts, s: &Summary) -> Vec<String> {
 }
 
 /// Why the figures do not speak of the target; or a warning, where they speak of it all the same.
-fn invalid(facts: &Facts, s: &Summary) -> Result<Option<String>, String> {
+fn invalid(facts: &Facts, s: &Summary, json: &Value) -> Result<Option<String>, String> {
     if let Some(why) = honesty::undialled(s) {
         return Err(why);
     }
-    if let Some(why) = honesty::unsure(&facts.plan.thresholds, s) {
+    if let Some(why) = honesty::unsure(&facts.plan.thresholds, &s.thresholds, json) {
         return Err(why);
     }
     let judged = || facts.plan.thresholds.iter().zip(&s.thresholds);
@@ -151,10 +152,10 @@ fn invalid(facts: &Facts, s: &Summary) -> Result<Option<String>, String> {
         .filter_map(|(threshold, _)| threshold.figure.path.rsplit('.').next())
         .collect();
     let (late, saturated) = (honesty::late(s, &percentiles), honesty::saturated(facts.evidence));
-    // A closed loop without CPU to spare is late by its nature: its rate is a lower bound, and is said to be one.
-    let is_bound = honesty::is_closed_loop(facts.plan) && saturated.is_some();
+    // A closed loop without CPU to spare is late by its nature: its rate is reported as a lower bound.
+    let judges_all = s.thresholds.is_empty() && !s.requests.lower_bound;
     match (late, saturated) {
-        (Some(why), _) if judges_latency || misses_rate || (s.thresholds.is_empty() && !is_bound) => Err(why),
+        (Some(why), _) if judges_latency || misses_rate || judges_all => Err(why),
         (_, Some(why)) if judges_latency || misses_rate => Err(why),
         (late, _) => Ok(late),
     }
@@ -321,10 +322,15 @@ mod tests {
         check("connect.p90 < 20ms", (Verdict::Pass, &[]));
         check(
             "connect.p99 < 20ms",
-            (Verdict::Invalid, &["cannot be judged: throng itself stood still, it lies between 3."]),
+            (Verdict::Invalid, &["cannot be judged: throng itself stood still, the value lies between 3."]),
         );
-        // Not met by what is sure.
+        // Not met, whatever the time taken off.
         check("connect.p99 < 2ms", (Verdict::Fail, &["is not met: 3"]));
+        // Nor is it where what had no connection decides: longer than all others, it is not shorter with the stall.
+        (0..30).for_each(|_| connect.censor());
+        let s = Summary { connect_us: connect.quantiles(), ..held() };
+        let seen = ["is not met: 2.9 % had no response"];
+        super::tests::check(s, &["connect.p99 < 20ms"], Evidence::default(), (Verdict::Fail, &seen));
     }
 
     #[test]
@@ -337,7 +343,7 @@ mod tests {
         let seen = ["threads used 99 %", "is not met: 1000"];
         check(held(), &["requests.per_s >= 2k"], busy(), (Verdict::Invalid, &seen));
         let mut s = held();
-        s.lag_us.p99 = 20_000.0;
+        (s.lag_us.p99, s.requests.lower_bound) = (20_000.0, true);
         check(s.clone(), &[], busy(), (Verdict::Pass, &["warning: the generator was late"]));
         check(s, &["latency.p99 < 1s"], busy(), (Verdict::Invalid, &["the generator was late"]));
     }
