@@ -194,7 +194,7 @@ fn quantiles(q: &Quantiles, end: &str) -> String {
     let t = |us: f64, share: f64| time(us, q.is_at_least(share));
     let (p50, p99, p999, max) = (t(q.p50, 0.5), t(q.p99, 0.99), t(q.p999, 0.999), t(q.max, 1.0));
     let bounds = q.stalled.map_or(String::new(), |stalled| {
-        let most = Nanos((stalled.most * 1e3) as u64).brief();
+        let most = time(stalled.most, false);
         format!("  {} are lower bounds: throng itself stood still for up to {most}", percent(stalled.share))
     });
     format!("p50 {p50}  p99 {p99}  p99.9 {p999}  max {max}{without}{bounds}")

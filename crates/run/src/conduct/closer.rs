@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, sync::mpsc::channel, thread, time::Duration};
 
-use samples::Tick;
+use samples::{MOST_DESTINATIONS, Tick};
 use units::Nanos;
 
 use super::Surroundings;
@@ -50,7 +50,7 @@ impl Surroundings<'_, '_> {
         if conductor.sum(|tick| rejections::may_be(&tick.faults, messages).into()) > 0 {
             let failed =
                 |at: usize| conductor.sum(|tick| tick.destinations.get(at).map_or(0, |own| own.failed));
-            let rows = 0..self.observer.destinations().len();
+            let rows = 0..self.observer.destinations().len().min(MOST_DESTINATIONS);
             let worst = rows.rev().max_by_key(|row| failed(*row)).unwrap_or(0);
             if let Some(at) = self.observer.destination(worst) {
                 self.rejections.ask(self.sources.towards(at), at);
