@@ -72,8 +72,6 @@ impl Misdeed {
         let args = [&["-c", "6", "-d", "800ms", "--ramp", "10k/s"], args].concat();
         let s = fail.check(&server.url("/"), &args);
         assert_eq!((s.word("limit.side"), s.word("limit.cause")), ("target", self.cause));
-        // All of them, or those that were left when a busy machine let one of the threads see it.
-        assert!(s.count("limit.at_connections") <= CONNECTIONS, "{}", s.at("limit"));
         assert_eq!(s.word("limit.detail"), self.detail);
         // On a busy machine some are lost before others are connected.
         assert!((1..=CONNECTIONS).contains(&s.count("limit.at_connections")), "{:#}", s.at("limit"));

@@ -131,7 +131,7 @@ fn an_upgrade_that_it_does_not_know_is_left() {
 #[test]
 fn many_at_once_are_each_answered() {
     let server = Serving::start(&[]);
-    let urls = server.url("/?length=[1-300]");
+    let urls = server.url("/delay?for=20ms&length=[1-300]");
     let (transfers, said) = curl(&["--parallel", "--parallel-max", "50", &urls]);
     let mut bytes: Vec<usize> = transfers.iter().map(|t| t.bytes).collect();
     bytes.sort_unstable();
@@ -140,6 +140,5 @@ fn many_at_once_are_each_answered() {
     let stats = stats(&server);
     let dials: u32 = transfers.iter().map(|t| t.dials).sum();
     assert_eq!((stats("requests"), stats("accepted")), (301, u64::from(dials) + 1));
-    // Whether its fifty overlap is curl's and the machine's doing; that no more are open, is ours to see.
-    assert!((1..=50 + 1).contains(&stats("peak")), "{}", stats("peak"));
+    assert!((2..=50 + 1).contains(&stats("peak")), "one after the other, or too many: {}", stats("peak"));
 }
