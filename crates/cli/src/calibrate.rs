@@ -56,7 +56,7 @@ fn words(args: &CalibrateArgs) -> Result<Nanos, Failure> {
     let plan = verb::plan(&Flags { target: any, duration: Some(args.duration.clone()), ..flags(&args.io) })?;
     match plan.stages[0].hold {
         Hold::For(time) if time > Nanos::ZERO => Ok(time),
-        _ => Err(Failure::words([format!("--duration: it takes a time, write 8s: {:?}", args.duration)])),
+        _ => Err(Failure::words([format!("--duration: {:?} is not a time; use 8s", args.duration)])),
     }
 }
 
@@ -128,5 +128,5 @@ fn apply(flags: &Flags, interrupt: &Interrupt) -> Result<Summary, Failure> {
         Verdict::Invalid | Verdict::Interrupted => summary.verdict.exit_status(),
     };
     let why = sinks::verdict(&summary).lines().map(str::trim).collect::<Vec<_>>().join("; ");
-    Err(Failure { status, lines: vec![format!("not calibrated, nothing is stored: {why}")] })
+    Err(Failure { status, lines: vec![format!("calibration failed, nothing stored: {why}")] })
 }

@@ -38,8 +38,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<u8, Failure> {
 fn reports(store: &Store, groups: &Groups) -> Result<Vec<Report>, Failure> {
     let runs: Vec<&StoredRun> = groups.iter().flat_map(|(_, runs)| runs).collect();
     if runs.len() > MOST_DRAWN {
-        let why =
-            format!("--report: more curves than one can tell apart, {MOST_DRAWN} at most: {}", runs.len());
+        let why = format!("--report: too many runs to overlay, at most {MOST_DRAWN}: {}", runs.len());
         return Err(Failure::words([why]));
     }
     let report = |run: &&StoredRun| {
@@ -94,7 +93,7 @@ const TAG: &str = "tag:";
 
 fn missing(name: &str) -> String {
     match name.strip_prefix(TAG) {
-        Some(tag) => format!("no run has this tag: `throng runs` lists them: {tag}"),
+        Some(tag) => format!("no run has the tag {tag}; list runs with `throng runs`"),
         None => runs::no_such(name),
     }
 }

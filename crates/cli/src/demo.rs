@@ -34,8 +34,8 @@ fn against(address: &str, interrupt: &Interrupt) -> Result<u8, Failure> {
     let n = ::run::fitting(&full, &Root::real()).map_err(Failure::machine)? / SHARE;
     let n = n.clamp(1, CONNECTIONS);
     say(&format!(
-        "{} keep-alive HTTP connections to a server on this machine, each asking for 1 to 4096 characters \
-         and then thinking for 5 to 15 s",
+        "{} keep-alive HTTP connections to a server on this machine, each requesting 1 to 4096 characters, \
+        then idle for 5 to 15 s",
         Count(n)
     ));
     let summary = verb::apply(

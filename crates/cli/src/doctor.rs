@@ -21,7 +21,7 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8, Failure> {
         let troubles = report.findings.iter().filter(|finding| finding.is_trouble());
         let repairs: Vec<Repair> = troubles.flat_map(|finding| finding.repairs.clone()).collect();
         if repairs.is_empty() {
-            say("throng: there is nothing that --fix could do");
+            say("throng: nothing to fix");
         } else {
             change::fix(&root, &repairs)?;
             report = examine(&root, &plan, args, Some(report.connections))?;

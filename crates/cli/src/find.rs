@@ -56,7 +56,7 @@ fn plan(args: &FindArgs, by: By) -> Result<(Plan, Nanos), Failure> {
     };
     match Nanos::parse(&dwell) {
         Ok(dwell) => Ok((plan, dwell)),
-        Err(_) => Err(Failure::words([format!("--duration: a step has an end, write 5s: {dwell:?}")])),
+        Err(_) => Err(Failure::words([format!("--duration: a search step cannot last {dwell:?}; use 5s")])),
     }
 }
 
@@ -68,16 +68,15 @@ fn words(args: &FindArgs) -> Result<(By, Option<u64>), Failure> {
         Some("burst") => By::Burst,
         Some("rate") => By::Rate,
         Some(other) => {
-            mistakes.push(format!(
-                "--by: {other:?} is nothing to search by: write connections, arrival, burst or rate"
-            ));
+            mistakes
+                .push(format!("--by: {other:?} is not supported; use connections, arrival, burst or rate"));
             By::Connections
         }
     };
     let most = args.max.as_deref().map(|text| match Count::parse(text) {
         Ok(Count(n @ 1..)) => n,
         _ => {
-            mistakes.push(format!("--max: {text:?} is not a number to search up to: write 100k"));
+            mistakes.push(format!("--max: {text:?} is not a number; use 100k"));
             0
         }
     });
@@ -92,32 +91,45 @@ fn words(args: &FindArgs) -> Result<(By, Option<u64>), Failure> {
     ];
     for (flag, asked) in metrics {
         if let Some(asked) = asked {
-            mistakes.push(format!("{flag}: a search has no metrics, run the load that it found: {asked:?}"));
+            mistakes.push(format!(
+                "{flag}: not supported by `throng find`; use it with `throng run` at the \
+            load found: {asked:?}"
+            ));
         }
     }
     let shown =
         [("--dashboard", &args.run.dashboard), ("--out", &args.run.out), ("--report", &args.run.report)];
     for (flag, asked) in shown {
         if let Some(asked) = asked {
-            mistakes.push(format!("{flag}: a search has none, run the load that it found: {asked:?}"));
+            mistakes.push(format!(
+                "{flag}: not supported by `throng find`; use it with `throng run` at the \
+            load found: {asked:?}"
+            ));
         }
     }
     if args.run.target_gc {
         mistakes.push(
-            "--target-gc: a search would judge its pauses, leave it out and run the load that it found"
+            "--target-gc: not supported by `throng find`, whose steps would fail on the pauses; use it \
+            with `throng run` at the load found"
                 .to_owned(),
         );
     }
     if let Some(asked) = &args.run.format {
         mistakes.push(format!(
-            "--format: a search has a form of its own, leave it out or write --json FILE: {asked:?}"
+            "--format: not supported by `throng find`; remove it or use --json FILE: {asked:?}"
         ));
     }
     if let Some(asked) = args.run.live.as_deref().filter(|live| !["auto", "line", "off"].contains(live)) {
-        mistakes.push(format!("--live: a search shows a line for each step, leave it out: {asked:?}"));
+        mistakes.push(format!(
+            "--live: not supported by `throng find`, which prints a line per step; \
+        remove it: {asked:?}"
+        ));
     }
     if let Some(tag) = args.run.tags.first() {
-        mistakes.push(format!("--tag: a search is not kept, run the load that it found: {tag:?}"));
+        mistakes.push(format!(
+            "--tag: a search is not stored; use it with `throng run` at the load found: \
+        {tag:?}"
+        ));
     }
     if mistakes.is_empty() { Ok((by, most)) } else { Err(Failure::words(mistakes)) }
 }

@@ -37,15 +37,15 @@ pub(crate) fn lab(args: &LabArgs) -> Result<u8, Failure> {
 fn labs() -> Result<Vec<Lab>, Failure> {
     let folder = env::var_os("THRONG_LABS").map_or_else(|| PathBuf::from("labs"), PathBuf::from);
     let folder = folder.canonicalize().map_err(|e| {
-        let cure = "go to throng's own folder, or set THRONG_LABS to the one that has the labs";
-        Failure::words([format!("no labs here, {cure}: {}: {e}", folder.display())])
+        let cure = "change to throng's source folder, or set THRONG_LABS to the folder with the labs";
+        Failure::words([format!("no labs found; {cure}: {}: {e}", folder.display())])
     })?;
     lab::labs(&folder).map_err(Failure::words)
 }
 
 fn find<'a>(labs: &'a [Lab], name: &str) -> Result<&'a Lab, Failure> {
     let names = || labs.iter().map(|lab| lab.name.as_str()).collect::<Vec<_>>().join(", ");
-    let none = || Failure::words([format!("no such lab, write {}: {name}", names())]);
+    let none = || Failure::words([format!("no such lab; use {}: {name}", names())]);
     labs.iter().find(|lab| lab.name == name).ok_or_else(none)
 }
 
@@ -82,9 +82,9 @@ fn list(labs: &[Lab]) -> Result<u8, Failure> {
 fn up(lab: &Lab, server: Option<&str>, env: &[String], scale: f64) -> Result<u8, Failure> {
     let server = match server {
         None => &lab.servers[0],
-        Some(name) => lab.server(name).ok_or_else(|| {
-            Failure::words([format!("--server: {} has none of this name: {name}", lab.name)])
-        })?,
+        Some(name) => lab
+            .server(name)
+            .ok_or_else(|| Failure::words([format!("--server: {} has no server {name}", lab.name)]))?,
     };
     let missing = lab::missing(server);
     if !missing.is_empty() {
@@ -95,7 +95,7 @@ fn up(lab: &Lab, server: Option<&str>, env: &[String], scale: f64) -> Result<u8,
         let (name, value) = word
             .split_once('=')
             .filter(|(name, _)| !name.is_empty())
-            .ok_or_else(|| format!("--env: write NAME=VALUE: {word}"))?;
+            .ok_or_else(|| format!("--env: {word} is not NAME=VALUE"))?;
         Ok((name.to_owned(), value.to_owned()))
     };
     let env =
@@ -110,7 +110,7 @@ fn up(lab: &Lab, server: Option<&str>, env: &[String], scale: f64) -> Result<u8,
         thread::sleep(Duration::from_millis(100));
     }
     drop(running);
-    say(&format!("throng: {} is stopped", server.name));
+    say(&format!("throng: {} stopped", server.name));
     Ok(0)
 }
 

@@ -43,11 +43,9 @@ fn words(args: &ObserveArgs) -> Result<Wanted, Failure> {
     let mut mistakes = Vec::new();
     let listen = args.listen.parse::<SocketAddr>();
     match &listen {
-        Err(_) => {
-            mistakes.push(format!("--listen: {:?} is not an address: write 127.0.0.1:9100", args.listen))
-        }
+        Err(_) => mistakes.push(format!("--listen: {:?} is not an address; use 127.0.0.1:9100", args.listen)),
         Ok(listen) if args.token_file.is_none() && !listen.ip().is_loopback() => mistakes.push(format!(
-            "--listen: without --token-file anybody could ask, write 127.0.0.1:{}: {listen}",
+            "--listen: without --token-file only loopback is allowed; use 127.0.0.1:{}: {listen}",
             listen.port()
         )),
         Ok(_) => {}
@@ -59,7 +57,7 @@ fn words(args: &ObserveArgs) -> Result<Wanted, Failure> {
     let only = args.port.as_deref().map(|text| text.parse::<u16>().ok().filter(|port| *port > 0).ok_or(text));
     let only = only.transpose();
     if let Err(text) = &only {
-        mistakes.push(format!("--port: {text:?} is not a port: write 8000"));
+        mistakes.push(format!("--port: {text:?} is not a port; use 8000"));
     }
     match (listen, token, only) {
         (Ok(listen), Ok(token), Ok(only)) if mistakes.is_empty() => Ok(Wanted { listen, token, only }),

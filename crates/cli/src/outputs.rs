@@ -75,7 +75,7 @@ impl Outputs {
             self.folders.push(path.to_owned());
         }
         let is_used = || {
-            let why = "there is something in it, write a new folder";
+            let why = "the folder is not empty; use a new one";
             Failure::words([format!("{flag}: {why}: {:?}", folder.display().to_string())])
         };
         if fs::read_dir(folder).map_err(failed)?.next().is_some() {
@@ -114,9 +114,10 @@ impl Outputs {
         let Some(place) = fs::canonicalize(path).ok().or_else(named) else { return Ok(()) };
         match self.flags.insert(place, flag.to_owned()) {
             None => Ok(()),
-            Some(other) => {
-                Err(Failure::words([format!("{flag}: {other} writes it too, write another name: {name:?}")]))
-            }
+            Some(other) => Err(Failure::words([format!(
+                "{flag}: {other} writes the same file; use another name: \
+                {name:?}"
+            )])),
         }
     }
 }

@@ -18,7 +18,12 @@ pub(crate) struct OwnServer {
 impl OwnServer {
     /// Starts one with these words besides; it listens when this returns.
     pub(crate) fn start(words: &[&str]) -> Result<OwnServer, Failure> {
-        let failed = |e: &dyn std::fmt::Display| Failure::machine(format!("our server does not start: {e}"));
+        let failed = |e: &dyn std::fmt::Display| {
+            Failure::machine(format!(
+                "the built-in server did not \
+        start: {e}"
+            ))
+        };
         let program = std::env::current_exe().map_err(|e| failed(&e))?;
         let child = Command::new(program)
             .args(["serve", "http", "--listen", "127.0.0.1:0", "--until-stdin-ends"])
@@ -34,7 +39,7 @@ impl OwnServer {
         let out = server.child.stdout.take().expect("standard output is piped");
         BufReader::new(out).read_line(&mut line).map_err(|e| failed(&e))?;
         let url = line.split_whitespace().find_map(|word| word.strip_prefix("http://"));
-        server.address = url.ok_or_else(|| failed(&"it said nothing"))?.trim_end_matches('/').to_owned();
+        server.address = url.ok_or_else(|| failed(&"no output"))?.trim_end_matches('/').to_owned();
         Ok(server)
     }
 }

@@ -97,7 +97,7 @@ fn words(args: &ReplayArgs) -> Result<Wanted, Failure> {
         "classic" => Live::Classic,
         "off" => Live::Off,
         other => {
-            mistakes.push(format!("--live: write line, classic or off: {other:?}"));
+            mistakes.push(format!("--live: {other:?} is not supported; use line, classic or off"));
             Live::Off
         }
     };

@@ -80,14 +80,14 @@ impl Form {
 
     fn parse(word: &str) -> Result<Form, String> {
         let known = Form::ALL.into_iter().find(|form| form.ending() == word);
-        known.ok_or_else(|| format!("--format: write html, md or json: {word:?}"))
+        known.ok_or_else(|| format!("--format: {word:?} is not a format; use html, md or json"))
     }
 
     /// By the ending of its name.
     fn of(file: &str) -> Result<Form, String> {
         let ending = Path::new(file).extension().and_then(|ending| ending.to_str()).unwrap_or_default();
         let known = Form::ALL.into_iter().find(|form| form.ending() == ending);
-        known.ok_or_else(|| format!("write a name that ends in .html, .md or .json: {file:?}"))
+        known.ok_or_else(|| format!("unknown file extension; use .html, .md or .json: {file:?}"))
     }
 
     fn text(self, report: &Report) -> String {

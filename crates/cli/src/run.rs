@@ -32,7 +32,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
         None => (plan(&flags)?, None),
     };
     if plan.live == Live::Tui {
-        Terminal::can_be_shown().map_err(|why| Failure::words([format!("--live tui: {why}: write line")]))?;
+        Terminal::can_be_shown().map_err(|why| Failure::words([format!("--live tui: {why}; use line")]))?;
     }
     if let Some(file) = &args.observe_token_file {
         Token::read(file).map_err(|why| Failure::words([format!("--observe-token-file: {why}")]))?;
@@ -159,7 +159,8 @@ fn dashboard(args: &RunArgs, plan: &Plan, record: &RunRecord) -> Result<Option<D
     let is_plain =
         |token: &Token| token.secret().bytes().all(|b| b.is_ascii_alphanumeric() || b"-._~".contains(&b));
     if token.as_ref().is_some_and(|token| !is_plain(token)) {
-        let why = "letters, digits, -, ., _ and ~ only, write openssl rand -hex 32 to it";
+        let why = "a token may have letters, digits, -, ., _ and ~ only; create one with openssl rand -hex \
+        32";
         return Err(Failure::words([format!("--dashboard-token-file: {why}")]));
     }
     let opens = token.map(|token| Arc::new(move |offered: &[u8]| token.is(offered)) as Opens);
@@ -218,7 +219,7 @@ pub(crate) fn parquet(
 /// The same where throng was built without it.
 #[cfg(not(feature = "parquet"))]
 pub(crate) fn parquet(_: &mut Exporters, file: Option<&str>, _: &mut Outputs) -> Result<(), Failure> {
-    let cure = "not in this build, write --csv, or build it with --features parquet";
+    let cure = "not in this build; use --csv, or build with --features parquet";
     file.map_or(Ok(()), |file| Err(Failure::words([format!("--parquet: {cure}: {file:?}")])))
 }
 

@@ -25,7 +25,7 @@ pub(crate) fn runs(args: &RunsArgs) -> Result<u8, Failure> {
             let store = Store::existing(&file).map_err(Failure::machine)?;
             let all = store.as_ref().map_or(Ok(Vec::new()), Store::runs).map_err(Failure::machine)?;
             if all.is_empty() && !args.json {
-                say(&format!("throng: no run is kept yet in {}", file.display()));
+                say(&format!("throng: no stored runs in {}", file.display()));
                 return Ok(0);
             }
             all.into_iter().filter(|run| wanted.has(run)).collect()
@@ -44,7 +44,7 @@ pub(crate) fn find(id: &str) -> Result<(Store, StoredRun), Failure> {
 
 /// What a run that is not there is told by.
 pub(crate) fn no_such(id: &str) -> String {
-    format!("no such run: `throng runs` lists them: {id}")
+    format!("no run {id}; list runs with `throng runs`")
 }
 
 /// The store, if there is one yet.
@@ -57,7 +57,7 @@ fn changed(args: &RunsArgs, store: &Store, run: StoredRun) -> Result<Option<Stor
     if args.delete {
         if run.is_under_way(units::date().into()) {
             let id = &run.id;
-            return Err(Failure::words([format!("--delete: it is under way, end it first: {id}")]));
+            return Err(Failure::words([format!("--delete: run {id} is in progress; stop it first")]));
         }
         store.delete(&run.id).map_err(Failure::machine)?;
         say(&format!("throng: deleted run {}", run.id));
@@ -92,7 +92,7 @@ impl Wanted<'_> {
         let mut mistakes = Vec::new();
         const VERDICTS: [&str; 5] = ["pass", "fail", "invalid", "interrupted", UNFINISHED];
         if let Some(word) = args.verdict.as_deref().filter(|word| !VERDICTS.contains(word)) {
-            mistakes.push(format!("--verdict: write {}: {word:?}", VERDICTS.join(", ")));
+            mistakes.push(format!("--verdict: use {}: {word:?}", VERDICTS.join(", ")));
         }
         if let Some(Err(why)) = args.tag.as_deref().map(plan::tag) {
             mistakes.push(format!("--tag: {why}"));
@@ -100,7 +100,7 @@ impl Wanted<'_> {
         let since = args.since.as_deref().map_or(Some(Since::Ever), |text| since(text, now));
         if since.is_none() {
             mistakes.push(format!(
-                "--since: write a date or a time, 2026-11-20 or 12h: {:?}",
+                "--since: not a date or a time; use 2026-11-20 or 12h: {:?}",
                 args.since.as_deref().unwrap_or_default()
             ));
         }
@@ -138,8 +138,7 @@ fn since(text: &str, now: Date) -> Option<Since> {
 
 /// The store: `$XDG_DATA_HOME/throng/runs.db`, by default below `~/.local/share`.
 pub(crate) fn file() -> Result<PathBuf, String> {
-    let folder =
-        folders::data().ok_or("no place for the run store: set HOME or XDG_DATA_HOME to a folder")?;
+    let folder = folders::data().ok_or("no folder for the run store; set HOME or XDG_DATA_HOME")?;
     Ok(folder.join("runs.db"))
 }
 
@@ -161,7 +160,7 @@ pub(crate) fn record(began: Date, scenario: Option<String>, tags: &[String]) -> 
 /// The sink that keeps a run, unless there is no place for it.
 pub(crate) fn keeper(run: &RunRecord) -> Option<Keeper> {
     let tell = |line: &str| say(&format!("throng: {line}"));
-    let file = file().map_err(|why| tell(&format!("this run is not kept: {why}"))).ok()?;
+    let file = file().map_err(|why| tell(&format!("this run is not stored: {why}"))).ok()?;
     Some(Keeper::new(file, run.clone(), Arc::new(tell)))
 }
 
@@ -182,7 +181,7 @@ pub(crate) fn make_up(behind: Behind, kept: Option<&Kept>) -> String {
 /// How a kept run is found again.
 pub(crate) fn kept(Kept { id, missed }: &Kept) -> String {
     match missed {
-        0 => format!("throng: kept as run {id}"),
-        missed => format!("throng: kept as run {id}, without {missed} of its ticks"),
+        0 => format!("throng: stored as run {id}"),
+        missed => format!("throng: stored as run {id}, without {missed} of its ticks"),
     }
 }

@@ -68,15 +68,15 @@ fn words(args: &ServeArgs) -> Result<Wanted, Failure> {
         "http" => Service::Http,
         "delay" => Service::Delay(after.unwrap_or(Nanos::from_secs(5))),
         what => {
-            m.push(format!("{what:?} cannot be served: write http or delay"));
+            m.push(format!("{what:?} is not a server; use http or delay"));
             Service::Http
         }
     };
     if let (Service::Http, Some(after)) = (service, &args.after) {
-        m.push(format!("--after: only delay waits, leave it out: {after:?}"));
+        m.push(format!("--after: only for `serve delay`; remove it: {after:?}"));
     }
     let listen = args.listen.parse().unwrap_or_else(|_| {
-        m.push(format!("--listen: {:?} is not an address: write 127.0.0.1:8000", args.listen));
+        m.push(format!("--listen: {:?} is not an address; use 127.0.0.1:8000", args.listen));
         SocketAddr::from(([127, 0, 0, 1], 0))
     });
     let cores = std::thread::available_parallelism().map_or(1, usize::from) as u32;
@@ -113,14 +113,14 @@ fn threads(text: &str) -> Result<u32, Misread> {
 
 fn some_time(text: &str) -> Result<Nanos, Misread> {
     match Nanos::parse(text)? {
-        Nanos::ZERO => Err(Misread::new(text, "a time that passes", "30s")),
+        Nanos::ZERO => Err(Misread::new(text, "a time greater than 0", "30s")),
         time => Ok(time),
     }
 }
 
 fn some_rate(text: &str) -> Result<Rate, Misread> {
     match Rate::parse(text)? {
-        rate if rate.is_zero() => Err(Misread::new(text, "a rate that accepts anyone", "2k/s")),
+        rate if rate.is_zero() => Err(Misread::new(text, "a rate greater than 0", "2k/s")),
         rate => Ok(rate),
     }
 }
@@ -162,7 +162,7 @@ fn guard(server: &Server, service: Service, stop: &AtomicBool) {
         }
         if let Some(why) = server.counters.take_failure() {
             let open = Count(server.counters.read().open);
-            say(&format!("an accept failed ({why:?}), trying again: {open} connections open"));
+            say(&format!("accept failed ({why:?}), retrying: {open} connections open"));
         }
         let Ok(memory) = host::memory(&Root::real()) else { continue };
         let least = LEAST_MEMORY.max(memory.total / LEAST_SHARE);
@@ -171,7 +171,10 @@ fn guard(server: &Server, service: Service, stop: &AtomicBool) {
             accepting = enough;
             server.counters.set_accepting(accepting);
             let open = Count(server.counters.read().open);
-            let (left, what) = (Bytes(memory.available).brief(), if enough { "again" } else { "nobody" });
+            let (left, what) = (
+                Bytes(memory.available).brief(),
+                if enough { "connections again" } else { "no new connections" },
+            );
             say(&format!("accepting {what}: {left} of memory left, {open} connections open"));
         }
     }

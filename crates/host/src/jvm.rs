@@ -48,7 +48,7 @@ const COLLECTION: Nanos = Nanos::from_secs(60);
 /// What `jcmd` says; or there was no collection, as with `-XX:+DisableExplicitGC`.
 pub fn live_heap(root: &Root, pids: &[u32]) -> Result<u64, String> {
     if pids.is_empty() {
-        return Err("no Java virtual machine listens there".to_owned());
+        return Err("no Java virtual machine listens on that port".to_owned());
     }
     let mut live = 0;
     for pid in pids {
@@ -58,7 +58,7 @@ pub fn live_heap(root: &Root, pids: &[u32]) -> Result<u64, String> {
         jcmd(root, *pid)?;
         let after = count()?;
         if after.gc_count == before {
-            return Err(format!("process {pid} did not collect (-XX:-DisableExplicitGC)"));
+            return Err(format!("process {pid} did not collect (try -XX:-DisableExplicitGC)"));
         }
         live += after.heap_used_bytes;
     }

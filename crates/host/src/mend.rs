@@ -37,23 +37,23 @@ impl fmt::Display for Unmended {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Unmended::Forbidden(repairs) => {
-                f.write_str("nothing was changed, these need root:")?;
+                f.write_str("nothing was changed; these require root:")?;
                 repairs.iter().try_for_each(|repair| write!(f, "\n  {repair}"))
             }
             Unmended::OtherNamespace(file, name) => write!(
                 f,
-                "nothing was changed: {} tells of changes in another network namespace, {name}: \
-                 take them back there, or remove the file",
+                "nothing was changed: {} records changes in another network namespace, {name}; undo them \
+                there, or remove the file",
                 file.display()
             ),
             Unmended::OtherBoot(file) => write!(
                 f,
-                "nothing was changed: {} tells of an earlier boot, and its changes ended with that: \
-                 remove the file",
+                "nothing was changed: {} is from an earlier boot, and its changes ended with that; remove \
+                the file",
                 file.display()
             ),
             Unmended::Untrusted(file, why) => {
-                write!(f, "nothing was changed: {} is not taken for what doctor wrote: {why}", file.display())
+                write!(f, "nothing was changed: {} is not trusted: {why}", file.display())
             }
             Unmended::Failed(why) => f.write_str(why),
         }
@@ -118,7 +118,7 @@ impl fmt::Display for Undone {
             Undone::Restored(repair) => write!(f, "{repair}"),
             Undone::Removed(repair) => write!(f, "ip {}", repair.ip_undo().unwrap_or_default().join(" ")),
             Undone::Left(repair, now) => {
-                write!(f, "left as it is, somebody else has changed it: {repair} is {now} now")
+                write!(f, "not undone, changed by something else since: {repair} is {now} now")
             }
         }
     }
@@ -187,7 +187,7 @@ fn set(root: &Root, name: &str, value: &str) -> io::Result<()> {
     OpenOptions::new().write(true).truncate(true).open(root.path(&file))?.write_all(value.as_bytes())?;
     match setting(root, name)? {
         taken if taken == value => Ok(()),
-        taken => Err(unexpected(&file, &format!("{value}, the kernel made {taken} of it"))),
+        taken => Err(unexpected(&file, &format!("{value}, but the kernel set {taken}"))),
     }
 }
 

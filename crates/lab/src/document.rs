@@ -121,7 +121,7 @@ impl Page {
             self.text += &filled(&findings, &groups).map_err(|why| format!("{}: {why}", file.display()))?;
         }
         if groups.is_empty() {
-            self.text += "\nNothing of it was run.\n";
+            self.text += "\nNot run.\n";
             return Ok(());
         }
         for plot in &lab.plots {
@@ -205,7 +205,7 @@ fn one(lab: &Lab, experiment: &Experiment, own: &[&Group], all: &[Group]) -> Str
                 one.experiment == *lifted && (&one.server, one.scale) == (&this.server, this.scale)
             };
             let told = all.iter().find(is).map(|other| other.last().headline());
-            text.extend(told.map(|told| format!(". With that limit lifted (`{lifted}`): {told}")));
+            text.extend(told.map(|told| format!(". With this limit lifted (`{lifted}`): {told}")));
         }
         text.push('\n');
     }
@@ -240,7 +240,7 @@ fn pauses(name: &str, group: &Group) -> String {
     if longest.is_empty() {
         return String::new();
     }
-    let mut text = format!("\nThe longest pauses of the garbage collector of {name}:\n\n");
+    let mut text = format!("\nLongest garbage collection pauses of {name}:\n\n");
     text.extend(longest.iter().map(|pause| format!("- {}\n", pause.told())));
     text
 }
@@ -322,7 +322,7 @@ mod tests {
             "| own · ours | – | – | 50 | – |\n",
             "## Our own\n\n*no text.* [The lab](../labs/own/README.md)\n\nIt was 20.\n",
             "### limit it\n\n|  | then | ours |\n| --- | ---: | ---: |\n| requests/s | 100 | 20 (10 to 30) |\n\n`throng run http://x/`\n",
-            "- **ours** (scale 0.5, 4 times): 2 of 4: limited at 21; 1 of 4: fail; 1 of 4: invalid. With that limit lifted (`more`): pass\n",
+            "- **ours** (scale 0.5, 4 times): 2 of 4: limited at 21; 1 of 4: fail; 1 of 4: invalid. With this limit lifted (`more`): pass\n",
             "### more it\n\n|  | ours |\n| --- | ---: |\n| requests/s | 50 |\n",
             "- **ours** (scale 0.5, once): pass\n",
         ] {

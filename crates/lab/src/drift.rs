@@ -36,7 +36,7 @@ const WARM_UP: f64 = 0.1;
 const FEWEST: usize = 8;
 
 /// The columns of [`Drift::row`].
-pub const DRIFT_HEAD: [&str; 5] = ["over the soak", "median", "an hour", "by chance", ""];
+pub const DRIFT_HEAD: [&str; 5] = ["over the soak", "median", "per hour", "by chance", ""];
 
 /// Takes a figure from a stretch; none where there is none.
 type Figure = fn(&Stretch) -> Option<f64>;
@@ -47,10 +47,10 @@ const FIGURES: &[(&str, Figure)] = &[
     ("memory of throng", |s| s.own_bytes),
     ("latency p50", |s| s.p50_us),
     ("latency p99", |s| s.p99_us),
-    ("connections lost an hour", |s| (s.time_s > 0.0).then(|| s.dropped / s.time_s * 3600.0)),
+    ("connections lost per hour", |s| (s.time_s > 0.0).then(|| s.dropped / s.time_s * 3600.0)),
     ("connections open", |s| Some(s.open)),
     ("answers/s", |s| Some(s.answers_per_s)),
-    ("ms of a second in garbage collection", |s| {
+    ("garbage collection, ms per second", |s| {
         s.gc_pause_ms.filter(|_| s.time_s > 0.0).map(|ms| ms / s.time_s)
     }),
 ];
@@ -81,7 +81,7 @@ impl Drift {
 
     /// In words.
     pub fn told(&self) -> String {
-        format!("{} drifts: {} an hour, median {}", self.figure, self.slope(), self.shown(self.median))
+        format!("{} drifts: {} per hour, median {}", self.figure, self.slope(), self.shown(self.median))
     }
 
     fn slope(&self) -> String {
@@ -194,7 +194,7 @@ mod tests {
         let names: Vec<&str> = found.iter().map(|drift| drift.figure.as_str()).collect();
         assert_eq!(
             names,
-            ["memory of the server", "connections lost an hour", "connections open", "answers/s"]
+            ["memory of the server", "connections lost per hour", "connections open", "answers/s"]
         );
         let row = ["memory of the server", "1000 B", "+0 B", "1.000", ""].map(str::to_owned);
         assert_eq!(found[0].row(), row);

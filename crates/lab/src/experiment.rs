@@ -83,7 +83,7 @@ impl TryFrom<ThenText> for Then {
                 let number = text.strip_prefix("{scale ").and_then(|rest| rest.strip_suffix('}'));
                 let count = number.and_then(|number| Count::parse(number).ok());
                 let Count(n) =
-                    count.ok_or_else(|| format!("then: write 400 or \"{{scale 400}}\": {text:?}"))?;
+                    count.ok_or_else(|| format!("then: use 400 or \"{{scale 400}}\": {text:?}"))?;
                 Ok(Then { value: n as f64, scales: true })
             }
         }
@@ -117,8 +117,8 @@ impl Experiment {
     pub(crate) fn mistakes(&self, folder: &Path) -> Vec<String> {
         let mut mistakes = Vec::new();
         match (&self.scenario, self.words.is_empty()) {
-            (None, true) => mistakes.push("write words or scenario".to_owned()),
-            (Some(_), false) => mistakes.push("write words or scenario, not both".to_owned()),
+            (None, true) => mistakes.push("missing words or scenario".to_owned()),
+            (Some(_), false) => mistakes.push("use words or scenario, not both".to_owned()),
             (None, false) => {}
             (Some(file), true) => {
                 if let Err(e) = fs::read_to_string(folder.join(file)) {
@@ -127,10 +127,10 @@ impl Experiment {
             }
         }
         if !(self.scale > 0.0 && self.scale <= 100.0) {
-            mistakes.push(format!("scale: more than 0 and at most 100: {}", self.scale));
+            mistakes.push(format!("scale: must be greater than 0 and at most 100: {}", self.scale));
         }
         if !(1..=100).contains(&self.clients) || self.clients > 1 && !self.find.is_empty() {
-            mistakes.push(format!("clients: from 1 to 100, a search has one: {}", self.clients));
+            mistakes.push(format!("clients: must be 1 to 100, and 1 for a search: {}", self.clients));
         }
         mistakes.extend(Values::default().fill(&self.text(folder)).err());
         mistakes

@@ -200,7 +200,7 @@ impl Server {
     /// It is no size.
     pub fn heap_mib(&self, scale: f64) -> Result<Option<u64>, String> {
         let Some(heap) = &self.heap else { return Ok(None) };
-        let wrong = || format!("heap: write 3g or 512m: {heap}");
+        let wrong = || format!("heap: use 3g or 512m: {heap}");
         let (number, mib) = match heap.strip_suffix('g') {
             Some(number) => (number, 1024.0),
             None => (heap.strip_suffix('m').ok_or_else(wrong)?, 1.0),
@@ -238,7 +238,7 @@ impl Lab {
         let mut mistakes = Vec::new();
         let servers: BTreeSet<&str> = self.servers.iter().map(|server| server.name.as_str()).collect();
         if servers.is_empty() || servers.len() < self.servers.len() {
-            mistakes.push("server: each needs a name of its own".to_owned());
+            mistakes.push("server: names must be unique".to_owned());
         }
         for server in &self.servers {
             let of = |why: String| format!("server {}: {why}", server.name);
@@ -247,17 +247,16 @@ impl Lab {
                 .extend(Nanos::parse(&server.ready.within).err().map(|e| of(format!("ready.within: {e}"))));
             let is_one = |need: &&Need| need.program.is_some() == need.file.is_some();
             let needs = server.needs.iter().filter(is_one);
-            mistakes.extend(needs.map(|need| of(format!("needs: write program or file: {}", need.package))));
+            mistakes.extend(needs.map(|need| of(format!("needs: use program or file: {}", need.package))));
             let lines = server.build.iter().chain([&server.start]).chain(server.environment.values());
             mistakes.extend(lines.filter_map(|line| Values::default().fill(line).err()).map(of));
         }
         let times = self.soak.as_ref().is_none_or(|soak| soak.text(&self.folder).contains("{for "));
-        mistakes
-            .extend((!times).then(|| "soak: it goes on for {for TIME}, which is nowhere in it".to_owned()));
+        mistakes.extend((!times).then(|| "soak: its arguments must contain {for TIME}".to_owned()));
         let mut names = BTreeSet::new();
         for experiment in self.experiments.iter().chain(&self.soak) {
             if !names.insert(experiment.name.as_str()) {
-                mistakes.push(format!("experiment: there are two of this name: {}", experiment.name));
+                mistakes.push(format!("experiment: duplicate name: {}", experiment.name));
             }
             let of = |why: String| format!("experiment {}: {why}", experiment.name);
             mistakes.extend(experiment.mistakes(&self.folder).into_iter().map(of));
@@ -324,7 +323,7 @@ mod tests {
         assert_eq!(heap("512m", 1.0), Ok(Some(512)));
         assert_eq!(heap("1g", 0.01), Ok(Some(256)));
         for wrong in ["4", "g", "4t", ""] {
-            assert_eq!(heap(wrong, 1.0), Err(format!("heap: write 3g or 512m: {wrong}")));
+            assert_eq!(heap(wrong, 1.0), Err(format!("heap: use 3g or 512m: {wrong}")));
         }
         assert_eq!(Lab::parse(LAB).unwrap().servers[0].heap_mib(1.0), Ok(None));
     }
@@ -348,12 +347,12 @@ mod tests {
         check(
             "words = [\"{url}/\", \"-c\", \"{scale 100}\"]",
             "",
-            "experiment hold: write words or scenario",
+            "experiment hold: missing words or scenario",
         );
         check(
             "words = ",
             "scenario = \"no.toml\"\nwords = ",
-            "experiment hold: write words or scenario, not both",
+            "experiment hold: use words or scenario, not both",
         );
         check(
             "title = \"hold 100\"",
@@ -365,15 +364,11 @@ mod tests {
             "[[plot]]\nexperiments = [\"other\"]\nfigure = \"open\"\n[[experiment]]",
             "plot: no such experiment: other",
         );
-        check(
-            "start = \"true\"",
-            "start = \"true\"\nheap = \"4t\"",
-            "server one: heap: write 3g or 512m: 4t",
-        );
+        check("start = \"true\"", "start = \"true\"\nheap = \"4t\"", "server one: heap: use 3g or 512m: 4t");
         check(
             "start = \"true\"",
             "start = \"true\"\nneeds = [{ package = \"cl-cffi\" }]",
-            "server one: needs: write program or file: cl-cffi",
+            "server one: needs: use program or file: cl-cffi",
         );
         check("start = \"true\"", "start = \"true {for ever}\"", "server one: not a time: {for ever}");
         check(

@@ -21,7 +21,7 @@ pub(crate) fn filled(text: &str, groups: &[Group]) -> Result<String, String> {
     while let Some((before, place)) = rest.split_once("{{") {
         let line = text[..text.len() - place.len()].matches('\n').count() + 1;
         let placed = |why: &str| format!("line {line}: {why}");
-        let (place, after) = place.split_once("}}").ok_or_else(|| placed("a place without an end"))?;
+        let (place, after) = place.split_once("}}").ok_or_else(|| placed("unterminated placeholder"))?;
         filled.push_str(before);
         filled.push_str(
             &value(place, groups).ok_or_else(|| placed(&format!("not EXPERIMENT/SERVER PATH: {place}")))?,
@@ -144,7 +144,7 @@ mod tests {
         for wrong in ["{{else}}", "{{end}}", "{{if wrk/a}}", "{{if wrk/a}}{{else}}{{else}}{{end}}"] {
             assert!(filled(wrong, &groups).is_err(), "{wrong}");
         }
-        assert_eq!(filled("\n\n{{wrk", &groups), Err("line 3: a place without an end".to_owned()));
+        assert_eq!(filled("\n\n{{wrk", &groups), Err("line 3: unterminated placeholder".to_owned()));
         assert_eq!(filled("{{wrk}}", &groups), Err("line 1: not EXPERIMENT/SERVER PATH: wrk".to_owned()));
     }
 }

@@ -66,7 +66,7 @@ fn keep(from: &mut impl Read, to: &mut impl Write, head: usize, tail: usize) {
         out += over as u64;
     }
     if out > 0 {
-        let _ = write!(to, "\n… {out} bytes left out …\n");
+        let _ = write!(to, "\n… {out} bytes omitted …\n");
     }
     let (one, two) = end.as_slices();
     let _ = to.write_all(one).and_then(|()| to.write_all(two)).and_then(|()| to.flush());
@@ -86,8 +86,8 @@ mod tests {
         check("", "");
         check("one", "one");
         check("1234567", "1234567");
-        check("12345678", "1234\n… 1 bytes left out …\n678");
+        check("12345678", "1234\n… 1 bytes omitted …\n678");
         let long: String = "0123456789".repeat(100_000);
-        check(&long, "0123\n… 999993 bytes left out …\n789");
+        check(&long, "0123\n… 999993 bytes omitted …\n789");
     }
 }

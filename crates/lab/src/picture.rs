@@ -77,9 +77,9 @@ impl Figure {
     fn title(self) -> &'static str {
         match self {
             Figure::Open => "connections open",
-            Figure::Answers => "answers a second",
+            Figure::Answers => "responses per second",
             Figure::P99 => "latency p99",
-            Figure::Longest => "the longest latency",
+            Figure::Longest => "longest latency",
         }
     }
 
@@ -122,7 +122,7 @@ fn draw(figure: Figure, lines: &[Line], then: &[(f64, f64)], svg: &mut String) -
             let colour = Palette99::pick(nth).to_rgba();
             chart
                 .draw_series(line.marks.iter().map(|at| Circle::new(*at, 4, colour.stroke_width(1))))?
-                .label(format!("its collector's longest pauses: {}", line.name))
+                .label(format!("longest garbage collection pauses: {}", line.name))
                 .legend(move |(x, y)| Circle::new((x + 9, y), 4, colour.stroke_width(1)));
         }
     }

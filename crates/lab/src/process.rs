@@ -148,7 +148,7 @@ fn told(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("exit status {code}"),
         (None, Some(signal)) => format!("signal {signal}"),
-        (None, None) => "nobody knows how".to_owned(),
+        (None, None) => "unknown".to_owned(),
     }
 }
 
@@ -179,7 +179,7 @@ fn build(lab: &Lab, server: &Server, values: &Values, work: &Path) -> Result<Vec
         process.log.wait();
         if !status.success() {
             let (said, log) = (last_lines(&process.log), process.log.path.display());
-            return Err(format!("does not build: {}: {line}\n{said}\nall of it: {log}", told(status)));
+            return Err(format!("build failed: {}: {line}\n{said}\nfull log: {log}", told(status)));
         }
         logs.push(process.log.path);
     }

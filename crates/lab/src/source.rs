@@ -41,7 +41,7 @@ pub(crate) fn missing(server: &Server, named: Option<&OsStr>) -> Vec<String> {
     match named.filter(|value| !value.is_empty()) {
         _ if server.sources.is_empty() => Vec::new(),
         None => vec![format!(
-            "{VARIABLE} is not set: set it to a folder with checkouts of {}; or to {CLONE}, to clone them",
+            "{VARIABLE} is not set; set it to a folder with checkouts of {}, or to {CLONE} to clone them",
             all()
         )],
         Some(value) if value == CLONE => Vec::new(),
@@ -49,7 +49,7 @@ pub(crate) fn missing(server: &Server, named: Option<&OsStr>) -> Vec<String> {
             let lacks = server.sources.iter().filter(|source| !is_there(source, Path::new(folder)));
             let told = |source: &Source| {
                 let at = Path::new(folder).join(&source.folder).join(&source.has);
-                format!("{} is missing: check out {}", at.display(), origin(source))
+                format!("{} is missing; check out {}", at.display(), origin(source))
             };
             lacks.map(told).collect()
         }
@@ -113,7 +113,7 @@ mod tests {
         check(Some(OsStr::new("")), &[unset]);
         check(Some(OsStr::new("git")), &[]);
         let lacks =
-            format!("{}/kit/src/java is missing: check out kit (https://there/kit at v1)", folder.display());
+            format!("{}/kit/src/java is missing; check out kit (https://there/kit at v1)", folder.display());
         check(Some(folder.as_os_str()), &[&lacks]);
         fs::create_dir_all(folder.join("kit/src/java")).unwrap();
         check(Some(folder.as_os_str()), &[]);

@@ -15,12 +15,12 @@ const ALWAYS: &[(&str, &str)] = &[
     ("latency_us.p50", "latency p50"),
     ("latency_us.p99", "latency p99"),
     ("latency_us.max", "longest response"),
-    ("pauses.longest_ms", "longest pause of its collector"),
-    ("target_cost.user_bytes_per_connection", "resident memory a connection"),
-    ("cost.target_live_bytes", "live heap a connection"),
+    ("pauses.longest_ms", "longest garbage collection pause"),
+    ("target_cost.user_bytes_per_connection", "resident memory per connection"),
+    ("cost.target_live_bytes", "live heap per connection"),
     ("target_cost.rss_bytes", "memory of the server"),
-    ("target_cost.processes.least", "its smallest process"),
-    ("target_cost.processes.most", "its largest process"),
+    ("target_cost.processes.least", "smallest process"),
+    ("target_cost.processes.most", "largest process"),
     ("target_cost.cpu_s", "CPU of the server"),
 ];
 
@@ -174,8 +174,8 @@ mod tests {
             ["requests/s", "32,047", "19,400"],
             ["latency p50", "570 µs", "1.2 ms"],
             ["memory of the server", "–", "10.0 MiB"],
-            ["its smallest process", "–", "2.0 MiB"],
-            ["its largest process", "–", "8.0 MiB"],
+            ["smallest process", "–", "2.0 MiB"],
+            ["largest process", "–", "8.0 MiB"],
             ["CPU of the server", "–", "3.2 s"],
             ["latency_us.p999", "5.3 ms", "–"],
         ];

@@ -103,14 +103,14 @@ mod tests {
     fn a_mistake_has_its_cure() {
         let check = |text: &str, expected: &str| assert_eq!(read(text).unwrap_err(), expected);
         for text in ["latency.p99", "latency.p99 +10", "latency.p99 +ten%", "faults > 0", "faults +-%", ""] {
-            check(text, &format!("{text:?} is not a change of a figure: write 'latency.p99 +10%'"));
+            check(text, &format!("{text:?} is not a change of a figure; use 'latency.p99 +10%'"));
         }
-        check("latncy.p99 +1%", "\"latncy.p99\" is not a figure of the summary: write latency.p99");
-        check("faults --1%", "\"faults -\" is not a figure of the summary: write faults");
-        check("equal_load.max +1%", "\"equal_load.max\" is not a figure of the summary: write latency.p99");
+        check("latncy.p99 +1%", "\"latncy.p99\" is not a figure of the summary; use latency.p99");
+        check("faults --1%", "\"faults -\" is not a figure of the summary; use faults");
+        check("equal_load.max +1%", "\"equal_load.max\" is not a figure of the summary; use latency.p99");
         check(
             "others.latency.p99 +1%",
-            "\"others.latency.p99\" is not a figure of the summary: write latency.p99",
+            "\"others.latency.p99\" is not a figure of the summary; use latency.p99",
         );
     }
 

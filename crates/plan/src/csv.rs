@@ -59,12 +59,12 @@ impl Csv {
     pub(super) fn parse(name: &str, file: &str, text: &str) -> Result<Csv, String> {
         let mut records = Records { rest: text.strip_prefix('\u{feff}').unwrap_or(text), line: 1 };
         let titles = records.next_record()?.filter(|titles| titles != &[""]);
-        let titles = titles.ok_or("it has no line that names the columns: write id,name")?;
+        let titles = titles.ok_or("no header line with the column names, such as id,name")?;
         let mut columns: Vec<Column> = Vec::new();
         for title in titles {
             let title = title.trim();
             if title.is_empty() {
-                return Err(format!("line 1: column {} has no name: write id,name", columns.len() + 1));
+                return Err(format!("line 1: column {} has no name; use id,name", columns.len() + 1));
             }
             if columns.iter().any(|column| column.short_name() == title) {
                 return Err(format!("line 1: two columns have the same name: {title:?}"));
@@ -79,9 +79,7 @@ impl Csv {
             }
             if fields.len() != columns.len() {
                 let (found, wanted) = (fields.len(), columns.len());
-                return Err(format!(
-                    "line {line}: it has {found} fields, the first line names {wanted} columns"
-                ));
+                return Err(format!("line {line}: {found} fields, but the header has {wanted} columns"));
             }
             for (column, field) in columns.iter_mut().zip(fields) {
                 column.text.push_str(&field);
@@ -89,7 +87,7 @@ impl Csv {
             }
         }
         match columns[0].ends.is_empty() {
-            true => Err("it has no line of values behind its first one".to_owned()),
+            true => Err("no rows after the header line".to_owned()),
             false => Ok(Csv {
                 name: name.to_owned(),
                 file: file.to_owned(),
@@ -137,9 +135,12 @@ impl Records<'_> {
         };
         let (mut field, line) = (String::new(), self.line);
         loop {
-            let quote = rest
-                .find('"')
-                .ok_or_else(|| format!("line {line}: a quote is not closed, write \"\" for one inside"))?;
+            let quote = rest.find('"').ok_or_else(|| {
+                format!(
+                    "line {line}: unterminated quote; use \"\" for a quote inside a \
+                field"
+                )
+            })?;
             field.push_str(&rest[..quote]);
             rest = &rest[quote + 1..];
             match rest.strip_prefix('"') {
@@ -153,7 +154,7 @@ impl Records<'_> {
         self.line += field.matches('\n').count();
         if !(rest.is_empty() || rest.starts_with([',', '\n']) || rest.starts_with("\r\n")) {
             return Err(format!(
-                "line {}: a comma is missing behind a quote, write \"\" for one inside",
+                "line {}: no comma after a closing quote; use \"\" for a quote inside a field",
                 self.line
             ));
         }
@@ -173,14 +174,17 @@ mod tests {
         check("id\r\n1\r\n\r\n", Ok("id=1|"));
         check("\u{feff}id,name\r\n1,\"a, \"\"b\"\"\nc\"\r\n2,", Ok("id=1|2; name=a, \"b\"\nc|"));
         check(" id , name \n 1 ,x\n\n", Ok("id= 1 ; name=x"));
-        check("", Err("it has no line that names the columns: write id,name"));
-        check("\n1", Err("it has no line that names the columns: write id,name"));
-        check("id,\n1,2", Err("line 1: column 2 has no name: write id,name"));
+        check("", Err("no header line with the column names, such as id,name"));
+        check("\n1", Err("no header line with the column names, such as id,name"));
+        check("id,\n1,2", Err("line 1: column 2 has no name; use id,name"));
         check("id,id\n1,2", Err("line 1: two columns have the same name: \"id\""));
-        check("id,name\n", Err("it has no line of values behind its first one"));
-        check("id,name\n1,\"a\n\nb\"\n2", Err("line 5: it has 1 fields, the first line names 2 columns"));
-        check("id\n\"1", Err("line 2: a quote is not closed, write \"\" for one inside"));
-        check("id\n\"1\"2\"\n", Err("line 2: a comma is missing behind a quote, write \"\" for one inside"));
+        check("id,name\n", Err("no rows after the header line"));
+        check("id,name\n1,\"a\n\nb\"\n2", Err("line 5: 1 fields, but the header has 2 columns"));
+        check("id\n\"1", Err("line 2: unterminated quote; use \"\" for a quote inside a field"));
+        check(
+            "id\n\"1\"2\"\n",
+            Err("line 2: no comma after a closing quote; use \"\" for a quote inside a field"),
+        );
     }
 
     fn check(text: &str, expected: Result<&str, &str>) {

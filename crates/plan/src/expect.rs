@@ -25,9 +25,10 @@ impl ExpectedLength {
     /// Whether it is known when the answer comes: of the numbers that a request draws only the first are kept.
     pub(crate) fn is_kept(self) -> Result<(), String> {
         match self {
-            ExpectedLength::Drawn(index @ MOST_NUMBERS..) => {
-                Err(format!("only the first {MOST_NUMBERS} numbers are kept, write $1: \"${}\"", index + 1))
-            }
+            ExpectedLength::Drawn(index @ MOST_NUMBERS..) => Err(format!(
+                "only the first {MOST_NUMBERS} numbers are available; use $1: \"${}\"",
+                index + 1
+            )),
             _ => Ok(()),
         }
     }
@@ -47,7 +48,7 @@ impl Expect {
     pub fn parse(text: &str, numbers: Option<usize>) -> Result<Expect, String> {
         let mut expect = Expect::default();
         for item in text.split(',') {
-            let unknown = || format!("{item:?} is not known: write status=200,length=$1");
+            let unknown = || format!("unknown check {item:?}; use status=200,length=$1");
             let (key, value) = item.split_once('=').ok_or_else(unknown)?;
             let twice = match key {
                 "status" => expect.status.replace(status(value)?).is_some(),
@@ -55,7 +56,7 @@ impl Expect {
                 _ => return Err(unknown()),
             };
             if twice {
-                return Err(format!("{key} stands twice: {text:?}"));
+                return Err(format!("{key} is given twice: {text:?}"));
             }
         }
         Ok(expect)
@@ -65,19 +66,22 @@ impl Expect {
 pub(crate) fn status(text: &str) -> Result<u16, String> {
     // An informational answer (1xx) is never the last one: RFC 9110 section 15.2.
     let code = text.parse().ok().filter(|code| (200..=599).contains(code));
-    code.ok_or_else(|| format!("{text:?} is not a status: write 200 to 599"))
+    code.ok_or_else(|| format!("{text:?} is not a status; use 200 to 599"))
 }
 
 pub(crate) fn length(text: &str, numbers: Option<usize>) -> Result<ExpectedLength, String> {
     let Some(number) = text.strip_prefix('$') else {
         let fixed = Count::parse(text).map(|length| ExpectedLength::Fixed(length.0));
-        return fixed.map_err(|_| format!("{text:?} is not a length: write 512 or $1"));
+        return fixed.map_err(|_| format!("{text:?} is not a length; use 512 or $1"));
     };
     let index = number.parse::<usize>().ok().and_then(|n| n.checked_sub(1));
-    let index = index.ok_or_else(|| format!("{text:?} is not a number drawn: write $1"))?;
+    let index = index.ok_or_else(|| format!("{text:?} is not a number of the request; use $1"))?;
     match numbers {
-        Some(0) => Err(format!("the target draws no number, write {{rand 1 4096}} in it: {text:?}")),
-        Some(n) if index >= n => Err(format!("the target draws {n} numbers, the last is ${n}: {text:?}")),
+        Some(0) => Err(format!("the target has no random number; add {{rand 1 4096}} to it: {text:?}")),
+        Some(n) if index >= n => Err(format!(
+            "the target has {n} random numbers, the last is ${n}: \
+        {text:?}"
+        )),
         _ => Ok(ExpectedLength::Drawn(index)),
     }
 }
@@ -95,17 +99,17 @@ mod tests {
         check("status=404,length=0", Ok((Some(404), Some(Fixed(0)))));
         check("length=$1,status=200", Ok((Some(200), Some(Drawn(0)))));
         check("length=$2", Ok((None, Some(Drawn(1)))));
-        check("length=$3", Err("the target draws 2 numbers, the last is $2: \"$3\""));
-        check("length=$0", Err("\"$0\" is not a number drawn: write $1"));
-        check("length=$x", Err("\"$x\" is not a number drawn: write $1"));
-        check("length=long", Err("\"long\" is not a length: write 512 or $1"));
-        check("status=ok", Err("\"ok\" is not a status: write 200 to 599"));
-        check("status=100", Err("\"100\" is not a status: write 200 to 599"));
-        check("status=600", Err("\"600\" is not a status: write 200 to 599"));
+        check("length=$3", Err("the target has 2 random numbers, the last is $2: \"$3\""));
+        check("length=$0", Err("\"$0\" is not a number of the request; use $1"));
+        check("length=$x", Err("\"$x\" is not a number of the request; use $1"));
+        check("length=long", Err("\"long\" is not a length; use 512 or $1"));
+        check("status=ok", Err("\"ok\" is not a status; use 200 to 599"));
+        check("status=100", Err("\"100\" is not a status; use 200 to 599"));
+        check("status=600", Err("\"600\" is not a status; use 200 to 599"));
         check("status=200,status=201", Err("status stands twice: \"status=200,status=201\""));
-        check("200", Err("\"200\" is not known: write status=200,length=$1"));
-        check("body=x", Err("\"body=x\" is not known: write status=200,length=$1"));
-        check("", Err("\"\" is not known: write status=200,length=$1"));
+        check("200", Err("unknown check \"200\"; use status=200,length=$1"));
+        check("body=x", Err("unknown check \"body=x\"; use status=200,length=$1"));
+        check("", Err("unknown check \"\"; use status=200,length=$1"));
     }
 
     /// Against a target that draws two numbers.

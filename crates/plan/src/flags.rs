@@ -186,10 +186,7 @@ impl Mistakes {
         ];
         let mut mistakes = Mistakes(Vec::new());
         for (flag, text) in load.iter().filter_map(|(flag, given)| Some((flag, given.as_ref()?))) {
-            mistakes.add(
-                flag,
-                format!("the scenario says what each connection does; write it in the file: {text:?}"),
-            );
+            mistakes.add(flag, format!("cannot be used with a scenario file; set it in the file: {text:?}"));
         }
         mistakes
     }
@@ -213,7 +210,7 @@ impl Mistakes {
         let otlp = self.read("--otlp", &flags.otlp, None, read);
         let target_gc = flags.target_gc;
         if target_gc && flags.observe.is_some() {
-            self.add("--target-gc", "throng observe does not collect; leave one of the two out");
+            self.add("--target-gc", "throng observe cannot collect a JVM's heap; remove one of the two");
         }
         let outputs =
             Plan { target_gc, thresholds, observe, prometheus, dashboard, influx, otlp, tags, ..plan };
@@ -240,7 +237,7 @@ impl Mistakes {
     }
 
     fn target(&mut self, text: Option<&str>, v4: Option<bool>, resolve: Resolve) -> Option<Target> {
-        let read = text.ok_or_else(|| "it is missing: write http://host:port/".to_owned());
+        let read = text.ok_or_else(|| "missing; use http://host:port/".to_owned());
         read.and_then(|text| Target::parse(text, v4, &[], resolve))
             .map_err(|why| self.add("target", why))
             .ok()
@@ -257,17 +254,17 @@ impl Mistakes {
             for (flag, _) in
                 [("--ping", ping), ("--message", text)].iter().filter(|(_, given)| given.is_some())
             {
-                self.add(
-                    flag,
-                    "http:// sends requests, leave it out, or write --think for the time between them",
-                );
+                self.add(flag, "not for http://; remove it, or use --think for the time between requests");
             }
             return None;
         }
         let every = self.read("--ping", ping, Nanos::from_secs(30), Nanos::parse);
         if let (Some(scheme), None) = (scheme.filter(|scheme| scheme.needs_message()), text) {
             if let Some(ping) = ping {
-                self.add("--ping", format!("{scheme} sends nothing by itself, add --message ping: {ping:?}"));
+                self.add(
+                    "--ping",
+                    format!("{scheme} sends nothing without a message; add --message ping: {ping:?}"),
+                );
             }
             return None;
         }
@@ -301,10 +298,7 @@ impl Mistakes {
 
     fn observe(&mut self, flags: &Flags, resolve: Resolve) -> Option<Observe> {
         if let (None, Some(file)) = (&flags.observe, &flags.observe_token_file) {
-            self.add(
-                "--observe-token-file",
-                format!("nobody is asked, add --observe http://HOST:PORT: {file:?}"),
-            );
+            self.add("--observe-token-file", format!("requires --observe http://HOST:PORT: {file:?}"));
         }
         let read = |text: &str| Observe::parse(text, flags.observe_token_file.clone(), resolve).map(Some);
         self.read("--observe", &flags.observe, None, read)
@@ -312,7 +306,7 @@ impl Mistakes {
 
     fn influx(&mut self, flags: &Flags, resolve: Resolve) -> Option<Influx> {
         if let (None, Some(file)) = (&flags.influx, &flags.influx_token_file) {
-            let why = "nobody takes it, add --influx http://HOST:8086/api/v2/write?org=O&bucket=B";
+            let why = "requires --influx http://HOST:8086/api/v2/write?org=O&bucket=B";
             self.add("--influx-token-file", format!("{why}: {file:?}"));
         }
         let read = |text: &str| Influx::parse(text, flags.influx_token_file.clone(), resolve).map(Some);
@@ -329,12 +323,12 @@ impl Mistakes {
     fn dashboard(&mut self, flags: &Flags) -> Option<SocketAddr> {
         let has_token = flags.dashboard_token_file.is_some();
         if has_token && flags.dashboard.is_none() {
-            self.add("--dashboard-token-file", "without --dashboard nobody asks for it");
+            self.add("--dashboard-token-file", "requires --dashboard");
         }
         self.read("--dashboard", &flags.dashboard, None, |text| match endpoint(text)? {
             at if has_token || at.ip().is_loopback() => Ok(Some(at)),
             at => Err(format!(
-                "without --dashboard-token-file anybody could end the run, write 127.0.0.1:{}: {at}",
+                "without --dashboard-token-file only loopback is allowed; use 127.0.0.1:{}: {at}",
                 at.port()
             )),
         })
@@ -347,14 +341,20 @@ impl Mistakes {
 /// It has letters in it that a tag may not have.
 pub fn tag(text: &str) -> Result<String, String> {
     let is_tag = !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || "-_.".contains(c));
-    if is_tag { Ok(text.to_owned()) } else { Err(format!("letters, digits, -, _ and . only: {text:?}")) }
+    if is_tag {
+        Ok(text.to_owned())
+    } else {
+        Err(format!(
+            "may have letters, digits, -, _ and . only: \
+    {text:?}"
+        ))
+    }
 }
 
 /// Where to listen: a port alone is one of this machine's own.
 fn endpoint(text: &str) -> Result<SocketAddr, String> {
     let port = text.parse().map(|port: u16| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
-    let wrong =
-        |_| format!("{text:?} is not an address and a port: write 127.0.0.1:9464, or 9464 for the same");
+    let wrong = |_| format!("{text:?} is not an address and port; use 127.0.0.1:9464, or 9464 for the same");
     port.or_else(|_| text.parse()).map_err(wrong)
 }
 
@@ -396,7 +396,7 @@ fn think(text: &str, scheme: Option<Scheme>) -> Result<Think, String> {
     match scheme.filter(|scheme| !scheme.has_requests()) {
         None => Think::parse(text).map_err(|misread| misread.to_string()),
         Some(scheme) => {
-            Err(format!("{scheme} sends a message each --ping, write --ping 30s instead: {text:?}"))
+            Err(format!("not for {scheme}, which sends a message per --ping; use --ping 30s: {text:?}"))
         }
     }
 }
@@ -407,18 +407,16 @@ const LONGEST_MESSAGE: usize = 65_536;
 fn message(text: &str, scheme: Option<Scheme>) -> Result<String, String> {
     match text.len() {
         0 if scheme.is_some_and(Scheme::needs_message) => {
-            Err("an empty message has no echo, write some text: \"\"".to_owned())
+            Err("an empty message has no echo; use a non-empty text: \"\"".to_owned())
         }
         0..=LONGEST_MESSAGE => Ok(text.to_owned()),
-        length => {
-            Err(format!("it may have {} octets: {}", Count(LONGEST_MESSAGE as u64), Count(length as u64)))
-        }
+        length => Err(format!("at most {} octets: {}", Count(LONGEST_MESSAGE as u64), Count(length as u64))),
     }
 }
 
 pub(crate) fn timeout(text: &str) -> Result<Nanos, Misread> {
     match Nanos::parse(text)? {
-        Nanos::ZERO => Err(Misread::new(text, "a limit that anything could keep", "10s")),
+        Nanos::ZERO => Err(Misread::new(text, "a timeout greater than 0", "10s")),
         limit => Ok(limit),
     }
 }
@@ -426,7 +424,7 @@ pub(crate) fn timeout(text: &str) -> Result<Nanos, Misread> {
 fn expect(text: &str, target: Option<&Target>) -> Result<Expect, String> {
     let scheme = target.map(|target| target.scheme);
     if let Some(scheme) = scheme.filter(|scheme| !scheme.has_requests()) {
-        return Err(format!("{scheme} has no status or length to check, leave it out: {text:?}"));
+        return Err(format!("{scheme} has no status or length; remove it: {text:?}"));
     }
     let expect = Expect::parse(text, target.map(|target| target.path.numbers()))?;
     expect.length.map_or(Ok(()), ExpectedLength::is_kept).map(|()| expect)
@@ -438,7 +436,7 @@ pub(crate) fn reconnect(text: &str) -> Result<Reconnect, Misread> {
         "never" => Ok(Reconnect::Never),
         _ => match Spans::parse(text) {
             Ok(span) if span.min == Nanos::ZERO => {
-                Err(Misread::new(text, "a back-off that gives the target time", "1s..30s"))
+                Err(Misread::new(text, "a back-off greater than 0", "1s..30s"))
             }
             Ok(span) => Ok(Reconnect::Backoff(span)),
             Err(_) => Err(Misread::new(text, "a way to reconnect", "planned, never or 1s..30s")),

@@ -43,19 +43,19 @@ impl Format {
             "httperf" => Tool::Httperf,
             _ => {
                 let cure = "throng, wrk, fortio, ab or httperf";
-                return Err(Misread::new(text, "a form of summary", cure).to_string());
+                return Err(Misread::new(text, "a summary format", cure).to_string());
             }
         };
         let Some(name) = name.filter(|_| !populations.is_empty()) else {
             return Ok(Format { tool, of: None });
         };
         if tool == Tool::Throng {
-            return Err(format!("our own form tells of each population, write throng: {text:?}"));
+            return Err(format!("throng's own format shows every population; use throng: {text:?}"));
         }
         let Some(at) = populations.iter().position(|own| own.name == name) else {
             let all: Vec<String> = populations.iter().map(|own| format!("{word}:{}", own.name)).collect();
             let cure = one_of(all.iter().map(String::as_str));
-            return Err(format!("there is no such population, write {cure}: {text:?}"));
+            return Err(format!("no such population; use {cure}: {text:?}"));
         };
         // The only one is the whole run.
         let of = (populations.len() > 1).then_some(at as u16);
@@ -92,9 +92,9 @@ mod tests {
         let no_such = "there is no such population, write ";
         check("ab:main", &two, Err(&format!("{no_such}ab:desktop or ab:ab: \"ab:main\"")));
         check("wrk:", &["main"], Err(&format!("{no_such}wrk:main: \"wrk:\"")));
-        let own = "our own form tells of each population, write throng: \"throng:ab\"";
+        let own = "throng's own format shows every population; use throng: \"throng:ab\"";
         check("throng:ab", &two, Err(own));
-        let no_form = "\"siege:ab\" is not a form of summary: write throng, wrk, fortio, ab or httperf";
+        let no_form = "\"siege:ab\" is not a summary format; use throng, wrk, fortio, ab or httperf";
         check("siege:ab", &two, Err(no_form));
     }
 }

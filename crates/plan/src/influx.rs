@@ -18,7 +18,7 @@ pub struct Influx {
 }
 
 const CURE: &str =
-    "write http://HOST:8086/write?db=throng, or of version 2 http://HOST:8086/api/v2/write?org=O&bucket=B";
+    "use http://HOST:8086/write?db=throng, or for version 2 http://HOST:8086/api/v2/write?org=O&bucket=B";
 
 impl Influx {
     /// Reads the URL; of a name's addresses the first. The error names the cure.
@@ -27,16 +27,16 @@ impl Influx {
     /// It is no such URL, or the name has no address.
     pub fn parse(text: &str, token_file: Option<String>, resolve: Resolve) -> Result<Influx, String> {
         let Post { at, host, path } = Post::parse(text, CURE, resolve)?;
-        let wrong = |why: &str| format!("{why}: {CURE}: {text:?}");
+        let wrong = |why: &str| format!("{why}; {CURE}: {text:?}");
         let (name, query) = path.split_once('?').unwrap_or((path, ""));
         let has =
             |key: &str| query.split('&').any(|pair| pair.strip_prefix(key).is_some_and(|v| v.len() > 1));
         let key = if name.ends_with("/api/v2/write") { "bucket" } else { "db" };
         if !name.ends_with("/write") || !has(key) {
-            return Err(wrong("not where it takes points"));
+            return Err(wrong("not a write endpoint"));
         }
         if has("precision") {
-            return Err(wrong("times are in nanoseconds, leave out precision"));
+            return Err(wrong("times are in nanoseconds; remove precision"));
         }
         Ok(Influx { at, host: host.to_owned(), path: path.to_owned(), token_file })
     }
@@ -71,9 +71,9 @@ mod tests {
         for wrong in
             ["http://far:8086", "http://far:8086/write", "http://far:8086/write?db=", "http://far:8086/?db=t"]
         {
-            check(wrong, Err("not where it takes points: write http://HOST:8086/write?db=throng"));
+            check(wrong, Err("not a write endpoint: write http://HOST:8086/write?db=throng"));
         }
-        check("http://far:8086/api/v2/write?db=t", Err("not where it takes points"));
+        check("http://far:8086/api/v2/write?db=t", Err("not a write endpoint"));
         check("https://far:8086/write?db=t", Err("does not begin with http://"));
         check("http://far:8086/write?db=t&precision=s", Err("leave out precision"));
         check("http://{1..2}:8086/write?db=t", Err("one host and its port"));

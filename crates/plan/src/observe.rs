@@ -19,7 +19,7 @@ impl Observe {
         let target = Target::parse(text, None, &[], resolve)?;
         let authority = text.split_once("://").map_or("", |(_, rest)| rest.strip_suffix('/').unwrap_or(rest));
         if !target.scheme.has_requests() || authority.contains(['/', '?', '#', '{', ',']) {
-            return Err(format!("it is one host and its port, write http://HOST:PORT: {text:?}"));
+            return Err(format!("not a host and port; use http://HOST:PORT: {text:?}"));
         }
         Ok(Observe { at: target.destinations[0], token_file })
     }

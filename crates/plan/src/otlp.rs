@@ -15,7 +15,7 @@ pub struct Otlp {
     pub path: String,
 }
 
-const CURE: &str = "write http://HOST:4318, or with its path http://HOST:4318/v1/metrics";
+const CURE: &str = "use http://HOST:4318, or with its path http://HOST:4318/v1/metrics";
 /// The one that the protocol has (OTLP/HTTP request).
 const PATH: &str = "/v1/metrics";
 

@@ -139,7 +139,7 @@ impl IoChoice {
             "auto" => Ok(IoChoice::Auto),
             "uring" => Ok(IoChoice::Uring),
             "epoll" => Ok(IoChoice::Epoll),
-            _ => Err(Misread::new(text, "a way to do I/O", "auto, uring or epoll")),
+            _ => Err(Misread::new(text, "an I/O backend", "auto, uring or epoll")),
         }
     }
 }

@@ -17,14 +17,14 @@ pub(crate) struct Post<'a> {
 impl Post<'_> {
     /// Reads the URL; every error names the cure.
     pub(crate) fn parse<'a>(text: &'a str, cure: &str, resolve: Resolve) -> Result<Post<'a>, String> {
-        let wrong = |why: &str| format!("{why}: {cure}: {text:?}");
-        let rest = text.strip_prefix("http://").ok_or_else(|| wrong("it does not begin with http://"))?;
+        let wrong = |why: &str| format!("{why}; {cure}: {text:?}");
+        let rest = text.strip_prefix("http://").ok_or_else(|| wrong("does not start with http://"))?;
         let (host, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
         if host.contains(['{', ',', '@']) {
-            return Err(wrong("it is one host and its port"));
+            return Err(wrong("not a host and port"));
         }
         if !path.bytes().all(|b| b.is_ascii_graphic() && b != b'#') {
-            return Err(wrong("a character that is none of a URL"));
+            return Err(wrong("contains a character that is not allowed in a URL"));
         }
         let target = Target::parse(&format!("http://{host}/"), None, &[], resolve)?;
         Ok(Post { at: target.destinations[0], host, path })

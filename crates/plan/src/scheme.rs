@@ -71,20 +71,18 @@ impl Scheme {
     pub(crate) fn split(text: &str) -> Result<(Scheme, &str), String> {
         let Some((name, rest)) = text.split_once("://") else {
             return Err(if text.ends_with(".toml") {
-                format!("only throng run takes a scenario file, write http://host:port/: {text:?}")
+                format!("only throng run takes a scenario file; use http://host:port/: {text:?}")
             } else {
-                format!(
-                    "{text:?} is not a target: write http://host:port/, ws://host:port/ or tcp://host:port"
-                )
+                format!("{text:?} is not a target; use http://host:port/, ws://host:port/ or tcp://host:port")
             });
         };
         let scheme = Scheme::ALL.into_iter().find(|scheme| name.eq_ignore_ascii_case(scheme.name()));
         match (scheme, name.to_ascii_lowercase().as_str()) {
             (Some(scheme), _) => Ok((scheme, rest)),
             (None, name @ ("https" | "wss")) => Err(format!(
-                "{name} is not available in this version, write http://, ws:// or tcp://: {text:?}"
+                "{name} is not available in this version; use http://, ws:// or tcp://: {text:?}"
             )),
-            (None, _) => Err(format!("{name:?} is not a scheme: write http://, ws:// or tcp://")),
+            (None, _) => Err(format!("{name:?} is not a scheme; use http://, ws:// or tcp://")),
         }
     }
 }

@@ -83,7 +83,7 @@ mod tests {
         for text in
             ["", "%", "50", "100.0001%", "101%", "-1%", "1.23456%", "1.%", ".5%", "1,5%", "99999%", "5 %"]
         {
-            let expected = format!("{text:?} is not a share of the load: write 100% or 12.5%");
+            let expected = format!("{text:?} is not a share of the load; use 100% or 12.5%");
             assert_eq!(Share::parse(text).unwrap_err().to_string(), expected);
         }
     }

@@ -58,7 +58,7 @@ impl Network {
 
     /// Reads `10.0.0.5`, `10.1.0.0/16` or `fd00::/64`. The error names the text and the cure.
     pub fn parse(text: &str) -> Result<Network, String> {
-        let wrong = || format!("{text:?} is not an address: write 127.0.0.2 or 127.1.0.0/16");
+        let wrong = || format!("{text:?} is not an address; use 127.0.0.2 or 127.1.0.0/16");
         let Some((base, prefix)) = text.split_once('/') else {
             return text.parse::<IpAddr>().map(Network::from).map_err(|_| wrong());
         };
@@ -67,7 +67,7 @@ impl Network {
         let first = first_of(base, prefix);
         if first != base {
             // 10.0.0.5/24 is how a host's own address is shown: it may mean the one or the other.
-            return Err(format!("{text:?} is an address in a network: write {base} or {first}/{prefix}"));
+            return Err(format!("{text:?} is an address within a network; use {base} or {first}/{prefix}"));
         }
         Ok(Network { base, prefix })
     }
@@ -101,10 +101,10 @@ impl Sources {
         for item in text.split(',') {
             let network = Network::parse(item)?;
             if let Some(other) = networks.iter().find(|other| other.overlaps(&network)) {
-                return Err(format!("{item:?} overlaps {other}: write one of them"));
+                return Err(format!("{item:?} overlaps {other}; remove one of them"));
             }
             if networks.iter().any(|other| other.is_v4() != network.is_v4()) {
-                return Err(format!("IPv4 and IPv6 do not mix in one run, write one of them: {text:?}"));
+                return Err(format!("IPv4 and IPv6 cannot be mixed in one run; use one of them: {text:?}"));
             }
             networks.push(network);
         }
@@ -157,18 +157,18 @@ mod tests {
         check("::1", Ok("1 of ::1: ::1 to ::1"));
         check("fd00::/126", Ok("2 of fd00::/126: fd00::1 to fd00::2"));
         check("fd00::/64", Ok("4294967296 of fd00::/64: fd00::1 to fd00::1:0:0"));
-        check("here", Err("\"here\" is not an address: write 127.0.0.2 or 127.1.0.0/16"));
-        check("", Err("\"\" is not an address: write 127.0.0.2 or 127.1.0.0/16"));
-        check("127.0.0.0/33", Err("\"127.0.0.0/33\" is not an address: write 127.0.0.2 or 127.1.0.0/16"));
+        check("here", Err("\"here\" is not an address; use 127.0.0.2 or 127.1.0.0/16"));
+        check("", Err("\"\" is not an address; use 127.0.0.2 or 127.1.0.0/16"));
+        check("127.0.0.0/33", Err("\"127.0.0.0/33\" is not an address; use 127.0.0.2 or 127.1.0.0/16"));
         check(
             "10.0.0.5/24",
-            Err("\"10.0.0.5/24\" is an address in a network: write 10.0.0.5 or 10.0.0.0/24"),
+            Err("\"10.0.0.5/24\" is an address within a network; use 10.0.0.5 or 10.0.0.0/24"),
         );
-        check("10.0.0.5,10.0.0.5", Err("\"10.0.0.5\" overlaps 10.0.0.5: write one of them"));
-        check("10.0.0.0/24,10.0.0.7", Err("\"10.0.0.7\" overlaps 10.0.0.0/24: write one of them"));
+        check("10.0.0.5,10.0.0.5", Err("\"10.0.0.5\" overlaps 10.0.0.5; remove one of them"));
+        check("10.0.0.0/24,10.0.0.7", Err("\"10.0.0.7\" overlaps 10.0.0.0/24; remove one of them"));
         check(
             "10.0.0.1,::1",
-            Err("IPv4 and IPv6 do not mix in one run, write one of them: \"10.0.0.1,::1\""),
+            Err("IPv4 and IPv6 cannot be mixed in one run; use one of them: \"10.0.0.1,::1\""),
         );
     }
 

@@ -55,7 +55,7 @@ impl Target {
         let others = if is_free { others } else { Vec::new() };
         if addresses.is_empty() {
             let family = if v4 { "IPv4" } else { "IPv6" };
-            return Err(format!("it has no {family} address, the family of --sources: {host:?}"));
+            return Err(format!("no {family} address, the family of --sources: {host:?}"));
         }
         if addresses.len().max(others.len()) * ports.len() > MOST_DESTINATIONS {
             return Err(too_many(text));
@@ -117,39 +117,39 @@ fn path_of(scheme: Scheme, path: &str, tables: &[Csv]) -> Result<Text, String> {
     match path {
         _ if scheme.has_path() => text::path(path, tables),
         "" | "/" => Ok(Text::default()),
-        _ => Err(format!("{scheme} has no path, write {scheme}host:port: {path:?}")),
+        _ => Err(format!("{scheme} has no path; use {scheme}host:port: {path:?}")),
     }
 }
 
 /// Host and port of an authority (RFC 3986 section 3.2).
 fn split_authority(text: &str) -> Result<(&str, Option<&str>), String> {
     if text.contains('@') {
-        return Err(format!("a user in the target is not available, write http://host:port/: {text:?}"));
+        return Err(format!("a user name in the target is not supported; use http://host:port/: {text:?}"));
     }
     let (host, port) = match text.strip_prefix('[') {
         Some(rest) => {
             let closed = rest.split_once(']').filter(|(_, port)| port.is_empty() || port.starts_with(':'));
-            let (host, port) = closed.ok_or_else(|| format!("{text:?} is not a host: write [::1]:8000"))?;
+            let (host, port) = closed.ok_or_else(|| format!("{text:?} is not a host; use [::1]:8000"))?;
             (host, port.strip_prefix(':'))
         }
         None => text.rsplit_once(':').map_or((text, None), |(host, port)| (host, Some(port))),
     };
     if host.is_empty() {
-        return Err(format!("the host is missing, write http://host:port/: {text:?}"));
+        return Err(format!("missing host; use http://host:port/: {text:?}"));
     }
     if host.contains(':') != text.starts_with('[') {
-        return Err(format!("{text:?} is not a host: IPv6 stands in brackets, write [::1]:8000"));
+        return Err(format!("{text:?} is not a host; IPv6 addresses need brackets: [::1]:8000"));
     }
     Ok((host, port))
 }
 
 fn ports(text: Option<&str>, scheme: Scheme) -> Result<Vec<u16>, String> {
     let Some(text) = text else {
-        let port = scheme.port().ok_or("the port is missing: write tcp://host:port")?;
+        let port = scheme.port().ok_or("missing port; use tcp://host:port")?;
         return Ok(vec![port]);
     };
     let port = |port: String| match port.parse() {
-        Ok(0) | Err(_) => Err(format!("{port:?} is not a port: write 1 to 65535")),
+        Ok(0) | Err(_) => Err(format!("{port:?} is not a port; use 1 to 65535")),
         Ok(port) => Ok(port),
     };
     expand(text)?.into_iter().map(port).collect()
@@ -157,13 +157,13 @@ fn ports(text: Option<&str>, scheme: Scheme) -> Result<Vec<u16>, String> {
 
 /// The addresses of a host, and whether it is a name.
 fn addresses(host: &str, resolve: Resolve) -> Result<(Vec<IpAddr>, bool), String> {
-    let wrong = |text: &str| format!("{text:?} is not an address: write 127.0.0.1 or 127.0.0.{{1..30}}");
+    let wrong = |text: &str| format!("{text:?} is not an address; use 127.0.0.1 or 127.0.0.{{1..30}}");
     if host.contains(['{', '}', ':']) || host.bytes().all(|b| b.is_ascii_digit() || b == b'.') {
         let address = |text: String| text.parse().map_err(|_| wrong(&text));
         return Ok((expand(host)?.into_iter().map(address).collect::<Result<_, _>>()?, false));
     }
     if let Some(c) = host.chars().find(|c| !c.is_ascii_alphanumeric() && !"-._".contains(*c)) {
-        return Err(format!("{c:?} cannot stand in a host name: {host:?}"));
+        return Err(format!("{c:?} is not allowed in a host name: {host:?}"));
     }
     let addresses = resolve(host).map_err(|why| format!("{host:?} has no address: {why}"))?;
     if addresses.is_empty() {
@@ -174,7 +174,7 @@ fn addresses(host: &str, resolve: Resolve) -> Result<(Vec<IpAddr>, bool), String
 
 /// All texts that a pattern with ranges stands for: `1.{2..3}` is `1.2` and `1.3`.
 fn expand(pattern: &str) -> Result<Vec<String>, String> {
-    let wrong = || format!("{pattern:?} is not a range: write {{1..30}}");
+    let wrong = || format!("{pattern:?} is not a range; use {{1..30}}");
     let Some((before, rest)) = pattern.split_once('{') else {
         return if pattern.contains('}') { Err(wrong()) } else { Ok(vec![pattern.to_owned()]) };
     };
@@ -182,7 +182,7 @@ fn expand(pattern: &str) -> Result<Vec<String>, String> {
     let (low, high) = range.split_once("..").ok_or_else(wrong)?;
     let (Ok(from), Ok(to)) = (low.parse::<u32>(), high.parse::<u32>()) else { return Err(wrong()) };
     if from > to {
-        return Err(format!("\"{{{range}}}\" runs backwards: write {{{high}..{low}}}"));
+        return Err(format!("\"{{{range}}}\" is reversed; use {{{high}..{low}}}"));
     }
     let tails = expand(after)?;
     if (u64::from(to - from) + 1).saturating_mul(tails.len() as u64) > MOST_DESTINATIONS as u64 {
@@ -237,48 +237,47 @@ mod tests {
     fn names_what_it_cannot_read() {
         for scheme in ["https", "wss"] {
             let text = format!("{scheme}://h/");
-            let error = format!(
-                "{scheme} is not available in this version, write http://, ws:// or tcp://: {text:?}"
-            );
+            let error =
+                format!("{scheme} is not available in this version; use http://, ws:// or tcp://: {text:?}");
             check(&text, Err(&error));
         }
-        check("gopher://x/", Err("\"gopher\" is not a scheme: write http://, ws:// or tcp://"));
+        check("gopher://x/", Err("\"gopher\" is not a scheme; use http://, ws:// or tcp://"));
         check(
             "nosuch.toml",
-            Err("only throng run takes a scenario file, write http://host:port/: \"nosuch.toml\""),
+            Err("only throng run takes a scenario file; use http://host:port/: \"nosuch.toml\""),
         );
         check(
             "127.0.0.1:80",
             Err(
-                "\"127.0.0.1:80\" is not a target: write http://host:port/, ws://host:port/ or tcp://host:port",
+                "\"127.0.0.1:80\" is not a target; use http://host:port/, ws://host:port/ or tcp://host:port",
             ),
         );
-        check("tcp://127.0.0.1", Err("the port is missing: write tcp://host:port"));
-        check("tcp://127.0.0.1:9/x", Err("tcp:// has no path, write tcp://host:port: \"/x\""));
-        check("http:///x", Err("the host is missing, write http://host:port/: \"\""));
-        check("http://:80/", Err("the host is missing, write http://host:port/: \":80\""));
-        check("http://::1/", Err("\"::1\" is not a host: IPv6 stands in brackets, write [::1]:8000"));
+        check("tcp://127.0.0.1", Err("missing port; use tcp://host:port"));
+        check("tcp://127.0.0.1:9/x", Err("tcp:// has no path; use tcp://host:port: \"/x\""));
+        check("http:///x", Err("missing host; use http://host:port/: \"\""));
+        check("http://:80/", Err("missing host; use http://host:port/: \":80\""));
+        check("http://::1/", Err("\"::1\" is not a host; IPv6 addresses need brackets: [::1]:8000"));
         check(
             "http://[1.2.3.4]/",
-            Err("\"[1.2.3.4]\" is not a host: IPv6 stands in brackets, write [::1]:8000"),
+            Err("\"[1.2.3.4]\" is not a host; IPv6 addresses need brackets: [::1]:8000"),
         );
-        check("http://[::1]80/", Err("\"[::1]80\" is not a host: write [::1]:8000"));
+        check("http://[::1]80/", Err("\"[::1]80\" is not a host; use [::1]:8000"));
         check(
             "http://me:pw@h/",
-            Err("a user in the target is not available, write http://host:port/: \"me:pw@h\""),
+            Err("a user name in the target is not supported; use http://host:port/: \"me:pw@h\""),
         );
-        check("http://h:0/", Err("\"0\" is not a port: write 1 to 65535"));
-        check("http://h:65536/", Err("\"65536\" is not a port: write 1 to 65535"));
-        check("http://h:{65535..65536}/", Err("\"65536\" is not a port: write 1 to 65535"));
-        check("http://h:/", Err("\"\" is not a port: write 1 to 65535"));
+        check("http://h:0/", Err("\"0\" is not a port; use 1 to 65535"));
+        check("http://h:65536/", Err("\"65536\" is not a port; use 1 to 65535"));
+        check("http://h:{65535..65536}/", Err("\"65536\" is not a port; use 1 to 65535"));
+        check("http://h:/", Err("\"\" is not a port; use 1 to 65535"));
         check("http://127.0.0.{9..1}/", Err("\"{9..1}\" runs backwards: write {1..9}"));
-        check("http://127.0.0.{1-9}/", Err("\"127.0.0.{1-9}\" is not a range: write {1..30}"));
-        check("http://127.0.0.1}/", Err("\"127.0.0.1}\" is not a range: write {1..30}"));
+        check("http://127.0.0.{1-9}/", Err("\"127.0.0.{1-9}\" is not a range; use {1..30}"));
+        check("http://127.0.0.1}/", Err("\"127.0.0.1}\" is not a range; use {1..30}"));
         check(
             "http://127.0.0.256/",
-            Err("\"127.0.0.256\" is not an address: write 127.0.0.1 or 127.0.0.{1..30}"),
+            Err("\"127.0.0.256\" is not an address; use 127.0.0.1 or 127.0.0.{1..30}"),
         );
-        check("http://h{1..2}/", Err("\"h1\" is not an address: write 127.0.0.1 or 127.0.0.{1..30}"));
+        check("http://h{1..2}/", Err("\"h1\" is not an address; use 127.0.0.1 or 127.0.0.{1..30}"));
         check(
             "http://10.{0..255}.{0..255}.{0..1}/",
             Err("a target has at most 65,536 destinations: \"10.{0..255}.{0..255}.{0..1}\""),
@@ -312,15 +311,11 @@ mod tests {
             ("http://localhost/", Some(false), Ok("[::1]:80")),
             ("http://app.localhost/", Some(false), Ok("[::1]:80")),
             ("http://app.localhost/", None, Ok("127.0.0.1:80")),
-            (
-                "http://10.0.0.1/",
-                Some(false),
-                Err("it has no IPv6 address, the family of --sources: \"10.0.0.1\""),
-            ),
+            ("http://10.0.0.1/", Some(false), Err("no IPv6 address, the family of --sources: \"10.0.0.1\"")),
             (
                 "http://six.example/",
                 Some(true),
-                Err("it has no IPv4 address, the family of --sources: \"six.example\""),
+                Err("no IPv4 address, the family of --sources: \"six.example\""),
             ),
         ] {
             let read = Target::parse(text, v4, &[], &names).map(|target| target.destinations[0].to_string());

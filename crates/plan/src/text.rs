@@ -91,7 +91,7 @@ pub(crate) fn path(text: &str, tables: &[Csv]) -> Result<Text, String> {
     let path = Text::parse(&format!("{slash}{text}"), Place::Path, tables)?;
     match path.max_len() {
         0..=LONGEST_PATH => Ok(path),
-        length => Err(format!("path and query may have {LONGEST_PATH} octets: {length}")),
+        length => Err(format!("path and query may have at most {LONGEST_PATH} octets: {length}")),
     }
 }
 
@@ -119,9 +119,9 @@ impl Text {
                 at = found + 1;
                 continue;
             }
-            let end = rest.find('}').ok_or_else(|| {
-                format!("a brace is not closed, write {{rand 1 4096}}: {:?}", excerpt(rest))
-            })?;
+            let end = rest
+                .find('}')
+                .ok_or_else(|| format!("unclosed brace; use {{rand 1 4096}}: {:?}", excerpt(rest)))?;
             read.push(&text[from..found]);
             read.segments.push(variable(&rest[..=end], tables)?);
             (from, at) = (found + end + 1, found + end + 1);
@@ -243,13 +243,13 @@ fn variable(text: &str, tables: &[Csv]) -> Result<Segment, String> {
         ["seq"] => Ok(Segment::Seq),
         ["rand", low, high] => match (Count::parse(low), Count::parse(high)) {
             (Ok(from), Ok(to)) if from <= to => Ok(Segment::Rand { low: from.0, high: to.0 }),
-            (Ok(_), Ok(_)) => Err(format!("{text:?} runs backwards: write {{rand {high} {low}}}")),
-            _ => Err(format!("{text:?} has no two whole numbers: write {{rand 1 4096}}")),
+            (Ok(_), Ok(_)) => Err(format!("{text:?} is reversed; use {{rand {high} {low}}}")),
+            _ => Err(format!("{text:?} needs two integers; use {{rand 1 4096}}")),
         },
         ["choice", ref words @ ..] if !words.is_empty() => {
             match words.iter().find(|word| word.contains('{')) {
                 None => Ok(Segment::Choice(words.iter().map(|word| (*word).to_owned()).collect())),
-                Some(word) => Err(format!("a choice is between plain words, without braces: {word:?}")),
+                Some(word) => Err(format!("{{choice}} takes plain words, without braces: {word:?}")),
             }
         }
         ["csv", name] => column(text, name, tables),
@@ -257,30 +257,28 @@ fn variable(text: &str, tables: &[Csv]) -> Result<Segment, String> {
             let known = nearest(name, VARIABLES.iter().map(|(name, _)| *name));
             let like = VARIABLES.iter().find(|(name, _)| Some(*name) == known);
             Err(match like {
-                Some((_, cure)) => format!("{text:?} is not known: write {cure}"),
+                Some((_, cure)) => format!("unknown variable {text:?}; use {cure}"),
                 None => format!(
-                    "{text:?} is not known: write {{rand 1 4096}}, {{seq}}, {{choice a b c}} or {{csv \
-                        users.id}}"
+                    "unknown variable {text:?}; use {{rand 1 4096}}, {{seq}}, {{choice a b c}} or {{csv \
+                    users.id}}"
                 ),
             })
         }
-        [] => Err(format!("{text:?} is not known: write {{rand 1 4096}}")),
+        [] => Err(format!("unknown variable {text:?}; use {{rand 1 4096}}")),
     }
 }
 
 /// The column of `{csv NAME.COLUMN}`.
 fn column(text: &str, path: &str, tables: &[Csv]) -> Result<Segment, String> {
     let (name, column) =
-        path.split_once('.').ok_or_else(|| format!("{text:?} has no column: write {{csv {path}.COLUMN}}"))?;
+        path.split_once('.').ok_or_else(|| format!("{text:?} has no column; use {{csv {path}.COLUMN}}"))?;
     let Some(table) = tables.iter().find(|table| table.name == name) else {
         let near = nearest(name, tables.iter().map(|table| table.name.as_str()));
         return Err(match near {
             Some(near) => {
-                format!("{text:?}: there is no such table, write {{csv {near}.{column}}}: {name:?}")
+                format!("{text:?}: no such table; use {{csv {near}.{column}}}: {name:?}")
             }
-            None => format!(
-                "{text:?}: there is no such table, add [csv.{name}] with file = \"{name}.csv\": {name:?}"
-            ),
+            None => format!("{text:?}: no such table; add [csv.{name}] with file = \"{name}.csv\": {name:?}"),
         });
     };
     let found = table.columns.iter().find(|candidate| candidate.short_name() == column);
@@ -289,7 +287,7 @@ fn column(text: &str, path: &str, tables: &[Csv]) -> Result<Segment, String> {
         let near = nearest(column, names.iter().copied());
         let cure = near
             .map_or_else(|| format!("one of {}", names.join(", ")), |near| format!("{{csv {name}.{near}}}"));
-        format!("{text:?}: {} has no such column, write {cure}: {column:?}", table.file)
+        format!("{text:?}: {} has no such column; use {cure}: {column:?}", table.file)
     })
 }
 
@@ -301,10 +299,10 @@ fn allowed(text: &str, place: Place) -> Result<(), String> {
         Place::Content => None,
     };
     match wrong {
-        Some(c) if place == Place::Path => Err(format!("{c:?} cannot stand in a path: write {}", percent(c))),
-        Some(c) => Err(format!("{c:?} cannot stand in a header, leave it out: {:?}", excerpt(text))),
+        Some(c) if place == Place::Path => Err(format!("{c:?} is not allowed in a path; use {}", percent(c))),
+        Some(c) => Err(format!("{c:?} is not allowed in a header; remove it: {:?}", excerpt(text))),
         None if place == Place::Path && text.contains(['{', '}']) => {
-            Err(format!("a brace is not opened, write {{rand 1 4096}}: {text:?}"))
+            Err(format!("closing brace without an opening one; use {{rand 1 4096}}: {text:?}"))
         }
         None => Ok(()),
     }

@@ -32,7 +32,7 @@ fn choose(
         IoChoice::Epoll => Ok((Backend::Epoll, None)),
         IoChoice::Auto => Ok(match probe() {
             Ok(()) => (Backend::Uring, None),
-            Err(e) => (Backend::Epoll, Some(format!("io_uring is not available ({e}): epoll"))),
+            Err(e) => (Backend::Epoll, Some(format!("io_uring is not available ({e}), using epoll"))),
         }),
         IoChoice::Uring => match probe() {
             Ok(()) => Ok((Backend::Uring, None)),
@@ -115,7 +115,7 @@ mod tests {
                 _ => panic!("{choice:?}: {chosen:?}"),
             }
         };
-        let why = "io_uring is not available (Operation not permitted (os error 1)): epoll";
+        let why = "io_uring is not available (Operation not permitted (os error 1)), using epoll";
         check(IoChoice::Auto, || Ok(()), Ok((Backend::Uring, "")));
         check(IoChoice::Auto, refused, Ok((Backend::Epoll, why)));
         check(IoChoice::Epoll, || Ok(()), Ok((Backend::Epoll, "")));

@@ -39,8 +39,8 @@ fn choose(target: &mut Target, serves: impl Fn(&SocketAddr) -> bool) -> Option<S
         return None;
     }
     std::mem::swap(&mut target.destinations, &mut target.others);
-    let line = "does not accept connections, and";
-    Some(format!("{}: {} {line} {} does: only that is dialled", target.host, own[0], others[0]))
+    let line = "does not accept connections, but";
+    Some(format!("{}: {} {line} {} does; dialling only that one", target.host, own[0], others[0]))
 }
 
 #[cfg(test)]

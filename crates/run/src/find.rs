@@ -304,7 +304,7 @@ pub fn reasons(by: By, load: u64, s: &Summary, unloaded_us: Option<f64>) -> Vec<
         return reasons;
     }
     if s.probe.as_ref().is_some_and(|probe| probe.sent > 0 && probe.held_us.count == 0) {
-        reasons.push("no probe was answered at full load".to_owned());
+        reasons.push("no probe had a response at full load".to_owned());
     }
     let censored = s.probe.as_ref().and_then(|probe| probe.held_us.censored.as_ref());
     if let Some(censored) = censored.filter(|censored| censored.p99.is_none() && censored.share < 1.0) {

@@ -204,16 +204,16 @@ fn pronounce(plan: &Plan, r: &Record, evidence: &Evidence, summary: &mut Summary
 }
 
 /// Why nothing is said of the target's process.
-const TRANSLATED: &str = "note: the target's address is this host's, but its ends of the connections are not in this network namespace \
-(a published container port, or other address translation): its process and its accept queue are not seen from here; \
-run throng observe there";
+const TRANSLATED: &str = "note: the target's address is local, but its ends of the connections are not in \
+this network namespace (a published container port, or other address translation), so its process and \
+accept queue cannot be observed from here; run throng observe there";
 
 /// What the adaptive ramp met, where it got nowhere.
 fn gave_up(forced: u64) -> Option<String> {
-    let after = "nothing succeeded for the time of a --timeout, or less than half did";
+    let after = "no dial succeeded for one --timeout, or less than half did";
     (forced > 0).then(|| {
         format!(
-            "the ramp stopped adapting: {after}; the last {} connections were dialled at a fixed rate",
+            "the ramp stopped adapting: {after}; the remaining {} connections were dialled at a fixed rate",
             Count(forced)
         )
     })

@@ -194,15 +194,16 @@ fn source_pool(plan: &Plan, to: SocketAddr) -> Result<SourcePool, Refusal> {
         Sources::Listed(networks) => {
             let leads = |network: &&Network| to.ip().is_loopback() || !network.nth(0).is_loopback();
             let leading: Vec<Network> = networks.iter().filter(leads).cloned().collect();
-            let why = "from loopback there is a way only to loopback: give --sources other addresses of this machine";
+            let why = "loopback addresses can reach only loopback; use other --sources of this machine";
             if leading.is_empty() {
-                return Err(Refusal::Failed(format!("no way to {to}: {why}")));
+                return Err(Refusal::Failed(format!("no route to {to}: {why}")));
             }
             Ok(SourcePool::Listed(leading))
         }
         Sources::Automatic if to.ip().is_loopback() && to.is_ipv4() => Ok(SourcePool::Loopback4),
         Sources::Automatic => {
-            let from = net::route_source(to).map_err(|e| Refusal::Failed(format!("no way to {to}: {e}")))?;
+            let from =
+                net::route_source(to).map_err(|e| Refusal::Failed(format!("no route to {to}: {e}")))?;
             Ok([from].into_iter().collect())
         }
     }

@@ -22,10 +22,10 @@ impl Summary {
             (None, _) if !judged.is_empty() => format!("{verdict}: {judged}"),
             // Of those that are held, fewer may have been wanted for a while.
             (None, Verdict::Pass) if c.finished > c.held => {
-                format!("pass: {} connections did what they came for, {}", Count(c.finished), self.fared())
+                format!("pass: {} connections completed, {}", Count(c.finished), self.fared())
             }
             (None, Verdict::Pass) if c.closed > 0 => format!(
-                "pass: {}; the server closed {} connections by announcement, {} were open at the end",
+                "pass: {}; the server announced the close of {} connections, {} were open at the end",
                 self.fared(),
                 Count(c.closed),
                 Count(c.held),
@@ -43,9 +43,9 @@ impl Summary {
     /// How the requests fared, in a run that passed: only what happened.
     fn fared(&self) -> &'static str {
         match (self.requests.sent, self.requests.answered) {
-            (0, _) => "no fault; no request was sent",
-            (sent, answered) if sent == answered => "no fault, every answer right",
-            _ => "no fault",
+            (0, _) => "no faults; no request was sent",
+            (sent, answered) if sent == answered => "no faults, all responses correct",
+            _ => "no faults",
         }
     }
 }
@@ -61,13 +61,17 @@ impl Summary {
             Some(_) => format!("all {} connections held", Count(c.held)),
             // The kernel of the target's host opens connections; whether its process takes them is seen only there.
             None => format!(
-                "all {} connections open; whether the target's process has accepted them cannot be seen from here",
+                "all {} connections open; whether the target's process accepted them is not known",
                 Count(c.held)
             ),
         };
         let quiet = c.quiet_s.filter(|s| *s >= QUIET_S);
-        let quiet =
-            quiet.map_or(String::new(), |s| format!(", and nothing came on any of them for {s:.0} s"));
+        let quiet = quiet.map_or(String::new(), |s| {
+            format!(
+                ", and nothing was received on any of them for {s:.0} \
+            s"
+            )
+        });
         format!("{accepted}, {}{quiet}", self.fared())
     }
 }
@@ -82,10 +86,10 @@ impl Limit {
             (Certainty::Guess, _) => "perhaps ",
         };
         let what = match (self.side, self.cause) {
-            ("path", "unacknowledged") => Some("the path (what was sent is not acknowledged)"),
+            ("path", "unacknowledged") => Some("the path (data is not acknowledged)"),
             ("path", "no-syn-ack") => Some("the path (no SYN is answered)"),
             ("path", "unreachable") => Some("the path (dials are rejected)"),
-            ("host", "denied") => Some("this machine, which does not let them out"),
+            ("host", "denied") => Some("this machine, which blocks outgoing dials"),
             _ => None,
         };
         if let Some(what) = what {
@@ -140,8 +144,7 @@ mod tests {
         check("target", "open-files", Inferred, &format!("probably {files}: raise LimitNOFILE"));
         check("target", "open-files", Guess, &format!("perhaps {files}; to find out: raise LimitNOFILE"));
         check("host", "ports", Seen, "limited by this machine's ports at 65,536: raise LimitNOFILE");
-        let dark =
-            "probably limited by the path (what was sent is not acknowledged) at 65,536: raise LimitNOFILE";
+        let dark = "probably limited by the path (data is not acknowledged) at 65,536: raise LimitNOFILE";
         check("path", "unacknowledged", Inferred, dark);
         let unknown = "limited by something unknown at 65,536; to find out: raise LimitNOFILE";
         check("unknown", "unknown", Guess, unknown);
@@ -151,13 +154,13 @@ mod tests {
     fn connections_that_were_asked_nothing_are_open_and_no_more() {
         let mut s = Summary::default();
         (s.connections.opened, s.connections.held) = (500, 500);
-        let unseen = "whether the target's process has accepted them cannot be seen from here, no fault; no request was sent";
+        let unseen = "whether the target's process has accepted them cannot be seen from here, no faults; no request was sent";
         assert_eq!(s.sentence(), format!("pass: all 500 connections open; {unseen}"));
         (s.connections.unaccepted, s.connections.quiet_s) = (Some(0), Some(28.4));
-        let held = "pass: all 500 connections held, no fault; no request was sent, and nothing came on any of them for 28 s";
+        let held = "pass: all 500 connections held, no faults; no request was sent, and nothing was received on any of them for 28 s";
         assert_eq!(s.sentence(), held);
         (s.requests.sent, s.requests.answered) = (1, 1);
-        assert_eq!(s.sentence(), "pass: all 500 connections held, no fault, every answer right");
+        assert_eq!(s.sentence(), "pass: all 500 connections held, no faults, all responses correct");
     }
 
     #[test]
@@ -165,11 +168,11 @@ mod tests {
         let mut s = Summary::default();
         let c = &mut s.connections;
         (c.held, c.finished) = (1_000, 100);
-        assert_eq!(s.sentence(), "pass: all 1,000 connections held, no fault; no request was sent");
+        assert_eq!(s.sentence(), "pass: all 1,000 connections held, no faults; no request was sent");
         (s.requests.sent, s.requests.answered) = (500, 499);
-        assert_eq!(s.sentence(), "pass: all 1,000 connections held, no fault", "not of every answer");
+        assert_eq!(s.sentence(), "pass: all 1,000 connections held, no faults", "not of every answer");
         s.requests.answered = 500;
-        assert_eq!(s.sentence(), "pass: all 1,000 connections held, no fault, every answer right");
+        assert_eq!(s.sentence(), "pass: all 1,000 connections held, no faults, all responses correct");
         (s.connections.held, s.connections.finished) = (0, 500);
         assert!(s.sentence().starts_with("pass: 500 connections did what they came for"), "{}", s.sentence());
     }

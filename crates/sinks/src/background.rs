@@ -189,12 +189,10 @@ impl Write for BackgroundFile {
         match self.queue.flush(FILE_PATIENCE) {
             Flushed { failed: Some(e), .. } => Err(e),
             Flushed { is_stuck: true, .. } => {
-                Err(io::Error::other(format!("nothing was written for {FILE_PATIENCE:?}")))
+                Err(io::Error::other(format!("no progress for {FILE_PATIENCE:?}")))
             }
             Flushed { dropped: 0, .. } => Ok(()),
-            Flushed { dropped, .. } => {
-                Err(io::Error::other(format!("too slow: {dropped} lines are not in it")))
-            }
+            Flushed { dropped, .. } => Err(io::Error::other(format!("too slow: {dropped} lines dropped"))),
         }
     }
 }

@@ -20,7 +20,7 @@ pub fn calibration_text(c: &Calibration) -> String {
     let limit = |mark: &Mark| {
         let limit = match mark.limited_by.as_str() {
             "unknown" => "limit unknown".to_owned(),
-            "other programs" => "limited by other programs, measure again without them".to_owned(),
+            "other programs" => "limited by other programs; measure again without them".to_owned(),
             limit => format!("limited by the {limit}"),
         };
         let used = mark.cores_used.map(|used| format!(": both ends used {used:.1} of {cores} processors"));
@@ -33,7 +33,7 @@ pub fn calibration_text(c: &Calibration) -> String {
     let p99 = Nanos((c.latency_p99_us * 1e3) as u64);
     let each = match c.bytes_per_connection {
         Some(bytes) => format!(", {bytes:.0} bytes each at both ends"),
-        None => ", as doctor expects: too little was seen".to_owned(),
+        None => ", from doctor: too few samples".to_owned(),
     };
     row("opened", format!("{} connections/s", whole(c.open_per_s.value)), limit(&c.open_per_s));
     row("answered", format!("{} requests/s", whole(c.requests_per_s.value)), limit(&c.requests_per_s));
@@ -44,7 +44,7 @@ pub fn calibration_text(c: &Calibration) -> String {
     let memory = Bytes(host.memory_bytes).brief();
     row("machine", format!("{cores} processors, {memory}"), format!("Linux {}, {}", host.kernel, c.io));
     out.push_str(
-        "Both ends shared this machine: with the target elsewhere it can do as much, and may do more\n",
+        "Both ends shared this machine: with the target on another machine it can do at least as much\n",
     );
     out
 }
@@ -62,7 +62,8 @@ pub(crate) fn share(rig: &Rig) -> Option<String> {
     let rates = rates.collect::<Vec<_>>().join(", ");
     let did = (!rates.is_empty()).then(|| {
         format!(
-            "{rates} of what this machine did against throng's own server, a lower bound (calibrated {day})"
+            "{rates} of this machine's calibration against throng's own server, a lower bound (calibrated \
+            {day})"
         )
     });
     let fit = rig.connections.map(|share| format!("{} of the connections that would fit", percent(share)));
@@ -122,11 +123,8 @@ Both ends shared this machine: with the target elsewhere it can do as much, and 
         c.bytes_per_connection = None;
         let text = calibration_text(&c);
         let line =
-            "limited by other programs, measure again without them: both ends used 1.1 of 2 processors";
-        assert!(
-            text.contains(line) && text.contains("memory, as doctor expects: too little was seen"),
-            "{text}"
-        );
+            "limited by other programs; measure again without them: both ends used 1.1 of 2 processors";
+        assert!(text.contains(line) && text.contains("memory, from doctor: too few samples"), "{text}");
     }
 
     #[test]
@@ -153,7 +151,7 @@ Both ends shared this machine: with the target elsewhere it can do as much, and 
             None,
             None,
             Some(
-                "openings at 100 % of what this machine did against throng's own server, a lower bound (calibrated 2026-11-20)",
+                "openings at 100 % of this machine's calibration against throng's own server, a lower bound (calibrated 2026-11-20)",
             ),
         );
     }

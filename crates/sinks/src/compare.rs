@@ -152,7 +152,7 @@ fn compared_by(
 fn notes(groups: &[Group], load: Option<EqualLoad>) -> Vec<String> {
     let names = names(groups);
     let mut notes: Vec<String> = match load {
-        None => vec!["p99 at equal load is not known: there is no load that every run held".to_owned()],
+        None => vec!["p99 at equal load is not known: no load was held by every run".to_owned()],
         Some(load) => {
             iter::zip(&names, groups).filter_map(|(name, group)| too_few(name, group, load)).collect()
         }
@@ -162,7 +162,8 @@ fn notes(groups: &[Group], load: Option<EqualLoad>) -> Vec<String> {
         .collect();
     if !alone.is_empty() {
         notes.push(format!(
-            "one run alone does not tell its noise, repeat it with `throng run … --tag NAME`, and compare tag:NAME: {}",
+            "the noise of a single run is not known; repeat it with `throng run … --tag NAME`, and compare \
+            tag:NAME: {}",
             alone.join(", "),
         ));
     }
@@ -175,7 +176,8 @@ fn too_few(name: &str, group: &Group, load: EqualLoad) -> Option<String> {
     let few: Vec<String> = few.map(|run| format!("{} {}", run.id, Count(run.answers))).collect();
     (!few.is_empty()).then(|| {
         format!(
-            "p99 at equal load is not known of all of {name}, fewer than {} answers at {} connections: {}",
+            "p99 at equal load is not known for all of {name}, fewer than {} responses at {} connections: \
+            {}",
             Count(LEAST_ANSWERS),
             Count(load.connections()),
             few.join(", "),

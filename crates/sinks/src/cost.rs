@@ -35,7 +35,7 @@ fn bytes(c: &Cost) -> Option<String> {
         let own = c.discarded.iter().find(|discarded| discarded.figure == figure);
         each.extend(own.map(|own| format!("{name} not measured: {}", why_not(own.fit))));
     }
-    (!each.is_empty()).then(|| format!("bytes a connection: {}", each.join(", ")))
+    (!each.is_empty()).then(|| format!("bytes per connection: {}", each.join(", ")))
 }
 
 /// Why a slope is no figure.
@@ -52,7 +52,7 @@ fn live(c: &Cost) -> Option<String> {
     let error = c.target_live_fit.map_or(String::new(), |fit| format!(" ± {:.0}", fit.error));
     let live = c
         .target_live_bytes
-        .map(|bytes| format!("live heap of the target: {bytes:.0}{error} bytes a connection"));
+        .map(|bytes| format!("live heap of the target: {bytes:.0}{error} bytes per connection"));
     live.or(failed)
 }
 
@@ -60,17 +60,17 @@ type Cpu = [(&'static str, Option<Fit>); 3];
 
 fn target_cpu(c: &Cost) -> Cpu {
     [
-        ("a connection opened", c.target_cpu_us_per_open),
-        ("an answer", c.target_cpu_us_per_request),
-        ("an idle second", c.target_cpu_us_per_idle_second),
+        ("per connection opened", c.target_cpu_us_per_open),
+        ("per response", c.target_cpu_us_per_request),
+        ("per idle second", c.target_cpu_us_per_idle_second),
     ]
 }
 
 fn own_cpu(c: &Cost) -> Cpu {
     [
-        ("a connection opened", c.generator_cpu_us_per_open),
-        ("an answer", c.generator_cpu_us_per_request),
-        ("an idle second", c.generator_cpu_us_per_idle_second),
+        ("per connection opened", c.generator_cpu_us_per_open),
+        ("per response", c.generator_cpu_us_per_request),
+        ("per idle second", c.generator_cpu_us_per_idle_second),
     ]
 }
 

@@ -221,12 +221,12 @@ async fn control(State(room): State<Arc<Room>>, body: Bytes) -> Response {
         "drain" => Ask::Drain,
         "stop" => Ask::Stop,
         _ => {
-            let cure = "write {\"ask\": \"pause\"}, or resume, up, down, drain, stop\n";
+            let cure = "use {\"ask\": \"pause\"}, or resume, up, down, drain, stop\n";
             return (StatusCode::BAD_REQUEST, cure).into_response();
         }
     };
     match room.asks.try_send(ask) {
         Ok(()) => StatusCode::NO_CONTENT.into_response(),
-        Err(_) => (StatusCode::SERVICE_UNAVAILABLE, "the run does not listen any more\n").into_response(),
+        Err(_) => (StatusCode::SERVICE_UNAVAILABLE, "the run has ended\n").into_response(),
     }
 }

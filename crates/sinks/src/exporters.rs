@@ -199,7 +199,7 @@ impl Lane {
         let (makes_up, missing) = (missing.is_some(), missing.unwrap_or_default());
         match thread::Builder::new().name("exporter".to_owned()).spawn(work) {
             Ok(_) => Ok(Lane { name, queue, done, missing, makes_up }),
-            Err(e) => Err(format!("{name}: no thread for it: {e}")),
+            Err(e) => Err(format!("{name}: cannot start its thread: {e}")),
         }
     }
 
@@ -239,10 +239,10 @@ impl Ending {
         match ended {
             Ok(Err(e)) => Some(format!("{name}: {e}")),
             Ok(Ok(())) if missed > 0 && !makes_up => {
-                Some(format!("{name}: too slow: {missed} seconds are not in it"))
+                Some(format!("{name}: too slow: {missed} seconds dropped"))
             }
             Ok(Ok(())) => None,
-            Err(RecvTimeoutError::Timeout) => Some(format!("{name}: does not end within {PATIENCE}")),
+            Err(RecvTimeoutError::Timeout) => Some(format!("{name}: did not finish within {PATIENCE}")),
             Err(RecvTimeoutError::Disconnected) => Some(format!("{name}: its thread ended early")),
         }
     }

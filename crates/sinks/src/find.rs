@@ -34,7 +34,7 @@ pub fn find_text(found: &FindSummary, unit: &str) -> String {
     let limited = match &found.limit {
         Some(limit) => format!("; {}{}", limit.named(), limit.advice()),
         None if found.outcome == FindOutcome::NotReached => String::new(),
-        None => "; what limits it is not known".to_owned(),
+        None => "; the limit is not known".to_owned(),
     };
     let why = match (found.failed, &found.criterion) {
         (Some(failed), Some(why)) => format!("; {} did not pass: {why}", Count(failed)),
@@ -44,7 +44,7 @@ pub fn find_text(found: &FindSummary, unit: &str) -> String {
     match found.outcome {
         _ if found.interrupted => {
             let passed = match found.max {
-                0 => "no load had passed".to_owned(),
+                0 => "no load passed".to_owned(),
                 max => format!("{} {unit} passed", Count(max)),
             };
             format!("interrupted: {passed}{why}\n")
@@ -53,11 +53,11 @@ pub fn find_text(found: &FindSummary, unit: &str) -> String {
             format!("max {} ± {} {unit}{why}{limited}\n", Count(found.max), Count(found.error))
         }
         FindOutcome::NotReached => {
-            format!("not reached: {} {unit} pass, and more was not tried\n", Count(found.max))
+            format!("not reached: {} {unit} pass; larger loads were not tried\n", Count(found.max))
         }
         // Where throng itself was in the way, less of it was not tried.
         FindOutcome::Impossible if found.limit.as_ref().is_some_and(|limit| limit.side == "host") => {
-            format!("impossible here: nothing passed{why}{limited}\n")
+            format!("impossible on this machine: no load passed{why}{limited}\n")
         }
         FindOutcome::Impossible => format!("impossible: not even the smallest load passes{why}{limited}\n"),
     }
@@ -111,14 +111,14 @@ mod tests {
             found(FindOutcome::Found, 65_000, 1_000, Some(limit)),
             "max 65,000 ± 1,000 connections; limited by the target's open files: raise LimitNOFILE",
         );
-        check(found(FindOutcome::Found, 9, 1, None), "max 9 ± 1 connections; what limits it is not known");
+        check(found(FindOutcome::Found, 9, 1, None), "max 9 ± 1 connections; the limit is not known");
         check(
             found(FindOutcome::NotReached, 2_000, 0, None),
             "not reached: 2,000 connections pass, and more was not tried",
         );
         check(
             found(FindOutcome::Impossible, 0, 0, None),
-            "impossible: not even the smallest load passes; what limits it is not known",
+            "impossible: not even the smallest load passes; the limit is not known",
         );
     }
 

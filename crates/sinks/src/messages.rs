@@ -49,7 +49,7 @@ pub(crate) fn flush(patience: Duration) {
     let flushed = queue.flush(patience);
     if flushed.dropped > 0 {
         let n = flushed.dropped;
-        message(&format!("throng: standard error was not read: {n} messages were dropped"));
+        message(&format!("throng: standard error was not read; {n} messages dropped"));
         if !flushed.is_stuck {
             queue.flush(patience);
         }

@@ -50,8 +50,8 @@ fn connections(s: &Summary, out: &mut String) {
     let lost = [
         ("failed", c.failed),
         ("dropped", c.dropped - c.dropped_in_drain.min(c.dropped)),
-        ("dropped after the load's end", c.dropped_in_drain),
-        ("closed by announcement", c.closed),
+        ("dropped after the end of the load", c.dropped_in_drain),
+        ("closed with an announcement", c.closed),
         ("redialled", c.redialled),
         ("closed by throng as planned", c.finished),
     ];
@@ -78,7 +78,7 @@ fn destinations(s: &Summary, out: &mut String) {
         let silent = own.latency_us.censored.as_ref();
         let silent = silent.map(|c| format!(", {} of its requests without a response", percent(c.share)));
         let value = format!(
-            "{}: {} open of {dialled} dialled{}{}",
+            "{}: {} of {dialled} dialled open{}{}",
             own.name(),
             Count(own.open),
             faults.collect::<String>(),
@@ -105,18 +105,18 @@ fn requests(s: &Summary, out: &mut String) {
             Count(r.per_s.round() as u64),
             s.duration_s,
             Bytes(r.bytes_in).brief(),
-            if r.lower_bound { " (throng had no CPU left: a lower bound)" } else { "" },
+            if r.lower_bound { " (lower bound: throng had no CPU left)" } else { "" },
         ),
     );
     if r.missed > 0 {
-        row(out, "missed", format!("{} requests due, and no connection free in time", Count(r.missed)));
+        row(out, "missed", format!("{} requests due, but no connection free in time", Count(r.missed)));
     }
     row(out, "latency", quantiles(&s.latency_us, "response"));
     if is_there(&s.first_byte_us) {
         row(out, "first byte", quantiles(&s.first_byte_us, "first byte"));
     }
     row(out, "ramp latency", quantiles(&s.ramp_latency_us, "response"));
-    row(out, "lag", format!("{} (how late throng was)", quantiles(&s.lag_us, "end")));
+    row(out, "lag", format!("{} (how late throng sent)", quantiles(&s.lag_us, "end")));
 }
 
 fn unanswered(n: u64) -> String {
@@ -154,7 +154,7 @@ fn costs(s: &Summary, out: &mut String) {
     }
     if let Some(k) = &s.kernel_bytes_per_connection {
         let ends = if k.both_ends { "both ends" } else { "this end" };
-        row(out, "kernel", format!("{:.0} bytes a connection, {ends}", k.value));
+        row(out, "kernel", format!("{:.0} bytes per connection, {ends}", k.value));
     }
     if let Some(line) = crate::cost::line(&s.cost) {
         row(out, "cost", line);
@@ -164,7 +164,7 @@ fn costs(s: &Summary, out: &mut String) {
             Some(why) => format!(", {} failures, the last: {why}", Count(o.failures)),
             None => String::new(),
         };
-        row(out, "observer", format!("{}: {} answers{failures}", o.address, Count(o.answers)));
+        row(out, "observer", format!("{}: {} responses{failures}", o.address, Count(o.answers)));
     }
 }
 
@@ -181,7 +181,7 @@ fn others(t: &ProcessCost) -> String {
 
 /// A slope, where there were enough connections for one.
 fn each(bytes: Option<f64>) -> String {
-    bytes.map_or(String::new(), |bytes| format!(", {bytes:.0} bytes a connection"))
+    bytes.map_or(String::new(), |bytes| format!(", {bytes:.0} bytes per connection"))
 }
 
 /// Percentiles, and what they say nothing of: those that had no `end`.
@@ -195,7 +195,7 @@ fn quantiles(q: &Quantiles, end: &str) -> String {
     let (p50, p99, p999, max) = (t(q.p50, 0.5), t(q.p99, 0.99), t(q.p999, 0.999), t(q.max, 1.0));
     let bounds = q.stalled.map_or(String::new(), |stalled| {
         let most = time(stalled.most, false);
-        format!("  {} are lower bounds: throng itself stood still for up to {most}", percent(stalled.share))
+        format!("  {} are lower bounds: throng stalled for up to {most}", percent(stalled.share))
     });
     format!("p50 {p50}  p99 {p99}  p99.9 {p999}  max {max}{without}{bounds}")
 }
@@ -219,7 +219,7 @@ pub(crate) fn percent(share: f64) -> String {
 pub fn verdict(s: &Summary) -> String {
     let mut out = String::new();
     for t in &s.thresholds {
-        let mark = if t.pass { "met" } else { "not met" };
+        let mark = if t.pass { "met" } else { "failed" };
         // Why there is none is among the reasons.
         let value = t.value.map_or("no value".to_owned(), |value| format!("{}", (value * 1e3).round() / 1e3));
         let _ = writeln!(out, "  {:<13} {}: {mark}, {value}", "threshold", t.expr);
@@ -286,9 +286,9 @@ mod tests {
             );
         };
         check(0, 0, "");
-        check(500, 500, ", 500 dropped after the load's end");
+        check(500, 500, ", 500 dropped after the end of the load");
         check(7, 0, ", 7 dropped");
-        check(507, 500, ", 7 dropped, 500 dropped after the load's end");
+        check(507, 500, ", 7 dropped, 500 dropped after the end of the load");
     }
 
     #[test]

@@ -72,7 +72,7 @@ mod tests {
         check("24GB", Ok(24_000_000_000));
         check("2TiB", Ok(2_199_023_255_552));
         for text in ["", "64K", "64k", "1.5", "1.0001KiB", "big", "-1", "64 KiB", "99999999TiB"] {
-            check(text, Err(format!("{text:?} is not a number of bytes: write 512, 64KiB or 10MB")));
+            check(text, Err(format!("{text:?} is not a number of bytes; use 512, 64KiB or 10MB")));
         }
     }
 

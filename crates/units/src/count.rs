@@ -74,7 +74,7 @@ mod tests {
             "18446744073709551616",
             "99999999999g",
         ] {
-            check(text, Err(format!("{text:?} is not a count: write 50, 100k or 1.5m")));
+            check(text, Err(format!("{text:?} is not a count; use 50, 100k or 1.5m")));
         }
     }
 

@@ -23,7 +23,7 @@ impl Misread {
 impl fmt::Display for Misread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Debug quotes the text and escapes what would move the cursor of a terminal.
-        write!(f, "{:?} is not {}: write {}", self.text, self.wanted, self.cure)
+        write!(f, "{:?} is not {}; use {}", self.text, self.wanted, self.cure)
     }
 }
 

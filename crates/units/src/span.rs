@@ -147,7 +147,7 @@ mod tests {
 
     fn check(text: &str, expected: Result<&str, &str>) {
         let expected =
-            expected.map(str::to_owned).map_err(|cure| format!("{text:?} is not a time: write {cure}"));
+            expected.map(str::to_owned).map_err(|cure| format!("{text:?} is not a time; use {cure}"));
         assert_eq!(Nanos::parse(text).map(|time| time.to_string()).map_err(|e| e.to_string()), expected);
     }
 
@@ -157,10 +157,10 @@ mod tests {
         check_range("0..100ms", Ok((0, 100)));
         check_range("2s", Ok((2_000, 2_000)));
         check_range("3s..3s", Ok((3_000, 3_000)));
-        check_range("9s..2s", Err("\"9s..2s\" is not a range of times: write 2s..9s"));
-        check_range("5..45", Err("\"5..45\" is not a range of times: write 5s..45s"));
-        check_range("5s..", Err("\"5s..\" is not a range of times: write 5s..45s"));
-        check_range("5", Err("\"5\" is not a time: write 5s"));
+        check_range("9s..2s", Err("\"9s..2s\" is not a range of times; use 2s..9s"));
+        check_range("5..45", Err("\"5..45\" is not a range of times; use 5s..45s"));
+        check_range("5s..", Err("\"5s..\" is not a range of times; use 5s..45s"));
+        check_range("5", Err("\"5\" is not a time; use 5s"));
     }
 
     /// `expected` in milliseconds.

@@ -15,9 +15,9 @@ const PERIOD_MS = 1000;
 const LINKS: Record<Link, string> = {
   connecting: "connecting to throng …",
   following: "following",
-  lost: "connection lost, trying again …",
-  refused: "throng wants its token: open this address with #token=… and what is in the token file",
-  over: "the run is over",
+  lost: "connection lost, reconnecting …",
+  refused: "token required: open this address with #token=… and the token from the token file",
+  over: "the run has ended",
 };
 
 function LivePage() {

@@ -107,12 +107,12 @@ export function keyFigures(run: Run): Figure[] {
       value: exactPercent(without.share ?? 0),
       note: `${grouped(without.count ?? 0)} requests ${load}, in none of these percentiles${judgedNote(f.latency_us)}`,
     },
-    (f.lag_us.count ?? 0) > 0 && { name: "lag p99", value: us(f.lag_us.p99), note: "how late throng was" },
+    (f.lag_us.count ?? 0) > 0 && { name: "lag p99", value: us(f.lag_us.p99), note: "how late throng sent" },
     probe && { name: "probe p99", value: atLeast(probe.latency_us, 0.99) + us(probe.latency_us?.p99), note: `${grouped(probe.answered ?? 0)} of ${grouped(probe.sent ?? 0)} answered` },
     { name: "faults", value: grouped(faultTotal(f.faults)), note: f.faults[0] ? mostFrequent(f.faults[0]) : "none" },
     memory("target", each(cost?.target_bytes, target?.user_bytes_per_connection)),
     memory("throng", each(cost?.generator_bytes, generator?.user_bytes_per_connection)),
-    memory("kernel", kernel ? bytes.text(kernel.value ?? 0) : each(cost?.kernel_bytes), kernel?.both_ends ? "a connection, both ends" : undefined),
+    memory("kernel", kernel ? bytes.text(kernel.value ?? 0) : each(cost?.kernel_bytes), kernel?.both_ends ? "per connection, both ends" : undefined),
     generator?.cpu_share != null && { name: "throng's CPU", value: percent(generator.cpu_share), note: "of its threads' time at full load" },
   ];
   return all.filter((figure) => !!figure);
@@ -121,12 +121,12 @@ export function keyFigures(run: Run): Figure[] {
 /** The 99th percentile where those without a response count as longer than all others: by which thresholds are judged. */
 function judgedNote({ count: n, censored }: Lenient<Quantiles>): string {
   if (!n || !censored) return "";
-  return censored.p99 == null ? "; p99 lies among them" : `; with them p99 is ${time.text(censored.p99)}`;
+  return censored.p99 == null ? "; p99 falls among them" : `; with them p99 is ${time.text(censored.p99)}`;
 }
 
 const mostFrequent = ({ side, stage, kind, count: n }: FaultCount) => `${grouped(n)} × ${side} · ${stage} · ${kind}`;
 
-const memory = (whose: string, value: string | null, note = "a connection"): Figure | null =>
+const memory = (whose: string, value: string | null, note = "per connection"): Figure | null =>
   value ? { name: `memory of ${whose}`, value, note } : null;
 
 function rampNote({ summary }: Run): string {

@@ -35,7 +35,7 @@ export function processors(run: Run): Chart {
 export function memory(run: Run): Chart {
   const { entries } = run;
   const first = entries.find(({ looks }) => looks.host?.kernel_bytes)?.looks.host?.kernel_bytes ?? 0;
-  const kernel = overTime(entries, "kernel, since the first look", ({ looks }) => {
+  const kernel = overTime(entries, "kernel, since the first sample", ({ looks }) => {
     const now = looks.host?.kernel_bytes;
     return now ? now - first : null;
   });
@@ -44,7 +44,7 @@ export function memory(run: Run): Chart {
     overTime(entries, "target", ({ looks }) => looks.target?.process?.rss_bytes || null),
     kernel,
   ].filter((line) => isSeen(line));
-  return chart(run, "memory", "Memory", "Resident memory of both sides, and what the kernel took more", MEMORY, lines);
+  return chart(run, "memory", "Memory", "Resident memory of both sides, and growth of kernel memory", MEMORY, lines);
 }
 
 export function jvm(run: Run): Chart {
@@ -53,7 +53,7 @@ export function jvm(run: Run): Chart {
     overTime(entries, "heap used", ({ looks }) => looks.target?.jvm?.heap_used_bytes),
     overTime(entries, "heap committed", ({ looks }) => looks.target?.jvm?.heap_committed_bytes),
   ].filter((line) => isSeen(line));
-  return chart(run, "jvm", "JVM of the target", "Heap; a rule is a second with a collector's pause", MEMORY, lines, pauses(entries));
+  return chart(run, "jvm", "JVM of the target", "Heap; a vertical line marks a second with a garbage collection pause", MEMORY, lines, pauses(entries));
 }
 
 /** More rules than these are no longer told apart: the longest are shown. */
@@ -87,9 +87,9 @@ export function socketMemory(run: Run): Chart {
   const { entries } = run;
   const pages = (n: number | null | undefined) => (n ? n * PAGE : null);
   const used = overTime(entries, "in use", (entry) => pages(targetHost(entry)?.sockets?.tcp_mem_pages));
-  const limit = overTime(entries, "pressure begins", (entry) => pages(targetHost(entry)?.tcp_mem_pressure_pages));
+  const limit = overTime(entries, "memory pressure", (entry) => pages(targetHost(entry)?.tcp_mem_pressure_pages));
   const lines = isSeen(used, false) ? [used, { ...limit, limit: true }].filter((line) => isSeen(line)) : [];
-  return chart(run, "socket-memory", "Socket memory", "What socket buffers of the target's host hold", MEMORY, lines);
+  return chart(run, "socket-memory", "Socket memory", "Memory in socket buffers on the target's host", MEMORY, lines);
 }
 
 export function acceptQueue(run: Run): Chart {
@@ -98,5 +98,5 @@ export function acceptQueue(run: Run): Chart {
   const backlog = overTime(entries, "backlog", ({ looks }) => looks.target?.accept_backlog);
   const lines = isSeen(waiting) ? [waiting, { ...backlog, limit: true }].filter((line) => isSeen(line)) : [];
   const y = { label: "connections", quantity: quantity.count };
-  return chart(run, "accept-queue", "Accept queue", "Connections that wait for the target to accept them, and its backlog", y, lines);
+  return chart(run, "accept-queue", "Accept queue", "Connections waiting to be accepted by the target, and its backlog", y, lines);
 }

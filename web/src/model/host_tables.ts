@@ -31,24 +31,24 @@ export function hostTable(run: Run): Table {
     ["throng's longest stall", summary?.generator?.stall_us ? time.text(summary.generator.stall_us) : null],
     ["target's process", target?.pid ? `${target.pid} ${target.command ?? ""}` : null],
     ["target used", use(summary?.target_cost)],
-    ["target's host", other ? "another one, told by throng observe" : target ? "this one" : null],
+    ["target's host", other ? "another one, through throng observe" : target ? "this one" : null],
     ["target's open files", gauge(observed?.target?.open_files) ?? number(target?.open_files)],
     ["target's open-file limit", number(observed?.target?.open_files_limit ?? target?.open_files_limit)],
     ["target's accept queue", gauge(observed?.target?.accept_queue) ?? number(target?.accept_queue)],
     ["target's accept backlog", number(observed?.target?.accept_backlog ?? target?.accept_backlog)],
-    ["looks with a full accept queue", number(observed?.target?.accept_queue_full || null)],
-    ["memory left to the target", target?.memory_available ? bytes.text(target.memory_available) : null],
-    ["firewall's connections", gauge(seenHost?.conntrack) ?? number(there?.conntrack)],
-    ["firewall's limit", number(seenHost?.conntrack_max ?? there?.conntrack_max)],
+    ["samples with a full accept queue", number(observed?.target?.accept_queue_full || null)],
+    ["memory available to the target", target?.memory_available ? bytes.text(target.memory_available) : null],
+    ["conntrack entries", gauge(seenHost?.conntrack) ?? number(there?.conntrack)],
+    ["conntrack limit", number(seenHost?.conntrack_max ?? there?.conntrack_max)],
     ["socket memory, pages", gauge(seenHost?.tcp_mem_pages) ?? number(there?.sockets?.tcp_mem_pages)],
-    ["pressure on it from, pages", number(seenHost?.tcp_mem_pressure_pages ?? there?.tcp_mem_pressure_pages)],
-    ["processes killed for want of memory", number(kills(seenHost) || null)],
+    ["memory pressure starts at, pages", number(seenHost?.tcp_mem_pressure_pages ?? there?.tcp_mem_pressure_pages)],
+    ["processes killed by the OOM killer", number(kills(seenHost) || null)],
     ["observer", observer(run)],
   ];
   const settings: Row[] = (run.record.settings ?? []).map(({ name, value }) => [name ?? "", value]);
   return {
     id: "hosts",
-    title: "What the hosts looked like",
+    title: "Hosts",
     columns: [{ name: "what" }, { name: "value" }],
     rows: known([...rows, ...settings]),
   };
@@ -81,7 +81,7 @@ export function tcpTable(run: Run): Table {
   };
   return {
     id: "tcp",
-    title: "TCP events that were counted",
+    title: "TCP events",
     says: "By the kernel, in the whole network namespace",
     columns: [{ name: "host" }, { name: "event" }, { name: "ramp", numeric: true }, { name: "full load", numeric: true }],
     rows: [...of("throng's", host), ...of("target's", target_host)],

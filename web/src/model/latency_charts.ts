@@ -30,7 +30,7 @@ export function latencyOverTime(run: Run): Chart {
   return {
     id: "latency",
     title: "Latency over time",
-    says: "From when a request was due to its answer; lag is how late throng was itself",
+    says: "From when a request was due to its response; lag is how late throng sent",
     x: SECONDS,
     y: LATENCY,
     lines: [
@@ -67,7 +67,7 @@ export function noResponseOverTime(run: Run): Chart {
   return {
     id: "no-response",
     title: "Without a response",
-    says: "The share of requests that ended without a response, of dials without a connection: no percentile contains them",
+    says: "Share of requests without a response, and of dials without a connection; not included in the percentiles",
     x: SECONDS,
     y: NO_RESPONSE,
     lines,
@@ -127,7 +127,7 @@ export function latencyByConnections(run: Run): Chart {
   return {
     id: "by-connections",
     title: "Latency against connections held",
-    says: "Does an answer, or a connection, take longer the more connections are open? A line ends where those without a response begin",
+    says: "Do responses and connects take longer with more open connections? A line ends where requests without a response begin",
     x: CONNECTIONS,
     y: LATENCY,
     lines: [
@@ -178,13 +178,13 @@ export function percentileCurve(run: Run): Chart {
   return {
     id: "percentiles",
     title: "Percentiles",
-    says: "How long the slowest share of all requests took, each nine further to the right; a line ends where those without a response begin",
+    says: "Latency by percentile, one more nine per step to the right; a line ends where requests without a response begin",
     x: PERCENTILE,
     y: LATENCY,
     lines: [
       percentiles("latency at full load", total.latency),
       percentiles("ramp latency", total.ramp_latency),
-      percentiles("first byte", firstByteOf(total)),
+      percentiles("time to first byte", firstByteOf(total)),
       percentiles("probe", probeOf(total)),
     ].filter((line) => line.points.length > 1),
   };
@@ -206,8 +206,8 @@ export function heatMap(run: Run): Chart {
   cells.forEach((cell) => (cell.shade = (1 + Math.log(cell.count)) / (1 + Math.log(most))));
   return {
     id: "heat",
-    title: "Where the answers lie",
-    says: "Each column is all answers of a time; the stronger the colour, the more took so long (log)",
+    title: "Distribution of latency",
+    says: "Each column covers the responses of a time interval; the stronger the colour, the more responses (log)",
     x: SECONDS,
     y: LATENCY,
     lines: [],

@@ -14,7 +14,7 @@ export function connections(run: Run): Chart {
   return {
     id: "connections",
     title: "Connections",
-    says: "Open, against the plan and against what the target counts itself",
+    says: "Open connections, compared with the plan and with the target's own count",
     x: SECONDS,
     y: CONNECTIONS,
     lines: [
@@ -38,18 +38,18 @@ export const answeredOverTime = (run: Run, name: string): Line =>
 
 export function rates(run: Run): Chart {
   const { entries } = run;
-  const told = overTime(entries, "messages told", ({ period }) => perSecond(period, period.counts.told));
+  const told = overTime(entries, "fire-and-forget messages", ({ period }) => perSecond(period, period.counts.told));
   const lost = overTime(entries, "lost or closed", ({ period: { counts }, period }) =>
     perSecond(period, counts.dropped + counts.closed),
   );
   return {
     id: "rates",
-    title: "Openings and requests",
-    says: "Connections opened for the first time and requests answered, each a second",
+    title: "Connects and requests",
+    says: "Connections opened for the first time and responses, per second",
     x: SECONDS,
     y: RATE,
     lines: [
-      answeredOverTime(run, "requests answered"),
+      answeredOverTime(run, "responses"),
       overTime(entries, "connections opened", ({ period }) => perSecond(period, period.counts.opened)),
       told,
       lost,
@@ -76,7 +76,7 @@ export function faults(run: Run): Chart {
   return {
     id: "faults",
     title: "Faults",
-    says: "What went wrong, a second: whose doing, at what stage, what",
+    says: "Faults per second, by side, stage and kind",
     x: SECONDS,
     y: RATE,
     lines: lines.filter((line) => isSeen(line, false)),

@@ -38,7 +38,7 @@ export function faultTable(run: Run): Table {
 export function statusTable(run: Run): Table {
   const statuses = run.summary?.requests?.status ?? Object.fromEntries(run.total.status);
   const rows = Object.entries(statuses).map(([status, n]) => [status, grouped(n ?? 0)]);
-  return { id: "statuses", title: "Answers by status", columns: [...words("status"), ...numbers("answers")], rows };
+  return { id: "statuses", title: "Responses by status", columns: [...words("status"), ...numbers("answers")], rows };
 }
 
 const QUANTILES = numbers("count", "mean", "p50", "p90", "p99", "p99.9", "max", "no response");
@@ -72,16 +72,16 @@ export function timeTable(run: Run): Table {
   const all: [string, Lenient<Quantiles> | null | undefined][] = [
     ["latency at full load", summary?.latency_us ?? total.latency.quantiles()],
     ["ramp latency", summary?.ramp_latency_us ?? total.ramp_latency.quantiles()],
-    ["first byte", summary?.first_byte_us ?? total.first_byte.quantiles()],
+    ["time to first byte", summary?.first_byte_us ?? total.first_byte.quantiles()],
     ["connect", summary?.connect_us ?? total.connect.quantiles()],
     ["handshake", summary?.handshake_us ?? total.handshake.quantiles()],
-    ["lag (how late throng was)", summary?.lag_us ?? total.lag.quantiles()],
+    ["lag (how late throng sent)", summary?.lag_us ?? total.lag.quantiles()],
     ["probe, kept connections", probe?.kept_us ?? total.probe?.kept.quantiles()],
     ["probe, fresh connections", probe?.fresh_us ?? total.probe?.fresh.quantiles()],
     ["probe, connect", probe?.connect_us ?? total.probe?.connect.quantiles()],
   ];
   const rows = all.filter(([, q]) => isThere(q)).map(([name, q]) => [name, ...quantilesRow(q)]);
-  return { id: "times", title: "Times in figures", columns: [...words("time"), ...QUANTILES], rows };
+  return { id: "times", title: "Times", columns: [...words("time"), ...QUANTILES], rows };
 }
 
 export function populationTable(run: Run): Table {
@@ -128,26 +128,26 @@ export function costTable(run: Run): Table {
   const { cost } = run.summary ?? {};
   const cpu = (us: number) => time.text(us);
   const all: [string, string, Lenient<Fit> | null | undefined, (value: number) => string][] = [
-    ["memory of a connection", "target", cost?.target_bytes, bytes.text],
-    ["memory of a connection", "throng", cost?.generator_bytes, bytes.text],
-    ["memory of a connection", "kernel here", cost?.kernel_bytes, bytes.text],
-    ["memory of a connection", "kernel of the target's host", cost?.target_kernel_bytes, bytes.text],
-    ["CPU of a connection opened", "target", cost?.target_cpu_us_per_open, cpu],
-    ["CPU of a connection opened", "throng", cost?.generator_cpu_us_per_open, cpu],
-    ["CPU of an answer", "target", cost?.target_cpu_us_per_request, cpu],
-    ["CPU of an answer", "throng", cost?.generator_cpu_us_per_request, cpu],
-    ["CPU of a second held idle", "target", cost?.target_cpu_us_per_idle_second, cpu],
-    ["CPU of a second held idle", "throng", cost?.generator_cpu_us_per_idle_second, cpu],
+    ["memory per connection", "target", cost?.target_bytes, bytes.text],
+    ["memory per connection", "throng", cost?.generator_bytes, bytes.text],
+    ["memory per connection", "kernel here", cost?.kernel_bytes, bytes.text],
+    ["memory per connection", "kernel of the target's host", cost?.target_kernel_bytes, bytes.text],
+    ["CPU per connection opened", "target", cost?.target_cpu_us_per_open, cpu],
+    ["CPU per connection opened", "throng", cost?.generator_cpu_us_per_open, cpu],
+    ["CPU per response", "target", cost?.target_cpu_us_per_request, cpu],
+    ["CPU per response", "throng", cost?.generator_cpu_us_per_request, cpu],
+    ["CPU per idle second", "target", cost?.target_cpu_us_per_idle_second, cpu],
+    ["CPU per idle second", "throng", cost?.generator_cpu_us_per_idle_second, cpu],
   ];
   const rows = all.flatMap(([what, whose, fit, text]) =>
     fit ? [[what, whose, text(fit.value ?? 0), `± ${text(fit.error ?? 0)}`, (fit.r2 ?? 0).toFixed(3)]] : [],
   );
   const ceiling = cost?.ceiling_connections;
-  if (ceiling != null) rows.push(["memory of the target's host used up", "target", `${grouped(ceiling)} connections`, "", ""]);
+  if (ceiling != null) rows.push(["memory of the target's host exhausted", "target", `${grouped(ceiling)} connections`, "", ""]);
   return {
     id: "cost",
-    title: "What a connection and a request cost",
-    says: "Slopes of fitted lines, with their standard error and the share of the variance that the line explains (R²)",
+    title: "Cost per connection and request",
+    says: "Slopes of fitted lines, with standard error and R²",
     columns: [...words("cost", "side"), ...numbers("value", "error", "R²")],
     rows,
   };
@@ -157,7 +157,7 @@ export function thresholdTable(run: Run): Table {
   const rows = (run.summary?.thresholds ?? []).map(({ expr, value, pass }) => [
     expr ?? "",
     value == null ? "nothing measured" : (Math.round(value * 1e3) / 1e3).toLocaleString("en-US"),
-    pass ? "✓ met" : "✗ not met",
+    pass ? "✓ met" : "✗ failed",
   ]);
   return {
     id: "thresholds",
@@ -178,7 +178,7 @@ export function rigTable(run: Run): Table {
   ];
   return {
     id: "rig",
-    title: "How near this machine's limit",
+    title: "Share of this machine's calibration",
     says: `Shares of what it did against throng's own server, a lower bound (calibrated ${(rig?.calibrated_at ?? "").split("T")[0]})`,
     columns: [...words("what"), ...numbers("share")],
     rows: all.flatMap(([what, share]) => (share == null ? [] : [[what, percent(share)]])),
@@ -214,7 +214,7 @@ export function overviewTable(runs: Run[]): Table {
     columns: [
       ...words("run", "verdict"),
       ...numbers("held", "opened", "requests", "p50", "p99", "no response", "faults"),
-      ...words("memory of a connection", "command"),
+      ...words("memory per connection", "command"),
     ],
     rows: runs.map(row),
   };
@@ -225,7 +225,7 @@ export function comparisonTables(comparison: Lenient<Comparison> | null | undefi
   const strings = (row: (string | null)[] | null) => (row ?? []).map((cell) => cell ?? "");
   const facts = {
     id: "compared",
-    title: "What is compared",
+    title: "Comparison",
     says: (comparison?.remarks ?? []).join(" · ") || undefined,
     columns: words("group", "runs"),
     rows: (comparison?.facts ?? []).map(strings),

@@ -16,8 +16,8 @@ const TONES: Record<string, Judgement["tone"]> = { pass: "good", fail: "bad", in
 /** Of a run that ended, in the words of its headline; of another, how it stands. */
 export function judgement(summary: Lenient<Summary> | null | undefined, running: boolean): Judgement {
   if (!summary) {
-    const sentence = running ? "what there is so far" : "what there is: killed, or still under way";
-    return { word: running ? "running" : "did not come to its end", tone: "none", sentence, seen: [] };
+    const sentence = running ? "results so far" : "incomplete: killed, or still in progress";
+    return { word: running ? "running" : "unfinished", tone: "none", sentence, seen: [] };
   }
   const word = summary.verdict ?? "pass";
   const reasons = (summary.reasons ?? []).filter((reason) => !reason.startsWith("threshold "));

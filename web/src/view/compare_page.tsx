@@ -27,10 +27,10 @@ export function ComparePage({ runs, comparison }: { runs: Run[]; comparison?: Le
 function overlaid(runs: Run[]): Chart[] {
   const of = (line: (run: Run, name: string) => Chart["lines"][number]) =>
     runs.map((run, place) => line(run, nameOf(run, place))).filter(({ points }) => points.length > 0);
-  const says = "One line for each run";
+  const says = "One line per run";
   return [
     { id: "connections", title: "Connections open", says, x: SECONDS, y: CONNECTIONS, lines: of(openOverTime) },
-    { id: "rates", title: "Requests answered", says, x: SECONDS, y: { label: "a second", quantity: rate }, lines: of(answeredOverTime) },
+    { id: "rates", title: "Responses", says, x: SECONDS, y: { label: "a second", quantity: rate }, lines: of(answeredOverTime) },
     { id: "latency", title: "Latency p99 over time", says, x: SECONDS, y: LATENCY, lines: of(p99OverTime) },
     // Nothing to see where each request of every run had a response.
     {

@@ -14,7 +14,7 @@ export function Plan({ run, name }: { run: Run; name?: string }) {
         {began_ms ? <Fact name="began" value={dateText(began_ms)} /> : null}
         <Fact name="target" value={header?.target} />
         <Fact name="seed" value={header?.seed?.toString()} />
-        <Fact name="sockets by" value={header?.io && `${header.io}, ${header.threads ?? 1} threads`} />
+        <Fact name="I/O backend" value={header?.io && `${header.io}, ${header.threads ?? 1} threads`} />
         <Fact name="throng" value={version} />
         <Fact name="tags" value={tags?.join(" ")} />
       </dl>

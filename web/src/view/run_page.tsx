@@ -22,7 +22,7 @@ export function RunPage({ run }: { run: Run }) {
       <Grid table={thresholdTable(run)} />
       <Section title="Load" charts={[connections(run), rates(run)]} />
       <Section title="Latency" charts={latency} tables={[timeTable(run)]} />
-      <Section title="Answers and faults" charts={[faults(run)]} tables={[faultTable(run), statusTable(run)]} />
+      <Section title="Responses and faults" charts={[faults(run)]} tables={[faultTable(run), statusTable(run)]} />
       <Section title="Populations" charts={populations(run)} tables={[populationTable(run), stepTable(run)]} small />
       <Section title="Cost and hosts" charts={hosts} tables={[costTable(run), rigTable(run), hostTable(run), tcpTable(run)]} />
       <Plan run={run} />

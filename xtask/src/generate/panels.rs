@@ -52,7 +52,7 @@ const fn number(
 pub(super) const ROWS: &[Row] = &[
     Row { title: "The run in numbers", panels: NUMBERS },
     Row { title: "Connections", panels: CONNECTIONS },
-    Row { title: "How it feels", panels: LATENCY },
+    Row { title: "Latency", panels: LATENCY },
     Row { title: "Traffic", panels: TRAFFIC },
     Row { title: "Both sides", panels: SIDES },
     Row { title: "JVM of the target", panels: JVM },
@@ -64,14 +64,14 @@ const NUMBERS: &[Panel] = &[
         "Most connections open",
         "short",
         Shape::Most,
-        "The most that throng had open at the end of a second.",
+        "Maximum of open connections at the end of a second.",
         &[("", Now(of("throng_connections_open")))],
     ),
     number(
-        "Most that the target counted",
+        "Most connections on the target's side",
         "short",
         Shape::Most,
-        "The same as the target itself counts it, where it can be asked.",
+        "The same, counted on the target's side, if available.",
         &[("", Now(of("throng_target_connections")))],
     ),
     number(
@@ -85,21 +85,22 @@ const NUMBERS: &[Panel] = &[
         "p99 latency at full load",
         "s",
         Shape::Last,
-        "Of the whole run within a bucket's bounds (Prometheus), or of its worst second (InfluxDB).",
+        "For the whole run, to the resolution of the buckets (Prometheus), or for its worst second \
+        (InfluxDB).",
         &[("", Whole(of("throng_latency_seconds"), P99))],
     ),
     number(
         "Connections lost",
         "short",
         Shape::Last,
-        "Connections that ended without notice, since the run began.",
+        "Connections lost without an announcement since the run began.",
         &[("", Now(of("throng_connections_dropped_total")))],
     ),
     number(
         "Faults",
         "short",
         Shape::Last,
-        "All that went wrong since the run began.",
+        "Faults since the run began.",
         &[("", Now(of("throng_faults_total")))],
     ),
 ];
@@ -108,9 +109,10 @@ const CONNECTIONS: &[Panel] = &[
     lines(
         "Connections, client and server",
         "short",
-        "What the plan wants, what throng has open, and what the target counts. Where the client's line climbs and the server's stays, the server \
-         has a limit: its open files, its accept queue, its memory. A target that cannot be asked shows its open files instead, which hold the \
-         connections, and its listeners, logs and libraries too.",
+        "Connections planned, open in throng, and counted on the target's side. If the client's line \
+        climbs and the server's does not, the server has reached a limit: open files, accept queue or \
+        memory. If the target's count is not available, look at its open files, which include its \
+        listeners, logs and libraries.",
         &[
             ("wanted", Now(of("throng_connections_wanted"))),
             ("client has open", Now(of("throng_connections_open"))),
@@ -121,7 +123,8 @@ const CONNECTIONS: &[Panel] = &[
     lines(
         "Connections opened and lost a second",
         "cps",
-        "How fast they arrive, and how they go: failed dials, losses without notice, closes that the server announced, and dials that replace them.",
+        "Connections opened, failed dials, losses, closes announced by the server, and redials, per \
+        second.",
         &[
             ("opened", Rate(of("throng_connections_opened_total"))),
             ("failed", Rate(of("throng_connections_failed_total"))),
@@ -145,7 +148,7 @@ const CONNECTIONS: &[Panel] = &[
     lines(
         "Faults by kind",
         "short",
-        "What went wrong since the run began: by whose doing, when, how. Empty is good.",
+        "Faults since the run began, by side, stage and kind. Empty is good.",
         &[("", Now(of("throng_faults_total").by(&["side", "stage", "kind"])))],
     ),
 ];
@@ -154,7 +157,8 @@ const LATENCY: &[Panel] = &[
     lines(
         "Request or ping latency, at full load",
         "s",
-        "From when the request (or ping) was due to its answer, once all connections are there: so that a server that stalls cannot hide it. Sharp peaks \
+        "From when the request (or ping) was due to its response, at full load: a stall of the server \
+        cannot hide. Sharp peaks \
          in max alone, seconds apart, are a garbage collector's: compare with the JVM's pauses below.",
         &[
             ("p50", Quantile(of("throng_latency_seconds"), P50)),
@@ -173,10 +177,10 @@ const LATENCY: &[Panel] = &[
         ],
     ),
     lines(
-        "What a stranger would see (--probe)",
+        "What an independent user sees (--probe)",
         "s",
-        "Latency of the probe lane's few requests beside the load, on kept and on fresh connections. Fresh alone slow: accepting is the trouble. Both: \
-         the server is busy.",
+        "Latency of the probe's requests, on kept and on fresh connections. If only fresh connections are \
+        slow, accepting is the problem; if both are, the server is busy.",
         &[
             ("p50", Quantile(of("throng_probe_latency_seconds").by(&["connection"]), P50)),
             ("p99", Quantile(of("throng_probe_latency_seconds").by(&["connection"]), P99)),
@@ -186,8 +190,8 @@ const LATENCY: &[Panel] = &[
     lines(
         "How late throng itself was",
         "s",
-        "Lag: from due until throng sent; the stall is the latest turn of its loop. Where this nears the latency, the latency is throng's, not the \
-         target's.",
+        "Lag: from due until throng sent; stall: the longest delay of a loop iteration. If lag approaches \
+        the latency, the latency is throng's, not the target's.",
         &[
             ("lag p50", Quantile(of("throng_lag_seconds"), P50)),
             ("lag p99", Quantile(of("throng_lag_seconds"), P99)),
@@ -201,7 +205,8 @@ const TRAFFIC: &[Panel] = &[
     lines(
         "Requests a second",
         "reqps",
-        "Sent and answered; missed are those of an open loop that no connection was free for.",
+        "Requests sent, and those with a response; missed are slots of an open loop for which no \
+        connection was free.",
         &[
             ("sent", Rate(of("throng_requests_total"))),
             ("answered", Rate(of("throng_answers_total"))),
@@ -211,7 +216,7 @@ const TRAFFIC: &[Panel] = &[
     lines(
         "Bytes a second",
         "binBps",
-        "What throng received and sent, heads included.",
+        "Bytes received and sent by throng, including headers.",
         &[
             ("received", Rate(of("throng_received_bytes_total"))),
             ("sent", Rate(of("throng_sent_bytes_total"))),
@@ -234,8 +239,8 @@ const SIDES: &[Panel] = &[
     lines(
         "Memory",
         "bytes",
-        "Of the processes, and of each machine's kernel, where the sockets are. Its slope over the connections is what each of them costs: the summary's \
-         `cost`.",
+        "Memory of the processes, and of each machine's kernel, which holds the sockets. The slope over \
+        connections is the cost per connection: `cost` in the summary.",
         &[
             ("throng", Now(of("throng_generator_resident_bytes"))),
             ("target", Now(of("throng_target_resident_bytes"))),
@@ -245,7 +250,7 @@ const SIDES: &[Panel] = &[
     lines(
         "TCP sockets of the hosts",
         "short",
-        "In use, closed and still remembered (TIME_WAIT), and held by no program any more (orphans).",
+        "In use, in TIME_WAIT, and orphaned (held by no program).",
         &[
             ("in use", Now(of("throng_host_tcp_sockets").by(&["host"]))),
             ("TIME_WAIT", Now(of("throng_host_tcp_time_wait").by(&["host"]))),
@@ -255,16 +260,17 @@ const SIDES: &[Panel] = &[
     lines(
         "Accept queue of the target",
         "short",
-        "Connections that wait to be accepted, against how many may. Full, it loses the next ones: see the overflows beside it.",
+        "Connections waiting to be accepted, and the backlog. When it is full, further connections are \
+        dropped: see the overflows beside it.",
         &[
             ("waiting", Now(of("throng_target_accept_queue"))),
             ("limit", Now(of("throng_target_accept_queue_limit"))),
         ],
     ),
     lines(
-        "What TCP did twice or dropped, a second",
+        "TCP retransmissions and drops per second",
         "cps",
-        "Segments and SYNs sent again, connections that found an accept queue full or were dropped by a listener.",
+        "Retransmitted segments and SYNs, accept queue overflows, and connections dropped by a listener.",
         &[(
             "",
             Rate(
@@ -277,7 +283,8 @@ const SIDES: &[Panel] = &[
     lines(
         "Open files of the target",
         "short",
-        "Descriptors in the fullest of its tables, and how many that may hold: where connections stop at a round number, this is why.",
+        "Descriptors in its fullest file table, and the limit: a common reason for connections to stop at \
+        a round number.",
         &[
             ("open", Now(of("throng_target_open_files"))),
             ("limit", Now(of("throng_target_open_files_limit"))),
@@ -289,7 +296,8 @@ const JVM: &[Panel] = &[
     lines(
         "JVM heap",
         "bytes",
-        "Used and committed. What stays after a collection, over the connections, is what each costs.",
+        "Used and committed heap. What remains after a collection, divided by the connections, is the cost \
+        of each.",
         &[
             ("used", Now(of("throng_target_jvm_heap_used_bytes"))),
             ("committed", Now(of("throng_target_jvm_heap_committed_bytes"))),
@@ -298,13 +306,13 @@ const JVM: &[Panel] = &[
     lines(
         "JVM garbage collection, time",
         "percentunit",
-        "Share of the time in which the collector stood in the way.",
+        "Share of the time spent in garbage collections.",
         &[("paused", Rate(of("throng_target_jvm_gc_pause_seconds_total")))],
     ),
     lines(
         "JVM garbage collections a second",
         "cps",
-        "How often it collected.",
+        "Garbage collections per second.",
         &[("collections", Rate(of("throng_target_jvm_gc_total")))],
     ),
 ];
@@ -335,7 +343,7 @@ const TELEGRAF: &[Panel] = &[
     lines(
         "Load of the host",
         "short",
-        "system: the mean number of tasks that ran or waited over a minute, and the processors there are.",
+        "system: the load average over one minute, and the number of processors.",
         &[("load", Field(of("system"), "load1")), ("processors", Field(of("system"), "n_cpus"))],
     ),
     lines(
@@ -365,7 +373,7 @@ const TELEGRAF: &[Panel] = &[
     lines(
         "Target's process: descriptors and threads",
         "short",
-        "procstat: open descriptors against how many it may have (the soft limit), threads.",
+        "procstat: open descriptors and their soft limit, threads.",
         &[
             ("descriptors", Field(of("procstat").by(&["process_name", "pid"]), "num_fds")),
             ("limit", Field(of("procstat").by(&["process_name", "pid"]), "rlimit_num_fds_soft")),
@@ -375,7 +383,7 @@ const TELEGRAF: &[Panel] = &[
     lines(
         "Network of the host",
         "binBps",
-        "net: bytes a second of each interface but loopback.",
+        "net: bytes per second of each interface except loopback.",
         &[
             ("received", FieldRate(of("net").by(&["interface"]), "bytes_recv")),
             ("sent", FieldRate(of("net").by(&["interface"]), "bytes_sent")),

@@ -19,11 +19,16 @@ pub(super) fn fix(root: &Root, repairs: &[Repair]) -> Result<(), Failure> {
     let left = host::mend(root, &state_file()?, repairs, &mut ip, &mut done).map_err(|why| match why {
         why @ Unmended::Untrusted(..) => Failure::words([why]),
         Unmended::Failed(why) => {
-            Failure::machine(format!("{why}\nwhat was done before can be taken back: throng doctor --undo"))
+            Failure::machine(format!("{why}\nto undo the changes made before: throng doctor --undo"))
         }
         why => Failure::machine(why),
     })?;
-    left.iter().for_each(|repair| say(&format!("not done, needs root outside of this container: {repair}")));
+    left.iter().for_each(|repair| {
+        say(&format!(
+            "not applied, requires root outside this container: \
+    {repair}"
+        ))
+    });
     Ok(())
 }
 
@@ -31,7 +36,7 @@ pub(super) fn fix(root: &Root, repairs: &[Repair]) -> Result<(), Failure> {
 pub(super) fn undo(root: &Root) -> Result<(), Failure> {
     let file = state_file()?;
     if file.symlink_metadata().is_err() {
-        say("throng: there is nothing to undo");
+        say("throng: nothing to undo");
         return Ok(());
     }
     let mut done = |undone: &host::Undone| say(&format!("undone: {undone}"));
@@ -43,9 +48,8 @@ pub(super) fn undo(root: &Root) -> Result<(), Failure> {
 
 /// `$XDG_STATE_HOME/throng/doctor.state`, by default below `~/.local/state`.
 fn state_file() -> Result<PathBuf, Failure> {
-    let state = folders::state().ok_or_else(|| {
-        Failure::machine("no place to note what is changed: set HOME or XDG_STATE_HOME to a folder")
-    })?;
+    let state = folders::state()
+        .ok_or_else(|| Failure::machine("no folder to record the changes in; set HOME or XDG_STATE_HOME"))?;
     Ok(state.join("doctor.state"))
 }
 
@@ -55,9 +59,10 @@ fn ip(words: &[String]) -> io::Result<()> {
     let mut command = Command::new("ip");
     command.args(words).env("PATH", format!("{path}:/usr/sbin:/sbin")).stdin(Stdio::null());
     let output = command.output().map_err(|e| match e.kind() {
-        io::ErrorKind::NotFound => {
-            io::Error::other("addresses are added by ip, which is not here: apt-get install iproute2")
-        }
+        io::ErrorKind::NotFound => io::Error::other(
+            "adding addresses requires ip, which is not installed: apt-get install \
+            iproute2",
+        ),
         _ => io::Error::new(e.kind(), format!("ip: {e}")),
     })?;
     if output.status.success() {

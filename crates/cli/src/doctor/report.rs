@@ -64,11 +64,11 @@ impl Report {
     fn closing(&self) -> String {
         let most = match self.capacity {
             Capacity { connections, .. } if connections > u32::MAX.into() => {
-                "nothing that can be read here limits the connections".to_owned()
+                "no known limit on the number of connections".to_owned()
             }
             Capacity { connections, limited_by } => {
                 format!(
-                    "this machine can hold about {} connections: limited by {limited_by}",
+                    "this machine can hold about {} connections, limited by {limited_by}",
                     Count(connections)
                 )
             }

@@ -69,7 +69,8 @@ pub(super) fn combined(summaries: &[Value], peak: f64, totals: &Tick) -> Value {
         };
     }
     if all["latency_us"].is_null() {
-        let why = "latencies of several clients are taken from the run store, which has not all of them";
+        let why = "latencies of several clients come from the run store, which does not have all of their \
+        runs";
         all["reasons"] = json!([why]);
     }
     let headline = worst["headline"].as_str().unwrap_or_default();

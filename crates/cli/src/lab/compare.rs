@@ -12,16 +12,16 @@ use crate::{Failure, args::LabCompareArgs, tell};
 pub(super) fn compare(labs: &[Lab], args: &LabCompareArgs) -> Result<u8, Failure> {
     let file = trials::results_file(args.results.as_deref())?;
     if !file.exists() {
-        let cure = "`throng lab run` keeps what comes of it there, or where --results says";
-        return Err(Failure::words([format!("nothing is kept yet, {cure}: {}", file.display())]));
+        let cure = "run `throng lab run`, or select a file with --results";
+        return Err(Failure::words([format!("no results yet; {cure}: {}", file.display())]));
     }
-    let mut outcomes = Outcome::all(&file)
-        .map_err(|why| Failure::words([format!("{why}: what is damaged has to go: remove that line")]))?;
+    let mut outcomes =
+        Outcome::all(&file).map_err(|why| Failure::words([format!("{why}; remove the damaged line")]))?;
     let of_name = |lab: &&Lab| args.name.as_ref().is_none_or(|name| lab.name == *name);
     let labs: Vec<Lab> = labs.iter().filter(of_name).cloned().collect();
     outcomes.retain(|outcome| labs.iter().any(|lab| lab.name == outcome.subject.lab));
     if outcomes.is_empty() {
-        return Err(Failure::words([format!("nothing of it is kept yet: {}", file.display())]));
+        return Err(Failure::words([format!("no results of this lab yet: {}", file.display())]));
     }
     let mut text = String::new();
     for group in groups(&outcomes) {

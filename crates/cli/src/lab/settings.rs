@@ -106,7 +106,7 @@ impl Settings {
 
 /// Where a lab is built.
 pub(super) fn work(lab: &Lab) -> Result<PathBuf, Failure> {
-    let none = "no place to build in: set HOME or XDG_CACHE_HOME to a folder";
+    let none = "no folder to build in; set HOME or XDG_CACHE_HOME";
     Ok(folders::cache().ok_or_else(|| Failure::machine(none))?.join("labs").join(&lab.name))
 }
 

@@ -49,11 +49,9 @@ pub(super) fn soak(lab: &Lab, args: &LabSoakArgs) -> Result<u8, Failure> {
     let mut text = trials::told(lab, experiment, &outcome);
     text += &lab::wide(lab::DRIFT_HEAD, &outcome.drift.iter().map(Drift::row).collect::<Vec<_>>());
     text += &match (outcome.drift.is_empty(), drifting.is_empty()) {
-        (true, _) if held.is_empty() => {
-            "  the load was never full, so that nothing is said of drift\n".to_owned()
-        }
-        (true, _) => "  too short to tell what drifts: --for 1m at least\n".to_owned(),
-        (false, true) => format!("  nothing drifts over {time}\n"),
+        (true, _) if held.is_empty() => "  full load was never reached, so drift was not tested\n".to_owned(),
+        (true, _) => "  too short to test for drift; use --for 1m or longer\n".to_owned(),
+        (false, true) => format!("  no drift over {time}\n"),
         (false, false) => drifting.iter().map(|drift| format!("  {}\n", drift.told())).collect(),
     };
     text.extend(outcome.pauses.iter().map(|pause| format!("  {}\n", pause.told())));
@@ -70,7 +68,7 @@ fn checkpoint(stretch: &Stretch) -> String {
     let bytes = |n: Option<f64>| n.map_or("–".to_owned(), |n| Bytes(n as u64).brief().to_string());
     let time = |us: Option<f64>| us.map_or("–".to_owned(), lab::micros);
     let mut line = format!(
-        "throng: {}  {} open  {} lost  {:.0} answers/s  p50 {}  p99 {}  longest {}  server {}  throng {}",
+        "throng: {}  {} open  {} lost  {:.0} responses/s  p50 {}  p99 {}  longest {}  server {}  throng {}",
         Nanos::from_secs(stretch.at_s as u64).brief(),
         Count(stretch.open as u64),
         Count(stretch.dropped as u64),

@@ -71,7 +71,7 @@ pub(super) fn chosen<'a>(
     all.retain(|chosen| wanted.iter().all(|name| is(chosen, name)));
     if all.is_empty() {
         let wanted = wanted.join(" ");
-        let why = format!("--variant: {} has no such experiment, server or variant: {wanted}", lab.name);
+        let why = format!("--variant: {} has no experiment, server or variant {wanted}", lab.name);
         return Err(Failure::words([why]));
     }
     Ok(all)
@@ -110,7 +110,7 @@ pub(super) fn run(lab: &Lab, args: &LabRunArgs) -> Result<u8, Failure> {
             if outcome.word("verdict") != Some("invalid") || stop.load(Relaxed) {
                 break;
             }
-            say(&format!("throng: once more: {}", outcome.headline()));
+            say(&format!("throng: repeating: {}", outcome.headline()));
             outcome = one(lab, chosen, &how)?;
         }
         answer(&told(lab, chosen.experiment, &outcome))?;
@@ -121,7 +121,7 @@ pub(super) fn run(lab: &Lab, args: &LabRunArgs) -> Result<u8, Failure> {
         worst = worst.max(u8::from(!outcome.expected));
     }
     if ran == 0 {
-        return Err(Failure::machine(format!("nothing of {} can run here", lab.name)));
+        return Err(Failure::machine(format!("no experiment of {} can run here", lab.name)));
     }
     Ok(worst)
 }
@@ -133,8 +133,12 @@ fn one(lab: &Lab, chosen: &Chosen, how: &How) -> Result<Outcome, Failure> {
 
 /// Host and port of `--at`.
 pub(super) fn place(url: &str) -> Result<&str, Failure> {
-    let wrong =
-        || Failure::words([format!("--at: write http://HOST:PORT, the path is the experiment's: {url}")]);
+    let wrong = || {
+        Failure::words([format!(
+            "--at: use http://HOST:PORT without a path, which comes from the \
+        experiment: {url}"
+        )])
+    };
     let place = url.strip_prefix("http://").ok_or_else(wrong)?.trim_end_matches('/');
     if place.is_empty() || place.contains('/') { Err(wrong()) } else { Ok(place) }
 }
@@ -152,7 +156,7 @@ pub(super) fn results(told: Option<&Path>) -> Result<PathBuf, Failure> {
 }
 
 pub(super) fn results_file(told: Option<&Path>) -> Result<PathBuf, Failure> {
-    let none = "no place for results: name one with --results, or set HOME or XDG_DATA_HOME to a folder";
+    let none = "no folder for the results; use --results FILE, or set HOME or XDG_DATA_HOME";
     let own = || folders::data().map(|folder| folder.join("labs.jsonl"));
     told.map(Path::to_owned).or_else(own).ok_or_else(|| Failure::machine(none))
 }

@@ -35,7 +35,7 @@ def books(table, context):
     compare("octets out", sum(e["bytes_out"] for e in log if e["what"] == "end"),
             sum(c.into.octets for c in wire.connections if c.over()[0]), "the server's log against the wire")
     first, last = context.looks.all[0]["tcp"], context.looks.all[-1]["tcp"]
-    compare("segments sent again", wire.retransmitted, (0, last["retrans_segs"] - first["retrans_segs"], 1e9),
+    compare("segment retransmissions", wire.retransmitted, (0, last["retrans_segs"] - first["retrans_segs"], 1e9),
             "the wire against RetransSegs: not less where any was")
     resets = sum(wire.resets.values())
     compare("resets", resets, (0, last["out_resets"] - first["out_resets"], last["out_resets"] - first["out_resets"]),

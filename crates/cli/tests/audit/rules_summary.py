@@ -103,7 +103,7 @@ def figures_of(prefix, scope):
         whole("requests/body_bytes_in", lambda s: s.bodies(), "wire: octets of content, and of messages"),
         Rule(f"{prefix}requests/status", lambda context, *g: Setting("no HTTP response"), ""),
         Rule(f"{prefix}faults/*/detail", Setting("the kernel's error, where there is one"), ""),
-        Rule(f"{prefix}faults", lambda context, *g: "empty" if not scope(context, *g).faults() else "some", "wire: no fault"),
+        Rule(f"{prefix}faults", lambda context, *g: "empty" if not scope(context, *g).faults() else "some", "wire: no faults"),
         whole("duration_s", duration, "the command line, and a tick of 200 ms until the order arrives", 0.0),
         whole("ramp_s", lambda s: (s.ramp() - CLOCK, s.ramp(), s.ramp() + CLOCK), "wire: first SYN to the last SYN-ACK or reset of a first dial"),
         *times(f"{prefix}latency_us", of(lambda s: s.latency()), WINDOW),

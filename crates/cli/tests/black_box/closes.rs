@@ -78,7 +78,7 @@ fn a_close_without_notice_is_a_loss() {
     let s = check_lost(closes_idle, &["-d", "300ms", "--think", "1m"], "target·hold·closed");
     assert_eq!((s.count("requests.sent"), s.count("requests.answered")), (4, 4));
     let limit = (s.word("limit.cause"), s.word("limit.detail"));
-    let detail = "it closes each connection after its response, and does not announce it";
+    let detail = "it closes each connection after its response without announcing it";
     assert_eq!(limit, ("requests-per-connection", detail));
     let hangs_up = |peer: &mut Peer| drop(peer.request());
     let s = check_lost(hangs_up, &["-d", "300ms"], "target·exchange·closed");
@@ -123,7 +123,7 @@ fn a_close_after_each_response_is_no_age_limit() {
         assert!(s.count("connections.dropped") >= 20, "{}", ended.stderr);
         assert!(!s.at("limit").is_null(), "{}", ended.stderr);
         let (cause, detail) = (s.word("limit.cause"), s.word("limit.detail"));
-        let expected = "it closes each connection after its response, and does not announce it";
+        let expected = "it closes each connection after its response without announcing it";
         assert_eq!((cause, detail), ("requests-per-connection", expected), "{}", s.at("limit"));
     };
     let arrive: &[&str] = &["--arrive", "60/s", "--total", "60", "--calls", "10", "-d", "3s"];
@@ -239,5 +239,9 @@ fn losses_after_the_load_are_not_of_those_held() {
     assert_eq!((ended.status, s.word("verdict")), (Some(1), "fail"), "{ended:?}");
     let count = |name: &str| s.count(&format!("connections.{name}"));
     assert_eq!((count("held"), count("dropped"), count("dropped_in_drain")), (5, 5, 5), "{:#}", s.0);
-    assert!(ended.stdout.contains("5 held of 5 wanted, 5 dropped after the load's end"), "{}", ended.stdout);
+    assert!(
+        ended.stdout.contains("5 held of 5 wanted, 5 dropped after the end of the load"),
+        "{}",
+        ended.stdout
+    );
 }

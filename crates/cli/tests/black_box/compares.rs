@@ -44,7 +44,7 @@ fn repetitions_tell_a_difference_from_noise() {
     assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
     let text = &ended.stdout;
     for part in [
-        "equal load  200 connections, the most that every run held\n",
+        "equal load  200 connections, the largest load that every run held\n",
         "tag:fast    3 runs ",
         "\nlatency p99 at equal load ",
         "\nlatency p50 ",
@@ -126,10 +126,10 @@ fn wrong_words_are_told_at_once() {
     check(
         &wrong,
         &[
-            "throng: no such run: `throng runs` lists them: latest\n",
-            "throng: no run has this tag: `throng runs` lists them: before\n",
-            "throng: --fail-if: \"latency.p99\" is not a change of a figure: write 'latency.p99 +10%'\n",
-            "throng: --fail-if: \"helds\" is not a figure of the summary: write held\n",
+            "throng: no run latest; list runs with `throng runs`\n",
+            "throng: no run has the tag before; list runs with `throng runs`\n",
+            "throng: --fail-if: \"latency.p99\" is not a change of a figure; use 'latency.p99 +10%'\n",
+            "throng: --fail-if: \"helds\" is not a figure of the summary; use held\n",
         ],
     );
     fs::create_dir_all(data.0.join("throng")).unwrap();

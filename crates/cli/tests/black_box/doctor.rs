@@ -182,7 +182,7 @@ fn settings_are_mended_and_taken_back() {
     let before = namespace.throng(&ask);
     let report = findings(&before);
     assert_eq!((before.status, report["verdict"].as_str()), (Some(0), Some("warn")), "{report}");
-    let queue = ["warn", "16 wait at most", "sysctl -w net.core.somaxconn=4096"];
+    let queue = ["warn", "at most 16 waiting", "sysctl -w net.core.somaxconn=4096"];
     assert_eq!(one(&report, "accept queue"), queue);
     let [severity, range, _] = one(&report, "local port range");
     assert_eq!((severity, range), ("warn", "40000 to 40100: 101 ports"));
@@ -262,7 +262,7 @@ fn sources_are_added_dialled_from_and_removed() {
     let ask = ["doctor", target.as_str(), "-c", "300", "--sources", sources];
     let refused = namespace.throng(&ask);
     assert_eq!(refused.status, Some(3), "{refused:?}");
-    let value = "10.77.0.1 and 65,787 more are not addresses of this machine";
+    let value = "10.77.0.1 and 65,787 more are not local addresses";
     assert!(refused.stdout.contains(value), "{}", refused.stdout);
     assert!(refused.stdout.trim_end().ends_with("300 connections do not fit: sources"), "{}", refused.stdout);
     assert_eq!(places(&namespace), (0, String::new()));
@@ -328,7 +328,7 @@ fn without_root_nothing_is_changed() {
     let ended = Program::from(fix).end();
     copy.iter().for_each(|copy| fs::remove_file(copy).unwrap());
     assert_eq!((ended.status, ended.stdout.as_str()), (Some(3), ""), "{ended:?}");
-    let words = ["nothing was changed, these need root:", "ip addr add 192.0.2.1/32 dev lo"];
+    let words = ["nothing was changed; these require root:", "ip addr add 192.0.2.1/32 dev lo"];
     assert!(words.iter().all(|word| ended.stderr.contains(word)), "{}", ended.stderr);
     assert!(!state.exists());
 }

@@ -200,7 +200,7 @@ fn a_population_that_is_not_there_is_a_mistake() {
     let path = scenario.to_str().unwrap();
     let text = two(&Serving::start(&["--threads", "1"]));
     fs::write(&scenario, &text).unwrap();
-    let own = "--format: there is no such population, write ab:users or ab:calls: \"ab:call\"";
+    let own = "--format: no such population; use ab:users or ab:calls: \"ab:call\"";
     check(&["run", path, "--format", "ab:call"], 2, &[own]);
     // Whom a wrong file means is not known.
     fs::write(&scenario, text.replace("name = \"calls\"\ntarget", "nmae = \"calls\"\ntarget")).unwrap();

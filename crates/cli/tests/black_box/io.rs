@@ -90,7 +90,7 @@ fn epoll_holds_more_than_the_limit_of_open_files() {
 
 #[test]
 fn a_sandbox_without_io_uring_is_told_and_held() {
-    let said = "throng: io_uring is not available (Operation not permitted (os error 1)): epoll\n";
+    let said = "throng: io_uring is not available (Operation not permitted (os error 1)), using epoll\n";
     // What Docker's default profile refuses; and an old one, which knows neither close_range nor epoll_pwait2.
     let profiles: [&[u32]; 2] = [&[IO_URING_SETUP, UNSHARE], &[IO_URING_SETUP, CLOSE_RANGE, EPOLL_PWAIT2]];
     for refused in profiles {

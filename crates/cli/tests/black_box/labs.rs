@@ -308,7 +308,7 @@ fn a_server_is_ready_when_its_files_and_sources_are_there() {
     fs::write(source.join("kit.dat"), "").unwrap();
     assert!(list(None).contains("LAB_SOURCE is not set: "), "{}", list(None));
     assert!(
-        list(Some(&source)).contains("sources/kit/src is missing: check out kit ("),
+        list(Some(&source)).contains("sources/kit/src is missing; check out kit ("),
         "{}",
         list(Some(&source))
     );
@@ -340,18 +340,18 @@ fn what_cannot_run_is_told() {
         assert!(format!("{}{}", ended.stdout, ended.stderr).contains(told), "{args:?}: {ended:?}");
     };
     check(&["list"], 0, "no-such-program: apt-get install none");
-    check(&["run", "others"], 2, "no such lab, write own: others");
+    check(&["run", "others"], 2, "no such lab; use own: others");
     check(
         &["run", "own", "--variant", "none"],
         2,
-        "--variant: own has no such experiment, server or variant: none",
+        "--variant: own has no experiment, server or variant none",
     );
     check(&["run", "own", "--variant", "away"], 3, "not run: no-such-program: apt-get install none");
     check(&["run", "own", "--scale", "nan"], 2, "more than 0 and at most 100");
     check(&["run", "own", "--times", "0"], 2, "--times");
     check(&["run", "own", "--at", "https://127.0.0.1:1"], 2, "--at: write http://HOST:PORT");
     check(&["run", "own", "--results", "/proc/none"], 2, "--results /proc/none: ");
-    check(&["up", "own", "--env", "x"], 2, "--env: write NAME=VALUE: x");
+    check(&["up", "own", "--env", "x"], 2, "--env: x is not NAME=VALUE");
     check(&["up", "own", "--server", "elsewhere"], 3, "no-such-program: apt-get install none");
     let toml = labs.folder.join("own/lab.toml");
     fs::write(&toml, LAB.replace("$THRONG serve", "sh -c 'echo no; exit 7'")).unwrap();

@@ -89,7 +89,11 @@ fn arrivals_end_with_their_duration_too() {
     // Those due in that time; a busy machine has not opened all of them at its end, and may see it late.
     let (opened, most) = (s.count("connections.opened"), 100.0 * s.number("elapsed_s") + 2.0);
     assert!(opened >= 20 && opened as f64 <= most, "{opened}: {:#}", s.0);
-    assert!(s.at("reasons").to_string().contains("of 1,000 connections made all their calls"), "{:#}", s.0);
+    assert!(
+        s.at("reasons").to_string().contains("of 1,000 connections completed all their calls"),
+        "{:#}",
+        s.0
+    );
     ended.assert_status(1);
 }
 

@@ -51,7 +51,7 @@ const BAD: Misdeed = Misdeed {
 const TIMEOUT: Misdeed = Misdeed {
     fault: "target·exchange·timeout",
     cause: "timeout",
-    detail: "6 responses did not come in time",
+    detail: "6 requests timed out",
     cure: "--timeout",
 };
 

@@ -52,9 +52,13 @@ fn what_cannot_be_replayed_is_told() {
         assert_eq!(ended.status, Some(status), "{ended:?}");
         assert!(told.iter().all(|told| ended.stderr.contains(told)), "{ended:?}");
     };
-    check(&["latest"], 2, &["no such run: `throng runs` lists them: latest"]);
+    check(&["latest"], 2, &["no run latest; list runs with `throng runs`"]);
     let wrong = ["latest", "--live", "tui", "--influx", "http://127.0.0.1:9/"];
-    check(&wrong, 2, &["--live: write line, classic or off: \"tui\"", "--influx: not where it takes points"]);
+    check(
+        &wrong,
+        2,
+        &["--live: \"tui\" is not supported; use line, classic or off", "--influx: not a write endpoint"],
+    );
 
     let server = Serving::start(&["--threads", "1"]);
     let mut run =
@@ -125,10 +129,13 @@ fn wrong_words_are_told_at_once() {
         "{ended:?}"
     );
     assert!(
-        ended.stderr.contains("--since: write a date or a time, 2026-11-20 or 12h: \"yesterday\""),
+        ended.stderr.contains("--since: not a date or a time; use 2026-11-20 or 12h: \"yesterday\""),
         "{ended:?}"
     );
     let ended = data.end(&["runs", "latest", "--tag", "two words"]);
-    assert!(ended.stderr.contains("--tag: letters, digits, -, _ and . only: \"two words\""), "{ended:?}");
+    assert!(
+        ended.stderr.contains("--tag: may have letters, digits, -, _ and . only: \"two words\""),
+        "{ended:?}"
+    );
     assert_eq!(data.end(&["runs", "--delete"]).status, Some(2), "which?");
 }

@@ -119,7 +119,7 @@ fn a_bundle_has_all_of_it() {
     // What is in it is not lost.
     let refused = data.end(&words);
     assert_eq!(refused.status, Some(2), "{refused:?}");
-    assert!(refused.stderr.contains("--out: there is something in it, write a new folder: "), "{refused:?}");
+    assert!(refused.stderr.contains("--out: the folder is not empty; use a new one: "), "{refused:?}");
 }
 
 #[test]
@@ -148,21 +148,25 @@ fn what_cannot_be_shown_is_told_before_the_run() {
     check(
         &["run", NOBODY, "--report", "a.pdf"],
         2,
-        &["--report: write a name that ends in .html, .md or .json: \"a.pdf\""],
+        &["--report: unknown file extension; use .html, .md or .json: \"a.pdf\""],
     );
     check(&["run", NOBODY, "--report", "/no/such/r.html"], 3, &["--report /no/such/r.html: "]);
     check(&["run", NOBODY, "--out", "/proc/bundle"], 3, &["--out /proc/bundle: "]);
     check(
         &["run", NOBODY, "--otlp", "https://a:1"],
         2,
-        &["--otlp: it does not begin with http://: write http://HOST:4318"],
+        &["--otlp: does not start with http://: write http://HOST:4318"],
     );
     check(&["find", NOBODY, "--report", "r.html"], 2, &["--report: a search has none"]);
     if !cfg!(feature = "parquet") {
         check(&["run", NOBODY, "--parquet", "m.parquet"], 2, &["--parquet: not in this build, write --csv"]);
     }
-    check(&["report", "gq18ppt"], 2, &["no such run: `throng runs` lists them: gq18ppt"]);
-    check(&["report", "latest", "--format", "pdf"], 2, &["--format: write html, md or json: \"pdf\""]);
+    check(&["report", "gq18ppt"], 2, &["no run gq18ppt; list runs with `throng runs`"]);
+    check(
+        &["report", "latest", "--format", "pdf"],
+        2,
+        &["--format: \"pdf\" is not a format; use html, md or json"],
+    );
 }
 
 /// Takes one POST, and answers that it is taken.

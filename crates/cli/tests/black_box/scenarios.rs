@@ -41,8 +41,8 @@ fn mistakes_of_a_file_have_line_column_and_cure() {
     assert_eq!(
         ended.stderr,
         format!(
-            "throng: {path}:2:1: \"thnik\" is no key of the file's top: write think\n\
-             throng: {path}:5:9: population.users.think: \"5\" is not a time: write 5s\n"
+            "throng: {path}:2:1: \"thnik\" is not a key of the file's top; use think\n\
+             throng: {path}:5:9: population.users.think: \"5\" is not a time; use 5s\n"
         )
     );
     assert_eq!(ended.stdout, "");
@@ -237,12 +237,9 @@ fn mistakes_of_the_file_and_of_the_flags_are_told_at_once() {
     let begins = [
         format!("throng: {path}:2:9: think: \"5\" is not a time"),
         format!("throng: {path}:3:15: thresholds: "),
-        "throng: --calls: the scenario says what each connection does; write it in the file: \"5\""
-            .to_owned(),
-        "throng: --probe: the scenario says what each connection does; write it in the file: \"5/s\""
-            .to_owned(),
-        "throng: --think: the scenario says what each connection does; write it in the file: \"1s\""
-            .to_owned(),
+        "throng: --calls: cannot be used with a scenario file; set it in the file: \"5\"".to_owned(),
+        "throng: --probe: cannot be used with a scenario file; set it in the file: \"5/s\"".to_owned(),
+        "throng: --think: cannot be used with a scenario file; set it in the file: \"1s\"".to_owned(),
         "throng: --seed: \"x\" is not ".to_owned(),
         "throng: --threshold: \"hold\" is not a figure of the summary".to_owned(),
     ];

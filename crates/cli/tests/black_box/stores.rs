@@ -56,7 +56,7 @@ fn a_run_is_found_again() {
     let run = data.end(&short(&url));
     run.assert_status(0);
     let id = run.stderr.trim_end().rsplit(' ').next().unwrap();
-    assert!(run.stderr.ends_with(&format!("throng: kept as run {id}\n")), "{}", run.stderr);
+    assert!(run.stderr.ends_with(&format!("throng: stored as run {id}\n")), "{}", run.stderr);
     let quiet = data.end(&[&short(&url)[..], &["--live", "off", "--seed", "7"]].concat());
     assert_eq!(quiet.stderr, "", "{quiet:?}");
 
@@ -76,7 +76,7 @@ fn a_run_is_found_again() {
     assert!(latest.contains(runs[1]["id"].as_str().unwrap()) && !latest.contains(id), "{latest}");
     let unknown = data.end(&["runs", "0000000"]);
     assert_eq!(unknown.status, Some(2), "{unknown:?}");
-    assert!(unknown.stderr.contains("no such run: `throng runs` lists them: 0000000"), "{unknown:?}");
+    assert!(unknown.stderr.contains("no run 0000000; list runs with `throng runs`"), "{unknown:?}");
 }
 
 /// Nothing is handed over at the end: what there was a second before is there.

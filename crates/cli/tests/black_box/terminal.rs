@@ -117,7 +117,7 @@ fn ctrl_c_drains_and_then_stops() {
     let mut run = InTerminal::start(USUAL, &words, "ctrl-c.json", "xterm");
     run.shows(&[" hold "]);
     run.program.types("\u{3}");
-    run.shows(&["answers may still come", "q stop at once"]);
+    run.shows(&["waiting for outstanding responses", "q stop immediately"]);
     run.program.types("\u{3}");
     let (ended, screen, summary) = run.end();
     assert_eq!(ended.status, Some(130), "{ended:?}");
@@ -143,7 +143,7 @@ fn signals_leave_the_terminal_as_it_was() {
     let mut run = InTerminal::start(USUAL, &words, "sigint-view.json", "xterm");
     run.shows(&[" hold "]);
     run.signal(Signal::INT);
-    run.shows(&["answers may still come"]);
+    run.shows(&["waiting for outstanding responses"]);
     run.signal(Signal::INT);
     let (ended, screen, summary) = run.end();
     assert_eq!((ended.status, summary.is_none()), (Some(130), true), "at once, without a summary: {ended:?}");
@@ -188,7 +188,7 @@ fn tui_has_to_have_a_terminal() {
     let (ended, screen, _) = InTerminal::start(USUAL, &words, "no-view.json", "dumb").end();
     assert_eq!(ended.status, Some(2), "{screen}");
     assert!(
-        screen.contains("throng: --live tui: this terminal cannot be drawn on (TERM): write line"),
+        screen.contains("throng: --live tui: this terminal is not supported (TERM); use line"),
         "{screen}"
     );
 }

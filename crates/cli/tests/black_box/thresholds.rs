@@ -94,9 +94,9 @@ fn all_mistakes_are_told_at_once() {
     .end();
     assert_eq!(ended.status, Some(2), "{ended:?}");
     for words in [
-        "--threshold: \"latncy.p99\" is not a figure of the summary: write latency.p99",
-        "--threshold: \"200\" is not a time: write 200ms",
-        "--threshold: \"held\" is not a threshold: write latency.p99 < 200ms",
+        "--threshold: \"latncy.p99\" is not a figure of the summary; use latency.p99",
+        "--threshold: \"200\" is not a time; use 200ms",
+        "--threshold: \"held\" is not a threshold; use latency.p99 < 200ms",
         "--connections: ",
     ] {
         assert!(ended.stderr.contains(words), "{words}: {}", ended.stderr);

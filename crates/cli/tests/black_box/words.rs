@@ -49,7 +49,7 @@ fn wrong_words_are_named_with_their_cure() {
     check(&["run", URL, "--sources", "10.0.0.5/24"], 2, &["--sources: ", "10.0.0.5 or 10.0.0.0/24"]);
     check(&["run", URL, "--sources", "::1"], 2, &["target: ", "IPv6", "--sources"]);
     check(&["run", URL, "--seed=-1"], 2, &["--seed: \"-1\""]);
-    check(&["run", URL, "--live", "tui"], 2, &["--live tui: standard error is no terminal: write line"]);
+    check(&["run", URL, "--live", "tui"], 2, &["--live tui: standard error is not a terminal; use line"]);
     check(
         &["run", URL, "--format", "siege"],
         2,
@@ -58,7 +58,7 @@ fn wrong_words_are_named_with_their_cure() {
     check(
         &["run", URL, "--format", "ab:users"],
         2,
-        &["--format: there is no such population, write ab:main: \"ab:users\""],
+        &["--format: no such population; use ab:main: \"ab:users\""],
     );
 }
 

@@ -84,7 +84,7 @@ fn a_router_of_ipv6_that_prohibits_is_named() {
 
 #[test]
 fn a_reset_is_not_more_than_a_reset() {
-    let said = ["200 dials were refused after 1,000 had been taken: the 1,001st and all after it"];
+    let said = ["200 dials were refused after 1,000 had been accepted: the 1,001st and all after it"];
     let said = [&said[..], &["a firewall that answers with a reset looks the same"]].concat();
     check_rejected("icmp", "tcp reset", "0", (("target", "refused", "seen"), &said));
 }
@@ -117,7 +117,7 @@ fn check_own(rule: &str, said: &str, certainty: &str) {
 #[test]
 fn the_clients_own_firewall_is_told_from_a_routers() {
     check_own("reject with icmp type admin-prohibited", "this machine itself rejects them", "seen");
-    check_own("reject", "this machine itself rejects them with ICMP port unreachable", "seen");
+    check_own("reject", "this machine rejects them itself with ICMP port unreachable", "seen");
     check_own("drop", "this machine itself did not let", "inferred");
 }
 

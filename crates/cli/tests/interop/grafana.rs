@@ -203,7 +203,7 @@ fn check_faults(wrong: &Done, found: &board::Found) {
 
 /// Sums over populations, and growth a second of what is counted at uneven times.
 fn check_made_up(board: &Board, ask: impl Fn(&Line) -> board::Found) {
-    assert_eq!(ask(board.query("Most that the target counted", 0)).most(), made_up::CONNECTIONS);
+    assert_eq!(ask(board.query("Most connections on the target's side", 0)).most(), made_up::CONNECTIONS);
     assert_eq!(ask(board.query("JVM heap", 0)).most(), made_up::HEAP);
     let open = ask(board.query("Connections, client and server", 1));
     assert!(open.0.len() == 1 && open.most() == made_up::OPEN, "{open:?}");

@@ -78,9 +78,7 @@ fn a_database_that_is_not_there_costs_the_run_nothing() {
     ended.assert_status(0);
     assert_eq!(s.count("connections.held"), 5);
     let host = url.split('/').nth(2).unwrap();
-    let told = format!(
-        "throng: --influx {host}: the run goes on, and this is tried again: it does not take it: 404 "
-    );
+    let told = format!("throng: --influx {host}: retrying, the run continues: it does not take it: 404 ");
     assert_eq!(ended.stderr.matches(&told).count(), 1, "{}", ended.stderr);
     assert!(
         ended.stderr.contains("database not found")

@@ -55,14 +55,14 @@ pub(super) fn write(file: &Path, text: &str) -> Result<(), Unmended> {
 fn check(about: &Metadata) -> Result<(), String> {
     let (owner, me) = (about.uid(), geteuid().as_raw());
     if !about.is_file() {
-        return Err("it is no file".to_owned());
+        return Err("it is not a regular file".to_owned());
     }
     if owner != me {
-        return Err(format!("it is user {owner}'s, and throng runs as user {me}"));
+        return Err(format!("it is owned by user {owner}, but throng runs as user {me}"));
     }
     if about.nlink() != 1 || about.mode() & 0o022 != 0 {
         return Err(format!(
-            "others may write it: mode {:04o}, {} names",
+            "other users can write it: mode {:04o}, {} names",
             about.mode() & 0o7777,
             about.nlink()
         ));
@@ -87,8 +87,8 @@ fn check_folders(file: &Path) -> Result<(), Unmended> {
         if ![me, system].contains(&owner) || is_open {
             let mode = mode & 0o7777;
             let why = format!(
-                "user {owner} may put another in its place ({}, mode {mode:04o}), and throng runs as user {me}: with sudo, \
-                 write sudo -H; or set XDG_STATE_HOME to a folder of your own",
+                "user {owner} can replace it ({}, mode {mode:04o}), and throng runs as user {me}; use sudo \
+                -H, or set XDG_STATE_HOME to a folder of your own",
                 folder.display()
             );
             return Err(Unmended::Untrusted(file.to_owned(), why));

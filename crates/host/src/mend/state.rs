@@ -82,10 +82,10 @@ impl State {
         let mut lines = (1..).zip(text.lines());
         let mut head = |before: &str| {
             let line = lines.next().and_then(|(_, line)| line.strip_prefix(before));
-            line.map(str::to_owned).ok_or_else(|| format!("it has no line {:?}", before.trim_end()))
+            line.map(str::to_owned).ok_or_else(|| format!("the line {:?} is missing", before.trim_end()))
         };
         if !head(SCHEMA)?.is_empty() {
-            return Err(format!("it is not of the form {SCHEMA}"));
+            return Err(format!("it does not have the schema {SCHEMA}"));
         }
         let (boot, namespace) = (head("boot ")?, head("namespace ")?);
         let step = |(nth, line): (usize, &str)| {
@@ -93,7 +93,7 @@ impl State {
                 let is_setting = matches!(step.repair, Repair::Setting { .. });
                 step.repair.is_known() && (!is_setting || is_numbers(&step.former))
             });
-            step.ok_or_else(|| format!("line {nth} is no change that doctor makes: {line:?}"))
+            step.ok_or_else(|| format!("line {nth} is not a change that doctor makes: {line:?}"))
         };
         Ok(State { boot, namespace, steps: lines.map(step).collect::<Result<_, _>>()? })
     }

@@ -155,7 +155,7 @@ fn what_others_changed_since_is_left() {
     scene.mend(&[somaxconn("4096")]).unwrap();
     scene.machine.write("proc/sys/net/core/somaxconn", "9000\n");
     let undone = scene.unmend().unwrap();
-    let left = "left as it is, somebody else has changed it: sysctl -w net.core.somaxconn=4096 is 9000 now";
+    let left = "not undone, changed by something else since: sysctl -w net.core.somaxconn=4096 is 9000 now";
     assert_eq!(undone, [left]);
     assert_eq!(scene.read("proc/sys/net/core/somaxconn"), "9000");
     assert!(!scene.file().exists());
@@ -184,7 +184,7 @@ fn a_note_of_another_place_or_time_is_refused() {
     assert_eq!(scene.unmend().unwrap(), ["sysctl -w net.core.somaxconn=4096"]);
 
     std::fs::write(scene.file(), "something else\n").unwrap();
-    let strange = "nothing was changed: FILE is not taken for what doctor wrote: it has no line \"throng.doctor.state/1\"";
+    let strange = "nothing was changed: FILE is not taken for what doctor wrote: the line \"throng.doctor.state/1\" is missing";
     assert_eq!(scene.unmend().unwrap_err(), strange);
 }
 
@@ -209,7 +209,7 @@ fn a_note_that_others_could_have_made_is_refused() {
     scene.machine.write("proc/sys/kernel/core_pattern", "core\n");
     check(
         &mut scene,
-        "line 5 is no change that doctor makes: \"setting kernel.core_pattern = core was |/tmp/x\"",
+        "line 5 is not a change that doctor makes: \"setting kernel.core_pattern = core was |/tmp/x\"",
     );
     assert_eq!(scene.read("proc/sys/kernel/core_pattern"), "core");
     std::fs::write(&file, &note).unwrap();
@@ -227,7 +227,7 @@ fn a_note_that_others_could_have_made_is_refused() {
     check(&mut scene, "it is a symbolic link");
     std::fs::remove_file(&file).unwrap();
     std::fs::create_dir(&file).unwrap();
-    check(&mut scene, "it is no file");
+    check(&mut scene, "it is not a regular file");
     std::fs::remove_dir(&file).unwrap();
     std::fs::rename(&aside, &file).unwrap();
     let folder = file.parent().unwrap();
@@ -238,7 +238,7 @@ fn a_note_that_others_could_have_made_is_refused() {
     if std::fs::metadata(&file).unwrap().uid() == 0 {
         // As root: of another user, and in another user's folder.
         std::os::unix::fs::chown(&file, Some(12345), None).unwrap();
-        check(&mut scene, "it is user 12345's, and throng runs as user 0");
+        check(&mut scene, "it is owned by user 12345, but throng runs as user 0");
         std::os::unix::fs::chown(&file, Some(0), None).unwrap();
         std::os::unix::fs::chown(folder, Some(12345), None).unwrap();
         check(&mut scene, "user 12345 may put another in its place");
@@ -266,7 +266,7 @@ fn without_rights_nothing_is_changed_or_noted() {
     scene.machine.write("proc/self/status", "CapEff:\t0000000000000000\n");
     let missing = Repair::Setting { name: "net.core.none".into(), value: "1".into() };
     let error = scene.mend(&[somaxconn("4096"), address("10.77.0.1"), missing]).unwrap_err();
-    let expected = "nothing was changed, these need root:\n  ip addr add 10.77.0.1/32 dev lo\n  \
+    let expected = "nothing was changed; these require root:\n  ip addr add 10.77.0.1/32 dev lo\n  \
         sysctl -w net.core.none=1";
     assert_eq!(error, expected);
     assert_eq!(scene.read("proc/sys/net/core/somaxconn"), "16");

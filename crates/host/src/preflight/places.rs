@@ -22,12 +22,12 @@ pub(super) fn sources(root: &Root, need: &Need) -> Option<Finding> {
         n => format!("{} addresses", Count(n)),
     };
     let Some(first) = missing.iter().find_map(|(_, missing)| missing.first()) else {
-        let chosen = if need.networks.is_empty() { "chosen by throng" } else { "all of this machine" };
+        let chosen = if need.networks.is_empty() { "automatic" } else { "all local to this machine" };
         return Some(Finding::new(WHAT, all, chosen.to_owned(), None));
     };
     let value = match missing.iter().map(|(network, missing)| lacking(network, missing)).sum::<u64>() - 1 {
-        0 => format!("{first} is not an address of this machine"),
-        more => format!("{first} and {} more are not addresses of this machine", Count(more)),
+        0 => format!("{first} is not a local address"),
+        more => format!("{first} and {} more are not local addresses", Count(more)),
     };
     let repairs: Vec<Repair> = missing.iter().flat_map(|(n, m)| repairs(root, need, n, m)).collect();
     let command = match &repairs[..] {
@@ -90,13 +90,13 @@ pub(super) fn ports(root: &Root, need: &Need) -> Option<Finding> {
     let cure = if need.tuples < need.connections {
         Some(more_tuples(need))
     } else if need.free_tuples(root) < need.connections {
-        Some(Cure::by_hand(Severity::Warn, "sleep 60  # that long lasts TIME_WAIT"))
+        Some(Cure::by_hand(Severity::Warn, "sleep 60  # TIME_WAIT lasts this long"))
     } else {
         None
     };
     Some(Finding::new(
         "ports",
-        format!("{} ways to dial{closing}", Count(need.tuples)),
+        format!("{} free 4-tuples{closing}", Count(need.tuples)),
         format!("{} needed", Count(need.connections)),
         cure,
     ))

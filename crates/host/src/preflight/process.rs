@@ -13,8 +13,11 @@ pub(super) fn memory_room(root: &Root, need: &Need) -> Option<Finding> {
         return Some(Finding::unknown(WHAT, "/proc/meminfo cannot be read"));
     };
     let in_group = memory.available < all.available;
-    let (whose, more) =
-        if in_group { (" in the control group", "raise its limit") } else { ("", "free memory") };
+    let (whose, more) = if in_group {
+        (" in the control group", "raise the group's memory limit")
+    } else {
+        ("", "free memory")
+    };
     let needed = need.connections.saturating_mul(need.bytes_per_connection());
     let ends = if need.both_ends_here { ", both ends here" } else { "" };
     let cure = (needed > memory.available).then(|| {
@@ -86,7 +89,9 @@ pub(super) fn open_files_room(root: &Root, need: &Need) -> Option<Finding> {
         let threads = need.connections.div_ceil(files.hard.saturating_sub(OTHER_FILES).max(1));
         let without = match need.uring {
             Ok(()) => String::new(),
-            Err(_) => format!("; until then {} threads with a table each take them", Count(threads)),
+            Err(_) => {
+                format!("; until then {} threads, each with its own file table, are used", Count(threads))
+            }
         };
         let lasting = format!("'* - nofile {limit}' in /etc/security/limits.conf lasts");
         Cure::by_hand(Severity::Warn, format!("ulimit -n {limit}  # as root; {lasting}{without}"))
@@ -94,7 +99,7 @@ pub(super) fn open_files_room(root: &Root, need: &Need) -> Option<Finding> {
     let passed = match need.uring {
         Ok(()) if cure.is_none() && need.connections > files.hard => {
             let rings = need.connections.div_ceil(files.hard.max(1));
-            format!(", passed by {} tables of io_uring", Count(rings))
+            format!(", exceeded with {} tables of io_uring", Count(rings))
         }
         _ => String::new(),
     };
@@ -120,7 +125,7 @@ pub(super) fn uring(root: &Root, need: &Need) -> Option<Finding> {
     };
     let mut cure = allow_uring(root);
     cure.command += if cure.command.contains('#') { "; " } else { "  # " };
-    cure.command += "epoll is used until then";
+    cure.command += "epoll is used instead";
     Some(Finding::new(WHAT, format!("not available ({reason})"), String::new(), Some(cure)))
 }
 

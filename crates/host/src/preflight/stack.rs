@@ -39,7 +39,7 @@ pub(super) fn tcp_memory(root: &Root, need: &Need) -> Option<Finding> {
     Some(Finding::new(
         WHAT,
         format!("{} pages free", Count(limit.saturating_sub(used))),
-        format!("{} needed when one socket in {IDLE_FOR_EACH_BUSY} is busy", Count(needed)),
+        format!("{} needed if one socket in {IDLE_FOR_EACH_BUSY} is busy", Count(needed)),
         cure,
     ))
 }
@@ -65,7 +65,7 @@ fn buffer(root: &Root, what: &'static str, name: &'static str, file: &str, defau
     };
     let cure =
         (first < FIRST || most < MOST).then(|| Cure::setting(Severity::Warn, name, raised(now, default)));
-    let value = format!("{} bytes at first, {} at most", Count(first), Count(most));
+    let value = format!("{} bytes initially, {} at most", Count(first), Count(most));
     Finding::new(what, value, format!("{} and {} at least", Count(FIRST), Count(MOST)), cure)
 }
 
@@ -82,8 +82,8 @@ pub(super) fn accept_queue(root: &Root, need: &Need) -> Option<Finding> {
     };
     let needed = need.connections.min(DIALS_AT_ONCE);
     let cure = (most < needed).then(|| Cure::setting(Severity::Warn, "net.core.somaxconn", USUAL));
-    let value = format!("{} wait at most", Count(most));
-    Some(Finding::new(WHAT, value, format!("{} dials at once", Count(needed)), cure))
+    let value = format!("at most {} waiting", Count(most));
+    Some(Finding::new(WHAT, value, format!("{} simultaneous dials", Count(needed)), cure))
 }
 
 /// Beyond three quarters of it the kernel drops the SYN of strangers, unless it may answer with SYN cookies
@@ -106,7 +106,7 @@ pub(super) fn half_open_queue(root: &Root, need: &Need) -> Option<Finding> {
     });
     let with = if cookies == 0 { "no SYN cookies" } else { "then SYN cookies" };
     let value = format!("{} at most, {with}", Count(most));
-    Some(Finding::new(WHAT, value, format!("{} dials at once", Count(needed)), cure))
+    Some(Finding::new(WHAT, value, format!("{} simultaneous dials", Count(needed)), cure))
 }
 
 /// One entry a connection, also with both ends here. Only a warning: whether packets are tracked at all
@@ -124,7 +124,7 @@ pub(super) fn conntrack(root: &Root, need: &Need) -> Option<Finding> {
     Some(Finding::new(
         WHAT,
         format!("{} entries free", Count(limit.saturating_sub(used))),
-        format!("{} needed if this traffic is tracked", Count(need.connections)),
+        format!("{} needed if conntrack tracks this traffic", Count(need.connections)),
         cure,
     ))
 }
@@ -139,7 +139,7 @@ pub(super) fn time_wait(root: &Root, need: &Need) -> Option<Finding> {
     let cure = (need.connections > limit)
         .then(|| Cure::setting(Severity::Warn, "net.ipv4.tcp_max_tw_buckets", need.connections));
     let value = format!("{} allowed", Count(limit));
-    Some(Finding::new(WHAT, value, format!("{} when all close at once", Count(need.connections)), cure))
+    Some(Finding::new(WHAT, value, format!("{} if all close at once", Count(need.connections)), cure))
 }
 
 /// Each packet walks a chain of the hash of connections. Up to 4.6 sockets a bucket, no cost was measured
@@ -161,7 +161,7 @@ pub(super) fn hash(root: &Root, need: &Need) -> Option<Finding> {
         Cure::by_hand(Severity::Warn, command)
     });
     let value = format!("{} buckets", Count(buckets));
-    let longer = if cure.is_some() { "make chains longer than" } else { "in chains of at most" };
+    let longer = if cure.is_some() { "with chains longer than" } else { "with chains of at most" };
     let needed = format!("{} sockets {longer} {SOCKETS_PER_BUCKET}", Count(need.sockets()));
     Some(Finding::new(WHAT, value, needed, cure))
 }

@@ -10,8 +10,8 @@ use std::path::Path;
 use units::Count;
 
 /// An address that is translated has its listener elsewhere.
-const NOBODY: &str =
-    "no listener here: it is not started yet, or the address is translated (a published container port)";
+const NOBODY: &str = "no listener on this machine: not started yet, or behind address translation (a published container \
+    port)";
 
 /// A process that serves the target.
 struct Server {
@@ -35,7 +35,7 @@ pub(super) fn open_files_room(root: &Root, need: &Need) -> Option<Finding> {
     let servers: Vec<Server> =
         carriers(root, &holders).iter().filter_map(|pid| server(root, *pid, need)).collect();
     let Some(first) = servers.first() else {
-        return Some(Finding::unknown(WHAT, "its process is another user's: ask as root"));
+        return Some(Finding::unknown(WHAT, "its process belongs to another user; run as root"));
     };
     let room: u64 = servers.iter().map(Server::room).fold(0, u64::saturating_add);
     let cure = (room < need.connections).then(|| {
@@ -45,7 +45,7 @@ pub(super) fn open_files_room(root: &Root, need: &Need) -> Option<Finding> {
         let one = |server: &Server| format!("prlimit --pid {} --nofile={limit}", server.pid);
         Cure::by_hand(Severity::Warn, servers.iter().map(one).collect::<Vec<_>>().join(" && "))
     });
-    let passed = first.passes_by.map(|by| format!(", passed by {by}")).unwrap_or_default();
+    let passed = first.passes_by.map(|by| format!(", exceeded with {by}")).unwrap_or_default();
     let others = match servers.len() {
         1 => String::new(),
         n => format!(", and so on: {} processes", Count(n as u64)),
@@ -75,7 +75,7 @@ fn server(root: &Root, pid: u32, need: &Need) -> Option<Server> {
     let passes_by = if has_rings(root, pid) {
         Some("tables of io_uring")
     } else if !holds_in_main_table(root, pid, &need.listeners) {
-        Some("tables of its threads")
+        Some("file tables of its threads")
     } else {
         None
     };
@@ -96,19 +96,19 @@ pub(super) fn backlog(root: &Root, need: &Need) -> Option<Finding> {
     need.target.as_ref().filter(|_| need.both_ends_here && !need.listeners.is_empty())?;
     let queues: Option<Vec<u64>> = need.listeners.iter().map(|l| l.backlog).collect();
     let Some(queues) = queues else {
-        return Some(Finding::unknown(WHAT, "the kernel does not tell (netlink is forbidden)"));
+        return Some(Finding::unknown(WHAT, "cannot be read (netlink is not permitted)"));
     };
     let all = queues.iter().copied().fold(0, u64::saturating_add);
     let needed = need.connections.min(DIALS_AT_ONCE);
     let most: u64 = root.number("proc/sys/net/core/somaxconn").unwrap_or(u64::MAX);
     let cure = (all < needed).then(|| {
         let command = if queues.iter().all(|queue| *queue == most) {
-            "sysctl -w net.core.somaxconn=4096  # then start the target anew"
+            "sysctl -w net.core.somaxconn=4096  # then restart the target"
         } else {
             "# give the target a longer backlog, as `listen 80 backlog=4096` in nginx"
         };
         Cure::by_hand(Severity::Warn, command)
     });
-    let value = format!("{} wait at most", Count(all));
-    Some(Finding::new(WHAT, value, format!("{} dials at once", Count(needed)), cure))
+    let value = format!("at most {} waiting", Count(all));
+    Some(Finding::new(WHAT, value, format!("{} simultaneous dials", Count(needed)), cure))
 }

@@ -57,7 +57,7 @@ fn check(changes: &[(&str, &str)], need: &Need, expected: &[&str]) {
 fn a_million_with_both_ends_passes_a_limit_of_20_000_files() {
     check(&[], &need(1), &[]);
     check(&[], &Need { both_ends_here: true, ..need(600_000) }, &[]);
-    let long_chains = "warn connection hash: 262,144 buckets, 2,000,000 sockets make chains longer than 5: \
+    let long_chains = "warn connection hash: 262,144 buckets, 2,000,000 sockets with chains longer than 5: \
         sysctl -w net.ipv4.tcp_child_ehash_entries=524288 && unshare -n  # then run in that new network namespace";
     check(&[], &Need { both_ends_here: true, ..need(1_000_000) }, &[long_chains]);
 }
@@ -78,13 +78,13 @@ fn sources_must_be_ours() {
     check(
         &[],
         &with(&["203.0.113.9"]),
-        &["refuse sources: 203.0.113.9 is not an address of this machine: \
+        &["refuse sources: 203.0.113.9 is not a local address: \
            ip addr add 203.0.113.9/32 dev eth0  # or choose another"],
     );
     check(
         &[],
         &with(&["2001:db8::9", "203.0.113.9", "203.0.113.10"]),
-        &["refuse sources: 2001:db8::9 and 2 more are not addresses of this machine: \
+        &["refuse sources: 2001:db8::9 and 2 more are not local addresses: \
            throng doctor http://192.0.2.9/ --fix --sources 2001:db8::9,203.0.113.9,203.0.113.10"],
     );
     check(&[], &with(&["127.9.9.9", "127.7.0.0/16", "::1"]), &[]);
@@ -189,13 +189,13 @@ fn open_files_never_refuse() {
     let blocked = Need { uring: Err("seccomp".into()), ..need(1_000_000) };
     let uring = "warn io_uring: not available (seccomp): docker run --security-opt seccomp=unconfined  \
         # or allow io_uring_setup, _enter and _register in the container's seccomp profile; \
-        epoll is used until then";
+        epoll is used instead";
     let text = "warn open files: 65,536 allowed, 1,000,032 needed: ulimit -n 1048576  # as root; \
-        '* - nofile 1048576' in /etc/security/limits.conf lasts; until then 16 threads with a table each take them";
+        '* - nofile 1048576' in /etc/security/limits.conf lasts; until then 16 threads, each with its own file table, are used";
     check(&[("proc/self/limits", &limit(65_536))], &blocked, &[text, uring]);
     check(&[("proc/self/limits", &limit(1_000_032))], &blocked, &[uring]);
     let text = "warn open files: 20,000 allowed, 1,000,032 needed: ulimit -n 1048576  # as root; \
-        '* - nofile 1048576' in /etc/security/limits.conf lasts; until then 51 threads with a table each take them";
+        '* - nofile 1048576' in /etc/security/limits.conf lasts; until then 51 threads, each with its own file table, are used";
     let ceiling = "warn open files ceiling: 20,000 at most, 1,048,576 needed: sysctl -w fs.nr_open=1048576";
     check(&[("proc/sys/fs/nr_open", "20000\n")], &blocked, &[text, ceiling, uring]);
     // Just below the limit that the cure asks for.
@@ -209,10 +209,10 @@ fn open_files_never_refuse() {
 fn io_uring_switched_off_has_another_cure() {
     let blocked = Need { uring: Err("operation not permitted".into()), ..need(1) };
     let switched = "warn io_uring: not available (operation not permitted): \
-        sysctl -w kernel.io_uring_disabled=0  # epoll is used until then";
+        sysctl -w kernel.io_uring_disabled=0  # epoll is used instead";
     let profile = "warn io_uring: not available (operation not permitted): \
         docker run --security-opt seccomp=unconfined  # or allow io_uring_setup, _enter and _register in the \
-        container's seccomp profile; epoll is used until then";
+        container's seccomp profile; epoll is used instead";
     for (text, expected) in [("2\n", switched), ("1\n", switched), ("0\n", profile)] {
         check(&[("proc/sys/kernel/io_uring_disabled", text)], &blocked, &[expected]);
     }
@@ -225,7 +225,7 @@ fn socket_buffers_have_a_limit_of_their_own() {
     let tight = ("proc/sys/net/ipv4/tcp_mem", "75 100 150\n");
     let busy = ("proc/net/sockstat", "TCP: inuse 4 orphan 0 tw 0 alloc 4 mem 50\n");
     check(&[tight, busy], &need(1_600), &[]);
-    let text = "warn tcp memory: 100 pages free, 101 needed when one socket in 16 is busy: \
+    let text = "warn tcp memory: 100 pages free, 101 needed if one socket in 16 is busy: \
         sysctl -w net.ipv4.tcp_mem='111 151 302'";
     check(&[tight, busy], &need(1_601), &[text]);
     check(&[tight], &need(2_400), &[]);
@@ -242,19 +242,19 @@ fn tables_of_connections_only_warn() {
         ]
     };
     check(&track("65536\n"), &need(65_000), &[]);
-    let text = "warn conntrack: 65,000 entries free, 70,000 needed if this traffic is tracked: \
+    let text = "warn conntrack: 65,000 entries free, 70,000 needed if conntrack tracks this traffic: \
         sysctl -w net.netfilter.nf_conntrack_max=70536";
     check(&track("65536\n"), &need(70_000), &[text]);
     check(&track("0\n"), &need(70_000), &[]);
 
     let buckets = [("proc/sys/net/ipv4/tcp_max_tw_buckets", "131072\n")];
     check(&buckets, &need(131_072), &[]);
-    let text = "warn time wait: 131,072 allowed, 131,073 when all close at once: sysctl -w net.ipv4.tcp_max_tw_buckets=131073";
+    let text = "warn time wait: 131,072 allowed, 131,073 if all close at once: sysctl -w net.ipv4.tcp_max_tw_buckets=131073";
     check(&buckets, &need(131_073), &[text]);
 
     let chains = |entries| [("proc/sys/net/ipv4/tcp_ehash_entries", entries)];
     check(&chains("1024\n"), &need(5_120), &[]);
-    let text = "warn connection hash: 1,024 buckets, 5,121 sockets make chains longer than 5: \
+    let text = "warn connection hash: 1,024 buckets, 5,121 sockets with chains longer than 5: \
         sysctl -w net.ipv4.tcp_child_ehash_entries=2048 && unshare -n  # then run in that new network namespace";
     check(&chains("1024\n"), &need(5_121), &[text]);
     // A namespace that shares the host's buckets says so by the sign.

@@ -88,11 +88,16 @@ fn fetch_on(connection: &Connection, ports: &[u16], token: Option<&Token>) -> Re
     let (status, text) = connection.get(&format!("/observe?port={}", ports.join(",")), &authorization)?;
     match status {
         200 => {}
-        401 => return Err("it wants a token: give --observe-token-file".to_owned()),
-        403 => return Err("it does not accept this token: 403".to_owned()),
-        status => return Err(format!("its answer is no look: {status}")),
+        401 => return Err("it requires a token; use --observe-token-file".to_owned()),
+        403 => return Err("it rejected the token: 403".to_owned()),
+        status => return Err(format!("unexpected response: {status}")),
     }
-    Look::from_json(&text).map_err(|e| format!("its answer is no look, is it another version of throng? {e}"))
+    Look::from_json(&text).map_err(|e| {
+        format!(
+            "the response is not a sample; is it another version of \
+    throng? {e}"
+        )
+    })
 }
 
 /// Connections that `throng serve` has open, by its own count at `/stats`, without the one that asks; takes no longer than
@@ -104,5 +109,5 @@ pub fn open_connections(address: SocketAddr) -> Result<u64, String> {
     let (status, text) = Connection::new(address).get("/stats", "Connection: close\r\n")?;
     let stats: serde_json::Value = serde_json::from_str(&text).map_err(|e| e.to_string())?;
     let open = stats["open"].as_u64().filter(|_| status == 200);
-    open.map(|open| open.saturating_sub(1)).ok_or_else(|| format!("its answer has no counts: {status}"))
+    open.map(|open| open.saturating_sub(1)).ok_or_else(|| format!("the response has no counts: {status}"))
 }

@@ -136,10 +136,10 @@ impl Server {
             .split_once('?')
             .unwrap_or((request.path.unwrap_or_default(), ""));
         if path != "/observe" {
-            return (404, "only /observe?port=8000 is here\n".to_owned());
+            return (404, "not found; use /observe?port=8000\n".to_owned());
         }
         if request.method != Some("GET") {
-            return (405, "read only: write GET\n".to_owned());
+            return (405, "read only; use GET\n".to_owned());
         }
         match (ports(query), self.only) {
             (Err(why), _) => (400, why),
@@ -147,7 +147,7 @@ impl Server {
                 (404, format!("only port {only} is observed here\n"))
             }
             (Ok(ports), None) if ports.is_empty() => {
-                (400, "which port? write /observe?port=8000\n".to_owned())
+                (400, "missing port; use /observe?port=8000\n".to_owned())
             }
             (Ok(ports), only) => {
                 (200, look(&if ports.is_empty() { Vec::from_iter(only) } else { ports }).to_json())
@@ -163,7 +163,7 @@ fn ports(query: &str) -> Result<Vec<u16>, String> {
     match ports {
         Ok(ports) if ports.len() > MOST_PORTS => Err(format!("at most {MOST_PORTS} ports\n")),
         Ok(ports) => Ok(ports),
-        Err(_) => Err("not a port, write /observe?port=8000\n".to_owned()),
+        Err(_) => Err("not a port; use /observe?port=8000\n".to_owned()),
     }
 }
 

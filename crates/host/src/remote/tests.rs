@@ -231,7 +231,7 @@ fn a_late_answer_costs_a_question_and_no_connection() {
     // Nobody new gets through from here on.
     drop(listener);
     let late = connection.get("/b", "").unwrap_err();
-    assert!(late.contains("no answer within 2s"), "{late}");
+    assert!(late.contains("no response within 2s"), "{late}");
     let asking = connection.clone();
     let third = std::thread::spawn(move || asking.get("/c", ""));
     // The answer to the second question comes, and is passed over.

@@ -26,7 +26,7 @@ impl Token {
         let mode = file.metadata().map_err(|e| format!("{path}: {e}"))?.permissions().mode();
         if mode & 0o077 != 0 {
             return Err(format!(
-                "others may use this file, write chmod 600 {path}: mode {:04o}",
+                "other users can access this file; run chmod 600 {path}: mode {:04o}",
                 mode & 0o7777
             ));
         }
@@ -34,7 +34,10 @@ impl Token {
         file.take(MOST).read_to_string(&mut text).map_err(|e| format!("{path}: {e}"))?;
         let token = text.lines().next().unwrap_or_default().trim();
         if token.is_empty() || !token.bytes().all(|b| b.is_ascii_graphic()) {
-            return Err(format!("it holds no token, write openssl rand -hex 32 > {path}: {path:?}"));
+            return Err(format!(
+                "no token in this file; create one with openssl rand -hex 32 > {path}: \
+            {path:?}"
+            ));
         }
         Ok(Token(token.to_owned()))
     }

@@ -20,7 +20,7 @@ impl Mistakes {
         }
         for (flag, given) in [("--total", &flags.total), ("--calls", &flags.calls)] {
             if let Some(text) = given {
-                self.add(flag, format!("it belongs to --arrive, add that or leave this out: {text:?}"));
+                self.add(flag, format!("requires --arrive; add it, or remove this: {text:?}"));
             }
         }
         let connections = self.read("--connections", &flags.connections, 50, connections);
@@ -42,7 +42,7 @@ impl Mistakes {
         if let (flag, Some(text)) = own {
             self.add(
                 flag,
-                format!("with --rate the rate says when requests are due, leave it out: {text:?}"),
+                format!("cannot be used with --rate, which sets when requests are due; remove it: {text:?}"),
             );
         }
         let rate = self.read("--rate", &flags.rate, Rate::per_s(1), |text| a_rate(text, "20k/s"));
@@ -52,21 +52,21 @@ impl Mistakes {
 
     fn visits(&mut self, flags: &Flags, scheme: Option<Scheme>) -> Loaded {
         let others = [
-            ("--connections", &flags.connections, "--total says how many connections there are"),
-            ("--ramp", &flags.ramp, "--arrive says how fast connections come"),
-            ("--rate", &flags.rate, "each connection asks --calls times"),
-            ("--reconnect", &flags.reconnect, "no connection is dialled twice"),
+            ("--connections", &flags.connections, "--total sets the number of connections"),
+            ("--ramp", &flags.ramp, "--arrive sets the connection rate"),
+            ("--rate", &flags.rate, "--calls sets the requests per connection"),
+            ("--reconnect", &flags.reconnect, "no connection is dialled again"),
         ];
         for (flag, given, why) in others {
             if let Some(text) = given {
-                self.add(flag, format!("with --arrive, {why}, leave it out: {text:?}"));
+                self.add(flag, format!("with --arrive, {why}; remove it: {text:?}"));
             }
         }
         if let Some(scheme) = scheme.filter(|scheme| !scheme.has_requests()) {
-            self.add("--arrive", format!("it is for http:// in this version: {:?}", scheme.to_string()));
+            self.add("--arrive", format!("only for http:// in this version: {:?}", scheme.to_string()));
         }
         if flags.total.is_none() {
-            self.add("--total", "it is missing: write how many connections arrive in all, as 40k");
+            self.add("--total", "missing; use the total number of connections, as 40k");
         }
         let calls = |text: &str| within(text, u32::MAX, "a number of requests", "1 or more, as 10");
         let rate = self.read("--arrive", &flags.arrive, Rate::per_s(1), |text| a_rate(text, "100/s"));
@@ -82,7 +82,7 @@ impl Mistakes {
         if text.contains("://") {
             self.add(
                 "--probe",
-                format!("the target stands where its rate may: write --probe 10/s: {text:?}"),
+                format!("the target was read as the value of --probe; use --probe 10/s: {text:?}"),
             );
             return None;
         }
@@ -93,7 +93,7 @@ impl Mistakes {
     fn needs_words(&mut self, flag: &str, given: &Option<String>, flags: &Flags, scheme: Option<Scheme>) {
         if let (Some(scheme), None) = (scheme.filter(|scheme| scheme.needs_message()), &flags.message) {
             let text = given.as_deref().unwrap_or_default();
-            self.add(flag, format!("{scheme} sends nothing by itself, add --message ping: {text:?}"));
+            self.add(flag, format!("{scheme} sends nothing without a message; add --message ping: {text:?}"));
         }
     }
 }
@@ -101,7 +101,7 @@ impl Mistakes {
 /// A rate above zero.
 pub(crate) fn a_rate(text: &str, cure: &str) -> Result<Rate, Misread> {
     match Rate::parse(text)? {
-        rate if rate.is_zero() => Err(Misread::new(text, "a rate that arrives", cure)),
+        rate if rate.is_zero() => Err(Misread::new(text, "a rate greater than 0", cure)),
         rate => Ok(rate),
     }
 }

@@ -208,20 +208,21 @@ fn a_dashboard_that_others_reach_has_a_token() {
     assert_eq!(at(&["--dashboard", "9909"]), "127.0.0.1:9909".parse().ok());
     assert_eq!(at(&["--dashboard", "0.0.0.0:1", "--dashboard-token-file", "t"]), "0.0.0.0:1".parse().ok());
     let open =
-        "--dashboard: without --dashboard-token-file anybody could end the run, write 127.0.0.1:1: 0.0.0.0:1";
+        "--dashboard: without --dashboard-token-file only loopback is allowed; use 127.0.0.1:1: 0.0.0.0:1";
     check(&[URL, "--dashboard", "0.0.0.0:1"], &[open]);
-    let idle = "--dashboard-token-file: without --dashboard nobody asks for it";
+    let idle = "--dashboard-token-file: requires --dashboard";
     check(&[URL, "--dashboard-token-file", "t"], &[idle]);
 }
 
 #[test]
 fn a_database_has_its_place() {
-    let cure = "write http://HOST:8086/write?db=throng, or of version 2 http://HOST:8086/api/v2/write?org=O&bucket=B";
+    let cure =
+        "use http://HOST:8086/write?db=throng, or for version 2 http://HOST:8086/api/v2/write?org=O&bucket=B";
     check(
         &[URL, "--influx", "http://127.0.0.1:1"],
-        &[&format!("--influx: not where it takes points: {cure}: \"http://127.0.0.1:1\"")],
+        &[&format!("--influx: not a write endpoint: {cure}: \"http://127.0.0.1:1\"")],
     );
-    let nobody = "nobody takes it, add --influx http://HOST:8086/api/v2/write?org=O&bucket=B";
+    let nobody = "requires --influx http://HOST:8086/api/v2/write?org=O&bucket=B";
     check(&[URL, "--influx-token-file", "t"], &[&format!("--influx-token-file: {nobody}: \"t\"")]);
 }
 
@@ -229,68 +230,65 @@ fn a_database_has_its_place() {
 fn an_observer_has_its_place() {
     check(
         &[URL, "--observe", "tcp://127.0.0.1:1"],
-        &["--observe: it is one host and its port, write http://HOST:PORT: \"tcp://127.0.0.1:1\""],
+        &["--observe: not a host and port; use http://HOST:PORT: \"tcp://127.0.0.1:1\""],
     );
     check(
         &[URL, "--observe-token-file", "secret"],
-        &["--observe-token-file: nobody is asked, add --observe http://HOST:PORT: \"secret\""],
+        &["--observe-token-file: requires --observe http://HOST:PORT: \"secret\""],
     );
 }
 
 #[test]
 fn mistakes_are_named_with_their_cure() {
-    check(&[], &["target: it is missing: write http://host:port/"]);
-    check(&["gopher://x/"], &["target: \"gopher\" is not a scheme: write http://, ws:// or tcp://"]);
+    check(&[], &["target: missing; use http://host:port/"]);
+    check(&["gopher://x/"], &["target: \"gopher\" is not a scheme; use http://, ws:// or tcp://"]);
     check(
         &[URL, "-c", "many"],
-        &["--connections: \"many\" is not a number of connections: write 1 to 4,294,967,295, as 100k or 1m"],
+        &["--connections: \"many\" is not a number of connections; use 1 to 4,294,967,295, as 100k or 1m"],
     );
     for text in ["0", "4294967296", "5g"] {
         let wrong = format!(
-            "--connections: {text:?} is not a number of connections: write 1 to 4,294,967,295, as 100k or 1m"
+            "--connections: {text:?} is not a number of connections; use 1 to 4,294,967,295, as 100k or 1m"
         );
         check(&[URL, "-c", text], &[&wrong]);
     }
-    check(&[URL, "--ramp", "30"], &["--ramp: \"30\" is not a rate: write 30/s"]);
-    check(&[URL, "--ramp", "20k"], &["--ramp: \"20k\" is not a rate: write 20k/s"]);
-    check(&[URL, "--ramp", "fast"], &["--ramp: \"fast\" is not a rate or a time: write 20k/s or 30s"]);
-    check(&[URL, "--ramp", "0/s"], &["--ramp: \"0/s\" is not a rate that arrives: write 20k/s"]);
-    check(&[URL, "-d", "10"], &["--duration: \"10\" is not a time: write 10s"]);
-    check(&[URL, "--think", "9s..2s"], &["--think: \"9s..2s\" is not a range of times: write 2s..9s"]);
-    check(&[URL, "--timeout", "0"], &["--timeout: \"0\" is not a limit that anything could keep: write 10s"]);
+    check(&[URL, "--ramp", "30"], &["--ramp: \"30\" is not a rate; use 30/s"]);
+    check(&[URL, "--ramp", "20k"], &["--ramp: \"20k\" is not a rate; use 20k/s"]);
+    check(&[URL, "--ramp", "fast"], &["--ramp: \"fast\" is not a rate or a time; use 20k/s or 30s"]);
+    check(&[URL, "--ramp", "0/s"], &["--ramp: \"0/s\" is not a rate greater than 0; use 20k/s"]);
+    check(&[URL, "-d", "10"], &["--duration: \"10\" is not a time; use 10s"]);
+    check(&[URL, "--think", "9s..2s"], &["--think: \"9s..2s\" is not a range of times; use 2s..9s"]);
+    check(&[URL, "--timeout", "0"], &["--timeout: \"0\" is not a timeout greater than 0; use 10s"]);
     check(
         &[URL, "--expect", "length=$1"],
-        &["--expect: the target draws no number, write {rand 1 4096} in it: \"$1\""],
+        &["--expect: the target has no random number; add {rand 1 4096} to it: \"$1\""],
     );
     check(
         &["tcp://127.0.0.1:9", "--expect", "status=200"],
-        &["--expect: tcp:// has no status or length to check, leave it out: \"status=200\""],
+        &["--expect: tcp:// has no status or length; remove it: \"status=200\""],
     );
     check(
         &[URL, "--reconnect", "always"],
-        &["--reconnect: \"always\" is not a way to reconnect: write planned, never or 1s..30s"],
+        &["--reconnect: \"always\" is not a way to reconnect; use planned, never or 1s..30s"],
     );
     check(
         &[URL, "--reconnect", "0s..30s"],
-        &["--reconnect: \"0s..30s\" is not a back-off that gives the target time: write 1s..30s"],
+        &["--reconnect: \"0s..30s\" is not a back-off greater than 0; use 1s..30s"],
     );
     check(
         &[URL, "--sources", "here"],
-        &["--sources: \"here\" is not an address: write 127.0.0.2 or 127.1.0.0/16"],
+        &["--sources: \"here\" is not an address; use 127.0.0.2 or 127.1.0.0/16"],
     );
-    check(
-        &[URL, "--sources", "::1"],
-        &["target: it has no IPv6 address, the family of --sources: \"127.0.0.1\""],
-    );
+    check(&[URL, "--sources", "::1"], &["target: no IPv6 address, the family of --sources: \"127.0.0.1\""]);
     for text in ["0", "1025", "few"] {
-        let wrong = format!("--threads: {text:?} is not a number of threads: write 1 to 1024");
+        let wrong = format!("--threads: {text:?} is not a number of threads; use 1 to 1024");
         check(&[URL, "--threads", text], &[&wrong]);
     }
-    check(&[URL, "--seed", "-1"], &["--seed: \"-1\" is not a seed: write a whole number, as 42"]);
-    check(&[URL, "--io", "kqueue"], &["--io: \"kqueue\" is not a way to do I/O: write auto, uring or epoll"]);
+    check(&[URL, "--seed", "-1"], &["--seed: \"-1\" is not a seed; use a whole number, as 42"]);
+    check(&[URL, "--io", "kqueue"], &["--io: \"kqueue\" is not a way to do I/O; use auto, uring or epoll"]);
     check(
         &[URL, "--live", "on"],
-        &["--live: \"on\" is not a live view: write auto, tui, line, classic or off"],
+        &["--live: \"on\" is not a live view; use auto, tui, line, classic or off"],
     );
 }
 
@@ -300,25 +298,27 @@ fn what_one_protocol_has_and_another_has_not() {
         let scheme = target.split_inclusive("//").next().unwrap();
         check(
             &[target, "--think", "5s", "--message", "x"],
-            &[&format!("--think: {scheme} sends a message each --ping, write --ping 30s instead: \"5s\"")],
+            &[&format!(
+                "--think: not for {scheme}, which sends a message per --ping; use --ping 30s: \"5s\""
+            )],
         );
     }
-    let http = "http:// sends requests, leave it out, or write --think for the time between them";
+    let http = "not for http://; remove it, or use --think for the time between requests";
     check(
         &[URL, "--ping", "5s", "--message", ""],
         &[&format!("--ping: {http}"), &format!("--message: {http}")],
     );
     check(
         &["tcp://127.0.0.1:9", "--ping", "5s"],
-        &["--ping: tcp:// sends nothing by itself, add --message ping: \"5s\""],
+        &["--ping: tcp:// sends nothing without a message; add --message ping: \"5s\""],
     );
     check(
         &["tcp://127.0.0.1:9", "--message", ""],
-        &["--message: an empty message has no echo, write some text: \"\""],
+        &["--message: an empty message has no echo; use a non-empty text: \"\""],
     );
     let long = "x".repeat(65_537);
-    check(&["ws://127.0.0.1:9", "--message", &long], &["--message: it may have 65,536 octets: 65,537"]);
-    check(&["ws://127.0.0.1:9", "--ping", "30"], &["--ping: \"30\" is not a time: write 30s"]);
+    check(&["ws://127.0.0.1:9", "--message", &long], &["--message: at most 65,536 octets: 65,537"]);
+    check(&["ws://127.0.0.1:9", "--ping", "30"], &["--ping: \"30\" is not a time; use 30s"]);
 }
 
 #[test]
@@ -327,9 +327,9 @@ fn all_mistakes_come_at_once() {
     check(
         &["gopher://x/", "-c", "many", "--think", "9s..2s", "--expect", "length=$1"],
         &[
-            "target: \"gopher\" is not a scheme: write http://, ws:// or tcp://",
-            "--connections: \"many\" is not a number of connections: write 1 to 4,294,967,295, as 100k or 1m",
-            "--think: \"9s..2s\" is not a range of times: write 2s..9s",
+            "target: \"gopher\" is not a scheme; use http://, ws:// or tcp://",
+            "--connections: \"many\" is not a number of connections; use 1 to 4,294,967,295, as 100k or 1m",
+            "--think: \"9s..2s\" is not a range of times; use 2s..9s",
         ],
     );
 }
@@ -380,20 +380,20 @@ fn a_schedule_of_the_whole_run() {
 
 #[test]
 fn schedules_that_contradict_each_other() {
-    check(&[URL, "--rate", "20k"], &["--rate: \"20k\" is not a rate: write 20k/s"]);
-    check(&[URL, "--rate", "0/s"], &["--rate: \"0/s\" is not a rate that arrives: write 20k/s"]);
-    let due = "with --rate the rate says when requests are due, leave it out";
+    check(&[URL, "--rate", "20k"], &["--rate: \"20k\" is not a rate; use 20k/s"]);
+    check(&[URL, "--rate", "0/s"], &["--rate: \"0/s\" is not a rate greater than 0; use 20k/s"]);
+    let due = "with --rate cannot be used with rate, which sets when requests are due; remove it";
     check(&[URL, "--rate", "5/s", "--think", "1s"], &[&format!("--think: {due}: \"1s\"")]);
     check(&["ws://127.0.0.1:9", "--rate", "5/s", "--ping", "1s"], &[&format!("--ping: {due}: \"1s\"")]);
-    let tcp = "tcp:// sends nothing by itself, add --message ping";
+    let tcp = "tcp:// sends nothing without a message; add --message ping";
     check(
         &["tcp://127.0.0.1:9", "--rate", "5/s", "--probe", "1/s"],
         &[&format!("--rate: {tcp}: \"5/s\""), &format!("--probe: {tcp}: \"1/s\"")],
     );
-    check(&[URL, "--probe", "0/s"], &["--probe: \"0/s\" is not a rate that arrives: write 10/s"]);
+    check(&[URL, "--probe", "0/s"], &["--probe: \"0/s\" is not a rate greater than 0; use 10/s"]);
     let eaten = format!("--probe: the target stands where its rate may: write --probe 10/s: {URL:?}");
     check(&[URL, "--probe", URL], &[&eaten]);
-    check(&[URL, "--probe", "many"], &["--probe: \"many\" is not a rate: write 20k/s or 600/m"]);
+    check(&[URL, "--probe", "many"], &["--probe: \"many\" is not a rate; use 20k/s or 600/m"]);
     let alone = "it belongs to --arrive, add that or leave this out";
     check(
         &[URL, "--calls", "5", "--total", "9"],
@@ -402,9 +402,9 @@ fn schedules_that_contradict_each_other() {
     check(
         &[URL, "--arrive", "0/s", "--calls", "0"],
         &[
-            "--total: it is missing: write how many connections arrive in all, as 40k",
-            "--arrive: \"0/s\" is not a rate that arrives: write 100/s",
-            "--calls: \"0\" is not a number of requests: write 1 or more, as 10",
+            "--total: missing; use the total number of connections, as 40k",
+            "--arrive: \"0/s\" is not a rate greater than 0; use 100/s",
+            "--calls: \"0\" is not a number of requests; use 1 or more, as 10",
         ],
     );
     let line = [
@@ -424,11 +424,11 @@ fn schedules_that_contradict_each_other() {
     check(
         &[&["tcp://127.0.0.1:9"], &line[..]].concat(),
         &[
-            "--connections: with --arrive, --total says how many connections there are, leave it out: \"5\"",
-            "--ramp: with --arrive, --arrive says how fast connections come, leave it out: \"1s\"",
-            "--rate: with --arrive, each connection asks --calls times, leave it out: \"5/s\"",
-            "--reconnect: with --arrive, no connection is dialled twice, leave it out: \"never\"",
-            "--arrive: it is for http:// in this version: \"tcp://\"",
+            "--connections: with --arrive, --total sets the number of connections; remove it: \"5\"",
+            "--ramp: with --arrive, --arrive sets the connection rate; remove it: \"1s\"",
+            "--rate: with --arrive, --calls sets the requests per connection; remove it: \"5/s\"",
+            "--reconnect: with --arrive, no connection is dialled twice; remove it: \"never\"",
+            "--arrive: only for http:// in this version: \"tcp://\"",
         ],
     );
 }

@@ -31,7 +31,7 @@ pub(super) fn read(notes: &mut Notes, section: &Section, asked: Asked) -> Option
         })
     } else {
         let (scheme, text) = (asked.scheme, &word.text);
-        Err(format!("{scheme} has no status to check, write expect = {{ body = {text:?} }}"))
+        Err(format!("{scheme} has no status; use expect = {{ body = {text:?} }}"))
     };
     match read {
         Ok(basic) => Some(Answer { basic, ..Answer::default() }),
@@ -45,16 +45,16 @@ pub(super) fn read(notes: &mut Notes, section: &Section, asked: Asked) -> Option
 fn from_table(notes: &mut Notes, table: &Section, asked: Asked) -> Answer {
     let scheme = asked.scheme;
     if scheme.has_requests() && table.has("echo") {
-        table.note(notes, "echo", "http:// has no echo, leave it out, or write body = \"…\"");
+        table.note(notes, "echo", "http:// has no echo; remove it, or use body = \"…\"");
     }
     if !scheme.has_requests() {
         for key in ["status", "headers"].into_iter().filter(|key| table.has(key)) {
-            table.note(notes, key, format!("{scheme} has none, leave it out, or write body = \"…\""));
+            table.note(notes, key, format!("not for {scheme}; remove it, or use body = \"…\""));
         }
     }
     let echo = table.truth("echo").unwrap_or(false);
     if echo && !asked.sent {
-        table.note(notes, "echo", "nothing was sent: write it in the step that sends");
+        table.note(notes, "echo", "this step sends nothing; move it to the step that sends");
     }
     let headers = table.pairs("headers").iter().map(|pair| header(notes, table, pair)).collect();
     let basic = Expect {
@@ -71,7 +71,7 @@ fn from_table(notes: &mut Notes, table: &Section, asked: Asked) -> Answer {
 fn sought(text: &str) -> Result<String, String> {
     match text.len() {
         0..=LONGEST_SOUGHT => Ok(text.to_owned()),
-        length => Err(format!("a text that is looked for may have {LONGEST_SOUGHT} octets: {length}")),
+        length => Err(format!("at most {LONGEST_SOUGHT} octets: {length}")),
     }
 }
 
@@ -84,7 +84,7 @@ fn header(notes: &mut Notes, table: &Section, (name, value): &(Word, Word)) -> (
 
 /// What is said of a wrong field name.
 pub(super) fn not_a_field(name: &str) -> String {
-    format!("{name:?} is not a header's name: write Content-Type")
+    format!("{name:?} is not a header name; use Content-Type")
 }
 
 /// RFC 9110 section 5.6.2: what a method or a field's name is made of.

@@ -32,7 +32,7 @@ pub(super) fn scenario(
         notes.add(
             0,
             "",
-            format!("a scenario file may have 1 MiB: {}", units::Bytes(text.len() as u64).brief()),
+            format!("a scenario file may have at most 1 MiB: {}", units::Bytes(text.len() as u64).brief()),
         );
         return Err(notes.into_mistakes());
     }
@@ -52,7 +52,7 @@ pub(super) fn scenario(
     // Steps that were left out for a mistake may be all that a population has.
     let program = if notes.is_empty() { Program::compile(&populations) } else { None };
     if program.is_none() && notes.is_empty() {
-        let why = "all steps together may compile to 65,536 operations: write fewer";
+        let why = "all steps together compile to more than 65,536 operations; use fewer";
         top.note(&mut notes, "population", why);
     }
     let plan = Plan {
@@ -116,7 +116,7 @@ fn tables(notes: &mut Notes, top: &Section, open: Open) -> Vec<Csv> {
             notes.add(word.at, "csv", why);
         }
         if !section.has("file") {
-            notes.add(word.at, &section.path, "its file is missing: write file = \"users.csv\"");
+            notes.add(word.at, &section.path, "missing file; use file = \"users.csv\"");
         }
         let table = section.read(notes, "file", |file| {
             let text = open(file).map_err(|why| format!("{file:?} cannot be read: {why}"))?;
@@ -137,20 +137,16 @@ impl Reader<'_, '_> {
         }
         let sections = top.sections("population");
         if top.is_empty_list("population") {
-            top.note(self.notes, "population", "there is none in it: leave it out, or write [[population]]");
+            top.note(self.notes, "population", "empty; remove it, or use [[population]]");
         }
         for key in ["connections", "rate", "arrive", "total", "calls"].into_iter().filter(|key| top.has(key))
         {
-            top.note(self.notes, key, "each population has its own: write it in a [[population]]");
+            top.note(self.notes, key, "set per population; move it to a [[population]]");
         }
         let mut seen = HashSet::new();
         for word in sections.iter().filter_map(|own| own.word("name")) {
             if !seen.insert(&word.text) {
-                self.notes.add(
-                    word.at,
-                    "population",
-                    format!("two populations have this name: {:?}", word.text),
-                );
+                self.notes.add(word.at, "population", format!("duplicate population name: {:?}", word.text));
             }
         }
         sections.iter().filter_map(|own| self.population(own, false)).collect()
@@ -161,7 +157,7 @@ impl Reader<'_, '_> {
         let rate = match top.section("probe") {
             Some(section) => {
                 if !section.has("rate") {
-                    self.notes.add(section.at, "probe.rate", "it is missing: write rate = \"10/s\"");
+                    self.notes.add(section.at, "probe.rate", "missing; use rate = \"10/s\"");
                 }
                 section.read(self.notes, "rate", some_rate)
             }
@@ -181,8 +177,8 @@ impl Reader<'_, '_> {
                 let Some(first) = first else {
                     // With a wrong target nobody knows what there is.
                     if self.notes.is_empty() {
-                        let why = "there is no target that answers requests: write [probe] with target = \
-                            \"http://host:port/\"";
+                        let why = "the probe needs an http:// target; use [probe] with target = \
+                        \"http://host:port/\"";
                         top.note(self.notes, "probe", why);
                     }
                     return None;
@@ -195,7 +191,7 @@ impl Reader<'_, '_> {
             section.note(
                 self.notes,
                 "target",
-                format!("the probe sends requests: write http://host:port/: {:?}", target.text),
+                format!("the probe sends HTTP requests; use http://host:port/: {:?}", target.text),
             );
         }
         Some(Probe { rate: rate?, does: asking(target) })
@@ -224,7 +220,7 @@ fn index(names: &[&str], text: &str) -> Result<u16, String> {
     found.ok_or_else(|| {
         let cure =
             nearest(text, names.iter().copied()).map_or_else(|| one_of(names.iter().copied()), str::to_owned);
-        format!("there is no such population, write {cure}: {text:?}")
+        format!("no such population; use {cure}: {text:?}")
     })
 }
 
@@ -238,7 +234,7 @@ fn all_come_up(notes: &mut Notes, top: &Section, names: &[&str], stages: &[Stage
         let moved = stages.iter().any(|stage| stage.to > Share::NONE && stage.of.contains(&(i as u16)));
         if !moved {
             let at = top.sections("population").get(i).map_or(top.at, |own| own.at);
-            let cure = format!("no stage brings it up: add {name:?} to the `of` of a stage");
+            let cure = format!("no stage starts it; add {name:?} to the `of` of a stage");
             notes.add(at, &format!("population.{name}"), cure);
         }
     }

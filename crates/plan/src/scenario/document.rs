@@ -108,7 +108,7 @@ pub(super) fn read(notes: &mut Notes, table: &'static Table) -> Section {
         if last.replace(at) == Some(at) {
             continue; // the same in other words
         }
-        notes.add(at, "", format!("this is not TOML: {}", error.message().replace('\n', " ")));
+        notes.add(at, "", format!("not valid TOML: {}", error.message().replace('\n', " ")));
     }
     section(notes, String::new(), 0, root.get_ref(), table)
 }
@@ -120,7 +120,7 @@ fn section(notes: &mut Notes, path: String, at: usize, found: &DeTable, table: &
     for (name, found) in entries {
         let text = name.get_ref().as_ref();
         let Some(key) = table.key(text) else {
-            let why = format!("{text:?} is no key of {}: write {}", table.place, instead(text, table));
+            let why = format!("{text:?} is not a key of {}; use {}", table.place, instead(text, table));
             notes.add(name.span().start, &section.path, why);
             continue;
         };
@@ -175,7 +175,7 @@ fn value(notes: &mut Notes, path: &str, key: &'static Key, found: &Spanned<DeVal
         notes.add(
             at,
             path,
-            format!("{} cannot stand here: write {}", what(found.get_ref()), as_written(key)),
+            format!("{} is not allowed here; use {}", what(found.get_ref()), as_written(key)),
         );
     }
     read
@@ -194,7 +194,7 @@ fn what(found: &DeValue) -> &'static str {
     match found {
         DeValue::String(_) => "a text",
         DeValue::Integer(_) => "a number",
-        DeValue::Float(_) => "a number with a point",
+        DeValue::Float(_) => "a floating-point number",
         DeValue::Boolean(_) => "true or false",
         DeValue::Datetime(_) => "a date",
         DeValue::Array(_) => "a list",

@@ -103,8 +103,8 @@ pub(super) static TABLES: [&Table; 7] = [&SCENARIO, &POPULATION, &STEP, &ANSWER,
 /// The file itself.
 pub(super) static SCENARIO: Table = Table {
     name: "scenario",
-    place: "the file's top",
-    about: "A load, what a right answer to it is, and when the run has passed.",
+    place: "the top level",
+    about: "The load, the checks of responses, and the conditions for the run to pass.",
     keys: &[
         TARGET,
         CONNECTIONS,
@@ -112,8 +112,8 @@ pub(super) static SCENARIO: Table = Table {
             "ramp",
             Number,
             "\"20k/s\"",
-            "without stages: dial at this rate, or reach the load within this time; \
-             default: as fast as the target takes them",
+            "without stages: dial at this rate, or reach the load within this time; default adaptive, as \
+            fast as the target accepts connections",
         ),
         key(
             "duration",
@@ -136,15 +136,13 @@ pub(super) static SCENARIO: Table = Table {
             "thresholds",
             Texts,
             "[\"held >= 99.9%\", \"users.latency.p99 < 50ms\"]",
-            "what the figures must keep, \
-             of all or of one population; default none",
+            "conditions for the run to pass, on all populations or on one; default none",
         ),
         key(
             "probe",
             TextOrTable(&PROBE),
             "\"10/s\"",
-            "requests on a clock of their own, on fresh and on kept \
-             connections, while the load is held; default none",
+            "rate of requests independent of the load, on fresh and on kept connections; default none",
         ),
         key(
             "sources",
@@ -153,22 +151,21 @@ pub(super) static SCENARIO: Table = Table {
             "local addresses to dial from: a list with commas, or CIDR; \
              default automatic",
         ),
-        key("seed", Number, "42", "repeats a run's random choices; default random, printed"),
-        key("threads", Number, "2", "shards, over epoll at least so many; default one a core"),
-        key("io", OneOf(&["auto", "uring", "epoll"]), "\"auto\"", "the kernel's interface; default auto"),
+        key("seed", Number, "42", "seed of the random numbers, to repeat a run; default random, printed"),
+        key("threads", Number, "2", "number of shards, with epoll the minimum; default one per core"),
+        key("io", OneOf(&["auto", "uring", "epoll"]), "\"auto\"", "I/O backend; default auto"),
         key(
             "stage",
             Tables(&STAGE),
             "[[stage]]",
-            "the course of the load: up, hold, step, down, one after the \
-             other; default: up by `ramp`, hold for `duration`",
+            "the schedule of the load: up, hold, step, down, one after the other; default: up by `ramp`, \
+            hold for `duration`",
         ),
         key(
             "population",
             Tables(&POPULATION),
             "[[population]]",
-            "connections that do the same; default: one, \
-             called main, of the keys above",
+            "a group of connections that do the same; default: one, called main, with the keys above",
         ),
         key("csv", Named(&CSV), "[csv.users]", "tables of values for `{csv NAME.COLUMN}`"),
     ],
@@ -177,44 +174,39 @@ pub(super) static SCENARIO: Table = Table {
 static STAGE: Table = Table {
     name: "stage",
     place: "[[stage]]",
-    about: "A stretch of the run: the load goes to a share of what the populations say, and stays there.",
+    about: "A part of the run: the load moves to a share of the populations' sizes, and stays there.",
     keys: &[
-        key("name", Text, "\"up\"", "how it is called in the output; default up, down or hold"),
-        key(
-            "of",
-            Texts,
-            "[\"users\"]",
-            "the populations that it moves, the others stay as they are; default all",
-        ),
+        key("name", Text, "\"up\"", "name in the output; default up, down or hold"),
+        key("of", Texts, "[\"users\"]", "the populations that it affects; default all"),
         key(
             "to",
             Text,
             "\"100%\"",
-            "the share of their load, of connections and of rates alike, at the end of the \
-             ramp; default: as it was, in the first stage 100%",
+            "the share of their load (connections and rates) at the end of the ramp; default unchanged, in \
+            the first stage 100%",
         ),
         key(
             "ramp",
             Number,
             "\"20k/s\"",
-            "on the way there: dials at this rate, or all within this time; `0` is a \
-             step at once; default: up as fast as the target takes them, down at once",
+            "the ramp: dial at this rate, or reach the share within this time; `0` is immediate; default: \
+            up as fast as the target accepts connections, down immediately",
         ),
-        key("for", Number, "\"5m\"", "how long it stays there, or `forever` in the last stage; default 0"),
+        key("for", Number, "\"5m\"", "time at that share, or `forever` in the last stage; default 0"),
     ],
 };
 
 static POPULATION: Table = Table {
     name: "population",
     place: "[[population]]",
-    about: "Connections that do the same. What is not said here is as the file says at its top.",
+    about: "A group of connections that do the same. Keys that are not set here are taken from the top \
+    level.",
     keys: &[
         key(
             "name",
             Text,
             "\"users\"",
-            "letters, digits, - and _, a letter first: thresholds and output name it; \
-             required",
+            "letters, digits, - and _, a letter first; used in thresholds and output; required",
         ),
         TARGET,
         CONNECTIONS,
@@ -232,16 +224,14 @@ static POPULATION: Table = Table {
             "loop",
             TruthOrText,
             "true",
-            "behind the last step: begin again, or at the step of this name; false: stay \
-             open and do no more (with `arrive`: close); default true, with `arrive` and without `calls` \
-             false",
+            "after the last step: true: start again; a name: continue at that step; false: stay open and \
+            do nothing (with `arrive`: close); default true, with `arrive` and without `calls` false",
         ),
         key(
             "step",
             Tables(&STEP),
             "[[population.step]]",
-            "what each connection does, in this order; default: the \
-             request, or the message, that the target's scheme has",
+            "what each connection does, in order; default: the request or message of the target's scheme",
         ),
     ],
 };
@@ -249,43 +239,42 @@ static POPULATION: Table = Table {
 static STEP: Table = Table {
     name: "step",
     place: "[[population.step]]",
-    about: "One thing that a connection does: exactly one of request, send, wait and close, or only expect.",
+    about: "One action of a connection: exactly one of request, send, wait and close, or only expect.",
     keys: &[
         key(
             "name",
             Text,
             "\"login\"",
-            "as of a population; latency is told for each step; default: from what it does",
+            "as for a population; latency is reported per step; default: derived from the action",
         ),
         key(
             "request",
             Text,
             "\"POST /login\"",
-            "http: a method and a path; one alone: GET, or the target's path",
+            "http: a method and a path; a path alone: GET; a method alone: the target's path",
         ),
         key(
             "headers",
             Pairs,
             "{ Content-Type = \"application/json\" }",
-            "header fields of the request, besides Host \
-             and Content-Length",
+            "header fields of the request, except Host and Content-Length",
         ),
-        key("body", Text, "\"user={seq}\"", "the request's content; its length is counted"),
+        key("body", Text, "\"user={seq}\"", "body of the request; Content-Length is added"),
         key("send", Text, "\"hello {seq}\"", "ws, tcp: a text message, or bytes"),
         key(
             "expect",
             TextOrTable(&ANSWER),
             "{ status = 200, body = \"ok\" }",
-            "http: what a right answer is; ws, tcp: \
-             what comes next, or comes back; default as of the population, ws and tcp none",
+            "http: checks of the response; ws, tcp: the next message, or the reply; default as for the \
+            population, ws and tcp none",
         ),
         key(
             "think",
             Number,
             "\"1s..5s\"",
-            "idle before the next step, uniform or fixed; default as of the population",
+            "idle time before the next step, uniform or fixed; default as for the population",
         ),
-        key("wait", Number, "\"5s\"", "do nothing for so long, uniform or fixed"),
+        key("wait", Number, "\"5s\"", "do nothing for this time, uniform or fixed"),
         key("close", Truth, "true", "close the connection; the next step dials again"),
     ],
 };
@@ -294,34 +283,32 @@ static STEP: Table = Table {
 pub(super) static ANSWER: Table = Table {
     name: "expect",
     place: "expect",
-    about: "What an answer is checked for, over and above complete framing; all of it must hold.",
+    about: "Checks of a response, in addition to complete framing; all must hold.",
     keys: &[
         key("status", Number, "200", "http: this status; default any 2xx"),
-        key("length", Number, "\"$1\"", "octets of content; `$1` is the first number that the request drew"),
+        key("length", Number, "\"$1\"", "octets of content; `$1` is the first random number of the request"),
         key(
             "headers",
             Pairs,
             "{ Content-Type = \"text/plain\" }",
-            "http: header fields, each with a text that its \
-             value contains",
+            "http: header fields, each with a text that its value must contain",
         ),
-        key("body", Text, "\"welcome\"", "a text that the content contains"),
-        key("echo", Truth, "true", "ws, tcp: the very message that was sent"),
+        key("body", Text, "\"welcome\"", "a text that the content must contain"),
+        key("echo", Truth, "true", "ws, tcp: exactly the message that was sent"),
     ],
 };
 
 static PROBE: Table = Table {
     name: "probe",
     place: "[probe]",
-    about: "An independent lane of requests, to see what a stranger would see.",
+    about: "Requests independent of the load, to measure what an independent user sees.",
     keys: &[
-        key("rate", Number, "\"10/s\"", "requests in a time, half of them on fresh connections; required"),
+        key("rate", Number, "\"10/s\"", "request rate, half of it on fresh connections; required"),
         key(
             "target",
             Text,
             "\"http://127.0.0.1:8000/\"",
-            "what it asks for; default the target at the top, else the \
-             first population's with http://",
+            "the URL; default the top-level target, otherwise the first population's with http://",
         ),
     ],
 };
@@ -329,9 +316,9 @@ static PROBE: Table = Table {
 static CSV: Table = Table {
     name: "csv",
     place: "[csv.NAME]",
-    about: "A table of values (RFC 4180): its first line names the columns, each connection keeps one of \
-        the other lines.",
-    keys: &[key("file", Text, "\"users.csv\"", "where it is, from the scenario file's folder; required")],
+    about: "A table of values (RFC 4180): the first line is the header, and each connection keeps one of \
+    the rows.",
+    keys: &[key("file", Text, "\"users.csv\"", "path of the file, relative to the scenario file; required")],
 };
 
 const TARGET: Key = key(
@@ -341,64 +328,65 @@ const TARGET: Key = key(
     "http://HOST[:PORT]/PATH, ws://HOST[:PORT]/PATH or \
      tcp://HOST:PORT; several destinations: 127.0.0.{1..30}, ports {9000..9010}; required",
 );
-const CONNECTIONS: Key = key("connections", Number, "\"500k\"", "hold so many at once; default 50");
+const CONNECTIONS: Key = key("connections", Number, "\"500k\"", "number of connections to hold; default 50");
 const RATE: Key = key(
     "rate",
     Number,
     "\"20k/s\"",
-    "open loop: so many requests in a time, in all, over the connections \
-     held; latency from when each was due",
+    "open loop: total request rate over the held connections; latency from when each was due",
 );
 const ARRIVE: Key = key(
     "arrive",
     Number,
     "\"6000/s\"",
-    "open loop of connections: so many new ones in a time, instead of \
-     `connections`",
+    "open loop of connections: rate of new connections, instead of `connections`",
 );
-const TOTAL: Key =
-    key("total", Number, "\"40k\"", "with arrive: so many connections in all; default as long as the stages");
+const TOTAL: Key = key(
+    "total",
+    Number,
+    "\"40k\"",
+    "with arrive: total number of connections; default unlimited for the \
+    duration of the stages",
+);
 const CALLS: Key = key(
     "calls",
     Number,
     "10",
-    "requests on each connection, then it is closed, and dialled again where connections are held; \
-     default no limit, http with `arrive` and without steps 1",
+    "requests per connection, after which it is closed, and dialled again if connections are held; default \
+    no limit, http with `arrive` and without steps 1",
 );
 const THINK: Key = key(
     "think",
     Number,
     "\"5s..45s\"",
-    "http: idle between an answer and the next request, uniform or \
-     fixed; default 0, closed loop",
+    "http: idle time between a response and the next request, uniform or fixed; default 0, closed loop",
 );
 const PING: Key = key(
     "ping",
     Number,
     "\"30s\"",
-    "ws, tcp: from one message to the next on each connection, the first after \
-     a random part of it; default 30s",
+    "ws, tcp: interval between messages on each connection, the first after a random part of it; default \
+    30s",
 );
 const MESSAGE: Key = key(
     "message",
     Text,
     "\"ping\"",
-    "ws, tcp: what is sent and must come back; ws with \"\": a control \
-     ping; default ping, tcp none: open and hold only",
+    "ws, tcp: the message, which must be echoed; ws with \"\": a control ping; default ping, tcp none: \
+    open and hold only",
 );
 const EXPECT: Key = key(
     "expect",
     TextOrTable(&ANSWER),
     "\"status=200,length=$1\"",
-    "http: what a right answer is; default \
-     2xx",
+    "http: checks of the response; default 2xx",
 );
 const TIMEOUT: Key =
-    key("timeout", Number, "\"10s\"", "limit of a dial, a handshake and an answer, each; default 10s");
+    key("timeout", Number, "\"10s\"", "timeout of a dial, a handshake and a response, each; default 10s");
 const RECONNECT: Key = key(
     "reconnect",
     Text,
     "\"planned\"",
-    "planned: dial again what the server closed by announcement; \
-     never: not even that; 1s..30s: also what was lost, after a back-off; default planned",
+    "when to dial a connection again; planned: after a close announced by the server; never: not even \
+    then; 1s..30s: also after a loss, with this back-off; default planned",
 );

@@ -15,10 +15,10 @@ pub(super) fn read(notes: &mut Notes, own: &Section) -> (Load, Option<u64>) {
     let calls = own.read(notes, "calls", at_least_one).map(u64::from);
     if own.has("arrive") {
         for key in ["connections", "rate"].into_iter().filter(|key| own.has(key)) {
-            own.note(notes, key, "with arrive the arrivals say how many there are, leave one of the two out");
+            own.note(notes, key, "cannot be used with arrive; remove one of the two");
         }
     } else if own.has("total") {
-        own.note(notes, "total", "it is the end of arrivals: write arrive = \"100/s\", or leave it out");
+        own.note(notes, "total", "requires arrive; use arrive = \"100/s\", or remove it");
     }
     let connections = number.unwrap_or(50);
     let load = match (arrive, rate) {
@@ -32,13 +32,13 @@ pub(super) fn read(notes: &mut Notes, own: &Section) -> (Load, Option<u64>) {
 /// A rate that is not zero.
 pub(super) fn some_rate(text: &str) -> Result<Rate, Misread> {
     match Rate::parse(text)? {
-        rate if rate.is_zero() => Err(Misread::new(text, "a rate that arrives", "20k/s")),
+        rate if rate.is_zero() => Err(Misread::new(text, "a rate greater than 0", "20k/s")),
         rate => Ok(rate),
     }
 }
 
 fn at_least_one(text: &str) -> Result<u32, Misread> {
-    within(text, u32::MAX, "a number from 1", "10 or 40k")
+    within(text, u32::MAX, "a number of at least 1", "10 or 40k")
 }
 
 /// The stages, in order; where there are none, the two that `ramp` and `duration` stand for. `index` finds a
@@ -57,11 +57,11 @@ pub(super) fn stages(
     }
     for key in ["ramp", "duration"].into_iter().filter(|key| top.has(key)) {
         let inside = if key == "ramp" { "ramp" } else { "for" };
-        top.note(notes, key, format!("the stages say it: write {inside} in a [[stage]]"));
+        top.note(notes, key, format!("cannot be used with stages; use {inside} in a [[stage]]"));
     }
     let sections = top.sections("stage");
     if top.is_empty_list("stage") {
-        top.note(notes, "stage", "there is none in it: leave it out, or write [[stage]]");
+        top.note(notes, "stage", "empty; remove it, or use [[stage]]");
     }
     // Where each population stands at the end of the stages so far.
     let mut shares = vec![Share::NONE; usize::from(populations)];
@@ -69,7 +69,7 @@ pub(super) fn stages(
     for (i, section) in sections.iter().enumerate() {
         let stage = stage(notes, section, &all, &mut shares, index);
         if stage.hold == Hold::Forever && i + 1 < sections.len() {
-            section.note(notes, "for", "what comes behind it never comes: write a time, as 5m");
+            section.note(notes, "for", "later stages would never start; use a time, as 5m");
         }
         stages.push(stage);
     }
@@ -91,11 +91,7 @@ fn stage(
     let moves = of.iter().any(|population| shares[usize::from(*population)] != to);
     of.iter().for_each(|population| shares[usize::from(*population)] = to);
     if section.has("ramp") && !moves {
-        section.note(
-            notes,
-            "ramp",
-            format!("the load is at {to} already: write to = \"50%\", or leave it out"),
-        );
+        section.note(notes, "ramp", format!("the load is already at {to}; use to = \"50%\", or remove it"));
     }
     let default_name = match to {
         to if to > before => "up",
@@ -117,13 +113,13 @@ fn of(
 ) -> Vec<u16> {
     let Some(words) = section.words("of") else { return all.to_vec() };
     if words.is_empty() {
-        section.note(notes, "of", "it names no population: leave it out, and the stage moves all");
+        section.note(notes, "of", "empty; remove it to apply the stage to all populations");
     }
     let mut of = Vec::with_capacity(words.len());
     for word in words {
         let mut wrong = |why: &dyn Display| notes.add(word.at, &section.key("of"), why);
         match index(&word.text) {
-            Ok(population) if of.contains(&population) => wrong(&format!("it stands twice: {:?}", word.text)),
+            Ok(population) if of.contains(&population) => wrong(&format!("given twice: {:?}", word.text)),
             Ok(population) => of.push(population),
             Err(why) => wrong(&why),
         }
@@ -138,11 +134,11 @@ const LONGEST_LABEL: usize = 64;
 /// A name that is only shown.
 fn label(text: &str) -> Result<String, String> {
     match text.trim() {
-        "" => Err("a name is missing: write up".to_owned()),
+        "" => Err("empty name; use up".to_owned()),
         text if text.len() > LONGEST_LABEL => {
-            Err(format!("a name may have {LONGEST_LABEL} octets: {}", text.len()))
+            Err(format!("a name may have at most {LONGEST_LABEL} octets: {}", text.len()))
         }
-        text if text.contains(char::is_control) => Err(format!("a name is one line: {text:?}")),
+        text if text.contains(char::is_control) => Err(format!("a name must be a single line: {text:?}")),
         text => Ok(text.to_owned()),
     }
 }

@@ -114,8 +114,8 @@ fn only<T>(all: impl Iterator<Item = T>, what: &str) -> Result<T, String> {
     let mut all: Vec<T> = all.collect();
     match all.len() {
         1 => Ok(all.remove(0)),
-        0 => Err(format!("no population of the scenario has {what}; write it in the file")),
-        n => Err(format!("{n} populations have {what}; write it in the file")),
+        0 => Err(format!("no population of the scenario has {what}; set it in the file")),
+        n => Err(format!("{n} populations have {what}; set it in the file")),
     }
 }
 
@@ -130,7 +130,7 @@ fn the_one<'a>(
     match (having.as_slice(), stages.len()) {
         ([at], _) => Ok(&mut stages[*at]),
         ([], 1) => Ok(&mut stages[0]),
-        ([], _) => Err(format!("no stage of the scenario says {key}; write it in one")),
-        _ => Err(format!("{} stages {what}; write {key} in the one that is meant", having.len())),
+        ([], _) => Err(format!("no stage of the scenario has {key}; set it in the file")),
+        _ => Err(format!("{} stages {what}; set {key} in the file", having.len())),
     }
 }

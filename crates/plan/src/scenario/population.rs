@@ -70,7 +70,7 @@ pub(super) fn name(text: &str) -> Result<String, String> {
     match letters && begins && text.len() <= LONGEST_NAME {
         true => Ok(text.to_owned()),
         false => {
-            Err(format!("{text:?} is not a name: write letters, digits, - and _, a letter first, at most 64"))
+            Err(format!("{text:?} is not a name; use letters, digits, - and _, a letter first, at most 64"))
         }
     }
 }
@@ -79,7 +79,7 @@ pub(super) fn name(text: &str) -> Result<String, String> {
 pub(super) fn population_name(text: &str) -> Result<String, String> {
     match name(text)? {
         name if FIGURES.contains(&name.as_str()) => {
-            Err(format!("a figure has this name: write another, as {name}-users"))
+            Err(format!("reserved as the name of a figure; use another, as {name}-users"))
         }
         name => Ok(name),
     }
@@ -93,7 +93,7 @@ impl Reader<'_, '_> {
             _ if alone => Some("main".to_owned()),
             None => {
                 if !own.has("name") {
-                    self.notes.add(own.at, &own.path, "its name is missing: write name = \"users\"");
+                    self.notes.add(own.at, &own.path, "missing name; use name = \"users\"");
                 }
                 None
             }
@@ -140,7 +140,7 @@ impl Reader<'_, '_> {
     pub(super) fn target(&mut self, own: &Section, key: &str) -> Option<Target> {
         let section = if own.has(key) { own } else { self.top };
         if !section.has(key) {
-            self.notes.add(own.at, &own.key(key), "it is missing: write target = \"http://host:port/\"");
+            self.notes.add(own.at, &own.key(key), "missing; use target = \"http://host:port/\"");
         }
         let (v4, around, tables) = (self.v4, self.around, self.tables);
         section.read(self.notes, key, |text| Target::parse(text, v4, tables, around.resolve))
@@ -155,10 +155,15 @@ impl Reader<'_, '_> {
             own.note(
                 self.notes,
                 "think",
-                format!("{scheme} sends a message each ping: write ping = \"30s\" instead"),
+                format!("not for {scheme}, which sends a message per ping; use ping = \"30s\""),
             );
         } else if rated && own.has("think") {
-            own.note(self.notes, "think", "the rate says when requests are due, leave one of the two out");
+            own.note(
+                self.notes,
+                "think",
+                "cannot be used with rate, which sets when requests are due; \
+            remove one of the two",
+            );
         }
         let think = self.inherited(own, "think", Think::parse).unwrap_or_default();
         if pings || rated { Think::default() } else { think }
@@ -173,7 +178,7 @@ impl Reader<'_, '_> {
             return (self.in_steps(ground, arrives, calls), calls);
         }
         if own.has("loop") {
-            own.note(self.notes, "loop", "there are no steps: leave it out, or write [[population.step]]");
+            own.note(self.notes, "loop", "no steps; remove it, or use [[population.step]]");
         }
         if !ground.target.scheme.has_requests() {
             return (self.messages(ground, calls), calls);
@@ -182,7 +187,7 @@ impl Reader<'_, '_> {
             own.note(
                 self.notes,
                 key,
-                "http:// sends requests, leave it out, or write think for the time between them",
+                "not for http://; remove it, or use think for the time between requests",
             );
         }
         let steps = vec![self.only_request(ground)];
@@ -198,7 +203,7 @@ impl Reader<'_, '_> {
             ground.own.note(
                 self.notes,
                 "expect",
-                format!("{scheme} expects it step by step: write it in a [[population.step]]"),
+                format!("for {scheme} it is set per step; move it to a [[population.step]]"),
             );
         }
     }
@@ -206,7 +211,7 @@ impl Reader<'_, '_> {
     fn in_steps(&mut self, ground: &Ground, arrives: bool, calls: Option<u64>) -> Activity {
         let own = ground.own;
         for key in ["ping", "message"].into_iter().filter(|key| own.has(key)) {
-            own.note(self.notes, key, "the steps say what is sent, leave it out");
+            own.note(self.notes, key, "the steps define what is sent; remove it");
         }
         let before = self.notes.len();
         let steps = self.steps(ground);
@@ -216,7 +221,7 @@ impl Reader<'_, '_> {
             return Activity::Steps { steps, then: end };
         }
         if own.is_empty_list("step") {
-            own.note(self.notes, "step", "there is none in it: leave it out, or write [[population.step]]");
+            own.note(self.notes, "step", "empty; remove it, or use [[population.step]]");
         }
         let done = if arrives && calls.is_none() { Then::Close } else { Then::Again(0) };
         let then = self.behind(own, &steps, done, end);
@@ -234,7 +239,7 @@ impl Reader<'_, '_> {
                 own.note(
                     self.notes,
                     key,
-                    format!("{scheme} sends nothing by itself, add message = \"ping\""),
+                    format!("{scheme} sends nothing without a message; add message = \"ping\""),
                 );
             }
             return Activity::Idle;
@@ -244,7 +249,10 @@ impl Reader<'_, '_> {
             own.note(
                 self.notes,
                 "ping",
-                format!("with {other} one message follows the other, leave one of the two out"),
+                format!(
+                    "cannot be used with {other}, which sends messages one after the other; remove one \
+                of the two"
+                ),
             );
         }
         let every = self.inherited(own, "ping", Nanos::parse).unwrap_or(Nanos::from_secs(30));

@@ -63,7 +63,7 @@ pub fn reference() -> String {
         // What people write is code, what they read is not.
         let tick = if table.place.contains(' ') { "" } else { "`" };
         text += &format!("## {tick}{}{tick}\n\n{}\n\n", table.place, table.about);
-        text += "| key | for example | meaning |\n|---|---|---|\n";
+        text += "| key | example | meaning |\n|---|---|---|\n";
         for key in table.keys {
             text += &format!("| `{}` | `{}` | {} |\n", key.name, key.example, key.about);
         }

@@ -30,7 +30,7 @@ impl Reader<'_, '_> {
         let mut seen = HashSet::new();
         for (section, name) in sections.iter().zip(&given) {
             if let Some(name) = name.as_ref().filter(|name| !seen.insert(name.as_str())) {
-                section.note(self.notes, "name", format!("two steps have this name: {name:?}"));
+                section.note(self.notes, "name", format!("duplicate step name: {name:?}"));
             }
         }
         let mut taken = Taken { numbers: given.iter().flatten().map(|name| (name.clone(), 1)).collect() };
@@ -52,7 +52,7 @@ impl Reader<'_, '_> {
             [] if section.has("expect") && !scheme.has_requests() => "expect",
             [] => {
                 let cure = if scheme.has_requests() { "request = \"GET /\"" } else { "send = \"hello\"" };
-                self.notes.add(section.at, &section.path, format!("the step does nothing: write {cure}"));
+                self.notes.add(section.at, &section.path, format!("the step does nothing; use {cure}"));
                 return None;
             }
             [verb] => verb,
@@ -60,7 +60,7 @@ impl Reader<'_, '_> {
                 section.note(
                     self.notes,
                     second,
-                    format!("a step does one thing, write another step for it: {first} stands there too"),
+                    format!("a step has one action, and this one also has {first}; use another step"),
                 );
                 return None;
             }
@@ -71,13 +71,18 @@ impl Reader<'_, '_> {
             "wait" => {
                 let wait = section.read(self.notes, "wait", Think::parse)?;
                 if ground.rated {
-                    section.note(self.notes, "wait", "the rate says when requests are due, leave it out");
+                    section.note(
+                        self.notes,
+                        "wait",
+                        "cannot be used with rate, which sets when requests \
+                    are due; remove it",
+                    );
                 }
                 Some(Act::Wait(wait))
             }
             "close" => {
                 if section.truth("close") == Some(false) {
-                    section.note(self.notes, "close", "false does nothing: leave the step out");
+                    section.note(self.notes, "close", "false does nothing; remove the step");
                 }
                 Some(Act::Close)
             }
@@ -96,15 +101,15 @@ impl Reader<'_, '_> {
             section.note(
                 self.notes,
                 key,
-                format!("it does not go with {verb}, leave it out, or write another step"),
+                format!("cannot be used with {verb}; remove it, or use another step"),
             );
         }
         match (verb, scheme.has_requests()) {
             ("request", false) => {
-                section.note(self.notes, verb, format!("{scheme} has messages: write send = \"hello\""));
+                section.note(self.notes, verb, format!("{scheme} sends messages; use send = \"hello\""));
             }
             ("send", true) => {
-                section.note(self.notes, verb, "http:// has requests: write request = \"POST /\" and body");
+                section.note(self.notes, verb, "http:// sends requests; use request = \"POST /\" and body");
             }
             _ => {}
         }
@@ -112,7 +117,12 @@ impl Reader<'_, '_> {
 
     fn step_think(&mut self, section: &Section, ground: &Ground) -> Think {
         if ground.rated && section.has("think") {
-            section.note(self.notes, "think", "the rate says when requests are due, leave it out");
+            section.note(
+                self.notes,
+                "think",
+                "cannot be used with rate, which sets when requests are due; \
+            remove it",
+            );
         }
         section.read(self.notes, "think", Think::parse).unwrap_or(ground.think)
     }
@@ -134,7 +144,7 @@ impl Reader<'_, '_> {
             section.note(
                 self.notes,
                 key,
-                format!("a request may have 64 KiB in all: {}", Bytes(longest as u64).brief()),
+                format!("a request may have at most 64 KiB in total: {}", Bytes(longest as u64).brief()),
             );
         }
         Some(Act::Request { request, think })
@@ -163,7 +173,7 @@ impl Reader<'_, '_> {
             self.notes.add(
                 name.at,
                 &key,
-                format!("throng writes it itself where it must, leave it out: {}", name.text),
+                format!("throng sets this header itself; remove it: {}", name.text),
             );
         }
         let text = Text::parse(value.text.trim(), Place::Field, self.tables);
@@ -201,7 +211,7 @@ impl Reader<'_, '_> {
                     let names = || steps.iter().map(|step| step.name.as_str());
                     let near = nearest(&word.text, names()).map_or_else(|| one_of(names()), str::to_owned);
                     let text = &word.text;
-                    own.note(self.notes, "loop", format!("there is no such step, write {near}: {text:?}"));
+                    own.note(self.notes, "loop", format!("no such step; use {near}: {text:?}"));
                     return end;
                 }
             },
@@ -213,7 +223,7 @@ impl Reader<'_, '_> {
             own.note(
                 self.notes,
                 "loop",
-                "it goes round without end in no time: let a step expect an answer, or wait = \"1s\"",
+                "infinite loop without a pause; let a step expect a response, or use wait = \"1s\"",
             );
         }
         then
@@ -245,11 +255,14 @@ fn request_line(
     if !is_token(method) || method.bytes().any(|b| b.is_ascii_lowercase()) || method == "CONNECT" {
         let upper = method.to_ascii_uppercase();
         let cure = if is_token(&upper) && upper != "CONNECT" { &upper } else { "GET /" };
-        return Err(format!("{method:?} is not a method: write {cure}"));
+        return Err(format!("{method:?} is not a method; use {cure}"));
     }
     let path = match path {
         Some(path) if !path.starts_with('/') => {
-            return Err(format!("a path begins with /, the target has the host: write {method} /: {path:?}"));
+            return Err(format!(
+                "a path starts with /, and the host is that of the target; use {method} /: \
+            {path:?}"
+            ));
         }
         Some(path) => read(path)?,
         None => target.clone(),
@@ -261,9 +274,9 @@ fn request_line(
 pub(super) fn message(text: &str, read: impl FnOnce(&str) -> Result<Text, String>) -> Result<Text, String> {
     let read = read(text)?;
     match read.max_len() {
-        0 => Err("an empty message has no echo, write some text: \"\"".to_owned()),
+        0 => Err("an empty message has no echo; use a non-empty text: \"\"".to_owned()),
         1..=LONGEST_REQUEST => Ok(read),
-        length => Err(format!("a message may have 64 KiB: {}", Bytes(length as u64).brief())),
+        length => Err(format!("a message may have at most 64 KiB: {}", Bytes(length as u64).brief())),
     }
 }
 

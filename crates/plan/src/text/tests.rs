@@ -42,17 +42,17 @@ fn json_stands_as_it_is() {
 fn wrong_variables_are_named_with_their_cure() {
     let all = "write {rand 1 4096}, {seq}, {choice a b c} or {csv users.id}";
     check("{name}", Content, Err(&format!("\"{{name}}\" is not known: {all}")));
-    check("{rnd 1 2}", Content, Err("\"{rnd 1 2}\" is not known: write {rand 1 4096}"));
-    check("{chioce a}", Content, Err("\"{chioce a}\" is not known: write {choice a b c}"));
-    check("{choice}", Content, Err("\"{choice}\" is not known: write {choice a b c}"));
-    check("{choice a {seq}", Content, Err("a choice is between plain words, without braces: \"{seq\""));
-    check("{seq 1}", Content, Err("\"{seq 1}\" is not known: write {seq}"));
+    check("{rnd 1 2}", Content, Err("unknown variable \"{rnd 1 2}\"; use {rand 1 4096}"));
+    check("{chioce a}", Content, Err("unknown variable \"{chioce a}\"; use {choice a b c}"));
+    check("{choice}", Content, Err("unknown variable \"{choice}\"; use {choice a b c}"));
+    check("{choice a {seq}", Content, Err("{choice} takes plain words, without braces: \"{seq\""));
+    check("{seq 1}", Content, Err("unknown variable \"{seq 1}\"; use {seq}"));
     check("{rand 9 1}", Content, Err("\"{rand 9 1}\" runs backwards: write {rand 1 9}"));
-    check("{rand a b}", Content, Err("\"{rand a b}\" has no two whole numbers: write {rand 1 4096}"));
-    check("/{}", Path, Err("\"{}\" is not known: write {rand 1 4096}"));
-    check("/{seq", Path, Err("a brace is not closed, write {rand 1 4096}: \"{seq\""));
-    check("/x}", Path, Err("a brace is not opened, write {rand 1 4096}: \"/x}\""));
-    check("{csv users}", Content, Err("\"{csv users}\" has no column: write {csv users.COLUMN}"));
+    check("{rand a b}", Content, Err("\"{rand a b}\" needs two integers; use {rand 1 4096}"));
+    check("/{}", Path, Err("unknown variable \"{}\"; use {rand 1 4096}"));
+    check("/{seq", Path, Err("unclosed brace; use {rand 1 4096}: \"{seq\""));
+    check("/x}", Path, Err("closing brace without an opening one; use {rand 1 4096}: \"/x}\""));
+    check("{csv users}", Content, Err("\"{csv users}\" has no column; use {csv users.COLUMN}"));
     check(
         "{csv user.id}",
         Content,
@@ -67,7 +67,7 @@ fn wrong_variables_are_named_with_their_cure() {
     check(
         "{csv users.mial}",
         Content,
-        Err("\"{csv users.mial}\": users.csv has no such column, write {csv users.mail}: \"mial\""),
+        Err("\"{csv users.mial}\": users.csv has no such column; use {csv users.mail}: \"mial\""),
     );
     check(
         "{csv users.colour}",

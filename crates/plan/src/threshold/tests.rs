@@ -48,36 +48,33 @@ fn reads_what_people_write() {
 
 #[test]
 fn a_mistake_has_its_cure() {
-    check("latency.p99", Err("\"latency.p99\" is not a threshold: write latency.p99 < 200ms"));
-    check("faults = 0", Err("\"faults = 0\" is not a threshold: write latency.p99 < 200ms"));
-    check("< 5", Err("\"< 5\" is not a threshold: write latency.p99 < 200ms"));
-    check("faults ==", Err("\"faults ==\" is not a threshold: write latency.p99 < 200ms"));
-    check("", Err("\"\" is not a threshold: write latency.p99 < 200ms"));
-    check("latncy.p99 < 1s", Err("\"latncy.p99\" is not a figure of the summary: write latency.p99"));
-    check("latency.p98 < 1s", Err("\"latency.p98\" is not a figure of the summary: write latency.p90"));
-    check("helds > 1", Err("\"helds\" is not a figure of the summary: write held"));
-    check(
-        "quite something > 1",
-        Err("\"quite something\" is not a figure of the summary: write latency.p99"),
-    );
+    check("latency.p99", Err("\"latency.p99\" is not a threshold; use latency.p99 < 200ms"));
+    check("faults = 0", Err("\"faults = 0\" is not a threshold; use latency.p99 < 200ms"));
+    check("< 5", Err("\"< 5\" is not a threshold; use latency.p99 < 200ms"));
+    check("faults ==", Err("\"faults ==\" is not a threshold; use latency.p99 < 200ms"));
+    check("", Err("\"\" is not a threshold; use latency.p99 < 200ms"));
+    check("latncy.p99 < 1s", Err("\"latncy.p99\" is not a figure of the summary; use latency.p99"));
+    check("latency.p98 < 1s", Err("\"latency.p98\" is not a figure of the summary; use latency.p90"));
+    check("helds > 1", Err("\"helds\" is not a figure of the summary; use held"));
+    check("quite something > 1", Err("\"quite something\" is not a figure of the summary; use latency.p99"));
     check(
         "others.latency.p99 < 1s",
-        Err("\"others.latency.p99\" is not a figure of the summary: write latency.p99"),
+        Err("\"others.latency.p99\" is not a figure of the summary; use latency.p99"),
     );
-    check("latency.p99 < 200", Err("\"200\" is not a time: write 200ms"));
-    check("latency.p99 < 20%", Err("\"20%\" is not a time: write 200ms"));
-    check("ramp < 30", Err("\"30\" is not a time: write 30s"));
-    check("faults == few", Err("\"few\" is not a count: write 10 or 100k"));
-    check("faults < 1%", Err("\"1%\" is not a count: write 10 or 100k"));
-    check("cost.x < much", Err("\"much\" is not a number: write 0.5 or 100k"));
+    check("latency.p99 < 200", Err("\"200\" is not a time; use 200ms"));
+    check("latency.p99 < 20%", Err("\"20%\" is not a time; use 200ms"));
+    check("ramp < 30", Err("\"30\" is not a time; use 30s"));
+    check("faults == few", Err("\"few\" is not a count; use 10 or 100k"));
+    check("faults < 1%", Err("\"1%\" is not a count; use 10 or 100k"));
+    check("cost.x < much", Err("\"much\" is not a number; use 0.5 or 100k"));
     for name in ["cost.", "cost.a..b", "observed.A", "costs.a"] {
         assert!(Threshold::parse(&format!("{name} < 1"), &[]).is_err(), "{name}");
     }
-    check("failed < -1", Err("\"-1\" is not a count: write 10 or 100k"));
-    check("held >= many%", Err("\"many%\" is not a share: write 99.9%"));
-    check("per_s > fast", Err("\"fast\" is not a rate: write 20k/s"));
-    check("bytes_in > NaN", Err("\"NaN\" is not a number of bytes: write 512, 64KiB or 10MB"));
-    check("faults < 1 < 2", Err("\"1 < 2\" is not a count: write 10 or 100k"));
+    check("failed < -1", Err("\"-1\" is not a count; use 10 or 100k"));
+    check("held >= many%", Err("\"many%\" is not a share; use 99.9%"));
+    check("per_s > fast", Err("\"fast\" is not a rate; use 20k/s"));
+    check("bytes_in > NaN", Err("\"NaN\" is not a number of bytes; use 512, 64KiB or 10MB"));
+    check("faults < 1 < 2", Err("\"1 < 2\" is not a count; use 10 or 100k"));
 }
 
 #[test]

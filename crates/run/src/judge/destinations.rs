@@ -47,16 +47,17 @@ pub(super) fn name(limit: &mut Limit, all: &[DestinationSummary]) {
     let serves: u64 = rest.iter().map(|own| own.opened).sum();
     if limit.cause == "refused" && bad.iter().all(|own| own.opened == 0) {
         limit.detail = format!(
-            "{} dials to {names} were refused: nobody listens there; the other destinations took {}",
+            "{} dials to {names} were refused: nothing is listening there; the other destinations accepted \
+            {}",
             Count(faults),
             Count(serves)
         );
-        limit.cure = format!("start the server at {names}, or check address and port");
+        limit.cure = format!("start the server at {names}, or check the address and port");
         return;
     }
     let share =
         if faults == total { "all".to_owned() } else { format!("{} of {}", Count(faults), Count(total)) };
-    limit.detail = format!("{}; {share} faults are of {names}", limit.detail);
+    limit.detail = format!("{}; {share} faults are at {names}", limit.detail);
     limit.cure = format!("at {names}: {}", limit.cure);
 }
 
@@ -114,19 +115,19 @@ mod tests {
             "refused",
             &[at(1, 50, 0), at(2, 0, 50)],
             (
-                "50 dials to 127.0.0.1:2 were refused: nobody listens there; the other destinations took 50",
-                "start the server at 127.0.0.1:2, or check address and port",
+                "50 dials to 127.0.0.1:2 were refused: nothing is listening there; the other destinations accepted 50",
+                "start the server at 127.0.0.1:2, or check the address and port",
             ),
         );
         check(
             "refused",
             &[at(1, 50, 0), at(2, 20, 30)],
-            ("50 dials were refused; all faults are of 127.0.0.1:2", "at 127.0.0.1:2: look at its log"),
+            ("50 dials were refused; all faults are at 127.0.0.1:2", "at 127.0.0.1:2: look at its log"),
         );
         check(
             "closed",
             &[at(1, 50, 1), at(2, 20, 49), at(3, 50, 0)],
-            ("50 dials were refused; 49 of 50 faults are of 127.0.0.1:2", "at 127.0.0.1:2: look at its log"),
+            ("50 dials were refused; 49 of 50 faults are at 127.0.0.1:2", "at 127.0.0.1:2: look at its log"),
         );
         // All alike, none at fault, or no other that serves.
         check("refused", &[at(1, 50, 25), at(2, 50, 25)], (detail, cure));

@@ -23,7 +23,7 @@ const LITTLE: f64 = 0.05;
 pub(super) fn undialled(s: &Summary) -> Option<String> {
     let ours = s.faults.iter().filter(|f| f.side == Side::Host && f.stage == Stage::Dial);
     let n: u64 = ours.map(|f| f.count).sum();
-    (n > 0).then(|| format!("{} connections could not be dialled from here", Count(n)))
+    (n > 0).then(|| format!("{} connections could not be dialled by this machine", Count(n)))
 }
 
 /// Requests that went out, or responses that were read, too late for their latency to be the target's: at the 99th percentile,
@@ -40,7 +40,7 @@ pub(super) fn late(s: &Summary, judged: &[&str]) -> Option<String> {
         });
     late.map(|(name, lag, allowed)| {
         let (lag, allowed) = (lag / 1e3, allowed / 1e3);
-        format!("the generator was late: lag {name} {lag:.1} ms, {allowed:.1} ms allowed")
+        format!("throng was late: lag {name} {lag:.1} ms > {allowed:.1} ms")
     })
 }
 
@@ -51,7 +51,7 @@ pub(super) fn unsure(thresholds: &[Threshold], results: &[ThresholdResult], json
         (threshold.is_met_by(value) != threshold.is_met_by(most)).then(|| {
             let (value, most) = (Nanos((value * 1e3) as u64).brief(), Nanos((most * 1e3) as u64).brief());
             let expr = &threshold.text;
-            format!("threshold {expr} cannot be judged: throng itself stood still, the value lies between {value} and {most}")
+            format!("threshold {expr} cannot be judged: throng stalled, so the value is between {value} and {most}")
         })
     })
 }
@@ -60,10 +60,11 @@ pub(super) fn unsure(thresholds: &[Threshold], results: &[ThresholdResult], json
 pub(super) fn saturated(e: &Evidence) -> Option<String> {
     let OwnSeen { cpu_share, demand } = e.own.filter(|own| own.demand >= SATURATED)?;
     Some(if cpu_share >= SATURATED {
-        format!("the generator's threads used {:.0} % of their processors", cpu_share * 100.0)
+        format!("throng's threads used {:.0} % of their processors", cpu_share * 100.0)
     } else {
         format!(
-            "the generator was starved: its threads wanted to run for {:.0} % of the time, and could for {:.0} %",
+            "throng was short of CPU: its threads were runnable for {:.0} % of the time, and ran for {:.0} \
+            %",
             demand * 100.0,
             cpu_share * 100.0
         )
@@ -82,7 +83,7 @@ pub(super) fn half_open(both: Option<BothSides>) -> Option<String> {
     let allowed = ENDS_DIFFER.max((here as f64 * ENDS_DIFFER_SHARE) as u64);
     (missing > allowed).then(|| {
         format!(
-            "the two ends disagree: {} connections open here, {} by the target's host",
+            "the two ends disagree: {} connections open on this machine, {} according to the target's host",
             Count(here),
             Count(there)
         )
@@ -105,7 +106,8 @@ pub(super) fn littles_law(s: &Summary, under_way: f64) -> Option<String> {
     let differs = (expected / under_way - 1.0).abs() > LITTLE + edges;
     differs.then(|| {
         format!(
-            "warning: the figures disagree: {under_way:.1} requests were under way, rate × latency is {expected:.1}"
+            "warning: the figures disagree: {under_way:.1} requests outstanding, but rate × latency is \
+            {expected:.1}"
         )
     })
 }
@@ -129,7 +131,7 @@ mod tests {
         let mut s = Summary::default();
         (s.lag_us.max, s.latency_us.max) = (1e6, 2e6);
         assert_eq!([late(&s, &[]), late(&s, &["p999", "p50"])], [None, None]);
-        let seen = "the generator was late: lag max 1000.0 ms, 100.0 ms allowed";
+        let seen = "throng was late: lag max 1000.0 ms > 100.0 ms";
         assert_eq!(late(&s, &["max"]).as_deref(), Some(seen));
     }
 

@@ -272,8 +272,8 @@ fn unknown(case: &Case) -> Option<Limit> {
     let counters = [
         ("listen overflows", there.listen_overflows),
         ("listen drops", there.listen_drops),
-        ("SYNs sent again", here.syn_retrans),
-        ("segments sent again", here.retrans_segs),
+        ("SYN retransmissions", here.syn_retrans),
+        ("segment retransmissions", here.retrans_segs),
     ];
     let counted = counters.iter().filter(|(_, n)| *n > 0);
     seen.extend(counted.map(|(name, n)| format!("{} {name} in the whole network namespace", Count(*n))));
@@ -281,7 +281,7 @@ fn unknown(case: &Case) -> Option<Limit> {
         seen.push(format!("target's CPU {:.0} %", t.cpu_share * 100.0));
     }
     let seen = if seen.is_empty() { "nothing unusual".to_owned() } else { seen.join(", ") };
-    let cure = "look at the target's log, or run strace on it";
+    let cure = "check the target's log, or run strace on it";
     case.answer(Guess, (Side::Unknown, "unknown"), case.left(), format!("unknown; seen: {seen}"), cure)
 }
 

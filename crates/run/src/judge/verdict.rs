@@ -28,7 +28,7 @@ pub(super) fn verdict(facts: &Facts, s: &Summary) -> (Verdict, Vec<String>) {
     reasons.extend(few);
     if s.requests.missed > 0 {
         let missed = Count(s.requests.missed);
-        reasons.push(format!("{missed} requests were due and not sent: no connection was free in time"));
+        reasons.push(format!("{missed} requests were due but not sent: no connection became free in time"));
     }
     let silent = silence(facts, s);
     reasons.extend(silent.clone());
@@ -97,7 +97,7 @@ fn silence(facts: &Facts, s: &Summary) -> Option<String> {
     }
     // Some may have met announced closes, and count as not sent.
     let sent: u64 = facts.crowds.iter().map(|crowd| crowd.totals.counts.sent).sum();
-    (sent > 0 && s.requests.answered == 0).then(|| format!("no response to any of {} requests", Count(sent)))
+    (sent > 0 && s.requests.answered == 0).then(|| format!("none of {} requests had a response", Count(sent)))
 }
 
 /// Populations that fell short of their connections.
@@ -108,7 +108,7 @@ fn too_few(facts: &Facts) -> Vec<String> {
         let (there, excused, done) = match population.load {
             // None shall be left; how many come without an end is not known before.
             Load::Arrivals { total: None, .. } => return None,
-            Load::Arrivals { .. } => (counts.finished, 0, "made all their calls"),
+            Load::Arrivals { .. } => (counts.finished, 0, "completed all their calls"),
             // What the server closed by announcement is its policy, and no loss.
             _ => (crowd.held, crowd.resting + counts.done, "held"),
         };
@@ -125,9 +125,9 @@ fn failed_thresholds(facts: &Facts, s: &Summary, json: &Value) -> Vec<String> {
         let expr = &result.expr;
         let without = || samples::censored_share(json, &threshold.figure.path);
         match result.value {
-            Some(value) => format!("threshold {expr} is not met: {}", (value * 1e3).round() / 1e3),
+            Some(value) => format!("threshold {expr} failed: {}", (value * 1e3).round() / 1e3),
             None if let Some(share) = without() => {
-                format!("threshold {expr} is not met: {:.1} % had no response in time", share * 100.0)
+                format!("threshold {expr} failed: {:.1} % had no response in time", share * 100.0)
             }
             None => format!("threshold {expr} cannot be judged: nothing was measured"),
         }
@@ -214,7 +214,7 @@ mod tests {
         s.faults = vec![fault(Stage::Hold, Kind::Reset, 1)];
         let seen = ["99 of 100", "reset: 1"];
         check(s.clone(), &["held >= 99%", "faults <= 1"], none(), (Verdict::Pass, &seen));
-        let missed = "threshold faults == 0 is not met: 1";
+        let missed = "threshold faults == 0 failed: 1";
         check(
             s.clone(),
             &["held >= 99%", "faults == 0"],
@@ -238,7 +238,7 @@ mod tests {
         check(with(500, 499, 1), &[], none(), (Verdict::Fail, &[seen]));
         check(with(500, 499, 1), &["held == 100"], none(), (Verdict::Fail, &[seen]));
         // Whatever else may have become of them.
-        check(with(20, 0, 0), &[], none(), (Verdict::Fail, &["no response to any of 20 requests"]));
+        check(with(20, 0, 0), &[], none(), (Verdict::Fail, &["none of 20 requests had a response"]));
         check(with(20, 0, 0), &["held == 100"], none(), (Verdict::Pass, &["no response to any of 20"]));
         let mut s = held();
         s.probe = Some(probe(9, 8, 0, 1));
@@ -252,7 +252,7 @@ mod tests {
         latency.record_n(units::Nanos::from_millis(5), 960);
         (0..40).for_each(|_| latency.censor());
         s.latency_us = latency.quantiles();
-        let seen = "threshold latency.p99 < 50ms is not met: 4.0 % had no response in time";
+        let seen = "threshold latency.p99 < 50ms failed: 4.0 % had no response in time";
         check(s.clone(), &["latency.p99 < 50ms"], Evidence::default(), (Verdict::Fail, &[seen]));
         check(s, &["latency.p90 < 50ms"], Evidence::default(), (Verdict::Pass, &[]));
     }
@@ -300,7 +300,7 @@ mod tests {
         let none = Evidence::default;
         let mut s = held();
         s.lag_us.p99 = 20_000.0;
-        let late = "the generator was late: lag p99 20.0 ms, 10.0 ms allowed";
+        let late = "throng was late: lag p99 20.0 ms > 10.0 ms";
         check(s.clone(), &[], none(), (Verdict::Invalid, &[late]));
         check(s.clone(), &["latency.p99 < 1s"], none(), (Verdict::Invalid, &[late]));
         check(s.clone(), &["held == 100"], none(), (Verdict::Pass, &["warning: the generator was late"]));
@@ -322,7 +322,7 @@ mod tests {
         check("connect.p90 < 20ms", (Verdict::Pass, &[]));
         check(
             "connect.p99 < 20ms",
-            (Verdict::Invalid, &["cannot be judged: throng itself stood still, the value lies between 3."]),
+            (Verdict::Invalid, &["cannot be judged: throng stalled, so the value is between 3."]),
         );
         // Not met, whatever the time taken off.
         check("connect.p99 < 2ms", (Verdict::Fail, &["is not met: 3"]));

@@ -201,12 +201,12 @@ impl Costs {
         cost.target_live_failure = match fit {
             Some(fit) if fit.is_carried() => None,
             Some(fit) => Some(format!(
-                "the collections lie on no line (slope {:.0} ± {:.0}, R² {:.2})",
+                "the collections do not fit a line (slope {:.0} ± {:.0}, R² {:.2})",
                 fit.value, fit.error, fit.r2
             )),
             None if most < LEAST_LIVE => Some(format!("fewer than {LEAST_LIVE} connections were open")),
             None => Some(format!(
-                "{} collections ended in time: use a slower --ramp or a longer -d",
+                "only {} collections ended in time; use a slower --ramp or a longer -d",
                 points.len()
             )),
         };

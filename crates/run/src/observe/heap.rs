@@ -135,7 +135,11 @@ mod tests {
     use super::*;
 
     fn of_2_000_bytes(_: &Root, pids: &[u32]) -> Live {
-        if pids.is_empty() { Err("no Java virtual machine listens there".to_owned()) } else { Ok(2_000) }
+        if pids.is_empty() {
+            Err("no Java virtual machine listens on that port".to_owned())
+        } else {
+            Ok(2_000)
+        }
     }
 
     fn points(wanted: u64, ramp: &[u64]) -> Points {

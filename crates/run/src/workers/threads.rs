@@ -123,10 +123,12 @@ impl Threads {
                 }
             };
             let thread = std::thread::Builder::new().name(name(&part)).spawn(body);
-            workers.threads.push(thread.map_err(|e| Refusal::Failed(format!("no further thread: {e}")))?);
+            workers
+                .threads
+                .push(thread.map_err(|e| Refusal::Failed(format!("cannot start another thread: {e}")))?);
             workers.remotes.push(remote);
             starters.push(starter);
-            let up = is_ready.recv().unwrap_or_else(|_| Err(io::Error::other("a shard ended at once")));
+            let up = is_ready.recv().unwrap_or_else(|_| Err(io::Error::other("a shard exited immediately")));
             up.map_err(|e| Refusal::Failed(format!("{io} cannot be set up: {e}")))?;
         }
         workers.start = clock.now();

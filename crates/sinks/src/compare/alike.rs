@@ -40,7 +40,7 @@ fn against(base: &Run, run: &Run) -> Vec<String> {
     let (b, r) = (&base.record, &run.record);
     let mut found = Vec::new();
     let mut differs = |what: &str, own: &dyn std::fmt::Display, there: &dyn std::fmt::Display| {
-        found.push(format!("other {what} ({own}, base {there})"));
+        found.push(format!("different {what} ({own}, base {there})"));
     };
     if b.host.kernel != r.host.kernel {
         differs("kernel", &r.host.kernel, &b.host.kernel);
@@ -73,7 +73,7 @@ fn against(base: &Run, run: &Run) -> Vec<String> {
 /// What makes its figures doubtful.
 fn of(run: &Run) -> Vec<String> {
     if !run.is_finished {
-        return vec!["not finished, so that it has few figures".to_owned()];
+        return vec!["unfinished, so it has few figures".to_owned()];
     }
     let mut found = Vec::new();
     match run.figures["verdict"].as_str() {
@@ -82,7 +82,7 @@ fn of(run: &Run) -> Vec<String> {
         _ => {}
     }
     if run.figures["asks"].as_array().is_some_and(|asks| !asks.is_empty()) {
-        found.push("changed by hand while it ran".to_owned());
+        found.push("controlled manually".to_owned());
     }
     found
 }

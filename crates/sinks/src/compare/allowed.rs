@@ -40,7 +40,13 @@ pub(super) fn judge(allowances: &[Allowed], groups: &[Group]) -> Vec<Judged> {
             let [base, own] = [0, nth].map(|at| (names[at].as_str(), &groups[at], &compared.sides[at]));
             let unbound = [base, own].iter().find_map(|(_, group, _)| without_bound(&allowed.figure, group));
             let (failed, detail) = match (unbound, base.2.mean, own.2.mean, own.2.change) {
-                (Some(run), ..) => (true, format!("it lies among what had no response in run {run}")),
+                (Some(run), ..) => (
+                    true,
+                    format!(
+                        "it falls among the requests without a response in run \
+                {run}"
+                    ),
+                ),
                 (None, Some(before), Some(after), Some(change)) => {
                     let verdict = verdict(allowed, [before, after], &change);
                     (verdict.0, detail(allowed, [base.0, own.0], [before, after], &change, verdict.1))
@@ -74,8 +80,8 @@ fn verdict(allowed: &Allowed, [base, own]: [f64; 2], change: &Change) -> (bool, 
         (false, _) => (false, "allowed"),
         (true, Standing::Within) => (false, Standing::Within.words()),
         (true, Standing::Larger) => (true, Standing::Larger.words()),
-        (true, Standing::Unknown) => (true, "its noise is not known"),
-        (true, Standing::Same | Standing::Differs) => (true, "more than is allowed"),
+        (true, Standing::Unknown) => (true, "the noise is not known"),
+        (true, Standing::Same | Standing::Differs) => (true, "beyond the tolerance"),
     }
 }
 
@@ -99,7 +105,7 @@ fn detail(
     let changed = change.ratio.map(|ratio| format!(", {}", show::percent(ratio))).unwrap_or_default();
     let interval = change.interval.map(|interval| format!(" ({})", show::interval(interval)));
     format!(
-        "{group} {} against {base_name} {}{changed}{}: {why}",
+        "{group} {}, {base_name} {}{changed}{}: {why}",
         unit.brief(own),
         unit.brief(base),
         interval.unwrap_or_default(),

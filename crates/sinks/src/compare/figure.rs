@@ -19,9 +19,9 @@ pub struct Figure {
 const USUAL: &[(&str, &str, Unit)] = &[
     ("connections held", "connections.held", Unit::Count),
     ("most connections", "connections.peak", Unit::Count),
-    ("memory a connection, throng", "generator.user_bytes_per_connection", Unit::Bytes),
-    ("memory a connection, target", "target_cost.user_bytes_per_connection", Unit::Bytes),
-    ("memory a connection, kernel", "kernel_bytes_per_connection.value", Unit::Bytes),
+    ("memory per connection, throng", "generator.user_bytes_per_connection", Unit::Bytes),
+    ("memory per connection, target", "target_cost.user_bytes_per_connection", Unit::Bytes),
+    ("memory per connection, kernel", "kernel_bytes_per_connection.value", Unit::Bytes),
     ("connections opened", "connections.open_per_s", Unit::PerSecond),
     ("requests", "requests.per_s", Unit::PerSecond),
     ("latency p99 at equal load", "equal_load_us.p99", Unit::Micros),
@@ -31,8 +31,8 @@ const USUAL: &[(&str, &str, Unit)] = &[
     ("connect p99", "connect_us.p99", Unit::Micros),
     ("probe p99", "probe.latency_us.p99", Unit::Micros),
     ("faults", FAULTS, Unit::Count),
-    ("CPU a request, throng", "cost.generator_cpu_us_per_request.value", Unit::Micros),
-    ("CPU a request, target", "cost.target_cpu_us_per_request.value", Unit::Micros),
+    ("CPU per request, throng", "cost.generator_cpu_us_per_request.value", Unit::Micros),
+    ("CPU per request, target", "cost.target_cpu_us_per_request.value", Unit::Micros),
 ];
 
 const FAULTS: &str = "faults";

@@ -40,7 +40,8 @@ impl Comparison {
         let mut facts: Vec<_> = names.iter().zip(&self.groups).map(of).collect();
         facts[0][1] += ": the base";
         if let Some(load) = self.load {
-            let most = format!("{} connections, the most that every run held", Count(load.connections()));
+            let most =
+                format!("{} connections, the largest load that every run held", Count(load.connections()));
             facts.push(["equal load".to_owned(), most]);
         }
         facts

@@ -21,13 +21,14 @@ fn warning(figure: &Figure, run: &Run) -> Option<String> {
     let (value, judged) = figure.survivors_only(&run.figures)?;
     let share = percent(censored_share(&run.figures, &figure.path)?);
     let unit = figure.unit;
-    let instead = judged.map_or("lies among them".to_owned(), |judged| format!("is {}", unit.brief(judged)));
+    let instead = judged.map_or("is unknown".to_owned(), |judged| format!("is {}", unit.brief(judged)));
     let (without, with) = match figure.path.contains("connect_us") {
         true => ("dials led to no connection", "connections"),
         false => ("requests had no response", "responses"),
     };
     Some(format!(
-        "{} {} is of the {with} alone, {share} of the {without}; with those as the longest of all it {instead}: run {}",
+        "{} {} covers {with} only, but {share} of the {without}; counting those as longer than all others \
+        it {instead}: run {}",
         figure.name,
         unit.brief(value),
         run.id,

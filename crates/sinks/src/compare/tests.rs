@@ -156,10 +156,7 @@ fn the_same_run_twice_is_told() {
     let text = Comparison::new(vec![twice(), twice()], None, &[]).text();
     assert!(text.contains("warning: in more than one group: run 0000007\n"), "{text}");
     assert!(text.contains("latest (1)") && text.contains("latest (2)"), "{text}");
-    assert!(
-        text.contains("p99 at equal load is not known: there is no load that every run held\n"),
-        "{text}"
-    );
+    assert!(text.contains("p99 at equal load is not known: no load was held by every run\n"), "{text}");
 }
 
 /// Nine of ten requests were answered, fast; the others never.
@@ -187,8 +184,8 @@ fn a_percentile_of_those_that_were_answered_is_said_to_be_one() {
     let comparison = Comparison::new(groups(), EqualLoad::of([200, 200]), &allowances);
     let text = comparison.text();
     for line in [
-        "warning: latency p50 500 µs is of the responses alone, 10 % of the requests had no response; with those as the longest of all it is 510 µs: run b0\n",
-        "warning: latency p99 900 µs is of the responses alone, 10 % of the requests had no response; with those as the longest of all it lies among them: run b0\n",
+        "warning: latency p50 500 µs covers responses only, but 10 % of the requests had no response; counting those as longer than all others it is 510 µs: run b0\n",
+        "warning: latency p99 900 µs covers responses only, but 10 % of the requests had no response; counting those as longer than all others it lies among them: run b0\n",
         "; with those as the longest of all it is 1.90 ms: run b1\n",
     ] {
         assert!(text.contains(line), "{line}{text}");
@@ -198,7 +195,7 @@ fn a_percentile_of_those_that_were_answered_is_said_to_be_one() {
     assert!(row.contains("0.0 %") && row.contains("10.0 %") && row.ends_with("differs"), "{row}");
     // By those alone it would have fallen by a tenth.
     let judged = &comparison.judged()[0];
-    let detail = "it lies among what had no response in run b0";
+    let detail = "it falls among the requests without a response in run b0";
     assert_eq!((judged.failed, judged.detail.as_str()), (true, detail));
     let none =
         Comparison::new(vec![group("a", vec![answered("a0")]), group("b", vec![answered("b0")])], None, &[]);

@@ -33,7 +33,7 @@ pub(super) async fn guard(State(opens): State<Option<Opens>>, request: Request, 
     match &opens {
         // Without a secret it is for this machine: a name that only now leads here belongs to another page.
         None if !is_local(headers) => {
-            return refused(StatusCode::FORBIDDEN, "write its address as 127.0.0.1 or localhost\n");
+            return refused(StatusCode::FORBIDDEN, "use 127.0.0.1 or localhost as the host\n");
         }
         Some(opens) => {
             match in_address(&request) {
@@ -44,7 +44,7 @@ pub(super) async fn guard(State(opens): State<Option<Opens>>, request: Request, 
                 _ => {
                     return refused(
                         StatusCode::UNAUTHORIZED,
-                        "open /#token=… with what is in the token file\n",
+                        "open /#token=… with the token from the token file\n",
                     );
                 }
             }
@@ -52,7 +52,7 @@ pub(super) async fn guard(State(opens): State<Option<Opens>>, request: Request, 
         None => {}
     }
     if request.method() == Method::POST && !headers.contains_key(OWN) {
-        return refused(StatusCode::FORBIDDEN, "only its own page may ask: send X-Throng: 1\n");
+        return refused(StatusCode::FORBIDDEN, "missing header X-Throng: 1\n");
     }
     let is_known = opens.as_ref().is_none_or(|opens| is_shown(request.headers(), opens));
     let mut response = next.run(request).await;

@@ -130,7 +130,7 @@ pub(super) fn push(
             Ok(()) => pending.clear(),
             Err(Untaken { why, for_good }) => {
                 if !std::mem::replace(&mut told, true) {
-                    tell(&format!("{}: the run goes on, and this is tried again: {why}", server.name()));
+                    tell(&format!("{}: retrying, the run continues: {why}", server.name()));
                 }
                 let kept = if is_over || for_good { 0 } else { WAITING };
                 let mut missed = super::lock(missing);
@@ -166,12 +166,13 @@ impl Behind {
         let Behind { server, missed } = self;
         let (name, seconds) = (server.name(), missed.seconds);
         let Some((store, run)) = kept else {
-            return format!("{name}: {seconds} seconds of the run are not there: {}", missed.why);
+            return format!("{name}: {seconds} seconds of the run are missing: {}", missed.why);
         };
         match server.send_part(store, run, missed.range.unwrap_or_default(), MAKING_UP) {
-            Ok(()) => format!("{name}: {seconds} seconds of the run were sent late, and are there"),
+            Ok(()) => format!("{name}: {seconds} seconds of the run were delivered late"),
             Err(why) => format!(
-                "{name}: {seconds} seconds of the run are not there, `throng replay {} {} URL` sends them: {why}",
+                "{name}: {seconds} seconds of the run are missing; send them with `throng replay {} {} \
+                URL`: {why}",
                 run.id,
                 server.form.flag(),
             ),
@@ -214,7 +215,7 @@ impl PushServer {
             if batch.len() == BATCH {
                 sent = match clock.now() < within {
                     true => self.post(header, &batch).map_err(|untaken| untaken.why),
-                    false => Err("it takes too long".to_owned()),
+                    false => Err("timeout".to_owned()),
                 };
                 batch.clear();
             }
@@ -231,7 +232,7 @@ impl PushServer {
         }
         let answer = self.exchange(&self.form.body(header, rows)).map_err(|e| {
             let is_late = matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut);
-            let why = if is_late { format!("no answer within {PATIENCE}") } else { e.to_string() };
+            let why = if is_late { format!("no response within {PATIENCE}") } else { e.to_string() };
             Untaken { why, for_good: false }
         })?;
         let status = answer.strip_prefix("HTTP/1.").and_then(|rest| rest.get(2..5)).unwrap_or_default();
@@ -241,7 +242,7 @@ impl PushServer {
         let reason = answer.split_once("\r\n\r\n").map_or(answer.as_str(), |(_, body)| body);
         let reason: String =
             reason.trim().chars().take(200).map(|c| if c.is_control() { ' ' } else { c }).collect();
-        Err(Untaken { why: format!("it does not take it: {status} {reason}"), for_good: status == "400" })
+        Err(Untaken { why: format!("rejected: {status} {reason}"), for_good: status == "400" })
     }
 
     fn exchange(&self, body: &str) -> io::Result<String> {

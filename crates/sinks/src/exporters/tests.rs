@@ -77,7 +77,7 @@ fn one_that_is_too_slow_misses_seconds_and_they_are_counted() {
     drop(go);
     let troubles = exporters.end().troubles;
     // One may be under way.
-    let missed = [39, 40].map(|n| format!("--jsonl b: too slow: {n} seconds are not in it"));
+    let missed = [39, 40].map(|n| format!("--jsonl b: too slow: {n} seconds dropped"));
     assert!(missed.contains(&troubles[0]) && troubles.len() == 1, "{troubles:?}");
 }
 

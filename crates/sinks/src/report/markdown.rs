@@ -59,9 +59,9 @@ fn figures(s: &Value, out: &mut String) {
         ("requests answered", count("/requests/answered")),
         ("requests unanswered at the end", unanswered),
         ("requests/s", count("/requests/per_s")),
-        ("memory of throng a connection", bytes("/generator/user_bytes_per_connection")),
-        ("memory of the target a connection", bytes("/target_cost/user_bytes_per_connection")),
-        ("memory of the kernel a connection", bytes("/kernel_bytes_per_connection/value")),
+        ("memory of throng per connection", bytes("/generator/user_bytes_per_connection")),
+        ("memory of the target per connection", bytes("/target_cost/user_bytes_per_connection")),
+        ("memory of the kernel per connection", bytes("/kernel_bytes_per_connection/value")),
     ];
     for (name, value) in rows {
         line(out, format_args!("| {name} | {} |", value.as_deref().unwrap_or(NONE)));
@@ -79,11 +79,11 @@ fn latencies(s: &Value, out: &mut String) {
     let rows = [
         ("latency", "/latency_us"),
         ("latency during the ramp", "/ramp_latency_us"),
-        ("first byte", "/first_byte_us"),
+        ("time to first byte", "/first_byte_us"),
         ("connect", "/connect_us"),
         ("handshake", "/handshake_us"),
         ("probe", "/probe/latency_us"),
-        ("lag (how late throng was)", "/lag_us"),
+        ("lag (how late throng sent)", "/lag_us"),
     ];
     for (name, path) in rows {
         if let Some(times) = s.pointer(path).filter(|times| is_there(times)) {
@@ -182,7 +182,7 @@ fn costs(s: &Value, out: &mut String) {
         line(
             out,
             format_args!(
-                "\nBy these, the memory of the target's host ends at {} connections.",
+                "\nAt these costs, the memory of the target's host is exhausted at {} connections.",
                 Count(ceiling)
             ),
         );

@@ -63,7 +63,7 @@ impl Keeper {
             Ok(kept) => kept.map(|kept| Kept { missed: kept.missed + self.missed, ..kept }),
             Err(RecvTimeoutError::Timeout) => {
                 (self.tell)(&format!(
-                    "the end of this run is not kept: {}: no answer within {PATIENCE:?}",
+                    "the end of this run is not stored: {}: no response within {PATIENCE:?}",
                     self.file.display()
                 ));
                 None
@@ -85,7 +85,7 @@ impl Sink for Keeper {
         };
         match std::thread::Builder::new().name("store".to_owned()).spawn(keep) {
             Ok(_) => self.thread = Some(Thread { ticks, summary, kept }),
-            Err(e) => (self.tell)(&format!("this run is not kept: no thread for it: {e}")),
+            Err(e) => (self.tell)(&format!("this run is not stored: cannot start a thread: {e}")),
         }
     }
 
@@ -126,7 +126,7 @@ fn keep(
     let (store, id) = match begun {
         Ok(begun) => begun,
         Err(trouble) => {
-            tell(&format!("this run is not kept: {trouble}"));
+            tell(&format!("this run is not stored: {trouble}"));
             return None;
         }
     };
@@ -135,7 +135,7 @@ fn keep(
     let mut told = false;
     let mut tell_once = |e: rusqlite::Error| {
         if !std::mem::replace(&mut told, true) {
-            tell(&format!("this run is not kept as a whole: {}", StoreTrouble::of(file, e)));
+            tell(&format!("this run is not stored completely: {}", StoreTrouble::of(file, e)));
         }
     };
     for (n, record) in ticks {

@@ -45,16 +45,16 @@ impl fmt::Display for StoreTrouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             StoreTrouble::OtherSchema { file, schema: schema @ ..=SCHEMA } => {
-                write!(f, "{}: not a run store of throng: move it away (schema {schema})", file.display())
+                write!(f, "{}: not a run store of throng; move it away (schema {schema})", file.display())
             }
             StoreTrouble::OtherSchema { file, schema } => write!(
                 f,
-                "{}: made by a later throng: use that one, or set XDG_DATA_HOME to another folder (schema {schema}, \
-                 this one knows {SCHEMA})",
+                "{}: written by a later version of throng; use that version, or set XDG_DATA_HOME to \
+                another folder (schema {schema}, this version supports {SCHEMA})",
                 file.display()
             ),
             StoreTrouble::Damaged { file, why } => {
-                write!(f, "{}: damaged, or not a run store: move it away: {why}", file.display())
+                write!(f, "{}: damaged, or not a run store; move it away: {why}", file.display())
             }
             StoreTrouble::Failed(why) => f.write_str(why),
         }

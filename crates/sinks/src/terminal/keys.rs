@@ -115,14 +115,14 @@ impl Keys {
     pub(crate) fn says(&self, now: Nanos) -> Option<&'static str> {
         match (self.armed, self.asked) {
             (Some((Key::Drain, until)), _) if now < until => Some("press d again to drain"),
-            (Some((_, until)), _) if now < until => Some("press q again to stop at once"),
+            (Some((_, until)), _) if now < until => Some("press q again to stop immediately"),
             (_, Some((ask, until))) if now < until => Some(match ask {
-                Ask::Pause => "asked to pause: nothing new begins",
-                Ask::Resume => "asked to go on",
-                Ask::Up => "asked for a tenth more, up to the plan",
-                Ask::Down => "asked for a tenth less",
-                Ask::Drain => "asked to drain: answers under way may come; Ctrl-C stops at once",
-                Ask::Stop => "asked to stop",
+                Ask::Pause => "pausing: nothing new starts",
+                Ask::Resume => "resuming",
+                Ask::Up => "increasing the load by a tenth, up to the plan",
+                Ask::Down => "decreasing the load by a tenth",
+                Ask::Drain => "draining: waiting for outstanding responses; Ctrl-C stops immediately",
+                Ask::Stop => "stopping",
             }),
             _ => None,
         }
@@ -220,14 +220,14 @@ mod tests {
         let (mut keys, at) = (Keys::default(), Nanos::from_secs);
         assert_eq!(keys.says(at(1)), None);
         keys.press(Key::Less, at(1));
-        assert_eq!(keys.says(at(3)), Some("asked for a tenth less"));
+        assert_eq!(keys.says(at(3)), Some("decreasing the load by a tenth"));
         keys.press(Key::Drain, at(3));
         assert_eq!(keys.says(at(5)), Some("press d again to drain"));
         assert_eq!(keys.says(at(6)), None);
         keys.press(Key::Quit, at(6));
-        assert_eq!(keys.says(at(6)), Some("press q again to stop at once"));
+        assert_eq!(keys.says(at(6)), Some("press q again to stop immediately"));
         keys.press(Key::Quit, at(6));
-        assert_eq!(keys.says(at(6)), Some("asked to stop"));
+        assert_eq!(keys.says(at(6)), Some("stopping"));
     }
 
     #[test]

@@ -63,17 +63,17 @@ fn notices() -> MutexGuard<'static, Option<Notices>> {
 /// Why there is none.
 pub(crate) fn can_be_drawn_on() -> Result<(), String> {
     if !stderr().is_terminal() {
-        return Err("standard error is no terminal".to_owned());
+        return Err("standard error is not a terminal".to_owned());
     }
     if !stdin().is_terminal() {
-        return Err("standard input is no terminal".to_owned());
+        return Err("standard input is not a terminal".to_owned());
     }
     if env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb") {
-        return Err("this terminal cannot be drawn on (TERM)".to_owned());
+        return Err("this terminal is not supported (TERM)".to_owned());
     }
     // Who changes or reads a terminal from the background is stopped by it.
     if tcgetpgrp(stdin()).ok() != Some(getpgrp()) {
-        return Err("throng is in the terminal's background".to_owned());
+        return Err("throng is running in the background".to_owned());
     }
     Ok(())
 }

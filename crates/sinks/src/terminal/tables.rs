@@ -68,7 +68,7 @@ pub(crate) fn costs(second: &Second) -> Vec<Line<'static>> {
             &of(target.open_files),
             &of(target.accept_queue),
         ),
-        None => "  not seen: it is on another host, where `throng observe` could tell".to_owned(),
+        None => "  not available: on another host; run `throng observe` there".to_owned(),
     };
     vec![
         Line::from(quiet(format!("{:NAME$}{}", "", columns("cpu", "memory", "open files", "accept queue")))),

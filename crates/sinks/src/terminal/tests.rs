@@ -232,8 +232,8 @@ fn a_pause_and_the_end_have_other_keys() {
     assert!(text.contains("50s of 1m left"), "it is not running out: {text}");
     run.tick(&second(21, Phase::Drain, 100_000, 0));
     let text = frame(&run.scene(None), 80, 24);
-    assert!(text.contains(" drain ") && text.contains("answers may still come"), "{text}");
-    assert!(text.ends_with(" q stop at once\n"), "{text}");
+    assert!(text.contains(" drain ") && text.contains("waiting for outstanding responses"), "{text}");
+    assert!(text.ends_with(" q stop immediately\n"), "{text}");
 }
 
 #[test]

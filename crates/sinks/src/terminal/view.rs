@@ -155,7 +155,7 @@ fn what_is_left(scene: &Scene) -> String {
     let hold = scene.header.hold_s.map(|hold| whole_seconds(units::Nanos((hold * 1e9) as u64)));
     let left = scene.second.left.map(whole_seconds);
     match (scene.second.phase, left.zip(hold)) {
-        (Phase::Drain, _) => "answers may still come".to_owned(),
+        (Phase::Drain, _) => "waiting for outstanding responses".to_owned(),
         (Phase::Ramp, Some((left, _))) => format!("then {left} at full load"),
         (Phase::Ramp, None) => "then until stopped".to_owned(),
         (_, Some((left, hold))) => format!("{left} of {hold} left"),
@@ -213,7 +213,7 @@ fn messages(scene: &Scene, rows: usize, width: usize) -> Vec<Line<'static>> {
 fn keys(scene: &Scene) -> Line<'static> {
     let pause = if scene.is_paused { "resume" } else { "pause" };
     let keys: &[(&str, &str)] = match (scene.is_ending, scene.is_paused) {
-        (true, _) => &[("q", "stop at once")],
+        (true, _) => &[("q", "stop immediately")],
         (false, true) => &[("p", pause), ("d", "drain"), ("q", "stop")],
         (false, false) => {
             &[("p", pause), ("+", "more load"), ("-", "less load"), ("d", "drain"), ("q", "stop")]

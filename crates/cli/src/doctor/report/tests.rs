@@ -110,7 +110,7 @@ fn programs_read_the_same() {
     let find = |what: &str| read["findings"].as_array().unwrap().iter().find(|f| f["what"] == what).unwrap();
     assert_eq!(
         *find("accept queue"),
-        json!({ "what": "accept queue", "value": "128 wait at most", "needed": "1,024 dials at once",
+        json!({ "what": "accept queue", "value": "at most 128 waiting", "needed": "1,024 simultaneous dials",
             "cure": "sysctl -w net.core.somaxconn=4096", "severity": "warn", "fixable": true })
     );
     let severities = |what: &str| (find(what)["severity"].clone(), find(what)["fixable"].clone());
@@ -148,10 +148,10 @@ fn the_last_line_says_whether_it_fits() {
     check(true, 9_000, &[warn.clone(), fine], ("5,000 connections fit, with warnings", Verdict::Warn));
     let no = "5,000 connections do not fit: sources, ports";
     check(true, 9_000, &[warn, refuse.clone(), finding("ports", Severity::Refuse)], (no, Verdict::Refuse));
-    let most = "this machine can hold about 4,000 connections: limited by memory";
+    let most = "this machine can hold about 4,000 connections, limited by memory";
     let no = format!("5,000 connections do not fit: {most}");
     check(true, 4_000, std::slice::from_ref(&refuse), (&no, Verdict::Refuse));
     check(false, 4_000, &[refuse], (most, Verdict::Refuse));
     check(false, 4_000, &[], (most, Verdict::Ok));
-    check(false, u64::MAX, &[], ("nothing that can be read here limits the connections", Verdict::Ok));
+    check(false, u64::MAX, &[], ("no known limit on the number of connections", Verdict::Ok));
 }

@@ -37,18 +37,18 @@ fn here(connections: u64) -> Need {
 #[test]
 fn what_suffices_is_shown_too() {
     let check = |what, expected: &str| assert_eq!(line(&[], &need(1_000), what), expected);
-    check("sources", "ok sources: 1 address, chosen by throng");
+    check("sources", "ok sources: 1 address, automatic");
     check("memory", "ok memory: 23.3 GiB available, 4.3 MiB needed (4,528 bytes a connection)");
     check("file table", "ok file table: 2,465,780 free on this machine, 1,032 needed");
     check("open files", "ok open files: 20,000 allowed, 34 needed");
     check("open files ceiling", "ok open files ceiling: 1,048,576 at most, 34 needed");
     check("io_uring", "ok io_uring: allowed");
-    check("tcp memory", "ok tcp memory: 575,802 pages free, 63 needed when one socket in 16 is busy");
+    check("tcp memory", "ok tcp memory: 575,802 pages free, 63 needed if one socket in 16 is busy");
     check("conntrack", "ok conntrack: not loaded");
-    check("time wait", "ok time wait: 1,048,576 allowed, 1,000 when all close at once");
-    check("connection hash", "ok connection hash: 262,144 buckets, 1,000 sockets in chains of at most 5");
+    check("time wait", "ok time wait: 1,048,576 allowed, 1,000 if all close at once");
+    check("connection hash", "ok connection hash: 262,144 buckets, 1,000 sockets with chains of at most 5");
     let passed = line(&[], &need(1_000_000), "open files");
-    assert_eq!(passed, "ok open files: 20,000 allowed, 132 needed, passed by 50 tables of io_uring");
+    assert_eq!(passed, "ok open files: 20,000 allowed, 132 needed, exceeded with 50 tables of io_uring");
 }
 
 #[test]
@@ -83,10 +83,10 @@ fn what_is_hidden_is_not_judged() {
 fn time_wait_takes_tuples_for_a_while() {
     let with = |tuples| Need { tuples, ..need(1_000) };
     let waiting = [("proc/net/sockstat", "TCP: inuse 4 orphan 0 tw 500 alloc 4 mem 0\n")];
-    let value = |tuples: &str| format!("{tuples} ways to dial, up to 500 in TIME_WAIT");
+    let value = |tuples: &str| format!("{tuples} free 4-tuples, up to 500 in TIME_WAIT");
     let fits = format!("ok ports: {}, 1,000 needed", value("1,500"));
     assert_eq!(line(&waiting, &with(1_500), "ports"), fits);
-    let few = format!("warn ports: {}, 1,000 needed: sleep 60  # that long lasts TIME_WAIT", value("1,499"));
+    let few = format!("warn ports: {}, 1,000 needed: sleep 60  # TIME_WAIT lasts this long", value("1,499"));
     assert_eq!(line(&waiting, &with(1_499), "ports"), few);
     assert!(line(&waiting, &with(999), "ports").starts_with("no ports: "));
     let machine = Machine::with(&waiting);
@@ -115,9 +115,10 @@ fn other_programs_need_ports_too() {
 fn queues_take_the_dials_of_a_shard() {
     let queue = |most| [("proc/sys/net/core/somaxconn", most)];
     let check = |most, need: &Need, expected| assert_eq!(line(&queue(most), need, "accept queue"), expected);
-    check("16\n", &here(16), "ok accept queue: 16 wait at most, 16 dials at once");
-    check("1024\n", &here(1_000_000), "ok accept queue: 1,024 wait at most, 1,024 dials at once");
-    let small = "warn accept queue: 16 wait at most, 17 dials at once: sysctl -w net.core.somaxconn=4096";
+    check("16\n", &here(16), "ok accept queue: 16 wait at most, 16 simultaneous dials");
+    check("1024\n", &here(1_000_000), "ok accept queue: 1,024 wait at most, 1,024 simultaneous dials");
+    let small =
+        "warn accept queue: 16 wait at most, 17 simultaneous dials: sysctl -w net.core.somaxconn=4096";
     check("16\n", &here(17), small);
     // The queue of another machine is not ours to see.
     check("16\n", &need(17), "");
@@ -128,11 +129,14 @@ fn queues_take_the_dials_of_a_shard() {
     let check = |changes: &[(&str, &str)], expected| {
         assert_eq!(line(changes, &here(900), "half-open queue"), expected);
     };
-    check(&half("128\n", "1\n"), "ok half-open queue: 128 at most, then SYN cookies, 900 dials at once");
-    check(&half("1200\n", "0\n"), "ok half-open queue: 1,200 at most, no SYN cookies, 900 dials at once");
+    check(&half("128\n", "1\n"), "ok half-open queue: 128 at most, then SYN cookies, 900 simultaneous dials");
+    check(
+        &half("1200\n", "0\n"),
+        "ok half-open queue: 1,200 at most, no SYN cookies, 900 simultaneous dials",
+    );
     check(
         &half("1198\n", "0\n"),
-        "warn half-open queue: 1,198 at most, no SYN cookies, 900 dials at once: \
+        "warn half-open queue: 1,198 at most, no SYN cookies, 900 simultaneous dials: \
          sysctl -w net.ipv4.tcp_max_syn_backlog=2048",
     );
 }
@@ -144,11 +148,11 @@ fn buffers_begin_with_a_page() {
     };
     check(
         "4096\t4096\t65536\n",
-        "ok receive buffer: 4,096 bytes at first, 65,536 at most, 4,096 and 65,536 at least",
+        "ok receive buffer: 4,096 bytes initially, 65,536 at most, 4,096 and 65,536 at least",
     );
     check(
         "8192\t4095\t9000000\n",
-        "warn receive buffer: 4,095 bytes at first, 9,000,000 at most, 4,096 and 65,536 at least: \
+        "warn receive buffer: 4,095 bytes initially, 9,000,000 at most, 4,096 and 65,536 at least: \
          sysctl -w net.ipv4.tcp_rmem='8192 131072 9000000'",
     );
     let small = line(&[("proc/sys/net/ipv4/tcp_wmem", "1\t16384\t65535\n")], &need(1), "send buffer");
@@ -183,10 +187,10 @@ fn a_control_group_is_the_limit_where_it_is_the_smaller() {
             line_of(&machine, &need(10_000), "memory")
                 .starts_with("ok memory: 43.2 MiB available in the control group, ")
         );
-        let cure = "throng run http://192.0.2.9/ -c 10000  # or raise its limit";
+        let cure = "throng run http://192.0.2.9/ -c 10000  # or raise the group's memory limit";
         assert!(line_of(&machine, &need(10_001), "memory").ends_with(cure));
         machine.write(usage, "45280000\n");
-        let none = ": # raise its limit: there is not enough for one connection";
+        let none = ": # raise the group's memory limit: there is not enough for one connection";
         assert!(line_of(&machine, &need(1), "memory").ends_with(none));
     };
     of("0::/a\n", "sys/fs/cgroup/a/memory.max", "sys/fs/cgroup/a/memory.current");
@@ -249,7 +253,7 @@ fn the_targets_own_limit_is_seen() {
     let many = Need { listeners: vec![listening(128)], ..here(1_000_000) };
     assert_eq!(
         line_of(&machine, &many, "target's open files"),
-        "ok target's open files: nginx (9): 1,024 allowed, 1 open, passed by tables of its threads, \
+        "ok target's open files: nginx (9): 1,024 allowed, 1 open, passed by file tables of its threads, \
          1,000,000 needed"
     );
     // The master takes none, its two workers share them.
@@ -259,12 +263,12 @@ fn the_targets_own_limit_is_seen() {
     check(workers, 2_046, &format!("ok {value}, 2,046 needed"));
     let cure = "prlimit --pid 11 --nofile=2048 && prlimit --pid 12 --nofile=2048";
     check(workers, 2_047, &format!("warn {value}, 2,047 needed: {cure}"));
-    check(&[], 5, "? target's open files: its process is another user's: ask as root, not judged");
+    check(&[], 5, "? target's open files: its process belongs to another user; run as root, not judged");
 
     let nobody = line(&[], &here(5), "target's open files");
     assert_eq!(
         nobody,
-        "? target's open files: no listener here: it is not started yet, or the address is translated (a published container port), not judged"
+        "? target's open files: no listener on this machine: not started yet, or behind address translation (a published container port), not judged"
     );
     assert_eq!(line(&[], &need(5), "target's open files"), "", "another machine");
     assert_eq!(line(&[], &Need { target: None, ..here(5) }, "target's open files"), "", "no target");
@@ -278,21 +282,26 @@ fn the_targets_backlog_is_seen() {
         let changes = [("proc/sys/net/core/somaxconn", somaxconn)];
         assert_eq!(line(&changes, &need, "target's backlog"), expected);
     };
-    check(&[128], "4096\n", 128, "ok target's backlog: 128 wait at most, 128 dials at once");
-    check(&[512, 512], "4096\n", 1_000_000, "ok target's backlog: 1,024 wait at most, 1,024 dials at once");
+    check(&[128], "4096\n", 128, "ok target's backlog: 128 wait at most, 128 simultaneous dials");
+    check(
+        &[512, 512],
+        "4096\n",
+        1_000_000,
+        "ok target's backlog: 1,024 wait at most, 1,024 simultaneous dials",
+    );
     let own = "# give the target a longer backlog, as `listen 80 backlog=4096` in nginx";
     check(
         &[128],
         "4096\n",
         129,
-        &format!("warn target's backlog: 128 wait at most, 129 dials at once: {own}"),
+        &format!("warn target's backlog: 128 wait at most, 129 simultaneous dials: {own}"),
     );
-    let cut = "sysctl -w net.core.somaxconn=4096  # then start the target anew";
+    let cut = "sysctl -w net.core.somaxconn=4096  # then restart the target";
     check(
         &[128],
         "128\n",
         129,
-        &format!("warn target's backlog: 128 wait at most, 129 dials at once: {cut}"),
+        &format!("warn target's backlog: 128 wait at most, 129 simultaneous dials: {cut}"),
     );
 }
 

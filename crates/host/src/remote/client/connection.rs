@@ -87,7 +87,7 @@ impl Connection {
 }
 
 fn late() -> String {
-    format!("no answer within {PATIENCE}")
+    format!("no response within {PATIENCE}")
 }
 
 #[derive(Debug)]
@@ -149,7 +149,7 @@ impl Link {
             self.stream.set_read_timeout(Some(Duration::from_nanos(left.0))).map_err(lost)?;
             match self.stream.read(&mut piece) {
                 Ok(n) if self.input.len() + n > MOST_ANSWER => {
-                    return Err(Failed::Wrong("its answer is too long".to_owned()));
+                    return Err(Failed::Wrong("the response is too long".to_owned()));
                 }
                 Ok(n) => {
                     self.input.extend_from_slice(&piece[..n]);
@@ -195,6 +195,6 @@ impl Link {
 
 /// An end before the first byte is one of a connection that was lost.
 fn not_http(is_lost: bool) -> Failed {
-    let why = "its answer is not HTTP".to_owned();
+    let why = "the response is not HTTP".to_owned();
     if is_lost { Failed::Lost(why) } else { Failed::Wrong(why) }
 }

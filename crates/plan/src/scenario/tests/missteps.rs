@@ -27,26 +27,26 @@ fn steps_do_one_thing_each() {
         HTTP,
         "wait = \"1s\"\nthink = \"1s\"\nexpect = \"status=200\"\nbody = \"x\"",
         &[
-            "6:9: population.a.step[1].think: it does not go with wait, leave it out, or write another step",
+            "6:9: population.a.step[1].think: cannot be used with wait; remove it, or use another step",
             "7:10: population.a.step[1].expect: it does not go with wait, leave it out, or write another \
                 step",
-            "8:8: population.a.step[1].body: it does not go with wait, leave it out, or write another step",
+            "8:8: population.a.step[1].body: cannot be used with wait; remove it, or use another step",
         ],
     );
     check_step(
         WS,
         "request = \"/\"",
-        &["5:11: population.a.step[1].request: ws:// has messages: write send = \"hello\""],
+        &["5:11: population.a.step[1].request: ws:// sends messages; use send = \"hello\""],
     );
     check_step(
         HTTP,
         "send = \"x\"",
-        &["5:8: population.a.step[1].send: http:// has requests: write request = \"POST /\" and body"],
+        &["5:8: population.a.step[1].send: http:// sends requests; use request = \"POST /\" and body"],
     );
     check_step(
         HTTP,
         "close = false\n[[population.step]]\nrequest = \"/\"",
-        &["5:9: population.a.step[1].close: false does nothing: leave the step out"],
+        &["5:9: population.a.step[1].close: false does nothing; remove the step"],
     );
     check_step(
         HTTP,
@@ -57,7 +57,7 @@ fn steps_do_one_thing_each() {
     check_step(
         HTTP,
         "name = \"x\"\nrequest = \"/\"\n[[population.step]]\nname = \"x\"\nrequest = \"/\"",
-        &["8:8: population.a.step.x.name: two steps have this name: \"x\""],
+        &["8:8: population.a.step.x.name: duplicate step name: \"x\""],
     );
 }
 
@@ -67,18 +67,14 @@ fn requests() {
     check_step(
         HTTP,
         &request("post /"),
-        &["5:11: population.a.step[1].request: \"post\" is not a method: write POST"],
+        &["5:11: population.a.step[1].request: \"post\" is not a method; use POST"],
     );
     check_step(
         HTTP,
         &request("CONNECT /"),
-        &["5:11: population.a.step[1].request: \"CONNECT\" is not a method: write GET /"],
+        &["5:11: population.a.step[1].request: \"CONNECT\" is not a method; use GET /"],
     );
-    check_step(
-        HTTP,
-        &request(""),
-        &["5:11: population.a.step[1].request: \"\" is not a method: write GET /"],
-    );
+    check_step(HTTP, &request(""), &["5:11: population.a.step[1].request: \"\" is not a method; use GET /"]);
     check_step(
         HTTP,
         &request("GET http://h/"),
@@ -88,13 +84,13 @@ fn requests() {
     check_step(
         HTTP,
         &request("GET /{rnad 1 2}"),
-        &["5:11: population.a.step[1].request: \"{rnad 1 2}\" is not known: write {rand 1 4096}"],
+        &["5:11: population.a.step[1].request: unknown variable \"{rnad 1 2}\"; use {rand 1 4096}"],
     );
     check_step(
         HTTP,
         "request = \"/\"\nheaders = { \"a b\" = 1, Content-Length = 5, X = \"a\\nb\" }",
         &[
-            "6:13: population.a.step[1].headers: \"a b\" is not a header's name: write Content-Type",
+            "6:13: population.a.step[1].headers: \"a b\" is not a header name; use Content-Type",
             "6:24: population.a.step[1].headers: throng writes it itself where it must, leave it out: \
                 Content-Length",
             "6:48: population.a.step[1].headers.X: '\\n' cannot stand in a header, leave it out: \"a\\nb\"",
@@ -103,24 +99,24 @@ fn requests() {
     check_step(
         HTTP,
         &format!("request = \"/\"\nbody = \"{}\"", "x".repeat(65_536)),
-        &["6:8: population.a.step[1].body: a request may have 64 KiB in all: 64.1 KiB"],
+        &["6:8: population.a.step[1].body: a request may have at most 64 KiB in total: 64.1 KiB"],
     );
     check_step(
         HTTP,
         "request = \"/\"\nexpect = { status = 99, length = \"$1\", echo = true, headers = { \"\" = 1 } }",
         &[
-            "6:21: population.a.step[1].expect.status: \"99\" is not a status: write 200 to 599",
+            "6:21: population.a.step[1].expect.status: \"99\" is not a status; use 200 to 599",
             "6:34: population.a.step[1].expect.length: the target draws no number, write {rand 1 4096} in \
                 it: \"$1\"",
             "6:47: population.a.step[1].expect.echo: http:// has no echo, leave it out, or write body = \
                 \"…\"",
-            "6:65: population.a.step[1].expect.headers: \"\" is not a header's name: write Content-Type",
+            "6:65: population.a.step[1].expect.headers: \"\" is not a header name; use Content-Type",
         ],
     );
     check_step(
         HTTP,
         "request = \"/{rand 1 2}\"\nexpect = \"length=$2\"",
-        &["6:10: population.a.step[1].expect: the target draws 1 numbers, the last is $1: \"$2\""],
+        &["6:10: population.a.step[1].expect: the target has 1 random numbers, the last is $1: \"$2\""],
     );
 }
 
@@ -128,7 +124,7 @@ fn requests() {
 fn a_length_is_one_of_the_first_eight_numbers() {
     let request = format!("request = \"/{}\"\n", "{rand 1 2}".repeat(9));
     check_step(HTTP, &format!("{request}expect = \"length=$8\""), &[]);
-    let why = "only the first 8 numbers are kept, write $1: \"$9\"";
+    let why = "only the first 8 numbers are available; use $1: \"$9\"";
     let table = format!("{request}expect = {{ length = \"$9\" }}");
     check_step(HTTP, &table, &[&format!("6:21: population.a.step[1].expect.length: {why}")]);
     let text = format!("{request}expect = \"length=$9\"");
@@ -141,20 +137,20 @@ fn messages_and_loops() {
         WS,
         "send = \"\"\nexpect = { status = 200, headers = { a = 1 } }",
         &[
-            "5:8: population.a.step[1].send: an empty message has no echo, write some text: \"\"",
-            "6:21: population.a.step[1].expect.status: ws:// has none, leave it out, or write body = \"…\"",
-            "6:38: population.a.step[1].expect.headers: ws:// has none, leave it out, or write body = \"…\"",
+            "5:8: population.a.step[1].send: an empty message has no echo; use a non-empty text: \"\"",
+            "6:21: population.a.step[1].expect.status: not for ws://; remove it, or use body = \"…\"",
+            "6:38: population.a.step[1].expect.headers: not for ws://; remove it, or use body = \"…\"",
         ],
     );
     check_step(
         WS,
         "expect = { echo = true }",
-        &["5:19: population.a.step[1].expect.echo: nothing was sent: write it in the step that sends"],
+        &["5:19: population.a.step[1].expect.echo: this step sends nothing; move it to the step that sends"],
     );
     check_step(
         TCP,
         "send = \"x\"\nexpect = \"status=200\"",
-        &["6:10: population.a.step[1].expect: tcp:// has no status to check, write expect = { body = \
+        &["6:10: population.a.step[1].expect: tcp:// has no status; use expect = { body = \
                 \"status=200\" }"],
     );
     check_step(
@@ -167,11 +163,11 @@ fn messages_and_loops() {
     check_population(
         HTTP,
         "loop = \"lgoin\"",
-        &["3:8: population.a.loop: there are no steps: leave it out, or write [[population.step]]"],
+        &["3:8: population.a.loop: no steps; remove it, or use [[population.step]]"],
     );
     check(
         &format!("[[population]]\nname = \"a\"\ntarget = \"{HTTP}\"\nloop = \"lgoin\"\n{steps}"),
-        &["4:8: population.a.loop: there is no such step, write login: \"lgoin\""],
+        &["4:8: population.a.loop: no such step; use login: \"lgoin\""],
     );
     check(
         &format!("[[population]]\nname = \"a\"\ntarget = \"{HTTP}\"\nloop = \"close\"\n{steps}"),
@@ -183,6 +179,8 @@ fn messages_and_loops() {
             "[[population]]\nname = \"a\"\ntarget = \"{HTTP}\"\nrate = \
                 \"5/s\"\n{steps}\n[[population.step]]\nwait = \"1s\"\n"
         ),
-        &["11:8: population.a.step[3].wait: the rate says when requests are due, leave it out"],
+        &[
+            "11:8: population.a.step[3].wait: cannot be used with rate, which sets when requests are due; remove it",
+        ],
     );
 }

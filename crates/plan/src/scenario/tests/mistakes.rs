@@ -32,17 +32,17 @@ fn all_mistakes_come_at_once_in_the_order_of_the_file() {
          [[population]]\ntarget = \"http://127.0.0.1:1/{csv goods.id}\"\nping = \"30\"\n[[stage]]\nof = \
          [\"user\"]\n",
         &[
-            "1:8: seed: \"x\" is not a seed: write a whole number, as 42",
-            "2:9: think: \"5\" is not a time: write 5s",
-            "6:1: population.users: \"thnik\" is no key of [[population]]: write think",
+            "1:8: seed: \"x\" is not a seed; use a whole number, as 42",
+            "2:9: think: \"5\" is not a time; use 5s",
+            "6:1: population.users: \"thnik\" is not a key of [[population]]; use think",
             "7:15: population.users.connections: true or false cannot stand here: write connections = \
                 \"500k\"",
-            "8:10: population.users.target: \"gopher\" is not a scheme: write http://, ws:// or tcp://",
-            "10:1: population[2]: its name is missing: write name = \"users\"",
+            "8:10: population.users.target: \"gopher\" is not a scheme; use http://, ws:// or tcp://",
+            "10:1: population[2]: missing name; use name = \"users\"",
             "11:10: population[2].target: \"{csv goods.id}\": there is no such table, add [csv.goods] with \
                 file = \
              \"goods.csv\": \"goods\"",
-            "14:7: stage[1].of: there is no such population, write users: \"user\"",
+            "14:7: stage[1].of: no such population; use users: \"user\"",
         ],
     );
 }
@@ -53,18 +53,18 @@ fn what_is_no_toml_is_named_and_the_rest_read() {
     let found = listed(&scenario(text).unwrap_err());
     assert!(found[0].starts_with("load.toml:1:") && found[0].contains(": this is not TOML: "), "{found:?}");
     assert!(found.iter().any(|mistake| mistake.starts_with("load.toml:3:11: threads: \"0\"")), "{found:?}");
-    check(&"#".repeat(1_048_577), &["1:1: a scenario file may have 1 MiB: 1.0 MiB"]);
+    check(&"#".repeat(1_048_577), &["1:1: a scenario file may have at most 1 MiB: 1.0 MiB"]);
     let twice = listed(&scenario("target = \"http://127.0.0.1:1/\"\nthink = 1..5").unwrap_err());
     let [think, toml] = &twice[..] else { panic!("one mistake of TOML at one place: {twice:?}") };
-    assert!(think.contains(": think: a number with a point") && toml.contains(":2:11: this is not TOML"));
-    check("", &["1:1: target: it is missing: write target = \"http://host:port/\""]);
+    assert!(think.contains(": think: a floating-point number") && toml.contains(":2:11: this is not TOML"));
+    check("", &["1:1: target: missing; use target = \"http://host:port/\""]);
 }
 
 #[test]
 fn keys_and_kinds() {
     check_http(
         "colour = 1",
-        &["2:1: \"colour\" is no key of the file's top: write target, connections, ramp, duration, rate, \
+        &["2:1: \"colour\" is no key of the top level: write target, connections, ramp, duration, rate, \
                 arrive, total, calls, \
            think, ping, message, expect, timeout, reconnect, thresholds, probe, sources, seed, threads, io, \
              stage, population or csv"],
@@ -72,25 +72,19 @@ fn keys_and_kinds() {
     check_http(
         "\"a\\nb\".c = 1\nthink = 1.5",
         &[
-            "2:1: \"a\\nb\" is no key of the file's top: write target, connections, ramp, duration, rate, \
+            "2:1: \"a\\nb\" is no key of the top level: write target, connections, ramp, duration, rate, \
                 arrive, total, calls, \
            think, ping, message, expect, timeout, reconnect, thresholds, probe, sources, seed, threads, io, \
              stage, population or csv",
-            "3:9: think: a number with a point cannot stand here: write think = \"5s..45s\"",
+            "3:9: think: a floating-point number cannot stand here: write think = \"5s..45s\"",
         ],
     );
-    check_http("stage = 5", &["2:9: stage: a number cannot stand here: write [[stage]]"]);
-    check_http("stage = []", &["1:1: stage: there is none in it: leave it out, or write [[stage]]"]);
-    check_http(
-        "population = []",
-        &["1:1: population: there is none in it: leave it out, or write [[population]]"],
-    );
-    check_http("csv = { users = 1 }", &["2:7: csv: a table cannot stand here: write [csv.users]"]);
+    check_http("stage = 5", &["2:9: stage: a number is not allowed here; use [[stage]]"]);
+    check_http("stage = []", &["1:1: stage: empty; remove it, or use [[stage]]"]);
+    check_http("population = []", &["1:1: population: empty; remove it, or use [[population]]"]);
+    check_http("csv = { users = 1 }", &["2:7: csv: a table is not allowed here; use [csv.users]"]);
     check_http("io = [1]", &["2:6: io: a list cannot stand here: write io = \"auto\""]);
-    check_http(
-        "io = \"kqueue\"",
-        &["2:6: io: \"kqueue\" is not a way to do I/O: write auto, uring or epoll"],
-    );
+    check_http("io = \"kqueue\"", &["2:6: io: \"kqueue\" is not a way to do I/O; use auto, uring or epoll"]);
     check_http(
         "thresholds = \"held > 1\"",
         &["2:14: thresholds: a text cannot stand here: write thresholds = [\"held >= 99.9%\", \
@@ -98,17 +92,17 @@ fn keys_and_kinds() {
     );
     check_http(
         "thresholds = [\"held > 1\", \"fast\"]",
-        &["2:27: thresholds: \"fast\" is not a threshold: write latency.p99 < 200ms"],
+        &["2:27: thresholds: \"fast\" is not a threshold; use latency.p99 < 200ms"],
     );
-    check_http("seed = 2024-01-01", &["2:8: seed: a date cannot stand here: write seed = 42"]);
-    check_http("threads = 0x10", &["2:11: threads: a number cannot stand here: write threads = 2"]);
+    check_http("seed = 2024-01-01", &["2:8: seed: a date is not allowed here; use seed = 42"]);
+    check_http("threads = 0x10", &["2:11: threads: a number is not allowed here; use threads = 2"]);
     check_http(
         "sources = \"here\"",
-        &["2:11: sources: \"here\" is not an address: write 127.0.0.2 or 127.1.0.0/16"],
+        &["2:11: sources: \"here\" is not an address; use 127.0.0.2 or 127.1.0.0/16"],
     );
     check_http(
         "sources = \"::1\"",
-        &["1:10: target: it has no IPv6 address, the family of --sources: \"127.0.0.1\""],
+        &["1:10: target: no IPv6 address, the family of --sources: \"127.0.0.1\""],
     );
     // A column is a character, not an octet.
     check_http(
@@ -133,12 +127,12 @@ fn words_of_other_tools_and_of_other_tables() {
     check_http(
         "vus = 5\nof = 1\n[[stage]]\nduration = \"5s\"\ntarget = \"50%\"\nsources = \"::1\"\nfro = \"1s\"",
         &[
-            "2:1: \"vus\" is no key of the file's top: write connections",
-            "3:1: \"of\" is no key of the file's top: write it in [[stage]]",
-            "5:1: stage[1]: \"duration\" is no key of [[stage]]: write for",
-            "6:1: stage[1]: \"target\" is no key of [[stage]]: write to",
-            "7:1: stage[1]: \"sources\" is no key of [[stage]]: write it in the file's top",
-            "8:1: stage[1]: \"fro\" is no key of [[stage]]: write for",
+            "2:1: \"vus\" is not a key of the file's top; use connections",
+            "3:1: \"of\" is not a key of the file's top; use it in [[stage]]",
+            "5:1: stage[1]: \"duration\" is not a key of [[stage]]; use for",
+            "6:1: stage[1]: \"target\" is not a key of [[stage]]; use to",
+            "7:1: stage[1]: \"sources\" is not a key of [[stage]]; use it in the file's top",
+            "8:1: stage[1]: \"fro\" is not a key of [[stage]]; use for",
         ],
     );
 }
@@ -147,9 +141,9 @@ fn words_of_other_tools_and_of_other_tables() {
 fn targets() {
     check(
         "target = \"tcp://127.0.0.1:1/x\"",
-        &["1:10: target: tcp:// has no path, write tcp://host:port: \"/x\""],
+        &["1:10: target: tcp:// has no path; use tcp://host:port: \"/x\""],
     );
-    check("target = \"TCP://127.0.0.1\"", &["1:10: target: the port is missing: write tcp://host:port"]);
+    check("target = \"TCP://127.0.0.1\"", &["1:10: target: missing port; use tcp://host:port"]);
     check(
         "target = \"127.0.0.1/x\"",
         &["1:10: target: \"127.0.0.1/x\" is not a target: write http://host:port/, ws://host:port/ or \
@@ -158,7 +152,7 @@ fn targets() {
     check("target = \"http://no.such/\"", &["1:10: target: \"no.such\" has no address: no such host"]);
     check("target = \"http://127.0.0.1/a b\"", &["1:10: target: ' ' cannot stand in a path: write %20"]);
     let long = format!("target = \"http://127.0.0.1/{}\"", "a".repeat(8_000));
-    check(&long, &["1:10: target: path and query may have 8000 octets: 8001"]);
+    check(&long, &["1:10: target: path and query may have at most 8000 octets: 8001"]);
     check_population(
         "wss://127.0.0.1/",
         "",
@@ -171,7 +165,7 @@ fn targets() {
 fn loads() {
     check_http(
         "connections = 0",
-        &["2:15: connections: \"0\" is not a number of connections: write 1 to 4,294,967,295, as 100k or 1m"],
+        &["2:15: connections: \"0\" is not a number of connections; use 1 to 4,294,967,295, as 100k or 1m"],
     );
     check_http(
         "connections = -5",
@@ -180,45 +174,39 @@ fn loads() {
     );
     check_http(
         "ramp = 30\nduration = 10",
-        &["2:8: ramp: \"30\" is not a rate: write 30/s", "3:12: duration: \"10\" is not a time: write 10s"],
+        &["2:8: ramp: \"30\" is not a rate; use 30/s", "3:12: duration: \"10\" is not a time; use 10s"],
     );
-    check_http("rate = \"0/s\"", &["2:8: rate: \"0/s\" is not a rate that arrives: write 20k/s"]);
+    check_http("rate = \"0/s\"", &["2:8: rate: \"0/s\" is not a rate greater than 0; use 20k/s"]);
     check_http(
         "rate = \"5/s\"\nthink = \"1s\"",
-        &["3:9: think: the rate says when requests are due, leave one of the two out"],
+        &["3:9: think: cannot be used with rate, which sets when requests are due; remove one of the two"],
     );
     check_http(
         "arrive = \"5/s\"\nrate = \"5/s\"\nconnections = 5",
         &[
-            "3:8: rate: with arrive the arrivals say how many there are, leave one of the two out",
-            "4:15: connections: with arrive the arrivals say how many there are, leave one of the two out",
+            "3:8: rate: cannot be used with arrive; remove one of the two",
+            "4:15: connections: cannot be used with arrive; remove one of the two",
         ],
     );
-    check_http(
-        "total = \"40k\"",
-        &["2:9: total: it is the end of arrivals: write arrive = \"100/s\", or leave it out"],
-    );
-    check_http("calls = 0", &["2:9: calls: \"0\" is not a number from 1: write 10 or 40k"]);
-    check_http(
-        "timeout = \"0s\"",
-        &["2:11: timeout: \"0s\" is not a limit that anything could keep: write 10s"],
-    );
+    check_http("total = \"40k\"", &["2:9: total: requires arrive; use arrive = \"100/s\", or remove it"]);
+    check_http("calls = 0", &["2:9: calls: \"0\" is not a number from 1; use 10 or 40k"]);
+    check_http("timeout = \"0s\"", &["2:11: timeout: \"0s\" is not a timeout greater than 0; use 10s"]);
     check_http(
         "reconnect = \"always\"",
-        &["2:13: reconnect: \"always\" is not a way to reconnect: write planned, never or 1s..30s"],
+        &["2:13: reconnect: \"always\" is not a way to reconnect; use planned, never or 1s..30s"],
     );
     check_http(
         "connections = 5\n[[population]]\nname = \"a\"",
-        &["2:15: connections: each population has its own: write it in a [[population]]"],
+        &["2:15: connections: set per population; move it to a [[population]]"],
     );
     check_http(
         "ping = \"5s\"\nmessage = \"x\"",
         &[
-            "2:8: ping: http:// sends requests, leave it out, or write think for the time between them",
-            "3:11: message: http:// sends requests, leave it out, or write think for the time between them",
+            "2:8: ping: not for http://; remove it, or use think for the time between requests",
+            "3:11: message: not for http://; remove it, or use think for the time between requests",
         ],
     );
-    check_http("loop = true", &["2:1: \"loop\" is no key of the file's top: write it in [[population]]"]);
+    check_http("loop = true", &["2:1: \"loop\" is not a key of the file's top; use it in [[population]]"]);
 }
 
 #[test]
@@ -226,37 +214,37 @@ fn what_one_protocol_has_and_another_has_not() {
     check_population(
         WS,
         "think = \"1s\"",
-        &["3:9: population.a.think: ws:// sends a message each ping: write ping = \"30s\" instead"],
+        &["3:9: population.a.think: not for ws://, which sends a message per ping; use ping = \"30s\""],
     );
     check_population(
         WS,
         "expect = { echo = true }",
-        &["3:10: population.a.expect: ws:// expects it step by step: write it in a [[population.step]]"],
+        &["3:10: population.a.expect: for ws:// it is set per step; move it to a [[population.step]]"],
     );
     check_population(
         TCP,
         "ping = \"1s\"",
-        &["3:8: population.a.ping: tcp:// sends nothing by itself, add message = \"ping\""],
+        &["3:8: population.a.ping: tcp:// sends nothing without a message; add message = \"ping\""],
     );
     check_population(
         TCP,
         "message = \"\"",
-        &["3:11: population.a.message: an empty message has no echo, write some text: \"\""],
+        &["3:11: population.a.message: an empty message has no echo; use a non-empty text: \"\""],
     );
     check_population(
         WS,
         "rate = \"5/s\"\nmessage = \"\"\nping = 0",
         &[
-            "4:11: population.a.message: an empty message has no echo, write some text: \"\"",
-            "5:8: population.a.ping: with rate one message follows the other, leave one of the two out",
+            "4:11: population.a.message: an empty message has no echo; use a non-empty text: \"\"",
+            "5:8: population.a.ping: cannot be used with rate, which sends messages one after the other; remove one of the two",
         ],
     );
     let long = format!("message = \"{}\"", "x".repeat(65_537));
-    check_population(WS, &long, &["3:11: population.a.message: a message may have 64 KiB: 64.0 KiB"]);
+    check_population(WS, &long, &["3:11: population.a.message: a message may have at most 64 KiB: 64.0 KiB"]);
     check_population(
         HTTP,
         "loop = false",
-        &["3:8: population.a.loop: there are no steps: leave it out, or write [[population.step]]"],
+        &["3:8: population.a.loop: no steps; remove it, or use [[population.step]]"],
     );
 }
 
@@ -265,61 +253,61 @@ fn populations_and_stages() {
     check_http(
         "[[population]]\nname = \"latency\"\n[[population]]\nname = \"b\"\n[[population]]\nname = \"b\"",
         &[
-            "3:8: population.latency.name: a figure has this name: write another, as latency-users",
-            "7:8: population: two populations have this name: \"b\"",
+            "3:8: population.latency.name: reserved as the name of a figure; use another, as latency-users",
+            "7:8: population: duplicate population name: \"b\"",
         ],
     );
     check_http(
         "ramp = \"1s\"\nduration = \"1s\"\n[[stage]]\n",
         &[
-            "2:8: ramp: the stages say it: write ramp in a [[stage]]",
-            "3:12: duration: the stages say it: write for in a [[stage]]",
+            "2:8: ramp: cannot be used with stages; use ramp in a [[stage]]",
+            "3:12: duration: cannot be used with stages; use for in a [[stage]]",
         ],
     );
     check_http(
         "[[stage]]\nto = \"50\"\n[[stage]]\nfor = \"forever\"\n[[stage]]\nramp = \"5s\"",
         &[
-            "3:6: stage[1].to: \"50\" is not a share of the load: write 100% or 12.5%",
-            "5:7: stage[2].for: what comes behind it never comes: write a time, as 5m",
-            "7:8: stage[3].ramp: the load is at 100% already: write to = \"50%\", or leave it out",
+            "3:6: stage[1].to: \"50\" is not a share of the load; use 100% or 12.5%",
+            "5:7: stage[2].for: later stages would never start; use a time, as 5m",
+            "7:8: stage[3].ramp: the load is already at 100%; use to = \"50%\", or remove it",
         ],
     );
     check_http(
         "[[stage]]\nname = \"\"\nof = []\n[[stage]]\nof = [\"main\", \"main\"]",
         &[
-            "2:1: stage[1].of: it names no population: leave it out, and the stage moves all",
-            "3:8: stage[1].name: a name is missing: write up",
-            "6:15: stage[2].of: it stands twice: \"main\"",
+            "2:1: stage[1].of: empty; remove it to apply the stage to all populations",
+            "3:8: stage[1].name: empty name; use up",
+            "6:15: stage[2].of: given twice: \"main\"",
         ],
     );
     check_http(
         "[[population]]\nname = \"a\"\n[[population]]\nname = \"b\"\n[[stage]]\nof = [\"a\"]\n[[stage]]\nof \
             = [\"b\"]\nto = \"0%\"",
-        &["4:1: population.b: no stage brings it up: add \"b\" to the `of` of a stage"],
+        &["4:1: population.b: no stage starts it; add \"b\" to the `of` of a stage"],
     );
 }
 
 #[test]
 fn probes_and_tables() {
     check_http("probe = 10", &["2:9: probe: a number cannot stand here: write probe = \"10/s\""]);
-    check_http("probe = \"10\"", &["2:9: probe: \"10\" is not a rate: write 10/s"]);
-    check_http("[probe]\n", &["2:1: probe.rate: it is missing: write rate = \"10/s\""]);
+    check_http("probe = \"10\"", &["2:9: probe: \"10\" is not a rate; use 10/s"]);
+    check_http("[probe]\n", &["2:1: probe.rate: missing; use rate = \"10/s\""]);
     check_http(
         "[probe]\nrate = \"1/s\"\ntarget = \"ws://127.0.0.1/\"",
-        &["4:10: probe.target: the probe sends requests: write http://host:port/: \"ws://127.0.0.1/\""],
+        &["4:10: probe.target: the probe sends HTTP requests; use http://host:port/: \"ws://127.0.0.1/\""],
     );
     check(
         "target = \"ws://127.0.0.1/\"\nprobe = \"1/s\"",
         &["2:9: probe: there is no target that answers requests: write [probe] with target = \
                 \"http://host:port/\""],
     );
-    check_http("[csv.users]\n", &["2:6: csv.users: its file is missing: write file = \"users.csv\""]);
+    check_http("[csv.users]\n", &["2:6: csv.users: missing file; use file = \"users.csv\""]);
     check_http(
         "[csv.a]\nfile = \"none.csv\"\n[csv.\"b.c\"]\nfile = \"empty.csv\"",
         &[
             "3:8: csv.a.file: \"none.csv\" cannot be read: no such file",
-            "4:6: csv: \"b.c\" is not a name: write letters, digits, - and _, a letter first, at most 64",
-            "5:8: csv.b.c.file: \"empty.csv\": it has no line of values behind its first one",
+            "4:6: csv: \"b.c\" is not a name; use letters, digits, - and _, a letter first, at most 64",
+            "5:8: csv.b.c.file: \"empty.csv\": no rows after the header line",
         ],
     );
 }
@@ -332,7 +320,7 @@ fn nothing_moves_the_cursor_of_a_terminal() {
             "3:8: population.\\u{1b}[2J.name: \"\\u{1b}[2J\" is not a name: write letters, digits, - and _, \
                 a letter first, at \
          most 64",
-            "5:7: stage[1].of: there is no such population, write \\u{1b}[2J: \"x\"",
+            "5:7: stage[1].of: no such population; use \\u{1b}[2J: \"x\"",
         ],
     );
 }
@@ -342,8 +330,8 @@ fn what_all_take_over_is_said_once() {
     check_http(
         "think = 5\nexpect = \"length=$1\"\n[[population]]\nname = \"a\"\n[[population]]\nname = \"b\"\n",
         &[
-            "2:9: think: \"5\" is not a time: write 5s",
-            "3:10: expect: the target draws no number, write {rand 1 4096} in it: \"$1\"",
+            "2:9: think: \"5\" is not a time; use 5s",
+            "3:10: expect: the target has no random number; add {rand 1 4096} to it: \"$1\"",
         ],
     );
 }

@@ -96,14 +96,14 @@ fn what_cannot_be_changed_is_a_mistake() {
     };
     let flags = Flags { rate: some("5/s"), arrive: some("5/s"), total: some("5"), ..Flags::default() };
     let expected = [
-        "--rate: no population of the scenario has a rate; write it in the file",
-        "--arrive: no population of the scenario has arrivals; write it in the file",
-        "--total: no population of the scenario has arrivals; write it in the file",
+        "--rate: no population of the scenario has a rate; set it in the file",
+        "--arrive: no population of the scenario has arrivals; set it in the file",
+        "--total: no population of the scenario has arrivals; set it in the file",
     ];
     check(ONE, flags, &expected);
     let flags = Flags { connections: some("1"), think: some("1s"), ..Flags::default() };
     let expected = [
-        "--think: the scenario says what each connection does; write it in the file: \"1s\"",
+        "--think: cannot be used with a scenario file; set it in the file: \"1s\"",
         "--connections: 2 populations hold connections; use at least 2",
     ];
     check(SEVERAL, flags, &expected);
@@ -114,7 +114,7 @@ fn what_cannot_be_changed_is_a_mistake() {
     check(arrivals, flags, &expected);
     let again = SEVERAL.replace("ramp = \"4k/s\"", "ramp = \"4k/s\"\n    for = \"1s\"");
     let flags = Flags { duration: some("5s"), ..Flags::default() };
-    check(&again, flags, &["--duration: 2 stages hold; write for in the one that is meant"]);
+    check(&again, flags, &["--duration: 2 stages hold; set for in the file"]);
     let flags = Flags { duration: some("soon"), connections: some("0"), ..Flags::default() };
     let found = with(ONE, flags).unwrap_err();
     assert_eq!(found.len(), 2, "{found:?}");

@@ -59,7 +59,7 @@ pub(super) fn first(case: &Case, found: Vec<(Limit, When)>) -> Option<Limit> {
     let after: Vec<String> = after.iter().take(MOST_NAMED).map(told).collect();
     if !after.is_empty() {
         limit.detail +=
-            &format!("; first seen in second {}, and after it: {}", second(at_s), after.join(", "));
+            &format!("; first seen in second {}, followed by: {}", second(at_s), after.join(", "));
     }
     Some(limit)
 }

@@ -18,7 +18,7 @@ pub(super) fn conntrack(case: &Case) -> Option<Limit> {
     let e = case.evidence;
     let hosts = [
         (Side::Host, "this host's", "", Some(e.here)),
-        (Side::Target, "the target's host's", "; read by throng observe there", e.there),
+        (Side::Target, "the target's host's", "; as read by throng observe", e.there),
     ];
     let (side, whose, by, host) = hosts
         .into_iter()
@@ -26,10 +26,10 @@ pub(super) fn conntrack(case: &Case) -> Option<Limit> {
     let table = host.conntrack?;
     let (used, most) = (Count(table.used), Count(table.limit));
     let dropped = match host.conntrack_drops {
-        Some(n) => format!(", and dropped {} packets for want of room", Count(n)),
+        Some(n) => format!(", and dropped {} packets because the table was full", Count(n)),
         None => String::new(),
     };
-    let detail = format!("{whose} firewall tracks {used} connections of at most {most}{dropped}{by}");
+    let detail = format!("{whose} conntrack table has {used} of {most} entries{dropped}{by}");
     let cure = format!("sysctl -w net.netfilter.nf_conntrack_max={}", table.limit.saturating_mul(4));
     case.answer(Seen, (side, "conntrack"), case.left(), detail, cure)
 }
@@ -59,23 +59,28 @@ pub(super) fn errors(case: &Case) -> Option<Limit> {
     let (cause, detail, cure) = match (case.trouble, case.kind?) {
         (Trouble::Ours, Kind::AddressInUse) if case.errno == NOT_OURS => (
             "ports",
-            format!("{n} dials came from an address that this machine may not use (EADDRNOTAVAIL)"),
-            "give --sources that are addresses of this machine (ip -brief address)",
+            format!("{n} dials used a source address that is not local (EADDRNOTAVAIL)"),
+            "use --sources that are addresses of this machine (ip -brief address)",
         ),
         (Trouble::Ours, Kind::AddressInUse) => (
             "ports",
             format!("{n} dials found no free local port"),
-            "give more --sources or destinations, or sysctl -w net.ipv4.ip_local_port_range='1024 65535'",
+            "use more --sources or destinations, or sysctl -w net.ipv4.ip_local_port_range='1024 65535'",
         ),
-        (Trouble::Ours, Kind::NoMemory) => {
-            ("memory", format!("{n} sockets found no memory"), "hold fewer connections here, or free memory")
-        }
-        (Trouble::Ours, Kind::OpenFiles) => {
-            ("open-files", format!("{n} sockets found no file"), "ulimit -n 1048576")
-        }
+        (Trouble::Ours, Kind::NoMemory) => (
+            "memory",
+            format!("{n} sockets could not be created: out of memory"),
+            "hold fewer connections on this machine, or \
+            free memory",
+        ),
+        (Trouble::Ours, Kind::OpenFiles) => (
+            "open-files",
+            format!("{n} sockets could not be created: no file descriptors left"),
+            "ulimit -n 1048576",
+        ),
         (Trouble::Ours, kind) => (
             "unknown",
-            format!("{n} dials failed here: {}{}", kind.name(), told(case.errno)),
+            format!("{n} dials failed on this machine: {}{}", kind.name(), told(case.errno)),
             "run strace on throng",
         ),
         _ => return None,
@@ -106,12 +111,13 @@ pub(super) fn shared(case: &Case) -> Option<Limit> {
         return None;
     }
     let detail = format!(
-        "throng and the target run on the same processors ({}), and wait for each other: throng used {:.0} % of them, the target {:.0} %; the figures are of both together",
+        "throng and the target share the same processors ({}) and compete for them: throng used {:.0} %, \
+        the target {:.0} %; the figures describe both together",
         shared.list,
         shared.own * 100.0,
         shared.target * 100.0,
     );
-    let cure = "give each processors of its own (taskset -c), or run throng on another machine";
+    let cure = "assign separate processors to each (taskset -c), or run throng on another machine";
     case.answer(Seen, (Side::Host, "cpu"), case.left(), detail, cure)
 }
 
@@ -123,7 +129,7 @@ const WANTED: f64 = 1.2;
 const TAKES_PART: f64 = 0.05;
 
 pub(super) fn too_slow(case: &Case, why: String) -> Option<Limit> {
-    let cure = "give throng more processors, or a machine of its own, or a lower load";
+    let cure = "give throng more processors or its own machine, or reduce the load";
     case.answer(Seen, (Side::Host, "cpu"), case.left(), why, cure)
 }
 

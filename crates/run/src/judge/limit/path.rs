@@ -35,7 +35,7 @@ fn rejected_in_part(case: &Case) -> Option<Limit> {
         return None;
     }
     let detail = format!(
-        "{} dials got no SYN-ACK, and {} messages of ICMP came (unreachable, or prohibited){}",
+        "{} dials got no SYN-ACK, and {} ICMP messages arrived (unreachable or prohibited){}",
         case.faults(),
         Count(messages),
         since(case),
@@ -62,7 +62,7 @@ pub(super) fn rejected(case: &Case) -> Option<Limit> {
     let what = match (rejected, silent) {
         (_, 0) => "were rejected",
         (0, _) => "got no SYN-ACK",
-        _ => "were rejected, or got no SYN-ACK",
+        _ => "were rejected or got no SYN-ACK",
     };
     let (said, since) = (icmp.meaning(), since(case));
     let n = Count(rejected + silent);
@@ -71,23 +71,24 @@ pub(super) fn rejected(case: &Case) -> Option<Limit> {
         Some(_) if is_ours && at.ip() != icmp.by? && !is_decided(&icmp) => (
             Side::Path,
             "unreachable",
-            format!("this machine finds nobody at that address, or at that of the next router ({said})"),
-            format!("check the address, and whether that host is up (ip neigh, ping {})", at.ip()),
+            format!("no host responds at that address, or at that of the next router ({said})"),
+            format!("check the address, and that the host is up (ip neigh, ping {})", at.ip()),
         ),
         Some(_) if is_ours => (
             Side::Host,
             "denied",
-            format!("this machine itself rejects them with ICMP {said}"),
-            "look at this host's firewall (nft list ruleset, iptables -L -v)".to_owned(),
+            format!("this machine rejects them itself with ICMP {said}"),
+            "check this host's firewall (nft list ruleset, iptables -L -v)".to_owned(),
         ),
         by => {
-            let who = by.map_or("something on the way".to_owned(), |by| by.to_string());
+            let who = by.map_or("a host on the path".to_owned(), |by| by.to_string());
             let its = if by == Some(at.ip()) { "the target's host" } else { who.as_str() };
             let cure = if is_decided(&icmp) {
-                format!("look at the firewall of {its}: {}", perhaps(&since))
+                format!("check the firewall of {its}: {}", perhaps(&since))
             } else {
                 format!(
-                    "look at {its}: its routes, and whether it reaches the target's host (ip route get, ip neigh)"
+                    "check {its}: its routes, and that it can reach the target's host (ip route get, ip \
+                    neigh)"
                 )
             };
             (Side::Path, "unreachable", format!("{who} rejects with ICMP {said}"), cure)
@@ -134,7 +135,8 @@ fn unacknowledged(case: &Case) -> Option<Limit> {
         return None;
     }
     let detail = format!(
-        "what was sent on {} of {} connections was never acknowledged, and nothing came on any of them for {quiet_s:.1} s: the way is cut, or the target's host is gone",
+        "data sent on {} of {} connections was never acknowledged, and nothing was received on any of them \
+        for {quiet_s:.1} s: the path is interrupted, or the target's host is gone",
         Count(seen.unacknowledged),
         Count(seen.connections),
     );
@@ -151,10 +153,11 @@ fn never_opened(case: &Case) -> Option<Limit> {
     let again = match net.syn_retrans {
         _ if net.retrans_fails > 0 => return kept_in(case, net.retrans_fails),
         0 => String::new(),
-        n => format!(" ({} SYNs were sent again)", Count(n)),
+        n => format!(" ({} SYN retransmissions)", Count(n)),
     };
     let detail = format!(
-        "{} dials got no SYN-ACK, no reset and no ICMP{again}: something drops what is sent there, or no host has that address",
+        "{} dials got no SYN-ACK, no reset and no ICMP{again}: packets are dropped on the path, or no host \
+        has that address",
         case.faults()
     );
     case.answer(Inferred, (Side::Path, "no-syn-ack"), 0, detail, WAY)
@@ -170,30 +173,30 @@ fn cut_off(case: &Case) -> Option<Limit> {
         return None;
     }
     let detail = format!(
-        "{} dials got no SYN-ACK, no reset and no ICMP{since}; the {} that are open are served",
+        "{} dials got no SYN-ACK, no reset and no ICMP{since}; the {} open connections are served",
         case.faults(),
         Count(c.held)
     );
-    let cure = "look at the firewalls on the way, perhaps a limit on connections (ct count, connlimit), and at their tables of \
-tracked connections (nf_conntrack_count and nf_conntrack_max there)";
+    let cure = "check the firewalls on the path for a limit on connections (ct count, connlimit), and \
+    their conntrack tables (nf_conntrack_count and nf_conntrack_max there)";
     case.answer(Inferred, (Side::Path, "no-syn-ack"), c.peak, detail, cure)
 }
 
 /// What is to be sent again does not leave this machine.
 fn kept_in(case: &Case, segments: u64) -> Option<Limit> {
     let detail = format!(
-        "{} dials got no SYN-ACK: this machine itself did not let {} segments out (TCPRetransFail)",
+        "{} dials got no SYN-ACK: this machine blocked {} outgoing segments (TCPRetransFail)",
         case.faults(),
         Count(segments)
     );
-    let cure = "look at this host's firewall (nft list ruleset, iptables -L OUTPUT -v)";
+    let cure = "check this host's firewall (nft list ruleset, iptables -L OUTPUT -v)";
     case.answer(Inferred, (Side::Host, "denied"), 0, detail, cure)
 }
 
 const WAY: &str =
-    "look whether the target's host responds (ping, mtr), then at the routers and firewalls on the way";
+    "check that the target's host responds (ping, mtr), then the routers and firewalls on the path";
 const FIREWALLS: &str =
-    "look at the routes and the firewalls on the way (ip route get, a limit on connections or their rate)";
+    "check the routes and the firewalls on the path (ip route get, a limit on connections or their rate)";
 
 /// The way there, or who guards it.
 pub(super) fn path(case: &Case) -> Option<Limit> {
@@ -201,14 +204,14 @@ pub(super) fn path(case: &Case) -> Option<Limit> {
     match (case.trouble, case.kind?) {
         (Trouble::Path, Kind::Denied) => {
             let detail = format!("{n} operations were not permitted");
-            let cure = "look at this host's firewall";
+            let cure = "check this host's firewall";
             case.answer(Seen, (Side::Host, "denied"), c.peak, detail, cure)
         }
         (Trouble::Path, _) => {
             let since = since(case);
-            let detail = format!("{n} dials were rejected with ICMP (unreachable, or prohibited){since}");
+            let detail = format!("{n} dials were rejected with ICMP (unreachable or prohibited){since}");
             let cure = if c.opened == 0 {
-                "check the route (ip route get), and the firewalls on the way"
+                "check the route (ip route get) and the firewalls on the path"
             } else {
                 FIREWALLS
             };

@@ -15,10 +15,10 @@ struct Plateau {
 const FILES: &str =
     "on the target's host, compare ls /proc/PID/fd | wc -l with its limit (prlimit --pid PID --nofile)";
 const TRACKED: &str =
-    "on each host and router on the way, compare net.netfilter.nf_conntrack_count with nf_conntrack_max";
-const PORTS: &str = "run it again with further --sources: a limit of this kind rises with them";
+    "on each host and router on the path, compare net.netfilter.nf_conntrack_count with nf_conntrack_max";
+const PORTS: &str = "repeat the run with more --sources: a limit of this kind rises with them";
 const WORKERS: &str =
-    "look for that number in the target's configuration (worker_connections, maxconn) and log";
+    "search for that number in the target's configuration (worker_connections, maxconn) and log";
 
 /// From one process's own few files, listeners and logs, the numbers reached lie a little below these.
 const PLATEAUS: &[Plateau] = &[
@@ -27,10 +27,10 @@ const PLATEAUS: &[Plateau] = &[
     Plateau { at: 1_024, what: "1,024 open files, the usual limit of a process", tell: FILES },
     Plateau { at: 4_096, what: "4,096 open files, a usual hard limit", tell: FILES },
     Plateau { at: 10_000, what: "10,000 connections, a usual setting", tell: WORKERS },
-    Plateau { at: 28_232, what: "the 28,232 ports of one address to one destination", tell: PORTS },
+    Plateau { at: 28_232, what: "the 28,232 ports from one address to one destination", tell: PORTS },
     Plateau {
         at: 64_512,
-        what: "the 64,512 ports from 1024 on of one address to one destination",
+        what: "the 64,512 ports above 1023 from one address to one destination",
         tell: PORTS,
     },
     Plateau { at: 65_536, what: "65,536 tracked connections, or as many open files", tell: TRACKED },

@@ -22,14 +22,16 @@ pub(super) fn heap(case: &Case) -> Option<Limit> {
     let pid = case.evidence.target?.pid;
     let used = full.map(|heap| {
         format!(
-            "process {pid} used {} of the {} that its heap may grow to, and spent {:.0} % of the time in garbage collections",
+            "process {pid} used {} of its maximum heap of {}, and spent {:.0} % of the time in garbage \
+            collections",
             Bytes(heap.used).brief(),
             Bytes(heap.limit).brief(),
             heap.collecting * 100.0,
         )
     });
     let detail = used.unwrap_or_else(|| format!("the heap of process {pid} is full"));
-    let cure = "raise its heap (a JVM's -Xmx, Node.js' --max-old-space-size, SBCL's --dynamic-space-size), or hold fewer connections";
+    let cure = "increase its heap (JVM -Xmx, Node.js --max-old-space-size, SBCL --dynamic-space-size), or \
+    hold fewer connections";
     case.answer(Seen, (Side::Target, "heap"), case.served(), detail, cure)
 }
 
@@ -45,11 +47,13 @@ pub(super) fn thread(case: &Case) -> Option<Limit> {
     }
     let pid = e.target.map_or(0, |target| target.pid);
     let detail = format!(
-        "thread {name:?} of process {pid} has ended, while the process lives on, and connections stand in its accept queue: nothing accepts them",
+        "thread {name:?} of process {pid} has ended while the process is alive, and connections in its \
+        accept queue are not accepted",
     );
     let is_named = name.to_ascii_lowercase().contains("accept") || logged(case, LogKind::Error).is_some();
     let at = if e.unaccepted > 0 { case.summary.connections.held } else { case.served() };
-    let cure = "look in its log for what ended that thread; an accept loop has to survive an error of one connection";
+    let cure = "check its log for what ended that thread; an accept loop must survive an error on one \
+    connection";
     case.answer(if is_named { Seen } else { Inferred }, (Side::Target, "thread"), at, detail, cure)
 }
 
@@ -64,15 +68,19 @@ pub(super) fn short(case: &Case) -> Option<Limit> {
     let (cause, what, cure) = match kind {
         LogKind::OpenFiles => (
             "open-files",
-            "could open no further file",
-            format!("raise its limit: prlimit --pid {pid} --nofile=1048576, or LimitNOFILE=1048576 in its unit"),
+            "could not open another file",
+            format!(
+                "raise its limit: prlimit --pid {pid} --nofile=1048576, or LimitNOFILE=1048576 in its unit"
+            ),
         ),
         LogKind::Threads => (
             "threads",
-            "could start no further thread",
-            "raise its limit on threads (ulimit -u, TasksMax= of its unit, pids.max), or serve more connections with each".to_owned(),
+            "could not start another thread",
+            "raise its limit on threads (ulimit -u, TasksMax= of its unit, pids.max), or serve more \
+            connections per thread"
+                .to_owned(),
         ),
-        _ => ("memory", "was given no memory", OUT_OF_MEMORY.to_owned()),
+        _ => ("memory", "could not allocate memory", OUT_OF_MEMORY.to_owned()),
     };
     case.answer(Seen, (Side::Target, cause), case.served(), format!("process {pid} {what}"), cure)
 }
@@ -100,7 +108,7 @@ pub(super) fn quote(case: &Case, mut limit: Limit) -> Limit {
         _ => &[],
     };
     let Some(line) = kinds.iter().find_map(|kind| logged(case, *kind)) else { return limit };
-    limit.detail += &format!("; its log says: {} ({})", line.line, line.file);
+    limit.detail += &format!("; its log: {} ({})", line.line, line.file);
     limit.certainty = match line.kind {
         // An error of any kind, at the time: one explanation of several no more.
         LogKind::Error => {

@@ -29,13 +29,13 @@ pub(super) fn ours(case: &Case) -> Option<Limit> {
         return None;
     }
     let detail = format!(
-        "throng itself was stopped, or had no processor, for {:.1} s: what failed may be its own doing",
+        "throng itself was stopped, or had no processor, for {:.1} s, which may have caused the failures",
         stall_us / 1e6
     );
     case.answer(Seen, (Side::Host, "stall"), case.left(), detail, OURS)
 }
 
-const OURS: &str = "do not suspend throng or its machine, and give it processors of its own";
+const OURS: &str = "do not suspend throng or its machine, and give it its own processors";
 
 /// Whether time that throng lost is long enough for a dial or a request to run into its timeout.
 pub(super) fn may_explain(case: &Case, lost_us: f64) -> bool {
@@ -61,7 +61,7 @@ pub(super) fn stopped(case: &Case) -> Option<Limit> {
         "the target's process was stopped (process {pid}, state T) from second {from:.0} to {until:.0}: no CPU, no response"
     );
     if case.evidence.unaccepted > 0 {
-        detail += &format!("; {} connections stand in its accept queue", Count(case.evidence.unaccepted));
+        detail += &format!("; {} connections in its accept queue", Count(case.evidence.unaccepted));
     }
     let at = if case.evidence.unaccepted > 0 { case.summary.connections.held } else { case.left() };
     case.answer(Seen, (Side::Target, "stall"), at, detail, advice(State::Stopped))
@@ -115,8 +115,8 @@ fn told(s: &Summary, stall: &Stall) -> String {
     let state = match stall.state {
         State::Unseen => "",
         State::Stopped => "; the target's process was stopped (state T)",
-        State::Blocked => "; the target's process was blocked (state D: a disk, as a rule)",
-        State::Collecting => "; the target collected garbage",
+        State::Blocked => "; the target's process was blocked (state D: usually a disk)",
+        State::Collecting => "; the target was collecting garbage",
         State::Cpu => "; the target's process used all of its CPU for something else",
         State::Idle => "; the target's process used little CPU: it waited for something",
     };
@@ -128,14 +128,16 @@ fn told(s: &Summary, stall: &Stall) -> String {
 
 const fn advice(state: State) -> &'static str {
     match state {
-        State::Stopped => {
-            "look who stops it (SIGSTOP, Ctrl-Z, a debugger, a container or machine that is paused)"
+        State::Stopped => "find what stops it (SIGSTOP, Ctrl-Z, a debugger, a paused container or machine)",
+        State::Blocked => "check its disks and network file systems (iostat -x, /proc/PID/stack)",
+        State::Collecting => {
+            "increase its heap or use another collector, and check its garbage collection \
+        log"
         }
-        State::Blocked => "look at its disks and network file systems (iostat -x, /proc/PID/stack)",
-        State::Collecting => "give it more heap, or another collector, and look at its collection log",
-        State::Cpu => "look what it computes then (perf top -p PID)",
+        State::Cpu => "find what it computes at that time (perf top -p PID)",
         State::Idle | State::Unseen => {
-            "look at its log at that time: a lock, a pause of its machine, garbage collection, or what it waits for"
+            "check its log at that time for a lock, a pause of its machine, garbage collection, or what it \
+            waited for"
         }
     }
 }

@@ -27,11 +27,11 @@ pub(super) fn ended(case: &Case) -> Option<Limit> {
     let killed = case.evidence.there.map_or(0, |host| host.oom_kills).max(target.oom_kills);
     if killed > 0 {
         let whom = if killed == 1 { "a process".to_owned() } else { format!("{} processes", Count(killed)) };
-        let detail = format!("process {pid} ended, and the kernel killed {whom} for want of memory");
+        let detail = format!("process {pid} ended: the kernel's OOM killer killed {whom}");
         return case.answer(Seen, (Side::Target, "memory"), peak, detail, OUT_OF_MEMORY);
     }
     let detail = format!("process {pid} ended during the run");
-    case.answer(Seen, (Side::Target, "ended"), peak, detail, "look at its log and exit status")
+    case.answer(Seen, (Side::Target, "ended"), peak, detail, "check its log and exit status")
 }
 
 pub(super) const OUT_OF_MEMORY: &str =
@@ -44,7 +44,7 @@ pub(super) fn memory(case: &Case) -> Option<Limit> {
         0 => (Side::Target, there.abort_on_memory),
         n => (Side::Host, n),
     };
-    let detail = format!("sockets ran out of memory: {} connections were given up", Count(given_up));
+    let detail = format!("socket memory ran out: the kernel aborted {} connections", Count(given_up));
     let cure = "sysctl -w net.ipv4.tcp_mem='1048576 2097152 4194304'";
     let fits = given_up > 0 && case.is_short();
     fits.then(|| case.answer(Seen, (side, "memory"), case.left(), detail, cure))?
@@ -56,8 +56,7 @@ pub(super) fn open_files(case: &Case) -> Option<Limit> {
     let files = target.open_files?;
     // The kernel counts one that is about to be opened.
     let used = files.used.min(files.limit);
-    let detail =
-        format!("process {} has {} files open of at most {}", target.pid, Count(used), Count(files.limit));
+    let detail = format!("process {} has {} of {} files open", target.pid, Count(used), Count(files.limit));
     let most = (files.limit.saturating_mul(2)).max(1 << 20);
     let cure = format!(
         "raise its limit: prlimit --pid {} --nofile={most}, or LimitNOFILE={most} in its unit",
@@ -80,40 +79,41 @@ pub(super) fn refused(case: &Case) -> Option<Limit> {
     let (n, c) = (case.faults(), &case.summary.connections);
     if c.opened == 0 && case.evidence.there.is_some() && case.evidence.accept_queue.is_some() {
         let detail = format!(
-            "{n} dials were refused, though a listener is there: perhaps a firewall answers with a reset, or it was started later"
+            "{n} dials were refused although there is a listener: perhaps a firewall sent the resets, or \
+            the target was started later"
         );
         return case.answer(
             Inferred,
             (Side::Target, "refused"),
             0,
             detail,
-            "look at that host's firewall (nft list ruleset)",
+            "check that host's firewall (nft list ruleset)",
         );
     }
     if c.opened == 0 {
-        let detail = format!("{n} dials were refused: nobody listens there{}", or_a_firewall(case));
+        let detail = format!("{n} dials were refused: nothing is listening there{}", or_a_firewall(case));
         return case.answer(
             Seen,
             (Side::Target, "refused"),
             0,
             detail,
-            "start the server, or check address and port",
+            "start the server, or check the address and port",
         );
     }
-    let detail = format!("{n} dials were refused after {} had been taken{}", Count(c.opened), since(case));
+    let detail = format!("{n} dials were refused after {} had been accepted{}", Count(c.opened), since(case));
     case.answer(
         Seen,
         (Side::Target, "refused"),
         case.left(),
         detail,
-        "look whether it stopped listening, and at its log; a firewall that answers with a reset looks the same",
+        "check whether it stopped listening, and its log; a firewall that sends resets looks the same",
     )
 }
 
 /// A reset is a reset. Only on the target's own host it can be seen whether anybody listens.
 fn or_a_firewall(case: &Case) -> &'static str {
     let is_seen = case.evidence.there.is_some();
-    if is_seen { "" } else { ", or a firewall on the way answers with a reset" }
+    if is_seen { "" } else { ", or a firewall on the path sent the resets" }
 }
 
 /// It speaks TLS, and throng does not.
@@ -122,11 +122,12 @@ pub(super) fn tls_expected(case: &Case) -> Option<Limit> {
         return closed_for_tls(case);
     }
     let n = case.faults();
-    let detail = format!("the target speaks TLS: {n} connections that began without were turned away");
+    let detail = format!("the target speaks TLS: {n} plain-text connections were rejected");
     case.answer(Seen, (Side::Target, "tls-expected"), case.left(), detail, NO_TLS)
 }
 
-const NO_TLS: &str = "use a port without TLS, or put a proxy that ends TLS before it: throng does not speak TLS in this version";
+const NO_TLS: &str = "use a port without TLS, or a TLS-terminating proxy; throng does not speak TLS in \
+this version";
 
 /// It closes connections that begin without TLS, and says nothing.
 fn closed_for_tls(case: &Case) -> Option<Limit> {
@@ -142,7 +143,8 @@ fn closed_for_tls(case: &Case) -> Option<Limit> {
         Some(true) => (
             Seen,
             format!(
-                "the target speaks TLS: {n} connections that began without were closed without a byte in reply, and the beginning of a TLS handshake was answered"
+                "the target speaks TLS: {n} plain-text connections were closed without a byte in reply, \
+                and a TLS ClientHello received a reply"
             ),
             NO_TLS,
         ),
@@ -151,7 +153,7 @@ fn closed_for_tls(case: &Case) -> Option<Limit> {
             format!(
                 "{n} connections were closed at their first request, without a byte in reply: perhaps the target expects TLS"
             ),
-            "connect to it with openssl s_client -connect HOST:PORT: throng does not speak TLS in this version",
+            "try openssl s_client -connect HOST:PORT; throng does not speak TLS in this version",
         ),
         _ => return None,
     };
@@ -177,17 +179,17 @@ pub(super) fn constant_time(case: &Case) -> Option<Limit> {
             let detail =
                 format!("{n} connections were {} {time} after a request, without a response", how(case));
             let cure =
-                format!("look for a timeout of {time} on a request, in it and in what stands before it");
+                format!("look for a request timeout of {time}, in the target and in any proxy before it");
             return case.answer(Inferred, (Side::Target, "request-timeout"), peak, detail, cure);
         }
-        let detail = format!("{n} connections were {} after {time} of silence", how(case));
-        let cure = format!("raise its idle timeout above {time}, or send something more often");
+        let detail = format!("{n} connections were {} after {time} of inactivity", how(case));
+        let cure = format!("raise its idle timeout above {time}, or send more often");
         return case.answer(Inferred, (Side::Target, "idle-cut"), peak, detail, cure);
     }
     let time = tenths(age?);
     let detail = format!("{n} connections were {} {time} after they were opened", how(case));
     let cure =
-        format!("look for a limit of {time} on a connection's life, in it and in what stands before it");
+        format!("look for a maximum connection age of {time}, in the target and in any proxy before it");
     case.answer(Inferred, (Side::Target, "reset-after"), peak, detail, cure)
 }
 
@@ -199,8 +201,9 @@ fn how(case: &Case) -> &'static str {
 pub(super) fn responses(case: &Case) -> Option<Limit> {
     let n = case.evidence.losses.responses.filter(|_| case.trouble == Trouble::Lost)?;
     let responses = if n == 1 { "its response".to_owned() } else { format!("{} responses", Count(n)) };
-    let detail = format!("it closes each connection after {responses}, and does not announce it");
-    let cure = "raise its limit on requests per connection (keepalive_requests, MaxKeepAliveRequests), or let it announce the end (Connection: close)";
+    let detail = format!("it closes each connection after {responses} without announcing it");
+    let cure = "raise its limit on requests per connection (keepalive_requests, MaxKeepAliveRequests), or \
+    make it announce the close (Connection: close)";
     case.answer(
         Inferred,
         (Side::Target, "requests-per-connection"),
@@ -217,7 +220,8 @@ pub(super) fn evicted(case: &Case) -> Option<Limit> {
         losses.evicted.filter(|_| case.trouble == Trouble::Lost && case.kind == Some(Kind::Closed))?;
     let (n, c) = (case.faults(), &case.summary.connections);
     let detail = format!(
-        "{n} connections were closed as others opened, after {} of silence, while others stayed silent for {}: it makes room for new ones, and keeps {} or so",
+        "{n} connections were closed as others opened, after {} of inactivity, while others were inactive \
+        for {}: the target makes room for new ones, and keeps about {}",
         tenths(silence),
         tenths(losses.others),
         Count(c.held),
@@ -232,13 +236,13 @@ pub(super) fn connection_limit(case: &Case) -> Option<Limit> {
     if case.trouble != Trouble::Lost || !case.evidence.losses.is_surplus {
         return None;
     }
-    let detail = format!("whoever came when {} were open was {} at once", Count(c.held), how(case));
+    let detail = format!("new connections beyond {} open ones were {} immediately", Count(c.held), how(case));
     let cure = "raise its limit on connections (worker_connections, maxconn, --max-open)";
     case.answer(Inferred, (Side::Target, "connection-limit"), c.held, detail, cure)
 }
 
-const BACKLOG: &str = "see whether a limit of its own on connections (max-connections) keeps it from accepting; \
-else raise the backlog that it gives to listen(), and sysctl -w net.core.somaxconn=65535";
+const BACKLOG: &str = "check whether its own limit on connections (max-connections) keeps it from \
+accepting; otherwise raise its listen() backlog, and sysctl -w net.core.somaxconn=65535";
 
 /// Its accept queue is full, or was, or connections stand in it.
 pub(super) fn accept_queue(case: &Case) -> Option<Limit> {
@@ -298,7 +302,9 @@ pub(super) fn overflow_warning(s: &Summary, e: &Evidence) -> Option<String> {
         seen.or_else(|| Some(net.listen_overflows).filter(|n| *n > 0 && s.connect_us.max >= SENT_AGAIN_US))?;
     let (p99, max) = (s.connect_us.p99 / 1e6, s.connect_us.max / 1e6);
     Some(format!(
-        "warning: the target's accept queue overflowed {} times: dials took up to {max:.1} s (p99 {p99:.1} s), for a SYN that is dropped is sent again after 1 s; raise the backlog that it gives to listen(), and sysctl -w net.core.somaxconn=65535",
+        "warning: the target's accept queue overflowed {} times: dials took up to {max:.1} s (p99 {p99:.1} \
+        s), because a dropped SYN is retransmitted after 1 s; raise its listen() backlog, and sysctl -w \
+        net.core.somaxconn=65535",
         Count(lost)
     ))
 }
@@ -307,7 +313,8 @@ pub(super) fn overflow_warning(s: &Summary, e: &Evidence) -> Option<String> {
 fn unaccepted(case: &Case) -> Option<Limit> {
     let n = case.evidence.unaccepted;
     let detail = format!(
-        "{} connections were accepted by the kernel only: they stand in the target's accept queue{}, and its process has not accepted them",
+        "{} connections were accepted by the kernel only: they are in the target's accept queue{}, and its \
+        process has not accepted them",
         Count(n),
         backlog(case)
     );
@@ -321,7 +328,8 @@ fn standing(case: &Case) -> Option<Limit> {
         return None;
     }
     let detail = format!(
-        "{} connections stood in its accept queue{} and were not accepted, though there was room: it serves {} at once",
+        "{} connections were in its accept queue{} and were not accepted although it was not full: the \
+        target serves {} at a time",
         Count(e.stood),
         backlog(case),
         Count(case.served()),
@@ -329,7 +337,8 @@ fn standing(case: &Case) -> Option<Limit> {
     case.answer(Seen, (Side::Target, "accept-queue"), case.served(), detail, UNACCEPTED)
 }
 
-const UNACCEPTED: &str = "raise its own limit on connections (maxconn, max-connections) or on threads, or look why it does not call accept()";
+const UNACCEPTED: &str = "raise its own limit on connections (maxconn, max-connections) or threads, or \
+find out why it does not call accept()";
 
 /// It has no CPU left.
 pub(super) fn cpu(case: &Case) -> Option<Limit> {
@@ -337,13 +346,17 @@ pub(super) fn cpu(case: &Case) -> Option<Limit> {
     let target = case.evidence.target.filter(|_| is_slow)?;
     let thread = target.cpu_thread.filter(|share| *share >= USED_UP);
     let detail = if let Some(share) = thread {
-        format!("process {}'s busiest thread had work for {:.0} % of the time", target.pid, share * 100.0)
+        format!(
+            "the busiest thread of process {} was runnable for {:.0} % of the time",
+            target.pid,
+            share * 100.0
+        )
     } else if target.cpu_share >= USED_UP {
         format!("process {} used {:.0} % of its processors", target.pid, target.cpu_share * 100.0)
     } else {
         return None;
     };
-    let cure = "give it more processors or workers, or a lower load";
+    let cure = "give it more processors or workers, or reduce the load";
     case.answer(Seen, (Side::Target, "cpu"), case.left(), detail, cure)
 }
 
@@ -352,7 +365,7 @@ pub(super) fn slow_accept(case: &Case) -> Option<Limit> {
     let rate = case.evidence.accepts_per_s.filter(|_| case.trouble == Trouble::Waiting)?;
     let waiting = case.evidence.accept_queue.map_or(0, |queue| queue.used);
     let detail = format!("it accepts a steady {rate:.0}/s, while up to {} waited", Count(waiting));
-    let cure = format!("--ramp {}/s, or let it accept in more threads", (rate * 0.9).floor().max(1.0));
+    let cure = format!("use --ramp {}/s, or make it accept in more threads", (rate * 0.9).floor().max(1.0));
     case.answer(Inferred, (Side::Target, "slow-accept"), case.left(), detail, cure)
 }
 
@@ -370,34 +383,36 @@ pub(super) fn fault(case: &Case) -> Option<Limit> {
         (Trouble::Waiting, Stage::Dial) => (
             Guess,
             "timeout",
-            format!("{n} dials and responses did not come in time{}", from(case)),
-            "look at the target's accept queue (ss -ltn; its limit is the backlog, at most net.core.somaxconn), then at the firewalls on the way",
+            format!("{n} dials and requests timed out{}", from(case)),
+            "check the target's accept queue (ss -ltn; its limit is the backlog, at most \
+            net.core.somaxconn), then the firewalls on the path",
         ),
         (Trouble::Waiting, _) if is_acknowledged(case) => (
             Inferred,
             "timeout",
             format!(
-                "{n} responses did not come in time; the target's host acknowledged what was sent: its process does not respond"
+                "{n} requests timed out; the target's host acknowledged them, but its process does not \
+                respond"
             ),
-            "look at the target's process: its CPU, its open files, its locks (gdb -p, jstack)",
+            "check the target's process: CPU, open files, locks (gdb -p, jstack)",
         ),
         (Trouble::Waiting, _) => (
             Guess,
             "timeout",
-            format!("{n} responses did not come in time"),
-            "look at the target's CPU and open files, or raise --timeout",
+            format!("{n} requests timed out"),
+            "check the target's CPU and open files, or raise --timeout",
         ),
         (Trouble::WrongAnswer, _) => (
             Seen,
             "wrong-answer",
-            format!("{n} answers were not right{}: {}", of_them(case, kind), kind.name()),
-            "look at one of them with curl -i",
+            format!("{n} responses were wrong{}: {}", of_them(case, kind), kind.name()),
+            "check one of them with curl -i",
         ),
         (Trouble::Lost, _) => (
             Seen,
             "closed",
             format!("{n} connections were lost{}: {} by the peer", of_them(case, kind), kind.name()),
-            "look at the target's idle timeout, its connection limit and its log",
+            "check the target's idle timeout, connection limit and log",
         ),
         _ => return None,
     };
@@ -405,7 +420,7 @@ pub(super) fn fault(case: &Case) -> Option<Limit> {
         None => case.answer(certainty, (Side::Target, cause), peak, detail, cure),
         Some(hint) => {
             let (held, (what, tell)) = (case.summary.connections.held, hint);
-            let detail = format!("{detail}; it stopped at {}, near {what}: perhaps that", Count(held));
+            let detail = format!("{detail}; it stopped at {}, near a known limit: {what}", Count(held));
             case.answer(Guess, (Side::Target, cause), held, detail, tell)
         }
     }
@@ -422,8 +437,8 @@ fn from(case: &Case) -> String {
     let net = case.evidence.here.net;
     let again = match (net.syn_retrans, net.icmp_unreachable) {
         (0, _) => String::new(),
-        (n, 0) => format!("; {} SYNs were sent again, and no reset or ICMP came", Count(n)),
-        (n, _) => format!("; {} SYNs were sent again", Count(n)),
+        (n, 0) => format!("; {} SYN retransmissions, and no reset or ICMP", Count(n)),
+        (n, _) => format!("; {} SYN retransmissions", Count(n)),
     };
     format!("{}{again}", since(case))
 }

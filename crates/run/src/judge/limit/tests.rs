@@ -198,7 +198,8 @@ fn constant_times_are_told() {
             ..Pattern::default()
         })
     };
-    let idle = ("target", "idle-cut", 800, "800 connections were closed after 30 s of silence", "above 30 s");
+    let idle =
+        ("target", "idle-cut", 800, "800 connections were closed after 30 s of inactivity", "above 30 s");
     check(&stopped(0, closed()), &time(Some(30_020), None), idle);
     let both = ("target", "idle-cut", 800, "closed after 2 s of silence", "");
     check(&stopped(0, closed()), &time(Some(1_990), Some(2_040)), both);
@@ -329,7 +330,7 @@ fn the_most_frequent_trouble_is_the_one() {
 fn what_waits_when_the_run_ends_counts_as_what_did_not_come_in_time() {
     let mut s = stopped(1_000, Vec::new());
     s.requests.unanswered = 40;
-    check(&s, &Evidence::default(), ("target", "timeout", 800, "40 responses did not come in time", ""));
+    check(&s, &Evidence::default(), ("target", "timeout", 800, "40 requests timed out", ""));
 }
 
 #[test]
@@ -408,7 +409,7 @@ fn what_is_refused_here_is_a_limit() {
     let findings = [finding("conntrack", Severity::Warn), finding("ports", Severity::Refuse)];
     let limit = ours::refused_here(&findings, 500).expect("one refuses");
     assert_eq!((limit.side, limit.cause, limit.at_connections), ("host", "ports", 500));
-    assert_eq!(limit.detail, "ports: 676 ways to dial, 1,000 needed");
+    assert_eq!(limit.detail, "ports: 676 free 4-tuples, 1,000 needed");
     assert!(limit.cure.contains("--sources"));
     assert_eq!(ours::refused_here(&findings[..1], 500), None);
 }
@@ -417,7 +418,7 @@ fn what_is_refused_here_is_a_limit() {
 fn a_generator_that_was_the_limit_says_so() {
     let mut s = stopped(1_000, Vec::new());
     s.verdict = Verdict::Invalid;
-    s.reasons = vec!["the generator was late: lag p99 20.0 ms, 10.0 ms allowed".to_owned()];
+    s.reasons = vec!["throng was late: lag p99 20.0 ms > 10.0 ms".to_owned()];
     check(&s, &Evidence::default(), ("host", "cpu", 800, "lag p99 20.0 ms", "processors"));
     // A little lag is no reason for dials that run into a timeout of 10 s; as much lag as that is.
     s.faults = waiting();

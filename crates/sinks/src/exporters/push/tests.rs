@@ -180,7 +180,7 @@ fn what_is_refused_for_a_while_is_sent_a_little_later() {
     assert_eq!(*missing.lock().unwrap(), Missed::default());
     assert_eq!(
         told.lines(),
-        ["--influx influx:1: the run goes on, and this is tried again: it does not take it: 503 why"]
+        ["--influx influx:1: retrying, the run continues: it does not take it: 503 why"]
     );
     let times = taker.points().into_keys().filter(|series| series.starts_with("throng_run_info,"));
     assert_eq!(times.count(), 2, "both seconds");
@@ -229,7 +229,7 @@ fn what_it_missed_comes_from_the_store() {
     assert!(refused.contains(&cure), "{refused}");
     taker.state.status.store(204, SeqCst);
     let sent = behind.make_up(Some((&store, &stored)));
-    assert_eq!(sent, "--influx influx:1: 5 seconds of the run were sent late, and are there");
+    assert_eq!(sent, "--influx influx:1: 5 seconds of the run were delivered late");
     let late = taker.points();
     drop((store, taker));
     for name in ["", "-wal", "-shm"] {

@@ -35,10 +35,10 @@ fn told(evidence: &Evidence) -> (&'static str, Option<f64>, String) {
 fn of_two_that_are_as_sure_the_earlier_is_the_cause() {
     let (cause, at, detail) = told(&both(&[(Sign::Queue, 2, 9), (Sign::OpenFiles, 5, 9)], 5));
     assert_eq!((cause, at), ("accept-queue", Some(2.0)));
-    assert!(detail.ends_with("; first seen in second 2, and after it: open files (second 5)"), "{detail}");
+    assert!(detail.ends_with("; first seen in second 2, followed by: open files (second 5)"), "{detail}");
     let (cause, at, detail) = told(&both(&[(Sign::Queue, 5, 9), (Sign::OpenFiles, 2, 9)], 5));
     assert_eq!((cause, at), ("open-files", Some(2.0)));
-    assert!(detail.ends_with("; first seen in second 2, and after it: accept queue (second 5)"), "{detail}");
+    assert!(detail.ends_with("; first seen in second 2, followed by: accept queue (second 5)"), "{detail}");
     // In the same second: as the table has it.
     let (cause, at, detail) = told(&both(&[(Sign::Queue, 2, 9), (Sign::OpenFiles, 2, 9)], 5));
     assert_eq!((cause, at), ("open-files", Some(2.0)));

@@ -34,7 +34,7 @@ fn no_syn_ack_ever_is_the_path() {
     (s.connections.opened, s.connections.peak) = (0, 0);
     let host = Host { net: NetCounters { syn_retrans: 600, ..NetCounters::default() }, ..Host::default() };
     let e = Evidence { here: host, ..Evidence::default() };
-    check(&s, &e, ("path", "no-syn-ack", 0, "no reset and no ICMP (600 SYNs were sent again)", "ping"));
+    check(&s, &e, ("path", "no-syn-ack", 0, "no reset and no ICMP (600 SYN retransmissions)", "ping"));
     // From one on: a queue, or a firewall.
     (s.connections.opened, s.connections.peak, s.connections.held) = (400, 400, 400);
     let later = Evidence { losses: Pattern { opened_by_then: 400, ..Pattern::default() }, ..e };
@@ -77,7 +77,7 @@ fn a_router_that_rejects_says_so_and_no_number_does() {
             "path",
             "unreachable",
             1_000,
-            "900 dials got no SYN-ACK, and 12 messages of ICMP came (unreachable, or prohibited): the 1,001st and all after it",
+            "900 dials got no SYN-ACK, and 12 ICMP messages arrived (unreachable or prohibited): the 1,001st and all after it",
             "",
         ),
     );
@@ -110,7 +110,7 @@ fn who_rejects_is_named() {
         "path",
         "unreachable",
         1_000,
-        "500 dials were rejected, or got no SYN-ACK: 10.0.0.1 rejects with ICMP",
+        "500 dials were rejected or got no SYN-ACK: 10.0.0.1 rejects with ICMP",
         "",
     );
     check(&s, &rejection(ROUTER, 13, false, 1_000), told);
@@ -133,7 +133,7 @@ fn from_some_number_on_no_syn_is_answered() {
     (s.connections.wanted, s.connections.opened, s.connections.peak) = (1_200, 1_000, 1_000);
     (s.requests.sent, s.requests.answered) = (1_000, 1_000);
     let e = lost(Pattern { opened_by_then: 1_000, ..Pattern::default() });
-    let said = "200 dials got no SYN-ACK, no reset and no ICMP: the 1,001st and all after it; the 1,000 that are open are served";
+    let said = "200 dials got no SYN-ACK, no reset and no ICMP: the 1,001st and all after it; the 1,000 open connections are served";
     check(&s, &e, ("path", "no-syn-ack", 1_000, said, "a limit on connections"));
     assert_eq!(limit(&s, &e).unwrap().certainty, Certainty::Inferred);
     // Some of them are not served: they may stand in a queue.
@@ -147,7 +147,7 @@ fn what_this_machine_itself_rejects_is_its_own() {
     let mut s = stopped(0, of(path(Kind::Unreachable), 5));
     (s.connections.opened, s.connections.peak) = (0, 0);
     let own = [10, 7, 0, 2];
-    let told = ("host", "denied", 0, "this machine itself rejects them with ICMP administratively", "nft");
+    let told = ("host", "denied", 0, "this machine rejects them itself with ICMP administratively", "nft");
     check(&s, &rejection(own, 13, true, 0), told);
     // What a host says to itself where nobody answers its question for a neighbour.
     let told = ("path", "unreachable", 0, "finds nobody at that address", "ping 10.9.0.1");
