@@ -1,6 +1,7 @@
 //! `cargo xtask tidy`: rules of the house that no lint knows. Each breach is a line with its place and cure.
 
 mod arrows;
+mod circles;
 mod code;
 mod rules;
 
@@ -13,11 +14,13 @@ pub(crate) fn run(words: &[String]) -> Result<()> {
     no_words(words)?;
     let root = root()?;
     let mut breaches = arrows::breaches(&metadata()?)?;
-    for path in files(&root)? {
-        // What is no text is no source either.
-        let Ok(text) = fs::read_to_string(root.join(&path)) else { continue };
-        breaches.extend(rules::breaches(&path.to_string_lossy(), &text));
-    }
+    // What is no text is no source either.
+    let text = |path: PathBuf| {
+        Some((path.to_string_lossy().into_owned(), fs::read_to_string(root.join(&path)).ok()?))
+    };
+    let sources: Vec<(String, String)> = files(&root)?.into_iter().filter_map(text).collect();
+    breaches.extend(sources.iter().flat_map(|(path, text)| rules::breaches(path, text)));
+    breaches.extend(circles::breaches(sources.iter().map(|(path, text)| (path.as_str(), text.as_str()))));
     // A tree without git has no subjects either.
     let words = ["log", "--no-merges", SUBJECTS_SINCE, "--format=%h %s"];
     breaches.extend(long_subjects(&output(command("git", &words)?).unwrap_or_default()));
