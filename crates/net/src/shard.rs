@@ -8,7 +8,10 @@ use std::{
 use units::Nanos;
 
 use crate::{
-    io::{Close, Gone, Io, OUT_BYTES, Scratch, What},
+    io::{
+        Close, Gone, Io, OUT_BYTES, Scratch, What,
+        sim::{SimIo, Turn},
+    },
     slab::{self, Key, Slab},
     wheel::Wheel,
 };
@@ -452,5 +455,17 @@ impl<I: Io, P: Program> Shard<I, P> {
             self.cx.slab.set(k, slab::REST);
             self.cx.rests.insert(k.index, Rest { bytes, choked: full });
         }
+    }
+}
+
+impl<P: Program> Turn for Shard<SimIo, P> {
+    fn wakes_at(&self) -> Nanos {
+        Shard::wakes_at(self)
+    }
+    fn turn(&mut self) {
+        Shard::turn(self, Nanos::ZERO);
+    }
+    fn host(&self) -> u16 {
+        self.io().host()
     }
 }

@@ -19,10 +19,7 @@ use self::{
     world::{NOBODY, News, Room, World},
 };
 use super::{Close, Done, Gone, Io, REGIONS, Scratch, What};
-use crate::{
-    shard::{Program, Shard},
-    slab::Key,
-};
+use crate::slab::Key;
 
 mod ports;
 mod transit;
@@ -116,18 +113,6 @@ pub trait Turn {
     fn turn(&mut self);
     /// Which host of the network it is.
     fn host(&self) -> u16;
-}
-
-impl<P: Program> Turn for Shard<SimIo, P> {
-    fn wakes_at(&self) -> Nanos {
-        Shard::wakes_at(self)
-    }
-    fn turn(&mut self) {
-        Shard::turn(self, Nanos::ZERO);
-    }
-    fn host(&self) -> u16 {
-        self.io().host
-    }
 }
 
 /// Runs the shards until `until`, or until `stop` says so after a turn.
