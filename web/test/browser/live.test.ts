@@ -50,7 +50,7 @@ test("one that joins in the middle, or loses the connection, sees what one sees 
   await until(page, "#verdict", "running");
 
   throng.drop();
-  await until(page, "#link", "connection lost, trying again");
+  await until(page, "#link", "connection lost, reconnecting");
   await until(page, "#link", "following");
   await until(late.page, "#link", "following");
   assert.equal(throng.connects, 4);
@@ -61,7 +61,7 @@ test("one that joins in the middle, or loses the connection, sees what one sees 
   await shoot(page, "live");
 
   throng.finish(failed());
-  await until(page, "#link", "the run is over");
+  await until(page, "#link", "the run has ended");
   await until(page, "#verdict", "fail: 1 of 3 thresholds met");
   assert.equal(await page.locator(".controls").count(), 0);
   const connects = throng.connects;

@@ -63,7 +63,7 @@ test("a run is followed, led by hand to its end, and its report opens with the n
   await shoot(page, "throng-live");
   await page.keyboard.press("d");
   await page.keyboard.press("d");
-  await until(page, "#link", "the run is over");
+  await until(page, "#link", "the run has ended");
   await until(page, "#verdict", "interrupted");
   assert.equal(await run.ended, 130);
   assert.deepEqual(troubles, []);
@@ -121,7 +121,7 @@ test("the page shows its token to throng alone, and never to the target on anoth
   await until(page, "#now", "open 5 of 5 wanted now");
   await page.keyboard.press("q");
   await page.keyboard.press("q");
-  await until(page, "#link", "the run is over");
+  await until(page, "#link", "the run has ended");
   assert.equal(await run.ended, 130);
   assert.ok(got.length > 10);
   assert.deepEqual(got.filter((request) => request.includes(token) || /cookie/i.test(request)), []);

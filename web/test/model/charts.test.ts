@@ -27,7 +27,7 @@ const points = (chart: { lines: { name: string; points: { x: number; y: number }
 test("rates are of the time that they took", () => {
   const run = of([{ tick: { counts: { opened: 600, answered: 10 } } }, { tick: { counts: { opened: 0, answered: 30 }, until: 6e9 } }]);
   assert.deepEqual(points(rates(run)), {
-    "requests answered": [[2, 5], [6, 7.5]],
+    responses: [[2, 5], [6, 7.5]],
     "connections opened": [[2, 300], [6, 0]],
   });
 });
@@ -41,7 +41,7 @@ test("processors are the growth of CPU time, and none where it is not known", ()
 
 test("the kernel's memory is what it took more than at first", () => {
   const run = of([700, 700, 1000].map((kernel_bytes) => ({ looks: { host: { kernel_bytes } } })));
-  assert.deepEqual(points(memory(run)), { "kernel, since the first look": [[2, 0], [4, 0], [6, 300]] });
+  assert.deepEqual(points(memory(run)), { "kernel, since the first sample": [[2, 0], [4, 0], [6, 300]] });
 });
 
 test("the target's own count goes before its open files", () => {
@@ -162,7 +162,7 @@ test("what had no response stands beside the percentiles", () => {
   });
   assert.deepEqual(noResponseOverTime(of([{ tick: { latency: latency([[1e6, 1]]) } }])).lines, []);
   const shown = Object.fromEntries(keyFigures(run).map(({ name, value, note }) => [name, [value, note]]));
-  assert.deepEqual(shown["no response"], ["6.6 %", "7 requests so far, in none of these percentiles; p99 lies among them"]);
+  assert.deepEqual(shown["no response"], ["6.6 %", "7 requests so far, in none of these percentiles; p99 falls among them"]);
   const rows = Object.fromEntries(timeTable(run).rows.map(([name, ...cells]) => [name, cells]));
   assert.equal(timeTable(run).columns.at(-1)!.name, "no response");
   assert.deepEqual([rows["latency at full load"]!.at(-1), rows["connect"]!.at(-1)], ["6.6 %", "50 %"]);

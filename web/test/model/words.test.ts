@@ -45,7 +45,7 @@ test("a verdict has the words of the text summary", () => {
   check({ verdict: "fail" }, "fail", "");
   const limit = { detail: "seen" };
   assert.deepEqual(judgement({ verdict: "fail", reasons: ["threshold x", "y"], limit }, false).seen, ["y", "seen"]);
-  assert.deepEqual([judgement(null, true).word, judgement(null, false).word], ["running", "did not come to its end"]);
+  assert.deepEqual([judgement(null, true).word, judgement(null, false).word], ["running", "unfinished"]);
 });
 
 test("a command line can be typed again", () => {

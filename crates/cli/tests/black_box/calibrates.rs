@@ -59,7 +59,7 @@ fn later_runs_say_how_near_they_came() {
     assert!(s.at("rig.open_per_s").is_null(), "ten connections are no rate");
     let day = &c["calibrated_at"].as_str().unwrap()[..10];
     let said =
-        format!("of what this machine did against throng's own server, a lower bound (calibrated {day})");
+        format!("of this machine's calibration against throng's own server, a lower bound (calibrated {day})");
     assert!(text.contains("  rig ") && text.contains(&said), "{text}");
     // What is stored is what was shown, and a calibration is no run.
     assert_eq!(data.runs().len(), 2);

@@ -174,7 +174,7 @@ fn an_idle_timeout() {
     let cause =
         Cause { side: "target", cause: "idle-cut", at: 50..=50, words: ["closed after 2", "idle timeout"] };
     let s = cause.check(&server.url("/"), &["-c", "50", "--think", "5s..20s", "-d", "3s"]);
-    assert!(s.word("limit.detail").ends_with(" s of silence"), "{}", s.word("limit.detail"));
+    assert!(s.word("limit.detail").ends_with(" s of inactivity"), "{}", s.word("limit.detail"));
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn our_own_ports() {
 fn the_targets_cpu() {
     let server = python(&[], ["512", "0", "0.005", "0"]);
     let cause =
-        Cause { side: "target", cause: "cpu", at: 20..=20, words: ["busiest thread had work", "processors"] };
+        Cause { side: "target", cause: "cpu", at: 20..=20, words: ["busiest thread", "was runnable for"] };
     let s = cause.check(&server.url("/"), &["-c", "20", "-d", "3s", "--threshold", "latency.p50 < 5ms"]);
     assert_eq!((s.word("verdict"), s.at("thresholds")[0]["pass"].as_bool()), ("fail", Some(false)));
 }
@@ -321,6 +321,6 @@ pub(crate) fn short_of_memory(bytes: &str) -> Option<(Group, Serving)> {
 fn the_targets_memory() {
     let Some((_group, server)) = short_of_memory("1000000") else { return };
     let cause =
-        Cause { side: "target", cause: "memory", at: 10..=150, words: ["for want of memory", "MemoryMax"] };
+        Cause { side: "target", cause: "memory", at: 10..=150, words: ["OOM killer", "MemoryMax"] };
     cause.check(&server.url("/"), &["-c", "200", "--ramp", "100/s", "--think", "1m", "-d", "1s"]);
 }

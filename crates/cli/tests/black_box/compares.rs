@@ -100,8 +100,8 @@ fn one_run_alone_has_no_noise_and_faults_are_counted() {
     let ended = data.end(&["compare", base, "latest", "--fail-if", "faults +0%", "--json", "-"]);
     assert_eq!(ended.status, Some(1), "{ended:?}");
     assert!(ended.stderr.contains("throng: --fail-if faults +0%: latest "), "{ended:?}");
-    assert!(ended.stderr.contains("one run alone does not tell its noise"), "{ended:?}");
-    assert!(ended.stderr.contains("fewer than 1,000 answers at "), "{ended:?}");
+    assert!(ended.stderr.contains("the noise of a single run is not known"), "{ended:?}");
+    assert!(ended.stderr.contains("fewer than 1,000 responses at "), "{ended:?}");
     let document: Value = serde_json::from_str(&ended.stdout).unwrap_or_else(|e| panic!("{e}: {ended:?}"));
     assert_eq!(document["groups"][1]["runs"][0]["id"], other);
     assert_eq!(figure(&document, "latency_us.p50")["groups"][1]["difference"], "unknown");

@@ -113,7 +113,7 @@ fn a_name_of_both_families_is_dialled_where_it_is_served() {
     let (ended, s) = run(&format!("tcp://localhost:{port}"), &["-c", "5", "-d", "100ms"]);
     assert_eq!((s.count("connections.opened"), s.faults()), (5, Vec::new()), "{}", ended.stderr);
     assert!(
-        ended.stderr.contains("[::1]") && ended.stderr.contains("only that is dialled"),
+        ended.stderr.contains("[::1]") && ended.stderr.contains("dialling only that one"),
         "{}",
         ended.stderr
     );

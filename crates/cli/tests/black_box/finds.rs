@@ -108,7 +108,7 @@ fn slow_accepts() {
 fn an_idle_timeout() {
     let server = Serving::start(&["--threads", "1", "--idle-cut", "1s"]);
     let found = find(&server.url("/"), &[&["--max", "50", "-d", "2s"], &HELD[..]].concat(), 1);
-    check_limit(&found, "impossible", ["target", "idle-cut", " s of silence", "idle timeout"]);
+    check_limit(&found, "impossible", ["target", "idle-cut", " s of inactivity", "idle timeout"]);
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn a_target_that_ended_for_want_of_memory_is_asked_no_more() {
     // 64 MiB: enough for the 500 of the first step, with the interpreter's own 10.
     let Some((_group, server)) = short_of_memory("80000") else { return };
     let found = find(&server.url("/"), &[&["--max", "1000", "-d", "1s"], &HELD[..]].concat(), 0);
-    check_limit(&found, "found", ["target", "memory", "for want of memory", "MemoryMax"]);
+    check_limit(&found, "found", ["target", "memory", "OOM killer", "MemoryMax"]);
     assert_eq!((&found["max"], &found["error"]), (&500.into(), &500.into()), "{found:#}");
     assert_eq!(found["curve"].as_array().unwrap().len(), 3, "one to learn that it is gone: {found:#}");
 }

@@ -173,7 +173,7 @@ fn a_soak_tells_how_things_stand() {
     let stands: Vec<&str> =
         ended.stderr.lines().filter(|line| line.contains("  20 open  0 lost  ")).collect();
     assert!((8..=20).contains(&stands.len()), "{ended:?}");
-    assert!(ended.stdout.contains("too short to tell what drifts"), "{ended:?}");
+    assert!(ended.stdout.contains("too short to test for drift"), "{ended:?}");
     let none = labs.end(&["soak", "own", "--for", "long"]);
     assert_eq!(none.status, Some(2), "{none:?}");
     assert!(none.stderr.contains("--for: "), "{none:?}");
@@ -185,7 +185,7 @@ fn what_is_kept_is_compared() {
     let labs = Labs::new("compare");
     let none = labs.end(&["compare"]);
     assert_eq!(none.status, Some(2), "{none:?}");
-    assert!(none.stderr.contains("`throng lab run` keeps what comes of it there"), "{none:?}");
+    assert!(none.stderr.contains("run `throng lab run`, or select a file"), "{none:?}");
     let ended = labs.end(&["run", "own", "--variant", "hold", "--scale", "0.5", "--times", "2"]);
     assert_eq!(ended.status, Some(0), "{ended:?}");
     fs::write(labs.folder.join("own/findings.md"), "It held {{hold/ours connections.held}}.\n").unwrap();
@@ -269,7 +269,7 @@ fn logs_are_capped_kept_and_named() {
     for folder in logs {
         let text = fs::read_to_string(folder.join("server-1.log")).unwrap();
         assert!((9 << 20..10 << 20).contains(&text.len()), "{} bytes", text.len());
-        assert!(text.starts_with("loud\n") && text.contains(" bytes left out …"), "{}", folder.display());
+        assert!(text.starts_with("loud\n") && text.contains(" bytes omitted …"), "{}", folder.display());
         assert!(text.contains("\nready\n"), "{}", folder.display());
     }
     assert_eq!(labs.left(), 0);
@@ -347,7 +347,7 @@ fn what_cannot_run_is_told() {
         "--variant: own has no experiment, server or variant none",
     );
     check(&["run", "own", "--variant", "away"], 3, "not run: no-such-program: apt-get install none");
-    check(&["run", "own", "--scale", "nan"], 2, "more than 0 and at most 100");
+    check(&["run", "own", "--scale", "nan"], 2, "greater than 0 and at most 100");
     check(&["run", "own", "--times", "0"], 2, "--times");
     check(&["run", "own", "--at", "https://127.0.0.1:1"], 2, "--at: write http://HOST:PORT");
     check(&["run", "own", "--results", "/proc/none"], 2, "--results /proc/none: ");
@@ -357,7 +357,7 @@ fn what_cannot_run_is_told() {
     fs::write(&toml, LAB.replace("$THRONG serve", "sh -c 'echo no; exit 7'")).unwrap();
     check(&["run", "own", "--variant", "hold"], 3, "the server ended: exit status 7\nthrong: no\n");
     fs::write(&toml, LAB.replace("echo built", "echo why; false #")).unwrap();
-    check(&["run", "own", "--variant", "hold"], 3, "does not build: exit status 1: echo why; false # >> ");
+    check(&["run", "own", "--variant", "hold"], 3, "build failed: exit status 1: echo why; false # >> ");
     fs::write(&toml, LAB.replace("title = \"Our own\"", "titel = \"Our own\"")).unwrap();
     check(&["list"], 2, "own/lab.toml: line 2: ");
     assert_eq!(labs.left(), 0);

@@ -45,7 +45,7 @@ fn what_the_schedule_could_not_send_is_said() {
     // Waiting for the connection is latency.
     assert!(s.number("latency_us.max") > 100e3, "{:#}", s.0);
     let said = s.at("reasons").to_string();
-    assert!(said.contains("requests were due and not sent"), "{said}");
+    assert!(said.contains("requests were due but not sent"), "{said}");
     ended.assert_status(1);
     let text =
         Program::start(&["run", &target, "-c", "1", "--rate", "100/s", "-d", "1s", "--timeout", "300ms"])

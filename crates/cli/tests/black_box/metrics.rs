@@ -221,9 +221,9 @@ fn an_unreachable_influxdb_costs_two_lines() {
     let lines: Vec<&str> = ended.stderr.lines().filter(|line| line.contains("--influx")).collect();
     let begin = "throng: --influx 127.0.0.1:9: ";
     assert_eq!(lines.len(), 2, "{}", ended.stderr);
-    assert!(lines[0].starts_with(&format!("{begin}the run goes on, and this is tried again: ")), "{lines:?}");
+    assert!(lines[0].starts_with(&format!("{begin}retrying, the run continues: ")), "{lines:?}");
     assert!(
-        lines[1].starts_with(begin) && lines[1].contains("seconds of the run are not there, `throng replay "),
+        lines[1].starts_with(begin) && lines[1].contains("seconds of the run are missing; send them with `throng replay "),
         "{lines:?}"
     );
     assert!(s.number("elapsed_s") < 20.0, "{}", s.number("elapsed_s"));
@@ -238,5 +238,5 @@ fn a_wrong_token_file_is_told_before_the_run() {
     let args = ["run", "http://127.0.0.1:9/", "--influx", url, "--influx-token-file", token];
     let ended = Program::start(&args).end();
     assert_eq!(ended.status, Some(2), "{ended:?}");
-    assert!(ended.stderr.starts_with("throng: --influx-token-file: others may use this file"), "{ended:?}");
+    assert!(ended.stderr.starts_with("throng: --influx-token-file: other users can access this file"), "{ended:?}");
 }

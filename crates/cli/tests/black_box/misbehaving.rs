@@ -40,12 +40,12 @@ const RESET: Misdeed = Misdeed {
 const TRUNCATED: Misdeed = Misdeed {
     fault: "target·exchange·truncated",
     cause: "wrong-answer",
-    detail: "6 answers were not right: truncated",
+    detail: "6 responses were wrong: truncated",
     cure: "curl -i",
 };
 const BAD: Misdeed = Misdeed {
     fault: "target·exchange·bad-answer",
-    detail: "6 answers were not right: bad-answer",
+    detail: "6 responses were wrong: bad-answer",
     ..TRUNCATED
 };
 const TIMEOUT: Misdeed = Misdeed {

@@ -76,7 +76,7 @@ fn what_would_be_open_to_all_is_refused() {
     fs::set_permissions(&open, fs::Permissions::from_mode(0o644)).unwrap();
     let open = open.to_str().unwrap();
     check_words(&["--listen", "127.0.0.1:0", "--token-file", open], &[&format!("chmod 600 {open}")]);
-    check_words(&["--listen", "0.0.0.0:0"], &["--listen: without --token-file anybody could ask"]);
+    check_words(&["--listen", "0.0.0.0:0"], &["--listen: without --token-file only loopback is allowed"]);
     let all = ["--listen", "nowhere", "--token-file", "/nowhere/secret", "--port", "0"];
     check_words(&all, &["--listen: ", "--token-file: /nowhere/secret: ", "--port: "]);
     let ended = Program::start(&[

@@ -146,7 +146,7 @@ fn two_flags_do_not_write_one_file() {
     let words = ["run", "http://127.0.0.1:9/", "--csv", path, "--json", path, "-d", "1s"];
     let ended = Program::start(&words).end();
     assert_eq!(ended.status, Some(2), "{ended:?}");
-    assert!(ended.stderr.contains("--json writes it too, write another name: "), "{ended:?}");
+    assert!(ended.stderr.contains("--json writes the same file; use another name: "), "{ended:?}");
     assert!(!both.exists());
 }
 

@@ -88,7 +88,7 @@ impl Ended {
     /// The exit status of a run. A machine that others keep busy makes throng late; then it says that it cannot
     /// judge (exit 4), and that is right too. Closed loops are never late: those tests take no excuse.
     pub(crate) fn assert_status(&self, expected: i32) {
-        let late = self.status == Some(4) && self.stdout.contains("the generator was late: lag p99 ");
+        let late = self.status == Some(4) && self.stdout.contains("throng was late: lag p99 ");
         assert!(self.status == Some(expected) || late, "exit {expected} expected: {self:#?}");
     }
 }

@@ -41,7 +41,7 @@ fn mistakes_of_a_file_have_line_column_and_cure() {
     assert_eq!(
         ended.stderr,
         format!(
-            "throng: {path}:2:1: \"thnik\" is not a key of the file's top; use think\n\
+            "throng: {path}:2:1: \"thnik\" is not a key of the top level; use think\n\
              throng: {path}:5:9: population.users.think: \"5\" is not a time; use 5s\n"
         )
     );

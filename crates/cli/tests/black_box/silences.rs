@@ -85,7 +85,7 @@ fn a_queue_in_which_some_stand_is_named_though_it_never_overflowed() {
     assert_eq!(limit(&s), ("target", "accept-queue", "seen"), "{:#}", s.at("limit"));
     assert_eq!((s.count("limit.at_connections"), s.count("connections.held")), (40, 40), "{:#}", s.0);
     let detail = s.word("limit.detail");
-    assert!(detail.starts_with("20 connections stood in its accept queue of 500"), "{detail}");
+    assert!(detail.starts_with("20 connections were in its accept queue of 500"), "{detail}");
 }
 
 #[test]

@@ -48,7 +48,7 @@ fn a_run_is_found_again() {
     let (data, server) = (Data::new("kept"), Serving::start(&["--threads", "1"]));
     let none = data.end(&["runs"]);
     assert_eq!((none.status, none.stdout.as_str()), (Some(0), ""));
-    assert!(none.stderr.contains("no run is kept yet"), "{none:?}");
+    assert!(none.stderr.contains("no stored runs in "), "{none:?}");
     assert_eq!(data.runs(), Vec::<Value>::new());
     assert!(!data.0.exists(), "looking makes no file");
 
@@ -112,7 +112,7 @@ fn two_at_once_share_the_store() {
         let ended = run.end();
         ended.assert_status(0);
         assert!(
-            ended.stderr.contains("throng: kept as run ") && !ended.stderr.contains("not kept"),
+            ended.stderr.contains("throng: stored as run ") && !ended.stderr.contains("not kept"),
             "{ended:?}"
         );
     }
@@ -157,7 +157,7 @@ fn a_store_that_cannot_be_used_costs_one_line() {
         head.resize(4096, 0);
         fs::write(data.store(), head).unwrap();
     };
-    check("later", &later, "made by a later throng");
+    check("later", &later, "written by a later version of throng");
     check("folder", &|data| fs::create_dir(data.store()).unwrap(), "unable to open");
 }
 
@@ -173,7 +173,7 @@ fn no_place_for_a_store_costs_one_line() {
     let ended = Program::from(homeless).end();
     ended.assert_status(0);
     assert!(
-        ended.stderr.contains("not kept: no place for the run store: set HOME or XDG_DATA_HOME"),
+        ended.stderr.contains("no folder for the run store; set HOME or XDG_DATA_HOME"),
         "{ended:?}"
     );
 }
@@ -188,8 +188,8 @@ fn a_full_disk_is_told_once_and_what_was_stored_stays() {
     command.args(bare.get_args()).env(DATA, &data.0);
     let ended = Program::from(command).end_within(Duration::from_secs(60));
     ended.assert_status(0);
-    let told = ended.stderr.matches("this run is not kept as a whole: ").count();
-    assert!(told == 1 && ended.stderr.contains("throng: kept as run "), "{}", ended.stderr);
+    let told = ended.stderr.matches("this run is not stored completely: ").count();
+    assert!(told == 1 && ended.stderr.contains("throng: stored as run "), "{}", ended.stderr);
     let runs = data.runs();
     assert!(runs.len() == 1 && runs[0]["elapsed_s"].as_f64() >= Some(0.5), "{runs:?}");
 }

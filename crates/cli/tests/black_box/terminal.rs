@@ -68,7 +68,7 @@ fn check_left_behind(screen: &str) {
     let at =
         |text: &str| screen.find(text).unwrap_or_else(|| panic!("{text:?} is not left behind:\n{screen}"));
     let places =
-        [at(": 10 connections, "), at("s  p50 "), at("throng: kept as run "), at(" held of 10 wanted")];
+        [at(": 10 connections, "), at("s  p50 "), at("throng: stored as run "), at(" held of 10 wanted")];
     assert!(places.is_sorted(), "{places:?}:\n{screen}");
     assert!(screen.ends_with("\nrestored\n"), "{screen}");
 }
