@@ -43,7 +43,7 @@ impl Summary {
     /// How the requests fared, in a run that passed: only what happened.
     fn fared(&self) -> &'static str {
         match (self.requests.sent, self.requests.answered) {
-            (0, _) => "no faults; no request was sent",
+            (0, _) => "no faults, no requests sent",
             (sent, answered) if sent == answered => "no faults, all responses correct",
             _ => "no faults",
         }
@@ -61,17 +61,13 @@ impl Summary {
             Some(_) => format!("all {} connections held", Count(c.held)),
             // The kernel of the target's host opens connections; whether its process takes them is seen only there.
             None => format!(
-                "all {} connections open; whether the target's process accepted them is not known",
+                "all {} connections open (whether the target's process accepted them is not known)",
                 Count(c.held)
             ),
         };
         let quiet = c.quiet_s.filter(|s| *s >= QUIET_S);
-        let quiet = quiet.map_or(String::new(), |s| {
-            format!(
-                ", and nothing was received on any of them for {s:.0} \
-            s"
-            )
-        });
+        let quiet =
+            quiet.map_or(String::new(), |s| format!(", nothing received on any of them for {s:.0} s"));
         format!("{accepted}, {}{quiet}", self.fared())
     }
 }
@@ -154,10 +150,10 @@ mod tests {
     fn connections_that_were_asked_nothing_are_open_and_no_more() {
         let mut s = Summary::default();
         (s.connections.opened, s.connections.held) = (500, 500);
-        let unseen = "whether the target's process has accepted them cannot be seen from here, no faults; no request was sent";
-        assert_eq!(s.sentence(), format!("pass: all 500 connections open; {unseen}"));
+        let unseen = "(whether the target's process accepted them is not known), no faults, no requests sent";
+        assert_eq!(s.sentence(), format!("pass: all 500 connections open {unseen}"));
         (s.connections.unaccepted, s.connections.quiet_s) = (Some(0), Some(28.4));
-        let held = "pass: all 500 connections held, no faults; no request was sent, and nothing was received on any of them for 28 s";
+        let held = "pass: all 500 connections held, no faults, no requests sent, nothing received on any of them for 28 s";
         assert_eq!(s.sentence(), held);
         (s.requests.sent, s.requests.answered) = (1, 1);
         assert_eq!(s.sentence(), "pass: all 500 connections held, no faults, all responses correct");
@@ -168,12 +164,12 @@ mod tests {
         let mut s = Summary::default();
         let c = &mut s.connections;
         (c.held, c.finished) = (1_000, 100);
-        assert_eq!(s.sentence(), "pass: all 1,000 connections held, no faults; no request was sent");
+        assert_eq!(s.sentence(), "pass: all 1,000 connections held, no faults, no requests sent");
         (s.requests.sent, s.requests.answered) = (500, 499);
         assert_eq!(s.sentence(), "pass: all 1,000 connections held, no faults", "not of every answer");
         s.requests.answered = 500;
         assert_eq!(s.sentence(), "pass: all 1,000 connections held, no faults, all responses correct");
         (s.connections.held, s.connections.finished) = (0, 500);
-        assert!(s.sentence().starts_with("pass: 500 connections did what they came for"), "{}", s.sentence());
+        assert!(s.sentence().starts_with("pass: 500 connections completed"), "{}", s.sentence());
     }
 }

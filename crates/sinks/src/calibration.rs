@@ -57,7 +57,7 @@ pub(crate) fn share(rig: &Rig) -> Option<String> {
         percent => format!("{percent:.0} %"),
     };
     let day = rig.calibrated_at.split('T').next().unwrap_or_default();
-    let rates = [("requests", rig.requests_per_s), ("openings", rig.open_per_s)];
+    let rates = [("requests", rig.requests_per_s), ("connects", rig.open_per_s)];
     let rates = rates.iter().filter_map(|(what, share)| Some(format!("{what} at {}", percent((*share)?))));
     let rates = rates.collect::<Vec<_>>().join(", ");
     let did = (!rates.is_empty()).then(|| {
@@ -140,7 +140,7 @@ Both ends shared this machine: with the target elsewhere it can do as much, and 
             Some(0.931),
             Some(0.004),
             Some(
-                "requests at 93 %, openings at 40 % of what this machine did against throng's own server, a lower bound \
+                "requests at 93 %, connects at 40 % of this machine's calibration against throng's own server, a lower bound \
                  (calibrated 2026-11-20); 0.4 % of the connections that would fit",
             ),
         );
@@ -151,7 +151,7 @@ Both ends shared this machine: with the target elsewhere it can do as much, and 
             None,
             None,
             Some(
-                "openings at 100 % of this machine's calibration against throng's own server, a lower bound (calibrated 2026-11-20)",
+                "connects at 100 % of this machine's calibration against throng's own server, a lower bound (calibrated 2026-11-20)",
             ),
         );
     }

@@ -103,13 +103,13 @@ def flat(told):
 
 
 MARKDOWN_ROWS = {
-    "connections wanted": ["connections/wanted"], "connections held": ["connections/held"], "most connections": ["connections/peak"],
-    "connections opened/s": ["connections/open_per_s"], "requests answered": ["requests/answered"],
+    "connections wanted": ["connections/wanted"], "connections held": ["connections/held"], "peak connections": ["connections/peak"],
+    "connection rate": ["connections/open_per_s"], "responses": ["requests/answered"],
     "requests unanswered at the end": ["requests/unanswered"], "requests/s": ["requests/per_s"],
     "memory of throng per connection": ["generator/user_bytes_per_connection"],
     "memory of the target per connection": ["target_cost/user_bytes_per_connection"],
     "memory of the kernel per connection": ["kernel_bytes_per_connection"], "latency": ["latency_us"],
-    "latency during the ramp": ["ramp_latency_us"], "first byte": ["first_byte_us"], "connect": ["connect_us"],
+    "latency during the ramp": ["ramp_latency_us"], "time to first byte": ["first_byte_us"], "connect": ["connect_us"],
     "handshake": ["handshake_us"], "probe": ["probe/latency_us"], "lag (how late throng sent)": ["lag_us"],
 }
 

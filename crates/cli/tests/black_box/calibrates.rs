@@ -58,8 +58,9 @@ fn later_runs_say_how_near_they_came() {
     assert!((s.number("rig.connections") / share - 1.0).abs() < 1e-9, "{share}: {:#}", s.at("rig"));
     assert!(s.at("rig.open_per_s").is_null(), "ten connections are no rate");
     let day = &c["calibrated_at"].as_str().unwrap()[..10];
-    let said =
-        format!("of this machine's calibration against throng's own server, a lower bound (calibrated {day})");
+    let said = format!(
+        "of this machine's calibration against throng's own server, a lower bound (calibrated {day})"
+    );
     assert!(text.contains("  rig ") && text.contains(&said), "{text}");
     // What is stored is what was shown, and a calibration is no run.
     assert_eq!(data.runs().len(), 2);

@@ -320,7 +320,6 @@ pub(crate) fn short_of_memory(bytes: &str) -> Option<(Group, Serving)> {
 #[test]
 fn the_targets_memory() {
     let Some((_group, server)) = short_of_memory("1000000") else { return };
-    let cause =
-        Cause { side: "target", cause: "memory", at: 10..=150, words: ["OOM killer", "MemoryMax"] };
+    let cause = Cause { side: "target", cause: "memory", at: 10..=150, words: ["OOM killer", "MemoryMax"] };
     cause.check(&server.url("/"), &["-c", "200", "--ramp", "100/s", "--think", "1m", "-d", "1s"]);
 }

@@ -89,7 +89,10 @@ fn the_target_on_this_machine_is_looked_at() {
     let process = format!("throng ({}): ", server.program.pid());
     assert!(files.starts_with(&process) && files.ends_with("passed by tables of io_uring"), "{files}");
     let [severity, backlog, _] = one(&report, "target's backlog");
-    assert!(severity == "ok" && backlog.starts_with("at most ") && backlog.ends_with(" waiting"), "{backlog}");
+    assert!(
+        severity == "ok" && backlog.starts_with("at most ") && backlog.ends_with(" waiting"),
+        "{backlog}"
+    );
 
     let nobody = Program::start(&["doctor", URL, "-c", "5"]).end();
     assert_eq!(nobody.status, Some(0), "{nobody:?}");

@@ -223,7 +223,8 @@ fn an_unreachable_influxdb_costs_two_lines() {
     assert_eq!(lines.len(), 2, "{}", ended.stderr);
     assert!(lines[0].starts_with(&format!("{begin}retrying, the run continues: ")), "{lines:?}");
     assert!(
-        lines[1].starts_with(begin) && lines[1].contains("seconds of the run are missing; send them with `throng replay "),
+        lines[1].starts_with(begin)
+            && lines[1].contains("seconds of the run are missing; send them with `throng replay "),
         "{lines:?}"
     );
     assert!(s.number("elapsed_s") < 20.0, "{}", s.number("elapsed_s"));
@@ -238,5 +239,8 @@ fn a_wrong_token_file_is_told_before_the_run() {
     let args = ["run", "http://127.0.0.1:9/", "--influx", url, "--influx-token-file", token];
     let ended = Program::start(&args).end();
     assert_eq!(ended.status, Some(2), "{ended:?}");
-    assert!(ended.stderr.starts_with("throng: --influx-token-file: other users can access this file"), "{ended:?}");
+    assert!(
+        ended.stderr.starts_with("throng: --influx-token-file: other users can access this file"),
+        "{ended:?}"
+    );
 }

@@ -74,7 +74,7 @@ fn who_stands_in_the_queue_of_a_stopped_process_is_not_held() {
     let counts =
         ["connections.opened", "connections.held", "connections.unaccepted"].map(|path| s.count(path));
     assert_eq!((counts, s.word("verdict")), ([100, 100, 0], "pass"), "{:#}", s.at("connections"));
-    assert!(s.word("headline").contains("no request was sent"), "{}", s.word("headline"));
+    assert!(s.word("headline").contains("no requests sent"), "{}", s.word("headline"));
 }
 
 #[test]

@@ -112,7 +112,7 @@ fn two_at_once_share_the_store() {
         let ended = run.end();
         ended.assert_status(0);
         assert!(
-            ended.stderr.contains("throng: stored as run ") && !ended.stderr.contains("not kept"),
+            ended.stderr.contains("throng: stored as run ") && !ended.stderr.contains("not stored"),
             "{ended:?}"
         );
     }
@@ -125,7 +125,7 @@ fn two_at_once_share_the_store() {
 fn check_not_kept(data: &Data, run: Command, said: &str) {
     let ended = Program::from(run).end();
     ended.assert_status(0);
-    let told: Vec<&str> = ended.stderr.lines().filter(|line| line.contains(" not kept")).collect();
+    let told: Vec<&str> = ended.stderr.lines().filter(|line| line.contains(" not stored")).collect();
     assert!(told.len() == 1 && told[0].contains(said), "{said}: {}", ended.stderr);
     assert!(told[0].contains(&*data.0.to_string_lossy()), "with its place: {}", told[0]);
 }
@@ -172,10 +172,7 @@ fn no_place_for_a_store_costs_one_line() {
     homeless.env(DATA, "here").env_remove("HOME");
     let ended = Program::from(homeless).end();
     ended.assert_status(0);
-    assert!(
-        ended.stderr.contains("no folder for the run store; set HOME or XDG_DATA_HOME"),
-        "{ended:?}"
-    );
+    assert!(ended.stderr.contains("no folder for the run store; set HOME or XDG_DATA_HOME"), "{ended:?}");
 }
 
 /// No file may grow beyond 80 KiB, as on a disk that is full.

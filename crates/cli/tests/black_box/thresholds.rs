@@ -20,7 +20,7 @@ fn check(target: &str, args: &[&str], thresholds: &[&str], status: i32, expected
             (*value, Some(*pass)),
             "{expr}: {result}"
         );
-        let line = format!(" {expr}: {}, ", if *pass { "met" } else { "not met" });
+        let line = format!(" {expr}: {}, ", if *pass { "met" } else { "failed" });
         assert!(ended.stderr.contains(&line), "{line}: {}", ended.stderr);
     }
     let met = expected.iter().filter(|(_, pass)| *pass).count();

@@ -123,7 +123,7 @@ fn no_route_at_all_is_said_before_the_run() {
     let words = ["run", "http://10.91.0.1/", "-c", "5"];
     let ended = Program::from(pair.client.enter(&throng(&words))).end();
     assert_eq!(ended.status, Some(3), "{ended:?}");
-    assert!(ended.stderr.contains("no way to 10.91.0.1:80"), "{ended:?}");
+    assert!(ended.stderr.contains("no route to 10.91.0.1:80"), "{ended:?}");
 }
 
 #[test]

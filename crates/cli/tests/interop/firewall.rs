@@ -54,7 +54,7 @@ const REJECTED: (&str, &str, &str) = ("path", "unreachable", "seen");
 #[test]
 fn a_router_that_prohibits_is_named() {
     let said = ["10.88.1.1 rejects with ICMP administratively prohibited: the 1,001st and all after it"];
-    let said = [&said[..], &["firewall of 10.88.1.1: perhaps a limit on connections"]].concat();
+    let said = [&said[..], &["limit on connections (ct count, connlimit)"]].concat();
     for rate in ["0", "1000"] {
         check_rejected("icmp", "icmp type admin-prohibited", rate, (REJECTED, &said));
     }
@@ -85,7 +85,7 @@ fn a_router_of_ipv6_that_prohibits_is_named() {
 #[test]
 fn a_reset_is_not_more_than_a_reset() {
     let said = ["200 dials were refused after 1,000 had been accepted: the 1,001st and all after it"];
-    let said = [&said[..], &["a firewall that answers with a reset looks the same"]].concat();
+    let said = [&said[..], &["a firewall that sends resets looks the same"]].concat();
     check_rejected("icmp", "tcp reset", "0", (("target", "refused", "seen"), &said));
 }
 
@@ -116,9 +116,9 @@ fn check_own(rule: &str, said: &str, certainty: &str) {
 
 #[test]
 fn the_clients_own_firewall_is_told_from_a_routers() {
-    check_own("reject with icmp type admin-prohibited", "this machine itself rejects them", "seen");
+    check_own("reject with icmp type admin-prohibited", "this machine rejects them itself", "seen");
     check_own("reject", "this machine rejects them itself with ICMP port unreachable", "seen");
-    check_own("drop", "this machine itself did not let", "inferred");
+    check_own("drop", "this machine blocked", "inferred");
 }
 
 #[test]

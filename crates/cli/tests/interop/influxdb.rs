@@ -78,16 +78,16 @@ fn a_database_that_is_not_there_costs_the_run_nothing() {
     ended.assert_status(0);
     assert_eq!(s.count("connections.held"), 5);
     let host = url.split('/').nth(2).unwrap();
-    let told = format!("throng: --influx {host}: retrying, the run continues: it does not take it: 404 ");
+    let told = format!("throng: --influx {host}: retrying, the run continues: rejected: 404 ");
     assert_eq!(ended.stderr.matches(&told).count(), 1, "{}", ended.stderr);
     assert!(
         ended.stderr.contains("database not found")
-            && ended.stderr.contains("seconds of the run are not there")
+            && ended.stderr.contains("seconds of the run are missing")
     );
     // Once it is there, the stored run goes into it.
     ask(&influxdb, "CREATE DATABASE other");
     let id =
-        ended.stderr.split("kept as run ").nth(1).and_then(|rest| rest.split_whitespace().next()).unwrap();
+        ended.stderr.split("stored as run ").nth(1).and_then(|rest| rest.split_whitespace().next()).unwrap();
     let replayed = Program::start(&["replay", id, "--live", "off", "--influx", &url]).end();
     assert_eq!((replayed.status, replayed.stdout.as_str()), (Some(0), ""), "{replayed:?}");
     let last = value(&influxdb, "SELECT last(value) FROM other..throng_requests_total");

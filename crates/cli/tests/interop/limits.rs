@@ -26,7 +26,7 @@ fn our_own_ports() {
     let words = ["run", &serving.url("/"), "-c", "1200", "-d", "1s"];
     let refused = Program::from(pair.client.enter(&throng(&words))).end();
     assert_eq!(refused.status, Some(3), "{refused:?}");
-    assert!(refused.stderr.contains("ports: 1,100 ways to dial") && refused.stderr.contains("--sources"));
+    assert!(refused.stderr.contains("ports: 1,100 free 4-tuples") && refused.stderr.contains("--sources"));
     let args = ["--max", "1200", "-d", "1s", "--threshold", "held >= 99.9%"];
     let found = find(&pair, &serving.url("/"), &args);
     assert_eq!((&found["outcome"], &found["limit"]["side"]), (&"found".into(), &"host".into()), "{found:#}");

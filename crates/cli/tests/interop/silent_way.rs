@@ -62,7 +62,7 @@ fn dials_that_get_no_syn_ack_are_the_path() {
         let args = ["-c", "20", "-d", "500ms", "--timeout", "2500ms"];
         let (ended, s) = crate::firewall::run(&net.client, &target, &args);
         ended.assert_status(1);
-        let said = ["20 dials got no SYN-ACK, no reset and no ICMP", "SYNs were sent again"];
+        let said = ["20 dials got no SYN-ACK, no reset and no ICMP", "SYN retransmissions"];
         check_limit(&s, ("path", "no-syn-ack", "inferred"), 0, &said);
         net.router.allow();
     }

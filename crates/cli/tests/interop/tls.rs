@@ -41,6 +41,6 @@ fn a_port_that_closes_plain_connections_without_a_byte_is_recognised() {
         assert_eq!(s.count("requests.bytes_in"), 0, "it says nothing to plain text: {ended:?}");
         let limit = (s.word("limit.cause"), s.word("limit.certainty"));
         assert_eq!(limit, ("tls-expected", "seen"), "{:#}", s.at("limit"));
-        assert!(s.word("limit.detail").contains("TLS handshake was answered"), "{:#}", s.at("limit"));
+        assert!(s.word("limit.detail").contains("a TLS ClientHello received a reply"), "{:#}", s.at("limit"));
     }
 }

@@ -18,12 +18,12 @@ pub struct Figure {
 /// What every comparison has: for people, in the JSON, and in which unit.
 const USUAL: &[(&str, &str, Unit)] = &[
     ("connections held", "connections.held", Unit::Count),
-    ("most connections", "connections.peak", Unit::Count),
+    ("peak connections", "connections.peak", Unit::Count),
     ("memory per connection, throng", "generator.user_bytes_per_connection", Unit::Bytes),
     ("memory per connection, target", "target_cost.user_bytes_per_connection", Unit::Bytes),
     ("memory per connection, kernel", "kernel_bytes_per_connection.value", Unit::Bytes),
-    ("connections opened", "connections.open_per_s", Unit::PerSecond),
-    ("requests", "requests.per_s", Unit::PerSecond),
+    ("connection rate", "connections.open_per_s", Unit::PerSecond),
+    ("response rate", "requests.per_s", Unit::PerSecond),
     ("latency p99 at equal load", "equal_load_us.p99", Unit::Micros),
     ("latency p50", "latency_us.p50", Unit::Micros),
     ("latency p99", "latency_us.p99", Unit::Micros),

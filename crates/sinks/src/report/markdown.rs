@@ -54,9 +54,9 @@ fn figures(s: &Value, out: &mut String) {
     let rows = [
         ("connections wanted", count("/connections/wanted")),
         ("connections held", count("/connections/held")),
-        ("most connections", count("/connections/peak")),
-        ("connections opened/s", count("/connections/open_per_s")),
-        ("requests answered", count("/requests/answered")),
+        ("peak connections", count("/connections/peak")),
+        ("connection rate", count("/connections/open_per_s")),
+        ("responses", count("/requests/answered")),
         ("requests unanswered at the end", unanswered),
         ("requests/s", count("/requests/per_s")),
         ("memory of throng per connection", bytes("/generator/user_bytes_per_connection")),
@@ -156,7 +156,7 @@ fn thresholds(s: &Value, out: &mut String) {
     for threshold in thresholds {
         let value =
             threshold["value"].as_f64().map_or(NONE.to_owned(), |n| ((n * 1e3).round() / 1e3).to_string());
-        let met = if threshold["pass"] == true { "met" } else { "**not met**" };
+        let met = if threshold["pass"] == true { "met" } else { "**failed**" };
         line(
             out,
             format_args!(
