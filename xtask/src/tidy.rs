@@ -3,6 +3,7 @@
 mod arrows;
 mod circles;
 mod code;
+mod documents;
 mod rules;
 
 use crate::command::{command, metadata, no_words, output, root};
@@ -21,6 +22,7 @@ pub(crate) fn run(words: &[String]) -> Result<()> {
     let sources: Vec<(String, String)> = files(&root)?.into_iter().filter_map(text).collect();
     breaches.extend(sources.iter().flat_map(|(path, text)| rules::breaches(path, text)));
     breaches.extend(circles::breaches(sources.iter().map(|(path, text)| (path.as_str(), text.as_str()))));
+    breaches.extend(documents::breaches(&sources));
     // A tree without git has no subjects either.
     let words = ["log", "--no-merges", SUBJECTS_SINCE, "--format=%h %s"];
     breaches.extend(long_subjects(&output(command("git", &words)?).unwrap_or_default()));

@@ -35,6 +35,15 @@ pub(crate) fn is_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || !byte.is_ascii()
 }
 
+/// Whether `word` stands in `line` as a whole: `unsafe`, not `unsafe_code`.
+pub(crate) fn has_word(line: &str, word: &str) -> bool {
+    line.match_indices(word).any(|(at, _)| {
+        let before = line[..at].bytes().last();
+        let after = line[at + word.len()..].bytes().next();
+        !before.is_some_and(is_name) && !after.is_some_and(is_name)
+    })
+}
+
 /// Block comments nest.
 fn block_comment(rest: &[u8]) -> usize {
     let (mut depth, mut at) = (0usize, 0);

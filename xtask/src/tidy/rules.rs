@@ -1,6 +1,6 @@
 //! What a single file may be called, hold and say.
 
-use super::code::{code_only, is_name, without_tests};
+use super::code::{code_only, has_word, is_name, without_tests};
 
 /// All breaches of one file; `path` is its path from the root, with `/`.
 pub(crate) fn breaches(path: &str, text: &str) -> Vec<String> {
@@ -117,15 +117,6 @@ impl Ban {
             lines.filter_map(|(i, line)| Some((i + 1, self.words.iter().find(|w| has_word(line, w))?)));
         found.map(|(line, word)| format!("{path}:{line}: not here, {}: {word}", self.cure)).collect()
     }
-}
-
-/// Whether `word` stands in `line` as a whole: `unsafe`, not `unsafe_code`.
-fn has_word(line: &str, word: &str) -> bool {
-    line.match_indices(word).any(|(at, _)| {
-        let before = line[..at].bytes().last();
-        let after = line[at + word.len()..].bytes().next();
-        !before.is_some_and(is_name) && !after.is_some_and(is_name)
-    })
 }
 
 #[cfg(test)]
