@@ -19,7 +19,7 @@ const STEPS: &[Step] = &[
         cargo(&[
             "test",
             "-p",
-            "sinks",
+            "exporters",
             "-p",
             "cli",
             "--lib",

@@ -4,7 +4,7 @@ use host::Root;
 use plan::{Flags, Hold};
 use run::Interrupt;
 use samples::{Calibration, Mark, Summary, Verdict, bytes_per_pair};
-use sinks::Store;
+use store::Store;
 use units::{Count, Date, Nanos};
 
 use crate::{
@@ -45,8 +45,8 @@ pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<u8, Failure> {
         host,
     };
     store.add_calibration(&calibration).map_err(Failure::machine)?;
-    let text = sinks::calibration_text(&calibration);
-    tell(&text, args.json.as_deref(), || sinks::calibration_json(&calibration))?;
+    let text = view::calibration_text(&calibration);
+    tell(&text, args.json.as_deref(), || view::calibration_json(&calibration))?;
     Ok(0)
 }
 
@@ -127,6 +127,6 @@ fn apply(flags: &Flags, interrupt: &Interrupt) -> Result<Summary, Failure> {
         Verdict::Fail => EXIT_MACHINE,
         Verdict::Invalid | Verdict::Interrupted => summary.verdict.exit_status(),
     };
-    let why = sinks::verdict(&summary).lines().map(str::trim).collect::<Vec<_>>().join("; ");
+    let why = view::verdict(&summary).lines().map(str::trim).collect::<Vec<_>>().join("; ");
     Err(Failure { status, lines: vec![format!("calibration failed, nothing stored: {why}")] })
 }

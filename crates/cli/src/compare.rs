@@ -3,10 +3,9 @@
 use std::fs;
 
 use plan::{Allowance, Direction};
-use sinks::{
-    Report, Store, StoredRun,
-    compare::{Allowed, Comparison, Figure},
-};
+use stats::compare::{Allowed, Comparison, Figure};
+use store::{Store, StoredRun};
+use view::Report;
 
 use crate::{Failure, args::CompareArgs, runs, say, tell};
 
@@ -21,13 +20,14 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<u8, Failure> {
     let drawn = args.report.as_ref().map(|_| reports(&store, &groups)).transpose()?;
     let (groups, load) = store.compared(groups).map_err(Failure::machine)?;
     let comparison = Comparison::new(groups, load, &allowances);
-    let text = if args.markdown { comparison.markdown() } else { comparison.text() };
-    tell(&text, args.json.as_deref(), || comparison.json())?;
+    let text =
+        if args.markdown { view::compare::markdown(&comparison) } else { view::compare::text(&comparison) };
+    tell(&text, args.json.as_deref(), || view::compare::json(&comparison))?;
     if let Some((file, drawn)) = args.report.as_ref().zip(drawn) {
-        let written = fs::write(file, sinks::report_html(&drawn, Some(&comparison)));
+        let written = fs::write(file, view::report_html(&drawn, Some(&comparison)));
         written.map_err(|e| Failure::machine(format!("--report {file}: {e}")))?;
     }
-    let failed: Vec<_> = comparison.judged().iter().filter(|judged| judged.failed).collect();
+    let failed: Vec<_> = comparison.judged.iter().filter(|judged| judged.failed).collect();
     for judged in &failed {
         say(&format!("throng: --fail-if {}: {}", judged.text, judged.detail));
     }

@@ -45,6 +45,6 @@ fn against(address: &str, interrupt: &Interrupt) -> Result<u8, Failure> {
         &mut [],
     )?
     .summary;
-    answer(&sinks::text(&summary))?;
+    answer(&view::text(&summary))?;
     Ok(summary.verdict.exit_status())
 }

@@ -31,11 +31,11 @@ pub(crate) fn find(args: &FindArgs) -> Result<u8, Failure> {
     };
     say(&format!("{}: up to {} {}, {dwell} each", plan.text, Count(most), by.unit()));
     let mut tell = |line: &str| say(&format!("throng: {line}"));
-    let mut show = |point: &samples::Point| say(&sinks::find_line(point, by.unit()));
+    let mut show = |point: &samples::Point| say(&view::find_line(point, by.unit()));
     let how = Find { by, most, dwell: dwell.max(Nanos::from_secs(1)) };
     let found = run::find(how, &plan, &root, &interrupt, &mut tell, &mut show).map_err(Failure::machine)?;
-    let text = sinks::find_text(&found, by.unit());
-    crate::tell(&text, args.run.json.as_deref(), || sinks::find_json(&found))?;
+    let text = view::find_text(&found, by.unit());
+    crate::tell(&text, args.run.json.as_deref(), || view::find_json(&found))?;
     Ok(if interrupt.is_set() { EXIT_INTERRUPTED } else { found.exit_status() })
 }
 

@@ -56,7 +56,7 @@ fn main() -> ExitCode {
         }
         failure.status
     });
-    sinks::flush_messages();
+    view::flush_messages();
     ExitCode::from(status)
 }
 
@@ -78,8 +78,8 @@ impl Failure {
 
 /// To the person, on standard error, or, while the live view has the terminal, there. It never waits for a reader.
 fn say(text: &str) {
-    if !sinks::keep_for_later(text) {
-        sinks::message(text);
+    if !view::keep_for_later(text) {
+        view::message(text);
     }
 }
 
@@ -111,7 +111,7 @@ fn tell(text: &str, json_to: Option<&str>, json: impl FnOnce() -> String) -> Res
 /// Nobody reads it any more, or there is no room for it.
 fn answer(text: &str) -> Result<(), Failure> {
     // In order, where both are the same terminal.
-    sinks::flush_messages();
+    view::flush_messages();
     let mut out = stdout();
     let told = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     told.map_err(|e| Failure::machine(format!("standard output: {e}")))

@@ -6,9 +6,11 @@ use std::{
     time::{Duration, UNIX_EPOCH},
 };
 
+use exporters::{Exporters, HlogFile};
 use plan::{Influx, Otlp};
 use samples::Sink;
-use sinks::{Classic, Exporters, HlogFile, Line, Store, StoredRun};
+use store::{Store, StoredRun};
+use view::{Classic, Line};
 
 use crate::{Failure, answer, args::ReplayArgs, outputs::Outputs, run, runs, say};
 

@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path, slice};
 
-use sinks::Report;
+use view::Report;
 
 use crate::{Failure, answer, args::ReportArgs, outputs::Outputs, runs, say};
 
@@ -93,9 +93,9 @@ impl Form {
     fn text(self, report: &Report) -> String {
         let one = slice::from_ref(report);
         match self {
-            Form::Html => sinks::report_html(one, None),
+            Form::Html => view::report_html(one, None),
             Form::Markdown => report.markdown(),
-            Form::Json => sinks::report_json(one, None),
+            Form::Json => view::report_json(one, None),
         }
     }
 }

@@ -9,15 +9,14 @@ use std::{
     time::{Duration, UNIX_EPOCH},
 };
 
+use exporters::{Exporters, Form, HlogFile, PushServer, Remains, background::BackgroundFile};
 use host::{Root, remote::Token};
 use plan::{Flags, Format, Influx, Live, Otlp, Plan, Surroundings, Tool};
 use run::Interrupt;
 use samples::{RunRecord, Sink, Summary};
-use sinks::{
-    BackgroundFile, Classic, Dashboard, Exporters, Form, HlogFile, Keeper, Kept, Line, Messages, Opens,
-    PushServer, Remains, Report, Terminal, format::Whole,
-};
+use store::{Keeper, Kept};
 use units::Date;
+use view::{Classic, Dashboard, Line, Messages, Opens, Report, Terminal, format::Whole};
 
 use crate::{
     Failure, args::RunArgs, bundle::Bundle, outputs::Outputs, report::ReportFile, runs, say, scenario,
@@ -70,10 +69,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<u8, Failure> {
         say(&format!("throng: {}", runs::make_up(behind, kept.as_ref())));
     }
     let text = text(plan.format, &summary, whole);
-    tell(&text, args.json.as_deref(), || sinks::json(&summary))?;
+    tell(&text, args.json.as_deref(), || view::json(&summary))?;
     if plan.format.tool != Tool::Throng {
         // No other tool's form has a place for what the figures are worth.
-        say(sinks::verdict(&summary).trim_end());
+        say(view::verdict(&summary).trim_end());
     }
     logged?;
     reported?;
@@ -119,7 +118,7 @@ fn fill(bundle: &Bundle, log: Option<&str>, summary: &Summary) -> Result<(), Fai
     let write = |file: String, written: io::Result<()>| {
         written.map_err(|e| Failure::machine(format!("--out: {file}: {e}")))
     };
-    write(bundle.summary(), fs::write(bundle.summary(), sinks::json(summary)))?;
+    write(bundle.summary(), fs::write(bundle.summary(), view::json(summary)))?;
     let copied = log.map_or(Ok(()), |log| fs::copy(log, bundle.hlog()).map(|_| ()));
     write(bundle.hlog(), copied)
 }
@@ -175,11 +174,11 @@ fn dashboard(args: &RunArgs, plan: &Plan, record: &RunRecord) -> Result<Option<D
 /// The summary in the form that was asked for.
 fn text(format: Format, summary: &Summary, whole: Whole) -> String {
     let form = match format.tool {
-        Tool::Throng => return sinks::text(summary),
-        Tool::Wrk => sinks::format::wrk,
-        Tool::Fortio => sinks::format::fortio,
-        Tool::Ab => sinks::format::ab,
-        Tool::Httperf => sinks::format::httperf,
+        Tool::Throng => return view::text(summary),
+        Tool::Wrk => view::format::wrk,
+        Tool::Fortio => view::format::fortio,
+        Tool::Ab => view::format::ab,
+        Tool::Httperf => view::format::httperf,
     };
     let (summary, whole) = whole.of(summary, format.of);
     form(&summary, &whole)

@@ -2,9 +2,10 @@
 
 use std::{env, path::PathBuf, sync::Arc};
 
+use exporters::Behind;
 use host::Root;
 use samples::{Calibration, RunRecord};
-use sinks::{Behind, Keeper, Kept, Store, StoredRun};
+use store::{Keeper, Kept, Store, StoredRun};
 use units::{Date, Nanos};
 
 use crate::{Failure, answer, args::RunsArgs, folders, say};
@@ -31,7 +32,7 @@ pub(crate) fn runs(args: &RunsArgs) -> Result<u8, Failure> {
             all.into_iter().filter(|run| wanted.has(run)).collect()
         }
     };
-    answer(&if args.json { sinks::runs_json(&runs) } else { sinks::runs_text(&runs) })?;
+    answer(&if args.json { view::runs_json(&runs) } else { view::runs_text(&runs) })?;
     Ok(0)
 }
 

@@ -8,11 +8,11 @@ use std::{
     time::Duration,
 };
 
+use exporters::background::BackgroundFile;
 use host::Root;
 use net::Backend;
 use plan::IoChoice;
 use serve::{Knobs, Server, Service, Settings};
-use sinks::BackgroundFile;
 use units::{Bytes, Clock, Count, Misread, Nanos, Rate};
 
 use crate::{Failure, answer, args::ServeArgs, say, signals};

@@ -20,7 +20,7 @@ pub(crate) fn on_signal(mut first: impl FnMut() + Send + 'static) -> std::io::Re
             first();
         }
         if waiting.next().is_some() {
-            sinks::restore_terminal();
+            view::restore_terminal();
             std::process::exit(i32::from(EXIT_INTERRUPTED));
         }
     })?;

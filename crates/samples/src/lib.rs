@@ -39,7 +39,7 @@ pub use observation::{
 pub use probe::{Probe, ProbePoint, ProbeSummary};
 pub use quantiles::{Censored, Quantiles, Stalled};
 pub use record::{HostFacts, RunRecord, SCHEMA, Setting, TickRecord};
-pub use sink::{Ask, Header, Sink};
+pub use sink::{Ask, Header, Sink, Tell};
 pub use summary::{
     Asked, Certainty, Connections, FaultCount, Generator, KernelCost, Limit, PopulationSummary, ProcessCost,
     Requests, StepSummary, Summary, ThresholdResult, Verdict,

@@ -1,6 +1,6 @@
 //! What consumers of a run look like to it.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
@@ -49,6 +49,9 @@ pub struct Header {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub destinations: Vec<String>,
 }
+
+/// Where a sink reports trouble, a line each.
+pub type Tell = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// Takes a run as it happens. A sink that may block has its own thread and a bounded queue.
 pub trait Sink {

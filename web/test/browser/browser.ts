@@ -47,7 +47,7 @@ export async function openPage(browser: Browser, allowed: (address: string) => b
   return { page, troubles };
 }
 
-/** The built page with data in it, packed as Rust packs it (`sinks::report_page`). */
+/** The built page with data in it, packed as Rust packs it (`view::report_html`). */
 export function writeReport(report: Report): string {
   const data = gzipSync(JSON.stringify(report)).toString("base64");
   const html = readFileSync("dist/report.html", "utf8");

@@ -94,14 +94,13 @@ const BANS: &[Ban] = &[
         words: &["TcpStream", "TcpListener", "UdpSocket", "UnixStream", "UnixListener", "rustix::net"],
         rooms: &[
             "crates/net/",
-            "crates/sinks/src/web.rs",
-            "crates/sinks/src/exporters",
+            "crates/exporters/",
             "crates/lab/src/process.rs",
             "crates/host/src/remote",
             "crates/fleet/",
         ],
         free_in_tests: true,
-        cure: "sockets are opened in net, sinks/{web, exporters}, host/remote and fleet",
+        cure: "sockets are opened in net, exporters, host/remote and fleet",
     },
 ];
 
@@ -209,16 +208,16 @@ mod tests {
 
     #[test]
     fn sockets_are_opened_in_few_rooms() {
-        let cure = "not here, sockets are opened in net, sinks/{web, exporters}, host/remote and fleet";
+        let cure = "not here, sockets are opened in net, exporters, host/remote and fleet";
         let text = "use std::net::{SocketAddr, TcpStream};\nuse rustix::net::bind;\n";
         let both = [&*format!(":1: {cure}: TcpStream"), &*format!(":2: {cure}: rustix::net")];
         check("crates/cli/src/main.rs", text, &both);
-        check("crates/sinks/src/terminal.rs", text, &both);
+        check("crates/view/src/terminal.rs", text, &both);
         check("crates/host/src/ports.rs", text, &both);
         for path in [
             "crates/net/src/io/epoll.rs",
-            "crates/sinks/src/web.rs",
-            "crates/sinks/src/exporters/influx.rs",
+            "crates/exporters/src/web.rs",
+            "crates/exporters/src/influx.rs",
             "crates/host/src/remote.rs",
             "crates/fleet/src/agent.rs",
             "crates/cli/tests/black_box.rs",

@@ -1,0 +1,290 @@
+//! A writer on a thread of its own behind a bounded queue: whoever writes never waits for a pipe, a disk or a terminal.
+
+use std::{
+    collections::VecDeque,
+    io::{self, Write},
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    thread,
+    time::Duration,
+};
+
+use units::Clock;
+
+/// What is dropped when the queue is full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Full {
+    /// What has waited longest: of messages, the last ones matter. Each is tried, whatever became of those before.
+    DropsOldest,
+    /// What comes: of a file, the beginning is needed to read it. Nothing is written after the first failure.
+    DropsNewest,
+}
+
+/// The sending end. Dropped, it lets the thread write what still waits.
+pub struct Background {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+    full: Full,
+    /// Bytes that may wait.
+    limit: usize,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<Vec<u8>>,
+    /// Bytes in `waiting`.
+    bytes: usize,
+    is_writing: bool,
+    is_closed: bool,
+    /// Pieces that were written or tried.
+    done: u64,
+    dropped: u64,
+    failed: Option<io::Error>,
+}
+
+/// What became of all that was written.
+#[derive(Debug, Default)]
+pub struct Flushed {
+    /// Something still waits, and nothing was written for the whole time.
+    pub is_stuck: bool,
+    /// Pieces that the full queue had no room for, since the last flush.
+    pub dropped: u64,
+    /// The first failure, since the last flush.
+    pub failed: Option<io::Error>,
+}
+
+impl Background {
+    /// Starts the thread; `limit`: bytes that may wait.
+    ///
+    /// # Errors
+    /// No further thread.
+    pub fn start(out: impl Write + Send + 'static, full: Full, limit: usize) -> io::Result<Background> {
+        let shared = Arc::new(Shared { state: Mutex::default(), changed: Condvar::new(), full, limit });
+        let of_thread = shared.clone();
+        thread::Builder::new().name("writer".to_owned()).spawn(move || of_thread.write_all(out))?;
+        Ok(Background { shared })
+    }
+
+    /// Queues a piece, to be written as one.
+    pub fn push(&self, piece: Vec<u8>) {
+        let (mut state, Shared { full, limit, .. }) = (self.shared.state(), &*self.shared);
+        // One that is larger than the queue goes into an empty one.
+        while state.bytes + piece.len() > *limit && !state.waiting.is_empty() {
+            state.dropped += 1;
+            if *full == Full::DropsNewest {
+                return;
+            }
+            state.bytes -= state.waiting.pop_front().map_or(0, |oldest| oldest.len());
+        }
+        state.bytes += piece.len();
+        state.waiting.push_back(piece);
+        self.shared.changed.notify_all();
+    }
+
+    /// Waits until all is written, or nothing was written for this time; at most ten times as long.
+    pub fn flush(&self, patience: Duration) -> Flushed {
+        let clock = Clock::start();
+        let mut state = self.shared.state();
+        while !state.is_idle() && clock.now().0 < 10 * patience.as_nanos() as u64 {
+            let before = state.done;
+            let stuck = |state: &mut State| !state.is_idle() && state.done == before;
+            let waited = self.shared.changed.wait_timeout_while(state, patience, stuck);
+            let (next, ended) = waited.unwrap_or_else(PoisonError::into_inner);
+            state = next;
+            if ended.timed_out() {
+                break;
+            }
+        }
+        Flushed {
+            is_stuck: !state.is_idle(),
+            dropped: std::mem::take(&mut state.dropped),
+            failed: state.failed.take(),
+        }
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        self.shared.state().is_closed = true;
+        self.shared.changed.notify_all();
+    }
+}
+
+impl State {
+    fn is_idle(&self) -> bool {
+        self.waiting.is_empty() && !self.is_writing
+    }
+}
+
+impl Shared {
+    /// Nobody panics while holding it.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The thread: until the sending end is gone and nothing waits.
+    fn write_all(&self, mut out: impl Write) {
+        let mut is_broken = false;
+        loop {
+            let state = self.state();
+            let nothing = |state: &mut State| state.waiting.is_empty() && !state.is_closed;
+            let mut state = self.changed.wait_while(state, nothing).unwrap_or_else(PoisonError::into_inner);
+            let Some(piece) = state.waiting.pop_front() else { return };
+            (state.bytes, state.is_writing) = (state.bytes - piece.len(), true);
+            drop(state);
+            let written = match is_broken {
+                true => Ok(()),
+                false => out.write_all(&piece).and_then(|()| out.flush()),
+            };
+            let mut state = self.state();
+            if let Err(e) = written {
+                is_broken = self.full == Full::DropsNewest;
+                state.failed.get_or_insert(e);
+            }
+            (state.done, state.is_writing) = (state.done + 1, false);
+            self.changed.notify_all();
+        }
+    }
+}
+
+/// Bytes of a file that may wait: minutes of histograms.
+const FILE_LIMIT: usize = 4 << 20;
+/// A disk that takes nothing for so long at the end is not waited for any more.
+const FILE_PATIENCE: Duration = Duration::from_secs(5);
+
+/// A file, or what stands for one, that is written line by line in the background. A flush waits within bounds, and says
+/// what is not in it.
+pub struct BackgroundFile {
+    line: Vec<u8>,
+    queue: Background,
+}
+
+impl BackgroundFile {
+    /// Writes to `out`.
+    ///
+    /// # Errors
+    /// No thread for it.
+    pub fn new(out: impl Write + Send + 'static) -> io::Result<BackgroundFile> {
+        Ok(BackgroundFile { line: Vec::new(), queue: Background::start(out, Full::DropsNewest, FILE_LIMIT)? })
+    }
+}
+
+impl Write for BackgroundFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.line.extend_from_slice(bytes);
+        if self.line.ends_with(b"\n") {
+            self.queue.push(std::mem::take(&mut self.line));
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self.queue.flush(FILE_PATIENCE) {
+            Flushed { failed: Some(e), .. } => Err(e),
+            Flushed { is_stuck: true, .. } => {
+                Err(io::Error::other(format!("no progress for {FILE_PATIENCE:?}")))
+            }
+            Flushed { dropped: 0, .. } => Ok(()),
+            Flushed { dropped, .. } => Err(io::Error::other(format!("too slow: {dropped} lines dropped"))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::{Receiver, Sender, channel};
+
+    const SHORT: Duration = Duration::from_millis(20);
+    const LONG: Duration = Duration::from_secs(10);
+
+    /// Takes a piece whenever it is allowed to.
+    struct Slow {
+        may: Receiver<()>,
+        took: Sender<Vec<u8>>,
+    }
+
+    impl Write for Slow {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.may.recv().map_err(io::Error::other)?;
+            self.took.send(bytes.to_vec()).map_err(io::Error::other)?;
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// Nine pieces of one byte to a writer that takes none yet, with room for three: what it took in the end.
+    fn check(full: Full, expected: &[u8]) {
+        let ((allow, may), (took, taken)) = (channel(), channel());
+        let out = Background::start(Slow { may, took }, full, 3).unwrap();
+        out.push(vec![0]);
+        // The first is being written, and no more in the queue.
+        while !out.shared.state().is_writing {
+            thread::yield_now();
+        }
+        (1..9).for_each(|n| out.push(vec![n]));
+        let stuck = out.flush(SHORT);
+        assert!(stuck.is_stuck && stuck.failed.is_none(), "{full:?}: {stuck:?}");
+        assert_eq!(stuck.dropped, 5, "{full:?}");
+        (0..4).for_each(|_| allow.send(()).unwrap());
+        let flushed = out.flush(LONG);
+        assert!(!flushed.is_stuck && flushed.dropped == 0 && flushed.failed.is_none(), "{flushed:?}");
+        drop((out, allow));
+        assert_eq!(taken.iter().flatten().collect::<Vec<u8>>(), expected, "{full:?}");
+    }
+
+    #[test]
+    fn what_finds_no_room_is_dropped_and_counted() {
+        check(Full::DropsOldest, &[0, 6, 7, 8]);
+        check(Full::DropsNewest, &[0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn a_piece_larger_than_the_queue_is_written() {
+        let ((allow, may), (took, taken)) = (channel(), channel());
+        let out = Background::start(Slow { may, took }, Full::DropsOldest, 3).unwrap();
+        allow.send(()).unwrap();
+        out.push(vec![7; 1000]);
+        assert!(!out.flush(LONG).is_stuck);
+        assert_eq!(taken.recv().unwrap(), vec![7; 1000]);
+    }
+
+    /// A disk that is full at first.
+    struct FullOnce(bool, Sender<Vec<u8>>);
+
+    impl Write for FullOnce {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            if !std::mem::replace(&mut self.0, true) {
+                return Err(io::ErrorKind::StorageFull.into());
+            }
+            self.1.send(bytes.to_vec()).map_err(io::Error::other)?;
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_file_ends_at_its_first_failure_and_messages_are_tried_again() {
+        for (full, expected) in [(Full::DropsOldest, vec![2]), (Full::DropsNewest, vec![])] {
+            let (took, taken) = channel();
+            let out = Background::start(FullOnce(false, took), full, 100).unwrap();
+            out.push(vec![1]);
+            out.push(vec![2]);
+            let flushed = out.flush(LONG);
+            let failed = flushed.failed.expect("the first failed");
+            assert_eq!(failed.kind(), io::ErrorKind::StorageFull, "{full:?}");
+            assert!(!flushed.is_stuck && flushed.dropped == 0);
+            drop(out);
+            assert_eq!(taken.iter().flatten().collect::<Vec<u8>>(), expected, "{full:?}");
+        }
+    }
+}

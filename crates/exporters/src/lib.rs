@@ -1,0 +1,251 @@
+//! Where the metrics of a run go, each way with a thread of its own: whatever becomes of it, the run goes on.
+
+pub mod background;
+mod hlog;
+mod influx;
+mod metrics;
+mod otlp;
+mod prometheus;
+mod push;
+mod rows;
+#[cfg(test)]
+mod tests;
+pub mod web;
+
+use std::{
+    io::{self, Write},
+    net::SocketAddr,
+    sync::{
+        Arc, MutexGuard, PoisonError,
+        mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel},
+    },
+    thread,
+    time::Duration,
+};
+
+use samples::{Generator, Header, Looks, Sink, Tell, Tick};
+use units::{Clock, Date, Nanos};
+
+use metrics::{Book, Snapshot};
+use prometheus::Endpoint;
+use push::{Missed, Missing};
+
+pub use hlog::{Hlog, HlogFile};
+pub use push::{Behind, Form, PushServer};
+
+/// Seconds of a run that may wait to be taken away.
+const WAITING: usize = 60;
+/// What is left when the run is over may take so long to be taken away.
+const PATIENCE: Nanos = Nanos::from_secs(5);
+
+/// The sink that hands the metrics of a run to all who want them.
+pub struct Exporters {
+    book: Book,
+    /// Those that begin with the run.
+    ready: Vec<Ready>,
+    lanes: Vec<Lane>,
+    endpoint: Option<Endpoint>,
+    pushes: Vec<(PushServer, Missing)>,
+    /// Whoever is slow is waited for.
+    is_patient: bool,
+    troubles: Vec<String>,
+}
+
+/// What is left when the run is over.
+pub struct Remains {
+    /// What could not be taken away, a line each.
+    pub troubles: Vec<String>,
+    /// What is still to be sent.
+    pub behind: Vec<Behind>,
+}
+
+/// An exporter whose run has not begun.
+struct Ready {
+    name: String,
+    work: Work,
+    /// Where it keeps count of what it misses, if it does.
+    missing: Option<Missing>,
+}
+
+/// What an exporter does, from the series before the run and all that come, until there are no more.
+type Work = Box<dyn FnOnce(&Header, &Snapshot, &Receiver<Arc<Snapshot>>) -> io::Result<()> + Send>;
+
+impl Exporters {
+    /// For nobody yet; of a run that began then.
+    pub fn new(began: Date) -> Exporters {
+        let (ready, lanes, troubles) = (Vec::new(), Vec::new(), Vec::new());
+        let (endpoint, pushes, is_patient) = (None, Vec::new(), false);
+        Exporters { book: Book::new(began), ready, lanes, endpoint, pushes, is_patient, troubles }
+    }
+
+    /// The same of a run that was stored: whoever is slow is waited for, and misses nothing.
+    pub fn patient(began: Date) -> Exporters {
+        Exporters { is_patient: true, ..Exporters::new(began) }
+    }
+
+    /// A line of CSV a second to `out`; `name`: what it is called where it makes trouble.
+    pub fn csv(&mut self, name: String, mut out: impl Write + Send + 'static) {
+        let work: Work = Box::new(move |_, blank, rows| rows::csv(&mut out, blank, rows));
+        self.ready.push(Ready { name, work, missing: None });
+    }
+
+    /// A JSON object a second, a line each; `name` as of [`Exporters::csv`].
+    pub fn jsonl(&mut self, name: String, mut out: impl Write + Send + 'static) {
+        let work: Work = Box::new(move |_, _, rows| rows::jsonl(&mut out, rows));
+        self.ready.push(Ready { name, work, missing: None });
+    }
+
+    /// A row of Parquet a second to `out`, readable when the run is over; `name` as of [`Exporters::csv`].
+    #[cfg(feature = "parquet")]
+    pub fn parquet(&mut self, name: String, out: impl Write + Send + 'static) {
+        let work: Work = Box::new(move |_, blank, rows| rows::parquet::write(out, blank, rows));
+        self.ready.push(Ready { name, work, missing: None });
+    }
+
+    /// An endpoint for Prometheus, at once and as long as this lives; where it is, the port that it got included.
+    ///
+    /// # Errors
+    /// Another one listens there, or what else bind says.
+    pub fn prometheus(&mut self, at: SocketAddr) -> io::Result<SocketAddr> {
+        let (endpoint, at) = Endpoint::bind(at)?;
+        self.endpoint = Some(endpoint);
+        Ok(at)
+    }
+
+    /// A POST each second; the first that is not taken is told.
+    pub fn push(&mut self, server: PushServer, tell: Tell) {
+        let (to, missing) = (server.clone(), Missing::default());
+        self.pushes.push((server, missing.clone()));
+        let (name, count) = (to.name(), missing.clone());
+        let work: Work = Box::new(move |header, _, rows| {
+            push::push(&to, header, rows, &count, &tell);
+            Ok(())
+        });
+        self.ready.push(Ready { name, work, missing: Some(missing) });
+    }
+
+    /// Waits until all is taken away, within bounds.
+    pub fn end(self) -> Remains {
+        let Exporters { lanes, mut troubles, pushes, .. } = self;
+        // All learn of the end at once, and one patience is for all of them.
+        let ending: Vec<Ending> = lanes.into_iter().map(Lane::end).collect();
+        let clock = Clock::start();
+        troubles.extend(ending.into_iter().filter_map(|lane| lane.wait(PATIENCE.since(clock.now()))));
+        let behind = |(server, missing): (PushServer, Missing)| {
+            let missed = std::mem::take(&mut *lock(&missing));
+            Behind::new(server, missed)
+        };
+        let behind = pushes.into_iter().filter_map(behind).collect();
+        Remains { troubles, behind }
+    }
+}
+
+impl Sink for Exporters {
+    fn begin(&mut self, header: &Header) {
+        self.book.begin(header);
+        if self.ready.is_empty() && self.endpoint.is_none() {
+            return;
+        }
+        let blank = Arc::new(self.book.blank());
+        if let Some(endpoint) = &self.endpoint {
+            endpoint.show(&blank);
+        }
+        for ready in self.ready.drain(..) {
+            match Lane::start(ready, header.clone(), blank.clone()) {
+                Ok(lane) => self.lanes.push(lane),
+                Err(why) => self.troubles.push(why),
+            }
+        }
+    }
+
+    fn look(&mut self, looks: &Looks) {
+        self.book.look(looks);
+    }
+
+    fn tick(&mut self, tick: &Tick, own: &Generator) {
+        if !self.lanes.is_empty() || self.endpoint.is_some() {
+            let snapshot = Arc::new(self.book.tick(tick, own));
+            if let Some(endpoint) = &self.endpoint {
+                endpoint.show(&snapshot);
+            }
+            for lane in &mut self.lanes {
+                if self.is_patient { lane.give(&snapshot) } else { lane.offer(&snapshot) }
+            }
+        }
+    }
+}
+
+/// Nobody panics while holding it.
+fn lock(missing: &Missing) -> MutexGuard<'_, Missed> {
+    missing.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A thread of its own, behind a queue that never makes the run wait.
+struct Lane {
+    name: String,
+    queue: SyncSender<Arc<Snapshot>>,
+    done: Receiver<io::Result<()>>,
+    missing: Missing,
+    /// Whether it tells of what is missing by itself.
+    makes_up: bool,
+}
+
+impl Lane {
+    fn start(ready: Ready, header: Header, blank: Arc<Snapshot>) -> Result<Lane, String> {
+        let Ready { name, work, missing } = ready;
+        let (queue, rows) = sync_channel(WAITING);
+        let (tell, done) = sync_channel(1);
+        let work = move || {
+            let _ = tell.send(work(&header, &blank, &rows));
+        };
+        let (makes_up, missing) = (missing.is_some(), missing.unwrap_or_default());
+        match thread::Builder::new().name("exporter".to_owned()).spawn(work) {
+            Ok(_) => Ok(Lane { name, queue, done, missing, makes_up }),
+            Err(e) => Err(format!("{name}: cannot start its thread: {e}")),
+        }
+    }
+
+    fn give(&mut self, snapshot: &Arc<Snapshot>) {
+        // One that has ended says why at the end.
+        let _ = self.queue.send(snapshot.clone());
+    }
+
+    fn offer(&mut self, snapshot: &Arc<Snapshot>) {
+        // One that has ended says why at the end.
+        if let Err(TrySendError::Full(_)) = self.queue.try_send(snapshot.clone()) {
+            lock(&self.missing).add(snapshot.elapsed, "it is too slow");
+        }
+    }
+
+    /// Nothing more comes.
+    fn end(self) -> Ending {
+        let Lane { name, queue: _, done, missing, makes_up } = self;
+        Ending { name, done, missing, makes_up }
+    }
+}
+
+/// A lane that writes the rest.
+struct Ending {
+    name: String,
+    done: Receiver<io::Result<()>>,
+    missing: Missing,
+    makes_up: bool,
+}
+
+impl Ending {
+    /// What went wrong, if anything did.
+    fn wait(self, patience: Nanos) -> Option<String> {
+        let Ending { name, done, missing, makes_up } = self;
+        let ended = done.recv_timeout(Duration::from_nanos(patience.0));
+        let missed = lock(&missing).seconds;
+        match ended {
+            Ok(Err(e)) => Some(format!("{name}: {e}")),
+            Ok(Ok(())) if missed > 0 && !makes_up => {
+                Some(format!("{name}: too slow: {missed} seconds dropped"))
+            }
+            Ok(Ok(())) => None,
+            Err(RecvTimeoutError::Timeout) => Some(format!("{name}: did not finish within {PATIENCE}")),
+            Err(RecvTimeoutError::Disconnected) => Some(format!("{name}: its thread ended early")),
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! Metrics that are pushed: a POST a second to who takes them, again where it did not, and late from the store.
+
+#[cfg(test)]
+mod tests;
+
+use std::{
+    io::{self, Read, Write},
+    net::{SocketAddr, TcpStream},
+    sync::{
+        Arc, Mutex,
+        mpsc::{Receiver, TryRecvError},
+    },
+    time::Duration,
+};
+
+use samples::{Header, Tell};
+use store::{Store, StoredRun};
+use units::{Clock, Nanos};
+
+use crate::{
+    influx,
+    metrics::{Book, Snapshot},
+    otlp,
+};
+
+/// A batch must be taken within this, the connection included; then the next try begins with what has come meanwhile.
+const PATIENCE: Nanos = Nanos::from_secs(2);
+/// Seconds of a run that may wait for it; older ones are sent from the store when the run is over.
+const WAITING: usize = 60;
+/// Seconds of a run in one POST, from the store: half a megabyte or so.
+const BATCH: usize = 30;
+/// For what is sent from the store when the run is over.
+const MAKING_UP: Nanos = Nanos::from_secs(20);
+/// As much of an answer is read.
+const MOST_ANSWER: usize = 4 << 10;
+
+/// What is posted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// InfluxDB's line protocol.
+    Influx,
+    /// OpenTelemetry's protocol over HTTP, as JSON.
+    Otlp,
+}
+
+impl Form {
+    const fn flag(self) -> &'static str {
+        match self {
+            Form::Influx => "--influx",
+            Form::Otlp => "--otlp",
+        }
+    }
+
+    const fn content_type(self) -> &'static str {
+        match self {
+            Form::Influx => "text/plain; charset=utf-8",
+            Form::Otlp => "application/json",
+        }
+    }
+
+    /// These seconds of a run as one body.
+    fn body(self, header: &Header, rows: &[Arc<Snapshot>]) -> String {
+        match self {
+            Form::Influx => influx::body(header, rows),
+            Form::Otlp => otlp::body(header, rows),
+        }
+    }
+}
+
+/// Where metrics go.
+#[derive(Clone)]
+pub struct PushServer {
+    /// What it takes.
+    pub form: Form,
+    /// Where it listens.
+    pub at: SocketAddr,
+    /// Host and port as the user wrote them.
+    pub host: String,
+    /// Path and query of its writes.
+    pub path: String,
+    /// What it wants to see.
+    pub token: Option<String>,
+}
+
+/// Seconds of a run that are not there.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Missed {
+    /// The first and the last of them, by the run's time.
+    range: Option<(Nanos, Nanos)>,
+    pub(super) seconds: u64,
+    why: String,
+}
+
+impl Missed {
+    pub(super) fn add(&mut self, elapsed: Nanos, why: &str) {
+        let (from, to) = self.range.unwrap_or((elapsed, elapsed));
+        self.range = Some((from.min(elapsed), to.max(elapsed)));
+        self.seconds += 1;
+        why.clone_into(&mut self.why);
+    }
+}
+
+/// What is missing, for the thread that pushes and for who sends it later.
+pub(super) type Missing = Arc<Mutex<Missed>>;
+
+/// Pushes what comes until there is no more; what does not arrive is told once, tried again each second, and at last missed.
+pub(super) fn push(
+    server: &PushServer,
+    header: &Header,
+    rows: &Receiver<Arc<Snapshot>>,
+    missing: &Missing,
+    tell: &Tell,
+) {
+    let mut pending: Vec<Arc<Snapshot>> = Vec::new();
+    let mut told = false;
+    let mut is_over = false;
+    while !is_over {
+        // One is waited for, and whatever came meanwhile goes with it.
+        match rows.recv() {
+            Ok(row) => pending.push(row),
+            Err(_) => is_over = true,
+        }
+        loop {
+            match rows.try_recv() {
+                Ok(row) => pending.push(row),
+                Err(TryRecvError::Disconnected) => break is_over = true,
+                Err(TryRecvError::Empty) => break,
+            }
+        }
+        match server.post(header, &pending) {
+            Ok(()) => pending.clear(),
+            Err(Untaken { why, for_good }) => {
+                if !std::mem::replace(&mut told, true) {
+                    tell(&format!("{}: retrying, the run continues: {why}", server.name()));
+                }
+                let kept = if is_over || for_good { 0 } else { WAITING };
+                let mut missed = crate::lock(missing);
+                let oldest = pending.len().saturating_sub(kept);
+                pending.drain(..oldest).for_each(|row| missed.add(row.elapsed, &why));
+            }
+        }
+    }
+}
+
+/// Why points were not taken.
+struct Untaken {
+    why: String,
+    /// It would not take the same points a moment later.
+    for_good: bool,
+}
+
+/// What was not taken while the run lasted.
+pub struct Behind {
+    pub(super) server: PushServer,
+    pub(super) missed: Missed,
+}
+
+impl Behind {
+    /// None if there is nothing that it lacks.
+    pub(super) fn new(server: PushServer, missed: Missed) -> Option<Behind> {
+        missed.range.is_some().then_some(Behind { server, missed })
+    }
+
+    /// Sends it from the store, within bounds; what became of it, for the person. Points that are there already are
+    /// written again, and are the same.
+    pub fn make_up(self, kept: Option<(&Store, &StoredRun)>) -> String {
+        let Behind { server, missed } = self;
+        let (name, seconds) = (server.name(), missed.seconds);
+        let Some((store, run)) = kept else {
+            return format!("{name}: {seconds} seconds of the run are missing: {}", missed.why);
+        };
+        match server.send_part(store, run, missed.range.unwrap_or_default(), MAKING_UP) {
+            Ok(()) => format!("{name}: {seconds} seconds of the run were delivered late"),
+            Err(why) => format!(
+                "{name}: {seconds} seconds of the run are missing; send them with `throng replay {} {} \
+                URL`: {why}",
+                run.id,
+                server.form.flag(),
+            ),
+        }
+    }
+}
+
+impl PushServer {
+    /// As the user knows it.
+    pub fn name(&self) -> String {
+        format!("{} {}", self.form.flag(), self.host)
+    }
+
+    /// Sends a stored run, all of it, as when it ran.
+    ///
+    /// # Errors
+    /// The store is damaged, or the first batch that was not taken: nothing is sent after it.
+    pub fn send(&self, store: &Store, run: &StoredRun) -> Result<(), String> {
+        self.send_part(store, run, (Nanos::ZERO, Nanos::NEVER), Nanos::NEVER)
+    }
+
+    /// Those of its seconds, within a time.
+    fn send_part(
+        &self,
+        store: &Store,
+        run: &StoredRun,
+        (from, to): (Nanos, Nanos),
+        within: Nanos,
+    ) -> Result<(), String> {
+        let (clock, header) = (Clock::start(), &run.record.header);
+        let mut book = Book::new(run.record.began_ms);
+        book.begin(header);
+        let (mut batch, mut sent) = (Vec::new(), Ok(()));
+        let read = store.ticks(&run.id, &mut |record| {
+            book.look(&record.looks);
+            let row = book.tick(&record.tick, &record.generator);
+            if (from..=to).contains(&row.elapsed) && sent.is_ok() {
+                batch.push(Arc::new(row));
+            }
+            if batch.len() == BATCH {
+                sent = match clock.now() < within {
+                    true => self.post(header, &batch).map_err(|untaken| untaken.why),
+                    false => Err("timeout".to_owned()),
+                };
+                batch.clear();
+            }
+        });
+        read.map_err(|trouble| trouble.to_string())?;
+        sent?;
+        self.post(header, &batch).map_err(|untaken| untaken.why)
+    }
+
+    /// Posts these seconds once.
+    fn post(&self, header: &Header, rows: &[Arc<Snapshot>]) -> Result<(), Untaken> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let answer = self.exchange(&self.form.body(header, rows)).map_err(|e| {
+            let is_late = matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut);
+            let why = if is_late { format!("no response within {PATIENCE}") } else { e.to_string() };
+            Untaken { why, for_good: false }
+        })?;
+        let status = answer.strip_prefix("HTTP/1.").and_then(|rest| rest.get(2..5)).unwrap_or_default();
+        if status.starts_with('2') {
+            return Ok(());
+        }
+        let reason = answer.split_once("\r\n\r\n").map_or(answer.as_str(), |(_, body)| body);
+        let reason: String =
+            reason.trim().chars().take(200).map(|c| if c.is_control() { ' ' } else { c }).collect();
+        Err(Untaken { why: format!("rejected: {status} {reason}"), for_good: status == "400" })
+    }
+
+    fn exchange(&self, body: &str) -> io::Result<String> {
+        let clock = Clock::start();
+        let left = || match PATIENCE.since(clock.now()) {
+            Nanos::ZERO => Err(io::Error::from(io::ErrorKind::TimedOut)),
+            left => Ok(Duration::from_nanos(left.0)),
+        };
+        let mut stream = TcpStream::connect_timeout(&self.at, left()?)?;
+        let token =
+            self.token.as_ref().map(|token| format!("Authorization: Token {token}\r\n")).unwrap_or_default();
+        let head = format!(
+            "POST {} HTTP/1.1\r\nHost: {}\r\n{token}Content-Type: {}\r\nContent-Length: {}\r\n\
+             Connection: close\r\n\r\n",
+            self.path,
+            self.host,
+            self.form.content_type(),
+            body.len()
+        );
+        let request = head + body;
+        let mut rest = request.as_bytes();
+        // It may refuse, and hang up, before it has all of it: what it says then is worth more than that.
+        let mut cut_off = None;
+        while !rest.is_empty() && cut_off.is_none() {
+            stream.set_write_timeout(Some(left()?))?;
+            match stream.write(rest) {
+                Ok(n) => rest = &rest[n..],
+                Err(e) => cut_off = Some(e),
+            }
+        }
+        let (mut answer, mut piece) = (Vec::new(), [0; 1024]);
+        while answer.len() < MOST_ANSWER {
+            stream.set_read_timeout(Some(left()?))?;
+            match stream.read(&mut piece) {
+                Ok(0) => break,
+                Ok(n) => answer.extend_from_slice(&piece[..n]),
+                Err(_) if !answer.is_empty() => break,
+                Err(e) => return Err(cut_off.unwrap_or(e)),
+            }
+        }
+        Ok(String::from_utf8_lossy(&answer).into_owned())
+    }
+}

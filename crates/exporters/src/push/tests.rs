@@ -1,0 +1,241 @@
+//! Against a server that takes and refuses as it is told.
+
+use std::{
+    collections::BTreeMap,
+    net::TcpListener,
+    sync::{
+        atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst},
+        mpsc::sync_channel,
+    },
+    thread::JoinHandle,
+};
+
+use fixtures::{header, seen};
+use samples::{RunRecord, Sink, Summary};
+use store::Keeper;
+use units::Date;
+
+use super::*;
+use crate::{Exporters, metrics::made_up::two_seconds};
+
+/// Takes points, or answers with the status that it is told; keeps heads, and what it took.
+#[derive(Default)]
+struct State {
+    status: AtomicUsize,
+    is_over: AtomicBool,
+    heads: Mutex<Vec<String>>,
+    taken: Mutex<String>,
+}
+
+struct Taker {
+    state: Arc<State>,
+    at: SocketAddr,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Taker {
+    fn new(status: usize) -> Taker {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (at, state) = (listener.local_addr().unwrap(), Arc::new(State::default()));
+        state.status.store(status, SeqCst);
+        let own = state.clone();
+        let serve = move || {
+            while let (Ok((mut stream, _)), false) = (listener.accept(), own.is_over.load(SeqCst)) {
+                let (mut text, mut piece) = (String::new(), [0; 1 << 16]);
+                while text.find("\r\n\r\n").is_none_or(|end| text.len() < end + 4 + length(&text)) {
+                    match stream.read(&mut piece) {
+                        Ok(n @ 1..) => text.push_str(std::str::from_utf8(&piece[..n]).unwrap()),
+                        _ => break,
+                    }
+                }
+                let status = own.status.load(SeqCst);
+                let answer = format!("HTTP/1.1 {status} So\r\nContent-Length: 4\r\n\r\nwhy\n");
+                stream.write_all(answer.as_bytes()).unwrap();
+                let (head, body) = text.split_once("\r\n\r\n").unwrap();
+                own.heads.lock().unwrap().push(head.to_owned());
+                if status == 204 {
+                    own.taken.lock().unwrap().push_str(body);
+                }
+            }
+        };
+        Taker { state, at, thread: Some(std::thread::spawn(serve)) }
+    }
+
+    fn server(&self) -> PushServer {
+        server(self.at)
+    }
+
+    fn asked(&self) -> usize {
+        self.state.heads.lock().unwrap().len()
+    }
+
+    /// What it took, the last value of each series and time.
+    fn points(&self) -> BTreeMap<String, String> {
+        let taken = self.state.taken.lock().unwrap();
+        let points = taken.lines().map(|line| {
+            let (rest, time) = line.rsplit_once(' ').unwrap();
+            let (series, fields) = rest.rsplit_once(' ').unwrap();
+            (format!("{series} {time}"), fields.to_owned())
+        });
+        points.collect()
+    }
+}
+
+impl Drop for Taker {
+    fn drop(&mut self) {
+        self.state.is_over.store(true, SeqCst);
+        let _ = TcpStream::connect(self.at);
+        self.thread.take().unwrap().join().unwrap();
+    }
+}
+
+fn length(text: &str) -> usize {
+    let field = text.lines().find_map(|line| line.strip_prefix("Content-Length: ")).unwrap();
+    field.parse().unwrap()
+}
+
+fn server(at: SocketAddr) -> PushServer {
+    let token = Some("secret".to_owned());
+    PushServer { form: Form::Influx, at, host: "influx:1".to_owned(), path: "/write?db=t".to_owned(), token }
+}
+
+/// The discard port: nobody listens there.
+const NOBODY: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 9);
+
+/// What was told.
+#[derive(Clone, Default)]
+struct Told(Arc<Mutex<Vec<String>>>);
+
+impl Told {
+    fn tell(&self) -> Tell {
+        let told = self.0.clone();
+        Arc::new(move |line: &str| told.lock().unwrap().push(line.to_owned()))
+    }
+
+    fn lines(&self) -> Vec<String> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+const BEGAN: Date = Date(1_700_000_000_000);
+
+fn exporters(server: PushServer, told: &Told) -> Exporters {
+    let mut exporters = Exporters::new(BEGAN);
+    exporters.push(server, told.tell());
+    exporters
+}
+
+fn run(sinks: &mut [&mut dyn Sink], seconds: u64) {
+    sinks.iter_mut().for_each(|sink| sink.begin(&header()));
+    for second in 1..=seconds {
+        let (tick, generator, looks) = seen(second);
+        for sink in sinks.iter_mut() {
+            sink.look(&looks);
+            sink.tick(&tick, &generator);
+        }
+    }
+    sinks.iter_mut().for_each(|sink| sink.finish(&Summary::default()));
+}
+
+#[test]
+fn all_seconds_arrive_where_it_takes_them() {
+    let (taker, told) = (Taker::new(204), Told::default());
+    let mut exporters = exporters(taker.server(), &told);
+    run(&mut [&mut exporters], 5);
+    let remains = exporters.end();
+    assert!(
+        remains.behind.is_empty() && remains.troubles.is_empty() && told.lines().is_empty(),
+        "{:?}",
+        told.lines()
+    );
+    let points = taker.points();
+    let opens = points.keys().filter(|series| series.starts_with("throng_connections_wanted,"));
+    assert_eq!(opens.count(), 10, "two populations, five seconds: {points:?}");
+    let heads = taker.state.heads.lock().unwrap();
+    let head = &heads[0];
+    assert!(
+        head.starts_with("POST /write?db=t HTTP/1.1\r\nHost: influx:1\r\nAuthorization: Token secret\r\n"),
+        "{head}"
+    );
+}
+
+#[test]
+fn what_is_refused_for_a_while_is_sent_a_little_later() {
+    let (taker, told) = (Taker::new(503), Told::default());
+    let (give, rows) = sync_channel::<Arc<Snapshot>>(9);
+    let (to, own, missing) = (taker.server(), told.tell(), Missing::default());
+    let count = missing.clone();
+    let pushing = std::thread::spawn(move || push(&to, &header(), &rows, &count, &own));
+    let (_, [first, last]) = two_seconds();
+    give.send(Arc::new(first)).unwrap();
+    while taker.asked() == 0 {
+        std::thread::yield_now();
+    }
+    taker.state.status.store(204, SeqCst);
+    give.send(Arc::new(last)).unwrap();
+    drop(give);
+    pushing.join().unwrap();
+    assert_eq!(*missing.lock().unwrap(), Missed::default());
+    assert_eq!(
+        told.lines(),
+        ["--influx influx:1: retrying, the run continues: it does not take it: 503 why"]
+    );
+    let times = taker.points().into_keys().filter(|series| series.starts_with("throng_run_info,"));
+    assert_eq!(times.count(), 2, "both seconds");
+}
+
+#[test]
+fn an_unreachable_one_costs_a_line_and_never_the_run() {
+    let told = Told::default();
+    let mut exporters = exporters(server(NOBODY), &told);
+    run(&mut [&mut exporters], 100);
+    let remains = exporters.end();
+    assert!(remains.troubles.is_empty(), "{:?}", remains.troubles);
+    let behind = remains.behind.into_iter().next().expect("it has nothing");
+    // By its queue or by the thread: none is lost uncounted.
+    assert_eq!(behind.missed.seconds, 100);
+    assert_eq!(behind.missed.range, Some((Nanos::from_secs(1), Nanos::from_secs(100))));
+    assert_eq!(told.lines().len(), 1, "{:?}", told.lines());
+    let why = behind.make_up(None);
+    assert!(why.starts_with("--influx influx:1: 100 seconds of the run are not there: "), "{why}");
+}
+
+#[test]
+fn points_that_it_will_never_take_are_not_sent_for_ever() {
+    let (taker, told) = (Taker::new(400), Told::default());
+    let mut exporters = exporters(taker.server(), &told);
+    run(&mut [&mut exporters], 3);
+    assert_eq!(exporters.end().behind.iter().map(|behind| behind.missed.seconds).sum::<u64>(), 3);
+}
+
+#[test]
+fn what_it_missed_comes_from_the_store() {
+    let file = std::env::temp_dir().join(format!("throng-influx-{}.db", std::process::id()));
+    let (taker, told) = (Taker::new(503), Told::default());
+    let mut exporters = exporters(taker.server(), &told);
+    let record = RunRecord { began_ms: BEGAN, ..RunRecord::default() };
+    let mut keeper = Keeper::new(file.clone(), record, told.tell());
+    run(&mut [&mut keeper, &mut exporters], 5);
+    let kept = keeper.end().unwrap();
+    let behind = exporters.end().behind.into_iter().next().expect("it took nothing");
+    let store = Store::open(&file).unwrap();
+    let stored = store.run(&kept.id).unwrap().unwrap();
+    let again = Behind { server: behind.server.clone(), missed: behind.missed.clone() };
+    let refused = again.make_up(Some((&store, &stored)));
+    let cure =
+        format!("5 seconds of the run are not there, `throng replay {} --influx URL` sends them: ", kept.id);
+    assert!(refused.contains(&cure), "{refused}");
+    taker.state.status.store(204, SeqCst);
+    let sent = behind.make_up(Some((&store, &stored)));
+    assert_eq!(sent, "--influx influx:1: 5 seconds of the run were delivered late");
+    let late = taker.points();
+    drop((store, taker));
+    for name in ["", "-wal", "-shm"] {
+        let _ = std::fs::remove_file(format!("{}{name}", file.display()));
+    }
+    let in_time = Taker::new(204);
+    let mut exporters = self::exporters(in_time.server(), &told);
+    run(&mut [&mut exporters], 5);
+    exporters.end();
+    assert_eq!(late, in_time.points(), "the same points, whenever they were sent");
+}

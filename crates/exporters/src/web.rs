@@ -1,0 +1,148 @@
+//! A thread that answers HTTP while a run lasts.
+
+mod places;
+mod timed;
+
+use std::{
+    io,
+    net::{SocketAddr, TcpListener},
+    pin::pin,
+    sync::Arc,
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+use axum::{
+    Router,
+    body::Body,
+    extract::Request,
+    http::StatusCode,
+    response::{IntoResponse, Response},
+};
+use futures_util::future::{Either, select};
+use hyper::{body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::{
+    net, runtime,
+    sync::{oneshot, watch},
+    time,
+};
+use tower_service::Service;
+
+use places::{Place, Places};
+use timed::Timed;
+
+/// Answers that are under way at the end may take so long.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// A request's head must come within this, from the connection's beginning or the end of the answer before it.
+const HEAD: Duration = Duration::from_secs(5);
+/// A handler must begin its answer within this: it waits for nothing but the rest of its request.
+const ANSWER: Duration = Duration::from_secs(10);
+/// Where there is no file left for a peer, the next is tried then.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Answers until it is [ended](Web::end) or dropped.
+pub struct Web {
+    stop: Option<oneshot::Sender<()>>,
+    thread: JoinHandle<()>,
+}
+
+impl Web {
+    /// Listens, and answers by `routes`, while `work` goes on beside it; also where: the port that it got.
+    ///
+    /// # Errors
+    /// What bind says, or there can be no further thread.
+    pub fn start(
+        at: SocketAddr,
+        routes: Router,
+        work: impl Future<Output = ()> + Send + 'static,
+    ) -> io::Result<(Web, SocketAddr)> {
+        let listener = TcpListener::bind(at)?;
+        listener.set_nonblocking(true)?;
+        let at = listener.local_addr()?;
+        let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+        let (stop, stopped) = oneshot::channel();
+        let serve = async move {
+            let Ok(listener) = net::TcpListener::from_std(listener) else { return };
+            let (ending, end) = watch::channel(());
+            let answers = tokio::spawn(accept(listener, routes, end));
+            // What the work says at its end is still told.
+            let work = tokio::spawn(work);
+            let _ = stopped.await;
+            let finish = async move {
+                let _ = work.await;
+                answers.abort();
+                let _ = ending.send(());
+                // Each connection holds a receiver until it has ended.
+                ending.closed().await;
+            };
+            let _ = time::timeout(PATIENCE, finish).await;
+        };
+        let run = move || runtime.block_on(serve);
+        let thread = thread::Builder::new().name("web".to_owned()).spawn(run)?;
+        Ok((Web { stop: Some(stop), thread }, at))
+    }
+
+    /// Ends, within bounds.
+    pub fn end(self) {
+        let Web { stop, thread } = self;
+        drop(stop);
+        // It panics in nobody's name but its own.
+        let _ = thread.join();
+    }
+}
+
+/// Marks a response that anybody may have, beside others that only some may: it is not worth a place.
+#[derive(Clone, Copy, Debug)]
+pub struct ForAnybody;
+
+/// Takes all who come; who finds no place has it made by who has asked nothing yet.
+async fn accept(listener: net::TcpListener, routes: Router, end: watch::Receiver<()>) {
+    let places = Arc::new(Places::default());
+    loop {
+        match listener.accept().await {
+            Ok((stream, from)) => {
+                if let Some(place) = places.take(from.ip()) {
+                    tokio::spawn(answer(stream, place, routes.clone(), end.clone()));
+                }
+            }
+            Err(e) if e.kind() == io::ErrorKind::ConnectionAborted => {}
+            Err(_) => time::sleep(PAUSE).await,
+        }
+    }
+}
+
+/// Answers one peer, until it goes, is let go, or all of it ends.
+async fn answer(stream: net::TcpStream, mut place: Place, routes: Router, mut end: watch::Receiver<()>) {
+    let asked = place.asked();
+    let service = service_fn(move |request: hyper::Request<Incoming>| {
+        let (routes, asked) = (routes.clone(), asked.clone());
+        async move {
+            let response = handle(routes, request.map(Body::new)).await;
+            // Who may not ask has asked nothing, nor has who asked for what anybody may have.
+            if response.status().is_success() && response.extensions().get::<ForAnybody>().is_none() {
+                asked.set();
+            }
+            Ok::<_, std::convert::Infallible>(response)
+        }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD)
+        .serve_connection(TokioIo::new(Timed::new(stream)), service);
+    let mut connection = pin!(connection);
+    let leave =
+        pin!(async { matches!(select(pin!(place.must_go()), pin!(end.changed())).await, Either::Right(_)) });
+    if let Either::Right((true, _)) = select(connection.as_mut(), leave).await {
+        // Its answer that is under way comes to its end.
+        connection.as_mut().graceful_shutdown();
+        let _ = connection.await;
+    }
+}
+
+async fn handle(mut routes: Router, request: Request) -> Response {
+    match time::timeout(ANSWER, routes.call(request)).await {
+        Ok(Ok(response)) => response,
+        Err(_) => StatusCode::REQUEST_TIMEOUT.into_response(),
+    }
+}

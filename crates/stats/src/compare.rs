@@ -1,0 +1,189 @@
+//! Runs against runs: what differs, and by more than what repetitions differ by. What it means is in
+//! `docs/reference/compare.md`.
+
+mod alike;
+mod allowed;
+mod change;
+mod figure;
+mod load;
+mod survivors;
+
+use std::iter;
+
+use samples::{Latency, RunRecord};
+use serde_json::{Value, json};
+use units::Count;
+
+pub use allowed::{Allowed, Judged};
+pub use change::{Change, Standing, interval, percent};
+pub use figure::Figure;
+pub use load::EqualLoad;
+
+/// Runs that are repetitions of the same thing.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// By which the user named them: an id, `latest`, `tag:before`.
+    pub name: String,
+    /// At least one.
+    pub runs: Vec<Run>,
+}
+
+/// A run, as far as it is compared.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// As in the store.
+    pub id: String,
+    record: RunRecord,
+    /// Its summary, if it has one, and `equal_load_us`, if there were answers enough.
+    pub figures: Value,
+    is_finished: bool,
+    /// Answers at equal load.
+    answers: u64,
+}
+
+/// So many answers are needed for a 99th percentile at equal load: in 19 of 20 cases that of 1,000 lies between the
+/// true percentiles 98.2 and 99.4 (the beta distribution of the 990th of them).
+const LEAST_ANSWERS: u64 = 1_000;
+
+impl Run {
+    /// As it is stored; `at_load` has the latencies at equal load.
+    pub fn new(id: String, record: RunRecord, summary: Option<Value>, at_load: &Latency) -> Run {
+        let is_finished = summary.is_some();
+        let mut figures = summary.unwrap_or_else(|| json!({}));
+        if at_load.count() >= LEAST_ANSWERS {
+            let q = at_load.quantiles();
+            figures["equal_load_us"] = json!({
+                "count": q.count, "p50": q.p50, "p90": q.p90, "p99": q.p99, "censored": q.censored,
+            });
+        }
+        Run { id, record, figures, is_finished, answers: at_load.count() }
+    }
+}
+
+/// Groups of runs against the first of them.
+#[derive(Clone, Debug)]
+pub struct Comparison {
+    /// The first is the base.
+    pub groups: Vec<Group>,
+    /// At which all can be compared.
+    pub load: Option<EqualLoad>,
+    /// What differs.
+    pub figures: Vec<ComparedFigure>,
+    /// How each group went by each allowance.
+    pub judged: Vec<Judged>,
+    /// Why the runs may not be comparable.
+    pub warnings: Vec<String>,
+    /// What is not known, and how it could be.
+    pub notes: Vec<String>,
+}
+
+/// One figure, of each group.
+#[derive(Clone, Debug)]
+pub struct ComparedFigure {
+    /// Which.
+    pub figure: Figure,
+    /// As the groups; the first is the base.
+    pub sides: Vec<Side>,
+}
+
+/// A figure of a group.
+#[derive(Clone, Debug)]
+pub struct Side {
+    /// Of each run; none where it was not measured.
+    pub values: Vec<Option<f64>>,
+    /// The mean of those: geometric, or arithmetic where they are compared as such.
+    pub mean: Option<f64>,
+    /// Against the base; none for the base itself, and where either was not measured.
+    pub change: Option<Change>,
+}
+
+impl Comparison {
+    /// Compares: the first of `groups`, of which there are two or more, is the base.
+    pub fn new(groups: Vec<Group>, load: Option<EqualLoad>, allowances: &[Allowed]) -> Comparison {
+        let mut wanted = Figure::usual();
+        for allowed in allowances {
+            if !wanted.iter().any(|figure| figure.path == allowed.figure.path) {
+                wanted.push(allowed.figure.clone());
+            }
+        }
+        let figures: Vec<_> = wanted.into_iter().map(|figure| compared(figure, &groups)).collect();
+        let judged = allowed::judge(allowances, &groups);
+        let mut warnings = alike::warnings(&groups);
+        warnings.extend(survivors::warnings(&figures, &groups));
+        let notes = notes(&groups, load);
+        Comparison { groups, load, figures, judged, warnings, notes }
+    }
+}
+
+fn compared(figure: Figure, groups: &[Group]) -> ComparedFigure {
+    compared_by(figure, groups, Figure::of)
+}
+
+fn compared_by(
+    figure: Figure,
+    groups: &[Group],
+    value: fn(&Figure, &Value) -> Option<f64>,
+) -> ComparedFigure {
+    let of = |group: &Group| group.runs.iter().map(|run| value(&figure, &run.figures)).collect();
+    let values: Vec<Vec<Option<f64>>> = groups.iter().map(of).collect();
+    let known = |values: &[Option<f64>]| values.iter().flatten().copied().collect::<Vec<f64>>();
+    let as_such = figure.is_as_such(&known(&values.concat()));
+    let base = known(&values[0]);
+    let side = |(nth, values): (usize, Vec<Option<f64>>)| {
+        let own = known(&values);
+        let change = match as_such {
+            true => Change::as_such(&base, &own),
+            false => Change::between(&base, &own, figure.grain(&base)),
+        };
+        let mean = if as_such { change::mean(&own) } else { change::geometric_mean(&own) };
+        Side { values, mean, change: change.filter(|_| nth > 0) }
+    };
+    let sides = values.into_iter().enumerate().map(side).collect();
+    ComparedFigure { figure, sides }
+}
+
+fn notes(groups: &[Group], load: Option<EqualLoad>) -> Vec<String> {
+    let names = names(groups);
+    let mut notes: Vec<String> = match load {
+        None => vec!["p99 at equal load is not known: no load was held by every run".to_owned()],
+        Some(load) => {
+            iter::zip(&names, groups).filter_map(|(name, group)| too_few(name, group, load)).collect()
+        }
+    };
+    let alone: Vec<&str> = iter::zip(&names, groups)
+        .filter_map(|(name, group)| (group.runs.len() == 1).then_some(name.as_str()))
+        .collect();
+    if !alone.is_empty() {
+        notes.push(format!(
+            "the noise of a single run is not known; repeat it with `throng run … --tag NAME`, and compare \
+            tag:NAME: {}",
+            alone.join(", "),
+        ));
+    }
+    notes
+}
+
+/// Runs of a group that had too few answers at equal load.
+fn too_few(name: &str, group: &Group, load: EqualLoad) -> Option<String> {
+    let few = group.runs.iter().filter(|run| run.answers < LEAST_ANSWERS);
+    let few: Vec<String> = few.map(|run| format!("{} {}", run.id, Count(run.answers))).collect();
+    (!few.is_empty()).then(|| {
+        format!(
+            "p99 at equal load is not known for all of {name}, fewer than {} responses at {} connections: \
+            {}",
+            Count(LEAST_ANSWERS),
+            Count(load.connections()),
+            few.join(", "),
+        )
+    })
+}
+
+/// A name for each group, which are few: those of the same name are numbered.
+pub fn names(groups: &[Group]) -> Vec<String> {
+    iter::zip(1.., groups)
+        .map(|(nth, group)| {
+            let is_twice = groups.iter().filter(|other| other.name == group.name).count() > 1;
+            if is_twice { format!("{} ({nth})", group.name) } else { group.name.clone() }
+        })
+        .collect()
+}

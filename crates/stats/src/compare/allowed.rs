@@ -1,0 +1,140 @@
+//! `--fail-if`: whether a group is worse than the base by more than is allowed.
+
+use samples::censored_share;
+
+use super::{Change, Figure, Group, Run, Side, Standing, change, compared_by, names};
+
+/// How far a figure may be from the base's.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Allowed {
+    /// As the user wrote it.
+    pub text: String,
+    /// What is compared.
+    pub figure: Figure,
+    /// It may not grow by more; else it may not fall by more.
+    pub grows: bool,
+    /// The share that is allowed.
+    pub share: f64,
+}
+
+/// How a group went by an allowance.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Judged {
+    /// As the user wrote it.
+    pub text: String,
+    /// The group.
+    pub group: String,
+    /// Worse than is allowed, and by more than the noise where that is known; or not measured.
+    pub failed: bool,
+    /// What was seen.
+    pub detail: String,
+}
+
+/// Each group but the base, by each allowance.
+pub(super) fn judge(allowances: &[Allowed], groups: &[Group]) -> Vec<Judged> {
+    let names = names(groups);
+    let mut judged = Vec::new();
+    for allowed in allowances {
+        let compared = compared_by(allowed.figure.clone(), groups, Figure::judged);
+        for nth in 1..groups.len() {
+            let [base, own] = [0, nth].map(|at| (names[at].as_str(), &groups[at], &compared.sides[at]));
+            let unbound = [base, own].iter().find_map(|(_, group, _)| without_bound(&allowed.figure, group));
+            let (failed, detail) = match (unbound, base.2.mean, own.2.mean, own.2.change) {
+                (Some(run), ..) => (
+                    true,
+                    format!(
+                        "it falls among the requests without a response in run \
+                {run}"
+                    ),
+                ),
+                (None, Some(before), Some(after), Some(change)) => {
+                    let verdict = verdict(allowed, [before, after], &change);
+                    (verdict.0, detail(allowed, [base.0, own.0], [before, after], &change, verdict.1))
+                }
+                _ => (true, format!("not measured in {}", unmeasured(base.0, base.2, own.0, own.2))),
+            };
+            judged.push(Judged { text: allowed.text.clone(), group: names[nth].clone(), failed, detail });
+        }
+    }
+    judged
+}
+
+/// The first run of which the figure lies among requests that had no response. The others' mean would not stand for it.
+fn without_bound<'a>(figure: &Figure, group: &'a Group) -> Option<&'a str> {
+    let lacks = |run: &&Run| {
+        censored_share(&run.figures, &figure.path).is_some() && figure.judged(&run.figures).is_none()
+    };
+    group.runs.iter().find(lacks).map(|run| run.id.as_str())
+}
+
+fn unmeasured(base_name: &str, base: &Side, group: &str, side: &Side) -> String {
+    let sides = [(base_name, base), (group, side)];
+    let without: Vec<&str> =
+        sides.iter().filter(|(_, side)| side.mean.is_none()).map(|(name, _)| *name).collect();
+    without.join(" and ")
+}
+
+/// Whether it fails, and why or why not.
+fn verdict(allowed: &Allowed, [base, own]: [f64; 2], change: &Change) -> (bool, &'static str) {
+    match (is_beyond(allowed, base, own), change.standing) {
+        (false, _) => (false, "allowed"),
+        (true, Standing::Within) => (false, Standing::Within.words()),
+        (true, Standing::Larger) => (true, Standing::Larger.words()),
+        (true, Standing::Unknown) => (true, "the noise is not known"),
+        (true, Standing::Same | Standing::Differs) => (true, "beyond the tolerance"),
+    }
+}
+
+/// What went through logarithms comes back with an error in its last digits.
+const ROUNDING: f64 = 1e-9;
+
+fn is_beyond(allowed: &Allowed, base: f64, own: f64) -> bool {
+    let grown = own - base;
+    let most = (allowed.share + ROUNDING) * base.abs();
+    if allowed.grows { grown > most } else { -grown > most }
+}
+
+fn detail(
+    allowed: &Allowed,
+    [base_name, group]: [&str; 2],
+    [base, own]: [f64; 2],
+    change: &Change,
+    why: &str,
+) -> String {
+    let unit = allowed.figure.unit;
+    let changed = change.ratio.map(|ratio| format!(", {}", change::percent(ratio))).unwrap_or_default();
+    let interval = change.interval.map(|interval| format!(" ({})", change::interval(interval)));
+    format!(
+        "{group} {}, {base_name} {}{changed}{}: {why}",
+        unit.brief(own),
+        unit.brief(base),
+        interval.unwrap_or_default(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::Unit;
+
+    fn check(grows: bool, share: f64, values: [f64; 2], expected: bool) {
+        let figure = Figure { name: "f".to_owned(), path: "f".to_owned(), unit: Unit::Count };
+        let allowed = Allowed { text: "f".to_owned(), figure, grows, share };
+        assert_eq!(is_beyond(&allowed, values[0], values[1]), expected, "{grows} {share} {values:?}");
+    }
+
+    #[test]
+    fn a_change_beyond_what_is_allowed_is_seen() {
+        check(true, 0.1, [100.0, 111.0], true);
+        check(true, 0.1, [100.0, 110.0], false);
+        check(true, 0.1, [100.0, 50.0], false);
+        check(false, 0.05, [100.0, 94.0], true);
+        check(false, 0.05, [100.0, 95.0], false);
+        check(false, 0.05, [100.0, 200.0], false);
+        check(true, 0.0, [0.0, 0.0], false);
+        check(true, 0.0, [0.0, 0.5], true);
+        check(true, 0.5, [0.0, 1.0], true);
+        check(false, 0.0, [0.0, 1.0], false);
+        check(true, 0.0, [200.0, 200.000_000_000_03], false);
+    }
+}

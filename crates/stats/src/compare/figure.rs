@@ -1,0 +1,183 @@
+//! What is compared.
+
+use samples::{Latency, censored_share, judged, measured};
+use serde_json::Value;
+use units::Unit;
+
+/// A figure of runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Figure {
+    /// For people.
+    pub name: String,
+    /// Where the summary's JSON has it, or below `equal_load_us`.
+    pub path: String,
+    /// What it counts.
+    pub unit: Unit,
+}
+
+/// What every comparison has: for people, in the JSON, and in which unit.
+const USUAL: &[(&str, &str, Unit)] = &[
+    ("connections held", "connections.held", Unit::Count),
+    ("peak connections", "connections.peak", Unit::Count),
+    ("memory per connection, throng", "generator.user_bytes_per_connection", Unit::Bytes),
+    ("memory per connection, target", "target_cost.user_bytes_per_connection", Unit::Bytes),
+    ("memory per connection, kernel", "kernel_bytes_per_connection.value", Unit::Bytes),
+    ("connection rate", "connections.open_per_s", Unit::PerSecond),
+    ("response rate", "requests.per_s", Unit::PerSecond),
+    ("latency p99 at equal load", "equal_load_us.p99", Unit::Micros),
+    ("latency p50", "latency_us.p50", Unit::Micros),
+    ("latency p99", "latency_us.p99", Unit::Micros),
+    ("no response", "latency_us.censored.share", Unit::Share),
+    ("connect p99", "connect_us.p99", Unit::Micros),
+    ("probe p99", "probe.latency_us.p99", Unit::Micros),
+    ("faults", FAULTS, Unit::Count),
+    ("CPU per request, throng", "cost.generator_cpu_us_per_request.value", Unit::Micros),
+    ("CPU per request, target", "cost.target_cpu_us_per_request.value", Unit::Micros),
+];
+
+const FAULTS: &str = "faults";
+/// Below a distribution: the share of it that has no time.
+const NO_RESPONSE: &str = ".censored.share";
+
+impl Figure {
+    /// What every comparison has.
+    pub fn usual() -> Vec<Figure> {
+        let figure = |(name, path, unit): &(&str, &str, Unit)| Figure {
+            name: (*name).to_owned(),
+            path: (*path).to_owned(),
+            unit: *unit,
+        };
+        USUAL.iter().map(figure).collect()
+    }
+
+    /// Of a run; none where it was not measured, or is lost in its own scatter.
+    pub(super) fn of(&self, figures: &Value) -> Option<f64> {
+        if let Some(times) = self.path.strip_suffix(NO_RESPONSE) {
+            return no_response(figures, times);
+        }
+        let value = measured(figures, &self.path)?;
+        // As `samples::Fit::is_known`.
+        let fit = self.path.strip_suffix(".value");
+        let error = fit.and_then(|fit| measured(figures, &format!("{fit}.error"))).unwrap_or(0.0);
+        // A slope that is not known is written as 0.
+        let is_slope = fit.is_some() || self.path.ends_with("user_bytes_per_connection");
+        (!is_slope || value > 2.0 * error).then_some(value)
+    }
+
+    /// The same as thresholds are judged: where requests had no response these count as longer than all others; none where
+    /// the figure lies among them.
+    pub(super) fn judged(&self, figures: &Value) -> Option<f64> {
+        let value = self.of(figures)?;
+        match censored_share(figures, &self.path) {
+            Some(_) => judged(figures, &self.path),
+            None => Some(value),
+        }
+    }
+
+    /// What a percentile is said to be, and what it becomes if those without a response count as longer than all others
+    /// (none: it lies among them); none where that makes no difference.
+    pub(super) fn survivors_only(&self, figures: &Value) -> Option<(f64, Option<f64>)> {
+        let value = self.of(figures).filter(|_| self.path.contains("_us.p"))?;
+        let judged = self.judged(figures);
+        let is_same = judged.is_some_and(|judged| judged <= value * (1.0 + self.grain(&[value])));
+        (!is_same).then_some((value, judged))
+    }
+
+    /// Whether these values are compared as they are: some have no logarithm, or they are faults, of which there should
+    /// be none.
+    pub(super) fn is_as_such(&self, values: &[f64]) -> bool {
+        let is_faults = self.path == FAULTS || self.path.ends_with(".faults");
+        is_faults || values.iter().any(|value| *value <= 0.0)
+    }
+
+    /// By which share values of this size may be off, for how they are measured.
+    pub(super) fn grain(&self, values: &[f64]) -> f64 {
+        // CPU times are no histogram's.
+        let is_time = self.unit == Unit::Micros && !self.path.ends_with(".value");
+        values.iter().filter(|_| is_time).map(|us| Latency::grain(*us)).fold(0.0, f64::max)
+    }
+}
+
+/// The share of a distribution that has no time: zero where each has one; none of a distribution of nothing, and of an
+/// earlier version's, which does not say.
+fn no_response(figures: &Value, times: &str) -> Option<f64> {
+    let times = figures.pointer(&format!("/{}", times.replace('.', "/")))?;
+    match times.get("censored")? {
+        Value::Null => times["count"].as_u64().filter(|count| *count > 0).map(|_| 0.0),
+        censored => censored["share"].as_f64(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_is_not_known_of_a_run_is_none() {
+        let figures = json!({
+            "latency_us": { "count": 5, "p99": 7.0 },
+            "connect_us": { "count": 0, "p99": 0.0 },
+            "generator": { "user_bytes_per_connection": 0.0 },
+            "kernel_bytes_per_connection": { "value": 8_000.5, "both_ends": true },
+            "cost": {
+                "target_cpu_us_per_request": { "value": 10.0, "error": 6.0, "r2": 0.1 },
+                "generator_cpu_us_per_request": { "value": 10.0, "error": 1.0, "r2": 0.9 },
+            },
+            "faults": [],
+        });
+        let check = |path: &str, expected| {
+            let figure = Figure::usual().into_iter().find(|figure| figure.path == path).unwrap();
+            assert_eq!(figure.of(&figures), expected, "{path}");
+        };
+        check("latency_us.p99", Some(7.0));
+        check("connect_us.p99", None);
+        check("probe.latency_us.p99", None);
+        check("generator.user_bytes_per_connection", None);
+        check("kernel_bytes_per_connection.value", Some(8_000.5));
+        check("cost.target_cpu_us_per_request.value", None);
+        check("cost.generator_cpu_us_per_request.value", Some(10.0));
+        check("faults", Some(0.0));
+    }
+
+    #[test]
+    fn the_share_without_a_response_is_known_or_zero_or_not_known() {
+        let check = |latency, expected: Option<f64>| {
+            let figure = Figure::usual().into_iter().find(|figure| figure.name == "no response").unwrap();
+            assert_eq!(figure.of(&json!({ "latency_us": latency })), expected);
+        };
+        check(json!({ "count": 9, "p99": 7.0, "censored": { "count": 1, "share": 0.1 } }), Some(0.1));
+        check(json!({ "count": 0, "p99": 0.0, "censored": { "count": 1, "share": 1.0 } }), Some(1.0));
+        check(json!({ "count": 9, "p99": 7.0, "censored": null }), Some(0.0));
+        check(json!({ "count": 0, "p99": 0.0, "censored": null }), None);
+        // Of a version that did not count them.
+        check(json!({ "count": 9, "p99": 7.0 }), None);
+    }
+
+    #[test]
+    fn a_percentile_of_survivors_is_one_that_the_others_would_change() {
+        let check = |censored, expected: Option<(f64, Option<f64>)>| {
+            let figure = Figure::usual().into_iter().find(|figure| figure.path == "latency_us.p99").unwrap();
+            let figures = json!({ "latency_us": { "count": 9, "p99": 700.0, "censored": censored } });
+            assert_eq!(figure.survivors_only(&figures), expected);
+        };
+        check(Value::Null, None);
+        check(json!({ "share": 0.1, "p99": null }), Some((700.0, None)));
+        check(json!({ "share": 0.1, "p99": 800.0 }), Some((700.0, Some(800.0))));
+        // Within what the histogram can tell.
+        check(json!({ "share": 0.000_1, "p99": 700.5 }), None);
+        let held = Figure::usual().into_iter().find(|figure| figure.path == "connections.held").unwrap();
+        assert_eq!(held.survivors_only(&json!({ "connections": { "held": 5 } })), None);
+    }
+
+    #[test]
+    fn only_times_of_histograms_have_a_grain() {
+        let grain = |path: &str, value| {
+            Figure::usual().into_iter().find(|figure| figure.path == path).unwrap().grain(&[value, value])
+        };
+        assert_eq!(grain("latency_us.p99", 1_000.0), 0.001);
+        assert_eq!(grain("latency_us.p50", 6.4), 0.01);
+        assert_eq!(grain("cost.target_cpu_us_per_request.value", 6.4), 0.0);
+        assert_eq!(grain("requests.per_s", 6.4), 0.0);
+    }
+}

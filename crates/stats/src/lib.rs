@@ -1,0 +1,3 @@
+//! What measurements say, and how sure that is.
+
+pub mod compare;

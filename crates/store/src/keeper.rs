@@ -1,0 +1,147 @@
+//! Keeps a run while it happens: a thread of its own, behind a queue that never makes the run wait.
+
+use std::{
+    borrow::Cow,
+    path::{Path, PathBuf},
+    sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel},
+    time::Duration,
+};
+
+use samples::{Generator, Header, Looks, RunRecord, Sink, Summary, Tell, Tick, TickRecord};
+
+use crate::{Store, StoreTrouble, summary_text};
+
+/// Ticks that may wait for the disk: a minute's. The largest that were seen take 20 KiB each.
+const WAITING: usize = 60;
+/// The store may take so long for what is left when the run is over.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The sink that keeps a run in the store. What it cannot keep is said once, and counted; the run goes on.
+pub struct Keeper {
+    file: PathBuf,
+    run: RunRecord,
+    tell: Tell,
+    looks: Looks,
+    thread: Option<Thread>,
+    /// Ticks so far, and those among them that found the queue full.
+    seen: u64,
+    missed: u64,
+}
+
+/// A run that was kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// By which it is found again.
+    pub id: String,
+    /// Ticks of it that are not there.
+    pub missed: u64,
+}
+
+struct Thread {
+    ticks: SyncSender<(u64, String)>,
+    summary: SyncSender<String>,
+    kept: Receiver<Option<Kept>>,
+}
+
+impl Keeper {
+    /// Keeps a run in this file; its record's header comes when it begins.
+    pub fn new(file: PathBuf, run: RunRecord, tell: Tell) -> Keeper {
+        Keeper { file, run, tell, looks: Looks::default(), thread: None, seen: 0, missed: 0 }
+    }
+
+    /// Waits until all is stored, within bounds. `None`: it was not kept, and that was told.
+    pub fn end(self) -> Option<Kept> {
+        let Thread { ticks, summary, kept } = self.thread?;
+        drop((ticks, summary));
+        match kept.recv_timeout(PATIENCE) {
+            Ok(kept) => kept.map(|kept| Kept { missed: kept.missed + self.missed, ..kept }),
+            Err(RecvTimeoutError::Timeout) => {
+                (self.tell)(&format!(
+                    "the end of this run is not stored: {}: no response within {PATIENCE:?}",
+                    self.file.display()
+                ));
+                None
+            }
+            Err(RecvTimeoutError::Disconnected) => None,
+        }
+    }
+}
+
+impl Sink for Keeper {
+    fn begin(&mut self, header: &Header) {
+        self.run.header = header.clone();
+        let (ticks, next_tick) = sync_channel(WAITING);
+        let (summary, last) = sync_channel(1);
+        let (told, kept) = sync_channel(1);
+        let (file, run, tell) = (self.file.clone(), self.run.clone(), self.tell.clone());
+        let keep = move || {
+            let _ = told.send(keep(&file, &run, &next_tick, &last, &*tell));
+        };
+        match std::thread::Builder::new().name("store".to_owned()).spawn(keep) {
+            Ok(_) => self.thread = Some(Thread { ticks, summary, kept }),
+            Err(e) => (self.tell)(&format!("this run is not stored: cannot start a thread: {e}")),
+        }
+    }
+
+    fn look(&mut self, looks: &Looks) {
+        self.looks = looks.clone();
+    }
+
+    fn tick(&mut self, tick: &Tick, own: &Generator) {
+        let Some(thread) = &self.thread else { return };
+        // Written here: 1 to 20 µs, and less than a copy of the histograms would take.
+        let (tick, generator, looks) = (Cow::Borrowed(tick), Cow::Borrowed(own), Cow::Borrowed(&self.looks));
+        let record = TickRecord { tick, generator, looks }.to_json();
+        self.seen += 1;
+        if let Err(TrySendError::Full(_)) = thread.ticks.try_send((self.seen, record)) {
+            self.missed += 1;
+        }
+    }
+
+    fn finish(&mut self, summary: &Summary) {
+        if let Some(thread) = &self.thread {
+            let _ = thread.summary.try_send(summary_text(summary));
+        }
+    }
+}
+
+/// The thread: takes ticks until there are no more, and then the summary, if there is one.
+fn keep(
+    file: &Path,
+    run: &RunRecord,
+    ticks: &Receiver<(u64, String)>,
+    summary: &Receiver<String>,
+    tell: &dyn Fn(&str),
+) -> Option<Kept> {
+    let begun = Store::open(file).and_then(|store| {
+        let id = store.begin(run).map_err(|e| StoreTrouble::of(file, e))?;
+        Ok((store, id))
+    });
+    let (store, id) = match begun {
+        Ok(begun) => begun,
+        Err(trouble) => {
+            tell(&format!("this run is not stored: {trouble}"));
+            return None;
+        }
+    };
+    let mut missed = 0;
+    // A disk may have room again: each is tried, and the first that fails is told.
+    let mut told = false;
+    let mut tell_once = |e: rusqlite::Error| {
+        if !std::mem::replace(&mut told, true) {
+            tell(&format!("this run is not stored completely: {}", StoreTrouble::of(file, e)));
+        }
+    };
+    for (n, record) in ticks {
+        if let Err(e) = store.add_tick(&id, n, &record) {
+            missed += 1;
+            tell_once(e);
+        }
+    }
+    if let Ok(summary) = summary.recv()
+        && let Err(e) = store.finish(&id, &summary)
+    {
+        tell_once(e);
+    }
+    Some(Kept { id, missed })
+}

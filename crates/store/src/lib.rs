@@ -1,0 +1,294 @@
+//! The run store: one SQLite file that holds runs and calibrations. What it means is in `docs/reference/store.md`.
+
+mod compared;
+mod keeper;
+mod stored;
+#[cfg(test)]
+mod tests;
+mod trouble;
+
+use std::{fs::DirBuilder, os::unix::fs::DirBuilderExt, path::Path, time::Duration};
+
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, TransactionBehavior, params};
+use samples::{Calibration, HostFacts, RunRecord, SCHEMA, Sink, Summary, TickRecord};
+use units::Date;
+
+pub use keeper::{Keeper, Kept};
+pub use stored::StoredRun;
+pub use trouble::StoreTrouble;
+
+/// A store, open.
+pub struct Store {
+    db: Connection,
+}
+
+/// How long one writer waits for another.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Runs that began within one tenth of a second, at most.
+const SAME_TENTH: u64 = 100;
+
+/// Everything but the keys is in the records: a new field changes nothing here.
+const TABLES: &str = "
+    CREATE TABLE runs (id TEXT PRIMARY KEY, began_ms INTEGER NOT NULL, record TEXT NOT NULL, summary TEXT) STRICT;
+    CREATE TABLE ticks (run TEXT NOT NULL, n INTEGER NOT NULL, record TEXT NOT NULL, PRIMARY KEY (run, n)) STRICT;
+    CREATE TABLE calibrations (at_ms INTEGER NOT NULL, record TEXT NOT NULL) STRICT;";
+
+type Answer<T> = Result<T, StoreTrouble>;
+
+impl Store {
+    /// Opens the store; makes folder, file and tables where there are none.
+    ///
+    /// # Errors
+    /// It cannot be read or made, is no store, or one of a later throng.
+    pub fn open(file: &Path) -> Answer<Store> {
+        let failed = |e: std::io::Error| StoreTrouble::Failed(format!("{}: {e}", file.display()));
+        if let Some(folder) = file.parent() {
+            // As the XDG Base Directory Specification wants it: nobody else's to read.
+            DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
+        }
+        Store::with(file, OpenFlags::SQLITE_OPEN_CREATE)
+    }
+
+    /// Opens a store to read; `None` where there is none.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub fn existing(file: &Path) -> Answer<Option<Store>> {
+        if file.exists() { Store::with(file, OpenFlags::empty()).map(Some) } else { Ok(None) }
+    }
+
+    fn with(file: &Path, flags: OpenFlags) -> Answer<Store> {
+        let flags = flags | OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let opened = Connection::open_with_flags(file, flags).and_then(|mut db| Ok((set_up(&mut db)?, db)));
+        match opened.map_err(|e| StoreTrouble::of(file, e))? {
+            (SCHEMA, db) => Ok(Store { db }),
+            (schema, _) => Err(StoreTrouble::OtherSchema { file: file.into(), schema }),
+        }
+    }
+
+    /// Begins a run; its id.
+    fn begin(&self, run: &RunRecord) -> rusqlite::Result<String> {
+        let add = "INSERT INTO runs (id, began_ms, record) VALUES (?1, ?2, ?3)";
+        let record = run.to_json();
+        let mut last = Ok(String::new());
+        for later in 0..SAME_TENTH {
+            let id = id(run.began_ms, later);
+            last = match self.db.execute(add, params![id, run.began_ms.0 as i64, record]) {
+                Ok(_) => return Ok(id),
+                Err(e) if e.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => Err(e),
+                Err(e) => return Err(e),
+            };
+        }
+        last
+    }
+
+    /// Adds a period to a run: `n` in the order of time.
+    fn add_tick(&self, id: &str, n: u64, record: &str) -> rusqlite::Result<()> {
+        let add = "INSERT INTO ticks (run, n, record) VALUES (?1, ?2, ?3)";
+        self.db.prepare_cached(add)?.execute(params![id, n as i64, record])?;
+        Ok(())
+    }
+
+    fn finish(&self, id: &str, summary: &str) -> rusqlite::Result<()> {
+        self.db.execute("UPDATE runs SET summary = ?2 WHERE id = ?1", params![id, summary])?;
+        Ok(())
+    }
+
+    /// Keeps a calibration.
+    ///
+    /// # Errors
+    /// The machine does not do it.
+    pub fn add_calibration(&self, calibration: &Calibration) -> Answer<()> {
+        let add = "INSERT INTO calibrations (at_ms, record) VALUES (?1, ?2)";
+        self.ask(self.db.execute(add, params![calibration.at_ms.0 as i64, calibration.to_json()]))?;
+        Ok(())
+    }
+
+    /// The calibrations of a host, the latest first.
+    ///
+    /// # Errors
+    /// The file is damaged.
+    pub fn calibrations(&self, host: &HostFacts) -> Answer<Vec<Calibration>> {
+        let mut query = self.ask(self.db.prepare("SELECT record FROM calibrations ORDER BY at_ms DESC"))?;
+        let rows = self.ask(query.query_map([], |row| row.get::<_, String>(0)))?;
+        let all = rows.map(|record| self.read(Calibration::from_json(&self.ask(record)?)));
+        all.filter(|one| one.as_ref().map_or(true, |one| one.host == *host)).collect()
+    }
+
+    /// All runs, the oldest first.
+    ///
+    /// # Errors
+    /// The file is damaged.
+    pub fn runs(&self) -> Answer<Vec<StoredRun>> {
+        self.select("ORDER BY id", &[])
+    }
+
+    /// One run, by its id or as `latest`; `None` where there is none.
+    ///
+    /// # Errors
+    /// The file is damaged.
+    pub fn run(&self, id: &str) -> Answer<Option<StoredRun>> {
+        let found = match id {
+            "latest" => self.select("ORDER BY id DESC LIMIT 1", &[]),
+            id => self.select("WHERE id = ?1", &[id]),
+        };
+        Ok(found?.pop())
+    }
+
+    /// All runs with a tag, the oldest first.
+    ///
+    /// # Errors
+    /// The file is damaged.
+    pub fn tagged(&self, tag: &str) -> Answer<Vec<StoredRun>> {
+        self.select(
+            "WHERE EXISTS (SELECT 1 FROM json_each(record, '$.tags') WHERE value = ?1) ORDER BY id",
+            &[tag],
+        )
+    }
+
+    /// The ticks of a run, in the order of time.
+    ///
+    /// # Errors
+    /// The file is damaged.
+    pub fn ticks(&self, id: &str, each: &mut dyn FnMut(TickRecord<'static>)) -> Answer<()> {
+        let mut query = self.ask(self.db.prepare("SELECT record FROM ticks WHERE run = ?1 ORDER BY n"))?;
+        let rows = self.ask(query.query_map([id], |row| row.get::<_, String>(0)))?;
+        for record in rows {
+            each(self.read(TickRecord::from_json(&self.ask(record)?))?);
+        }
+        Ok(())
+    }
+
+    /// Feeds a run to sinks as when it ran, but for the summary at its end; how many ticks it has.
+    ///
+    /// # Errors
+    /// The file is damaged.
+    pub fn replay(&self, run: &StoredRun, sinks: &mut [&mut dyn Sink]) -> Answer<u64> {
+        sinks.iter_mut().for_each(|sink| sink.begin(&run.record.header));
+        let mut ticks = 0;
+        self.ticks(&run.id, &mut |record| {
+            ticks += 1;
+            for sink in sinks.iter_mut() {
+                sink.look(&record.looks);
+                sink.tick(&record.tick, &record.generator);
+            }
+        })?;
+        Ok(ticks)
+    }
+
+    /// Gives a run these tags, and no others.
+    ///
+    /// # Errors
+    /// The machine does not do it.
+    pub fn tag(&self, run: &StoredRun, tags: Vec<String>) -> Answer<StoredRun> {
+        let record = RunRecord { tags, ..run.record.clone() };
+        let set = "UPDATE runs SET record = ?2 WHERE id = ?1";
+        self.ask(self.db.execute(set, params![run.id, record.to_json()]))?;
+        Ok(StoredRun { record, ..run.clone() })
+    }
+
+    /// Deletes a run and its ticks: both or nothing.
+    ///
+    /// # Errors
+    /// The machine does not do it.
+    pub fn delete(&self, id: &str) -> Answer<()> {
+        let delete = || -> rusqlite::Result<()> {
+            let whole = self.db.unchecked_transaction()?;
+            whole.execute("DELETE FROM ticks WHERE run = ?1", [id])?;
+            whole.execute("DELETE FROM runs WHERE id = ?1", [id])?;
+            whole.commit()
+        };
+        self.ask(delete())
+    }
+
+    fn select(&self, which: &str, words: &[&str]) -> Answer<Vec<StoredRun>> {
+        let query = format!("SELECT id, record, summary FROM runs {which}");
+        let texts = |row: &Row| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+        let found = self.db.prepare(&query).and_then(|mut query| {
+            query.query_map(rusqlite::params_from_iter(words), texts)?.collect::<Result<Vec<_>, _>>()
+        });
+        self.ask(found)?.into_iter().map(|row| self.stored(row)).collect()
+    }
+
+    fn stored(&self, (id, record, summary): (String, String, Option<String>)) -> Answer<StoredRun> {
+        let record = self.read(RunRecord::from_json(&record))?;
+        let summary = summary.map(|text| serde_json::from_str(&text).map_err(|e| e.to_string()));
+        let summary = self.read(summary.transpose())?;
+        let from = self.end_tick(&id, "ASC")?.map_or(units::Nanos::ZERO, |first| first.tick.from);
+        let last = self.end_tick(&id, "DESC")?;
+        Ok(StoredRun { id, record, summary, last, from })
+    }
+
+    fn end_tick(&self, id: &str, order: &str) -> Answer<Option<TickRecord<'static>>> {
+        let query = format!("SELECT record FROM ticks WHERE run = ?1 ORDER BY n {order} LIMIT 1");
+        let found = self.db.query_row(&query, [id], |row| row.get::<_, String>(0)).optional();
+        self.read(self.ask(found)?.map(|text| TickRecord::from_json(&text)).transpose())
+    }
+
+    fn ask<T>(&self, answer: rusqlite::Result<T>) -> Answer<T> {
+        answer.map_err(|e| StoreTrouble::of(Path::new(self.db.path().unwrap_or_default()), e))
+    }
+
+    fn read<T>(&self, record: Result<T, String>) -> Answer<T> {
+        let file = Path::new(self.db.path().unwrap_or_default());
+        record.map_err(|why| StoreTrouble::Damaged { file: file.into(), why })
+    }
+}
+
+/// Makes the tables where there is nothing yet; the schema that the file has then.
+fn set_up(db: &mut Connection) -> rusqlite::Result<u32> {
+    db.busy_timeout(PATIENCE)?;
+    // What the kernel has survives the process, and a commit costs no disk.
+    db.pragma_update(None, "synchronous", "NORMAL")?;
+    // In KiB: a run only appends, and SQLite's own 2 MiB would fill up over minutes and look like growth.
+    db.pragma_update(None, "cache_size", -256)?;
+    if state(db)? == NEW {
+        log_ahead(db)?;
+        let making = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        // Another process may have been faster.
+        if state(&making)? == NEW {
+            making.execute_batch(TABLES)?;
+            making.pragma_update(None, "user_version", SCHEMA)?;
+        }
+        making.commit()?;
+    }
+    Ok(state(db)?.0)
+}
+
+/// Schema, and how many tables and indices.
+fn state(db: &Connection) -> rusqlite::Result<(u32, u32)> {
+    let version = db.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    Ok((version, db.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?))
+}
+
+/// A file without anything in it.
+const NEW: (u32, u32) = (0, 0);
+
+/// A log beside the file takes what is written, for good: whoever is killed leaves what was committed, and readers and a
+/// writer do not wait for each other.
+fn log_ahead(db: &Connection) -> rusqlite::Result<()> {
+    // Two that make the same file at once: SQLite has one of them fail here without waiting.
+    let mut tries = 0;
+    loop {
+        match db.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(())) {
+            Err(e) if e.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && tries < 100 => {
+                tries += 1;
+                std::thread::sleep(PATIENCE / 100);
+            }
+            other => return other,
+        }
+    }
+}
+
+/// Tenths of a second since 1970 in Crockford's base 32, and the next one where that is taken: seven digits until the
+/// year 3058, and text sorts them by time.
+fn id(began: Date, later: u64) -> String {
+    const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+    let tenths = began.0 / 100 + later;
+    (0..7).rev().map(|place| char::from(DIGITS[(tenths >> (5 * place)) as usize % 32])).collect()
+}
+
+/// As it is stored.
+fn summary_text(summary: &Summary) -> String {
+    serde_json::to_string(summary).expect("a summary has only plain fields")
+}

@@ -1,0 +1,49 @@
+//! A run as the store has it.
+
+use samples::{RunRecord, TickRecord};
+use serde_json::Value;
+use units::Date;
+
+/// A run as it is stored.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StoredRun {
+    /// Seven letters and digits; a later run's sorts behind.
+    pub id: String,
+    /// What was known before its first tick.
+    pub record: RunRecord,
+    /// Its summary (`throng.summary/1`); `None`: it did not come to its end, or has not yet.
+    pub summary: Option<Value>,
+    /// The last tick that is stored.
+    pub last: Option<TickRecord<'static>>,
+    /// When its first tick began, on the run's own clock.
+    pub from: units::Nanos,
+}
+
+/// No tick for so long: the run is over, however it ended.
+const QUIET_MS: u64 = 15_000;
+
+impl StoredRun {
+    /// Whether it looks as if it were still running.
+    pub fn is_under_way(&self, now: Date) -> bool {
+        let seen_ms = self.record.began_ms.0 + (self.elapsed_s() * 1e3) as u64;
+        self.summary.is_none() && now.0 < seen_ms + QUIET_MS
+    }
+
+    /// `pass`, `fail`, … ; `None`: it did not come to its end, or has not yet.
+    pub fn verdict(&self) -> Option<&str> {
+        self.summary.as_ref()?["verdict"].as_str()
+    }
+
+    /// Connections at the end of the hold, or as last seen.
+    pub fn held(&self) -> u64 {
+        let held = self.summary.as_ref().and_then(|summary| summary["connections"]["held"].as_u64());
+        held.unwrap_or_else(|| self.last.as_ref().map_or(0, |last| last.tick.open))
+    }
+
+    /// From the first dial to the end of full load, or to what was seen last; seconds.
+    pub fn elapsed_s(&self) -> f64 {
+        let elapsed = self.summary.as_ref().and_then(|summary| summary["elapsed_s"].as_f64());
+        let seen = || self.last.as_ref().map_or(0.0, |last| last.tick.until.since(self.from).secs_f64());
+        elapsed.unwrap_or_else(seen)
+    }
+}

@@ -1,0 +1,315 @@
+use std::{
+    fs,
+    path::PathBuf,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU32, Ordering::Relaxed},
+    },
+};
+
+use samples::{Generator, Header, HostLook, Looks, Sink, Tick};
+use stats::compare::{Comparison, EqualLoad};
+use units::Nanos;
+
+use super::*;
+
+/// A folder of a test's own; removed with it.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Folder {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("throng-store-{}-{}", std::process::id(), COUNT.fetch_add(1, Relaxed));
+        let folder = Folder(std::env::temp_dir().join(name));
+        fs::create_dir_all(&folder.0).unwrap();
+        folder
+    }
+
+    fn file(&self) -> PathBuf {
+        self.0.join("data/throng/runs.db")
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// What a keeper told.
+#[derive(Clone, Default)]
+struct Told(Arc<Mutex<Vec<String>>>);
+
+impl Told {
+    fn keeper(&self, file: PathBuf, run: RunRecord) -> Keeper {
+        let told = self.0.clone();
+        Keeper::new(file, run, Arc::new(move |line: &str| told.lock().unwrap().push(line.to_owned())))
+    }
+
+    fn lines(&self) -> Vec<String> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+fn run(began_ms: u64) -> RunRecord {
+    let words = ["run", "http://t/", "--message", "two words"].map(str::to_owned).into();
+    RunRecord { began_ms: Date(began_ms), words, version: "0.1.0".to_owned(), ..RunRecord::default() }
+}
+
+fn tick(second: u64) -> Tick {
+    let (from, until) = (Nanos::from_secs(second), Nanos::from_secs(second + 1));
+    let mut tick = Tick { index: 9, from, until, open: 100 + second, ..Tick::default() };
+    tick.counts.answered = second;
+    (0..=second).for_each(|ms| tick.latency.record(Nanos::from_millis(ms)));
+    tick
+}
+
+fn summary() -> Summary {
+    Summary { target: "http://t/".into(), threads: 2, ..Summary::default() }
+}
+
+/// A run of these seconds through a keeper.
+fn keep(mut keeper: Keeper, seconds: u64, finish: bool) -> Option<Kept> {
+    keeper.begin(&Header { target: "http://t/".into(), connections: 200, seed: 7, ..Header::default() });
+    for second in 0..seconds {
+        let host = HostLook { oom_kills: second, ..HostLook::default() };
+        keeper.look(&Looks { host: Some(host), ..Looks::default() });
+        let own = Generator { cpu_s: second as f64, ..Generator::default() };
+        keeper.tick(&tick(second), &own);
+    }
+    if finish {
+        keeper.finish(&summary());
+    }
+    keeper.end()
+}
+
+#[test]
+fn a_run_is_kept_as_it_was_and_can_be_replayed() {
+    let (folder, told) = (Folder::new(), Told::default());
+    let kept = keep(told.keeper(folder.file(), run(1_700_000_000_000)), 5, true).unwrap();
+    assert_eq!((kept.missed, told.lines()), (0, Vec::new()));
+    let store = Store::existing(&folder.file()).unwrap().unwrap();
+    let stored = store.run(&kept.id).unwrap().unwrap();
+    assert_eq!(stored, store.run("latest").unwrap().unwrap());
+    assert_eq!(store.runs().unwrap(), std::slice::from_ref(&stored));
+    let header = &stored.record.header;
+    assert_eq!((header.target.as_str(), header.connections, header.seed), ("http://t/", 200, 7));
+    assert_eq!(
+        (stored.record.words[3].as_str(), stored.record.began_ms),
+        ("two words", Date(1_700_000_000_000))
+    );
+    let summary = serde_json::to_value(summary()).unwrap();
+    assert_eq!(stored.summary, Some(summary));
+
+    let (mut direct, mut replayed, mut seen) = (Tick::default(), Tick::default(), 0);
+    (0..5).for_each(|second| direct.extend(&tick(second)));
+    let mut each = |record: TickRecord| {
+        let host = record.looks.host.as_ref().unwrap();
+        assert_eq!((record.generator.cpu_s, host.oom_kills), (seen as f64, seen), "in their order");
+        replayed.extend(&record.tick);
+        seen += 1;
+    };
+    store.ticks(&kept.id, &mut each).unwrap();
+    assert_eq!((replayed, seen), (direct, 5));
+}
+
+#[test]
+fn a_run_is_tagged_and_deleted_and_others_are_left_alone() {
+    let (folder, told) = (Folder::new(), Told::default());
+    let [one, other] = [1_700_000_000_000, 1_700_000_100_000]
+        .map(|began| keep(told.keeper(folder.file(), run(began)), 3, true).unwrap().id);
+    let store = Store::existing(&folder.file()).unwrap().unwrap();
+    let stored = |id: &str| store.run(id).unwrap();
+    let tagged = store.tag(&stored(&one).unwrap(), vec!["a".to_owned()]).unwrap();
+    assert_eq!((stored(&one), tagged.record.tags.as_slice()), (Some(tagged.clone()), &["a".to_owned()][..]));
+    assert!(stored(&other).unwrap().record.tags.is_empty());
+    store.delete(&one).unwrap();
+    let ticks = |id: &str| {
+        let mut ticks = 0;
+        store.ticks(id, &mut |_| ticks += 1).unwrap();
+        ticks
+    };
+    assert_eq!((stored(&one), ticks(&one), ticks(&other)), (None, 0, 3));
+}
+
+#[test]
+fn a_run_is_under_way_until_nothing_comes_any_more() {
+    let (folder, told) = (Folder::new(), Told::default());
+    let kept = keep(told.keeper(folder.file(), run(1_700_000_000_000)), 3, false).unwrap();
+    let store = Store::existing(&folder.file()).unwrap().unwrap();
+    let stored = store.run(&kept.id).unwrap().unwrap();
+    let at = |seconds: u64| stored.is_under_way(Date(1_700_000_000_000 + seconds * 1000));
+    assert_eq!([0, 3, 17, 18, 60].map(at), [true, true, true, false, false]);
+    let ended = StoredRun { summary: Some(serde_json::Value::Null), ..stored.clone() };
+    assert!(!ended.is_under_way(Date(1_700_000_000_000)));
+}
+
+#[test]
+fn a_run_that_did_not_end_is_unfinished() {
+    let (folder, told) = (Folder::new(), Told::default());
+    let kept = keep(told.keeper(folder.file(), run(0)), 3, false).unwrap();
+    let stored = Store::open(&folder.file()).unwrap().run(&kept.id).unwrap().unwrap();
+    assert_eq!((stored.verdict(), stored.held(), stored.elapsed_s()), (None, 102, 3.0));
+}
+
+#[test]
+fn a_run_before_its_first_tick_is_there() {
+    let (folder, told) = (Folder::new(), Told::default());
+    keep(told.keeper(folder.file(), run(0)), 0, false).unwrap();
+    let stored = Store::open(&folder.file()).unwrap().run("latest").unwrap().unwrap();
+    assert_eq!((stored.held(), stored.elapsed_s(), stored.last), (0, 0.0, None));
+}
+
+#[test]
+fn a_keeper_that_never_began_keeps_nothing() {
+    let (folder, told) = (Folder::new(), Told::default());
+    assert_eq!(told.keeper(folder.file(), run(0)).end(), None);
+    assert!(Store::existing(&folder.file()).unwrap().is_none() && told.lines().is_empty());
+}
+
+#[test]
+fn ids_are_short_different_and_in_the_order_of_time() {
+    let began = [0, 99, 100, 3_299, 3_300, 1_795_282_449_000, 1_795_282_449_100, 3_000_000_000_000];
+    let mut ids: Vec<String> = began.iter().map(|ms| id(Date(*ms), 0)).collect();
+    assert_eq!((ids[0].as_str(), ids[2].as_str(), ids[4].as_str()), ("0000000", "0000001", "0000011"));
+    assert!(ids.is_sorted() && ids.iter().all(|id| id.len() == 7), "{ids:?}");
+    ids.dedup();
+    assert_eq!(ids.len(), began.len() - 1, "the first two began in the same tenth of a second");
+}
+
+/// Into a file that neither of them finds there.
+#[test]
+fn many_runs_at_once_share_a_store() {
+    let (folder, told) = (Folder::new(), Told::default());
+    let keepers: Vec<_> = (0..8)
+        .map(|_| {
+            let keeper = told.keeper(folder.file(), run(1_700_000_000_000));
+            std::thread::spawn(move || keep(keeper, 20, true))
+        })
+        .collect();
+    let mut ids: Vec<String> =
+        keepers.into_iter().map(|thread| thread.join().unwrap().expect("kept").id).collect();
+    ids.sort();
+    assert_eq!(told.lines(), [""; 0]);
+    let store = Store::open(&folder.file()).unwrap();
+    let runs = store.runs().unwrap();
+    assert!(runs.iter().map(|run| &run.id).eq(&ids), "{ids:?}");
+    for id in ids {
+        let mut n = 0;
+        store.ticks(&id, &mut |_| n += 1).unwrap();
+        assert_eq!(n, 20, "{id}");
+    }
+}
+
+/// A keeper goes on without a store that it cannot use; it says so once, and leaves the file as it is.
+fn check_refused(prepare: impl FnOnce(&PathBuf), expected: &str) {
+    let (folder, told) = (Folder::new(), Told::default());
+    let file = folder.file();
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    prepare(&file);
+    let before = fs::read(&file).ok();
+    assert_eq!(keep(told.keeper(file.clone(), run(0)), 100, true), None);
+    let lines = told.lines();
+    assert!(lines.len() == 1 && lines[0].starts_with("this run is not kept: "), "{lines:?}");
+    assert!(lines[0].contains(expected) && lines[0].contains(&*folder.0.to_string_lossy()), "{lines:?}");
+    assert_eq!(fs::read(&file).ok(), before);
+    if before.is_some() {
+        assert!(Store::existing(&file).is_err());
+    }
+}
+
+fn with_version(file: &PathBuf, version: u32) {
+    drop(Store::open(file).unwrap());
+    let db = Connection::open(file).unwrap();
+    db.pragma_update(None, "user_version", version).unwrap();
+}
+
+#[test]
+fn what_is_no_store_is_left_alone() {
+    check_refused(
+        |file| fs::write(file, "dear diary, ".repeat(1000)).unwrap(),
+        "not a run store: move it away",
+    );
+    check_refused(|file| with_version(file, SCHEMA + 1), "made by a later throng: use that one");
+    let notes = |file: &PathBuf| {
+        Connection::open(file).unwrap().execute_batch("CREATE TABLE notes (text TEXT)").unwrap();
+    };
+    check_refused(notes, "not a run store of throng: move it away");
+    check_refused(|file| fs::create_dir_all(file.join("x")).unwrap(), "unable to open");
+    // A folder that is a file: what root cannot write either.
+    let no_folder = |file: &PathBuf| {
+        let folder = file.parent().unwrap();
+        fs::remove_dir(folder).unwrap();
+        fs::write(folder, "").unwrap();
+    };
+    check_refused(no_folder, "");
+}
+
+#[test]
+fn damage_within_is_told_and_what_lies_beside_it_is_still_read() {
+    let (folder, told) = (Folder::new(), Told::default());
+    let ids: Vec<String> =
+        (0..2).map(|n| keep(told.keeper(folder.file(), run(n * 1000)), 2, true).unwrap().id).collect();
+    let store = Store::open(&folder.file()).unwrap();
+    store.db.execute("UPDATE ticks SET record = 'x' WHERE run = ?1", [&ids[0]]).unwrap();
+    let why = store.run(&ids[0]).unwrap_err().to_string();
+    assert!(why.contains("runs.db: damaged"), "{why}");
+    assert!(store.run(&ids[1]).unwrap().is_some());
+}
+
+#[test]
+fn a_full_disk_is_told_once_and_loses_nothing_that_is_stored() {
+    let folder = Folder::new();
+    let store = Store::open(&folder.file()).unwrap();
+    let id = store.begin(&run(0)).unwrap();
+    store.add_tick(&id, 1, &TickRecord::default().to_json()).unwrap();
+    let pages: u32 = store.db.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
+    store.db.pragma_update(None, "max_page_count", pages).unwrap();
+    let large = format!("{{{}}}", " ".repeat(3000));
+    let filled = (2..1000).find_map(|n| store.add_tick(&id, n, &large).err());
+    let why = StoreTrouble::of(&folder.file(), filled.expect("it is full")).to_string();
+    assert!(why.contains("full"), "{why}");
+    drop(store);
+    let stored = Store::open(&folder.file()).unwrap().run("latest").unwrap();
+    assert_eq!(stored.map(|run| run.id), Some(id));
+}
+
+/// A run whose ticks have these connections open at their ends, and 600 answers each of as many microseconds.
+fn at_loads(told: &Told, file: PathBuf, began_ms: u64, loads: &[u64], tags: &[&str]) -> String {
+    let record = RunRecord { tags: tags.iter().map(|tag| (*tag).to_owned()).collect(), ..run(began_ms) };
+    let mut keeper = told.keeper(file, record);
+    keeper.begin(&Header::default());
+    let mut before = 0;
+    for (second, &open) in (0..).zip(loads) {
+        let (from, until) = (Nanos::from_secs(second), Nanos::from_secs(second + 1));
+        let open_ns = u128::from(before + open) * 500_000_000;
+        let mut tick = Tick { from, until, open, open_ns, ..Tick::default() };
+        let latency = if second < 3 { &mut tick.ramp_latency } else { &mut tick.latency };
+        (0..600).for_each(|_| latency.record(Nanos::from_micros(open)));
+        keeper.tick(&tick, &Generator::default());
+        before = open;
+    }
+    keeper.end().unwrap().id
+}
+
+#[test]
+fn runs_are_compared_where_their_loads_were_equal() {
+    let (folder, told) = (Folder::new(), Told::default());
+    let [steps, held, idle] =
+        [&[99, 101, 100, 103, 200, 200, 200, 50][..], &[100, 100, 100, 100, 95, 80], &[100, 100]];
+    at_loads(&told, folder.file(), 1_700_000_000_000, steps, &["a", "both"]);
+    at_loads(&told, folder.file(), 1_700_000_100_000, held, &["both"]);
+    at_loads(&told, folder.file(), 1_700_000_200_000, idle, &[]);
+    let store = Store::existing(&folder.file()).unwrap().unwrap();
+    let (a, both) = (store.tagged("a").unwrap(), store.tagged("both").unwrap());
+    assert_eq!((a.len(), both.len(), store.tagged("bot").unwrap().len()), (1, 2, 0));
+    let groups = vec![("all".to_owned(), store.runs().unwrap())];
+    let (groups, load) = store.compared(groups).unwrap();
+    assert_eq!(load.map(EqualLoad::connections), Some(100));
+    let figures = Comparison::new(groups, load, &[]).figures;
+    let p99 = figures.iter().find(|compared| compared.figure.path == "equal_load_us.p99").unwrap();
+    let values: Vec<Option<u64>> =
+        p99.sides[0].values.iter().map(|us| us.map(|us| us.round() as u64)).collect();
+    // The ramp's seconds count, where it stood still; the first one, in which it came up, does not.
+    assert_eq!(values, [Some(103), Some(100), None]);
+}

@@ -1,0 +1,210 @@
+use samples::{HostFacts, Latency, RunRecord};
+use serde_json::{Value, json};
+use stats::compare::{Allowed, EqualLoad, Figure, Run};
+use units::Nanos;
+
+use super::*;
+use crate::format::made_up::check_golden;
+
+/// A run with these figures, and 5,000 answers at equal load.
+fn run(id: &str, figures: Value, slowest_us: u64) -> Run {
+    Run::new(id.to_owned(), record(), Some(figures), &at_load(5_000, slowest_us))
+}
+
+/// So many answers of one millisecond each, but the slowest 2 % of them.
+fn at_load(answers: u64, slowest_us: u64) -> Latency {
+    let mut at_load = Latency::default();
+    (0..answers).for_each(|n| {
+        at_load.record(Nanos::from_micros(if n % 50 == 0 { slowest_us } else { 1_000 }));
+    });
+    at_load
+}
+
+fn record() -> RunRecord {
+    let host = HostFacts { kernel: "6.1.0".to_owned(), cores: 4, memory_bytes: 8 << 30 };
+    let words = ["run", "http://t/", "-c", "200"].map(str::to_owned).to_vec();
+    RunRecord { host, words, version: "0.1.0".to_owned(), ..RunRecord::default() }
+}
+
+fn summary(verdict: &str, held: u64, per_s: f64, p99: f64, faults: u64) -> Value {
+    json!({
+        "verdict": verdict,
+        "connections": { "held": held, "peak": 200, "open_per_s": 48_000.0 },
+        "requests": { "per_s": per_s, "status": {} },
+        "latency_us": { "count": 9_000, "p50": 500.0, "p99": p99 },
+        "connect_us": { "count": 200, "p99": 800.0 },
+        "kernel_bytes_per_connection": { "value": 8_349.0 + p99 / 100.0 },
+        "generator": { "user_bytes_per_connection": 0.0 },
+        "faults": if faults > 0 { json!([{ "kind": "reset", "count": faults }]) } else { json!([]) },
+    })
+}
+
+fn group(name: &str, runs: Vec<Run>) -> Group {
+    Group { name: name.to_owned(), runs }
+}
+
+/// Repetitions before and after, and a single run on another machine that was the limit itself.
+fn groups() -> Vec<Group> {
+    let before = [(1_010.0, 9_480.0), (1_000.0, 9_510.0), (990.0, 9_495.0)];
+    let after = [(1_250.0, 9_470.0), (1_190.0, 9_500.0), (1_220.0, 9_505.0)];
+    let of = |name: &str, p99s: [(f64, f64); 3], faults| {
+        let run = |(n, (p99, per_s)): (u64, (f64, f64))| {
+            run(&format!("{name}{n}"), summary("pass", 200, per_s, p99, faults * n), 2 * p99 as u64)
+        };
+        group(&format!("tag:{name}"), (0..).zip(p99s).map(run).collect())
+    };
+    let mut elsewhere = record();
+    elsewhere.host = HostFacts { kernel: "6.6.0".to_owned(), cores: 2, memory_bytes: 4 << 30 };
+    elsewhere.words.extend(["--think", "1s"].map(str::to_owned));
+    let figures = summary("invalid", 180, 4_000.0, 5_000.0, 0);
+    let other = Run::new("0000007".to_owned(), elsewhere, Some(figures), &at_load(5_000, 9_000));
+    let unfinished = Run::new("0000008".to_owned(), record(), None, &at_load(12, 9_000));
+    vec![of("before", before, 0), of("after", after, 1), group("latest", vec![other, unfinished])]
+}
+
+fn allowed(text: &str, grows: bool, share: f64) -> Allowed {
+    let path = text.split(' ').next().unwrap();
+    let figure = Figure::usual().into_iter().find(|figure| figure.path == path).unwrap();
+    Allowed { text: text.to_owned(), figure, grows, share }
+}
+
+fn comparison() -> Comparison {
+    let allowances = [
+        allowed("latency_us.p99 +10%", true, 0.1),
+        allowed("latency_us.p99 +30%", true, 0.3),
+        allowed("requests.per_s -0%", false, 0.0),
+        allowed("faults +0%", true, 0.0),
+        allowed("probe.latency_us.p99 +10%", true, 0.1),
+    ];
+    Comparison::new(groups(), EqualLoad::of([200, 200]), &allowances)
+}
+
+#[test]
+fn a_terminal_gets_aligned_tables() {
+    check_golden("compare", &text(&comparison()));
+}
+
+#[test]
+fn markdown_has_the_same_cells() {
+    let comparison = comparison();
+    let markdown = markdown(&comparison);
+    check_golden("compare-markdown", &markdown);
+    for table in tables(&comparison) {
+        for row in &table.rows {
+            assert!(markdown.contains(&format!("| {} |\n", row.join(" | "))), "{row:?}");
+        }
+    }
+}
+
+#[test]
+fn json_has_every_value() {
+    let document: Value = serde_json::from_str(&json(&comparison())).unwrap();
+    assert_eq!(document["schema"], "throng.compare/1");
+    assert_eq!(document["equal_load_connections"], 200);
+    assert_eq!(document["groups"][1]["name"], "tag:after");
+    assert_eq!(document["groups"][1]["runs"][2], json!({ "id": "after2", "verdict": "pass" }));
+    let figure = |path: &str| {
+        let figures = document["figures"].as_array().unwrap();
+        figures.iter().find(|figure| figure["figure"] == path).unwrap_or_else(|| panic!("no {path}"))
+    };
+    let p99 = figure("latency_us.p99");
+    assert_eq!(
+        (&p99["unit"], &p99["groups"][0]["values"]),
+        (&"us".into(), &json!([1_010.0, 1_000.0, 990.0]))
+    );
+    let after = &p99["groups"][1];
+    // (1250 · 1190 · 1220 / (1010 · 1000 · 990))^(1/3)
+    assert!((after["ratio"].as_f64().unwrap() - 1.219_795).abs() < 1e-6, "{after}");
+    assert!((after["mean"].as_f64().unwrap() - 1_219.754).abs() < 1e-3, "{after}");
+    assert_eq!(after["difference"], "larger");
+    assert!(
+        after["interval"][0].as_f64() > Some(1.1) && after["interval"][1].as_f64() < Some(1.3),
+        "{after}"
+    );
+    assert_eq!(figure("requests.per_s")["groups"][1]["difference"], "within");
+    assert_eq!(figure("latency_us.p99")["groups"][2]["difference"], "unknown");
+    assert_eq!(figure("latency_us.p99")["groups"][2]["values"], json!([5_000.0, null]));
+    let faults = &figure("faults")["groups"][1];
+    assert_eq!(
+        (&faults["mean"], &faults["ratio"], &faults["difference"]),
+        (&1.0.into(), &Value::Null, &"differs".into())
+    );
+    let at_load = &figure("equal_load_us.p99")["groups"];
+    assert!((at_load[0]["values"][1].as_f64().unwrap() / 2_000.0 - 1.0).abs() < 1e-3, "{at_load}");
+    assert_eq!(document["fail_if"][0]["expr"], "latency_us.p99 +10%");
+    assert_eq!(document["fail_if"].as_array().unwrap().len(), 10);
+}
+
+#[test]
+fn a_group_fails_by_more_than_is_allowed_and_than_the_noise() {
+    let comparison = comparison();
+    let failed: Vec<(&str, &str)> = comparison
+        .judged
+        .iter()
+        .filter(|judged| judged.failed)
+        .map(|judged| (judged.text.as_str(), judged.group.as_str()))
+        .collect();
+    let expected = [
+        ("latency_us.p99 +10%", "tag:after"),
+        ("latency_us.p99 +10%", "latest"),
+        ("latency_us.p99 +30%", "latest"),
+        // A little less, within the noise, is no failure of tag:after.
+        ("requests.per_s -0%", "latest"),
+        ("faults +0%", "tag:after"),
+        ("probe.latency_us.p99 +10%", "tag:after"),
+        ("probe.latency_us.p99 +10%", "latest"),
+    ];
+    assert_eq!(failed, expected);
+}
+
+#[test]
+fn the_same_run_twice_is_told() {
+    let twice = || group("latest", vec![run("0000007", summary("pass", 200, 1.0, 1_000.0, 0), 1_000)]);
+    let text = text(&Comparison::new(vec![twice(), twice()], None, &[]));
+    assert!(text.contains("warning: in more than one group: run 0000007\n"), "{text}");
+    assert!(text.contains("latest (1)") && text.contains("latest (2)"), "{text}");
+    assert!(text.contains("p99 at equal load is not known: no load was held by every run\n"), "{text}");
+}
+
+/// Nine of ten requests were answered, fast; the others never.
+fn survivors(id: &str, judged_p99: Value) -> Run {
+    let mut figures = summary("fail", 200, 9_000.0, 900.0, 0);
+    figures["latency_us"]["censored"] =
+        json!({ "count": 1_000, "share": 0.1, "p50": 510.0, "p99": judged_p99 });
+    run(id, figures, 2_000)
+}
+
+fn answered(id: &str) -> Run {
+    let mut figures = summary("pass", 200, 9_000.0, 1_000.0, 0);
+    figures["latency_us"]["censored"] = Value::Null;
+    run(id, figures, 2_000)
+}
+
+#[test]
+fn a_percentile_of_those_that_were_answered_is_said_to_be_one() {
+    let groups = || {
+        let before = vec![answered("a0"), answered("a1")];
+        let after = vec![survivors("b0", Value::Null), survivors("b1", json!(1_900.0))];
+        vec![group("before", before), group("after", after)]
+    };
+    let allowances = [allowed("latency_us.p99 +10%", true, 0.1)];
+    let comparison = Comparison::new(groups(), EqualLoad::of([200, 200]), &allowances);
+    let shown = text(&comparison);
+    for line in [
+        "warning: latency p50 500 µs covers responses only, but 10 % of the requests had no response; counting those as longer than all others it is 510 µs: run b0\n",
+        "warning: latency p99 900 µs covers responses only, but 10 % of the requests had no response; counting those as longer than all others it lies among them: run b0\n",
+        "; with those as the longest of all it is 1.90 ms: run b1\n",
+    ] {
+        assert!(shown.contains(line), "{line}{shown}");
+    }
+    assert!(!shown.contains("run a0"), "{shown}");
+    let row = shown.lines().find(|line| line.starts_with("no response")).expect("it is compared");
+    assert!(row.contains("0.0 %") && row.contains("10.0 %") && row.ends_with("differs"), "{row}");
+    // By those alone it would have fallen by a tenth.
+    let judged = &comparison.judged[0];
+    let detail = "it falls among the requests without a response in run b0";
+    assert_eq!((judged.failed, judged.detail.as_str()), (true, detail));
+    let none =
+        Comparison::new(vec![group("a", vec![answered("a0")]), group("b", vec![answered("b0")])], None, &[]);
+    assert!(!text(&none).contains("no response;"), "{}", text(&none));
+}

@@ -1,0 +1,97 @@
+//! Who may see the page, and ask things of the run.
+
+use std::{net::IpAddr, sync::Arc};
+
+use axum::{
+    extract::{Request, State},
+    http::{
+        HeaderMap, HeaderValue, Method, StatusCode,
+        header::{
+            AUTHORIZATION, CACHE_CONTROL, CONTENT_SECURITY_POLICY, HOST, LOCATION, REFERRER_POLICY,
+            X_CONTENT_TYPE_OPTIONS,
+        },
+    },
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+
+use exporters::web::ForAnybody;
+
+/// Whether this is the secret.
+pub type Opens = Arc<dyn Fn(&[u8]) -> bool + Send + Sync>;
+
+/// The page's own, which no other page may send without being allowed to (Fetch, CORS-preflight).
+const OWN: &str = "x-throng";
+/// Everything that the page needs is in it.
+const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; \
+                      img-src data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/// Lets pass who may.
+pub(super) async fn guard(State(opens): State<Option<Opens>>, request: Request, next: Next) -> Response {
+    let refused = |status, why: &'static str| (status, why).into_response();
+    let headers = request.headers();
+    match &opens {
+        // Without a secret it is for this machine: a name that only now leads here belongs to another page.
+        None if !is_local(headers) => {
+            return refused(StatusCode::FORBIDDEN, "use 127.0.0.1 or localhost as the host\n");
+        }
+        Some(opens) => {
+            match in_address(&request) {
+                Some(secret) if opens(secret.as_bytes()) => return moved(secret),
+                // The page itself is the same for everybody; what it shows comes by the other paths.
+                None if request.uri().path() == "/" => {}
+                _ if is_shown(headers, opens) => {}
+                _ => {
+                    return refused(
+                        StatusCode::UNAUTHORIZED,
+                        "open /#token=… with the token from the token file\n",
+                    );
+                }
+            }
+        }
+        None => {}
+    }
+    if request.method() == Method::POST && !headers.contains_key(OWN) {
+        return refused(StatusCode::FORBIDDEN, "missing header X-Throng: 1\n");
+    }
+    let is_known = opens.as_ref().is_none_or(|opens| is_shown(request.headers(), opens));
+    let mut response = next.run(request).await;
+    if !is_known {
+        response.extensions_mut().insert(ForAnybody);
+    }
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+/// Whether the page was asked for by an address of this machine, or by its name.
+fn is_local(headers: &HeaderMap) -> bool {
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => name,
+        _ => host,
+    };
+    let name = name.trim_start_matches('[').trim_end_matches(']');
+    name.eq_ignore_ascii_case("localhost") || name.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
+}
+
+/// The secret, where a person typed it.
+fn in_address(request: &Request) -> Option<&str> {
+    let query = request.uri().query().filter(|_| request.uri().path() == "/")?;
+    query.split('&').find_map(|pair| pair.strip_prefix("token="))
+}
+
+/// To where a browser keeps it to itself: a fragment is not sent to anybody. A cookie would be: to every port of this host,
+/// the target's among them (RFC 6265 section 8.5).
+fn moved(secret: &str) -> Response {
+    let headers = [(LOCATION, format!("/#token={secret}")), (CACHE_CONTROL, "no-store".to_owned())];
+    (StatusCode::SEE_OTHER, headers).into_response()
+}
+
+fn is_shown(headers: &HeaderMap, opens: &Opens) -> bool {
+    let bearer = headers.get(AUTHORIZATION).and_then(|value| value.as_bytes().strip_prefix(b"Bearer "));
+    bearer.is_some_and(|secret| opens(secret))
+}

@@ -1,0 +1,204 @@
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpStream,
+    time::Duration,
+};
+
+use super::*;
+use fixtures::{header, seen};
+use serde_json::Value;
+
+const PATIENCE: Duration = Duration::from_secs(10);
+
+fn start(opens: Option<Opens>) -> (Dashboard, SocketAddr) {
+    Dashboard::start("127.0.0.1:0".parse().unwrap(), RunRecord::default(), opens).unwrap()
+}
+
+/// The answer to a request, head and all.
+fn ask(at: SocketAddr, request: &str, headers: &str, body: &str) -> String {
+    let mut stream = TcpStream::connect(at).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let len = body.len();
+    let host = if headers.contains("Host:") { "" } else { "Host: 127.0.0.1\r\n" };
+    let head =
+        format!("{request} HTTP/1.1\r\n{host}{headers}Content-Length: {len}\r\nConnection: close\r\n\r\n");
+    stream.write_all((head + body).as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+fn check(at: SocketAddr, (request, headers, body): (&str, &str, &str), status: u16) {
+    let answer = ask(at, request, headers, body);
+    assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{request} {headers} {body}: {answer}");
+}
+
+/// One who follows: reads event by event.
+struct Follower(BufReader<TcpStream>);
+
+impl Follower {
+    fn join(at: SocketAddr) -> Follower {
+        let mut stream = TcpStream::connect(at).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.write_all(b"GET /events HTTP/1.1\r\nHost: localhost:1\r\n\r\n").unwrap();
+        Follower(BufReader::new(stream))
+    }
+
+    fn next(&mut self) -> (String, Value) {
+        let mut name = String::new();
+        loop {
+            let mut line = String::new();
+            assert!(self.0.read_line(&mut line).unwrap() > 0, "the stream ends");
+            if let Some(event) = line.strip_prefix("event: ") {
+                name = event.trim().to_owned();
+            } else if let Some(data) = line.strip_prefix("data:").map(str::trim) {
+                return (
+                    name,
+                    if data.is_empty() { Value::Null } else { serde_json::from_str(data).unwrap() },
+                );
+            }
+        }
+    }
+
+    /// Answers in a run's ticks.
+    fn answered(&mut self, event: &str) -> Vec<u64> {
+        let (name, data) = self.next();
+        assert_eq!(name, event);
+        let of = |record: &Value| record["tick"]["counts"]["answered"].as_u64().unwrap();
+        data["ticks"].as_array().map_or_else(|| vec![of(&data)], |ticks| ticks.iter().map(of).collect())
+    }
+}
+
+#[test]
+fn whoever_joins_has_what_one_has_who_was_there() {
+    let (mut dashboard, at) = start(None);
+    let mut first = Follower::join(at);
+    assert!(first.answered("run").is_empty());
+    let (header, ticks) = (header(), [1, 2, 3, 4, 5].map(seen));
+    dashboard.begin(&header);
+    assert!(first.answered("run").is_empty());
+    let mut all = Vec::new();
+    for (tick, own, _) in &ticks[..3] {
+        dashboard.tick(tick, own);
+        all.extend(first.answered("tick"));
+    }
+    assert_eq!(all, ticks[..3].iter().map(|(tick, ..)| tick.counts.answered).collect::<Vec<_>>());
+    let mut second = Follower::join(at);
+    assert_eq!(second.answered("run"), all);
+    for (tick, own, _) in &ticks[3..] {
+        dashboard.tick(tick, own);
+        let [one, other] = [&mut first, &mut second].map(|follower| follower.answered("tick"));
+        assert_eq!((one, vec![tick.counts.answered]), (other.clone(), other));
+    }
+    let headline = "pass: all is well".to_owned();
+    dashboard.finish(&Summary { headline, ..Summary::default() });
+    for follower in [&mut first, &mut second] {
+        let (name, summary) = follower.next();
+        assert_eq!((name.as_str(), &summary["headline"]), ("summary", &"pass: all is well".into()));
+    }
+    dashboard.end();
+    assert_eq!([first.next().0, second.next().0], ["end", "end"]);
+}
+
+#[test]
+fn what_is_asked_reaches_the_run_in_its_order() {
+    let (mut dashboard, at) = start(None);
+    let own = "X-Throng: 1\r\n";
+    let words = ["pause", "resume", "up", "down", "drain", "stop"];
+    for word in words {
+        check(at, ("POST /control", own, &format!("{{\"ask\":\"{word}\"}}")), 204);
+    }
+    let asked: Vec<Ask> = std::iter::from_fn(|| dashboard.ask()).collect();
+    assert_eq!(asked, [Ask::Pause, Ask::Resume, Ask::Up, Ask::Down, Ask::Drain, Ask::Stop]);
+    for wrong in ["", "{}", "{\"ask\":\"more\"}", "pause"] {
+        check(at, ("POST /control", own, wrong), 400);
+    }
+    assert_eq!(dashboard.ask(), None);
+    for _ in 0..ASKS {
+        check(at, ("POST /control", own, "{\"ask\":\"up\"}"), 204);
+    }
+    check(at, ("POST /control", own, "{\"ask\":\"up\"}"), 503);
+}
+
+#[test]
+fn without_a_token_it_is_for_this_machine() {
+    let (mut dashboard, at) = start(None);
+    for host in ["localhost:9909", "127.0.0.1", "127.8.8.8:80", "[::1]:9909", "LOCALHOST"] {
+        check(at, ("GET /", &format!("Host: {host}\r\n"), ""), 200);
+    }
+    for host in ["evil.example", "evil.example:9909", "127.0.0.1.evil.example", "10.0.0.1:80", ""] {
+        check(at, ("GET /events", &format!("Host: {host}\r\n"), ""), 403);
+    }
+    // A page of another site cannot send the header without being asked first, and the answer is no.
+    check(at, ("POST /control", "", "{\"ask\":\"stop\"}"), 403);
+    check(at, ("OPTIONS /control", "Origin: http://evil.example\r\n", ""), 405);
+    check(at, ("GET /control", "", ""), 405);
+    check(at, ("GET /nothing", "", ""), 404);
+    assert_eq!(dashboard.ask(), None);
+    let page = ask(at, "GET /", "", "");
+    let (head, body) = page.split_once("\r\n\r\n").unwrap();
+    assert!(head.to_lowercase().contains("content-security-policy: default-src 'none'"), "{head}");
+    assert_eq!(body, PAGE);
+}
+
+#[test]
+fn a_token_is_shown_by_a_header_and_never_kept_as_a_cookie() {
+    let opens: Opens = Arc::new(|offered: &[u8]| offered == b"secret");
+    let (mut dashboard, at) = start(Some(opens));
+    for (request, headers) in [
+        ("GET /?token=wrong", ""),
+        ("GET /events", ""),
+        ("GET /events?token=secret", ""),
+        ("GET /events", "Cookie: throng=secret\r\n"),
+        ("GET /events", "Authorization: Basic secret\r\n"),
+        ("GET /events", "Authorization: Bearer secre\r\n"),
+        ("GET /other", ""),
+        ("POST /control", "X-Throng: 1\r\n"),
+        ("POST /control", "Cookie: throng=secret\r\nX-Throng: 1\r\n"),
+    ] {
+        check(at, (request, headers, "{\"ask\":\"stop\"}"), 401);
+    }
+    // The address hands it to where the browser keeps it to itself.
+    let shown = ask(at, "GET /?a=b&token=secret", "Host: far.example\r\n", "").to_lowercase();
+    assert!(shown.starts_with("http/1.1 303 ") && shown.contains("location: /#token=secret\r\n"), "{shown}");
+    // The page has nothing of the run in it.
+    let page = ask(at, "GET /", "Host: far.example\r\n", "");
+    assert!(page.starts_with("HTTP/1.1 200 ") && page.ends_with(PAGE), "{page}");
+    let both = "Authorization: Bearer secret\r\nX-Throng: 1\r\n";
+    let asked = ask(at, "POST /control", both, "{\"ask\":\"stop\"}");
+    assert!(asked.starts_with("HTTP/1.1 204 "), "{asked}");
+    assert_eq!(dashboard.ask(), Some(Ask::Stop));
+    for answer in [shown, page.to_lowercase(), asked.to_lowercase()] {
+        let (head, _) = answer.split_once("\r\n\r\n").unwrap();
+        assert!(!head.contains("set-cookie"), "{head}");
+    }
+}
+
+/// The page is for everybody: who has had nothing else has no place that the owner of the token needs.
+#[test]
+fn the_page_alone_is_worth_no_place() {
+    let opens: Opens = Arc::new(|offered: &[u8]| offered == b"secret");
+    let (_dashboard, at) = start(Some(opens));
+    let mut crowd: Vec<TcpStream> = (0..16).map(|_| TcpStream::connect(at).unwrap()).collect();
+    for peer in &mut crowd {
+        peer.write_all(b"GET / HTTP/1.1\r\nHost: far.example\r\n\r\n").unwrap();
+        let mut said = [0; 12];
+        peer.read_exact(&mut said).unwrap();
+        assert_eq!(&said, b"HTTP/1.1 200");
+    }
+    let both = "Authorization: Bearer secret\r\nX-Throng: 1\r\n";
+    let answer = ask(at, "POST /control", both, "{\"ask\":\"stop\"}");
+    assert!(answer.starts_with("HTTP/1.1 204 "), "{answer}");
+}
+
+#[test]
+fn an_end_waits_for_nobody_for_long() {
+    let (dashboard, at) = start(None);
+    // One who does not read, and one who has not asked yet.
+    let _silent = [TcpStream::connect(at).unwrap(), TcpStream::connect(at).unwrap()];
+    let (clock, follower) = (units::Clock::start(), Follower::join(at));
+    dashboard.end();
+    assert!(clock.now() < units::Nanos::from_secs(5), "{}", clock.now());
+    drop(follower);
+    assert!(TcpStream::connect(at).is_err(), "still listening");
+}

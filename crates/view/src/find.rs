@@ -1,0 +1,161 @@
+//! A search, for people: a line for each load that was tried, and the answer.
+
+use samples::{FindOutcome, FindSummary, Point};
+use units::{Count, Nanos, percent};
+
+/// One load that was tried: `  32,000 connections   pass  latency p99 1.2 ms  probe p99 340 µs`.
+pub fn find_line(point: &Point, unit: &str) -> String {
+    // Where nothing was measured there is no time, rather than one of 0.
+    let time = |us: f64| if us > 0.0 { Nanos((us * 1e3) as u64).brief().to_string() } else { "-".to_owned() };
+    let without = |share: f64, end| match share {
+        0.0 => String::new(),
+        share => format!(" ({} without a {end})", percent(share)),
+    };
+    let verdict = if point.pass { "pass" } else { "fail" };
+    let mut line = format!("  {:>10} {unit}  {verdict}", Count(point.load).to_string());
+    line += &format!("  latency p50 {} p99 {}", time(point.latency_p50_us), time(point.latency_p99_us));
+    line += &without(point.no_response, "response");
+    line += &format!("  connect p99 {}", time(point.connect_p99_us));
+    line += &without(point.connect_no_response, "connection");
+    if point.probe_p99_us.is_some() || point.probe_no_response > 0.0 {
+        line += &format!("  probe p99 {}", time(point.probe_p99_us.unwrap_or(0.0)));
+        line += &without(point.probe_no_response, "response");
+    }
+    if let Some(why) = point.reasons.first() {
+        line += &format!("  ({why})");
+    }
+    line
+}
+
+/// The answer: `max 50,000 ± 1,000 connections; limited by the target's connection limit: …`.
+pub fn find_text(found: &FindSummary, unit: &str) -> String {
+    let limited = match &found.limit {
+        Some(limit) => format!("; {}{}", limit.named(), limit.advice()),
+        None if found.outcome == FindOutcome::NotReached => String::new(),
+        None => "; the limit is not known".to_owned(),
+    };
+    let why = match (found.failed, &found.criterion) {
+        (Some(failed), Some(why)) => format!("; {} did not pass: {why}", Count(failed)),
+        (Some(failed), None) => format!("; {} did not pass", Count(failed)),
+        _ => String::new(),
+    };
+    match found.outcome {
+        _ if found.interrupted => {
+            let passed = match found.max {
+                0 => "no load passed".to_owned(),
+                max => format!("{} {unit} passed", Count(max)),
+            };
+            format!("interrupted: {passed}{why}\n")
+        }
+        FindOutcome::Found => {
+            format!("max {} ± {} {unit}{why}{limited}\n", Count(found.max), Count(found.error))
+        }
+        FindOutcome::NotReached => {
+            format!("not reached: {} {unit} pass; larger loads were not tried\n", Count(found.max))
+        }
+        // Where throng itself was in the way, less of it was not tried.
+        FindOutcome::Impossible if found.limit.as_ref().is_some_and(|limit| limit.side == "host") => {
+            format!("impossible on this machine: no load passed{why}{limited}\n")
+        }
+        FindOutcome::Impossible => format!("impossible: not even the smallest load passes{why}{limited}\n"),
+    }
+}
+
+/// The search as one JSON document with a line end.
+pub fn find_json(found: &FindSummary) -> String {
+    let mut text = serde_json::to_string_pretty(found).expect("a search has only plain fields");
+    text.push('\n');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use samples::Limit;
+
+    fn found(outcome: FindOutcome, max: u64, error: u64, limit: Option<Limit>) -> FindSummary {
+        FindSummary {
+            schema: "throng.find/1",
+            by: "connections",
+            target: String::new(),
+            seed: 7,
+            max,
+            error,
+            outcome,
+            failed: None,
+            criterion: None,
+            interrupted: false,
+            limit,
+            thresholds: Vec::new(),
+            curve: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_answer_is_one_sentence() {
+        let limit = Limit {
+            side: "target",
+            cause: "open-files",
+            at_connections: 65_536,
+            certainty: samples::Certainty::Seen,
+            first_seen_s: None,
+            detail: String::new(),
+            cure: "raise LimitNOFILE".to_owned(),
+        };
+        let check = |found: FindSummary, text: &str| {
+            assert_eq!(find_text(&found, "connections"), format!("{text}\n"))
+        };
+        check(
+            found(FindOutcome::Found, 65_000, 1_000, Some(limit)),
+            "max 65,000 ± 1,000 connections; limited by the target's open files: raise LimitNOFILE",
+        );
+        check(found(FindOutcome::Found, 9, 1, None), "max 9 ± 1 connections; the limit is not known");
+        check(
+            found(FindOutcome::NotReached, 2_000, 0, None),
+            "not reached: 2,000 connections pass, and more was not tried",
+        );
+        check(
+            found(FindOutcome::Impossible, 0, 0, None),
+            "impossible: not even the smallest load passes; the limit is not known",
+        );
+    }
+
+    #[test]
+    fn each_step_is_one_line() {
+        let point = Point {
+            load: 32_000,
+            pass: false,
+            held: 5_000,
+            requests_per_s: 1.0,
+            latency_p50_us: 100.0,
+            latency_p99_us: 1_200.0,
+            no_response: 0.0,
+            probe_p99_us: Some(340.0),
+            probe_no_response: 0.0,
+            connect_p99_us: 50.0,
+            connect_no_response: 0.0,
+            reasons: vec!["5,000 of 32,000 connections held".to_owned()],
+        };
+        assert_eq!(
+            find_line(&point, "connections"),
+            "      32,000 connections  fail  latency p50 100 µs p99 1.2 ms  connect p99 50 µs  probe p99 340 µs  \
+             (5,000 of 32,000 connections held)"
+        );
+
+        let silent = Point {
+            latency_p50_us: 0.0,
+            latency_p99_us: 0.0,
+            no_response: 1.0,
+            probe_p99_us: None,
+            probe_no_response: 0.31,
+            connect_no_response: 0.005,
+            reasons: Vec::new(),
+            ..point
+        };
+        assert_eq!(
+            find_line(&silent, "requests/s"),
+            "      32,000 requests/s  fail  latency p50 - p99 - (100 % without a response)  connect p99 50 µs (0.50 % without a \
+             connection)  probe p99 - (31 % without a response)"
+        );
+    }
+}

@@ -1,0 +1,26 @@
+//! What people and programs are shown of a run: live, on a page, as a report, as text and JSON.
+
+mod calibration;
+pub mod compare;
+mod cost;
+mod dashboard;
+mod find;
+pub mod format;
+mod history;
+mod line;
+mod messages;
+mod populations;
+mod report;
+mod runs;
+mod summary;
+mod terminal;
+
+pub use calibration::{calibration_json, calibration_text};
+pub use dashboard::{Dashboard, Opens};
+pub use find::{find_json, find_line, find_text};
+pub use line::{Classic, Line};
+pub use messages::{Messages, flush_messages, message};
+pub use report::{Report, report_html, report_json};
+pub use runs::{runs_json, runs_text};
+pub use summary::{json, text, verdict};
+pub use terminal::{Terminal, keep_for_later, restore_terminal};

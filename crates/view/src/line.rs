@@ -1,0 +1,184 @@
+//! Plain lines, one a second.
+
+use std::io::Write;
+
+use samples::{Generator, Header, Sink, Tick};
+use units::{Bytes, Count, Nanos, percent};
+
+use crate::summary::time;
+
+/// The rates of the short rest of a second at the end would be noise.
+const LEAST_PERIOD: f64 = 0.5;
+
+/// Everything at a glance: connections, rates, latency, faults, own cost.
+pub struct Line<W> {
+    out: W,
+    wanted: u64,
+    cpu_s: f64,
+    start: Option<Nanos>,
+}
+
+impl<W: Write> Line<W> {
+    /// Writes to `out`, which should be unbuffered or line-buffered.
+    pub fn new(out: W) -> Line<W> {
+        Line { out, wanted: 0, cpu_s: 0.0, start: None }
+    }
+}
+
+impl Line<Vec<u8>> {
+    /// What was written since the last time.
+    pub(crate) fn take(&mut self) -> String {
+        String::from_utf8(std::mem::take(&mut self.out)).expect("it writes text")
+    }
+}
+
+impl<W: Write> Sink for Line<W> {
+    fn begin(&mut self, header: &Header) {
+        self.wanted = header.connections;
+        let Header { target, connections, threads, seed, io, .. } = header;
+        let connections = Count(*connections);
+        let _ =
+            writeln!(self.out, "{target}: {connections} connections, {threads} threads, {io}, seed {seed}");
+    }
+
+    fn tick(&mut self, tick: &Tick, own: &Generator) {
+        let period = tick.until.since(tick.from).secs_f64().max(1e-9);
+        if period < LEAST_PERIOD {
+            return;
+        }
+        let start = *self.start.get_or_insert(tick.from);
+        let per_s = |n: u64| Count((n as f64 / period).round() as u64);
+        let at_load = tick.latency.count() + tick.latency.censored() > 0;
+        let latency = if at_load { &tick.latency } else { &tick.ramp_latency };
+        // What the percentiles say nothing of.
+        let without = match latency.censored() {
+            0 => String::new(),
+            _ => format!("  no response {}", percent(latency.censored_share())),
+        };
+        // Of nothing there is no time, rather than one of 0.
+        let at = |q| match latency.count() {
+            0 => "-".to_owned(),
+            _ => time(latency.quantile(q).0 as f64 / 1e3, latency.is_at_least(q)),
+        };
+        let phase = tick.phase.name();
+        let _ = writeln!(
+            self.out,
+            "{:>5.0}s {phase:<5} open {} of {}  +{}/s  requests {}/s  {:.1} MiB/s  p50 {}  p99 {}{without}  faults {}  cpu {:.0} %  memory {}",
+            tick.until.since(start).secs_f64(),
+            Count(tick.open),
+            Count(self.wanted),
+            per_s(tick.counts.opened + tick.counts.redialled),
+            per_s(tick.counts.answered),
+            tick.counts.bytes_in as f64 / period / (1 << 20) as f64,
+            at(0.5),
+            at(0.99),
+            Count(tick.faults.total()),
+            (own.cpu_s - self.cpu_s) / period * 100.0,
+            Bytes(own.rss_bytes).brief(),
+        );
+        self.cpu_s = own.cpu_s;
+    }
+}
+
+/// The http-kit client's line, with its spelling: cumulative since the start, M is MiB, heads included.
+pub struct Classic<W> {
+    out: W,
+    start: Option<Nanos>,
+    requests: u64,
+    bytes: u64,
+}
+
+impl<W: Write> Classic<W> {
+    /// Writes to `out`.
+    pub fn new(out: W) -> Classic<W> {
+        Classic { out, start: None, requests: 0, bytes: 0 }
+    }
+}
+
+impl<W: Write> Sink for Classic<W> {
+    fn tick(&mut self, tick: &Tick, _own: &Generator) {
+        let start = *self.start.get_or_insert(tick.from);
+        let elapsed = tick.until.since(start).secs_f64();
+        self.requests += tick.counts.answered;
+        self.bytes += tick.counts.bytes_in;
+        let per_s = |n: f64| if elapsed > 0.0 { n / elapsed } else { 0.0 };
+        let _ = writeln!(
+            self.out,
+            "time {:.0}s, concurrency: {}, total requests: {}, thoughput: {:.2}M/s, {:.2} requests/seconds",
+            elapsed.floor(),
+            tick.open,
+            self.requests,
+            per_s(self.bytes as f64 / (1 << 20) as f64),
+            per_s(self.requests as f64),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tick(second: u64) -> Tick {
+        let mut t = Tick {
+            from: Nanos::from_secs(second),
+            until: Nanos::from_secs(second + 2),
+            open: 1500,
+            ..Tick::default()
+        };
+        (t.counts.opened, t.counts.answered, t.counts.bytes_in) = (1000, 4000, 8 << 20);
+        for ms in 1..=100 {
+            t.ramp_latency.record(Nanos::from_millis(ms));
+        }
+        t
+    }
+
+    #[test]
+    fn a_line_has_rates_per_second_of_its_period() {
+        let mut out = Vec::new();
+        let mut line = Line::new(&mut out);
+        line.begin(&Header {
+            target: "http://t/".into(),
+            connections: 3000,
+            seed: 7,
+            io: "uring".into(),
+            threads: 2,
+            ..Header::default()
+        });
+        let own = |cpu_s| Generator { cpu_s, rss_bytes: 5 << 20, ..Generator::default() };
+        line.tick(&tick(10), &own(1.0));
+        line.tick(&tick(12), &own(2.0));
+        let out = String::from_utf8(out).unwrap();
+        let lines: Vec<&str> = out.lines().collect();
+        assert_eq!(lines[0], "http://t/: 3,000 connections, 2 threads, uring, seed 7");
+        assert_eq!(
+            lines[2],
+            "    4s ramp  open 1,500 of 3,000  +500/s  requests 2,000/s  4.0 MiB/s  p50 50 ms  p99 99 ms  \
+             faults 0  cpu 50 %  memory 5.0 MiB"
+        );
+    }
+
+    #[test]
+    fn a_second_without_a_response_has_no_times() {
+        let mut out = Vec::new();
+        let mut line = Line::new(&mut out);
+        line.begin(&Header::default());
+        let mut silent = Tick { ramp_latency: samples::Latency::default(), ..tick(0) };
+        silent.ramp_latency.censor();
+        line.tick(&silent, &Generator::default());
+        let out = String::from_utf8(out).unwrap();
+        assert!(out.contains("  p50 -  p99 -  no response 100 %  faults"), "{out}");
+    }
+
+    #[test]
+    fn the_classic_line_is_cumulative() {
+        let mut out = Vec::new();
+        let mut classic = Classic::new(&mut out);
+        classic.tick(&tick(0), &Generator::default());
+        classic.tick(&tick(2), &Generator::default());
+        let out = String::from_utf8(out).unwrap();
+        assert_eq!(
+            out.lines().last().unwrap(),
+            "time 4s, concurrency: 1500, total requests: 8000, thoughput: 4.00M/s, 2000.00 requests/seconds"
+        );
+    }
+}

@@ -1,0 +1,106 @@
+//! One file that explains a run: `throng.report/1` as JSON, as a page that needs no network, or as Markdown.
+
+mod markdown;
+#[cfg(test)]
+mod tests;
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use flate2::{Compression, write::GzEncoder};
+use samples::{Generator, Header, Looks, RunRecord, Sink, Summary, Tick, TickRecord};
+use serde_json::{Value, json};
+use stats::compare::Comparison;
+use std::{borrow::Cow, io::Write};
+use store::StoredRun;
+
+use crate::{compare, history::History};
+
+/// The page, with a place for what it shows.
+const PAGE: &str = include_str!("../../../web/dist/report.html");
+/// That place.
+const PLACE: &str = "/*DATA*/";
+
+/// The sink that gathers what a report shows, in bounded room.
+pub struct Report {
+    id: String,
+    run: RunRecord,
+    looks: Looks,
+    history: History,
+    summary: Option<Value>,
+}
+
+impl Report {
+    /// Of a run that is about to begin.
+    pub fn new(run: RunRecord) -> Report {
+        let (id, looks, history, summary) = (String::new(), Looks::default(), History::default(), None);
+        Report { id, run, looks, history, summary }
+    }
+
+    /// Of a stored one; its ticks are still to be replayed.
+    pub fn of(stored: &StoredRun) -> Report {
+        Report {
+            id: stored.id.clone(),
+            summary: stored.summary.clone(),
+            ..Report::new(stored.record.clone())
+        }
+    }
+
+    /// By which the run is found in the store.
+    pub fn name(&mut self, id: String) {
+        self.id = id;
+    }
+
+    /// A tick, with its times to two digits already.
+    pub(crate) fn add(&mut self, tick: TickRecord<'static>) {
+        self.history.add(tick);
+    }
+
+    /// What the page is given of this run: `StoredRun` of `web/src/model/records.ts`.
+    pub(crate) fn run_json(&self) -> String {
+        let ticks = self.history.to_json();
+        let (id, run) = (json!(self.id), self.run.to_json());
+        let (width, count, summary) = (self.history.width(), self.history.count(), json!(self.summary));
+        format!(
+            r#"{{"id":{id},"run":{run},"width":{width},"count":{count},"ticks":{ticks},"summary":{summary}}}"#
+        )
+    }
+
+    /// As Markdown, for where a page cannot be: a ticket, a pull request.
+    pub fn markdown(&self) -> String {
+        markdown::text(&self.id, &self.run, self.summary.as_ref())
+    }
+}
+
+/// Runs as JSON, on one line; with what `comparison` says of them against each other.
+pub fn report_json(runs: &[Report], comparison: Option<&Comparison>) -> String {
+    let runs: Vec<String> = runs.iter().map(Report::run_json).collect();
+    let comparison = json!(comparison.map(compare::as_text));
+    let runs = runs.join(",");
+    format!("{{\"schema\":\"throng.report/1\",\"runs\":[{runs}],\"comparison\":{comparison}}}\n")
+}
+
+/// The same as a page in one file. Its data is gzip (RFC 1952) in base64, a third of the room of what it is made of: and no
+/// text in it can end the element that holds it.
+pub fn report_html(runs: &[Report], comparison: Option<&Comparison>) -> String {
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
+    let packed = gzip.write_all(report_json(runs, comparison).as_bytes()).and_then(|()| gzip.finish());
+    PAGE.replacen(PLACE, &STANDARD.encode(packed.expect("memory takes it")), 1)
+}
+
+impl Sink for Report {
+    fn begin(&mut self, header: &Header) {
+        self.run.header = header.clone();
+    }
+
+    fn look(&mut self, looks: &Looks) {
+        self.looks = looks.clone();
+    }
+
+    fn tick(&mut self, tick: &Tick, own: &Generator) {
+        let (tick, generator, looks) = (Cow::Borrowed(tick), Cow::Borrowed(own), Cow::Borrowed(&self.looks));
+        self.add(TickRecord::coarse(&TickRecord { tick, generator, looks }));
+    }
+
+    fn finish(&mut self, summary: &Summary) {
+        self.summary = Some(json!(summary));
+    }
+}

@@ -1,0 +1,167 @@
+use std::{fs, path::Path};
+
+use super::*;
+use fixtures::{header, seen};
+use samples::{Censored, Limit, PopulationSummary, Quantiles, StepSummary, ThresholdResult, Verdict};
+use units::Date;
+
+/// What is in a page.
+fn data_of(html: &str) -> Value {
+    let (before, rest) =
+        html.split_once(r#"<script id="data" type="application/json">"#).expect("a place for data");
+    let (data, after) = rest.split_once("</script>").expect("it ends");
+    assert!(!before.contains(PLACE) && !after.contains(PLACE));
+    let packed = STANDARD.decode(data).expect("base64");
+    serde_json::from_reader(flate2::read::GzDecoder::new(packed.as_slice())).expect("gzip of JSON")
+}
+
+/// A run of three seconds, as its report has gathered it.
+fn report(target: &str) -> Report {
+    let run = RunRecord {
+        version: "1.2.3".to_owned(),
+        words: ["run", target, "--message", "it's <b>"].map(str::to_owned).to_vec(),
+        began_ms: Date(1_700_000_000_250),
+        scenario: Some("# </script><script>alert(1)</script>\n".to_owned()),
+        ..RunRecord::default()
+    };
+    let mut report = Report::new(run);
+    report.begin(&samples::Header { target: target.to_owned(), ..header() });
+    for (tick, own, looks) in [1, 2, 3].map(seen) {
+        report.look(&looks);
+        report.tick(&tick, &own);
+    }
+    report
+}
+
+fn summary() -> Summary {
+    let mut s = Summary {
+        verdict: Verdict::Fail,
+        reasons: vec!["27 of 30 connections held".to_owned()],
+        ..Summary::default()
+    };
+    s.limit = Some(Limit {
+        side: "target",
+        cause: "open-files",
+        at_connections: 27,
+        certainty: samples::Certainty::Seen,
+        first_seen_s: None,
+        detail: "whoever came when 27 were open was reset".to_owned(),
+        cure: "raise LimitNOFILE".to_owned(),
+    });
+    s.headline = s.sentence();
+    (s.connections.wanted, s.connections.held, s.connections.open_per_s) = (30, 27, 1234.5);
+    (s.requests.answered, s.requests.per_s) = (5_994, 1_998.0);
+    s.latency_us = Quantiles {
+        count: 5_994,
+        p50: 1_000.0,
+        p90: 1_800.0,
+        p99: 2_990.0,
+        p999: 3_000.0,
+        max: 3_000.0,
+        censored: Some(Censored { count: 6, share: 0.001, p99: Some(2_991.0), ..Censored::default() }),
+        ..Quantiles::default()
+    };
+    // Not one dial of the ramp that had an end.
+    s.connect_us.censored = Some(Censored { count: 3, share: 1.0, ..Censored::default() });
+    let login = StepSummary { latency_us: s.latency_us };
+    let users = PopulationSummary { latency_us: s.latency_us, ..PopulationSummary::default() };
+    s.populations = [
+        ("idle".to_owned(), PopulationSummary::default()),
+        ("users".to_owned(), PopulationSummary { steps: [("login".to_owned(), login)].into(), ..users }),
+    ]
+    .into();
+    s.thresholds = vec![ThresholdResult { expr: "held >= 99%".to_owned(), value: Some(90.0), pass: false }];
+    s.cost.target_bytes = Some(samples::Fit { value: 512.25, error: 1.5, r2: 0.9991 });
+    s.cost.ceiling_connections = Some(1_000_000);
+    s.kernel_bytes_per_connection = Some(samples::KernelCost { value: 8_400.0, both_ends: true });
+    s
+}
+
+#[test]
+fn the_markdown_is_as_it_was() {
+    let mut report = report("http://t/a|b");
+    report.name("gq18ppt".to_owned());
+    report.finish(&summary());
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/report.md");
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        fs::write(&file, report.markdown()).unwrap();
+    }
+    let golden = fs::read_to_string(&file).unwrap_or_default();
+    assert_eq!(report.markdown(), golden, "not what {} has: UPDATE_GOLDEN=1 writes it", file.display());
+}
+
+#[test]
+fn a_run_without_an_end_says_so() {
+    let text = report("http://t/").markdown();
+    assert!(text.starts_with("# unfinished run of `http://t/`\n"), "{text}");
+    assert!(text.contains("throng run http://t/ --message 'it'\\''s <b>' --seed 7\n"), "{text}");
+}
+
+#[test]
+fn the_page_holds_all_of_it_and_nothing_breaks_out() {
+    let mut report = report("http://t/</script>");
+    report.finish(&summary());
+    let html = report_html(&[report], None);
+    let data = data_of(&html);
+    let run = &data["runs"][0];
+    assert_eq!((&data["schema"], &run["width"]), (&"throng.report/1".into(), &1.into()));
+    assert_eq!(run["run"]["header"]["target"], "http://t/</script>");
+    assert_eq!(run["summary"]["limit"]["cure"], "raise LimitNOFILE");
+    let ticks: Vec<TickRecord> = serde_json::from_value(run["ticks"].clone()).expect("records");
+    let (open, answered) =
+        (ticks[2].tick.open, ticks.iter().map(|record| record.tick.counts.answered).sum::<u64>());
+    assert_eq!((ticks.len(), open, answered), (3, 33, 999 * 6));
+    assert_eq!(ticks[1].looks.target.as_ref().and_then(|target| target.open_files), Some(2));
+}
+
+#[test]
+fn several_runs_are_one_report() {
+    let data: Value =
+        serde_json::from_str(&report_json(&[report("http://a/"), report("http://b/")], None)).unwrap();
+    let targets: Vec<&str> = data["runs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|run| run["run"]["header"]["target"].as_str().unwrap())
+        .collect();
+    assert_eq!(targets, ["http://a/", "http://b/"]);
+    assert!(data["runs"][0]["summary"].is_null());
+}
+
+/// Times as a busy server has them: log-normal about a median, by the twelve-numbers rule (Irwin-Hall).
+fn busy(times: &mut samples::Latency, n: u64, median_us: f64, state: &mut u64) {
+    let mut uniform = || {
+        *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (*state >> 11) as f64 / (1_u64 << 53) as f64
+    };
+    for _ in 0..n {
+        let normal = (0..12).map(|_| uniform()).sum::<f64>() - 6.0;
+        times.record(units::Nanos((median_us * 1e3 * normal.exp()) as u64));
+    }
+}
+
+#[test]
+fn an_hour_of_a_million_connections_is_a_small_file() {
+    let (_, _, looks) = seen(1);
+    let mut report = report("http://t/");
+    report.look(&looks);
+    let mut state = 7;
+    for second in 0..3_600 {
+        let (from, until) = (units::Nanos::from_secs(second), units::Nanos::from_secs(second + 1));
+        let mut tick =
+            samples::Tick { from, until, open: 1_000_000, wanted: 1_000_000, ..samples::Tick::default() };
+        (tick.counts.answered, tick.open_ns) = (40_000, 1_000_000_000_000_000);
+        // Eight seconds of it, merged, have each place of the histograms that any number would fill.
+        busy(&mut tick.latency, 3_000, 800.0, &mut state);
+        tick.first_byte = tick.latency.clone();
+        busy(&mut tick.lag, 3_000, 50.0, &mut state);
+        let mut probe = samples::Probe { sent: 20, answered: 20, ..samples::Probe::default() };
+        busy(&mut probe.kept, 10, 900.0, &mut state);
+        busy(&mut probe.fresh, 10, 1_500.0, &mut state);
+        tick.probe = Some(Box::new(probe));
+        report.tick(&tick, &Generator::default());
+    }
+    report.finish(&summary());
+    let html = report_html(&[report], None);
+    assert!(html.len() < 5 << 20, "{} bytes", html.len());
+}

@@ -1,0 +1,83 @@
+//! The runs of a store, for people and for programs.
+
+use std::fmt::Write;
+
+use serde_json::{Value, json};
+use store::StoredRun;
+use units::{Count, Nanos};
+
+/// The runs as one JSON array with a line end.
+pub fn runs_json(runs: &[StoredRun]) -> String {
+    let run = |run: &StoredRun| {
+        let r = &run.record;
+        json!({
+            "id": run.id,
+            "began": r.began_ms.to_string(),
+            "target": r.header.target,
+            "verdict": run.verdict(),
+            "wanted": r.header.connections,
+            "held": run.held(),
+            "elapsed_s": run.elapsed_s(),
+            "tags": r.tags,
+            "words": r.words,
+            "seed": r.header.seed,
+            "io": r.header.io,
+            "version": r.version,
+            "host": r.host,
+        })
+    };
+    let runs: Vec<Value> = runs.iter().map(run).collect();
+    format!("{:#}\n", Value::Array(runs))
+}
+
+/// A line each, below a head.
+pub fn runs_text(runs: &[StoredRun]) -> String {
+    let mut out = String::new();
+    let mut row = |cells: [&str; 6]| {
+        let [id, began, verdict, time, held, target] = cells;
+        let line = writeln!(out, "{id:<7}  {began:<20}  {verdict:<11}  {time:>8}  {held:<22}  {target}");
+        line.expect("a String takes it");
+    };
+    row(["run", "began", "verdict", "time", "held of wanted", "target"]);
+    for run in runs {
+        let header = &run.record.header;
+        let time = Nanos((run.elapsed_s() * 1e9) as u64).brief().to_string();
+        let held = format!("{} of {}", Count(run.held()), Count(header.connections));
+        let verdict = run.verdict().unwrap_or("unfinished");
+        let tags: String = run.record.tags.iter().map(|tag| format!("  #{tag}")).collect();
+        row([
+            &run.id,
+            &run.record.began_ms.to_string(),
+            verdict,
+            &time,
+            &held,
+            &(header.target.clone() + &tags),
+        ]);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use samples::{Header, RunRecord, Tick, TickRecord};
+
+    use super::*;
+
+    #[test]
+    fn a_run_that_did_not_end_is_unfinished() {
+        let header = Header { connections: 200, ..Header::default() };
+        let record = RunRecord { header, ..RunRecord::default() };
+        let tick = Tick { until: Nanos::from_secs(3), open: 102, ..Tick::default() };
+        let last = TickRecord { tick: std::borrow::Cow::Owned(tick), ..TickRecord::default() };
+        let id = "0000007".to_owned();
+        let stored = StoredRun { id, record, summary: None, last: Some(last), from: Nanos::ZERO };
+        let text = runs_text(std::slice::from_ref(&stored));
+        assert!(text.contains("unfinished") && text.contains(" 102 of 200 "), "{text}");
+        let json: Vec<Value> = serde_json::from_str(&runs_json(&[stored])).unwrap();
+        assert_eq!(
+            (&json[0]["verdict"], &json[0]["held"], &json[0]["wanted"]),
+            (&Value::Null, &102.into(), &200.into())
+        );
+        assert_eq!(json[0]["began"], "1970-01-01T00:00:00Z");
+    }
+}

@@ -1,0 +1,295 @@
+//! The summary, for people and for programs.
+
+use std::fmt::Write;
+
+use samples::{DestinationSummary, ProcessCost, Quantiles, Summary};
+use units::{Bytes, Count, Nanos, percent};
+
+use crate::populations;
+
+/// The summary as one JSON document with a line end.
+pub fn json(summary: &Summary) -> String {
+    let mut text = serde_json::to_string_pretty(summary).expect("a summary has only plain fields");
+    text.push('\n');
+    text
+}
+
+/// The summary that a tired person understands.
+pub fn text(s: &Summary) -> String {
+    let mut out = String::new();
+    connections(s, &mut out);
+    if s.requests.sent > 0 {
+        requests(s, &mut out);
+    }
+    if let Some(p) = &s.probe {
+        let failed = if p.failed > 0 { format!(", {} failed", Count(p.failed)) } else { String::new() };
+        let unanswered = unanswered(p.unanswered);
+        let of = format!("{} of {} answered{failed}{unanswered}", Count(p.answered), Count(p.sent));
+        row(&mut out, "probe", of);
+        row(&mut out, "probe fresh", quantiles(&p.fresh_us, "response"));
+        row(&mut out, "probe kept", quantiles(&p.kept_us, "response"));
+        row(&mut out, "probe connect", quantiles(&p.connect_us, "connection"));
+    }
+    out.push_str(&populations::table(s));
+    costs(s, &mut out);
+    if let Some(rig) = &s.rig {
+        crate::calibration::share(rig).into_iter().for_each(|share| row(&mut out, "rig", share));
+    }
+    row(&mut out, "repeat with", format!("--seed {}", s.seed));
+    out.push_str(&verdict(s));
+    out
+}
+
+fn row(out: &mut String, name: &str, value: String) {
+    writeln!(out, "  {name:<13} {value}").expect("a String takes it");
+}
+
+fn connections(s: &Summary, out: &mut String) {
+    let c = &s.connections;
+    let held = format!("{} held of {} wanted", Count(c.held), Count(c.wanted));
+    let lost = [
+        ("failed", c.failed),
+        ("dropped", c.dropped - c.dropped_in_drain.min(c.dropped)),
+        ("dropped after the end of the load", c.dropped_in_drain),
+        ("closed with an announcement", c.closed),
+        ("redialled", c.redialled),
+        ("closed by throng as planned", c.finished),
+    ];
+    let lost = lost.iter().filter(|(_, n)| *n > 0).map(|(name, n)| format!(", {} {name}", Count(*n)));
+    row(out, "connections", held + &lost.collect::<String>());
+    destinations(s, out);
+    row(out, "ramp", format!("{:.1} s, {} connections/s", s.ramp_s, Count(c.open_per_s.round() as u64)));
+    row(out, "connect", quantiles(&s.connect_us, "connection"));
+    if is_there(&s.handshake_us) {
+        row(out, "handshake", quantiles(&s.handshake_us, "handshake"));
+    }
+}
+
+/// Of several destinations, those at which something went wrong: the worst ones.
+fn destinations(s: &Summary, out: &mut String) {
+    const MOST: usize = 5;
+    let is_bad = |own: &&DestinationSummary| !own.faults.is_empty() || own.latency_us.censored.is_some();
+    let mut bad: Vec<_> = s.destinations.iter().filter(is_bad).collect();
+    let missing = |own: &DestinationSummary| own.latency_us.censored.as_ref().map_or(0, |c| c.count);
+    bad.sort_by_key(|own| std::cmp::Reverse((own.fault_count(), missing(own))));
+    for own in bad.iter().take(MOST) {
+        let faults = own.faults.iter().map(|f| format!(", {} {}", Count(f.count), f.fault().name()));
+        let dialled = Count(own.opened + own.failed);
+        let silent = own.latency_us.censored.as_ref();
+        let silent = silent.map(|c| format!(", {} of its requests without a response", percent(c.share)));
+        let value = format!(
+            "{}: {} of {dialled} dialled open{}{}",
+            own.name(),
+            Count(own.open),
+            faults.collect::<String>(),
+            silent.unwrap_or_default(),
+        );
+        row(out, "destination", value);
+    }
+    if bad.len() > MOST {
+        row(out, "", format!("and {} other destinations with faults", bad.len() - MOST));
+    }
+}
+
+fn requests(s: &Summary, out: &mut String) {
+    let r = &s.requests;
+    row(
+        out,
+        "requests",
+        format!(
+            "{} answered of {} sent{}, {}{}/s at full load ({:.1} s), {} received{}",
+            Count(r.answered),
+            Count(r.sent),
+            unanswered(r.unanswered),
+            if r.lower_bound { "at least " } else { "" },
+            Count(r.per_s.round() as u64),
+            s.duration_s,
+            Bytes(r.bytes_in).brief(),
+            if r.lower_bound { " (lower bound: throng had no CPU left)" } else { "" },
+        ),
+    );
+    if r.missed > 0 {
+        row(out, "missed", format!("{} requests due, but no connection free in time", Count(r.missed)));
+    }
+    row(out, "latency", quantiles(&s.latency_us, "response"));
+    if is_there(&s.first_byte_us) {
+        row(out, "first byte", quantiles(&s.first_byte_us, "first byte"));
+    }
+    row(out, "ramp latency", quantiles(&s.ramp_latency_us, "response"));
+    row(out, "lag", format!("{} (how late throng sent)", quantiles(&s.lag_us, "end")));
+}
+
+fn unanswered(n: u64) -> String {
+    if n > 0 { format!(", {} unanswered at the end", Count(n)) } else { String::new() }
+}
+
+fn is_there(q: &Quantiles) -> bool {
+    q.count > 0 || q.censored.is_some()
+}
+
+fn costs(s: &Summary, out: &mut String) {
+    row(
+        out,
+        "throng",
+        format!(
+            "{:.1} s of CPU, {} of memory{}",
+            s.generator.cpu_s,
+            Bytes(s.generator.rss_bytes).brief(),
+            each(s.generator.user_bytes_per_connection),
+        ),
+    );
+    if let Some(t) = &s.target_cost {
+        row(
+            out,
+            "target",
+            format!(
+                "{:.1} s of CPU, {} of memory{} (process {}{})",
+                t.cpu_s,
+                Bytes(t.rss_bytes).brief(),
+                each(t.user_bytes_per_connection),
+                t.pid,
+                others(t),
+            ),
+        );
+    }
+    if let Some(k) = &s.kernel_bytes_per_connection {
+        let ends = if k.both_ends { "both ends" } else { "this end" };
+        row(out, "kernel", format!("{:.0} bytes per connection, {ends}", k.value));
+    }
+    if let Some(line) = crate::cost::line(&s.cost) {
+        row(out, "cost", line);
+    }
+    if let Some(o) = &s.observed.observer {
+        let failures = match &o.last_failure {
+            Some(why) => format!(", {} failures, the last: {why}", Count(o.failures)),
+            None => String::new(),
+        };
+        row(out, "observer", format!("{}: {} responses{failures}", o.address, Count(o.answers)));
+    }
+}
+
+/// Of several processes, the smallest and the largest.
+fn others(t: &ProcessCost) -> String {
+    let sizes = || t.processes.iter().map(|own| own.rss_bytes);
+    match (sizes().min(), sizes().max()) {
+        (Some(least), Some(most)) if t.processes.len() > 1 => {
+            format!(" and others: {} to {} each", Bytes(least).brief(), Bytes(most).brief())
+        }
+        _ => String::new(),
+    }
+}
+
+/// A slope, where there were enough connections for one.
+fn each(bytes: Option<f64>) -> String {
+    bytes.map_or(String::new(), |bytes| format!(", {bytes:.0} bytes per connection"))
+}
+
+/// Percentiles, and what they say nothing of: those that had no `end`.
+fn quantiles(q: &Quantiles, end: &str) -> String {
+    let without = q.censored.map(|c| format!("{} ({}) without a {end}", Count(c.count), percent(c.share)));
+    if q.count == 0 {
+        return without.unwrap_or("none".to_owned());
+    }
+    let without = without.map_or(String::new(), |without| format!("  {without}"));
+    let t = |us: f64, share: f64| time(us, q.is_at_least(share));
+    let (p50, p99, p999, max) = (t(q.p50, 0.5), t(q.p99, 0.99), t(q.p999, 0.999), t(q.max, 1.0));
+    let bounds = q.stalled.map_or(String::new(), |stalled| {
+        let most = time(stalled.most, false);
+        format!("  {} are lower bounds: throng stalled for up to {most}", percent(stalled.share))
+    });
+    format!("p50 {p50}  p99 {p99}  p99.9 {p999}  max {max}{without}{bounds}")
+}
+
+/// A time in microseconds, which may be a lower bound.
+pub(crate) fn time(us: f64, is_at_least: bool) -> String {
+    format!("{}{}", if is_at_least { "≥ " } else { "" }, Nanos((us * 1e3) as u64).brief())
+}
+
+/// The last lines: what was judged and how, and in one sentence what it means and what to do.
+pub fn verdict(s: &Summary) -> String {
+    let mut out = String::new();
+    for t in &s.thresholds {
+        let mark = if t.pass { "met" } else { "failed" };
+        // Why there is none is among the reasons.
+        let value = t.value.map_or("no value".to_owned(), |value| format!("{}", (value * 1e3).round() / 1e3));
+        let _ = writeln!(out, "  {:<13} {}: {mark}, {value}", "threshold", t.expr);
+    }
+    for reason in s.reasons.iter().filter(|reason| !reason.starts_with("threshold ")) {
+        let _ = writeln!(out, "  {reason}");
+    }
+    if let Some(limit) = &s.limit {
+        let _ = writeln!(out, "  {}", limit.detail);
+    }
+    let _ = writeln!(out, "{}", s.headline);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use samples::ProcessMemory;
+
+    #[test]
+    fn what_percentiles_leave_out_stands_beside_them() {
+        let check = |with: u64, without: u64, expected: &str| {
+            let mut latency = samples::Latency::default();
+            latency.record_n(Nanos::from_millis(2), with);
+            (0..without).for_each(|_| latency.censor());
+            assert_eq!(quantiles(&latency.quantiles(), "response"), expected, "{with} {without}");
+        };
+        check(0, 0, "none");
+        check(0, 7, "7 (100 %) without a response");
+        check(9, 0, "p50 2.0 ms  p99 2.0 ms  p99.9 2.0 ms  max 2.0 ms");
+        let times = "p50 2.0 ms  p99 2.0 ms  p99.9 2.0 ms  max 2.0 ms";
+        check(1_000, 32, &format!("{times}  32 (3.1 %) without a response"));
+        check(100_000, 50, &format!("{times}  50 (0.05 %) without a response"));
+        check(1_000_000, 1, &format!("{times}  1 (<0.01 %) without a response"));
+    }
+
+    #[test]
+    fn what_may_have_taken_longer_is_a_lower_bound() {
+        let check = |stalled: u64, expected: &str| {
+            let mut latency = samples::Latency::default();
+            let took = |stalled| samples::Took { time: Nanos::from_millis(2), stalled };
+            (0..1_000 - stalled).for_each(|_| latency.record_seen(took(Nanos::ZERO)));
+            (0..stalled).for_each(|n| latency.record_seen(took(Nanos::from_millis(n + 30))));
+            assert_eq!(quantiles(&latency.quantiles(), "response"), expected, "{stalled}");
+        };
+        check(0, "p50 2.0 ms  p99 2.0 ms  p99.9 2.0 ms  max 2.0 ms");
+        let tail = "are lower bounds: throng itself stood still for up to";
+        check(1, &format!("p50 2.0 ms  p99 2.0 ms  p99.9 2.0 ms  max ≥ 2.0 ms  0.10 % {tail} 30 ms"));
+        check(10, &format!("p50 2.0 ms  p99 2.0 ms  p99.9 ≥ 2.0 ms  max ≥ 2.0 ms  1.0 % {tail} 39 ms"));
+        check(970, &format!("p50 ≥ 2.0 ms  p99 ≥ 2.0 ms  p99.9 ≥ 2.0 ms  max ≥ 2.0 ms  97 % {tail} 999 ms"));
+    }
+
+    #[test]
+    fn losses_after_the_load_are_told_apart_from_those_held() {
+        let check = |dropped: u64, dropped_in_drain: u64, expected: &str| {
+            let held = 500;
+            let connections =
+                samples::Connections { wanted: 500, held, dropped, dropped_in_drain, ..Default::default() };
+            let mut out = String::new();
+            super::connections(&Summary { connections, ..Summary::default() }, &mut out);
+            assert_eq!(
+                out.lines().next().unwrap(),
+                format!("  connections   500 held of 500 wanted{expected}")
+            );
+        };
+        check(0, 0, "");
+        check(500, 500, ", 500 dropped after the end of the load");
+        check(7, 0, ", 7 dropped");
+        check(507, 500, ", 7 dropped, 500 dropped after the end of the load");
+    }
+
+    #[test]
+    fn several_processes_are_told_by_their_extremes() {
+        let check = |mib: &[u64], expected| {
+            let processes = (7..).zip(mib).map(|(pid, mib)| ProcessMemory { pid, rss_bytes: mib << 20 });
+            let cost = ProcessCost { processes: processes.collect(), ..ProcessCost::default() };
+            assert_eq!(others(&cost), expected, "{mib:?}");
+        };
+        check(&[], "");
+        check(&[28], "");
+        check(&[28, 60, 41], " and others: 28.0 MiB to 60.0 MiB each");
+    }
+}
