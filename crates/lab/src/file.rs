@@ -379,7 +379,7 @@ mod tests {
         check(
             "[[experiment]]",
             "[soak]\nname = \"long\"\ntitle = \"long\"\nwords = [\"x\"]\n[[experiment]]",
-            "soak: it goes on for {for TIME}",
+            "soak: its arguments must contain {for TIME}",
         );
         check("{scale 100}", "{scale many}", "experiment hold: not a number: {scale many}");
     }

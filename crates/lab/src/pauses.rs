@@ -154,6 +154,9 @@ mod tests {
             what: "Pause Full".to_owned(),
             ..Pause::default()
         };
-        assert_eq!(pause.told(), "paused 7.2 ms at 2s: Pause Full; longest latency of that second: 20 ms");
+        assert_eq!(
+            pause.told(),
+            "paused 7.2 ms at 2s: Pause Full; the longest latency of that second: 20 ms"
+        );
     }
 }

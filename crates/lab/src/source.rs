@@ -107,8 +107,7 @@ mod tests {
         let check = |named: Option<&OsStr>, expected: &[&str]| {
             assert_eq!(missing(&server("https://there/kit"), named), expected);
         };
-        let unset = "LAB_SOURCE is not set: set it to a folder with checkouts of kit (https://there/kit at v1); or to git, \
-            to clone them";
+        let unset = "LAB_SOURCE is not set; set it to a folder with checkouts of kit (https://there/kit at v1), or to git to clone them";
         check(None, &[unset]);
         check(Some(OsStr::new("")), &[unset]);
         check(Some(OsStr::new("git")), &[]);

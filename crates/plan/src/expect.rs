@@ -106,7 +106,7 @@ mod tests {
         check("status=ok", Err("\"ok\" is not a status; use 200 to 599"));
         check("status=100", Err("\"100\" is not a status; use 200 to 599"));
         check("status=600", Err("\"600\" is not a status; use 200 to 599"));
-        check("status=200,status=201", Err("status stands twice: \"status=200,status=201\""));
+        check("status=200,status=201", Err("status is given twice: \"status=200,status=201\""));
         check("200", Err("unknown check \"200\"; use status=200,length=$1"));
         check("body=x", Err("unknown check \"body=x\"; use status=200,length=$1"));
         check("", Err("unknown check \"\"; use status=200,length=$1"));
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn a_number_needs_a_target_that_draws() {
-        assert!(Expect::parse("length=$1", Some(0)).unwrap_err().contains("draws no number"));
+        assert!(Expect::parse("length=$1", Some(0)).unwrap_err().contains("no random number"));
         assert_eq!(Expect::parse("length=$9", None).unwrap().length, Some(Drawn(8)));
         assert_eq!((Drawn(1).of(&[5, 7]), Fixed(3).of(&[5, 7])), (7, 3));
     }

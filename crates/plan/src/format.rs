@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn what_is_not_there_is_a_mistake() {
         let two = ["desktop", "ab"];
-        let no_such = "there is no such population, write ";
+        let no_such = "no such population; use ";
         check("ab:main", &two, Err(&format!("{no_such}ab:desktop or ab:ab: \"ab:main\"")));
         check("wrk:", &["main"], Err(&format!("{no_such}wrk:main: \"wrk:\"")));
         let own = "throng's own format shows every population; use throng: \"throng:ab\"";

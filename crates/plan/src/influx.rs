@@ -71,12 +71,12 @@ mod tests {
         for wrong in
             ["http://far:8086", "http://far:8086/write", "http://far:8086/write?db=", "http://far:8086/?db=t"]
         {
-            check(wrong, Err("not a write endpoint: write http://HOST:8086/write?db=throng"));
+            check(wrong, Err("not a write endpoint; use http://HOST:8086/write?db=throng"));
         }
         check("http://far:8086/api/v2/write?db=t", Err("not a write endpoint"));
-        check("https://far:8086/write?db=t", Err("does not begin with http://"));
-        check("http://far:8086/write?db=t&precision=s", Err("leave out precision"));
-        check("http://{1..2}:8086/write?db=t", Err("one host and its port"));
-        check("http://far:8086/write?db=t HTTP/1.1\r\nX: y", Err("none of a URL"));
+        check("https://far:8086/write?db=t", Err("does not start with http://"));
+        check("http://far:8086/write?db=t&precision=s", Err("remove precision"));
+        check("http://{1..2}:8086/write?db=t", Err("not a host and port"));
+        check("http://far:8086/write?db=t HTTP/1.1\r\nX: y", Err("not allowed in a URL"));
     }
 }

@@ -50,7 +50,7 @@ mod tests {
         check("http://far:9100", Ok("10.0.0.7:9100"));
         check("http://near:9100", Err("no such host"));
         for wrong in ["tcp://10.0.0.7:9100", "http://10.0.0.7:9100/observe", "http://10.0.0.{1..2}:9100"] {
-            check(wrong, Err("write http://HOST:PORT"));
+            check(wrong, Err("use http://HOST:PORT"));
         }
         check("10.0.0.7:9100", Err("http://"));
     }

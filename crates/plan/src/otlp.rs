@@ -51,9 +51,9 @@ mod tests {
         check("http://10.0.0.7:4318", Ok(("10.0.0.7:4318", PATH)));
         check("http://[::1]:4318/", Ok(("[::1]:4318", PATH)));
         check("http://10.0.0.7:4318/otlp/v1/metrics?a=b", Ok(("10.0.0.7:4318", "/otlp/v1/metrics?a=b")));
-        check("https://10.0.0.7:4318", Err("does not begin with http://: write http://HOST:4318"));
+        check("https://10.0.0.7:4318", Err("does not start with http://; use http://HOST:4318"));
         check("http://near:4318", Err("no such host"));
-        check("http://1.1.1.1,1.1.1.2:4318", Err("one host and its port"));
-        check("http://10.0.0.7:4318/a b", Err("none of a URL"));
+        check("http://1.1.1.1,1.1.1.2:4318", Err("not a host and port"));
+        check("http://10.0.0.7:4318/a b", Err("not allowed in a URL"));
     }
 }

@@ -270,7 +270,7 @@ mod tests {
         check("http://h:65536/", Err("\"65536\" is not a port; use 1 to 65535"));
         check("http://h:{65535..65536}/", Err("\"65536\" is not a port; use 1 to 65535"));
         check("http://h:/", Err("\"\" is not a port; use 1 to 65535"));
-        check("http://127.0.0.{9..1}/", Err("\"{9..1}\" runs backwards: write {1..9}"));
+        check("http://127.0.0.{9..1}/", Err("\"{9..1}\" is reversed; use {1..9}"));
         check("http://127.0.0.{1-9}/", Err("\"127.0.0.{1-9}\" is not a range; use {1..30}"));
         check("http://127.0.0.1}/", Err("\"127.0.0.1}\" is not a range; use {1..30}"));
         check(
@@ -290,8 +290,8 @@ mod tests {
         );
         check("http://nowhere/", Err("\"nowhere\" has no address: no such host"));
         check("http://empty.example/", Err("the name has no address: \"empty.example\""));
-        check("http://a b/", Err("' ' cannot stand in a host name: \"a b\""));
-        check("http://h/{rand 9 1}", Err("\"{rand 9 1}\" runs backwards: write {rand 1 9}"));
+        check("http://a b/", Err("' ' is not allowed in a host name: \"a b\""));
+        check("http://h/{rand 9 1}", Err("\"{rand 9 1}\" is reversed; use {rand 1 9}"));
     }
 
     /// `expected`: each destination with its Host header.

@@ -210,7 +210,7 @@ fn check_refused(prepare: impl FnOnce(&PathBuf), expected: &str) {
     let before = fs::read(&file).ok();
     assert_eq!(keep(told.keeper(file.clone(), run(0)), 100, true), None);
     let lines = told.lines();
-    assert!(lines.len() == 1 && lines[0].starts_with("this run is not kept: "), "{lines:?}");
+    assert!(lines.len() == 1 && lines[0].starts_with("this run is not stored: "), "{lines:?}");
     assert!(lines[0].contains(expected) && lines[0].contains(&*folder.0.to_string_lossy()), "{lines:?}");
     assert_eq!(fs::read(&file).ok(), before);
     if before.is_some() {
@@ -228,13 +228,16 @@ fn with_version(file: &PathBuf, version: u32) {
 fn what_is_no_store_is_left_alone() {
     check_refused(
         |file| fs::write(file, "dear diary, ".repeat(1000)).unwrap(),
-        "not a run store: move it away",
+        "not a run store; move it away",
     );
-    check_refused(|file| with_version(file, SCHEMA + 1), "made by a later throng: use that one");
+    check_refused(
+        |file| with_version(file, SCHEMA + 1),
+        "written by a later version of throng; use that version",
+    );
     let notes = |file: &PathBuf| {
         Connection::open(file).unwrap().execute_batch("CREATE TABLE notes (text TEXT)").unwrap();
     };
-    check_refused(notes, "not a run store of throng: move it away");
+    check_refused(notes, "not a run store of throng; move it away");
     check_refused(|file| fs::create_dir_all(file.join("x")).unwrap(), "unable to open");
     // A folder that is a file: what root cannot write either.
     let no_folder = |file: &PathBuf| {

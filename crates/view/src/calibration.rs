@@ -105,7 +105,7 @@ mod tests {
   latency         p99 1.8 ms             in that closed loop
   would fit       2,877,533 connections  limited by the memory, 8601 bytes each at both ends
   machine         2 processors, 24.0 GiB Linux 6.12, uring
-Both ends shared this machine: with the target elsewhere it can do as much, and may do more
+Both ends shared this machine: with the target on another machine it can do at least as much
 ";
         assert_eq!(calibration_text(&calibration()), expected);
         let json: serde_json::Value = serde_json::from_str(&calibration_json(&calibration())).unwrap();

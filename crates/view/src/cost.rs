@@ -106,7 +106,7 @@ mod tests {
         check(Cost::default(), None);
         check(
             Cost { target_cpu_us_per_request: fit(12.34, 0.9), ..Cost::default() },
-            Some("CPU of target: 12.3 µs an answer"),
+            Some("CPU of target: 12.3 µs per response"),
         );
         let all = Cost {
             target_bytes: fit(1_000.4, 0.999),
@@ -120,8 +120,7 @@ mod tests {
         check(
             all,
             Some(
-                "bytes a connection: target 1000 ± 10, throng 300 ± 3, kernel 2500 ± 25 (R² 0.987); CPU of target: \
-                 45.0 µs a connection opened; CPU of throng: 0.5 µs an idle second; memory for about 2,700,000 connections",
+                "bytes per connection: target 1000 ± 10, throng 300 ± 3, kernel 2500 ± 25 (R² 0.987); CPU of target: 45.0 µs per connection opened; CPU of throng: 0.5 µs per idle second; memory for about 2,700,000 connections",
             ),
         );
         let wild = Fit { value: 900.0, error: 40.0, r2: 0.585 };
@@ -130,8 +129,7 @@ mod tests {
         check(
             Cost { kernel_bytes: fit(2_500.0, 1.0), discarded: discarded.to_vec(), ..Cost::default() },
             Some(
-                "bytes a connection: kernel 2500 ± 25 (R² 1.000), target not measured: fit R² 0.58, throng not measured: \
-                 fit R² 0.58",
+                "bytes per connection: kernel 2500 ± 25 (R² 1.000), target not measured: fit R² 0.58, throng not measured: fit R² 0.58",
             ),
         );
         let jvm = Cost {
@@ -144,8 +142,7 @@ mod tests {
         check(
             jvm,
             Some(
-                "bytes a connection: target 4700 ± 47 (JVM: resident memory, not its live heap) (R² 0.990); live heap of the \
-                 target: 2412 ± 31 bytes a connection",
+                "bytes per connection: target 4700 ± 47 (JVM: resident memory, not its live heap) (R² 0.990); live heap of the target: 2412 ± 31 bytes per connection",
             ),
         );
         let few = Cost { ceiling_connections: Some(7), ..Cost::default() };

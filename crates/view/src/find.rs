@@ -112,7 +112,7 @@ mod tests {
         check(found(FindOutcome::Found, 9, 1, None), "max 9 ± 1 connections; the limit is not known");
         check(
             found(FindOutcome::NotReached, 2_000, 0, None),
-            "not reached: 2,000 connections pass, and more was not tried",
+            "not reached: 2,000 connections pass; larger loads were not tried",
         );
         check(
             found(FindOutcome::Impossible, 0, 0, None),

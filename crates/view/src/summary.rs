@@ -256,7 +256,7 @@ mod tests {
             assert_eq!(quantiles(&latency.quantiles(), "response"), expected, "{stalled}");
         };
         check(0, "p50 2.0 ms  p99 2.0 ms  p99.9 2.0 ms  max 2.0 ms");
-        let tail = "are lower bounds: throng itself stood still for up to";
+        let tail = "are lower bounds: throng stalled for up to";
         check(1, &format!("p50 2.0 ms  p99 2.0 ms  p99.9 2.0 ms  max ≥ 2.0 ms  0.10 % {tail} 30 ms"));
         check(10, &format!("p50 2.0 ms  p99 2.0 ms  p99.9 ≥ 2.0 ms  max ≥ 2.0 ms  1.0 % {tail} 39 ms"));
         check(970, &format!("p50 ≥ 2.0 ms  p99 ≥ 2.0 ms  p99.9 ≥ 2.0 ms  max ≥ 2.0 ms  97 % {tail} 999 ms"));

@@ -176,10 +176,7 @@ fn what_is_refused_for_a_while_is_sent_a_little_later() {
     drop(give);
     pushing.join().unwrap();
     assert_eq!(*missing.lock().unwrap(), Missed::default());
-    assert_eq!(
-        told.lines(),
-        ["--influx influx:1: retrying, the run continues: it does not take it: 503 why"]
-    );
+    assert_eq!(told.lines(), ["--influx influx:1: retrying, the run continues: rejected: 503 why"]);
     let times = taker.points().into_keys().filter(|series| series.starts_with("throng_run_info,"));
     assert_eq!(times.count(), 2, "both seconds");
 }
@@ -197,7 +194,7 @@ fn an_unreachable_one_costs_a_line_and_never_the_run() {
     assert_eq!(behind.missed.range, Some((Nanos::from_secs(1), Nanos::from_secs(100))));
     assert_eq!(told.lines().len(), 1, "{:?}", told.lines());
     let why = behind.make_up(None);
-    assert!(why.starts_with("--influx influx:1: 100 seconds of the run are not there: "), "{why}");
+    assert!(why.starts_with("--influx influx:1: 100 seconds of the run are missing: "), "{why}");
 }
 
 #[test]
@@ -222,8 +219,10 @@ fn what_it_missed_comes_from_the_store() {
     let stored = store.run(&kept.id).unwrap().unwrap();
     let again = Behind { server: behind.server.clone(), missed: behind.missed.clone() };
     let refused = again.make_up(Some((&store, &stored)));
-    let cure =
-        format!("5 seconds of the run are not there, `throng replay {} --influx URL` sends them: ", kept.id);
+    let cure = format!(
+        "5 seconds of the run are missing; send them with `throng replay {} --influx URL`: ",
+        kept.id
+    );
     assert!(refused.contains(&cure), "{refused}");
     taker.state.status.store(204, SeqCst);
     let sent = behind.make_up(Some((&store, &stored)));

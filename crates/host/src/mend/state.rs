@@ -160,7 +160,7 @@ mod tests {
             "setting net.core.somaxconn = -5 was 6",
         ] {
             let why = State::parse(&format!("{expected}{step}\n")).unwrap_err();
-            assert!(why.starts_with("line 7 is no change that doctor makes: "), "{step}: {why}");
+            assert!(why.starts_with("line 7 is not a change that doctor makes: "), "{step}: {why}");
         }
     }
 }

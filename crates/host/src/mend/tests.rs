@@ -168,15 +168,14 @@ fn a_note_of_another_place_or_time_is_refused() {
     let link = scene.machine.root().path("proc/self/ns/net");
     std::fs::remove_file(&link).unwrap();
     scene.machine.link("proc/self/ns/net", "net:[2]");
-    let elsewhere = "nothing was changed: FILE tells of changes in another network namespace, net:[1]: \
-        take them back there, or remove the file";
+    let elsewhere = "nothing was changed: FILE records changes in another network namespace, net:[1]; undo them there, or remove the file";
     assert_eq!(scene.unmend().unwrap_err(), elsewhere);
     assert_eq!(scene.mend(&[somaxconn("8192")]).unwrap_err(), elsewhere);
     assert_eq!(scene.read("proc/sys/net/core/somaxconn"), "4096");
 
     scene.machine.write("proc/sys/kernel/random/boot_id", "boot-2\n");
-    let earlier = "nothing was changed: FILE tells of an earlier boot, and its changes ended with that: \
-        remove the file";
+    let earlier =
+        "nothing was changed: FILE is from an earlier boot, and its changes ended with that; remove the file";
     assert_eq!(scene.unmend().unwrap_err(), earlier);
     assert_eq!(scene.read("proc/sys/net/core/somaxconn"), "4096");
     // A new change begins a new note: of the old one nothing is left.
@@ -184,7 +183,7 @@ fn a_note_of_another_place_or_time_is_refused() {
     assert_eq!(scene.unmend().unwrap(), ["sysctl -w net.core.somaxconn=4096"]);
 
     std::fs::write(scene.file(), "something else\n").unwrap();
-    let strange = "nothing was changed: FILE is not taken for what doctor wrote: the line \"throng.doctor.state/1\" is missing";
+    let strange = "nothing was changed: FILE is not trusted: the line \"throng.doctor.state/1\" is missing";
     assert_eq!(scene.unmend().unwrap_err(), strange);
 }
 
@@ -197,10 +196,7 @@ fn a_note_that_others_could_have_made_is_refused() {
     let (file, note) = (scene.file(), std::fs::read_to_string(scene.file()).unwrap());
     let check = |scene: &mut Scene, why: &str| {
         let error = scene.unmend().unwrap_err();
-        assert!(
-            error.starts_with("nothing was changed: FILE is not taken for what doctor wrote: "),
-            "{error}"
-        );
+        assert!(error.starts_with("nothing was changed: FILE is not trusted: "), "{error}");
         assert!(error.contains(why), "{why}: {error}");
         assert_eq!(scene.read("proc/sys/net/core/somaxconn"), "4096", "{why}");
     };
@@ -216,7 +212,7 @@ fn a_note_that_others_could_have_made_is_refused() {
 
     let mode = |mode: u32| std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
     mode(0o622);
-    check(&mut scene, "others may write it: mode 0622");
+    check(&mut scene, "other users can write it: mode 0622");
     mode(0o600);
     let (aside, second) = (file.with_extension("aside"), file.with_extension("second"));
     std::fs::hard_link(&file, &second).unwrap();
@@ -232,8 +228,8 @@ fn a_note_that_others_could_have_made_is_refused() {
     std::fs::rename(&aside, &file).unwrap();
     let folder = file.parent().unwrap();
     std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o777)).unwrap();
-    check(&mut scene, "may put another in its place");
-    assert!(scene.mend(&[somaxconn("8192")]).unwrap_err().contains("may put another in its place"));
+    check(&mut scene, "can replace it");
+    assert!(scene.mend(&[somaxconn("8192")]).unwrap_err().contains("can replace it"));
     std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o700)).unwrap();
     if std::fs::metadata(&file).unwrap().uid() == 0 {
         // As root: of another user, and in another user's folder.
@@ -241,7 +237,7 @@ fn a_note_that_others_could_have_made_is_refused() {
         check(&mut scene, "it is owned by user 12345, but throng runs as user 0");
         std::os::unix::fs::chown(&file, Some(0), None).unwrap();
         std::os::unix::fs::chown(folder, Some(12345), None).unwrap();
-        check(&mut scene, "user 12345 may put another in its place");
+        check(&mut scene, "user 12345 can replace it");
         std::os::unix::fs::chown(folder, Some(0), None).unwrap();
     }
     assert_eq!(scene.unmend().unwrap(), ["sysctl -w net.core.somaxconn=16"], "as it was it is doctor's");

@@ -32,7 +32,7 @@ pub(super) fn memory_room(root: &Root, need: &Need) -> Option<Finding> {
         WHAT,
         format!("{} available{whose}", Bytes(memory.available).brief()),
         format!(
-            "{} needed ({} bytes a connection{ends})",
+            "{} needed ({} bytes per connection{ends})",
             Bytes(needed).brief(),
             Count(need.bytes_per_connection())
         ),

@@ -102,24 +102,24 @@ fn ports_say_how_many_addresses_would_do() {
     check(
         &[],
         &with(70_000, 1, 1, 62_512),
-        &["refuse ports: 62,512 ways to dial, 70,000 needed: \
-           throng doctor http://192.0.2.9/ -c 70000 --fix --sources 10.128.0.0/30  \
-           # --sources with 2 addresses (now 1), or 2 destinations (now 1)"],
+        &[
+            "refuse ports: 62,512 free 4-tuples, 70,000 needed: throng doctor http://192.0.2.9/ -c 70000 --fix --sources 10.128.0.0/30  # --sources with 2 addresses (now 1), or 2 destinations (now 1)",
+        ],
     );
     let here = |need| Need { device: "lo".into(), target: Some("tcp://127.0.0.{1..3}:9".into()), ..need };
     check(
         &[],
         &here(with(1_000_000, 2, 3, 6 * 62_512)),
-        &["refuse ports: 375,072 ways to dial, 1,000,000 needed: \
-           throng run 'tcp://127.0.0.{1..3}:9' -c 1000000 --sources 127.128.0.0/29  \
-           # --sources with 6 addresses (now 2), or 8 destinations (now 3)"],
+        &[
+            "refuse ports: 375,072 free 4-tuples, 1,000,000 needed: throng run 'tcp://127.0.0.{1..3}:9' -c 1000000 --sources 127.128.0.0/29  # --sources with 6 addresses (now 2), or 8 destinations (now 3)",
+        ],
     );
     check(
         &[],
         &with(5, 0, 0, 0),
-        &["refuse ports: 0 ways to dial, 5 needed: \
-           throng doctor http://192.0.2.9/ -c 5 --fix --sources 10.128.0.0/29  \
-           # --sources with 5 addresses (now 0), or 5 destinations (now 0)"],
+        &[
+            "refuse ports: 0 free 4-tuples, 5 needed: throng doctor http://192.0.2.9/ -c 5 --fix --sources 10.128.0.0/29  # --sources with 5 addresses (now 0), or 5 destinations (now 0)",
+        ],
     );
     let six = Need { is_v4: false, ..here(with(70_000, 1, 1, 62_512)) };
     let found = preflight(&Machine::with(&[]).root(), &six);
@@ -138,11 +138,11 @@ fn memory_is_weighed_to_the_connection() {
     let small = [("proc/meminfo", "MemTotal: 900000 kB\nMemAvailable: 442188 kB\n")];
     assert_eq!(442_188 * 1024 / 4_528, 100_000);
     check(&small, &need(100_000), &[]);
-    let refused = "refuse memory: 432 MiB available, 432 MiB needed (4,528 bytes a connection): \
+    let refused = "refuse memory: 432 MiB available, 432 MiB needed (4,528 bytes per connection): \
         throng run http://192.0.2.9/ -c 100000  # or free memory";
     check(&small, &need(100_001), &[refused]);
     check(&small, &Need { both_ends_here: true, ..need(50_000) }, &[]);
-    let refused = "refuse memory: 432 MiB available, 432 MiB needed (9,056 bytes a connection, both ends here): \
+    let refused = "refuse memory: 432 MiB available, 432 MiB needed (9,056 bytes per connection, both ends here): \
         throng run http://192.0.2.9/ -c 50000  # or free memory";
     check(&small, &Need { both_ends_here: true, ..need(50_001) }, &[refused]);
 }
@@ -152,7 +152,7 @@ fn four_hundred_million_are_refused_for_memory_first() {
     let machine = Machine::with(&ROOMY);
     let found = preflight(&machine.root(), &Need { both_ends_here: true, ..need(400_000_000) });
     assert_eq!((found[0].what, found[0].severity), ("memory", Severity::Refuse));
-    assert_eq!(found[0].needed, "3.3 TiB needed (9,056 bytes a connection, both ends here)");
+    assert_eq!(found[0].needed, "3.3 TiB needed (9,056 bytes per connection, both ends here)");
     assert!(found.is_sorted_by_key(|f| f.severity), "{found:?}");
 }
 

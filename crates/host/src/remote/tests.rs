@@ -67,7 +67,7 @@ fn both_ends_understand_each_other() {
     let look = fetch(server.address, &[8000, 8001], Some(&token("secret"))).unwrap();
     assert_eq!(look.target.map(|target| (target.pid, target.open_files)), Some((8000, Some(2))));
     let wants = fetch(server.address, &[80], None).unwrap_err();
-    assert!(wants.contains("wants a token"), "{wants}");
+    assert!(wants.contains("requires a token"), "{wants}");
     let refuses = fetch(server.address, &[80], Some(&token("Secret"))).unwrap_err();
     assert!(refuses.contains("403"), "{refuses}");
 }
@@ -261,7 +261,7 @@ fn another_server_is_no_observer() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     for (answer, expected) in [
-        ("HTTP/1.1 200 OK\r\n\r\n{\"hello\": 1}", "no look"),
+        ("HTTP/1.1 200 OK\r\n\r\n{\"hello\": 1}", "not a sample"),
         ("HTTP/1.1 302 Found\r\n\r\n", "302"),
         ("220 smtp ready\r\n", "not HTTP"),
         ("", "not HTTP"),

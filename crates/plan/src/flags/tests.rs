@@ -197,7 +197,7 @@ fn an_endpoint_is_an_address_and_a_port() {
         assert_eq!(plan(&flags(&[URL, "--prometheus", text])).unwrap().prometheus, at.parse().ok());
     }
     for text in ["", "65536", "127.0.0.1", "http://127.0.0.1:1", "localhost:1"] {
-        let cure = "is not an address and a port: write 127.0.0.1:9464, or 9464 for the same";
+        let cure = "is not an address and port; use 127.0.0.1:9464, or 9464 for the same";
         check(&[URL, "--prometheus", text], &[&format!("--prometheus: {text:?} {cure}")]);
     }
 }
@@ -220,7 +220,7 @@ fn a_database_has_its_place() {
         "use http://HOST:8086/write?db=throng, or for version 2 http://HOST:8086/api/v2/write?org=O&bucket=B";
     check(
         &[URL, "--influx", "http://127.0.0.1:1"],
-        &[&format!("--influx: not a write endpoint: {cure}: \"http://127.0.0.1:1\"")],
+        &[&format!("--influx: not a write endpoint; {cure}: \"http://127.0.0.1:1\"")],
     );
     let nobody = "requires --influx http://HOST:8086/api/v2/write?org=O&bucket=B";
     check(&[URL, "--influx-token-file", "t"], &[&format!("--influx-token-file: {nobody}: \"t\"")]);
@@ -285,7 +285,7 @@ fn mistakes_are_named_with_their_cure() {
         check(&[URL, "--threads", text], &[&wrong]);
     }
     check(&[URL, "--seed", "-1"], &["--seed: \"-1\" is not a seed; use a whole number, as 42"]);
-    check(&[URL, "--io", "kqueue"], &["--io: \"kqueue\" is not a way to do I/O; use auto, uring or epoll"]);
+    check(&[URL, "--io", "kqueue"], &["--io: \"kqueue\" is not an I/O backend; use auto, uring or epoll"]);
     check(
         &[URL, "--live", "on"],
         &["--live: \"on\" is not a live view; use auto, tui, line, classic or off"],
@@ -382,7 +382,7 @@ fn a_schedule_of_the_whole_run() {
 fn schedules_that_contradict_each_other() {
     check(&[URL, "--rate", "20k"], &["--rate: \"20k\" is not a rate; use 20k/s"]);
     check(&[URL, "--rate", "0/s"], &["--rate: \"0/s\" is not a rate greater than 0; use 20k/s"]);
-    let due = "with --rate cannot be used with rate, which sets when requests are due; remove it";
+    let due = "cannot be used with --rate, which sets when requests are due; remove it";
     check(&[URL, "--rate", "5/s", "--think", "1s"], &[&format!("--think: {due}: \"1s\"")]);
     check(&["ws://127.0.0.1:9", "--rate", "5/s", "--ping", "1s"], &[&format!("--ping: {due}: \"1s\"")]);
     let tcp = "tcp:// sends nothing without a message; add --message ping";
@@ -391,7 +391,7 @@ fn schedules_that_contradict_each_other() {
         &[&format!("--rate: {tcp}: \"5/s\""), &format!("--probe: {tcp}: \"1/s\"")],
     );
     check(&[URL, "--probe", "0/s"], &["--probe: \"0/s\" is not a rate greater than 0; use 10/s"]);
-    let eaten = format!("--probe: the target stands where its rate may: write --probe 10/s: {URL:?}");
+    let eaten = format!("--probe: the target was read as the value of --probe; use --probe 10/s: {URL:?}");
     check(&[URL, "--probe", URL], &[&eaten]);
     check(&[URL, "--probe", "many"], &["--probe: \"many\" is not a rate; use 20k/s or 600/m"]);
     let alone = "it belongs to --arrive, add that or leave this out";
@@ -427,7 +427,7 @@ fn schedules_that_contradict_each_other() {
             "--connections: with --arrive, --total sets the number of connections; remove it: \"5\"",
             "--ramp: with --arrive, --arrive sets the connection rate; remove it: \"1s\"",
             "--rate: with --arrive, --calls sets the requests per connection; remove it: \"5/s\"",
-            "--reconnect: with --arrive, no connection is dialled twice; remove it: \"never\"",
+            "--reconnect: with --arrive, no connection is dialled again; remove it: \"never\"",
             "--arrive: only for http:// in this version: \"tcp://\"",
         ],
     );

@@ -47,22 +47,17 @@ fn wrong_variables_are_named_with_their_cure() {
     check("{choice}", Content, Err("unknown variable \"{choice}\"; use {choice a b c}"));
     check("{choice a {seq}", Content, Err("{choice} takes plain words, without braces: \"{seq\""));
     check("{seq 1}", Content, Err("unknown variable \"{seq 1}\"; use {seq}"));
-    check("{rand 9 1}", Content, Err("\"{rand 9 1}\" runs backwards: write {rand 1 9}"));
+    check("{rand 9 1}", Content, Err("\"{rand 9 1}\" is reversed; use {rand 1 9}"));
     check("{rand a b}", Content, Err("\"{rand a b}\" needs two integers; use {rand 1 4096}"));
     check("/{}", Path, Err("unknown variable \"{}\"; use {rand 1 4096}"));
     check("/{seq", Path, Err("unclosed brace; use {rand 1 4096}: \"{seq\""));
     check("/x}", Path, Err("closing brace without an opening one; use {rand 1 4096}: \"/x}\""));
     check("{csv users}", Content, Err("\"{csv users}\" has no column; use {csv users.COLUMN}"));
-    check(
-        "{csv user.id}",
-        Content,
-        Err("\"{csv user.id}\": there is no such table, write {csv users.id}: \"user\""),
-    );
+    check("{csv user.id}", Content, Err("\"{csv user.id}\": no such table; use {csv users.id}: \"user\""));
     check(
         "{csv goods.id}",
         Content,
-        Err("\"{csv goods.id}\": there is no such table, add [csv.goods] with file = \"goods.csv\": \
-                \"goods\""),
+        Err("\"{csv goods.id}\": no such table; add [csv.goods] with file = \"goods.csv\": \"goods\""),
     );
     check(
         "{csv users.mial}",
@@ -72,20 +67,21 @@ fn wrong_variables_are_named_with_their_cure() {
     check(
         "{csv users.colour}",
         Content,
-        Err("\"{csv users.colour}\": users.csv has no such column, write one of id, full name, mail: \
-                \"colour\""),
+        Err(
+            "\"{csv users.colour}\": users.csv has no such column; use one of id, full name, mail: \"colour\"",
+        ),
     );
 }
 
 #[test]
 fn what_cannot_stand_there() {
-    check("/a b", Path, Err("' ' cannot stand in a path: write %20"));
-    check("/é", Path, Err("'é' cannot stand in a path: write %C3%A9"));
-    check("a\r\nb", Field, Err("'\\r' cannot stand in a header, leave it out: \"a\\r\\nb\""));
-    check("{choice a b\u{e9}}", Field, Err("'é' cannot stand in a header, leave it out: \"bé\""));
+    check("/a b", Path, Err("' ' is not allowed in a path; use %20"));
+    check("/é", Path, Err("'é' is not allowed in a path; use %C3%A9"));
+    check("a\r\nb", Field, Err("'\\r' is not allowed in a header; remove it: \"a\\r\\nb\""));
+    check("{choice a b\u{e9}}", Field, Err("'é' is not allowed in a header; remove it: \"bé\""));
     let table = [Csv::parse("t", "t.csv", "v\nok\n\"a b\"").unwrap()];
     let wrong = Text::parse("/{csv t.v}", Path, &table).unwrap_err();
-    assert_eq!(wrong, "{csv t.v}, row 2: ' ' cannot stand in a path: write %20");
+    assert_eq!(wrong, "{csv t.v}, row 2: ' ' is not allowed in a path; use %20");
     assert_eq!(Text::parse("{csv t.v}", Field, &table).unwrap().max_len(), 3);
 }
 

@@ -144,7 +144,7 @@ mod tests {
             assert!(said.unwrap_or_default().contains(expected.unwrap_or_default()));
         };
         check(0.96, 0.97, Some("used 96 %"));
-        check(0.5, 0.99, Some("starved"));
+        check(0.5, 0.99, Some("short of CPU"));
         check(0.9, 0.94, None);
         assert_eq!(saturated(&Evidence::default()), None);
     }

@@ -38,7 +38,7 @@ fn here(connections: u64) -> Need {
 fn what_suffices_is_shown_too() {
     let check = |what, expected: &str| assert_eq!(line(&[], &need(1_000), what), expected);
     check("sources", "ok sources: 1 address, automatic");
-    check("memory", "ok memory: 23.3 GiB available, 4.3 MiB needed (4,528 bytes a connection)");
+    check("memory", "ok memory: 23.3 GiB available, 4.3 MiB needed (4,528 bytes per connection)");
     check("file table", "ok file table: 2,465,780 free on this machine, 1,032 needed");
     check("open files", "ok open files: 20,000 allowed, 34 needed");
     check("open files ceiling", "ok open files ceiling: 1,048,576 at most, 34 needed");
@@ -115,10 +115,10 @@ fn other_programs_need_ports_too() {
 fn queues_take_the_dials_of_a_shard() {
     let queue = |most| [("proc/sys/net/core/somaxconn", most)];
     let check = |most, need: &Need, expected| assert_eq!(line(&queue(most), need, "accept queue"), expected);
-    check("16\n", &here(16), "ok accept queue: 16 wait at most, 16 simultaneous dials");
-    check("1024\n", &here(1_000_000), "ok accept queue: 1,024 wait at most, 1,024 simultaneous dials");
+    check("16\n", &here(16), "ok accept queue: at most 16 waiting, 16 simultaneous dials");
+    check("1024\n", &here(1_000_000), "ok accept queue: at most 1,024 waiting, 1,024 simultaneous dials");
     let small =
-        "warn accept queue: 16 wait at most, 17 simultaneous dials: sysctl -w net.core.somaxconn=4096";
+        "warn accept queue: at most 16 waiting, 17 simultaneous dials: sysctl -w net.core.somaxconn=4096";
     check("16\n", &here(17), small);
     // The queue of another machine is not ours to see.
     check("16\n", &need(17), "");
@@ -244,7 +244,7 @@ fn the_targets_own_limit_is_seen() {
     check(
         rings,
         1_000_000,
-        "ok target's open files: nginx (9): 1,024 allowed, 2 open, passed by tables of io_uring, 1,000,000 needed",
+        "ok target's open files: nginx (9): 1,024 allowed, 2 open, exceeded with tables of io_uring, 1,000,000 needed",
     );
     // The listener, and so each connection, is in the tables of threads.
     let machine = with_servers(one);
@@ -253,8 +253,7 @@ fn the_targets_own_limit_is_seen() {
     let many = Need { listeners: vec![listening(128)], ..here(1_000_000) };
     assert_eq!(
         line_of(&machine, &many, "target's open files"),
-        "ok target's open files: nginx (9): 1,024 allowed, 1 open, passed by file tables of its threads, \
-         1,000,000 needed"
+        "ok target's open files: nginx (9): 1,024 allowed, 1 open, exceeded with file tables of its threads, 1,000,000 needed"
     );
     // The master takes none, its two workers share them.
     let workers: &[(u32, u32, &str, &[&str])] =
@@ -282,26 +281,26 @@ fn the_targets_backlog_is_seen() {
         let changes = [("proc/sys/net/core/somaxconn", somaxconn)];
         assert_eq!(line(&changes, &need, "target's backlog"), expected);
     };
-    check(&[128], "4096\n", 128, "ok target's backlog: 128 wait at most, 128 simultaneous dials");
+    check(&[128], "4096\n", 128, "ok target's backlog: at most 128 waiting, 128 simultaneous dials");
     check(
         &[512, 512],
         "4096\n",
         1_000_000,
-        "ok target's backlog: 1,024 wait at most, 1,024 simultaneous dials",
+        "ok target's backlog: at most 1,024 waiting, 1,024 simultaneous dials",
     );
     let own = "# give the target a longer backlog, as `listen 80 backlog=4096` in nginx";
     check(
         &[128],
         "4096\n",
         129,
-        &format!("warn target's backlog: 128 wait at most, 129 simultaneous dials: {own}"),
+        &format!("warn target's backlog: at most 128 waiting, 129 simultaneous dials: {own}"),
     );
     let cut = "sysctl -w net.core.somaxconn=4096  # then restart the target";
     check(
         &[128],
         "128\n",
         129,
-        &format!("warn target's backlog: 128 wait at most, 129 simultaneous dials: {cut}"),
+        &format!("warn target's backlog: at most 128 waiting, 129 simultaneous dials: {cut}"),
     );
 }
 

@@ -10,26 +10,26 @@ fn check_step(target: &str, lines: &str, expected: &[&str]) {
 
 #[test]
 fn steps_do_one_thing_each() {
-    check_step(HTTP, "", &["4:1: population.a.step[1]: the step does nothing: write request = \"GET /\""]);
-    check_step(WS, "", &["4:1: population.a.step[1]: the step does nothing: write send = \"hello\""]);
+    check_step(HTTP, "", &["4:1: population.a.step[1]: the step does nothing; use request = \"GET /\""]);
+    check_step(WS, "", &["4:1: population.a.step[1]: the step does nothing; use send = \"hello\""]);
     check_step(
         HTTP,
         "expect = {}",
-        &["4:1: population.a.step[1]: the step does nothing: write request = \"GET /\""],
+        &["4:1: population.a.step[1]: the step does nothing; use request = \"GET /\""],
     );
     check_step(
         HTTP,
         "request = \"/\"\nwait = \"1s\"",
-        &["6:8: population.a.step[1].wait: a step does one thing, write another step for it: request \
-                stands there too"],
+        &[
+            "6:8: population.a.step[1].wait: a step has one action, and this one also has request; use another step",
+        ],
     );
     check_step(
         HTTP,
         "wait = \"1s\"\nthink = \"1s\"\nexpect = \"status=200\"\nbody = \"x\"",
         &[
             "6:9: population.a.step[1].think: cannot be used with wait; remove it, or use another step",
-            "7:10: population.a.step[1].expect: it does not go with wait, leave it out, or write another \
-                step",
+            "7:10: population.a.step[1].expect: cannot be used with wait; remove it, or use another step",
             "8:8: population.a.step[1].body: cannot be used with wait; remove it, or use another step",
         ],
     );
@@ -51,7 +51,7 @@ fn steps_do_one_thing_each() {
     check_step(
         HTTP,
         "name = \"x y\"\nrequest = \"/\"",
-        &["5:8: population.a.step.x y.name: \"x y\" is not a name: write letters, digits, - and _, a \
+        &["5:8: population.a.step.x y.name: \"x y\" is not a name; use letters, digits, - and _, a \
                 letter first, at most 64"],
     );
     check_step(
@@ -78,8 +78,9 @@ fn requests() {
     check_step(
         HTTP,
         &request("GET http://h/"),
-        &["5:11: population.a.step[1].request: a path begins with /, the target has the host: write GET \
-                /: \"http://h/\""],
+        &[
+            "5:11: population.a.step[1].request: a path starts with /, and the host is that of the target; use GET /: \"http://h/\"",
+        ],
     );
     check_step(
         HTTP,
@@ -91,9 +92,8 @@ fn requests() {
         "request = \"/\"\nheaders = { \"a b\" = 1, Content-Length = 5, X = \"a\\nb\" }",
         &[
             "6:13: population.a.step[1].headers: \"a b\" is not a header name; use Content-Type",
-            "6:24: population.a.step[1].headers: throng writes it itself where it must, leave it out: \
-                Content-Length",
-            "6:48: population.a.step[1].headers.X: '\\n' cannot stand in a header, leave it out: \"a\\nb\"",
+            "6:24: population.a.step[1].headers: throng sets this header itself; remove it: Content-Length",
+            "6:48: population.a.step[1].headers.X: '\\n' is not allowed in a header; remove it: \"a\\nb\"",
         ],
     );
     check_step(
@@ -106,10 +106,8 @@ fn requests() {
         "request = \"/\"\nexpect = { status = 99, length = \"$1\", echo = true, headers = { \"\" = 1 } }",
         &[
             "6:21: population.a.step[1].expect.status: \"99\" is not a status; use 200 to 599",
-            "6:34: population.a.step[1].expect.length: the target draws no number, write {rand 1 4096} in \
-                it: \"$1\"",
-            "6:47: population.a.step[1].expect.echo: http:// has no echo, leave it out, or write body = \
-                \"…\"",
+            "6:34: population.a.step[1].expect.length: the target has no random number; add {rand 1 4096} to it: \"$1\"",
+            "6:47: population.a.step[1].expect.echo: http:// has no echo; remove it, or use body = \"…\"",
             "6:65: population.a.step[1].expect.headers: \"\" is not a header name; use Content-Type",
         ],
     );
@@ -156,8 +154,9 @@ fn messages_and_loops() {
     check_step(
         TCP,
         "send = \"x\"",
-        &["1:1: population.a.loop: it goes round without end in no time: let a step expect an answer, or \
-                wait = \"1s\""],
+        &[
+            "1:1: population.a.loop: infinite loop without a pause; let a step expect a response, or use wait = \"1s\"",
+        ],
     );
     let steps = "[[population.step]]\nname = \"login\"\nrequest = \"/\"\n[[population.step]]\nclose = true";
     check_population(
@@ -171,8 +170,9 @@ fn messages_and_loops() {
     );
     check(
         &format!("[[population]]\nname = \"a\"\ntarget = \"{HTTP}\"\nloop = \"close\"\n{steps}"),
-        &["4:8: population.a.loop: it goes round without end in no time: let a step expect an answer, or \
-                wait = \"1s\""],
+        &[
+            "4:8: population.a.loop: infinite loop without a pause; let a step expect a response, or use wait = \"1s\"",
+        ],
     );
     check(
         &format!(

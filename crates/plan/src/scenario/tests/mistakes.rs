@@ -35,11 +35,10 @@ fn all_mistakes_come_at_once_in_the_order_of_the_file() {
             "1:8: seed: \"x\" is not a seed; use a whole number, as 42",
             "2:9: think: \"5\" is not a time; use 5s",
             "6:1: population.users: \"thnik\" is not a key of [[population]]; use think",
-            "7:15: population.users.connections: true or false cannot stand here: write connections = \
-                \"500k\"",
+            "7:15: population.users.connections: true or false is not allowed here; use connections = \"500k\"",
             "8:10: population.users.target: \"gopher\" is not a scheme; use http://, ws:// or tcp://",
             "10:1: population[2]: missing name; use name = \"users\"",
-            "11:10: population[2].target: \"{csv goods.id}\": there is no such table, add [csv.goods] with \
+            "11:10: population[2].target: \"{csv goods.id}\": no such table; add [csv.goods] with \
                 file = \
              \"goods.csv\": \"goods\"",
             "14:7: stage[1].of: no such population; use users: \"user\"",
@@ -51,12 +50,12 @@ fn all_mistakes_come_at_once_in_the_order_of_the_file() {
 fn what_is_no_toml_is_named_and_the_rest_read() {
     let text = "target = \"http://127.0.0.1:1/\nseed = 1\nthreads = 0\n";
     let found = listed(&scenario(text).unwrap_err());
-    assert!(found[0].starts_with("load.toml:1:") && found[0].contains(": this is not TOML: "), "{found:?}");
+    assert!(found[0].starts_with("load.toml:1:") && found[0].contains(": not valid TOML: "), "{found:?}");
     assert!(found.iter().any(|mistake| mistake.starts_with("load.toml:3:11: threads: \"0\"")), "{found:?}");
     check(&"#".repeat(1_048_577), &["1:1: a scenario file may have at most 1 MiB: 1.0 MiB"]);
     let twice = listed(&scenario("target = \"http://127.0.0.1:1/\"\nthink = 1..5").unwrap_err());
     let [think, toml] = &twice[..] else { panic!("one mistake of TOML at one place: {twice:?}") };
-    assert!(think.contains(": think: a floating-point number") && toml.contains(":2:11: this is not TOML"));
+    assert!(think.contains(": think: a floating-point number") && toml.contains(":2:11: not valid TOML"));
     check("", &["1:1: target: missing; use target = \"http://host:port/\""]);
 }
 
@@ -64,7 +63,7 @@ fn what_is_no_toml_is_named_and_the_rest_read() {
 fn keys_and_kinds() {
     check_http(
         "colour = 1",
-        &["2:1: \"colour\" is no key of the top level: write target, connections, ramp, duration, rate, \
+        &["2:1: \"colour\" is not a key of the top level; use target, connections, ramp, duration, rate, \
                 arrive, total, calls, \
            think, ping, message, expect, timeout, reconnect, thresholds, probe, sources, seed, threads, io, \
              stage, population or csv"],
@@ -72,22 +71,22 @@ fn keys_and_kinds() {
     check_http(
         "\"a\\nb\".c = 1\nthink = 1.5",
         &[
-            "2:1: \"a\\nb\" is no key of the top level: write target, connections, ramp, duration, rate, \
+            "2:1: \"a\\nb\" is not a key of the top level; use target, connections, ramp, duration, rate, \
                 arrive, total, calls, \
            think, ping, message, expect, timeout, reconnect, thresholds, probe, sources, seed, threads, io, \
              stage, population or csv",
-            "3:9: think: a floating-point number cannot stand here: write think = \"5s..45s\"",
+            "3:9: think: a floating-point number is not allowed here; use think = \"5s..45s\"",
         ],
     );
     check_http("stage = 5", &["2:9: stage: a number is not allowed here; use [[stage]]"]);
     check_http("stage = []", &["1:1: stage: empty; remove it, or use [[stage]]"]);
     check_http("population = []", &["1:1: population: empty; remove it, or use [[population]]"]);
     check_http("csv = { users = 1 }", &["2:7: csv: a table is not allowed here; use [csv.users]"]);
-    check_http("io = [1]", &["2:6: io: a list cannot stand here: write io = \"auto\""]);
-    check_http("io = \"kqueue\"", &["2:6: io: \"kqueue\" is not a way to do I/O; use auto, uring or epoll"]);
+    check_http("io = [1]", &["2:6: io: a list is not allowed here; use io = \"auto\""]);
+    check_http("io = \"kqueue\"", &["2:6: io: \"kqueue\" is not an I/O backend; use auto, uring or epoll"]);
     check_http(
         "thresholds = \"held > 1\"",
-        &["2:14: thresholds: a text cannot stand here: write thresholds = [\"held >= 99.9%\", \
+        &["2:14: thresholds: a text is not allowed here; use thresholds = [\"held >= 99.9%\", \
                 \"users.latency.p99 < 50ms\"]"],
     );
     check_http(
@@ -107,15 +106,15 @@ fn keys_and_kinds() {
     // A column is a character, not an octet.
     check_http(
         "message = \"\\u00e9\" # é\n[[population]]\nname = \"é\" # é\n",
-        &["4:8: population.é.name: \"é\" is not a name: write letters, digits, - and _, a letter first, \
+        &["4:8: population.é.name: \"é\" is not a name; use letters, digits, - and _, a letter first, \
                 at most 64"],
     );
     check_http(
         "[[population]]\n 'name' =   \"é\" \n\"é\\u001b\" = 2\n",
         &[
-            "3:13: population.é.name: \"é\" is not a name: write letters, digits, - and _, a letter first, \
+            "3:13: population.é.name: \"é\" is not a name; use letters, digits, - and _, a letter first, \
                 at most 64",
-            "4:1: population.é: \"é\\u{1b}\" is no key of [[population]]: write name, target, connections, \
+            "4:1: population.é: \"é\\u{1b}\" is not a key of [[population]]; use name, target, connections, \
                 rate, arrive, total, \
            calls, think, ping, message, expect, timeout, reconnect, loop or step",
         ],
@@ -127,11 +126,11 @@ fn words_of_other_tools_and_of_other_tables() {
     check_http(
         "vus = 5\nof = 1\n[[stage]]\nduration = \"5s\"\ntarget = \"50%\"\nsources = \"::1\"\nfro = \"1s\"",
         &[
-            "2:1: \"vus\" is not a key of the file's top; use connections",
-            "3:1: \"of\" is not a key of the file's top; use it in [[stage]]",
+            "2:1: \"vus\" is not a key of the top level; use connections",
+            "3:1: \"of\" is not a key of the top level; use it in [[stage]]",
             "5:1: stage[1]: \"duration\" is not a key of [[stage]]; use for",
             "6:1: stage[1]: \"target\" is not a key of [[stage]]; use to",
-            "7:1: stage[1]: \"sources\" is not a key of [[stage]]; use it in the file's top",
+            "7:1: stage[1]: \"sources\" is not a key of [[stage]]; use it in the top level",
             "8:1: stage[1]: \"fro\" is not a key of [[stage]]; use for",
         ],
     );
@@ -146,17 +145,17 @@ fn targets() {
     check("target = \"TCP://127.0.0.1\"", &["1:10: target: missing port; use tcp://host:port"]);
     check(
         "target = \"127.0.0.1/x\"",
-        &["1:10: target: \"127.0.0.1/x\" is not a target: write http://host:port/, ws://host:port/ or \
+        &["1:10: target: \"127.0.0.1/x\" is not a target; use http://host:port/, ws://host:port/ or \
                 tcp://host:port"],
     );
     check("target = \"http://no.such/\"", &["1:10: target: \"no.such\" has no address: no such host"]);
-    check("target = \"http://127.0.0.1/a b\"", &["1:10: target: ' ' cannot stand in a path: write %20"]);
+    check("target = \"http://127.0.0.1/a b\"", &["1:10: target: ' ' is not allowed in a path; use %20"]);
     let long = format!("target = \"http://127.0.0.1/{}\"", "a".repeat(8_000));
     check(&long, &["1:10: target: path and query may have at most 8000 octets: 8001"]);
     check_population(
         "wss://127.0.0.1/",
         "",
-        &["4:10: population.a.target: wss is not available in this version, write http://, ws:// or \
+        &["4:10: population.a.target: wss is not available in this version; use http://, ws:// or \
                 tcp://: \"wss://127.0.0.1/\""],
     );
 }
@@ -169,7 +168,7 @@ fn loads() {
     );
     check_http(
         "connections = -5",
-        &["2:15: connections: \"-5\" is not a number of connections: write 1 to 4,294,967,295, as 100k or \
+        &["2:15: connections: \"-5\" is not a number of connections; use 1 to 4,294,967,295, as 100k or \
                 1m"],
     );
     check_http(
@@ -179,7 +178,7 @@ fn loads() {
     check_http("rate = \"0/s\"", &["2:8: rate: \"0/s\" is not a rate greater than 0; use 20k/s"]);
     check_http(
         "rate = \"5/s\"\nthink = \"1s\"",
-        &["3:9: think: cannot be used with rate, which sets when requests are due; remove one of the two"],
+        &["3:9: think: cannot be used , which sets when requests are due; remove one of the two"],
     );
     check_http(
         "arrive = \"5/s\"\nrate = \"5/s\"\nconnections = 5",
@@ -189,7 +188,7 @@ fn loads() {
         ],
     );
     check_http("total = \"40k\"", &["2:9: total: requires arrive; use arrive = \"100/s\", or remove it"]);
-    check_http("calls = 0", &["2:9: calls: \"0\" is not a number from 1; use 10 or 40k"]);
+    check_http("calls = 0", &["2:9: calls: \"0\" is not a number of at least 1; use 10 or 40k"]);
     check_http("timeout = \"0s\"", &["2:11: timeout: \"0s\" is not a timeout greater than 0; use 10s"]);
     check_http(
         "reconnect = \"always\"",
@@ -206,7 +205,7 @@ fn loads() {
             "3:11: message: not for http://; remove it, or use think for the time between requests",
         ],
     );
-    check_http("loop = true", &["2:1: \"loop\" is not a key of the file's top; use it in [[population]]"]);
+    check_http("loop = true", &["2:1: \"loop\" is not a key of the top level; use it in [[population]]"]);
 }
 
 #[test]
@@ -236,7 +235,7 @@ fn what_one_protocol_has_and_another_has_not() {
         "rate = \"5/s\"\nmessage = \"\"\nping = 0",
         &[
             "4:11: population.a.message: an empty message has no echo; use a non-empty text: \"\"",
-            "5:8: population.a.ping: cannot be used with rate, which sends messages one after the other; remove one of the two",
+            "5:8: population.a.ping: cannot be used with --rate, which sends messages one after the other; remove one of the two",
         ],
     );
     let long = format!("message = \"{}\"", "x".repeat(65_537));
@@ -289,7 +288,7 @@ fn populations_and_stages() {
 
 #[test]
 fn probes_and_tables() {
-    check_http("probe = 10", &["2:9: probe: a number cannot stand here: write probe = \"10/s\""]);
+    check_http("probe = 10", &["2:9: probe: a number is not allowed here; use probe = \"10/s\""]);
     check_http("probe = \"10\"", &["2:9: probe: \"10\" is not a rate; use 10/s"]);
     check_http("[probe]\n", &["2:1: probe.rate: missing; use rate = \"10/s\""]);
     check_http(
@@ -298,7 +297,7 @@ fn probes_and_tables() {
     );
     check(
         "target = \"ws://127.0.0.1/\"\nprobe = \"1/s\"",
-        &["2:9: probe: there is no target that answers requests: write [probe] with target = \
+        &["2:9: probe: the probe needs an http:// target; use [probe] with target = \
                 \"http://host:port/\""],
     );
     check_http("[csv.users]\n", &["2:6: csv.users: missing file; use file = \"users.csv\""]);
@@ -317,7 +316,7 @@ fn nothing_moves_the_cursor_of_a_terminal() {
     check_http(
         "[[population]]\nname = \"\\u001b[2J\"\n[[stage]]\nof = [\"x\"]",
         &[
-            "3:8: population.\\u{1b}[2J.name: \"\\u{1b}[2J\" is not a name: write letters, digits, - and _, \
+            "3:8: population.\\u{1b}[2J.name: \"\\u{1b}[2J\" is not a name; use letters, digits, - and _, \
                 a letter first, at \
          most 64",
             "5:7: stage[1].of: no such population; use \\u{1b}[2J: \"x\"",

@@ -95,7 +95,7 @@ fn who_closes_without_a_byte_may_expect_tls() {
         Evidence { is_mute: true, speaks_tls, ..lost(Pattern { silence, ..Pattern::default() }) }
     };
     let at_once = || vec![fault(Stage::Exchange, Kind::Closed, 800)];
-    let seen = ("target", "tls-expected", 800, "TLS handshake was answered", "without TLS");
+    let seen = ("target", "tls-expected", 800, "a TLS ClientHello received a reply", "without TLS");
     check(&stopped(0, at_once()), &e(Some(true), None), seen);
     check(&stopped(0, vec![fault(Stage::Handshake, Kind::Reset, 800)]), &e(Some(true), Some(0)), seen);
     let guess = ("target", "tls-expected", 800, "perhaps the target expects TLS", "openssl s_client");
@@ -119,12 +119,12 @@ fn open_files_are_held_against_their_limit() {
         Evidence { target: target(seen).target, ..here(overflows(5)) }
     };
     let told =
-        ("target", "open-files", 195, "200 files open of at most 200", "prlimit --pid 81 --nofile=1048576");
+        ("target", "open-files", 195, "has 200 of 200 files open", "prlimit --pid 81 --nofile=1048576");
     check(&stopped(195, waiting()), &files(200, 200), told);
     check(
         &stopped(500, waiting()),
         &files(201, 200),
-        ("target", "open-files", 200, "200 files open of at most 200", ""),
+        ("target", "open-files", 200, "has 200 of 200 files open", ""),
     );
     // A reserve is kept; what is held may be more than files, as with direct descriptors.
     check(&stopped(1_000, waiting()), &files(990, 1_000), ("target", "open-files", 800, "990", "--nofile"));
@@ -133,14 +133,14 @@ fn open_files_are_held_against_their_limit() {
     check(&stopped(195, waiting()), &files(200, 1_024), ("target", "accept-queue", 195, "", ""));
     // Wrong answers are not for want of files.
     let wrong = vec![fault(Stage::Exchange, Kind::WrongStatus, 9)];
-    check(&stopped(1_000, wrong), &files(200, 200), ("target", "wrong-answer", 800, "9 answers", "curl"));
+    check(&stopped(1_000, wrong), &files(200, 200), ("target", "wrong-answer", 800, "9 responses", "curl"));
 }
 
 #[test]
 fn a_full_table_of_tracked_connections_is_seen() {
     let host = |used| Host { conntrack: Some(Fill { used, limit: 500 }), ..Host::default() };
     let table = |used| Evidence { here: host(used), ..Evidence::default() };
-    let told = ("host", "conntrack", 250, "500 connections of at most 500", "nf_conntrack_max=2000");
+    let told = ("host", "conntrack", 250, "500 of 500 entries", "nf_conntrack_max=2000");
     check(&stopped(250, waiting()), &table(500), told);
     check(
         &stopped(250, of(Fault::host(Stage::Dial, Kind::Denied), 9)),
@@ -151,7 +151,7 @@ fn a_full_table_of_tracked_connections_is_seen() {
     // Of the target's host, where that is another one and was seen.
     let there = Evidence { there: Some(host(500)), ..table(400) };
     let told =
-        ("target", "conntrack", 250, "the target's host's firewall tracks 500", "nf_conntrack_max=2000");
+        ("target", "conntrack", 250, "the target's host's conntrack table has 500", "nf_conntrack_max=2000");
     check(&stopped(250, waiting()), &there, told);
     // The kernel counts what it dropped for that: the table that dropped is the one.
     let drops = |used, drops| Host { conntrack_drops: Some(drops), ..host(used) };
@@ -180,12 +180,12 @@ fn our_own_calls_name_their_errors() {
 fn a_refusal_says_whether_anybody_was_taken() {
     let mut none = stopped(0, of(Fault::target(Stage::Dial, Kind::Refused), 1_000));
     (none.connections.opened, none.connections.peak) = (0, 0);
-    check(&none, &Evidence::default(), ("target", "refused", 0, "nobody listens", "start the server"));
+    check(&none, &Evidence::default(), ("target", "refused", 0, "nothing is listening", "start the server"));
     let some = stopped(800, of(Fault::target(Stage::Dial, Kind::Refused), 200));
     check(
         &some,
         &Evidence::default(),
-        ("target", "refused", 800, "after 800 had been taken", "stopped listening"),
+        ("target", "refused", 800, "after 800 had been accepted", "stopped listening"),
     );
 }
 
@@ -201,7 +201,7 @@ fn constant_times_are_told() {
     let idle =
         ("target", "idle-cut", 800, "800 connections were closed after 30 s of inactivity", "above 30 s");
     check(&stopped(0, closed()), &time(Some(30_020), None), idle);
-    let both = ("target", "idle-cut", 800, "closed after 2 s of silence", "");
+    let both = ("target", "idle-cut", 800, "closed after 2 s of inactivity", "");
     check(&stopped(0, closed()), &time(Some(1_990), Some(2_040)), both);
     let told =
         ("target", "reset-after", 800, "800 connections were reset 2.1 s after they were opened", "of 2.1 s");
@@ -214,8 +214,13 @@ fn constant_times_are_told() {
     );
     // It gives up a request, whose response does not come.
     let waited = || vec![fault(Stage::Exchange, Kind::Closed, 50)];
-    let told =
-        ("target", "request-timeout", 800, "3.2 s after a request, without a response", "a timeout of 3.2 s");
+    let told = (
+        "target",
+        "request-timeout",
+        800,
+        "3.2 s after a request, without a response",
+        "a request timeout of 3.2 s",
+    );
     check(&stopped(0, waited()), &time(Some(3_230), Some(3_240)), told);
     // At once: no time that anybody has set.
     check(&stopped(0, closed()), &time(Some(150), Some(200)), ("target", "closed", 800, "800", "its log"));
@@ -224,7 +229,8 @@ fn constant_times_are_told() {
 #[test]
 fn whoever_came_too_late_was_surplus() {
     let surplus = lost(Pattern { is_surplus: true, ..Pattern::default() });
-    let told = ("target", "connection-limit", 500, "when 500 were open was closed at once", "--max-open");
+    let told =
+        ("target", "connection-limit", 500, "beyond 500 open ones were closed immediately", "--max-open");
     check(&stopped(500, closed()), &surplus, told);
 }
 
@@ -256,7 +262,8 @@ fn a_full_accept_queue_names_its_backlog() {
 #[test]
 fn a_target_without_cpu_is_told_from_a_slow_one() {
     let cpu = |cpu_thread, cpu_share| target(TargetSeen { cpu_thread, cpu_share, ..TargetSeen::default() });
-    let told = ("target", "cpu", 1_000, "busiest thread had work for 99 %", "more processors");
+    let told =
+        ("target", "cpu", 1_000, "busiest thread of process 81 was runnable for 99 %", "more processors");
     let mut slow = stopped(1_000, Vec::new());
     slow.connections.peak = 1_000;
     let bad = |evidence: &Evidence| limit(&slow, evidence).expect("it is bad");
@@ -400,7 +407,7 @@ fn what_was_seen_weighs_more_than_what_follows() {
 fn what_is_refused_here_is_a_limit() {
     let finding = |what, severity| Finding {
         what,
-        value: "676 ways to dial".to_owned(),
+        value: "676 free 4-tuples".to_owned(),
         needed: "1,000 needed".to_owned(),
         cure: "throng run --sources 10.0.0.0/24".to_owned(),
         severity,

@@ -42,7 +42,7 @@ fn of_two_that_are_as_sure_the_earlier_is_the_cause() {
     // In the same second: as the table has it.
     let (cause, at, detail) = told(&both(&[(Sign::Queue, 2, 9), (Sign::OpenFiles, 2, 9)], 5));
     assert_eq!((cause, at), ("open-files", Some(2.0)));
-    assert!(!detail.contains("after it"), "{detail}");
+    assert!(!detail.contains("followed by"), "{detail}");
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn a_stop_goes_before_the_queue_that_it_fills() {
     };
     let (cause, at, detail) = told(&stopped_at(2.2));
     assert_eq!((cause, at), ("stall", Some(2.2)));
-    assert!(detail.ends_with("in second 3, and after it: open files (second 6)"), "{detail}");
+    assert!(detail.ends_with("in second 3, followed by: open files (second 6)"), "{detail}");
 }
 
 #[test]

@@ -23,19 +23,13 @@ fn a_full_heap_is_told() {
     const OOM: &str = "Exception in thread \"http-3\" java.lang.OutOfMemoryError: Java heap space";
     let logged = Evidence { log: log(LogKind::Heap, OOM), ..seen() };
     let told =
-        ("target", "heap", 300, "its log says: Exception in thread \"http-3\" java.lang.OutOfMemory", "-Xmx");
+        ("target", "heap", 300, "its log: Exception in thread \"http-3\" java.lang.OutOfMemory", "-Xmx");
     for trouble in [waiting(), closed(), vec![fault(Stage::Exchange, Kind::WrongStatus, 9)]] {
         check(&stopped(300, trouble), &logged, told);
     }
     let full = Heap { used: 15 << 20, limit: 16 << 20, collecting: 0.83 };
     let thrashing = Evidence { heap: Some(full), ..seen() };
-    let told = (
-        "target",
-        "heap",
-        300,
-        "used 15.0 MiB of the 16.0 MiB that its heap may grow to, and spent 83 %",
-        "",
-    );
+    let told = ("target", "heap", 300, "used 15.0 MiB of its maximum heap of 16.0 MiB, and spent 83 %", "");
     check(&stopped(300, waiting()), &thrashing, told);
     // Before the symptoms: its queue runs full.
     let queue = Evidence { accept_queue: Some(Fill { used: 9, limit: 8 }), ..logged };
@@ -72,7 +66,7 @@ fn what_its_log_says_names_the_cause_or_makes_it_surer() {
         |trouble: Vec<FaultCount>, evidence: &Evidence, cause: &str, certainty: Certainty, line: &str| {
             let limit = limit(&stopped(300, trouble), evidence).expect("something stopped it");
             assert_eq!((limit.cause, limit.certainty), (cause, certainty), "{limit:?}");
-            assert!(limit.detail.ends_with(&format!("its log says: {line} (/var/log/x.log)")), "{limit:?}");
+            assert!(limit.detail.ends_with(&format!("its log: {line} (/var/log/x.log)")), "{limit:?}");
         };
     let files = said(LogKind::OpenFiles, "accept4() failed (24: Too many open files)");
     check(waiting(), &files, "open-files", Certainty::Seen, "accept4() failed (24: Too many open files)");

@@ -22,7 +22,7 @@ fn a_target_that_goes_silent_and_recovers_is_named_with_its_state() {
         (State::Unseen, "from second 8.0 to 10.0 (2.0 s), while throng was on time", "its log"),
         (State::Stopped, "state T", "SIGSTOP"),
         (State::Blocked, "state D", "iostat"),
-        (State::Collecting, "collected garbage", "heap"),
+        (State::Collecting, "collecting garbage", "heap"),
         (State::Cpu, "all of its CPU", "perf"),
         (State::Idle, "little CPU", "a lock"),
     ] {
@@ -68,7 +68,7 @@ fn a_stopped_process_is_no_cpu_and_no_queue() {
     // A raw TCP server: nothing failed, and nobody accepted.
     let mut none = stopped(0, Vec::new());
     (none.connections.opened, none.connections.peak) = (500, 500);
-    let told = ("target", "stall", 0, "500 connections stand in its accept queue", "");
+    let told = ("target", "stall", 0, "500 connections in its accept queue", "");
     check(&none, &Evidence { unaccepted: 500, ..e.clone() }, told);
     check(&stopped(300, closed()), &e, ("target", "closed", 800, "", ""));
 }
@@ -103,7 +103,7 @@ fn processors_that_both_are_confined_to_are_shared() {
     let on = |own, target| Shared { list: "0".to_owned(), own, target, wanted: 1.0 };
     let busy = TargetSeen { cpu_thread: Some(1.0), cpu_share: 0.6, ..TargetSeen::default() };
     let e = |shared| Evidence { shared: Some(shared), ..target(busy) };
-    let told = ("host", "cpu", 1_000, "on the same processors (0)", "taskset");
+    let told = ("host", "cpu", 1_000, "the same processors (0)", "taskset");
     check(&slow(9.0), &e(on(0.38, 0.6)), told);
     check(&slow(9.0), &e(on(0.02, 0.97)), ("target", "cpu", 1_000, "", ""));
     check(&slow(9.0), &e(on(0.2, 0.3)), ("target", "cpu", 1_000, "", ""));
@@ -120,11 +120,11 @@ fn who_stands_in_the_queue_is_not_served() {
     let mut s = stopped(2_000, vec![fault(Stage::Exchange, Kind::Timeout, 500)]);
     (s.connections.wanted, s.connections.opened, s.connections.peak) = (2_500, 2_500, 2_500);
     let told =
-        ("target", "accept-queue", 2_000, "500 connections stood in its accept queue of 2,000", "maxconn");
+        ("target", "accept-queue", 2_000, "500 connections were in its accept queue of 2,000", "maxconn");
     check(&s, &e, told);
     // All are lost in the end: those that it served are the others.
     s.connections.held = 0;
-    check(&s, &e, ("target", "accept-queue", 2_000, "it serves 2,000 at once", ""));
+    check(&s, &e, ("target", "accept-queue", 2_000, "the target serves 2,000 at a time", ""));
     // Ten in the queue do not explain five hundred.
     check(&s, &Evidence { stood: 10, ..e.clone() }, ("target", "timeout", 2_500, "", ""));
     // A steady rate is its own cause.

@@ -21,8 +21,7 @@ fn a_network_that_goes_dark_is_the_path() {
     check(&stopped(0, waiting()), &segments(50, 0, 0), ("target", "timeout", 800, "", ""));
     // Acknowledged, and not answered: the process.
     let exchange = vec![fault(Stage::Exchange, Kind::Timeout, 50)];
-    let told =
-        ("target", "timeout", 800, "acknowledged what was sent: its process does not respond", "locks");
+    let told = ("target", "timeout", 800, "acknowledged them, but its process does not respond", "locks");
     check(&stopped(0, exchange.clone()), &segments(0, 50, 8), told);
     assert_eq!(limit(&stopped(0, exchange), &segments(0, 50, 8)).unwrap().certainty, Certainty::Inferred);
     check(&stopped(0, closed()), &segments(50, 0, 8), ("target", "closed", 800, "", ""));
@@ -38,7 +37,11 @@ fn no_syn_ack_ever_is_the_path() {
     // From one on: a queue, or a firewall.
     (s.connections.opened, s.connections.peak, s.connections.held) = (400, 400, 400);
     let later = Evidence { losses: Pattern { opened_by_then: 400, ..Pattern::default() }, ..e };
-    check(&s, &later, ("target", "timeout", 400, "the 401st and all after it; 600 SYNs", "firewalls"));
+    check(
+        &s,
+        &later,
+        ("target", "timeout", 400, "the 401st and all after it; 600 SYN retransmissions", "firewalls"),
+    );
     assert_eq!(limit(&s, &later).unwrap().certainty, Guess);
 }
 
@@ -57,7 +60,7 @@ fn a_router_that_rejects_says_so_and_no_number_does() {
             "path",
             "unreachable",
             1_000,
-            "ICMP (unreachable, or prohibited): the 1,001st and all after it",
+            "ICMP (unreachable or prohibited): the 1,001st and all after it",
             "firewalls",
         ),
     );
@@ -97,7 +100,7 @@ fn who_rejects_is_named() {
     let mut s = stopped(1_000, of(path(Kind::Unreachable), 500));
     (s.connections.wanted, s.connections.opened, s.connections.peak) = (1_500, 1_000, 1_000);
     let said = "500 dials were rejected: 10.0.0.1 rejects with ICMP administratively prohibited: the 1,001st and all after it";
-    let told = ("path", "unreachable", 1_000, said, "firewall of 10.0.0.1: perhaps a limit on connections");
+    let told = ("path", "unreachable", 1_000, said, "firewall of 10.0.0.1");
     check(&s, &rejection(ROUTER, 13, false, 1_000), told);
     assert_eq!(limit(&s, &rejection(ROUTER, 13, false, 1_000)).unwrap().certainty, Certainty::Seen);
     // The network knows no way.
@@ -121,7 +124,7 @@ fn who_rejects_is_named() {
     check(
         &s,
         &rejection(ROUTER, 13, false, 1_000),
-        ("target", "refused", 1_000, "the 1,001st", "a reset looks the same"),
+        ("target", "refused", 1_000, "the 1,001st", "resets looks the same"),
     );
     let told = ("path", "unreachable", 1_000, "10.9.0.1 rejects", "the firewall of the target's host");
     check(&s, &rejection([10, 9, 0, 1], 3, false, 1_000), told);
@@ -150,13 +153,13 @@ fn what_this_machine_itself_rejects_is_its_own() {
     let told = ("host", "denied", 0, "this machine rejects them itself with ICMP administratively", "nft");
     check(&s, &rejection(own, 13, true, 0), told);
     // What a host says to itself where nobody answers its question for a neighbour.
-    let told = ("path", "unreachable", 0, "finds nobody at that address", "ping 10.9.0.1");
+    let told = ("path", "unreachable", 0, "no host responds at that address", "ping 10.9.0.1");
     check(&s, &rejection(own, 1, true, 0), told);
     // Dropped on the way out.
     s.faults = vec![fault(Stage::Dial, Kind::Timeout, 5)];
     let net = NetCounters { syn_retrans: 10, retrans_fails: 10, ..NetCounters::default() };
     let e = Evidence { here: Host { net, ..Host::default() }, ..Evidence::default() };
-    check(&s, &e, ("host", "denied", 0, "did not let 10 segments out", "OUTPUT"));
+    check(&s, &e, ("host", "denied", 0, "blocked 10 outgoing segments", "OUTPUT"));
 }
 
 #[test]
@@ -195,7 +198,7 @@ fn who_makes_room_is_no_idle_timeout() {
         "target",
         "connection-limit",
         512,
-        "after 1.6 s of silence, while others stayed silent for 9.8 s",
+        "after 1.6 s of inactivity, while others were inactive for 9.8 s",
         "worker_connections",
     );
     check(&stopped(512, closed()), &lost(pattern), told);
