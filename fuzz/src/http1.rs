@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 use wire::Breach;
-use wire::http1::{Ask, Client, Head, MAX_HEAD, Reply, Request, Server};
+use wire::http1::{Client, Event, Head, MAX_HEAD, Request, Server};
 
 /// Feeds `pieces` to a client that sends requests as long as it may (`heads(n)`: the nth is HEAD), and then
 /// the end of the stream if `closes`.
@@ -19,18 +19,18 @@ pub fn client(pieces: &[&[u8]], heads: impl Fn(u32) -> bool, closes: bool) -> St
     let mut told = Told::default();
     machine.order(heads(sent));
     let fed = told.feed(pieces, |input| {
-        let (n, reply) = machine.handle_bytes(input)?;
-        if let Some(Reply::Head(head)) = reply {
+        let (n, event) = machine.handle_bytes(input, &[])?;
+        if let Some(Event::Head(head)) = event {
             assert_eq!(head.head_bytes as usize, n, "a head tells its own length");
         }
-        if reply == Some(Reply::End) {
+        if event == Some(Event::End) {
             assert!(machine.is_idle(), "nothing is outstanding after the end");
             if machine.keeps_alive() {
                 sent += 1;
                 machine.order(heads(sent));
             }
         }
-        Ok((n, reply.map(Said::from)))
+        Ok((n, event.map(said)))
     });
     let rest = match fed {
         Ok(rest) => rest,
@@ -38,7 +38,7 @@ pub fn client(pieces: &[&[u8]], heads: impl Fn(u32) -> bool, closes: bool) -> St
     };
     if closes {
         match machine.handle_end() {
-            Ok(Some(reply)) => told.hear(Said::from(reply)),
+            Ok(Some(event)) => told.hear(said(event)),
             Ok(None) => told.line("closed"),
             Err(breach) => return told.breach(breach),
         }
@@ -56,8 +56,8 @@ pub fn server(pieces: &[&[u8]]) -> String {
     let mut machine = Server::new();
     let mut told = Told::default();
     let fed = told.feed(pieces, |input| {
-        let (n, ask) = machine.handle_bytes(input)?;
-        Ok((n, ask.map(Said::from)))
+        let (n, event) = machine.handle_bytes(input)?;
+        Ok((n, event.map(said)))
     });
     match fed {
         Ok(rest) => told.rest(rest),
@@ -65,45 +65,36 @@ pub fn server(pieces: &[&[u8]]) -> String {
     }
 }
 
-/// What both roles say, in one shape.
-enum Said<'a> {
-    Interim(u16),
-    /// `length`: of the body, where it is known; `lasts`: whether the connection does.
-    Head {
-        line: String,
-        length: Option<u64>,
-        lasts: bool,
-    },
-    Body(&'a [u8]),
-    End,
+/// What a head says, of either role. `length`: of the body, where it is known; `lasts`: whether the connection does.
+#[derive(PartialEq)]
+struct Said {
+    line: String,
+    length: Option<u64>,
+    lasts: bool,
 }
 
-impl<'a> From<Reply<'a>> for Said<'a> {
-    fn from(reply: Reply<'a>) -> Self {
-        match reply {
-            Reply::Interim(status) => Self::Interim(status),
-            Reply::Head(head) => {
-                Self::Head { line: reply_line(&head), length: head.length, lasts: head.keeps_alive }
-            }
-            Reply::Body(bytes) => Self::Body(bytes),
-            Reply::End => Self::End,
-        }
+impl From<Head> for Said {
+    fn from(head: Head) -> Self {
+        Self { line: response_line(&head), length: head.length, lasts: head.keeps_alive }
     }
 }
 
-impl<'a> From<Ask<'a>> for Said<'a> {
-    fn from(ask: Ask<'a>) -> Self {
-        match ask {
-            Ask::Head(request) => {
-                Self::Head { line: request_line(&request), length: None, lasts: request.keeps_alive }
-            }
-            Ask::Body(bytes) => Self::Body(bytes),
-            Ask::End => Self::End,
-        }
+impl From<Request<'_>> for Said {
+    fn from(request: Request<'_>) -> Self {
+        Self { line: request_line(&request), length: None, lasts: request.keeps_alive }
     }
 }
 
-fn reply_line(head: &Head) -> String {
+fn said<H: Into<Said>>(event: Event<'_, H>) -> Event<'_, Said> {
+    match event {
+        Event::Interim(status) => Event::Interim(status),
+        Event::Head(head) => Event::Head(head.into()),
+        Event::Data(bytes) => Event::Data(bytes),
+        Event::End => Event::End,
+    }
+}
+
+fn response_line(head: &Head) -> String {
     let length = head.length.map_or_else(|| "?".to_owned(), |n| n.to_string());
     let lasts = if head.keeps_alive { "keeps" } else { "closes" };
     let timeout = head.keep_alive_timeout_s.map(|s| format!(" timeout={s}")).unwrap_or_default();
@@ -144,7 +135,7 @@ impl Told {
     /// Returns the length of the rest.
     fn feed<F>(&mut self, pieces: &[&[u8]], mut handle_bytes: F) -> Result<usize, Breach>
     where
-        F: for<'a> FnMut(&'a [u8]) -> Result<(usize, Option<Said<'a>>), Breach>,
+        F: for<'a> FnMut(&'a [u8]) -> Result<(usize, Option<Event<'a, Said>>), Breach>,
     {
         let mut rest = Vec::new();
         for piece in pieces {
@@ -152,11 +143,11 @@ impl Told {
             let mut at = 0;
             loop {
                 let input = &rest[at..];
-                let (n, said) = handle_bytes(input)?;
+                let (n, event) = handle_bytes(input)?;
                 let taken = input.get(..n).expect("no more is consumed than there is");
-                match &said {
-                    Some(Said::End) => {}
-                    Some(Said::Body(body)) => {
+                match &event {
+                    Some(Event::End) => {}
+                    Some(Event::Data(body)) => {
                         assert!(!body.is_empty(), "a body event has bytes");
                         let (body, taken) = (body.as_ptr_range(), taken.as_ptr_range());
                         assert!(
@@ -169,8 +160,8 @@ impl Told {
                     None => {}
                 }
                 at += n;
-                if let Some(said) = said {
-                    self.hear(said);
+                if let Some(event) = event {
+                    self.hear(event);
                 }
             }
             rest.drain(..at);
@@ -180,23 +171,23 @@ impl Told {
         Ok(rest.len())
     }
 
-    fn hear(&mut self, said: Said<'_>) {
-        match said {
-            Said::Interim(status) => {
-                assert!(self.message.is_none(), "an interim reply comes before the final one");
+    fn hear(&mut self, event: Event<'_, Said>) {
+        match event {
+            Event::Interim(status) => {
+                assert!(self.message.is_none(), "an interim response comes before the final one");
                 self.line(&format!("interim {status}"));
             }
-            Said::Head { line, length, lasts } => {
+            Event::Head(Said { line, length, lasts }) => {
                 assert!(self.message.is_none() && !self.last, "a head comes between messages");
                 self.message = Some(length);
                 self.last = !lasts;
                 self.line(&line);
             }
-            Said::Body(bytes) => {
+            Event::Data(bytes) => {
                 assert!(self.message.is_some(), "a body belongs to a message");
                 self.body.extend_from_slice(bytes);
             }
-            Said::End => {
+            Event::End => {
                 let length = self.message.take().expect("an end belongs to a message");
                 let got = self.body.len() as u64;
                 assert!(length.is_none_or(|n| n == got), "{got} bytes of body, {length:?} announced");

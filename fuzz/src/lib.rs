@@ -18,7 +18,7 @@ pub const TARGETS: [(&str, Target); 6] = [
     ("http1_client", http1_client),
     ("http1_server", http1_server),
     ("scenario", scenario),
-    ("websocket_answer", websocket_answer),
+    ("websocket_response", websocket_response),
     ("websocket_client", websocket_client),
     ("websocket_server", websocket_server),
 ];
@@ -45,14 +45,14 @@ pub fn http1_server(data: &[u8]) {
     agree(stream, distances, http1::server);
 }
 
-/// A server's bytes against [`wire::websocket::read_answer`]: they mean the same however they are cut.
+/// A server's bytes against [`wire::websocket::read_response`]: they mean the same however they are cut.
 ///
 /// The first byte gives the number of cuts (low 3 bits); then a byte for each cut, its distance from the one
 /// before.
-pub fn websocket_answer(data: &[u8]) {
+pub fn websocket_response(data: &[u8]) {
     let Some((options, rest)) = data.split_first() else { return };
     let Some((distances, stream)) = rest.split_at_checked(usize::from(options & 7)) else { return };
-    agree(stream, distances, websocket::answer);
+    agree(stream, distances, websocket::response);
 }
 
 /// A server's frames against [`wire::websocket::Frames`]: they mean the same however they are cut.

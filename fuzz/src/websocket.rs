@@ -7,7 +7,7 @@
 
 use wire::Breach;
 use wire::websocket::{
-    Answer, Closing, Data, Event, Frames, Key, MAX_CONTROL, Payload, Role, mask, read_answer,
+    Closing, Data, Event, Frames, Key, MAX_CONTROL, Payload, Response, Role, mask, read_response,
 };
 
 /// Feeds `pieces` to a reader in this role that takes messages of `most` bytes.
@@ -61,7 +61,7 @@ impl Told {
             Event::Data(data) => self.piece(data, most, taken),
             Event::Ping(payload) => self.control("ping", payload, taken),
             Event::Pong(payload) => self.control("pong", payload, taken),
-            Event::Close(Closing { code, reason }) => {
+            Event::Closing(Closing { code, reason }) => {
                 self.closed = true;
                 self.message = None;
                 let code = code.map(|code| format!(" {code}")).unwrap_or_default();
@@ -136,33 +136,37 @@ fn plain(payload: Payload<'_>) -> Vec<u8> {
     bytes
 }
 
-/// The key that every answer here is for: that of RFC 6455 section 1.3.
+/// The key that every response here is for: that of RFC 6455 section 1.3.
 pub fn key() -> Key {
     let key = Key::new(u128::from_be_bytes(*b"the sample nonce"));
     assert_eq!(key.as_bytes(), b"dGhlIHNhbXBsZSBub25jZQ==");
     key
 }
 
-/// Feeds `pieces` to a client that has asked for an upgrade with [`key`]: `upgraded`, `refused 404`, `breach
+/// Feeds `pieces` to a client that has asked for an upgrade with [`key`]: `accepted`, `refused 404`, `breach
 /// NAME` or `open` while the head is incomplete, and `rest N` for what lies behind it.
-pub fn answer(pieces: &[&[u8]]) -> String {
+pub fn response(pieces: &[&[u8]]) -> String {
     let key = key();
     let stream = pieces.concat();
     let mut end = 0;
     for piece in pieces {
         end += piece.len();
-        let (n, answer) = match read_answer(&stream[..end], &key) {
+        let (n, response) = match read_response(&stream[..end], &key) {
             Ok(None) => continue,
-            Ok(Some(answer)) => answer,
+            Ok(Some(response)) => response,
             Err(breach) => return format!("breach {breach}"),
         };
-        assert!(0 < n && n <= end, "an answer lies in the input");
-        assert_eq!(read_answer(&stream[..n], &key), Ok(Some((n, answer))), "what lies behind says nothing");
-        assert_eq!(read_answer(&stream[..n - 1], &key), Ok(None), "an answer has no byte too many");
+        assert!(0 < n && n <= end, "a response lies in the input");
+        assert_eq!(
+            read_response(&stream[..n], &key),
+            Ok(Some((n, response))),
+            "what lies behind says nothing"
+        );
+        assert_eq!(read_response(&stream[..n - 1], &key), Ok(None), "a response has no byte too many");
         let rest = if n < stream.len() { format!(" | rest {}", stream.len() - n) } else { String::new() };
-        return match answer {
-            Answer::Upgraded => format!("upgraded{rest}"),
-            Answer::Refused(status) => format!("refused {status}{rest}"),
+        return match response {
+            Response::Accepted => format!("accepted{rest}"),
+            Response::Refused(status) => format!("refused {status}{rest}"),
         };
     }
     assert!(end < wire::http1::MAX_HEAD, "the rest is bounded: {end}");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use net::{Cx, Gone, Io, Key, Program};
 use units::{Nanos, Spans};
 use wire::{
-    http1::{self, Ask, CONTINUE, Request, Response},
+    http1::{self, CONTINUE, Event, Request, Response},
     websocket::{self as ws, Frames, Role},
 };
 
@@ -128,9 +128,8 @@ impl Http {
                     return input.len();
                 }
                 Ok((0, None)) => return used,
-                Ok((n, None)) => used += n,
-                Ok((n, Some(Ask::Body(_)))) => used += n,
-                Ok((n, Some(Ask::Head(request)))) => {
+                Ok((n, None | Some(Event::Data(_) | Event::Interim(_)))) => used += n,
+                Ok((n, Some(Event::Head(request)))) => {
                     used += n;
                     decide(self.conn(k), &request);
                     self.accept_upgrade(cx, k, &request);
@@ -140,7 +139,7 @@ impl Http {
                         return used;
                     }
                 }
-                Ok((n, Some(Ask::End))) => {
+                Ok((n, Some(Event::End))) => {
                     used += n;
                     self.asked(cx, k);
                     if used < input.len() && cx.is_open(k) {

@@ -60,7 +60,7 @@ pub(crate) fn echo(frames: &mut Frames, input: &[u8], out: &mut [u8]) -> Echoed 
                 write(&mut echoed, out, Opcode::Pong, true, &ping);
                 echoed.answered += 1;
             }
-            Some(Event::Close(closing)) => {
+            Some(Event::Closing(closing)) => {
                 (echoed.ends, echoed.used) = (true, input.len());
                 close(&mut echoed, out, closing.code);
             }

@@ -10,14 +10,15 @@
 
 mod body;
 mod client;
+mod event;
 pub(crate) mod head;
 mod server;
 mod target;
 mod write;
 
-pub use client::{Client, Head, Reply};
-pub use head::has_field;
-pub use server::{Ask, Request, Server};
+pub use client::{Client, Head};
+pub use event::Event;
+pub use server::{Request, Server};
 pub use target::query;
 pub use write::{Response, write_request, write_response};
 

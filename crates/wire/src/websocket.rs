@@ -1,7 +1,7 @@
 //! WebSocket (RFC 6455): the client and the server role, without extensions.
 //!
 //! The handshake is functions over whole heads: a client writes with [`write_upgrade`] and reads with
-//! [`read_answer`], a server finds an [`Offer`] in [`http1::Request`](crate::http1::Request) and answers with
+//! [`read_response`], a server finds an [`Offer`] in [`http1::Request`](crate::http1::Request) and answers with
 //! [`write_accept`].
 //!
 //! Behind it, [`Frames`] reads what the peer sends. It is driven as the machines of [`http1`](crate::http1)
@@ -17,7 +17,7 @@ mod utf8;
 mod write;
 
 pub use frames::{Closing, Data, Event, Frames};
-pub use handshake::{Answer, Key, Offer, accept_key, read_answer, write_accept, write_upgrade};
+pub use handshake::{Key, Offer, Response, accept_key, read_response, write_accept, write_upgrade};
 pub use header::{Header, Opcode, Role};
 pub use payload::{Payload, mask};
 pub use write::{write_close, write_frame, write_header};

@@ -1,7 +1,7 @@
 //! What a client hears, by RFC section. Each row is read whole and byte by byte, and must say the same.
 
 use fuzz::http1::client;
-use wire::http1::{Client, MAX_CHUNK_LINE, MAX_FIELDS, MAX_HEAD, Reply};
+use wire::http1::{Client, Event, MAX_CHUNK_LINE, MAX_FIELDS, MAX_HEAD};
 
 /// `input` after GET requests; the connection stays open.
 fn check(input: &str, expected: &str) {
@@ -302,8 +302,8 @@ fn rfc9112_9_2_bytes_that_nobody_asked_for() {
         "200 length=2 closes | body ok | end | breach unexpected-bytes",
     );
     let mut idle = Client::new();
-    assert_eq!(idle.handle_bytes(b""), Ok((0, None)));
-    assert_eq!(idle.handle_bytes(b"\r\n"), Err(wire::Breach::UnexpectedBytes));
+    assert_eq!(idle.handle_bytes(b"", &[]), Ok((0, None)));
+    assert_eq!(idle.handle_bytes(b"\r\n", &[]), Err(wire::Breach::UnexpectedBytes));
 }
 
 #[test]
@@ -319,10 +319,10 @@ fn an_end_that_was_not_taken_is_told_at_the_close() {
     let mut machine = Client::new();
     machine.order(false);
     let reply = b"HTTP/1.1 204 No Content\r\n\r\n";
-    let (n, head) = machine.handle_bytes(reply).expect("well formed");
-    assert!(n == reply.len() && matches!(head, Some(Reply::Head(_))));
+    let (n, head) = machine.handle_bytes(reply, &[]).expect("well formed");
+    assert!(n == reply.len() && matches!(head, Some(Event::Head(_))));
     assert!(!machine.is_idle());
-    assert_eq!(machine.handle_end(), Ok(Some(Reply::End)));
+    assert_eq!(machine.handle_end(), Ok(Some(Event::End)));
     assert!(machine.is_idle() && !machine.keeps_alive());
 }
 
@@ -332,4 +332,24 @@ fn a_second_order_is_our_bug() {
     let mut machine = Client::new();
     machine.order(false);
     machine.order(false);
+}
+
+#[test]
+fn expected_fields_are_looked_for_in_the_head() {
+    let check = |expected: &[(&str, &str)], has: bool| {
+        let expected: Vec<_> =
+            expected.iter().map(|(name, text)| (name.to_string(), text.to_string())).collect();
+        let mut machine = Client::new();
+        machine.order(false);
+        let response =
+            b"HTTP/1.1 200 OK\r\nVary: A\r\nVary: Accept, Origin\r\nX-Empty:\r\nContent-Length: 0\r\n\r\n";
+        let (_, event) = machine.handle_bytes(response, &expected).expect("well formed");
+        let Some(Event::Head(head)) = event else { panic!("no head: {event:?}") };
+        assert_eq!(head.has_expected, has, "{expected:?}");
+    };
+    check(&[], true);
+    check(&[("vary", "Origin"), ("content-length", "")], true);
+    check(&[("x-empty", "")], true);
+    check(&[("vary", "origin")], false);
+    check(&[("vary", "Origin"), ("etag", "")], false);
 }

@@ -4,7 +4,7 @@ use net::Io;
 use samples::Kind;
 use wire::{
     Breach,
-    http1::{Client, Reply, has_field},
+    http1::{Client, Event},
 };
 
 use super::{Awaited, Head, Out, Progress, Response};
@@ -43,7 +43,7 @@ impl State {
     /// The end of the connection may be the end of the response, and `wire` says then that it is not kept.
     pub(super) fn handle_end(&mut self) -> Result<bool, Kind> {
         match self.client.handle_end() {
-            Ok(reply) => Ok(reply.is_some()),
+            Ok(end) => Ok(end.is_some()),
             Err(Breach::Truncated) => Err(Kind::Truncated),
             Err(_) => Ok(false),
         }
@@ -99,28 +99,27 @@ fn read<'a>(
 ) -> Result<Progress<'a>, Kind> {
     let mut used = 0;
     loop {
-        let (n, reply) = state.client.handle_bytes(&input[used..]).map_err(|_| Kind::BadAnswer)?;
-        let head_at = used;
+        let came = state.client.handle_bytes(&input[used..], &check.fields);
+        let (n, event) = came.map_err(|_| Kind::BadAnswer)?;
         used += n;
-        match reply {
+        match event {
             None if n == 0 => return Ok(Progress::More(used)),
-            Some(Reply::Head(head)) => {
+            Some(Event::Head(head)) => {
                 let most = NOTHING_SAID - 1;
                 state.status = head.status;
                 state.head_bytes = u16::try_from(head.head_bytes).unwrap_or(u16::MAX);
                 state.keep_alive_s =
                     head.keep_alive_timeout_s.map_or(NOTHING_SAID, |s| s.min(most.into()) as u16);
-                let lacks = |(name, text): &(String, String)| !has_field(&input[head_at..used], name, text);
-                exchange.lacks = check.fields.iter().any(lacks);
+                exchange.lacks = !head.has_expected;
             }
-            Some(Reply::Body(bytes)) => {
+            Some(Event::Data(bytes)) => {
                 exchange.content += bytes.len() as u64;
                 if let Some(needle) = &check.body {
                     exchange.found = needle.look(exchange.found, bytes.iter().copied());
                 }
             }
-            Some(Reply::End) => return Ok(Progress::Responded(used)),
-            Some(Reply::Interim(_)) | None => {}
+            Some(Event::End) => return Ok(Progress::Responded(used)),
+            Some(Event::Interim(_)) | None => {}
         }
     }
 }

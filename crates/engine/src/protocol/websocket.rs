@@ -4,7 +4,7 @@ use net::Io;
 use plan::{Random, Target, Text};
 use samples::Kind;
 use wire::websocket::{
-    self, Answer, Data, Event, Frames, Key, MAX_CONTROL, MAX_HEADER, Opcode, Payload, Role,
+    self, Data, Event, Frames, Key, MAX_CONTROL, MAX_HEADER, Opcode, Payload, Response, Role,
 };
 
 use super::{Awaited, Out, Progress};
@@ -122,16 +122,16 @@ pub(super) fn handle_bytes<'a>(
         State::Open(frames) => read(frames, input, asked),
         State::Upgrading(_) if tls::is_alert(input) => Err(Kind::TlsExpected),
         State::Upgrading(nonce) => {
-            let answer = websocket::read_answer(input, &key(*nonce));
-            let is_tls = !matches!(answer, Ok(None | Some((_, Answer::Upgraded)))) && is_tls_page(input);
-            match answer {
+            let response = websocket::read_response(input, &key(*nonce));
+            let is_tls = !matches!(response, Ok(None | Some((_, Response::Accepted)))) && is_tls_page(input);
+            match response {
                 _ if is_tls => Err(Kind::TlsExpected),
                 Ok(None) => Ok(Progress::More(0)),
-                Ok(Some((n, Answer::Upgraded))) => {
+                Ok(Some((n, Response::Accepted))) => {
                     *state = State::open();
                     Ok(Progress::Opened(n))
                 }
-                Ok(Some((_, Answer::Refused(_)))) => Err(Kind::WrongStatus),
+                Ok(Some((_, Response::Refused(_)))) => Err(Kind::WrongStatus),
                 Err(_) => Err(Kind::BadAnswer),
             }
         }
@@ -157,7 +157,7 @@ fn read<'a>(
         let answers = match (event, &mut asked) {
             (None, _) if n == 0 => return Ok(Progress::More(used)),
             (Some(Event::Ping(ping)), _) => return Ok(Progress::Ping(used, ping)),
-            (Some(Event::Close(closing)), _) => return Ok(Progress::Closing(closing.code)),
+            (Some(Event::Closing(closing)), _) => return Ok(Progress::Closing(closing.code)),
             (Some(Event::Data(data)), Some((exchange, Awaited::Message(check, sent)))) => {
                 take(exchange, &data, check, sent)
             }

@@ -160,7 +160,7 @@ impl Listener {
                         self.hear(cx, k, text);
                     }
                 }
-                Some(Event::Close(closing)) => {
+                Some(Event::Closing(closing)) => {
                     let text = format!("close {}", closing.code.unwrap_or_default());
                     let (number, nth) = (conn.number, conn.heard);
                     self.heard.push(Heard { conn: number, nth, at: cx.now(), text });

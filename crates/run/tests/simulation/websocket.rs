@@ -146,7 +146,7 @@ impl Program for Server {
                             }
                         }
                         Some(Event::Pong(pong)) => self.heard.borrow_mut().pongs.push(pong.bytes().collect()),
-                        Some(Event::Close(closing)) => {
+                        Some(Event::Closing(closing)) => {
                             self.heard.borrow_mut().closes.push(closing.code);
                             cx.close(k, Close::Graceful);
                             return input.len();

@@ -1,6 +1,6 @@
 //! Where a message stands, and the bytes of its body (RFC 9112 sections 6 and 7).
 
-use super::{MAX_CHUNK_LINE, MAX_HEAD};
+use super::{Event, MAX_CHUNK_LINE, MAX_HEAD};
 use crate::Breach;
 
 /// Where a connection stands. The count that goes with it (`left`) is kept beside it by each role, so that both fit 16 bytes.
@@ -28,38 +28,37 @@ pub(super) enum Stage {
     Left,
 }
 
-/// A piece of a body.
-pub(super) enum Piece<'a> {
-    Body(&'a [u8]),
-    End,
-}
-
 impl Stage {
     /// The stage of a body with `length` bytes.
     pub(super) fn sized(length: u64) -> Self {
         if length == 0 { Self::Done } else { Self::Sized }
     }
 
-    /// Reads on to the next piece of the body. In the stages without a body (`Idle`, `Head`, `Left`) it consumes nothing.
-    pub(super) fn advance<'a>(
+    /// Reads on to the next event of the body; behind its end the stage is `after`. In the stages without a body (`Idle`,
+    /// `Head`, `Left`) it consumes nothing.
+    pub(super) fn advance<'a, H>(
         &mut self,
         left: &mut u64,
+        after: Self,
         input: &'a [u8],
-    ) -> Result<(usize, Option<Piece<'a>>), Breach> {
+    ) -> Result<(usize, Option<Event<'a, H>>), Breach> {
         let mut at = 0;
         loop {
             let rest = &input[at..];
             match *self {
                 Self::Idle | Self::Head | Self::Left => return Ok((at, None)),
-                Self::Done => return Ok((at, Some(Piece::End))),
-                Self::UntilClose => return Ok((input.len(), body(rest))),
+                Self::Done => {
+                    *self = after;
+                    return Ok((at, Some(Event::End)));
+                }
+                Self::UntilClose => return Ok((input.len(), data(rest))),
                 Self::Sized | Self::Chunk => {
                     let n = usize::try_from(*left).map_or(rest.len(), |left| left.min(rest.len()));
                     *left -= n as u64;
                     if *left == 0 {
                         *self = if *self == Self::Sized { Self::Done } else { Self::ChunkEnd };
                     }
-                    return Ok((at + n, body(&rest[..n])));
+                    return Ok((at + n, data(&rest[..n])));
                 }
                 Self::ChunkLine => {
                     let Some((n, size)) = chunk_line(rest)? else { return Ok((at, None)) };
@@ -88,8 +87,8 @@ impl Stage {
 /// The length of a line with nothing on it. A trailer has a name and a colon, so none is as short with its line end.
 const EMPTY_LINE: usize = 2;
 
-fn body(bytes: &[u8]) -> Option<Piece<'_>> {
-    if bytes.is_empty() { None } else { Some(Piece::Body(bytes)) }
+fn data<H>(bytes: &[u8]) -> Option<Event<'_, H>> {
+    if bytes.is_empty() { None } else { Some(Event::Data(bytes)) }
 }
 
 /// The chunk-size line at the start of `input`: its length with the line end, and the size it tells; `None` while it is

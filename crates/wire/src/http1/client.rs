@@ -1,7 +1,8 @@
-//! The client role: requests are ordered, replies come in.
+//! The client role: requests are ordered, responses come in.
 
-use super::body::{Piece, Stage};
-use super::head::{self, Coding, Fields};
+use super::Event;
+use super::body::Stage;
+use super::head::{self, Coding, Fields, ResponseHead};
 use crate::Breach;
 
 /// One connection as a client sees it: one request outstanding at a time.
@@ -17,20 +18,7 @@ pub struct Client {
 
 const _: () = assert!(size_of::<Client>() <= 16, "a client's state is kept per request in flight");
 
-/// What came in for a client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reply<'a> {
-    /// An interim reply, status 100 to 199 but 101: the final one is still to come (RFC 9110 section 15.2).
-    Interim(u16),
-    /// The head of the final reply.
-    Head(Head),
-    /// Bytes of the body, never none, without their framing.
-    Body(&'a [u8]),
-    /// The reply is complete; nothing is outstanding.
-    End,
-}
-
-/// What the head of a final reply says.
+/// What the head of a final response says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
     /// The status code, 101 or 200 to 999.
@@ -39,10 +27,12 @@ pub struct Head {
     pub head_bytes: u32,
     /// How many bytes of body follow, 0 to a HEAD request; `None` where only the end will tell.
     pub length: Option<u64>,
-    /// Whether the connection may carry another request after this reply.
+    /// Whether the connection may carry another request after this response.
     pub keeps_alive: bool,
     /// `Keep-Alive: timeout=N`: the server will close after so many seconds of silence.
     pub keep_alive_timeout_s: Option<u32>,
+    /// Whether it has all the fields that were expected.
+    pub has_expected: bool,
 }
 
 impl Default for Client {
@@ -57,7 +47,7 @@ impl Client {
         Self { left: 0, stage: Stage::Idle, head: false, keeps_alive: true, switched: false }
     }
 
-    /// A request has been sent, `head` when its method is HEAD: the answer to that has no body.
+    /// A request has been sent, `head` when its method is HEAD: the response to that has no body.
     ///
     /// # Panics
     /// If a request is outstanding, or the connection has left HTTP by a 101.
@@ -68,30 +58,35 @@ impl Client {
     }
 
     /// Reads on: how many bytes of `input` are consumed, and what they say. To be called until `(0, None)`, see
-    /// [the module](super).
+    /// [the module](super). `expected`: fields to look for in the head of the final response, each by its name and a text
+    /// that its value contains.
     ///
     /// # Errors
     /// The [`Breach`] of the server; the connection is of no more use.
-    pub fn handle_bytes<'a>(&mut self, input: &'a [u8]) -> Result<(usize, Option<Reply<'a>>), Breach> {
+    pub fn handle_bytes<'a>(
+        &mut self,
+        input: &'a [u8],
+        expected: &[(String, String)],
+    ) -> Result<(usize, Option<Event<'a, Head>>), Breach> {
         match self.stage {
             Stage::Idle if !input.is_empty() => Err(Breach::UnexpectedBytes),
-            Stage::Head if !input.is_empty() => self.handle_head(input),
-            _ => {
-                let (n, piece) = self.stage.advance(&mut self.left, input)?;
-                Ok((n, piece.map(|piece| self.reply(piece))))
-            }
+            Stage::Head if !input.is_empty() => self.handle_head(input, expected),
+            _ => self.stage.advance(&mut self.left, after(self.switched), input),
         }
     }
 
     /// The server has closed its side, after all its bytes were offered. That ends a body that lasts until the close.
     ///
     /// # Errors
-    /// [`Breach::Truncated`] where a reply is outstanding or incomplete.
-    pub fn handle_end(&mut self) -> Result<Option<Reply<'static>>, Breach> {
+    /// [`Breach::Truncated`] where a response is outstanding or incomplete.
+    pub fn handle_end(&mut self) -> Result<Option<Event<'static, Head>>, Breach> {
         self.keeps_alive = false;
         match self.stage {
             Stage::Idle | Stage::Left => Ok(None),
-            Stage::UntilClose | Stage::Done => Ok(Some(self.reply(Piece::End))),
+            Stage::UntilClose | Stage::Done => {
+                self.stage = after(self.switched);
+                Ok(Some(Event::End))
+            }
             _ => Err(Breach::Truncated),
         }
     }
@@ -101,53 +96,35 @@ impl Client {
         matches!(self.stage, Stage::Idle | Stage::Left)
     }
 
-    /// Whether the connection may carry another request. Means something between [`Reply::End`] and the next order.
+    /// Whether the connection may carry another request. Means something between [`Event::End`] and the next order.
     pub fn keeps_alive(&self) -> bool {
         self.keeps_alive
     }
 
-    fn reply<'a>(&mut self, piece: Piece<'a>) -> Reply<'a> {
-        match piece {
-            Piece::Body(bytes) => Reply::Body(bytes),
-            Piece::End => {
-                self.stage = if self.switched { Stage::Left } else { Stage::Idle };
-                Reply::End
-            }
-        }
-    }
-
-    fn handle_head<'a>(&mut self, input: &'a [u8]) -> Result<(usize, Option<Reply<'a>>), Breach> {
-        // The parser would skip empty lines, which only a server may (RFC 9112 section 2.2).
-        if matches!(input[0], b'\r' | b'\n') {
-            return Err(Breach::BadHead);
-        }
-        let input = head::window(input);
+    fn handle_head<'a>(
+        &mut self,
+        input: &'a [u8],
+        expected: &[(String, String)],
+    ) -> Result<(usize, Option<Event<'a, Head>>), Breach> {
         let mut room = head::room();
-        let mut parsed = httparse::Response::new(&mut []);
-        let result = httparse::ParserConfig::default().parse_response_with_uninit_headers(
-            &mut parsed,
-            input,
-            &mut room,
-        );
-        let Some(n) = head::complete(result, input.len())? else { return Ok((0, None)) };
-        let status = parsed.code.expect("a complete head has a status");
-        match status {
-            0..100 => return Err(Breach::BadHead),
-            100 | 102..200 => return Ok((n, Some(Reply::Interim(status)))),
-            _ => {}
+        let Some(ResponseHead { n, status, http10, headers }) = head::response(input, 0, &mut room)? else {
+            return Ok((0, None));
+        };
+        if matches!(status, 100 | 102..200) {
+            return Ok((n, Some(Event::Interim(status))));
         }
-        let fields = Fields::read(parsed.headers)?;
-        let http10 = parsed.version == Some(0);
+        let fields = Fields::read(headers)?;
         let length = self.frame(status, http10, &fields);
         let head_bytes = u32::try_from(n).expect("a head is at most MAX_HEAD long");
         Ok((
             n,
-            Some(Reply::Head(Head {
+            Some(Event::Head(Head {
                 status,
                 head_bytes,
                 length,
                 keeps_alive: self.keeps_alive,
                 keep_alive_timeout_s: fields.timeout_s,
+                has_expected: head::has_fields(headers, expected),
             })),
         ))
     }
@@ -168,7 +145,7 @@ impl Client {
             }
             (Coding::Chunked { .. }, length) => {
                 self.stage = Stage::ChunkLine;
-                // Faulty framing that can still be read: not to be trusted beyond this reply (RFC 9112 section 6.1).
+                // Faulty framing that can still be read: not to be trusted beyond this response (RFC 9112 section 6.1).
                 self.keeps_alive &= length.is_none() && !http10;
                 None
             }
@@ -179,4 +156,9 @@ impl Client {
             }
         }
     }
+}
+
+/// Where a client stands behind a response.
+fn after(switched: bool) -> Stage {
+    if switched { Stage::Left } else { Stage::Idle }
 }

@@ -30,16 +30,48 @@ pub(crate) fn complete(parsed: httparse::Result<usize>, seen: usize) -> Result<O
     }
 }
 
-/// Whether a whole head of a reply has a field of this name (RFC 9110 section 5.1: whatever its case) whose value
-/// contains the text.
-pub fn has_field(head: &[u8], name: &str, text: &str) -> bool {
-    let mut room = room();
+/// The head of a response, in `room`.
+pub(crate) struct ResponseHead<'b, 'a> {
+    /// Its length in bytes.
+    pub(crate) n: usize,
+    /// The status code, 100 to 999.
+    pub(crate) status: u16,
+    pub(crate) http10: bool,
+    pub(crate) headers: &'b [Header<'a>],
+}
+
+/// The head of a response at `at` in `input`; `None` while it is incomplete. What comes before `at` counts for its limit
+/// as well.
+pub(crate) fn response<'b, 'a>(
+    input: &'a [u8],
+    at: usize,
+    room: &'b mut Room<'a>,
+) -> Result<Option<ResponseHead<'b, 'a>>, Breach> {
+    let input = window(input);
+    // The parser would skip empty lines, which only a server may (RFC 9112 section 2.2).
+    if matches!(input.get(at), Some(b'\r' | b'\n')) {
+        return Err(Breach::BadHead);
+    }
     let mut parsed = httparse::Response::new(&mut []);
     let config = httparse::ParserConfig::default();
-    let read = config.parse_response_with_uninit_headers(&mut parsed, head, &mut room);
-    let contains =
-        |value: &[u8]| text.is_empty() || value.windows(text.len()).any(|part| part == text.as_bytes());
-    read.is_ok() && parsed.headers.iter().any(|h| h.name.eq_ignore_ascii_case(name) && contains(h.value))
+    let result = config.parse_response_with_uninit_headers(&mut parsed, &input[at..], room);
+    let Some(n) = complete(result, input.len())? else { return Ok(None) };
+    let status = parsed.code.expect("a complete head has a status");
+    if status < 100 {
+        return Err(Breach::BadHead);
+    }
+    Ok(Some(ResponseHead { n, status, http10: parsed.version == Some(0), headers: parsed.headers }))
+}
+
+/// Whether each of the expected fields is there: one of its name (RFC 9110 section 5.1: whatever its case) whose value
+/// contains its text.
+pub(super) fn has_fields(headers: &[Header<'_>], expected: &[(String, String)]) -> bool {
+    let contains = |value: &[u8], text: &str| {
+        text.is_empty() || value.windows(text.len()).any(|part| part == text.as_bytes())
+    };
+    expected.iter().all(|(name, text)| {
+        headers.iter().any(|h| h.name.eq_ignore_ascii_case(name) && contains(h.value, text))
+    })
 }
 
 /// What `Transfer-Encoding` says of the framing.

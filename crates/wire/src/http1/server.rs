@@ -1,6 +1,7 @@
 //! The server role: requests come in.
 
-use super::body::{Piece, Stage};
+use super::Event;
+use super::body::Stage;
 use super::head::{self, Coding, Fields};
 use crate::{Breach, websocket};
 
@@ -13,17 +14,6 @@ pub struct Server {
 }
 
 const _: () = assert!(size_of::<Server>() <= 16, "a server's state is kept per connection");
-
-/// What came in for a server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ask<'a> {
-    /// The head of a request.
-    Head(Request<'a>),
-    /// Bytes of the request's body, never none, without their framing.
-    Body(&'a [u8]),
-    /// The request is complete. If it does not keep the connection, bytes behind it stay unconsumed.
-    End,
-}
 
 /// What the head of a request says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,25 +51,21 @@ impl Server {
     ///
     /// # Errors
     /// The [`Breach`] of the client: answer 400 if you like, and close.
-    pub fn handle_bytes<'a>(&mut self, input: &'a [u8]) -> Result<(usize, Option<Ask<'a>>), Breach> {
+    pub fn handle_bytes<'a>(
+        &mut self,
+        input: &'a [u8],
+    ) -> Result<(usize, Option<Event<'a, Request<'a>>>), Breach> {
         if self.stage == Stage::Head {
             return self.handle_head(input);
         }
-        let (n, piece) = self.stage.advance(&mut self.left, input)?;
-        Ok((n, piece.map(|piece| self.ask(piece))))
+        let after = if self.keeps_alive { Stage::Head } else { Stage::Left };
+        self.stage.advance(&mut self.left, after, input)
     }
 
-    fn ask<'a>(&mut self, piece: Piece<'a>) -> Ask<'a> {
-        match piece {
-            Piece::Body(bytes) => Ask::Body(bytes),
-            Piece::End => {
-                self.stage = if self.keeps_alive { Stage::Head } else { Stage::Left };
-                Ask::End
-            }
-        }
-    }
-
-    fn handle_head<'a>(&mut self, input: &'a [u8]) -> Result<(usize, Option<Ask<'a>>), Breach> {
+    fn handle_head<'a>(
+        &mut self,
+        input: &'a [u8],
+    ) -> Result<(usize, Option<Event<'a, Request<'a>>>), Breach> {
         let blank = empty_lines(input)?;
         let input = head::window(&input[blank..]);
         let mut room = head::room();
@@ -106,7 +92,7 @@ impl Server {
             // RFC 6455 section 4.1, items 2 to 4: a GET, at least HTTP/1.1.
             websocket: fields.websocket().filter(|_| method == "GET" && !http10),
         };
-        Ok((blank + n, Some(Ask::Head(request))))
+        Ok((blank + n, Some(Event::Head(request))))
     }
 
     /// Decides how the body ends (RFC 9112 section 6.3). What another server on the way could read otherwise is refused.

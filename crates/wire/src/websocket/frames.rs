@@ -54,7 +54,7 @@ pub enum Event<'a> {
     Pong(Payload<'a>),
     /// The peer sends no more; to be answered with a close, unless ours went first (section 5.5.1). Nothing
     /// comes after it.
-    Close(Closing<'a>),
+    Closing(Closing<'a>),
 }
 
 /// A piece of a message as it comes, wherever frames and reads have cut it. It is empty only where it begins
@@ -184,7 +184,7 @@ impl Frames {
             _ => {
                 self.stage = Stage::Closed;
                 self.message = Message::None;
-                Event::Close(closing(payload)?)
+                Event::Closing(closing(payload)?)
             }
         };
         Ok((at + len, Some(event)))

@@ -91,45 +91,33 @@ pub fn write_accept(out: &mut [u8], key: &[u8]) -> Option<usize> {
     Some(out.len())
 }
 
-/// What a server answered to the request for an upgrade.
+/// What a server responded to the request for an upgrade.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum Response {
     /// Frames follow.
-    Upgraded,
-    /// Another final status, 200 to 999; what follows is the body of an HTTP reply.
+    Accepted,
+    /// Another final status, 200 to 999; what follows is the body of an HTTP response.
     Refused(u16),
 }
 
-/// Client: reads the answer to the request with this `key`: its length in bytes and what it says; `None`
-/// while it is incomplete, at most [`MAX_HEAD`] bytes with the interim replies before it.
+/// Client: reads the response to the request with this `key`: its length in bytes and what it says; `None`
+/// while it is incomplete, at most [`MAX_HEAD`] bytes with the interim responses before it.
 ///
 /// # Errors
 /// The [`Breach`] of the server: no HTTP, or a 101 that does not follow section 4.1.
-pub fn read_answer(input: &[u8], key: &Key) -> Result<Option<(usize, Answer)>, Breach> {
-    let input = head::window(input);
+pub fn read_response(input: &[u8], key: &Key) -> Result<Option<(usize, Response)>, Breach> {
     let mut at = 0;
-    while let Some(&first) = input.get(at) {
-        // The parser would skip empty lines, which only a server may (RFC 9112 section 2.2).
-        if matches!(first, b'\r' | b'\n') {
-            return Err(Breach::BadHead);
-        }
+    while at < input.len().min(MAX_HEAD) {
         let mut room = head::room();
-        let mut parsed = httparse::Response::new(&mut []);
-        let result = httparse::ParserConfig::default().parse_response_with_uninit_headers(
-            &mut parsed,
-            &input[at..],
-            &mut room,
-        );
-        let Some(n) = head::complete(result, input.len())? else { return Ok(None) };
-        at += n;
-        match parsed.code.expect("a complete head has a status") {
-            0..100 => return Err(Breach::BadHead),
-            101 if parsed.version == Some(1) && upgrades(parsed.headers, key) => {
-                return Ok(Some((at, Answer::Upgraded)));
+        let Some(head) = head::response(input, at, &mut room)? else { return Ok(None) };
+        at += head.n;
+        match head.status {
+            101 if !head.http10 && upgrades(head.headers, key) => {
+                return Ok(Some((at, Response::Accepted)));
             }
             101 => return Err(Breach::BadHandshake),
             100..200 => {}
-            status => return Ok(Some((at, Answer::Refused(status)))),
+            status => return Ok(Some((at, Response::Refused(status)))),
         }
     }
     if at == MAX_HEAD { Err(Breach::HeadTooLong) } else { Ok(None) }

@@ -140,7 +140,7 @@ impl Endpoint {
             }
             Event::Ping(payload) => self.send(Opcode::Pong, &copy(payload)),
             Event::Pong(_) => {}
-            Event::Close(Closing { code, .. }) => self.close(code),
+            Event::Closing(Closing { code, .. }) => self.close(code),
         }
     }
 

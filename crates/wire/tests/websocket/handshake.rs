@@ -1,8 +1,8 @@
-//! The handshake from both ends (RFC 6455 section 4). Answers are read whole and byte by byte.
+//! The handshake from both ends (RFC 6455 section 4). Responses are read whole and byte by byte.
 
-use fuzz::websocket::{answer, key};
-use wire::http1::{Ask, MAX_HEAD, Server};
-use wire::websocket::{Answer, Key, accept_key, read_answer, write_accept, write_upgrade};
+use fuzz::websocket::{key, response};
+use wire::http1::{Event, MAX_HEAD, Server};
+use wire::websocket::{Key, Response, accept_key, read_response, write_accept, write_upgrade};
 
 const KEY: &str = "dGhlIHNhbXBsZSBub25jZQ==";
 const ACCEPT: &str = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=";
@@ -38,7 +38,7 @@ fn rfc6455_4_1_a_request_as_text() {
 }
 
 #[test]
-fn rfc6455_4_2_2_an_answer_as_text() {
+fn rfc6455_4_2_2_a_response_as_text() {
     written(
         |out| write_accept(out, KEY.as_bytes()),
         &format!(
@@ -48,7 +48,7 @@ fn rfc6455_4_2_2_an_answer_as_text() {
     );
 }
 
-/// Request, offer, answer: each end takes what the other wrote, for any key.
+/// Request, offer, response: each end takes what the other wrote, for any key.
 #[test]
 fn both_ends_agree() {
     for nonce in [0, 1, u128::MAX, 0x0123_4567_89AB_CDEF_0123_4567_89AB_CDEF] {
@@ -56,15 +56,15 @@ fn both_ends_agree() {
         let (mut request, mut reply) = ([0; 512], [0; 512]);
         let n = write_upgrade(&mut request, "/", "h", &key).expect("it fits");
         let mut server = Server::new();
-        let Ok((_, Some(Ask::Head(head)))) = server.handle_bytes(&request[..n]) else { panic!("no head") };
+        let Ok((_, Some(Event::Head(head)))) = server.handle_bytes(&request[..n]) else { panic!("no head") };
         let offer = head.websocket.expect("an offer");
         assert!(offer.is_valid() && offer.key == key.as_bytes() && offer.version == 13, "{offer:?}");
         // The machine goes on as for any other request.
-        assert_eq!(server.handle_bytes(b""), Ok((0, Some(Ask::End))));
+        assert_eq!(server.handle_bytes(b""), Ok((0, Some(Event::End))));
         let n = write_accept(&mut reply, offer.key).expect("it fits");
-        assert_eq!(read_answer(&reply[..n], &key), Ok(Some((n, Answer::Upgraded))));
-        let other = read_answer(&reply[..n], &Key::new(nonce ^ 2));
-        assert_eq!(other, Err(wire::Breach::BadHandshake), "another key's answer");
+        assert_eq!(read_response(&reply[..n], &key), Ok(Some((n, Response::Accepted))));
+        let other = read_response(&reply[..n], &Key::new(nonce ^ 2));
+        assert_eq!(other, Err(wire::Breach::BadHandshake), "another key's response");
     }
 }
 
@@ -72,7 +72,7 @@ fn both_ends_agree() {
 fn offered(line: &str, fields: &[&str], expected: &str) {
     let fields = fields.iter().map(|field| format!("{field}\r\n")).collect::<String>();
     let request = format!("{line}\r\nHost: h\r\n{fields}\r\n");
-    let Ok((_, Some(Ask::Head(head)))) = Server::new().handle_bytes(request.as_bytes()) else {
+    let Ok((_, Some(Event::Head(head)))) = Server::new().handle_bytes(request.as_bytes()) else {
         panic!("no head: {request}");
     };
     let said = head.websocket.map_or("none".to_owned(), |offer| {
@@ -148,10 +148,10 @@ fn rfc6455_4_2_2_offers_to_be_refused() {
 }
 
 fn check(input: &str, expected: &str) {
-    assert_eq!(answer(&[input.as_bytes()]), expected, "whole: {input:?}");
+    assert_eq!(response(&[input.as_bytes()]), expected, "whole: {input:?}");
     let size = if input.len() < 1000 { 1 } else { 1000 };
     let pieces: Vec<_> = input.as_bytes().chunks(size).collect();
-    assert_eq!(answer(&pieces), expected, "in pieces of {size}: {input:?}");
+    assert_eq!(response(&pieces), expected, "in pieces of {size}: {input:?}");
 }
 
 /// A 101 with these fields.
@@ -163,21 +163,21 @@ const FIELDS: [&str; 3] =
     ["Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo="];
 
 #[test]
-fn rfc6455_4_1_answers_that_upgrade() {
+fn rfc6455_4_1_responses_that_upgrade() {
     let good = switching(&FIELDS);
-    check(&good, "upgraded");
-    check(&format!("{good}\u{1}\u{5}"), "upgraded | rest 2");
+    check(&good, "accepted");
+    check(&format!("{good}\u{1}\u{5}"), "accepted | rest 2");
     check(&good[..good.len() - 1], "open");
     check("", "open");
-    check(&switching(&["UPGRADE:\tWebSocket ", "connection: keep-alive, upgrade", FIELDS[2]]), "upgraded");
-    check(&switching(&[FIELDS[0], "Connection: keep-alive", "A: b", FIELDS[1], FIELDS[2]]), "upgraded");
+    check(&switching(&["UPGRADE:\tWebSocket ", "connection: keep-alive, upgrade", FIELDS[2]]), "accepted");
+    check(&switching(&[FIELDS[0], "Connection: keep-alive", "A: b", FIELDS[1], FIELDS[2]]), "accepted");
     let interim = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n";
-    check(&format!("{interim}{good}x"), "upgraded | rest 1");
+    check(&format!("{interim}{good}x"), "accepted | rest 1");
     check(interim, "open");
 }
 
 #[test]
-fn rfc6455_4_1_answers_that_do_not() {
+fn rfc6455_4_1_responses_that_do_not() {
     for nth in 0..3 {
         let mut fields = FIELDS;
         fields[nth] = "A: b";
@@ -205,7 +205,7 @@ fn rfc6455_4_1_answers_that_do_not() {
 }
 
 #[test]
-fn answers_that_refuse_or_are_none() {
+fn responses_that_refuse_or_are_none() {
     check("HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nno", "refused 404 | rest 2");
     check("HTTP/1.0 200 OK\r\n\r\n", "refused 200");
     check("HTTP/1.1 426 Upgrade Required\r\nSec-WebSocket-Version: 13\r\n\r\n", "refused 426");
@@ -218,18 +218,18 @@ fn answers_that_refuse_or_are_none() {
 }
 
 #[test]
-fn answers_have_a_limit() {
+fn responses_have_a_limit() {
     let interim = "HTTP/1.1 100 Continue\r\n\r\n";
     let padded = |len: usize| {
         let good = switching(&FIELDS);
         let fill = len - good.len() - "A: \r\n".len();
         good.replace("\r\n\r\n", &format!("\r\nA: {}\r\n\r\n", "x".repeat(fill)))
     };
-    check(&padded(MAX_HEAD), "upgraded");
+    check(&padded(MAX_HEAD), "accepted");
     check(&padded(MAX_HEAD + 1), "breach head-too-long");
-    check(&format!("{interim}{}", padded(MAX_HEAD - interim.len())), "upgraded");
+    check(&format!("{interim}{}", padded(MAX_HEAD - interim.len())), "accepted");
     check(&format!("{interim}{}", padded(MAX_HEAD - interim.len() + 1)), "breach head-too-long");
-    // Interim replies that leave no byte for an answer, and those without end, are none.
+    // Interim responses that leave no byte for a final one, and those without end, are none.
     let last =
         format!("HTTP/1.1 100 Continue\r\nA: {}\r\n\r\n", "x".repeat(MAX_HEAD - 2 * interim.len() - 5));
     check(&format!("{interim}{last}"), "breach head-too-long");

@@ -1,7 +1,7 @@
 //! Generated streams, right and broken: each says the same however it is cut.
 
 use crate::script::{config, cut, places, role, script};
-use fuzz::websocket::{answer, frames, masked};
+use fuzz::websocket::{frames, masked, response};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use wire::websocket::{Frames, Role, mask};
@@ -41,8 +41,8 @@ fn noise() -> impl Strategy<Value = Vec<u8>> {
     vec(prop_oneof![9 => word, 1 => vec(any::<u8>(), 1..4)], 0..12).prop_map(|parts| parts.concat())
 }
 
-/// The same for answers to an upgrade.
-fn answers() -> impl Strategy<Value = Vec<u8>> {
+/// The same for responses to an upgrade.
+fn responses() -> impl Strategy<Value = Vec<u8>> {
     let words: [&[u8]; 14] = [
         b"HTTP/1.1 101 Switching Protocols\r\n",
         b"HTTP/1.1 101 Switching Protocols\r\n",
@@ -119,8 +119,8 @@ proptest! {
     }
 
     #[test]
-    fn an_answer_means_the_same_however_it_is_cut(stream in answers(), places in places()) {
-        prop_assert_eq!(answer(&cut(&stream, &places)), answer(&[&stream]));
+    fn a_response_means_the_same_however_it_is_cut(stream in responses(), places in places()) {
+        prop_assert_eq!(response(&cut(&stream, &places)), response(&[&stream]));
     }
 
     /// The standard library tells which beginning of a text may go on; the machine must fail with the next
