@@ -32,7 +32,7 @@ use net::{
 };
 use plan::{Part, Plan, Whose};
 use run::Course;
-use serve::{Counters, Http, Knobs};
+use serve::{Counters, Http, Knobs, ServerShard};
 use units::{Clock, Nanos};
 
 use scripted::{Act, Scripted, Then};
@@ -183,8 +183,8 @@ const EXCHANGES: u64 = 5_000;
 const PLACES: u32 = 1_000;
 
 /// A server shard of its own.
-fn server<I: Io>(io: I) -> Shard<I, Http> {
-    Shard::new(io, PLACES, Http::new(Arc::new(Counters::new(1)), 0, PLACES, &Knobs::default()))
+fn server<I: Io>(io: I) -> Shard<I, ServerShard<Http>> {
+    Shard::new(io, PLACES, Http::shard(Arc::new(Counters::new(1)), 0, PLACES, &Knobs::default()))
 }
 
 fn assert_nothing_allocated(side: &str, path: (&str, &str), words: &str) {

@@ -1,122 +1,64 @@
-//! The cl-async server of the source text: after any bytes it waits, answers with one fixed HTTP response, and closes.
+//! The cl-async server of the source text: after any bytes it waits, sends one fixed HTTP response, and closes.
 
 use std::sync::Arc;
 
-use net::{Cx, Gone, Io, Key, Program};
+use net::{Cx, Io, Key};
 use units::Nanos;
 
 use crate::{
-    counters::{Counters, Stats},
-    gate::Gate,
-    knobs::{Due, Knobs, Stalls, Watch},
-    threads::Serves,
+    counters::Counters,
+    knobs::Knobs,
+    shard::{Handler, ServerShard},
 };
 
-const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nDate: Wed, 03 Oct 2012 23:43:10 GMT\r\n\
+const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\nDate: Wed, 03 Oct 2012 23:43:10 GMT\r\n\
 Content-Type: text/plain\r\nContent-Length: 9\r\n\r\nomglolwtf";
 
 /// Where a connection stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+pub enum State {
     /// Nothing has come yet.
     Silent,
-    /// The answer waits for its time.
+    /// The response waits for its time.
     Waiting,
-    /// Will be closed when the answer has left, or never answered.
+    /// Will be closed when the response has left, or is never sent one.
     Done,
 }
 
-/// One shard of the server.
-pub struct Delay {
-    after: Nanos,
-    states: Vec<State>,
-    stats: Stats,
-    gate: Gate,
-    watch: Watch,
-    stalls: Stalls,
-    /// Answers that wait for their time.
-    waiting: u64,
-}
+/// The service: one fixed response, so long after the first bytes.
+pub struct Delay(Nanos);
 
 impl Delay {
-    /// Shard number `shard`, which publishes to `counters` and answers after `after`.
-    pub fn new(counters: Arc<Counters>, shard: u32, after: Nanos, knobs: &Knobs) -> Delay {
-        Delay {
-            gate: Gate::new(counters, shard, knobs),
-            watch: Watch::new(knobs),
-            stalls: Stalls::new(knobs.stalls_of_million),
-            after,
-            states: Vec::new(),
-            stats: Stats::default(),
-            waiting: 0,
-        }
-    }
-
-    fn leave(&mut self, k: Key) {
-        self.waiting -= u64::from(self.states[k.index as usize] == State::Waiting);
-        self.gate.left(&mut self.stats);
-    }
-
-    fn answer<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
-        self.states[k.index as usize] = State::Done;
-        self.waiting -= 1;
-        if !self.stalls.next() {
-            self.stats.requests += 1;
-            self.stats.bytes_out += ANSWER.len() as u64;
-            cx.send_static(k, ANSWER);
-            cx.finish(k);
-        }
+    /// Shard number `shard` of the server, which publishes to `counters` and responds after `after`.
+    pub fn shard(counters: Arc<Counters>, shard: u32, after: Nanos, knobs: &Knobs) -> ServerShard<Delay> {
+        ServerShard::new(Delay(after), counters, shard, knobs)
     }
 }
 
-impl Serves for Delay {
-    fn is_finished<I: Io>(&self, cx: &Cx<I>) -> bool {
-        self.gate.is_stopping() && self.waiting == 0 && cx.clogged() == 0
-    }
-}
+impl Handler for Delay {
+    type Conn = State;
+    const NEW: State = State::Silent;
 
-impl Program for Delay {
-    fn opened<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
-        if !self.gate.opened(cx, k, &mut self.stats) {
-            return;
-        }
-        if k.index as usize >= self.states.len() {
-            self.states.resize(k.index as usize + 1, State::Silent);
-        }
-        self.states[k.index as usize] = State::Silent;
-        self.watch.opened(cx, k);
+    fn is_waiting(conn: &State) -> bool {
+        *conn == State::Waiting
     }
 
-    fn due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
-        match self.watch.due(cx, k) {
-            Due::Nothing => {}
-            Due::Answer => self.answer(cx, k),
-            Due::Close(how) => {
-                self.leave(k);
-                cx.close(k, how);
-            }
-        }
-    }
-
-    fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
-        self.stats.bytes_in += input.len() as u64;
-        if self.states[k.index as usize] == State::Silent {
-            self.states[k.index as usize] = State::Waiting;
-            self.waiting += 1;
-            self.watch.heard(cx, k);
-            self.watch.owes(cx, k, cx.now() + self.after);
+    fn handle_bytes<I: Io>(shard: &mut ServerShard<Delay>, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
+        shard.stats.bytes_in += input.len() as u64;
+        if *shard.conn(k) == State::Silent {
+            *shard.conn(k) = State::Waiting;
+            shard.respond_after(cx, k, shard.handler.0);
         }
         input.len()
     }
 
-    fn gone<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, why: Gone) {
-        if !cx.is_open(k) {
-            return self.gate.failed(cx, k, why, &mut self.stats);
+    fn respond<I: Io>(shard: &mut ServerShard<Delay>, cx: &mut Cx<I>, k: Key) {
+        *shard.conn(k) = State::Done;
+        if !shard.stalls.next() {
+            shard.stats.requests += 1;
+            shard.stats.bytes_out += RESPONSE.len() as u64;
+            cx.send_static(k, RESPONSE);
+            cx.finish(k);
         }
-        self.leave(k);
-    }
-
-    fn pace<I: Io>(&mut self, cx: &mut Cx<I>) -> Nanos {
-        self.gate.pace(cx, &self.stats)
     }
 }

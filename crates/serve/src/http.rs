@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use net::{Cx, Gone, Io, Key, Program};
+use net::{Cx, Io, Key};
 use units::{Nanos, Spans};
 use wire::{
     http1::{self, CONTINUE, Event, Request, Response},
@@ -10,14 +10,13 @@ use wire::{
 };
 
 use crate::{
-    counters::{Counters, Stats},
-    gate::Gate,
-    knobs::{Due, Knobs, Stalls, Watch},
-    threads::Serves,
+    counters::Counters,
+    knobs::Knobs,
+    shard::{Handler, ServerShard},
     websocket,
 };
 
-/// Longest answer: the source texts' servers clamp `length` to 1..10240.
+/// Longest response: the source texts' servers clamp `length` to 1..10240.
 const LONGEST: u64 = 10_240;
 const HEAD_ROOM: usize = 256;
 /// Close frames written in one turn of a server that stops.
@@ -29,14 +28,14 @@ const LONGEST_DELAY: Nanos = Nanos::from_secs(24 * 3600);
 
 const HELLO: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 12\r\n\r\nHello World!";
 
-/// What a request will be answered with once all of it is here.
+/// The response to a request, once all of it is here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Answer {
+enum Body {
     Hello,
     /// So many characters.
     Text(u16),
     Stats,
-    /// The echo from here on; the upgrade has been answered.
+    /// The echo from here on; the upgrade has been accepted.
     Echo,
     /// Only as a WebSocket.
     UpgradeRequired,
@@ -53,11 +52,11 @@ enum Wire {
 
 /// The idle record of a connection.
 #[derive(Clone, Copy)]
-struct Conn {
+pub struct Conn {
     wire: Wire,
-    answer: Answer,
+    body: Body,
     flags: u8,
-    /// `/delay`: milliseconds to wait before the answer.
+    /// `/delay`: milliseconds to wait before the response.
     delay_ms: u32,
 }
 
@@ -66,55 +65,40 @@ const _: () = assert!(size_of::<Conn>() <= 40, "the idle record is what a millio
 const KEEPS_ALIVE: u8 = 1;
 const HTTP10: u8 = 2;
 const HEAD: u8 = 4;
-/// The answer waits for its time; input is left alone.
+/// The response waits for its time; input is left alone.
 const WAITING: u8 = 8;
 /// Will be closed when what was sent has left.
 const FINISHING: u8 = 16;
 
 impl Conn {
     const NEW: Conn =
-        Conn { wire: Wire::Http(http1::Server::new()), answer: Answer::Hello, flags: 0, delay_ms: 0 };
+        Conn { wire: Wire::Http(http1::Server::new()), body: Body::Hello, flags: 0, delay_ms: 0 };
 
     fn is(&self, flag: u8) -> bool {
         self.flags & flag != 0
     }
 }
 
-/// One shard of the server.
+/// The service: HTTP, and the WebSocket echo.
 pub struct Http {
-    conns: Vec<Conn>,
-    stats: Stats,
-    gate: Gate,
-    watch: Watch,
-    stalls: Stalls,
-    /// Answers that wait for their time.
-    waiting: u64,
-    /// While stopping: WebSockets below this index have been told that we go.
-    told: usize,
+    /// While stopping: WebSockets below this index have been sent a close.
+    closed_below: usize,
     text: Box<[u8]>,
 }
 
 impl Http {
-    /// Shard number `shard`, which publishes to `counters`.
-    pub fn new(counters: Arc<Counters>, shard: u32, connections: u32, knobs: &Knobs) -> Http {
+    /// Shard number `shard` of the server, which publishes to `counters`; memory for `connections` is reserved.
+    pub fn shard(counters: Arc<Counters>, shard: u32, connections: u32, knobs: &Knobs) -> ServerShard<Http> {
         let phrase = b"throng holds a million connections and says what each one costs. ";
-        Http {
-            gate: Gate::new(counters, shard, knobs),
-            watch: Watch::new(knobs),
-            stalls: Stalls::new(knobs.stalls_of_million),
-            conns: Vec::with_capacity(connections as usize),
-            stats: Stats::default(),
-            waiting: 0,
-            told: 0,
-            text: phrase.iter().copied().cycle().take(LONGEST as usize).collect(),
-        }
+        let text = phrase.iter().copied().cycle().take(LONGEST as usize).collect();
+        let mut shard = ServerShard::new(Http { closed_below: 0, text }, counters, shard, knobs);
+        shard.conns.reserve_exact(connections as usize);
+        shard
     }
+}
 
-    fn conn(&mut self, k: Key) -> &mut Conn {
-        &mut self.conns[k.index as usize]
-    }
-
-    /// Reads until an answer is due; at most one send a call, so that a slow reader's answers stay in order.
+impl ServerShard<Http> {
+    /// Reads until a response is due; at most one send a call, so that a slow reader's responses stay in order.
     fn read<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
         let mut used = 0;
         loop {
@@ -123,8 +107,8 @@ impl Http {
                 Err(_) => {
                     self.stats.errors += 1;
                     let conn = self.conn(k);
-                    (conn.answer, conn.flags) = (Answer::Empty(400), 0);
-                    self.answer(cx, k);
+                    (conn.body, conn.flags) = (Body::Empty(400), 0);
+                    self.respond(cx, k);
                     return input.len();
                 }
                 Ok((0, None)) => return used,
@@ -141,7 +125,7 @@ impl Http {
                 }
                 Ok((n, Some(Event::End))) => {
                     used += n;
-                    self.asked(cx, k);
+                    self.handle_request(cx, k);
                     if used < input.len() && cx.is_open(k) {
                         cx.call_again(k);
                     }
@@ -152,9 +136,9 @@ impl Http {
     }
 
     /// A request is complete.
-    fn asked<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
-        let Conn { delay_ms, answer, .. } = *self.conn(k);
-        if answer == Answer::Echo {
+    fn handle_request<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        let Conn { delay_ms, body, .. } = *self.conn(k);
+        if body == Body::Echo {
             self.conn(k).wire = Wire::WebSocket(Frames::new(Role::Server));
             return;
         }
@@ -162,17 +146,16 @@ impl Http {
             return;
         }
         if delay_ms == 0 {
-            return self.answer(cx, k);
+            return self.respond(cx, k);
         }
         self.conn(k).flags |= WAITING;
-        self.waiting += 1;
-        self.watch.owes(cx, k, cx.now() + Nanos::from_millis(u64::from(delay_ms)));
+        self.respond_after(cx, k, Nanos::from_millis(u64::from(delay_ms)));
     }
 
-    /// The key lives no longer than the head, so that the upgrade is answered with it; frames are read once the
+    /// The key lives no longer than the head, so that the upgrade is accepted with it; frames are read once the
     /// request is complete.
     fn accept_upgrade<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, request: &Request<'_>) {
-        let (Answer::Echo, Some(offer)) = (self.conn(k).answer, request.websocket) else { return };
+        let (Body::Echo, Some(offer)) = (self.conn(k).body, request.websocket) else { return };
         let mut sent = 0;
         cx.send(k, HEAD_ROOM, |out| {
             sent = ws::write_accept(out, offer.key).expect("there is room for a head of ours");
@@ -207,57 +190,29 @@ impl Http {
         echoed.used
     }
 
-    /// Tells a part of the WebSockets that we go away (RFC 6455 section 7.4.1).
-    fn say_goodbye<I: Io>(&mut self, cx: &mut Cx<I>) {
-        let until = self.conns.len().min(self.told + GOODBYES_A_TURN);
-        for index in self.told..until {
-            let Some(k) = cx.at(index as u32).filter(|k| cx.is_open(*k)) else { continue };
-            let conn = self.conns[index];
-            if matches!(conn.wire, Wire::WebSocket(_)) && !conn.is(FINISHING) && !cx.is_clogged(k) {
-                cx.send(k, ws::MAX_HEADER + ws::MAX_CONTROL, |out| {
-                    ws::write_close(out, Some(GOING_AWAY), None).expect("there is room for a close")
-                });
-            }
-        }
-        self.told = until;
-    }
-
-    /// A connection has gone, or is about to be closed.
-    fn leave(&mut self, k: Key) {
-        self.waiting -= u64::from(self.conn(k).is(WAITING));
-        self.gate.left(&mut self.stats);
-    }
-
-    fn answer_due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
-        self.conn(k).flags &= !WAITING;
-        self.waiting -= 1;
-        self.answer(cx, k);
-        cx.call_again(k);
-    }
-
-    fn answer<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+    fn respond<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         let conn = *self.conn(k);
         self.stats.requests += 1;
-        if conn.answer == Answer::Hello && conn.flags == KEEPS_ALIVE {
+        if conn.body == Body::Hello && conn.flags == KEEPS_ALIVE {
             self.stats.bytes_out += HELLO.len() as u64;
             return cx.send_static(k, HELLO);
         }
         let stats_text;
-        let (status, content_type, body): (u16, _, &[u8]) = match conn.answer {
-            Answer::Hello => (200, "text/plain", b"Hello World!"),
-            Answer::Text(length) => (200, "text/plain", &self.text[..usize::from(length)]),
-            Answer::Stats => {
-                stats_text = self.gate.read(&self.stats).to_json();
+        let (status, content_type, body): (u16, _, &[u8]) = match conn.body {
+            Body::Hello => (200, "text/plain", b"Hello World!"),
+            Body::Text(length) => (200, "text/plain", &self.handler.text[..usize::from(length)]),
+            Body::Stats => {
+                stats_text = self.read_counters().to_json();
                 (200, "application/json", stats_text.as_bytes())
             }
-            Answer::Empty(status) => (status, "", b""),
-            Answer::UpgradeRequired => {
+            Body::Empty(status) => (status, "", b""),
+            Body::UpgradeRequired => {
                 self.stats.bytes_out += websocket::UPGRADE_REQUIRED.len() as u64;
                 cx.send_static(k, websocket::UPGRADE_REQUIRED);
                 self.conn(k).flags |= FINISHING;
                 return cx.finish(k);
             }
-            Answer::Echo => unreachable!("answered with its head"),
+            Body::Echo => unreachable!("accepted with its head"),
         };
         let head = Response {
             status,
@@ -282,37 +237,37 @@ impl Http {
     }
 }
 
-/// What a request will be answered with.
+/// The response to a request.
 fn decide(conn: &mut Conn, request: &Request<'_>) {
     let flag = |on: bool, flag: u8| if on { flag } else { 0 };
     conn.flags =
         flag(request.keeps_alive, KEEPS_ALIVE) | flag(request.http10, HTTP10) | flag(request.head, HEAD);
     conn.delay_ms = 0;
     let path = request.target.split('?').next().unwrap_or_default();
-    conn.answer = match path {
+    conn.body = match path {
         "/" => text(request.target),
-        "/stats" => Answer::Stats,
+        "/stats" => Body::Stats,
         "/ws/echo" => match request.websocket {
-            Some(offer) if offer.is_valid() => Answer::Echo,
-            Some(offer) if offer.version == 13 => Answer::Empty(400),
-            _ => Answer::UpgradeRequired,
+            Some(offer) if offer.is_valid() => Body::Echo,
+            Some(offer) if offer.version == 13 => Body::Empty(400),
+            _ => Body::UpgradeRequired,
         },
         "/delay" => match delay_ms(request.target) {
             Some(ms) => {
                 conn.delay_ms = ms;
                 text(request.target)
             }
-            None => Answer::Empty(400),
+            None => Body::Empty(400),
         },
-        _ => Answer::Empty(404),
+        _ => Body::Empty(404),
     };
 }
 
-fn text(target: &str) -> Answer {
+fn text(target: &str) -> Body {
     match http1::query(target, "length").map(str::parse::<u64>) {
-        None => Answer::Hello,
-        Some(Ok(n)) => Answer::Text(n.clamp(1, LONGEST) as u16),
-        Some(Err(_)) => Answer::Empty(400),
+        None => Body::Hello,
+        Some(Ok(n)) => Body::Text(n.clamp(1, LONGEST) as u16),
+        Some(Err(_)) => Body::Empty(400),
     }
 }
 
@@ -323,38 +278,16 @@ fn delay_ms(target: &str) -> Option<u32> {
     (min == max).then(|| min.min(LONGEST_DELAY).millis() as u32)
 }
 
-impl Serves for Http {
-    fn is_finished<I: Io>(&self, cx: &Cx<I>) -> bool {
-        self.gate.is_stopping() && self.waiting == 0 && self.told == self.conns.len() && cx.clogged() == 0
-    }
-}
+impl Handler for Http {
+    type Conn = Conn;
+    const NEW: Conn = Conn::NEW;
 
-impl Program for Http {
-    fn opened<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
-        if !self.gate.opened(cx, k, &mut self.stats) {
-            return;
-        }
-        if k.index as usize >= self.conns.len() {
-            self.conns.resize(k.index as usize + 1, Conn::NEW);
-        }
-        self.conns[k.index as usize] = Conn::NEW;
-        self.watch.opened(cx, k);
+    fn is_waiting(conn: &Conn) -> bool {
+        conn.is(WAITING)
     }
 
-    fn due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
-        match self.watch.due(cx, k) {
-            Due::Nothing => {}
-            Due::Answer => self.answer_due(cx, k),
-            Due::Close(how) => {
-                self.leave(k);
-                cx.close(k, how);
-            }
-        }
-    }
-
-    fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
-        self.watch.heard(cx, k);
-        let conn = *self.conn(k);
+    fn handle_bytes<I: Io>(shard: &mut ServerShard<Http>, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
+        let conn = *shard.conn(k);
         if conn.is(FINISHING) {
             return input.len();
         }
@@ -362,26 +295,33 @@ impl Program for Http {
             return 0;
         }
         let used = match conn.wire {
-            Wire::Http(_) => self.read(cx, k, input),
-            Wire::WebSocket(_) => self.echo(cx, k, input),
+            Wire::Http(_) => shard.read(cx, k, input),
+            Wire::WebSocket(_) => shard.echo(cx, k, input),
         };
-        self.stats.bytes_in += used as u64;
+        shard.stats.bytes_in += used as u64;
         used
     }
 
-    fn gone<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, why: Gone) {
-        if cx.is_open(k) {
-            return self.leave(k);
-        }
-        self.gate.failed(cx, k, why, &mut self.stats);
+    fn respond<I: Io>(shard: &mut ServerShard<Http>, cx: &mut Cx<I>, k: Key) {
+        shard.conn(k).flags &= !WAITING;
+        shard.respond(cx, k);
+        cx.call_again(k);
     }
 
-    fn pace<I: Io>(&mut self, cx: &mut Cx<I>) -> Nanos {
-        let next = self.gate.pace(cx, &self.stats);
-        if self.gate.is_stopping() && self.told < self.conns.len() {
-            self.say_goodbye(cx);
-            return cx.now();
+    /// Sends WebSockets the close of a server that goes away (RFC 6455 section 7.4.1).
+    fn say_goodbye<I: Io>(shard: &mut ServerShard<Http>, cx: &mut Cx<I>) -> bool {
+        let from = shard.handler.closed_below;
+        let until = shard.conns.len().min(from + GOODBYES_A_TURN);
+        for index in from..until {
+            let Some(k) = cx.at(index as u32).filter(|k| cx.is_open(*k)) else { continue };
+            let conn = shard.conns[index];
+            if matches!(conn.wire, Wire::WebSocket(_)) && !conn.is(FINISHING) && !cx.is_clogged(k) {
+                cx.send(k, ws::MAX_HEADER + ws::MAX_CONTROL, |out| {
+                    ws::write_close(out, Some(GOING_AWAY), None).expect("there is room for a close")
+                });
+            }
         }
-        next
+        shard.handler.closed_below = until;
+        until == shard.conns.len()
     }
 }

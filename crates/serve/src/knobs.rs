@@ -12,22 +12,22 @@ pub struct Knobs {
     pub idle_cut: Option<Nanos>,
     /// A connection is reset so long after it was accepted.
     pub reset_after: Option<Nanos>,
-    /// Of a million requests so many are never answered, evenly spread.
+    /// Of a million requests, this many are never responded to, evenly spread.
     pub stalls_of_million: u32,
     /// Connections accepted each second, in all shards.
     pub slow_accept: Option<Rate>,
 }
 
-/// When a connection was opened, was last heard of, and owes an answer; in milliseconds of the shard's clock.
+/// When a connection was opened, was last heard of, and owes a response; in milliseconds of the shard's clock.
 #[derive(Clone, Copy)]
 struct Times {
     opened_ms: u32,
     heard_ms: u32,
     /// 0: it owes none.
-    answer_ms: u32,
+    response_ms: u32,
 }
 
-/// Keeps the one timer of each connection: for its answer, and where a knob asks for it also for its end. Without such a
+/// Keeps the one timer of each connection: for its response, and where a knob asks for it also for its end. Without such a
 /// knob it keeps nothing.
 pub(crate) struct Watch {
     idle_cut: Nanos,
@@ -39,7 +39,7 @@ pub(crate) struct Watch {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Due {
     Close(Close),
-    Answer,
+    Response,
     Nothing,
 }
 
@@ -52,7 +52,7 @@ impl Watch {
         }
     }
 
-    /// Whether a knob asks for more than answers.
+    /// Whether a knob asks for more than responses.
     fn is_on(&self) -> bool {
         self.idle_cut.min(self.reset_after) != Nanos::NEVER
     }
@@ -73,19 +73,19 @@ impl Watch {
         }
     }
 
-    /// An answer is owed at `at`.
+    /// A response is owed at `at`.
     pub(crate) fn owes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, at: Nanos) {
         if !self.is_on() {
             return cx.wake_at(k, at);
         }
-        self.times[k.index as usize].answer_ms = ms(at).max(1);
+        self.times[k.index as usize].response_ms = ms(at).max(1);
         cx.wake_at(k, self.next(k));
     }
 
     /// What is due at `k`, whose timer has come; sets it anew where more will be.
     pub(crate) fn due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) -> Due {
         if !self.is_on() {
-            return Due::Answer;
+            return Due::Response;
         }
         let due = self.take(k, cx.now());
         if !matches!(due, Due::Close(_)) {
@@ -96,14 +96,14 @@ impl Watch {
 
     fn begin(&mut self, k: Key, now: Nanos) {
         let at = k.index as usize;
-        let new = Times { opened_ms: ms(now), heard_ms: ms(now), answer_ms: 0 };
+        let new = Times { opened_ms: ms(now), heard_ms: ms(now), response_ms: 0 };
         if at >= self.times.len() {
             self.times.resize(at + 1, new);
         }
         self.times[at] = new;
     }
 
-    /// A reset comes before a cut, and both before an answer.
+    /// A reset comes before a cut, and both before a response.
     fn take(&mut self, k: Key, now: Nanos) -> Due {
         let times = self.times[k.index as usize];
         if after(times.opened_ms, self.reset_after) <= now {
@@ -112,9 +112,9 @@ impl Watch {
         if after(times.heard_ms, self.idle_cut) <= now {
             return Due::Close(Close::Graceful);
         }
-        if times.answer_ms != 0 && Nanos::from_millis(times.answer_ms.into()) <= now {
-            self.times[k.index as usize].answer_ms = 0;
-            return Due::Answer;
+        if times.response_ms != 0 && Nanos::from_millis(times.response_ms.into()) <= now {
+            self.times[k.index as usize].response_ms = 0;
+            return Due::Response;
         }
         Due::Nothing
     }
@@ -122,11 +122,11 @@ impl Watch {
     /// When the next of all that is due at `k`.
     fn next(&self, k: Key) -> Nanos {
         let times = self.times[k.index as usize];
-        let answer = match times.answer_ms {
+        let response = match times.response_ms {
             0 => Nanos::NEVER,
             ms => Nanos::from_millis(ms.into()),
         };
-        after(times.opened_ms, self.reset_after).min(after(times.heard_ms, self.idle_cut)).min(answer)
+        after(times.opened_ms, self.reset_after).min(after(times.heard_ms, self.idle_cut)).min(response)
     }
 }
 
@@ -139,7 +139,7 @@ fn after(ms: u32, span: Nanos) -> Nanos {
     Nanos(Nanos::from_millis(ms.into()).0.saturating_add(span.0))
 }
 
-/// Which of the requests are never answered: evenly spread, so that a short test sees its share.
+/// Which of the requests are never responded to: evenly spread, so that a short test sees its share.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stalls {
     of_million: u32,
@@ -181,8 +181,8 @@ mod tests {
         assert_eq!((watch.next(K), watch.take(K, at(599))), (at(600), Due::Nothing));
         assert_eq!(watch.take(K, at(600)), Due::Close(Close::Graceful));
         watch.times[3].heard_ms = 590;
-        watch.times[3].answer_ms = 700;
-        assert_eq!((watch.next(K), watch.take(K, at(700))), (at(700), Due::Answer));
+        watch.times[3].response_ms = 700;
+        assert_eq!((watch.next(K), watch.take(K, at(700))), (at(700), Due::Response));
         assert_eq!((watch.next(K), watch.take(K, at(700))), (at(1090), Due::Nothing));
         watch.times[3].heard_ms = 2000;
         assert_eq!(watch.next(K), at(2100));

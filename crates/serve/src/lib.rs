@@ -1,10 +1,11 @@
 //! The reference servers, on the same `net` and `wire` as the client: what throng measures itself against.
 
+mod acceptor;
 mod counters;
 mod delay;
-mod gate;
 mod http;
 mod knobs;
+mod shard;
 mod threads;
 mod websocket;
 
@@ -12,4 +13,5 @@ pub use counters::{Counters, Stats};
 pub use delay::Delay;
 pub use http::Http;
 pub use knobs::Knobs;
+pub use shard::{Handler, ServerShard};
 pub use threads::{Server, Service, Settings};

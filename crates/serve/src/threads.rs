@@ -8,7 +8,7 @@ use std::{
 };
 
 use net::{
-    Backend, Cx, Door, Io, Program, Shard,
+    Backend, Door, Io, Shard,
     io::{
         epoll::{self, Epoll},
         uring::{self, Uring},
@@ -16,7 +16,13 @@ use net::{
 };
 use units::{Clock, Nanos};
 
-use crate::{counters::Counters, delay::Delay, http::Http, knobs::Knobs};
+use crate::{
+    counters::Counters,
+    delay::Delay,
+    http::Http,
+    knobs::Knobs,
+    shard::{Handler, ServerShard},
+};
 
 /// A stopped or paused server is looked after this often.
 pub(crate) const LOOK_AT_ORDERS: Nanos = Nanos::from_millis(100);
@@ -29,14 +35,8 @@ const GRACE: Nanos = Nanos::from_secs(60);
 pub enum Service {
     /// HTTP and WebSocket.
     Http,
-    /// One fixed answer, so long after the first bytes.
+    /// One fixed response, so long after the first bytes.
     Delay(Nanos),
-}
-
-/// A program that can come to its end.
-pub(crate) trait Serves: Program {
-    /// Whether the shard was told to stop and owes nothing any more.
-    fn is_finished<I: Io>(&self, cx: &Cx<I>) -> bool;
 }
 
 /// How to serve.
@@ -78,8 +78,8 @@ impl Server {
         let mut server = Server { address: settings.listen, counters, threads: Vec::new() };
         for shard in 0..settings.threads {
             let settings = Settings { listen: server.address, ..settings };
-            let seat = Seat { settings, size, shard, counters: server.counters.clone() };
-            match start(seat, None) {
+            let config = ShardConfig { settings, size, shard, counters: server.counters.clone() };
+            match start(config, None) {
                 Ok((thread, address)) => {
                     server.threads.push(thread);
                     server.address = address;
@@ -131,9 +131,9 @@ impl Size {
     }
 }
 
-/// A shard's place in the server.
+/// How a shard is started.
 #[derive(Clone)]
-struct Seat {
+struct ShardConfig {
     settings: Settings,
     size: Size,
     shard: u32,
@@ -141,14 +141,14 @@ struct Seat {
 }
 
 /// Starts a shard, to accept at `door` or at a listener of its own. Returns when it does, with its address.
-fn start(seat: Seat, door: Option<Door>) -> io::Result<(JoinHandle<()>, SocketAddr)> {
+fn start(config: ShardConfig, door: Option<Door>) -> io::Result<(JoinHandle<()>, SocketAddr)> {
     let (ready, is_ready) = mpsc::channel();
-    let thread = std::thread::Builder::new().name(format!("serve-{}", seat.shard));
+    let thread = std::thread::Builder::new().name(format!("serve-{}", config.shard));
     let thread = thread.spawn(move || {
         net::block_signals();
-        match seat.settings.io {
-            Backend::Uring => seat.over_uring(&ready),
-            Backend::Epoll => seat.over_epoll(door, &ready),
+        match config.settings.io {
+            Backend::Uring => config.over_uring(&ready),
+            Backend::Epoll => config.over_epoll(door, &ready),
         }
     })?;
     let address =
@@ -158,7 +158,7 @@ fn start(seat: Seat, door: Option<Door>) -> io::Result<(JoinHandle<()>, SocketAd
 
 type Ready = mpsc::Sender<io::Result<SocketAddr>>;
 
-impl Seat {
+impl ShardConfig {
     fn over_uring(&self, ready: &Ready) {
         let Settings { connections, slots, .. } = self.settings;
         let io = Uring::new(uring::Settings::new(connections, slots), Clock::start());
@@ -203,7 +203,7 @@ impl Seat {
     fn start_successor(&self, door: Option<Door>) -> Option<JoinHandle<()>> {
         let door = door?;
         let shard = self.counters.enter()?;
-        start(Seat { shard, ..self.clone() }, Some(door)).ok().map(|(thread, _)| thread)
+        start(ShardConfig { shard, ..self.clone() }, Some(door)).ok().map(|(thread, _)| thread)
     }
 
     /// What listens; says whether it does.
@@ -218,21 +218,16 @@ impl Seat {
 
     /// Serves over this I/O to the end; `look` at it after each turn.
     fn serve<I: Io>(&self, io: I, look: impl FnMut(&I)) {
-        let (counters, places, knobs) = (self.counters.clone(), self.size.places, &self.settings.knobs);
+        let (counters, knobs) = (self.counters.clone(), &self.settings.knobs);
         match self.settings.service {
-            Service::Http => {
-                let http = Http::new(counters, self.shard, places, knobs);
-                self.drive(Shard::new(io, places, http), look);
-            }
-            Service::Delay(after) => {
-                let delay = Delay::new(counters, self.shard, after, knobs);
-                self.drive(Shard::new(io, places, delay), look);
-            }
+            Service::Http => self.drive(io, Http::shard(counters, self.shard, self.size.places, knobs), look),
+            Service::Delay(after) => self.drive(io, Delay::shard(counters, self.shard, after, knobs), look),
         }
     }
 
     /// Turns the shard until it is told to stop and owes nothing; `look` at its I/O after each turn.
-    fn drive<I: Io, P: Serves>(&self, mut shard: Shard<I, P>, mut look: impl FnMut(&I)) {
+    fn drive<I: Io, H: Handler>(&self, io: I, program: ServerShard<H>, mut look: impl FnMut(&I)) {
+        let mut shard = Shard::new(io, self.size.places, program);
         let mut stopped_at = Nanos::NEVER;
         let mut last_turn = false;
         loop {

@@ -11,7 +11,7 @@ use net::{
 use plan::Plan;
 use run::By;
 use samples::{FaultCount, Kind, Requests, Stage, Summary, Verdict};
-use serve::{Counters, Http, Knobs};
+use serve::{Counters, Http, Knobs, ServerShard};
 use units::Nanos;
 
 use crate::stage::{
@@ -65,7 +65,7 @@ const LOADS: [Load; 5] = [CLOSED, THINK, RATE, ARRIVALS, MESSAGES];
 /// A target in trouble, on a network of its own.
 struct Target {
     net: Net,
-    server: Shard<SimIo, Http>,
+    server: Shard<SimIo, ServerShard<Http>>,
     counters: Arc<Counters>,
     trouble: Trouble,
 }
@@ -80,7 +80,7 @@ impl Target {
         };
         let knobs = Knobs { stalls_of_million, ..Knobs::default() };
         let counters = Arc::new(Counters::new(1));
-        let http = Http::new(counters.clone(), 0, 2_000, &knobs);
+        let http = Http::shard(counters.clone(), 0, 2_000, &knobs);
         let server = listening(&net, "127.0.0.1:8000".parse().unwrap(), 2_000, http);
         Target { net, server, counters, trouble }
     }

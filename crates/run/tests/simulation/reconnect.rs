@@ -95,7 +95,7 @@ fn raw_connections_come_back_too() {
     let at = plan.destinations()[0];
     let knobs = serve::Knobs { reset_after: Some(Nanos::from_secs(5)), ..serve::Knobs::default() };
     let counters = std::sync::Arc::new(serve::Counters::new(1));
-    let mut server = listening(&net, at, 300, serve::Http::new(counters.clone(), 0, 300, &knobs));
+    let mut server = listening(&net, at, 300, serve::Http::shard(counters.clone(), 0, 300, &knobs));
     let story = play(&net, &plan, 1, &mut [&mut server], |_, _| {});
     let c = &story.whole.counts;
     // Each is reset after five seconds and away for half a second on average: three times in twenty seconds.

@@ -14,7 +14,7 @@ use net::{
 use plan::{Flags, Part, Plan, Ports, SourcePool, Surroundings, Tuples};
 use run::{By, Conductor, Course, Record, Workers};
 use samples::{Ask, Fault, Kind, Latency, Quantiles, Stage, Summary, Tick};
-use serve::{Counters, Http, Knobs};
+use serve::{Counters, Http, Knobs, ServerShard};
 use units::{Nanos, Rate};
 
 #[path = "fates.rs"]
@@ -88,11 +88,11 @@ pub(crate) fn servers(
     at: SocketAddr,
     shards: u32,
     connections: u32,
-) -> (Vec<Shard<SimIo, Http>>, Arc<Counters>) {
+) -> (Vec<Shard<SimIo, ServerShard<Http>>>, Arc<Counters>) {
     let counters = Arc::new(Counters::new(shards));
     // Accepts that wait for a peer take places too.
     let places = connections + 256;
-    let http = |n| Http::new(counters.clone(), n, places, &Knobs::default());
+    let http = |n| Http::shard(counters.clone(), n, places, &Knobs::default());
     let shard = |n| listening(net, at, places, http(n));
     ((0..shards).map(shard).collect(), counters)
 }

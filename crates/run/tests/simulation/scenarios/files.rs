@@ -208,7 +208,7 @@ fn cl_async_and_its_second_calls() {
     let plan = plan("cl-async.toml", "5%");
     let net = network(SEED, |_| {});
     let counters = Arc::new(Counters::new(1));
-    let delay = Delay::new(counters.clone(), 0, S(5), &Knobs::default());
+    let delay = Delay::shard(counters.clone(), 0, S(5), &Knobs::default());
     let mut server = listening(&net, "0.0.0.0:9009".parse().unwrap(), 4_000, delay);
     let story = play(&net, &plan, 2, &mut [&mut server], |_, _| {});
     let c = &story.whole.counts;

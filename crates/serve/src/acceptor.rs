@@ -1,4 +1,4 @@
-//! Who is let in: accepts that wait for a peer, how fast, how many, and when not; until the order to stop.
+//! Accepts that wait for a peer: how many, how fast, and when not; until the order to stop.
 
 use std::sync::{Arc, atomic::Ordering::Relaxed};
 
@@ -18,8 +18,8 @@ const REST_AFTER_FAILURE: Nanos = Nanos::from_millis(100);
 /// A slow server that nobody dialled for a while makes up for no more than this.
 const CATCH_UP: Nanos = Nanos::from_millis(10);
 
-/// One shard's gate.
-pub(crate) struct Gate {
+/// One shard's.
+pub(crate) struct Acceptor {
     counters: Arc<Counters>,
     shard: usize,
     stopping: bool,
@@ -33,10 +33,10 @@ pub(crate) struct Gate {
     next_slot: Nanos,
 }
 
-impl Gate {
-    /// The gate of shard number `shard`, which publishes to `counters`.
-    pub(crate) fn new(counters: Arc<Counters>, shard: u32, knobs: &Knobs) -> Gate {
-        Gate {
+impl Acceptor {
+    /// Of shard number `shard`, which publishes to `counters`.
+    pub(crate) fn new(counters: Arc<Counters>, shard: u32, knobs: &Knobs) -> Acceptor {
+        Acceptor {
             counters,
             shard: shard as usize,
             stopping: false,
@@ -48,12 +48,12 @@ impl Gate {
         }
     }
 
-    /// Told to stop: nobody is let in any more.
+    /// Told to stop: nothing is accepted any more.
     pub(crate) fn is_stopping(&self) -> bool {
         self.stopping
     }
 
-    /// Looks for orders, lets peers in, and publishes; returns when it wants to be called again.
+    /// Looks for orders, accepts, and publishes; returns when it wants to be called again.
     pub(crate) fn pace<I: Io>(&mut self, cx: &mut Cx<I>, stats: &Stats) -> Nanos {
         if !self.stopping && self.counters.stop.load(Relaxed) {
             self.stopping = true;

@@ -1,0 +1,138 @@
+//! A shard of a server: what every service needs. It accepts, keeps a record of each connection, delays responses, misbehaves
+//! where a knob asks for it, and counts.
+
+use std::sync::Arc;
+
+use net::{Cx, Gone, Io, Key, Program};
+use units::Nanos;
+
+use crate::{
+    acceptor::Acceptor,
+    counters::{Counters, Stats},
+    knobs::{Due, Knobs, Stalls, Watch},
+};
+
+/// A service: what it does with the input of a connection.
+pub trait Handler: Sized {
+    /// The record of an idle connection.
+    type Conn: Copy;
+    /// The record of one that was just accepted.
+    const NEW: Self::Conn;
+
+    /// Whether the response to a connection waits for its time.
+    fn is_waiting(conn: &Self::Conn) -> bool;
+
+    /// Input. Returns how much of it was used; see [`Program::bytes`].
+    fn handle_bytes<I: Io>(shard: &mut ServerShard<Self>, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize;
+
+    /// The time of a response has come.
+    fn respond<I: Io>(shard: &mut ServerShard<Self>, cx: &mut Cx<I>, k: Key);
+
+    /// The server stops: tells the peers, some in each turn; whether all have been told.
+    fn say_goodbye<I: Io>(_shard: &mut ServerShard<Self>, _cx: &mut Cx<I>) -> bool {
+        true
+    }
+}
+
+/// One shard of a server.
+pub struct ServerShard<H: Handler> {
+    pub(crate) handler: H,
+    pub(crate) conns: Vec<H::Conn>,
+    pub(crate) stats: Stats,
+    pub(crate) stalls: Stalls,
+    acceptor: Acceptor,
+    watch: Watch,
+    /// Responses that wait for their time.
+    waiting: u64,
+    /// Stopping, and every peer has been told.
+    has_said_goodbye: bool,
+}
+
+impl<H: Handler> ServerShard<H> {
+    pub(crate) fn new(handler: H, counters: Arc<Counters>, shard: u32, knobs: &Knobs) -> ServerShard<H> {
+        ServerShard {
+            handler,
+            conns: Vec::new(),
+            stats: Stats::default(),
+            stalls: Stalls::new(knobs.stalls_of_million),
+            acceptor: Acceptor::new(counters, shard, knobs),
+            watch: Watch::new(knobs),
+            waiting: 0,
+            has_said_goodbye: false,
+        }
+    }
+
+    /// Whether it was told to stop and owes nothing any more.
+    pub(crate) fn is_finished<I: Io>(&self, cx: &Cx<I>) -> bool {
+        self.has_said_goodbye && self.waiting == 0 && cx.clogged() == 0
+    }
+
+    pub(crate) fn conn(&mut self, k: Key) -> &mut H::Conn {
+        &mut self.conns[k.index as usize]
+    }
+
+    /// Calls [`Handler::respond`] after this time. Until then [`Handler::is_waiting`] holds.
+    pub(crate) fn respond_after<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, time: Nanos) {
+        self.waiting += 1;
+        self.watch.owes(cx, k, cx.now() + time);
+    }
+
+    /// The counts of all shards, this one's up to now.
+    pub(crate) fn read_counters(&self) -> Stats {
+        self.acceptor.read(&self.stats)
+    }
+
+    /// A connection has gone, or is about to be closed.
+    fn leave(&mut self, k: Key) {
+        self.waiting -= u64::from(H::is_waiting(self.conn(k)));
+        self.acceptor.left(&mut self.stats);
+    }
+}
+
+impl<H: Handler> Program for ServerShard<H> {
+    fn opened<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        if !self.acceptor.opened(cx, k, &mut self.stats) {
+            return;
+        }
+        if k.index as usize >= self.conns.len() {
+            self.conns.resize(k.index as usize + 1, H::NEW);
+        }
+        *self.conn(k) = H::NEW;
+        self.watch.opened(cx, k);
+    }
+
+    fn due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        match self.watch.due(cx, k) {
+            Due::Nothing => {}
+            Due::Response => {
+                self.waiting -= 1;
+                H::respond(self, cx, k);
+            }
+            Due::Close(how) => {
+                self.leave(k);
+                cx.close(k, how);
+            }
+        }
+    }
+
+    fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
+        self.watch.heard(cx, k);
+        H::handle_bytes(self, cx, k, input)
+    }
+
+    fn gone<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, why: Gone) {
+        if cx.is_open(k) {
+            return self.leave(k);
+        }
+        self.acceptor.failed(cx, k, why, &mut self.stats);
+    }
+
+    fn pace<I: Io>(&mut self, cx: &mut Cx<I>) -> Nanos {
+        let next = self.acceptor.pace(cx, &self.stats);
+        if !self.acceptor.is_stopping() {
+            return next;
+        }
+        self.has_said_goodbye = H::say_goodbye(self, cx);
+        if self.has_said_goodbye { next } else { cx.now() }
+    }
+}
