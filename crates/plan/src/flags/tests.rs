@@ -394,7 +394,7 @@ fn schedules_that_contradict_each_other() {
     let eaten = format!("--probe: the target was read as the value of --probe; use --probe 10/s: {URL:?}");
     check(&[URL, "--probe", URL], &[&eaten]);
     check(&[URL, "--probe", "many"], &["--probe: \"many\" is not a rate; use 20k/s or 600/m"]);
-    let alone = "it belongs to --arrive, add that or leave this out";
+    let alone = "requires --arrive; add it, or remove this";
     check(
         &[URL, "--calls", "5", "--total", "9"],
         &[&format!("--total: {alone}: \"9\""), &format!("--calls: {alone}: \"5\"")],

@@ -40,8 +40,8 @@ fn json_stands_as_it_is() {
 
 #[test]
 fn wrong_variables_are_named_with_their_cure() {
-    let all = "write {rand 1 4096}, {seq}, {choice a b c} or {csv users.id}";
-    check("{name}", Content, Err(&format!("\"{{name}}\" is not known: {all}")));
+    let all = "use {rand 1 4096}, {seq}, {choice a b c} or {csv users.id}";
+    check("{name}", Content, Err(&format!("unknown variable \"{{name}}\"; {all}")));
     check("{rnd 1 2}", Content, Err("unknown variable \"{rnd 1 2}\"; use {rand 1 4096}"));
     check("{chioce a}", Content, Err("unknown variable \"{chioce a}\"; use {choice a b c}"));
     check("{choice}", Content, Err("unknown variable \"{choice}\"; use {choice a b c}"));

@@ -178,7 +178,7 @@ fn loads() {
     check_http("rate = \"0/s\"", &["2:8: rate: \"0/s\" is not a rate greater than 0; use 20k/s"]);
     check_http(
         "rate = \"5/s\"\nthink = \"1s\"",
-        &["3:9: think: cannot be used , which sets when requests are due; remove one of the two"],
+        &["3:9: think: cannot be used with rate, which sets when requests are due; remove one of the two"],
     );
     check_http(
         "arrive = \"5/s\"\nrate = \"5/s\"\nconnections = 5",
@@ -235,7 +235,7 @@ fn what_one_protocol_has_and_another_has_not() {
         "rate = \"5/s\"\nmessage = \"\"\nping = 0",
         &[
             "4:11: population.a.message: an empty message has no echo; use a non-empty text: \"\"",
-            "5:8: population.a.ping: cannot be used with --rate, which sends messages one after the other; remove one of the two",
+            "5:8: population.a.ping: cannot be used with rate, which sends messages one after the other; remove one of the two",
         ],
     );
     let long = format!("message = \"{}\"", "x".repeat(65_537));

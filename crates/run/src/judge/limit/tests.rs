@@ -105,7 +105,7 @@ fn who_closes_without_a_byte_may_expect_tls() {
     use Certainty::{Guess, Seen};
     assert_eq!([e(Some(true), None), e(None, None)].map(|e| certainty(&e)), [Some(Seen), Some(Guess)]);
     // It was asked, and does not speak TLS; it waited; a byte came; idle ones were closed.
-    let closed = ("target", "closed", 800, "closed by the peer", "its log");
+    let closed = ("target", "closed", 800, "closed by the peer", "and log");
     check(&stopped(0, at_once()), &e(Some(false), None), closed);
     check(&stopped(0, at_once()), &e(None, Some(3_000)), ("target", "request-timeout", 800, "", ""));
     check(&stopped(0, at_once()), &Evidence { is_mute: false, ..e(Some(true), None) }, closed);
@@ -223,7 +223,7 @@ fn constant_times_are_told() {
     );
     check(&stopped(0, waited()), &time(Some(3_230), Some(3_240)), told);
     // At once: no time that anybody has set.
-    check(&stopped(0, closed()), &time(Some(150), Some(200)), ("target", "closed", 800, "800", "its log"));
+    check(&stopped(0, closed()), &time(Some(150), Some(200)), ("target", "closed", 800, "800", "and log"));
 }
 
 #[test]
