@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use stats::median;
 
 /// A second of a run, as `docs/reference/metrics.md` names its figures.
 #[derive(Clone, Debug, PartialEq)]
@@ -184,17 +185,6 @@ fn rounded(x: f64, parts: f64) -> f64 {
     (x * parts).round() / parts
 }
 
-/// The middle one; of an even number the mean of the two.
-pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    let n = values.len();
-    match n {
-        0 => None,
-        _ if n % 2 == 1 => Some(values[n / 2]),
-        _ => Some(f64::midpoint(values[n / 2 - 1], values[n / 2])),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -273,12 +263,5 @@ mod tests {
         assert_eq!((both[1].at_s, both[1].open, both[1].answers_per_s), (2.0, 24.0, 200.0));
         assert_eq!((both[1].p99_us, both[1].target_bytes), (Some(4000.0), Some(2000.0)));
         assert_eq!(Second::together(Vec::new()), []);
-    }
-
-    #[test]
-    fn medians() {
-        assert_eq!(median(vec![]), None);
-        assert_eq!(median(vec![3.0, 1.0, 2.0]), Some(2.0));
-        assert_eq!(median(vec![4.0, 1.0, 2.0, 3.0]), Some(2.5));
     }
 }

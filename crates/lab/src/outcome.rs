@@ -6,6 +6,7 @@ use std::{
     path::Path,
 };
 
+use samples::Fit;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use units::{Count, Nanos};
@@ -154,11 +155,11 @@ impl Outcome {
         figure.filter(|n| !is_slope || *n > 0.0 && self.carries_memory())
     }
 
-    /// Whether the slope of the target's memory is a figure, as `samples::Fit::is_carried` has it: older runs were kept with any.
+    /// Whether the slope of the target's memory is a figure, older runs were kept with any.
     fn carries_memory(&self) -> bool {
         let part = |key: &str| self.at(&format!("cost.target_bytes.{key}")).and_then(Value::as_f64);
         match (part("value"), part("error"), part("r2")) {
-            (Some(value), Some(error), Some(r2)) => r2 >= 0.9 && error <= 0.1 * value,
+            (Some(value), Some(error), Some(r2)) => Fit { value, error, r2 }.is_carried(),
             _ => true,
         }
     }

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use stats::median;
 use units::{Bytes, Count, Nanos};
 
-use crate::{curve::median, experiment::Then, outcome::Outcome};
+use crate::{experiment::Then, outcome::Outcome};
 
 /// What is always shown, by the summary's paths, with what it is called.
 const ALWAYS: &[(&str, &str)] = &[

@@ -2,7 +2,8 @@
 
 use units::Nanos;
 
-use crate::{judge::Fill, slope::slope};
+use crate::judge::Fill;
+use stats::slope;
 
 /// Looks that are kept; a minute of ticks is enough for a rate.
 const MOST_LOOKS: usize = 300;

@@ -3,7 +3,7 @@
 //! ```text
 //! Plan ─► prepare ─► workers ─► conduct ─► judge ─► Summary
 //!         (refuse)   (shards)   (phases)
-//!                               observe ◄─ slope
+//!                               observe
 //! ```
 
 mod accepts;
@@ -26,7 +26,6 @@ mod record;
 mod rejections;
 mod search;
 mod silences;
-mod slope;
 mod workers;
 
 use std::sync::{
@@ -47,7 +46,6 @@ pub use judge::judge;
 pub use listeners::{listeners, queues};
 pub use prepare::{Prepared, Refusal, fitting, need, prepare};
 pub use record::Record;
-pub use slope::{Line, Moments, Octaves, slope};
 pub use workers::{Update, Workers, stop};
 
 /// Set by a signal: end the run, write the summary.

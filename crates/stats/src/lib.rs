@@ -1,3 +1,10 @@
-//! What measurements say, and how sure that is.
+//! What measurements say, and how sure that is: the change between repetitions, the slope of a cost, the trend of a figure.
 
 pub mod compare;
+mod median;
+mod slope;
+mod trend;
+
+pub use median::median;
+pub use slope::{Line, Moments, Octaves, slope};
+pub use trend::Trend;

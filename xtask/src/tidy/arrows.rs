@@ -12,18 +12,18 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("tls", &["wire", "units"]),
     ("plan", &["units"]),
     ("samples", &["units"]),
+    ("stats", &["samples", "units"]),
     ("engine", &["net", "wire", "tls", "plan", "samples", "units"]),
     ("serve", &["net", "wire", "tls", "units"]),
     ("host", &["plan", "samples", "units"]),
-    ("run", &["engine", "net", "host", "plan", "samples", "units"]),
-    ("stats", &["samples", "units"]),
+    ("run", &["engine", "net", "host", "plan", "samples", "stats", "units"]),
     ("store", &["samples", "stats", "units"]),
     ("exporters", &["samples", "store", "units"]),
     ("view", &["exporters", "samples", "stats", "store", "units"]),
     // A run that never was, for tests.
     ("fixtures", &["samples", "units"]),
     ("fleet", &["run", "units"]),
-    ("lab", &["run", "units"]),
+    ("lab", &["run", "samples", "stats", "units"]),
     (
         "cli",
         &[

@@ -4,7 +4,7 @@ use samples::{Cost, Discarded, Fit, Phase};
 use units::Nanos;
 
 use super::{Load, heap::Points};
-use crate::slope::{Moments, Octaves, slope};
+use stats::{Moments, Octaves, slope};
 
 /// Samples of a ramp count from this part of its connections on: before, the program's own tables and the first pages
 /// of its buffers would pass for connections.

@@ -1,5 +1,6 @@
 //! What was seen at the times that matter: when responses failed, were slow, or did not come at all.
 
+use stats::median;
 use units::Nanos;
 
 use super::{Evidence, Shared, Stall, State, Timeline};
@@ -47,12 +48,6 @@ impl Evidence {
             target.cpu_share = median(doing.iter().map(|one| one.share)).unwrap_or(0.0);
         }
     }
-}
-
-fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied()
 }
 
 /// What the target did in a silence.
