@@ -1,9 +1,12 @@
 //! The command line, as clap reads it. Values stay strings here: `plan` reads them and reports all mistakes at once.
 
 mod lab;
+mod shared;
 
-use clap::{Args as Group, Parser, Subcommand};
-use plan::{Flags, Scheme};
+use clap::{Args as Group, CommandFactory, FromArgMatches, Parser, Subcommand};
+use plan::{Flags, flag};
+
+pub(crate) use shared::refused_by_find;
 
 pub(crate) use lab::{LabArgs, LabCompareArgs, LabRunArgs, LabSoakArgs, LabVerb};
 
@@ -18,15 +21,34 @@ pub(crate) struct Args {
     pub(crate) verb: Verb,
 }
 
+/// Reads the command line: the verb, and what it has of plan's flags. Ends the process where clap finds it wrong.
+pub(crate) fn read() -> (Verb, Flags) {
+    let matches = command().get_matches();
+    let (_, of_verb) = matches.subcommand().expect("a verb is required");
+    let flags = shared::typed(of_verb);
+    (Args::from_arg_matches(&matches).unwrap_or_else(|e| e.exit()).verb, flags)
+}
+
+fn command() -> clap::Command {
+    Args::command()
+        .mut_subcommand("run", |run| run.args(shared::of_run()))
+        .mut_subcommand("find", |find| find.args(shared::of_find()))
+        .mut_subcommand("replay", |replay| replay.args(shared::of_replay()))
+}
+
 /// What to do.
 #[derive(Subcommand)]
 pub(crate) enum Verb {
     /// Serve and run on loopback, sized to this machine, in about 30 s
     Demo,
     /// Apply a load to a target and judge it
-    Run(Box<RunArgs>),
+    #[command(
+        after_help = "Exit status: 0 pass, 1 fail, 2 usage error, 3 this machine cannot do it, 4 invalid \
+(throng was the limit), 130 interrupted."
+    )]
+    Run,
     /// Find the largest load that the target sustains, and name the limit
-    Find(Box<FindArgs>),
+    Find(FindArgs),
     /// Measure what this machine can do, using the built-in server, as a reference for later runs
     Calibrate(CalibrateArgs),
     /// List stored runs, oldest first
@@ -47,193 +69,6 @@ pub(crate) enum Verb {
     Observe(ObserveArgs),
 }
 
-/// `throng run`.
-#[derive(Group)]
-#[command(after_help = "Exit status: 0 pass, 1 fail, 2 usage error, 3 this machine cannot do it, 4 invalid \
-(throng was the limit), 130 interrupted.")]
-pub(crate) struct RunArgs {
-    /// http://HOST[:PORT]/PATH, ws://HOST[:PORT]/PATH or tcp://HOST:PORT. Several destinations:
-    /// http://127.0.0.{1..30}:8000/, ports {9000..9010}. `{rand A B}` in the path is a random number per request.
-    /// Or a scenario file, X.toml; -c, --ramp, -d, --rate, --arrive and --total override its load
-    target: Option<String>,
-    /// Hold N connections at once [default: 50]
-    #[arg(short, long, value_name = "N")]
-    connections: Option<String>,
-    /// Dial at RATE (20k/s), or reach N within TIME [default: adaptive, as fast as the target accepts connections]
-    #[arg(long, value_name = "RATE|TIME")]
-    ramp: Option<String>,
-    /// Time at full load, after the ramp; `forever` until SIGINT [default: 10s]
-    #[arg(short, long, value_name = "TIME")]
-    duration: Option<String>,
-    /// Open loop: R requests/s in total over the held connections, latency from when each was due [default: each
-    /// connection sends at its own pace]
-    #[arg(long, value_name = "R")]
-    rate: Option<String>,
-    /// Open loop of connections: R new connections/s, --total in total, --calls requests each, then close. -d
-    /// limits the duration
-    #[arg(long, value_name = "R")]
-    arrive: Option<String>,
-    /// --arrive: total number of connections
-    #[arg(long, value_name = "N")]
-    total: Option<String>,
-    /// --arrive: requests per connection [default: 1]
-    #[arg(long, value_name = "K")]
-    calls: Option<String>,
-    /// Send R requests/s independently of the load, half on fresh and half on kept connections, to measure what an
-    /// independent user sees [default: off; without R: 10/s]
-    #[arg(long, value_name = "R", num_args = 0..=1, default_missing_value = "10/s")]
-    probe: Option<String>,
-    /// Idle time between a response and the next request: uniform in A..B, or fixed [default: 0, closed loop]
-    #[arg(long, value_name = "TIME|A..B")]
-    think: Option<String>,
-    /// ws:// and tcp://: interval between messages on each connection [default: 30s; 0: closed loop]
-    #[arg(long, value_name = "TIME")]
-    ping: Option<String>,
-    /// Text of the message, whose echo is checked and timed. ws:// with '': a control ping, whose pong is timed
-    /// [default: ping; tcp://: none, open and hold only]
-    #[arg(long, value_name = "TEXT")]
-    message: Option<String>,
-    /// Timeout of a dial, a handshake and a response, each [default: 10s]
-    #[arg(long, value_name = "TIME")]
-    timeout: Option<String>,
-    /// Check each response: status=200,length=$1 ($1: the first random number) [default: any 2xx]
-    #[arg(long, value_name = "WORDS")]
-    expect: Option<String>,
-    /// When to dial a connection again. `planned`: after a close announced by the server; `never`: not even then; a
-    /// back-off (1s..30s): also after a loss or a failed dial, after a random share of a delay that doubles with
-    /// each failure [default: planned]
-    #[arg(long, value_name = "HOW")]
-    reconnect: Option<String>,
-    /// Local addresses to dial from: a list, or CIDR [default: automatic]
-    #[arg(long, value_name = "LIST|CIDR")]
-    sources: Option<String>,
-    /// Number of shards; with epoll, the minimum [default: one per core]
-    #[arg(long, value_name = "N")]
-    threads: Option<String>,
-    /// Seed of the random numbers, to repeat a run [default: random, printed]
-    #[arg(long, value_name = "N")]
-    seed: Option<String>,
-    /// auto: io_uring if permitted, otherwise epoll; uring; epoll: as many threads as the open-file limit requires
-    /// [default: auto]
-    #[arg(long, value_name = "IO")]
-    io: Option<String>,
-    /// Progress on standard error. tui: full screen, with keys; line: one line a second; classic: the http-kit
-    /// client's line; off; auto: tui if standard error and standard input are a terminal, otherwise line [default:
-    /// auto]
-    #[arg(long, value_name = "HOW")]
-    pub(crate) live: Option<String>,
-    /// Print the summary in another tool's format: wrk, fortio, ab, httperf; TOOL:POPULATION covers only that
-    /// population of a scenario [default: throng]
-    #[arg(long, value_name = "TOOL")]
-    pub(crate) format: Option<String>,
-    /// Write the histograms of each second in HdrHistogram's log format
-    #[arg(long, value_name = "FILE")]
-    pub(crate) hlog: Option<String>,
-    /// Write the metrics of each second as a line of CSV
-    #[arg(long, value_name = "FILE")]
-    pub(crate) csv: Option<String>,
-    /// Write the metrics of each second as JSON, one object per line
-    #[arg(long, value_name = "FILE")]
-    pub(crate) jsonl: Option<String>,
-    /// Write the metrics of each second as Parquet, with the columns of --csv; requires a build with --features
-    /// parquet
-    #[arg(long, value_name = "FILE")]
-    pub(crate) parquet: Option<String>,
-    /// Serve the metrics for Prometheus at http://ADDR/metrics during the run; a port alone is on loopback, 0 takes
-    /// a free port
-    #[arg(long, value_name = "ADDR")]
-    pub(crate) prometheus: Option<String>,
-    /// Serve a web page at ADDR that shows the run and can pause it, change its load and stop it; a port alone is
-    /// on loopback, 0 takes a free port [default: off; without ADDR: 127.0.0.1:9909]
-    #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "127.0.0.1:9909")]
-    pub(crate) dashboard: Option<String>,
-    /// Read the token for the page from FILE: http://ADDR/#token=… Without a token the page is on loopback only
-    #[arg(long, value_name = "FILE")]
-    pub(crate) dashboard_token_file: Option<String>,
-    /// Push the metrics to InfluxDB every second: http://HOST:8086/write?db=DB, or for version 2
-    /// http://HOST:8086/api/v2/write?org=O&bucket=B
-    #[arg(long, value_name = "URL")]
-    pub(crate) influx: Option<String>,
-    /// Read InfluxDB's token from FILE [default: the environment variable INFLUX_TOKEN, if set]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) influx_token_file: Option<String>,
-    /// Push the metrics to an OpenTelemetry collector every second, as JSON over HTTP: http://HOST:4318
-    #[arg(long, value_name = "URL")]
-    pub(crate) otlp: Option<String>,
-    /// Pass or fail on this condition instead of on load and faults; repeatable: latency.p99 < 200ms, faults == 0,
-    /// held >= 99.9%, or any number in the summary by its path
-    #[arg(long = "threshold", value_name = "EXPR")]
-    thresholds: Vec<String>,
-    /// Tag the stored run; repeatable. `throng compare tag:TAG` treats runs with the same tag as repetitions
-    #[arg(long = "tag", value_name = "TAG")]
-    pub(crate) tags: Vec<String>,
-    /// Write the summary as JSON; `-` is standard output
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<String>,
-    /// Write all outputs of the run to a new folder: summary, report, metrics, histograms
-    #[arg(long, value_name = "DIR")]
-    pub(crate) out: Option<String>,
-    /// Write a report of the run: HTML (.html), Markdown (.md) or JSON (.json), by the file's extension
-    #[arg(long, value_name = "FILE")]
-    pub(crate) report: Option<String>,
-    /// Measure the live heap of the target's JVM with full collections (jcmd PID GC.run) before the first dial,
-    /// during the ramp and at full load; their pauses affect the other figures
-    #[arg(long)]
-    pub(crate) target_gc: bool,
-    /// Sample the target's host through `throng observe` there: http://HOST:PORT
-    #[arg(long, value_name = "URL")]
-    observe: Option<String>,
-    /// Read the token for --observe from FILE
-    #[arg(long, value_name = "FILE")]
-    pub(crate) observe_token_file: Option<String>,
-}
-
-impl RunArgs {
-    /// Whether the target is asked for something, and not told.
-    pub(crate) fn has_requests(&self) -> bool {
-        let scheme = self.target.as_deref().and_then(Scheme::of_target);
-        scheme.is_some_and(Scheme::has_requests)
-    }
-
-    /// The words that make a plan.
-    pub(crate) fn flags(&self) -> Flags {
-        Flags {
-            target: self.target.clone(),
-            connections: self.connections.clone(),
-            ramp: self.ramp.clone(),
-            duration: self.duration.clone(),
-            rate: self.rate.clone(),
-            arrive: self.arrive.clone(),
-            total: self.total.clone(),
-            calls: self.calls.clone(),
-            probe: self.probe.clone(),
-            think: self.think.clone(),
-            ping: self.ping.clone(),
-            message: self.message.clone(),
-            timeout: self.timeout.clone(),
-            expect: self.expect.clone(),
-            reconnect: self.reconnect.clone(),
-            sources: self.sources.clone(),
-            threads: self.threads.clone(),
-            seed: self.seed.clone(),
-            io: self.io.clone(),
-            live: self.live.clone(),
-            format: self.format.clone(),
-            thresholds: self.thresholds.clone(),
-            target_gc: self.target_gc,
-            observe: self.observe.clone(),
-            observe_token_file: self.observe_token_file.clone(),
-            prometheus: self.prometheus.clone(),
-            dashboard: self.dashboard.clone(),
-            dashboard_token_file: self.dashboard_token_file.clone(),
-            influx: self.influx.clone(),
-            influx_token_file: self.influx_token_file.clone(),
-            otlp: self.otlp.clone(),
-            tags: self.tags.clone(),
-        }
-    }
-}
-
 /// `throng find`.
 #[derive(Group)]
 #[command(
@@ -244,8 +79,6 @@ impl RunArgs {
     status: 0 found or not reached, 1 impossible."
 )]
 pub(crate) struct FindArgs {
-    #[command(flatten)]
-    pub(crate) run: RunArgs,
     /// What to maximise: connections (held), arrival (connections/s), burst (simultaneous dials) or rate
     /// (requests/s) [default: connections]
     #[arg(long, value_name = "WHAT")]
@@ -332,40 +165,13 @@ pub(crate) struct ReportArgs {
 /// `throng replay`.
 #[derive(Group)]
 #[command(
-    after_help = "The output is identical to that of the run itself. Exit status: 0 replayed, 2 usage \
-    error or no such run, 3 it could not be replayed."
+    after_help = "The output is identical to that of the run itself; points that InfluxDB has already are \
+    overwritten. Exit status: 0 replayed, 2 usage error or no such run, 3 it could not be replayed."
 )]
 pub(crate) struct ReplayArgs {
     /// The run's id, or `latest`
     #[arg(value_name = "RUN")]
     pub(crate) run: String,
-    /// Progress output: line, classic or off
-    #[arg(long, value_name = "HOW", default_value = "line")]
-    pub(crate) live: String,
-    /// Write the histograms, as `throng run --hlog` does
-    #[arg(long, value_name = "FILE")]
-    pub(crate) hlog: Option<String>,
-    /// Write the metrics of each second as CSV
-    #[arg(long, value_name = "FILE")]
-    pub(crate) csv: Option<String>,
-    /// Write the metrics of each second as JSON, one object per line
-    #[arg(long, value_name = "FILE")]
-    pub(crate) jsonl: Option<String>,
-    /// Write the metrics of each second as Parquet; requires a build with --features parquet
-    #[arg(long, value_name = "FILE")]
-    pub(crate) parquet: Option<String>,
-    /// Send the metrics to InfluxDB, as `throng run --influx` does; existing points are overwritten
-    #[arg(long, value_name = "URL")]
-    pub(crate) influx: Option<String>,
-    /// Read InfluxDB's token from FILE [default: the environment variable INFLUX_TOKEN, if set]
-    #[arg(long, value_name = "FILE", requires = "influx")]
-    pub(crate) influx_token_file: Option<String>,
-    /// Send the metrics to an OpenTelemetry collector, as `throng run --otlp` does
-    #[arg(long, value_name = "URL")]
-    pub(crate) otlp: Option<String>,
-    /// Write the summary as JSON; `-` is standard output
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<String>,
 }
 
 /// `throng compare`.
@@ -484,13 +290,14 @@ pub(crate) struct DoctorArgs {
 }
 
 impl DoctorArgs {
-    /// The words that make a plan.
+    /// The flags that make a plan.
     pub(crate) fn flags(&self) -> Flags {
-        Flags {
-            target: self.target.clone(),
-            connections: self.connections.clone(),
-            sources: self.sources.clone(),
-            ..Flags::default()
-        }
+        let given = [
+            (&flag::TARGET, &self.target),
+            (&flag::CONNECTIONS, &self.connections),
+            (&flag::SOURCES, &self.sources),
+        ];
+        let given = given.into_iter().filter_map(|(flag, text)| Some((flag, text.as_ref()?)));
+        given.fold(Flags::default(), |flags, (flag, text)| flags.with(flag, text))
     }
 }

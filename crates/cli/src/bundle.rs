@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{Failure, outputs::Outputs};
+use crate::{Failure, files::Files};
 
 const REPORTS: [&str; 3] = ["report.html", "report.md", "report.json"];
 const METRICS: &str = "metrics.csv";
@@ -16,9 +16,9 @@ pub(crate) struct Bundle {
 
 impl Bundle {
     /// Makes the folder and its files; one that has something in it is left alone.
-    pub(crate) fn open(folder: &str, outputs: &mut Outputs) -> Result<Bundle, Failure> {
+    pub(crate) fn open(folder: &str, files: &mut Files) -> Result<Bundle, Failure> {
         let names = [&REPORTS[..], &[METRICS, HISTOGRAMS, SUMMARY]].concat();
-        outputs.folder("--out", Path::new(folder), &names)?;
+        files.folder("--out", Path::new(folder), &names)?;
         Ok(Bundle { folder: Path::new(folder).to_owned() })
     }
 

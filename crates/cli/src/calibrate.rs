@@ -1,15 +1,15 @@
 //! `throng calibrate`: what can this machine do, both ends on it?
 
 use host::Root;
-use plan::{Flags, Hold};
+use plan::{Flags, Hold, flag};
 use run::Interrupt;
 use samples::{Calibration, Mark, Summary, Verdict, bytes_per_pair};
 use store::Store;
 use units::{Count, Date, Nanos};
 
 use crate::{
-    EXIT_MACHINE, Failure, args::CalibrateArgs, outputs::Outputs, own_server::OwnServer, run as verb, runs,
-    say, signals, tell,
+    EXIT_MACHINE, Failure, args::CalibrateArgs, files::Files, own_server::OwnServer, plans, run as verb,
+    runs, say, signals, tell,
 };
 
 /// Connections opened for each second of `--duration`: more than most machines open in one.
@@ -25,7 +25,7 @@ pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<u8, Failure> {
     // Before the work: what cannot be kept would be done in vain.
     let file = runs::file().map_err(Failure::machine)?;
     let store = Store::open(&file).map_err(Failure::machine)?;
-    verb::json_file(args.json.as_deref(), &mut Outputs::default())?;
+    verb::json_file(args.json.as_deref(), &mut Files::default())?;
     let interrupt = Interrupt::default();
     let ask = interrupt.clone();
     signals::on_signal(move || ask.set()).map_err(Failure::machine)?;
@@ -52,8 +52,7 @@ pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<u8, Failure> {
 
 /// The duration; all mistakes at once, before a server is started.
 fn words(args: &CalibrateArgs) -> Result<Nanos, Failure> {
-    let any = Some("tcp://127.0.0.1:1".to_owned());
-    let plan = verb::plan(&Flags { target: any, duration: Some(args.duration.clone()), ..flags(&args.io) })?;
+    let plan = plans::plan(&flags("tcp://127.0.0.1:1", &args.io).with(&flag::DURATION, &args.duration))?;
     match plan.stages[0].hold {
         Hold::For(time) if time > Nanos::ZERO => Ok(time),
         _ => Err(Failure::words([format!("--duration: {:?} is not a time; use 8s", args.duration)])),
@@ -63,15 +62,13 @@ fn words(args: &CalibrateArgs) -> Result<Nanos, Failure> {
 /// Bare TCP connections, as fast as they are taken; and how many would fit by what they took.
 fn opening(io: &str, duration: Nanos, interrupt: &Interrupt) -> Result<(Summary, Mark), Failure> {
     let server = OwnServer::start(&["--io", io])?;
-    let flags = |n: u64| Flags {
-        target: Some(format!("tcp://{}", server.address)),
-        connections: Some(n.to_string()),
-        duration: Some("1s".to_owned()),
-        ..flags(io)
+    let flags = |n: u64| {
+        let target = format!("tcp://{}", server.address);
+        flags(&target, io).with(&flag::CONNECTIONS, n).with(&flag::DURATION, "1s")
     };
     let root = Root::real();
     let wanted = ((duration.secs_f64() * OPENED_PER_S as f64) as u64).max(1);
-    let full = verb::plan(&flags(wanted * SHARE))?;
+    let full = plans::plan(&flags(wanted * SHARE))?;
     let n = (::run::fitting(&full, &root).map_err(Failure::machine)? / SHARE).clamp(1, wanted);
     // Before they are open: the kernel gives memory back late.
     let (available, need) = (
@@ -100,17 +97,13 @@ fn closed_loop(args: &CalibrateArgs, interrupt: &Interrupt) -> Result<Summary, F
     // Another server: the first one still has its connections to close.
     let server = OwnServer::start(&["--io", &args.io])?;
     say(&format!("throng: requests over {CLOSED_LOOP} connections for {}", args.duration));
-    let flags = Flags {
-        target: Some(format!("http://{}/", server.address)),
-        connections: Some(CLOSED_LOOP.to_string()),
-        duration: Some(args.duration.clone()),
-        ..flags(&args.io)
-    };
+    let flags = flags(&format!("http://{}/", server.address), &args.io);
+    let flags = flags.with(&flag::CONNECTIONS, CLOSED_LOOP).with(&flag::DURATION, &args.duration);
     apply(&flags, interrupt)
 }
 
-fn flags(io: &str) -> Flags {
-    Flags { io: Some(io.to_owned()), ..Flags::default() }
+fn flags(target: &str, io: &str) -> Flags {
+    Flags::new(target).with(&flag::IO, io)
 }
 
 /// A run that is not shown and not kept.
@@ -119,7 +112,7 @@ fn flags(io: &str) -> Flags {
 /// It did not pass: there is nothing to calibrate by.
 fn apply(flags: &Flags, interrupt: &Interrupt) -> Result<Summary, Failure> {
     let mut tell = |line: &str| say(&format!("throng: {line}"));
-    let plan = verb::plan(flags)?;
+    let plan = plans::plan(flags)?;
     let run = ::run::run(&plan, &Root::real(), &mut [], interrupt, &[], &mut tell);
     let summary = run.map_err(Failure::machine)?;
     let status = match summary.verdict {

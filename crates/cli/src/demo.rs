@@ -1,11 +1,11 @@
 //! `throng demo`: what is this, in one command.
 
 use host::Root;
-use plan::Flags;
+use plan::{Flags, Live, flag};
 use run::Interrupt;
 use units::Count;
 
-use crate::{Failure, answer, own_server::OwnServer, run as verb, runs, say, signals};
+use crate::{Failure, answer, own_server::OwnServer, plans, run as verb, runs, say, signals};
 
 const CONNECTIONS: u64 = 100_000;
 /// Of what fits this machine's memory, the demo takes this share at most.
@@ -21,16 +21,15 @@ pub(crate) fn demo() -> Result<u8, Failure> {
 }
 
 fn against(address: &str, interrupt: &Interrupt) -> Result<u8, Failure> {
-    let flags = |n: u64| Flags {
-        target: Some(format!("http://{address}/?length={{rand 1 4096}}")),
-        connections: Some(n.to_string()),
-        ramp: Some("18s".to_owned()),
-        duration: Some("10s".to_owned()),
-        think: Some("5s..15s".to_owned()),
-        expect: Some("status=200,length=$1".to_owned()),
-        ..Flags::default()
+    let flags = |n: u64| {
+        Flags::new(format!("http://{address}/?length={{rand 1 4096}}"))
+            .with(&flag::CONNECTIONS, n)
+            .with(&flag::RAMP, "18s")
+            .with(&flag::DURATION, "10s")
+            .with(&flag::THINK, "5s..15s")
+            .with(&flag::EXPECT, "status=200,length=$1")
     };
-    let full = verb::plan(&flags(CONNECTIONS * SHARE))?;
+    let full = plans::plan(&flags(CONNECTIONS * SHARE))?;
     let n = ::run::fitting(&full, &Root::real()).map_err(Failure::machine)? / SHARE;
     let n = n.clamp(1, CONNECTIONS);
     say(&format!(
@@ -39,7 +38,8 @@ fn against(address: &str, interrupt: &Interrupt) -> Result<u8, Failure> {
         Count(n)
     ));
     let summary = verb::apply(
-        &verb::plan(&flags(n))?,
+        &plans::plan(&flags(n))?,
+        Live::Auto,
         runs::record(units::date().into(), None, &[]),
         interrupt,
         &mut [],

@@ -4,9 +4,9 @@ mod change;
 mod report;
 
 use host::{Need, Repair, Root};
-use plan::{Flags, Plan, Sources};
+use plan::{Flags, Plan, Sources, flag};
 
-use crate::{EXIT_MACHINE, Failure, answer, args::DoctorArgs, run as verb, say};
+use crate::{EXIT_MACHINE, Failure, answer, args::DoctorArgs, plans, say};
 use report::{Report, Verdict};
 
 /// Looks, mends if asked to, and tells; returns the exit status.
@@ -15,7 +15,7 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8, Failure> {
     if args.undo {
         return change::undo(&root).map(|()| 0);
     }
-    let plan = verb::plan_unseen(&flags(args))?;
+    let plan = plans::plan_unseen(&flags(args))?;
     let mut report = examine(&root, &plan, args, None)?;
     if args.fix {
         let troubles = report.findings.iter().filter(|finding| finding.is_trouble());
@@ -38,9 +38,7 @@ fn flags(args: &DoctorArgs) -> Flags {
         Some(false) => "tcp://[::1]:9",
         _ => "tcp://127.0.0.1:9",
     };
-    let mut flags = args.flags();
-    flags.target.get_or_insert_with(|| loopback.to_owned());
-    flags
+    args.flags().or(&flag::TARGET, loopback)
 }
 
 /// The first two digits: memory comes and goes between two looks at it.

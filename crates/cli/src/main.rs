@@ -6,17 +6,17 @@ mod calibrate;
 mod compare;
 mod demo;
 mod doctor;
+mod files;
 mod find;
 mod folders;
 mod lab;
 mod observe;
-mod outputs;
 mod own_server;
+mod plans;
 mod replay;
 mod report;
 mod run;
 mod runs;
-mod scenario;
 mod serve;
 mod signals;
 
@@ -26,7 +26,6 @@ use std::{
 };
 
 use args::Verb;
-use clap::Parser;
 
 /// The user's words were wrong.
 const EXIT_WORDS: u8 = 2;
@@ -36,15 +35,16 @@ const EXIT_MACHINE: u8 = 3;
 const EXIT_INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
-    let result = match args::Args::parse().verb {
+    let (verb, flags) = args::read();
+    let result = match verb {
         Verb::Demo => demo::demo(),
-        Verb::Run(args) => run::run(&args),
+        Verb::Run => run::run(&flags),
         Verb::Runs(args) => runs::runs(&args),
         Verb::Report(args) => report::report(&args),
-        Verb::Replay(args) => replay::replay(&args),
+        Verb::Replay(args) => replay::replay(&args, flags),
         Verb::Compare(args) => compare::compare(&args),
         Verb::Serve(args) => serve::serve(&args),
-        Verb::Find(args) => find::find(&args),
+        Verb::Find(args) => find::find(&args, flags),
         Verb::Calibrate(args) => calibrate::calibrate(&args),
         Verb::Lab(args) => lab::lab(&args),
         Verb::Doctor(args) => doctor::doctor(&args),

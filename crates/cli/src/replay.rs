@@ -7,31 +7,30 @@ use std::{
 };
 
 use exporters::{Exporters, HlogFile};
-use plan::{Influx, Otlp};
+use plan::{Flags, Live, Outputs, flag};
 use samples::Sink;
 use store::{Store, StoredRun};
 use view::{Classic, Line};
 
-use crate::{Failure, answer, args::ReplayArgs, outputs::Outputs, run, runs, say};
+use crate::{Failure, answer, args::ReplayArgs, files::Files, plans, run, runs, say};
 
 /// Replays; returns the exit status.
-pub(crate) fn replay(args: &ReplayArgs) -> Result<u8, Failure> {
-    let Wanted { live, influx, otlp } = words(args)?;
+pub(crate) fn replay(args: &ReplayArgs, flags: Flags) -> Result<u8, Failure> {
+    let outputs = outputs(flags)?;
     let (store, stored) = runs::find(&args.run)?;
     let (mut line, mut classic) = (Line::new(stderr()), Classic::new(stderr()));
-    let live: Option<&mut dyn Sink> = match live {
-        Live::Line => Some(&mut line),
+    let live: Option<&mut dyn Sink> = match outputs.live {
         Live::Classic => Some(&mut classic),
         Live::Off => None,
+        _ => Some(&mut line),
     };
     let mut exporters = Exporters::patient(stored.record.began_ms);
-    let mut outputs = Outputs::default();
-    run::files(&mut exporters, args.csv.as_ref(), args.jsonl.as_ref(), &mut outputs)?;
-    run::parquet(&mut exporters, args.parquet.as_deref(), &mut outputs)?;
-    run::json_file(args.json.as_deref(), &mut outputs)?;
-    let mut sinks: Vec<&mut dyn Sink> = vec![&mut outputs, &mut exporters];
+    let mut files = Files::default();
+    run::metrics(&mut exporters, &outputs, &mut files)?;
+    run::json_file(outputs.json.as_deref(), &mut files)?;
+    let mut sinks: Vec<&mut dyn Sink> = vec![&mut files, &mut exporters];
     sinks.extend(live);
-    let ticks = match &args.hlog {
+    let ticks = match &outputs.hlog {
         None => store.replay(&stored, &mut sinks).map_err(Failure::machine)?,
         Some(file) => logged(file, &store, &stored, &mut sinks)?,
     };
@@ -39,20 +38,20 @@ pub(crate) fn replay(args: &ReplayArgs) -> Result<u8, Failure> {
     if !troubles.is_empty() {
         return Err(Failure::machine(troubles.join("\n")));
     }
-    let influx = influx.as_ref().map(run::influx_server).transpose()?;
-    for server in influx.into_iter().chain(otlp.as_ref().map(run::otlp_server)) {
+    let influx = outputs.influx.as_ref().map(run::influx_server).transpose()?;
+    for server in influx.into_iter().chain(outputs.otlp.as_ref().map(run::otlp_server)) {
         let sent = server.send(&store, &stored);
         sent.map_err(|why| Failure::machine(format!("{}: {why}", server.name())))?;
     }
-    summary(args, &stored)?;
+    summary(outputs.json.as_deref(), &stored)?;
     say(&format!("throng: run {} replayed: {ticks} ticks", stored.id));
     Ok(0)
 }
 
 /// What was judged when it ran; nothing, of a run that did not come to its end.
-fn summary(args: &ReplayArgs, stored: &StoredRun) -> Result<(), Failure> {
+fn summary(json_to: Option<&str>, stored: &StoredRun) -> Result<(), Failure> {
     let json = || stored.summary.as_ref().map(|summary| format!("{summary:#}\n"));
-    match (args.json.as_deref(), json()) {
+    match (json_to, json()) {
         (None, _) => Ok(()),
         (Some(_), None) => Err(Failure::machine(format!("--json: this run has no summary: {}", stored.id))),
         (Some("-"), Some(json)) => answer(&json),
@@ -79,39 +78,19 @@ fn logged(
     Ok(ticks)
 }
 
-enum Live {
-    Line,
-    Classic,
-    Off,
-}
-
-struct Wanted {
-    live: Live,
-    influx: Option<Influx>,
-    otlp: Option<Otlp>,
-}
-
-/// Reads the words; all mistakes at once.
-fn words(args: &ReplayArgs) -> Result<Wanted, Failure> {
-    let mut mistakes = Vec::new();
-    let live = match args.live.as_str() {
-        "line" => Live::Line,
-        "classic" => Live::Classic,
-        "off" => Live::Off,
-        other => {
-            mistakes.push(format!("--live: {other:?} is not supported; use line, classic or off"));
-            Live::Off
-        }
-    };
-    let parse = |url: &String| Influx::parse(url, args.influx_token_file.clone(), &run::resolve);
-    let influx = args.influx.as_ref().map(parse).transpose().unwrap_or_else(|why| {
-        mistakes.push(format!("--influx: {why}"));
-        None
+/// Reads the flags; all mistakes at once.
+fn outputs(flags: Flags) -> Result<Outputs, Failure> {
+    let flags = flags.or(&flag::LIVE, "line");
+    let mut mistakes = flags.refused(|flag, value| {
+        let is_shown = flag.name != flag::LIVE.name || ["line", "classic", "off"].contains(&value);
+        (!is_shown).then(|| "not supported by `throng replay`; use line, classic or off".to_owned())
     });
-    let otlp =
-        args.otlp.as_ref().map(|url| Otlp::parse(url, &run::resolve)).transpose().unwrap_or_else(|why| {
-            mistakes.push(format!("--otlp: {why}"));
-            None
-        });
-    if mistakes.is_empty() { Ok(Wanted { live, influx, otlp }) } else { Err(Failure::words(mistakes)) }
+    let flags = if mistakes.is_empty() { flags } else { flags.without(&flag::LIVE) };
+    match Outputs::from_flags(&flags, &[], &plans::resolve) {
+        Ok(outputs) if mistakes.is_empty() => Ok(outputs),
+        read => {
+            mistakes.extend(read.err().into_iter().flatten());
+            Err(Failure::words(mistakes))
+        }
+    }
 }

@@ -4,7 +4,7 @@ use std::{fs, path::Path, slice};
 
 use view::Report;
 
-use crate::{Failure, answer, args::ReportArgs, outputs::Outputs, runs, say};
+use crate::{Failure, answer, args::ReportArgs, files::Files, runs, say};
 
 /// Writes the report of a stored run; returns the exit status.
 pub(crate) fn report(args: &ReportArgs) -> Result<u8, Failure> {
@@ -39,10 +39,10 @@ pub(crate) struct ReportFile {
 
 impl ReportFile {
     /// Checks the name, and that there is a place for it.
-    pub(crate) fn open(file: &str, outputs: &mut Outputs) -> Result<ReportFile, Failure> {
+    pub(crate) fn open(file: &str, files: &mut Files) -> Result<ReportFile, Failure> {
         let report = ReportFile::named(file)?;
         // What is there stays until there is something better.
-        outputs.whole("--report", file)?;
+        files.whole("--report", file)?;
         Ok(report)
     }
 

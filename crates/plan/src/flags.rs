@@ -1,13 +1,13 @@
 //! From flags as typed to a [`Plan`], or to all that is wrong with them at once.
 
+use crate::flag::{self, FLAGS, Flag, Role, Takes};
 use crate::target::Resolve;
 use crate::{
-    Activity, Answer, Expect, ExpectedLength, Format, Hold, Influx, IoChoice, Live, Observe, Otlp, Plan,
-    Population, Probe, Program, Ramp, Reconnect, Request, Scheme, Share, Sources, Stage, Target, Text, Think,
-    Threshold,
+    Activity, Answer, Expect, ExpectedLength, Hold, IoChoice, Observe, Plan, Population, Probe, Program,
+    Ramp, Reconnect, Request, Scheme, Share, Sources, Stage, Target, Text, Think, Threshold,
 };
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::IpAddr;
 use units::{Count, Misread, Nanos, Rate, Spans};
 
 use self::load::Loaded;
@@ -15,73 +15,57 @@ pub(crate) use self::load::a_rate;
 
 mod load;
 
-/// The words of `throng run`, each as typed; `None` was not given.
+/// The flags of a command line as typed: the name of each with its value, in the order in which they were given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Flags {
-    /// TARGET.
-    pub target: Option<String>,
-    /// `--connections`, default 50.
-    pub connections: Option<String>,
-    /// `--ramp`, a rate or a time; default adaptive.
-    pub ramp: Option<String>,
-    /// `--duration`, a time or `forever`; default 10s.
-    pub duration: Option<String>,
-    /// `--rate`, requests a second in all; absent: each connection goes by its own time.
-    pub rate: Option<String>,
-    /// `--arrive`, new connections a second, each for `--calls`; absent: connections are held.
-    pub arrive: Option<String>,
-    /// `--total`, connections that arrive in all.
-    pub total: Option<String>,
-    /// `--calls`, requests of a connection that arrives, default 1.
-    pub calls: Option<String>,
-    /// `--probe`, requests a second of the probe lane; absent: none.
-    pub probe: Option<String>,
-    /// `--think`, a time or a range; default 0.
-    pub think: Option<String>,
-    /// `--ping`, a time; default 30s, of WebSocket and of TCP with a message.
-    pub ping: Option<String>,
-    /// `--message`, default `ping` of WebSocket, none of TCP.
-    pub message: Option<String>,
-    /// `--timeout`, default 10s.
-    pub timeout: Option<String>,
-    /// `--expect`; by default 2xx and complete framing.
-    pub expect: Option<String>,
-    /// `--reconnect`, default `planned`.
-    pub reconnect: Option<String>,
-    /// `--sources`, default automatic.
-    pub sources: Option<String>,
-    /// `--threads`, default one a core.
-    pub threads: Option<String>,
-    /// `--seed`, by default random.
-    pub seed: Option<String>,
-    /// `--io`, default `auto`.
-    pub io: Option<String>,
-    /// `--live`, default `auto`.
-    pub live: Option<String>,
-    /// `--format`, a tool or TOOL:POPULATION; default our own.
-    pub format: Option<String>,
-    /// `--threshold`, each time it was given.
-    pub thresholds: Vec<String>,
-    /// `--target-gc`.
-    pub target_gc: bool,
-    /// `--observe`, by default nobody.
-    pub observe: Option<String>,
-    /// `--observe-token-file`, by default no token.
-    pub observe_token_file: Option<String>,
-    /// `--prometheus`, by default no endpoint.
-    pub prometheus: Option<String>,
-    /// `--dashboard`, by default none.
-    pub dashboard: Option<String>,
-    /// `--dashboard-token-file`, by default no token.
-    pub dashboard_token_file: Option<String>,
-    /// `--influx`, by default nobody.
-    pub influx: Option<String>,
-    /// `--influx-token-file`, by default no token.
-    pub influx_token_file: Option<String>,
-    /// `--otlp`, by default nobody.
-    pub otlp: Option<String>,
-    /// `--tag`, each time it was given.
-    pub tags: Vec<String>,
+pub struct Flags(Vec<(&'static str, String)>);
+
+impl Flags {
+    /// A target alone.
+    pub fn new(target: impl ToString) -> Flags {
+        Flags::default().with(&flag::TARGET, target)
+    }
+
+    /// With one more value of a flag.
+    #[must_use]
+    pub fn with(mut self, flag: &Flag, value: impl ToString) -> Flags {
+        self.0.push((flag.name, value.to_string()));
+        self
+    }
+
+    /// With this value of a flag that was not given.
+    #[must_use]
+    pub fn or(self, flag: &Flag, value: impl ToString) -> Flags {
+        if self.get(flag).is_some() { self } else { self.with(flag, value) }
+    }
+
+    /// Without a flag.
+    #[must_use]
+    pub fn without(mut self, flag: &Flag) -> Flags {
+        self.0.retain(|(name, _)| *name != flag.name);
+        self
+    }
+
+    /// The value of a flag; of one that takes none, an empty text.
+    pub fn get(&self, flag: &Flag) -> Option<&str> {
+        self.all(flag).next()
+    }
+
+    /// Each value of a flag.
+    pub fn all(&self, flag: &Flag) -> impl Iterator<Item = &str> {
+        let name = flag.name;
+        self.0.iter().filter(move |(given, _)| *given == name).map(|(_, value)| value.as_str())
+    }
+
+    /// A mistake for each flag that was given, where `why` refuses it with this value.
+    pub fn refused(&self, why: impl Fn(&Flag, &str) -> Option<String>) -> Vec<Mistake> {
+        let mut reader = FlagReader::new(self);
+        for flag in FLAGS {
+            if let Some(why) = self.all(flag).find_map(|value| why(flag, value)) {
+                reader.refuse(flag, why);
+            }
+        }
+        reader.mistakes
+    }
 }
 
 /// What the machine tells the planner; an argument, so that a test needs no machine.
@@ -111,19 +95,19 @@ impl fmt::Display for Mistake {
 
 /// Resolves the flags; all mistakes are reported at once.
 pub fn from_flags(flags: &Flags, around: &Surroundings) -> Result<Plan, Vec<Mistake>> {
-    let mut mistakes = Mistakes(Vec::new());
-    let m = &mut mistakes;
+    let mut reader = FlagReader::new(flags);
+    let r = &mut reader;
     // The sources' family decides which addresses of the target are taken.
-    let sources = m.read("--sources", &flags.sources, Sources::Automatic, Sources::parse);
-    let target = m.target(flags.target.as_deref(), sources.is_v4(), around.resolve);
+    let sources = r.read(&flag::SOURCES, Sources::Automatic, Sources::parse);
+    let target = r.target(sources.is_v4(), around.resolve);
     let scheme = target.as_ref().map(|target| target.scheme);
-    let Loaded { load, calls, ramp, hold } = m.load(flags, scheme);
-    let rate = m.probe(flags, scheme);
-    let think = m.read("--think", &flags.think, Think::default(), |text| think(text, scheme));
-    let message = m.message(&flags.ping, &flags.message, scheme);
-    let timeout = m.read("--timeout", &flags.timeout, DEFAULT_TIMEOUT, timeout);
-    let expect = m.read("--expect", &flags.expect, Expect::default(), |text| expect(text, target.as_ref()));
-    let reconnect = m.read("--reconnect", &flags.reconnect, Reconnect::Planned, reconnect);
+    let Loaded { load, calls, ramp, hold } = r.load(scheme);
+    let rate = r.probe(scheme);
+    let think = r.read(&flag::THINK, Think::default(), |text| think(text, scheme));
+    let message = r.message(scheme);
+    let timeout = r.read(&flag::TIMEOUT, DEFAULT_TIMEOUT, timeout);
+    let expect = r.read(&flag::EXPECT, Expect::default(), |text| expect(text, target.as_ref()));
+    let reconnect = r.read(&flag::RECONNECT, Reconnect::Planned, reconnect);
     let main = target.map(|target| {
         let activity = activity(&target, think, expect, message);
         Population { name: "main".to_owned(), target, load, calls, timeout, reconnect, activity }
@@ -131,7 +115,7 @@ pub fn from_flags(flags: &Flags, around: &Surroundings) -> Result<Plan, Vec<Mist
     let probe = rate.zip(main.clone()).map(|(rate, does)| Probe { rate, does });
     let populations: Vec<Population> = main.into_iter().collect();
     let plan = Plan {
-        text: flags.target.clone().unwrap_or_default(),
+        text: flags.get(&flag::TARGET).unwrap_or_default().to_owned(),
         program: Program::compile(&populations).expect("one step is not too much"),
         populations,
         stages: vec![Stage { name: "up".to_owned(), of: vec![0], to: Share::ALL, ramp, hold }],
@@ -141,19 +125,12 @@ pub fn from_flags(flags: &Flags, around: &Surroundings) -> Result<Plan, Vec<Mist
         threads: around.cores.clamp(1, MOST_THREADS),
         seed: around.seed,
         io: IoChoice::Auto,
-        live: Live::Auto,
-        format: Format::OWN,
         thresholds: Vec::new(),
         target_gc: false,
         observe: None,
-        prometheus: None,
-        dashboard: None,
-        influx: None,
-        otlp: None,
-        tags: Vec::new(),
     };
-    let plan = m.over(plan, flags, around);
-    if mistakes.0.is_empty() { Ok(plan) } else { Err(mistakes.0) }
+    let plan = r.over(plan, around, true);
+    if reader.mistakes.is_empty() { Ok(plan) } else { Err(reader.mistakes) }
 }
 
 /// What each connection does: one request again and again, or one message, or nothing.
@@ -168,194 +145,124 @@ fn activity(target: &Target, think: Think, expect: Expect, message: Option<(Nano
     }
 }
 
-/// Those found so far.
-pub(crate) struct Mistakes(pub(crate) Vec<Mistake>);
+/// Reads flags, and keeps what is wrong with them.
+pub(crate) struct FlagReader<'f> {
+    flags: &'f Flags,
+    pub(crate) mistakes: Vec<Mistake>,
+}
 
-impl Mistakes {
-    /// Those of flags that a scenario file does not go with: it says by itself what each connection does.
-    pub(crate) fn beside_a_scenario(flags: &Flags) -> Mistakes {
-        let load = [
-            ("--calls", &flags.calls),
-            ("--probe", &flags.probe),
-            ("--think", &flags.think),
-            ("--ping", &flags.ping),
-            ("--message", &flags.message),
-            ("--timeout", &flags.timeout),
-            ("--expect", &flags.expect),
-            ("--reconnect", &flags.reconnect),
-        ];
-        let mut mistakes = Mistakes(Vec::new());
-        for (flag, text) in load.iter().filter_map(|(flag, given)| Some((flag, given.as_ref()?))) {
-            mistakes.add(flag, format!("cannot be used with a scenario file; set it in the file: {text:?}"));
-        }
-        mistakes
+impl<'f> FlagReader<'f> {
+    pub(crate) fn new(flags: &'f Flags) -> FlagReader<'f> {
+        FlagReader { flags, mistakes: Vec::new() }
     }
 
-    /// The plan with what the flags say of the run, whatever the load.
-    pub(crate) fn over(&mut self, plan: Plan, flags: &Flags, around: &Surroundings) -> Plan {
-        let threads = self.read("--threads", &flags.threads, plan.threads, threads);
-        let seed = self.read("--seed", &flags.seed, plan.seed, seed);
-        let io = self.read("--io", &flags.io, plan.io, IoChoice::parse);
-        let live = self.read("--live", &flags.live, plan.live, live);
-        let format =
-            self.read("--format", &flags.format, plan.format, |text| Format::parse(text, &plan.populations));
-        let own = self.thresholds(&flags.thresholds, &plan.populations);
-        let thresholds = [plan.thresholds, own].concat();
-        let observe = self.observe(flags, around.resolve);
-        let prometheus = self.read("--prometheus", &flags.prometheus, None, |text| endpoint(text).map(Some));
-        let dashboard = self.dashboard(flags);
-        let influx = self.influx(flags, around.resolve);
-        let tags = self.tags(&flags.tags);
-        let read = |url: &str| Otlp::parse(url, around.resolve).map(Some);
-        let otlp = self.read("--otlp", &flags.otlp, None, read);
-        let target_gc = flags.target_gc;
-        if target_gc && flags.observe.is_some() {
-            self.add("--target-gc", "throng observe cannot collect a JVM's heap; remove one of the two");
-        }
-        let outputs =
-            Plan { target_gc, thresholds, observe, prometheus, dashboard, influx, otlp, tags, ..plan };
-        Plan { threads, seed, io, live, format, ..outputs }
+    /// Flags beside a scenario file, which says by itself what each connection does.
+    pub(crate) fn beside_a_scenario(flags: &'f Flags) -> FlagReader<'f> {
+        let why = || "cannot be used with a scenario file; set it in the file".to_owned();
+        let mistakes = flags.refused(|flag, _| (flag.role == Role::Work).then(why));
+        FlagReader { flags, mistakes }
+    }
+
+    pub(crate) fn get(&self, flag: &Flag) -> Option<&'f str> {
+        self.flags.get(flag)
     }
 
     /// The value of a flag; where it is absent or a mistake, the default, which in the second case nobody
     /// sees.
     pub(crate) fn read<T, E: fmt::Display>(
         &mut self,
-        place: &str,
-        text: &Option<String>,
+        flag: &Flag,
         default: T,
         parse: impl FnOnce(&str) -> Result<T, E>,
     ) -> T {
-        match text.as_deref().map(parse) {
-            None => default,
-            Some(Ok(value)) => value,
-            Some(Err(why)) => {
-                self.add(place, why);
-                default
-            }
+        self.given(flag, parse).unwrap_or(default)
+    }
+
+    /// The value of a flag; none where it is absent or a mistake.
+    pub(crate) fn given<T, E: fmt::Display>(
+        &mut self,
+        flag: &Flag,
+        parse: impl FnOnce(&str) -> Result<T, E>,
+    ) -> Option<T> {
+        parse(self.get(flag)?).map_err(|why| self.add(flag, why)).ok()
+    }
+
+    /// Each value of a flag that is no mistake.
+    pub(crate) fn all<T, E: fmt::Display>(
+        &mut self,
+        flag: &Flag,
+        parse: impl Fn(&str) -> Result<T, E>,
+    ) -> Vec<T> {
+        self.flags.all(flag).filter_map(|text| parse(text).map_err(|why| self.add(flag, why)).ok()).collect()
+    }
+
+    pub(crate) fn add(&mut self, flag: &Flag, why: impl fmt::Display) {
+        self.mistakes.push(Mistake { place: flag.place(), text: why.to_string() });
+    }
+
+    /// A flag that was given and must not be here: the mistake ends with its value.
+    pub(crate) fn refuse(&mut self, flag: &Flag, why: impl fmt::Display) {
+        match self.get(flag) {
+            Some(_) if flag.takes == Takes::Nothing => self.add(flag, why),
+            Some(text) => self.add(flag, format!("{why}: {text:?}")),
+            None => {}
         }
     }
 
-    fn target(&mut self, text: Option<&str>, v4: Option<bool>, resolve: Resolve) -> Option<Target> {
-        let read = text.ok_or_else(|| "missing; use http://host:port/".to_owned());
-        read.and_then(|text| Target::parse(text, v4, &[], resolve))
-            .map_err(|why| self.add("target", why))
+    /// The plan with what the flags say of the run, whatever the load. `knows_populations`: none was left out for a mistake.
+    pub(crate) fn over(&mut self, plan: Plan, around: &Surroundings, knows_populations: bool) -> Plan {
+        let threads = self.read(&flag::THREADS, plan.threads, threads);
+        let seed = self.read(&flag::SEED, plan.seed, seed);
+        let io = self.read(&flag::IO, plan.io, IoChoice::parse);
+        let own = self.all(&flag::THRESHOLD, |text| match Threshold::parse(text, &plan.populations) {
+            // What it names may have been left out.
+            Err(_) if !knows_populations && text.contains('.') => Ok(None),
+            read => read.map(Some),
+        });
+        let thresholds = plan.thresholds.into_iter().chain(own.into_iter().flatten()).collect();
+        let observe = self.observe(around.resolve);
+        let target_gc = self.get(&flag::TARGET_GC).is_some();
+        if target_gc && self.get(&flag::OBSERVE).is_some() {
+            let why = "throng observe cannot collect a JVM's heap; remove one of the two";
+            self.refuse(&flag::TARGET_GC, why);
+        }
+        Plan { threads, seed, io, thresholds, observe, target_gc, ..plan }
+    }
+
+    fn target(&mut self, v4: Option<bool>, resolve: Resolve) -> Option<Target> {
+        let text = self.get(&flag::TARGET).ok_or_else(|| "missing; use http://host:port/".to_owned());
+        text.and_then(|text| Target::parse(text, v4, &[], resolve))
+            .map_err(|why| self.add(&flag::TARGET, why))
             .ok()
     }
 
     /// How often WebSocket and TCP send, and what.
-    fn message(
-        &mut self,
-        ping: &Option<String>,
-        text: &Option<String>,
-        scheme: Option<Scheme>,
-    ) -> Option<(Nanos, String)> {
+    fn message(&mut self, scheme: Option<Scheme>) -> Option<(Nanos, String)> {
         if scheme.is_some_and(Scheme::has_requests) {
-            for (flag, _) in
-                [("--ping", ping), ("--message", text)].iter().filter(|(_, given)| given.is_some())
-            {
-                self.add(flag, "not for http://; remove it, or use --think for the time between requests");
+            for flag in [&flag::PING, &flag::MESSAGE] {
+                let why = "not for http://; remove it, or use --think for the time between requests";
+                self.refuse(flag, why);
             }
             return None;
         }
-        let every = self.read("--ping", ping, Nanos::from_secs(30), Nanos::parse);
-        if let (Some(scheme), None) = (scheme.filter(|scheme| scheme.needs_message()), text) {
-            if let Some(ping) = ping {
-                self.add(
-                    "--ping",
-                    format!("{scheme} sends nothing without a message; add --message ping: {ping:?}"),
-                );
-            }
+        let every = self.read(&flag::PING, Nanos::from_secs(30), Nanos::parse);
+        let needs_message = scheme.filter(|scheme| scheme.needs_message());
+        if let (Some(scheme), None) = (needs_message, self.get(&flag::MESSAGE)) {
+            let why = format!("{scheme} sends nothing without a message; add --message ping");
+            self.refuse(&flag::PING, why);
             return None;
         }
-        let text = self.read("--message", text, "ping".to_owned(), |text| message(text, scheme));
+        let text = self.read(&flag::MESSAGE, "ping".to_owned(), |text| message(text, scheme));
         Some((every, text))
     }
 
-    fn thresholds(&mut self, texts: &[String], populations: &[Population]) -> Vec<Threshold> {
-        let mut read = Vec::new();
-        for text in texts {
-            match Threshold::parse(text, populations) {
-                Ok(threshold) => read.push(threshold),
-                Err(why) => self.add("--threshold", why),
-            }
+    fn observe(&mut self, resolve: Resolve) -> Option<Observe> {
+        let token_file = self.get(&flag::OBSERVE_TOKEN_FILE).map(str::to_owned);
+        if self.get(&flag::OBSERVE).is_none() {
+            self.refuse(&flag::OBSERVE_TOKEN_FILE, "requires --observe http://HOST:PORT");
         }
-        read
+        self.given(&flag::OBSERVE, |text| Observe::parse(text, token_file, resolve))
     }
-
-    /// What the run is called, each once.
-    fn tags(&mut self, texts: &[String]) -> Vec<String> {
-        let mut read = Vec::new();
-        for text in texts {
-            match tag(text) {
-                Ok(tag) if read.contains(&tag) => {}
-                Ok(tag) => read.push(tag),
-                Err(why) => self.add("--tag", why),
-            }
-        }
-        read
-    }
-
-    fn observe(&mut self, flags: &Flags, resolve: Resolve) -> Option<Observe> {
-        if let (None, Some(file)) = (&flags.observe, &flags.observe_token_file) {
-            self.add("--observe-token-file", format!("requires --observe http://HOST:PORT: {file:?}"));
-        }
-        let read = |text: &str| Observe::parse(text, flags.observe_token_file.clone(), resolve).map(Some);
-        self.read("--observe", &flags.observe, None, read)
-    }
-
-    fn influx(&mut self, flags: &Flags, resolve: Resolve) -> Option<Influx> {
-        if let (None, Some(file)) = (&flags.influx, &flags.influx_token_file) {
-            let why = "requires --influx http://HOST:8086/api/v2/write?org=O&bucket=B";
-            self.add("--influx-token-file", format!("{why}: {file:?}"));
-        }
-        let read = |text: &str| Influx::parse(text, flags.influx_token_file.clone(), resolve).map(Some);
-        self.read("--influx", &flags.influx, None, read)
-    }
-
-    pub(crate) fn add(&mut self, place: &str, why: impl fmt::Display) {
-        self.0.push(Mistake { place: place.to_owned(), text: why.to_string() });
-    }
-}
-
-impl Mistakes {
-    /// Where the live page is.
-    fn dashboard(&mut self, flags: &Flags) -> Option<SocketAddr> {
-        let has_token = flags.dashboard_token_file.is_some();
-        if has_token && flags.dashboard.is_none() {
-            self.add("--dashboard-token-file", "requires --dashboard");
-        }
-        self.read("--dashboard", &flags.dashboard, None, |text| match endpoint(text)? {
-            at if has_token || at.ip().is_loopback() => Ok(Some(at)),
-            at => Err(format!(
-                "without --dashboard-token-file only loopback is allowed; use 127.0.0.1:{}: {at}",
-                at.port()
-            )),
-        })
-    }
-}
-
-/// A word that a stored run is called by.
-///
-/// # Errors
-/// It has letters in it that a tag may not have.
-pub fn tag(text: &str) -> Result<String, String> {
-    let is_tag = !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || "-_.".contains(c));
-    if is_tag {
-        Ok(text.to_owned())
-    } else {
-        Err(format!(
-            "may have letters, digits, -, _ and . only: \
-    {text:?}"
-        ))
-    }
-}
-
-/// Where to listen: a port alone is one of this machine's own.
-fn endpoint(text: &str) -> Result<SocketAddr, String> {
-    let port = text.parse().map(|port: u16| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
-    let wrong = |_| format!("{text:?} is not an address and port; use 127.0.0.1:9464, or 9464 for the same");
-    port.or_else(|_| text.parse()).map_err(wrong)
 }
 
 /// Limit of a dial, a handshake and an answer where nothing else is said.
@@ -447,17 +354,6 @@ pub(crate) fn reconnect(text: &str) -> Result<Reconnect, Misread> {
 pub(crate) fn seed(text: &str) -> Result<u64, Misread> {
     // Exactly as a run prints it: no suffix, so that a seed has one spelling.
     text.parse().map_err(|_| Misread::new(text, "a seed", "a whole number, as 42"))
-}
-
-fn live(text: &str) -> Result<Live, Misread> {
-    match text {
-        "auto" => Ok(Live::Auto),
-        "tui" => Ok(Live::Tui),
-        "line" => Ok(Live::Line),
-        "classic" => Ok(Live::Classic),
-        "off" => Ok(Live::Off),
-        _ => Err(Misread::new(text, "a live view", "auto, tui, line, classic or off")),
-    }
 }
 
 #[cfg(test)]

@@ -5,17 +5,17 @@ mod addresses;
 mod allowance;
 mod csv;
 mod expect;
+pub mod flag;
 mod flags;
-mod format;
-mod influx;
+mod key;
+mod load;
 mod nearest;
 mod observe;
-mod otlp;
+mod outputs;
 mod part;
 mod plan;
 mod population;
 mod ports;
-mod post;
 mod print;
 mod probe;
 mod program;
@@ -36,14 +36,14 @@ pub use addresses::{SourcePool, Tuple, Tuples};
 pub use allowance::{Allowance, Direction};
 pub use csv::{Column, Csv};
 pub use expect::{Expect, ExpectedLength};
-pub use flags::{Flags, Mistake, Surroundings, from_flags, tag};
-pub use format::{Format, Tool};
-pub use influx::Influx;
+pub use flag::Flag;
+pub use flags::{Flags, Mistake, Surroundings, from_flags};
+pub use load::{Load, LoadKeys};
 pub use observe::Observe;
-pub use otlp::Otlp;
+pub use outputs::{Dashboard, Format, Influx, Live, Otlp, Outputs, Tool, tag};
 pub use part::{Deal, Part, Whose, split};
-pub use plan::{IoChoice, Live, Plan};
-pub use population::{Act, Activity, Load, Population, Reconnect, Step, Then, Think};
+pub use plan::{IoChoice, Plan};
+pub use population::{Act, Activity, Population, Reconnect, Step, Then, Think};
 pub use ports::{PortFacts, Ports, capacity, usable_ports};
 pub use probe::{PROBES_KEPT, Probe};
 pub use program::{Op, OpIndex, Program};
@@ -64,21 +64,9 @@ mod tests {
 
     /// A plan for http://127.0.0.1:1/ with these flags and values.
     pub(crate) fn plan(words: &[(&str, &str)]) -> Plan {
-        let mut flags = Flags { target: Some("http://127.0.0.1:1/".to_owned()), ..Flags::default() };
-        for (name, value) in words {
-            let slot = match *name {
-                "-c" => &mut flags.connections,
-                "--seed" => &mut flags.seed,
-                "--arrive" => &mut flags.arrive,
-                "--total" => &mut flags.total,
-                "--calls" => &mut flags.calls,
-                "--probe" => &mut flags.probe,
-                "--timeout" => &mut flags.timeout,
-                "--think" => &mut flags.think,
-                _ => panic!("no flag {name}"),
-            };
-            *slot = Some((*value).to_owned());
-        }
+        let named = |name: &str| Flag::named(name).unwrap_or_else(|| panic!("no flag {name}"));
+        let target = Flags::new("http://127.0.0.1:1/");
+        let flags = words.iter().fold(target, |flags, (name, value)| flags.with(named(name), value));
         let resolve = |_: &str| unreachable!("the target is an address");
         from_flags(&flags, &Surroundings { cores: 2, seed: 1, resolve: &resolve }).unwrap()
     }

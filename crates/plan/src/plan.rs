@@ -7,10 +7,7 @@ use std::{
 
 use units::{Misread, Nanos};
 
-use crate::{
-    Csv, Format, Hold, Influx, Observe, Otlp, Part, Population, Probe, Program, Share, Sources, Stage,
-    Threshold, Whose,
-};
+use crate::{Csv, Hold, Observe, Part, Population, Probe, Program, Share, Sources, Stage, Threshold, Whose};
 
 /// What shall happen in one run. No field means "default" any more. Prints as a scenario file that reads the same.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,26 +32,12 @@ pub struct Plan {
     pub seed: u64,
     /// Which kernel interface to drive.
     pub io: IoChoice,
-    /// What to show on standard error meanwhile.
-    pub live: Live,
-    /// In whose form the summary is printed, and of whom it speaks.
-    pub format: Format,
     /// What the run is judged by; none: the load reached and held, and no fault.
     pub thresholds: Vec<Threshold>,
     /// Whether the target's Java virtual machine may be asked for full collections.
     pub target_gc: bool,
-    /// Who tells how the target's host fares.
+    /// Who reports how the target's host fares.
     pub observe: Option<Observe>,
-    /// Where the metrics can be fetched meanwhile.
-    pub prometheus: Option<SocketAddr>,
-    /// Where the live page is meanwhile.
-    pub dashboard: Option<SocketAddr>,
-    /// Who gets the metrics meanwhile.
-    pub influx: Option<Influx>,
-    /// Who else does.
-    pub otlp: Option<Otlp>,
-    /// What the run is called in the store.
-    pub tags: Vec<String>,
 }
 
 impl Plan {
@@ -142,19 +125,4 @@ impl IoChoice {
             _ => Err(Misread::new(text, "an I/O backend", "auto, uring or epoll")),
         }
     }
-}
-
-/// What to show on standard error while the run goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Live {
-    /// What suits the terminal, or its absence.
-    Auto,
-    /// The view that fills the terminal, and takes keys.
-    Tui,
-    /// One line a second.
-    Line,
-    /// The http-kit client's line.
-    Classic,
-    /// Nothing.
-    Off,
 }

@@ -1,8 +1,8 @@
 //! A population: connections that do the same, how many there are, and what each of them does.
 
-use units::{Nanos, Rate, Spans};
+use units::{Nanos, Spans};
 
-use crate::{Answer, Request, Target, Text};
+use crate::{Answer, Load, Request, Target, Text};
 
 /// Connections that do the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,30 +21,6 @@ pub struct Population {
     pub reconnect: Reconnect,
     /// What each connection does.
     pub activity: Activity,
-}
-
-/// How many connections there are, and when something is due on them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Load {
-    /// So many are held, at least 1; each goes on by itself, a closed loop.
-    Held {
-        /// At once.
-        connections: u32,
-    },
-    /// So many are held, and their next requests are due at a rate, once all are there: an open loop.
-    Rate {
-        /// At once, at least 1.
-        connections: u32,
-        /// Requests in a time over all of them; never zero.
-        rate: Rate,
-    },
-    /// New connections come at a rate, and each is closed when it has done what it came for.
-    Arrivals {
-        /// Connections in a time; never zero.
-        rate: Rate,
-        /// In all; none is as long as the stages last.
-        total: Option<u32>,
-    },
 }
 
 /// What each connection of a population does.
@@ -143,16 +119,6 @@ impl Activity {
     }
 }
 
-impl Load {
-    /// Connections held, or that come in all; as many as can be counted where they come without end.
-    pub fn connections(self) -> u32 {
-        match self {
-            Load::Held { connections } | Load::Rate { connections, .. } => connections,
-            Load::Arrivals { total, .. } => total.unwrap_or(u32::MAX),
-        }
-    }
-}
-
 impl Act {
     /// Whether an answer is awaited, and how long the connection is idle behind it at most.
     fn course(&self) -> (bool, Nanos) {
@@ -168,12 +134,12 @@ impl Act {
 impl Population {
     /// Whether its connections come, do what they came for, and go.
     pub fn comes_and_goes(&self) -> bool {
-        matches!(self.load, Load::Arrivals { .. })
+        self.load.arrival_rate().is_some()
     }
 
     /// Whether a connection that asks asks again as soon as it is answered, always.
     pub fn is_closed_loop(&self) -> bool {
-        if !matches!(self.load, Load::Held { .. }) {
+        if !self.load.is_closed_loop() {
             return false;
         }
         match &self.activity {
@@ -197,7 +163,7 @@ impl Population {
 
     /// The most connections that are open or being dialled at one time.
     pub fn most_open(&self) -> u32 {
-        let Load::Arrivals { rate, .. } = self.load else { return self.load.connections() };
+        let Some(rate) = self.load.arrival_rate() else { return self.load.connections() };
         let at_once = rate.due(self.longest_stay()).saturating_add(1);
         u32::try_from(at_once).unwrap_or(u32::MAX).min(self.load.connections())
     }
@@ -205,7 +171,7 @@ impl Population {
     /// Connections between the same two hosts that it may leave in TIME_WAIT, or have open, at once: how many pairs of
     /// address and port it needs.
     pub fn pairs_needed(&self) -> u64 {
-        let Load::Arrivals { rate, .. } = self.load else { return self.most_open().into() };
+        let Some(rate) = self.load.arrival_rate() else { return self.most_open().into() };
         // TIME_WAIT lasts 60 s (linux/include/net/tcp.h, TCP_TIMEWAIT_LEN).
         let waiting = rate.due(Nanos::from_secs(60)).saturating_add(u64::from(self.most_open()));
         waiting.min(u64::from(self.load.connections()))

@@ -2,7 +2,7 @@
 
 use crate::request::written;
 use crate::{
-    Act, Activity, Answer, Hold, IoChoice, Load, Plan, Population, Ramp, Reconnect, Sources, Stage, Step,
+    Act, Activity, Answer, Hold, IoChoice, LoadKeys, Plan, Population, Ramp, Reconnect, Sources, Stage, Step,
     Then, Think,
 };
 use std::fmt::{self, Display, Formatter, Result};
@@ -99,16 +99,11 @@ impl Display for Population {
             Quoted(&self.name),
             Quoted(&self.target.text)
         )?;
-        match self.load {
-            Load::Held { connections } => writeln!(f, "connections = {connections}")?,
-            Load::Rate { connections, rate } => {
-                writeln!(f, "connections = {connections}\nrate = \"{rate}\"")?
-            }
-            Load::Arrivals { rate, total } => {
-                writeln!(f, "arrive = \"{rate}\"")?;
-                total.iter().try_for_each(|total| writeln!(f, "total = \"{total}\""))?;
-            }
-        }
+        let LoadKeys { connections, rate, arrive, total } = self.load.keys();
+        connections.iter().try_for_each(|connections| writeln!(f, "connections = {connections}"))?;
+        rate.iter().try_for_each(|rate| writeln!(f, "rate = \"{rate}\""))?;
+        arrive.iter().try_for_each(|arrive| writeln!(f, "arrive = \"{arrive}\""))?;
+        total.iter().try_for_each(|total| writeln!(f, "total = \"{total}\""))?;
         self.calls.iter().try_for_each(|calls| writeln!(f, "calls = \"{calls}\""))?;
         let reconnect = match self.reconnect {
             Reconnect::Planned => "planned".to_owned(),

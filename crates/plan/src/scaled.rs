@@ -2,7 +2,7 @@
 
 use units::Rate;
 
-use crate::{Load, Plan, Ramp, Share};
+use crate::{LoadKeys, Plan, Ramp, Share};
 
 impl Plan {
     /// The same with this share of its connections, arrivals, totals and rates, of each at least one, and of the rates of
@@ -14,17 +14,17 @@ impl Plan {
     pub fn scaled(&self, share: Share) -> Plan {
         assert!(share > Share::NONE, "nothing is no load");
         let number = |n: u32| share.of(n.into()) as u32;
+        let of_rate = |whole: Option<Rate>| whole.map(|whole| part(share, whole));
         let mut plan = self.clone();
         for population in &mut plan.populations {
-            population.load = match population.load {
-                Load::Held { connections } => Load::Held { connections: number(connections) },
-                Load::Rate { connections, rate } => {
-                    Load::Rate { connections: number(connections), rate: part(share, rate) }
-                }
-                Load::Arrivals { rate, total } => {
-                    Load::Arrivals { rate: part(share, rate), total: total.map(number) }
-                }
+            let LoadKeys { connections, rate, arrive, total } = population.load.keys();
+            let scaled = LoadKeys {
+                connections: connections.map(number),
+                rate: of_rate(rate),
+                arrive: of_rate(arrive),
+                total: total.map(number),
             };
+            population.load = scaled.load();
         }
         for stage in &mut plan.stages {
             if let Ramp::Rate(rate) = &mut stage.ramp {

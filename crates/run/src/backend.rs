@@ -94,7 +94,7 @@ pub(crate) fn shards(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plan::{Flags, Surroundings};
+    use plan::{Flags, Surroundings, flag};
 
     fn refused() -> io::Result<()> {
         Err(io::Error::from_raw_os_error(1))
@@ -127,12 +127,8 @@ mod tests {
     }
 
     fn plan(connections: u32, threads: u32) -> Plan {
-        let flags = Flags {
-            target: Some("tcp://127.0.0.1:9".to_owned()),
-            connections: Some(connections.to_string()),
-            threads: Some(threads.to_string()),
-            ..Flags::default()
-        };
+        let flags = Flags::new("tcp://127.0.0.1:9");
+        let flags = flags.with(&flag::CONNECTIONS, connections).with(&flag::THREADS, threads);
         let resolve = |_: &str| unreachable!("the target is an address");
         plan::from_flags(&flags, &Surroundings { cores: 2, seed: 1, resolve: &resolve }).unwrap()
     }

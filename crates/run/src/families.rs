@@ -51,7 +51,7 @@ mod tests {
     /// The destinations of `http://localhost:8000/` by a hosts file that has only 127.0.0.1, where these are served, and whether it was said.
     fn check(served: &[&str], expected: &str, is_said: bool) {
         let names = |_: &str| Ok(vec![[127, 0, 0, 1].into()]);
-        let flags = Flags { target: Some("http://localhost:8000/".to_owned()), ..Flags::default() };
+        let flags = Flags::new("http://localhost:8000/");
         let plan = plan::from_flags(&flags, &Surroundings { cores: 1, seed: 1, resolve: &names });
         let mut target = plan.expect("it is right").populations.remove(0).target;
         let line = choose(&mut target, |at| served.contains(&at.to_string().as_str()));

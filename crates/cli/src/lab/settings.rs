@@ -13,7 +13,7 @@ use rustix::process::{Resource, Rlimit, setrlimit};
 
 use units::Date;
 
-use crate::{Failure, folders, run as verb, say};
+use crate::{Failure, folders, plans, say};
 
 /// So many open files a server needs besides its connections.
 const OTHER_FILES: u64 = 500;
@@ -44,7 +44,7 @@ impl Settings {
             ("work", path(&work)),
             ("log", path(&log)),
             ("source", path(&lab::source_folder(&work))),
-            ("cores", verb::cores().to_string()),
+            ("cores", plans::cores().to_string()),
         ]);
         let throng = env::current_exe().map_err(Failure::machine)?;
         Ok(Settings { values: Values { scale, times, named }, work, log, throng })

@@ -57,7 +57,10 @@ fn what_cannot_be_replayed_is_told() {
     check(
         &wrong,
         2,
-        &["--live: \"tui\" is not supported; use line, classic or off", "--influx: not a write endpoint"],
+        &[
+            "--live: not supported by `throng replay`; use line, classic or off: \"tui\"",
+            "--influx: not a write endpoint",
+        ],
     );
 
     let server = Serving::start(&["--threads", "1"]);

@@ -203,10 +203,7 @@ fn what_is_wrong_with_a_whole_response() {
 
 #[test]
 fn each_protocol_answers_the_same_questions() {
-    let (flags, resolve) = (
-        |url: &str| Flags { target: Some(url.to_owned()), ..Flags::default() },
-        |_: &str| Err("nothing is looked up".to_owned()),
-    );
+    let resolve = |_: &str| Err("nothing is looked up".to_owned());
     let around = Surroundings { cores: 1, seed: 1, resolve: &resolve };
     let ping = Message::new(&Text::default(), Check::echo());
     assert!(ping.is_ping());
@@ -216,7 +213,7 @@ fn each_protocol_answers_the_same_questions() {
         ("ws://127.0.0.1:1", [true, false, false, false]),
         ("tcp://127.0.0.1:1", [false, true, true, false]),
     ] {
-        let plan = plan::from_flags(&flags(url), &around).expect("a plan without mistakes");
+        let plan = plan::from_flags(&Flags::new(url), &around).expect("a plan without mistakes");
         let protocol = Protocol::new(&plan.populations[0].target);
         let answers = [
             protocol.server_may_speak(),

@@ -1,9 +1,10 @@
 //! What goes by a schedule of the whole run: `--rate`; `--arrive`, `--total`, `--calls`; `--probe`.
 
-use crate::{Flags, Hold, Load, Ramp, Scheme};
+use crate::flag::{self, Flag};
+use crate::{Hold, Load, LoadKeys, Ramp, Scheme};
 use units::{Misread, Nanos, Rate};
 
-use super::{Mistakes, connections, hold, ramp, within};
+use super::{FlagReader, connections, hold, ramp, within};
 
 /// How many connections, how fast, for how long, and when their requests are due.
 pub(super) struct Loaded {
@@ -13,87 +14,71 @@ pub(super) struct Loaded {
     pub(super) hold: Hold,
 }
 
-impl Mistakes {
-    pub(super) fn load(&mut self, flags: &Flags, scheme: Option<Scheme>) -> Loaded {
-        if flags.arrive.is_some() {
-            return self.visits(flags, scheme);
+impl FlagReader<'_> {
+    pub(super) fn load(&mut self, scheme: Option<Scheme>) -> Loaded {
+        if self.get(&flag::ARRIVE).is_some() {
+            return self.arrivals(scheme);
         }
-        for (flag, given) in [("--total", &flags.total), ("--calls", &flags.calls)] {
-            if let Some(text) = given {
-                self.add(flag, format!("requires --arrive; add it, or remove this: {text:?}"));
-            }
+        for flag in [&flag::TOTAL, &flag::CALLS] {
+            self.refuse(flag, "requires --arrive; add it, or remove this");
         }
-        let connections = self.read("--connections", &flags.connections, 50, connections);
-        let ramp = self.read("--ramp", &flags.ramp, Ramp::Adaptive, ramp);
-        let hold = self.read("--duration", &flags.duration, Hold::For(Nanos::from_secs(10)), hold);
-        Loaded { load: self.held(connections, flags, scheme), calls: None, ramp, hold }
+        let connections = self.given(&flag::CONNECTIONS, connections);
+        let ramp = self.read(&flag::RAMP, Ramp::Adaptive, ramp);
+        let hold = self.read(&flag::DURATION, Hold::For(Nanos::from_secs(10)), hold);
+        let load = LoadKeys { connections, rate: self.rate(scheme), ..LoadKeys::default() }.load();
+        Loaded { load, calls: None, ramp, hold }
     }
 
-    fn held(&mut self, connections: u32, flags: &Flags, scheme: Option<Scheme>) -> Load {
-        if flags.rate.is_none() {
-            return Load::Held { connections };
-        }
+    /// The rate of requests over all connections.
+    fn rate(&mut self, scheme: Option<Scheme>) -> Option<Rate> {
+        self.get(&flag::RATE)?;
         // The other scheme's flag is a mistake by itself.
-        let own = if scheme.is_none_or(Scheme::has_requests) {
-            ("--think", &flags.think)
-        } else {
-            ("--ping", &flags.ping)
-        };
-        if let (flag, Some(text)) = own {
-            self.add(
-                flag,
-                format!("cannot be used with --rate, which sets when requests are due; remove it: {text:?}"),
-            );
-        }
-        let rate = self.read("--rate", &flags.rate, Rate::per_s(1), |text| a_rate(text, "20k/s"));
-        self.needs_words("--rate", &flags.rate, flags, scheme);
-        Load::Rate { connections, rate }
+        let own = if scheme.is_none_or(Scheme::has_requests) { &flag::THINK } else { &flag::PING };
+        self.refuse(own, "cannot be used with --rate, which sets when requests are due; remove it");
+        let rate = self.given(&flag::RATE, |text| a_rate(text, "20k/s"));
+        self.needs_message(&flag::RATE, scheme);
+        rate
     }
 
-    fn visits(&mut self, flags: &Flags, scheme: Option<Scheme>) -> Loaded {
-        let others = [
-            ("--connections", &flags.connections, "--total sets the number of connections"),
-            ("--ramp", &flags.ramp, "--arrive sets the connection rate"),
-            ("--rate", &flags.rate, "--calls sets the requests per connection"),
-            ("--reconnect", &flags.reconnect, "no connection is dialled again"),
-        ];
-        for (flag, given, why) in others {
-            if let Some(text) = given {
-                self.add(flag, format!("with --arrive, {why}; remove it: {text:?}"));
-            }
+    fn arrivals(&mut self, scheme: Option<Scheme>) -> Loaded {
+        for (flag, why) in [
+            (&flag::CONNECTIONS, "--total sets the number of connections"),
+            (&flag::RAMP, "--arrive sets the connection rate"),
+            (&flag::RATE, "--calls sets the requests per connection"),
+            (&flag::RECONNECT, "no connection is dialled again"),
+        ] {
+            self.refuse(flag, format!("with --arrive, {why}; remove it"));
         }
         if let Some(scheme) = scheme.filter(|scheme| !scheme.has_requests()) {
-            self.add("--arrive", format!("only for http:// in this version: {:?}", scheme.to_string()));
+            self.add(&flag::ARRIVE, format!("only for http:// in this version: {:?}", scheme.to_string()));
         }
-        if flags.total.is_none() {
-            self.add("--total", "missing; use the total number of connections, as 40k");
+        if self.get(&flag::TOTAL).is_none() {
+            self.add(&flag::TOTAL, "missing; use the total number of connections, as 40k");
         }
         let calls = |text: &str| within(text, u32::MAX, "a number of requests", "1 or more, as 10");
-        let rate = self.read("--arrive", &flags.arrive, Rate::per_s(1), |text| a_rate(text, "100/s"));
-        let total = Some(self.read("--total", &flags.total, 1, connections));
-        let hold = self.read("--duration", &flags.duration, Hold::Forever, hold);
-        let calls = Some(self.read("--calls", &flags.calls, 1, calls).into());
-        Loaded { load: Load::Arrivals { rate, total }, calls, ramp: Ramp::Adaptive, hold }
+        let arrive = self.given(&flag::ARRIVE, |text| a_rate(text, "100/s"));
+        let total = self.given(&flag::TOTAL, connections);
+        let hold = self.read(&flag::DURATION, Hold::Forever, hold);
+        let calls = Some(self.read(&flag::CALLS, 1, calls).into());
+        let load = LoadKeys { arrive, total, ..LoadKeys::default() }.load();
+        Loaded { load, calls, ramp: Ramp::Adaptive, hold }
     }
 
-    pub(super) fn probe(&mut self, flags: &Flags, scheme: Option<Scheme>) -> Option<Rate> {
-        let text = flags.probe.as_ref()?;
-        self.needs_words("--probe", &flags.probe, flags, scheme);
+    pub(super) fn probe(&mut self, scheme: Option<Scheme>) -> Option<Rate> {
+        let text = self.get(&flag::PROBE)?;
+        self.needs_message(&flag::PROBE, scheme);
         if text.contains("://") {
-            self.add(
-                "--probe",
-                format!("the target was read as the value of --probe; use --probe 10/s: {text:?}"),
-            );
+            self.refuse(&flag::PROBE, "the target was read as the value of --probe; use --probe 10/s");
             return None;
         }
-        a_rate(text, "10/s").map_err(|why| self.add("--probe", why)).ok()
+        self.given(&flag::PROBE, |text| a_rate(text, "10/s"))
     }
 
-    /// Raw TCP asks for nothing unless it is told what.
-    fn needs_words(&mut self, flag: &str, given: &Option<String>, flags: &Flags, scheme: Option<Scheme>) {
-        if let (Some(scheme), None) = (scheme.filter(|scheme| scheme.needs_message()), &flags.message) {
-            let text = given.as_deref().unwrap_or_default();
-            self.add(flag, format!("{scheme} sends nothing without a message; add --message ping: {text:?}"));
+    /// Raw TCP sends no request without `--message`.
+    fn needs_message(&mut self, flag: &Flag, scheme: Option<Scheme>) {
+        let needs_message = scheme.filter(|scheme| scheme.needs_message());
+        if let (Some(scheme), None) = (needs_message, self.get(&flag::MESSAGE)) {
+            self.refuse(flag, format!("{scheme} sends nothing without a message; add --message ping"));
         }
     }
 }

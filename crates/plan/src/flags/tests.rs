@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Load, Tool};
+use crate::Load;
 use proptest::prelude::*;
 
 const URL: &str = "http://127.0.0.1:1/";
@@ -14,50 +14,10 @@ fn plan(flags: &Flags) -> Result<Plan, Vec<Mistake>> {
 
 /// The flags of a command line: the target, then pairs of flag and value.
 fn flags(line: &[&str]) -> Flags {
-    let mut flags = Flags { target: line.first().map(|text| (*text).to_owned()), ..Flags::default() };
-    for pair in line.get(1..).unwrap_or_default().chunks(2) {
-        if pair[0] == "--threshold" {
-            flags.thresholds.push(pair[1].to_owned());
-            continue;
-        }
-        if pair[0] == "--tag" {
-            flags.tags.push(pair[1].to_owned());
-            continue;
-        }
-        let slot = match pair[0] {
-            "-c" => &mut flags.connections,
-            "--ramp" => &mut flags.ramp,
-            "-d" => &mut flags.duration,
-            "--rate" => &mut flags.rate,
-            "--arrive" => &mut flags.arrive,
-            "--total" => &mut flags.total,
-            "--calls" => &mut flags.calls,
-            "--probe" => &mut flags.probe,
-            "--think" => &mut flags.think,
-            "--ping" => &mut flags.ping,
-            "--message" => &mut flags.message,
-            "--timeout" => &mut flags.timeout,
-            "--expect" => &mut flags.expect,
-            "--reconnect" => &mut flags.reconnect,
-            "--sources" => &mut flags.sources,
-            "--threads" => &mut flags.threads,
-            "--seed" => &mut flags.seed,
-            "--io" => &mut flags.io,
-            "--live" => &mut flags.live,
-            "--format" => &mut flags.format,
-            "--observe" => &mut flags.observe,
-            "--observe-token-file" => &mut flags.observe_token_file,
-            "--prometheus" => &mut flags.prometheus,
-            "--dashboard" => &mut flags.dashboard,
-            "--dashboard-token-file" => &mut flags.dashboard_token_file,
-            "--influx" => &mut flags.influx,
-            "--otlp" => &mut flags.otlp,
-            "--influx-token-file" => &mut flags.influx_token_file,
-            flag => panic!("no flag {flag}"),
-        };
-        *slot = Some(pair[1].to_owned());
-    }
-    flags
+    let target = line.first().map(|text| Flags::new(text)).unwrap_or_default();
+    let named = |name: &str| Flag::named(name).unwrap_or_else(|| panic!("no flag {name}"));
+    let pairs = line.get(1..).unwrap_or_default().chunks(2);
+    pairs.fold(target, |flags, pair| flags.with(named(pair[0]), pair[1]))
 }
 
 /// The one population of a command line.
@@ -95,8 +55,8 @@ request = \"GET /\"
 expect = {  }
 ";
     assert_eq!(plan.to_string(), text);
-    assert_eq!((plan.probe, plan.live, plan.format, plan.observe), (None, Live::Auto, Format::OWN, None));
-    assert_eq!((plan.text.as_str(), plan.thresholds, plan.prometheus), (URL, Vec::new(), None));
+    assert_eq!((plan.probe, plan.observe, plan.target_gc), (None, None, false));
+    assert_eq!((plan.text.as_str(), plan.thresholds), (URL, Vec::new()));
 }
 
 #[test]
@@ -105,11 +65,8 @@ fn every_flag_arrives() {
     let line = [
         "http://127.0.0.{1..2}:80/?length={rand 1 4096}", "-c", "1m", "--ramp", "20k/s", "-d", "forever", "--think", "5s..45s",
         "--timeout", "3s", "--expect", "status=200,length=$1", "--reconnect", "never", "--sources", "127.1.0.0/16",
-        "--threads", "8", "--seed", "42", "--io", "epoll", "--live", "classic", "--probe", "10/s",
-        "--format", "httperf",
+        "--threads", "8", "--seed", "42", "--io", "epoll", "--probe", "10/s",
         "--observe", "http://127.0.0.1:9100", "--observe-token-file", "secret",
-        "--prometheus", "9464", "--influx", "http://127.0.0.1:8086/write?db=t", "--influx-token-file", "other",
-        "--tag", "before", "--tag", "v1.2", "--tag", "before",
     ];
     let plan = plan(&flags(&line)).unwrap();
     let text = "\
@@ -144,12 +101,8 @@ rate = \"10/s\"
 target = \"http://127.0.0.{1..2}:80/?length={rand 1 4096}\"
 ";
     assert_eq!(plan.to_string(), text);
-    assert_eq!((plan.live, plan.format), (Live::Classic, Format { tool: Tool::Httperf, of: None }));
-    assert_eq!(plan.tags, ["before", "v1.2"], "each once");
     let observe = Observe { at: "127.0.0.1:9100".parse().unwrap(), token_file: Some("secret".to_owned()) };
-    let influx = plan.influx.expect("it was asked for");
-    assert_eq!((influx.host.as_str(), influx.token_file.as_deref()), ("127.0.0.1:8086", Some("other")));
-    assert_eq!((plan.observe, plan.prometheus), (Some(observe), "127.0.0.1:9464".parse().ok()));
+    assert_eq!(plan.observe, Some(observe));
     assert_eq!(plan.probe.map(|probe| probe.does), plan.populations.first().cloned());
     assert_eq!(plan.populations[0].target.destinations.len(), 2);
 }
@@ -185,45 +138,10 @@ fn edges_are_accepted() {
     check(&[URL, "--think", "1s"], &[]);
     check(&[URL, "--threads", "1024"], &[]);
     check(&[URL, "--seed", "18446744073709551615"], &[]);
-    check(&[URL, "--io", "uring", "--live", "line"], &[]);
-    check(&[URL, "--live", "off", "--io", "auto", "--reconnect", "planned"], &[]);
-    check(&["tcp://127.0.0.1:9", "--live", "auto"], &[]);
+    check(&[URL, "--io", "uring"], &[]);
+    check(&[URL, "--io", "auto", "--reconnect", "planned"], &[]);
+    check(&["tcp://127.0.0.1:9"], &[]);
     check(&["http://localhost/", "--sources", "::1"], &[]);
-}
-
-#[test]
-fn an_endpoint_is_an_address_and_a_port() {
-    for (text, at) in [("0", "127.0.0.1:0"), ("0.0.0.0:1", "0.0.0.0:1"), ("[::1]:65535", "[::1]:65535")] {
-        assert_eq!(plan(&flags(&[URL, "--prometheus", text])).unwrap().prometheus, at.parse().ok());
-    }
-    for text in ["", "65536", "127.0.0.1", "http://127.0.0.1:1", "localhost:1"] {
-        let cure = "is not an address and port; use 127.0.0.1:9464, or 9464 for the same";
-        check(&[URL, "--prometheus", text], &[&format!("--prometheus: {text:?} {cure}")]);
-    }
-}
-
-#[test]
-fn a_dashboard_that_others_reach_has_a_token() {
-    let at = |words: &[&str]| plan(&flags(&[&[URL], words].concat())).unwrap().dashboard;
-    assert_eq!(at(&["--dashboard", "9909"]), "127.0.0.1:9909".parse().ok());
-    assert_eq!(at(&["--dashboard", "0.0.0.0:1", "--dashboard-token-file", "t"]), "0.0.0.0:1".parse().ok());
-    let open =
-        "--dashboard: without --dashboard-token-file only loopback is allowed; use 127.0.0.1:1: 0.0.0.0:1";
-    check(&[URL, "--dashboard", "0.0.0.0:1"], &[open]);
-    let idle = "--dashboard-token-file: requires --dashboard";
-    check(&[URL, "--dashboard-token-file", "t"], &[idle]);
-}
-
-#[test]
-fn a_database_has_its_place() {
-    let cure =
-        "use http://HOST:8086/write?db=throng, or for version 2 http://HOST:8086/api/v2/write?org=O&bucket=B";
-    check(
-        &[URL, "--influx", "http://127.0.0.1:1"],
-        &[&format!("--influx: not a write endpoint; {cure}: \"http://127.0.0.1:1\"")],
-    );
-    let nobody = "requires --influx http://HOST:8086/api/v2/write?org=O&bucket=B";
-    check(&[URL, "--influx-token-file", "t"], &[&format!("--influx-token-file: {nobody}: \"t\"")]);
 }
 
 #[test]
@@ -286,10 +204,6 @@ fn mistakes_are_named_with_their_cure() {
     }
     check(&[URL, "--seed", "-1"], &["--seed: \"-1\" is not a seed; use a whole number, as 42"]);
     check(&[URL, "--io", "kqueue"], &["--io: \"kqueue\" is not an I/O backend; use auto, uring or epoll"]);
-    check(
-        &[URL, "--live", "on"],
-        &["--live: \"on\" is not a live view; use auto, tui, line, classic or off"],
-    );
 }
 
 #[test]
@@ -306,7 +220,7 @@ fn what_one_protocol_has_and_another_has_not() {
     let http = "not for http://; remove it, or use --think for the time between requests";
     check(
         &[URL, "--ping", "5s", "--message", ""],
-        &[&format!("--ping: {http}"), &format!("--message: {http}")],
+        &[&format!("--ping: {http}: \"5s\""), &format!("--message: {http}: \"\"")],
     );
     check(
         &["tcp://127.0.0.1:9", "--ping", "5s"],
@@ -338,10 +252,10 @@ proptest! {
     #[test]
     fn any_words_give_a_plan_or_printable_mistakes(
         target in "(http|tcp|x)?(://)?[a-z0-9{}\\[\\]:./?$ \\-]{0,20}(\\{rand [0-9]{1,20} [0-9]{1,20}\\})?\\PC{0,3}",
-        words in proptest::collection::vec("[0-9a-z.,:/$=µ \u{1b}\n-]{0,12}|\\PC{0,6}", 17),
+        words in proptest::collection::vec("[0-9a-z.,:/$=µ \u{1b}\n-]{0,12}|\\PC{0,6}", 16),
     ) {
         let names = ["-c", "--ramp", "-d", "--think", "--timeout", "--expect", "--reconnect", "--sources", "--threads"];
-        let names = names.iter().chain(&["--seed", "--io", "--live", "--rate", "--arrive", "--total", "--calls", "--probe"]);
+        let names = names.iter().chain(&["--seed", "--io", "--rate", "--arrive", "--total", "--calls", "--probe"]);
         let mut line = vec![target.as_str()];
         line.extend(names.zip(&words).flat_map(|(name, word)| [*name, word.as_str()]));
         match plan(&flags(&line)) {
@@ -450,4 +364,42 @@ fn thresholds_keep_their_order_and_all_their_mistakes_are_told() {
         ["--connections: ", "--threshold: \"fault\" is not", "--threshold: \"held\" is not a threshold"];
     assert_eq!(mistakes.len(), words.len(), "{mistakes:?}");
     assert!(mistakes.iter().zip(words).all(|(mistake, word)| mistake.contains(word)), "{mistakes:?}");
+}
+
+/// No plan comes of "?": each flag that is about the plan is named for it, or changes the plan.
+#[test]
+fn every_flag_of_a_plan_is_read_and_no_other() {
+    let without = flags(&[URL]);
+    for flag in FLAGS {
+        let with = plan(&without.clone().without(flag).with(flag, "?"));
+        let is_read = match &with {
+            Ok(_) => with != plan(&without),
+            Err(mistakes) => mistakes.iter().any(|mistake| mistake.place == flag.place()),
+        };
+        assert_eq!(is_read, !flag.role.is_output(), "{}: {with:?}", flag.place());
+    }
+}
+
+#[test]
+fn a_flag_is_known_by_its_name_and_its_letter() {
+    for (word, name) in [("--duration", "duration"), ("-d", "duration"), ("target", "target")] {
+        assert_eq!(Flag::named(word).map(|flag| flag.name), Some(name), "{word}");
+    }
+    for word in ["duration", "-duration", "--d", "--target", "-", "--", ""] {
+        assert!(Flag::named(word).is_none(), "{word}");
+    }
+    let mut names: Vec<&str> = FLAGS.iter().map(|flag| flag.name).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), FLAGS.len());
+}
+
+#[test]
+fn what_a_verb_refuses_is_named_with_its_value() {
+    let flags = flags(&[URL, "--csv", "a", "--csv", "b", "-c", "5"]).with(&flag::TARGET_GC, "");
+    let refused = flags.refused(|flag, _| {
+        (flag.role.is_output() || flag.name == "target-gc").then(|| "remove it".to_owned())
+    });
+    let refused: Vec<String> = refused.iter().map(Mistake::to_string).collect();
+    assert_eq!(refused, ["--csv: remove it: \"a\"", "--target-gc: remove it"]);
 }

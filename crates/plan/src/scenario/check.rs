@@ -5,11 +5,12 @@ use super::keys::SCENARIO;
 use super::load::{some_rate, stages};
 use super::overrides::overridden;
 use super::population::{Reader, name};
-use crate::flags::{DEFAULT_TIMEOUT, MOST_THREADS, Mistakes, seed, threads};
+use crate::flag;
+use crate::flags::{DEFAULT_TIMEOUT, FlagReader, MOST_THREADS, seed, threads};
 use crate::nearest::{nearest, one_of};
 use crate::{
-    Activity, Answer, Csv, Flags, Format, IoChoice, Live, Load, Mistake, Plan, Population, Probe, Program,
-    Reconnect, Request, Share, Sources, Stage, Surroundings, Target, Think, Threshold,
+    Activity, Answer, Csv, Flags, IoChoice, Load, Mistake, Plan, Population, Probe, Program, Reconnect,
+    Request, Share, Sources, Stage, Surroundings, Target, Think, Threshold,
 };
 use std::collections::HashSet;
 
@@ -39,8 +40,8 @@ pub(super) fn scenario(
     let top = read(&mut notes, &SCENARIO);
     let tables = tables(&mut notes, &top, open);
     let sources = top.read(&mut notes, "sources", Sources::parse).unwrap_or(Sources::Automatic);
-    let mut lead = Mistakes::beside_a_scenario(flags);
-    let sources = lead.read("--sources", &flags.sources, sources, Sources::parse);
+    let mut lead = FlagReader::beside_a_scenario(flags);
+    let sources = lead.read(&flag::SOURCES, sources, Sources::parse);
     let mut reader = Reader { notes: &mut notes, around, tables: &tables, top: &top, v4: sources.is_v4() };
     let populations = reader.populations();
     let probe = reader.probe(&populations);
@@ -66,28 +67,14 @@ pub(super) fn scenario(
         threads,
         seed,
         io,
-        live: Live::Auto,
-        format: Format::OWN,
         thresholds,
         target_gc: false,
         observe: None,
-        prometheus: None,
-        dashboard: None,
-        influx: None,
-        otlp: None,
-        tags: Vec::new(),
     };
     // With a mistake in the file, what there is to change is not known.
-    let plan = if notes.is_empty() { overridden(plan, flags, &mut lead) } else { plan };
-    // As in the file: what was left out for a mistake may be what a threshold, or the form, names.
-    let may_be_judged = |text: &&String| notes.is_empty() || !text.contains('.');
-    let thresholds = flags.thresholds.iter().filter(may_be_judged).cloned().collect();
-    let format = flags.format.as_deref().map(|text| match text.split_once(':') {
-        Some((tool, _)) if !notes.is_empty() => tool.to_owned(),
-        _ => text.to_owned(),
-    });
-    let plan = lead.over(plan, &Flags { thresholds, format, ..flags.clone() }, around);
-    let mistakes = [notes.into_mistakes(), lead.0].concat();
+    let plan = if notes.is_empty() { overridden(plan, &mut lead) } else { plan };
+    let plan = lead.over(plan, around, notes.is_empty());
+    let mistakes = [notes.into_mistakes(), lead.mistakes].concat();
     if mistakes.is_empty() { Ok(plan) } else { Err(mistakes) }
 }
 

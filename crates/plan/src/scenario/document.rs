@@ -1,7 +1,8 @@
 //! The file as TOML, held against the table of keys: what is there, where, and what cannot stand there.
 
-use super::keys::{Key, Kind, SYNONYMS, TABLES, Table};
+use super::keys::{SYNONYMS, TABLES};
 use crate::Mistake;
+use crate::key::{Key, Kind, Table};
 use crate::nearest::{nearest, one_of};
 use std::collections::HashSet;
 use std::fmt;

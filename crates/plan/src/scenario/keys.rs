@@ -1,68 +1,9 @@
-//! Every key of a scenario file, once: the reader, the JSON schema and the reference come from this table.
+//! Every key of a scenario file: the reader, the JSON schema and the reference come from these tables. A key that is a flag too
+//! stands in the table of flags.
 
-/// A table of the file, and what may stand in it.
-#[derive(Debug)]
-pub(super) struct Table {
-    /// Its name in the schema.
-    pub(super) name: &'static str,
-    /// Where it is, as people write it.
-    pub(super) place: &'static str,
-    /// What it is for.
-    pub(super) about: &'static str,
-    /// In the order in which people would write them.
-    pub(super) keys: &'static [Key],
-}
-
-/// A key of a [`Table`].
-#[derive(Debug)]
-pub(super) struct Key {
-    /// As written.
-    pub(super) name: &'static str,
-    /// What may stand behind it.
-    pub(super) kind: Kind,
-    /// What it means, its default last.
-    pub(super) about: &'static str,
-    /// A value as written in TOML: the cure of a wrong type, and the example of the schema.
-    pub(super) example: &'static str,
-}
-
-/// What may stand behind a key.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Kind {
-    /// A text.
-    Text,
-    /// A number with or without its unit: a text, or a whole number.
-    Number,
-    /// One of these texts.
-    OneOf(&'static [&'static str]),
-    /// `true` or `false`.
-    Truth,
-    /// `true`, `false` or a text.
-    TruthOrText,
-    /// Texts in brackets.
-    Texts,
-    /// A table whose keys are the user's, of texts and whole numbers.
-    Pairs,
-    /// A text in which all is said, or a table.
-    TextOrTable(&'static Table),
-    /// Tables, one behind the other: `[[name]]`.
-    Tables(&'static Table),
-    /// Tables with names of the user: `[key.name]`.
-    Named(&'static Table),
-}
-
-impl Table {
-    /// The key of this name.
-    pub(super) fn key(&self, name: &str) -> Option<&'static Key> {
-        self.keys.iter().find(|key| key.name == name)
-    }
-}
-
-const fn key(name: &'static str, kind: Kind, example: &'static str, about: &'static str) -> Key {
-    Key { name, kind, about, example }
-}
-
-use Kind::{Named, Number, OneOf, Pairs, Tables, Text, TextOrTable, Texts, Truth, TruthOrText};
+use crate::flag;
+use crate::key::Kind::{Named, Number, Pairs, Tables, Text, TextOrTable, Texts, Truth, TruthOrText};
+use crate::key::{ANSWER, PROBE, Table, key};
 
 /// What other tools call it, and what it is here, in the first of these that the table has.
 pub(super) const SYNONYMS: [(&str, &str); 29] = [
@@ -106,54 +47,26 @@ pub(super) static SCENARIO: Table = Table {
     place: "the top level",
     about: "The load, the checks of responses, and the conditions for the run to pass.",
     keys: &[
-        TARGET,
-        CONNECTIONS,
-        key(
-            "ramp",
-            Number,
-            "\"20k/s\"",
-            "without stages: dial at this rate, or reach the load within this time; default adaptive, as \
-            fast as the target accepts connections",
-        ),
-        key(
-            "duration",
-            Number,
-            "\"5m\"",
-            "without stages: time at full load, after the ramp, or `forever`; \
-             default 10s",
-        ),
-        RATE,
-        ARRIVE,
-        TOTAL,
-        CALLS,
-        THINK,
-        PING,
-        MESSAGE,
-        EXPECT,
-        TIMEOUT,
-        RECONNECT,
-        key(
-            "thresholds",
-            Texts,
-            "[\"held >= 99.9%\", \"users.latency.p99 < 50ms\"]",
-            "conditions for the run to pass, on all populations or on one; default none",
-        ),
-        key(
-            "probe",
-            TextOrTable(&PROBE),
-            "\"10/s\"",
-            "rate of requests independent of the load, on fresh and on kept connections; default none",
-        ),
-        key(
-            "sources",
-            Text,
-            "\"10.1.0.0/16\"",
-            "local addresses to dial from: a list with commas, or CIDR; \
-             default automatic",
-        ),
-        key("seed", Number, "42", "seed of the random numbers, to repeat a run; default random, printed"),
-        key("threads", Number, "2", "number of shards, with epoll the minimum; default one per core"),
-        key("io", OneOf(&["auto", "uring", "epoll"]), "\"auto\"", "I/O backend; default auto"),
+        flag::TARGET.in_file(),
+        flag::CONNECTIONS.in_file(),
+        flag::RAMP.in_file(),
+        flag::DURATION.in_file(),
+        flag::RATE.in_file(),
+        flag::ARRIVE.in_file(),
+        flag::TOTAL.in_file(),
+        flag::CALLS.in_file(),
+        flag::THINK.in_file(),
+        flag::PING.in_file(),
+        flag::MESSAGE.in_file(),
+        flag::EXPECT.in_file(),
+        flag::TIMEOUT.in_file(),
+        flag::RECONNECT.in_file(),
+        flag::THRESHOLD.in_file(),
+        flag::PROBE.in_file(),
+        flag::SOURCES.in_file(),
+        flag::SEED.in_file(),
+        flag::THREADS.in_file(),
+        flag::IO.in_file(),
         key(
             "stage",
             Tables(&STAGE),
@@ -208,18 +121,18 @@ static POPULATION: Table = Table {
             "\"users\"",
             "letters, digits, - and _, a letter first; used in thresholds and output; required",
         ),
-        TARGET,
-        CONNECTIONS,
-        RATE,
-        ARRIVE,
-        TOTAL,
-        CALLS,
-        THINK,
-        PING,
-        MESSAGE,
-        EXPECT,
-        TIMEOUT,
-        RECONNECT,
+        flag::TARGET.in_file(),
+        flag::CONNECTIONS.in_file(),
+        flag::RATE.in_file(),
+        flag::ARRIVE.in_file(),
+        flag::TOTAL.in_file(),
+        flag::CALLS.in_file(),
+        flag::THINK.in_file(),
+        flag::PING.in_file(),
+        flag::MESSAGE.in_file(),
+        flag::EXPECT.in_file(),
+        flag::TIMEOUT.in_file(),
+        flag::RECONNECT.in_file(),
         key(
             "loop",
             TruthOrText,
@@ -279,40 +192,6 @@ static STEP: Table = Table {
     ],
 };
 
-/// What an answer is checked for.
-pub(super) static ANSWER: Table = Table {
-    name: "expect",
-    place: "expect",
-    about: "Checks of a response, in addition to complete framing; all must hold.",
-    keys: &[
-        key("status", Number, "200", "http: this status; default any 2xx"),
-        key("length", Number, "\"$1\"", "octets of content; `$1` is the first random number of the request"),
-        key(
-            "headers",
-            Pairs,
-            "{ Content-Type = \"text/plain\" }",
-            "http: header fields, each with a text that its value must contain",
-        ),
-        key("body", Text, "\"welcome\"", "a text that the content must contain"),
-        key("echo", Truth, "true", "ws, tcp: exactly the message that was sent"),
-    ],
-};
-
-static PROBE: Table = Table {
-    name: "probe",
-    place: "[probe]",
-    about: "Requests independent of the load, to measure what an independent user sees.",
-    keys: &[
-        key("rate", Number, "\"10/s\"", "request rate, half of it on fresh connections; required"),
-        key(
-            "target",
-            Text,
-            "\"http://127.0.0.1:8000/\"",
-            "the URL; default the top-level target, otherwise the first population's with http://",
-        ),
-    ],
-};
-
 static CSV: Table = Table {
     name: "csv",
     place: "[csv.NAME]",
@@ -320,73 +199,3 @@ static CSV: Table = Table {
     the rows.",
     keys: &[key("file", Text, "\"users.csv\"", "path of the file, relative to the scenario file; required")],
 };
-
-const TARGET: Key = key(
-    "target",
-    Text,
-    "\"http://127.0.0.1:8000/\"",
-    "http://HOST[:PORT]/PATH, ws://HOST[:PORT]/PATH or \
-     tcp://HOST:PORT; several destinations: 127.0.0.{1..30}, ports {9000..9010}; required",
-);
-const CONNECTIONS: Key = key("connections", Number, "\"500k\"", "number of connections to hold; default 50");
-const RATE: Key = key(
-    "rate",
-    Number,
-    "\"20k/s\"",
-    "open loop: total request rate over the held connections; latency from when each was due",
-);
-const ARRIVE: Key = key(
-    "arrive",
-    Number,
-    "\"6000/s\"",
-    "open loop of connections: rate of new connections, instead of `connections`",
-);
-const TOTAL: Key = key(
-    "total",
-    Number,
-    "\"40k\"",
-    "with arrive: total number of connections; default unlimited for the \
-    duration of the stages",
-);
-const CALLS: Key = key(
-    "calls",
-    Number,
-    "10",
-    "requests per connection, after which it is closed, and dialled again if connections are held; default \
-    no limit, http with `arrive` and without steps 1",
-);
-const THINK: Key = key(
-    "think",
-    Number,
-    "\"5s..45s\"",
-    "http: idle time between a response and the next request, uniform or fixed; default 0, closed loop",
-);
-const PING: Key = key(
-    "ping",
-    Number,
-    "\"30s\"",
-    "ws, tcp: interval between messages on each connection, the first after a random part of it; default \
-    30s",
-);
-const MESSAGE: Key = key(
-    "message",
-    Text,
-    "\"ping\"",
-    "ws, tcp: the message, which must be echoed; ws with \"\": a control ping; default ping, tcp none: \
-    open and hold only",
-);
-const EXPECT: Key = key(
-    "expect",
-    TextOrTable(&ANSWER),
-    "\"status=200,length=$1\"",
-    "http: checks of the response; default 2xx",
-);
-const TIMEOUT: Key =
-    key("timeout", Number, "\"10s\"", "timeout of a dial, a handshake and a response, each; default 10s");
-const RECONNECT: Key = key(
-    "reconnect",
-    Text,
-    "\"planned\"",
-    "when to dial a connection again; planned: after a close announced by the server; never: not even \
-    then; 1s..30s: also after a loss, with this back-off; default planned",
-);

@@ -2,16 +2,18 @@
 
 use super::document::{Notes, Section};
 use crate::flags::{connections, hold, ramp, within};
-use crate::{Hold, Load, Ramp, Share, Stage};
+use crate::{Hold, Load, LoadKeys, Ramp, Share, Stage};
 use std::fmt::Display;
 use units::{Misread, Nanos, Rate};
 
 /// The load of a population and its requests on each connection.
 pub(super) fn read(notes: &mut Notes, own: &Section) -> (Load, Option<u64>) {
-    let number = own.read(notes, "connections", connections);
-    let rate = own.read(notes, "rate", some_rate);
-    let arrive = own.read(notes, "arrive", some_rate);
-    let total = own.read(notes, "total", at_least_one);
+    let keys = LoadKeys {
+        connections: own.read(notes, "connections", connections),
+        rate: own.read(notes, "rate", some_rate),
+        arrive: own.read(notes, "arrive", some_rate),
+        total: own.read(notes, "total", at_least_one),
+    };
     let calls = own.read(notes, "calls", at_least_one).map(u64::from);
     if own.has("arrive") {
         for key in ["connections", "rate"].into_iter().filter(|key| own.has(key)) {
@@ -20,13 +22,7 @@ pub(super) fn read(notes: &mut Notes, own: &Section) -> (Load, Option<u64>) {
     } else if own.has("total") {
         own.note(notes, "total", "requires arrive; use arrive = \"100/s\", or remove it");
     }
-    let connections = number.unwrap_or(50);
-    let load = match (arrive, rate) {
-        (Some(rate), _) => Load::Arrivals { rate, total },
-        (None, Some(rate)) => Load::Rate { connections, rate },
-        (None, None) => Load::Held { connections },
-    };
-    (load, calls)
+    (keys.load(), calls)
 }
 
 /// A rate that is not zero.

@@ -103,12 +103,8 @@ impl Reader<'_, '_> {
         let timeout = self.inherited(own, "timeout", timeout).unwrap_or(Nanos::from_secs(10));
         let reconnect = self.inherited(own, "reconnect", reconnect).unwrap_or(Reconnect::Planned);
         let target = self.target(own, "target")?;
-        let ground = Ground {
-            own,
-            target: &target,
-            think: self.think(own, &target, load),
-            rated: matches!(load, Load::Rate { .. }),
-        };
+        let ground =
+            Ground { own, target: &target, think: self.think(own, &target, load), rated: load.is_paced() };
         let (activity, calls) = self.activity(&ground, load, calls);
         let name = name.unwrap_or_default();
         Some(Population { name, target, load, calls, timeout, reconnect, activity })
@@ -149,7 +145,7 @@ impl Reader<'_, '_> {
     /// The population's think time, which may come from the top where it means something here.
     fn think(&mut self, own: &Section, target: &Target, load: Load) -> Think {
         let pings = !target.scheme.has_requests() && !own.has("step");
-        let rated = matches!(load, Load::Rate { .. });
+        let rated = load.is_paced();
         if pings && own.has("think") {
             let scheme = target.scheme;
             own.note(
@@ -172,7 +168,7 @@ impl Reader<'_, '_> {
     /// What each connection does, and after how many requests it is closed.
     fn activity(&mut self, ground: &Ground, load: Load, calls: Option<u64>) -> (Activity, Option<u64>) {
         let own = ground.own;
-        let arrives = matches!(load, Load::Arrivals { .. });
+        let arrives = load.arrival_rate().is_some();
         self.check_expect(ground);
         if own.has("step") {
             return (self.in_steps(ground, arrives, calls), calls);

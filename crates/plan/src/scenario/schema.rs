@@ -1,6 +1,7 @@
 //! What the table of keys looks like to others: a JSON schema for editors, and the reference's tables.
 
-use super::keys::{Key, Kind, SCENARIO, TABLES, Table};
+use super::keys::{SCENARIO, TABLES};
+use crate::key::{Key, Kind, Table};
 use serde_json::{Map, Value, json};
 
 /// The JSON schema of a scenario file (draft 2020-12), as it is kept in `docs/reference`.

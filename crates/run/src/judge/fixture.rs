@@ -1,15 +1,12 @@
 //! A plan and a fault to begin a test with.
 
-use plan::{Flags, Plan, Surroundings};
+use plan::{Flags, Plan, Surroundings, flag};
 use samples::{Fault, FaultCount, Kind, Stage};
 
 /// A closed loop with these thresholds.
 pub(crate) fn plan(thresholds: &[&str]) -> Plan {
-    let flags = Flags {
-        target: Some("http://127.0.0.1:1/".to_owned()),
-        thresholds: thresholds.iter().map(|text| (*text).to_owned()).collect(),
-        ..Flags::default()
-    };
+    let flags = Flags::new("http://127.0.0.1:1/");
+    let flags = thresholds.iter().fold(flags, |flags, text| flags.with(&flag::THRESHOLD, text));
     let resolve = |_: &str| Err("no names here".to_owned());
     plan::from_flags(&flags, &Surroundings { cores: 1, seed: 1, resolve: &resolve }).expect("it is right")
 }

@@ -11,7 +11,7 @@ use net::{
     Io, Program, Shard,
     io::sim::{Faults, Net, SimIo, Turn},
 };
-use plan::{Flags, Part, Plan, Ports, SourcePool, Surroundings, Tuples};
+use plan::{Flag, Flags, Part, Plan, Ports, SourcePool, Surroundings, Tuples};
 use run::{By, Conductor, Course, Record, Workers};
 use samples::{Ask, Fault, Kind, Latency, Quantiles, Stage, Summary, Tick};
 use serve::{Counters, Http, Knobs, ServerShard};
@@ -32,31 +32,11 @@ use workers::Shards;
 
 /// A plan from words: `plan("http://127.0.0.1:80/", "connections=20k think=5s..45s", 7)`.
 pub(crate) fn plan(target: &str, words: &str, seed: u64) -> Plan {
-    let mut flags = Flags { target: Some(target.to_owned()), ..Flags::default() };
+    let mut flags = Flags::new(target);
     for word in words.split_whitespace() {
         let (name, value) = word.split_once('=').expect("a word is name=value");
-        let flag = match name {
-            "connections" => &mut flags.connections,
-            "ramp" => &mut flags.ramp,
-            "duration" => &mut flags.duration,
-            "rate" => &mut flags.rate,
-            "arrive" => &mut flags.arrive,
-            "total" => &mut flags.total,
-            "calls" => &mut flags.calls,
-            "probe" => &mut flags.probe,
-            "think" => &mut flags.think,
-            "ping" => &mut flags.ping,
-            "message" => &mut flags.message,
-            "timeout" => &mut flags.timeout,
-            "expect" => &mut flags.expect,
-            "reconnect" => &mut flags.reconnect,
-            "threshold" => {
-                flags.thresholds.push(value.to_owned());
-                continue;
-            }
-            _ => panic!("no such flag: {name}"),
-        };
-        *flag = Some(value.to_owned());
+        let flag = Flag::named(&format!("--{name}")).unwrap_or_else(|| panic!("no such flag: {name}"));
+        flags = flags.with(flag, value);
     }
     let resolve = |_: &str| -> Result<Vec<IpAddr>, String> { Err("nobody to ask".to_owned()) };
     plan::from_flags(&flags, &Surroundings { cores: 1, seed, resolve: &resolve })

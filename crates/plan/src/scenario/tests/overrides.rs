@@ -1,6 +1,7 @@
 //! What the command line changes of a scenario's load.
 
 use super::*;
+use crate::flag::{self, FLAGS, Flag};
 
 const ONE: &str = r#"
     target = "http://127.0.0.1:80/"
@@ -48,8 +49,8 @@ fn check(text: &str, flags: Flags, loads: &[Load], ramp: Ramp, hold: Hold) {
     assert_eq!((plan.stages[0].ramp, plan.stages.last().unwrap().hold), (ramp, hold));
 }
 
-fn some(text: &str) -> Option<String> {
-    Some(text.to_owned())
+fn given<const N: usize>(pairs: [(&Flag, &str); N]) -> Flags {
+    pairs.into_iter().fold(Flags::default(), |flags, (flag, value)| flags.with(flag, value))
 }
 
 #[test]
@@ -58,8 +59,8 @@ fn one_population_takes_what_is_said() {
     let minutes = Hold::For(Nanos::from_secs(300));
     let own = Ramp::Rate(Rate::per_s(5_000));
     check(ONE, Flags::default(), &held(400_000), own, minutes);
-    check(ONE, Flags { connections: some("19k"), ..Flags::default() }, &held(19_000), own, minutes);
-    let flags = Flags { ramp: some("2s"), duration: some("forever"), ..Flags::default() };
+    check(ONE, given([(&flag::CONNECTIONS, "19k")]), &held(19_000), own, minutes);
+    let flags = given([(&flag::RAMP, "2s"), (&flag::DURATION, "forever")]);
     check(ONE, flags, &held(400_000), Ramp::Within(Nanos::from_secs(2)), Hold::Forever);
 }
 
@@ -76,16 +77,15 @@ fn several_populations_keep_their_proportions() {
     for (wanted, users, few) in
         [("19k", 18_999, 1), ("60001", 60_000, 1), ("1200020", 1_200_000, 20), ("2", 1, 1)]
     {
-        let flags = Flags { connections: some(wanted), ..Flags::default() };
+        let flags = given([(&flag::CONNECTIONS, wanted)]);
         check(SEVERAL, flags, &loads(users, few, 30, 1_000, 10), ramp, hold);
     }
-    let flags = Flags {
-        rate: some("60/s"),
-        arrive: some("2k/s"),
-        total: some("20"),
-        duration: some("10s"),
-        ..Flags::default()
-    };
+    let flags = given([
+        (&flag::RATE, "60/s"),
+        (&flag::ARRIVE, "2k/s"),
+        (&flag::TOTAL, "20"),
+        (&flag::DURATION, "10s"),
+    ]);
     check(SEVERAL, flags, &loads(600_000, 10, 60, 2_000, 20), ramp, Hold::For(Nanos::from_secs(10)));
 }
 
@@ -94,28 +94,49 @@ fn what_cannot_be_changed_is_a_mistake() {
     let check = |text: &str, flags: Flags, expected: &[&str]| {
         assert_eq!(with(text, flags).unwrap_err(), expected, "{text}");
     };
-    let flags = Flags { rate: some("5/s"), arrive: some("5/s"), total: some("5"), ..Flags::default() };
+    let flags = given([(&flag::RATE, "5/s"), (&flag::ARRIVE, "5/s"), (&flag::TOTAL, "5")]);
     let expected = [
         "--rate: no population of the scenario has a rate; set it in the file",
         "--arrive: no population of the scenario has arrivals; set it in the file",
         "--total: no population of the scenario has arrivals; set it in the file",
     ];
     check(ONE, flags, &expected);
-    let flags = Flags { connections: some("1"), think: some("1s"), ..Flags::default() };
+    let flags = given([(&flag::CONNECTIONS, "1"), (&flag::THINK, "1s")]);
     let expected = [
         "--think: cannot be used with a scenario file; set it in the file: \"1s\"",
         "--connections: 2 populations hold connections; use at least 2",
     ];
     check(SEVERAL, flags, &expected);
     let arrivals = "target = \"http://127.0.0.1:80/\"\narrive = \"9/s\"\ntotal = 9";
-    let flags = Flags { connections: some("5"), ..Flags::default() };
+    let flags = given([(&flag::CONNECTIONS, "5")]);
     let expected =
         ["--connections: no population of the scenario holds connections; use --arrive or --total"];
     check(arrivals, flags, &expected);
     let again = SEVERAL.replace("ramp = \"4k/s\"", "ramp = \"4k/s\"\n    for = \"1s\"");
-    let flags = Flags { duration: some("5s"), ..Flags::default() };
+    let flags = given([(&flag::DURATION, "5s")]);
     check(&again, flags, &["--duration: 2 stages hold; set for in the file"]);
-    let flags = Flags { duration: some("soon"), connections: some("0"), ..Flags::default() };
+    let flags = given([(&flag::DURATION, "soon"), (&flag::CONNECTIONS, "0")]);
     let found = with(ONE, flags).unwrap_err();
     assert_eq!(found.len(), 2, "{found:?}");
+}
+
+/// Each flag but those of outputs is named for "?" beside a scenario file, or changes the plan.
+#[test]
+fn every_flag_is_read_or_refused_beside_a_scenario() {
+    let without = with(ONE, Flags::default());
+    for flag in FLAGS.iter().filter(|flag| flag.name != "target") {
+        let with = with(ONE, given([(flag, "?")]));
+        let is_read = match &with {
+            Ok(_) => with != without,
+            Err(mistakes) => mistakes[0].starts_with(&format!("{}: ", flag.place())),
+        };
+        assert_eq!(is_read, !flag.role.is_output(), "{}: {with:?}", flag.place());
+    }
+}
+
+#[test]
+fn every_key_of_a_flag_is_one_of_the_scenario() {
+    for key in FLAGS.iter().filter_map(|flag| flag.key) {
+        assert!(super::super::keys::SCENARIO.key(key.name).is_some(), "{}", key.name);
+    }
 }

@@ -30,10 +30,10 @@ pub enum Tool {
 
 impl Format {
     /// Our own form, which tells of all populations.
-    pub(crate) const OWN: Format = Format { tool: Tool::Throng, of: None };
+    pub(super) const OWN: Format = Format { tool: Tool::Throng, of: None };
 
     /// `TOOL`, or `TOOL:POPULATION`. Without any population known, for a mistake in them, the name is not checked.
-    pub(crate) fn parse(text: &str, populations: &[Population]) -> Result<Format, String> {
+    pub(super) fn parse(text: &str, populations: &[Population]) -> Result<Format, String> {
         let (word, name) = text.split_once(':').map_or((text, None), |(word, name)| (word, Some(name)));
         let tool = match word {
             "throng" => Tool::Throng,

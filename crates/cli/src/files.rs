@@ -21,7 +21,7 @@ use crate::Failure;
 
 /// All files of a run.
 #[derive(Default)]
-pub(crate) struct Outputs {
+pub(crate) struct Files {
     /// By which flag each is written, so that no two write the same.
     flags: BTreeMap<PathBuf, String>,
     /// Those that are written while the run lasts; what was in them goes when it begins.
@@ -32,7 +32,7 @@ pub(crate) struct Outputs {
     begun: Arc<AtomicBool>,
 }
 
-impl Outputs {
+impl Files {
     /// A file that is written while the run lasts: nothing before the run begins.
     ///
     /// # Errors
@@ -136,7 +136,7 @@ fn can_be_written(path: &Path) -> io::Result<()> {
     }
 }
 
-impl Sink for Outputs {
+impl Sink for Files {
     fn begin(&mut self, _header: &Header) {
         for file in &self.streams {
             // What is no file has nothing to cut off.
@@ -149,7 +149,7 @@ impl Sink for Outputs {
     fn tick(&mut self, _tick: &Tick, _own: &Generator) {}
 }
 
-impl Drop for Outputs {
+impl Drop for Files {
     fn drop(&mut self) {
         if self.begun.load(Relaxed) || thread::panicking() {
             return;

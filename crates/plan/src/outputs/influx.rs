@@ -2,7 +2,8 @@
 
 use std::net::SocketAddr;
 
-use crate::{post::Post, target::Resolve};
+use super::post::Post;
+use crate::target::Resolve;
 
 /// An InfluxDB, version 1 or 2.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,18 +5,18 @@ use std::net::SocketAddr;
 use crate::{Target, target::Resolve};
 
 /// A URL, taken apart.
-pub(crate) struct Post<'a> {
+pub(super) struct Post<'a> {
     /// Where it listens: of a name's addresses the first.
-    pub(crate) at: SocketAddr,
+    pub(super) at: SocketAddr,
     /// Host and port as the user wrote them.
-    pub(crate) host: &'a str,
+    pub(super) host: &'a str,
     /// Path and query; may be empty.
-    pub(crate) path: &'a str,
+    pub(super) path: &'a str,
 }
 
 impl Post<'_> {
     /// Reads the URL; every error names the cure.
-    pub(crate) fn parse<'a>(text: &'a str, cure: &str, resolve: Resolve) -> Result<Post<'a>, String> {
+    pub(super) fn parse<'a>(text: &'a str, cure: &str, resolve: Resolve) -> Result<Post<'a>, String> {
         let wrong = |why: &str| format!("{why}; {cure}: {text:?}");
         let rest = text.strip_prefix("http://").ok_or_else(|| wrong("does not start with http://"))?;
         let (host, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));

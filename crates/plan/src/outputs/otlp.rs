@@ -2,7 +2,8 @@
 
 use std::net::SocketAddr;
 
-use crate::{post::Post, target::Resolve};
+use super::post::Post;
+use crate::target::Resolve;
 
 /// Takes OTLP over HTTP, as JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,0 +1,122 @@
+//! The flags that `run` shares with `find` and `replay`: plan's table, as clap has it.
+
+use clap::{Arg, ArgAction, ArgMatches};
+use plan::Flags;
+use plan::flag::{self, FLAGS, Flag, Role, Takes};
+
+/// `throng run` takes them all.
+pub(super) fn of_run() -> impl Iterator<Item = Arg> {
+    FLAGS.iter().map(|flag| arg(flag))
+}
+
+/// `throng find` refuses some; they are not in its help.
+pub(super) fn of_find() -> impl Iterator<Item = Arg> {
+    FLAGS.iter().map(|flag| arg(flag).hide(refused_by_find(flag, "line").is_some()))
+}
+
+/// `throng replay` writes and shows what a stored run gives.
+pub(super) fn of_replay() -> impl Iterator<Item = Arg> {
+    let live = arg(&flag::LIVE).help("Progress output: line, classic or off [default: line]");
+    let exports = FLAGS.iter().filter(|flag| flag.role == Role::Export);
+    std::iter::once(live).chain(exports.map(|flag| arg(flag)))
+}
+
+/// Why a search, which writes nothing but its result, cannot have this flag with this value.
+pub(crate) fn refused_by_find(flag: &Flag, value: &str) -> Option<&'static str> {
+    match flag.name {
+        "json" => None,
+        "live" if ["auto", "line", "off"].contains(&value) => None,
+        "live" => Some("not supported by `throng find`, which prints a line per step; remove it"),
+        "format" => Some("not supported by `throng find`; remove it or use --json FILE"),
+        "tag" => Some("a search is not stored; use it with `throng run` at the load found"),
+        "target-gc" => Some(
+            "not supported by `throng find`, whose steps would fail on the pauses; use it with `throng run` at \
+            the load found",
+        ),
+        _ if flag.role.is_output() => {
+            Some("not supported by `throng find`; use it with `throng run` at the load found")
+        }
+        _ => None,
+    }
+}
+
+fn arg(flag: &'static Flag) -> Arg {
+    let arg = Arg::new(flag.name).help(flag.help);
+    if flag.takes == Takes::Nothing {
+        return arg.long(flag.name).action(ArgAction::SetTrue);
+    }
+    let arg = arg.value_name(flag.value);
+    if flag.name == flag::TARGET.name {
+        return arg;
+    }
+    let arg = flag.short.into_iter().fold(arg.long(flag.name), Arg::short);
+    match flag.takes {
+        Takes::Nothing | Takes::One => arg,
+        Takes::OneOr(value) => arg.num_args(0..=1).default_missing_value(value),
+        Takes::Many => arg.action(ArgAction::Append),
+    }
+}
+
+/// Those that a verb has, as typed.
+pub(super) fn typed(of_verb: &ArgMatches) -> Flags {
+    let mut flags = Flags::default();
+    for flag in FLAGS {
+        // Another verb's argument of that name may be of another type, or absent.
+        let is_set = matches!(of_verb.try_get_one(flag.name), Ok(Some(true)));
+        let values = of_verb.try_get_many::<String>(flag.name).ok().flatten().into_iter().flatten();
+        let values = is_set.then(String::new).into_iter().chain(values.cloned());
+        flags = values.fold(flags, |flags, value| flags.with(flag, value));
+    }
+    flags
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::command;
+    use std::fs;
+
+    /// The section of the reference on a verb.
+    fn reference(verb: &str) -> String {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/cli.md");
+        let text = fs::read_to_string(file).unwrap();
+        let (_, section) =
+            text.split_once(&format!("\n## `throng {verb}`\n")).expect("the verb has a section");
+        section.split("\n## ").next().unwrap().to_owned()
+    }
+
+    #[test]
+    fn the_reference_has_every_flag_where_it_is_taken_and_only_there() {
+        let (run, find, replay) = (reference("run"), reference("find"), reference("replay"));
+        for flag in FLAGS.iter().filter(|flag| flag.name != "target") {
+            let is_in = |text: &str| text.split([' ', '\n']).any(|word| word == flag.place());
+            let in_replay = flag.role == Role::Export || flag.name == "live";
+            let expected = (true, refused_by_find(flag, "line").is_none(), in_replay);
+            assert_eq!((is_in(&run), is_in(&find), is_in(&replay)), expected, "{}", flag.name);
+        }
+    }
+
+    #[test]
+    fn what_is_typed_arrives_as_it_was() {
+        let line = "throng run http://h/ -c 5 --probe --tag a --tag=b --target-gc";
+        let matches = command().try_get_matches_from(line.split(' ')).unwrap();
+        let flags = typed(matches.subcommand().unwrap().1);
+        let expected = Flags::new("http://h/")
+            .with(&flag::CONNECTIONS, 5)
+            .with(&flag::PROBE, "10/s")
+            .with(&flag::TAG, "a")
+            .with(&flag::TAG, "b")
+            .with(&flag::TARGET_GC, "");
+        assert_eq!(flags, expected);
+    }
+
+    #[test]
+    fn a_search_takes_a_plan_and_refuses_outputs() {
+        let taken = |flag: &&&Flag| refused_by_find(flag, "line").is_none();
+        let outputs: Vec<&str> =
+            FLAGS.iter().filter(taken).filter(|flag| flag.role.is_output()).map(|flag| flag.name).collect();
+        assert_eq!(outputs, ["live", "json"]);
+        let refused = FLAGS.iter().filter(|flag| !taken(flag) && !flag.role.is_output());
+        assert_eq!(refused.map(|flag| flag.name).collect::<Vec<_>>(), ["target-gc"]);
+    }
+}

@@ -1,0 +1,93 @@
+//! From flags to a plan on this machine: scenario files are read, and names looked up.
+
+use std::{
+    fs,
+    hash::{BuildHasher, Hasher, RandomState},
+    net::{IpAddr, ToSocketAddrs},
+    path::Path,
+};
+
+use host::Root;
+use plan::{Flags, Mistake, Outputs, Plan, Surroundings, flag};
+
+use crate::{Failure, say};
+
+/// What a command line asks for.
+pub(crate) struct Asked {
+    pub(crate) plan: Plan,
+    pub(crate) outputs: Outputs,
+    /// The text of its scenario file, where it names one.
+    pub(crate) scenario: Option<String>,
+}
+
+/// A plan and its outputs; all mistakes at once.
+pub(crate) fn asked(flags: &Flags) -> Result<Asked, Failure> {
+    let read = read(flags);
+    let populations = read.as_ref().map_or(&[][..], |(plan, _)| &plan.populations);
+    let outputs = Outputs::from_flags(flags, populations, &resolve);
+    match (read, outputs) {
+        (Ok((plan, scenario)), Ok(outputs)) => Ok(Asked { plan: settled(plan, true), outputs, scenario }),
+        (read, outputs) => Err(Failure::words([read.err(), outputs.err()].into_iter().flatten().flatten())),
+    }
+}
+
+/// A plan without outputs; all mistakes at once.
+pub(crate) fn plan(flags: &Flags) -> Result<Plan, Failure> {
+    read(flags).map(|(plan, _)| settled(plan, true)).map_err(Failure::words)
+}
+
+/// The same without a single dial, and without a scenario file.
+pub(crate) fn plan_unseen(flags: &Flags) -> Result<Plan, Failure> {
+    plan::from_flags(flags, &surroundings()).map(|plan| settled(plan, false)).map_err(Failure::words)
+}
+
+/// The scenario file that the flags name.
+pub(crate) fn scenario_file(flags: &Flags) -> Option<&str> {
+    flags.get(&flag::TARGET).filter(|target| plan::scenario::is_file(target))
+}
+
+/// The plan, and the text of its scenario file.
+fn read(flags: &Flags) -> Result<(Plan, Option<String>), Vec<Mistake>> {
+    let Some(file) = scenario_file(flags) else {
+        return plan::from_flags(flags, &surroundings()).map(|plan| (plan, None));
+    };
+    let text = text(Path::new(file)).map_err(|why| {
+        let text = format!("the scenario {file:?} cannot be read: {why}");
+        vec![Mistake { place: flag::TARGET.place(), text }]
+    })?;
+    let folder = Path::new(file).parent().unwrap_or(Path::new(""));
+    let open = |name: &str| self::text(&folder.join(name));
+    let plan = plan::scenario::read(file, &text, flags, &surroundings(), &open)?;
+    Ok((plan, Some(text)))
+}
+
+fn text(path: &Path) -> Result<String, String> {
+    fs::read_to_string(path).map_err(|e| e.to_string())
+}
+
+fn surroundings() -> Surroundings<'static> {
+    Surroundings { cores: cores(), seed: seed(), resolve: &resolve }
+}
+
+/// With the family that is served of each name that has both; `dials`: whether to dial for that.
+fn settled(mut plan: Plan, dials: bool) -> Plan {
+    let mut tell = |line: &str| say(&format!("throng: {line}"));
+    run::settle(&mut plan, &Root::real(), dials, &mut tell);
+    plan
+}
+
+/// Processors that this process may use.
+pub(crate) fn cores() -> u32 {
+    std::thread::available_parallelism().map_or(1, usize::from) as u32
+}
+
+/// A random number, short enough to be typed.
+fn seed() -> u64 {
+    RandomState::new().build_hasher().finish() >> 16
+}
+
+/// Looks up a name.
+pub(crate) fn resolve(name: &str) -> Result<Vec<IpAddr>, String> {
+    let addresses = (name, 0).to_socket_addrs().map_err(|e| e.to_string())?;
+    Ok(addresses.map(|address| address.ip()).collect())
+}

@@ -1,0 +1,260 @@
+//! Every flag of `throng run`, once: parser, help and reference, the key of a scenario file of the same name with its schema, and
+//! which verb refuses it all follow from this table. What a value means is read in `flags.rs` and `outputs.rs`.
+
+use crate::key::Kind::{Number, OneOf, Text, TextOrTable, Texts};
+use crate::key::{ANSWER, Key, Kind, PROBE as PROBE_TABLE};
+
+/// A row of the table.
+#[derive(Clone, Copy, Debug)]
+pub struct Flag {
+    /// Without its dashes. [`TARGET`] stands without any.
+    pub name: &'static str,
+    /// Its letter, where it has one.
+    pub short: Option<char>,
+    /// How many values it takes.
+    pub takes: Takes,
+    /// What help calls its value.
+    pub value: &'static str,
+    /// What it is about.
+    pub role: Role,
+    /// What help says of it.
+    pub help: &'static str,
+    /// The same in a scenario file.
+    pub(crate) key: Option<Key>,
+}
+
+/// How many values a flag takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Takes {
+    /// None.
+    Nothing,
+    /// One.
+    One,
+    /// One; without it, this.
+    OneOr(&'static str),
+    /// One each time that it is given.
+    Many,
+}
+
+/// What a flag is about, which decides who refuses it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// How much load, and for how long: changes that of a scenario file.
+    Load,
+    /// What each connection does: a scenario file says it itself, and refuses the flag.
+    Work,
+    /// How this machine applies the load and takes its samples.
+    Machine,
+    /// How a run is observed and judged, and what repeats it: the load is the same without it.
+    Judgement,
+    /// Where the figures of a run go, now or later: a stored run is replayed to it. No part of a plan.
+    Export,
+    /// What shows or keeps a run while it lasts. No part of a plan.
+    View,
+}
+
+impl Role {
+    /// Whether it is about [`crate::Outputs`], and not about the plan.
+    pub fn is_output(self) -> bool {
+        matches!(self, Role::Export | Role::View)
+    }
+
+    /// Whether two runs that differ in it have the same load, applied in the same way.
+    pub fn keeps_load(self) -> bool {
+        self == Role::Judgement || self.is_output()
+    }
+}
+
+impl Flag {
+    /// The flag of this name, as typed: `target`, `--think`, `-c`.
+    pub fn named(word: &str) -> Option<&'static Flag> {
+        let is_it =
+            |flag: &&&Flag| flag.place() == word || flag.short.is_some_and(|c| word == format!("-{c}"));
+        FLAGS.iter().find(is_it).copied()
+    }
+
+    /// As messages name it.
+    pub fn place(&self) -> String {
+        if self.name == TARGET.name { self.name.to_owned() } else { format!("--{}", self.name) }
+    }
+
+    /// As a scenario file has it.
+    pub(crate) const fn in_file(&self) -> Key {
+        self.key.expect("a flag that a scenario file has as a key")
+    }
+
+    const fn short(self, short: char) -> Flag {
+        Flag { short: Some(short), ..self }
+    }
+
+    const fn takes(self, takes: Takes) -> Flag {
+        Flag { takes, ..self }
+    }
+
+    /// A scenario file has it by the same name.
+    const fn key(self, kind: Kind, example: &'static str, about: &'static str) -> Flag {
+        self.key_as(self.name, kind, example, about)
+    }
+
+    const fn key_as(
+        self,
+        name: &'static str,
+        kind: Kind,
+        example: &'static str,
+        about: &'static str,
+    ) -> Flag {
+        Flag { key: Some(Key { name, kind, about, example }), ..self }
+    }
+}
+
+/// A flag that takes one value and has no key.
+const fn flag(name: &'static str, value: &'static str, role: Role, help: &'static str) -> Flag {
+    Flag { name, short: None, takes: Takes::One, value, role, help, key: None }
+}
+
+/// Names the rows, and lists them in the order of the help.
+macro_rules! flags {
+    ($($name:ident: $flag:expr;)*) => {
+        $(#[doc = concat!("The row ", stringify!($name), ".")] pub const $name: Flag = $flag;)*
+        /// All of them, in the order of the help.
+        pub static FLAGS: &[&Flag] = &[$(&$name),*];
+    };
+}
+
+flags! {
+    TARGET: flag("target", "TARGET", Role::Load,
+        "http://HOST[:PORT]/PATH, ws://HOST[:PORT]/PATH or tcp://HOST:PORT. Several destinations: \
+        http://127.0.0.{1..30}:8000/, ports {9000..9010}. `{rand A B}` in the path is a random number per request. \
+        Or a scenario file, X.toml; -c, --ramp, -d, --rate, --arrive and --total override its load")
+        .key(Text, "\"http://127.0.0.1:8000/\"",
+            "http://HOST[:PORT]/PATH, ws://HOST[:PORT]/PATH or tcp://HOST:PORT; several destinations: \
+            127.0.0.{1..30}, ports {9000..9010}; required");
+    CONNECTIONS: flag("connections", "N", Role::Load, "Hold N connections at once [default: 50]")
+        .short('c')
+        .key(Number, "\"500k\"", "number of connections to hold; default 50");
+    RAMP: flag("ramp", "RATE|TIME", Role::Load,
+        "Dial at RATE (20k/s), or reach N within TIME [default: adaptive, as fast as the target accepts \
+        connections]")
+        .key(Number, "\"20k/s\"",
+            "without stages: dial at this rate, or reach the load within this time; default adaptive, as fast as \
+            the target accepts connections");
+    DURATION: flag("duration", "TIME", Role::Load,
+        "Time at full load, after the ramp; `forever` until SIGINT [default: 10s]")
+        .short('d')
+        .key(Number, "\"5m\"", "without stages: time at full load, after the ramp, or `forever`; default 10s");
+    RATE: flag("rate", "R", Role::Load,
+        "Open loop: R requests/s in total over the held connections, latency from when each was due [default: each \
+        connection sends at its own pace]")
+        .key(Number, "\"20k/s\"",
+            "open loop: total request rate over the held connections; latency from when each was due");
+    ARRIVE: flag("arrive", "R", Role::Load,
+        "Open loop of connections: R new connections/s, --total in total, --calls requests each, then close. -d \
+        limits the duration")
+        .key(Number, "\"6000/s\"", "open loop of connections: rate of new connections, instead of `connections`");
+    TOTAL: flag("total", "N", Role::Load, "--arrive: total number of connections")
+        .key(Number, "\"40k\"",
+            "with arrive: total number of connections; default unlimited for the duration of the stages");
+    CALLS: flag("calls", "K", Role::Work, "--arrive: requests per connection [default: 1]")
+        .key(Number, "10",
+            "requests per connection, after which it is closed, and dialled again if connections are held; default \
+            no limit, http with `arrive` and without steps 1");
+    PROBE: flag("probe", "R", Role::Work,
+        "Send R requests/s independently of the load, half on fresh and half on kept connections, to measure what \
+        an independent user sees [default: off; without R: 10/s]")
+        .takes(Takes::OneOr("10/s"))
+        .key(TextOrTable(&PROBE_TABLE), "\"10/s\"",
+            "rate of requests independent of the load, on fresh and on kept connections; default none");
+    THINK: flag("think", "TIME|A..B", Role::Work,
+        "Idle time between a response and the next request: uniform in A..B, or fixed [default: 0, closed loop]")
+        .key(Number, "\"5s..45s\"",
+            "http: idle time between a response and the next request, uniform or fixed; default 0, closed loop");
+    PING: flag("ping", "TIME", Role::Work,
+        "ws:// and tcp://: interval between messages on each connection [default: 30s; 0: closed loop]")
+        .key(Number, "\"30s\"",
+            "ws, tcp: interval between messages on each connection, the first after a random part of it; default \
+            30s");
+    MESSAGE: flag("message", "TEXT", Role::Work,
+        "Text of the message, whose echo is checked and timed. ws:// with '': a control ping, whose pong is timed \
+        [default: ping; tcp://: none, open and hold only]")
+        .key(Text, "\"ping\"",
+            "ws, tcp: the message, which must be echoed; ws with \"\": a control ping; default ping, tcp none: \
+            open and hold only");
+    TIMEOUT: flag("timeout", "TIME", Role::Work,
+        "Timeout of a dial, a handshake and a response, each [default: 10s]")
+        .key(Number, "\"10s\"", "timeout of a dial, a handshake and a response, each; default 10s");
+    EXPECT: flag("expect", "WORDS", Role::Work,
+        "Check each response: status=200,length=$1 ($1: the first random number) [default: any 2xx]")
+        .key(TextOrTable(&ANSWER), "\"status=200,length=$1\"", "http: checks of the response; default 2xx");
+    RECONNECT: flag("reconnect", "HOW", Role::Work,
+        "When to dial a connection again. `planned`: after a close announced by the server; `never`: not even \
+        then; a back-off (1s..30s): also after a loss or a failed dial, after a random share of a delay that \
+        doubles with each failure [default: planned]")
+        .key(Text, "\"planned\"",
+            "when to dial a connection again; planned: after a close announced by the server; never: not even \
+            then; 1s..30s: also after a loss, with this back-off; default planned");
+    SOURCES: flag("sources", "LIST|CIDR", Role::Machine,
+        "Local addresses to dial from: a list, or CIDR [default: automatic]")
+        .key(Text, "\"10.1.0.0/16\"",
+            "local addresses to dial from: a list with commas, or CIDR; default automatic");
+    THREADS: flag("threads", "N", Role::Machine,
+        "Number of shards; with epoll, the minimum [default: one per core]")
+        .key(Number, "2", "number of shards, with epoll the minimum; default one per core");
+    SEED: flag("seed", "N", Role::Judgement,
+        "Seed of the random numbers, to repeat a run [default: random, printed]")
+        .key(Number, "42", "seed of the random numbers, to repeat a run; default random, printed");
+    IO: flag("io", "IO", Role::Machine,
+        "auto: io_uring if permitted, otherwise epoll; uring; epoll: as many threads as the open-file limit \
+        requires [default: auto]")
+        .key(OneOf(&["auto", "uring", "epoll"]), "\"auto\"", "I/O backend; default auto");
+    LIVE: flag("live", "HOW", Role::View,
+        "Progress on standard error. tui: full screen, with keys; line: one line a second; classic: the http-kit \
+        client's line; off; auto: tui if standard error and standard input are a terminal, otherwise line \
+        [default: auto]");
+    FORMAT: flag("format", "TOOL", Role::View,
+        "Print the summary in another tool's format: wrk, fortio, ab, httperf; TOOL:POPULATION covers only that \
+        population of a scenario [default: throng]");
+    HLOG: flag("hlog", "FILE", Role::Export, "Write the histograms of each second in HdrHistogram's log format");
+    CSV: flag("csv", "FILE", Role::Export, "Write the metrics of each second as a line of CSV");
+    JSONL: flag("jsonl", "FILE", Role::Export, "Write the metrics of each second as JSON, one object per line");
+    PARQUET: flag("parquet", "FILE", Role::Export,
+        "Write the metrics of each second as Parquet, with the columns of --csv; requires a build with --features \
+        parquet");
+    PROMETHEUS: flag("prometheus", "ADDR", Role::View,
+        "Serve the metrics for Prometheus at http://ADDR/metrics during the run; a port alone is on loopback, 0 \
+        takes a free port");
+    DASHBOARD: flag("dashboard", "ADDR", Role::View,
+        "Serve a web page at ADDR that shows the run and can pause it, change its load and stop it; a port alone \
+        is on loopback, 0 takes a free port [default: off; without ADDR: 127.0.0.1:9909]")
+        .takes(Takes::OneOr("127.0.0.1:9909"));
+    DASHBOARD_TOKEN_FILE: flag("dashboard-token-file", "FILE", Role::View,
+        "Read the token for the page from FILE: http://ADDR/#token=… Without a token the page is on loopback only");
+    INFLUX: flag("influx", "URL", Role::Export,
+        "Push the metrics to InfluxDB every second: http://HOST:8086/write?db=DB, or for version 2 \
+        http://HOST:8086/api/v2/write?org=O&bucket=B");
+    INFLUX_TOKEN_FILE: flag("influx-token-file", "FILE", Role::Export,
+        "Read InfluxDB's token from FILE [default: the environment variable INFLUX_TOKEN, if set]");
+    OTLP: flag("otlp", "URL", Role::Export,
+        "Push the metrics to an OpenTelemetry collector every second, as JSON over HTTP: http://HOST:4318");
+    THRESHOLD: flag("threshold", "EXPR", Role::Judgement,
+        "Pass or fail on this condition instead of on load and faults; repeatable: latency.p99 < 200ms, faults == \
+        0, held >= 99.9%, or any number in the summary by its path")
+        .takes(Takes::Many)
+        .key_as("thresholds", Texts, "[\"held >= 99.9%\", \"users.latency.p99 < 50ms\"]",
+            "conditions for the run to pass, on all populations or on one; default none");
+    TAG: flag("tag", "TAG", Role::View,
+        "Tag the stored run; repeatable. `throng compare tag:TAG` treats runs with the same tag as repetitions")
+        .takes(Takes::Many);
+    JSON: flag("json", "FILE", Role::Export, "Write the summary as JSON; `-` is standard output");
+    OUT: flag("out", "DIR", Role::View,
+        "Write all outputs of the run to a new folder: summary, report, metrics, histograms");
+    REPORT: flag("report", "FILE", Role::View,
+        "Write a report of the run: HTML (.html), Markdown (.md) or JSON (.json), by the file's extension");
+    TARGET_GC: flag("target-gc", "", Role::Machine,
+        "Measure the live heap of the target's JVM with full collections (jcmd PID GC.run) before the first dial, \
+        during the ramp and at full load; their pauses affect the other figures")
+        .takes(Takes::Nothing);
+    OBSERVE: flag("observe", "URL", Role::Judgement,
+        "Sample the target's host through `throng observe` there: http://HOST:PORT");
+    OBSERVE_TOKEN_FILE: flag("observe-token-file", "FILE", Role::Judgement,
+        "Read the token for --observe from FILE");
+}
