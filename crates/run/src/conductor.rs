@@ -6,7 +6,7 @@ mod lines;
 #[cfg(test)]
 mod tests;
 
-use engine::{Control, Job};
+use engine::Control;
 use plan::{Plan, Population, Reconnect, Whose};
 use samples::{Phase, Tick};
 use units::Nanos;
@@ -17,8 +17,6 @@ use crate::{
     workers::{Update, Workers},
 };
 
-/// Responses that are under way at the end may come within their timeout; workers report what becomes of them a little later.
-const DRAIN_MORE: Nanos = Nanos(3 * Job::PERIOD.0);
 /// It acts this often; less often at full load, which is left in peace. The end of a ramp is reported at once.
 const ACTS_EVERY: Nanos = Nanos::from_millis(20);
 const ACTS_EVERY_AT_LOAD: Nanos = Nanos::from_millis(100);
@@ -82,6 +80,10 @@ pub struct Conductor<'a> {
     /// Who ends it before its time: someone who watches, or a signal.
     ends_by: Option<&'static str>,
     has_signal: bool,
+    /// The usual length of a worker's tick.
+    period: Nanos,
+    /// An order arrives, or a report, within this time.
+    latency: Nanos,
     /// Responses may come for so long when the load has ended.
     patience: Nanos,
 }
@@ -109,7 +111,10 @@ impl<'a> Conductor<'a> {
         let whose = workers.whose();
         let workers_of = |nth| whose.iter().filter(|whose| **whose == Whose::Population(nth)).count() as u32;
         let populations = 0..plan.populations.len() as u16;
-        let crowds: Vec<Crowd> = populations.map(|nth| Crowd::of(plan, nth, workers_of(nth))).collect();
+        let period = workers.period();
+        let latency = period.max(workers.notice());
+        let crowds: Vec<Crowd> =
+            populations.map(|nth| Crowd::of(plan, nth, workers_of(nth), period)).collect();
         let threads = crowds.iter().map(|crowd| crowd.shards).sum();
         Conductor {
             plan,
@@ -122,7 +127,10 @@ impl<'a> Conductor<'a> {
             draining: None,
             ends_by: None,
             has_signal: false,
-            patience: plan.longest_timeout() + DRAIN_MORE,
+            period,
+            latency,
+            // Responses that are under way at the end may come within their timeout, and are reported a little later.
+            patience: plan.longest_timeout() + Nanos(3 * latency.0),
         }
     }
 
@@ -143,6 +151,7 @@ impl<'a> Conductor<'a> {
         loop {
             match workers.next(until) {
                 Update::Tick(worker, tick) => self.handle_tick(worker, tick),
+                Update::Lost(worker) => self.handle_lost(worker),
                 Update::Nothing => return Some(has_news),
                 Update::Ended => return None,
             }
@@ -218,6 +227,14 @@ impl<'a> Conductor<'a> {
     /// Whether the load ends, by order.
     pub fn is_draining(&self) -> bool {
         self.draining.is_some()
+    }
+
+    /// A worker is lost, with its connections: the run ends before its time.
+    fn handle_lost(&mut self, worker: u32) {
+        let report = &mut self.reports[worker as usize];
+        let drained_at = report.drained_at.min(report.until);
+        *report = Report { drained_at, phase: Phase::Drain, open: 0, waiting: 0, owed: 0, ..*report };
+        self.ends_by = Some("a lost worker");
     }
 
     /// A signal came: the run ends before its time.

@@ -147,14 +147,14 @@ pub(crate) struct Crowd {
 }
 
 impl Crowd {
-    /// Of a population that has not begun, in so many shards.
-    pub(crate) fn of(plan: &Plan, nth: u16, shards: u32) -> Crowd {
+    /// Of a population that has not begun, in so many shards with ticks of this length.
+    pub(crate) fn of(plan: &Plan, nth: u16, shards: u32, period: Nanos) -> Crowd {
         let wanted = match plan.populations[usize::from(nth)].load {
             // Without a total: those that will have come.
             Load::Arrivals { total, .. } => total.unwrap_or(0).into(),
             load => plan.peak(nth).of(load.connections().into()),
         };
-        Crowd { wanted, shards, ..Crowd::default() }
+        Crowd { wanted, shards, silences: Silences::new(period), ..Crowd::default() }
     }
 
     /// Takes a tick of one of its shards, at whose end all of them have `open` connections; all have reported until

@@ -3,7 +3,6 @@
 
 use std::collections::VecDeque;
 
-use engine::Job;
 use samples::Tick;
 use units::Nanos;
 
@@ -47,6 +46,8 @@ struct Period {
 /// What was found so far.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Silences {
+    /// The length of a period: that of the shards' ticks.
+    period: Nanos,
     /// Periods from number `first` on.
     periods: VecDeque<Period>,
     first: u64,
@@ -59,9 +60,15 @@ pub(crate) struct Silences {
 }
 
 impl Silences {
+    /// None yet, in periods of this length.
+    pub(crate) fn new(period: Nanos) -> Silences {
+        Silences { period, ..Silences::default() }
+    }
+
     /// Takes a tick of one shard; all shards have reported until `complete`.
     pub(crate) fn take(&mut self, tick: &Tick, complete: Nanos) {
-        let number = |at: Nanos| at.0 / Job::PERIOD.0;
+        let period = self.period.0;
+        let number = |at: Nanos| at.0 / period;
         let last = number(Nanos(tick.until.0.saturating_sub(1)));
         if self.periods.is_empty() && self.first == 0 {
             self.first = number(tick.from);
@@ -93,19 +100,19 @@ impl Silences {
     }
 
     fn is_complete(&self, complete: Nanos) -> bool {
-        let ends = Nanos((self.first + 1) * Job::PERIOD.0);
+        let ends = Nanos((self.first + 1) * self.period.0);
         !self.periods.is_empty() && (ends <= complete || self.periods.len() > MOST_OPEN)
     }
 
     /// The period before `first` has ended.
     fn end_period(&mut self, period: Period) {
-        let until = Nanos(self.first * Job::PERIOD.0);
+        let until = Nanos(self.first * self.period.0);
         self.is_served |= period.answered > 0;
         let is_silent = period.answered == 0 && period.waiting > 0 && !period.is_ours && self.is_served;
         if !is_silent {
             return self.end_silence(period.answered > 0);
         }
-        let from = Nanos(until.0 - Job::PERIOD.0);
+        let from = Nanos(until.0 - self.period.0);
         let new = Silence { from, ..Silence::default() };
         let (silence, _) = self.current.get_or_insert((new, period.waiting));
         (silence.until, silence.waiting) = (until, period.waiting);
@@ -113,7 +120,7 @@ impl Silences {
         let (silence, before) = self.current.expect("just now");
         let grows = silence.waiting >= before + FEW;
         let all = period.waiting >= FEW && period.waiting * 10 >= period.open * 9;
-        let is_long = silence.length().0 >= LEAST * Job::PERIOD.0;
+        let is_long = silence.length().0 >= LEAST * self.period.0;
         if is_long && (grows || all) && self.lasting().is_none_or(|known| known.from != silence.from) {
             self.count += 1;
             self.found.push(silence);
@@ -152,11 +159,13 @@ impl Silences {
 mod tests {
     use super::*;
 
+    const PERIOD: Nanos = Nanos::from_millis(200);
+
     /// (answered, waiting, stalled ms) of one shard with 20 connections, each period.
     type Seen = (u64, u64, u64);
 
     fn tick(index: u64, (answered, waiting, stalled_ms): Seen) -> Tick {
-        let (from, until) = (Nanos(index * Job::PERIOD.0), Nanos((index + 1) * Job::PERIOD.0));
+        let (from, until) = (Nanos(index * PERIOD.0), Nanos((index + 1) * PERIOD.0));
         let mut tick = Tick { from, until, waiting, open: 20, ..Tick::default() };
         tick.stalled = Nanos::from_millis(stalled_ms);
         tick.counts.answered = answered;
@@ -164,7 +173,7 @@ mod tests {
     }
 
     fn silences(seen: &[Seen]) -> Silences {
-        let mut silences = Silences::default();
+        let mut silences = Silences::new(PERIOD);
         for (index, seen) in (0..).zip(seen) {
             let tick = tick(index, *seen);
             silences.take(&tick, tick.until);
@@ -205,7 +214,7 @@ mod tests {
         // One tick over all of the time that throng was stopped.
         let mut silences = silences(&[BUSY; 5]);
         let mut late = tick(5, (0, 20, 2_000));
-        late.until = Nanos(20 * Job::PERIOD.0);
+        late.until = Nanos(20 * PERIOD.0);
         silences.take(&late, late.until);
         assert_eq!(silences.longest(), None);
     }
@@ -221,7 +230,7 @@ mod tests {
 
     #[test]
     fn all_shards_must_be_silent() {
-        let mut silences = Silences::default();
+        let mut silences = Silences::new(PERIOD);
         let shards = [
             [BUSY, BUSY, SILENT, SILENT, SILENT, SILENT, BUSY],
             [BUSY, BUSY, SILENT, BUSY, SILENT, SILENT, BUSY],
@@ -248,7 +257,7 @@ mod tests {
         assert_eq!((count, longest.length().millis()), (3 * MOST_KEPT as u64, 1_800));
         assert!(all.found.len() <= MOST_KEPT + 1 && all.periods.is_empty());
         // A shard that reports no more does not let the others' periods pile up.
-        let mut silences = Silences::default();
+        let mut silences = Silences::new(PERIOD);
         (0..10_000).for_each(|index| silences.take(&tick(index, BUSY), Nanos::ZERO));
         assert!((1..=MOST_OPEN).contains(&silences.periods.len()));
     }

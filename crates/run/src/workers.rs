@@ -23,6 +23,9 @@ pub trait Workers {
     /// Every worker applies an order within this time after it was [given](Workers::order).
     fn notice(&self) -> Nanos;
 
+    /// The usual length of a worker's tick.
+    fn period(&self) -> Nanos;
+
     /// The time, by the clock of the workers' ticks.
     fn now(&self) -> Nanos;
 
@@ -38,6 +41,8 @@ pub trait Workers {
 pub enum Update<'a> {
     /// A worker's tick.
     Tick(u32, &'a Tick),
+    /// A worker has ended without an order to: it reports no more.
+    Lost(u32),
     /// Nothing in time.
     Nothing,
     /// All of them have ended, and nothing will come any more.
@@ -47,7 +52,11 @@ pub enum Update<'a> {
 /// Stops them; `take` is given what they still have to hand over.
 pub fn stop(workers: &mut dyn Workers, mut take: impl FnMut(u32, &Tick)) {
     workers.order(Order::All(Control::Stop));
-    while let Update::Tick(worker, tick) = workers.next(workers.now() + STOPS_WITHIN) {
-        take(worker, tick);
+    loop {
+        match workers.next(workers.now() + STOPS_WITHIN) {
+            Update::Tick(worker, tick) => take(worker, tick),
+            Update::Lost(_) => {}
+            Update::Nothing | Update::Ended => return,
+        }
     }
 }

@@ -5,8 +5,6 @@ use units::Nanos;
 
 use super::Conductor;
 
-/// So long, where it is to end at once: every worker learns of it, and reports what it still has.
-const SHORT: Nanos = Nanos::from_millis(400);
 /// Who may end a run, besides a signal.
 const BY_HAND: &str = "hand";
 /// So many commands are kept.
@@ -15,14 +13,16 @@ const MOST_ASKS: usize = 1_000;
 impl Conductor<'_> {
     /// Someone who watches wants this; whether it changes anything.
     pub fn handle_command(&mut self, ask: Ask, now: Nanos) -> bool {
+        // Every worker learns of the end, and reports what it still has.
+        let short = Nanos(2 * self.latency.0);
         let done = match ask {
             Ask::Drain if self.ends_by.is_none() => {
                 self.ends_by = Some(BY_HAND);
                 Some("drained".to_owned())
             }
             // Once more, where a drain that was asked for takes too long.
-            Ask::Stop if self.ends_by.is_none() || self.patience > SHORT => {
-                (self.ends_by, self.patience) = (Some(BY_HAND), self.patience.min(SHORT));
+            Ask::Stop if self.ends_by.is_none() || self.patience > short => {
+                (self.ends_by, self.patience) = (Some(BY_HAND), self.patience.min(short));
                 Some("stopped".to_owned())
             }
             ask if self.ends_by.is_none() && self.draining.is_none() => {

@@ -1,6 +1,5 @@
 //! What workers report, second by second: ticks come in, lines go out, and the record holds all of it.
 
-use engine::Job;
 use plan::Whose;
 use samples::{Phase, Tick};
 use units::Nanos;
@@ -10,8 +9,6 @@ use crate::record::line;
 
 /// A line sums up this time.
 const LINE: Nanos = Nanos::from_secs(1);
-/// The rate of a shorter tick is noise.
-const LEAST_PERIOD: Nanos = Nanos(Job::PERIOD.0 / 2);
 
 /// Lines end at whole seconds.
 pub(super) fn end_after(now: Nanos) -> Nanos {
@@ -59,7 +56,8 @@ impl Conductor<'_> {
     /// What a population's worker has reported.
     fn take_of(&mut self, nth: u16, tick: &Tick, open_ns: u128) {
         let period = tick.until.since(tick.from);
-        let has_rate = tick.phase == Phase::Hold && period >= LEAST_PERIOD;
+        // The rate of a short tick is noise.
+        let has_rate = tick.phase == Phase::Hold && period >= Nanos(self.period.0 / 2);
         let rate = has_rate.then(|| tick.counts.answered as f64 / period.secs_f64());
         rate.into_iter().for_each(|rate| self.line.shard_rates.record(rate));
         let (open, waiting) = (self.of(nth).map(|r| r.open).sum(), self.of(nth).map(|r| r.waiting).sum());
@@ -77,11 +75,11 @@ impl Conductor<'_> {
         }
     }
 
-    /// The line of the second that is over, once all workers have reported it, or a period later.
+    /// The line of the second that is over, once all workers have reported it, or as soon as they should have.
     pub fn poll_line(&mut self, now: Nanos) -> Option<Tick> {
         // Workers end their ticks together, and those ticks need a moment to arrive.
         let is_complete = self.reports.iter().all(|report| report.until >= self.line_ends);
-        if !is_complete && now.since(self.line_ends) < Job::PERIOD || now < self.line_ends {
+        if !is_complete && now.since(self.line_ends) < self.latency || now < self.line_ends {
             return None;
         }
         self.line_ends = end_after(now);

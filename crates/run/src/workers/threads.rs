@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use engine::{Arrivals, Client, Job, Remote};
+use engine::{Arrivals, Client, Control, Job, Remote};
 use net::{
     Backend, Io, Shard,
     io::{
@@ -49,6 +49,8 @@ pub(crate) struct Threads {
     /// Where connections are dialled from.
     pub(crate) sources: Arc<Sources>,
     threads: Vec<JoinHandle<()>>,
+    /// No thread is to end; none has.
+    all_run: bool,
 }
 
 impl Workers for Threads {
@@ -60,11 +62,16 @@ impl Workers for Threads {
         NOTICE
     }
 
+    fn period(&self) -> Nanos {
+        Job::PERIOD
+    }
+
     fn now(&self) -> Nanos {
         self.clock.now()
     }
 
     fn order(&mut self, order: Order) {
+        self.all_run &= order != Order::All(Control::Stop);
         for (part, remote) in self.parts.iter().zip(&self.remotes) {
             if let Some(control) = order.to(part) {
                 // A shard that has ended takes no orders.
@@ -83,13 +90,20 @@ impl Workers for Threads {
                 let (shard, tick) = &*self.read.insert(read);
                 Update::Tick(*shard, tick)
             }
-            Err(RecvTimeoutError::Timeout) => Update::Nothing,
+            Err(RecvTimeoutError::Timeout) => self.lost().map_or(Update::Nothing, Update::Lost),
             Err(RecvTimeoutError::Disconnected) => Update::Ended,
         }
     }
 }
 
 impl Threads {
+    /// The first thread that panicked; [`Threads::join`] passes that on.
+    fn lost(&mut self) -> Option<u32> {
+        let lost = self.threads.iter().position(|thread| self.all_run && thread.is_finished())?;
+        self.all_run = false;
+        Some(lost as u32)
+    }
+
     /// Starts a shard for each part of the plan; all of them stand when this returns.
     pub(crate) fn start(plan: &Plan, prepared: &Prepared) -> Result<Threads, Refusal> {
         let parts = plan.parts(|population| prepared.shards.counts[usize::from(population)]);
@@ -106,6 +120,7 @@ impl Threads {
             io,
             sources: Arc::new(Sources::new(prepared.routes.values().flatten())),
             threads: Vec::new(),
+            all_run: true,
         };
         let mut starters = Vec::new();
         for (part, (link, remote)) in parts.into_iter().zip(links) {

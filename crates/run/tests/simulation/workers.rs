@@ -1,6 +1,6 @@
 //! Client shards on a simulated network as the workers of a run: what `run` gives to threads they get in virtual time.
 
-use engine::{Arrivals, Control, Remote, Tempo};
+use engine::{Arrivals, Control, Job, Remote, Tempo};
 use net::io::sim::{self, Net, Turn};
 use plan::{Part, Plan, Ramp, Whose};
 use run::{Order, Update, Workers};
@@ -43,6 +43,10 @@ impl<F: FnMut(u32, &Tick)> Workers for Shards<'_, F> {
 
     fn notice(&self) -> Nanos {
         NOTICE
+    }
+
+    fn period(&self) -> Nanos {
+        Job::PERIOD
     }
 
     fn now(&self) -> Nanos {

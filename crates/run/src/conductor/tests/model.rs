@@ -10,7 +10,8 @@ pub(super) struct Model {
     period: Nanos,
     workers: Vec<Worker>,
     read: Option<Tick>,
-    pub(super) orders: Vec<Order>,
+    /// Each with the time when it was given.
+    pub(super) orders: Vec<(Nanos, Order)>,
     target: Target,
 }
 
@@ -45,6 +46,8 @@ struct Worker {
     /// It has something to report at once.
     news: bool,
     lost: bool,
+    /// It ends without an order then.
+    dies_at: Nanos,
 }
 
 impl Model {
@@ -62,6 +65,7 @@ impl Model {
             stopped: false,
             news: false,
             lost: false,
+            dies_at: Nanos::NEVER,
         };
         Model {
             now: Nanos::ZERO,
@@ -78,9 +82,16 @@ impl Model {
         Model { target, ..self }
     }
 
+    /// One of them ends without an order.
+    pub(super) fn losing(mut self, worker: u32, at: Nanos) -> Model {
+        let nth = worker as usize % self.workers.len();
+        self.workers[nth].dies_at = at;
+        self
+    }
+
     /// The orders to all that end something.
     pub(super) fn of_all(&self) -> Vec<&'static str> {
-        let of_all = self.orders.iter().filter_map(|order| match order {
+        let of_all = self.orders.iter().filter_map(|(_, order)| match order {
             Order::All(Control::Until(at)) if *at < Nanos::NEVER => Some("Until"),
             Order::All(Control::Drain) => Some("Drain"),
             Order::All(Control::Stop) => Some("Stop"),
@@ -99,12 +110,16 @@ impl Workers for Model {
         self.notice
     }
 
+    fn period(&self) -> Nanos {
+        self.period
+    }
+
     fn now(&self) -> Nanos {
         self.now
     }
 
     fn order(&mut self, order: Order) {
-        self.orders.push(order);
+        self.orders.push((self.now, order));
         for worker in &mut self.workers {
             if let Some(control) = order.to(&worker.part) {
                 worker.obey(control, self.now, self.target.takes);
@@ -124,6 +139,11 @@ impl Workers for Model {
             return Update::Nothing;
         }
         self.now = at.max(self.now);
+        if self.now >= self.workers[nth].dies_at {
+            let worker = &mut self.workers[nth];
+            (worker.news, worker.stopped, worker.dies_at) = (false, true, Nanos::NEVER);
+            return Update::Lost(nth as u32);
+        }
         let tick = self.workers[nth].report(self.now, self.target);
         Update::Tick(nth as u32, self.read.insert(tick))
     }
@@ -131,6 +151,9 @@ impl Workers for Model {
 
 impl Worker {
     fn obey(&mut self, control: Control, now: Nanos, takes: Nanos) {
+        if self.stopped {
+            return;
+        }
         match control {
             Control::Load { connections, from, .. } => {
                 (self.wanted, self.there_at) = (connections.into(), from.max(now) + takes);
@@ -153,7 +176,7 @@ impl Worker {
                 let until = if self.draining { Nanos::NEVER } else { self.until };
                 let lost_at = if self.lost { Nanos::NEVER } else { target.loses_at };
                 let tick_ends = Nanos((self.tick.from.0 / period.0 + 1) * period.0);
-                tick_ends.min(self.there_at).min(until).min(lost_at).max(now)
+                tick_ends.min(self.there_at).min(until).min(lost_at).min(self.dies_at).max(now)
             }
         }
     }
