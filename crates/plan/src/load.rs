@@ -68,10 +68,21 @@ impl Load {
         }
     }
 
-    /// Connections held, or that arrive in all; as many as can be counted where they arrive without end.
-    pub fn connections(self) -> u32 {
+    /// Connections held, or that arrive in all; none where they arrive without end.
+    pub fn wanted(self) -> Option<u32> {
         let LoadKeys { connections, total, .. } = self.keys();
-        connections.or(total).unwrap_or(u32::MAX)
+        connections.or(total)
+    }
+
+    /// The same; as many as can be counted where they arrive without end.
+    pub fn connections(self) -> u32 {
+        self.wanted().unwrap_or(u32::MAX)
+    }
+
+    /// The rate at which requests are due, or connections arrive; none where nothing goes by a rate.
+    pub fn rate(self) -> Option<Rate> {
+        let LoadKeys { rate, arrive, .. } = self.keys();
+        rate.or(arrive)
     }
 
     /// The rate at which connections arrive; none where they are held.

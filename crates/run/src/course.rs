@@ -4,7 +4,7 @@
 mod hand;
 
 use engine::{Control, Tempo};
-use plan::{Load, Part, Plan, Ramp, Share, Whose, split};
+use plan::{Part, Plan, Ramp, Share, Whose, split};
 use units::{Nanos, Rate};
 
 use self::hand::{Hand, Slope};
@@ -209,10 +209,8 @@ impl<'a> Course<'a> {
 
     /// Connections that the present stage wants of a population; none where they come without end.
     pub fn wanted(&self, population: u16) -> u64 {
-        match self.plan.populations[usize::from(population)].load {
-            Load::Arrivals { total: None, .. } => 0,
-            load => self.progress(population).level.of(load.connections().into()),
-        }
+        let all = self.plan.populations[usize::from(population)].load.wanted();
+        self.progress(population).level.of(all.unwrap_or(0).into())
     }
 
     /// How long a population's ramps took until now, the present one included.
@@ -300,9 +298,7 @@ impl<'a> Course<'a> {
                 self.orders.push(Order::Population(population, Control::Hold(from)));
             }
             // The first time the rate begins when the connections are there; later it came with them.
-            if let (Load::Rate { rate, .. }, true) =
-                (self.plan.populations[usize::from(population)].load, is_first)
-            {
+            if is_first && let Some(rate) = self.plan.populations[usize::from(population)].load.rate() {
                 let tempo = Tempo::Steady(level.of_rate(rate));
                 self.orders.push(Order::Population(population, Control::Tempo(tempo, from)));
             }
@@ -358,41 +354,31 @@ impl<'a> Course<'a> {
     fn set_out(&mut self, population: u16, all: u64, now: Nanos) -> Nanos {
         let plan = self.plan;
         let (stage, load) = (&plan.stages[self.stage], plan.populations[usize::from(population)].load);
+        let comes_and_goes = plan.populations[usize::from(population)].comes_and_goes();
         let level = self.hand.of(stage.to);
         let before = std::mem::replace(&mut self.progress[usize::from(population)].level, level);
         let over = match stage.ramp {
             Ramp::Within(time) => time,
             _ => Nanos::ZERO,
         };
-        let slope = |rate: Rate| match over {
-            Nanos::ZERO => Tempo::Steady(level.of_rate(rate)),
-            over => Tempo::Slope { from: before.of_rate(rate), to: level.of_rate(rate), over },
-        };
-        let is_new = !self.progress[usize::from(population)].has_held;
         let heard = self.heard;
-        if let Load::Arrivals { rate, .. } | Load::Rate { rate, .. } = load {
+        let progress = &mut self.progress[usize::from(population)];
+        let is_new = !progress.has_held;
+        let tempo = load.rate().map(|rate| {
             let (from, to) = (before.of_rate(rate), level.of_rate(rate));
-            self.progress[usize::from(population)].slope =
-                (over > Nanos::ZERO).then_some(Slope { from, to, over, began: heard });
-        }
-        match load {
+            progress.slope = (over > Nanos::ZERO).then_some(Slope { from, to, over, began: heard });
+            if over == Nanos::ZERO { Tempo::Steady(to) } else { Tempo::Slope { from, to, over } }
+        });
+        if comes_and_goes && is_new {
             // They are full load from the first one on.
-            Load::Arrivals { rate, total } if is_new => {
-                let progress = &mut self.progress[usize::from(population)];
-                (progress.hold_from, progress.has_held) = (heard, true);
-                let total = total.unwrap_or(u32::MAX);
-                self.orders.push(Order::Load(population, total, Some(slope(rate)), heard));
-                self.orders.push(Order::Population(population, Control::Hold(heard)));
-                return heard + over;
-            }
-            Load::Arrivals { rate, .. } => {
-                self.orders.push(Order::Population(population, Control::Tempo(slope(rate), heard)));
-                return heard + over;
-            }
-            Load::Rate { rate, .. } if !is_new => {
-                self.orders.push(Order::Population(population, Control::Tempo(slope(rate), heard)));
-            }
-            Load::Rate { .. } | Load::Held { .. } => {}
+            (progress.hold_from, progress.has_held) = (heard, true);
+            self.orders.push(Order::Load(population, load.connections(), tempo, heard));
+            self.orders.push(Order::Population(population, Control::Hold(heard)));
+        } else if !is_new && let Some(tempo) = tempo {
+            self.orders.push(Order::Population(population, Control::Tempo(tempo, heard)));
+        }
+        if comes_and_goes {
+            return heard + over;
         }
         self.leave_hold(population, now);
         let connections = u64::from(load.connections());

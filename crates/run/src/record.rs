@@ -1,6 +1,6 @@
 //! A run, or a step of a search, measured.
 
-use plan::{Load, Plan, Population};
+use plan::{Plan, Population};
 use samples::{Asked, Fault, Header, Kind, Phase, Stage, Tick};
 use units::Nanos;
 
@@ -149,11 +149,10 @@ pub(crate) struct Crowd {
 impl Crowd {
     /// Of a population that has not begun, in so many shards with ticks of this length.
     pub(crate) fn of(plan: &Plan, nth: u16, shards: u32, period: Nanos) -> Crowd {
-        let wanted = match plan.populations[usize::from(nth)].load {
-            // Without a total: those that will have come.
-            Load::Arrivals { total, .. } => total.unwrap_or(0).into(),
-            load => plan.peak(nth).of(load.connections().into()),
-        };
+        let population = &plan.populations[usize::from(nth)];
+        // Without a total: those that will have come.
+        let wanted = population.load.wanted().unwrap_or(0).into();
+        let wanted = if population.comes_and_goes() { wanted } else { plan.peak(nth).of(wanted) };
         Crowd { wanted, shards, silences: Silences::new(period), ..Crowd::default() }
     }
 
@@ -195,7 +194,7 @@ impl Crowd {
             false => course.ramping(nth, ended),
         };
         self.elapsed = self.last_seen.min(own).since(self.began.unwrap_or(Nanos::NEVER));
-        if let Load::Arrivals { total: None, .. } = population.load {
+        if population.load.wanted().is_none() {
             self.wanted = self.totals.counts.opened + self.totals.counts.failed;
         }
     }

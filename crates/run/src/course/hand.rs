@@ -1,7 +1,7 @@
 //! The load by hand: whoever watches a run may pause it, and step its load down and up again.
 
 use engine::{Control, Tempo};
-use plan::{Load, Share};
+use plan::Share;
 use samples::Ask;
 use units::{Nanos, Rate};
 
@@ -135,13 +135,13 @@ impl Course<'_> {
             return;
         }
         self.descents.retain(|descent| descent.population != population);
-        let load = self.plan.populations[usize::from(population)].load;
         self.go_on_at(population, level, now, heard);
-        if let Load::Arrivals { .. } = load {
+        let own = &self.plan.populations[usize::from(population)];
+        if own.comes_and_goes() {
             return;
         }
         let progress = &mut self.progress[usize::from(population)];
-        progress.connections = level.of(load.connections().into()) as u32;
+        progress.connections = level.of(own.load.connections().into()) as u32;
         self.leave_hold(population, now);
         self.dial_on(population, now);
     }
@@ -156,8 +156,7 @@ impl Course<'_> {
 
     /// The tempo that goes with a level, from this time on; a slope that was under way at `then` has the rest of its time.
     fn go_on_at(&mut self, population: u16, level: Share, then: Nanos, from: Nanos) {
-        let load = self.plan.populations[usize::from(population)].load;
-        let (Load::Rate { rate, .. } | Load::Arrivals { rate, .. }) = load else { return };
+        let Some(rate) = self.plan.populations[usize::from(population)].load.rate() else { return };
         let to = level.of_rate(rate);
         let progress = &mut self.progress[usize::from(population)];
         let slope = progress.slope.take().filter(|slope| slope.left(then) > Nanos::ZERO);
@@ -174,8 +173,8 @@ impl Course<'_> {
 
     /// Of what goes by a rate, and has begun.
     fn order_tempo(&mut self, population: u16, tempo: Tempo, from: Nanos) {
-        let load = self.plan.populations[usize::from(population)].load;
-        if self.progress(population).has_held && !matches!(load, Load::Held { .. }) {
+        let goes_by_rate = self.plan.populations[usize::from(population)].load.rate().is_some();
+        if self.progress(population).has_held && goes_by_rate {
             self.orders.push(Order::Population(population, Control::Tempo(tempo, from)));
         }
     }

@@ -1,6 +1,6 @@
 //! The plan of a step: the same as the user's, with another load.
 
-use plan::{Hold, Load, Plan, Population, Ramp, Share, Stage};
+use plan::{Hold, Plan, Population, Ramp, Share, Stage};
 use units::{Nanos, Rate};
 
 use super::By;
@@ -20,37 +20,29 @@ impl By {
         let load = if self == By::Rate { load.saturating_sub(probes_per_s(&plan)).max(1) } else { load };
         let weights: Vec<f64> = plan.populations.iter().map(|population| self.weight(population)).collect();
         for (population, n) in plan.populations.iter_mut().zip(dealt(load, &weights)) {
-            let connections = population.load.connections();
-            match (self, population.load) {
-                (By::Connections | By::Burst, Load::Held { .. }) => {
-                    population.load = Load::Held { connections: n };
-                }
-                (By::Connections | By::Burst, Load::Rate { rate, .. }) => {
-                    population.load = Load::Rate { connections: n, rate };
-                }
-                (By::Rate, Load::Held { .. } | Load::Rate { .. }) => {
-                    population.load = Load::Rate { connections, rate: Rate::per_s(n) };
-                }
-                (By::Arrival, _) => {
+            let mut keys = population.load.keys();
+            match self {
+                By::Arrival => {
                     let all = u64::from(n).saturating_mul(dwell.0) / Nanos::from_secs(1).0;
-                    let total = Some(u32::try_from(all.max(1)).unwrap_or(u32::MAX));
-                    population.load = Load::Arrivals { rate: Rate::per_s(n), total };
+                    keys.arrive = Some(Rate::per_s(n));
+                    keys.total = Some(u32::try_from(all.max(1)).unwrap_or(u32::MAX));
                     population.calls = population.calls.or(Some(1));
                 }
-                (_, Load::Arrivals { .. }) => {}
+                // Those that come and go stay as they are.
+                By::Connections | By::Burst => keys.connections = Some(n),
+                By::Rate => keys.rate = Some(Rate::per_s(n)),
             }
+            population.load = keys.load();
         }
         plan
     }
 
     /// How much of the load is a population's.
     fn weight(self, population: &Population) -> f64 {
-        match (self, population.load) {
-            (By::Rate | By::Arrival, Load::Rate { rate, .. } | Load::Arrivals { rate, .. }) => {
-                rate.per_s_f64()
-            }
-            (_, Load::Arrivals { .. }) => 0.0,
-            (_, load) => f64::from(load.connections()),
+        match (self, population.load.rate()) {
+            (By::Rate | By::Arrival, Some(rate)) => rate.per_s_f64(),
+            _ if population.comes_and_goes() => 0.0,
+            _ => f64::from(population.load.connections()),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Pass, fail, invalid, interrupted: and why.
 
-use plan::{Load, Plan, Population};
+use plan::{Plan, Population};
 use samples::{Summary, Verdict};
 use serde_json::Value;
 use units::Count;
@@ -105,12 +105,12 @@ fn too_few(facts: &Facts) -> Vec<String> {
     let is_alone = facts.crowds.len() == 1;
     let told = facts.plan.populations.iter().zip(facts.crowds).filter_map(|(population, crowd)| {
         let counts = &crowd.totals.counts;
-        let (there, excused, done) = match population.load {
-            // None shall be left; how many come without an end is not known before.
-            Load::Arrivals { total: None, .. } => return None,
-            Load::Arrivals { .. } => (counts.finished, 0, "completed all their calls"),
+        // How many come without an end is not known before.
+        population.load.wanted()?;
+        let (there, excused, done) = match population.comes_and_goes() {
+            true => (counts.finished, 0, "completed all their calls"),
             // What the server closed by announcement is its policy, and no loss.
-            _ => (crowd.held, crowd.resting + counts.done, "held"),
+            false => (crowd.held, crowd.resting + counts.done, "held"),
         };
         let name = if is_alone { String::new() } else { format!("{}: ", population.name) };
         let missed = there + excused < crowd.wanted;
