@@ -2,9 +2,9 @@
 //!
 //! ```text
 //!            ┌──────── address taken: next ────────┐
-//!  None ─► Dialling ─► Upgrading ─► Busy ─► Idle ─► Busy ─► …  (think time, its slot of an open loop, or at once)
-//!            ▲        (WebSocket)           │
-//!            └───────── Resting ◄───────────┘  the server closed by announcement, or a loss is made up for; dialled
+//!  None ─► Dialling ─► Securing ─► Upgrading ─► Busy ─► Idle ─► Busy ─► …  (think time, its slot of an open loop, or at once)
+//!            ▲         (a layer)  (WebSocket)            │
+//!            └────────────────── Resting ◄───────────────┘  the server closed by announcement, or a loss is made up for; dialled
 //!                                              again when the next request is due, or the back-off is over
 //! ```
 
@@ -19,6 +19,7 @@ use crate::{
     full_load::FullLoad,
     job::Job,
     lateness::Lateness,
+    layer::Layered,
     link::Link,
     pacer::Pacer,
     request::Ink,
@@ -31,12 +32,14 @@ mod dial;
 mod ends;
 mod figures;
 mod input;
+mod layered;
 mod level;
 mod lives;
 mod open_loop;
 mod probe;
 mod requests;
 mod ticks;
+mod timers;
 
 /// Local addresses tried for one dial before it counts as failed, and by our doing.
 const MOST_TRIES: u8 = 16;
@@ -54,12 +57,16 @@ pub struct Client {
     ink: Ink,
     link: Link,
     conns: Connections,
+    /// What stands between sockets and the protocol, if anything does.
+    layer: Option<Box<Layered>>,
     pacer: Pacer,
     probe: Option<Box<Lane>>,
     /// Where connections come for a number of requests: how many each still has to send.
     calls_left: Vec<u32>,
     /// With a back-off: failures in a row, by index.
     failures: Vec<u8>,
+    /// Where the protocol has timeouts of its own: what else each connection's timer is for, by index.
+    timers: Vec<Nanos>,
     lives: Lives,
     /// Records still to be looked at for connections that are too many: those below this index.
     surplus_below: u32,
@@ -91,10 +98,12 @@ impl Client {
             ink: Ink::new(part.seed, part.shard, part.shards),
             link,
             conns: Connections::new(part.places),
+            layer: None,
             pacer: Pacer::new(job.load, job.waits, part),
             probe: Lane::new(&job, part, start),
             calls_left: Vec::new(),
             failures: Vec::new(),
+            timers: Vec::new(),
             lives: Lives::new(part.places),
             surplus_below: 0,
             full_load: FullLoad::NEVER,
@@ -122,6 +131,7 @@ impl Client {
         &mut self.conns[k.index]
     }
 
+    /// The exchange of a connection that has one only, or that began last.
     fn exchange(&mut self, k: Key) -> &mut Exchange {
         self.conns.exchange_mut(k.index)
     }
@@ -155,22 +165,22 @@ impl Program for Client {
             return self.probe_opened(cx, k);
         }
         let now = cx.now();
-        let Exchange { started, first, asks, .. } = *self.exchange(k);
-        self.tick.connect.record_seen(self.took(started, self.dialled_at(cx, k), now));
-        if self.job.protocol.is_known_by_dial(asks) {
-            self.learn(k, now, true);
-        } else if first {
-            self.pacer.learn_dial(now.since(started), now);
+        let exchange = *self.exchange(k);
+        self.tick.connect.record_seen(self.took(exchange.started, self.dialled_at(cx, k), now));
+        if self.job.protocol.is_known_by_dial(exchange.asks()) {
+            self.learn(&exchange, now, true);
+        } else if exchange.first {
+            self.pacer.learn_dial(now.since(exchange.started), now);
         }
-        self.open(cx, k);
+        if self.layer.is_some() { self.open_layer(cx, k) } else { self.open(cx, k) }
     }
 
     fn due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
-        let due = cx.timer(k);
+        let Some(due) = self.handle_timer(cx, k) else { return };
         match self.conn(k).state() {
-            State::Dialling | State::Upgrading | State::Busy => self.timed_out(cx, k),
+            State::Dialling | State::Securing | State::Upgrading | State::Busy => self.timed_out(cx, k),
             State::Probe => self.probe_timed_out(cx, k),
-            State::Idle | State::Resting if self.draining => {}
+            State::Idle | State::Resting if self.draining => self.wake_at(cx, k, Nanos::NEVER),
             State::Idle | State::Resting if self.pacer.is_paused() => self.put_off(cx, k),
             State::Idle => self.go_on_at(cx, k, due),
             State::Resting => self.redial_due(cx, k, due),
@@ -178,15 +188,12 @@ impl Program for Client {
         }
     }
 
-    fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
-        let state = self.conn(k).state();
-        if state == State::Busy {
-            self.begun(k, cx.now());
-        }
-        if state == State::Probe {
+    fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &mut [u8]) -> usize {
+        if self.conn(k).state() == State::Probe {
             return self.probe_bytes(cx, k, input);
         }
-        let used = self.read_all(cx, k, input);
+        let used =
+            if self.layer.is_some() { self.read_layer(cx, k, input) } else { self.read_all(cx, k, input) };
         self.tick.counts.bytes_in += used as u64;
         used
     }
@@ -199,6 +206,7 @@ impl Program for Client {
                 self.dial_again(cx, k);
             }
             State::Dialling => self.dial_failed(cx, k, self.fault_of_dial(k, why)),
+            State::Securing => self.dial_failed(cx, k, ends::fault_of(Stage::Tls, why)),
             State::Upgrading => self.dial_failed(cx, k, ends::fault_of(Stage::Handshake, why)),
             State::Busy => self.gone_busy(cx, k, why),
             State::Idle if conn.is_announced(cx.now()) => {
@@ -235,3 +243,6 @@ impl Program for Client {
         self.wanted_by
     }
 }
+
+#[cfg(test)]
+mod tests;

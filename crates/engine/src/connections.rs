@@ -1,11 +1,18 @@
 //! The connections of a shard: their records, their sessions and exchanges, and how many of them are in which state.
 //!
 //! Three records, by how long they are needed: [`Conn`] always, a [`Session`] while the protocol keeps something of the
-//! connection, an [`Exchange`] while a dial or a request is under way.
+//! connection, an [`Exchange`] while a dial or a request is under way. The exchanges of a session are a chain; most protocols
+//! allow one at a time.
 
 use std::ops::{Index, IndexMut};
 
-use crate::{exchange::Exchange, pool::Pool, protocol::Session};
+use units::Nanos;
+
+use crate::{
+    exchange::Exchange,
+    pool::{NOTHING, Pool},
+    protocol::Session,
+};
 
 mod conn;
 
@@ -29,12 +36,9 @@ pub(crate) struct Connections {
 #[derive(Clone, Copy, Debug)]
 struct Held {
     session: Session,
-    /// Index of the exchange while there is one.
+    /// Index of the exchange that began last of those under way.
     exchange: u32,
 }
-
-/// Where there is no session, or no exchange.
-const NOTHING: u32 = u32::MAX;
 
 const _: () = {
     let size = size_of::<Held>() + size_of::<Exchange>();
@@ -67,7 +71,7 @@ impl Connections {
         self.transition(index, conn.state);
     }
 
-    /// The connection changes its state: its counters change with it, and its exchange and its session end where the state has
+    /// The connection changes its state: its counters change with it, and its exchanges and its session end where the state has
     /// none.
     pub(crate) fn transition(&mut self, index: u32, to: State) {
         let conn = &mut self.records[index as usize];
@@ -81,11 +85,12 @@ impl Connections {
             if held.exchange != NOTHING {
                 let first = self.exchanges.seen(held.exchange).first;
                 self.resolved += u64::from(first && from.is_opening() && !to.is_opening());
-                if !to.is_under_way() {
-                    self.outstanding -= u32::from(first);
-                    self.exchanges.end(held.exchange);
-                    held.exchange = NOTHING;
-                }
+            }
+            while held.exchange != NOTHING && !to.is_under_way() {
+                let Exchange { first, next, .. } = *self.exchanges.seen(held.exchange);
+                self.outstanding -= u32::from(first);
+                self.exchanges.end(held.exchange);
+                held.exchange = next;
             }
             let stays = to.is_under_way() || to == State::Idle && !held.session.is_at_rest();
             if !stays {
@@ -106,13 +111,37 @@ impl Connections {
         }
     }
 
-    /// The connection gets an exchange; it must have none. So does its session, unless there is one.
-    pub(crate) fn begin(&mut self, index: u32, exchange: Exchange, session: impl FnOnce() -> Session) {
+    /// The connection gets an exchange, for which there must be a place, and so does its session, unless there is one.
+    /// Returns its index.
+    pub(crate) fn begin(&mut self, index: u32, exchange: Exchange, session: impl FnOnce() -> Session) -> u32 {
         self.open_session(index, session);
         let held = self.sessions.at(self.records[index as usize].session);
-        assert!(held.exchange == NOTHING, "one exchange a connection: {index}");
+        assert!(held.exchange == NOTHING || held.session.has_place(), "no place for an exchange: {index}");
         self.outstanding += u32::from(exchange.first);
-        held.exchange = self.exchanges.begin(exchange);
+        held.exchange = self.exchanges.begin(Exchange { next: held.exchange, ..exchange });
+        held.exchange
+    }
+
+    /// An exchange of a connection ends; the connection is idle with its last one.
+    pub(crate) fn end_exchange(&mut self, index: u32, at: u32) -> Exchange {
+        let exchange = *self.exchanges.seen(at);
+        let held = self.sessions.at(self.records[index as usize].session);
+        if held.exchange == at && exchange.next == NOTHING {
+            self.transition(index, State::Idle);
+            return exchange;
+        }
+        if held.exchange == at {
+            held.exchange = exchange.next;
+        } else {
+            let mut before = held.exchange;
+            while self.exchanges.seen(before).next != at {
+                before = self.exchanges.seen(before).next;
+            }
+            self.exchanges.at(before).next = exchange.next;
+        }
+        self.outstanding -= u32::from(exchange.first);
+        self.exchanges.end(at);
+        exchange
     }
 
     fn held(&self, index: u32) -> &Held {
@@ -124,27 +153,62 @@ impl Connections {
         &mut self.sessions.at(self.records[index as usize].session).session
     }
 
-    /// Whether nothing has come of which a part is still to come.
+    /// Whether an idle connection keeps nothing but its record.
     pub(crate) fn is_at_rest(&self, index: u32) -> bool {
         self[index].session == NOTHING || self.held(index).session.is_at_rest()
     }
 
-    /// The exchange of a connection that has one.
+    /// Whether a further request may begin on a connection beside those under way.
+    pub(crate) fn has_place(&self, index: u32) -> bool {
+        self[index].session != NOTHING && self.held(index).session.has_place()
+    }
+
+    /// When the protocol of a connection has something to do by itself.
+    pub(crate) fn poll_timeout(&self, index: u32) -> Nanos {
+        if self[index].session == NOTHING { Nanos::NEVER } else { self.held(index).session.poll_timeout() }
+    }
+
+    /// Index of the exchange that began last on a connection which has one.
+    pub(crate) fn latest(&self, index: u32) -> u32 {
+        self.held(index).exchange
+    }
+
+    /// The exchange that began last on a connection which has one: its only one, where the protocol allows no more.
     pub(crate) fn exchange(&self, index: u32) -> &Exchange {
-        self.exchanges.seen(self.held(index).exchange)
+        self.exchanges.seen(self.latest(index))
     }
 
     /// The same, to work on.
     pub(crate) fn exchange_mut(&mut self, index: u32) -> &mut Exchange {
-        let at = self.held(index).exchange;
+        let at = self.latest(index);
         self.exchanges.at(at)
     }
 
-    /// A connection that has a session, with it and its exchange where it has one.
-    pub(crate) fn parts(&mut self, index: u32) -> (&mut Conn, &mut Session, Option<&mut Exchange>) {
+    /// The exchange at `at`.
+    pub(crate) fn at(&self, at: u32) -> &Exchange {
+        self.exchanges.seen(at)
+    }
+
+    /// The exchanges of a connection, each with its index; the latest first.
+    pub(crate) fn exchanges(&self, index: u32) -> impl Iterator<Item = (u32, &Exchange)> {
+        let latest = if self[index].session == NOTHING { NOTHING } else { self.latest(index) };
+        let seen = |at: u32| (at != NOTHING).then(|| (at, self.exchanges.seen(at)));
+        std::iter::successors(seen(latest), move |(_, exchange)| seen(exchange.next))
+    }
+
+    /// A connection that has a session, with it and the exchange that input belongs to where there is one, and its index.
+    pub(crate) fn reading(&mut self, index: u32) -> (u32, &mut Conn, &mut Session, Option<&mut Exchange>) {
+        let Held { session, exchange } = self.held(index);
+        let at = session.reads(*exchange);
+        let (conn, session, exchange) = self.parts(index, at);
+        (at, conn, session, exchange)
+    }
+
+    /// A connection that has a session, with it and the exchange at `at`, where that is one.
+    pub(crate) fn parts(&mut self, index: u32, at: u32) -> (&mut Conn, &mut Session, Option<&mut Exchange>) {
         let conn = &mut self.records[index as usize];
-        let Held { session, exchange } = self.sessions.at(conn.session);
-        let exchange = (*exchange != NOTHING).then(|| self.exchanges.at(*exchange));
+        let Held { session, .. } = self.sessions.at(conn.session);
+        let exchange = (at != NOTHING).then(|| self.exchanges.at(at));
         (conn, session, exchange)
     }
 
@@ -169,7 +233,7 @@ impl Connections {
 
     /// Dials and handshakes under way, redials included.
     pub(crate) fn dialling(&self) -> u64 {
-        self.count(&[State::Dialling, State::Upgrading])
+        self.count(&[State::Dialling, State::Securing, State::Upgrading])
     }
 
     /// Without a socket, to be dialled again.
@@ -177,9 +241,9 @@ impl Connections {
         self.count(&[State::Resting])
     }
 
-    /// Requests that wait for their response.
+    /// Requests that wait for their response: all that is under way but for dials.
     pub(crate) fn waiting(&self) -> u64 {
-        self.count(&[State::Busy])
+        self.exchanges.len() as u64 - self.dialling()
     }
 
     /// First dials and first requests whose outcome is not known.

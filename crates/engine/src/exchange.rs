@@ -1,9 +1,8 @@
 //! A dial or a request under way: what a connection needs only then.
 
-use samples::Kind;
 use units::Nanos;
 
-use crate::protocol::{Awaited, Head};
+use crate::pool::NOTHING;
 
 /// Stands in for the bytes received of a message that began before ours was sent: no part of an answer.
 pub(crate) const NOT_OURS: u64 = u64::MAX;
@@ -21,20 +20,37 @@ pub(crate) struct Exchange {
     pub(crate) content: u64,
     /// The number of the message that was sent.
     pub(crate) nth: u32,
+    /// The next one on the same session, where there is one.
+    pub(crate) next: u32,
+    /// The operation that it is.
+    pub(crate) at: u16,
     /// How much of the text that is looked for matches.
     pub(crate) found: u16,
     /// Something of the answer has come.
     pub(crate) begun: bool,
     /// The first dial and the first request of a connection belong to the ramp's window.
     pub(crate) first: bool,
-    /// A request is due for this dial, and goes out when the connection stands.
-    pub(crate) asks: bool,
-    /// The answer lacks a field.
-    pub(crate) lacks: bool,
-    /// The echo is not what was sent.
+    /// Whether a request is due for this dial, and goes out when the connection stands.
+    pub(crate) asks: Asks,
+    /// The response lacks a field, or the echo is not what was sent.
     pub(crate) differs: bool,
-    /// Sent again, since it met an announced close.
-    pub(crate) again: bool,
+}
+
+const _: () = assert!(size_of::<Exchange>() <= 48, "each request under way has one");
+
+/// Whether a dial is for a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asks {
+    No,
+    Yes,
+    /// For one that is sent again, since it met an announced close.
+    Again,
+}
+
+impl From<bool> for Asks {
+    fn from(asks: bool) -> Asks {
+        if asks { Asks::Yes } else { Asks::No }
+    }
 }
 
 impl Exchange {
@@ -45,14 +61,19 @@ impl Exchange {
             expected: u64::MAX,
             content: 0,
             nth: 0,
+            next: NOTHING,
+            at: 0,
             found: 0,
             begun: false,
             first: false,
-            asks: false,
-            lacks: false,
+            asks: Asks::No,
             differs: false,
-            again: false,
         }
+    }
+
+    /// Whether a request is due for this dial.
+    pub(crate) fn asks(&self) -> bool {
+        self.asks != Asks::No
     }
 
     /// A message is awaited from here on; `is_at_rest`: no other one has come in part.
@@ -64,27 +85,5 @@ impl Exchange {
     /// Bytes of content that the answer had; a pong between the pieces of the server's own message has none.
     pub(crate) fn content(&self) -> u64 {
         if self.content == NOT_OURS { 0 } else { self.content }
-    }
-
-    /// What is wrong with a whole answer, with this head where it has one.
-    pub(crate) fn wrong(&self, awaited: Awaited, head: Option<Head>) -> Option<Kind> {
-        let check = match awaited {
-            Awaited::Response(check) | Awaited::Message(check, _) => check,
-            Awaited::Pong => return None,
-        };
-        let right_status = head.is_none_or(|head| match check.status {
-            None => (200..300).contains(&head.status),
-            Some(status) => status == head.status,
-        });
-        let right_length = self.expected == u64::MAX || self.expected == self.content;
-        let right_body = check.body.as_ref().is_none_or(|needle| needle.is_found(self.found));
-        let kinds = [
-            (right_status, Kind::WrongStatus),
-            (!self.lacks, Kind::WrongHeader),
-            (!self.differs, Kind::WrongEcho),
-            (right_length, Kind::WrongLength),
-            (right_body, Kind::WrongBody),
-        ];
-        kinds.into_iter().find(|(right, _)| !right).map(|(_, kind)| kind)
     }
 }

@@ -37,6 +37,11 @@ impl Op {
         matches!(self, Op::Request(_) | Op::Ask(_) | Op::Listen(_) | Op::Ping(..))
     }
 
+    /// Whether it may begin while others of its connection are under way, where the protocol has room for that.
+    pub(crate) fn may_overlap(&self) -> bool {
+        matches!(self, Op::Request(_) | Op::Ask(_))
+    }
+
     /// Whether it begins with something that goes out.
     pub(crate) fn sends(&self) -> bool {
         matches!(self, Op::Request(_) | Op::Ask(_) | Op::Tell(_) | Op::Ping(..) | Op::Close)

@@ -1,5 +1,8 @@
 //! Records that are there for a while, each found by its index.
 
+/// The index of no record.
+pub(crate) const NOTHING: u32 = u32::MAX;
+
 /// Room for so many is reserved at the start, and touched as it is needed.
 pub(crate) struct Pool<T> {
     all: Vec<T>,
@@ -43,7 +46,7 @@ impl<T> Pool<T> {
         self.free.push(at);
     }
 
-    #[cfg(test)]
+    /// Those that have not ended.
     pub(crate) fn len(&self) -> usize {
         self.all.len() - self.free.len()
     }

@@ -4,20 +4,21 @@
 //! ```text
 //!  the transport is open ─► open ─► handle_bytes = Opened ─► send ─► handle_bytes = Responded ─► send ─► … ─► close
 //! ```
+//!
+//! A request under way is an [`Exchange`], and its index is the *stream* by which protocol and client speak of it. HTTP/1.1,
+//! WebSocket and TCP have one at a time. A protocol with several says for which one input comes next ([`Session::reads`]),
+//! whether a further one may begin ([`Session::has_place`]), and gives one up while the others go on ([`Session::cancel`]).
 
-use net::{Cx, Io, Key};
+use net::Io;
 use plan::{Random, Scheme, Target};
 use samples::Kind;
-use wire::websocket::Payload;
+use units::Nanos;
 
-use crate::{
-    check::Check,
-    exchange::Exchange,
-    op::Op,
-    request::{Ink, Message},
-};
+use crate::{check::Check, exchange::Exchange, op::Op, out::Out, request::Message};
 
 mod http1;
+#[cfg(test)]
+pub(crate) mod streams;
 mod tcp;
 mod websocket;
 
@@ -27,6 +28,8 @@ pub(crate) enum Protocol {
     Http1,
     WebSocket(websocket::Upgrade),
     Tcp,
+    #[cfg(test)]
+    Streams,
 }
 
 /// The state of one connection's protocol: there is one from the dial on, and while a request is under way or something has
@@ -36,6 +39,8 @@ pub(crate) enum Session {
     Http1(http1::State),
     WebSocket(websocket::State),
     Tcp,
+    #[cfg(test)]
+    Streams(streams::Session),
 }
 
 const _: () = assert!(size_of::<Session>() <= 32, "each connection of a closed loop has one");
@@ -51,19 +56,66 @@ pub(crate) enum Awaited<'a> {
     Pong,
 }
 
+impl Awaited<'_> {
+    /// What is wrong with what has come as a whole, with this head where it has one.
+    pub(crate) fn wrong(self, exchange: &Exchange, head: Option<Head>) -> Option<Kind> {
+        let (check, differs) = match self {
+            Awaited::Response(check) => (check, Kind::WrongHeader),
+            Awaited::Message(check, _) => (check, Kind::WrongEcho),
+            Awaited::Pong => return None,
+        };
+        let right_status = head.is_none_or(|head| match check.status {
+            None => (200..300).contains(&head.status),
+            Some(status) => status == head.status,
+        });
+        let right_length = exchange.expected == u64::MAX || exchange.expected == exchange.content;
+        let right_body = check.body.as_ref().is_none_or(|needle| needle.is_found(exchange.found));
+        let kinds = [
+            (right_status, Kind::WrongStatus),
+            (!exchange.differs, differs),
+            (right_length, Kind::WrongLength),
+            (right_body, Kind::WrongBody),
+        ];
+        kinds.into_iter().find(|(right, _)| !right).map(|(_, kind)| kind)
+    }
+}
+
 /// What input brought, each with the bytes that were used for it.
 #[derive(Debug)]
 pub(crate) enum Progress<'a> {
     /// Nothing further: come again with more.
     More(usize),
+    /// What follows belongs to another stream, or to none: come again for that.
+    #[cfg_attr(not(test), expect(dead_code, reason = "what there is has one stream"))]
+    Turned(usize),
     /// The session is open.
     Opened(usize),
     /// What was awaited is complete.
     Responded(usize),
-    /// The server wants to know whether the connection is alive: [`pong`] says so.
-    Ping(usize, Payload<'a>),
-    /// The server begins the closing handshake, with this code: [`close_back`] ends it.
-    Closing(Option<u16>),
+    /// A message is complete that nobody has asked for.
+    Pushed(usize),
+    /// The protocol has something to say by itself.
+    Reply(usize, Reply<'a>),
+    /// The server ends the session, and announces it; the reply takes leave.
+    Ending(Reply<'a>),
+}
+
+/// What a protocol says by itself.
+#[derive(Debug)]
+pub(crate) enum Reply<'a> {
+    WebSocket(websocket::Reply<'a>),
+    #[cfg(test)]
+    Streams(streams::Reply),
+}
+
+impl Reply<'_> {
+    pub(crate) fn send<I: Io>(self, out: &mut Out<'_, I>) {
+        match self {
+            Reply::WebSocket(reply) => reply.send(out),
+            #[cfg(test)]
+            Reply::Streams(reply) => reply.send(out),
+        }
+    }
 }
 
 /// What a protocol says of a whole response beside its content.
@@ -85,13 +137,6 @@ pub(crate) struct Head {
     pub(crate) keep_alive_s: Option<u32>,
 }
 
-/// Where something goes out: a connection, and what its variables are filled from.
-pub(crate) struct Out<'a, I: Io> {
-    pub(crate) cx: &'a mut Cx<I>,
-    pub(crate) k: Key,
-    pub(crate) ink: &'a mut Ink,
-}
-
 impl Protocol {
     pub(crate) fn new(target: &Target) -> Protocol {
         match target.scheme {
@@ -103,7 +148,21 @@ impl Protocol {
 
     /// Whether the server may speak without being asked, so that what comes first need not belong to a response.
     pub(crate) fn server_may_speak(&self) -> bool {
-        matches!(self, Protocol::WebSocket(_))
+        match self {
+            Protocol::WebSocket(_) => true,
+            Protocol::Http1 | Protocol::Tcp => false,
+            #[cfg(test)]
+            Protocol::Streams => true,
+        }
+    }
+
+    /// Whether sessions have something to do by themselves after a time: [`Session::poll_timeout`].
+    pub(crate) fn has_timeouts(&self) -> bool {
+        match self {
+            Protocol::Http1 | Protocol::WebSocket(_) | Protocol::Tcp => false,
+            #[cfg(test)]
+            Protocol::Streams => true,
+        }
     }
 
     /// Whether nothing that follows a dial tells more of how fast the target takes connections; `asks`: a request follows.
@@ -112,6 +171,8 @@ impl Protocol {
             Protocol::Http1 => !asks,
             Protocol::WebSocket(_) => false,
             Protocol::Tcp => true,
+            #[cfg(test)]
+            Protocol::Streams => true,
         }
     }
 
@@ -134,78 +195,144 @@ impl Protocol {
             Protocol::Http1 => Session::Http1(http1::State::new()),
             Protocol::WebSocket(_) => Session::WebSocket(websocket::State::open()),
             Protocol::Tcp => Session::Tcp,
+            #[cfg(test)]
+            Protocol::Streams => Session::Streams(streams::new()),
         }
     }
 
-    /// The transport is open: sends what opens the session, and returns its bytes; none where it is open without.
+    /// What carries the bytes is open: begins to open the session, where it is not open at once.
     pub(crate) fn open<I: Io>(
         &self,
-        session: &Session,
+        session: &mut Session,
         destination: usize,
         out: &mut Out<'_, I>,
-    ) -> Option<u64> {
+    ) -> bool {
         match (self, session) {
             (Protocol::WebSocket(upgrade), Session::WebSocket(state)) => {
-                Some(upgrade.send(state, destination, out))
+                upgrade.send(state, destination, out);
+                true
             }
-            _ => None,
+            #[cfg(test)]
+            (_, Session::Streams(session)) => streams::open(session, out),
+            _ => false,
         }
     }
 
-    /// Begins what `op` awaits in `exchange`, and sends what it sends; returns its bytes.
+    /// Begins what `op` awaits in `exchange`, whose index is `stream`, and sends what it sends.
     pub(crate) fn send<I: Io>(
         &self,
         op: &Op,
         session: &mut Session,
-        exchange: &mut Exchange,
+        (stream, exchange): (u32, &mut Exchange),
         destination: usize,
         out: &mut Out<'_, I>,
-    ) -> u64 {
-        (exchange.started, exchange.begun) = (out.cx.now(), false);
+    ) {
+        (exchange.started, exchange.begun) = (out.to.now(), false);
+        let is_at_rest = session.is_at_rest();
         match (op, session) {
             (Op::Request(request), Session::Http1(state)) => {
-                http1::send(request, state, exchange, destination, out)
+                http1::send(request, state, exchange, destination, out);
             }
-            (Op::Ask(message) | Op::Ping(message, _), session) => {
-                exchange.await_message(session.is_at_rest());
-                self.send_message(message, Some(exchange), out)
+            #[cfg(test)]
+            (Op::Ask(message), Session::Streams(session)) => {
+                streams::send(message, session, (stream, exchange), out);
             }
-            (Op::Listen(check), session) => {
-                exchange.await_message(session.is_at_rest());
+            (Op::Ask(message) | Op::Ping(message, _), _) => {
+                exchange.await_message(is_at_rest);
+                self.send_message(message, Some(exchange), out);
+            }
+            (Op::Listen(check), _) => {
+                exchange.await_message(is_at_rest);
                 exchange.expected = check.expected(&[]);
-                0
             }
             (Op::Request(_), _) => unreachable!("requests are of http://"),
             (Op::Tell(_) | Op::Wait(_) | Op::Close | Op::Goto(_) | Op::Stay, _) => {
-                unreachable!("it awaits nothing")
+                unreachable!("it awaits nothing: {stream}")
             }
         }
     }
 
-    /// Sends a message; `exchange` awaits its answer. Returns its bytes, with its framing.
+    /// Sends a message; `exchange` awaits its answer.
     pub(crate) fn send_message<I: Io>(
         &self,
         message: &Message,
         exchange: Option<&mut Exchange>,
         out: &mut Out<'_, I>,
-    ) -> u64 {
+    ) {
         match self {
             Protocol::Http1 => unreachable!("messages are of ws:// and tcp://"),
             Protocol::WebSocket(_) => websocket::send(message, exchange, out),
             Protocol::Tcp => tcp::send(message, exchange, out),
+            #[cfg(test)]
+            Protocol::Streams => unreachable!("each of its messages is awaited"),
         }
     }
 
-    /// Takes leave of the server; returns the bytes sent.
-    pub(crate) fn close<I: Io>(&self, out: &mut Out<'_, I>) -> u64 {
-        match self {
-            Protocol::WebSocket(_) => websocket::close(out),
-            Protocol::Http1 | Protocol::Tcp => 0,
+    /// Takes leave of the server.
+    pub(crate) fn close<I: Io>(&self, out: &mut Out<'_, I>) {
+        if let Protocol::WebSocket(_) = self {
+            websocket::close(out);
         }
     }
 }
 
 impl Session {
+    /// Which stream the next input belongs to, where `latest` is the one that began last; [`NOTHING`] where it is none.
+    ///
+    /// [`NOTHING`]: crate::pool::NOTHING
+    pub(crate) fn reads(&self, latest: u32) -> u32 {
+        match self {
+            Session::Http1(_) | Session::WebSocket(_) | Session::Tcp => latest,
+            #[cfg(test)]
+            Session::Streams(session) => session.borrow().reads(),
+        }
+    }
+
+    /// Whether a further stream may begin beside those under way.
+    pub(crate) fn has_place(&self) -> bool {
+        match self {
+            Session::Http1(_) | Session::WebSocket(_) | Session::Tcp => false,
+            #[cfg(test)]
+            Session::Streams(session) => session.borrow().has_place(),
+        }
+    }
+
+    /// What is under way on `stream` is given up, and its server told so; false where only the end of the connection does that.
+    pub(crate) fn cancel<I: Io>(&mut self, stream: u32, out: &mut Out<'_, I>) -> bool {
+        match self {
+            #[cfg(test)]
+            Session::Streams(session) => streams::cancel(session, stream, out),
+            _ => {
+                let _ = (stream, out);
+                false
+            }
+        }
+    }
+
+    /// When the protocol has something to do by itself; never, where nothing is.
+    pub(crate) fn poll_timeout(&self) -> Nanos {
+        match self {
+            Session::Http1(_) | Session::WebSocket(_) | Session::Tcp => Nanos::NEVER,
+            #[cfg(test)]
+            Session::Streams(session) => session.borrow().poll_timeout(),
+        }
+    }
+
+    /// That time has come.
+    ///
+    /// # Errors
+    /// The server is not there any more.
+    pub(crate) fn handle_timeout<I: Io>(&mut self, out: &mut Out<'_, I>) -> Result<(), Kind> {
+        match self {
+            #[cfg(test)]
+            Session::Streams(session) => streams::handle_timeout(session, out),
+            _ => {
+                let _ = out;
+                Ok(())
+            }
+        }
+    }
+
     /// Reads on; with what is awaited, and for which exchange, where anything is.
     pub(crate) fn handle_bytes<'a>(
         &mut self,
@@ -216,6 +343,8 @@ impl Session {
             Session::Http1(state) => http1::handle_bytes(state, input, asked),
             Session::WebSocket(state) => websocket::handle_bytes(state, input, asked),
             Session::Tcp => tcp::handle_bytes(input, asked),
+            #[cfg(test)]
+            Session::Streams(session) => streams::handle_bytes(session, input, asked),
         }
     }
 
@@ -223,15 +352,18 @@ impl Session {
     pub(crate) fn handle_end(&mut self) -> Result<bool, Kind> {
         match self {
             Session::Http1(state) => state.handle_end(),
-            Session::WebSocket(_) | Session::Tcp => Ok(false),
+            _ => Ok(false),
         }
     }
 
-    /// Whether nothing has begun to come in that is not complete: an idle connection needs no session then.
+    /// Whether nothing has begun to come in that is not complete, and nothing else is kept of a connection: an idle one needs
+    /// no session then.
     pub(crate) fn is_at_rest(&self) -> bool {
         match self {
             Session::WebSocket(state) => state.is_at_rest(),
             Session::Http1(_) | Session::Tcp => true,
+            #[cfg(test)]
+            Session::Streams(_) => false,
         }
     }
 
@@ -239,12 +371,10 @@ impl Session {
     pub(crate) fn response(&self) -> Response {
         match self {
             Session::Http1(state) => state.response(),
-            Session::WebSocket(_) | Session::Tcp => Response { head: None, keeps_alive: true },
+            _ => Response { head: None, keeps_alive: true },
         }
     }
 }
-
-pub(crate) use websocket::{close_back, pong};
 
 #[cfg(test)]
 pub(crate) mod tests;

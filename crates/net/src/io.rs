@@ -52,8 +52,8 @@ impl Scratch {
     }
 
     /// The bytes that a [`What::Bytes`] of this turn speaks of.
-    pub fn bytes(&self, region: u16, len: u32) -> &[u8] {
-        &self.0[usize::from(region) * REGION..][..len as usize]
+    pub fn bytes(&mut self, region: u16, len: u32) -> &mut [u8] {
+        &mut self.0[usize::from(region) * REGION..][..len as usize]
     }
 
     pub(crate) fn region(&mut self, region: u16) -> &mut [u8] {

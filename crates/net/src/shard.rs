@@ -32,9 +32,9 @@ pub trait Program {
     fn opened<I: Io>(&mut self, cx: &mut Cx<I>, k: Key);
     /// The timer of this connection has come.
     fn due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key);
-    /// Input. Returns how much of it was used; the rest comes again, longer, with the next input or once the
-    /// connection can be written to again.
-    fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize;
+    /// Input, which may be changed in place as far as it is used. Returns how much of it was; the rest comes again, longer, with
+    /// the next input or once the connection can be written to again.
+    fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &mut [u8]) -> usize;
     /// The connection ended, or the attempt at it. Its key is still live here, and stale afterwards.
     fn gone<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, why: Gone);
     /// Once a turn: do what the program's own schedule asks for. Returns when it wants to be called again at
@@ -439,7 +439,7 @@ impl<I: Io, P: Program> Shard<I, P> {
         }
         let Rest { mut bytes, choked } =
             self.cx.rests.remove(&k.index).expect("the slab says that there is a rest");
-        let used = self.call(|program, cx| program.bytes(cx, k, &bytes));
+        let used = self.call(|program, cx| program.bytes(cx, k, &mut bytes));
         if !self.cx.slab.is_live(k) {
             return;
         }

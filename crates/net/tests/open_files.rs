@@ -119,7 +119,7 @@ impl Program for Keeper {
     fn due<I: Io>(&mut self, _: &mut Cx<I>, _: Key) {
         unreachable!("no timer is set");
     }
-    fn bytes<I: Io>(&mut self, _: &mut Cx<I>, _: Key, input: &[u8]) -> usize {
+    fn bytes<I: Io>(&mut self, _: &mut Cx<I>, _: Key, input: &mut [u8]) -> usize {
         input.len()
     }
     fn gone<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, why: Gone) {

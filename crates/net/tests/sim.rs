@@ -104,7 +104,7 @@ impl Program for Side {
         unreachable!("no timer is set");
     }
 
-    fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
+    fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &mut [u8]) -> usize {
         let heard = &mut self.heard[k.index as usize];
         let right = input.iter().zip(*heard..).all(|(b, at)| *b == byte(at));
         if self.to.is_none() && cx.is_clogged(k) {

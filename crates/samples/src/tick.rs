@@ -85,6 +85,8 @@ pub struct Counts {
     pub unanswered: u64,
     /// Messages sent whose answer nobody awaits; not among the requests.
     pub told: u64,
+    /// Messages of the server's that nobody awaited; bytes without framing are none.
+    pub pushed: u64,
     /// Due by the open loop's schedule and never sent: no connection was free in time.
     pub missed: u64,
     /// Right and wrong answers, complete ones.
@@ -117,6 +119,7 @@ impl Counts {
         self.withdrawn += o.withdrawn;
         self.unanswered += o.unanswered;
         self.told += o.told;
+        self.pushed += o.pushed;
         self.missed += o.missed;
         self.answered += o.answered;
         self.answered_at_load += o.answered_at_load;

@@ -115,7 +115,7 @@ impl<H: Handler> Program for ServerShard<H> {
         }
     }
 
-    fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
+    fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &mut [u8]) -> usize {
         self.watch.heard(cx, k);
         H::handle_bytes(self, cx, k, input)
     }

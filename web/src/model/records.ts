@@ -327,6 +327,10 @@ unanswered: number,
  */
 told: number, 
 /**
+ * Messages of the server's that nobody awaited; bytes without framing are none.
+ */
+pushed: number, 
+/**
  * Due by the open loop's schedule and never sent: no connection was free in time.
  */
 missed: number, 

@@ -6,33 +6,32 @@ use units::Nanos;
 
 use super::Client;
 use crate::{
-    connections::{Conn, State},
+    connections::State,
     exchange::Exchange,
     op::Op,
     protocol::{Head, Response},
 };
 
 impl Client {
-    pub(super) fn answered<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+    /// What was awaited on `stream` is complete.
+    pub(super) fn answered<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, stream: u32) {
         let now = cx.now();
-        self.learn(k, now, true);
         self.succeeded(k);
         self.lives.count(k);
-        let conn = *self.conn(k);
-        let at = conn.at;
+        let destination = self.conn(k).destination;
         let Response { head, keeps_alive } = self.conns.session(k.index).response();
-        let exchange = self.idle(k);
-        self.measure(&exchange, head, conn, k.index, now);
+        let exchange = self.conns.end_exchange(k.index, stream);
+        self.learn(&exchange, now, true);
+        self.measure(&exchange, head, destination, k.index, now);
         self.conn(k).hear(now, head.and_then(|head| head.keep_alive_s));
         self.weigh(&exchange, head, keeps_alive);
-        let due = match self.job.op(at) {
+        if self.conn(k).state() == State::Busy {
+            return self.go_on_beside(cx, k);
+        }
+        let due = match self.job.op(exchange.at) {
             // In closed loop the next one is due with the echo of this one.
-            Op::Ping(_, every) if *every == Nanos::ZERO => now,
-            Op::Ping(_, every) => exchange.due + *every,
-            _ => {
-                self.conn(k).at = at + 1;
-                now
-            }
+            Op::Ping(_, every) if *every > Nanos::ZERO => exchange.due + *every,
+            _ => now,
         };
         if self.is_surplus() {
             self.finish(cx, k);
@@ -42,9 +41,9 @@ impl Client {
             let due = self.next_due(k, due);
             self.closed_as_announced(cx, k, due);
         } else if self.draining {
-            cx.let_sleep(k);
+            self.wake_at(cx, k, Nanos::NEVER);
         } else if due > now && !self.pacer.is_open_loop() {
-            cx.wake_at(k, due);
+            self.wake_at(cx, k, due);
         } else {
             // A message that fell due while its forerunner's echo was awaited is late by the target's doing.
             self.go_on(cx, k, due, now);
@@ -63,17 +62,15 @@ impl Client {
         due
     }
 
-    /// Nothing is asked any more on this connection; returns what was.
-    pub(super) fn idle(&mut self, k: Key) -> Exchange {
-        let exchange = *self.conns.exchange(k.index);
+    /// Nothing is asked any more on this connection.
+    pub(super) fn idle(&mut self, k: Key) {
         self.conns.transition(k.index, State::Idle);
-        exchange
     }
 
-    fn measure(&mut self, exchange: &Exchange, head: Option<Head>, conn: Conn, index: u32, now: Nanos) {
-        let Conn { at, destination, .. } = conn;
-        let (at_load, is_now) = (self.full_load.has(exchange.due), self.full_load.is(now));
-        let took = self.took(exchange.due, exchange.started, now);
+    fn measure(&mut self, exchange: &Exchange, head: Option<Head>, destination: u16, index: u32, now: Nanos) {
+        let Exchange { at, due, started, .. } = *exchange;
+        let (at_load, is_now) = (self.full_load.has(due), self.full_load.is(now));
+        let took = self.took(due, started, now);
         self.settle(exchange);
         let tick = &mut self.tick;
         tick.counts.answered += 1;
@@ -96,7 +93,7 @@ impl Client {
         }
         head.into_iter().for_each(|head| tick.count_status(head.status));
         let awaited = self.job.awaited(at, exchange.nth, index, &mut self.ink);
-        if let Some(kind) = exchange.wrong(awaited, head) {
+        if let Some(kind) = awaited.wrong(exchange, head) {
             self.count_fault(destination, Fault::target(Stage::Exchange, kind));
         }
     }

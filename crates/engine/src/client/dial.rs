@@ -8,7 +8,7 @@ use units::Nanos;
 use super::{Client, LOOK_AT_ORDERS, ends::End, figures::miss};
 use crate::{
     connections::{Conn, State},
-    exchange::Exchange,
+    exchange::{Asks, Exchange},
     op::Op,
     pacer::Unsent,
 };
@@ -37,7 +37,7 @@ impl Client {
         let tuple = self.tuples.next();
         let asks = self.job.asks_first() && !self.pacer.is_open_loop();
         self.begin_at(k, Conn::new(tuple.destination as u16, 0, State::Dialling));
-        self.begin_dial(k, Exchange { first: true, asks, ..Exchange::new(due, due) });
+        self.begin_dial(k, Exchange { first: true, asks: asks.into(), ..Exchange::new(due, due) });
         if self.pacer.comes_and_goes() {
             self.tick.lag.record(cx.now().since(due));
         }
@@ -53,12 +53,12 @@ impl Client {
         let destination = usize::from(self.conn(k).destination);
         let to = self.job.destinations[destination];
         cx.dial(k, from, to);
-        cx.wake_at(k, cx.now() + self.job.timeout);
+        self.wake_at(cx, k, cx.now() + self.job.timeout);
     }
 
     /// When a connection that is not open yet was dialled: its timeout counts from there.
     pub(super) fn dialled_at<I: Io>(&self, cx: &Cx<I>, k: Key) -> Nanos {
-        Nanos(cx.timer(k).0.saturating_sub(self.job.timeout.0))
+        Nanos(self.timer(cx, k).0.saturating_sub(self.job.timeout.0))
     }
 
     /// The same connection from the next local address, at a key of its own: the old one is spent.
@@ -82,12 +82,12 @@ impl Client {
         if asks && self.full_load.has(due) {
             self.tick.lag.record(cx.now().since(due));
         }
-        self.redial(cx, k, due, due, asks);
+        self.redial(cx, k, due, due, asks.into());
     }
 
     /// A connection without a socket is dialled again, which was due at `dial_due`; `asks`: for a request that was due at
     /// `due`.
-    pub(super) fn redial<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, dial_due: Nanos, due: Nanos, asks: bool) {
+    pub(super) fn redial<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, dial_due: Nanos, due: Nanos, asks: Asks) {
         self.conns.transition(k.index, State::Dialling);
         self.begin_dial(k, Exchange { asks, ..Exchange::new(due, dial_due) });
         let conn = self.conn(k);
@@ -100,7 +100,8 @@ impl Client {
     /// The connection stands, ready for its first request, or for the one it was dialled again for.
     pub(super) fn connected<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         let now = cx.now();
-        let Exchange { due, first, asks, .. } = *self.exchange(k);
+        let exchange = *self.exchange(k);
+        let first = exchange.first;
         let destination = self.conn(k).destination;
         let count = if first { &mut self.tick.counts.opened } else { &mut self.tick.counts.redialled };
         *count += 1;
@@ -116,22 +117,24 @@ impl Client {
         }
         if self.draining || is_surplus {
             self.idle(k);
-            self.missed_by_dial(asks, due);
-            return if is_surplus { self.finish(cx, k) } else { cx.let_sleep(k) };
+            self.missed_by_dial(&exchange);
+            return if is_surplus { self.finish(cx, k) } else { self.wake_at(cx, k, Nanos::NEVER) };
         }
         match self.job.op(self.conns[k.index].at) {
             Op::Ping(_, every) if first && !self.pacer.is_open_loop() => {
                 let due = now + Nanos(self.ink.random.between(0, every.0));
                 self.idle(k);
-                if due <= now { self.go_on(cx, k, now, now) } else { cx.wake_at(k, due) }
+                if due <= now { self.go_on(cx, k, now, now) } else { self.wake_at(cx, k, due) }
             }
-            op if asks && op.asks() => {
+            op if exchange.asks() && op.asks() => {
                 if first {
                     // The first request is due as soon as the connection is open.
                     self.exchange(k).due = now;
                 }
-                self.request(cx, k);
-                cx.wake_at(k, now + self.job.timeout);
+                let stream = self.conns.latest(k.index);
+                self.request(cx, k, stream);
+                self.wake_at(cx, k, now + self.job.timeout);
+                self.go_on_beside(cx, k);
             }
             op => {
                 if matches!(op, Op::Stay) {
@@ -147,7 +150,7 @@ impl Client {
     pub(super) fn dial_failed<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, fault: Fault) {
         let exchange = *self.exchange(k);
         let destination = self.conn(k).destination;
-        self.learn(k, cx.now(), false);
+        self.learn(&exchange, cx.now(), false);
         self.censor_dial(k, &exchange);
         self.count_fault(destination, fault);
         self.end(cx, k, End::Failed);
@@ -162,18 +165,17 @@ impl Client {
             if conn.state() == State::Dialling { &mut self.tick.connect } else { &mut self.tick.handshake };
         times.censor();
         match self.pacer.unsent(exchange.first) {
-            _ if !exchange.asks => {}
+            _ if !exchange.asks() => {}
             Unsent::Missed => miss(&mut self.tick, &self.full_load, exchange.due),
-            Unsent::Censored => self.censor(exchange, conn),
+            Unsent::Censored => self.censor(exchange, conn.destination),
             Unsent::NotDue => {}
         }
     }
 
-    pub(super) fn learn(&mut self, k: Key, now: Nanos, ok: bool) {
-        let Exchange { started, first, asks, .. } = *self.exchange(k);
-        if first {
-            let is_dial = self.job.protocol.is_known_by_dial(asks);
-            self.pacer.learn(now.since(started), ok, is_dial, now);
+    pub(super) fn learn(&mut self, exchange: &Exchange, now: Nanos, ok: bool) {
+        if exchange.first {
+            let is_dial = self.job.protocol.is_known_by_dial(exchange.asks());
+            self.pacer.learn(now.since(exchange.started), ok, is_dial, now);
         }
     }
 }

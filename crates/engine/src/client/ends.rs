@@ -8,8 +8,10 @@ use units::Nanos;
 use super::Client;
 use crate::{
     connections::{Conn, State},
+    exchange::Asks,
     op::Op,
-    protocol::Out,
+    out::Out,
+    pool::NOTHING,
 };
 
 /// How a connection ends: which counter has it.
@@ -46,6 +48,7 @@ impl Client {
             End::Finished => own.finished += 1,
             End::EndedAfter => {}
         });
+        self.layer.iter_mut().for_each(|layered| layered.end(k.index));
         self.forget(k);
         let failed = matches!(end, End::Failed | End::Dropped);
         cx.close(k, if failed { Close::Reset } else { Close::Graceful });
@@ -61,20 +64,23 @@ impl Client {
         }
         let conn = *self.conn(k);
         let crossed = conn.state() == State::Busy;
+        let mut at = conn.at;
         if crossed {
             let exchange = *self.exchange(k);
-            if exchange.again {
-                // It is sent again once: a server that closes instead of responding is not healthy.
+            if exchange.asks == Asks::Again || exchange.next != NOTHING {
+                // It is sent again once: a server that closes instead of responding is not healthy. Of several, a server that
+                // ends its session in good order answers all before it does.
                 return self.lost(cx, k, Fault::target(Stage::Exchange, Kind::Closed));
             }
             self.settle(&exchange);
             self.tick.counts.withdrawn += 1;
+            at = exchange.at;
         }
         self.end(cx, k, End::Closed);
         if self.job.reconnect == Reconnect::Never || !self.is_replaced() {
             return;
         }
-        let k = self.rest(cx, k.index, conn.destination, conn.at);
+        let k = self.rest(cx, k.index, conn.destination, at);
         if self.pacer.puts_off() {
             self.put_off(cx, k);
         } else if due <= cx.now() {
@@ -82,12 +88,11 @@ impl Client {
             if self.full_load.has(due) {
                 self.lateness.leaves(cx.now());
             }
-            self.redial(cx, k, cx.now(), due, true);
-            self.exchange(k).again = crossed;
+            self.redial(cx, k, cx.now(), due, if crossed { Asks::Again } else { Asks::Yes });
         } else if self.pacer.is_open_loop() {
             self.await_slot(cx, k);
         } else {
-            cx.wake_at(k, due);
+            self.wake_at(cx, k, due);
         }
     }
 
@@ -109,20 +114,30 @@ impl Client {
 
     pub(super) fn lost<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, fault: Fault) {
         let conn = *self.conn(k);
-        if conn.state() == State::Busy {
-            self.learn(k, cx.now(), false);
-            let exchange = *self.exchange(k);
-            self.settle(&exchange);
-            self.censor(&exchange, conn);
-        }
         if matches!(fault.kind, Kind::Closed | Kind::Reset) {
             let silence = self.silence(k, cx.now());
             self.tick.silence.record(silence);
             self.lives.responses(k).into_iter().for_each(|n| self.tick.responses_at_close.record(n));
         }
         self.count_fault(conn.destination, fault);
+        if conn.state() == State::Busy {
+            self.fail_all(k, conn, fault, cx.now());
+        }
         self.end(cx, k, End::Dropped);
         self.back_off(cx, k.index, conn.destination);
+    }
+
+    /// A connection is lost with all that is under way on it: one fault each, of which the first is that of the connection.
+    fn fail_all(&mut self, k: Key, conn: Conn, fault: Fault, now: Nanos) {
+        let mut stream = self.conns.latest(k.index);
+        while stream != NOTHING {
+            let exchange = *self.conns.at(stream);
+            self.failed(&exchange, conn.destination, now);
+            stream = exchange.next;
+            if stream != NOTHING {
+                self.count_fault(conn.destination, fault);
+            }
+        }
     }
 
     /// How long neither end has said anything.
@@ -148,7 +163,7 @@ impl Client {
         let wait = Nanos(self.ink.random.between(0, most.min(span.max.0)));
         // What it had begun is lost with it.
         let k = self.rest(cx, index, destination, 0);
-        cx.wake_at(k, cx.now() + wait);
+        self.wake_at(cx, k, cx.now() + wait);
     }
 
     /// The connection works: a failure after this is its first.
@@ -175,7 +190,7 @@ impl Client {
         } else if self.pacer.puts_off() {
             self.put_off(cx, k)
         } else {
-            self.redial(cx, k, cx.now(), cx.now(), true)
+            self.redial(cx, k, cx.now(), cx.now(), Asks::Yes)
         }
     }
 
@@ -183,28 +198,29 @@ impl Client {
     fn await_slot<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         let at = self.conn(k).at;
         if self.job.op(at).asks() {
-            self.set_free(cx, k)
+            self.set_free(cx, k);
         } else {
-            self.redial(cx, k, cx.now(), cx.now(), false)
+            self.redial(cx, k, cx.now(), cx.now(), Asks::No);
         }
     }
 
     /// Closes an idle connection that has done what it came for, or is one too many.
     pub(super) fn finish<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
-        let out = &mut Out { cx, k, ink: &mut self.ink };
-        self.tick.counts.bytes_out += self.job.protocol.close(out);
+        let Client { job, ink, tick, layer, .. } = self;
+        job.protocol.close(&mut Out::new(cx, k, layer, &mut tick.counts.bytes_out, ink));
         self.end(cx, k, End::Finished);
     }
 
     pub(super) fn gone_busy<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, why: Gone) {
         let now = cx.now();
-        let due = self.exchange(k).due;
+        let (stream, due) = (self.conns.latest(k.index), self.exchange(k).due);
+        let rest = cx.rest_len(k) + self.layer.as_ref().map_or(0, |layered| layered.rest_len(k.index));
         let session = self.conns.session(k.index);
         let ended = if why == Gone::Ended { session.handle_end() } else { Ok(false) };
         // Half a head is the beginning of an answer, and waits to be used.
-        let untouched = session.response().head.is_none() && cx.rest_len(k) == 0;
+        let untouched = session.response().head.is_none() && rest == 0;
         if ended == Ok(true) {
-            return self.answered(cx, k);
+            return self.answered(cx, k, stream);
         }
         if untouched && self.conn(k).is_announced(now) {
             // It crossed with the announced close: the request is still owed, on a new connection.
@@ -215,20 +231,6 @@ impl Client {
             _ => fault_of(Stage::Exchange, why),
         };
         self.lost(cx, k, fault);
-    }
-
-    pub(super) fn timed_out<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
-        let started = self.exchange(k).started;
-        // The time in which the shard itself stood still is not the target's.
-        let deadline = started + self.job.timeout + self.lateness.since(started);
-        if deadline > cx.now() {
-            return cx.wake_at(k, deadline);
-        }
-        match self.conn(k).state() {
-            State::Dialling => self.dial_failed(cx, k, Fault::target(Stage::Dial, Kind::Timeout)),
-            State::Upgrading => self.dial_failed(cx, k, Fault::target(Stage::Handshake, Kind::Timeout)),
-            _ => self.lost(cx, k, Fault::target(Stage::Exchange, Kind::Timeout)),
-        }
     }
 
     /// What a dial failed of. ICMPv6's messages that something is prohibited become EACCES (RFC 4443, section 3.1;
@@ -246,7 +248,7 @@ impl Client {
 
     /// When the next request of an idle connection is due; never, where that is for a slot to say.
     pub(super) fn idle_until<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) -> Nanos {
-        if self.pacer.is_open_loop() { Nanos::NEVER } else { cx.timer(k) }
+        if self.pacer.is_open_loop() { Nanos::NEVER } else { self.timer(cx, k) }
     }
 }
 

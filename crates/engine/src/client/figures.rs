@@ -5,7 +5,7 @@ use samples::{Latency, Tick, Took};
 use units::Nanos;
 
 use super::Client;
-use crate::{connections::Conn, exchange::Exchange, full_load::FullLoad, protocol::Head};
+use crate::{exchange::Exchange, full_load::FullLoad, protocol::Head};
 
 /// A request was due and never sent.
 pub(super) fn miss(tick: &mut Tick, full_load: &FullLoad, due: Nanos) {
@@ -38,7 +38,7 @@ impl Client {
     }
 
     /// A request under way on this connection has ended without a response.
-    pub(super) fn censor(&mut self, exchange: &Exchange, conn: Conn) {
+    pub(super) fn censor(&mut self, exchange: &Exchange, destination: u16) {
         let at_load = self.full_load.has(exchange.due);
         let (latency, first_byte) = times(&mut self.tick, at_load);
         latency.censor();
@@ -48,10 +48,10 @@ impl Client {
         if !at_load {
             return;
         }
-        if let Some(step) = self.job.step(conn.at) {
+        if let Some(step) = self.job.step(exchange.at) {
             self.tick.steps[step].censor();
         }
-        self.at(conn.destination).into_iter().for_each(|own| own.latency.censor());
+        self.at(destination).into_iter().for_each(|own| own.latency.censor());
     }
 
     /// Something has come on a connection that awaits an answer: its first byte, unless one has come before.

@@ -2,57 +2,67 @@
 
 use net::{Cx, Io, Key};
 use samples::{Fault, Kind, Stage};
-use wire::websocket::Payload;
 
 use super::Client;
 use crate::{
     connections::State,
-    protocol::{self, Out, Progress},
+    out::Out,
+    pool::NOTHING,
+    protocol::{Progress, Reply},
 };
 
 impl Client {
-    /// The transport is open: the session is opened next.
+    /// What carries the bytes is open: the session is opened next.
     pub(super) fn open<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
-        let Client { job, conns, ink, .. } = self;
-        let (conn, session, _) = conns.parts(k.index);
-        let out = &mut Out { cx, k, ink };
-        match job.protocol.open(session, conn.destination.into(), out) {
-            None => self.connected(cx, k),
-            Some(bytes) => {
-                self.tick.counts.bytes_out += bytes;
-                self.conns.transition(k.index, State::Upgrading);
-                self.exchange(k).started = cx.now();
-                cx.wake_at(k, cx.now() + self.job.timeout);
-            }
+        let Client { job, conns, ink, tick, layer, .. } = self;
+        let (conn, session, _) = conns.parts(k.index, NOTHING);
+        let out = &mut Out::new(cx, k, layer, &mut tick.counts.bytes_out, ink);
+        if !job.protocol.open(session, conn.destination.into(), out) {
+            return self.connected(cx, k);
         }
+        self.conns.transition(k.index, State::Upgrading);
+        self.exchange(k).started = cx.now();
+        self.wake_at(cx, k, cx.now() + self.job.timeout);
     }
 
     /// Reads all that has come; returns the bytes used.
     pub(super) fn read_all<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
+        if self.conn(k).state() == State::Busy {
+            self.begun(k, cx.now());
+        }
         let mut used = 0;
         loop {
-            match self.read(k, &input[used..]) {
+            let (stream, progress) = self.read(k, &input[used..]);
+            match progress {
                 Ok(Progress::More(n)) => {
                     self.rest_if_quiet(k);
                     return used + n;
                 }
+                Ok(Progress::Turned(n)) => used += n,
                 Ok(Progress::Opened(n)) => {
                     used += n;
                     self.session_opened(cx, k);
                 }
                 Ok(Progress::Responded(n)) => {
                     used += n;
-                    self.answered(cx, k);
+                    self.answered(cx, k, stream);
                     if used < input.len() && cx.is_open(k) && self.conn(k).state() == State::Busy {
                         // What is awaited next came along with it.
                         self.begun(k, cx.now());
                     }
                 }
-                Ok(Progress::Ping(n, ping)) => {
+                Ok(Progress::Pushed(n)) => {
                     used += n;
-                    self.tick.counts.bytes_out += self.pong(cx, k, ping);
+                    self.tick.counts.pushed += 1;
                 }
-                Ok(Progress::Closing(code)) => self.close_back(cx, k, code),
+                Ok(Progress::Reply(n, reply)) => {
+                    used += n;
+                    self.reply(cx, k, reply);
+                }
+                Ok(Progress::Ending(reply)) => {
+                    self.reply(cx, k, reply);
+                    self.session_ended(cx, k);
+                }
                 Err(kind) => self.misread(cx, k, kind),
             }
             if !cx.is_open(k) {
@@ -65,21 +75,22 @@ impl Client {
         }
     }
 
-    /// Reads on, up to the next thing that happens.
-    fn read<'a>(&mut self, k: Key, input: &'a [u8]) -> Result<Progress<'a>, Kind> {
+    /// Reads on, up to the next thing that happens; also the stream that it is of.
+    fn read<'a>(&mut self, k: Key, input: &'a [u8]) -> (u32, Result<Progress<'a>, Kind>) {
         let Client { job, conns, ink, .. } = self;
         conns.open_session(k.index, || job.protocol.session());
-        let (conn, session, exchange) = conns.parts(k.index);
+        let (stream, conn, session, exchange) = conns.reading(k.index);
         let asked = exchange.filter(|_| conn.state() == State::Busy).map(|exchange| {
-            let awaited = job.awaited(conn.at, exchange.nth, k.index, ink);
+            let awaited = job.awaited(exchange.at, exchange.nth, k.index, ink);
             (exchange, awaited)
         });
-        session.handle_bytes(input, asked)
+        (stream, session.handle_bytes(input, asked))
     }
 
     /// Something came that is not right.
-    fn misread<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, kind: Kind) {
+    pub(super) fn misread<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, kind: Kind) {
         match self.conn(k).state() {
+            State::Securing => self.dial_failed(cx, k, Fault::target(Stage::Tls, kind)),
             State::Upgrading => self.dial_failed(cx, k, Fault::target(Stage::Handshake, kind)),
             State::Busy => self.lost(cx, k, Fault::target(Stage::Exchange, kind)),
             _ => self.lost(cx, k, Fault::target(Stage::Hold, kind)),
@@ -94,22 +105,21 @@ impl Client {
     }
 
     fn session_opened<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
-        self.learn(k, cx.now(), true);
-        let asked = self.exchange(k).started;
+        let exchange = *self.exchange(k);
+        self.learn(&exchange, cx.now(), true);
+        let asked = exchange.started;
         self.tick.handshake.record_seen(self.took(asked, asked, cx.now()));
         self.connected(cx, k);
     }
 
-    /// Answers the server's question whether the connection is alive; the bytes sent.
-    pub(super) fn pong<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, ping: Payload<'_>) -> u64 {
-        protocol::pong(ping, &mut Out { cx, k, ink: &mut self.ink })
+    /// The protocol has something to say by itself.
+    pub(super) fn reply<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, reply: Reply<'_>) {
+        let Client { ink, tick, layer, .. } = self;
+        reply.send(&mut Out::new(cx, k, layer, &mut tick.counts.bytes_out, ink));
     }
 
-    /// The server begins the closing handshake: it is answered, and the connection rests until its next message is
-    /// due.
-    fn close_back<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, code: Option<u16>) {
-        let out = &mut Out { cx, k, ink: &mut self.ink };
-        self.tick.counts.bytes_out += protocol::close_back(code, out);
+    /// The server has announced the end of the session: the connection rests until its next message is due.
+    fn session_ended<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         let due = match self.conn(k).state() {
             // Its message crossed with the close: it is still owed.
             State::Busy => self.exchange(k).due,

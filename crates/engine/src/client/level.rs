@@ -95,6 +95,9 @@ impl Client {
             self.failures.resize(self.failures.len().max(at + 1), 0);
             self.failures[at] = 0;
         }
+        if self.job.protocol.has_timeouts() {
+            self.timers.resize(self.timers.len().max(at + 1), Nanos::NEVER);
+        }
         self.conns.insert(k.index, conn);
     }
 }

@@ -4,7 +4,10 @@ use net::{Cx, Io, Key};
 use units::Nanos;
 
 use super::{Client, figures::miss};
-use crate::connections::State;
+use crate::{
+    connections::State,
+    exchange::{Asks, Exchange},
+};
 
 impl Client {
     /// Sends what is due.
@@ -16,30 +19,35 @@ impl Client {
         pacer.give_up(now, limit, &mut |due| miss(tick, full_load, due));
         while let Some((index, due)) = self.pacer.pair() {
             let k = cx.at(index).expect("who is free is there");
-            self.use_free(cx, k, due, due);
+            if self.use_free(cx, k, due, due) {
+                self.go_on_beside(cx, k);
+            }
         }
     }
 
-    /// The connection has nothing to do: the slot that has waited longest takes it, or it waits for one.
-    pub(super) fn set_free<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
-        cx.let_sleep(k);
+    /// The connection has a place for a request: the slot that has waited longest takes it, or it waits for one. True: a
+    /// request has begun.
+    pub(super) fn set_free<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) -> bool {
+        if self.conn(k).state() != State::Busy {
+            self.wake_at(cx, k, Nanos::NEVER);
+        }
         // A slot that waits had no connection until now, and none to dial.
-        if let Some(due) = self.pacer.set_free(k.index) {
-            self.use_free(cx, k, cx.now(), due);
-        }
+        let Some(due) = self.pacer.set_free(k.index) else { return false };
+        self.use_free(cx, k, cx.now(), due)
     }
 
-    fn use_free<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, dial_due: Nanos, due: Nanos) {
-        match self.conn(k).state() {
-            State::Resting => self.redial(cx, k, dial_due, due, true),
-            _ => self.ask(cx, k, due),
+    fn use_free<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, dial_due: Nanos, due: Nanos) -> bool {
+        if self.conn(k).state() == State::Resting {
+            self.redial(cx, k, dial_due, due, Asks::Yes);
+            return false;
         }
+        self.ask(cx, k, due)
     }
 
     /// A dial was for a slot, whose request is not sent now.
-    pub(super) fn missed_by_dial(&mut self, asks: bool, due: Nanos) {
-        if asks && self.pacer.is_open_loop() {
-            miss(&mut self.tick, &self.full_load, due);
+    pub(super) fn missed_by_dial(&mut self, exchange: &Exchange) {
+        if exchange.asks() && self.pacer.is_open_loop() {
+            miss(&mut self.tick, &self.full_load, exchange.due);
         }
     }
 }

@@ -12,10 +12,11 @@ use crate::{
     exchange::Exchange,
     full_load::FullLoad,
     job::Job,
+    out::Out,
     pace::{Schedule, Tempo},
     pacer::Slots,
     pool::Pool,
-    protocol::{Out, Progress, Response, Session},
+    protocol::{Progress, Response, Session},
 };
 
 /// Where a connection of the lane stands.
@@ -203,9 +204,9 @@ impl Client {
         self.seen().connect.record_seen(took);
         let at = self.conn(k).probe_record();
         let destination = usize::from(self.conn(k).destination);
-        let Client { job, probe: Some(lane), ink, .. } = self else { unreachable!("there is a lane") };
+        let Client { job, probe: Some(lane), ink, layer, .. } = self else { unreachable!("there is a lane") };
         let record = lane.records.at(at);
-        if job.protocol.open(&record.session, destination, &mut Out { cx, k, ink }).is_none() {
+        if !job.protocol.open(&mut record.session, destination, &mut Out::new(cx, k, layer, &mut 0, ink)) {
             return self.probe_send(cx, k);
         }
         record.step = Step::Upgrading;
@@ -226,11 +227,12 @@ impl Client {
 
     fn probe_send<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         let (at, destination) = (self.conn(k).probe_record(), self.conn(k).destination);
-        let Client { job, probe: Some(lane), ink, .. } = self else { unreachable!("there is a lane") };
-        let record = lane.records.at(at);
-        record.step = Step::Busy;
-        let out = &mut Out { cx, k, ink };
-        job.protocol.send(job.op(0), &mut record.session, &mut record.exchange, destination.into(), out);
+        let Client { job, probe: Some(lane), ink, layer, .. } = self else { unreachable!("there is a lane") };
+        let Record { session, exchange, step, .. } = lane.records.at(at);
+        *step = Step::Busy;
+        let mut sent = 0;
+        let out = &mut Out::new(cx, k, layer, &mut sent, ink);
+        job.protocol.send(job.op(0), session, (0, exchange), destination.into(), out);
         cx.wake_at(k, cx.now() + self.job.timeout);
     }
 
@@ -260,11 +262,12 @@ impl Client {
                     used += n;
                     self.probe_answered(cx, k);
                 }
-                Ok(Progress::Ping(n, ping)) => {
+                Ok(Progress::Turned(n) | Progress::Pushed(n)) => used += n,
+                Ok(Progress::Reply(n, reply)) => {
                     used += n;
-                    self.pong(cx, k, ping);
+                    self.reply(cx, k, reply);
                 }
-                Ok(Progress::Closing(_)) => self.probe_over(cx, k, Close::Graceful),
+                Ok(Progress::Ending(_)) => self.probe_over(cx, k, Close::Graceful),
                 Err(_) => self.probe_over(cx, k, Close::Reset),
             }
             if !cx.is_open(k) {
@@ -281,7 +284,7 @@ impl Client {
         let Record { session, exchange, keeps, .. } = *self.record(k);
         let Response { head, keeps_alive } = session.response();
         let awaited = self.job.awaited(0, exchange.nth, k.index, &mut self.ink);
-        let wrong = exchange.wrong(awaited, head).is_some();
+        let wrong = awaited.wrong(&exchange, head).is_some();
         let at_load = self.full_load.has(exchange.due);
         let took = self.took(exchange.due, exchange.started, now);
         let seen = self.seen();

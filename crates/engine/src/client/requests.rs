@@ -2,10 +2,11 @@
 
 use net::{Cx, Io, Key};
 use plan::Think;
+use samples::{Fault, Kind, Stage};
 use units::Nanos;
 
 use super::Client;
-use crate::{connections::State, exchange::Exchange, op::Op, pacer::Next, protocol::Out};
+use crate::{connections::State, exchange::Exchange, op::Op, out::Out, pacer::Next};
 
 /// A message that nobody answers, and a close, wait so long at a time for a peer that does not read: what piled up would
 /// grow with time.
@@ -19,7 +20,7 @@ impl Client {
         self.go_on(cx, k, due, due);
         // In closed loop timers are not set again with each request, and this one's is spent: it was put off.
         if self.pacer.is_closed_loop() && self.conn(k).state() == State::Busy {
-            cx.wake_at(k, cx.now() + self.job.timeout);
+            self.wake_at(cx, k, cx.now() + self.job.timeout);
         }
     }
 
@@ -27,33 +28,54 @@ impl Client {
     /// they did before, and not all at once.
     pub(super) fn put_off<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         let Think { min, max } = self.job.longest_wait;
-        cx.wake_at(k, cx.now() + Nanos(self.ink.random.between(min.0, max.0)).max(LEAST_REST));
+        let rest = Nanos(self.ink.random.between(min.0, max.0)).max(LEAST_REST);
+        self.wake_at(cx, k, cx.now() + rest);
     }
 
-    /// What comes next for an idle connection, where the one before it ended at `due`, and could be begun from `ready` on.
+    /// What comes next for a connection on which a request has just begun, or has ended, while others may be under way.
+    pub(super) fn go_on_beside<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        if !self.draining && cx.is_open(k) && self.conns.has_place(k.index) {
+            self.go_on(cx, k, cx.now(), cx.now());
+        }
+    }
+
+    /// Whether a connection has requests under way, and this is not a further one that may begin beside them. A pause and all
+    /// else comes when they have ended, and connections that came for a number of calls make one at a time.
+    fn awaits(&self, k: Key, op: &Op) -> bool {
+        self.conns[k.index].state() == State::Busy
+            && (!op.may_overlap()
+                || self.job.calls.is_some()
+                || self.pacer.puts_off()
+                || !self.conns.has_place(k.index))
+    }
+
+    /// What comes next for a connection, where what came before ended at `due`, and could be begun from `ready` on.
     pub(super) fn go_on<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, mut due: Nanos, mut ready: Nanos) {
         let mut sent = false;
         loop {
             let at = self.conn(k).at;
             match self.job.op(at) {
+                Op::Goto(to) => self.conns[k.index].at = *to,
+                op if self.awaits(k, op) => return,
                 // What a call sends leaves as one: each of the plan's messages leaves by itself.
-                op if sent && op.sends() => return cx.wake_at(k, cx.now()),
+                op if sent && op.sends() => return self.wake_at(cx, k, cx.now()),
                 op if self.pacer.puts_off() && (op.sends() || op.asks()) => return self.put_off(cx, k),
                 // As for whoever writes to a blocking socket. What asks is due all the same: its answer is late.
-                Op::Tell(_) | Op::Close if cx.is_clogged(k) => return cx.wake_at(k, cx.now() + BLOCKED),
-                Op::Goto(to) => self.conns[k.index].at = *to,
+                Op::Tell(_) | Op::Close if cx.is_clogged(k) => {
+                    return self.wake_at(cx, k, cx.now() + BLOCKED);
+                }
                 Op::Wait(think) => {
                     due = due + Nanos(self.ink.random.between(think.min.0, think.max.0));
                     self.conn(k).at = at + 1;
                     if due > cx.now() {
-                        return cx.wake_at(k, due);
+                        return self.wake_at(cx, k, due);
                     }
                     ready = due;
                 }
                 Op::Tell(message) => {
-                    let out = &mut Out { cx, k, ink: &mut self.ink };
-                    let bytes = self.job.protocol.send_message(message, None, out);
-                    self.tick.counts.bytes_out += bytes;
+                    let sent_bytes = &mut self.tick.counts.bytes_out;
+                    let out = &mut Out::new(cx, k, &mut self.layer, sent_bytes, &mut self.ink);
+                    self.job.protocol.send_message(message, None, out);
                     self.tick.counts.told += 1;
                     self.conn(k).at = at + 1;
                     sent = true;
@@ -62,48 +84,78 @@ impl Client {
                     self.conn(k).at = at + 1;
                     return self.leave(cx, k);
                 }
-                Op::Stay => return cx.let_sleep(k),
+                Op::Stay => return self.wake_at(cx, k, Nanos::NEVER),
                 _ => {
-                    return match self.pacer.next(due, cx.now()) {
+                    let has_begun = match self.pacer.next(due, cx.now()) {
                         Next::Slot => self.set_free(cx, k),
                         Next::AtOnce => self.ask(cx, k, due),
                         Next::Due => self.request_due(cx, k, due, ready),
                     };
+                    if !has_begun || !self.conns.has_place(k.index) {
+                        return;
+                    }
                 }
             }
         }
     }
 
-    /// What was due at `due`, and could be sent from `ready` on, is sent on its idle connection.
-    fn request_due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, due: Nanos, ready: Nanos) {
+    /// What was due at `due`, and could be sent from `ready` on, is sent on its connection.
+    fn request_due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, due: Nanos, ready: Nanos) -> bool {
         if self.full_load.has(due) {
             self.lateness.leaves(ready);
         }
-        self.ask(cx, k, due);
+        self.ask(cx, k, due)
     }
 
-    /// The same for one whose lag is known.
-    pub(super) fn ask<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, due: Nanos) {
+    /// The same for one whose lag is known. True: a request has begun.
+    pub(super) fn ask<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, due: Nanos) -> bool {
         let now = cx.now();
-        self.conns.begin(k.index, Exchange::new(due, now), || self.job.protocol.session());
-        self.request(cx, k);
+        // Of several, the first that began has the timer: it is the first to be late.
+        let is_first = self.conn(k).state() == State::Idle;
+        let Client { job, conns, .. } = self;
+        let stream = conns.begin(k.index, Exchange::new(due, now), || job.protocol.session());
+        self.request(cx, k, stream);
         // In closed loop the timer of an earlier request is left to run: it looks when it comes.
-        if !self.pacer.is_closed_loop() {
-            cx.wake_at(k, now + self.job.timeout);
+        if is_first && !self.pacer.is_closed_loop() {
+            self.wake_at(cx, k, now + self.job.timeout);
         }
+        true
     }
 
-    /// Begins the operation of a connection that has an exchange for it.
-    pub(super) fn request<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
-        let Client { job, conns, ink, tick, .. } = self;
+    /// Begins the next operation of a connection in this exchange.
+    pub(super) fn request<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, stream: u32) {
+        let Client { job, conns, ink, tick, layer, .. } = self;
         conns.transition(k.index, State::Busy);
-        let (conn, session, exchange) = conns.parts(k.index);
+        let (conn, session, exchange) = conns.parts(k.index, stream);
         let exchange = exchange.expect("it was begun for this");
+        let op = job.op(conn.at);
+        exchange.at = conn.at;
+        conn.at += u16::from(!matches!(op, Op::Ping(..)));
         tick.counts.sent += 1;
         let own = job.row(conn.destination).map(|row| &mut tick.destinations[row]);
         own.into_iter().for_each(|own| own.sent += 1);
-        let (op, destination) = (job.op(conn.at), conn.destination.into());
-        let out = &mut Out { cx, k, ink };
-        tick.counts.bytes_out += job.protocol.send(op, session, exchange, destination, out);
+        let out = &mut Out::new(cx, k, layer, &mut tick.counts.bytes_out, ink);
+        job.protocol.send(op, session, (stream, exchange), conn.destination.into(), out);
+    }
+
+    /// Gives up a request of a connection that goes on without it; false where it cannot.
+    pub(super) fn cancel<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, stream: u32) -> bool {
+        let Client { conns, ink, tick, layer, .. } = self;
+        let out = &mut Out::new(cx, k, layer, &mut tick.counts.bytes_out, ink);
+        if !conns.session(k.index).cancel(stream, out) {
+            return false;
+        }
+        let destination = self.conn(k).destination;
+        let exchange = self.conns.end_exchange(k.index, stream);
+        self.failed(&exchange, destination, cx.now());
+        self.count_fault(destination, Fault::target(Stage::Exchange, Kind::Timeout));
+        true
+    }
+
+    /// A request under way has ended without a response.
+    pub(super) fn failed(&mut self, exchange: &Exchange, destination: u16, now: Nanos) {
+        self.learn(exchange, now, false);
+        self.settle(exchange);
+        self.censor(exchange, destination);
     }
 }

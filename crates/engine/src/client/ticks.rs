@@ -4,7 +4,7 @@ use samples::{Latency, Phase};
 use units::Nanos;
 
 use super::{Client, figures::miss};
-use crate::{connections::State, exchange::Exchange, link::Control, op::Op};
+use crate::{connections::State, link::Control, op::Op, pool::NOTHING};
 
 impl Client {
     /// Requests that wait for their response, those of the probe included.
@@ -59,9 +59,9 @@ impl Client {
 
     fn begin_full_load(&mut self, from: Nanos, now: Nanos) {
         self.full_load.begin(from, now);
-        self.owed = (self.conns.iter_in(State::Busy))
-            .filter(|(index, _)| self.full_load.was(self.conns.exchange(*index).due))
-            .count() as u64;
+        let Client { conns, full_load, .. } = self;
+        let under_way = conns.iter_in(State::Busy).flat_map(|(index, _)| conns.exchanges(index));
+        self.owed = under_way.filter(|(_, exchange)| full_load.was(exchange.due)).count() as u64;
     }
 
     fn end_at(&mut self, at: Nanos) {
@@ -88,19 +88,25 @@ impl Client {
         for index in 0..self.conns.len() {
             let conn = self.conns[index];
             match conn.state() {
-                State::Busy => {
-                    self.tick.counts.unanswered += 1;
+                State::Busy => self.give_up_on(index, conn.destination),
+                state if state.is_opening() => {
                     let exchange = *self.conns.exchange(index);
-                    self.censor(&exchange, conn);
-                }
-                State::Dialling | State::Upgrading => {
-                    let Exchange { asks, due, .. } = *self.conns.exchange(index);
-                    self.missed_by_dial(asks, due);
+                    self.missed_by_dial(&exchange);
                 }
                 _ => {}
             }
         }
         self.probe_give_up();
+    }
+
+    fn give_up_on(&mut self, index: u32, destination: u16) {
+        let mut stream = self.conns.latest(index);
+        while stream != NOTHING {
+            self.tick.counts.unanswered += 1;
+            let exchange = *self.conns.at(stream);
+            self.censor(&exchange, destination);
+            stream = exchange.next;
+        }
     }
 
     /// Messages that were only listened for are not awaited any longer: nobody was asked for them.
@@ -110,7 +116,9 @@ impl Client {
         }
         for index in 0..self.conns.len() {
             let conn = self.conns[index];
-            if conn.state() == State::Busy && matches!(self.job.op(conn.at), Op::Listen(_)) {
+            if conn.state() == State::Busy
+                && matches!(self.job.op(self.conns.exchange(index).at), Op::Listen(_))
+            {
                 self.tick.counts.withdrawn += 1;
                 self.conns.transition(index, State::Idle);
             }

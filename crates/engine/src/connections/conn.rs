@@ -10,9 +10,11 @@ pub(crate) enum State {
     None,
     /// Dialled, not connected yet; its exchange keeps the times.
     Dialling,
-    /// Connected; the answer to its upgrade is awaited.
+    /// Connected; the layer's handshake is under way.
+    Securing,
+    /// Connected; its session is being opened.
     Upgrading,
-    /// A request is under way.
+    /// Requests are under way.
     Busy,
     /// Connected, nothing asked: thinking, or only held. Has a session only while a message of the server's own
     /// has come in part.
@@ -29,10 +31,10 @@ impl State {
 
     /// Whether it is not open yet.
     pub(crate) fn is_opening(self) -> bool {
-        matches!(self, State::Dialling | State::Upgrading)
+        matches!(self, State::Dialling | State::Securing | State::Upgrading)
     }
 
-    /// Whether its exchange is what it does.
+    /// Whether its exchanges are what it does.
     pub(super) fn is_under_way(self) -> bool {
         self.is_opening() || self == State::Busy
     }
@@ -54,7 +56,7 @@ pub(crate) struct Conn {
     /// for which it keeps an idle connection; 0: it said nothing.
     heard: u32,
     pub(crate) destination: u16,
-    /// The operation that is under way, or comes next.
+    /// The operation that comes next.
     pub(crate) at: u16,
     pub(super) state: State,
     /// Local addresses tried in this dial; then whether the connection counted as opened.
@@ -65,7 +67,7 @@ const _: () = assert!(size_of::<Conn>() <= 16, "the idle record is what a millio
 
 impl Conn {
     pub(crate) const NONE: Conn =
-        Conn { session: super::NOTHING, heard: 0, destination: 0, at: 0, state: State::None, tries: 0 };
+        Conn { session: crate::pool::NOTHING, heard: 0, destination: 0, at: 0, state: State::None, tries: 0 };
 
     /// One that is to be dialled, or waits for that, and goes on with the operation `at`.
     pub(crate) fn new(destination: u16, at: u16, state: State) -> Conn {

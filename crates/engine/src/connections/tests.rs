@@ -1,10 +1,22 @@
 use super::*;
-use crate::protocol::tests::websocket;
+use crate::protocol::{
+    streams::{self, PLACES},
+    tests::websocket,
+};
 use proptest::prelude::*;
+use std::collections::HashMap;
 use units::Nanos;
 
-const ALL: [State; State::COUNT] =
-    [State::None, State::Dialling, State::Upgrading, State::Busy, State::Idle, State::Resting, State::Probe];
+const ALL: [State; State::COUNT] = [
+    State::None,
+    State::Dialling,
+    State::Securing,
+    State::Upgrading,
+    State::Busy,
+    State::Idle,
+    State::Resting,
+    State::Probe,
+];
 
 fn exchange(first: bool) -> Exchange {
     Exchange { first, ..Exchange::new(Nanos::ZERO, Nanos::ZERO) }
@@ -16,13 +28,15 @@ fn step(conns: &mut Connections, index: u32, what: u8) {
     let to = match (state, what) {
         (State::None, 0 | 1) => {
             conns.insert(index, Conn::new(0, 0, State::Dialling));
-            return conns.begin(index, exchange(true), websocket);
+            conns.begin(index, exchange(true), websocket);
+            return;
         }
         (State::None, 2) => return conns.insert(index, Conn::new(0, 0, State::Resting)),
         (State::None, 3) => return conns.insert(index, Conn::of_probe(0, index)),
         (State::Resting, 0 | 1) => {
             conns.transition(index, State::Dialling);
-            return conns.begin(index, exchange(false), websocket);
+            conns.begin(index, exchange(false), websocket);
+            return;
         }
         (State::Dialling, 0) => State::Upgrading,
         (State::Dialling | State::Upgrading, 1) => State::Busy,
@@ -100,4 +114,87 @@ fn a_record_in_use_is_not_written_over() {
     let mut conns = Connections::new(1);
     conns.insert(0, Conn::new(0, 0, State::Resting));
     conns.insert(0, Conn::new(0, 0, State::Resting));
+}
+
+/// Connections with several requests at once, and beside them a model: of each connection, its requests and when they were due.
+struct Several {
+    conns: Connections,
+    model: HashMap<u32, Vec<(u32, u64)>>,
+    /// Requests so far: each is due at a time of its own.
+    begun: u64,
+}
+
+impl Several {
+    fn streams(&mut self, index: u32) -> streams::Session {
+        let Session::Streams(session) = *self.conns.session(index) else { panic!("a session of streams") };
+        session
+    }
+
+    /// A dial or, on a connection that is there, one more request, where there is a place.
+    fn begin(&mut self, index: u32) {
+        let is_new = index >= self.conns.len() || self.conns[index].state() == State::None;
+        if is_new {
+            self.conns.insert(index, Conn::new(0, 0, State::Dialling));
+        } else if !self.conns.has_place(index) {
+            return assert_eq!(self.model[&index].len(), PLACES, "a place is denied to no other one");
+        }
+        self.begun += 1;
+        let due = Nanos(self.begun);
+        let exchange = Exchange { first: is_new, ..Exchange::new(due, due) };
+        let stream = self.conns.begin(index, exchange, || Session::Streams(streams::new()));
+        self.streams(index).borrow_mut().begin(stream);
+        self.conns.transition(index, State::Busy);
+        self.model.entry(index).or_default().push((stream, due.0));
+    }
+
+    /// The nth of the requests of a connection ends.
+    fn end(&mut self, index: u32, nth: usize) {
+        let Some(requests) = self.model.get_mut(&index).filter(|requests| !requests.is_empty()) else {
+            return;
+        };
+        let (stream, due) = requests.remove(nth % requests.len());
+        self.streams(index).borrow_mut().end(stream);
+        assert_eq!(self.conns.end_exchange(index, stream).due.0, due);
+    }
+
+    /// The connection ends with all of them.
+    fn lose(&mut self, index: u32) {
+        if self.model.remove(&index).is_some() {
+            self.conns.transition(index, State::None);
+        }
+    }
+
+    fn check(&self) {
+        let Several { conns, model, .. } = self;
+        for (index, requests) in model {
+            let mut expected = requests.clone();
+            expected.sort_by_key(|(_, due)| std::cmp::Reverse(*due));
+            let chain = conns.exchanges(*index).map(|(stream, exchange)| (stream, exchange.due.0));
+            assert_eq!(chain.collect::<Vec<_>>(), expected, "the latest first");
+            let state = if requests.is_empty() { State::Idle } else { State::Busy };
+            assert_eq!((conns[*index].state(), conns.has_place(*index)), (state, requests.len() < PLACES));
+        }
+        let under_way: usize = model.values().map(Vec::len).sum();
+        assert_eq!((conns.waiting(), conns.sessions.len()), (under_way as u64, model.len()));
+        let firsts =
+            model.keys().flat_map(|index| conns.exchanges(*index)).filter(|(_, exchange)| exchange.first);
+        assert_eq!(conns.outstanding() as usize, firsts.count());
+    }
+}
+
+proptest! {
+    #[test]
+    fn several_requests_of_a_connection_agree_with_a_model(
+        steps in proptest::collection::vec((0u32..4, 0u8..8, any::<usize>()), 0..200)
+    ) {
+        let mut several = Several { conns: Connections::new(4), model: HashMap::new(), begun: 0 };
+        for (index, what, nth) in steps {
+            match what {
+                0..=3 => several.begin(index),
+                4..=6 => several.end(index, nth),
+                _ => several.lose(index),
+            }
+            several.check();
+        }
+    }
 }

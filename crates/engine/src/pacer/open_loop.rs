@@ -99,10 +99,11 @@ impl OpenLoop {
         Some((index, slots.take().expect("one waits")))
     }
 
-    /// The slot that has waited longest, for the connection at `index`; where none waits, the connection does.
+    /// The slot that has waited longest, for the connection at `index`; where none waits, the connection does, once however many
+    /// places it has: it comes back after each.
     pub(super) fn set_free(&mut self, index: u32) -> Option<Nanos> {
         let due = self.slots.iter_mut().find_map(Slots::take);
-        if due.is_none() {
+        if due.is_none() && !self.free.has(index) {
             self.free.push(index);
         }
         due

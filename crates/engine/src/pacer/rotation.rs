@@ -1,4 +1,4 @@
-//! Which connections are free, longest free first: so all of them are in use, as they would be with many users, and
+//! Which connections have a place for a request, longest free first: so all of them are in use, as they would be with many users, and
 //! none falls idle for longer than the rate makes necessary.
 
 const NONE: u32 = u32::MAX;
@@ -62,7 +62,8 @@ impl Rotation {
         self.links[index as usize] = Links { before: index, after: index };
     }
 
-    fn has(&self, index: u32) -> bool {
+    /// Whether one is in.
+    pub(super) fn has(&self, index: u32) -> bool {
         self.links.get(index as usize).is_some_and(|links| links.before != index)
     }
 }

@@ -7,8 +7,8 @@ use wire::{
     http1::{Client, Event},
 };
 
-use super::{Awaited, Head, Out, Progress, Response};
-use crate::{check::Check, exchange::Exchange, request::Request, tls};
+use super::{Awaited, Head, Progress, Response};
+use crate::{check::Check, exchange::Exchange, out::Out, request::Request, tls};
 
 /// Of a request under way.
 #[derive(Clone, Copy, Debug)]
@@ -56,20 +56,19 @@ pub(super) fn send<I: Io>(
     exchange: &mut Exchange,
     destination: usize,
     out: &mut Out<'_, I>,
-) -> u64 {
+) {
     state.order(request.is_head);
-    let Out { cx, k, ink } = out;
+    let Out { to, ink } = out;
     if let Some(bytes) = request.fixed(destination) {
         exchange.expected = request.check.expected(&[]);
-        cx.send_static(*k, bytes);
-        return bytes.len() as u64;
+        return to.send_static(bytes);
     }
-    let mut written = 0;
-    cx.send(*k, request.max_len(destination), |out| {
-        (written, exchange.expected) = request.write(destination, k.index, ink, out);
+    let index = to.index();
+    to.send(request.max_len(destination), |out| {
+        let (written, expected) = request.write(destination, index, ink, out);
+        exchange.expected = expected;
         written
     });
-    written as u64
 }
 
 pub(super) fn handle_bytes<'a>(
@@ -110,7 +109,7 @@ fn read<'a>(
                 state.head_bytes = u16::try_from(head.head_bytes).unwrap_or(u16::MAX);
                 state.keep_alive_s =
                     head.keep_alive_timeout_s.map_or(NOTHING_SAID, |s| s.min(most.into()) as u16);
-                exchange.lacks = !head.has_expected;
+                exchange.differs = !head.has_expected;
             }
             Some(Event::Data(bytes)) => {
                 exchange.content += bytes.len() as u64;

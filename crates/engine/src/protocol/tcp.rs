@@ -3,21 +3,20 @@
 use net::Io;
 use samples::Kind;
 
-use super::{Awaited, Out, Progress};
-use crate::{check::Check, exchange::Exchange, request::Message, tls};
+use super::{Awaited, Progress};
+use crate::{check::Check, exchange::Exchange, out::Out, request::Message, tls};
 
-pub(super) fn send<I: Io>(message: &Message, exchange: Option<&mut Exchange>, out: &mut Out<'_, I>) -> u64 {
-    let Out { cx, k, ink } = out;
-    let (text, nth, expected) = message.write(k.index, ink);
+pub(super) fn send<I: Io>(message: &Message, exchange: Option<&mut Exchange>, out: &mut Out<'_, I>) {
+    let Out { to, ink } = out;
+    let (text, nth, expected) = message.write(to.index(), ink);
     exchange.into_iter().for_each(|exchange| (exchange.nth, exchange.expected) = (nth, expected));
     match message.fixed {
-        Some(bytes) => cx.send_static(*k, bytes),
-        None => cx.send(*k, text.len(), |out| {
+        Some(bytes) => to.send_static(bytes),
+        None => to.send(text.len(), |out| {
             out[..text.len()].copy_from_slice(text);
             text.len()
         }),
     }
-    text.len() as u64
 }
 
 /// What nobody awaits is dropped.

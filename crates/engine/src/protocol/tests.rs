@@ -22,8 +22,11 @@ enum Came {
     More(usize),
     Opened(usize),
     Responded(usize),
-    Ping(usize),
-    Closing(Option<u16>),
+    Pushed(usize),
+    /// A reply: a pong.
+    Pong(usize),
+    /// A reply that takes leave, with this code.
+    Ending(Option<u16>),
     Wrong(Kind),
 }
 
@@ -32,8 +35,10 @@ fn came(read: Result<Progress<'_>, Kind>) -> Came {
         Ok(Progress::More(n)) => Came::More(n),
         Ok(Progress::Opened(n)) => Came::Opened(n),
         Ok(Progress::Responded(n)) => Came::Responded(n),
-        Ok(Progress::Ping(n, _)) => Came::Ping(n),
-        Ok(Progress::Closing(code)) => Came::Closing(code),
+        Ok(Progress::Pushed(n)) => Came::Pushed(n),
+        Ok(Progress::Reply(n, Reply::WebSocket(websocket::Reply::Pong(_)))) => Came::Pong(n),
+        Ok(Progress::Ending(Reply::WebSocket(websocket::Reply::Close(code)))) => Came::Ending(code),
+        Ok(other) => panic!("not of these protocols: {other:?}"),
         Err(kind) => Came::Wrong(kind),
     }
 }
@@ -111,9 +116,9 @@ fn what_nobody_asked_for() {
     assert_eq!(came(Session::Tcp.handle_bytes(b"news", None)), Came::More(4));
     // A message, a ping, a close with its code: as they come.
     let mut session = websocket();
-    assert_eq!(came(session.handle_bytes(b"\x81\x04news", None)), Came::More(6));
-    assert_eq!(came(session.handle_bytes(b"\x89\x01?", None)), Came::Ping(3));
-    assert_eq!(came(session.handle_bytes(b"\x88\x02\x03\xe8", None)), Came::Closing(Some(1000)));
+    assert_eq!(came(session.handle_bytes(b"\x81\x04news", None)), Came::Pushed(6));
+    assert_eq!(came(session.handle_bytes(b"\x89\x01?", None)), Came::Pong(3));
+    assert_eq!(came(session.handle_bytes(b"\x88\x02\x03\xe8", None)), Came::Ending(Some(1000)));
     assert_eq!(came(websocket().handle_bytes(b"\x83\x00", None)), Came::Wrong(Kind::BadAnswer));
 }
 
@@ -164,7 +169,7 @@ fn a_pong_amid_the_servers_own_message_brings_no_content() {
     exchange.await_message(session.is_at_rest());
     let pong = session.handle_bytes(b"\x8a\x08\0\0\0\0\0\0\0\x07", Some((&mut exchange, Awaited::Pong)));
     assert_eq!(came(pong), Came::Responded(10));
-    assert_eq!((exchange.content(), exchange.wrong(Awaited::Pong, None)), (0, None));
+    assert_eq!((exchange.content(), Awaited::Pong.wrong(&exchange, None)), (0, None));
 }
 
 #[test]
@@ -174,10 +179,10 @@ fn the_rest_of_a_message_that_had_begun_is_no_answer() {
     exchange.await_message(session.is_at_rest());
     let awaited = Awaited::Message(&check, b"hi");
     let rest = session.handle_bytes(b"\x80\x02hi", Some((&mut exchange, awaited)));
-    assert_eq!(came(rest), Came::More(4));
+    assert_eq!(came(rest), Came::Pushed(4));
     let echo = session.handle_bytes(b"\x81\x02hi\x81\x02ho", Some((&mut exchange, awaited)));
     assert_eq!(came(echo), Came::Responded(4));
-    assert_eq!((exchange.content(), exchange.wrong(awaited, None)), (2, None));
+    assert_eq!((exchange.content(), awaited.wrong(&exchange, None)), (2, None));
 }
 
 #[test]
@@ -193,12 +198,12 @@ fn what_is_wrong_with_a_whole_response() {
         (&teapot, head(418), None),
         (&teapot, head(200), Some(Kind::WrongStatus)),
     ] {
-        assert_eq!(asked().wrong(Awaited::Response(check), head), expected, "{check:?} {head:?}");
+        assert_eq!(Awaited::Response(check).wrong(&asked(), head), expected, "{check:?} {head:?}");
     }
     let short = Exchange { expected: 3, content: 2, ..asked() };
-    assert_eq!(short.wrong(Awaited::Response(&any), head(200)), Some(Kind::WrongLength));
-    let lacking = Exchange { lacks: true, ..short };
-    assert_eq!(lacking.wrong(Awaited::Response(&any), head(200)), Some(Kind::WrongHeader));
+    assert_eq!(Awaited::Response(&any).wrong(&short, head(200)), Some(Kind::WrongLength));
+    let lacking = Exchange { differs: true, ..short };
+    assert_eq!(Awaited::Response(&any).wrong(&lacking, head(200)), Some(Kind::WrongHeader));
 }
 
 #[test]

@@ -7,11 +7,12 @@ use wire::websocket::{
     self, Data, Event, Frames, Key, MAX_CONTROL, MAX_HEADER, Opcode, Payload, Response, Role,
 };
 
-use super::{Awaited, Out, Progress};
+use super::{Awaited, Progress};
 use crate::{
     check::Check,
     exchange::{Exchange, NOT_OURS},
-    request::Message,
+    out::{Out, Writer},
+    request::{Ink, Message},
     tls,
 };
 
@@ -46,71 +47,64 @@ impl State {
     }
 }
 
-/// Sends a message or a control ping; `exchange` awaits its answer. Returns its bytes.
-pub(super) fn send<I: Io>(message: &Message, exchange: Option<&mut Exchange>, out: &mut Out<'_, I>) -> u64 {
-    let mask = Some(out.mask());
+/// Sends a message or a control ping; `exchange` awaits its answer.
+pub(super) fn send<I: Io>(message: &Message, exchange: Option<&mut Exchange>, out: &mut Out<'_, I>) {
+    let mask = Some(mask(out.ink));
     if message.is_ping() {
         // A number, so that no earlier pong passes for its own.
         let number = out.ink.random.bits();
         exchange.into_iter().for_each(|exchange| exchange.expected = number);
-        return send_frame(Opcode::Ping, mask, &number.to_be_bytes(), out);
+        return send_frame(Opcode::Ping, mask, &number.to_be_bytes(), &mut out.to);
     }
-    let Out { cx, k, ink } = out;
-    let (text, nth, expected) = message.write(k.index, ink);
+    let (text, nth, expected) = message.write(out.to.index(), out.ink);
     exchange.into_iter().for_each(|exchange| (exchange.nth, exchange.expected) = (nth, expected));
-    let mut written = 0;
-    cx.send(*k, MAX_HEADER + text.len(), |out| {
-        let len = websocket::write_frame(out, Opcode::Text, true, mask, text);
-        written = len.expect("there is room for a frame of ours");
-        written
-    });
-    written as u64
+    send_frame(Opcode::Text, mask, text, &mut out.to);
 }
 
-/// Answers a ping with its own words (RFC 6455 section 5.5.3). Not while the server reads nothing: it may be
-/// answered by a later pong, and what it does not take must not pile up here. Returns the bytes sent.
-pub(crate) fn pong<I: Io>(ping: Payload<'_>, out: &mut Out<'_, I>) -> u64 {
-    if out.cx.is_clogged(out.k) {
-        return 0;
+/// What a client says without being told to.
+#[derive(Debug)]
+pub(crate) enum Reply<'a> {
+    /// To a ping, with its own payload (RFC 6455 section 5.5.3).
+    Pong(Payload<'a>),
+    /// To the server's close, with its code (RFC 6455 section 5.5.1).
+    Close(Option<u16>),
+}
+
+impl Reply<'_> {
+    pub(super) fn send<I: Io>(self, out: &mut Out<'_, I>) {
+        let mask = Some(mask(out.ink));
+        match self {
+            // Not while the server reads nothing: a later pong may answer it, and what it does not take must not pile up here.
+            Reply::Pong(_) if out.to.is_clogged() => {}
+            Reply::Pong(ping) => {
+                let mut echo = [0; MAX_CONTROL];
+                let echo = &mut echo[..ping.len()];
+                ping.copy_to(echo);
+                send_frame(Opcode::Pong, mask, echo, &mut out.to);
+            }
+            Reply::Close(code) => out.to.send(MAX_HEADER + MAX_CONTROL, |out| {
+                websocket::write_close(out, code, mask).expect("there is room for a control frame")
+            }),
+        }
     }
-    let mut echo = [0; MAX_CONTROL];
-    let echo = &mut echo[..ping.len()];
-    ping.copy_to(echo);
-    let mask = Some(out.mask());
-    send_frame(Opcode::Pong, mask, echo, out)
 }
 
-/// Answers the server's closing handshake (RFC 6455 section 5.5.1); the bytes sent.
-pub(crate) fn close_back<I: Io>(code: Option<u16>, out: &mut Out<'_, I>) -> u64 {
-    let mask = Some(out.mask());
-    let mut written = 0;
-    out.cx.send(out.k, MAX_HEADER + MAX_CONTROL, |out| {
-        written = websocket::write_close(out, code, mask).expect("there is room for a control frame");
-        written
-    });
-    written as u64
-}
-
-/// Begins the closing handshake, where the server reads; the bytes sent.
-pub(super) fn close<I: Io>(out: &mut Out<'_, I>) -> u64 {
-    if out.cx.is_clogged(out.k) { 0 } else { close_back(Some(NORMAL_CLOSURE), out) }
-}
-
-fn send_frame<I: Io>(opcode: Opcode, mask: Option<[u8; 4]>, payload: &[u8], out: &mut Out<'_, I>) -> u64 {
-    let mut written = 0;
-    out.cx.send(out.k, MAX_HEADER + payload.len(), |out| {
-        let len = websocket::write_frame(out, opcode, true, mask, payload);
-        written = len.expect("there is room for a frame of ours");
-        written
-    });
-    written as u64
-}
-
-impl<I: Io> Out<'_, I> {
-    /// A new one for each frame (RFC 6455 section 5.3).
-    fn mask(&mut self) -> [u8; 4] {
-        (self.ink.random.bits() as u32).to_be_bytes()
+/// Begins the closing handshake, where the server reads.
+pub(super) fn close<I: Io>(out: &mut Out<'_, I>) {
+    if !out.to.is_clogged() {
+        Reply::Close(Some(NORMAL_CLOSURE)).send(out);
     }
+}
+
+fn send_frame<I: Io>(opcode: Opcode, mask: Option<[u8; 4]>, payload: &[u8], to: &mut Writer<'_, I>) {
+    to.send(MAX_HEADER + payload.len(), |out| {
+        websocket::write_frame(out, opcode, true, mask, payload).expect("there is room for a frame of ours")
+    });
+}
+
+/// A new one for each frame (RFC 6455 section 5.3).
+fn mask(ink: &mut Ink) -> [u8; 4] {
+    (ink.random.bits() as u32).to_be_bytes()
 }
 
 pub(super) fn handle_bytes<'a>(
@@ -154,21 +148,32 @@ fn read<'a>(
         let came = frames.handle_bytes(&input[used..], LARGEST_MESSAGE);
         let (n, event) = came.map_err(|_| Kind::BadAnswer)?;
         used += n;
-        let answers = match (event, &mut asked) {
+        match (event, &mut asked) {
             (None, _) if n == 0 => return Ok(Progress::More(used)),
-            (Some(Event::Ping(ping)), _) => return Ok(Progress::Ping(used, ping)),
-            (Some(Event::Closing(closing)), _) => return Ok(Progress::Closing(closing.code)),
-            (Some(Event::Data(data)), Some((exchange, Awaited::Message(check, sent)))) => {
-                take(exchange, &data, check, sent)
+            (Some(Event::Ping(ping)), _) => {
+                return Ok(Progress::Reply(used, super::Reply::WebSocket(Reply::Pong(ping))));
             }
-            (Some(Event::Pong(echo)), Some((exchange, Awaited::Pong))) => {
-                echo.matches(&exchange.expected.to_be_bytes())
+            (Some(Event::Closing(closing)), _) => {
+                return Ok(Progress::Ending(super::Reply::WebSocket(Reply::Close(closing.code))));
             }
-            // What the server says of itself, an old pong, or framing only.
-            _ => false,
-        };
-        if answers {
-            return Ok(Progress::Responded(used));
+            // A piece of what is awaited.
+            (Some(Event::Data(data)), Some((exchange, Awaited::Message(check, sent))))
+                if data.begins || exchange.content != NOT_OURS =>
+            {
+                if !take(exchange, &data, check, sent) {
+                    continue;
+                }
+                return Ok(Progress::Responded(used));
+            }
+            // What the server says of itself, or began to say before it was asked.
+            (Some(Event::Data(data)), _) if data.ends => return Ok(Progress::Pushed(used)),
+            (Some(Event::Pong(echo)), Some((exchange, Awaited::Pong)))
+                if echo.matches(&exchange.expected.to_be_bytes()) =>
+            {
+                return Ok(Progress::Responded(used));
+            }
+            // An old pong, a piece of what nobody awaits, or framing only.
+            _ => {}
         }
     }
 }
@@ -177,9 +182,6 @@ fn read<'a>(
 fn take(exchange: &mut Exchange, data: &Data<'_>, check: &Check, sent: &[u8]) -> bool {
     if data.begins {
         exchange.content = 0;
-    }
-    if exchange.content == NOT_OURS {
-        return false;
     }
     if check.echo {
         let rest = sent.get(exchange.content as usize..).unwrap_or_default();
@@ -229,23 +231,22 @@ impl Upgrade {
         Upgrade { path: target.path.clone(), around, key_from_end }
     }
 
-    /// Sends it on a connection in this state; its bytes.
-    pub(super) fn send<I: Io>(&self, state: &State, destination: usize, out: &mut Out<'_, I>) -> u64 {
+    /// Sends it on a connection in this state.
+    pub(super) fn send<I: Io>(&self, state: &State, destination: usize, out: &mut Out<'_, I>) {
         let State::Upgrading(nonce) = *state else { unreachable!("dialled with a nonce") };
         let (before, behind) = &self.around[destination];
-        let Out { cx, k, ink } = out;
-        let mut written = 0;
-        cx.send(*k, before.len() + self.path.max_len() + behind.len(), |out| {
+        let Out { to, ink } = out;
+        let index = to.index();
+        to.send(before.len() + self.path.max_len() + behind.len(), |out| {
             out[..before.len()].copy_from_slice(before);
-            let path = self.path.write(&mut ink.values(k.index), &mut out[before.len()..]);
-            written = before.len() + path + behind.len();
+            let path = self.path.write(&mut ink.values(index), &mut out[before.len()..]);
+            let written = before.len() + path + behind.len();
             out[before.len() + path..written].copy_from_slice(behind);
             let key = key(nonce);
             let at = written - self.key_from_end;
             out[at..at + key.as_bytes().len()].copy_from_slice(key.as_bytes());
             written
         });
-        written as u64
     }
 }
 

@@ -189,7 +189,7 @@ impl Program for Timers {
         self.fired.push((cx.timer(k), cx.now()));
         cx.close(k, Close::Graceful);
     }
-    fn bytes<I: Io>(&mut self, _: &mut Cx<I>, _: Key, _: &[u8]) -> usize {
+    fn bytes<I: Io>(&mut self, _: &mut Cx<I>, _: Key, _: &mut [u8]) -> usize {
         unreachable!("nobody dials");
     }
     fn gone<I: Io>(&mut self, _: &mut Cx<I>, _: Key, _: Gone) {

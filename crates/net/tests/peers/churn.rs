@@ -124,7 +124,7 @@ impl Program for Churn {
         self.dial(cx);
     }
 
-    fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
+    fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &mut [u8]) -> usize {
         let (round, until) = (self.round, self.until());
         assert_eq!(self.now, Some(k), "round {round}: somebody else's connection");
         assert!(
@@ -232,7 +232,7 @@ impl Program for GivesUp {
         self.times += 1;
         self.dialled.drain(..).for_each(|k| cx.close(k, Close::Reset));
     }
-    fn bytes<I: Io>(&mut self, _: &mut Cx<I>, k: Key, _: &[u8]) -> usize {
+    fn bytes<I: Io>(&mut self, _: &mut Cx<I>, k: Key, _: &mut [u8]) -> usize {
         panic!("{k:?}: nobody answers");
     }
     fn gone<I: Io>(&mut self, _: &mut Cx<I>, k: Key, why: Gone) {

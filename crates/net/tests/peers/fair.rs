@@ -41,7 +41,7 @@ impl Program for Patient {
         self.waiting.retain(|waiting| *waiting != k);
         cx.call_again(k);
     }
-    fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
+    fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &mut [u8]) -> usize {
         if self.waiting.contains(&k) {
             return 0;
         }
@@ -98,7 +98,7 @@ impl Program for Sieve {
     fn due<I: Io>(&mut self, _: &mut Cx<I>, _: Key) {
         unreachable!("no timer is set");
     }
-    fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
+    fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &mut [u8]) -> usize {
         if input[0] != 0 {
             cx.send(k, input.len(), |out| {
                 out.copy_from_slice(input);
@@ -160,7 +160,7 @@ impl Program for Closing {
     fn due<I: Io>(&mut self, _: &mut Cx<I>, _: Key) {
         unreachable!("no timer is set");
     }
-    fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
+    fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &mut [u8]) -> usize {
         let slow = input == b"s";
         cx.send(k, if slow { MUCH } else { 1 }, |out| {
             out.fill(b'e');
@@ -199,7 +199,7 @@ impl Program for Readers {
     fn due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         cx.send_static(k, b"e");
     }
-    fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
+    fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &mut [u8]) -> usize {
         if k.index < SLOW {
             return 0;
         }

@@ -42,7 +42,7 @@ impl Program for Halves {
     fn due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         cx.send_static(k, b"b");
     }
-    fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
+    fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &mut [u8]) -> usize {
         assert_eq!(input, b"k");
         self.took.push(cx.now().since(self.begun));
         if self.took.len() < ROUNDS {

@@ -141,7 +141,7 @@ impl Program for Ours {
         cx.call_again(k);
     }
 
-    fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
+    fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &mut [u8]) -> usize {
         assert!(!input.is_empty(), "a call without input");
         {
             let mut log = self.log.borrow_mut();

@@ -141,7 +141,7 @@ impl Program for Player {
         self.play(cx, k);
     }
 
-    fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
+    fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &mut [u8]) -> usize {
         // Between `Close` and the end of what was sent.
         if !self.peers.contains_key(&k) {
             return 0;

@@ -196,7 +196,7 @@ impl Program for Listener {
         self.say(cx, k);
     }
 
-    fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
+    fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &mut [u8]) -> usize {
         let is_upgraded = self.conns[k.index as usize].frames.is_some();
         if is_upgraded {
             return self.hear_frames(cx, k, input);

@@ -102,7 +102,7 @@ impl Program for Scripted {
         }
     }
 
-    fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
+    fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &mut [u8]) -> usize {
         // A client sends one request at a time, and none with content.
         let Some(at) = input.windows(4).position(|four| four == b"\r\n\r\n") else { return 0 };
         assert_eq!(at + 4, input.len(), "one request at a time");

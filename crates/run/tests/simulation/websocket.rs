@@ -127,7 +127,7 @@ impl Program for Server {
 
     fn due<I: Io>(&mut self, _: &mut Cx<I>, _: Key) {}
 
-    fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
+    fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &mut [u8]) -> usize {
         let (Some(frames), nth) = &mut self.conns[k.index as usize] else {
             return self.welcome(cx, k, input);
         };
@@ -297,7 +297,7 @@ impl Program for Echo {
         cx.accept();
     }
     fn due<I: Io>(&mut self, _: &mut Cx<I>, _: Key) {}
-    fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &[u8]) -> usize {
+    fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &mut [u8]) -> usize {
         cx.send(k, input.len(), |out| {
             out[..input.len()].copy_from_slice(input);
             input.len()

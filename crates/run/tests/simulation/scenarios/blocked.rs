@@ -21,7 +21,7 @@ impl Program for Deaf {
         self.open.push(k);
     }
     fn due<I: Io>(&mut self, _: &mut Cx<I>, _: Key) {}
-    fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, _: Key, input: &[u8]) -> usize {
+    fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, _: Key, input: &mut [u8]) -> usize {
         if cx.now() < self.until {
             return 0;
         }

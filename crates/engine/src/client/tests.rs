@@ -1,0 +1,201 @@
+//! One shard against a server of the test's own, over the simulated network: protocols and layers that no plan can ask for.
+
+use std::net::IpAddr;
+
+use net::{
+    Close, Cx, Gone, Io, Key, Program, Shard,
+    io::sim::{self, Faults, Net, SimIo},
+};
+use plan::{Flags, Plan, Ports, SourcePool, Surroundings, Tuples, Whose};
+use samples::{Kind, Stage, Tick};
+use units::{Nanos, Rate};
+
+use super::Client;
+use crate::{
+    Control, Job, Link, Tempo,
+    layer::{Layer, Layered},
+    links,
+    protocol::Protocol,
+};
+
+mod layers;
+mod streams;
+
+pub(super) const MS: fn(u64) -> Nanos = Nanos::from_millis;
+/// One way over the network, without exception.
+pub(super) const WAY: Nanos = Nanos::from_millis(1);
+
+/// What a server does on each of its connections.
+pub(super) trait Serve {
+    /// What it keeps of one.
+    type Conn: Default;
+
+    /// Reads on; returns the bytes used.
+    fn read<I: Io>(&mut self, conn: &mut Self::Conn, input: &mut [u8], says: &mut Says<'_, I>) -> usize;
+
+    /// The time has come that it asked for.
+    fn due<I: Io>(&mut self, _: &mut Self::Conn, _: &mut Says<'_, I>) {}
+}
+
+/// What a server does about a connection.
+pub(super) struct Says<'a, I> {
+    cx: &'a mut Cx<I>,
+    k: Key,
+}
+
+impl<I: Io> Says<'_, I> {
+    pub(super) fn now(&self) -> Nanos {
+        self.cx.now()
+    }
+
+    pub(super) fn say(&mut self, bytes: &[u8]) {
+        self.cx.send(self.k, bytes.len(), |out| {
+            out.copy_from_slice(bytes);
+            bytes.len()
+        });
+    }
+
+    pub(super) fn wake_at(&mut self, at: Nanos) {
+        self.cx.wake_at(self.k, at);
+    }
+
+    pub(super) fn close(&mut self) {
+        self.cx.close(self.k, Close::Graceful);
+    }
+}
+
+struct Server<'a, S: Serve> {
+    serve: &'a mut S,
+    conns: Vec<S::Conn>,
+    accepts: bool,
+}
+
+impl<S: Serve> Program for Server<'_, S> {
+    fn opened<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        let at = k.index as usize;
+        self.conns.resize_with(self.conns.len().max(at + 1), S::Conn::default);
+        self.conns[at] = S::Conn::default();
+        cx.accept();
+    }
+    fn due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+        self.serve.due(&mut self.conns[k.index as usize], &mut Says { cx, k });
+    }
+    fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &mut [u8]) -> usize {
+        self.serve.read(&mut self.conns[k.index as usize], input, &mut Says { cx, k })
+    }
+    fn gone<I: Io>(&mut self, _: &mut Cx<I>, _: Key, _: Gone) {}
+    fn pace<I: Io>(&mut self, cx: &mut Cx<I>) -> Nanos {
+        if std::mem::take(&mut self.accepts) {
+            cx.accept();
+        }
+        Nanos::NEVER
+    }
+}
+
+/// A plan from the text of a scenario file.
+pub(super) fn plan(text: &str) -> Plan {
+    let resolve = |_: &str| -> Result<Vec<IpAddr>, String> { Err("nothing is looked up".to_owned()) };
+    let around = Surroundings { cores: 1, seed: 7, resolve: &resolve };
+    let open = |_: &str| Err("no such file".to_owned());
+    plan::scenario::read("load.toml", text, &Flags::default(), &around, &open).unwrap_or_else(|mistakes| {
+        let mistakes: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
+        panic!("{}\n{text}", mistakes.join("\n"))
+    })
+}
+
+/// What replaces the protocol of the plan, and what stands below it.
+#[derive(Default)]
+pub(super) struct Instead {
+    pub(super) protocol: Option<Protocol>,
+    pub(super) layer: Option<Box<dyn Layer>>,
+    pub(super) splits: bool,
+}
+
+/// How a run went.
+pub(super) struct Outcome {
+    pub(super) tick: Tick,
+    /// Connections open when full load had lasted its time.
+    pub(super) held: u64,
+}
+
+impl Outcome {
+    pub(super) fn faults(&self) -> Vec<(Stage, Kind, u64)> {
+        self.tick.faults.iter().map(|(fault, n)| (fault.stage, fault.kind, n)).collect()
+    }
+
+    /// Each request has one end, and each one without a response is longer than all others.
+    pub(super) fn obey_the_laws(&self) {
+        let c = &self.tick.counts;
+        let is_lost =
+            |(stage, kind, _): &&(Stage, Kind, u64)| *stage == Stage::Exchange && !kind.is_wrong_answer();
+        let lost: u64 = self.faults().iter().filter(is_lost).map(|(_, _, n)| n).sum();
+        assert_eq!(c.sent, c.answered + lost + c.unanswered + c.withdrawn, "{c:?}");
+        let latency = [&self.tick.latency, &self.tick.ramp_latency];
+        assert_eq!(latency.map(|latency| latency.count()).iter().sum::<u64>(), c.answered);
+        assert_eq!(
+            latency.map(|latency| latency.censored()).iter().sum::<u64>(),
+            lost + c.unanswered + c.missed
+        );
+        assert_eq!(
+            c.opened + c.redialled,
+            self.tick.open + c.dropped + c.closed + c.finished + c.ended_after
+        );
+    }
+}
+
+/// Drives one shard through ramp, full load for `hold` from one second on, and drain.
+pub(super) fn run<S: Serve>(
+    plan: &Plan,
+    rate: Option<Rate>,
+    hold: Nanos,
+    instead: Instead,
+    serve: &mut S,
+) -> Outcome {
+    let net = Net::new(3, Faults { delay: (WAY, WAY), split: instead.splits, ..Faults::default() });
+    let (mut pairs, arrivals) = links(1);
+    let (link, remote) = pairs.remove(0);
+    let mut client = client(&net, plan, instead, link);
+    let mut io = net.host();
+    io.listen(plan.destinations()[0]).expect("the simulated network lets everyone listen");
+    let mut server = Shard::new(io, 100, Server { serve, conns: Vec::new(), accepts: true });
+    let (from, until) = (MS(1_000), MS(1_000) + hold);
+    let connections = plan.populations[0].load.connections();
+    let tempo = |per_s| Tempo::Steady(Rate::per_s(per_s));
+    let mut orders = vec![
+        (Nanos::ZERO, Control::Load { connections, tempo: Some(tempo(1_000)), from: Nanos::ZERO }),
+        (MS(500), Control::Hold(from)),
+        (MS(500), Control::Until(until)),
+        (until + MS(5_000), Control::Stop),
+    ];
+    orders.extend(rate.map(|rate| (MS(500), Control::Tempo(Tempo::Steady(rate), from))));
+    orders.sort_by_key(|(at, _)| *at);
+    let end = [until + MS(6_000)];
+    let times = orders.iter().map(|(at, _)| *at).chain(end);
+    let mut outcome = Outcome { tick: Tick::default(), held: 0 };
+    for (at, order) in times.zip(orders.iter().map(|(_, order)| Some(*order)).chain([None])) {
+        sim::run(&net, &mut [&mut client, &mut server], at, || {
+            for (_, tick) in arrivals.try_iter() {
+                outcome.tick.extend(&tick);
+                outcome.held = if tick.until <= until { tick.open } else { outcome.held };
+                let _ = remote.used.try_send(tick);
+            }
+            false
+        });
+        order.into_iter().for_each(|order| remote.control.try_send(order).expect("there is room"));
+    }
+    assert!(client.program().is_finished(), "it has taken its last order");
+    outcome
+}
+
+fn client(net: &Net, plan: &Plan, instead: Instead, link: Link) -> Shard<SimIo, Client> {
+    let part = plan.parts(|_| 1)[0];
+    let mut job = Job::new(plan, Whose::Population(0));
+    if let Some(protocol) = instead.protocol {
+        job.protocol = protocol;
+    }
+    let ports = Ports { list: (10_000..60_000).collect(), inside: 0 };
+    let tuples = Tuples::new(SourcePool::Loopback4, ports, 0..1, part.deal, plan.seed);
+    let mut client = Client::new(&part, job, tuples, link, Nanos::ZERO);
+    client.layer = instead.layer.map(|layer| Box::new(Layered::new(layer)));
+    Shard::new(net.host(), part.places, client)
+}

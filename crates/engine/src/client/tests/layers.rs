@@ -1,0 +1,243 @@
+//! A layer between socket and protocol, as small as one can be: a handshake, records, and bytes that are unsealed in place.
+//!
+//! A record is a length of two bytes, a sort, and so many bytes: a hello (the server's brings the key), data, an alert.
+
+use net::Io;
+use samples::{Kind, Stage};
+use units::Rate;
+use wire::websocket::{Event, Frames, Role, accept_key};
+
+use super::{Instead, MS, Outcome, Says, Serve, plan, run};
+use crate::layer::{Layer, Unsealed};
+
+const HELLO: u8 = 0;
+const DATA: u8 = 1;
+const ALERT: u8 = 2;
+const HEADER: usize = 3;
+/// Longest record: short, so that heads and frames come in several.
+const MOST: usize = 16;
+
+fn seal(key: u8, sort: u8, bytes: &[u8], out: &mut Vec<u8>) {
+    for part in bytes.chunks(MOST) {
+        out.extend_from_slice(&[0, part.len() as u8, sort]);
+        out.extend(part.iter().map(|byte| byte ^ key));
+    }
+}
+
+/// Sort and length of a record that has come as a whole.
+fn record(input: &[u8]) -> Option<(u8, usize)> {
+    let [_, length, sort] = *input.first_chunk()?;
+    let length = usize::from(length);
+    (input.len() >= HEADER + length).then_some((sort, length))
+}
+
+/// The client's end.
+#[derive(Default)]
+struct Xor {
+    /// Of each connection: its key once it is open, and whether its hello is to be said.
+    conns: Vec<(Option<u8>, bool)>,
+}
+
+impl Layer for Xor {
+    fn open(&mut self, index: u32) {
+        let at = index as usize;
+        self.conns.resize(self.conns.len().max(at + 1), (None, false));
+        assert_eq!(self.conns[at], (None, false), "it has ended before");
+        self.conns[at] = (None, true);
+    }
+
+    fn handle_bytes(&mut self, index: u32, input: &mut [u8]) -> Result<Unsealed, Kind> {
+        let Some((sort, length)) = record(input) else { return Ok(Unsealed::More(0)) };
+        let used = HEADER + length;
+        let (key, _) = &mut self.conns[index as usize];
+        match (sort, *key) {
+            (HELLO, None) => {
+                *key = Some(input[HEADER]);
+                Ok(Unsealed::Opened(used))
+            }
+            (DATA, Some(key)) => {
+                input[HEADER..used].iter_mut().for_each(|byte| *byte ^= key);
+                Ok(Unsealed::Bytes(used, HEADER..used))
+            }
+            _ => Err(Kind::BadAnswer),
+        }
+    }
+
+    fn poll_bytes(&mut self, index: u32, out: &mut [u8]) -> usize {
+        if !std::mem::take(&mut self.conns[index as usize].1) {
+            return 0;
+        }
+        out[..4].copy_from_slice(&[0, 1, HELLO, b'!']);
+        4
+    }
+
+    fn sealed_len(&self, length: usize) -> usize {
+        length + HEADER * length.div_ceil(MOST)
+    }
+
+    fn seal(&mut self, index: u32, bytes: &[u8], out: &mut [u8]) -> usize {
+        let key = self.conns[index as usize].0.expect("nothing is sent before it is open");
+        let mut sealed = Vec::new();
+        seal(key, DATA, bytes, &mut sealed);
+        out[..sealed.len()].copy_from_slice(&sealed);
+        sealed.len()
+    }
+
+    fn end(&mut self, index: u32) {
+        if let Some(conn) = self.conns.get_mut(index as usize) {
+            *conn = (None, false);
+        }
+    }
+}
+
+/// The server's end, over which a protocol answers what has come of a connection: how much of it was used, and its words.
+struct Sealed {
+    answer: fn(&[u8]) -> (usize, Vec<u8>),
+    /// What comes before the key, if its hello comes.
+    hello: Option<[u8; HEADER]>,
+    connections: u8,
+    bytes_in: u64,
+    bytes_out: u64,
+    /// Records that came together at most, once the connection was open.
+    most_together: usize,
+}
+
+#[derive(Default)]
+struct Conn {
+    key: u8,
+    plain: Vec<u8>,
+}
+
+impl Serve for Sealed {
+    type Conn = Conn;
+
+    fn read<I: Io>(&mut self, conn: &mut Conn, input: &mut [u8], says: &mut Says<'_, I>) -> usize {
+        let (mut used, mut words, mut together) = (0, Vec::new(), 0);
+        while let Some((sort, length)) = record(&input[used..]) {
+            let bytes = &input[used + HEADER..][..length];
+            match sort {
+                HELLO => {
+                    self.connections += 1;
+                    conn.key = self.connections | 0x80;
+                    if let Some(hello) = self.hello {
+                        words.extend_from_slice(&hello);
+                        words.push(conn.key);
+                    }
+                }
+                _ => {
+                    together += 1;
+                    conn.plain.extend(bytes.iter().map(|byte| byte ^ conn.key));
+                }
+            }
+            used += HEADER + length;
+        }
+        loop {
+            let (n, answer) = (self.answer)(&conn.plain);
+            if n == 0 {
+                break;
+            }
+            conn.plain.drain(..n);
+            seal(conn.key, DATA, &answer, &mut words);
+        }
+        self.most_together = self.most_together.max(together);
+        self.bytes_in += used as u64;
+        self.bytes_out += words.len() as u64;
+        if !words.is_empty() {
+            says.say(&words);
+        }
+        used
+    }
+}
+
+/// Five connections of this target for two seconds.
+fn against(target: &str, words: &str, rate: Option<u32>, server: &mut Sealed) -> Outcome {
+    let rate_line = rate.map_or(String::new(), |rate| format!("rate = \"{rate}/s\"\n"));
+    let text = format!("target = \"{target}\"\nconnections = 5\ntimeout = \"1s\"\n{rate_line}{words}\n");
+    let instead = Instead { layer: Some(Box::new(Xor::default())), splits: true, ..Instead::default() };
+    let outcome = run(&plan(&text), rate.map(Rate::per_s), MS(2_000), instead, server);
+    outcome.obey_the_laws();
+    outcome
+}
+
+fn server(answer: fn(&[u8]) -> (usize, Vec<u8>)) -> Sealed {
+    let (connections, bytes_in, bytes_out) = (0, 0, 0);
+    Sealed { answer, hello: Some([0, 1, HELLO]), connections, bytes_in, bytes_out, most_together: 0 }
+}
+
+/// The length of a head that has come.
+fn head(plain: &[u8]) -> Option<usize> {
+    plain.windows(4).position(|four| four == b"\r\n\r\n").map(|at| at + 4)
+}
+
+fn http(plain: &[u8]) -> (usize, Vec<u8>) {
+    match head(plain) {
+        None => (0, Vec::new()),
+        Some(n) => (n, b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello".to_vec()),
+    }
+}
+
+fn websocket(plain: &[u8]) -> (usize, Vec<u8>) {
+    if plain.starts_with(b"GET") {
+        let Some(n) = head(plain) else { return (0, Vec::new()) };
+        let text = str::from_utf8(&plain[..n]).expect("a head is text");
+        let key = text.lines().find_map(|line| line.strip_prefix("Sec-WebSocket-Key: "));
+        let accept = accept_key(key.expect("an upgrade has a key").as_bytes());
+        let welcome = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+Sec-WebSocket-Accept: ";
+        return (n, [&welcome[..], &accept, b"\r\n\r\n"].concat());
+    }
+    match Frames::new(Role::Server).handle_bytes(plain, 1_000) {
+        Ok((n, Some(Event::Data(data)))) if data.ends => {
+            let text: Vec<u8> = data.payload.bytes().collect();
+            (n, [&[0x81, text.len() as u8], &text[..]].concat())
+        }
+        _ => (0, Vec::new()),
+    }
+}
+
+/// All are held, nothing is wrong, and every byte is counted as it went over the network.
+fn check(target: &str, words: &str, rate: Option<u32>, answer: fn(&[u8]) -> (usize, Vec<u8>)) -> u64 {
+    let mut server = server(answer);
+    let outcome = against(target, words, rate, &mut server);
+    let c = &outcome.tick.counts;
+    assert_eq!((outcome.faults(), outcome.held, c.answered), (vec![], 5, c.sent), "{words}");
+    assert_eq!((c.bytes_in, c.bytes_out), (server.bytes_out, server.bytes_in), "{words}");
+    assert_eq!(server.connections, 5);
+    c.sent
+}
+
+#[test]
+fn http_and_websocket_are_spoken_through_a_layer() {
+    assert_eq!(check("http://127.0.0.1:80/", "", Some(100), http), 200);
+    assert!(check("http://127.0.0.1:80/", "", None, http) > 1_000);
+    assert!(check("http://127.0.0.1:80/{rand 1 1000}", "think = \"50ms\"", None, http) > 150);
+    let sent = check(
+        "ws://127.0.0.1:80/",
+        "ping = \"100ms\"\nmessage = \"a message of some length\"",
+        None,
+        websocket,
+    );
+    // From the ramp on: each ten times a second for three seconds.
+    assert!((140..=150).contains(&sent), "{sent}");
+}
+
+#[test]
+fn what_a_call_sends_through_a_layer_leaves_as_one() {
+    let mut server = server(http);
+    let text =
+        "target = \"http://127.0.0.1:80/a-path-that-makes-a-long-head\"\nconnections = 1\nthink = \"1s\"\n";
+    let instead = Instead { layer: Some(Box::new(Xor::default())), ..Instead::default() };
+    let outcome = run(&plan(text), None, MS(1_000), instead, &mut server);
+    assert!(outcome.tick.counts.sent > 0 && server.most_together >= 4, "{} records", server.most_together);
+}
+
+#[test]
+fn a_layer_that_does_not_open_is_a_fault_of_its_own() {
+    for (hello, kind) in [(None, Kind::Timeout), (Some([0, 1, ALERT]), Kind::BadAnswer)] {
+        let mut server = Sealed { hello, ..server(http) };
+        let outcome = against("http://127.0.0.1:80/", "", None, &mut server);
+        let c = &outcome.tick.counts;
+        assert_eq!((outcome.faults(), c.failed, c.opened), (vec![(Stage::Tls, kind, 5)], 5, 0));
+        assert_eq!(outcome.tick.connect.count(), 5, "the transport was open");
+    }
+}

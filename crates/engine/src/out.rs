@@ -1,0 +1,75 @@
+//! What goes out on a connection: through its layer, where it has one, and counted.
+
+use net::{Cx, Io, Key};
+
+use crate::{layer::Layered, request::Ink};
+
+/// Where something goes out: a connection, and what its variables are filled from.
+pub(crate) struct Out<'a, I: Io> {
+    pub(crate) to: Writer<'a, I>,
+    pub(crate) ink: &'a mut Ink,
+}
+
+/// Sends on a connection. What a call of the program sends in several pieces leaves as one.
+pub(crate) struct Writer<'a, I: Io> {
+    cx: &'a mut Cx<I>,
+    k: Key,
+    layer: Option<&'a mut Layered>,
+    /// Bytes sent, as they leave.
+    sent: &'a mut u64,
+}
+
+impl<'a, I: Io> Out<'a, I> {
+    pub(crate) fn new(
+        cx: &'a mut Cx<I>,
+        k: Key,
+        layer: &'a mut Option<Box<Layered>>,
+        sent: &'a mut u64,
+        ink: &'a mut Ink,
+    ) -> Out<'a, I> {
+        Out { to: Writer { cx, k, layer: layer.as_deref_mut(), sent }, ink }
+    }
+}
+
+impl<I: Io> Writer<'_, I> {
+    /// When the turn began.
+    pub(crate) fn now(&self) -> units::Nanos {
+        self.cx.now()
+    }
+
+    /// Index of the connection.
+    pub(crate) fn index(&self) -> u32 {
+        self.k.index
+    }
+
+    /// Whether an earlier send has not gone out yet, for the peer does not read.
+    pub(crate) fn is_clogged(&self) -> bool {
+        self.cx.is_clogged(self.k)
+    }
+
+    /// Sends what `fill` writes into `room` bytes; `fill` returns how many.
+    pub(crate) fn send(&mut self, room: usize, fill: impl FnOnce(&mut [u8]) -> usize) {
+        let Writer { cx, k, layer, sent } = self;
+        match layer {
+            None => cx.send(*k, room, |out| {
+                let length = fill(out);
+                **sent += length as u64;
+                length
+            }),
+            Some(layer) => **sent += layer.send(cx, *k, room, fill) as u64,
+        }
+    }
+
+    /// Sends bytes that live as long as the program; without a copy where nothing stands between.
+    pub(crate) fn send_static(&mut self, bytes: &'static [u8]) {
+        if self.layer.is_none() {
+            self.cx.send_static(self.k, bytes);
+            *self.sent += bytes.len() as u64;
+        } else {
+            self.send(bytes.len(), |out| {
+                out.copy_from_slice(bytes);
+                bytes.len()
+            });
+        }
+    }
+}
