@@ -36,7 +36,7 @@ pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<u8, Failure> {
     let calibration = Calibration {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         at_ms: Date::from(units::date()),
-        io: opened.io.to_owned(),
+        io: opened.io.to_string(),
         open_per_s: Mark::of_opening(&opened, host.cores),
         requests_per_s: Mark::of_requests(&answered, host.cores),
         latency_p99_us: answered.latency_us.p99,

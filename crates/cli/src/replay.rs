@@ -50,7 +50,7 @@ pub(crate) fn replay(args: &ReplayArgs, flags: Flags) -> Result<u8, Failure> {
 
 /// What was judged when it ran; nothing, of a run that did not come to its end.
 fn summary(json_to: Option<&str>, stored: &StoredRun) -> Result<(), Failure> {
-    let json = || stored.summary.as_ref().map(|summary| format!("{summary:#}\n"));
+    let json = || stored.summary.as_ref().map(|_| format!("{:#}\n", stored.figures));
     match (json_to, json()) {
         (None, _) => Ok(()),
         (Some(_), None) => Err(Failure::machine(format!("--json: this run has no summary: {}", stored.id))),

@@ -92,7 +92,9 @@ impl Client {
     pub fn new(part: &Part, job: Job, tuples: impl Into<Dials>, link: Link, start: Nanos) -> Client {
         let period = job.period;
         let tick = Tick { from: start, steps: vec![Latency::default(); job.steps], ..Tick::default() };
-        let tick = Tick { destinations: vec![Destination::default(); job.rows_of_plan], ..tick };
+        let mut tick = Tick { destinations: vec![Destination::default(); job.rows_of_plan], ..tick };
+        tick.probe = job.probe.map(|_| Box::default());
+        tick.reserve();
         Client {
             tuples: tuples.into(),
             ink: Ink::new(part.seed, part.shard, part.shards),

@@ -9,7 +9,7 @@ use hdrhistogram::serialization::{
     V2DeflateSerializeError, V2DeflateSerializer,
     interval_log::{IntervalLogWriter, IntervalLogWriterBuilder, IntervalLogWriterError, Tag},
 };
-use samples::{Generator, Header, Latency, Sink, Tick};
+use samples::{Generator, Header, Latency, Sink, Tick, Timing};
 use units::Nanos;
 
 /// Histograms hold nanoseconds; the largest of each interval is written as milliseconds, as the Java tools do.
@@ -78,7 +78,7 @@ impl<W: Write> Hlog<'_, W> {
         let (from, length) = (span(tick.from.since(start)), span(tick.until.since(tick.from)));
         let all = tagged(tick, &self.header);
         for (name, times) in all.iter().filter(|(_, times)| times.count() > 0) {
-            let written = self.log.write_histogram(times.histogram(), from, length, Tag::new(name));
+            let written = self.log.write_histogram(&times.histogram(), from, length, Tag::new(name));
             written.map_err(|e| match e {
                 IntervalLogWriterError::IoError(e) => e,
                 IntervalLogWriterError::SerializeError(V2DeflateSerializeError::IoError(e)) => e,
@@ -100,16 +100,12 @@ fn tagged<'t>(tick: &'t Tick, header: &Header) -> Vec<(String, &'t Latency)> {
     all
 }
 
+/// All but the silence of lost connections, which is no time of the load's.
 fn times(tick: &Tick) -> impl Iterator<Item = (&'static str, &Latency)> {
-    [
-        ("latency", &tick.latency),
-        ("ramp_latency", &tick.ramp_latency),
-        ("first_byte", &tick.first_byte),
-        ("connect", &tick.connect),
-        ("handshake", &tick.handshake),
-        ("lag", &tick.lag),
-    ]
-    .into_iter()
+    use Timing::{Connect, FirstByte, Handshake, Lag, Latency, RampLatency};
+    [Latency, RampLatency, FirstByte, Connect, Handshake, Lag]
+        .into_iter()
+        .map(|time| (time.name(), &tick[time]))
 }
 
 impl<W: Write> Sink for Hlog<'_, W> {

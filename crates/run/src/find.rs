@@ -240,8 +240,8 @@ impl Known {
         let criterion = failed.and_then(|point| point.reasons.first().cloned());
         let at_max = self.thresholds.into_iter().rev().find(|(load, _)| *load == max);
         FindSummary {
-            schema: "throng.find/1",
-            by: by.name(),
+            schema: "throng.find/1".into(),
+            by: by.name().into(),
             target: plan.text.clone(),
             seed: plan.seed,
             max,

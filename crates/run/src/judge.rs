@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use plan::{Plan, Population};
 use samples::{
-    Connections, Counts, FaultCount, Generator, Latency, Observation, PopulationSummary, Requests,
-    StepSummary, Summary, Tick, Verdict,
+    Connections, Counts, Figures, Generator, Latency, Observation, PopulationSummary, Requests, StepSummary,
+    Summary, Tick, Verdict,
 };
 use units::{Count, Nanos};
 
@@ -39,34 +39,27 @@ pub fn judge(plan: &Plan, r: &Record) -> Summary {
         .map(|((p, crowd), nth)| (p.name.clone(), population(plan, nth, p, crowd)))
         .collect();
     let (connections, requests) = together(r, &populations);
-    let mut summary = Summary {
-        schema: "throng.summary/1",
-        verdict: Verdict::Pass,
-        headline: String::new(),
-        reasons: Vec::new(),
-        limit: None,
-        suspect: None,
+    let figures = Figures {
         target: plan.text.clone(),
-        seed: plan.seed,
-        io: r.io,
         threads: r.threads,
         // One population's ramps, or the longest.
         ramp_s: populations.values().map(|p| p.ramp_s).fold(0.0, f64::max),
         duration_s: populations.values().map(|p| p.duration_s).fold(0.0, f64::max),
-        asks: r.asks.clone(),
         elapsed_s: r.ended.since(r.started).secs_f64(),
         connections,
-        faults: faults(&r.totals),
-        destinations: destinations::summaries(plan, &r.totals),
         requests: Requests {
             lower_bound: honesty::is_closed_loop(plan) && honesty::saturated(&evidence).is_some(),
             ..requests
         },
-        latency_us: r.totals.latency.quantiles(),
-        ramp_latency_us: r.totals.ramp_latency.quantiles(),
-        connect_us: r.totals.connect.quantiles(),
-        handshake_us: r.totals.handshake.quantiles(),
-        first_byte_us: r.totals.first_byte.quantiles(),
+        ..times(&r.totals)
+    };
+    let mut summary = Summary {
+        schema: "throng.summary/1".into(),
+        seed: plan.seed,
+        io: r.io.into(),
+        figures,
+        asks: r.asks.clone(),
+        destinations: destinations::summaries(plan, &r.totals),
         lag_us: r.totals.lag.quantiles(),
         populations,
         probe: plan.probe.as_ref().map(|probe| r.curve.summary(probe.rate, r.totals.probe.as_deref())),
@@ -79,8 +72,8 @@ pub fn judge(plan: &Plan, r: &Record) -> Summary {
         kernel_bytes_per_connection: r.observed.kernel.clone(),
         cost: r.observed.cost.clone(),
         observed: Observation { rejection: r.rejection.map(Rejection::told), ..r.observed.seen.clone() },
-        rig: None,
-        thresholds: Vec::new(),
+        // What is still to be judged.
+        ..Summary::default()
     };
     pronounce(plan, r, &evidence, &mut summary);
     summary
@@ -90,14 +83,10 @@ fn per_second(n: u64, time: Nanos) -> f64 {
     if time == Nanos::ZERO { 0.0 } else { n as f64 / time.secs_f64() }
 }
 
-fn faults(totals: &Tick) -> Vec<FaultCount> {
-    totals.faults.clone().into()
-}
-
 /// A population in figures.
 fn population(plan: &Plan, nth: u16, population: &Population, crowd: &Crowd) -> PopulationSummary {
     let totals = &crowd.totals;
-    PopulationSummary {
+    let figures = Figures {
         target: population.target.text.clone(),
         threads: crowd.shards,
         ramp_s: crowd.ramp.secs_f64(),
@@ -111,15 +100,17 @@ fn population(plan: &Plan, nth: u16, population: &Population, crowd: &Crowd) -> 
             open_per_s: per_second(totals.counts.opened, crowd.ramp),
             ..counted(&totals.counts)
         },
-        faults: faults(totals),
         requests: requests(totals, crowd.at_load),
-        latency_us: totals.latency.quantiles(),
-        ramp_latency_us: totals.ramp_latency.quantiles(),
-        connect_us: totals.connect.quantiles(),
-        handshake_us: totals.handshake.quantiles(),
-        first_byte_us: totals.first_byte.quantiles(),
-        steps: steps(plan, nth, population, totals),
-    }
+        ..times(totals)
+    };
+    PopulationSummary { figures, steps: steps(plan, nth, population, totals) }
+}
+
+/// What is the same of a population and of all together: faults and times.
+fn times(totals: &Tick) -> Figures {
+    let mut figures = Figures { faults: totals.faults.clone().into(), ..Figures::default() };
+    figures.set_times(totals);
+    figures
 }
 
 /// What of the connections is a sum of events.

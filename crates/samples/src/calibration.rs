@@ -106,8 +106,9 @@ fn waited(seen: &Observation, phase: fn(&Growth) -> u64, time_s: f64) -> Option<
 }
 
 /// How near a run came to what its machine did when it was calibrated: shares of the calibrated figures, 1 is as much.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(default)]
 pub struct Rig {
     /// When that was.
     pub calibrated_at: String,
@@ -151,7 +152,7 @@ mod tests {
     use super::*;
     use crate::{
         look::{HostLook, ProcessLook, TargetLook},
-        summary::{Connections, Requests},
+        summary::{Connections, Figures, Requests},
         tick::Phase,
     };
 
@@ -161,16 +162,16 @@ mod tests {
 
     /// 40,000 connections/s opened, 100,000 requests/s, 500 connections at most.
     fn summary(io: &'static str) -> Summary {
-        Summary {
-            io,
+        let figures = Figures {
             threads: 2,
             ramp_s: 2.0,
             duration_s: 5.0,
             elapsed_s: 7.0,
             connections: Connections { open_per_s: 40_000.0, peak: 500, held: 100, ..Connections::default() },
             requests: Requests { per_s: 100_000.0, ..Requests::default() },
-            ..Summary::default()
-        }
+            ..Figures::default()
+        };
+        Summary { io: io.into(), figures, ..Summary::default() }
     }
 
     fn calibration(io: &str, at_ms: u64, value: f64) -> Calibration {
@@ -205,10 +206,12 @@ mod tests {
     #[test]
     fn what_was_not_measured_long_enough_has_no_share() {
         let all = [calibration("uring", 0, 80_000.0)];
-        let short = Summary { ramp_s: 0.4, duration_s: 0.4, ..summary("uring") };
+        let mut short = summary("uring");
+        (short.ramp_s, short.duration_s) = (0.4, 0.4);
         let rig = Rig::of(&all, &short).unwrap();
         assert_eq!((rig.open_per_s, rig.requests_per_s, rig.connections), (None, None, Some(0.0625)));
-        let silent = Summary { requests: Requests::default(), ..summary("uring") };
+        let mut silent = summary("uring");
+        silent.requests = Requests::default();
         assert_eq!(Rig::of(&all, &silent).unwrap().requests_per_s, None);
         let nothing = [Calibration { io: "uring".to_owned(), ..Calibration::default() }];
         assert_eq!(Rig::of(&nothing, &summary("uring")).unwrap().open_per_s, None);

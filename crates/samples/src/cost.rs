@@ -1,10 +1,11 @@
 //! What a connection and a request cost, as slopes of fitted lines.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The slope of a line through what was measured, by least squares.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(default)]
 pub struct Fit {
     /// The slope.
     pub value: f64,
@@ -32,8 +33,9 @@ impl Fit {
 }
 
 /// Costs by regression; `None` where too little was seen to tell.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(default)]
 pub struct Cost {
     /// Memory of the target's processes, bytes a connection, over the ramp.
     pub target_bytes: Option<Fit>,
@@ -74,9 +76,30 @@ pub struct Cost {
     pub discarded: Vec<Discarded>,
 }
 
+impl Cost {
+    /// Those that are known, by their names.
+    pub fn fits(&self) -> impl Iterator<Item = (&'static str, Fit)> + use<> {
+        let all = [
+            ("generator_bytes", self.generator_bytes),
+            ("generator_cpu_us_per_idle_second", self.generator_cpu_us_per_idle_second),
+            ("generator_cpu_us_per_open", self.generator_cpu_us_per_open),
+            ("generator_cpu_us_per_request", self.generator_cpu_us_per_request),
+            ("kernel_bytes", self.kernel_bytes),
+            ("target_bytes", self.target_bytes),
+            ("target_cpu_us_per_idle_second", self.target_cpu_us_per_idle_second),
+            ("target_cpu_us_per_open", self.target_cpu_us_per_open),
+            ("target_cpu_us_per_request", self.target_cpu_us_per_request),
+            ("target_kernel_bytes", self.target_kernel_bytes),
+            ("target_live_fit", self.target_live_fit),
+        ];
+        all.into_iter().filter_map(|(name, fit)| Some((name, fit?)))
+    }
+}
+
 /// A slope that the points do not carry.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(default)]
 pub struct Discarded {
     /// Of which figure of [`Cost`].
     pub figure: String,

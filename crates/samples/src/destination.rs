@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     fault::Faults,
     latency::{Latency, Took},
+    merge::{Merge, merged},
     quantiles::Quantiles,
     record,
     summary::FaultCount,
@@ -13,84 +14,52 @@ use crate::{
 /// Destinations, or groups of neighbouring ones, that are counted each by itself.
 pub const MOST_DESTINATIONS: usize = 64;
 
-/// What happened at a destination in a period, or at a group of neighbouring ones where there are more than
-/// [`MOST_DESTINATIONS`]; merges as a tick does.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-#[serde(default)]
-pub struct Destination {
-    /// Dials that led to a connection for the first time.
-    #[serde(skip_serializing_if = "record::is_zero")]
-    pub opened: u64,
-    /// Dials that did not.
-    #[serde(skip_serializing_if = "record::is_zero")]
-    pub failed: u64,
-    /// Connections lost without notice.
-    #[serde(skip_serializing_if = "record::is_zero")]
-    pub dropped: u64,
-    /// Connections closed by the server with notice.
-    #[serde(skip_serializing_if = "record::is_zero")]
-    pub closed: u64,
-    /// Dialled again successfully, after that or after a loss.
-    #[serde(skip_serializing_if = "record::is_zero")]
-    pub redialled: u64,
-    /// Connections that throng closed as planned.
-    #[serde(skip_serializing_if = "record::is_zero")]
-    pub finished: u64,
-    /// Requests sent.
-    #[serde(skip_serializing_if = "record::is_zero")]
-    pub sent: u64,
-    /// Right and wrong responses, complete ones.
-    #[serde(skip_serializing_if = "record::is_zero")]
-    pub answered: u64,
-    /// What went wrong.
-    #[cfg_attr(test, ts(type = "FaultCount[]"))]
-    #[serde(skip_serializing_if = "Faults::is_empty")]
-    pub faults: Faults,
-    /// From due to the whole response, of requests due at full load, to two significant digits; those that ended without a
-    /// response are censored.
-    #[serde(skip_serializing_if = "Latency::is_empty")]
-    pub latency: Latency,
-}
-
-impl Default for Destination {
-    fn default() -> Self {
-        Destination {
-            opened: 0,
-            failed: 0,
-            dropped: 0,
-            closed: 0,
-            redialled: 0,
-            finished: 0,
-            sent: 0,
-            answered: 0,
-            faults: Faults::default(),
-            latency: Latency::coarse(),
-        }
+merged! {
+    /// What happened at a destination in a period, or at a group of neighbouring ones where there are more than
+    /// [`MOST_DESTINATIONS`]; merges as a tick does.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[cfg_attr(test, derive(ts_rs::TS))]
+    #[serde(default)]
+    pub struct Destination {
+        /// Dials that led to a connection for the first time.
+        #[serde(skip_serializing_if = "record::is_zero")]
+        pub opened: u64,
+        /// Dials that did not.
+        #[serde(skip_serializing_if = "record::is_zero")]
+        pub failed: u64,
+        /// Connections lost without notice.
+        #[serde(skip_serializing_if = "record::is_zero")]
+        pub dropped: u64,
+        /// Connections closed by the server with notice.
+        #[serde(skip_serializing_if = "record::is_zero")]
+        pub closed: u64,
+        /// Dialled again successfully, after that or after a loss.
+        #[serde(skip_serializing_if = "record::is_zero")]
+        pub redialled: u64,
+        /// Connections that throng closed as planned.
+        #[serde(skip_serializing_if = "record::is_zero")]
+        pub finished: u64,
+        /// Requests sent.
+        #[serde(skip_serializing_if = "record::is_zero")]
+        pub sent: u64,
+        /// Right and wrong responses, complete ones.
+        #[serde(skip_serializing_if = "record::is_zero")]
+        pub answered: u64,
+        /// What went wrong.
+        #[cfg_attr(test, ts(type = "FaultCount[]"))]
+        #[serde(skip_serializing_if = "Faults::is_empty")]
+        pub faults: Faults,
+        /// From due to the whole response, of requests due at full load, to two significant digits; those that ended without a
+        /// response are censored.
+        #[serde(skip_serializing_if = "Latency::is_empty")]
+        pub latency: Latency = Latency::coarse(),
     }
 }
 
 impl Destination {
     /// Adds another's.
-    pub fn merge(&mut self, o: &Destination) {
-        self.opened += o.opened;
-        self.failed += o.failed;
-        self.dropped += o.dropped;
-        self.closed += o.closed;
-        self.redialled += o.redialled;
-        self.finished += o.finished;
-        self.sent += o.sent;
-        self.answered += o.answered;
-        self.faults.merge(&o.faults);
-        self.latency.merge(&o.latency);
-    }
-
-    /// Forgets all, keeping the memory.
-    pub fn clear(&mut self) {
-        (self.opened, self.failed, self.dropped, self.closed) = (0, 0, 0, 0);
-        (self.redialled, self.finished, self.sent, self.answered) = (0, 0, 0, 0);
-        self.faults.clear();
-        self.latency.clear();
+    pub fn merge(&mut self, other: &Destination) {
+        Merge::merge(self, other);
     }
 
     /// A response, with its latency where its request was due at full load.
@@ -121,8 +90,9 @@ pub fn name_of(first: &str, last: &str) -> String {
 }
 
 /// A destination in the summary.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(default)]
 pub struct DestinationSummary {
     /// Address and port; of a group the first.
     pub destination: String,

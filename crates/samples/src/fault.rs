@@ -1,9 +1,10 @@
 //! What went wrong with a connection or a request: data, never an error of ours.
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::{errno::Errno, summary::FaultCount};
+use crate::{errno::Errno, merge::Merge, summary::FaultCount};
 
+/// Makes an enum whose variants are words to users and scripts.
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal,)* }) => {
         $(#[$doc])*
@@ -31,14 +32,18 @@ macro_rules! words {
             fn deserialize<D: Deserializer<'de>>(d: D) -> Result<$name, D::Error> {
                 let word = String::deserialize(d)?;
                 let known = $name::ALL.iter().find(|known| known.name() == word);
-                known.copied().ok_or_else(|| D::Error::custom(format!("no such word: {word}")))
+                let none = || serde::de::Error::custom(format!("no such word: {word}"));
+                known.copied().ok_or_else(none)
             }
         }
     };
 }
 
+pub(crate) use words;
+
 words! {
     /// Whose doing it was.
+    #[derive(Default)]
     Side {
         /// The server under load.
         Target = "target",
@@ -47,6 +52,7 @@ words! {
         /// This machine, or throng itself.
         Host = "host",
         /// What was seen does not tell.
+        #[default]
         Unknown = "unknown",
     }
 }
@@ -263,9 +269,14 @@ impl Faults {
             self.0.add_detail((*place, *errno), *n);
         }
     }
+}
 
-    /// Back to zero, keeping the memory.
-    pub fn clear(&mut self) {
+impl Merge for Faults {
+    fn merge(&mut self, other: &Faults) {
+        Faults::merge(self, other);
+    }
+
+    fn clear(&mut self) {
         self.0.places.fill(0);
         self.0.details.fill(None);
     }

@@ -1,11 +1,14 @@
 //! The end of a search: schema `throng.find/1`.
 
-use serde::Serialize;
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
 
 use crate::summary::{Limit, ThresholdResult};
 
 /// One load that was tried.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Point {
     /// Connections, or connections/s, or requests/s.
     pub load: u64,
@@ -34,7 +37,7 @@ pub struct Point {
 }
 
 /// How a search ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FindOutcome {
     /// The largest load that passes is known.
@@ -42,16 +45,18 @@ pub enum FindOutcome {
     /// All that was allowed passed.
     NotReached,
     /// Nothing did.
+    #[default]
     Impossible,
 }
 
 /// The whole, in the order in which it is written.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct FindSummary {
     /// `throng.find/1`.
-    pub schema: &'static str,
+    pub schema: Cow<'static, str>,
     /// `connections`, `arrival`, `burst` or `rate`.
-    pub by: &'static str,
+    pub by: Cow<'static, str>,
     /// As the user wrote it.
     pub target: String,
     /// Repeats the search's random choices.

@@ -2,7 +2,11 @@
 
 use units::Count;
 
-use crate::summary::{Certainty, Limit, Summary, Verdict};
+use crate::{
+    cause::Cause,
+    fault::Side,
+    summary::{Certainty, Limit, Summary, Verdict},
+};
 
 impl Summary {
     /// Verdict, and what stopped it: side, cause, at how many, cure. Worked out from what is in the summary already.
@@ -77,28 +81,27 @@ impl Limit {
     pub fn named(&self) -> String {
         let surely = match (self.certainty, self.cause) {
             // Of what is not known nothing is supposed.
-            (Certainty::Seen, _) | (_, "unknown") => "",
+            (Certainty::Seen, _) | (_, Cause::Unknown) => "",
             (Certainty::Inferred, _) => "probably ",
             (Certainty::Guess, _) => "perhaps ",
         };
         let what = match (self.side, self.cause) {
-            ("path", "unacknowledged") => Some("the path (data is not acknowledged)"),
-            ("path", "no-syn-ack") => Some("the path (no SYN is answered)"),
-            ("path", "unreachable") => Some("the path (dials are rejected)"),
-            ("host", "denied") => Some("this machine, which blocks outgoing dials"),
+            (Side::Path, Cause::Unacknowledged) => Some("the path (data is not acknowledged)"),
+            (Side::Path, Cause::NoSynAck) => Some("the path (no SYN is answered)"),
+            (Side::Path, Cause::Unreachable) => Some("the path (dials are rejected)"),
+            (Side::Host, Cause::Denied) => Some("this machine, which blocks outgoing dials"),
             _ => None,
         };
         if let Some(what) = what {
             return format!("{surely}limited by {what}");
         }
         let whose = match self.side {
-            "target" => "the target's ",
-            "host" => "this machine's ",
-            "path" => "the path's ",
-            "plan" => "the plan's ",
-            _ => "something ",
+            Side::Target => "the target's ",
+            Side::Host => "this machine's ",
+            Side::Path => "the path's ",
+            Side::Unknown => "something ",
         };
-        format!("{surely}limited by {whose}{}", self.cause.replace('-', " "))
+        format!("{surely}limited by {whose}{}", self.cause.name().replace('-', " "))
     }
 
     /// The fix; of what is only a guess, what would tell first.
@@ -136,14 +139,19 @@ mod tests {
         };
         use Certainty::{Guess, Inferred, Seen};
         let files = "limited by the target's open files at 65,536";
-        check("target", "open-files", Seen, &format!("{files}: raise LimitNOFILE"));
-        check("target", "open-files", Inferred, &format!("probably {files}: raise LimitNOFILE"));
-        check("target", "open-files", Guess, &format!("perhaps {files}; to find out: raise LimitNOFILE"));
-        check("host", "ports", Seen, "limited by this machine's ports at 65,536: raise LimitNOFILE");
+        check(Side::Target, Cause::OpenFiles, Seen, &format!("{files}: raise LimitNOFILE"));
+        check(Side::Target, Cause::OpenFiles, Inferred, &format!("probably {files}: raise LimitNOFILE"));
+        check(
+            Side::Target,
+            Cause::OpenFiles,
+            Guess,
+            &format!("perhaps {files}; to find out: raise LimitNOFILE"),
+        );
+        check(Side::Host, Cause::Ports, Seen, "limited by this machine's ports at 65,536: raise LimitNOFILE");
         let dark = "probably limited by the path (data is not acknowledged) at 65,536: raise LimitNOFILE";
-        check("path", "unacknowledged", Inferred, dark);
+        check(Side::Path, Cause::Unacknowledged, Inferred, dark);
         let unknown = "limited by something unknown at 65,536; to find out: raise LimitNOFILE";
-        check("unknown", "unknown", Guess, unknown);
+        check(Side::Unknown, Cause::Unknown, Guess, unknown);
     }
 
     #[test]

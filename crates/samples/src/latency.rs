@@ -5,29 +5,27 @@ use serde::{Deserialize, Serialize};
 use units::Nanos;
 
 use crate::{
+    buckets::{Bucket, Buckets, LOWEST_BITS},
+    merge::Merge,
     quantiles::{Censored, Quantiles, Stalled},
     record,
 };
 
-/// Smallest difference told, nanoseconds. With three significant digits below it nothing would be gained: the
-/// clock and the loop are coarser.
-const LOWEST: u64 = 64;
 /// Three significant digits: two times that differ by less than this share may be told as equal, and equal ones as
 /// so different.
 const GRAIN: f64 = 1e-3;
-/// An hour: longer times are recorded as this.
-const HIGHEST: u64 = 3_600_000_000_000;
 
 /// The distribution of one time, of what came to its end; what never did is counted beside it as [censored](Latency::censor).
-/// About 220 KiB (a bucket of 32 bits would be full after a day and a half at 30,000 a second); one a shard, never one a
-/// connection.
+/// 8 KiB for each factor of two that the times span, 220 KiB at the most (a bucket of 32 bits would be full after a day and
+/// a half at 30,000 a second); one a shard, never one a connection.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(default)]
 pub struct Latency {
-    #[serde(with = "record::hdr", skip_serializing_if = "Histogram::is_empty")]
+    #[serde(with = "record::hdr", skip_serializing_if = "Buckets::is_empty")]
     #[cfg_attr(test, ts(type = "string"))]
-    histogram: Histogram<u64>,
+    #[serde(rename = "histogram")]
+    buckets: Buckets,
     /// Exact sum, nanoseconds: the mean does not suffer from the buckets.
     #[serde(skip_serializing_if = "record::is_zero")]
     sum: u128,
@@ -59,17 +57,12 @@ pub struct Took {
 /// Significant digits that are measured.
 pub(crate) const DIGITS: u8 = 3;
 /// Enough for what is drawn.
-const COARSE: u8 = 2;
-
-/// Without anything in it.
-pub(crate) fn empty(digits: u8) -> Histogram<u64> {
-    Histogram::new_with_bounds(LOWEST, HIGHEST, digits).expect("constant bounds are valid")
-}
+pub(crate) const COARSE: u8 = 2;
 
 impl Default for Latency {
     fn default() -> Self {
         Latency {
-            histogram: empty(DIGITS),
+            buckets: Buckets::new(DIGITS),
             sum: 0,
             min: u64::MAX,
             max: 0,
@@ -83,21 +76,17 @@ impl Default for Latency {
 impl Latency {
     /// To two significant digits from the beginning: a fifth of the room.
     pub fn coarse() -> Latency {
-        Latency { histogram: empty(COARSE), ..Latency::default() }
+        Latency { buckets: Buckets::new(COARSE), ..Latency::default() }
     }
 
     /// Whether nothing is recorded, nor censored.
     pub fn is_empty(&self) -> bool {
-        self.histogram.is_empty() && self.censored == 0
+        self.buckets.is_empty() && self.censored == 0
     }
 
     /// One more.
     pub fn record(&mut self, time: Nanos) {
-        // The same place as 0; but of nothing but zeros a histogram knows another largest value once it was stored.
-        self.histogram.saturating_record(time.0.max(1));
-        self.sum += u128::from(time.0);
-        self.min = self.min.min(time.0);
-        self.max = self.max.max(time.0);
+        self.record_n(time, 1);
     }
 
     /// One more of the same time for each of `n`.
@@ -105,7 +94,7 @@ impl Latency {
         if n == 0 {
             return;
         }
-        self.histogram.saturating_record_n(time.0.max(1), n);
+        self.buckets.record_n(time.0, n);
         self.sum += u128::from(time.0) * u128::from(n);
         self.min = self.min.min(time.0);
         self.max = self.max.max(time.0);
@@ -150,17 +139,19 @@ impl Latency {
 
     /// How many were recorded.
     pub fn count(&self) -> u64 {
-        self.histogram.len()
+        self.buckets.len()
     }
 
     /// The time that a share `q` (0..=1) of all did not exceed; zero without any.
     pub fn quantile(&self, q: f64) -> Nanos {
-        Nanos(if self.histogram.is_empty() { 0 } else { self.histogram.value_at_quantile(q).min(self.max) })
+        let rank = ((q.min(1.0) * self.count() as f64).ceil() as u64).max(1);
+        let told = |bucket: Bucket| if q == 0.0 { bucket.lowest } else { bucket.highest() };
+        Nanos(self.buckets.ranked(rank).map_or(0, |bucket| told(bucket).min(self.max)))
     }
 
     /// The shortest, exact; zero without any.
     pub fn min(&self) -> Nanos {
-        Nanos(if self.histogram.is_empty() { 0 } else { self.min })
+        Nanos(if self.buckets.is_empty() { 0 } else { self.min })
     }
 
     /// The longest, exact; zero without any.
@@ -180,21 +171,28 @@ impl Latency {
 
     /// Standard deviation, from the histogram, seconds; zero without any.
     pub fn stdev_s(&self) -> f64 {
-        if self.histogram.is_empty() { 0.0 } else { self.histogram.stdev() / 1e9 }
+        if self.buckets.is_empty() {
+            return 0.0;
+        }
+        let n = self.count() as f64;
+        let sum = |of: &dyn Fn(f64) -> f64| -> f64 {
+            self.buckets.iter().map(|bucket| of(bucket.middle() as f64) * bucket.count as f64).sum()
+        };
+        let mean = sum(&|time| time) / n;
+        (sum(&|time| (time - mean).powi(2)) / n).sqrt() / 1e9
     }
 
     /// How many lie between these two, both included (to the histogram's three digits).
     pub fn count_within(&self, from: Nanos, to: Nanos) -> u64 {
-        if from > to || self.histogram.is_empty() { 0 } else { self.histogram.count_between(from.0, to.0) }
+        if from > to { 0 } else { self.buckets.count_within(from.0, to.0) }
     }
 
     /// How many did not exceed each of these times, which ascend (to the histogram's three digits).
     pub fn counts_up_to<const N: usize>(&self, times: &[Nanos; N]) -> [u64; N] {
         let mut counts = [0; N];
-        for place in self.histogram.iter_recorded() {
-            let least = self.histogram.lowest_equivalent(place.value_iterated_to());
-            if let Some(first) = times.iter().position(|time| least <= time.0) {
-                counts[first] += place.count_since_last_iteration();
+        for bucket in self.buckets.iter() {
+            if let Some(first) = times.iter().position(|time| bucket.lowest <= time.0) {
+                counts[first] += bucket.count;
             }
         }
         for at in 1..N {
@@ -205,40 +203,34 @@ impl Latency {
 
     /// By which share a time of so many microseconds may be off: the histogram's resolution.
     pub fn grain(us: f64) -> f64 {
-        GRAIN.max(LOWEST as f64 / 1e3 / us)
+        GRAIN.max(f64::from(1u32 << LOWEST_BITS) / 1e3 / us)
     }
 
     /// The histogram, in nanoseconds, for those who write it down.
-    pub fn histogram(&self) -> &Histogram<u64> {
-        &self.histogram
+    pub fn histogram(&self) -> Histogram<u64> {
+        (&self.buckets).into()
     }
 
     /// Adds another's times.
     pub fn merge(&mut self, other: &Latency) {
+        self.buckets.merge(&other.buckets);
+        self.sum += other.sum;
+        (self.min, self.max) = (self.min.min(other.min), self.max.max(other.max));
         self.censored += other.censored;
         self.stalled += other.stalled;
         self.taken_off = self.taken_off.max(other.taken_off);
-        if other.histogram.is_empty() {
-            return;
-        }
-        self.histogram.add(&other.histogram).expect("both have the same bounds");
-        self.sum += other.sum;
-        self.min = self.min.min(other.min);
-        self.max = self.max.max(other.max);
     }
 
     /// To two significant digits: a fifth of the room, for those who draw it. Sum, least and most stay exact.
     pub fn coarsen(&mut self) {
-        let mut coarse = empty(COARSE);
-        coarse.add(&self.histogram).expect("both have the same bounds");
-        self.histogram = coarse;
+        let mut coarse = Buckets::new(COARSE);
+        coarse.merge(&self.buckets);
+        self.buckets = coarse;
     }
 
     /// Forgets all, keeping the memory.
     pub fn clear(&mut self) {
-        if !self.histogram.is_empty() {
-            self.histogram.reset();
-        }
+        self.buckets.clear();
         (self.sum, self.min, self.max) = (0, u64::MAX, 0);
         (self.censored, self.stalled, self.taken_off) = (0, 0, 0);
     }
@@ -284,6 +276,24 @@ impl Latency {
             p999: us(0.999),
             p9999: us(0.9999),
         })
+    }
+}
+
+impl Merge for Latency {
+    fn merge(&mut self, other: &Latency) {
+        Latency::merge(self, other);
+    }
+
+    fn clear(&mut self) {
+        Latency::clear(self);
+    }
+
+    fn coarsen(&mut self) {
+        Latency::coarsen(self);
+    }
+
+    fn reserve(&mut self) {
+        self.buckets.reserve();
     }
 }
 
@@ -454,10 +464,10 @@ mod tests {
     proptest! {
         /// A quantile is off by no more than is said.
         #[test]
-        fn a_time_is_as_exact_as_its_grain(ns in 1u64..HIGHEST) {
+        fn a_time_is_as_exact_as_its_grain(ns in 1u64..crate::buckets::HIGHEST) {
             let mut l = Latency::default();
             l.record(Nanos(ns));
-            l.record(Nanos(HIGHEST));
+            l.record(Nanos(crate::buckets::HIGHEST));
             let (us, read) = (ns as f64 / 1e3, l.quantile(0.5).0 as f64 / 1e3);
             prop_assert!((read - us).abs() <= us * Latency::grain(us), "{} for {}", read, us);
         }

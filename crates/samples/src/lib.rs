@@ -1,6 +1,8 @@
 //! What was measured: faults, counts, latencies, the [`Tick`] that carries them, and the [`Summary`] they end in.
 
+mod buckets;
 mod calibration;
+mod cause;
 mod cost;
 mod destination;
 mod errno;
@@ -10,6 +12,7 @@ mod find;
 mod headline;
 mod latency;
 mod look;
+mod merge;
 mod moments;
 mod observation;
 mod probe;
@@ -22,6 +25,7 @@ mod tick;
 mod typescript;
 
 pub use calibration::{Calibration, Mark, Rig, bytes_per_pair};
+pub use cause::Cause;
 pub use cost::{Cost, Discarded, Fit};
 pub use destination::{Destination, DestinationSummary, MOST_DESTINATIONS, name_of, row_of};
 pub use errno::Errno;
@@ -41,7 +45,7 @@ pub use quantiles::{Censored, Quantiles, Stalled};
 pub use record::{HostFacts, RunRecord, SCHEMA, Setting, TickRecord};
 pub use sink::{Ask, Header, Sink, Tell};
 pub use summary::{
-    Asked, Certainty, Connections, FaultCount, Generator, KernelCost, Limit, PopulationSummary, ProcessCost,
-    Requests, StepSummary, Summary, ThresholdResult, Verdict,
+    Asked, Certainty, Connections, FaultCount, Figures, Generator, KernelCost, Limit, PopulationSummary,
+    ProcessCost, Requests, StepSummary, Summary, ThresholdResult, Verdict,
 };
-pub use tick::{Counts, Phase, Tick};
+pub use tick::{Counts, Phase, Tick, Timing};

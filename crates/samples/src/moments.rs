@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
-use crate::{latency::Latency, record};
+use crate::{latency::Latency, merge::Merge, record};
 
 /// How many, their sum, their squares' sum and their extremes: enough for a mean and its deviation, exactly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,14 +32,6 @@ impl Moments {
         self.sum += value;
         self.squares += u128::from(value).pow(2);
         (self.min, self.max) = (self.min.min(value), self.max.max(value));
-    }
-
-    /// Adds another's values.
-    pub fn merge(&mut self, other: &Moments) {
-        self.count += other.count;
-        self.sum += other.sum;
-        self.squares += other.squares;
-        (self.min, self.max) = (self.min.min(other.min), self.max.max(other.max));
     }
 
     /// How many were recorded.
@@ -76,6 +68,19 @@ impl Moments {
             (Some(squares), Some(square)) => (squares.saturating_sub(square) as f64).sqrt() / n as f64,
             _ => (self.squares as f64 / n as f64 - self.mean().powi(2)).max(0.0).sqrt(),
         }
+    }
+}
+
+impl Merge for Moments {
+    fn merge(&mut self, other: &Moments) {
+        self.count += other.count;
+        self.sum += other.sum;
+        self.squares += other.squares;
+        (self.min, self.max) = (self.min.min(other.min), self.max.max(other.max));
+    }
+
+    fn clear(&mut self) {
+        *self = Moments::default();
     }
 }
 
@@ -123,14 +128,14 @@ impl Rates {
     pub fn count_within(&self, from: f64, to: f64) -> u64 {
         self.0.count_within(thousandths(from), thousandths(to))
     }
+}
 
-    /// Adds another's rates.
-    pub fn merge(&mut self, other: &Rates) {
+impl Merge for Rates {
+    fn merge(&mut self, other: &Rates) {
         self.0.merge(&other.0);
     }
 
-    /// Forgets all, keeping the memory.
-    pub fn clear(&mut self) {
+    fn clear(&mut self) {
         self.0.clear();
     }
 }

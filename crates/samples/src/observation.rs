@@ -8,8 +8,9 @@ use crate::{
 };
 
 /// Something that goes up and down, over all looks of a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(default)]
 pub struct Gauge<N> {
     /// At the first look, before the first dial.
     pub first: N,
@@ -45,8 +46,9 @@ impl<N: Copy + PartialOrd> Gauge<N> {
 }
 
 /// Something that is counted, by the phase in which it grew.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(default)]
 pub struct Growth {
     /// While connections were dialled for the first time.
     pub ramp: u64,
@@ -72,8 +74,9 @@ impl Growth {
 }
 
 /// All that was seen, from before the first dial to the end of the hold, about once a second.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(default)]
 pub struct Observation {
     /// The target's processes, where they could be seen: on this machine, or through `throng observe`.
     pub target: Option<TargetSeen>,
@@ -156,8 +159,9 @@ fn see<S, L>(seen: &mut Option<S>, phase: Phase, look: &L, new: fn(&L) -> S, aga
 }
 
 /// The processes that serve the target.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(default)]
 pub struct TargetSeen {
     /// The process that listens; with a master and workers, the first worker.
     pub pid: u32,
@@ -276,8 +280,9 @@ impl TargetSeen {
 }
 
 /// Some processes, taken together; see [`ProcessLook`] for what each means.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(default)]
 pub struct ProcessSeen {
     /// Alive.
     pub processes: Gauge<u64>,
@@ -365,8 +370,9 @@ impl ProcessSeen {
 }
 
 /// A host, as far as connections felt it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(default)]
 pub struct HostSeen {
     /// TCP sockets of the network namespace in use.
     pub tcp_sockets: Gauge<u64>,
@@ -449,8 +455,9 @@ impl HostSeen {
 }
 
 /// A message of ICMP that answered a dial which was made to learn who rejects them.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(default)]
 pub struct RejectionSeen {
     /// What was dialled.
     pub at: String,
@@ -469,8 +476,9 @@ pub struct RejectionSeen {
 }
 
 /// How `throng observe` answered.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(default)]
 pub struct ObserverSeen {
     /// Where it was asked.
     pub address: String,

@@ -2,64 +2,37 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{latency::Latency, quantiles::Quantiles};
+use crate::{latency::Latency, merge::merged, quantiles::Quantiles};
 
-/// What the probe lane did in a period; merges as a tick does.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-#[serde(default)]
-pub struct Probe {
-    /// Requests begun: dialled for, or sent on a kept connection.
-    pub sent: u64,
-    /// Answered rightly.
-    pub answered: u64,
-    /// Not dialled, lost, not in time, or answered wrongly.
-    pub failed: u64,
-    /// Without a response or a fault when the run ended.
-    pub unanswered: u64,
-    /// From due to the whole right answer, on connections that the lane keeps.
-    pub kept: Latency,
-    /// The same on a fresh connection each, its dial and handshake included.
-    pub fresh: Latency,
-    /// Of both, those that were due at full load.
-    pub held: Latency,
-    /// From when a dial of the lane was due to the connection.
-    pub connect: Latency,
-}
-
-impl Probe {
-    /// Adds another's.
-    pub fn merge(&mut self, o: &Probe) {
-        self.sent += o.sent;
-        self.answered += o.answered;
-        self.failed += o.failed;
-        self.unanswered += o.unanswered;
-        self.kept.merge(&o.kept);
-        self.fresh.merge(&o.fresh);
-        self.held.merge(&o.held);
-        self.connect.merge(&o.connect);
-    }
-
-    /// All its times to two significant digits.
-    pub(crate) fn coarsen(&mut self) {
-        [&mut self.kept, &mut self.fresh, &mut self.held, &mut self.connect]
-            .into_iter()
-            .for_each(Latency::coarsen);
-    }
-
-    /// Forgets all, keeping the memory.
-    pub fn clear(&mut self) {
-        (self.sent, self.answered, self.failed, self.unanswered) = (0, 0, 0, 0);
-        self.kept.clear();
-        self.fresh.clear();
-        self.held.clear();
-        self.connect.clear();
+merged! {
+    /// What the probe lane did in a period; merges as a tick does.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[cfg_attr(test, derive(ts_rs::TS))]
+    #[serde(default)]
+    pub struct Probe {
+        /// Requests begun: dialled for, or sent on a kept connection.
+        pub sent: u64,
+        /// Answered rightly.
+        pub answered: u64,
+        /// Not dialled, lost, not in time, or answered wrongly.
+        pub failed: u64,
+        /// Without a response or a fault when the run ended.
+        pub unanswered: u64,
+        /// From due to the whole right answer, on connections that the lane keeps.
+        pub kept: Latency,
+        /// The same on a fresh connection each, its dial and handshake included.
+        pub fresh: Latency,
+        /// Of both, those that were due at full load.
+        pub held: Latency,
+        /// From when a dial of the lane was due to the connection.
+        pub connect: Latency,
     }
 }
 
 /// The probe lane in the summary; times in microseconds.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(default)]
 pub struct ProbeSummary {
     /// Requests per second asked for.
     pub rate: f64,
@@ -86,8 +59,9 @@ pub struct ProbeSummary {
 }
 
 /// The probe lane while so many connections were open.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(default)]
 pub struct ProbePoint {
     /// Connections of the population, on average over the requests that ended.
     pub connections: u64,

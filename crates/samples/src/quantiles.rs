@@ -1,10 +1,11 @@
 //! A distribution in figures, as a summary has it.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A distribution in figures; times in microseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(default)]
 pub struct Quantiles {
     /// How many times.
     pub count: u64,
@@ -44,8 +45,9 @@ impl Quantiles {
 
 /// Times whose end was seen only after a stall of throng's own. The stall is taken off them: what is told of them is a lower
 /// bound, and with the stall added an upper one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(default)]
 pub struct Stalled {
     /// How many.
     pub count: u64,
@@ -64,8 +66,9 @@ impl Stalled {
 
 /// What a distribution lacks, and its percentiles with that counted as longer than every time measured: those by which
 /// thresholds are judged. Microseconds; none where the percentile lies among what never ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(default)]
 pub struct Censored {
     /// How many never ended.
     pub count: u64,

@@ -175,22 +175,25 @@ pub(crate) mod hdr {
     };
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
-    use crate::latency;
+    use crate::{buckets::Buckets, latency};
 
-    pub(crate) fn serialize<S: Serializer>(histogram: &Histogram<u64>, s: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(buckets: &Buckets, s: S) -> Result<S::Ok, S::Error> {
         let mut bytes = Vec::new();
-        V2Serializer::new().serialize(histogram, &mut bytes).expect("memory takes any histogram");
+        let written = V2Serializer::new().serialize(&Histogram::from(buckets), &mut bytes);
+        written.expect("memory takes any histogram");
         s.serialize_str(&STANDARD.encode(bytes))
     }
 
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Histogram<u64>, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Buckets, D::Error> {
         let bytes = STANDARD.decode(String::deserialize(d)?).map_err(D::Error::custom)?;
         let read = Reader::new().deserialize::<u64, _>(&mut bytes.as_slice());
         let read = read.map_err(|e| D::Error::custom(format!("not a histogram: {e}")))?;
         // One of other bounds is taken over as far as ours reach, and a coarse one stays coarse.
-        let mut histogram = latency::empty(read.sigfig().min(latency::DIGITS));
-        histogram.add(read).map_err(|e| D::Error::custom(format!("not a histogram of ours: {e}")))?;
-        Ok(histogram)
+        let mut buckets = Buckets::new(read.sigfig().clamp(latency::COARSE, latency::DIGITS));
+        for place in read.iter_recorded() {
+            buckets.record_n(read.lowest_equivalent(place.value_iterated_to()), place.count_at_value());
+        }
+        Ok(buckets)
     }
 }
 

@@ -1,23 +1,34 @@
 //! The end of a run in figures: schema `throng.summary/1`.
 
-use std::collections::BTreeMap;
+use std::{
+    borrow::Cow,
+    collections::BTreeMap,
+    ops::{Deref, DerefMut},
+};
 
-use serde::{Deserialize, Serialize};
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{DeserializeOwned, Error},
+};
+use serde_json::Value;
 
 use crate::{
     calibration::Rig,
+    cause::Cause,
     cost::Cost,
     destination::DestinationSummary,
     errno::Errno,
-    fault::{Fault, Kind, Side, Stage},
+    fault::{Fault, Faults, Kind, Side, Stage},
     look::ProcessMemory,
+    merge::{Merge, merged},
     observation::Observation,
     probe::ProbeSummary,
     quantiles::Quantiles,
+    tick::Tick,
 };
 
 /// What a run means.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
@@ -55,7 +66,7 @@ impl Verdict {
 }
 
 /// How sure a limit is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "lowercase")]
 pub enum Certainty {
@@ -80,13 +91,18 @@ impl Certainty {
 }
 
 /// What stopped it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(default)]
 pub struct Limit {
-    /// `target`, `host`, `path`, `plan` or `unknown`.
-    pub side: &'static str,
+    /// Whose.
+    #[cfg_attr(test, ts(type = "string"))]
+    #[serde(deserialize_with = "known")]
+    pub side: Side,
     /// One word: `open-files`, `refused`, …
-    pub cause: &'static str,
+    #[cfg_attr(test, ts(type = "string"))]
+    #[serde(deserialize_with = "known")]
+    pub cause: Cause,
     /// Connections open when it showed.
     pub at_connections: u64,
     /// How sure that is.
@@ -99,40 +115,43 @@ pub struct Limit {
     pub cure: String,
 }
 
-/// Connections over the whole run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-pub struct Connections {
-    /// Asked for.
-    pub wanted: u64,
-    /// Dialled successfully for the first time.
-    pub opened: u64,
-    /// Dialled in vain.
-    pub failed: u64,
-    /// Most open at once.
-    pub peak: u64,
-    /// Open at the end of the hold.
-    pub held: u64,
-    /// Lost without notice.
-    pub dropped: u64,
-    /// Those of them that were lost after the end of the load, while the last responses were waited for: not from `held`.
-    pub dropped_in_drain: u64,
-    /// Closed by the server with notice.
-    pub closed: u64,
-    /// Dialled again after that, or after a loss.
-    pub redialled: u64,
-    /// Closed by throng as planned: its calls were done, or fewer connections were wanted.
-    pub finished: u64,
-    /// Opened per second over the ramp.
-    pub open_per_s: f64,
-    /// Open at the end of the hold as the target's host counts them; none where that cannot be seen.
-    pub seen_by_target: Option<u64>,
-    /// Established at the end of the hold by the kernel only: they stood in the target's accept queue, and are not among
-    /// those `held`; none where its queue cannot be seen.
-    pub unaccepted: Option<u64>,
-    /// Seconds before the end of the hold at which anything, be it an acknowledgement, came last from the target on one of
-    /// the connections held, of a sample; none where that cannot be seen.
-    pub quiet_s: Option<f64>,
+merged! {
+    /// Connections over the whole run.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[cfg_attr(test, derive(ts_rs::TS))]
+    #[serde(default)]
+    pub struct Connections {
+        /// Asked for.
+        pub wanted: u64,
+        /// Dialled successfully for the first time.
+        pub opened: u64,
+        /// Dialled in vain.
+        pub failed: u64,
+        /// Most open at once.
+        pub peak: u64,
+        /// Open at the end of the hold.
+        pub held: u64,
+        /// Lost without notice.
+        pub dropped: u64,
+        /// Those of them that were lost after the end of the load, while the last responses were waited for: not from `held`.
+        pub dropped_in_drain: u64,
+        /// Closed by the server with notice.
+        pub closed: u64,
+        /// Dialled again after that, or after a loss.
+        pub redialled: u64,
+        /// Closed by throng as planned: its calls were done, or fewer connections were wanted.
+        pub finished: u64,
+        /// Opened per second over the ramp.
+        pub open_per_s: f64,
+        /// Open at the end of the hold as the target's host counts them; none where that cannot be seen.
+        pub seen_by_target: Option<u64> => always most,
+        /// Established at the end of the hold by the kernel only: they stood in the target's accept queue, and are not among
+        /// those `held`; none where its queue cannot be seen.
+        pub unaccepted: Option<u64>,
+        /// Seconds before the end of the hold at which anything, be it an acknowledgement, came last from the target on one of
+        /// the connections held, of a sample; none where that cannot be seen.
+        pub quiet_s: Option<f64> => always alone,
+    }
 }
 
 /// One fault and how often.
@@ -168,48 +187,53 @@ impl FaultCount {
     }
 }
 
-/// Requests over the whole run; `per_s` at full load.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-pub struct Requests {
-    /// Sent.
-    pub sent: u64,
-    /// Answered completely.
-    pub answered: u64,
-    /// Neither answered nor failed when the run ended. `sent` is the sum of `answered`, of the faults of requests under way
-    /// (stage `exchange`, other than wrong answers, which are answers) and of these.
-    pub unanswered: u64,
-    /// Due by the open loop's schedule and not sent: no connection was free within the timeout.
-    pub missed: u64,
-    /// Messages sent whose answer was not awaited.
-    pub told: u64,
-    /// Answers per second at full load; of several populations, of each at its own.
-    pub per_s: f64,
-    /// A closed loop that left throng's threads no time: the target may be able to do more than `per_s`.
-    pub lower_bound: bool,
-    /// Bytes received.
-    pub bytes_in: u64,
-    /// Bytes sent.
-    pub bytes_out: u64,
-    /// Bytes of content of complete answers; what came of one that was cut off is among `bytes_in` only.
-    pub body_bytes_in: u64,
-    /// Answers by status.
-    pub status: BTreeMap<u16, u64>,
+merged! {
+    /// Requests over the whole run; `per_s` at full load.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[cfg_attr(test, derive(ts_rs::TS))]
+    #[serde(default)]
+    pub struct Requests {
+        /// Sent.
+        pub sent: u64,
+        /// Answered completely.
+        pub answered: u64,
+        /// Neither answered nor failed when the run ended. `sent` is the sum of `answered`, of the faults of requests under way
+        /// (stage `exchange`, other than wrong answers, which are answers) and of these.
+        pub unanswered: u64,
+        /// Due by the open loop's schedule and not sent: no connection was free within the timeout.
+        pub missed: u64,
+        /// Messages sent whose answer was not awaited.
+        pub told: u64,
+        /// Answers per second at full load; of several populations, of each at its own.
+        pub per_s: f64,
+        /// A closed loop that left throng's threads no time: the target may be able to do more than `per_s`.
+        pub lower_bound: bool => always any,
+        /// Bytes received.
+        pub bytes_in: u64,
+        /// Bytes sent.
+        pub bytes_out: u64,
+        /// Bytes of content of complete answers; what came of one that was cut off is among `bytes_in` only.
+        pub body_bytes_in: u64,
+        /// Answers by status.
+        #[serde(deserialize_with = "by_status")]
+        pub status: BTreeMap<u16, u64>,
+    }
 }
 
-/// One population in figures, as the [`Summary`] has them of all.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+/// A load in figures: one population's, or all of them together.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
-pub struct PopulationSummary {
+#[serde(default)]
+pub struct Figures {
     /// As the user wrote it.
     pub target: String,
     /// Shards.
     pub threads: u32,
-    /// How long its ramps took.
+    /// How long the ramps took; of several populations the longest.
     pub ramp_s: f64,
-    /// How long it was at full load.
+    /// How long full load lasted; of several populations the longest.
     pub duration_s: f64,
-    /// From its first dial to its last answer, or to the end of full load.
+    /// From the first dial to the end of full load; of one of several populations to its last answer, if that came before.
     pub elapsed_s: f64,
     /// Connections.
     pub connections: Connections,
@@ -219,7 +243,7 @@ pub struct PopulationSummary {
     pub requests: Requests,
     /// From due to the answer, of requests due at full load.
     pub latency_us: Quantiles,
-    /// The same of its ramps.
+    /// The same of the ramps.
     pub ramp_latency_us: Quantiles,
     /// From due to connected.
     pub connect_us: Quantiles,
@@ -227,13 +251,48 @@ pub struct PopulationSummary {
     pub handshake_us: Quantiles,
     /// From due to the first byte of the answer, of requests due at full load; HTTP and TCP.
     pub first_byte_us: Quantiles,
+}
+
+impl Figures {
+    /// Adds another's: counts are sums, durations the longest. Percentiles do not add up: of several there are none.
+    pub fn merge(&mut self, other: &Figures) {
+        self.ramp_s = self.ramp_s.max(other.ramp_s);
+        self.duration_s = self.duration_s.max(other.duration_s);
+        self.elapsed_s = self.elapsed_s.max(other.elapsed_s);
+        self.connections.merge(&other.connections);
+        self.requests.merge(&other.requests);
+        let mut faults = Faults::from(std::mem::take(&mut self.faults));
+        faults.merge(&other.faults.clone().into());
+        self.faults = faults.into();
+        self.set_times(&Tick::default());
+    }
+
+    /// Takes the times of this tick.
+    pub fn set_times(&mut self, totals: &Tick) {
+        self.latency_us = totals.latency.quantiles();
+        self.ramp_latency_us = totals.ramp_latency.quantiles();
+        self.connect_us = totals.connect.quantiles();
+        self.handshake_us = totals.handshake.quantiles();
+        self.first_byte_us = totals.first_byte.quantiles();
+    }
+}
+
+/// One population in figures.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(default)]
+pub struct PopulationSummary {
+    /// As the [`Summary`] has them of all.
+    #[serde(flatten)]
+    pub figures: Figures,
     /// By step, where it has several, those that had answers.
     pub steps: BTreeMap<String, StepSummary>,
 }
 
 /// One step of a population.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(default)]
 pub struct StepSummary {
     /// From due to the answer, of requests due at full load.
     pub latency_us: Quantiles,
@@ -259,8 +318,9 @@ pub struct Generator {
 }
 
 /// What the target's process cost, where it runs on this machine.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(default)]
 pub struct ProcessCost {
     /// Process.
     pub pid: u32,
@@ -275,8 +335,9 @@ pub struct ProcessCost {
 }
 
 /// What a connection costs the kernel.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(default)]
 pub struct KernelCost {
     /// Bytes.
     pub value: f64,
@@ -285,8 +346,9 @@ pub struct KernelCost {
 }
 
 /// Something that was asked for by hand, and done.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(default)]
 pub struct Asked {
     /// When, since the first dial.
     pub at_s: f64,
@@ -295,8 +357,9 @@ pub struct Asked {
 }
 
 /// A threshold and how it went.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(default)]
 pub struct ThresholdResult {
     /// As written.
     pub expr: String,
@@ -308,11 +371,12 @@ pub struct ThresholdResult {
 }
 
 /// The whole, in the order in which it is written. The default: of a run in which nothing happened.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
+#[serde(default)]
 pub struct Summary {
     /// `throng.summary/1`.
-    pub schema: &'static str,
+    pub schema: Cow<'static, str>,
     /// What it means.
     pub verdict: Verdict,
     /// The same in one sentence, with what stopped it and the cure.
@@ -324,40 +388,17 @@ pub struct Summary {
     /// What would have stopped it, where nothing did: for a search, which asks for more than the run does.
     #[serde(skip)]
     pub suspect: Option<Limit>,
-    /// As the user wrote it.
-    pub target: String,
     /// Repeats the run.
     pub seed: u64,
     /// `uring` or `epoll`.
-    pub io: &'static str,
-    /// Shards.
-    pub threads: u32,
-    /// How long the ramp took; of several populations the longest.
-    pub ramp_s: f64,
-    /// How long full load lasted; of several populations the longest.
-    pub duration_s: f64,
-    /// From the first dial to the end of full load.
-    pub elapsed_s: f64,
+    pub io: Cow<'static, str>,
+    /// The whole load in figures.
+    #[serde(flatten)]
+    pub figures: Figures,
     /// What was changed by hand while it ran.
     pub asks: Vec<Asked>,
-    /// Connections.
-    pub connections: Connections,
-    /// What went wrong.
-    pub faults: Vec<FaultCount>,
     /// Each destination by itself, where there are several; neighbours together where there are more than 64.
     pub destinations: Vec<DestinationSummary>,
-    /// Requests.
-    pub requests: Requests,
-    /// From due to the answer, of requests due at full load.
-    pub latency_us: Quantiles,
-    /// The same of the ramp.
-    pub ramp_latency_us: Quantiles,
-    /// From due to connected.
-    pub connect_us: Quantiles,
-    /// From when the WebSocket upgrade was sent to its 101.
-    pub handshake_us: Quantiles,
-    /// From due to the first byte of the answer, of requests due at full load; HTTP and TCP.
-    pub first_byte_us: Quantiles,
     /// From due to sent: how late throng was.
     pub lag_us: Quantiles,
     /// Each population by itself, by its name.
@@ -379,3 +420,62 @@ pub struct Summary {
     /// Thresholds, in the user's order.
     pub thresholds: Vec<ThresholdResult>,
 }
+
+/// The figures of a population, or of all, are its own: `summary.requests`.
+macro_rules! has_figures {
+    ($($name:ident),+) => {$(
+        impl Deref for $name {
+            type Target = Figures;
+
+            fn deref(&self) -> &Figures {
+                &self.figures
+            }
+        }
+
+        impl DerefMut for $name {
+            fn deref_mut(&mut self) -> &mut Figures {
+                &mut self.figures
+            }
+        }
+    )+};
+}
+
+has_figures!(Summary, PopulationSummary);
+
+impl Summary {
+    /// Reads what was written by this or an earlier version: what it lacks, or has as `null`, is the default's.
+    ///
+    /// # Errors
+    /// It is no summary.
+    pub fn from_json(json: &Value) -> Result<Summary, String> {
+        let mut known = json.clone();
+        without_nulls(&mut known);
+        serde_json::from_value(known).map_err(|e| e.to_string())
+    }
+}
+
+/// A number that is none (NaN) was written as `null`.
+fn without_nulls(json: &mut Value) {
+    match json {
+        Value::Object(fields) => {
+            fields.retain(|_, field| !field.is_null());
+            fields.values_mut().for_each(without_nulls);
+        }
+        Value::Array(items) => items.iter_mut().for_each(without_nulls),
+        _ => {}
+    }
+}
+
+/// Keys of a map that is embedded stay texts in serde's hands.
+fn by_status<'de, D: Deserializer<'de>>(d: D) -> Result<BTreeMap<u16, u64>, D::Error> {
+    let counts = BTreeMap::<String, u64>::deserialize(d)?.into_iter();
+    counts.map(|(status, n)| Ok((status.parse().map_err(D::Error::custom)?, n))).collect()
+}
+
+/// A word of another version is not known to this one.
+fn known<'de, D: Deserializer<'de>, T: DeserializeOwned + Default>(d: D) -> Result<T, D::Error> {
+    Ok(serde_json::from_value(Value::deserialize(d)?).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests;

@@ -21,7 +21,7 @@ use crate::{
     record::{HostFacts, RunRecord, Setting, TickRecord},
     sink::Header,
     summary::{
-        Asked, Certainty, Connections, FaultCount, Generator, KernelCost, Limit, PopulationSummary,
+        Asked, Certainty, Connections, FaultCount, Figures, Generator, KernelCost, Limit, PopulationSummary,
         ProcessCost, Requests, StepSummary, Summary, ThresholdResult, Verdict,
     },
     tick::{Counts, Phase, Tick},
@@ -74,6 +74,7 @@ fn all() -> String {
         Quantiles,
         Censored,
         Stalled,
+        Figures,
         PopulationSummary,
         StepSummary,
         DestinationSummary,

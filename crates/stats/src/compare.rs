@@ -10,7 +10,7 @@ mod survivors;
 
 use std::iter;
 
-use samples::{Latency, RunRecord};
+use samples::{Latency, RunRecord, Summary};
 use serde_json::{Value, json};
 use units::Count;
 
@@ -36,7 +36,8 @@ pub struct Run {
     record: RunRecord,
     /// Its summary, if it has one, and `equal_load_us`, if there were answers enough.
     pub figures: Value,
-    is_finished: bool,
+    /// `None`: unfinished.
+    pub summary: Option<Summary>,
     /// Answers at equal load.
     answers: u64,
 }
@@ -46,17 +47,21 @@ pub struct Run {
 const LEAST_ANSWERS: u64 = 1_000;
 
 impl Run {
-    /// As it is stored; `at_load` has the latencies at equal load.
-    pub fn new(id: String, record: RunRecord, summary: Option<Value>, at_load: &Latency) -> Run {
-        let is_finished = summary.is_some();
-        let mut figures = summary.unwrap_or_else(|| json!({}));
+    /// As it is stored: its summary, and the figures of that as they were written; `at_load` has the latencies at equal load.
+    pub fn new(
+        id: String,
+        record: RunRecord,
+        summary: Option<Summary>,
+        mut figures: Value,
+        at_load: &Latency,
+    ) -> Run {
         if at_load.count() >= LEAST_ANSWERS {
             let q = at_load.quantiles();
             figures["equal_load_us"] = json!({
                 "count": q.count, "p50": q.p50, "p90": q.p90, "p99": q.p99, "censored": q.censored,
             });
         }
-        Run { id, record, figures, is_finished, answers: at_load.count() }
+        Run { id, record, figures, summary, answers: at_load.count() }
     }
 }
 

@@ -11,6 +11,7 @@ use std::{fs::DirBuilder, os::unix::fs::DirBuilderExt, path::Path, time::Duratio
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, TransactionBehavior, params};
 use samples::{Calibration, HostFacts, RunRecord, SCHEMA, Sink, Summary, TickRecord};
+use serde_json::Value;
 use units::Date;
 
 pub use keeper::{Keeper, Kept};
@@ -212,11 +213,12 @@ impl Store {
 
     fn stored(&self, (id, record, summary): (String, String, Option<String>)) -> Answer<StoredRun> {
         let record = self.read(RunRecord::from_json(&record))?;
-        let summary = summary.map(|text| serde_json::from_str(&text).map_err(|e| e.to_string()));
-        let summary = self.read(summary.transpose())?;
+        let figures = serde_json::from_str(summary.as_deref().unwrap_or("null")).map_err(|e| e.to_string());
+        let figures: Value = self.read(figures)?;
+        let summary = self.read(summary.map(|_| Summary::from_json(&figures)).transpose())?;
         let from = self.end_tick(&id, "ASC")?.map_or(units::Nanos::ZERO, |first| first.tick.from);
         let last = self.end_tick(&id, "DESC")?;
-        Ok(StoredRun { id, record, summary, last, from })
+        Ok(StoredRun { id, record, summary, figures, last, from })
     }
 
     fn end_tick(&self, id: &str, order: &str) -> Answer<Option<TickRecord<'static>>> {

@@ -1,6 +1,6 @@
 //! A run as the store has it.
 
-use samples::{RunRecord, TickRecord};
+use samples::{RunRecord, Summary, TickRecord};
 use serde_json::Value;
 use units::Date;
 
@@ -12,7 +12,9 @@ pub struct StoredRun {
     /// What was known before its first tick.
     pub record: RunRecord,
     /// Its summary (`throng.summary/1`); `None`: it did not come to its end, or has not yet.
-    pub summary: Option<Value>,
+    pub summary: Option<Summary>,
+    /// The same as it was written, by whichever version: for those who ask for figures by their paths, or hand it on; else null.
+    pub figures: Value,
     /// The last tick that is stored.
     pub last: Option<TickRecord<'static>>,
     /// When its first tick began, on the run's own clock.
@@ -30,20 +32,23 @@ impl StoredRun {
     }
 
     /// `pass`, `fail`, … ; `None`: it did not come to its end, or has not yet.
-    pub fn verdict(&self) -> Option<&str> {
-        self.summary.as_ref()?["verdict"].as_str()
+    pub fn verdict(&self) -> Option<&'static str> {
+        self.summary.as_ref().map(|summary| summary.verdict.name())
     }
 
     /// Connections at the end of the hold, or as last seen.
     pub fn held(&self) -> u64 {
-        let held = self.summary.as_ref().and_then(|summary| summary["connections"]["held"].as_u64());
-        held.unwrap_or_else(|| self.last.as_ref().map_or(0, |last| last.tick.open))
+        match &self.summary {
+            Some(summary) => summary.connections.held,
+            None => self.last.as_ref().map_or(0, |last| last.tick.open),
+        }
     }
 
     /// From the first dial to the end of full load, or to what was seen last; seconds.
     pub fn elapsed_s(&self) -> f64 {
-        let elapsed = self.summary.as_ref().and_then(|summary| summary["elapsed_s"].as_f64());
-        let seen = || self.last.as_ref().map_or(0.0, |last| last.tick.until.since(self.from).secs_f64());
-        elapsed.unwrap_or_else(seen)
+        match &self.summary {
+            Some(summary) => summary.elapsed_s,
+            None => self.last.as_ref().map_or(0.0, |last| last.tick.until.since(self.from).secs_f64()),
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! A search, for people: a line for each load that was tried, and the answer.
 
-use samples::{FindOutcome, FindSummary, Point};
+use samples::{FindOutcome, FindSummary, Point, Side};
 use units::{Count, Nanos, percent};
 
 /// One load that was tried: `  32,000 connections   pass  latency p99 1.2 ms  probe p99 340 µs`.
@@ -54,7 +54,7 @@ pub fn find_text(found: &FindSummary, unit: &str) -> String {
             format!("not reached: {} {unit} pass; larger loads were not tried\n", Count(found.max))
         }
         // Where throng itself was in the way, less of it was not tried.
-        FindOutcome::Impossible if found.limit.as_ref().is_some_and(|limit| limit.side == "host") => {
+        FindOutcome::Impossible if found.limit.as_ref().is_some_and(|limit| limit.side == Side::Host) => {
             format!("impossible on this machine: no load passed{why}{limited}\n")
         }
         FindOutcome::Impossible => format!("impossible: not even the smallest load passes{why}{limited}\n"),
@@ -71,12 +71,12 @@ pub fn find_json(found: &FindSummary) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use samples::Limit;
+    use samples::{Cause, Limit};
 
     fn found(outcome: FindOutcome, max: u64, error: u64, limit: Option<Limit>) -> FindSummary {
         FindSummary {
-            schema: "throng.find/1",
-            by: "connections",
+            schema: "throng.find/1".into(),
+            by: "connections".into(),
             target: String::new(),
             seed: 7,
             max,
@@ -94,8 +94,8 @@ mod tests {
     #[test]
     fn the_answer_is_one_sentence() {
         let limit = Limit {
-            side: "target",
-            cause: "open-files",
+            side: Side::Target,
+            cause: Cause::OpenFiles,
             at_connections: 65_536,
             certainty: samples::Certainty::Seen,
             first_seen_s: None,

@@ -16,7 +16,7 @@ pub use fortio::fortio;
 pub use httperf::httperf;
 pub use wrk::wrk;
 
-use samples::{Fault, Generator, Header, Latency, Moments, Phase, Sink, Stage, Summary, Tick};
+use samples::{Fault, Figures, Generator, Header, Latency, Moments, Phase, Sink, Stage, Summary, Tick};
 use units::Nanos;
 
 /// httperf samples the rate of replies over this time.
@@ -87,15 +87,11 @@ impl Whole {
         };
         let target = own.target.clone();
         let (Some(_), Some(totals)) = (population, self.totals.populations.get(nth)) else {
-            return (Summary { target, ..summary.clone() }, self);
+            let figures = Figures { target, ..summary.figures.clone() };
+            return (Summary { figures, ..summary.clone() }, self);
         };
         let alone = Summary {
-            target,
-            threads: own.threads,
-            duration_s: own.duration_s,
-            elapsed_s: own.elapsed_s,
-            connections: own.connections.clone(),
-            requests: own.requests.clone(),
+            figures: own.figures.clone(),
             // What of throng's was spent on whom is not known.
             generator: Generator::default(),
             ..summary.clone()
@@ -246,22 +242,22 @@ mod tests {
             let answered = 10 + calls.counts.answered;
             whole.tick(&Tick { populations, ..span(answered, 10 + calls.open) }, &Generator::default());
         }
-        let of = |target: &str, threads, elapsed_s| PopulationSummary {
+        let figures = |target: &str, threads, elapsed_s| Figures {
             target: target.to_owned(),
             threads,
             elapsed_s,
+            ..Figures::default()
+        };
+        let of = |target: &str, threads, elapsed_s| PopulationSummary {
+            figures: figures(target, threads, elapsed_s),
             ..PopulationSummary::default()
         };
         let populations = [of("http://127.0.0.1:8/u", 2, 9.0), of("http://127.0.0.1:9/c", 1, 4.5)];
         let generator = Generator { cpu_s: 7.0, ..Generator::default() };
-        let whole_run = Summary {
-            threads: 3,
-            elapsed_s: 9.0,
-            generator,
-            target: "x.toml".to_owned(),
-            ..made_up::nothing()
-        };
-        (Summary { populations: names.into_iter().zip(populations).collect(), ..whole_run }, whole)
+        let populations = names.into_iter().zip(populations).collect();
+        let connections = made_up::nothing().figures.connections;
+        let figures = Figures { connections, ..figures("x.toml", 3, 9.0) };
+        (Summary { figures, generator, populations, ..made_up::nothing() }, whole)
     }
 
     #[test]

@@ -69,7 +69,8 @@ fn aligned<const N: usize>(rows: &[[String; N]]) -> String {
 mod tests {
     use super::*;
     use samples::{
-        Censored, Connections, Fault, FaultCount, Kind, PopulationSummary, Requests, Stage, StepSummary,
+        Censored, Connections, Fault, FaultCount, Figures, Kind, PopulationSummary, Requests, Stage,
+        StepSummary,
     };
 
     fn latency(p50: f64, p99: f64) -> Quantiles {
@@ -83,7 +84,7 @@ mod tests {
         s.populations = [("main".to_owned(), main.clone())].into();
         assert_eq!(table(&s), "", "one that does one thing is the whole run");
         let fault = |count| FaultCount::new(Fault::target(Stage::Exchange, Kind::Reset), count);
-        let users = PopulationSummary {
+        let figures = Figures {
             connections: Connections { held: 199, wanted: 200, open_per_s: 99.6, ..Connections::default() },
             requests: Requests { per_s: 1_234.5, ..Requests::default() },
             latency_us: Quantiles {
@@ -91,9 +92,10 @@ mod tests {
                 ..latency(95.0, 18_200.0)
             },
             faults: vec![fault(2), fault(3)],
-            steps: [("login".to_owned(), StepSummary { latency_us: latency(1_500.0, 20_000.0) })].into(),
-            ..main.clone()
+            ..Figures::default()
         };
+        let login = StepSummary { latency_us: latency(1_500.0, 20_000.0) };
+        let users = PopulationSummary { figures, steps: [("login".to_owned(), login)].into() };
         s.populations = [("idle".to_owned(), main), ("users".to_owned(), users)].into();
         let expected = "  \
   population  held  wanted  opened/s  requests/s     p50    p99  no response  faults

@@ -25,14 +25,16 @@ pub struct Report {
     run: RunRecord,
     looks: Looks,
     history: History,
-    summary: Option<Value>,
+    summary: Option<Summary>,
+    /// As it was written.
+    figures: Value,
 }
 
 impl Report {
     /// Of a run that is about to begin.
     pub fn new(run: RunRecord) -> Report {
-        let (id, looks, history, summary) = (String::new(), Looks::default(), History::default(), None);
-        Report { id, run, looks, history, summary }
+        let (id, looks, history) = (String::new(), Looks::default(), History::default());
+        Report { id, run, looks, history, summary: None, figures: Value::Null }
     }
 
     /// Of a stored one; its ticks are still to be replayed.
@@ -40,6 +42,7 @@ impl Report {
         Report {
             id: stored.id.clone(),
             summary: stored.summary.clone(),
+            figures: stored.figures.clone(),
             ..Report::new(stored.record.clone())
         }
     }
@@ -58,7 +61,7 @@ impl Report {
     pub(crate) fn run_json(&self) -> String {
         let ticks = self.history.to_json();
         let (id, run) = (json!(self.id), self.run.to_json());
-        let (width, count, summary) = (self.history.width(), self.history.count(), json!(self.summary));
+        let (width, count, summary) = (self.history.width(), self.history.count(), &self.figures);
         format!(
             r#"{{"id":{id},"run":{run},"width":{width},"count":{count},"ticks":{ticks},"summary":{summary}}}"#
         )
@@ -101,6 +104,6 @@ impl Sink for Report {
     }
 
     fn finish(&mut self, summary: &Summary) {
-        self.summary = Some(json!(summary));
+        (self.summary, self.figures) = (Some(summary.clone()), json!(summary));
     }
 }

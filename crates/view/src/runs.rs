@@ -69,8 +69,8 @@ mod tests {
         let record = RunRecord { header, ..RunRecord::default() };
         let tick = Tick { until: Nanos::from_secs(3), open: 102, ..Tick::default() };
         let last = TickRecord { tick: std::borrow::Cow::Owned(tick), ..TickRecord::default() };
-        let id = "0000007".to_owned();
-        let stored = StoredRun { id, record, summary: None, last: Some(last), from: Nanos::ZERO };
+        let (id, figures) = ("0000007".to_owned(), Value::Null);
+        let stored = StoredRun { id, record, summary: None, figures, last: Some(last), from: Nanos::ZERO };
         let text = runs_text(std::slice::from_ref(&stored));
         assert!(text.contains("unfinished") && text.contains(" 102 of 200 "), "{text}");
         let json: Vec<Value> = serde_json::from_str(&runs_json(&[stored])).unwrap();

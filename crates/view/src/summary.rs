@@ -269,7 +269,8 @@ mod tests {
             let connections =
                 samples::Connections { wanted: 500, held, dropped, dropped_in_drain, ..Default::default() };
             let mut out = String::new();
-            super::connections(&Summary { connections, ..Summary::default() }, &mut out);
+            let figures = samples::Figures { connections, ..Default::default() };
+            super::connections(&Summary { figures, ..Summary::default() }, &mut out);
             assert_eq!(
                 out.lines().next().unwrap(),
                 format!("  connections   500 held of 500 wanted{expected}")

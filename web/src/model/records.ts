@@ -187,14 +187,6 @@ faults: FaultCount[],
  */
 status: Record<string, number>, 
 /**
- * From due to the whole answer, of requests due at full load.
- */
-latency: Latency, 
-/**
- * The same, of requests due during the ramp.
- */
-ramp_latency: Latency, 
-/**
  * Each population by itself, of a plan that has several; in what a shard hands over, none.
  */
 populations: Array<Tick>, 
@@ -206,6 +198,43 @@ steps: Array<Latency>,
  * Each destination of the plan by itself, where there are several; see [`crate::row_of`].
  */
 destinations: Array<Destination>, 
+/**
+ * Answers per second of each shard in each of its ticks at full load.
+ */
+shard_rates: Rates, 
+/**
+ * Bytes of each HTTP answer's head.
+ */
+head_sizes: Moments, 
+/**
+ * Bytes of each answer, head and content, without the framing of chunks and messages.
+ */
+answer_sizes: Moments, 
+/**
+ * What the probe lane did, where this shard runs it.
+ */
+probe: Probe | null, 
+/**
+ * By how much a turn of a shard came later than it was due at the latest; the most. Beyond [`Tick::STALL`] it is taken
+ * off the latency of what was under way, and is lag.
+ */
+stalled: number, 
+/**
+ * For how long the connection had been silent, of those open when full load ended, that was silent for longest.
+ */
+longest_silence: number, 
+/**
+ * Responses that connections had received when the target closed them without notice; of a sample.
+ */
+responses_at_close: Moments, 
+/**
+ * From due to the whole answer, of requests due at full load.
+ */
+latency: Latency, 
+/**
+ * The same, of requests due during the ramp.
+ */
+ramp_latency: Latency, 
 /**
  * From when a dial was due to the connection.
  */
@@ -227,38 +256,9 @@ ramp_first_byte: Latency,
  */
 lag: Latency, 
 /**
- * Answers per second of each shard in each of its ticks at full load.
- */
-shard_rates: Rates, 
-/**
- * Bytes of each HTTP answer's head.
- */
-head_sizes: Moments, 
-/**
- * Bytes of each answer, head and content, without the framing of chunks and messages.
- */
-answer_sizes: Moments, 
-/**
- * What the probe lane did, where this shard runs it.
- */
-probe: Probe | null, 
-/**
  * How long each connection that was lost had been silent.
  */
-silence: Latency, 
-/**
- * By how much a turn of a shard came later than it was due at the latest; the most. Beyond [`Tick::STALL`] it is taken
- * off the latency of what was under way, and is lag.
- */
-stalled: number, 
-/**
- * For how long the connection had been silent, of those open when full load ended, that was silent for longest.
- */
-longest_silence: number, 
-/**
- * Responses that connections had received when the target closed them without notice; of a sample.
- */
-responses_at_close: Moments, };
+silence: Latency, };
 
 /**
  * Where a run stands.
@@ -433,8 +433,8 @@ latency: Latency, };
 
 /**
  * The distribution of one time, of what came to its end; what never did is counted beside it as [censored](Latency::censor).
- * About 220 KiB (a bucket of 32 bits would be full after a day and a half at 30,000 a second); one a shard, never one a
- * connection.
+ * 8 KiB for each factor of two that the times span, 220 KiB at the most (a bucket of 32 bits would be full after a day and
+ * a half at 30,000 a second); one a shard, never one a connection.
  */
 export type Latency = { histogram: string, 
 /**
@@ -911,10 +911,6 @@ reasons: Array<string>,
  */
 limit: Limit | null, 
 /**
- * As the user wrote it.
- */
-target: string, 
-/**
  * Repeats the run.
  */
 seed: number, 
@@ -923,61 +919,13 @@ seed: number,
  */
 io: string, 
 /**
- * Shards.
- */
-threads: number, 
-/**
- * How long the ramp took; of several populations the longest.
- */
-ramp_s: number, 
-/**
- * How long full load lasted; of several populations the longest.
- */
-duration_s: number, 
-/**
- * From the first dial to the end of full load.
- */
-elapsed_s: number, 
-/**
  * What was changed by hand while it ran.
  */
 asks: Array<Asked>, 
 /**
- * Connections.
- */
-connections: Connections, 
-/**
- * What went wrong.
- */
-faults: Array<FaultCount>, 
-/**
  * Each destination by itself, where there are several; neighbours together where there are more than 64.
  */
 destinations: Array<DestinationSummary>, 
-/**
- * Requests.
- */
-requests: Requests, 
-/**
- * From due to the answer, of requests due at full load.
- */
-latency_us: Quantiles, 
-/**
- * The same of the ramp.
- */
-ramp_latency_us: Quantiles, 
-/**
- * From due to connected.
- */
-connect_us: Quantiles, 
-/**
- * From when the WebSocket upgrade was sent to its 101.
- */
-handshake_us: Quantiles, 
-/**
- * From due to the first byte of the answer, of requests due at full load; HTTP and TCP.
- */
-first_byte_us: Quantiles, 
 /**
  * From due to sent: how late throng was.
  */
@@ -1017,7 +965,59 @@ rig: Rig | null,
 /**
  * Thresholds, in the user's order.
  */
-thresholds: Array<ThresholdResult>, };
+thresholds: Array<ThresholdResult>, 
+/**
+ * As the user wrote it.
+ */
+target: string, 
+/**
+ * Shards.
+ */
+threads: number, 
+/**
+ * How long the ramps took; of several populations the longest.
+ */
+ramp_s: number, 
+/**
+ * How long full load lasted; of several populations the longest.
+ */
+duration_s: number, 
+/**
+ * From the first dial to the end of full load; of one of several populations to its last answer, if that came before.
+ */
+elapsed_s: number, 
+/**
+ * Connections.
+ */
+connections: Connections, 
+/**
+ * What went wrong.
+ */
+faults: Array<FaultCount>, 
+/**
+ * Requests.
+ */
+requests: Requests, 
+/**
+ * From due to the answer, of requests due at full load.
+ */
+latency_us: Quantiles, 
+/**
+ * The same of the ramps.
+ */
+ramp_latency_us: Quantiles, 
+/**
+ * From due to connected.
+ */
+connect_us: Quantiles, 
+/**
+ * From when the WebSocket upgrade was sent to its 101.
+ */
+handshake_us: Quantiles, 
+/**
+ * From due to the first byte of the answer, of requests due at full load; HTTP and TCP.
+ */
+first_byte_us: Quantiles, };
 
 /**
  * What a run means.
@@ -1029,7 +1029,7 @@ export type Verdict = "pass" | "fail" | "invalid" | "interrupted";
  */
 export type Limit = { 
 /**
- * `target`, `host`, `path`, `plan` or `unknown`.
+ * Whose.
  */
 side: string, 
 /**
@@ -1290,9 +1290,9 @@ share: number,
 most: number, };
 
 /**
- * One population in figures, as the [`Summary`] has them of all.
+ * A load in figures: one population's, or all of them together.
  */
-export type PopulationSummary = { 
+export type Figures = { 
 /**
  * As the user wrote it.
  */
@@ -1302,15 +1302,15 @@ target: string,
  */
 threads: number, 
 /**
- * How long its ramps took.
+ * How long the ramps took; of several populations the longest.
  */
 ramp_s: number, 
 /**
- * How long it was at full load.
+ * How long full load lasted; of several populations the longest.
  */
 duration_s: number, 
 /**
- * From its first dial to its last answer, or to the end of full load.
+ * From the first dial to the end of full load; of one of several populations to its last answer, if that came before.
  */
 elapsed_s: number, 
 /**
@@ -1330,7 +1330,7 @@ requests: Requests,
  */
 latency_us: Quantiles, 
 /**
- * The same of its ramps.
+ * The same of the ramps.
  */
 ramp_latency_us: Quantiles, 
 /**
@@ -1344,11 +1344,68 @@ handshake_us: Quantiles,
 /**
  * From due to the first byte of the answer, of requests due at full load; HTTP and TCP.
  */
-first_byte_us: Quantiles, 
+first_byte_us: Quantiles, };
+
+/**
+ * One population in figures.
+ */
+export type PopulationSummary = { 
 /**
  * By step, where it has several, those that had answers.
  */
-steps: { [key in string]: StepSummary }, };
+steps: { [key in string]: StepSummary }, 
+/**
+ * As the user wrote it.
+ */
+target: string, 
+/**
+ * Shards.
+ */
+threads: number, 
+/**
+ * How long the ramps took; of several populations the longest.
+ */
+ramp_s: number, 
+/**
+ * How long full load lasted; of several populations the longest.
+ */
+duration_s: number, 
+/**
+ * From the first dial to the end of full load; of one of several populations to its last answer, if that came before.
+ */
+elapsed_s: number, 
+/**
+ * Connections.
+ */
+connections: Connections, 
+/**
+ * What went wrong.
+ */
+faults: Array<FaultCount>, 
+/**
+ * Requests.
+ */
+requests: Requests, 
+/**
+ * From due to the answer, of requests due at full load.
+ */
+latency_us: Quantiles, 
+/**
+ * The same of the ramps.
+ */
+ramp_latency_us: Quantiles, 
+/**
+ * From due to connected.
+ */
+connect_us: Quantiles, 
+/**
+ * From when the WebSocket upgrade was sent to its 101.
+ */
+handshake_us: Quantiles, 
+/**
+ * From due to the first byte of the answer, of requests due at full load; HTTP and TCP.
+ */
+first_byte_us: Quantiles, };
 
 /**
  * One step of a population.

@@ -12,8 +12,8 @@ use std::{
 
 use lab::{Experiment, Lab, SCENARIO, Second, Values};
 use rustix::process::{Pid, Signal, kill_process};
-use samples::Tick;
-use serde_json::Value;
+use samples::{Summary, Tick};
+use serde_json::{Value, json};
 use units::{Clock, Date, Nanos};
 
 use super::{combined::combined, settings::Settings};
@@ -132,8 +132,10 @@ impl Clients {
         let summary = match summaries.len() {
             1 => summaries.remove(0),
             _ => {
-                let peak = seconds.iter().map(Second::open).fold(0.0, f64::max);
-                combined(&summaries, peak, &self.totals()?)
+                let peak = seconds.iter().map(Second::open).fold(0.0, f64::max) as u64;
+                let each: Result<Vec<Summary>, _> = summaries.iter().map(Summary::from_json).collect();
+                let all = combined(&each.map_err(Failure::machine)?, peak, &self.totals()?);
+                without_empty(json!(all))
             }
         };
         Ok(Left { summary: shortened(summary, self.scenario.as_deref()), seconds })
@@ -224,6 +226,13 @@ impl Client {
         };
         serde_json::from_str(&text).map_err(|e| Failure::machine(format!("{}: {e}", self.summary.display())))
     }
+}
+
+/// What nobody measured of all of them is no figure.
+fn without_empty(mut summary: Value) -> Value {
+    let fields = summary.as_object_mut().into_iter().flat_map(|fields| fields.values_mut());
+    fields.filter(|times| times["count"] == 0).for_each(|times| *times = Value::Null);
+    summary
 }
 
 fn copy_tables(from: &Path, to: &Path) -> std::io::Result<()> {

@@ -1,7 +1,7 @@
 //! What a response, or the lack of one, adds to the tick beside its latency.
 
 use net::Key;
-use samples::{Latency, Tick, Took};
+use samples::{Tick, Timing, Took};
 use units::Nanos;
 
 use super::Client;
@@ -10,16 +10,14 @@ use crate::{exchange::Exchange, full_load::FullLoad, protocol::Head};
 /// A request was due and never sent.
 pub(super) fn miss(tick: &mut Tick, full_load: &FullLoad, due: Nanos) {
     tick.counts.missed += 1;
-    let (latency, first_byte) = times(tick, full_load.has(due));
-    latency.censor();
-    first_byte.censor();
+    timings(full_load.has(due)).into_iter().for_each(|timing| tick[timing].censor());
 }
 
 /// Latency and time to first byte, of requests due at full load or of those of the ramp.
-fn times(tick: &mut Tick, at_load: bool) -> (&mut Latency, &mut Latency) {
+const fn timings(at_load: bool) -> [Timing; 2] {
     match at_load {
-        true => (&mut tick.latency, &mut tick.first_byte),
-        false => (&mut tick.ramp_latency, &mut tick.ramp_first_byte),
+        true => [Timing::Latency, Timing::FirstByte],
+        false => [Timing::RampLatency, Timing::RampFirstByte],
     }
 }
 
@@ -40,10 +38,10 @@ impl Client {
     /// A request under way on this connection has ended without a response.
     pub(super) fn censor(&mut self, exchange: &Exchange, destination: u16) {
         let at_load = self.full_load.has(exchange.due);
-        let (latency, first_byte) = times(&mut self.tick, at_load);
-        latency.censor();
+        let [latency, first_byte] = timings(at_load);
+        self.tick[latency].censor();
         if !exchange.begun && !self.job.protocol.server_may_speak() {
-            first_byte.censor();
+            self.tick[first_byte].censor();
         }
         if !at_load {
             return;
@@ -67,7 +65,8 @@ impl Client {
         let Exchange { due, started, .. } = *exchange;
         let took = self.took(due, started, now);
         let at_load = self.full_load.has(due);
-        times(&mut self.tick, at_load).1.record_seen(took);
+        let [_, first_byte] = timings(at_load);
+        self.tick[first_byte].record_seen(took);
     }
 
     /// An answer is complete: how large it was, and whether its connection was kept.

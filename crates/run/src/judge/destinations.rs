@@ -1,7 +1,7 @@
 //! Each destination by itself, and which of them what went wrong belongs to.
 
 use plan::Plan;
-use samples::{DestinationSummary, Limit, MOST_DESTINATIONS, Tick, name_of, row_of};
+use samples::{Cause, DestinationSummary, Limit, MOST_DESTINATIONS, Tick, name_of, row_of};
 use units::Count;
 
 /// Destinations that have this share of all faults are named for them.
@@ -45,7 +45,7 @@ pub(super) fn name(limit: &mut Limit, all: &[DestinationSummary]) {
     let faults: u64 = bad.iter().map(|own| own.fault_count()).sum();
     let total: u64 = all.iter().map(DestinationSummary::fault_count).sum();
     let serves: u64 = rest.iter().map(|own| own.opened).sum();
-    if limit.cause == "refused" && bad.iter().all(|own| own.opened == 0) {
+    if limit.cause == Cause::Refused && bad.iter().all(|own| own.opened == 0) {
         limit.detail = format!(
             "{} dials to {names} were refused: nothing is listening there; the other destinations accepted \
             {}",
@@ -88,10 +88,10 @@ mod tests {
         DestinationSummary { destination: name.clone(), last: name, opened, faults, ..Default::default() }
     }
 
-    fn limit(cause: &'static str) -> Limit {
+    fn limit(cause: Cause) -> Limit {
         let (detail, cure) = ("50 dials were refused".to_owned(), "look at its log".to_owned());
         Limit {
-            side: "target",
+            side: samples::Side::Target,
             cause,
             at_connections: 50,
             certainty: samples::Certainty::Seen,
@@ -102,7 +102,7 @@ mod tests {
     }
 
     /// (detail, cure)
-    fn check(cause: &'static str, all: &[DestinationSummary], expected: (&str, &str)) {
+    fn check(cause: Cause, all: &[DestinationSummary], expected: (&str, &str)) {
         let mut limit = limit(cause);
         name(&mut limit, all);
         assert_eq!((limit.detail.as_str(), limit.cure.as_str()), expected, "{all:?}");
@@ -112,7 +112,7 @@ mod tests {
     fn the_one_that_fails_is_named() {
         let (detail, cure) = ("50 dials were refused", "look at its log");
         check(
-            "refused",
+            Cause::Refused,
             &[at(1, 50, 0), at(2, 0, 50)],
             (
                 "50 dials to 127.0.0.1:2 were refused: nothing is listening there; the other destinations accepted 50",
@@ -120,20 +120,20 @@ mod tests {
             ),
         );
         check(
-            "refused",
+            Cause::Refused,
             &[at(1, 50, 0), at(2, 20, 30)],
             ("50 dials were refused; all faults are at 127.0.0.1:2", "at 127.0.0.1:2: look at its log"),
         );
         check(
-            "closed",
+            Cause::Closed,
             &[at(1, 50, 1), at(2, 20, 49), at(3, 50, 0)],
             ("50 dials were refused; 49 of 50 faults are at 127.0.0.1:2", "at 127.0.0.1:2: look at its log"),
         );
         // All alike, none at fault, or no other that serves.
-        check("refused", &[at(1, 50, 25), at(2, 50, 25)], (detail, cure));
-        check("refused", &[at(1, 50, 0), at(2, 50, 0)], (detail, cure));
-        check("refused", &[at(1, 0, 0), at(2, 0, 50)], (detail, cure));
-        check("refused", &[], (detail, cure));
+        check(Cause::Refused, &[at(1, 50, 25), at(2, 50, 25)], (detail, cure));
+        check(Cause::Refused, &[at(1, 50, 0), at(2, 50, 0)], (detail, cure));
+        check(Cause::Refused, &[at(1, 0, 0), at(2, 0, 50)], (detail, cure));
+        check(Cause::Refused, &[], (detail, cure));
     }
 
     #[test]

@@ -29,7 +29,7 @@
 //!
 //! Of findings that are equally sure the one goes before that was there first, where that is known ([`first`]).
 
-use samples::{Certainty, Errno, FaultCount, Kind, Limit, Side, Stage, Summary, Verdict};
+use samples::{Cause, Certainty, Errno, FaultCount, Kind, Limit, Side, Stage, Summary, Verdict};
 use units::Count;
 
 use super::{evidence::Evidence, honesty};
@@ -130,7 +130,7 @@ pub(crate) fn suspect(summary: &Summary, evidence: &Evidence) -> Option<Limit> {
     let case = Case::of(summary, evidence);
     let shared = ours::shared(&case);
     let ours = shared.or_else(|| honesty::saturated(evidence).and_then(|why| ours::too_slow(&case, why)));
-    ours.or_else(|| case.told()).filter(|limit| limit.cause != "unknown")
+    ours.or_else(|| case.told()).filter(|limit| limit.cause != Cause::Unknown)
 }
 
 /// What a run that passes should be told of all the same, each with its fix.
@@ -144,19 +144,19 @@ pub(crate) fn warnings(summary: &Summary, evidence: &Evidence) -> Vec<String> {
 /// the target is gone; least, that nothing is known. What follows from the kind of fault alone, and what a busy moment of
 /// this machine may do, gives way to what was seen.
 pub(crate) fn weight(limit: &Limit) -> u8 {
+    use Cause::{Closed, Cpu, Denied, Ended, Memory, Refused, Timeout, Unknown, Unreachable, WrongAnswer};
     match (limit.side, limit.cause) {
-        (_, "ended") | ("target", "memory") => 3,
-        (_, cause) if limit.certainty == Guess => u8::from(cause != "unknown"),
-        (_, "unknown") => 0,
-        (_, "refused" | "wrong-answer" | "timeout" | "closed" | "unreachable" | "denied")
-        | ("host", "cpu") => 1,
+        (_, Ended) | (Side::Target, Memory) => 3,
+        (_, cause) if limit.certainty == Guess => u8::from(cause != Unknown),
+        (_, Unknown) => 0,
+        (_, Refused | WrongAnswer | Timeout | Closed | Unreachable | Denied) | (Side::Host, Cpu) => 1,
         _ => 2,
     }
 }
 
 /// Whether nobody listens: after another run was served, the target is gone.
 pub(crate) fn is_nobody(limit: &Limit) -> bool {
-    (limit.cause, limit.at_connections) == ("refused", 0)
+    (limit.cause, limit.at_connections) == (Cause::Refused, 0)
 }
 
 impl<'a> Case<'a> {
@@ -240,12 +240,12 @@ impl<'a> Case<'a> {
     fn answer(
         &self,
         certainty: Certainty,
-        (side, cause): (Side, &'static str),
+        (side, cause): (Side, Cause),
         at_connections: u64,
         detail: String,
         cure: impl Into<String>,
     ) -> Option<Limit> {
-        let (side, cure, first_seen_s) = (side.name(), cure.into(), None);
+        let (cure, first_seen_s) = (cure.into(), None);
         Some(Limit { side, cause, at_connections, certainty, first_seen_s, detail, cure })
     }
 }
@@ -282,7 +282,7 @@ fn unknown(case: &Case) -> Option<Limit> {
     }
     let seen = if seen.is_empty() { "nothing unusual".to_owned() } else { seen.join(", ") };
     let cure = "check the target's log, or run strace on it";
-    case.answer(Guess, (Side::Unknown, "unknown"), case.left(), format!("unknown; seen: {seen}"), cure)
+    case.answer(Guess, (Side::Unknown, Cause::Unknown), case.left(), format!("unknown; seen: {seen}"), cure)
 }
 
 #[cfg(test)]

@@ -266,7 +266,8 @@ mod tests {
     fn where_no_connection_was_left_thresholds_on_times_are_no_pass() {
         let check = |held: u64, dropped: u64, thresholds: &[&str], expected: Verdict| {
             let plan = plan(thresholds);
-            let mut s = Summary { faults: vec![fault(Stage::Hold, Kind::Closed, dropped)], ..self::held() };
+            let mut s = self::held();
+            s.faults = vec![fault(Stage::Hold, Kind::Closed, dropped)];
             s.connections.held = held;
             s.thresholds = thresholds::judge(&plan.thresholds, &s);
             assert!(s.thresholds.iter().all(|result| result.pass), "{:?}", s.thresholds);
@@ -320,7 +321,8 @@ mod tests {
         (0..980).for_each(|_| connect.record_seen(took(2, units::Nanos::ZERO)));
         (0..20).for_each(|_| connect.record_seen(took(3, units::Nanos::from_millis(40))));
         let check = |threshold: &str, expected: (Verdict, &[&str])| {
-            let s = Summary { connect_us: connect.quantiles(), ..held() };
+            let mut s = held();
+            s.connect_us = connect.quantiles();
             super::tests::check(s, &[threshold], Evidence::default(), expected);
         };
         check("connect.p99 < 50ms", (Verdict::Pass, &[]));
@@ -333,7 +335,8 @@ mod tests {
         check("connect.p99 < 2ms", (Verdict::Fail, &["failed: 3"]));
         // Nor is it where what had no connection decides: longer than all others, it is not shorter with the stall.
         (0..30).for_each(|_| connect.censor());
-        let s = Summary { connect_us: connect.quantiles(), ..held() };
+        let mut s = held();
+        s.connect_us = connect.quantiles();
         let seen = ["failed: 2.9 % had no response"];
         super::tests::check(s, &["connect.p99 < 20ms"], Evidence::default(), (Verdict::Fail, &seen));
     }

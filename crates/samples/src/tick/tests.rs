@@ -1,133 +1,195 @@
 use super::*;
-use crate::fault::{Fault, Kind, Stage};
+use crate::{
+    fault::{Fault, Kind, Side, Stage},
+    latency::Took,
+};
 use proptest::prelude::*;
+use serde_json::{Map, Value};
+
+/// Numbers in each field of a struct of nothing but numbers.
+fn numbers<T: for<'de> Deserialize<'de>>(fields: &[&str], seed: u64) -> T {
+    let number = |(n, field): (u64, &&str)| ((*field).to_owned(), Value::from(1 + seed * (n + 1)));
+    let all: Map<String, Value> = (1..).zip(fields).map(number).collect();
+    serde_json::from_value(Value::Object(all)).expect("a number fits each field")
+}
+
+/// Something of everything that a distribution keeps.
+fn times(seed: u64) -> Latency {
+    let mut times = Latency::default();
+    let stalled = |n| Nanos(seed % 3 * n);
+    for n in 1..2 + seed % 5 {
+        times.record_seen(Took { time: Nanos((seed + n).pow((n as u32).min(4))), stalled: stalled(n) });
+    }
+    times.censor();
+    times
+}
+
+fn faults(seed: u64) -> Faults {
+    let mut faults = Faults::default();
+    for n in 0..=seed % 6 {
+        let kind = Kind::ALL[(seed + n) as usize % Kind::ALL.len()];
+        let side = Side::ALL[seed as usize % Side::ALL.len()];
+        let fault = Fault { side, ..Fault::target(Stage::Hold, kind) };
+        faults.count(fault.with(crate::Errno::new((seed % 100) as i32)));
+    }
+    faults
+}
+
+fn moments(seed: u64) -> Moments {
+    let mut moments = Moments::default();
+    (0..=seed % 4).for_each(|n| moments.record(seed + n));
+    moments
+}
+
+fn destination(seed: u64) -> Destination {
+    let counts = ["opened", "failed", "dropped", "closed", "redialled", "finished", "sent", "answered"];
+    let mut latency = Latency::coarse();
+    latency.merge(&times(seed));
+    Destination { faults: faults(seed), latency, ..numbers(&counts, seed) }
+}
+
+fn probe(seed: u64) -> Probe {
+    let [kept, fresh, held, connect] = [1, 2, 3, 4].map(|n| times(seed * n));
+    Probe { kept, fresh, held, connect, ..numbers(&["sent", "answered", "failed", "unanswered"], seed) }
+}
+
+/// Of one population.
+fn alone(seed: u64) -> Tick {
+    let mut tick = Tick {
+        index: 7,
+        from: Nanos(10 + seed % 5),
+        until: Nanos(20 + seed % 3),
+        phase: Phase::ALL[1 + seed as usize % 3],
+        open: 1 + seed % 7,
+        wanted: 1 + seed % 17,
+        resolved: 1 + seed % 11,
+        waiting: 1 + seed % 5,
+        owed: 1 + seed % 4,
+        ramped_at: if seed.is_multiple_of(3) { Nanos::NEVER } else { Nanos(seed) },
+        open_ns: (1 + u128::from(seed)) << 60,
+        counts: numbers(Counts::FIELDS, seed),
+        faults: faults(seed),
+        steps: (0..=seed % 3).map(times).collect(),
+        destinations: (0..=seed % 4).map(|n| destination(seed + n)).collect(),
+        head_sizes: moments(seed + 100),
+        answer_sizes: moments(seed * 9),
+        responses_at_close: moments(seed),
+        probe: Some(Box::new(probe(seed))),
+        stalled: Nanos(1 + seed % 13),
+        longest_silence: Nanos(1 + seed % 19),
+        ..Tick::default()
+    };
+    (0..=seed % 6).for_each(|n| tick.count_status(200 + n as u16));
+    tick.shard_rates.record(seed as f64 * 1.5);
+    (1..).zip(Timing::ALL).for_each(|(n, timing)| tick[*timing] = times(seed * n));
+    tick
+}
 
 pub(crate) fn tick(seed: u64) -> Tick {
-    let mut t = Tick {
-        from: Nanos(10),
-        until: Nanos(20 + seed % 3),
-        open: seed % 7,
-        resolved: seed % 11,
-        ..Tick::default()
-    };
-    t.waiting = seed % 5;
-    t.wanted = seed % 17;
-    t.open_ns = u128::from(seed) << 60;
-    t.stalled = Nanos(seed % 13);
-    t.longest_silence = Nanos(seed % 19);
-    (0..seed % 4).for_each(|i| t.responses_at_close.record(seed + i));
-    t.ramped_at = if seed.is_multiple_of(3) { Nanos::NEVER } else { Nanos(seed) };
-    t.phase = if seed.is_multiple_of(2) { Phase::Ramp } else { Phase::Hold };
-    t.counts = Counts {
-        opened: seed,
-        sent: seed * 3,
-        missed: seed * 7,
-        finished: seed * 13,
-        answered: seed * 2,
-        body_bytes_in: seed * 5,
-        kept: seed * 7,
-        ..Counts::default()
-    };
-    let mut probe = Probe { sent: seed, answered: seed * 2, failed: seed % 3, ..Probe::default() };
-    let each = [&mut probe.kept, &mut probe.fresh, &mut probe.connect, &mut probe.held];
-    for (n, times) in each.into_iter().enumerate() {
-        times.record(Nanos(seed * 100 + n as u64));
+    Tick { populations: (0..=seed % 3).map(|n| alone(seed + n)).collect(), ..alone(seed) }
+}
+
+/// Each field has something in it, and is not the default's: a field that is forgotten above would be tested by nothing.
+fn is_whole<T: Default + Serialize>(what: &T, fields: &[&str]) {
+    let [what, none] = [what, &T::default()].map(|it| serde_json::to_value(it).unwrap());
+    for field in fields {
+        assert!(!what[*field].is_null() && what[*field] != none[*field], "{field} of {what}");
     }
-    t.probe = Some(Box::new(probe));
-    let population = |n| Tick {
-        from: Nanos(10),
-        until: Nanos(20),
-        open: n,
-        phase: t.phase,
-        counts: Counts { told: n, ..Counts::default() },
-        ..Tick::default()
-    };
-    t.populations = (0..seed % 3).map(|n| population(seed + n)).collect();
-    t.steps.resize_with((seed % 4) as usize, Latency::default);
-    t.steps.iter_mut().for_each(|step| step.record(Nanos(seed * 20)));
-    for i in 0..seed % 6 {
-        t.faults.count(Fault::target(Stage::Hold, Kind::ALL[(seed + i) as usize % Kind::ALL.len()]));
-        t.count_status(200 + (i as u16));
-        t.latency.record(Nanos(seed * 1000 + i));
-        t.lag.record(Nanos(seed * 10 + i));
-        t.silence.record(Nanos(seed * 1_000_000 + i));
-        t.connect.record(Nanos(seed + i));
-        t.destinations.resize_with((seed % 4) as usize, Destination::default);
-        for (n, own) in t.destinations.iter_mut().enumerate() {
-            (own.opened, own.failed) = (seed + i, n as u64);
-            own.faults.count(Fault::target(Stage::Dial, Kind::Refused));
-            own.latency.record(Nanos(seed * 1000 + i));
-        }
-        t.ramp_latency.record(Nanos(seed * 77 + i));
-        t.handshake.record(Nanos(seed * 3 + i));
-        t.first_byte.record(Nanos(seed * 501 + i));
-        t.ramp_first_byte.record(Nanos(seed * 33 + i));
-        t.shard_rates.record(seed as f64 * 1.5);
-        t.head_sizes.record(seed + 100);
-        t.answer_sizes.record(seed * 9 + i);
-    }
-    t
+}
+
+#[test]
+fn a_made_up_tick_has_something_in_every_field() {
+    let tick = tick(8);
+    is_whole(&tick, Tick::FIELDS);
+    is_whole(&tick.counts, Counts::FIELDS);
+    is_whole(&tick.destinations[0], Destination::FIELDS);
+    is_whole(&**tick.probe.as_ref().unwrap(), Probe::FIELDS);
+}
+
+fn merged(ticks: &[&Tick]) -> Tick {
+    let mut sum = ticks[0].clone();
+    ticks[1..].iter().for_each(|tick| sum.merge(tick));
+    sum
 }
 
 proptest! {
-    /// N shards merged in any order and grouping give the same tick.
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// N shards merged in any order and grouping give the same tick. A field that were left out would have the first one's
+    /// value, and two orders two.
     #[test]
     fn merging_is_associative_and_commutative(a in 0u64..1000, b in 0u64..1000, c in 0u64..1000) {
-        let merged = |order: [u64; 3]| {
-            let mut t = tick(order[0]);
-            t.merge(&tick(order[1]));
-            t.merge(&tick(order[2]));
-            t
-        };
-        let mut right = tick(b);
-        right.merge(&tick(c));
-        let mut grouped = tick(a);
-        grouped.merge(&right);
-        prop_assert_eq!(&merged([a, b, c]), &grouped);
-        prop_assert_eq!(&merged([c, a, b]), &grouped);
-        prop_assert_eq!(grouped.counts.opened, a + b + c);
-        prop_assert_eq!((grouped.counts.missed, grouped.counts.finished), (7 * (a + b + c), 13 * (a + b + c)));
-        let probe = grouped.probe.expect("each had one");
-        let answers = (probe.sent, probe.answered, probe.kept.count(), probe.fresh.count(), probe.connect.count());
-        prop_assert_eq!(answers, (a + b + c, 2 * (a + b + c), 3, 3, 3));
-        prop_assert_eq!((probe.held.count(), probe.failed), (3, a % 3 + b % 3 + c % 3));
-        prop_assert_eq!(grouped.silence.count(), a % 6 + b % 6 + c % 6);
-        prop_assert_eq!(grouped.stalled, Nanos((a % 13).max(b % 13).max(c % 13)));
-        prop_assert_eq!(grouped.longest_silence, Nanos((a % 19).max(b % 19).max(c % 19)));
-        prop_assert_eq!(grouped.responses_at_close.count(), a % 4 + b % 4 + c % 4);
-        prop_assert_eq!(grouped.open, a % 7 + b % 7 + c % 7);
-        let first = |seed| if seed % 3 > 0 { seed } else { 0 };
-        let told = grouped.populations.first().map_or(0, |own| own.counts.told);
-        prop_assert_eq!(told, first(a) + first(b) + first(c));
-        let steps = grouped.steps.first().map_or(0, Latency::count);
-        prop_assert_eq!(steps, [a, b, c].iter().filter(|seed| *seed % 4 > 0).count() as u64);
-        prop_assert_eq!(grouped.counts.kept, 7 * (a + b + c));
-        prop_assert_eq!(grouped.open_ns, u128::from(a + b + c) << 60);
-        let n = a % 6 + b % 6 + c % 6;
-        let counted = [grouped.handshake.count(), grouped.first_byte.count(), grouped.ramp_first_byte.count()];
-        prop_assert_eq!(counted, [n; 3]);
-        prop_assert_eq!((grouped.head_sizes.count(), grouped.answer_sizes.count()), (n, n));
-        prop_assert_eq!(grouped.shard_rates.count(), n);
-        let at_first = |seed| if seed % 4 > 0 { seed % 6 } else { 0 };
-        let timed = grouped.destinations.first().map_or(0, |own| own.latency.count());
-        prop_assert_eq!(timed, at_first(a) + at_first(b) + at_first(c));
+        let [a, b, c] = [a, b, c].map(tick);
+        let whole = merged(&[&a, &b, &c]);
+        prop_assert_eq!(&merged(&[&a, &merged(&[&b, &c])]), &whole);
+        prop_assert_eq!(&merged(&[&c, &a, &b]), &whole);
+        prop_assert_eq!(&merged(&[&b, &a, &c]), &whole);
+        for none in [merged(&[&Tick::none(), &whole]), merged(&[&whole, &Tick::none()])] {
+            prop_assert_eq!(&none, &whole);
+        }
+    }
+
+    /// What is added up is the sum, by merging and by extending.
+    #[test]
+    fn counts_are_sums(a in 0u64..1000, b in 0u64..1000) {
+        let (mut extended, sum) = (tick(a), merged(&[&tick(a), &tick(b)]));
+        extended.extend(&tick(b));
+        let [a, b] = [a, b].map(tick);
+        for sum in [&sum, &extended] {
+            prop_assert_eq!(sum.open_ns, a.open_ns + b.open_ns);
+            let counts = |tick: &Tick| -> Vec<u64> {
+                let counts = serde_json::to_value(&tick.counts).unwrap();
+                Counts::FIELDS.iter().map(|field| counts[*field].as_u64().unwrap()).collect()
+            };
+            let each: Vec<u64> = counts(&a).iter().zip(counts(&b)).map(|(a, b)| a + b).collect();
+            prop_assert_eq!(counts(sum), each);
+            for timing in Timing::ALL {
+                prop_assert_eq!(sum[*timing].count(), a[*timing].count() + b[*timing].count());
+                prop_assert_eq!(sum[*timing].censored(), 2);
+            }
+            let [whole, x, y] = [sum, &a, &b].map(|tick| tick.probe.as_ref().unwrap());
+            prop_assert_eq!((whole.sent, whole.held.count()), (x.sent + y.sent, x.held.count() + y.held.count()));
+            prop_assert_eq!(sum.faults.total(), a.faults.total() + b.faults.total());
+            prop_assert_eq!(sum.stalled, a.stalled.max(b.stalled));
+            prop_assert_eq!((sum.from, sum.until), (a.from.min(b.from), a.until.max(b.until)));
+        }
+        prop_assert_eq!((sum.open, sum.owed), (a.open + b.open, a.owed + b.owed));
+        prop_assert_eq!((sum.phase, sum.ramped_at), (a.phase.min(b.phase), a.ramped_at.max(b.ramped_at)));
+        let state = |tick: &Tick| (tick.open, tick.wanted, tick.resolved, tick.waiting, tick.owed, tick.ramped_at);
+        prop_assert_eq!((state(&extended), extended.phase), (state(&b), b.phase));
+    }
+
+    #[test]
+    fn a_cleared_tick_is_a_new_one(before in 0u64..1000, after in 0u64..1000) {
+        let (mut used, mut new) = (tick(before), Tick::default());
+        used.clear();
+        used.steps.truncate(tick(after).steps.len());
+        used.destinations.truncate(tick(after).destinations.len());
+        used.extend(&tick(after));
+        new.extend(&tick(after));
+        prop_assert_eq!(used, new);
     }
 }
 
 #[test]
-fn extending_adds_counts_and_keeps_the_later_state() {
-    let (mut sum, later) = (tick(5), tick(9));
-    sum.extend(&later);
-    assert_eq!((sum.open, sum.resolved, sum.waiting), (later.open, later.resolved, later.waiting));
-    assert_eq!(sum.counts.sent, 14 * 3);
-    assert_eq!(sum.latency.count(), 5 + 3);
+fn a_coarse_tick_has_the_same_counts() {
+    let (fine, mut coarse) = (tick(17), tick(17));
+    coarse.coarsen();
+    let digits = |tick: &Tick| serde_json::to_string(tick).unwrap().len();
+    assert!(digits(&coarse) < digits(&fine));
+    for timing in Timing::ALL {
+        assert_eq!(
+            (coarse[*timing].count(), coarse[*timing].max()),
+            (fine[*timing].count(), fine[*timing].max())
+        );
+    }
 }
 
 #[test]
-fn a_cleared_tick_is_a_new_one() {
-    let (mut used, mut new) = (tick(17), Tick::default());
-    used.clear();
-    used.extend(&tick(9));
-    new.extend(&tick(9));
-    assert_eq!(used, new);
+fn times_have_the_names_of_their_fields() {
+    let names: Vec<&str> = Timing::ALL.iter().map(|timing| timing.name()).collect();
+    assert_eq!(Tick::FIELDS[Tick::FIELDS.len() - names.len()..], names);
+    let mut tick = Tick::default();
+    tick[Timing::RampFirstByte].record(Nanos(5));
+    assert_eq!((tick.ramp_first_byte.count(), tick.first_byte.count()), (1, 0));
 }

@@ -1,5 +1,7 @@
 //! Whether runs can be compared at all: the same plan on the same machine, come to its end.
 
+use samples::Verdict;
+
 use super::{Group, Run};
 
 /// What speaks against it: each once, with the runs that it is true of.
@@ -72,16 +74,16 @@ fn against(base: &Run, run: &Run) -> Vec<String> {
 
 /// What makes its figures doubtful.
 fn of(run: &Run) -> Vec<String> {
-    if !run.is_finished {
+    let Some(summary) = &run.summary else {
         return vec!["unfinished, so it has few figures".to_owned()];
-    }
+    };
     let mut found = Vec::new();
-    match run.figures["verdict"].as_str() {
-        Some("invalid") => found.push("verdict invalid, throng itself was the limit".to_owned()),
-        Some("interrupted") => found.push("verdict interrupted, it ended early".to_owned()),
-        _ => {}
+    match summary.verdict {
+        Verdict::Invalid => found.push("verdict invalid, throng itself was the limit".to_owned()),
+        Verdict::Interrupted => found.push("verdict interrupted, it ended early".to_owned()),
+        Verdict::Pass | Verdict::Fail => {}
     }
-    if run.figures["asks"].as_array().is_some_and(|asks| !asks.is_empty()) {
+    if !summary.asks.is_empty() {
         found.push("controlled manually".to_owned());
     }
     found

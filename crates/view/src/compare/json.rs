@@ -21,7 +21,8 @@ pub fn json(comparison: &Comparison) -> String {
 }
 
 fn group((name, group): (&String, &Group)) -> Value {
-    let run = |run: &Run| json!({ "id": run.id, "verdict": run.figures["verdict"] });
+    let run =
+        |run: &Run| json!({ "id": run.id, "verdict": run.summary.as_ref().map(|summary| summary.verdict) });
     json!({ "name": name, "runs": group.runs.iter().map(run).collect::<Vec<_>>() })
 }
 

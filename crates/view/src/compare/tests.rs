@@ -1,4 +1,4 @@
-use samples::{HostFacts, Latency, RunRecord};
+use samples::{HostFacts, Latency, RunRecord, Summary};
 use serde_json::{Value, json};
 use stats::compare::{Allowed, EqualLoad, Figure, Run};
 use units::Nanos;
@@ -8,7 +8,8 @@ use crate::format::made_up::check_golden;
 
 /// A run with these figures, and 5,000 answers at equal load.
 fn run(id: &str, figures: Value, slowest_us: u64) -> Run {
-    Run::new(id.to_owned(), record(), Some(figures), &at_load(5_000, slowest_us))
+    let summary = Summary::from_json(&figures).unwrap();
+    Run::new(id.to_owned(), record(), Some(summary), figures, &at_load(5_000, slowest_us))
 }
 
 /// So many answers of one millisecond each, but the slowest 2 % of them.
@@ -27,6 +28,7 @@ fn record() -> RunRecord {
 }
 
 fn summary(verdict: &str, held: u64, per_s: f64, p99: f64, faults: u64) -> Value {
+    let fault = json!({ "side": "target", "stage": "hold", "kind": "reset", "count": faults });
     json!({
         "verdict": verdict,
         "connections": { "held": held, "peak": 200, "open_per_s": 48_000.0 },
@@ -35,7 +37,7 @@ fn summary(verdict: &str, held: u64, per_s: f64, p99: f64, faults: u64) -> Value
         "connect_us": { "count": 200, "p99": 800.0 },
         "kernel_bytes_per_connection": { "value": 8_349.0 + p99 / 100.0 },
         "generator": { "user_bytes_per_connection": 0.0 },
-        "faults": if faults > 0 { json!([{ "kind": "reset", "count": faults }]) } else { json!([]) },
+        "faults": if faults > 0 { json!([fault]) } else { json!([]) },
     })
 }
 
@@ -57,8 +59,9 @@ fn groups() -> Vec<Group> {
     elsewhere.host = HostFacts { kernel: "6.6.0".to_owned(), cores: 2, memory_bytes: 4 << 30 };
     elsewhere.words.extend(["--think", "1s"].map(str::to_owned));
     let figures = summary("invalid", 180, 4_000.0, 5_000.0, 0);
-    let other = Run::new("0000007".to_owned(), elsewhere, Some(figures), &at_load(5_000, 9_000));
-    let unfinished = Run::new("0000008".to_owned(), record(), None, &at_load(12, 9_000));
+    let invalid = Summary::from_json(&figures).ok();
+    let other = Run::new("0000007".to_owned(), elsewhere, invalid, figures, &at_load(5_000, 9_000));
+    let unfinished = Run::new("0000008".to_owned(), record(), None, Value::Null, &at_load(12, 9_000));
     vec![of("before", before, 0), of("after", after, 1), group("latest", vec![other, unfinished])]
 }
 

@@ -2,19 +2,27 @@
 
 use std::{fs, path::Path};
 
-use samples::{Connections, Fault, Generator, Kind, Phase, Sink, Stage, Summary, Tick};
+use samples::{Connections, Fault, Figures, Generator, Kind, Phase, Sink, Stage, Summary, Tick};
 use units::Nanos;
 
 use super::Whole;
 
 /// A run that did nothing, in no time.
 pub(crate) fn nothing() -> Summary {
-    Summary {
+    let figures = Figures {
         target: "http://127.0.0.1:8000/hello?length=12".to_owned(),
         threads: 2,
         connections: Connections { wanted: 10, ..Connections::default() },
-        ..Summary::default()
-    }
+        ..Figures::default()
+    };
+    Summary { figures, ..Summary::default() }
+}
+
+/// At full load for so many seconds, and up to then for as many.
+fn lasted(duration_s: f64, elapsed_s: f64) -> Summary {
+    let mut summary = nothing();
+    (summary.duration_s, summary.elapsed_s) = (duration_s, elapsed_s);
+    summary
 }
 
 /// Ten connections, 1,000 requests/s for 12 seconds, an answer of 240 bytes each after 1.1 to 2.1 ms; the last one of
@@ -24,8 +32,10 @@ pub(super) fn right() -> (Summary, Whole) {
     for second in 0..12 {
         whole.tick(&second_of_answers(second), &Generator::default());
     }
-    let mut summary = Summary { ramp_s: 0.01, duration_s: 12.003, elapsed_s: 12.0, ..nothing() };
-    summary.connections = Connections { opened: 10, peak: 10, held: 10, ..summary.connections };
+    let mut summary = lasted(12.003, 12.0);
+    summary.ramp_s = 0.01;
+    summary.connections =
+        Connections { wanted: 10, opened: 10, peak: 10, held: 10, ..Connections::default() };
     summary.requests.status.insert(200, 12_000);
     summary.generator = Generator { cpu_s: 6.0, system_s: 4.5, ..Generator::default() };
     (summary, whole)
@@ -84,7 +94,7 @@ pub(super) fn wrong() -> (Summary, Whole) {
     (0..1000).for_each(|_| tick.latency.record(Nanos::from_millis(2)));
     let mut whole = Whole::default();
     whole.tick(&tick, &Generator::default());
-    let mut summary = Summary { duration_s: 10.0, elapsed_s: 10.0, ..nothing() };
+    let mut summary = lasted(10.0, 10.0);
     summary.requests.status.extend([(200, 960), (500, 40)]);
     (summary, whole)
 }
@@ -97,7 +107,7 @@ pub(super) fn unanswered() -> (Summary, Whole) {
     (0..3).for_each(|_| tick.latency.censor());
     let mut whole = Whole::default();
     whole.tick(&tick, &Generator::default());
-    (Summary { duration_s: 1.0, elapsed_s: 1.0, ..nothing() }, whole)
+    (lasted(1.0, 1.0), whole)
 }
 
 /// Compares with the golden file of this name; `UPDATE_GOLDEN=1` writes it anew.

@@ -2,8 +2,7 @@
 
 use std::fmt::Write;
 
-use samples::{RunRecord, Stalled};
-use serde_json::Value;
+use samples::{Cost, Fit, Quantiles, RunRecord, Summary};
 use units::{Bytes, Count, percent};
 
 use crate::summary::time;
@@ -12,8 +11,9 @@ use crate::summary::time;
 const NONE: &str = "–";
 
 /// Of a run without a summary: what is known of it before its first tick.
-pub(super) fn text(id: &str, run: &RunRecord, summary: Option<&Value>) -> String {
-    let mut out = format!("# {} of {}\n\n", title(summary), code(&run.header.target));
+pub(super) fn text(id: &str, run: &RunRecord, summary: Option<&Summary>) -> String {
+    let title = summary.map_or("unfinished run".to_owned(), |s| format!("{}: run", s.verdict.name()));
+    let mut out = format!("# {title} of {}\n\n", code(&run.header.target));
     if let Some(s) = summary {
         verdict(s, &mut out);
         figures(s, &mut out);
@@ -21,103 +21,91 @@ pub(super) fn text(id: &str, run: &RunRecord, summary: Option<&Value>) -> String
         populations(s, &mut out);
         faults(s, &mut out);
         thresholds(s, &mut out);
-        costs(s, &mut out);
+        costs(&s.cost, &mut out);
     }
     plan(id, run, &mut out);
     out
 }
 
-fn title(summary: Option<&Value>) -> String {
-    summary
-        .and_then(|s| s["verdict"].as_str())
-        .map_or("unfinished run".to_owned(), |word| format!("{word}: run"))
-}
-
-fn verdict(s: &Value, out: &mut String) {
-    line(out, format_args!("**{}**\n", s["headline"].as_str().unwrap_or_default()));
-    if let Some(detail) = s.pointer("/limit/detail").and_then(Value::as_str) {
-        line(out, format_args!("{detail}\n"));
+fn verdict(s: &Summary, out: &mut String) {
+    line(out, format_args!("**{}**\n", s.headline));
+    if let Some(limit) = &s.limit {
+        line(out, format_args!("{}\n", limit.detail));
     }
-    for reason in s["reasons"].as_array().into_iter().flatten() {
-        line(out, format_args!("- {}", reason.as_str().unwrap_or_default()));
+    for reason in &s.reasons {
+        line(out, format_args!("- {reason}"));
     }
     out.push('\n');
 }
 
-fn figures(s: &Value, out: &mut String) {
+fn figures(s: &Summary, out: &mut String) {
     line(out, format_args!("| figure | value |\n|---|---:|"));
-    let count =
-        |path: &str| s.pointer(path).and_then(Value::as_f64).map(|n| Count(n.round() as u64).to_string());
-    let slope = |path: &str| s.pointer(path).and_then(Value::as_f64).filter(|n| *n > 0.0);
-    let bytes = |path: &str| slope(path).map(|n| format!("{n:.0} bytes"));
-    let unanswered = count("/requests/unanswered");
+    let count = |n: u64| Count(n).to_string();
+    let rate = |per_s: f64| count(per_s.round() as u64);
+    let bytes = |slope: Option<f64>| match slope {
+        Some(n) if n > 0.0 => format!("{n:.0} bytes"),
+        _ => NONE.to_owned(),
+    };
+    let target = s.target_cost.as_ref().and_then(|cost| cost.user_bytes_per_connection);
+    let kernel = s.kernel_bytes_per_connection.as_ref().map(|cost| cost.value);
     let rows = [
-        ("connections wanted", count("/connections/wanted")),
-        ("connections held", count("/connections/held")),
-        ("peak connections", count("/connections/peak")),
-        ("connection rate", count("/connections/open_per_s")),
-        ("responses", count("/requests/answered")),
-        ("requests unanswered at the end", unanswered),
-        ("requests/s", count("/requests/per_s")),
-        ("memory of throng per connection", bytes("/generator/user_bytes_per_connection")),
-        ("memory of the target per connection", bytes("/target_cost/user_bytes_per_connection")),
-        ("memory of the kernel per connection", bytes("/kernel_bytes_per_connection/value")),
+        ("connections wanted", count(s.connections.wanted)),
+        ("connections held", count(s.connections.held)),
+        ("peak connections", count(s.connections.peak)),
+        ("connection rate", rate(s.connections.open_per_s)),
+        ("responses", count(s.requests.answered)),
+        ("requests unanswered at the end", count(s.requests.unanswered)),
+        ("requests/s", rate(s.requests.per_s)),
+        ("memory of throng per connection", bytes(s.generator.user_bytes_per_connection)),
+        ("memory of the target per connection", bytes(target)),
+        ("memory of the kernel per connection", bytes(kernel)),
     ];
     for (name, value) in rows {
-        line(out, format_args!("| {name} | {} |", value.as_deref().unwrap_or(NONE)));
+        line(out, format_args!("| {name} | {value} |"));
     }
     out.push('\n');
 }
 
-fn latencies(s: &Value, out: &mut String) {
+fn latencies(s: &Summary, out: &mut String) {
     line(
         out,
         format_args!(
             "| time | count | p50 | p90 | p99 | p99.9 | max | no response |\n|---|---:|---:|---:|---:|---:|---:|---:|"
         ),
     );
+    let probe = s.probe.as_ref().map(|probe| probe.latency_us).unwrap_or_default();
     let rows = [
-        ("latency", "/latency_us"),
-        ("latency during the ramp", "/ramp_latency_us"),
-        ("time to first byte", "/first_byte_us"),
-        ("connect", "/connect_us"),
-        ("handshake", "/handshake_us"),
-        ("probe", "/probe/latency_us"),
-        ("lag (how late throng sent)", "/lag_us"),
+        ("latency", s.latency_us),
+        ("latency during the ramp", s.ramp_latency_us),
+        ("time to first byte", s.first_byte_us),
+        ("connect", s.connect_us),
+        ("handshake", s.handshake_us),
+        ("probe", probe),
+        ("lag (how late throng sent)", s.lag_us),
     ];
-    for (name, path) in rows {
-        if let Some(times) = s.pointer(path).filter(|times| is_there(times)) {
-            line(out, format_args!("| {name} {}", times_row(times)));
-        }
+    // Where anything had a time, or should have had one.
+    for (name, times) in rows.iter().filter(|(_, times)| times.count > 0 || times.censored.is_some()) {
+        line(out, format_args!("| {name} {}", times_row(times)));
     }
     out.push('\n');
 }
 
-/// Whether anything had a time, or should have had one.
-fn is_there(times: &Value) -> bool {
-    times["count"].as_u64().is_some_and(|n| n > 0) || times["censored"].is_object()
-}
-
 /// The cells of a distribution: how many, the percentiles, and the share that these say nothing of.
-fn times_row(times: &Value) -> String {
-    let count = times["count"].as_u64().unwrap_or_default();
-    let stalled = times["stalled"]["count"].as_u64().unwrap_or_default();
-    let at = |(key, share): (&str, f64)| match count {
+fn times_row(times: &Quantiles) -> String {
+    let at = |(us, share): (f64, f64)| match times.count {
         0 => NONE.to_owned(),
-        _ => time(times[key].as_f64().unwrap_or_default(), Stalled::reaches(stalled, count, share)),
+        _ => time(us, times.is_at_least(share)),
     };
-    let [p50, p90, p99, p999, max] =
-        [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999), ("max", 1.0)].map(at);
-    let without = times["censored"]["share"].as_f64().map_or(NONE.to_owned(), percent);
-    format!("| {} | {p50} | {p90} | {p99} | {p999} | {max} | {without} |", Count(count))
+    let shares =
+        [(times.p50, 0.5), (times.p90, 0.9), (times.p99, 0.99), (times.p999, 0.999), (times.max, 1.0)];
+    let [p50, p90, p99, p999, max] = shares.map(at);
+    let without = times.censored.map_or(NONE.to_owned(), |censored| percent(censored.share));
+    format!("| {} | {p50} | {p90} | {p99} | {p999} | {max} | {without} |", Count(times.count))
 }
 
 /// Each population and each step by itself, where there are several of either.
-fn populations(s: &Value, out: &mut String) {
-    let none = serde_json::Map::new();
-    let all = s["populations"].as_object().unwrap_or(&none);
-    let steps = |own: &Value| own["steps"].as_object().cloned().unwrap_or_default();
-    if all.len() < 2 && all.values().all(|own| steps(own).is_empty()) {
+fn populations(s: &Summary, out: &mut String) {
+    if s.populations.len() < 2 && s.populations.values().all(|own| own.steps.is_empty()) {
         return;
     }
     line(
@@ -126,59 +114,52 @@ fn populations(s: &Value, out: &mut String) {
             "| latency of | count | p50 | p90 | p99 | p99.9 | max | no response |\n|---|---:|---:|---:|---:|---:|---:|---:|"
         ),
     );
-    for (name, own) in all {
-        line(out, format_args!("| {} {}", code(name), times_row(&own["latency_us"])));
-        for (step, figures) in steps(own) {
+    for (name, own) in &s.populations {
+        line(out, format_args!("| {} {}", code(name), times_row(&own.latency_us)));
+        for (step, figures) in &own.steps {
             let name = code(&format!("{name}.{step}"));
-            line(out, format_args!("| {name} {}", times_row(&figures["latency_us"])));
+            line(out, format_args!("| {name} {}", times_row(&figures.latency_us)));
         }
     }
     out.push('\n');
 }
 
-fn faults(s: &Value, out: &mut String) {
-    let faults = s["faults"].as_array().filter(|faults| !faults.is_empty());
-    let Some(faults) = faults else { return };
+fn faults(s: &Summary, out: &mut String) {
+    if s.faults.is_empty() {
+        return;
+    }
     line(out, format_args!("| side | stage | fault | count |\n|---|---|---|---:|"));
-    for fault in faults {
-        let [side, stage, kind] =
-            ["side", "stage", "kind"].map(|key| fault[key].as_str().unwrap_or_default());
-        let count = Count(fault["count"].as_u64().unwrap_or_default());
-        line(out, format_args!("| {side} | {stage} | {kind} | {count} |"));
+    for fault in &s.faults {
+        let [side, stage, kind] = [fault.side.name(), fault.stage.name(), fault.kind.name()];
+        line(out, format_args!("| {side} | {stage} | {kind} | {} |", Count(fault.count)));
     }
     out.push('\n');
 }
 
-fn thresholds(s: &Value, out: &mut String) {
-    let thresholds = s["thresholds"].as_array().filter(|thresholds| !thresholds.is_empty());
-    let Some(thresholds) = thresholds else { return };
+fn thresholds(s: &Summary, out: &mut String) {
+    if s.thresholds.is_empty() {
+        return;
+    }
     line(out, format_args!("| threshold | measured | |\n|---|---:|---|"));
-    for threshold in thresholds {
-        let value =
-            threshold["value"].as_f64().map_or(NONE.to_owned(), |n| ((n * 1e3).round() / 1e3).to_string());
-        let met = if threshold["pass"] == true { "met" } else { "**failed**" };
-        line(
-            out,
-            format_args!(
-                "| {} | {value} | {met} |",
-                code(threshold["expr"].as_str().unwrap_or_default()).replace('|', "\\|")
-            ),
-        );
+    for threshold in &s.thresholds {
+        let value = threshold.value.map_or(NONE.to_owned(), |n| ((n * 1e3).round() / 1e3).to_string());
+        let met = if threshold.pass { "met" } else { "**failed**" };
+        line(out, format_args!("| {} | {value} | {met} |", code(&threshold.expr).replace('|', "\\|")));
     }
     out.push('\n');
 }
 
-fn costs(s: &Value, out: &mut String) {
-    let fits = s["cost"].as_object().into_iter().flatten().filter(|(_, fit)| fit.is_object());
-    let mut rows = fits.map(|(name, fit)| {
-        let number = |key: &str| fit[key].as_f64().unwrap_or_default();
-        let name = name.replace('_', " ");
-        format!("| {name} | {:.1} ± {:.1} | {:.3} |", number("value"), number("error"), number("r2"))
-    });
-    let Some(first) = rows.next() else { return };
-    line(out, format_args!("| cost, by regression | value | R² |\n|---|---:|---:|\n{first}"));
-    rows.for_each(|row| line(out, format_args!("{row}")));
-    if let Some(ceiling) = s.pointer("/cost/ceiling_connections").and_then(Value::as_u64) {
+fn costs(cost: &Cost, out: &mut String) {
+    let rows: Vec<String> = (cost.fits())
+        .map(|(name, Fit { value, error, r2 })| {
+            format!("| {} | {value:.1} ± {error:.1} | {r2:.3} |", name.replace('_', " "))
+        })
+        .collect();
+    if rows.is_empty() {
+        return;
+    }
+    line(out, format_args!("| cost, by regression | value | R² |\n|---|---:|---:|\n{}", rows.join("\n")));
+    if let Some(ceiling) = cost.ceiling_connections {
         line(
             out,
             format_args!(

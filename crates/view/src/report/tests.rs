@@ -2,7 +2,9 @@ use std::{fs, path::Path};
 
 use super::*;
 use fixtures::{header, seen};
-use samples::{Censored, Limit, PopulationSummary, Quantiles, StepSummary, ThresholdResult, Verdict};
+use samples::{
+    Censored, Figures, Limit, PopulationSummary, Quantiles, StepSummary, ThresholdResult, Verdict,
+};
 use units::Date;
 
 /// What is in a page.
@@ -40,8 +42,8 @@ fn summary() -> Summary {
         ..Summary::default()
     };
     s.limit = Some(Limit {
-        side: "target",
-        cause: "open-files",
+        side: samples::Side::Target,
+        cause: samples::Cause::OpenFiles,
         at_connections: 27,
         certainty: samples::Certainty::Seen,
         first_seen_s: None,
@@ -64,12 +66,9 @@ fn summary() -> Summary {
     // Not one dial of the ramp that had an end.
     s.connect_us.censored = Some(Censored { count: 3, share: 1.0, ..Censored::default() });
     let login = StepSummary { latency_us: s.latency_us };
-    let users = PopulationSummary { latency_us: s.latency_us, ..PopulationSummary::default() };
-    s.populations = [
-        ("idle".to_owned(), PopulationSummary::default()),
-        ("users".to_owned(), PopulationSummary { steps: [("login".to_owned(), login)].into(), ..users }),
-    ]
-    .into();
+    let figures = Figures { latency_us: s.latency_us, ..Figures::default() };
+    let users = PopulationSummary { figures, steps: [("login".to_owned(), login)].into() };
+    s.populations = [("idle".to_owned(), PopulationSummary::default()), ("users".to_owned(), users)].into();
     s.thresholds = vec![ThresholdResult { expr: "held >= 99%".to_owned(), value: Some(90.0), pass: false }];
     s.cost.target_bytes = Some(samples::Fit { value: 512.25, error: 1.5, r2: 0.9991 });
     s.cost.ceiling_connections = Some(1_000_000);

@@ -1,7 +1,7 @@
 //! Of several findings that are equally sure, the one that came first: the limit of a run is its first cause, and what came
 //! after it are its consequences.
 
-use samples::Limit;
+use samples::{Cause, Limit};
 
 use super::Case;
 use crate::observe::Sign;
@@ -48,14 +48,14 @@ pub(super) fn first(case: &Case, found: Vec<(Limit, When)>) -> Option<Limit> {
     let Found { mut limit, began, .. } = found.remove(earliest.filter(|_| may_give_way).unwrap_or(0));
     let Some((at_s, _)) = began else { return Some(limit) };
     limit.first_seen_s = Some(at_s);
-    let mut after: Vec<(u64, &str)> = found
+    let mut after: Vec<(u64, Cause)> = found
         .iter()
         .filter_map(|one| Some((second(one.began?.0), one.limit.cause)))
         .filter(|(later, cause)| *later > second(at_s) && *cause != limit.cause)
         .collect();
     after.sort_by_key(|(at, _)| *at);
     after.dedup_by_key(|(_, cause)| *cause);
-    let told = |(at, cause): &(u64, &str)| format!("{} (second {at})", cause.replace('-', " "));
+    let told = |(at, cause): &(u64, Cause)| format!("{} (second {at})", cause.name().replace('-', " "));
     let after: Vec<String> = after.iter().take(MOST_NAMED).map(told).collect();
     if !after.is_empty() {
         limit.detail +=

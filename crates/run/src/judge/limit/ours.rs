@@ -2,6 +2,7 @@
 
 use host::{Finding, Severity};
 use samples::{
+    Cause,
     Certainty::{Guess, Seen},
     Errno, Kind, Limit, Side, Verdict,
 };
@@ -31,7 +32,7 @@ pub(super) fn conntrack(case: &Case) -> Option<Limit> {
     };
     let detail = format!("{whose} conntrack table has {used} of {most} entries{dropped}{by}");
     let cure = format!("sysctl -w net.netfilter.nf_conntrack_max={}", table.limit.saturating_mul(4));
-    case.answer(Seen, (side, "conntrack"), case.left(), detail, cure)
+    case.answer(Seen, (side, Cause::Conntrack), case.left(), detail, cure)
 }
 
 /// Whether a host's table of connections was full. Where the kernel counts what it dropped for that, a table from which
@@ -58,34 +59,34 @@ pub(super) fn errors(case: &Case) -> Option<Limit> {
     let n = case.faults();
     let (cause, detail, cure) = match (case.trouble, case.kind?) {
         (Trouble::Ours, Kind::AddressInUse) if case.errno == NOT_OURS => (
-            "ports",
+            Cause::Ports,
             format!("{n} dials used a source address that is not local (EADDRNOTAVAIL)"),
             "use --sources that are addresses of this machine (ip -brief address)",
         ),
         (Trouble::Ours, Kind::AddressInUse) => (
-            "ports",
+            Cause::Ports,
             format!("{n} dials found no free local port"),
             "use more --sources or destinations, or sysctl -w net.ipv4.ip_local_port_range='1024 65535'",
         ),
         (Trouble::Ours, Kind::NoMemory) => (
-            "memory",
+            Cause::Memory,
             format!("{n} sockets could not be created: out of memory"),
             "hold fewer connections on this machine, or \
             free memory",
         ),
         (Trouble::Ours, Kind::OpenFiles) => (
-            "open-files",
+            Cause::OpenFiles,
             format!("{n} sockets could not be created: no file descriptors left"),
             "ulimit -n 1048576",
         ),
         (Trouble::Ours, kind) => (
-            "unknown",
+            Cause::Unknown,
             format!("{n} dials failed on this machine: {}{}", kind.name(), told(case.errno)),
             "run strace on throng",
         ),
         _ => return None,
     };
-    let certainty = if cause == "unknown" { Guess } else { Seen };
+    let certainty = if cause == Cause::Unknown { Guess } else { Seen };
     case.answer(certainty, (Side::Host, cause), case.summary.connections.peak, detail, cure)
 }
 
@@ -118,7 +119,7 @@ pub(super) fn shared(case: &Case) -> Option<Limit> {
         shared.target * 100.0,
     );
     let cure = "assign separate processors to each (taskset -c), or run throng on another machine";
-    case.answer(Seen, (Side::Host, "cpu"), case.left(), detail, cure)
+    case.answer(Seen, (Side::Host, Cause::Cpu), case.left(), detail, cure)
 }
 
 /// Processors of which both ends together used this share were used up: the kernel's own work counts for neither.
@@ -130,28 +131,20 @@ const TAKES_PART: f64 = 0.05;
 
 pub(super) fn too_slow(case: &Case, why: String) -> Option<Limit> {
     let cure = "give throng more processors or its own machine, or reduce the load";
-    case.answer(Seen, (Side::Host, "cpu"), case.left(), why, cure)
+    case.answer(Seen, (Side::Host, Cause::Cpu), case.left(), why, cure)
 }
 
 /// What this machine refuses before the first dial, as the limit of a search that has come to `at`.
 pub(crate) fn refused_here(findings: &[Finding], at: u64) -> Option<Limit> {
     let finding = findings.iter().find(|finding| finding.severity == Severity::Refuse)?;
     let cause = match finding.what {
-        "ports" | "sources" => "ports",
-        "memory" | "tcp memory" => "memory",
-        "open files" | "open files ceiling" | "file table" => "open-files",
-        "conntrack" => "conntrack",
-        _ => "unknown",
+        "ports" | "sources" => Cause::Ports,
+        "memory" | "tcp memory" => Cause::Memory,
+        "open files" | "open files ceiling" | "file table" => Cause::OpenFiles,
+        "conntrack" => Cause::Conntrack,
+        _ => Cause::Unknown,
     };
     let detail = format!("{}: {}, {}", finding.what, finding.value, finding.needed);
     let (certainty, cure) = (Seen, finding.cure.clone());
-    Some(Limit {
-        side: Side::Host.name(),
-        cause,
-        at_connections: at,
-        certainty,
-        first_seen_s: None,
-        detail,
-        cure,
-    })
+    Some(Limit { side: Side::Host, cause, at_connections: at, certainty, first_seen_s: None, detail, cure })
 }

@@ -1,6 +1,7 @@
 //! Causes on the way: a network that goes dark, and who rejects what comes along.
 
 use samples::{
+    Cause,
     Certainty::{Inferred, Seen},
     Kind, Limit, Side, Stage,
 };
@@ -40,7 +41,7 @@ fn rejected_in_part(case: &Case) -> Option<Limit> {
         Count(messages),
         since(case),
     );
-    case.answer(Inferred, (Side::Path, "unreachable"), case.summary.connections.peak, detail, FIREWALLS)
+    case.answer(Inferred, (Side::Path, Cause::Unreachable), case.summary.connections.peak, detail, FIREWALLS)
 }
 
 /// A message of ICMP rejects dials, and its sender is known.
@@ -70,13 +71,13 @@ pub(super) fn rejected(case: &Case) -> Option<Limit> {
         // Of its own accord a host sends only this message to itself.
         Some(_) if is_ours && at.ip() != icmp.by? && !is_decided(&icmp) => (
             Side::Path,
-            "unreachable",
+            Cause::Unreachable,
             format!("no host responds at that address, or at that of the next router ({said})"),
             format!("check the address, and that the host is up (ip neigh, ping {})", at.ip()),
         ),
         Some(_) if is_ours => (
             Side::Host,
-            "denied",
+            Cause::Denied,
             format!("this machine rejects them itself with ICMP {said}"),
             "check this host's firewall (nft list ruleset, iptables -L -v)".to_owned(),
         ),
@@ -91,7 +92,7 @@ pub(super) fn rejected(case: &Case) -> Option<Limit> {
                     neigh)"
                 )
             };
-            (Side::Path, "unreachable", format!("{who} rejects with ICMP {said}"), cure)
+            (Side::Path, Cause::Unreachable, format!("{who} rejects with ICMP {said}"), cure)
         }
     };
     case.answer(
@@ -140,7 +141,7 @@ fn unacknowledged(case: &Case) -> Option<Limit> {
         Count(seen.unacknowledged),
         Count(seen.connections),
     );
-    case.answer(Inferred, (Side::Path, "unacknowledged"), case.summary.connections.peak, detail, WAY)
+    case.answer(Inferred, (Side::Path, Cause::Unacknowledged), case.summary.connections.peak, detail, WAY)
 }
 
 fn never_opened(case: &Case) -> Option<Limit> {
@@ -160,7 +161,7 @@ fn never_opened(case: &Case) -> Option<Limit> {
         has that address",
         case.faults()
     );
-    case.answer(Inferred, (Side::Path, "no-syn-ack"), 0, detail, WAY)
+    case.answer(Inferred, (Side::Path, Cause::NoSynAck), 0, detail, WAY)
 }
 
 /// From some number on no SYN is answered, while all that are open are served. A listener whose queue is full leaves some
@@ -179,7 +180,7 @@ fn cut_off(case: &Case) -> Option<Limit> {
     );
     let cure = "check the firewalls on the path for a limit on connections (ct count, connlimit), and \
     their conntrack tables (nf_conntrack_count and nf_conntrack_max there)";
-    case.answer(Inferred, (Side::Path, "no-syn-ack"), c.peak, detail, cure)
+    case.answer(Inferred, (Side::Path, Cause::NoSynAck), c.peak, detail, cure)
 }
 
 /// What is to be sent again does not leave this machine.
@@ -190,7 +191,7 @@ fn kept_in(case: &Case, segments: u64) -> Option<Limit> {
         Count(segments)
     );
     let cure = "check this host's firewall (nft list ruleset, iptables -L OUTPUT -v)";
-    case.answer(Inferred, (Side::Host, "denied"), 0, detail, cure)
+    case.answer(Inferred, (Side::Host, Cause::Denied), 0, detail, cure)
 }
 
 const WAY: &str =
@@ -205,7 +206,7 @@ pub(super) fn path(case: &Case) -> Option<Limit> {
         (Trouble::Path, Kind::Denied) => {
             let detail = format!("{n} operations were not permitted");
             let cure = "check this host's firewall";
-            case.answer(Seen, (Side::Host, "denied"), c.peak, detail, cure)
+            case.answer(Seen, (Side::Host, Cause::Denied), c.peak, detail, cure)
         }
         (Trouble::Path, _) => {
             let since = since(case);
@@ -215,7 +216,7 @@ pub(super) fn path(case: &Case) -> Option<Limit> {
             } else {
                 FIREWALLS
             };
-            case.answer(Seen, (Side::Path, "unreachable"), c.peak, detail, cure)
+            case.answer(Seen, (Side::Path, Cause::Unreachable), c.peak, detail, cure)
         }
         _ => None,
     }

@@ -1,6 +1,7 @@
 //! What the target's process shows from inside: its managed heap, its threads, and what it logs.
 
 use samples::{
+    Cause,
     Certainty::{Guess, Inferred, Seen},
     Kind, Limit, LogKind, LogLine, Side,
 };
@@ -32,7 +33,7 @@ pub(super) fn heap(case: &Case) -> Option<Limit> {
     let detail = used.unwrap_or_else(|| format!("the heap of process {pid} is full"));
     let cure = "increase its heap (JVM -Xmx, Node.js --max-old-space-size, SBCL --dynamic-space-size), or \
     hold fewer connections";
-    case.answer(Seen, (Side::Target, "heap"), case.served(), detail, cure)
+    case.answer(Seen, (Side::Target, Cause::Heap), case.served(), detail, cure)
 }
 
 /// A thread has ended while the process lives, and nothing accepts any more.
@@ -54,7 +55,7 @@ pub(super) fn thread(case: &Case) -> Option<Limit> {
     let at = if e.unaccepted > 0 { case.summary.connections.held } else { case.served() };
     let cure = "check its log for what ended that thread; an accept loop must survive an error on one \
     connection";
-    case.answer(if is_named { Seen } else { Inferred }, (Side::Target, "thread"), at, detail, cure)
+    case.answer(if is_named { Seen } else { Inferred }, (Side::Target, Cause::Thread), at, detail, cure)
 }
 
 /// Its log says that it could get no file, no memory or no thread.
@@ -67,20 +68,20 @@ pub(super) fn short(case: &Case) -> Option<Limit> {
     let pid = case.evidence.target?.pid;
     let (cause, what, cure) = match kind {
         LogKind::OpenFiles => (
-            "open-files",
+            Cause::OpenFiles,
             "could not open another file",
             format!(
                 "raise its limit: prlimit --pid {pid} --nofile=1048576, or LimitNOFILE=1048576 in its unit"
             ),
         ),
         LogKind::Threads => (
-            "threads",
+            Cause::Threads,
             "could not start another thread",
             "raise its limit on threads (ulimit -u, TasksMax= of its unit, pids.max), or serve more \
             connections per thread"
                 .to_owned(),
         ),
-        _ => ("memory", "could not allocate memory", OUT_OF_MEMORY.to_owned()),
+        _ => (Cause::Memory, "could not allocate memory", OUT_OF_MEMORY.to_owned()),
     };
     case.answer(Seen, (Side::Target, cause), case.served(), format!("process {pid} {what}"), cure)
 }
@@ -91,20 +92,27 @@ pub(super) fn connections(case: &Case) -> Option<Limit> {
     let held = case.summary.connections.held;
     let cure = "raise its limit on connections (worker_connections, maxconn)";
     let detail = "its own limit on connections was reached".to_owned();
-    case.answer(Seen, (Side::Target, "connection-limit"), held, detail, cure)
+    case.answer(Seen, (Side::Target, Cause::ConnectionLimit), held, detail, cure)
 }
 
 /// Adds what the target's log says of it, and is as sure as that makes it.
 pub(super) fn quote(case: &Case, mut limit: Limit) -> Limit {
     let kinds: &[LogKind] = match (limit.side, limit.cause) {
-        ("target", "heap") => &[LogKind::Heap],
-        ("target", "open-files") => &[LogKind::OpenFiles],
-        ("target", "threads") => &[LogKind::Threads],
-        ("target", "connection-limit") => &[LogKind::Connections],
-        ("target", "memory") => &[LogKind::Memory, LogKind::Heap],
-        ("target", "ended" | "thread" | "closed" | "timeout" | "refused" | "accept-queue" | "stall") => {
-            &[LogKind::Heap, LogKind::Error, LogKind::Memory]
-        }
+        (Side::Target, Cause::Heap) => &[LogKind::Heap],
+        (Side::Target, Cause::OpenFiles) => &[LogKind::OpenFiles],
+        (Side::Target, Cause::Threads) => &[LogKind::Threads],
+        (Side::Target, Cause::ConnectionLimit) => &[LogKind::Connections],
+        (Side::Target, Cause::Memory) => &[LogKind::Memory, LogKind::Heap],
+        (
+            Side::Target,
+            Cause::Ended
+            | Cause::Thread
+            | Cause::Closed
+            | Cause::Timeout
+            | Cause::Refused
+            | Cause::AcceptQueue
+            | Cause::Stall,
+        ) => &[LogKind::Heap, LogKind::Error, LogKind::Memory],
         _ => &[],
     };
     let Some(line) = kinds.iter().find_map(|kind| logged(case, *kind)) else { return limit };

@@ -1,6 +1,6 @@
 //! Who was silent for a while, or stopped: the target, or throng itself.
 
-use samples::{Certainty::Seen, Limit, Side, Summary};
+use samples::{Cause, Certainty::Seen, Limit, Side, Summary};
 use units::{Count, Nanos};
 
 use super::{Case, Trouble};
@@ -32,7 +32,7 @@ pub(super) fn ours(case: &Case) -> Option<Limit> {
         "throng itself was stopped, or had no processor, for {:.1} s, which may have caused the failures",
         stall_us / 1e6
     );
-    case.answer(Seen, (Side::Host, "stall"), case.left(), detail, OURS)
+    case.answer(Seen, (Side::Host, Cause::Stall), case.left(), detail, OURS)
 }
 
 const OURS: &str = "do not suspend throng or its machine, and give it its own processors";
@@ -64,7 +64,7 @@ pub(super) fn stopped(case: &Case) -> Option<Limit> {
         detail += &format!("; {} connections in its accept queue", Count(case.evidence.unaccepted));
     }
     let at = if case.evidence.unaccepted > 0 { case.summary.connections.held } else { case.left() };
-    case.answer(Seen, (Side::Target, "stall"), at, detail, advice(State::Stopped))
+    case.answer(Seen, (Side::Target, Cause::Stall), at, detail, advice(State::Stopped))
 }
 
 fn is_silence(case: &Case) -> bool {
@@ -78,7 +78,13 @@ pub(super) fn stall(case: &Case) -> Option<Limit> {
     if case.trouble == Trouble::Waiting && !may_explain(case, length_us(&stall)) {
         return None;
     }
-    case.answer(Seen, (Side::Target, "stall"), case.left(), told(case.summary, &stall), advice(stall.state))
+    case.answer(
+        Seen,
+        (Side::Target, Cause::Stall),
+        case.left(),
+        told(case.summary, &stall),
+        advice(stall.state),
+    )
 }
 
 /// The same as a warning, of a run that passes.

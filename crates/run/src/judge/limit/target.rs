@@ -1,6 +1,7 @@
 //! Causes on the target's side.
 
 use samples::{
+    Cause,
     Certainty::{Guess, Inferred, Seen},
     Kind, Limit, Side, Stage, Summary,
 };
@@ -28,10 +29,10 @@ pub(super) fn ended(case: &Case) -> Option<Limit> {
     if killed > 0 {
         let whom = if killed == 1 { "a process".to_owned() } else { format!("{} processes", Count(killed)) };
         let detail = format!("process {pid} ended: the kernel's OOM killer killed {whom}");
-        return case.answer(Seen, (Side::Target, "memory"), peak, detail, OUT_OF_MEMORY);
+        return case.answer(Seen, (Side::Target, Cause::Memory), peak, detail, OUT_OF_MEMORY);
     }
     let detail = format!("process {pid} ended during the run");
-    case.answer(Seen, (Side::Target, "ended"), peak, detail, "check its log and exit status")
+    case.answer(Seen, (Side::Target, Cause::Ended), peak, detail, "check its log and exit status")
 }
 
 pub(super) const OUT_OF_MEMORY: &str =
@@ -47,7 +48,7 @@ pub(super) fn memory(case: &Case) -> Option<Limit> {
     let detail = format!("socket memory ran out: the kernel aborted {} connections", Count(given_up));
     let cure = "sysctl -w net.ipv4.tcp_mem='1048576 2097152 4194304'";
     let fits = given_up > 0 && case.is_short();
-    fits.then(|| case.answer(Seen, (side, "memory"), case.left(), detail, cure))?
+    fits.then(|| case.answer(Seen, (side, Cause::Memory), case.left(), detail, cure))?
 }
 
 /// Its files are used up.
@@ -63,7 +64,7 @@ pub(super) fn open_files(case: &Case) -> Option<Limit> {
         target.pid
     );
     let at = case.left().min(used);
-    is_out_of_files(files).then(|| case.answer(Seen, (Side::Target, "open-files"), at, detail, cure))?
+    is_out_of_files(files).then(|| case.answer(Seen, (Side::Target, Cause::OpenFiles), at, detail, cure))?
 }
 
 /// Whether so many open files are as good as all.
@@ -84,7 +85,7 @@ pub(super) fn refused(case: &Case) -> Option<Limit> {
         );
         return case.answer(
             Inferred,
-            (Side::Target, "refused"),
+            (Side::Target, Cause::Refused),
             0,
             detail,
             "check that host's firewall (nft list ruleset)",
@@ -94,7 +95,7 @@ pub(super) fn refused(case: &Case) -> Option<Limit> {
         let detail = format!("{n} dials were refused: nothing is listening there{}", or_a_firewall(case));
         return case.answer(
             Seen,
-            (Side::Target, "refused"),
+            (Side::Target, Cause::Refused),
             0,
             detail,
             "start the server, or check the address and port",
@@ -103,7 +104,7 @@ pub(super) fn refused(case: &Case) -> Option<Limit> {
     let detail = format!("{n} dials were refused after {} had been accepted{}", Count(c.opened), since(case));
     case.answer(
         Seen,
-        (Side::Target, "refused"),
+        (Side::Target, Cause::Refused),
         case.left(),
         detail,
         "check whether it stopped listening, and its log; a firewall that sends resets looks the same",
@@ -123,7 +124,7 @@ pub(super) fn tls_expected(case: &Case) -> Option<Limit> {
     }
     let n = case.faults();
     let detail = format!("the target speaks TLS: {n} plain-text connections were rejected");
-    case.answer(Seen, (Side::Target, "tls-expected"), case.left(), detail, NO_TLS)
+    case.answer(Seen, (Side::Target, Cause::TlsExpected), case.left(), detail, NO_TLS)
 }
 
 const NO_TLS: &str = "use a port without TLS, or a TLS-terminating proxy; throng does not speak TLS in \
@@ -157,7 +158,7 @@ fn closed_for_tls(case: &Case) -> Option<Limit> {
         ),
         _ => return None,
     };
-    case.answer(certainty, (Side::Target, "tls-expected"), case.left(), detail, cure)
+    case.answer(certainty, (Side::Target, Cause::TlsExpected), case.left(), detail, cure)
 }
 
 /// Shorter than this is no time that somebody has set: losses at once have other reasons.
@@ -180,17 +181,17 @@ pub(super) fn constant_time(case: &Case) -> Option<Limit> {
                 format!("{n} connections were {} {time} after a request, without a response", how(case));
             let cure =
                 format!("look for a request timeout of {time}, in the target and in any proxy before it");
-            return case.answer(Inferred, (Side::Target, "request-timeout"), peak, detail, cure);
+            return case.answer(Inferred, (Side::Target, Cause::RequestTimeout), peak, detail, cure);
         }
         let detail = format!("{n} connections were {} after {time} of inactivity", how(case));
         let cure = format!("raise its idle timeout above {time}, or send more often");
-        return case.answer(Inferred, (Side::Target, "idle-cut"), peak, detail, cure);
+        return case.answer(Inferred, (Side::Target, Cause::IdleCut), peak, detail, cure);
     }
     let time = tenths(age?);
     let detail = format!("{n} connections were {} {time} after they were opened", how(case));
     let cure =
         format!("look for a maximum connection age of {time}, in the target and in any proxy before it");
-    case.answer(Inferred, (Side::Target, "reset-after"), peak, detail, cure)
+    case.answer(Inferred, (Side::Target, Cause::ResetAfter), peak, detail, cure)
 }
 
 fn how(case: &Case) -> &'static str {
@@ -206,7 +207,7 @@ pub(super) fn responses(case: &Case) -> Option<Limit> {
     make it announce the close (Connection: close)";
     case.answer(
         Inferred,
-        (Side::Target, "requests-per-connection"),
+        (Side::Target, Cause::RequestsPerConnection),
         case.summary.connections.peak,
         detail,
         cure,
@@ -227,7 +228,7 @@ pub(super) fn evicted(case: &Case) -> Option<Limit> {
         Count(c.held),
     );
     let cure = "raise its limit on connections (worker_connections, maxconn)";
-    case.answer(Inferred, (Side::Target, "connection-limit"), c.held, detail, cure)
+    case.answer(Inferred, (Side::Target, Cause::ConnectionLimit), c.held, detail, cure)
 }
 
 /// From some number on, whoever came was turned away, and nobody else was.
@@ -238,7 +239,7 @@ pub(super) fn connection_limit(case: &Case) -> Option<Limit> {
     }
     let detail = format!("new connections beyond {} open ones were {} immediately", Count(c.held), how(case));
     let cure = "raise its limit on connections (worker_connections, maxconn, --max-open)";
-    case.answer(Inferred, (Side::Target, "connection-limit"), c.held, detail, cure)
+    case.answer(Inferred, (Side::Target, Cause::ConnectionLimit), c.held, detail, cure)
 }
 
 const BACKLOG: &str = "check whether its own limit on connections (max-connections) keeps it from \
@@ -265,7 +266,7 @@ pub(super) fn accept_queue(case: &Case) -> Option<Limit> {
         format!("its accept queue{} was full: it overflowed {} times{rate}", backlog(case), Count(lost));
     // The counters alone are of all listeners together.
     let certainty = if is_full(e) { Seen } else { Inferred };
-    case.answer(certainty, (Side::Target, "accept-queue"), case.served(), detail, BACKLOG)
+    case.answer(certainty, (Side::Target, Cause::AcceptQueue), case.served(), detail, BACKLOG)
 }
 
 pub(super) fn is_full(e: &Evidence) -> bool {
@@ -318,7 +319,7 @@ fn unaccepted(case: &Case) -> Option<Limit> {
         Count(n),
         backlog(case)
     );
-    case.answer(Seen, (Side::Target, "accept-queue"), case.summary.connections.held, detail, UNACCEPTED)
+    case.answer(Seen, (Side::Target, Cause::AcceptQueue), case.summary.connections.held, detail, UNACCEPTED)
 }
 
 /// Connections that stood in the queue, which was not full, and were as many as those that waited in vain.
@@ -334,7 +335,7 @@ fn standing(case: &Case) -> Option<Limit> {
         backlog(case),
         Count(case.served()),
     );
-    case.answer(Seen, (Side::Target, "accept-queue"), case.served(), detail, UNACCEPTED)
+    case.answer(Seen, (Side::Target, Cause::AcceptQueue), case.served(), detail, UNACCEPTED)
 }
 
 const UNACCEPTED: &str = "raise its own limit on connections (maxconn, max-connections) or threads, or \
@@ -357,7 +358,7 @@ pub(super) fn cpu(case: &Case) -> Option<Limit> {
         return None;
     };
     let cure = "give it more processors or workers, or reduce the load";
-    case.answer(Seen, (Side::Target, "cpu"), case.left(), detail, cure)
+    case.answer(Seen, (Side::Target, Cause::Cpu), case.left(), detail, cure)
 }
 
 /// It accepts at its own pace.
@@ -366,7 +367,7 @@ pub(super) fn slow_accept(case: &Case) -> Option<Limit> {
     let waiting = case.evidence.accept_queue.map_or(0, |queue| queue.used);
     let detail = format!("it accepts a steady {rate:.0}/s, while up to {} waited", Count(waiting));
     let cure = format!("use --ramp {}/s, or make it accept in more threads", (rate * 0.9).floor().max(1.0));
-    case.answer(Inferred, (Side::Target, "slow-accept"), case.left(), detail, cure)
+    case.answer(Inferred, (Side::Target, Cause::SlowAccept), case.left(), detail, cure)
 }
 
 /// How many of all that went wrong are of the kind that most are; nothing where all are.
@@ -382,14 +383,14 @@ pub(super) fn fault(case: &Case) -> Option<Limit> {
     let (certainty, cause, detail, cure) = match (case.trouble, case.stage?) {
         (Trouble::Waiting, Stage::Dial) => (
             Guess,
-            "timeout",
+            Cause::Timeout,
             format!("{n} dials and requests timed out{}", from(case)),
             "check the target's accept queue (ss -ltn; its limit is the backlog, at most \
             net.core.somaxconn), then the firewalls on the path",
         ),
         (Trouble::Waiting, _) if is_acknowledged(case) => (
             Inferred,
-            "timeout",
+            Cause::Timeout,
             format!(
                 "{n} requests timed out; the target's host acknowledged them, but its process does not \
                 respond"
@@ -398,19 +399,19 @@ pub(super) fn fault(case: &Case) -> Option<Limit> {
         ),
         (Trouble::Waiting, _) => (
             Guess,
-            "timeout",
+            Cause::Timeout,
             format!("{n} requests timed out"),
             "check the target's CPU and open files, or raise --timeout",
         ),
         (Trouble::WrongAnswer, _) => (
             Seen,
-            "wrong-answer",
+            Cause::WrongAnswer,
             format!("{n} responses were wrong{}: {}", of_them(case, kind), kind.name()),
             "check one of them with curl -i",
         ),
         (Trouble::Lost, _) => (
             Seen,
-            "closed",
+            Cause::Closed,
             format!("{n} connections were lost{}: {} by the peer", of_them(case, kind), kind.name()),
             "check the target's idle timeout, connection limit and log",
         ),

@@ -10,7 +10,8 @@ use crate::judge::{
 
 /// A run of 1,000 that stopped at `held`, by these faults.
 fn stopped(held: u64, faults: Vec<FaultCount>) -> Summary {
-    let mut s = Summary { verdict: Verdict::Fail, faults, ..Summary::default() };
+    let mut s = Summary { verdict: Verdict::Fail, ..Summary::default() };
+    s.faults = faults;
     (s.connections.wanted, s.connections.held) = (1_000, held);
     (s.connections.opened, s.connections.peak) = (800, 800);
     s
@@ -55,7 +56,7 @@ type Told<'a> = (&'a str, &'a str, u64, &'a str, &'a str);
 fn check(summary: &Summary, evidence: &Evidence, expected: Told) {
     let limit = limit(summary, evidence).expect("something stopped it");
     let (side, cause, at, detail, cure) = expected;
-    assert_eq!((limit.side, limit.cause, limit.at_connections), (side, cause, at), "{limit:?}");
+    assert_eq!((limit.side.name(), limit.cause.name(), limit.at_connections), (side, cause, at), "{limit:?}");
     assert!(limit.detail.contains(detail) && limit.cure.contains(cure), "{limit:?}");
 }
 
@@ -268,10 +269,10 @@ fn a_target_without_cpu_is_told_from_a_slow_one() {
     slow.connections.peak = 1_000;
     let bad = |evidence: &Evidence| limit(&slow, evidence).expect("it is bad");
     let limit = bad(&cpu(Some(0.99), 0.5));
-    assert_eq!((limit.side, limit.cause, limit.at_connections), (told.0, told.1, told.2));
+    assert_eq!((limit.side.name(), limit.cause.name(), limit.at_connections), (told.0, told.1, told.2));
     assert!(limit.detail.contains(told.3) && limit.cure.contains(told.4), "{limit:?}");
     assert!(bad(&cpu(None, 0.97)).detail.contains("97 % of its processors"));
-    assert_eq!(bad(&cpu(Some(0.9), 0.9)).cause, "unknown");
+    assert_eq!(bad(&cpu(Some(0.9), 0.9)).cause, Cause::Unknown);
     let steady = Evidence { accepts_per_s: Some(50.0), ..cpu(Some(1.0), 0.5) };
     check(&stopped(300, waiting()), &steady, ("target", "cpu", 300, "", ""));
 }
@@ -358,14 +359,15 @@ fn the_unknown_says_what_it_saw() {
     let seen = "12 unknown exchange other, 3 listen overflows in the whole network namespace";
     check(&stopped(5, other), &here(overflows(3)), ("unknown", "unknown", 5, seen, "strace"));
     let nothing = limit(&stopped(1_000, Vec::new()), &Evidence::default()).expect("it is bad");
-    assert_eq!((nothing.side, nothing.detail.as_str()), ("unknown", "unknown; seen: nothing unusual"));
+    assert_eq!((nothing.side, nothing.detail.as_str()), (Side::Unknown, "unknown; seen: nothing unusual"));
 }
 
 #[test]
 fn a_run_that_passes_has_a_suspect() {
     let passed = Summary { verdict: Verdict::Pass, ..stopped(1_000, Vec::new()) };
     let busy = target(TargetSeen { cpu_thread: Some(1.0), ..TargetSeen::default() });
-    let told = |evidence: &Evidence| suspect(&passed, evidence).map(|limit| (limit.side, limit.cause));
+    let told =
+        |evidence: &Evidence| suspect(&passed, evidence).map(|limit| (limit.side.name(), limit.cause.name()));
     assert_eq!(told(&busy), Some(("target", "cpu")));
     // It may be slow because we are.
     let own = Some(OwnSeen { cpu_share: 1.0, demand: 1.0 });
@@ -375,32 +377,26 @@ fn a_run_that_passes_has_a_suspect() {
 
 #[test]
 fn what_was_seen_weighs_more_than_what_follows() {
-    let none = Limit {
-        side: "",
-        cause: "",
-        at_connections: 0,
-        certainty: Certainty::Seen,
-        first_seen_s: None,
-        detail: String::new(),
-        cure: String::new(),
-    };
-    let limit = |side, cause| Limit { side, cause, ..none.clone() };
+    let limit = |(side, cause)| Limit { side, cause, certainty: Certainty::Seen, ..Limit::default() };
     let ascending = [
-        ("unknown", "unknown"),
-        ("target", "timeout"),
-        ("target", "refused"),
-        ("host", "cpu"),
-        ("target", "cpu"),
-        ("host", "memory"),
-        ("target", "memory"),
-        ("target", "ended"),
+        (Side::Unknown, Cause::Unknown),
+        (Side::Target, Cause::Timeout),
+        (Side::Target, Cause::Refused),
+        (Side::Host, Cause::Cpu),
+        (Side::Target, Cause::Cpu),
+        (Side::Host, Cause::Memory),
+        (Side::Target, Cause::Memory),
+        (Side::Target, Cause::Ended),
     ];
-    let weights = ascending.map(|(side, cause)| weight(&limit(side, cause)));
+    let weights = ascending.map(|what| weight(&limit(what)));
     assert_eq!(weights, [0, 1, 1, 1, 2, 2, 3, 3]);
-    let guess = Limit { certainty: Guess, ..limit("target", "open-files") };
+    let guess = Limit { certainty: Guess, ..limit((Side::Target, Cause::OpenFiles)) };
     assert_eq!(weight(&guess), 1, "what is a guess gives way");
-    assert!(is_nobody(&limit("target", "refused")) && !is_nobody(&limit("target", "timeout")));
-    assert!(!is_nobody(&Limit { at_connections: 9, ..limit("target", "refused") }), "it listened");
+    assert!(
+        is_nobody(&limit((Side::Target, Cause::Refused)))
+            && !is_nobody(&limit((Side::Target, Cause::Timeout)))
+    );
+    assert!(!is_nobody(&Limit { at_connections: 9, ..limit((Side::Target, Cause::Refused)) }), "it listened");
 }
 
 #[test]
@@ -415,7 +411,7 @@ fn what_is_refused_here_is_a_limit() {
     };
     let findings = [finding("conntrack", Severity::Warn), finding("ports", Severity::Refuse)];
     let limit = ours::refused_here(&findings, 500).expect("one refuses");
-    assert_eq!((limit.side, limit.cause, limit.at_connections), ("host", "ports", 500));
+    assert_eq!((limit.side.name(), limit.cause.name(), limit.at_connections), ("host", "ports", 500));
     assert_eq!(limit.detail, "ports: 676 free 4-tuples, 1,000 needed");
     assert!(limit.cure.contains("--sources"));
     assert_eq!(ours::refused_here(&findings[..1], 500), None);

@@ -28,7 +28,7 @@ fn both(times: &[(Sign, u64, u64)], failed: u64) -> Evidence {
 
 fn told(evidence: &Evidence) -> (&'static str, Option<f64>, String) {
     let limit = limit(&stopped(400, waiting()), evidence).expect("something stopped it");
-    (limit.cause, limit.first_seen_s, limit.detail)
+    (limit.cause.name(), limit.first_seen_s, limit.detail)
 }
 
 #[test]

@@ -15,7 +15,7 @@ fn seen() -> Evidence {
 
 fn sure(s: &Summary, evidence: &Evidence) -> (&'static str, Certainty) {
     let limit = limit(s, evidence).expect("something stopped it");
-    (limit.cause, limit.certainty)
+    (limit.cause.name(), limit.certainty)
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn what_its_log_says_names_the_cause_or_makes_it_surer() {
     let check =
         |trouble: Vec<FaultCount>, evidence: &Evidence, cause: &str, certainty: Certainty, line: &str| {
             let limit = limit(&stopped(300, trouble), evidence).expect("something stopped it");
-            assert_eq!((limit.cause, limit.certainty), (cause, certainty), "{limit:?}");
+            assert_eq!((limit.cause.name(), limit.certainty), (cause, certainty), "{limit:?}");
             assert!(limit.detail.ends_with(&format!("its log: {line} (/var/log/x.log)")), "{limit:?}");
         };
     let files = said(LogKind::OpenFiles, "accept4() failed (24: Too many open files)");

@@ -38,7 +38,7 @@ fn a_target_that_goes_silent_and_recovers_is_named_with_its_state() {
 
 #[test]
 fn not_every_gap_is_a_stall() {
-    let is_stall = |s: &Summary, e: &Evidence| limit(s, e).is_some_and(|limit| limit.cause == "stall");
+    let is_stall = |s: &Summary, e: &Evidence| limit(s, e).is_some_and(|limit| limit.cause == Cause::Stall);
     // What had waited was never answered: a request that is lost, and little traffic else.
     assert!(!is_stall(&slow(9.0), &silent(State::Idle)));
     // As long as responses take.
@@ -110,7 +110,7 @@ fn processors_that_both_are_confined_to_are_shared() {
     // Other programs have a part of it; both wait.
     check(&slow(9.0), &e(Shared { wanted: 1.3, ..on(0.2, 0.3) }), told);
     let passed = Summary { verdict: Verdict::Pass, ..slow(9.0) };
-    assert_eq!(suspect(&passed, &e(on(0.38, 0.6))).map(|limit| limit.side), Some("host"));
+    assert_eq!(suspect(&passed, &e(on(0.38, 0.6))).map(|limit| limit.side), Some(Side::Host));
 }
 
 #[test]

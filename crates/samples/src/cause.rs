@@ -1,0 +1,67 @@
+//! What stops a load, in a word.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::fault::words;
+
+words! {
+    /// What stopped it. On whose side is told apart: `memory` is the target's, or this machine's.
+    #[derive(Default)]
+    Cause {
+        /// A queue of connections that wait to be accepted.
+        AcceptQueue = "accept-queue",
+        /// Connections that were closed.
+        Closed = "closed",
+        /// A number of connections that it does not go beyond.
+        ConnectionLimit = "connection-limit",
+        /// The firewall's table of connections.
+        Conntrack = "conntrack",
+        /// Processors.
+        Cpu = "cpu",
+        /// Dials are not let out.
+        Denied = "denied",
+        /// Its process has ended.
+        Ended = "ended",
+        /// A managed heap.
+        Heap = "heap",
+        /// Connections are closed that were silent for so long.
+        IdleCut = "idle-cut",
+        /// Memory.
+        Memory = "memory",
+        /// No SYN is answered.
+        NoSynAck = "no-syn-ack",
+        /// Open files.
+        OpenFiles = "open-files",
+        /// Local ports.
+        Ports = "ports",
+        /// Nobody listens.
+        Refused = "refused",
+        /// Connections are closed that have not sent a whole request in so long.
+        RequestTimeout = "request-timeout",
+        /// Connections are closed after so many responses.
+        RequestsPerConnection = "requests-per-connection",
+        /// Connections are closed that have been open for so long.
+        ResetAfter = "reset-after",
+        /// The rate at which connections are accepted.
+        SlowAccept = "slow-accept",
+        /// It stood still.
+        Stall = "stall",
+        /// A thread of it has ended.
+        Thread = "thread",
+        /// No thread can be started.
+        Threads = "threads",
+        /// Nothing came in time.
+        Timeout = "timeout",
+        /// It speaks TLS.
+        TlsExpected = "tls-expected",
+        /// What was sent is not acknowledged.
+        Unacknowledged = "unacknowledged",
+        /// Nobody can tell.
+        #[default]
+        Unknown = "unknown",
+        /// Dials are rejected on the way.
+        Unreachable = "unreachable",
+        /// Responses that are not as expected.
+        WrongAnswer = "wrong-answer",
+    }
+}

@@ -1,0 +1,294 @@
+//! What adds up: the one list of a struct's fields, from which all that goes over each of them is made.
+
+use std::collections::BTreeMap;
+
+/// A part of a tick, or of a summary.
+pub(crate) trait Merge {
+    /// Adds the same period of another shard.
+    fn merge(&mut self, other: &Self);
+
+    /// Adds a later period of the same shards.
+    fn extend(&mut self, later: &Self) {
+        self.merge(later);
+    }
+
+    /// Forgets all, keeping the memory.
+    fn clear(&mut self);
+
+    /// What has changed nothing yet, whatever it is merged with.
+    fn none() -> Self
+    where
+        Self: Default,
+    {
+        Self::default()
+    }
+
+    /// Its times to two significant digits.
+    fn coarsen(&mut self) {}
+
+    /// Allocates what it may need: from then on counting does not.
+    fn reserve(&mut self) {}
+}
+
+macro_rules! numbers {
+    ($($type:ty),+) => {$(
+        impl Merge for $type {
+            fn merge(&mut self, other: &Self) {
+                *self += other;
+            }
+
+            fn clear(&mut self) {
+                *self = 0;
+            }
+        }
+    )+};
+}
+
+numbers!(u64, u128);
+
+impl Merge for f64 {
+    fn merge(&mut self, other: &f64) {
+        *self += other;
+    }
+
+    fn clear(&mut self) {
+        *self = 0.0;
+    }
+}
+
+impl Merge for Option<u64> {
+    fn merge(&mut self, other: &Option<u64>) {
+        other.iter().for_each(|other| *self.get_or_insert_default() += other);
+    }
+
+    fn clear(&mut self) {
+        *self = None;
+    }
+}
+
+impl<K: Ord + Copy, T: Merge + Default> Merge for BTreeMap<K, T> {
+    fn merge(&mut self, other: &Self) {
+        other.iter().for_each(|(key, other)| self.entry(*key).or_default().merge(other));
+    }
+
+    fn clear(&mut self) {
+        BTreeMap::clear(self);
+    }
+}
+
+impl<T: Merge + Default> Merge for Vec<T> {
+    fn merge(&mut self, other: &Self) {
+        self.resize_with(self.len().max(other.len()), T::none);
+        self.iter_mut().zip(other).for_each(|(own, other)| own.merge(other));
+    }
+
+    fn extend(&mut self, later: &Self) {
+        self.resize_with(self.len().max(later.len()), T::none);
+        self.iter_mut().zip(later).for_each(|(own, later)| own.extend(later));
+    }
+
+    fn clear(&mut self) {
+        self.iter_mut().for_each(T::clear);
+    }
+
+    fn coarsen(&mut self) {
+        self.iter_mut().for_each(T::coarsen);
+    }
+
+    fn reserve(&mut self) {
+        self.iter_mut().for_each(T::reserve);
+    }
+}
+
+impl<T: Merge + Default> Merge for Option<Box<T>> {
+    fn merge(&mut self, other: &Self) {
+        other.iter().for_each(|other| self.get_or_insert_default().merge(other));
+    }
+
+    fn extend(&mut self, later: &Self) {
+        later.iter().for_each(|later| self.get_or_insert_default().extend(later));
+    }
+
+    fn clear(&mut self) {
+        self.iter_mut().for_each(|own| own.clear());
+    }
+
+    fn coarsen(&mut self) {
+        self.iter_mut().for_each(|own| own.coarsen());
+    }
+
+    fn reserve(&mut self) {
+        self.iter_mut().for_each(|own| own.reserve());
+    }
+}
+
+/// Makes a struct that merges from the list of its fields. What is said of a field beside its type:
+///
+/// - nothing: it is merged and extended as its type says ([`Merge`]);
+/// - `=> RULE`: its value by the end of the period; a later period's takes its place, and those of several shards merge by
+///   the rule `sum`, `most`, `least`, `any` or `alone`: what is known of one alone is known of no two;
+/// - `=> always RULE`: that rule in either case;
+/// - `= VALUE`: what it begins with, where that is not its type's default.
+///
+/// `times NAME { … }` are further fields, each a [`Latency`](crate::Latency), and an enum of their names that indexes them.
+/// `none { … }` is how a struct differs from its default that changes nothing when it is merged.
+macro_rules! merged {
+    (
+        $(#[$meta:meta])*
+        pub struct $name:ident {
+            $($(#[$field_meta:meta])* pub $field:ident: $type:ty $(= $default:expr)? $(=> $($rule:ident)+)?,)+
+        }
+        $(
+            $(#[$times_meta:meta])*
+            times $times:ident { $($(#[doc = $doc:literal])+ $time:ident = $time_field:ident,)+ }
+        )?
+        $(none { $($empty:ident: $none:expr),+ })?
+    ) => {
+        $(#[$meta])*
+        pub struct $name {
+            $($(#[$field_meta])* pub $field: $type,)+
+            $($($(#[doc = $doc])+ pub $time_field: $crate::latency::Latency,)+)?
+        }
+
+        #[cfg(test)]
+        impl $name {
+            /// For tests that must not forget one.
+            pub(crate) const FIELDS: &'static [&'static str] =
+                &[$(stringify!($field),)+ $($(stringify!($time_field),)+)?];
+        }
+
+        impl Default for $name {
+            fn default() -> $name {
+                $name {
+                    $($field: $crate::merge::begin!($($default)?),)+
+                    $($($time_field: Default::default(),)+)?
+                }
+            }
+        }
+
+        impl $crate::merge::Merge for $name {
+            fn merge(&mut self, other: &$name) {
+                $($crate::merge::merge!(self.$field, other.$field $(, $($rule)+)?);)+
+                $($(self.$time_field.merge(&other.$time_field);)+)?
+            }
+
+            fn extend(&mut self, later: &$name) {
+                $($crate::merge::extend!(self.$field, later.$field $(, $($rule)+)?);)+
+                $($(self.$time_field.merge(&later.$time_field);)+)?
+            }
+
+            fn clear(&mut self) {
+                $($crate::merge::clear!(self.$field $(, $($rule)+)?);)+
+                $($(self.$time_field.clear();)+)?
+            }
+
+            fn coarsen(&mut self) {
+                $($crate::merge::timed!(coarsen, self.$field $(, $($rule)+)?);)+
+                $($(self.$time_field.coarsen();)+)?
+            }
+
+            fn reserve(&mut self) {
+                $($crate::merge::timed!(reserve, self.$field $(, $($rule)+)?);)+
+                $($($crate::merge::Merge::reserve(&mut self.$time_field);)+)?
+            }
+
+            $(fn none() -> $name {
+                $name { $($empty: $none,)+ ..$name::default() }
+            })?
+        }
+
+        $(
+            $(#[$times_meta])*
+            #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+            pub enum $times { $($(#[doc = $doc])+ $time,)+ }
+
+            impl $times {
+                /// All of them, in order.
+                pub const ALL: &'static [$times] = &[$($times::$time,)+];
+
+                /// As records have it: `ramp_latency`.
+                pub const fn name(self) -> &'static str {
+                    match self { $($times::$time => stringify!($time_field),)+ }
+                }
+            }
+
+            impl std::ops::Index<$times> for $name {
+                type Output = $crate::latency::Latency;
+
+                fn index(&self, time: $times) -> &$crate::latency::Latency {
+                    match time { $($times::$time => &self.$time_field,)+ }
+                }
+            }
+
+            impl std::ops::IndexMut<$times> for $name {
+                fn index_mut(&mut self, time: $times) -> &mut $crate::latency::Latency {
+                    match time { $($times::$time => &mut self.$time_field,)+ }
+                }
+            }
+        )?
+    };
+}
+
+macro_rules! begin {
+    () => {
+        Default::default()
+    };
+    ($value:expr) => {
+        $value
+    };
+}
+
+macro_rules! merge {
+    ($own:expr, $other:expr) => {
+        $crate::merge::Merge::merge(&mut $own, &$other)
+    };
+    ($own:expr, $other:expr, always $rule:ident) => {
+        $crate::merge::merge!($own, $other, $rule)
+    };
+    ($own:expr, $other:expr, sum) => {
+        $own += $other
+    };
+    ($own:expr, $other:expr, most) => {
+        $own = $own.max($other)
+    };
+    ($own:expr, $other:expr, least) => {
+        $own = $own.min($other)
+    };
+    ($own:expr, $other:expr, any) => {
+        $own |= $other
+    };
+    ($own:expr, $other:expr, alone) => {
+        $own = None
+    };
+}
+
+macro_rules! extend {
+    ($own:expr, $later:expr) => {
+        $crate::merge::Merge::extend(&mut $own, &$later)
+    };
+    ($own:expr, $later:expr, always $rule:ident) => {
+        $crate::merge::merge!($own, $later, $rule)
+    };
+    ($own:expr, $later:expr, $rule:ident) => {
+        $own = $later
+    };
+}
+
+macro_rules! clear {
+    ($own:expr) => {
+        $crate::merge::Merge::clear(&mut $own)
+    };
+    ($own:expr, $($rule:ident)+) => {
+        $own = Default::default()
+    };
+}
+
+/// Of values there is nothing to do.
+macro_rules! timed {
+    ($what:ident, $own:expr) => {
+        $crate::merge::Merge::$what(&mut $own)
+    };
+    ($what:ident, $own:expr, $($rule:ident)+) => {};
+}
+
+pub(crate) use {begin, clear, extend, merge, merged, timed};
