@@ -13,7 +13,7 @@ use units::Nanos;
 
 use crate::{
     course::{Course, Order},
-    record::{Crowd, Record, line},
+    record::{Crowd, Record},
     workers::{Update, Workers},
 };
 
@@ -71,8 +71,8 @@ pub struct Conductor<'a> {
     plan: &'a Plan,
     course: Course<'a>,
     reports: Vec<Report>,
-    /// What came since the last line.
-    line: Tick,
+    /// What the probe's worker has reported since the last line; what the others did is in their populations' records.
+    probe: Tick,
     line_ends: Nanos,
     pub(crate) record: Record,
     orders: Vec<Order>,
@@ -113,14 +113,15 @@ impl<'a> Conductor<'a> {
         let populations = 0..plan.populations.len() as u16;
         let period = workers.period();
         let latency = period.max(workers.notice());
-        let crowds: Vec<Crowd> =
-            populations.map(|nth| Crowd::of(plan, nth, workers_of(nth), period)).collect();
+        let crowd =
+            |nth| Crowd { line: Tick::starting(start), ..Crowd::of(plan, nth, workers_of(nth), period) };
+        let crowds: Vec<Crowd> = populations.map(crowd).collect();
         let threads = crowds.iter().map(|crowd| crowd.shards).sum();
         Conductor {
             plan,
             course,
             reports: whose.into_iter().map(Report::none).collect(),
-            line: line(start, plan.populations.len()),
+            probe: Tick::starting(start),
             line_ends: lines::end_after(start),
             record: Record { threads, crowds, started, ..Record::empty(plan) },
             orders: Vec::new(),
@@ -216,7 +217,8 @@ impl<'a> Conductor<'a> {
 
     /// Of all that came so far.
     pub(crate) fn sum(&self, of: impl Fn(&Tick) -> u64) -> u64 {
-        of(&self.record.totals) + of(&self.line)
+        let lines = self.record.crowds.iter().map(|crowd| &crowd.line).chain([&self.probe]);
+        of(&self.record.totals) + lines.map(of).sum::<u64>()
     }
 
     /// Whether the load stays as it is, until the stage ends.
@@ -341,7 +343,7 @@ impl<'a> Conductor<'a> {
             let comes_back =
                 population.comes_and_goes() || matches!(population.reconnect, Reconnect::Backoff(_));
             // What the server closed by announcement is dialled again.
-            !comes_back && crowd.totals.counts.closed == crowd.totals.counts.redialled
+            !comes_back && crowd.sum(|counts| counts.closed) == crowd.sum(|counts| counts.redialled)
         };
         self.course.is_last() && !self.course.is_moving() && self.open() == 0 && crowds.all(gone)
     }

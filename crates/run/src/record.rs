@@ -1,7 +1,7 @@
 //! A run, or a step of a search, measured.
 
 use plan::{Plan, Population};
-use samples::{Asked, Fault, Header, Kind, Phase, Stage, Tick};
+use samples::{Asked, Counts, Fault, Header, Kind, Phase, Stage, Tick};
 use units::Nanos;
 
 use crate::{
@@ -116,7 +116,10 @@ impl Record {
 /// A population, measured.
 #[derive(Default)]
 pub(crate) struct Crowd {
+    /// Up to the last line.
     pub(crate) totals: Tick,
+    /// Since then.
+    pub(crate) line: Tick,
     pub(crate) silences: Silences,
     /// Connections that were asked for at the most.
     pub(crate) wanted: u64,
@@ -159,7 +162,7 @@ impl Crowd {
     /// Takes a tick of one of its shards, at whose end all of them have `open` connections; all have reported until
     /// `complete`, and full load began at `hold_from`.
     pub(crate) fn take(&mut self, tick: &Tick, open: u64, complete: Nanos, hold_from: Nanos) {
-        self.totals.extend(tick);
+        self.line.extend(tick);
         self.silences.take(tick, complete);
         self.peak = self.peak.max(open);
         if !tick.is_idle() {
@@ -172,10 +175,22 @@ impl Crowd {
         }
     }
 
+    /// Ends a line; the next one begins then.
+    pub(crate) fn end_line(&mut self, until: Nanos) -> Tick {
+        let line = std::mem::replace(&mut self.line, Tick::starting(until));
+        self.totals.extend(&line);
+        line
+    }
+
+    /// Of all that came so far.
+    pub(crate) fn sum(&self, of: impl Fn(&Counts) -> u64) -> u64 {
+        of(&self.totals.counts) + of(&self.line.counts)
+    }
+
     /// So many are held, at a time that counts.
     pub(crate) fn keep_held(&mut self, held: u64) {
-        let counts = &self.totals.counts;
-        (self.held, self.resting) = (held, counts.closed.saturating_sub(counts.redialled));
+        let closed = self.sum(|counts| counts.closed);
+        (self.held, self.resting) = (held, closed.saturating_sub(self.sum(|counts| counts.redialled)));
         self.is_kept = true;
     }
 
@@ -195,7 +210,7 @@ impl Crowd {
         };
         self.elapsed = self.last_seen.min(own).since(self.began.unwrap_or(Nanos::NEVER));
         if population.load.wanted().is_none() {
-            self.wanted = self.totals.counts.opened + self.totals.counts.failed;
+            self.wanted = self.sum(|counts| counts.opened + counts.failed);
         }
     }
 
@@ -204,13 +219,6 @@ impl Crowd {
         let each_ns = self.loaded_ns as f64 / f64::from(self.shards.max(1));
         if self.loaded_ns == 0 { 0.0 } else { self.waiting_ns as f64 / each_ns }
     }
-}
-
-/// An empty line; the populations stand apart where there are several.
-pub(crate) fn line(from: Nanos, populations: usize) -> Tick {
-    let empty = Tick { from, ..Tick::default() };
-    let populations = if populations > 1 { vec![empty.clone(); populations] } else { Vec::new() };
-    Tick { populations, ..empty }
 }
 
 #[cfg(test)]

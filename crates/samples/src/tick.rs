@@ -200,6 +200,11 @@ impl Tick {
     /// A shard whose turn comes later than this stood still, and what it then reads may have waited here.
     pub const STALL: Nanos = Nanos::from_millis(10);
 
+    /// Of nothing yet, from then on.
+    pub fn starting(from: Nanos) -> Tick {
+        Tick { from, ..Tick::default() }
+    }
+
     /// Counts an answer with this status.
     pub fn count_status(&mut self, status: u16) {
         self.status[usize::from(status).min(STATUSES - 1)] += 1;

@@ -5,7 +5,6 @@ use samples::{Phase, Tick};
 use units::Nanos;
 
 use super::{Conductor, Report};
-use crate::record::line;
 
 /// A line sums up this time.
 const LINE: Nanos = Nanos::from_secs(1);
@@ -37,15 +36,16 @@ impl Conductor<'_> {
         };
         let whose = report.whose;
         let open_ns = u128::from(open) * u128::from(period.0) / 2;
-        self.line.open_ns += open_ns;
-        self.line.extend(tick);
         self.record.losses.take(tick);
-        if let Whose::Population(nth) = whose {
-            self.take_of(nth, tick, open_ns);
-            // The tick in which its load ended is not among them.
-            if is_after {
-                self.record.crowds[usize::from(nth)].dropped_in_drain += tick.counts.dropped;
+        match whose {
+            Whose::Population(nth) => {
+                self.take_of(nth, tick, open_ns);
+                // The tick in which its load ended is not among them.
+                if is_after {
+                    self.record.crowds[usize::from(nth)].dropped_in_drain += tick.counts.dropped;
+                }
             }
+            Whose::Probe => self.probe.extend(tick),
         }
         self.record.peak = self.record.peak.max(self.open());
         if let Some(probe) = &tick.probe {
@@ -53,25 +53,18 @@ impl Conductor<'_> {
         }
     }
 
-    /// What a population's worker has reported.
+    /// What a population's worker has reported. Its histograms are added up here, once; what follows adds up lines.
     fn take_of(&mut self, nth: u16, tick: &Tick, open_ns: u128) {
+        let open = self.of(nth).map(|report| report.open).sum();
+        let complete = self.of(nth).map(|report| report.until).min().unwrap_or_default();
+        let hold_from = self.course.progress(nth).hold_from;
+        let crowd = &mut self.record.crowds[usize::from(nth)];
+        crowd.take(tick, open, complete, hold_from);
+        crowd.line.open_ns += open_ns;
         let period = tick.until.since(tick.from);
         // The rate of a short tick is noise.
-        let has_rate = tick.phase == Phase::Hold && period >= Nanos(self.period.0 / 2);
-        let rate = has_rate.then(|| tick.counts.answered as f64 / period.secs_f64());
-        rate.into_iter().for_each(|rate| self.line.shard_rates.record(rate));
-        let (open, waiting) = (self.of(nth).map(|r| r.open).sum(), self.of(nth).map(|r| r.waiting).sum());
-        let (resolved, owed) = (self.of(nth).map(|r| r.resolved).sum(), self.of(nth).map(|r| r.owed).sum());
-        let ramped_at = self.of(nth).map(|r| r.ramped_at).max().unwrap_or_default();
-        let hold_from = self.course.progress(nth).hold_from;
-        let complete = self.of(nth).map(|r| r.until).min().unwrap_or_default();
-        self.record.crowds[usize::from(nth)].take(tick, open, complete, hold_from);
-        if let Some(own) = self.line.populations.get_mut(usize::from(nth)) {
-            own.extend(tick);
-            own.open_ns += open_ns;
-            rate.into_iter().for_each(|rate| own.shard_rates.record(rate));
-            (own.open, own.wanted, own.waiting) = (open, self.course.wanted(nth), waiting);
-            (own.resolved, own.owed, own.ramped_at) = (resolved, owed, ramped_at);
+        if tick.phase == Phase::Hold && period >= Nanos(self.period.0 / 2) {
+            crowd.line.shard_rates.record(tick.counts.answered as f64 / period.secs_f64());
         }
     }
 
@@ -88,22 +81,38 @@ impl Conductor<'_> {
 
     pub(super) fn end_line(&mut self) -> Tick {
         let until = self.reports.iter().map(|report| report.until).max().unwrap_or_default();
-        self.line.open = self.open();
-        self.line.resolved = self.resolved();
-        self.line.waiting = self.of_load().map(|report| report.waiting).sum();
-        self.line.owed = self.of_load().map(|report| report.owed).sum();
-        self.line.ramped_at = self.of_load().map(|report| report.ramped_at).max().unwrap_or_default();
-        self.line.phase = match self.course.is_paused() && self.draining.is_none() {
+        let mut line = std::mem::replace(&mut self.probe, Tick::starting(until));
+        let mut populations = Vec::with_capacity(self.record.crowds.len());
+        for nth in 0..self.record.crowds.len() as u16 {
+            let mut own = self.record.crowds[usize::from(nth)].end_line(until);
+            self.set_state(&mut own, |whose| whose == Whose::Population(nth));
+            own.wanted = self.course.wanted(nth);
+            line.merge(&own);
+            populations.push(own);
+        }
+        self.set_state(&mut line, |whose| whose != Whose::Probe);
+        line.phase = match self.course.is_paused() && self.draining.is_none() {
             true => Phase::Pause,
             false => self.of_load().map(|report| report.phase).min().unwrap_or_default(),
         };
-        self.line.until = until;
-        self.line.wanted = (0..self.record.crowds.len() as u16).map(|nth| self.course.wanted(nth)).sum();
-        self.record.totals.extend(&self.line);
-        let ended = self.line.clone();
-        self.line.clear();
-        (self.line.index, self.line.from) = (ended.index + 1, until);
-        self.line.populations = line(until, self.record.crowds.len()).populations;
-        ended
+        line.until = until;
+        self.record.totals.extend(&line);
+        // Of one alone the line says it all.
+        if populations.len() > 1 {
+            line.populations = populations;
+        }
+        line
+    }
+
+    /// How things stand with these workers.
+    fn set_state(&self, tick: &mut Tick, is_theirs: impl Fn(Whose) -> bool) {
+        (tick.open, tick.resolved, tick.waiting, tick.owed, tick.ramped_at) = Default::default();
+        for report in self.reports.iter().filter(|report| is_theirs(report.whose)) {
+            tick.open += report.open;
+            tick.resolved += report.resolved;
+            tick.waiting += report.waiting;
+            tick.owed += report.owed;
+            tick.ramped_at = tick.ramped_at.max(report.ramped_at);
+        }
     }
 }
