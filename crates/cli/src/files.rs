@@ -15,7 +15,7 @@ use std::{
 };
 
 use rustix::fs::{Access, access};
-use samples::{Generator, Header, Sink, Tick};
+use samples::{Header, Looks, Sink, Tick};
 
 use crate::Failure;
 
@@ -146,7 +146,7 @@ impl Sink for Files {
         self.begun.store(true, Relaxed);
     }
 
-    fn tick(&mut self, _tick: &Tick, _own: &Generator) {}
+    fn tick(&mut self, _tick: &Tick, _looks: &Looks) {}
 }
 
 impl Drop for Files {

@@ -9,7 +9,7 @@ use hdrhistogram::serialization::{
     V2DeflateSerializeError, V2DeflateSerializer,
     interval_log::{IntervalLogWriter, IntervalLogWriterBuilder, IntervalLogWriterError, Tag},
 };
-use samples::{Generator, Header, Latency, Sink, Tick, Timing};
+use samples::{Header, Latency, Looks, Sink, Tick, Timing};
 use units::Nanos;
 
 /// Histograms hold nanoseconds; the largest of each interval is written as milliseconds, as the Java tools do.
@@ -113,7 +113,7 @@ impl<W: Write> Sink for Hlog<'_, W> {
         self.header = header.clone();
     }
 
-    fn tick(&mut self, tick: &Tick, _own: &Generator) {
+    fn tick(&mut self, tick: &Tick, _looks: &Looks) {
         if self.failed.is_none() {
             self.failed = self.write(tick).err();
         }
@@ -191,7 +191,7 @@ mod tests {
         let mut file = HlogFile::new(Vec::new());
         let mut log = file.begin(UNIX_EPOCH + Duration::from_secs(1_700_000_000)).unwrap();
         for second in 0..3 {
-            log.tick(&tick(second), &Generator::default());
+            log.tick(&tick(second), &Looks::default());
         }
         log.result().unwrap();
         let lines = read(&file.out);
@@ -242,7 +242,7 @@ mod tests {
         let mut file = HlogFile::new(Vec::new());
         let mut log = file.begin(UNIX_EPOCH + Duration::from_secs(1_700_000_000)).unwrap();
         log.begin(&header);
-        log.tick(&whole, &Generator::default());
+        log.tick(&whole, &Looks::default());
         log.result().unwrap();
         let lines: Vec<(String, u64)> =
             read(&file.out).into_iter().map(|(tag, _, _, histogram)| (tag, histogram.len())).collect();
@@ -269,8 +269,8 @@ mod tests {
         }
         let mut file = HlogFile::new(io::LineWriter::new(Full));
         let mut log = file.begin(UNIX_EPOCH).unwrap();
-        log.tick(&tick(0), &Generator::default());
-        log.tick(&tick(1), &Generator::default());
+        log.tick(&tick(0), &Looks::default());
+        log.tick(&tick(1), &Looks::default());
         assert!(log.result().is_err());
     }
 }

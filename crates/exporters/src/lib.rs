@@ -23,7 +23,7 @@ use std::{
     time::Duration,
 };
 
-use samples::{Generator, Header, Looks, Sink, Tell, Tick};
+use samples::{Header, Looks, Sink, Tell, Tick};
 use units::{Clock, Date, Nanos};
 
 use metrics::{Book, Snapshot};
@@ -158,13 +158,9 @@ impl Sink for Exporters {
         }
     }
 
-    fn look(&mut self, looks: &Looks) {
-        self.book.look(looks);
-    }
-
-    fn tick(&mut self, tick: &Tick, own: &Generator) {
+    fn tick(&mut self, tick: &Tick, looks: &Looks) {
         if !self.lanes.is_empty() || self.endpoint.is_some() {
-            let snapshot = Arc::new(self.book.tick(tick, own));
+            let snapshot = Arc::new(self.book.tick(tick, looks));
             if let Some(endpoint) = &self.endpoint {
                 endpoint.show(&snapshot);
             }

@@ -9,7 +9,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-use samples::{Destination, Generator, Header, Latency, Looks, Quantiles, Tick};
+use samples::{Destination, Header, Latency, Looks, Quantiles, Tick};
 use units::{Date, Nanos};
 
 pub(crate) use table::TABLE;
@@ -176,7 +176,6 @@ struct Moment<'a> {
     total: &'a Tick,
     /// The last period.
     last: &'a Tick,
-    own: &'a Generator,
     looks: &'a Looks,
 }
 
@@ -242,22 +241,16 @@ pub(crate) struct Book {
     began: Date,
     start: Option<Nanos>,
     total: Tick,
-    looks: Looks,
 }
 
 impl Book {
     /// Of a run that began then.
     pub(crate) fn new(began: Date) -> Book {
-        let (header, total, looks) = (Header::default(), Tick::default(), Looks::default());
-        Book { header, began, start: None, total, looks }
+        Book { header: Header::default(), began, start: None, total: Tick::default() }
     }
 
     pub(crate) fn begin(&mut self, header: &Header) {
         self.header = header.clone();
-    }
-
-    pub(crate) fn look(&mut self, looks: &Looks) {
-        self.looks = looks.clone();
     }
 
     /// The series before anything happened: which of the closed metrics' there will be.
@@ -265,19 +258,19 @@ impl Book {
         let populations = vec![Tick::default(); self.header.populations.len()];
         let nothing = Tick { populations, ..Tick::default() };
         let before = Book { total: nothing.clone(), header: self.header.clone(), ..Book::new(self.began) };
-        before.read(Nanos::ZERO, &nothing, &Generator::default())
+        before.read(Nanos::ZERO, &nothing, &Looks::default())
     }
 
     /// A period.
-    pub(crate) fn tick(&mut self, tick: &Tick, own: &Generator) -> Snapshot {
+    pub(crate) fn tick(&mut self, tick: &Tick, looks: &Looks) -> Snapshot {
         let start = *self.start.get_or_insert(tick.from);
         self.total.extend(tick);
-        self.read(tick.until.since(start), tick, own)
+        self.read(tick.until.since(start), tick, looks)
     }
 
-    fn read(&self, elapsed: Nanos, last: &Tick, own: &Generator) -> Snapshot {
-        let Book { header, total, looks, .. } = self;
-        let moment = Moment { header, total, last, own, looks };
+    fn read(&self, elapsed: Nanos, last: &Tick, looks: &Looks) -> Snapshot {
+        let Book { header, total, .. } = self;
+        let moment = Moment { header, total, last, looks };
         let mut samples = Vec::new();
         for (row, metric) in TABLE.iter().enumerate() {
             (metric.read)(&moment, &mut Series { row, samples: &mut samples });

@@ -208,8 +208,7 @@ impl PushServer {
         book.begin(header);
         let (mut batch, mut sent) = (Vec::new(), Ok(()));
         let read = store.ticks(&run.id, &mut |record| {
-            book.look(&record.looks);
-            let row = book.tick(&record.tick, &record.generator);
+            let row = book.tick(&record.tick, &record.looks);
             if (from..=to).contains(&row.elapsed) && sent.is_ok() {
                 batch.push(Arc::new(row));
             }

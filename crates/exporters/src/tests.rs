@@ -39,9 +39,8 @@ impl Write for Stuck {
 fn run(exporters: &mut Exporters, seconds: u64) {
     exporters.begin(&header());
     for second in 1..=seconds {
-        let (tick, generator, looks) = seen(second);
-        exporters.look(&looks);
-        exporters.tick(&tick, &generator);
+        let (tick, looks) = seen(second);
+        exporters.tick(&tick, &looks);
     }
 }
 

@@ -163,12 +163,8 @@ impl<'a, 's> Surroundings<'a, 's> {
     }
 
     fn show(&mut self, line: &Tick) {
-        let own = self.observer.generator();
         let looks = self.observer.latest();
-        for sink in self.sinks.iter_mut() {
-            sink.look(&looks);
-            sink.tick(line, &own);
-        }
+        self.sinks.iter_mut().for_each(|sink| sink.tick(line, &looks));
         self.moments.take(line, self.observer.take_doing());
     }
 

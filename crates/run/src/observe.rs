@@ -346,19 +346,14 @@ impl Observer {
         Some(Room { available, slabs: host::slab_reclaimable(&self.root).unwrap_or(0) })
     }
 
-    /// What was seen last.
+    /// What was seen last. Of throng itself memory and CPU time are known of each sample, the rest once a second.
     pub(crate) fn latest(&self) -> Looks {
-        self.seen.latest(self.both_here)
-    }
-
-    /// Ours so far.
-    pub(crate) fn generator(&self) -> Generator {
-        Generator {
-            cpu_s: self.own_pulse.cpu_ns() as f64 / 1e9,
-            system_s: self.own_pulse.cpu_system_ns as f64 / 1e9,
-            rss_bytes: self.own_rss_max,
-            ..Generator::default()
+        let mut latest = self.seen.latest(self.both_here);
+        if let Some(own) = &mut latest.own {
+            let Pulse { rss_bytes, cpu_user_ns, cpu_system_ns, .. } = self.own_pulse;
+            (own.rss_bytes, own.cpu_user_ns, own.cpu_system_ns) = (rss_bytes, cpu_user_ns, cpu_system_ns);
         }
+        latest
     }
 
     /// What it all came to.
@@ -388,8 +383,11 @@ impl Observer {
             target,
             kernel: (cost.kernel_bytes).map(|fit| KernelCost { value: fit.value, both_ends: self.both_here }),
             generator: Generator {
+                cpu_s: self.own_pulse.cpu_ns() as f64 / 1e9,
+                system_s: self.own_pulse.cpu_system_ns as f64 / 1e9,
+                rss_bytes: self.own_rss_max,
                 user_bytes_per_connection: bytes(cost.generator_bytes),
-                ..self.generator()
+                ..Generator::default()
             },
             both_here: self.both_here,
             held_for: self.held_for,

@@ -187,6 +187,13 @@ pub struct ProcessLook {
     pub cpus: String,
 }
 
+impl ProcessLook {
+    /// CPU time, seconds.
+    pub fn cpu_s(&self) -> f64 {
+        (self.cpu_user_ns + self.cpu_system_ns) as f64 / 1e9
+    }
+}
+
 /// A host, as far as connections feel it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use units::Date;
 
-use crate::{calibration::Calibration, observation::Looks, sink::Header, summary::Generator, tick::Tick};
+use crate::{calibration::Calibration, observation::Looks, sink::Header, tick::Tick};
 
 /// The version of all records here.
 pub const SCHEMA: u32 = 1;
@@ -69,8 +69,6 @@ pub struct Setting {
 pub struct TickRecord<'a> {
     /// What happened.
     pub tick: Cow<'a, Tick>,
-    /// What throng cost so far.
-    pub generator: Cow<'a, Generator>,
     /// What was seen last of hosts and processes.
     pub looks: Cow<'a, Looks>,
 }
@@ -79,7 +77,6 @@ impl TickRecord<'static> {
     /// Adds a later period: what happened adds up, what was seen is the later one's.
     pub fn extend(&mut self, later: &TickRecord) {
         self.tick.to_mut().extend(&later.tick);
-        self.generator = Cow::Owned(later.generator.clone().into_owned());
         self.looks = Cow::Owned(later.looks.clone().into_owned());
     }
 
@@ -87,11 +84,7 @@ impl TickRecord<'static> {
     pub fn coarse(record: &TickRecord) -> TickRecord<'static> {
         let mut tick = record.tick.clone().into_owned();
         tick.coarsen();
-        TickRecord {
-            tick: Cow::Owned(tick),
-            generator: Cow::Owned(record.generator.clone().into_owned()),
-            looks: Cow::Owned(record.looks.clone().into_owned()),
-        }
+        TickRecord { tick: Cow::Owned(tick), looks: Cow::Owned(record.looks.clone().into_owned()) }
     }
 }
 
@@ -210,11 +203,6 @@ mod tests {
     fn record(seed: u64) -> TickRecord<'static> {
         TickRecord {
             tick: Cow::Owned(tick(seed)),
-            generator: Cow::Owned(Generator {
-                cpu_s: seed as f64 / 8.0,
-                cpu_share: Some(0.5),
-                ..Generator::default()
-            }),
             looks: Cow::Owned(Looks {
                 target: Some(TargetLook {
                     pid: 7,

@@ -57,10 +57,8 @@ pub type Tell = Arc<dyn Fn(&str) + Send + Sync>;
 pub trait Sink {
     /// Before the first tick.
     fn begin(&mut self, _header: &Header) {}
-    /// What was seen last of hosts and processes, before the tick that it stands beside.
-    fn look(&mut self, _looks: &Looks) {}
-    /// One period, all shards merged; `own` is what throng itself cost so far.
-    fn tick(&mut self, tick: &Tick, own: &crate::summary::Generator);
+    /// One period, all shards merged, and the last samples of hosts and processes, throng itself among them.
+    fn tick(&mut self, tick: &Tick, looks: &Looks);
     /// Asked many times a second: what is wanted of the run, the oldest first. `run` decides what becomes of it.
     fn ask(&mut self) -> Option<Ask> {
         None

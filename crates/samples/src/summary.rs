@@ -298,23 +298,32 @@ pub struct StepSummary {
     pub latency_us: Quantiles,
 }
 
-/// What throng itself cost.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-#[serde(default)]
-pub struct Generator {
-    /// CPU time, seconds.
-    pub cpu_s: f64,
-    /// The part of it that the kernel took, seconds.
-    pub system_s: f64,
-    /// Resident memory, bytes.
-    pub rss_bytes: u64,
-    /// Slope of resident memory against open connections over the ramp; none where the points do not carry one.
-    pub user_bytes_per_connection: Option<f64>,
-    /// CPU time over the hold, as a share of what its threads could have had; none where the hold was too short.
-    pub cpu_share: Option<f64>,
-    /// By how much a turn of its loop came too late, the most; microseconds.
-    pub stall_us: f64,
+merged! {
+    /// What throng itself cost on a machine; of several, what is known of one alone is none.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    #[cfg_attr(test, derive(ts_rs::TS))]
+    #[serde(default)]
+    pub struct Generator {
+        /// CPU time, seconds.
+        pub cpu_s: f64,
+        /// The part of it that the kernel took, seconds.
+        pub system_s: f64,
+        /// Resident memory, bytes.
+        pub rss_bytes: u64,
+        /// Slope of resident memory against open connections over the ramp; none where the points do not carry one.
+        pub user_bytes_per_connection: Option<f64> => always alone,
+        /// CPU time over the hold, as a share of what its threads could have had; none where the hold was too short.
+        pub cpu_share: Option<f64> => always alone,
+        /// By how much a turn of its loop came too late, the most; microseconds.
+        pub stall_us: f64 => always most,
+    }
+}
+
+impl Generator {
+    /// Adds another machine's.
+    pub fn merge(&mut self, other: &Generator) {
+        Merge::merge(self, other);
+    }
 }
 
 /// What the target's process cost, where it runs on this machine.

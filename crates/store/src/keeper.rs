@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use samples::{Generator, Header, Looks, RunRecord, Sink, Summary, Tell, Tick, TickRecord};
+use samples::{Header, Looks, RunRecord, Sink, Summary, Tell, Tick, TickRecord};
 
 use crate::{Store, StoreTrouble, summary_text};
 
@@ -21,7 +21,6 @@ pub struct Keeper {
     file: PathBuf,
     run: RunRecord,
     tell: Tell,
-    looks: Looks,
     thread: Option<Thread>,
     /// Ticks so far, and those among them that found the queue full.
     seen: u64,
@@ -46,7 +45,7 @@ struct Thread {
 impl Keeper {
     /// Keeps a run in this file; its record's header comes when it begins.
     pub fn new(file: PathBuf, run: RunRecord, tell: Tell) -> Keeper {
-        Keeper { file, run, tell, looks: Looks::default(), thread: None, seen: 0, missed: 0 }
+        Keeper { file, run, tell, thread: None, seen: 0, missed: 0 }
     }
 
     /// Waits until all is stored, within bounds. `None`: it was not kept, and that was told.
@@ -83,15 +82,10 @@ impl Sink for Keeper {
         }
     }
 
-    fn look(&mut self, looks: &Looks) {
-        self.looks = looks.clone();
-    }
-
-    fn tick(&mut self, tick: &Tick, own: &Generator) {
+    fn tick(&mut self, tick: &Tick, looks: &Looks) {
         let Some(thread) = &self.thread else { return };
         // Written here: 1 to 20 µs, and less than a copy of the histograms would take.
-        let (tick, generator, looks) = (Cow::Borrowed(tick), Cow::Borrowed(own), Cow::Borrowed(&self.looks));
-        let record = TickRecord { tick, generator, looks }.to_json();
+        let record = TickRecord { tick: Cow::Borrowed(tick), looks: Cow::Borrowed(looks) }.to_json();
         self.seen += 1;
         if let Err(TrySendError::Full(_)) = thread.ticks.try_send((self.seen, record)) {
             self.missed += 1;

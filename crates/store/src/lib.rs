@@ -169,10 +169,7 @@ impl Store {
         let mut ticks = 0;
         self.ticks(&run.id, &mut |record| {
             ticks += 1;
-            for sink in sinks.iter_mut() {
-                sink.look(&record.looks);
-                sink.tick(&record.tick, &record.generator);
-            }
+            sinks.iter_mut().for_each(|sink| sink.tick(&record.tick, &record.looks));
         })?;
         Ok(ticks)
     }

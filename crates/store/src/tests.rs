@@ -7,7 +7,7 @@ use std::{
     },
 };
 
-use samples::{Generator, Header, HostLook, Looks, Sink, Tick};
+use samples::{Header, HostLook, Looks, Sink, Tick};
 use stats::compare::{Comparison, EqualLoad};
 use units::Nanos;
 
@@ -74,9 +74,7 @@ fn keep(mut keeper: Keeper, seconds: u64, finish: bool) -> Option<Kept> {
     keeper.begin(&Header { target: "http://t/".into(), connections: 200, seed: 7, ..Header::default() });
     for second in 0..seconds {
         let host = HostLook { oom_kills: second, ..HostLook::default() };
-        keeper.look(&Looks { host: Some(host), ..Looks::default() });
-        let own = Generator { cpu_s: second as f64, ..Generator::default() };
-        keeper.tick(&tick(second), &own);
+        keeper.tick(&tick(second), &Looks { host: Some(host), ..Looks::default() });
     }
     if finish {
         keeper.finish(&summary());
@@ -106,7 +104,7 @@ fn a_run_is_kept_as_it_was_and_can_be_replayed() {
     (0..5).for_each(|second| direct.extend(&tick(second)));
     let mut each = |record: TickRecord| {
         let host = record.looks.host.as_ref().unwrap();
-        assert_eq!((record.generator.cpu_s, host.oom_kills), (seen as f64, seen), "in their order");
+        assert_eq!((record.tick.counts.answered, host.oom_kills), (seen, seen), "in their order");
         replayed.extend(&record.tick);
         seen += 1;
     };
@@ -290,7 +288,7 @@ fn at_loads(told: &Told, file: PathBuf, began_ms: u64, loads: &[u64], tags: &[&s
         let mut tick = Tick { from, until, open, open_ns, ..Tick::default() };
         let latency = if second < 3 { &mut tick.ramp_latency } else { &mut tick.latency };
         (0..600).for_each(|_| latency.record(Nanos::from_micros(open)));
-        keeper.tick(&tick, &Generator::default());
+        keeper.tick(&tick, &Looks::default());
         before = open;
     }
     keeper.end().unwrap().id

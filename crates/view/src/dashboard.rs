@@ -35,7 +35,7 @@ use axum::{
 };
 use exporters::web::Web;
 use futures_util::{Stream, StreamExt, stream};
-use samples::{Ask, Generator, Header, Looks, RunRecord, Sink, Summary, Tick, TickRecord};
+use samples::{Ask, Header, Looks, RunRecord, Sink, Summary, Tick, TickRecord};
 use serde::Deserialize;
 use tokio::sync::{broadcast, mpsc};
 
@@ -54,7 +54,6 @@ const ASKS: usize = 16;
 
 /// The sink that shows a run to browsers.
 pub struct Dashboard {
-    looks: Looks,
     news: Option<mpsc::Sender<News>>,
     asks: Receiver<Ask>,
     web: Web,
@@ -112,7 +111,7 @@ impl Dashboard {
             .layer(middleware::from_fn_with_state(opens, access::guard))
             .with_state(room.clone());
         let (web, at) = Web::start(at, routes, gather(room, heard))?;
-        Ok((Dashboard { looks: Looks::default(), news: Some(news), asks, web }, at))
+        Ok((Dashboard { news: Some(news), asks, web }, at))
     }
 
     /// Tells all who follow that it is over, within bounds.
@@ -134,13 +133,9 @@ impl Sink for Dashboard {
         self.tell(News::Begun(Box::new(header.clone())));
     }
 
-    fn look(&mut self, looks: &Looks) {
-        self.looks = looks.clone();
-    }
-
-    fn tick(&mut self, tick: &Tick, own: &Generator) {
-        let (tick, generator, looks) = (Cow::Borrowed(tick), Cow::Borrowed(own), Cow::Borrowed(&self.looks));
-        self.tell(News::Tick(Box::new(TickRecord::coarse(&TickRecord { tick, generator, looks }))));
+    fn tick(&mut self, tick: &Tick, looks: &Looks) {
+        let record = TickRecord { tick: Cow::Borrowed(tick), looks: Cow::Borrowed(looks) };
+        self.tell(News::Tick(Box::new(TickRecord::coarse(&record))));
     }
 
     fn ask(&mut self) -> Option<Ask> {

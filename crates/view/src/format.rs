@@ -16,7 +16,9 @@ pub use fortio::fortio;
 pub use httperf::httperf;
 pub use wrk::wrk;
 
-use samples::{Fault, Figures, Generator, Header, Latency, Moments, Phase, Sink, Stage, Summary, Tick};
+use samples::{
+    Fault, Figures, Generator, Header, Latency, Looks, Moments, Phase, Sink, Stage, Summary, Tick,
+};
 use units::Nanos;
 
 /// httperf samples the rate of replies over this time.
@@ -37,7 +39,7 @@ impl Sink for Whole {
         self.names.clone_from(&header.populations);
     }
 
-    fn tick(&mut self, tick: &Tick, _own: &Generator) {
+    fn tick(&mut self, tick: &Tick, _looks: &Looks) {
         self.replies.sample(tick);
         self.replies_of.resize_with(tick.populations.len(), Replies::default);
         for (replies, own) in self.replies_of.iter_mut().zip(&tick.populations) {
@@ -219,7 +221,7 @@ mod tests {
             (9000, 10_000, 2000, 20),
             (10_000, 10_200, 100, 20),
         ] {
-            whole.tick(&tick(from, until, answered, open), &Generator::default());
+            whole.tick(&tick(from, until, answered, open), &Looks::default());
         }
         let rates = whole.replies.rates;
         assert_eq!((rates.count(), rates.min(), rates.max()), (2, 1_000_000, 2_000_000));
@@ -240,7 +242,7 @@ mod tests {
             }
             let populations = vec![span(10, 10), calls.clone()];
             let answered = 10 + calls.counts.answered;
-            whole.tick(&Tick { populations, ..span(answered, 10 + calls.open) }, &Generator::default());
+            whole.tick(&Tick { populations, ..span(answered, 10 + calls.open) }, &Looks::default());
         }
         let figures = |target: &str, threads, elapsed_s| Figures {
             target: target.to_owned(),
@@ -286,7 +288,7 @@ mod tests {
     fn a_drain_is_no_sample_of_the_rate() {
         let mut whole = Whole::default();
         let drain = Tick { phase: Phase::Drain, ..tick(0, 9000, 1, 0) };
-        whole.tick(&drain, &Generator::default());
+        whole.tick(&drain, &Looks::default());
         assert_eq!(whole.replies.rates.count(), 0);
     }
 }

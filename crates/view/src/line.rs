@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use samples::{Generator, Header, Sink, Tick};
+use samples::{Header, Looks, Sink, Tick};
 use units::{Bytes, Count, Nanos, percent};
 
 use crate::summary::time;
@@ -41,7 +41,7 @@ impl<W: Write> Sink for Line<W> {
             writeln!(self.out, "{target}: {connections} connections, {threads} threads, {io}, seed {seed}");
     }
 
-    fn tick(&mut self, tick: &Tick, own: &Generator) {
+    fn tick(&mut self, tick: &Tick, looks: &Looks) {
         let period = tick.until.since(tick.from).secs_f64().max(1e-9);
         if period < LEAST_PERIOD {
             return;
@@ -61,6 +61,7 @@ impl<W: Write> Sink for Line<W> {
             _ => time(latency.quantile(q).0 as f64 / 1e3, latency.is_at_least(q)),
         };
         let phase = tick.phase.name();
+        let (cpu_s, rss_bytes) = looks.own.as_ref().map_or((0.0, 0), |own| (own.cpu_s(), own.rss_bytes));
         let _ = writeln!(
             self.out,
             "{:>5.0}s {phase:<5} open {} of {}  +{}/s  requests {}/s  {:.1} MiB/s  p50 {}  p99 {}{without}  faults {}  cpu {:.0} %  memory {}",
@@ -73,10 +74,10 @@ impl<W: Write> Sink for Line<W> {
             at(0.5),
             at(0.99),
             Count(tick.faults.total()),
-            (own.cpu_s - self.cpu_s) / period * 100.0,
-            Bytes(own.rss_bytes).brief(),
+            (cpu_s - self.cpu_s) / period * 100.0,
+            Bytes(rss_bytes).brief(),
         );
-        self.cpu_s = own.cpu_s;
+        self.cpu_s = cpu_s;
     }
 }
 
@@ -96,7 +97,7 @@ impl<W: Write> Classic<W> {
 }
 
 impl<W: Write> Sink for Classic<W> {
-    fn tick(&mut self, tick: &Tick, _own: &Generator) {
+    fn tick(&mut self, tick: &Tick, _looks: &Looks) {
         let start = *self.start.get_or_insert(tick.from);
         let elapsed = tick.until.since(start).secs_f64();
         self.requests += tick.counts.answered;
@@ -144,9 +145,16 @@ mod tests {
             threads: 2,
             ..Header::default()
         });
-        let own = |cpu_s| Generator { cpu_s, rss_bytes: 5 << 20, ..Generator::default() };
-        line.tick(&tick(10), &own(1.0));
-        line.tick(&tick(12), &own(2.0));
+        let own = |seconds| {
+            let own = samples::ProcessLook {
+                cpu_user_ns: seconds * 1_000_000_000,
+                rss_bytes: 5 << 20,
+                ..Default::default()
+            };
+            Looks { own: Some(own), ..Looks::default() }
+        };
+        line.tick(&tick(10), &own(1));
+        line.tick(&tick(12), &own(2));
         let out = String::from_utf8(out).unwrap();
         let lines: Vec<&str> = out.lines().collect();
         assert_eq!(lines[0], "http://t/: 3,000 connections, 2 threads, uring, seed 7");
@@ -164,7 +172,7 @@ mod tests {
         line.begin(&Header::default());
         let mut silent = Tick { ramp_latency: samples::Latency::default(), ..tick(0) };
         silent.ramp_latency.censor();
-        line.tick(&silent, &Generator::default());
+        line.tick(&silent, &Looks::default());
         let out = String::from_utf8(out).unwrap();
         assert!(out.contains("  p50 -  p99 -  no response 100 %  faults"), "{out}");
     }
@@ -173,8 +181,8 @@ mod tests {
     fn the_classic_line_is_cumulative() {
         let mut out = Vec::new();
         let mut classic = Classic::new(&mut out);
-        classic.tick(&tick(0), &Generator::default());
-        classic.tick(&tick(2), &Generator::default());
+        classic.tick(&tick(0), &Looks::default());
+        classic.tick(&tick(2), &Looks::default());
         let out = String::from_utf8(out).unwrap();
         assert_eq!(
             out.lines().last().unwrap(),

@@ -6,7 +6,7 @@ mod tests;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use flate2::{Compression, write::GzEncoder};
-use samples::{Generator, Header, Looks, RunRecord, Sink, Summary, Tick, TickRecord};
+use samples::{Header, Looks, RunRecord, Sink, Summary, Tick, TickRecord};
 use serde_json::{Value, json};
 use stats::compare::Comparison;
 use std::{borrow::Cow, io::Write};
@@ -23,7 +23,6 @@ const PLACE: &str = "/*DATA*/";
 pub struct Report {
     id: String,
     run: RunRecord,
-    looks: Looks,
     history: History,
     summary: Option<Summary>,
     /// As it was written.
@@ -33,8 +32,8 @@ pub struct Report {
 impl Report {
     /// Of a run that is about to begin.
     pub fn new(run: RunRecord) -> Report {
-        let (id, looks, history) = (String::new(), Looks::default(), History::default());
-        Report { id, run, looks, history, summary: None, figures: Value::Null }
+        let (id, history) = (String::new(), History::default());
+        Report { id, run, history, summary: None, figures: Value::Null }
     }
 
     /// Of a stored one; its ticks are still to be replayed.
@@ -94,13 +93,9 @@ impl Sink for Report {
         self.run.header = header.clone();
     }
 
-    fn look(&mut self, looks: &Looks) {
-        self.looks = looks.clone();
-    }
-
-    fn tick(&mut self, tick: &Tick, own: &Generator) {
-        let (tick, generator, looks) = (Cow::Borrowed(tick), Cow::Borrowed(own), Cow::Borrowed(&self.looks));
-        self.add(TickRecord::coarse(&TickRecord { tick, generator, looks }));
+    fn tick(&mut self, tick: &Tick, looks: &Looks) {
+        let record = TickRecord { tick: Cow::Borrowed(tick), looks: Cow::Borrowed(looks) };
+        self.add(TickRecord::coarse(&record));
     }
 
     fn finish(&mut self, summary: &Summary) {

@@ -20,7 +20,7 @@ use std::{
 };
 
 use ratatui::backend::CrosstermBackend;
-use samples::{Ask, Generator, Header, Looks, Sink, Summary, Tick};
+use samples::{Ask, Header, Looks, Sink, Summary, Tick};
 use units::Clock;
 
 use crate::{line::Line, messages};
@@ -138,13 +138,9 @@ impl Sink for Terminal {
         }
     }
 
-    fn look(&mut self, looks: &Looks) {
-        self.figures.look(looks);
-    }
-
-    fn tick(&mut self, tick: &Tick, own: &Generator) {
-        let second = self.figures.tick(tick, own);
-        self.line.tick(tick, own);
+    fn tick(&mut self, tick: &Tick, looks: &Looks) {
+        let second = self.figures.tick(tick, looks);
+        self.line.tick(tick, looks);
         let line = self.line.take();
         let Some(thread) = &self.thread else {
             messages::write(line.into_bytes());

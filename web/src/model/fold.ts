@@ -1,17 +1,16 @@
 import type { Lenient } from "./lenient";
 import { joined, periodOf, settle, type Period } from "./period";
-import type { Generator, Looks, TickRecord } from "./records";
+import type { Looks, TickRecord } from "./records";
 import type { StoredRun } from "./report";
 
-/** A stored tick, or several merged: what happened, and what was seen last of throng and of the hosts. */
+/** A stored tick, or several merged: what happened, and what was seen last of hosts and processes. */
 export interface Entry {
   period: Period;
-  generator: Lenient<Generator>;
   looks: Lenient<Looks>;
 }
 
 export function entryOf(record: Lenient<TickRecord>): Entry {
-  return { period: periodOf(record.tick), generator: record.generator ?? {}, looks: record.looks ?? {} };
+  return { period: periodOf(record.tick), looks: record.looks ?? {} };
 }
 
 function extended(entry: Entry, later: Entry): Entry {

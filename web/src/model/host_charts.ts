@@ -1,6 +1,8 @@
 import { asks, growth, isSeen, overTime, phases, SECONDS, type Axis, type Chart, type Line, type Mark } from "./chart";
 import type { Entry } from "./fold";
+import type { Lenient } from "./lenient";
 import * as quantity from "./quantity";
+import type { ProcessLook } from "./records";
 import type { Run } from "./run";
 
 const CORES: Axis = { label: "processors used", quantity: quantity.count };
@@ -16,12 +18,11 @@ function chart(run: Run, id: string, title: string, says: string, y: Axis, lines
 export const targetHost = ({ looks }: Entry) => looks.target_host ?? looks.host;
 
 /** CPU time so far, seconds. */
-export const cpuOfThrong = ({ generator }: Entry) => generator.cpu_s;
+const cpuOf = (process: Lenient<ProcessLook> | null | undefined): number | null =>
+  process ? ((process.cpu_user_ns ?? 0) + (process.cpu_system_ns ?? 0)) / 1e9 : null;
 
-export function cpuOfTarget({ looks }: Entry): number | null {
-  const process = looks.target?.process;
-  return process ? ((process.cpu_user_ns ?? 0) + (process.cpu_system_ns ?? 0)) / 1e9 : null;
-}
+export const cpuOfThrong = ({ looks }: Entry) => cpuOf(looks.own);
+export const cpuOfTarget = ({ looks }: Entry) => cpuOf(looks.target?.process);
 
 export function processors(run: Run): Chart {
   const { entries } = run;
@@ -40,7 +41,7 @@ export function memory(run: Run): Chart {
     return now ? now - first : null;
   });
   const lines = [
-    overTime(entries, "throng", ({ generator }) => generator.rss_bytes || null),
+    overTime(entries, "throng", ({ looks }) => looks.own?.rss_bytes || null),
     overTime(entries, "target", ({ looks }) => looks.target?.process?.rss_bytes || null),
     kernel,
   ].filter((line) => isSeen(line));

@@ -33,8 +33,9 @@ test("rates are of the time that they took", () => {
 });
 
 test("processors are the growth of CPU time, and none where it is not known", () => {
-  const target = (ns: number) => ({ target: { process: { cpu_user_ns: ns, cpu_system_ns: ns } } });
-  const run = of([{ generator: { cpu_s: 1 }, looks: target(1e9) }, { generator: { cpu_s: 4 }, looks: target(2e9) }, { generator: { cpu_s: 5 }, looks: {} }]);
+  const process = (s: number) => ({ cpu_user_ns: s * 5e8, cpu_system_ns: s * 5e8 });
+  const looks = (own: number, target: number) => ({ looks: { own: process(own), target: { process: process(target) } } });
+  const run = of([looks(1, 2), looks(4, 4), { looks: { own: process(5) } }]);
   assert.deepEqual(points(processors(run)), { throng: [[2, NaN], [4, 1.5], [6, 0.5]], target: [[2, NaN], [4, 1], [6, NaN]] });
   assert.deepEqual(nowFigures(run).slice(-2).map(({ value }) => value), ["0.5", "–"]);
 });

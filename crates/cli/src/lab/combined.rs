@@ -1,7 +1,7 @@
 //! Several summaries of one load as one: what is counted adds up, what is seen of the one server is the most that one of them
 //! saw, what is judged is the worst, times are of all requests together.
 
-use samples::{Cost, Generator, Latency, Quantiles, Summary, Tick, Verdict};
+use samples::{Cost, Latency, Quantiles, Summary, Tick, Verdict};
 
 /// `peak`: connections open at the same time, as the seconds have it. `totals`: all their ticks together, from the run store,
 /// since percentiles do not add up; where the store has not all of them there are no times: better none than wrong ones.
@@ -9,8 +9,11 @@ pub(super) fn combined(summaries: &[Summary], peak: u64, totals: &Tick) -> Summa
     let worst = summaries.iter().max_by_key(|summary| summary.verdict as u8).expect("there are several");
     let (first, others) = summaries.split_first().expect("there are several");
     let mut all = worst.clone();
-    all.figures = first.figures.clone();
-    others.iter().for_each(|other| all.figures.merge(&other.figures));
+    (all.figures, all.generator) = (first.figures.clone(), first.generator.clone());
+    for other in others {
+        all.figures.merge(&other.figures);
+        all.generator.merge(&other.generator);
+    }
     all.target.clone_from(&worst.target);
     all.connections.peak = peak.max(all.connections.held);
     let at_connections = all.connections.peak;
@@ -23,14 +26,6 @@ pub(super) fn combined(summaries: &[Summary], peak: u64, totals: &Tick) -> Summa
         // Each has seen the server's whole memory grow over its own part of the connections.
         seen.user_bytes_per_connection = None;
     }
-    let sum = |of: fn(&Generator) -> f64| summaries.iter().map(|summary| of(&summary.generator)).sum();
-    all.generator = Generator {
-        cpu_s: sum(|own| own.cpu_s),
-        system_s: sum(|own| own.system_s),
-        rss_bytes: summaries.iter().map(|summary| summary.generator.rss_bytes).sum(),
-        stall_us: summaries.iter().map(|summary| summary.generator.stall_us).fold(0.0, f64::max),
-        ..Generator::default()
-    };
     // Those are of one alone.
     (all.kernel_bytes_per_connection, all.cost, all.probe) = (None, Cost::default(), None);
     all.populations.clear();
@@ -62,7 +57,7 @@ fn times(all: &mut Summary, summaries: &[Summary], totals: &Tick) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use samples::{Fault, FaultCount, Kind, Limit, ProcessCost, Stage};
+    use samples::{Fault, FaultCount, Generator, Kind, Limit, ProcessCost, Stage};
     use units::Nanos;
 
     fn summary(verdict: Verdict, held: u64, status: u16) -> Summary {

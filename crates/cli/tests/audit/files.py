@@ -199,7 +199,7 @@ def records(table, where, context, ticks):
     folded = {"tick": rules_ticks.fold([one["tick"] for one in ticks])}
     table.audit(where, rules_ticks.TICKS, context, leaves(folded))
     last = ticks[-1]
-    for key, value in leaves({"generator": last["generator"], "looks": last["looks"]}):
+    for key, value in leaves({"looks": last["looks"]}):
         texts.look(table, where, context, key, value)
 
 

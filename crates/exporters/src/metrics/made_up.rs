@@ -14,7 +14,6 @@ pub(crate) fn two_seconds() -> (Snapshot, [Snapshot; 2]) {
 }
 
 fn second_of(book: &mut Book, n: u64) -> Snapshot {
-    let (tick, generator, looks) = seen(n);
-    book.look(&looks);
-    book.tick(&tick, &generator)
+    let (tick, looks) = seen(n);
+    book.tick(&tick, &looks)
 }

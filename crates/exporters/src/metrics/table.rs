@@ -1,6 +1,6 @@
 //! Every metric. A new figure is a row here, and every exporter has it.
 
-use samples::{Destination, Fault, HostLook, JvmLook, Latency, Phase, Probe, TargetLook, Tick};
+use samples::{Destination, Fault, HostLook, JvmLook, Latency, Phase, Probe, ProcessLook, TargetLook, Tick};
 
 use super::{Kind, Metric, Moment, POPULATION, Series, Value};
 
@@ -221,11 +221,12 @@ pub(crate) const TABLE: &[Metric] = &[
         },
     ),
     counter("throng_generator_cpu_seconds_total", MODE, "CPU time used by throng", |m, s| {
-        s.number(&["user"], Some(m.own.cpu_s - m.own.system_s));
-        s.number(&["system"], Some(m.own.system_s));
+        let seconds = |of: fn(&ProcessLook) -> u64| m.looks.own.as_ref().map(|own| of(own) as f64 / 1e9);
+        s.number(&["user"], seconds(|own| own.cpu_user_ns));
+        s.number(&["system"], seconds(|own| own.cpu_system_ns));
     }),
     gauge("throng_generator_resident_bytes", &[], "resident memory of throng", |m, s| {
-        s.number(&[], Some(m.own.rss_bytes as f64));
+        s.number(&[], m.looks.own.as_ref().map(|own| own.rss_bytes as f64));
     }),
     gauge(
         "throng_generator_stall_seconds",

@@ -106,6 +106,6 @@ fn one_population_needs_no_label() {
     let mut book = Book::new(Date(0));
     book.begin(&Header { populations: vec!["main".to_owned()], ..Header::default() });
     let tick = Tick { open: 5, ..Tick::default() };
-    let snapshot = book.tick(&tick, &Generator::default());
+    let snapshot = book.tick(&tick, &Looks::default());
     assert_eq!(value(&snapshot, "throng_connections_open"), Some(5.0));
 }

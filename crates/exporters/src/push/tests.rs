@@ -128,11 +128,8 @@ fn exporters(server: PushServer, told: &Told) -> Exporters {
 fn run(sinks: &mut [&mut dyn Sink], seconds: u64) {
     sinks.iter_mut().for_each(|sink| sink.begin(&header()));
     for second in 1..=seconds {
-        let (tick, generator, looks) = seen(second);
-        for sink in sinks.iter_mut() {
-            sink.look(&looks);
-            sink.tick(&tick, &generator);
-        }
+        let (tick, looks) = seen(second);
+        sinks.iter_mut().for_each(|sink| sink.tick(&tick, &looks));
     }
     sinks.iter_mut().for_each(|sink| sink.finish(&Summary::default()));
 }

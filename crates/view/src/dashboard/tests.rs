@@ -78,15 +78,15 @@ fn whoever_joins_has_what_one_has_who_was_there() {
     dashboard.begin(&header);
     assert!(first.answered("run").is_empty());
     let mut all = Vec::new();
-    for (tick, own, _) in &ticks[..3] {
-        dashboard.tick(tick, own);
+    for (tick, looks) in &ticks[..3] {
+        dashboard.tick(tick, looks);
         all.extend(first.answered("tick"));
     }
-    assert_eq!(all, ticks[..3].iter().map(|(tick, ..)| tick.counts.answered).collect::<Vec<_>>());
+    assert_eq!(all, ticks[..3].iter().map(|(tick, _)| tick.counts.answered).collect::<Vec<_>>());
     let mut second = Follower::join(at);
     assert_eq!(second.answered("run"), all);
-    for (tick, own, _) in &ticks[3..] {
-        dashboard.tick(tick, own);
+    for (tick, looks) in &ticks[3..] {
+        dashboard.tick(tick, looks);
         let [one, other] = [&mut first, &mut second].map(|follower| follower.answered("tick"));
         assert_eq!((one, vec![tick.counts.answered]), (other.clone(), other));
     }

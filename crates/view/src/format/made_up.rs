@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use samples::{Connections, Fault, Figures, Generator, Kind, Phase, Sink, Stage, Summary, Tick};
+use samples::{Connections, Fault, Figures, Generator, Kind, Looks, Phase, Sink, Stage, Summary, Tick};
 use units::Nanos;
 
 use super::Whole;
@@ -30,7 +30,7 @@ fn lasted(duration_s: f64, elapsed_s: f64) -> Summary {
 pub(super) fn right() -> (Summary, Whole) {
     let mut whole = Whole::default();
     for second in 0..12 {
-        whole.tick(&second_of_answers(second), &Generator::default());
+        whole.tick(&second_of_answers(second), &Looks::default());
     }
     let mut summary = lasted(12.003, 12.0);
     summary.ramp_s = 0.01;
@@ -93,7 +93,7 @@ pub(super) fn wrong() -> (Summary, Whole) {
     (0..2).for_each(|_| tick.faults.count(ours));
     (0..1000).for_each(|_| tick.latency.record(Nanos::from_millis(2)));
     let mut whole = Whole::default();
-    whole.tick(&tick, &Generator::default());
+    whole.tick(&tick, &Looks::default());
     let mut summary = lasted(10.0, 10.0);
     summary.requests.status.extend([(200, 960), (500, 40)]);
     (summary, whole)
@@ -106,7 +106,7 @@ pub(super) fn unanswered() -> (Summary, Whole) {
     tick.latency.record_n(Nanos::from_millis(2), 9);
     (0..3).for_each(|_| tick.latency.censor());
     let mut whole = Whole::default();
-    whole.tick(&tick, &Generator::default());
+    whole.tick(&tick, &Looks::default());
     (lasted(1.0, 1.0), whole)
 }
 

@@ -28,9 +28,8 @@ fn report(target: &str) -> Report {
     };
     let mut report = Report::new(run);
     report.begin(&samples::Header { target: target.to_owned(), ..header() });
-    for (tick, own, looks) in [1, 2, 3].map(seen) {
-        report.look(&looks);
-        report.tick(&tick, &own);
+    for (tick, looks) in [1, 2, 3].map(seen) {
+        report.tick(&tick, &looks);
     }
     report
 }
@@ -141,9 +140,8 @@ fn busy(times: &mut samples::Latency, n: u64, median_us: f64, state: &mut u64) {
 
 #[test]
 fn an_hour_of_a_million_connections_is_a_small_file() {
-    let (_, _, looks) = seen(1);
+    let (_, looks) = seen(1);
     let mut report = report("http://t/");
-    report.look(&looks);
     let mut state = 7;
     for second in 0..3_600 {
         let (from, until) = (units::Nanos::from_secs(second), units::Nanos::from_secs(second + 1));
@@ -158,7 +156,7 @@ fn an_hour_of_a_million_connections_is_a_small_file() {
         busy(&mut probe.kept, 10, 900.0, &mut state);
         busy(&mut probe.fresh, 10, 1_500.0, &mut state);
         tick.probe = Some(Box::new(probe));
-        report.tick(&tick, &Generator::default());
+        report.tick(&tick, &looks);
     }
     report.finish(&summary());
     let html = report_html(&[report], None);

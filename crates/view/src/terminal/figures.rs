@@ -1,6 +1,6 @@
 //! What is shown of a second, copied out of its tick: small, so that the run does not wait while a terminal is slow.
 
-use samples::{Fault, Faults, Generator, Header, Latency, Looks, Phase, TargetLook, Tick};
+use samples::{Fault, Faults, Header, Latency, Looks, Phase, TargetLook, Tick};
 use units::Nanos;
 
 /// The rates of the short rest of a second at the end would be noise.
@@ -130,7 +130,6 @@ pub(crate) struct Figures {
     /// Connections that were open when the load began to move.
     moved_from: u64,
     cpu_s: f64,
-    target: Option<TargetFigures>,
     faults: Faults,
     faults_of: Vec<u64>,
 }
@@ -142,13 +141,8 @@ impl Figures {
         Figures { hold, faults_of: vec![0; header.populations.len()], ..Figures::default() }
     }
 
-    /// What was seen last of the target.
-    pub(crate) fn look(&mut self, looks: &Looks) {
-        self.target = looks.target.as_ref().map(TargetFigures::of);
-    }
-
     /// The figures of a tick; none, where it is too short to tell.
-    pub(crate) fn tick(&mut self, tick: &Tick, own: &Generator) -> Option<Second> {
+    pub(crate) fn tick(&mut self, tick: &Tick, looks: &Looks) -> Option<Second> {
         let start = *self.start.get_or_insert(tick.from);
         self.faults.merge(&tick.faults);
         for (sum, population) in self.faults_of.iter_mut().zip(&tick.populations) {
@@ -165,8 +159,9 @@ impl Figures {
             return None;
         }
         let per_s = |n: u64| n as f64 / period;
-        let own_cpu = (own.cpu_s - self.cpu_s) / period;
-        self.cpu_s = own.cpu_s;
+        let (cpu_s, own_memory) = looks.own.as_ref().map_or((0.0, 0), |own| (own.cpu_s(), own.rss_bytes));
+        let own_cpu = (cpu_s - self.cpu_s) / period;
+        self.cpu_s = cpu_s;
         Some(Second {
             phase: tick.phase,
             elapsed: tick.until.since(start),
@@ -184,8 +179,8 @@ impl Figures {
             no_connection: without(&tick.connect),
             lag: Percentiles::of(&tick.lag),
             own_cpu,
-            own_memory: own.rss_bytes,
-            target: self.target,
+            own_memory,
+            target: looks.target.as_ref().map(TargetFigures::of),
             populations: self.populations(tick, period),
             faults: self.faults(tick),
         })

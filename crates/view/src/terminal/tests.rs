@@ -35,6 +35,7 @@ struct Run {
     history: History,
     notices: Vec<String>,
     cpu_s: f64,
+    looks: Looks,
 }
 
 impl Run {
@@ -45,6 +46,7 @@ impl Run {
             history: History::new(),
             notices: Vec::new(),
             cpu_s: 0.0,
+            looks: Looks::default(),
             header,
         }
     }
@@ -52,8 +54,8 @@ impl Run {
     /// A second more; throng used 0.4 s of it.
     fn tick(&mut self, tick: &Tick) {
         self.cpu_s += 0.4;
-        let own = Generator { cpu_s: self.cpu_s, rss_bytes: 12_163_482, ..Generator::default() };
-        if let Some(second) = self.figures.tick(tick, &own) {
+        let looks = Looks { own: own(self.cpu_s, 12_163_482), ..self.looks.clone() };
+        if let Some(second) = self.figures.tick(tick, &looks) {
             self.history.push(Point { open: second.open, wanted: second.wanted });
             self.second = second;
         }
@@ -70,6 +72,10 @@ impl Run {
             is_ending: self.second.phase == Phase::Drain,
         }
     }
+}
+
+fn own(cpu_s: f64, rss_bytes: u64) -> Option<ProcessLook> {
+    Some(ProcessLook { cpu_user_ns: (cpu_s * 1e9) as u64, rss_bytes, ..ProcessLook::default() })
 }
 
 fn header() -> Header {
@@ -126,7 +132,7 @@ fn looks() -> Looks {
 /// Ten seconds of ramp, ten of full load, with a dip and with faults.
 fn in_trouble(populations: u64) -> Run {
     let mut run = Run::of(header());
-    run.figures.look(&looks());
+    run.looks = looks();
     for n in 0..10 {
         run.tick(&second(n, Phase::Ramp, 10_000 * (n + 1), populations));
     }
@@ -241,7 +247,7 @@ fn rates_are_of_a_second_whatever_the_period() {
     let mut figures = Figures::of(&header());
     let mut tick = second(3, Phase::Hold, 5, 2);
     tick.until = Nanos::from_secs(5);
-    let own = |cpu_s| Generator { cpu_s, rss_bytes: 5, ..Generator::default() };
+    let own = |cpu_s| Looks { own: own(cpu_s, 5), ..Looks::default() };
     figures
         .tick(&Tick { from: Nanos::from_secs(1), until: tick.from, ..Tick::default() }, &own(1.0))
         .unwrap();
@@ -261,11 +267,11 @@ fn rates_are_of_a_second_whatever_the_period() {
 #[test]
 fn percentiles_are_of_the_last_second() {
     let mut figures = Figures::of(&header());
-    figures.tick(&second(1, Phase::Hold, 5, 0), &Generator::default());
+    figures.tick(&second(1, Phase::Hold, 5, 0), &Looks::default());
     let mut tick = second(2, Phase::Hold, 5, 0);
     // What came in the ramp does not count beside full load.
     tick.ramp_latency.record(Nanos::from_secs(9));
-    let seen = figures.tick(&tick, &Generator::default()).unwrap();
+    let seen = figures.tick(&tick, &Looks::default()).unwrap();
     let close = |seen: Option<Percentiles>, us: [u64; 4]| {
         let seen = seen.unwrap();
         for (seen, us) in [seen.p50, seen.p90, seen.p99, seen.max].into_iter().zip(us) {
@@ -275,10 +281,10 @@ fn percentiles_are_of_the_last_second() {
     close(seen.latency, [5_000, 9_000, 9_900, 10_000]);
     close(seen.connect, [500, 900, 990, 1_000]);
     close(seen.lag, [1_000, 1_800, 1_980, 2_000]);
-    let seen = figures.tick(&second(3, Phase::Ramp, 5, 0), &Generator::default()).unwrap();
+    let seen = figures.tick(&second(3, Phase::Ramp, 5, 0), &Looks::default()).unwrap();
     close(seen.latency, [5_000, 9_000, 9_900, 10_000]);
     let nothing = Tick { from: Nanos::from_secs(4), until: Nanos::from_secs(5), ..Tick::default() };
-    let seen = figures.tick(&nothing, &Generator::default()).unwrap();
+    let seen = figures.tick(&nothing, &Looks::default()).unwrap();
     assert_eq!((seen.latency, seen.connect, seen.lag), (None, None, None));
 }
 
@@ -289,7 +295,7 @@ fn check_progress(hold_s: Option<f64>, seconds: Seconds) {
     let mut figures = Figures::of(&Header { hold_s, ..header() });
     for (n, (phase, open, wanted, progress, left)) in (0..).zip(seconds) {
         let tick = Tick { wanted: *wanted, ramped_at: Nanos::ZERO, ..second(n, *phase, *open, 0) };
-        let seen = figures.tick(&tick, &Generator::default()).unwrap();
+        let seen = figures.tick(&tick, &Looks::default()).unwrap();
         let expected = (*progress, left.map(Nanos::from_secs));
         assert_eq!((seen.progress, seen.left), expected, "second {n} of {seconds:?}");
     }
@@ -322,7 +328,7 @@ fn progress_is_of_connections_and_then_of_time() {
 fn full_load_begins_within_a_second() {
     let mut figures = Figures::of(&Header { hold_s: Some(10.0), ..header() });
     let tick = Tick { ramped_at: Nanos::from_millis(5_750), ..second(5, Phase::Hold, 5, 0) };
-    let seen = figures.tick(&tick, &Generator::default()).unwrap();
+    let seen = figures.tick(&tick, &Looks::default()).unwrap();
     assert_eq!((seen.progress, seen.left), (Some(0.025), Some(Nanos::from_millis(9_750))));
 }
 
@@ -343,8 +349,7 @@ fn faults_add_up_the_most_frequent_first() {
 #[test]
 fn a_target_on_another_host_is_not_seen() {
     let mut figures = Figures::of(&header());
-    figures.look(&looks());
-    figures.look(&Looks::default());
-    let seen = figures.tick(&second(1, Phase::Hold, 5, 0), &Generator::default()).unwrap();
+    assert!(figures.tick(&second(0, Phase::Hold, 5, 0), &looks()).unwrap().target.is_some());
+    let seen = figures.tick(&second(1, Phase::Hold, 5, 0), &Looks::default()).unwrap();
     assert_eq!(seen.target, None);
 }
