@@ -10,7 +10,7 @@ const GB: f64 = 1e9;
 
 /// The columns of [`across`].
 pub const HEAD: [&str; 5] =
-    ["server", "connections per GB", "opened/s", "requests/s", "p99 with all connected"];
+    ["server", "connections per GB", "connects/s", "requests/s", "p99 with all connected"];
 
 /// How many connections a second means nothing where there were fewer than this.
 const MANY: f64 = 1000.0;

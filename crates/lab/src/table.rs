@@ -11,7 +11,7 @@ use crate::{experiment::Then, outcome::Outcome};
 const ALWAYS: &[(&str, &str)] = &[
     ("max", "found"),
     ("connections.peak", "connections"),
-    ("connections.open_per_s", "opened/s"),
+    ("connections.open_per_s", "connects/s"),
     ("requests.per_s", "requests/s"),
     ("latency_us.p50", "latency p50"),
     ("latency_us.p99", "latency p99"),

@@ -14,7 +14,7 @@ pub(crate) fn table(s: &Summary) -> String {
         return String::new();
     }
     let mut rows = vec![
-        ["population", "held", "wanted", "opened/s", "requests/s", "p50", "p99", "no response", "faults"]
+        ["population", "held", "wanted", "connects/s", "requests/s", "p50", "p99", "no response", "faults"]
             .map(str::to_owned),
     ];
     for (name, p) in &s.populations {
@@ -98,10 +98,10 @@ mod tests {
         let users = PopulationSummary { figures, steps: [("login".to_owned(), login)].into() };
         s.populations = [("idle".to_owned(), main), ("users".to_owned(), users)].into();
         let expected = "  \
-  population  held  wanted  opened/s  requests/s     p50    p99  no response  faults
-  idle           0       0         0           0       -      -            -       0
-  users        199     200       100       1,235   95 µs  18 ms        3.1 %       5
-    login                                         1.5 ms  20 ms            -
+  population  held  wanted  connects/s  requests/s     p50    p99  no response  faults
+  idle           0       0           0           0       -      -            -       0
+  users        199     200         100       1,235   95 µs  18 ms        3.1 %       5
+    login                                           1.5 ms  20 ms            -
 ";
         assert_eq!(table(&s), expected.trim_start_matches("  ").replacen("population", "  population", 1));
     }
