@@ -49,7 +49,7 @@ fn repetitions_tell_a_difference_from_noise() {
         "\nlatency p99 at equal load ",
         "\nlatency p50 ",
         "larger than the noise\n",
-        "\nwarning: other plan (http://",
+        "\nwarning: different plan (http://",
     ] {
         assert!(text.contains(part), "no {part:?} in {text}");
     }

@@ -53,7 +53,7 @@ fn what_fits_and_what_does_not() {
     assert_eq!(large.status, Some(3), "{large:?}");
     let last = large.stdout.lines().last().unwrap();
     let words = "4,000,000,000 connections do not fit: this machine can hold about ";
-    assert!(last.starts_with(words) && last.contains(": limited by "), "{last}");
+    assert!(last.starts_with(words) && last.contains(", limited by "), "{last}");
     assert!(large.stdout.lines().any(|line| line.starts_with("no    memory ")), "{}", large.stdout);
     // run refuses with the same words.
     let run = Program::start(&["run", URL, "-c", "4000m"]).end();
@@ -87,7 +87,7 @@ fn the_target_on_this_machine_is_looked_at() {
     let [severity, files, _] = one(&report, "target's open files");
     assert_eq!(severity, "ok", "{files}");
     let process = format!("throng ({}): ", server.program.pid());
-    assert!(files.starts_with(&process) && files.ends_with("passed by tables of io_uring"), "{files}");
+    assert!(files.starts_with(&process) && files.ends_with("exceeded with tables of io_uring"), "{files}");
     let [severity, backlog, _] = one(&report, "target's backlog");
     assert!(
         severity == "ok" && backlog.starts_with("at most ") && backlog.ends_with(" waiting"),

@@ -110,5 +110,5 @@ fn mistakes_are_told_at_once() {
     }
     let ended = Program::start(&["serve", "http", "--after", "5s"]).end();
     ended.assert_status(2);
-    assert!(ended.stderr.contains("--after: only delay waits"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("--after: only for `serve delay`"), "{}", ended.stderr);
 }

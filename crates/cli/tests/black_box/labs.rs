@@ -306,7 +306,7 @@ fn a_server_is_ready_when_its_files_and_sources_are_there() {
     assert!(list(None).contains("kit.dat: apt-get install kit-data"), "{}", list(None));
     fs::create_dir_all(&source).unwrap();
     fs::write(source.join("kit.dat"), "").unwrap();
-    assert!(list(None).contains("LAB_SOURCE is not set: "), "{}", list(None));
+    assert!(list(None).contains("LAB_SOURCE is not set; "), "{}", list(None));
     assert!(
         list(Some(&source)).contains("sources/kit/src is missing; check out kit ("),
         "{}",
@@ -349,7 +349,7 @@ fn what_cannot_run_is_told() {
     check(&["run", "own", "--variant", "away"], 3, "not run: no-such-program: apt-get install none");
     check(&["run", "own", "--scale", "nan"], 2, "greater than 0 and at most 100");
     check(&["run", "own", "--times", "0"], 2, "--times");
-    check(&["run", "own", "--at", "https://127.0.0.1:1"], 2, "--at: write http://HOST:PORT");
+    check(&["run", "own", "--at", "https://127.0.0.1:1"], 2, "--at: use http://HOST:PORT");
     check(&["run", "own", "--results", "/proc/none"], 2, "--results /proc/none: ");
     check(&["up", "own", "--env", "x"], 2, "--env: x is not NAME=VALUE");
     check(&["up", "own", "--server", "elsewhere"], 3, "no-such-program: apt-get install none");

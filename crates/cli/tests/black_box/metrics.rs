@@ -113,7 +113,7 @@ fn a_search_has_no_metrics() {
         Program::start(&["find", "http://127.0.0.1:9/", "--csv", "a", "--jsonl", "b", "--tag", "t"]).end();
     assert_eq!(ended.status, Some(2), "{ended:?}");
     assert!(
-        ["--csv: a search has no metrics", "--jsonl: ", "--tag: a search is not kept"]
+        ["--csv: not supported by `throng find`", "--jsonl: ", "--tag: a search is not stored"]
             .iter()
             .all(|told| ended.stderr.contains(told)),
         "{ended:?}"

@@ -233,7 +233,7 @@ fn the_limit_is_the_most_frequent_fault() {
     let expected = [("target·exchange·reset", 3), ("target·exchange·truncated", 6)];
     assert_eq!(s.faults(), expected.map(|(words, n)| (words.to_owned(), n)), "{}", ended.stderr);
     assert_eq!((s.word("limit.side"), s.word("limit.cause")), ("target", "wrong-answer"));
-    assert!(s.word("limit.detail").starts_with("6 answers"), "{}", s.word("limit.detail"));
+    assert!(s.word("limit.detail").starts_with("6 responses"), "{}", s.word("limit.detail"));
     assert_eq!(ended.status, Some(1));
 }
 

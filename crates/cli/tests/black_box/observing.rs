@@ -111,7 +111,11 @@ fn a_run_asks_it_each_second() {
     assert!(only.len() == 1 && only[0]["rss_bytes"].as_u64() > Some(1 << 20), "{only:?}");
     assert!(s.number("target_cost.cpu_s") > 0.0 && s.number("observed.target.process.cores_used.max") > 0.0);
     assert!(s.count("observed.target_host.memory_available.min") > 1 << 20);
-    assert!(ended.stderr.contains(&format!("{}: {answers} answers\n", observer.address)), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains(&format!("{}: {answers} responses\n", observer.address)),
+        "{}",
+        ended.stderr
+    );
 }
 
 #[test]
@@ -126,5 +130,5 @@ fn one_that_fails_is_counted_and_the_run_goes_on() {
     assert_eq!(s.count("observed.observer.answers"), 0);
     assert!(s.word("observed.observer.last_failure").contains("--observe-token-file"));
     assert!(s.at("target_cost").is_null(), "whom nobody tells of is not guessed at");
-    assert!(ended.stderr.contains(" failures, the last: it wants a token"), "{}", ended.stderr);
+    assert!(ended.stderr.contains(" failures, the last: it requires a token"), "{}", ended.stderr);
 }

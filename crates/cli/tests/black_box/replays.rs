@@ -69,7 +69,7 @@ fn what_cannot_be_replayed_is_told() {
     run.says(" 2s hold ");
     let refused = data.end(&["runs", "latest", "--delete"]);
     assert_eq!(refused.status, Some(2), "{refused:?}");
-    assert!(refused.stderr.contains("--delete: it is under way, end it first: "), "{refused:?}");
+    assert!(refused.stderr.contains("is in progress; stop it first"), "{refused:?}");
     run.signal(Signal::KILL);
     run.end();
     check(&["latest", "--json", "-"], 3, &["--json: this run has no summary: "]);
@@ -128,7 +128,7 @@ fn wrong_words_are_told_at_once() {
     let ended = data.end(&["runs", "--verdict", "good", "--since", "yesterday"]);
     assert_eq!(ended.status, Some(2), "{ended:?}");
     assert!(
-        ended.stderr.contains("--verdict: write pass, fail, invalid, interrupted, unfinished: \"good\""),
+        ended.stderr.contains("--verdict: use pass, fail, invalid, interrupted, unfinished: \"good\""),
         "{ended:?}"
     );
     assert!(

@@ -155,11 +155,11 @@ fn what_cannot_be_shown_is_told_before_the_run() {
     check(
         &["run", NOBODY, "--otlp", "https://a:1"],
         2,
-        &["--otlp: does not start with http://: write http://HOST:4318"],
+        &["--otlp: does not start with http://; use http://HOST:4318"],
     );
-    check(&["find", NOBODY, "--report", "r.html"], 2, &["--report: a search has none"]);
+    check(&["find", NOBODY, "--report", "r.html"], 2, &["--report: not supported by `throng find`"]);
     if !cfg!(feature = "parquet") {
-        check(&["run", NOBODY, "--parquet", "m.parquet"], 2, &["--parquet: not in this build, write --csv"]);
+        check(&["run", NOBODY, "--parquet", "m.parquet"], 2, &["--parquet: not in this build; use --csv"]);
     }
     check(&["report", "gq18ppt"], 2, &["no run gq18ppt; list runs with `throng runs`"]);
     check(

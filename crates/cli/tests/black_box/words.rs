@@ -25,7 +25,7 @@ fn wrong_words_are_named_with_their_cure() {
     check(&["run", "load.toml"], 2, &["target: ", "scenario", "load.toml"]);
     check(&["run", "https://127.0.0.1/"], 2, &["target: ", "https is not available"]);
     check(&["run", "wss://127.0.0.1/"], 2, &["target: ", "wss is not available"]);
-    check(&["run", "tcp://127.0.0.1"], 2, &["target: ", "port is missing"]);
+    check(&["run", "tcp://127.0.0.1"], 2, &["target: ", "missing port"]);
     check(&["run", "http://127.0.0.1:99999/"], 2, &["target: ", "\"99999\"", "1 to 65535"]);
     check(&["run", "http://127.0.0.{9..1}/"], 2, &["target: ", "{9..1}", "{1..9}"]);
     check(&["run", "http://127.0.0.1/{rand 5}"], 2, &["target: ", "{rand 1 4096}"]);
@@ -35,17 +35,21 @@ fn wrong_words_are_named_with_their_cure() {
     check(&["run", URL, "-d", "10"], 2, &["--duration: \"10\"", "10s"]);
     check(&["run", URL, "--think", "9s..2s"], 2, &["--think: \"9s..2s\"", "2s..9s"]);
     check(&["run", URL, "--expect", "length=$1"], 2, &["--expect: ", "{rand 1 4096}"]);
-    check(&["run", URL, "--expect", "colour=red"], 2, &["--expect: \"colour=red\"", "status=200,length=$1"]);
+    check(
+        &["run", URL, "--expect", "colour=red"],
+        2,
+        &["--expect: ", "\"colour=red\"", "status=200,length=$1"],
+    );
     check(&["run", URL, "--reconnect", "30s..1s"], 2, &["--reconnect: ", "planned, never or 1s..30s"]);
     check(&["run", URL, "--rate", "20k"], 2, &["--rate: \"20k\"", "20k/s"]);
-    check(&["run", URL, "--rate", "5/s", "--think", "1s"], 2, &["--think: ", "leave it out"]);
+    check(&["run", URL, "--rate", "5/s", "--think", "1s"], 2, &["--think: ", "remove it"]);
     check(&["run", "tcp://127.0.0.1:9", "--rate", "5/s"], 2, &["--rate: ", "--message"]);
     check(&["run", URL, "--arrive", "5/s"], 2, &["--total: ", "40k"]);
     check(&["run", URL, "--arrive", "5/s", "--total", "9", "-c", "5"], 2, &["--connections: ", "--total"]);
     check(&["run", URL, "--calls", "9"], 2, &["--calls: ", "--arrive"]);
     check(&["run", URL, "--probe", "10"], 2, &["--probe: \"10\"", "10/s"]);
     // The flag takes the target for its rate.
-    check(&["run", "--probe", URL], 2, &["target: it is missing", "--probe: ", "10/s"]);
+    check(&["run", "--probe", URL], 2, &["target: missing", "--probe: ", "10/s"]);
     check(&["run", URL, "--sources", "10.0.0.5/24"], 2, &["--sources: ", "10.0.0.5 or 10.0.0.0/24"]);
     check(&["run", URL, "--sources", "::1"], 2, &["target: ", "IPv6", "--sources"]);
     check(&["run", URL, "--seed=-1"], 2, &["--seed: \"-1\""]);
@@ -77,7 +81,7 @@ fn all_mistakes_are_named_at_once() {
         "--duration: \"long\"",
         "--think: \"2\"",
         "--timeout: \"0\"",
-        "--expect: \"colour=red\"",
+        "--expect: unknown check \"colour=red\"",
         "--reconnect: \"always\"",
         "--sources: \"here\"",
         "--threads: \"0\"",
@@ -95,7 +99,7 @@ fn all_mistakes_are_named_at_once() {
         &[
             "--io: \"magic\"",
             "\"ftp\"",
-            "write http",
+            "use http",
             "--listen: \"nowhere\"",
             "127.0.0.1:8000",
             "--threads: \"0\"",
