@@ -177,9 +177,10 @@ mod tests {
 
     #[test]
     fn memory_has_a_bound() {
-        let mut losses = Losses::default();
-        for index in 0..3 * MOST_BATCHES as u64 {
-            losses.take(&tick(index, 1, 0));
+        let (mut losses, mut tick) = (Losses::default(), tick(0, 1, 0));
+        for _ in 0..3 * MOST_BATCHES {
+            losses.take(&tick);
+            (tick.from, tick.until) = (tick.until, tick.until + Nanos::from_millis(200));
         }
         assert_eq!(losses.young.len(), MOST_BATCHES);
         assert_eq!(losses.young.iter().map(|(_, n)| n).sum::<u64>(), 3 * MOST_BATCHES as u64);

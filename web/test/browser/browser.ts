@@ -62,13 +62,13 @@ export async function openReport(browser: Browser, report: Report, look: Look = 
   const opened = await openPage(browser, (asked) => asked.startsWith("file:") || asked.startsWith("blob:") || asked.startsWith("data:"), look);
   await opened.page.context().setOffline(true);
   await opened.page.goto(address);
-  await opened.page.waitForSelector(look.awaits ?? ".canvas svg", { timeout: 10_000 });
+  await opened.page.waitForSelector(look.awaits ?? ".canvas svg");
   return opened;
 }
 
 /** Waits for a text in a place. */
 export const until = (page: Page, where: string, text: string) =>
-  page.waitForFunction(([where, text]) => document.querySelector<HTMLElement>(where!)?.innerText.replace(/\s+/g, " ").includes(text!), [where, text], { timeout: 8000 });
+  page.waitForFunction(([where, text]) => document.querySelector<HTMLElement>(where!)?.innerText.replace(/\s+/g, " ").includes(text!), [where, text]);
 
 /** For people to look at. */
 export async function shoot(page: Page, name: string): Promise<void> {

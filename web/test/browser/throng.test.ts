@@ -76,7 +76,7 @@ test("a run is followed, led by hand to its end, and its report opens with the n
   await report.page.goto(`file://${html}`);
   await until(report.page, "#verdict", "interrupted by hand");
   for (const chart of ["connections", "rates", "latency", "by-connections", "percentiles", "heat"]) {
-    await report.page.waitForSelector(`[id="${chart}"] .canvas svg`, { timeout: 10_000 });
+    await report.page.waitForSelector(`[id="${chart}"] .canvas svg`);
   }
   const grouped = (n: number) => n.toLocaleString("en-US");
   await until(report.page, "#statuses", grouped(summary.requests.status["200"]));
@@ -101,7 +101,7 @@ test("the page shows its token to throng alone, and never to the target on anoth
   const run = await throng(["run", at, ...words], /dashboard at (http:\/\/127\.0\.0\.1:\d+)/);
   const { page } = await openPage(browser, (asked) => asked.startsWith(run.found) || asked.startsWith(at));
   await page.goto(run.found);
-  await until(page, "#link", "throng wants its token");
+  await until(page, "#link", "token required");
   for (const address of [`${run.found}/#token=${token}`, `${run.found}/?token=${token}`]) {
     await page.goto("about:blank");
     await page.evaluate(() => undefined);
