@@ -22,9 +22,6 @@ export function ChartFrame({ chart, height = 230 }: { chart: Chart; height?: num
     svg.setAttribute("aria-label", `${chart.title}: ${chart.says}`);
     box.current.replaceChildren(svg);
     if (mouse) svg.dispatchEvent(new PointerEvent("pointermove", mouse));
-    // For tests; the last one only, for a page may be open for days.
-    performance.clearMarks("drawn");
-    performance.mark("drawn");
   }, [chart, width, near, height, mouse]);
   const save = (how: (chart: Chart, svg: SVGSVGElement) => void) => {
     const svg = box.current?.querySelector("svg");
