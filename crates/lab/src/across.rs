@@ -1,8 +1,8 @@
 //! One table over all servers: what each came to at its best.
 
 use crate::{
+    figure::{NONE, shown},
     outcome::Outcome,
-    table::{NONE, shown},
 };
 
 /// Bytes of a gigabyte.

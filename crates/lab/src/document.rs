@@ -1,5 +1,7 @@
 //! What all labs came to, as a page of Markdown: for each text what it claimed, what was run, what came of it.
 
+mod findings;
+
 use std::{collections::BTreeSet, fs};
 
 use units::Bytes;
@@ -9,12 +11,13 @@ use crate::{
     drift::DRIFT_HEAD,
     experiment::Experiment,
     file::Lab,
-    findings::filled,
     outcome::{Machine, Outcome, Subject},
     pauses::Pause,
     picture::picture,
     table::{Spread, common_scale, side_by_side},
 };
+
+use findings::filled;
 
 /// In a lab's folder: what was claimed and found, in words.
 const FINDINGS: &str = "findings.md";

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use stats::{Trend, median};
 
-use crate::{curve::Stretch, table::shown};
+use crate::{curve::Stretch, figure::shown};
 
 /// A figure over time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

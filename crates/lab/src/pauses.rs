@@ -6,7 +6,7 @@ use std::{fs, path::Path};
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
-use crate::{curve::Second, table::micros};
+use crate::{curve::Second, figure::micros};
 
 /// A time in which nothing ran but the collector.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

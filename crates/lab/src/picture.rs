@@ -8,9 +8,9 @@ use units::Count;
 
 use crate::{
     curve::Stretch,
+    figure::micros,
     file::{Figure, Plot},
     outcome::Outcome,
-    table::micros,
 };
 
 /// Pixels.

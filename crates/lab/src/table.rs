@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use crate::{
+    experiment::Then,
+    figure::{NONE, shown},
+    outcome::Outcome,
+};
 use stats::median;
-use units::{Bytes, Count, Nanos};
-
-use crate::{experiment::Then, outcome::Outcome};
 
 /// What is always shown, by the summary's paths, with what it is called.
 const ALWAYS: &[(&str, &str)] = &[
@@ -102,31 +104,6 @@ impl Then {
             return was;
         }
         format!("{} ({was} at scale 1)", shown(path, self.value * scale))
-    }
-}
-
-/// Stands where there is no figure.
-pub(crate) const NONE: &str = "–";
-
-/// Microseconds, as they are told.
-pub fn micros(us: f64) -> String {
-    Nanos((us.max(0.0) * 1e3) as u64).brief().to_string()
-}
-
-/// In the unit that the path ends in.
-pub(crate) fn shown(path: &str, n: f64) -> String {
-    if path.contains("_us.") {
-        micros(n)
-    } else if path.ends_with("_ms") {
-        micros(n * 1e3)
-    } else if path.contains("bytes") || path.contains(".processes.") {
-        Bytes(n.max(0.0) as u64).brief().to_string()
-    } else if path.contains("_us_per_") {
-        format!("{n:.1}")
-    } else if path.ends_with("_s") && !path.ends_with("per_s") {
-        format!("{n:.1} s")
-    } else {
-        Count(n.round() as u64).to_string()
     }
 }
 

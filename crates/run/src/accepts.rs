@@ -2,7 +2,7 @@
 
 use units::Nanos;
 
-use crate::judge::Fill;
+use crate::fill::Fill;
 use stats::slope;
 
 /// Looks that are kept; a minute of ticks is enough for a rate.

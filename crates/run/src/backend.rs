@@ -10,7 +10,7 @@ use net::{
 use plan::{IoChoice, Plan, Population, Probe};
 use units::Count;
 
-use crate::prepare::Refusal;
+use crate::refusal::Refusal;
 
 /// Most shards, as for `--threads`: each has its own buffers, wheel and histograms.
 const MOST_SHARDS: u32 = 1024;

@@ -7,6 +7,13 @@ use std::{
 
 use plan::{Route, SourcePool};
 
+/// The same connections counted at both ends.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct BothSides {
+    pub(crate) here: u64,
+    pub(crate) there: u64,
+}
+
 /// Where the connections of a run come from: by that the target's ends of them are known among others.
 #[derive(Debug, Default)]
 pub(crate) struct Sources {

@@ -12,9 +12,9 @@ use units::Nanos;
 
 use crate::{
     Interrupt,
+    both_sides::BothSides,
     both_sides::Sources,
     conductor::{Conductor, Step},
-    judge::BothSides,
     losses::Losses,
     moments::Moments,
     observe::{self, Observer},

@@ -16,17 +16,13 @@ use crate::{
 
 mod destinations;
 mod evidence;
-#[cfg(test)]
-pub(crate) mod fixture;
 mod honesty;
 mod limit;
 mod thresholds;
 mod verdict;
 
-pub(crate) use destinations::names as destination_names;
-pub(crate) use evidence::{BothSides, Fill, Heap};
 use evidence::{Evidence, Pattern};
-pub(crate) use limit::{is_nobody, is_out_of_files, ours::refused_here, weight};
+pub(crate) use limit::{is_nobody, ours::refused_here, weight};
 
 /// The summary of a run.
 pub fn judge(plan: &Plan, r: &Record) -> Summary {

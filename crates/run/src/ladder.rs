@@ -7,8 +7,9 @@ use crate::{
     Interrupt,
     conduct::conduct_on,
     losses::Losses,
-    prepare::{Refusal, prepare},
+    prepare::prepare,
     record::Record,
+    refusal::Refusal,
     workers::{Threads, stop},
 };
 

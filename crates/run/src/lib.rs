@@ -13,8 +13,12 @@ mod conduct;
 mod conductor;
 mod course;
 mod curve;
+mod destinations;
 mod families;
+mod fill;
 mod find;
+#[cfg(test)]
+mod fixture;
 mod judge;
 mod ladder;
 mod listeners;
@@ -23,6 +27,7 @@ mod moments;
 mod observe;
 mod prepare;
 mod record;
+mod refusal;
 mod rejections;
 mod search;
 mod silences;
@@ -44,8 +49,9 @@ pub use families::settle;
 pub use find::{By, Find, find, most, reasons};
 pub use judge::judge;
 pub use listeners::{listeners, queues};
-pub use prepare::{Prepared, Refusal, fitting, need, prepare};
+pub use prepare::{Prepared, fitting, need, prepare};
 pub use record::Record;
+pub use refusal::Refusal;
 pub use workers::{Update, Workers, stop};
 
 /// Set by a signal: end the run, write the summary.

@@ -19,14 +19,14 @@ use units::Nanos;
 
 use crate::{
     accepts::Accepts,
-    judge::Fill,
+    fill::Fill,
     listeners::{listeners, queues},
     moments::Doing,
     prepare::answering,
 };
 use costs::{Costs, Room, Usage};
 use heap::Heap;
-pub(crate) use signs::{Sign, Signs};
+pub(crate) use signs::{FullHeap, Sign, Signs};
 
 /// Everything is looked at this often; memory and CPU time at each sample.
 const EVERY: Nanos = Nanos::from_secs(1);

@@ -2,7 +2,6 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    fmt,
     hash::{BuildHasher, Hasher},
     net::SocketAddr,
 };
@@ -11,34 +10,14 @@ use host::{Finding, Listener, Need, Root, Severity};
 use net::{Backend, io::uring::Uring};
 use plan::{Network, Plan, Route, SourcePool, Sources, Target, Whose, capacity, usable_ports};
 
-use crate::backend::{Shards, choose_io, shards};
-
-use crate::listeners::listeners;
+use crate::{
+    backend::{Shards, choose_io, shards},
+    listeners::listeners,
+    refusal::Refusal,
+};
 
 /// Local addresses asked for beyond what is needed, so that taken ones can be skipped.
 const SPARE_TUPLES: u64 = 1000;
-
-/// Why a run does not start.
-#[derive(Debug)]
-pub enum Refusal {
-    /// Limits of this machine, with their cures.
-    Findings(Vec<Finding>),
-    /// An operation of this machine failed.
-    Failed(String),
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Refusal::Failed(what) => f.write_str(what),
-            Refusal::Findings(findings) => {
-                let refusals = findings.iter().filter(|finding| finding.severity == Severity::Refuse);
-                let lines: Vec<String> = refusals.map(ToString::to_string).collect();
-                f.write_str(&lines.join("\n"))
-            }
-        }
-    }
-}
 
 /// What a run needs of this machine, found to be there.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use samples::{Asked, Counts, Fault, Header, Kind, Phase, Stage, Tick};
 use units::Nanos;
 
 use crate::{
-    course::Course, curve::Curve, judge, judge::BothSides, losses::Losses, moments::Moments,
+    both_sides::BothSides, course::Course, curve::Curve, destinations, losses::Losses, moments::Moments,
     observe::Observed, rejections::Rejection, silences::Silences,
 };
 
@@ -108,7 +108,7 @@ impl Record {
             threads: self.threads,
             populations: plan.populations.iter().map(|population| population.name.clone()).collect(),
             steps: steps.map(|(of, step)| format!("{}.{step}", name(*of))).collect(),
-            destinations: judge::destination_names(plan),
+            destinations: destinations::names(plan),
         }
     }
 }
@@ -218,16 +218,5 @@ impl Crowd {
     pub(crate) fn under_way(&self) -> f64 {
         let each_ns = self.loaded_ns as f64 / f64::from(self.shards.max(1));
         if self.loaded_ns == 0 { 0.0 } else { self.waiting_ns as f64 / each_ns }
-    }
-}
-
-#[cfg(test)]
-pub(crate) mod tests {
-    use super::*;
-
-    /// Of a run in which nothing happened.
-    pub(crate) fn record() -> Record {
-        let plan = crate::judge::fixture::plan(&[]);
-        Record { crowds: vec![Crowd::default()], threads: 1, ended: Nanos::ZERO, ..Record::empty(&plan) }
     }
 }

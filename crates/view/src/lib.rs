@@ -9,7 +9,6 @@ pub mod format;
 mod history;
 mod line;
 mod messages;
-mod populations;
 mod report;
 mod runs;
 mod summary;

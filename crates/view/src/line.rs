@@ -145,9 +145,9 @@ mod tests {
             threads: 2,
             ..Header::default()
         });
-        let own = |seconds| {
+        let own = |seconds: u64| {
             let own = samples::ProcessLook {
-                cpu_user_ns: seconds * 1_000_000_000,
+                cpu_user_ns: seconds * 1_000_000_000_u64,
                 rss_bytes: 5 << 20,
                 ..Default::default()
             };

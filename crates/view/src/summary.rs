@@ -1,11 +1,11 @@
 //! The summary, for people and for programs.
 
+mod populations;
+
 use std::fmt::Write;
 
 use samples::{DestinationSummary, ProcessCost, Quantiles, Summary};
 use units::{Bytes, Count, Nanos, percent};
-
-use crate::populations;
 
 /// The summary as one JSON document with a line end.
 pub fn json(summary: &Summary) -> String {

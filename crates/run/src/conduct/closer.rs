@@ -6,7 +6,7 @@ use samples::{MOST_DESTINATIONS, Tick};
 use units::Nanos;
 
 use super::Surroundings;
-use crate::{conductor::Conductor, judge::BothSides, record::Record, rejections};
+use crate::{both_sides::BothSides, conductor::Conductor, record::Record, rejections};
 
 /// The kernel tells of so many connections in some hundred milliseconds.
 const MOST_TOLD: u64 = 200_000;

@@ -1,8 +1,10 @@
 //! Each destination by itself, and which of them what went wrong belongs to.
 
 use plan::Plan;
-use samples::{Cause, DestinationSummary, Limit, MOST_DESTINATIONS, Tick, name_of, row_of};
+use samples::{Cause, DestinationSummary, Limit, Tick};
 use units::Count;
+
+use crate::destinations::rows;
 
 /// Destinations that have this share of all faults are named for them.
 const NEARLY_ALL: f64 = 0.95;
@@ -13,26 +15,6 @@ const MOST_NAMED: usize = 3;
 pub(super) fn summaries(plan: &Plan, totals: &Tick) -> Vec<DestinationSummary> {
     let counted = totals.destinations.iter();
     rows(plan).zip(counted).map(|((first, last), own)| DestinationSummary::new(first, last, own)).collect()
-}
-
-/// What the rows are called that a plan's destinations are counted in; none where there is only one.
-pub(crate) fn names(plan: &Plan) -> Vec<String> {
-    rows(plan).map(|(first, last)| name_of(&first, &last)).collect()
-}
-
-/// The first and the last destination of each row; none where there is only one.
-fn rows(plan: &Plan) -> impl Iterator<Item = (String, String)> {
-    let all = plan.destinations();
-    let rows = if all.len() < 2 { 0 } else { all.len().min(MOST_DESTINATIONS) };
-    (0..rows).map(move |row| {
-        let last = first_of(row + 1, all.len()) - 1;
-        (all[first_of(row, all.len())].to_string(), all[last].to_string())
-    })
-}
-
-/// The first of `n` destinations that is counted in this row, or in a later one.
-fn first_of(row: usize, n: usize) -> usize {
-    (0..n).find(|at| row_of(*at, n) >= row).unwrap_or(n)
 }
 
 /// Names the destinations that have nearly all faults, where others serve without.
@@ -79,7 +61,7 @@ fn at_fault(all: &[DestinationSummary]) -> Option<(Vec<&DestinationSummary>, Vec
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::fixture::fault;
+    use crate::fixture::fault;
     use samples::{Kind, Stage};
 
     fn at(port: u16, opened: u64, refused: u64) -> DestinationSummary {
@@ -134,13 +116,5 @@ mod tests {
         check(Cause::Refused, &[at(1, 50, 0), at(2, 50, 0)], (detail, cure));
         check(Cause::Refused, &[at(1, 0, 0), at(2, 0, 50)], (detail, cure));
         check(Cause::Refused, &[], (detail, cure));
-    }
-
-    #[test]
-    fn a_row_of_several_has_its_first_and_last() {
-        let bounds: Vec<usize> = (0..=64).map(|row| first_of(row, 130)).collect();
-        assert!(bounds.windows(2).all(|two| (2..=3).contains(&(two[1] - two[0]))), "{bounds:?}");
-        assert_eq!((bounds[0], bounds[64]), (0, 130));
-        assert_eq!((0..=5).map(|row| first_of(row, 5)).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5]);
     }
 }

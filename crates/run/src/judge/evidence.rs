@@ -3,7 +3,12 @@
 use samples::{HostSeen, LogLine, NetCounters, Observation, ProcessSeen};
 use units::Nanos;
 
-use crate::{observe::Observed, rejections::Rejection};
+use crate::{
+    both_sides::BothSides,
+    fill::Fill,
+    observe::{FullHeap, Observed},
+    rejections::Rejection,
+};
 
 mod pattern;
 mod timeline;
@@ -55,23 +60,13 @@ pub(crate) struct Evidence {
     /// Processors that both ends are confined to.
     pub(crate) shared: Option<Shared>,
     /// The target's managed heap, where it had no room left.
-    pub(crate) heap: Option<Heap>,
+    pub(crate) heap: Option<FullHeap>,
     /// Threads of the target that have ended.
     pub(crate) threads_gone: Vec<String>,
     /// Errors that the target has logged.
     pub(crate) log: Vec<LogLine>,
     /// When things began.
     pub(crate) timeline: Timeline,
-}
-
-/// A managed heap that has no room left.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Heap {
-    /// Bytes in use, and the most that it may grow to.
-    pub(crate) used: u64,
-    pub(crate) limit: u64,
-    /// Share of the time that went into collections.
-    pub(crate) collecting: f64,
 }
 
 /// No connection received a response for a while, though throng was on time.
@@ -113,15 +108,6 @@ pub(crate) struct Shared {
     pub(crate) wanted: f64,
 }
 
-/// How full something is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Fill {
-    /// Taken.
-    pub(crate) used: u64,
-    /// The most that may be.
-    pub(crate) limit: u64,
-}
-
 /// A host, as far as connections felt it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Host {
@@ -159,13 +145,6 @@ pub(crate) struct OwnSeen {
     pub(crate) cpu_share: f64,
     /// The same with the time that they waited for a processor: what they would have used.
     pub(crate) demand: f64,
-}
-
-/// The same connections counted at both ends.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct BothSides {
-    pub(crate) here: u64,
-    pub(crate) there: u64,
 }
 
 impl Evidence {

@@ -6,7 +6,8 @@ use samples::{Quantiles, Side, Stage, Summary, ThresholdResult};
 use serde_json::Value;
 use units::{Count, Nanos};
 
-use super::evidence::{BothSides, Evidence, OwnSeen};
+use super::evidence::{Evidence, OwnSeen};
+use crate::both_sides::BothSides;
 
 /// Lag beyond which the latency is not the target's, as a time and as a share of the latency.
 const LAG_ALLOWED: Nanos = Nanos::from_millis(10);

@@ -44,8 +44,6 @@ mod process;
 mod stall;
 mod target;
 
-pub(crate) use target::is_out_of_files;
-
 use Certainty::Guess;
 
 /// What went wrong most of all.

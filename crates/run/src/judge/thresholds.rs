@@ -33,7 +33,7 @@ fn measured(threshold: &Threshold, json: &Value) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::fixture::fault;
+    use crate::fixture::fault;
     use samples::{Kind, Stage};
 
     /// (measured, pass)

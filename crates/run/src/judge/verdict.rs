@@ -164,10 +164,10 @@ fn invalid(facts: &Facts, s: &Summary, json: &Value) -> Result<Option<String>, S
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::{
-        evidence::{BothSides, OwnSeen},
+    use crate::{
+        both_sides::BothSides,
         fixture::{fault, plan},
-        thresholds,
+        judge::{evidence::OwnSeen, thresholds},
     };
     use samples::{Fault, FaultCount, Kind, Stage};
 

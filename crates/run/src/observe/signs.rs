@@ -3,7 +3,7 @@
 use samples::{HostSeen, LogKind, Observation, TargetSeen};
 use units::Nanos;
 
-use crate::judge::{Fill, Heap, is_out_of_files};
+use crate::fill::Fill;
 
 /// Times of one sign that are kept; what comes later joins the last one.
 const MOST_TIMES: usize = 32;
@@ -39,6 +39,16 @@ pub(crate) enum Sign {
 
 const SIGNS: usize = Sign::Error as usize + 1;
 
+/// A managed heap that has no room left.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct FullHeap {
+    /// Bytes in use, and the most that it may grow to.
+    pub(crate) used: u64,
+    pub(crate) limit: u64,
+    /// Share of the time that went into collections.
+    pub(crate) collecting: f64,
+}
+
 /// From and until, in order.
 type Times = Vec<(Nanos, Nanos)>;
 
@@ -51,7 +61,7 @@ pub(crate) struct Signs {
     /// Time in collections at an earlier look.
     collected: Option<(Nanos, u64)>,
     /// The heap at the look at which it was worst.
-    heap: Option<Heap>,
+    heap: Option<FullHeap>,
 }
 
 impl Signs {
@@ -86,7 +96,7 @@ impl Signs {
         let look = target.latest();
         let says = |kind: LogKind| target.log.iter().any(|line| line.kind == kind);
         let files = look.open_files.zip(look.open_files_limit);
-        let is_out = files.is_some_and(|(used, limit)| is_out_of_files(Fill { used, limit }));
+        let is_out = files.is_some_and(|(used, limit)| Fill { used, limit }.is_out_of_files());
         self.note(Sign::Ended, now, target.process.processes.last == 0);
         self.note(Sign::OpenFiles, now, is_out || says(LogKind::OpenFiles));
         self.note(Sign::Thread, now, !target.threads_gone.is_empty());
@@ -108,7 +118,8 @@ impl Signs {
         }
         self.collected = Some((now, jvm.gc_pause_ns));
         let share = jvm.gc_pause_ns.saturating_sub(collected) as f64 / time.0 as f64;
-        let heap = Heap { used: jvm.heap_used_bytes, limit: jvm.heap_max_bytes, collecting: share.min(1.0) };
+        let heap =
+            FullHeap { used: jvm.heap_used_bytes, limit: jvm.heap_max_bytes, collecting: share.min(1.0) };
         let is_full = heap.used as f64 >= NO_ROOM * heap.limit as f64 && heap.collecting >= COLLECTS;
         if is_full && self.heap.is_none_or(|worst| heap.collecting > worst.collecting) {
             self.heap = Some(heap);
@@ -117,7 +128,7 @@ impl Signs {
     }
 
     /// Of the JVM, where it had no room left.
-    pub(crate) const fn heap(&self) -> Option<Heap> {
+    pub(crate) const fn heap(&self) -> Option<FullHeap> {
         self.heap
     }
 

@@ -23,12 +23,7 @@ use samples::Tick;
 use units::{Clock, Nanos};
 
 use super::{Update, Workers};
-use crate::{
-    backend::Shards,
-    both_sides::Sources,
-    course::Order,
-    prepare::{Prepared, Refusal},
-};
+use crate::{backend::Shards, both_sides::Sources, course::Order, prepare::Prepared, refusal::Refusal};
 
 /// A shard looks at its orders every 100 ms at least.
 const NOTICE: Nanos = Nanos::from_millis(120);

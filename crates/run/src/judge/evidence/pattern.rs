@@ -92,7 +92,7 @@ fn none_has_more(r: &Record, n: u64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::tests::record;
+    use crate::fixture::record;
 
     /// Lost connections with these silences in ms and responses; others are silent for so long, and 500 are held.
     fn pattern(lost: &[(u64, u64)], others_ms: u64, late: u64) -> Pattern {

@@ -66,7 +66,7 @@ pub(crate) const fn sign_of(kind: LogKind) -> Sign {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::fixture::fault;
+    use crate::fixture::fault;
     use samples::{Kind, Stage};
 
     #[test]

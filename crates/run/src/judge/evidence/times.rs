@@ -160,7 +160,7 @@ mod tests {
         let idle = Doing { is_stopped: true, ..Doing::default() };
         // Busy at first; then it is stopped, and requests time out three seconds later.
         let each = (0..10).map(|n| second(n, if n == 8 { 20 } else { 0 }, if n < 5 { busy } else { idle }));
-        let mut record = crate::record::tests::record();
+        let mut record = crate::fixture::record();
         record.moments = Moments::of(&each.collect::<Vec<_>>());
         let seen = TargetSeen { cpu_thread: Some(1.0), cpu_share: 0.9, ..TargetSeen::default() };
         let mut evidence = Evidence { target: Some(seen), ..Evidence::default() };

@@ -9,7 +9,7 @@ use samples::{
 use units::Count;
 
 use super::{Case, Trouble, stall::is_throng_too_slow};
-use crate::judge::{Fill, evidence::Host};
+use crate::{fill::Fill, judge::evidence::Host};
 
 /// The kernel tracks no further connection, and drops what begins one: on the host whose table was read.
 pub(super) fn conntrack(case: &Case) -> Option<Limit> {

@@ -13,10 +13,8 @@ use super::{
     plateau,
 };
 
-use crate::judge::evidence::{Evidence, Fill};
+use crate::judge::evidence::Evidence;
 
-/// A process is out of files a few before its limit: some servers keep a reserve.
-const FILES_KEPT: u64 = 32;
 /// A processor is used up from here on; the rest is the clock's grain.
 pub(crate) const USED_UP: f64 = 0.95;
 
@@ -64,12 +62,7 @@ pub(super) fn open_files(case: &Case) -> Option<Limit> {
         target.pid
     );
     let at = case.left().min(used);
-    is_out_of_files(files).then(|| case.answer(Seen, (Side::Target, Cause::OpenFiles), at, detail, cure))?
-}
-
-/// Whether so many open files are as good as all.
-pub(crate) fn is_out_of_files(files: Fill) -> bool {
-    files.used.min(files.limit) + FILES_KEPT.max(files.limit / 100) >= files.limit
+    files.is_out_of_files().then(|| case.answer(Seen, (Side::Target, Cause::OpenFiles), at, detail, cure))?
 }
 
 /// Nobody listens, or no longer.

@@ -3,9 +3,10 @@ use samples::{Fault, Kind, NetCounters, Side, Stage, Verdict};
 use units::Nanos;
 
 use super::*;
-use crate::judge::{
-    evidence::{Fill, Host, OwnSeen, Pattern, TargetSeen},
+use crate::{
+    fill::Fill,
     fixture::fault,
+    judge::evidence::{Host, OwnSeen, Pattern, TargetSeen},
 };
 
 /// A run of 1,000 that stopped at `held`, by these faults.

@@ -3,7 +3,7 @@
 use samples::{Certainty, LogKind, LogLine};
 
 use super::*;
-use crate::judge::evidence::Heap;
+use crate::observe::FullHeap;
 
 fn log(kind: LogKind, line: &str) -> Vec<LogLine> {
     vec![LogLine { kind, file: "/var/log/x.log".to_owned(), line: line.to_owned() }]
@@ -27,7 +27,7 @@ fn a_full_heap_is_told() {
     for trouble in [waiting(), closed(), vec![fault(Stage::Exchange, Kind::WrongStatus, 9)]] {
         check(&stopped(300, trouble), &logged, told);
     }
-    let full = Heap { used: 15 << 20, limit: 16 << 20, collecting: 0.83 };
+    let full = FullHeap { used: 15 << 20, limit: 16 << 20, collecting: 0.83 };
     let thrashing = Evidence { heap: Some(full), ..seen() };
     let told = ("target", "heap", 300, "used 15.0 MiB of its maximum heap of 16.0 MiB, and spent 83 %", "");
     check(&stopped(300, waiting()), &thrashing, told);

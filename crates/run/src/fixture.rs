@@ -1,7 +1,10 @@
-//! A plan and a fault to begin a test with.
+//! A plan, a fault and a record to begin a test with.
 
 use plan::{Flags, Plan, Surroundings, flag};
 use samples::{Fault, FaultCount, Kind, Stage};
+use units::Nanos;
+
+use crate::record::{Crowd, Record};
 
 /// A closed loop with these thresholds.
 pub(crate) fn plan(thresholds: &[&str]) -> Plan {
@@ -14,4 +17,10 @@ pub(crate) fn plan(thresholds: &[&str]) -> Plan {
 /// The target's doing.
 pub(crate) fn fault(stage: Stage, kind: Kind, count: u64) -> FaultCount {
     FaultCount::new(Fault::target(stage, kind), count)
+}
+
+/// Of a run in which nothing happened.
+pub(crate) fn record() -> Record {
+    let plan = plan(&[]);
+    Record { crowds: vec![Crowd::default()], threads: 1, ended: Nanos::ZERO, ..Record::empty(&plan) }
 }

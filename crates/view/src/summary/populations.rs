@@ -5,10 +5,8 @@ use std::fmt::Write;
 use samples::{Quantiles, Summary};
 use units::{Count, percent};
 
-use crate::summary;
-
 /// A line for each population and each step; nothing where there is only one of both.
-pub(crate) fn table(s: &Summary) -> String {
+pub(super) fn table(s: &Summary) -> String {
     let is_plain = s.populations.len() < 2 && s.populations.values().all(|p| p.steps.is_empty());
     if is_plain {
         return String::new();
@@ -44,8 +42,7 @@ pub(crate) fn table(s: &Summary) -> String {
 /// p50, p99, and the share that neither says anything of.
 fn times(q: &Quantiles) -> [String; 3] {
     let without = q.censored.map_or("-".to_owned(), |censored| percent(censored.share));
-    let time =
-        |us, share| if q.count == 0 { "-".to_owned() } else { summary::time(us, q.is_at_least(share)) };
+    let time = |us, share| if q.count == 0 { "-".to_owned() } else { super::time(us, q.is_at_least(share)) };
     [time(q.p50, 0.5), time(q.p99, 0.99), without]
 }
 

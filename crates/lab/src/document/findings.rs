@@ -6,8 +6,9 @@
 
 use crate::{
     document::Group,
+    figure::{NONE, shown},
     outcome::Subject,
-    table::{NONE, Spread, shown},
+    table::Spread,
 };
 
 /// The text with all its places filled; what was not measured is a dash.

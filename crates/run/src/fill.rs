@@ -1,0 +1,20 @@
+//! How full something is.
+
+/// A process is out of files a few before its limit: some servers keep a reserve.
+const FILES_KEPT: u64 = 32;
+
+/// How full something is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Fill {
+    /// Taken.
+    pub(crate) used: u64,
+    /// The most that may be.
+    pub(crate) limit: u64,
+}
+
+impl Fill {
+    /// Whether so many open files are as good as all.
+    pub(crate) fn is_out_of_files(self) -> bool {
+        self.used.min(self.limit) + FILES_KEPT.max(self.limit / 100) >= self.limit
+    }
+}
