@@ -79,6 +79,11 @@ impl Load {
         self.wanted().unwrap_or(u32::MAX)
     }
 
+    /// Connections held; none of those that arrive.
+    pub fn held(self) -> u32 {
+        self.keys().connections.unwrap_or(0)
+    }
+
     /// The rate at which requests are due, or connections arrive; none where nothing goes by a rate.
     pub fn rate(self) -> Option<Rate> {
         let LoadKeys { rate, arrive, .. } = self.keys();

@@ -7,6 +7,9 @@ use std::{
 
 use plan::{Route, SourcePool};
 
+/// The kernel tells of this many connections in some hundred milliseconds; more are not counted.
+pub(crate) const MOST_COUNTED: u64 = 200_000;
+
 /// The same connections counted at both ends.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct BothSides {

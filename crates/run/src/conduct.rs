@@ -12,7 +12,6 @@ use units::Nanos;
 
 use crate::{
     Interrupt,
-    both_sides::BothSides,
     both_sides::Sources,
     conductor::{Conductor, Step},
     losses::Losses,
@@ -34,6 +33,7 @@ pub(crate) fn conduct(
 ) -> Record {
     let first_dial = workers.now() + workers.notice();
     let mut conductor = Conductor::new(plan, &workers, workers.start, first_dial);
+    conductor.record.io = workers.io;
     let mut around = Surroundings::new(plan, root, observer, &workers, sinks, interrupt);
     around.play(&mut conductor, &mut workers);
     stop(&mut workers, |worker, tick| conductor.handle_tick(worker, tick));
@@ -54,7 +54,7 @@ pub(crate) fn conduct_on(
 ) -> Record {
     let observer = Observer::start(plan, root);
     let mut conductor = Conductor::going_on(plan, workers, held);
-    conductor.record.losses = losses;
+    (conductor.record.io, conductor.record.losses) = (workers.io, losses);
     let sinks: &mut [&mut dyn Sink] = &mut [];
     let mut around = Surroundings::new(plan, root, observer, workers, sinks, interrupt);
     around.play(&mut conductor, workers);
@@ -73,11 +73,6 @@ struct Surroundings<'a, 's> {
     both_ends_here: bool,
     /// The target's ends of our connections were seen on this host, or cannot be.
     ends_seen: bool,
-    /// They are not there, though its address is this host's.
-    is_translated: bool,
-    both_sides: Option<BothSides>,
-    quiet: Option<Nanos>,
-    io: &'static str,
 }
 
 impl<'a, 's> Surroundings<'a, 's> {
@@ -99,16 +94,11 @@ impl<'a, 's> Surroundings<'a, 's> {
             moments: Moments::default(),
             both_ends_here: plan.destinations().iter().all(|d| host::is_local(root, d.ip())),
             ends_seen: false,
-            is_translated: false,
-            both_sides: None,
-            quiet: None,
-            io: workers.io,
         }
     }
 
     /// From the first stage to the end of the last.
     fn play(&mut self, conductor: &mut Conductor, workers: &mut dyn Workers) {
-        conductor.record.io = self.io;
         let header = conductor.record.header(self.plan);
         self.sinks.iter_mut().for_each(|sink| sink.begin(&header));
         conductor.give_orders(workers);
@@ -192,13 +182,7 @@ impl<'a, 's> Surroundings<'a, 's> {
         self.show(&line);
         record.speaks_tls = self.ask_for_tls(&record);
         record.rejection = self.rejections.finish(|ip| self.observer.is_here(ip));
-        record.observed = self.observer.finish();
-        Record {
-            moments: self.moments,
-            is_translated: self.is_translated,
-            both_sides: self.both_sides,
-            quiet: self.quiet,
-            ..record
-        }
+        (record.observed, record.moments) = (self.observer.finish(), self.moments);
+        record
     }
 }

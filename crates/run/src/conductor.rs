@@ -226,11 +226,6 @@ impl<'a> Conductor<'a> {
         !self.course.is_moving() && self.draining.is_none()
     }
 
-    /// Whether the load ends, by order.
-    pub fn is_draining(&self) -> bool {
-        self.draining.is_some()
-    }
-
     /// A worker is lost, with its connections: the run ends before its time.
     fn handle_lost(&mut self, worker: u32) {
         let report = &mut self.reports[worker as usize];

@@ -4,7 +4,7 @@
 mod hand;
 
 use engine::{Control, Tempo};
-use plan::{Part, Plan, Ramp, Share, Whose, split};
+use plan::{Part, Plan, Population, Ramp, Share, Whose, split};
 use units::{Nanos, Rate};
 
 use self::hand::{Hand, Slope};
@@ -207,9 +207,17 @@ impl<'a> Course<'a> {
         &self.progress[usize::from(population)]
     }
 
+    fn progress_mut(&mut self, population: u16) -> &mut Progress {
+        &mut self.progress[usize::from(population)]
+    }
+
+    fn of(&self, population: u16) -> &'a Population {
+        &self.plan.populations[usize::from(population)]
+    }
+
     /// Connections that the present stage wants of a population; none where they come without end.
     pub fn wanted(&self, population: u16) -> u64 {
-        let all = self.plan.populations[usize::from(population)].load.wanted();
+        let all = self.of(population).load.wanted();
         self.progress(population).level.of(all.unwrap_or(0).into())
     }
 
@@ -254,16 +262,14 @@ impl<'a> Course<'a> {
             State::Moving(since, earliest) => {
                 self.descend(now);
                 let moving: Vec<u16> = self.moving().collect();
-                let arrived: Option<Vec<Nanos>> = moving
-                    .iter()
-                    .map(|&p| ramped(p).filter(|at| *at >= self.progress[usize::from(p)].moved_at))
-                    .collect();
+                let arrived: Option<Vec<Nanos>> =
+                    moving.iter().map(|&p| ramped(p).filter(|at| *at >= self.progress(p).moved_at)).collect();
                 let Some(arrived) = arrived.filter(|_| now >= earliest && self.descents.is_empty()) else {
                     return false;
                 };
                 let there = arrived.iter().copied().max().unwrap_or(since).max(earliest);
                 for (&population, at) in moving.iter().zip(arrived) {
-                    self.progress[usize::from(population)].ramped(at.max(earliest).since(since));
+                    self.progress_mut(population).ramped(at.max(earliest).since(since));
                 }
                 if !moving.is_empty() {
                     self.ramped = self.ramped + there.since(since);
@@ -289,7 +295,7 @@ impl<'a> Course<'a> {
     /// The stage's load has been reached.
     fn hold(&mut self, from: Nanos) {
         for population in self.moving().collect::<Vec<_>>() {
-            let progress = &mut self.progress[usize::from(population)];
+            let progress = self.progress_mut(population);
             let (level, is_first) = (progress.level, !std::mem::replace(&mut progress.has_held, true));
             progress.is_moving = false;
             // Nothing at all is no full load.
@@ -298,7 +304,7 @@ impl<'a> Course<'a> {
                 self.orders.push(Order::Population(population, Control::Hold(from)));
             }
             // The first time the rate begins when the connections are there; later it came with them.
-            if is_first && let Some(rate) = self.plan.populations[usize::from(population)].load.rate() {
+            if is_first && let Some(rate) = self.of(population).load.rate() {
                 let tempo = Tempo::Steady(level.of_rate(rate));
                 self.orders.push(Order::Population(population, Control::Tempo(tempo, from)));
             }
@@ -325,8 +331,8 @@ impl<'a> Course<'a> {
         let all: u64 = stage.of.iter().map(|p| self.missing(*p)).sum();
         let mut earliest = Nanos::ZERO;
         for &population in &stage.of {
-            self.progress[usize::from(population)].planned = stage.to;
-            if self.progress[usize::from(population)].level == self.hand.of(stage.to) {
+            self.progress_mut(population).planned = stage.to;
+            if self.progress(population).level == self.hand.of(stage.to) {
                 continue;
             }
             earliest = earliest.max(self.set_out(population, all, now));
@@ -336,35 +342,26 @@ impl<'a> Course<'a> {
 
     /// Connections that a population is to get more of in this stage.
     fn missing(&self, population: u16) -> u64 {
-        let (stage, connections) = (&self.plan.stages[self.stage], self.connections(population));
-        self.hand
-            .of(stage.to)
-            .of(connections)
-            .saturating_sub(self.progress[usize::from(population)].connections.into())
-    }
-
-    /// Held ones; none of those that come and go.
-    fn connections(&self, population: u16) -> u64 {
-        let population = &self.plan.populations[usize::from(population)];
-        if population.comes_and_goes() { 0 } else { population.load.connections().into() }
+        let level = self.hand.of(self.plan.stages[self.stage].to);
+        let wanted = level.of(self.of(population).load.held().into());
+        wanted.saturating_sub(self.progress(population).connections.into())
     }
 
     /// A population sets out for the stage's share; when it is there at the earliest. `all`: connections that are dialled
     /// in this stage, of all populations.
     fn set_out(&mut self, population: u16, all: u64, now: Nanos) -> Nanos {
-        let plan = self.plan;
-        let (stage, load) = (&plan.stages[self.stage], plan.populations[usize::from(population)].load);
-        let comes_and_goes = plan.populations[usize::from(population)].comes_and_goes();
+        let (stage, own) = (&self.plan.stages[self.stage], self.of(population));
+        let comes_and_goes = own.comes_and_goes();
         let level = self.hand.of(stage.to);
-        let before = std::mem::replace(&mut self.progress[usize::from(population)].level, level);
+        let before = std::mem::replace(&mut self.progress_mut(population).level, level);
         let over = match stage.ramp {
             Ramp::Within(time) => time,
             _ => Nanos::ZERO,
         };
         let heard = self.heard;
-        let progress = &mut self.progress[usize::from(population)];
+        let progress = self.progress_mut(population);
         let is_new = !progress.has_held;
-        let tempo = load.rate().map(|rate| {
+        let tempo = own.load.rate().map(|rate| {
             let (from, to) = (before.of_rate(rate), level.of_rate(rate));
             progress.slope = (over > Nanos::ZERO).then_some(Slope { from, to, over, began: heard });
             if over == Nanos::ZERO { Tempo::Steady(to) } else { Tempo::Slope { from, to, over } }
@@ -372,7 +369,7 @@ impl<'a> Course<'a> {
         if comes_and_goes && is_new {
             // They are full load from the first one on.
             (progress.hold_from, progress.has_held) = (heard, true);
-            self.orders.push(Order::Load(population, load.connections(), tempo, heard));
+            self.orders.push(Order::Load(population, own.load.connections(), tempo, heard));
             self.orders.push(Order::Population(population, Control::Hold(heard)));
         } else if !is_new && let Some(tempo) = tempo {
             self.orders.push(Order::Population(population, Control::Tempo(tempo, heard)));
@@ -381,16 +378,15 @@ impl<'a> Course<'a> {
             return heard + over;
         }
         self.leave_hold(population, now);
-        let connections = u64::from(load.connections());
-        let to = level.of(connections) as u32;
-        let from = std::mem::replace(&mut self.progress[usize::from(population)].connections, to);
+        let to = level.of(own.load.connections().into()) as u32;
+        let from = std::mem::replace(&mut self.progress_mut(population).connections, to);
         self.dial_or_close(population, (from, to), all, now);
         if is_new { Nanos::ZERO } else { now + over }
     }
 
     /// A population is on its way: what is due from now on is not at full load.
     fn leave_hold(&mut self, population: u16, now: Nanos) {
-        let progress = &mut self.progress[usize::from(population)];
+        let progress = self.progress_mut(population);
         (progress.is_moving, progress.moved_at) = (true, now);
         if progress.hold_from != Nanos::NEVER {
             self.end_hold(population, now);
@@ -398,7 +394,7 @@ impl<'a> Course<'a> {
     }
 
     fn end_hold(&mut self, population: u16, now: Nanos) {
-        let progress = &mut self.progress[usize::from(population)];
+        let progress = self.progress_mut(population);
         progress.holding = progress.holding + now.since(progress.hold_from);
         progress.hold_from = Nanos::NEVER;
         self.orders.push(Order::Population(population, Control::Hold(Nanos::NEVER)));
@@ -416,7 +412,7 @@ impl<'a> Course<'a> {
         };
         let rate = rate.map(Rate::from_per_s_f64);
         if to >= from {
-            self.progress[usize::from(population)].dials = rate;
+            self.progress_mut(population).dials = rate;
         }
         match rate {
             Some(rate) if to < from => {

@@ -16,7 +16,7 @@ struct Bucket {
 }
 
 /// The curve, as ticks come in.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Curve {
     most: u64,
     buckets: Vec<Option<Box<Bucket>>>,

@@ -19,6 +19,7 @@ use units::Nanos;
 
 use crate::{
     accepts::Accepts,
+    both_sides::MOST_COUNTED,
     fill::Fill,
     listeners::{listeners, queues},
     moments::Doing,
@@ -34,8 +35,6 @@ const EVERY: Nanos = Nanos::from_secs(1);
 const FIRST_ANSWER: Nanos = Nanos::from_secs(4);
 /// Connections that TCP is asked about at once: some milliseconds.
 const MOST_SEGMENTS: u64 = 2_000;
-/// The kernel tells of so many connections in some hundred milliseconds.
-const MOST_COUNTED: u64 = 200_000;
 /// The most ports that it is asked about.
 const MOST_PORTS: usize = 64;
 
@@ -62,7 +61,7 @@ pub(crate) struct Observed {
     pub(crate) kernel: Option<KernelCost>,
     /// Both ends are on this host: its looks speak of the target too.
     pub(crate) both_here: bool,
-    /// From the look at the beginning of full load to the last one at full load.
+    /// From the look at the beginning of full load to the last one at full load, pauses not counted.
     pub(crate) held_for: Nanos,
     /// The target's accept queue when it was fullest.
     pub(crate) accept_queue: Option<Fill>,
@@ -86,15 +85,13 @@ pub(crate) struct Observer {
     watch: Option<Watch>,
     /// The target's host, where `throng observe` was named.
     poller: Option<Poller>,
-    both_here: bool,
+    known: Observed,
     /// The target's, each once.
     ports: Vec<u16>,
     accepts: Accepts,
-    /// The last look, where it was one at full load; and how long that was, pauses not counted.
+    /// The last look, where it was one at full load.
     held: Option<Nanos>,
-    held_for: Nanos,
     has_held: bool,
-    seen: Observation,
     costs: Costs,
     /// The target's managed heap, where it may be asked to collect.
     heap: Option<Heap>,
@@ -108,8 +105,6 @@ pub(crate) struct Observer {
     /// Connections wait, and none receives anything: everything is looked at with each sample.
     is_silent: bool,
     destinations: Vec<SocketAddr>,
-    segments: net::Segments,
-    signs: Signs,
 }
 
 impl Observer {
@@ -126,12 +121,10 @@ impl Observer {
             watch: here
                 .then(|| Watch::new(root, &ports, &answering(listeners(root), &destinations)).with_logs()),
             poller: None,
-            both_here,
+            known: Observed { both_here, ..Observed::default() },
             accepts: Accepts::default(),
             held: None,
-            held_for: Nanos::ZERO,
             has_held: false,
-            seen: Observation::default(),
             costs: Costs::default(),
             heap: None,
             own_pulse: Pulse::default(),
@@ -140,8 +133,6 @@ impl Observer {
             next_look: Nanos::ZERO,
             doing: None,
             is_silent: false,
-            segments: net::Segments::default(),
-            signs: Signs::default(),
             destinations,
             ports,
         };
@@ -157,7 +148,7 @@ impl Observer {
 
     fn ask_from_now_on(&mut self, plan: &Plan) {
         let Some(observe) = &plan.observe else { return };
-        self.seen.observer =
+        self.known.seen.observer =
             Some(ObserverSeen { address: observe.at.to_string(), ..ObserverSeen::default() });
         let token = observe.token_file.as_deref().map(Token::read).transpose();
         let ports = &self.ports[..self.ports.len().min(MOST_PORTS)];
@@ -215,10 +206,10 @@ impl Observer {
 
     /// What listens here at the target's address is not the target: whatever was seen of it says nothing.
     pub(crate) fn lose_target(&mut self) {
-        self.both_here = false;
+        self.known.both_here = false;
         if self.poller.is_none() {
             (self.watch, self.heap, self.target_pulse, self.doing) = (None, None, None, None);
-            (self.seen.target, self.accepts) = (None, Accepts::default());
+            (self.known.seen.target, self.accepts) = (None, Accepts::default());
             self.costs.lose_target();
         }
     }
@@ -239,17 +230,17 @@ impl Observer {
         self.next_look = Nanos((now.0 / EVERY.0 + 1) * EVERY.0);
         // Ourselves first: our share is of the time until now.
         let own = self.own.look(now);
-        self.seen.see_here(phase, &host_look(&self.root), &own);
+        self.known.seen.see_here(phase, &host_look(&self.root), &own);
         if let Some(watch) = &mut self.watch
             && let Some(target) = watch.look(now, queues)
         {
-            self.seen.see_target(phase, &target);
+            self.known.seen.see_target(phase, &target);
             self.see_doing(&target);
         }
-        self.signs.see(now, &self.seen, self.both_here, None);
+        self.known.signs.see(now, &self.known.seen, self.known.both_here, None);
         let held = (phase == Phase::Hold).then_some(now);
         if let (Some(last), Some(now)) = (self.held, held) {
-            self.held_for = self.held_for + now.since(last);
+            self.known.held_for = self.known.held_for + now.since(last);
         }
         self.held = held;
     }
@@ -281,7 +272,7 @@ impl Observer {
 
     /// Messages of ICMP so far that said that something could not be reached, or was prohibited.
     pub(crate) fn icmp_unreachable(&self) -> u64 {
-        self.seen.host.as_ref().map_or(0, |host| host.tcp().icmp_unreachable)
+        self.known.seen.host.as_ref().map_or(0, |host| host.tcp().icmp_unreachable)
     }
 
     /// The first destination that is counted in this row.
@@ -294,8 +285,8 @@ impl Observer {
     pub(crate) fn look_at_segments(&mut self) -> Option<net::Segments> {
         let now = net::segments_to(&self.destinations, MOST_SEGMENTS).ok()?;
         let waiting = |seen: &net::Segments| seen.unacknowledged + seen.unanswered + seen.syns;
-        if waiting(&now) >= waiting(&self.segments) {
-            self.segments = now;
+        if waiting(&now) >= waiting(&self.known.segments) {
+            self.known.segments = now;
         }
         Some(now)
     }
@@ -304,8 +295,8 @@ impl Observer {
     /// be seen. Those that `dropped` counts may stand there still: nobody has taken them out.
     pub(crate) fn unaccepted(&self, ports: &[u16], open: u64, dropped: u64) -> Option<u64> {
         let stands = self.accepts.stands();
-        if !self.both_here {
-            let queue = self.seen.target.as_ref().and_then(|target| target.latest().accept_queue);
+        if !self.known.both_here {
+            let queue = self.known.seen.target.as_ref().and_then(|target| target.latest().accept_queue);
             return queue.map(|queue| queue.min(stands).saturating_sub(dropped).min(open));
         }
         let queues = self.queues();
@@ -320,7 +311,7 @@ impl Observer {
     /// Who listens here, where the target is here too. The kernel tells of listeners alone: that takes no longer with
     /// millions of connections.
     fn queues(&self) -> Vec<Listener> {
-        if self.both_here { answering(queues(), &self.destinations) } else { Vec::new() }
+        if self.known.both_here { answering(queues(), &self.destinations) } else { Vec::new() }
     }
 
     fn see_queues(&mut self, now: Nanos, load: Load, queues: &[Listener]) {
@@ -329,26 +320,26 @@ impl Observer {
         let waiting = fills.iter().map(|queue| queue.used).sum();
         if let Some(fullest) = fills.into_iter().max_by_key(|queue| queue.used) {
             self.accepts.see(now, load.opened + load.probed, waiting, fullest);
-            self.signs.see_queue(now, Some(fullest), false);
+            self.known.signs.see_queue(now, Some(fullest), false);
         }
     }
 
     /// Whether the target tells its own counts.
     pub(crate) fn target_is_ours(&self) -> bool {
-        self.seen.target.as_ref().is_some_and(TargetSeen::is_ours)
+        self.known.seen.target.as_ref().is_some_and(TargetSeen::is_ours)
     }
 
     /// What the target may still take, where it is here.
     fn memory_left(&self) -> Option<Room> {
-        let own_group = self.seen.target.as_ref().filter(|_| self.watch.is_some())?.memory_available;
-        let left = self.seen.host.as_ref()?.memory_available.last;
+        let own_group = self.known.seen.target.as_ref().filter(|_| self.watch.is_some())?.memory_available;
+        let left = self.known.seen.host.as_ref()?.memory_available.last;
         let available = own_group.map_or(left, |group| group.last.min(left));
         Some(Room { available, slabs: host::slab_reclaimable(&self.root).unwrap_or(0) })
     }
 
     /// What was seen last. Of throng itself memory and CPU time are known of each sample, the rest once a second.
     pub(crate) fn latest(&self) -> Looks {
-        let mut latest = self.seen.latest(self.both_here);
+        let mut latest = self.known.seen.latest(self.known.both_here);
         if let Some(own) = &mut latest.own {
             let Pulse { rss_bytes, cpu_user_ns, cpu_system_ns, .. } = self.own_pulse;
             (own.rss_bytes, own.cpu_user_ns, own.cpu_system_ns) = (rss_bytes, cpu_user_ns, cpu_system_ns);
@@ -359,17 +350,17 @@ impl Observer {
     /// What it all came to.
     pub(crate) fn finish(mut self) -> Observed {
         self.pulse();
-        if let Some(runtime) = self.seen.target.as_ref().and_then(TargetSeen::runtime) {
+        if let Some(runtime) = self.known.seen.target.as_ref().and_then(TargetSeen::runtime) {
             self.costs.runs_on(runtime);
         }
         if let Some(heap) = self.heap.take() {
             self.costs.live(heap.finish());
         }
-        let cost = self.costs.finish(self.both_here);
+        let cost = self.costs.finish(self.known.both_here);
         let bytes = |fit: Option<Fit>| fit.map(|fit| fit.value);
         let here =
             self.target_pulse.map(|(first, latest, rss_bytes)| (rss_bytes, latest.cpu_ns() - first.cpu_ns()));
-        let target = self.seen.target.as_ref().map(|target| {
+        let target = self.known.seen.target.as_ref().map(|target| {
             let (rss_bytes, cpu_ns) = here.unwrap_or((target.process.rss_bytes.max, target.process.cpu_ns()));
             ProcessCost {
                 pid: target.pid,
@@ -381,7 +372,8 @@ impl Observer {
         });
         Observed {
             target,
-            kernel: (cost.kernel_bytes).map(|fit| KernelCost { value: fit.value, both_ends: self.both_here }),
+            kernel: (cost.kernel_bytes)
+                .map(|fit| KernelCost { value: fit.value, both_ends: self.known.both_here }),
             generator: Generator {
                 cpu_s: self.own_pulse.cpu_ns() as f64 / 1e9,
                 system_s: self.own_pulse.cpu_system_ns as f64 / 1e9,
@@ -389,16 +381,12 @@ impl Observer {
                 user_bytes_per_connection: bytes(cost.generator_bytes),
                 ..Generator::default()
             },
-            both_here: self.both_here,
-            held_for: self.held_for,
             accept_queue: self.accepts.fullest(),
             accepts_per_s: self.accepts.per_s(),
             stood: self.accepts.stood(),
-            segments: self.segments,
             processors: host::processors_online(&self.root),
-            signs: self.signs,
-            seen: self.seen,
             cost,
+            ..self.known
         }
     }
 
@@ -414,7 +402,7 @@ impl Observer {
 
     /// An answer of `throng observe`, or none: the run goes on, and it is counted.
     fn hear(&mut self, now: Nanos, phase: Phase, load: Load, answer: Result<Look, String>) {
-        let observer = self.seen.observer.get_or_insert_default();
+        let observer = self.known.seen.observer.get_or_insert_default();
         let look = match answer {
             Ok(look) => look,
             Err(why) => {
@@ -424,13 +412,14 @@ impl Observer {
             }
         };
         observer.answers += 1;
-        self.seen.see_there(phase, &look);
+        self.known.seen.see_there(phase, &look);
         let Some(target) = &look.target else { return };
         self.see_doing(target);
         let fullest =
             target.accept_queue.zip(target.accept_backlog).map(|(used, limit)| Fill { used, limit });
-        self.signs.see(now, &self.seen, self.both_here, fullest);
-        if let (Some(used), Some(limit), false) = (target.accept_queue, target.accept_backlog, self.both_here)
+        self.known.signs.see(now, &self.known.seen, self.known.both_here, fullest);
+        if let (Some(used), Some(limit), false) =
+            (target.accept_queue, target.accept_backlog, self.known.both_here)
         {
             self.accepts.see(now, load.opened + load.probed, used, Fill { used, limit });
         }
@@ -445,8 +434,8 @@ impl Observer {
 
 /// Connections that a plan holds at its largest load; none of those that come and go, whose number is not the plan's.
 fn wanted(plan: &Plan) -> u64 {
-    let populations = (0..).zip(&plan.populations).filter(|(_, population)| !population.comes_and_goes());
-    populations.map(|(nth, population)| plan.peak(nth).of(population.load.connections().into())).sum()
+    let populations = (0..).zip(&plan.populations);
+    populations.map(|(nth, population)| plan.peak(nth).of(population.load.held().into())).sum()
 }
 
 fn usage(pulse: &Pulse) -> Usage {

@@ -10,6 +10,7 @@ use crate::{
 };
 
 /// A run, measured.
+#[derive(Default)]
 pub struct Record {
     pub(crate) totals: Tick,
     /// Of each population, in the plan's order.
@@ -50,28 +51,8 @@ pub struct Record {
 impl Record {
     /// Of a plan of which nothing was done yet.
     pub(crate) fn empty(plan: &Plan) -> Record {
-        Record {
-            totals: Tick::default(),
-            crowds: Vec::new(),
-            io: "sim",
-            threads: 0,
-            started: Nanos::ZERO,
-            ended: Nanos::NEVER,
-            ramp: Nanos::ZERO,
-            peak: 0,
-            interrupted: None,
-            asks: Vec::new(),
-            curve: Curve::new(plan.places().into()),
-            is_translated: false,
-            losses: Losses::default(),
-            both_sides: None,
-            unaccepted: None,
-            quiet: None,
-            rejection: None,
-            speaks_tls: None,
-            moments: Moments::default(),
-            observed: Observed::default(),
-        }
+        let curve = Curve::new(plan.places().into());
+        Record { io: "sim", ended: Nanos::NEVER, curve, ..Record::default() }
     }
 
     /// Not one byte ever came, and connections were closed in reply to what was sent on them.

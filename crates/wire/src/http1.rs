@@ -20,6 +20,7 @@ pub use client::{Client, Head};
 pub use event::Event;
 pub use server::{Request, Server};
 pub use target::query;
+pub(crate) use write::begin_request;
 pub use write::{Response, write_request, write_response};
 
 /// The longest head in bytes, start line and final empty line included; a trailer section may be as long.

@@ -6,10 +6,12 @@ use samples::{MOST_DESTINATIONS, Tick};
 use units::Nanos;
 
 use super::Surroundings;
-use crate::{both_sides::BothSides, conductor::Conductor, record::Record, rejections};
-
-/// The kernel tells of so many connections in some hundred milliseconds.
-const MOST_TOLD: u64 = 200_000;
+use crate::{
+    both_sides::{BothSides, MOST_COUNTED},
+    conductor::Conductor,
+    record::Record,
+    rejections,
+};
 
 /// The run waits so long for the target's own count.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -61,9 +63,9 @@ impl Surroundings<'_, '_> {
     /// What is to be seen while all connections that are held are still there.
     pub(super) fn look_at_the_end(&mut self, conductor: &mut Conductor) {
         self.look_for_the_other_ends(conductor);
-        self.both_sides = self.both_sides(conductor);
+        conductor.record.both_sides = self.both_sides(conductor);
         self.leave_out_unaccepted(conductor);
-        self.quiet = self.quiet();
+        conductor.record.quiet = self.quiet();
         self.ask_who_rejects(conductor);
     }
 
@@ -93,7 +95,7 @@ impl Surroundings<'_, '_> {
     /// Whether the target is on this host is seen by its ends of the connections: at an address of this host that is
     /// translated, as a published container port is, they are in another network namespace. What listens here at that
     /// address is not the target then.
-    pub(super) fn look_for_the_other_ends(&mut self, conductor: &Conductor) {
+    pub(super) fn look_for_the_other_ends(&mut self, conductor: &mut Conductor) {
         if self.ends_seen || !self.both_ends_here || conductor.open() == 0 {
             return;
         }
@@ -106,14 +108,14 @@ impl Surroundings<'_, '_> {
         self.ends_seen = seen != Some(false);
         if seen == Some(false) {
             self.both_ends_here = false;
-            self.is_translated = true;
+            conductor.record.is_translated = true;
             self.observer.lose_target();
         }
     }
 
     /// Our connections' other ends in this network namespace, where they are to be there and are not too many to be told.
     fn ends_there(&self, open: u64) -> Option<u64> {
-        let is_cheap = self.both_ends_here && (1..=MOST_TOLD).contains(&open);
+        let is_cheap = self.both_ends_here && (1..=MOST_COUNTED).contains(&open);
         if is_cheap { self.sources.ends_there(self.observer.destinations()) } else { None }
     }
 

@@ -83,7 +83,7 @@ impl Course<'_> {
             self.go_on_at(population, self.progress(population).level, paused_at, heard);
         }
         for population in holding {
-            self.progress[usize::from(population)].hold_from = heard;
+            self.progress_mut(population).hold_from = heard;
             self.orders.push(Order::Population(population, Control::Hold(heard)));
         }
         // What a schedule would have dialled meanwhile is not made up for.
@@ -110,7 +110,7 @@ impl Course<'_> {
                 // Their way so far; what comes begins now.
                 self.ramped = self.ramping_any(now);
                 for population in self.moving().collect::<Vec<_>>() {
-                    self.progress[usize::from(population)].ramped(now.since(since));
+                    self.progress_mut(population).ramped(now.since(since));
                 }
                 earliest
             }
@@ -129,36 +129,34 @@ impl Course<'_> {
 
     fn move_by_hand(&mut self, population: u16, now: Nanos) {
         let heard = self.heard;
-        let progress = &mut self.progress[usize::from(population)];
-        let level = self.hand.of(progress.planned);
-        if level == std::mem::replace(&mut progress.level, level) {
+        let level = self.hand.of(self.progress(population).planned);
+        if level == std::mem::replace(&mut self.progress_mut(population).level, level) {
             return;
         }
         self.descents.retain(|descent| descent.population != population);
         self.go_on_at(population, level, now, heard);
-        let own = &self.plan.populations[usize::from(population)];
+        let own = self.of(population);
         if own.comes_and_goes() {
             return;
         }
-        let progress = &mut self.progress[usize::from(population)];
-        progress.connections = level.of(own.load.connections().into()) as u32;
+        self.progress_mut(population).connections = level.of(own.load.connections().into()) as u32;
         self.leave_hold(population, now);
         self.dial_on(population, now);
     }
 
     /// What a population has to dial it dials as its stage says.
     fn dial_on(&mut self, population: u16, now: Nanos) {
-        let progress = &mut self.progress[usize::from(population)];
+        let progress = self.progress_mut(population);
         progress.moved_at = now;
-        let tempo = progress.dials.map(Tempo::Steady);
-        self.orders.push(Order::Load(population, progress.connections, tempo, now + self.notice));
+        let (connections, tempo) = (progress.connections, progress.dials.map(Tempo::Steady));
+        self.orders.push(Order::Load(population, connections, tempo, now + self.notice));
     }
 
     /// The tempo that goes with a level, from this time on; a slope that was under way at `then` has the rest of its time.
     fn go_on_at(&mut self, population: u16, level: Share, then: Nanos, from: Nanos) {
-        let Some(rate) = self.plan.populations[usize::from(population)].load.rate() else { return };
+        let Some(rate) = self.of(population).load.rate() else { return };
         let to = level.of_rate(rate);
-        let progress = &mut self.progress[usize::from(population)];
+        let progress = self.progress_mut(population);
         let slope = progress.slope.take().filter(|slope| slope.left(then) > Nanos::ZERO);
         let tempo = match slope {
             None => Tempo::Steady(to),
@@ -173,7 +171,7 @@ impl Course<'_> {
 
     /// Of what goes by a rate, and has begun.
     fn order_tempo(&mut self, population: u16, tempo: Tempo, from: Nanos) {
-        let goes_by_rate = self.plan.populations[usize::from(population)].load.rate().is_some();
+        let goes_by_rate = self.of(population).load.rate().is_some();
         if self.progress(population).has_held && goes_by_rate {
             self.orders.push(Order::Population(population, Control::Tempo(tempo, from)));
         }

@@ -9,14 +9,13 @@ use samples::{Limit, Summary, Verdict};
 use units::Nanos;
 
 use super::{By, Find};
-use crate::{Interrupt, Refusal, fitting, judge, ladder::Ladder, prepare};
+use crate::{Interrupt, Refusal, both_sides::MOST_COUNTED, fitting, judge, ladder::Ladder, prepare};
 
 /// Between two steps, and for each connection that went: ten times what `throng serve` takes to close it.
 const SETTLE: Duration = Duration::from_millis(500);
 const SETTLE_EACH: Duration = Duration::from_micros(50);
-/// The target may take so many times as long; where it holds more connections than that, nobody counts them.
+/// The target may take so many times as long.
 const MOST_WAITS: u32 = 20;
-const MOST_TOLD: u64 = 200_000;
 /// So many connections more than there should be are the probe lane's.
 const OF_PROBES: u64 = 16;
 
@@ -117,7 +116,7 @@ impl<'a> Steps<'a> {
         }
         let stays = if self.ladder.is_some() { stays + OF_PROBES } else { 0 };
         for _ in 0..MOST_WAITS {
-            if load > MOST_TOLD || self.interrupt.is_set() || standing(self.plan) <= self.before + stays {
+            if load > MOST_COUNTED || self.interrupt.is_set() || standing(self.plan) <= self.before + stays {
                 return;
             }
             std::thread::sleep(SETTLE);

@@ -21,16 +21,22 @@ pub struct Response {
 ///
 /// The words are written as they are: that they hold no blank and no line end is for the caller to check.
 pub fn write_request(out: &mut [u8], method: &str, target: &str, host: &str) -> Option<usize> {
+    let mut out = Out::new(out);
+    begin_request(&mut out, method, target, host)?;
+    out.put(b"\r\n")?;
+    Some(out.len())
+}
+
+/// The request line and `Host`.
+pub(crate) fn begin_request(out: &mut Out, method: &str, target: &str, host: &str) -> Option<()> {
     let words = [method, target, host];
     debug_assert!(words.iter().all(|w| w.bytes().all(|b| b > b' ')), "a word with a blank: {words:?}");
-    let mut out = Out::new(out);
     out.put(method.as_bytes())?;
     out.put(b" ")?;
     out.put(target.as_bytes())?;
     out.put(b" HTTP/1.1\r\nHost: ")?;
     out.put(host.as_bytes())?;
-    out.put(b"\r\n\r\n")?;
-    Some(out.len())
+    out.put(b"\r\n")
 }
 
 /// Writes the head of a response into `out`: the bytes written, `None` where it does not fit.

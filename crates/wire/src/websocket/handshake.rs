@@ -1,7 +1,7 @@
 //! The way from HTTP to frames (RFC 6455 section 4).
 
 use crate::Breach;
-use crate::http1::{MAX_HEAD, head};
+use crate::http1::{MAX_HEAD, begin_request, head};
 use crate::out::Out;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -68,14 +68,9 @@ fn base64<const N: usize>(bytes: &[u8]) -> [u8; N] {
 ///
 /// The words are written as they are: that they hold no blank and no line end is for the caller to check.
 pub fn write_upgrade(out: &mut [u8], target: &str, host: &str, key: &Key) -> Option<usize> {
-    let words = [target, host];
-    debug_assert!(words.iter().all(|w| w.bytes().all(|b| b > b' ')), "a word with a blank: {words:?}");
     let mut out = Out::new(out);
-    out.put(b"GET ")?;
-    out.put(target.as_bytes())?;
-    out.put(b" HTTP/1.1\r\nHost: ")?;
-    out.put(host.as_bytes())?;
-    out.put(b"\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: ")?;
+    begin_request(&mut out, "GET", target, host)?;
+    out.put(b"Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: ")?;
     out.put(key.as_bytes())?;
     out.put(b"\r\nSec-WebSocket-Version: 13\r\n\r\n")?;
     Some(out.len())
