@@ -11,7 +11,7 @@ use net::{
     Io, Program, Shard,
     io::sim::{Faults, Net, SimIo, Turn},
 };
-use plan::{Flag, Flags, Part, Plan, Ports, SourcePool, Surroundings, Tuples};
+use plan::{Flag, Flags, Part, Plan, Ports, SourcePool, Surroundings, Tuples, flag::Takes};
 use run::{By, Conductor, Course, Record, Workers};
 use samples::{Ask, Fault, Kind, Latency, Quantiles, Stage, Summary, Tick};
 use serve::{Counters, Http, Knobs, ServerShard};
@@ -36,7 +36,8 @@ pub(crate) fn plan(target: &str, words: &str, seed: u64) -> Plan {
     for word in words.split_whitespace() {
         let (name, value) = word.split_once('=').expect("a word is name=value");
         let flag = Flag::named(&format!("--{name}")).unwrap_or_else(|| panic!("no such flag: {name}"));
-        flags = flags.with(flag, value);
+        // Of two values the later one holds.
+        flags = if flag.takes == Takes::Many { flags } else { flags.without(flag) }.with(flag, value);
     }
     let resolve = |_: &str| -> Result<Vec<IpAddr>, String> { Err("nobody to ask".to_owned()) };
     plan::from_flags(&flags, &Surroundings { cores: 1, seed, resolve: &resolve })
