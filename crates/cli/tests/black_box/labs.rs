@@ -263,7 +263,7 @@ fn logs_are_capped_kept_and_named() {
     };
     let (logs, built) = (after("ours logs to "), after("ours was built: "));
     // A run that a busy machine spoilt is repeated.
-    let again = after("once more: ").len();
+    let again = after("throng: repeating: ").len();
     assert_eq!((logs.len(), built.len()), (2 + again, 1), "{}", ended.stderr);
     assert!(built[0].is_file() && logs[0] != logs[1], "{}", ended.stderr);
     for folder in logs {
