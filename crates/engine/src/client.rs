@@ -25,7 +25,7 @@ use crate::{
     request::Ink,
 };
 
-use self::{lives::Lives, probe::Lane};
+use self::lives::Lives;
 
 mod answers;
 mod dial;
@@ -36,7 +36,6 @@ mod layered;
 mod level;
 mod lives;
 mod open_loop;
-mod probe;
 mod requests;
 mod ticks;
 mod timers;
@@ -60,7 +59,6 @@ pub struct Client {
     /// What stands between sockets and the protocol, if anything does.
     layer: Option<Box<Layered>>,
     pacer: Pacer,
-    probe: Option<Box<Lane>>,
     /// Where connections come for a number of requests: how many each still has to send.
     calls_left: Vec<u32>,
     /// With a back-off: failures in a row, by index.
@@ -88,12 +86,11 @@ pub struct Client {
 
 impl Client {
     /// The shard that takes `part` of a plan, for the job of whoever it works for, dialling from `tuples`. It does nothing
-    /// before it is ordered to, but for the probe lane, whose first request is due at `start`.
+    /// before it is ordered to; its first tick begins at `start`.
     pub fn new(part: &Part, job: Job, tuples: impl Into<Dials>, link: Link, start: Nanos) -> Client {
         let period = job.period;
         let tick = Tick { from: start, steps: vec![Latency::default(); job.steps], ..Tick::default() };
         let mut tick = Tick { destinations: vec![Destination::default(); job.rows_of_plan], ..tick };
-        tick.probe = job.probe.map(|_| Box::default());
         tick.reserve();
         Client {
             tuples: tuples.into(),
@@ -102,7 +99,6 @@ impl Client {
             conns: Connections::new(part.places),
             layer: None,
             pacer: Pacer::new(job.load, job.waits, part),
-            probe: Lane::new(&job, part, start),
             calls_left: Vec::new(),
             failures: Vec::new(),
             timers: Vec::new(),
@@ -163,9 +159,6 @@ impl Program for Client {
     }
 
     fn opened<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
-        if self.conn(k).state() == State::Probe {
-            return self.probe_opened(cx, k);
-        }
         let now = cx.now();
         let exchange = *self.exchange(k);
         self.tick.connect.record_seen(self.took(exchange.started, self.dialled_at(cx, k), now));
@@ -181,7 +174,6 @@ impl Program for Client {
         let Some(due) = self.handle_timer(cx, k) else { return };
         match self.conn(k).state() {
             State::Dialling | State::Securing | State::Upgrading | State::Busy => self.timed_out(cx, k),
-            State::Probe => self.probe_timed_out(cx, k),
             State::Idle | State::Resting if self.draining => self.wake_at(cx, k, Nanos::NEVER),
             State::Idle | State::Resting if self.pacer.is_paused() => self.put_off(cx, k),
             State::Idle => self.go_on_at(cx, k, due),
@@ -191,9 +183,6 @@ impl Program for Client {
     }
 
     fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &mut [u8]) -> usize {
-        if self.conn(k).state() == State::Probe {
-            return self.probe_bytes(cx, k, input);
-        }
         let used =
             if self.layer.is_some() { self.read_layer(cx, k, input) } else { self.read_all(cx, k, input) };
         self.tick.counts.bytes_in += used as u64;
@@ -203,7 +192,6 @@ impl Program for Client {
     fn gone<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, why: Gone) {
         let conn = *self.conn(k);
         match conn.state() {
-            State::Probe => self.probe_gone(cx, k, why),
             State::Dialling if matches!(why, Gone::AddressInUse(_)) && conn.tries < MOST_TRIES => {
                 self.dial_again(cx, k);
             }
@@ -233,11 +221,7 @@ impl Program for Client {
         self.obey(cx.now());
         let mut next = Nanos::NEVER;
         if !self.draining {
-            next = next
-                .min(self.pacer.next_slot())
-                .min(self.dial_due(cx))
-                .min(self.close_surplus(cx))
-                .min(self.probe_due(cx));
+            next = next.min(self.pacer.next_slot()).min(self.dial_due(cx)).min(self.close_surplus(cx));
             next = next.min(self.hold_until).min(self.full_load.until());
         }
         let look = if self.waiting() > 0 { LOOK_WHILE_WAITING } else { LOOK_AT_ORDERS };

@@ -78,9 +78,7 @@ impl Connections {
         let from = std::mem::replace(&mut conn.state, to);
         self.in_state[from as usize] -= 1;
         self.in_state[to as usize] += 1;
-        // What the probe lane has is no exchange of ours.
-        let is_probe = from == State::Probe || to == State::Probe;
-        if !is_probe && conn.session != NOTHING {
+        if conn.session != NOTHING {
             let held = self.sessions.at(conn.session);
             if held.exchange != NOTHING {
                 let first = self.exchanges.seen(held.exchange).first;
@@ -233,7 +231,7 @@ impl Connections {
 
     /// Dials and handshakes under way, redials included.
     pub(crate) fn dialling(&self) -> u64 {
-        self.count(&[State::Dialling, State::Securing, State::Upgrading])
+        self.count(&State::OPENING)
     }
 
     /// Without a socket, to be dialled again.
@@ -244,6 +242,11 @@ impl Connections {
     /// Requests that wait for their response: all that is under way but for dials.
     pub(crate) fn waiting(&self) -> u64 {
         self.exchanges.len() as u64 - self.dialling()
+    }
+
+    /// Connected, with nothing under way.
+    pub(crate) fn idle(&self) -> u64 {
+        self.count(&[State::Idle])
     }
 
     /// First dials and first requests whose outcome is not known.

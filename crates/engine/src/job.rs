@@ -4,7 +4,7 @@ use std::{collections::HashMap, net::SocketAddr};
 
 use plan::{Load, Plan, Population, Reconnect, Think, Whose};
 use samples::{MOST_DESTINATIONS, row_of};
-use units::{Nanos, Rate};
+use units::Nanos;
 
 use crate::{
     op::{self, Op},
@@ -12,7 +12,7 @@ use crate::{
     request::Ink,
 };
 
-/// A population of the plan, or what the probe lane asks, compiled.
+/// A population of the plan, or of its probe, compiled.
 #[derive(Clone, Debug)]
 pub struct Job {
     ops: Vec<Op>,
@@ -35,8 +35,8 @@ pub struct Job {
     pub(crate) waits: bool,
     /// The longest of its think times.
     pub(crate) longest_wait: Think,
-    /// Of the probe lane: its requests in a time.
-    pub(crate) probe: Option<Rate>,
+    /// A wrong response counts as none.
+    pub(crate) only_right: bool,
     /// Length of a tick.
     pub(crate) period: Nanos,
 }
@@ -49,7 +49,7 @@ impl Job {
     /// process.
     ///
     /// # Panics
-    /// The plan has no such population, or no probe lane.
+    /// The plan has no such population, or no probe.
     pub fn new(plan: &Plan, whose: Whose) -> Job {
         match whose {
             Whose::Population(nth) => {
@@ -59,10 +59,9 @@ impl Job {
                 let (rows, rows_of_plan) = rows(plan, population);
                 Job { steps, rows, rows_of_plan, ..Job::of(population, op::compile(plan, nth)) }
             }
-            Whose::Probe => {
-                let probe = plan.probe.as_ref().expect("the plan has a probe lane");
-                let job = Job::of(&probe.does, op::compile_alone(&probe.does));
-                Job { probe: Some(probe.rate), ..job }
+            Whose::Probe(_) => {
+                let population = plan.population(whose);
+                Job { only_right: true, ..Job::of(population, op::compile_alone(population)) }
             }
         }
     }
@@ -86,12 +85,25 @@ impl Job {
             calls: population.calls.map(|calls| u32::try_from(calls).unwrap_or(u32::MAX)),
             waits: !ops.iter().all(at_once),
             longest_wait: longest_wait(&ops),
-            probe: None,
+            only_right: false,
             period: Job::PERIOD,
             ops,
             step_of,
             steps: 0,
         }
+    }
+
+    /// How many connections stay open without a request, where they are dialled on demand.
+    pub(crate) fn most_idle(&self) -> Option<u64> {
+        match self.reconnect {
+            Reconnect::OnDemand { idle } => Some(idle.into()),
+            _ => None,
+        }
+    }
+
+    /// Whether connections are dialled on demand.
+    pub(crate) fn dials_on_demand(&self) -> bool {
+        self.most_idle().is_some()
     }
 
     /// What is to be done at a place.

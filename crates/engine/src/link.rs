@@ -25,13 +25,13 @@ pub enum Control {
     Tempo(Tempo, Nanos),
     /// Full load begins at this time: what is due from then on counts for it; never ends it.
     Hold(Nanos),
-    /// Full load ends at this time, and the schedule of an open loop with it, while the connections stay.
+    /// Full load ends at this time, while the connections stay.
     HoldUntil(Nanos),
-    /// Nothing is due from this time on: [`Control::Drain`] by itself. Its end is not left to an order, which would come a
+    /// Nothing is due from this time on: [`Control::Drain`] by itself; never takes that back. Its end is not left to an order, which would come a
     /// little later to each shard.
     Until(Nanos),
     /// Begin nothing new, neither dials nor requests, until told otherwise; what was due meanwhile is due later. The
-    /// schedule of an open loop is stopped by a [`Control::Tempo`], and the probe lane goes on.
+    /// schedule of an open loop is stopped by a [`Control::Tempo`].
     Rest(bool),
     /// Full load ends: send nothing new, let answers come.
     Drain,

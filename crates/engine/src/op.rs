@@ -57,7 +57,7 @@ pub(crate) fn compile(plan: &Plan, nth: u16) -> (Vec<Op>, Vec<u16>) {
     compiled(population, &program.ops[range.clone()], &program.step_of[range.clone()], range.start)
 }
 
-/// The same for one that no stage moves: the probe lane's.
+/// The same for one that is not among the plan's: the probe's.
 pub(crate) fn compile_alone(population: &Population) -> (Vec<Op>, Vec<u16>) {
     let program = plan::Program::compile(std::slice::from_ref(population)).expect("a population alone fits");
     compiled(population, &program.ops, &program.step_of, 0)

@@ -17,7 +17,6 @@ mod slots;
 mod window;
 
 pub(crate) use ramp::Dial;
-pub(crate) use slots::Slots;
 
 use self::{open_loop::OpenLoop, ramp::Ramp};
 use crate::{full_load::FullLoad, pace::Tempo};
@@ -135,12 +134,7 @@ impl Pacer {
         self.is_paused
     }
 
-    /// Nothing more of the present schedule of requests is due from this time on.
-    pub(crate) fn end_present_at(&mut self, at: Nanos) {
-        self.open_loop().into_iter().for_each(|open_loop| open_loop.end_present_at(at));
-    }
-
-    /// No slot is due from this time on.
+    /// No slot is due from this time on; never takes that back.
     pub(crate) fn end_at(&mut self, at: Nanos) {
         self.open_loop().into_iter().for_each(|open_loop| open_loop.end_at(at));
     }
@@ -233,9 +227,10 @@ impl Pacer {
 
     // Slots of the open loop; there are none without one.
 
-    /// Looks at what has come due; `see` is called with when each slot was.
-    pub(crate) fn look(&mut self, now: Nanos, see: &mut impl FnMut(Nanos)) {
-        self.open_loop().into_iter().for_each(|open_loop| open_loop.look(now, see));
+    /// Looks at what has come due; `see` is called with when each slot was. When that was done before: what was due then
+    /// has waited for a connection since.
+    pub(crate) fn look(&mut self, now: Nanos, see: &mut impl FnMut(Nanos)) -> Nanos {
+        self.open_loop().map_or(now, |open_loop| open_loop.look(now, see))
     }
 
     /// Gives up the slots that have waited for a connection for longer than `limit` has for when they were due; `see` is called
@@ -252,6 +247,11 @@ impl Pacer {
     /// A connection that waits, and when the slot was due that it takes.
     pub(crate) fn pair(&mut self) -> Option<(u32, Nanos)> {
         self.open_loop()?.pair()
+    }
+
+    /// When the slot was due that has waited longest: a connection is dialled for it.
+    pub(crate) fn take_slot(&mut self) -> Option<Nanos> {
+        self.open_loop()?.take()
     }
 
     /// The connection at `index` has nothing to do: it takes the slot that has waited longest, and which was due then, or it

@@ -37,11 +37,6 @@ impl<T> Pool<T> {
         &self.all[at as usize]
     }
 
-    /// Every place, with the last record that it had where that has ended.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
-        self.all.iter()
-    }
-
     pub(crate) fn end(&mut self, at: u32) {
         self.free.push(at);
     }

@@ -112,7 +112,7 @@ pub fn from_flags(flags: &Flags, around: &Surroundings) -> Result<Plan, Vec<Mist
         let activity = activity(&target, think, expect, message);
         Population { name: "main".to_owned(), target, load, calls, timeout, reconnect, activity }
     });
-    let probe = rate.zip(main.clone()).map(|(rate, does)| Probe { rate, does });
+    let probe = rate.zip(main.clone()).map(|(rate, main)| Probe::new(rate, main));
     let populations: Vec<Population> = main.into_iter().collect();
     let plan = Plan {
         text: flags.get(&flag::TARGET).unwrap_or_default().to_owned(),

@@ -45,7 +45,7 @@ pub use part::{Deal, Part, Whose, split};
 pub use plan::{IoChoice, Plan};
 pub use population::{Act, Activity, Population, Reconnect, Step, Then, Think};
 pub use ports::{PortFacts, Ports, capacity, usable_ports};
-pub use probe::{PROBES_KEPT, Probe};
+pub use probe::{Probe, ProbeKind};
 pub use program::{Op, OpIndex, Program};
 pub use random::Random;
 pub use request::{Answer, Request};

@@ -1,6 +1,6 @@
 //! The split of a plan: parts that sum to the whole.
 
-use crate::{Plan, Population, Probe, random::nth_seed};
+use crate::{Plan, Population, ProbeKind, random::nth_seed};
 
 /// What one shard does of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,8 +26,8 @@ pub struct Part {
 pub enum Whose {
     /// The population of this index.
     Population(u16),
-    /// The probe lane, which has a shard of its own: its clock is nobody else's.
-    Probe,
+    /// One of the probe's two, each in a shard of its own. Together they are the shards of one schedule of requests.
+    Probe(ProbeKind),
 }
 
 /// A share of something that is dealt out in turns: of every `of` things those from `from` on, `width` of them.
@@ -45,32 +45,26 @@ pub struct Deal {
 const MOST_WIDTH: u64 = 64;
 
 impl Plan {
-    /// Who works, with the most connections that they have at one time, and the most that they have in all.
-    fn crews(&self) -> Vec<(Whose, u32, u32)> {
-        let population =
-            |(nth, p): (u16, &Population)| (Whose::Population(nth), p.most_open(), p.load.connections());
-        let probe = self.probe.as_ref().map(Probe::places).map(|places| (Whose::Probe, places, 0));
-        (0..).zip(&self.populations).map(population).chain(probe).collect()
-    }
-
-    /// The plan over shards, `shards` for a population (at least 1) and one for the probe lane. A population's
+    /// The plan over shards, `shards` for a population (at least 1) and one for each of the probe's. A population's
     /// connections differ by at most one from shard to shard. All deals together are one turn.
     pub fn parts(&self, shards: impl Fn(u16) -> u32) -> Vec<Part> {
         let mut parts = Vec::new();
-        for (whose, most_open, connections) in self.crews() {
-            let shards = match whose {
-                Whose::Population(nth) => shards(nth),
-                Whose::Probe => 1,
-            };
-            let first = parts.len() as u32;
-            for (shard, connections) in (0..).zip(split(connections, shards)) {
-                let places = match whose {
-                    Whose::Population(_) => most_open.div_ceil(shards).min(connections),
-                    Whose::Probe => most_open,
-                };
-                let seed = nth_seed(self.seed, first + shard);
-                let deal = Deal { from: 0, width: places.max(1), of: 0 };
-                parts.push(Part { whose, shard, shards, connections, places, seed, deal });
+        let mut add = |whose, (shard, shards), connections, places: u32| {
+            let seed = nth_seed(self.seed, parts.len() as u32);
+            let deal = Deal { from: 0, width: places.max(1), of: 0 };
+            parts.push(Part { whose, shard, shards, connections, places, seed, deal });
+        };
+        for (nth, population) in (0..).zip(&self.populations) {
+            let shards = shards(nth);
+            let places = population.most_open().div_ceil(shards);
+            for (shard, connections) in (0..).zip(split(population.load.connections(), shards)) {
+                add(Whose::Population(nth), (shard, shards), connections, places.min(connections));
+            }
+        }
+        if let Some(probe) = &self.probe {
+            let kinds = [ProbeKind::Fresh, ProbeKind::Kept];
+            for (kind, places) in kinds.into_iter().zip(probe.populations.iter().map(Population::most_open)) {
+                add(Whose::Probe(kind), (kind as u32, 2), places, places);
             }
         }
         deal(&mut parts);
@@ -129,14 +123,18 @@ mod tests {
     }
 
     #[test]
-    fn the_probe_lane_has_a_shard_of_its_own_and_a_share_of_the_tuples() {
+    fn the_probes_have_shards_of_their_own_and_shares_of_the_tuples() {
         let parts = plan(&[("-c", "101"), ("--probe", "10/s"), ("--timeout", "1s")]).parts(|_| 2);
-        let sizes: Vec<_> = parts.iter().map(|part| (part.whose, part.connections, part.places)).collect();
         let main = Whose::Population(0);
-        assert_eq!(sizes, [(main, 51, 51), (main, 50, 50), (Whose::Probe, 0, 22)]);
-        // 22 of 51 places, rounded up to 64ths.
+        let [fresh, kept] = [ProbeKind::Fresh, ProbeKind::Kept].map(Whose::Probe);
+        let sizes: Vec<_> = parts.iter().map(|part| (part.whose, part.connections, part.places)).collect();
+        assert_eq!(sizes, [(main, 51, 51), (main, 50, 50), (fresh, 10, 10), (kept, 12, 12)]);
+        // They take turns in one schedule.
+        let turns: Vec<_> = parts[2..].iter().map(|part| (part.shard, part.shards)).collect();
+        assert_eq!(turns, [(0, 2), (1, 2)]);
+        // 10 and 12 of 51 places, rounded up to 64ths.
         let deals: Vec<_> =
             parts.iter().map(|part| (part.deal.from, part.deal.width, part.deal.of)).collect();
-        assert_eq!(deals, [(0, 16, 39), (16, 16, 39), (32, 7, 39)]);
+        assert_eq!(deals, [(0, 64, 157), (64, 64, 157), (128, 13, 157), (141, 16, 157)]);
     }
 }

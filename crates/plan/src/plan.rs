@@ -20,7 +20,7 @@ pub struct Plan {
     pub program: Program,
     /// The course of the load: at least one.
     pub stages: Vec<Stage>,
-    /// The independent lane, where there is one.
+    /// The probe, where there is one.
     pub probe: Option<Probe>,
     /// Tables of values.
     pub tables: Vec<Csv>,
@@ -41,7 +41,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The most connections at one time, the probe lane's among them.
+    /// The most connections at one time, those of the probe included.
     pub fn places(&self) -> u32 {
         let probes = self.probe.as_ref().map_or(0, Probe::places);
         self.populations.iter().map(Population::most_open).fold(probes, u32::saturating_add)
@@ -49,8 +49,8 @@ impl Plan {
 
     /// Where everyone dials to, each destination once.
     pub fn destinations(&self) -> Vec<SocketAddr> {
-        let probe = self.probe.as_ref().map(|probe| &probe.does);
-        let all = self.populations.iter().chain(probe).flat_map(|p| &p.target.destinations);
+        let probes = self.probe.iter().flat_map(|probe| &probe.populations);
+        let all = self.populations.iter().chain(probes).flat_map(|p| &p.target.destinations);
         let mut seen = HashSet::new();
         all.copied().filter(|destination| seen.insert(*destination)).collect()
     }
@@ -65,17 +65,16 @@ impl Plan {
     pub fn population(&self, whose: Whose) -> &Population {
         match whose {
             Whose::Population(nth) => &self.populations[usize::from(nth)],
-            Whose::Probe => &self.probe.as_ref().expect("a part of it is there").does,
+            Whose::Probe(kind) => {
+                &self.probe.as_ref().expect("a part of it is there").populations[kind as usize]
+            }
         }
     }
 
     /// Pairs of address and port that it needs between the same two hosts: so many that everyone's deal is enough.
     pub fn pairs_needed(&self) -> u64 {
         let needed = |part: Part| {
-            let own = match part.whose {
-                Whose::Population(nth) => self.populations[usize::from(nth)].pairs_needed(),
-                Whose::Probe => part.places.into(),
-            };
+            let own = self.population(part.whose).pairs_needed();
             own.saturating_mul(part.deal.of.into()).div_ceil(part.deal.width.into())
         };
         self.parts(|_| 1).into_iter().map(needed).max().unwrap_or(0)

@@ -109,6 +109,12 @@ pub enum Reconnect {
     /// That, and what was lost or could not be dialled: after a random part of a time that doubles with each failure,
     /// from [`Spans::min`] to [`Spans::max`].
     Backoff(Spans),
+    /// Of a rate: as a client with a connection pool. A connection is dialled, the first time too, when a request is due
+    /// and none is idle. A request that meets the close of an idle connection is sent again on another one.
+    OnDemand {
+        /// Connections that stay open without a request; further ones are closed after their response.
+        idle: u32,
+    },
 }
 
 impl Activity {
@@ -120,6 +126,13 @@ impl Activity {
 }
 
 impl Act {
+    /// Leaves out the idle time behind it.
+    pub(crate) fn take_think(&mut self) {
+        if let Act::Request { think, .. } | Act::Send { think, .. } | Act::Expect { think, .. } = self {
+            *think = Think::default();
+        }
+    }
+
     /// Whether an answer is awaited, and how long the connection is idle behind it at most.
     fn course(&self) -> (bool, Nanos) {
         match self {

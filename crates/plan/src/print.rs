@@ -60,12 +60,7 @@ impl Display for Plan {
         self.stages.iter().try_for_each(|stage| self.stage(f, stage))?;
         self.populations.iter().try_for_each(|population| population.fmt(f))?;
         if let Some(probe) = &self.probe {
-            writeln!(
-                f,
-                "\n[probe]\nrate = \"{}\"\ntarget = {}",
-                probe.rate,
-                Quoted(&probe.does.target.text)
-            )?;
+            writeln!(f, "\n[probe]\nrate = \"{}\"\ntarget = {}", probe.rate, Quoted(&probe.target().text))?;
         }
         self.tables
             .iter()
@@ -109,6 +104,7 @@ impl Display for Population {
             Reconnect::Planned => "planned".to_owned(),
             Reconnect::Never => "never".to_owned(),
             Reconnect::Backoff(span) => span.to_string(),
+            Reconnect::OnDemand { .. } => unreachable!("only the probe's, which is printed as itself"),
         };
         writeln!(f, "timeout = \"{}\"\nreconnect = \"{reconnect}\"", self.timeout)?;
         match &self.activity {

@@ -1,29 +1,93 @@
-//! The probe lane: what a further user would see.
+//! The probe: what an independent user sees while the load is held. Two populations that are no part of the load.
 
 use units::{Nanos, Rate};
 
-use crate::Population;
+use crate::{Activity, Load, Population, Reconnect, Target, Then};
 
-/// Requests on a clock of their own, half of them on fresh connections, half on a few kept ones, beside the load.
+/// Requests on a clock of their own, every other one on a fresh connection, the rest on a few that are kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Probe {
-    /// In a time; never zero.
+    /// Requests in a time, of both kinds together; never zero.
     pub rate: Rate,
-    /// What it asks, as a connection of this population would with its first step. Its load is the lane's own.
-    pub does: Population,
+    /// One of each [`ProbeKind`], in their order. They take turns in one schedule of requests.
+    pub populations: [Population; 2],
 }
 
-/// Connections that the lane keeps.
-pub const PROBES_KEPT: u32 = 2;
-/// Fresh connections that it has under way at most, however slow the target is.
-const MOST_PROBES: u32 = 1_024;
+/// Which of the probe's populations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ProbeKind {
+    /// Opens a connection for each request, and closes it after the response.
+    Fresh,
+    /// Keeps a few connections, and opens one more where all of them await responses.
+    Kept,
+}
+
+/// Connections kept.
+const KEPT: u32 = 2;
+/// Further connections at most, of both kinds together, however slow the target is.
+const MOST: u64 = 1_024;
 
 impl Probe {
+    /// Sends what a connection of `like` sends first, to its target and with its timeout.
+    pub fn new(rate: Rate, like: Population) -> Probe {
+        // Each request lasts for a dial and a response at most.
+        let longest = Nanos(like.timeout.0.saturating_mul(2));
+        let most = rate.due(longest).clamp(1, MOST) as u32;
+        let activity = first_of(like.activity);
+        let population = |name: &str, connections, idle| Population {
+            name: name.to_owned(),
+            target: like.target.clone(),
+            load: Load::Rate { connections, rate },
+            calls: None,
+            timeout: like.timeout,
+            reconnect: Reconnect::OnDemand { idle },
+            activity: activity.clone(),
+        };
+        let fresh = population("probe-fresh", most.div_ceil(2), 0);
+        Probe { rate, populations: [fresh, population("probe-kept", KEPT + most / 2, KEPT)] }
+    }
+
+    /// Where both send their requests.
+    pub fn target(&self) -> &Target {
+        &self.populations[0].target
+    }
+
     /// The most connections that it has at one time.
     pub fn places(&self) -> u32 {
-        // Half of the requests are on fresh connections, and each lasts for a dial and an answer at most.
-        let longest = Nanos(self.does.timeout.0.saturating_mul(2));
-        let fresh = self.rate.due(longest).min(u64::from(MOST_PROBES)) as u32;
-        PROBES_KEPT + fresh.max(1)
+        self.populations.iter().map(Population::most_open).sum()
+    }
+}
+
+/// The first thing that an activity does, again and again.
+fn first_of(activity: Activity) -> Activity {
+    let Activity::Steps { mut steps, .. } = activity else { return activity };
+    steps.truncate(1);
+    steps.iter_mut().for_each(|step| step.act.take_think());
+    Activity::Steps { steps, then: Then::Again(0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::plan;
+
+    #[test]
+    fn it_is_the_first_request_of_the_load_at_a_rate_of_its_own() {
+        for more in
+            [&[][..], &[("--think", "1s")], &[("--arrive", "9/s"), ("--total", "9"), ("--calls", "3")]]
+        {
+            let plan = plan(&[more, &[("--probe", "10/s"), ("--timeout", "3s")]].concat());
+            let probe = plan.probe.expect("it was asked for");
+            let [fresh, kept] = &probe.populations;
+            let rate = Rate::per_s(10);
+            assert_eq!(fresh.load, Load::Rate { connections: 30, rate });
+            assert_eq!(kept.load, Load::Rate { connections: 32, rate });
+            assert_eq!(fresh.reconnect, Reconnect::OnDemand { idle: 0 });
+            assert_eq!(kept.reconnect, Reconnect::OnDemand { idle: 2 });
+            for own in [fresh, kept] {
+                assert_eq!((own.calls, own.timeout), (None, Nanos::from_secs(3)));
+                assert_eq!(own.activity, crate::tests::plan(&[]).populations[0].activity, "{more:?}");
+            }
+        }
     }
 }

@@ -70,7 +70,8 @@ pub(crate) fn shards(
     let others = limit - epoll::room(limit).min(limit);
     let probes = plan.probe.as_ref().map_or(0, Probe::places);
     if let Err(e) = own_files() {
-        let threads = asked.iter().sum::<u32>() + u32::from(plan.probe.is_some());
+        let threads =
+            asked.iter().sum::<u32>() + plan.probe.as_ref().map_or(0, |probe| probe.populations.len() as u32);
         let needed = plan.places().saturating_add(others).saturating_add(threads);
         let more = format!(", or allow close_range or unshare to give each thread a table ({e})");
         return if needed <= limit {

@@ -6,6 +6,8 @@ mod lines;
 #[cfg(test)]
 mod tests;
 
+pub use lines::filed;
+
 use engine::Control;
 use plan::{Plan, Population, Reconnect, Whose};
 use samples::{Phase, Tick};
@@ -192,7 +194,7 @@ impl<'a> Conductor<'a> {
 
     /// The workers that hold the load: all but the probe's.
     fn of_load(&self) -> impl Iterator<Item = &Report> {
-        self.reports.iter().filter(|report| report.whose != Whose::Probe)
+        self.reports.iter().filter(|report| matches!(report.whose, Whose::Population(_)))
     }
 
     fn of(&self, population: u16) -> impl Iterator<Item = &Report> {
@@ -206,7 +208,7 @@ impl<'a> Conductor<'a> {
 
     /// Requests that wait for a response, and of those the probe's.
     pub(crate) fn waiting(&self) -> (u64, u64) {
-        let probes = self.reports.iter().filter(|report| report.whose == Whose::Probe);
+        let probes = self.reports.iter().filter(|report| matches!(report.whose, Whose::Probe(_)));
         (self.reports.iter().map(|report| report.waiting).sum(), probes.map(|report| report.waiting).sum())
     }
 
@@ -320,7 +322,7 @@ impl<'a> Conductor<'a> {
     }
 
     fn nothing_is_awaited(&self) -> bool {
-        // The probe's worker too, which learns of an end from the order only: what it reported last may be older.
+        // The probe's workers too: what they reported last may be older.
         let all_know = self.goes_on() || self.reports.iter().all(|report| report.phase == Phase::Drain);
         all_know && self.awaited() == 0
     }

@@ -21,7 +21,7 @@ pub enum Order {
     Population(u16, Control),
     /// The shards of a population hold so many connections together, each its share.
     Load(u16, u32, Option<Tempo>, Nanos),
-    /// The probe lane's.
+    /// The probe's shards.
     Probe(Control),
 }
 
@@ -29,7 +29,7 @@ impl Order {
     /// What the shard of this part is ordered, if anything.
     pub fn to(self, part: &Part) -> Option<Control> {
         match (self, part.whose) {
-            (Order::All(control), _) | (Order::Probe(control), Whose::Probe) => Some(control),
+            (Order::All(control), _) | (Order::Probe(control), Whose::Probe(_)) => Some(control),
             (Order::Population(to, control), Whose::Population(nth)) if to == nth => Some(control),
             (Order::Load(to, n, tempo, from), Whose::Population(nth)) if to == nth => {
                 let connections = split(n, part.shards).nth(part.shard as usize)?;
@@ -112,6 +112,7 @@ impl<'a> Course<'a> {
     /// [taken](Course::orders). Every shard applies a later one within `notice`.
     pub fn new(plan: &'a Plan, start: Nanos, notice: Nanos) -> Course<'a> {
         let mut course = Course::at_rest(plan, start, notice);
+        course.start_probe(start);
         course.begin(start, start);
         course
     }
@@ -125,8 +126,15 @@ impl<'a> Course<'a> {
         for (progress, held) in course.progress.iter_mut().zip(held) {
             progress.connections = *held;
         }
+        course.start_probe(start + notice);
         course.begin(start, start + notice);
         course
+    }
+
+    /// Its requests are due from then on, whatever the stages do.
+    fn start_probe(&mut self, from: Nanos) {
+        let tempo = self.plan.probe.as_ref().map(|probe| Tempo::Steady(probe.rate));
+        self.orders.extend(tempo.map(|tempo| Order::Probe(Control::Tempo(tempo, from))));
     }
 
     fn at_rest(plan: &'a Plan, start: Nanos, notice: Nanos) -> Course<'a> {
@@ -317,9 +325,18 @@ impl<'a> Course<'a> {
 
     /// The last stage ends then.
     fn end_with(&mut self, until: Nanos) {
-        if self.is_last() && until != Nanos::NEVER {
-            let end = if self.has_end { Control::Until(until) } else { Control::HoldUntil(until) };
-            self.orders.push(Order::All(end));
+        if !self.is_last() || until == Nanos::NEVER {
+            return;
+        }
+        if self.has_end {
+            return self.orders.push(Order::All(Control::Until(until)));
+        }
+        self.orders.push(Order::All(Control::HoldUntil(until)));
+        // No backlog reaches the next load.
+        for population in 0..self.progress.len() as u16 {
+            if self.plan.populations[usize::from(population)].load.is_paced() {
+                self.order_tempo(population, Tempo::Steady(Rate::default()), until);
+            }
         }
     }
 

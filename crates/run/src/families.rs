@@ -19,8 +19,8 @@ pub fn settle(plan: &mut Plan, root: &Root, dials: bool, say: &mut dyn FnMut(&st
     let listeners = std::cell::LazyCell::new(|| crate::listeners(root));
     let serves = |at: &SocketAddr| is_served(&listeners, *at) || dials && net::accepts(*at, PATIENCE).is_ok();
     let mut said: Vec<String> = Vec::new();
-    let probe = plan.probe.as_mut().map(|probe| &mut probe.does);
-    for population in plan.populations.iter_mut().chain(probe) {
+    let probes = plan.probe.iter_mut().flat_map(|probe| &mut probe.populations);
+    for population in plan.populations.iter_mut().chain(probes) {
         let line = choose(&mut population.target, serves);
         said.extend(line.filter(|line| !said.contains(line)));
     }

@@ -43,7 +43,7 @@ use plan::Plan;
 use samples::{Calibration, Rig, Sink, Summary};
 
 pub use backend::choose_io;
-pub use conductor::{Conductor, Step};
+pub use conductor::{Conductor, Step, filed};
 pub use course::{Course, Order, Progress};
 pub use families::settle;
 pub use find::{By, Find, find, most, reasons};

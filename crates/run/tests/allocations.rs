@@ -30,7 +30,7 @@ use net::{
         uring::{self, Uring},
     },
 };
-use plan::{Part, Plan, Whose};
+use plan::{Part, Plan};
 use run::Course;
 use serve::{Counters, Http, Knobs, ServerShard};
 use units::{Clock, Nanos};
@@ -118,23 +118,24 @@ struct Load {
 }
 
 impl Load {
-    /// The load of a part of the plan that these words make: the first, or the last.
+    /// The load of the `nth` part of the plan that these words make; those of the probe follow the first.
     fn new(
         at: SocketAddr,
         (scheme, path): (&str, &str),
         words: &str,
         seed: u64,
-        last: bool,
+        nth: usize,
     ) -> (Load, engine::Link) {
         // It ends when all has been seen.
         let words = format!("duration=forever {words}");
         let plan = &*Box::leak(Box::new(plan(&format!("{scheme}://{at}{path}"), &words, seed)));
-        let parts = plan.parts(|_| 1);
-        let part = parts[if last { parts.len() - 1 } else { 0 }];
+        let part = plan.parts(|_| 1)[nth];
         let (mut pairs, arrivals) = links(1);
         let (link, remote) = pairs.remove(0);
         let course = Course::new(plan, Nanos::ZERO, Nanos::from_millis(120));
-        let load = Load { plan, part, course, remote, arrivals, answered: 0, ramped: last, measuring: false };
+        // The probe has no ramp.
+        let ramped = nth > 0;
+        let load = Load { plan, part, course, remote, arrivals, answered: 0, ramped, measuring: false };
         (load, link)
     }
 
@@ -148,10 +149,8 @@ impl Load {
     fn step(&mut self, now: Nanos) -> bool {
         while let Ok((_, tick)) = self.arrivals.try_recv() {
             assert_eq!((tick.faults.total(), tick.counts.dropped), (0, 0), "{:?}", tick.counts);
-            self.answered += tick.counts.answered + tick.probe.as_ref().map_or(0, |probe| probe.answered);
-            // The probe lane has no ramp.
-            let is_there = tick.ramped_at != Nanos::NEVER || self.part.whose == Whose::Probe;
-            if is_there && !self.ramped {
+            self.answered += tick.counts.answered;
+            if tick.ramped_at != Nanos::NEVER && !self.ramped {
                 self.ramped = true;
                 self.course.step(now, |_| Some(tick.until));
             } else if self.ramped && !self.measuring {
@@ -227,7 +226,7 @@ fn over_the_kernel<I: Io>(clock: Clock, mut ours: I, theirs: I, path: (&str, &st
     let at = ours.listen("127.0.0.1:0".parse().unwrap()).unwrap();
     // Local addresses follow from the seed here. Each load has its own: those of the last one are in TIME_WAIT.
     let seed = u64::from(std::process::id()) * 1_000_000 + u64::from(at.port());
-    let (mut load, link) = Load::new(at, path, words, seed * 1_000, false);
+    let (mut load, link) = Load::new(at, path, words, seed * 1_000, 0);
     let mut server = server(ours);
     let mut client = client(theirs, load.plan, &load.part, link);
     for side in ["client", "server"] {
@@ -293,25 +292,28 @@ impl<P: Program> Turn for Counted<'_, P> {
 #[test]
 fn a_held_shard_allocates_nothing_by_itself() {
     for (path, words) in LOADS {
-        over_sim(server, path, words, &["client", "server"]);
+        over_sim(server, path, words, 0, &["client", "server"]);
     }
-    // The probe lane dials all the time.
-    let probed = "connections=500 think=20ms..60ms timeout=60s probe=200/s";
-    over_sim(server, ("http", "/"), probed, &["client"]);
+    // The first of them dials all the time.
+    let probed = "connections=500 think=20ms..60ms timeout=60s probe=400/s";
+    for probe in [1, 2] {
+        over_sim(server, ("http", "/"), probed, probe, &["client"]);
+    }
     // Each connection is closed by announcement and dialled again. The scripted server keeps records.
     let closing = |_| Act { say: OK_AND_CLOSE, then: Then::Close(Close::Graceful) };
-    over_sim(|io| Shard::new(io, PLACES, Scripted::new(closing)), ("http", "/"), LOADS[0].1, &["client"]);
+    over_sim(|io| Shard::new(io, PLACES, Scripted::new(closing)), ("http", "/"), LOADS[0].1, 0, &["client"]);
 }
 
 fn over_sim<P: Program>(
     server: impl FnOnce(Aside) -> Shard<Aside, P>,
     path: (&str, &str),
     words: &str,
+    nth: usize,
     sides: &[&str],
 ) {
     let net = network(1, |_| {});
     let at = "127.0.0.1:8000".parse().unwrap();
-    let (mut load, link) = Load::new(at, path, words, 1, words.contains("probe="));
+    let (mut load, link) = Load::new(at, path, words, 1, nth);
     let (client_counts, server_counts) = (Cell::new(false), Cell::new(false));
     // Hosts are numbered as they come.
     let client = client(Aside(net.host()), load.plan, &load.part, link);

@@ -10,7 +10,7 @@ merged! {
     #[cfg_attr(test, derive(ts_rs::TS))]
     #[serde(default)]
     pub struct Probe {
-        /// Requests begun: dialled for, or sent on a kept connection.
+        /// Requests that were sent, or given up before.
         pub sent: u64,
         /// Answered rightly.
         pub answered: u64,

@@ -5,7 +5,7 @@ use units::Nanos;
 
 use crate::{
     destination::Destination,
-    fault::Faults,
+    fault::{Faults, Stage},
     latency::Latency,
     merge::{Merge, merged},
     moments::{Moments, Rates},
@@ -160,7 +160,7 @@ merged! {
         pub head_sizes: Moments,
         /// Bytes of each answer, head and content, without the framing of chunks and messages.
         pub answer_sizes: Moments,
-        /// What the probe lane did, where this shard runs it.
+        /// What the probe did; in what a shard hands over, none.
         pub probe: Option<Box<Probe>>,
         /// By how much a turn of a shard came later than it was due at the latest; the most. Beyond [`Tick::STALL`] it is taken
         /// off the latency of what was under way, and is lag.
@@ -241,7 +241,32 @@ impl Tick {
         self.open == 0 && self.counts == Counts::default()
     }
 
-    /// Dials of the probe lane that succeeded.
+    /// What a tick of the probe's connections is to a run: its requests, their times `among` which, and how late throng was.
+    pub fn of_probe(&self, among: impl FnOnce(&mut Probe) -> &mut Latency) -> Tick {
+        let Tick { index, from, until, phase, waiting, owed, ramped_at, stalled, .. } = *self;
+        let c = &self.counts;
+        let faults: u64 =
+            self.faults.iter().filter(|(fault, _)| fault.stage == Stage::Exchange).map(|(_, n)| n).sum();
+        let mut probe = Probe {
+            // What met an announced close was sent again.
+            sent: c.sent - c.withdrawn + c.missed,
+            answered: c.answered,
+            failed: faults + c.missed,
+            unanswered: c.unanswered,
+            held: self.latency.clone(),
+            connect: self.connect.clone(),
+            ..Probe::default()
+        };
+        let times = among(&mut probe);
+        times.merge(&self.latency);
+        times.merge(&self.ramp_latency);
+        let counts = Counts { addresses_skipped: c.addresses_skipped, ..Counts::default() };
+        let lag = self.lag.clone();
+        let state = Tick { index, from, until, phase, waiting, owed, ramped_at, stalled, ..Tick::default() };
+        Tick { counts, lag, probe: Some(Box::new(probe)), ..state }
+    }
+
+    /// Dials of the probe that succeeded.
     pub fn dials_of_probe(&self) -> u64 {
         self.probe.as_ref().map_or(0, |probe| probe.connect.count())
     }

@@ -211,7 +211,7 @@ head_sizes: Moments,
  */
 answer_sizes: Moments, 
 /**
- * What the probe lane did, where this shard runs it.
+ * What the probe did; in what a shard hands over, none.
  */
 probe: Probe | null, 
 /**
@@ -477,7 +477,7 @@ export type Rates = Latency;
  */
 export type Probe = { 
 /**
- * Requests begun: dialled for, or sent on a kept connection.
+ * Requests that were sent, or given up before.
  */
 sent: number, 
 /**

@@ -72,6 +72,14 @@ impl Client {
         let (at_load, is_now) = (self.full_load.has(due), self.full_load.is(now));
         let took = self.took(due, started, now);
         self.settle(exchange);
+        let awaited = self.job.awaited(at, exchange.nth, index, &mut self.ink);
+        let wrong = awaited.wrong(exchange, head);
+        if let Some(kind) = wrong {
+            self.count_fault(destination, Fault::target(Stage::Exchange, kind));
+        }
+        if wrong.is_some() && self.job.only_right {
+            return self.censor(exchange, destination);
+        }
         let tick = &mut self.tick;
         tick.counts.answered += 1;
         let own = self.job.row(destination).map(|row| &mut tick.destinations[row]);
@@ -92,9 +100,5 @@ impl Client {
             tick.counts.answered_at_load += 1;
         }
         head.into_iter().for_each(|head| tick.count_status(head.status));
-        let awaited = self.job.awaited(at, exchange.nth, index, &mut self.ink);
-        if let Some(kind) = awaited.wrong(exchange, head) {
-            self.count_fault(destination, Fault::target(Stage::Exchange, kind));
-        }
     }
 }

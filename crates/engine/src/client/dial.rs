@@ -5,7 +5,7 @@ use net::{Close, Cx, Io, Key};
 use samples::Fault;
 use units::Nanos;
 
-use super::{Client, LOOK_AT_ORDERS, ends::End, figures::miss};
+use super::{Client, LOOK_AT_ORDERS, ends::End};
 use crate::{
     connections::{Conn, State},
     exchange::{Asks, Exchange},
@@ -33,14 +33,19 @@ impl Client {
     }
 
     fn dial_first<I: Io>(&mut self, cx: &mut Cx<I>, due: Nanos) {
-        let k = cx.take().expect("there is a place");
-        let tuple = self.tuples.next();
         let asks = self.job.asks_first() && !self.pacer.is_open_loop();
-        self.begin_at(k, Conn::new(tuple.destination as u16, 0, State::Dialling));
-        self.begin_dial(k, Exchange { first: true, asks: asks.into(), ..Exchange::new(due, due) });
         if self.pacer.comes_and_goes() {
             self.tick.lag.record(cx.now().since(due));
         }
+        self.dial_next(cx, Exchange { first: true, asks: asks.into(), ..Exchange::new(due, due) });
+    }
+
+    /// Dials a connection that there was not before; destinations take turns.
+    pub(super) fn dial_next<I: Io>(&mut self, cx: &mut Cx<I>, exchange: Exchange) {
+        let k = cx.take().expect("there is a place");
+        let tuple = self.tuples.next();
+        self.begin_at(k, Conn::new(tuple.destination as u16, 0, State::Dialling));
+        self.begin_dial(k, exchange);
         self.dial(cx, k, tuple.from);
     }
 
@@ -115,7 +120,8 @@ impl Client {
             self.idle(k);
             return self.put_off(cx, k);
         }
-        if self.draining || is_surplus {
+        // What a connection was dialled for on demand was due before the end.
+        if self.draining && !self.job.dials_on_demand() || is_surplus {
             self.idle(k);
             self.missed_by_dial(&exchange);
             return if is_surplus { self.finish(cx, k) } else { self.wake_at(cx, k, Nanos::NEVER) };
@@ -152,6 +158,9 @@ impl Client {
         let destination = self.conn(k).destination;
         self.learn(&exchange, cx.now(), false);
         self.censor_dial(k, &exchange);
+        if self.job.dials_on_demand() {
+            self.settle(&exchange);
+        }
         self.count_fault(destination, fault);
         self.end(cx, k, End::Failed);
         self.back_off(cx, k.index, destination);
@@ -161,12 +170,11 @@ impl Client {
     /// request is due when it stands.
     fn censor_dial(&mut self, k: Key, exchange: &Exchange) {
         let conn = *self.conn(k);
-        let times =
-            if conn.state() == State::Dialling { &mut self.tick.connect } else { &mut self.tick.handshake };
-        times.censor();
+        if conn.state() == State::Dialling { &mut self.tick.connect } else { &mut self.tick.handshake }
+            .censor();
         match self.pacer.unsent(exchange.first) {
             _ if !exchange.asks() => {}
-            Unsent::Missed => miss(&mut self.tick, &self.full_load, exchange.due),
+            Unsent::Missed => self.missed_by_dial(exchange),
             Unsent::Censored => self.censor(exchange, conn.destination),
             Unsent::NotDue => {}
         }

@@ -8,7 +8,7 @@ use units::Nanos;
 use super::Client;
 use crate::{
     connections::{Conn, State},
-    exchange::Asks,
+    exchange::{Asks, Exchange},
     op::Op,
     out::Out,
     pool::NOTHING,
@@ -71,6 +71,11 @@ impl Client {
                 // It is sent again once: a server that closes instead of responding is not healthy. Of several, a server that
                 // ends its session in good order answers all before it does.
                 return self.lost(cx, k, Fault::target(Stage::Exchange, Kind::Closed));
+            }
+            if self.may_send_again(k) {
+                self.end(cx, k, End::Closed);
+                let now = cx.now();
+                return self.dial_next(cx, Exchange { asks: Asks::Again, ..Exchange::new(due, now) });
             }
             self.settle(&exchange);
             self.tick.counts.withdrawn += 1;
@@ -222,7 +227,7 @@ impl Client {
         if ended == Ok(true) {
             return self.answered(cx, k, stream);
         }
-        if untouched && self.conn(k).is_announced(now) {
+        if untouched && (self.conn(k).is_announced(now) || self.may_send_again(k)) {
             // It crossed with the announced close: the request is still owed, on a new connection.
             return self.closed_as_announced(cx, k, due);
         }
@@ -231,6 +236,13 @@ impl Client {
             _ => fault_of(Stage::Exchange, why),
         };
         self.lost(cx, k, fault);
+    }
+
+    /// Whether a request that has met a close is sent again on another connection: where connections are dialled on demand, and
+    /// this one had been idle (RFC 9112, section 9.3.1).
+    fn may_send_again(&mut self, k: Key) -> bool {
+        let is_by_pool = self.job.dials_on_demand() && self.job.protocol.may_send_again();
+        is_by_pool && !self.draining && !self.exchange(k).asks()
     }
 
     /// What a dial failed of. ICMPv6's messages that something is prohibited become EACCES (RFC 4443, section 3.1;

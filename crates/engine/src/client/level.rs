@@ -21,7 +21,10 @@ impl Client {
 
     /// Whether one less would still be enough.
     pub(super) fn is_surplus(&self) -> bool {
-        self.pacer.is_surplus(self.there())
+        match self.job.most_idle() {
+            Some(idle) => self.conns.idle() > idle,
+            None => self.pacer.is_surplus(self.there()),
+        }
     }
 
     /// Whether a connection that is gone may be dialled again.

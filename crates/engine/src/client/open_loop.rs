@@ -14,7 +14,11 @@ impl Client {
     pub(super) fn serve_slots<I: Io>(&mut self, cx: &mut Cx<I>) {
         let now = cx.now();
         let Client { pacer, tick, job, lateness, full_load, .. } = self;
-        pacer.look(now, &mut |due| lateness.leaves(due));
+        let looked_at = pacer.look(now, &mut |due| {
+            if full_load.has(due) {
+                lateness.leaves(due);
+            }
+        });
         let limit = |due| job.timeout + lateness.since(due);
         pacer.give_up(now, limit, &mut |due| miss(tick, full_load, due));
         while let Some((index, due)) = self.pacer.pair() {
@@ -22,6 +26,20 @@ impl Client {
             if self.use_free(cx, k, due, due) {
                 self.go_on_beside(cx, k);
             }
+        }
+        if self.job.dials_on_demand() {
+            self.dial_for_slots(cx, looked_at);
+        }
+    }
+
+    /// Slots that find no connection idle come by one of their own, as long as there is a place. What was due before the last
+    /// look at `looked_at` has waited for that.
+    fn dial_for_slots<I: Io>(&mut self, cx: &mut Cx<I>, looked_at: Nanos) {
+        while !cx.is_full()
+            && let Some(due) = self.pacer.take_slot()
+        {
+            let dial_due = if due < looked_at { cx.now() } else { due };
+            self.dial_next(cx, Exchange { asks: Asks::Yes, ..Exchange::new(due, dial_due) });
         }
     }
 
@@ -48,6 +66,8 @@ impl Client {
     pub(super) fn missed_by_dial(&mut self, exchange: &Exchange) {
         if exchange.asks() && self.pacer.is_open_loop() {
             miss(&mut self.tick, &self.full_load, exchange.due);
+            self.tick.counts.withdrawn +=
+                u64::from(self.job.dials_on_demand() && exchange.asks == Asks::Again);
         }
     }
 }

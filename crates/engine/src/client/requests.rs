@@ -6,7 +6,13 @@ use samples::{Fault, Kind, Stage};
 use units::Nanos;
 
 use super::Client;
-use crate::{connections::State, exchange::Exchange, op::Op, out::Out, pacer::Next};
+use crate::{
+    connections::State,
+    exchange::{Asks, Exchange},
+    op::Op,
+    out::Out,
+    pacer::Next,
+};
 
 /// A message that nobody answers, and a close, wait so long at a time for a peer that does not read: what piled up would
 /// grow with time.
@@ -132,6 +138,7 @@ impl Client {
         exchange.at = conn.at;
         conn.at += u16::from(!matches!(op, Op::Ping(..)));
         tick.counts.sent += 1;
+        tick.counts.withdrawn += u64::from(job.dials_on_demand() && exchange.asks == Asks::Again);
         let own = job.row(conn.destination).map(|row| &mut tick.destinations[row]);
         own.into_iter().for_each(|own| own.sent += 1);
         let out = &mut Out::new(cx, k, layer, &mut tick.counts.bytes_out, ink);

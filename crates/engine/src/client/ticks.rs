@@ -7,16 +7,15 @@ use super::{Client, figures::miss};
 use crate::{connections::State, link::Control, op::Op, pool::NOTHING};
 
 impl Client {
-    /// Requests that wait for their response, those of the probe included.
+    /// Requests that wait for their response: where connections are dialled on demand, from the dial on.
     pub(super) fn waiting(&self) -> u64 {
-        let probes = self.probe.as_ref().map_or(0, |lane| lane.waiting());
-        self.conns.waiting() + probes
+        let dials = if self.job.dials_on_demand() { self.conns.dialling() } else { 0 };
+        self.conns.waiting() + dials
     }
 
     /// Those of them that were due at a full load that is over, and requests of that time that wait for a connection.
     fn owed(&self) -> u64 {
-        let probes = self.probe.as_ref().map_or(0, |lane| lane.owed(&self.full_load));
-        self.owed + self.pacer.owed(&self.full_load) + probes
+        self.owed + self.pacer.owed(&self.full_load)
     }
 
     pub(super) fn obey(&mut self, now: Nanos) {
@@ -26,10 +25,7 @@ impl Client {
                 Control::Load { connections, tempo, from } => self.set_load(connections, tempo, from),
                 Control::Tempo(tempo, from) => self.set_tempo(tempo, from, now),
                 Control::Hold(from) => self.begin_full_load(from, now),
-                Control::HoldUntil(until) => {
-                    self.full_load.end_at(until);
-                    self.pacer.end_present_at(until);
-                }
+                Control::HoldUntil(until) => self.full_load.end_at(until),
                 Control::Until(at) => self.end_at(at),
                 Control::Rest(rests) => self.pacer.pause(rests),
                 Control::Drain => told |= self.drain(now),
@@ -59,8 +55,10 @@ impl Client {
 
     fn begin_full_load(&mut self, from: Nanos, now: Nanos) {
         self.full_load.begin(from, now);
-        let Client { conns, full_load, .. } = self;
-        let under_way = conns.iter_in(State::Busy).flat_map(|(index, _)| conns.exchanges(index));
+        let Client { conns, full_load, job, .. } = self;
+        let dials = State::OPENING.into_iter().filter(|_| job.dials_on_demand());
+        let waiting = dials.chain([State::Busy]).flat_map(|state| conns.iter_in(state));
+        let under_way = waiting.flat_map(|(index, _)| conns.exchanges(index));
         self.owed = under_way.filter(|(_, exchange)| full_load.was(exchange.due)).count() as u64;
     }
 
@@ -96,7 +94,6 @@ impl Client {
                 _ => {}
             }
         }
-        self.probe_give_up();
     }
 
     fn give_up_on(&mut self, index: u32, destination: u16) {

@@ -22,16 +22,17 @@ pub(crate) enum State {
     /// Closed by announcement or lost, to be dialled again when its next request is due, or its back-off is over. Has
     /// no socket.
     Resting,
-    /// The probe lane's: its record there says the rest.
-    Probe,
 }
 
 impl State {
-    pub(super) const COUNT: usize = State::Probe as usize + 1;
+    pub(super) const COUNT: usize = State::Resting as usize + 1;
+
+    /// Those of connections that are not open yet.
+    pub(crate) const OPENING: [State; 3] = [State::Dialling, State::Securing, State::Upgrading];
 
     /// Whether it is not open yet.
     pub(crate) fn is_opening(self) -> bool {
-        matches!(self, State::Dialling | State::Securing | State::Upgrading)
+        State::OPENING.contains(&self)
     }
 
     /// Whether its exchanges are what it does.
@@ -50,7 +51,7 @@ const ANNOUNCED: u32 = (1 << ANNOUNCED_BITS) - 1;
 /// The idle record.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Conn {
-    /// Index of the session while there is one; of one of the probe lane's, of its record there.
+    /// Index of the session while there is one.
     pub(super) session: u32,
     /// When something was last heard, in steps, above what the server then announced: [`ANNOUNCED_BITS`] of 1 + seconds
     /// for which it keeps an idle connection; 0: it said nothing.
@@ -74,19 +75,8 @@ impl Conn {
         Conn { destination, at, state, ..Conn::NONE }
     }
 
-    /// One of the probe lane's, whose record there is at `record`.
-    pub(crate) fn of_probe(destination: u16, record: u32) -> Conn {
-        Conn { session: record, destination, state: State::Probe, ..Conn::NONE }
-    }
-
     pub(crate) fn state(&self) -> State {
         self.state
-    }
-
-    /// Where the record of one of the probe lane's is there.
-    pub(crate) fn probe_record(&self) -> u32 {
-        assert!(self.state == State::Probe, "only the probe lane has records of its own");
-        self.session
     }
 
     /// Something was heard `now`; in it the server said `Keep-Alive: timeout=N`, or not.

@@ -15,7 +15,6 @@ const ALL: [State; State::COUNT] = [
     State::Busy,
     State::Idle,
     State::Resting,
-    State::Probe,
 ];
 
 fn exchange(first: bool) -> Exchange {
@@ -32,7 +31,6 @@ fn step(conns: &mut Connections, index: u32, what: u8) {
             return;
         }
         (State::None, 2) => return conns.insert(index, Conn::new(0, 0, State::Resting)),
-        (State::None, 3) => return conns.insert(index, Conn::of_probe(0, index)),
         (State::Resting, 0 | 1) => {
             conns.transition(index, State::Dialling);
             conns.begin(index, exchange(false), websocket);

@@ -23,13 +23,14 @@ pub(super) struct OpenLoop {
     slots: VecDeque<Slots>,
     /// When the schedule ends.
     until: Nanos,
+    looked_at: Nanos,
 }
 
 impl OpenLoop {
     /// Without a schedule yet, for connections of an index below `places`.
     pub(super) fn new(places: u32) -> OpenLoop {
         let (free, slots) = (Rotation::new(places), VecDeque::with_capacity(MOST_SCHEDULES));
-        OpenLoop { free, slots, until: Nanos::NEVER }
+        OpenLoop { free, slots, until: Nanos::NEVER, looked_at: Nanos::ZERO }
     }
 
     /// A new schedule, of which this shard has its share, follows the one before at `from`; `give_up` is called with when each
@@ -52,30 +53,29 @@ impl OpenLoop {
         }
         let schedule = Schedule::share(tempo, u64::MAX, part.shard, part.shards);
         self.slots.push_back(Slots::new(schedule, from));
-        self.end_at(self.until);
     }
 
-    /// Nothing more of the present schedule is due from this time on.
-    pub(super) fn end_present_at(&mut self, at: Nanos) {
-        self.slots.back_mut().into_iter().for_each(|slots| slots.end_at(at));
-    }
-
-    /// Nothing is due from this time on.
+    /// Nothing is due from this time on; never takes that back.
     pub(super) fn end_at(&mut self, at: Nanos) {
         self.until = at;
-        if let (Some(slots), true) = (self.slots.back_mut(), at != Nanos::NEVER) {
-            slots.end_at(at);
-        }
+    }
+
+    /// `now`, or the last time at which something is due.
+    fn within(&self, now: Nanos) -> Nanos {
+        now.min(self.until.since(Nanos(1)))
     }
 
     /// It ends; `give_up` is called with when each request was due by `now` that was never sent.
     pub(super) fn end(&mut self, now: Nanos, give_up: &mut impl FnMut(Nanos)) {
+        let now = self.within(now);
         self.slots.iter_mut().for_each(|slots| slots.end(now, give_up));
     }
 
-    /// Looks at what has come due; `see` is called with when each slot was.
-    pub(super) fn look(&mut self, now: Nanos, see: &mut impl FnMut(Nanos)) {
-        self.slots.iter_mut().for_each(|slots| slots.look(now, &mut *see));
+    /// Looks at what has come due; `see` is called with when each slot was. When it was looked at before.
+    pub(super) fn look(&mut self, now: Nanos, see: &mut impl FnMut(Nanos)) -> Nanos {
+        let until = self.within(now);
+        self.slots.iter_mut().for_each(|slots| slots.look(until, &mut *see));
+        std::mem::replace(&mut self.looked_at, now)
     }
 
     /// Gives up the slots that have waited for longer than `limit` has for when they were due, and forgets schedules that are
@@ -99,10 +99,15 @@ impl OpenLoop {
         Some((index, slots.take().expect("one waits")))
     }
 
+    /// The slot that has waited longest.
+    pub(super) fn take(&mut self) -> Option<Nanos> {
+        self.slots.iter_mut().find_map(Slots::take)
+    }
+
     /// The slot that has waited longest, for the connection at `index`; where none waits, the connection does, once however many
     /// places it has: it comes back after each.
     pub(super) fn set_free(&mut self, index: u32) -> Option<Nanos> {
-        let due = self.slots.iter_mut().find_map(Slots::take);
+        let due = self.take();
         if due.is_none() && !self.free.has(index) {
             self.free.push(index);
         }
@@ -116,7 +121,8 @@ impl OpenLoop {
 
     /// When the next slot is due.
     pub(super) fn next(&self) -> Nanos {
-        self.slots.iter().map(Slots::next).min().unwrap_or(Nanos::NEVER)
+        let next = self.slots.iter().map(Slots::next).min().unwrap_or(Nanos::NEVER);
+        if next < self.until { next } else { Nanos::NEVER }
     }
 
     /// Requests that wait for a connection and were due at a full load that is over.

@@ -144,6 +144,39 @@ fn a_tempo_is_that_of_requests_or_of_dials() {
 }
 
 #[test]
+fn an_end_is_exact_and_may_be_taken_back() {
+    let mut pacer = pacer(rate(), false);
+    pacer.set_tempo(steady(100), MS(0), MS(0), &mut |_| panic!("nothing was due"));
+    let mut seen = 0;
+    for (until, now, expected, next) in [
+        (MS(20), MS(15), 2, Nanos::NEVER),
+        // What is due at the end is not due.
+        (MS(20), MS(45), 2, Nanos::NEVER),
+        (Nanos::NEVER, MS(45), 5, MS(50)),
+        (MS(10), MS(70), 5, Nanos::NEVER),
+    ] {
+        pacer.end_at(until);
+        pacer.look(now, &mut |_| seen += 1);
+        assert_eq!((seen, pacer.next_slot()), (expected, next), "until {until}");
+    }
+    pacer.end_at(MS(60));
+    let mut missed = 0;
+    pacer.end(MS(70), &mut |_| missed += 1);
+    assert_eq!(missed, 6);
+}
+
+#[test]
+fn a_slot_without_a_connection_may_have_one_dialled() {
+    let mut pacer = pacer(rate(), false);
+    pacer.set_tempo(steady(100), MS(0), MS(0), &mut |_| panic!("nothing was due"));
+    assert_eq!((pacer.set_free(4), pacer.take_slot()), (None, None));
+    assert_eq!(pacer.look(MS(15), &mut |_| {}), Nanos::ZERO);
+    assert_eq!((pacer.pair(), pacer.take_slot(), pacer.take_slot()), (Some((4, MS(0))), Some(MS(10)), None));
+    assert_eq!(pacer.look(MS(30), &mut |_| {}), MS(15), "when it was looked before");
+    assert_eq!(self::pacer(held(), false).take_slot(), None, "no schedule of requests");
+}
+
+#[test]
 fn a_slot_takes_who_has_been_free_for_longest() {
     let mut pacer = pacer(rate(), false);
     pacer.set_tempo(steady(100), MS(0), MS(0), &mut |_| panic!("nothing was due"));

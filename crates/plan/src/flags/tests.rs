@@ -103,7 +103,8 @@ target = \"http://127.0.0.{1..2}:80/?length={rand 1 4096}\"
     assert_eq!(plan.to_string(), text);
     let observe = Observe { at: "127.0.0.1:9100".parse().unwrap(), token_file: Some("secret".to_owned()) };
     assert_eq!(plan.observe, Some(observe));
-    assert_eq!(plan.probe.map(|probe| probe.does), plan.populations.first().cloned());
+    let probe = plan.probe.expect("it was asked for");
+    assert_eq!((probe.rate, probe.target()), (Rate::per_s(10), &plan.populations[0].target));
     assert_eq!(plan.populations[0].target.destinations.len(), 2);
 }
 

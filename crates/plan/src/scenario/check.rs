@@ -181,11 +181,11 @@ impl Reader<'_, '_> {
                 format!("the probe sends HTTP requests; use http://host:port/: {:?}", target.text),
             );
         }
-        Some(Probe { rate: rate?, does: asking(target) })
+        Some(Probe::new(rate?, asking(target)))
     }
 }
 
-/// What the probe lane does: a request for its target, again and again.
+/// One that sends the request of its target, as the probe is to.
 fn asking(target: Target) -> Population {
     let request = Request::get(target.path.clone(), Answer::default());
     Population {

@@ -161,7 +161,7 @@ fn everything_is_read() {
     assert_eq!((chat.load, &raw.activity), (Load::Held { connections: 50 }, &Activity::Idle));
     let probe = scenario.probe.unwrap();
     assert_eq!(
-        (probe.rate, probe.does.target.path.to_string().as_str()),
+        (probe.rate, probe.target().path.to_string().as_str()),
         (Rate::per_s(10), "/?length={rand 1 4096}")
     );
     assert_eq!(scenario.tables.len(), 1);

@@ -1,6 +1,8 @@
 //! What workers report, second by second: ticks come in, lines go out, and the record holds all of it.
 
-use plan::Whose;
+use std::borrow::Cow;
+
+use plan::{ProbeKind, Whose};
 use samples::{Phase, Tick};
 use units::Nanos;
 
@@ -14,11 +16,21 @@ pub(super) fn end_after(now: Nanos) -> Nanos {
     Nanos((now.0 / LINE.0 + 1) * LINE.0)
 }
 
+/// What a worker's tick adds to the run: of the probe's no connection and no request is part of the load.
+pub fn filed(whose: Whose, tick: &Tick) -> Cow<'_, Tick> {
+    match whose {
+        Whose::Population(_) => Cow::Borrowed(tick),
+        Whose::Probe(ProbeKind::Fresh) => Cow::Owned(tick.of_probe(|probe| &mut probe.fresh)),
+        Whose::Probe(ProbeKind::Kept) => Cow::Owned(tick.of_probe(|probe| &mut probe.kept)),
+    }
+}
+
 impl Conductor<'_> {
     /// A tick of a worker came.
     pub fn handle_tick(&mut self, worker: u32, tick: &Tick) {
-        let period = tick.until.since(tick.from);
         let report = &mut self.reports[worker as usize];
+        let tick = &*filed(report.whose, tick);
+        let period = tick.until.since(tick.from);
         // A worker ends a tick where its ramp ends: between two ends their mean is good enough.
         let open = report.open + tick.open;
         let is_after = report.drained_at != Nanos::NEVER;
@@ -45,7 +57,7 @@ impl Conductor<'_> {
                     self.record.crowds[usize::from(nth)].dropped_in_drain += tick.counts.dropped;
                 }
             }
-            Whose::Probe => self.probe.extend(tick),
+            Whose::Probe(_) => self.probe.extend(tick),
         }
         self.record.peak = self.record.peak.max(self.open());
         if let Some(probe) = &tick.probe {
@@ -90,7 +102,7 @@ impl Conductor<'_> {
             line.merge(&own);
             populations.push(own);
         }
-        self.set_state(&mut line, |whose| whose != Whose::Probe);
+        self.set_state(&mut line, |whose| matches!(whose, Whose::Population(_)));
         line.phase = match self.course.is_paused() && self.draining.is_none() {
             true => Phase::Pause,
             false => self.of_load().map(|report| report.phase).min().unwrap_or_default(),

@@ -5,7 +5,7 @@ mod model;
 mod properties;
 
 use proptest::{collection::vec, prelude::*};
-use samples::Ask;
+use samples::{Ask, Latency};
 
 use super::*;
 use crate::course::tests::scenario;
@@ -202,6 +202,34 @@ fn unaccepted_ones_are_not_held_unless_they_were_served_later() {
     assert_eq!(finish(35, 10), (0, 15, Some(35)));
     assert_eq!(finish(99, 10), (0, 0, Some(50)), "no more than there are");
     assert_eq!(finish(35, 30), (30, 15, Some(5)), "all requests of the one were answered in the end");
+}
+
+#[test]
+fn the_probe_is_no_part_of_the_load() {
+    let plan = scenario("connections = 10\nduration = \"5s\"\nprobe = \"10/s\"");
+    let model = Model::new(&plan, 2, MS(120), MS(200));
+    let mut conductor = Conductor::new(&plan, &model, Nanos::ZERO, MS(120));
+    // Two workers of the population; then the fresh ones, then those that are kept.
+    for (worker, answered) in [(0, 7), (1, 8), (2, 30), (3, 20)] {
+        let mut tick = Tick { until: S(1), open: 5, resolved: 5, waiting: 1, ..Tick::default() };
+        (tick.counts.opened, tick.counts.sent, tick.counts.answered) = (5, answered + 1, answered);
+        (0..answered).for_each(|_| tick.latency.record(MS(answered)));
+        conductor.handle_tick(worker, &tick);
+    }
+    assert_eq!((conductor.open(), conductor.resolved(), conductor.waiting()), (10, 10, (4, 2)));
+    assert_eq!(conductor.awaited(), 4, "its requests are waited for as well");
+    let (line, record) = conductor.finish();
+    let counts = &record.crowds[0].totals.counts;
+    assert_eq!((counts.opened, counts.answered, record.peak), (10, 15, 10));
+    for tick in [&line, &record.totals] {
+        let c = &tick.counts;
+        assert_eq!((c.opened, c.sent, c.answered, tick.latency.count()), (10, 17, 15, 15));
+        assert_eq!((tick.open, tick.waiting), (10, 2));
+        let probe = tick.probe.as_ref().expect("there is one");
+        assert_eq!((probe.sent, probe.answered), (52, 50));
+        let times = [&probe.fresh, &probe.kept, &probe.held].map(Latency::count);
+        assert_eq!(times, [30, 20, 50]);
+    }
 }
 
 #[test]

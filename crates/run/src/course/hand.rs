@@ -170,7 +170,7 @@ impl Course<'_> {
     }
 
     /// Of what goes by a rate, and has begun.
-    fn order_tempo(&mut self, population: u16, tempo: Tempo, from: Nanos) {
+    pub(super) fn order_tempo(&mut self, population: u16, tempo: Tempo, from: Nanos) {
         let goes_by_rate = self.of(population).load.rate().is_some();
         if self.progress(population).has_held && goes_by_rate {
             self.orders.push(Order::Population(population, Control::Tempo(tempo, from)));

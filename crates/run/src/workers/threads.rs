@@ -18,7 +18,7 @@ use net::{
         uring::{self, Uring},
     },
 };
-use plan::{Dials, Part, Plan, Whose};
+use plan::{Dials, Part, Plan, ProbeKind, Whose};
 use samples::Tick;
 use units::{Clock, Nanos};
 
@@ -161,7 +161,8 @@ fn name(part: &Part) -> String {
     match part.whose {
         Whose::Population(0) => format!("run-{}", part.shard),
         Whose::Population(nth) => format!("run-{nth}-{}", part.shard),
-        Whose::Probe => "run-probe".to_owned(),
+        Whose::Probe(ProbeKind::Fresh) => "run-probe-fresh".to_owned(),
+        Whose::Probe(ProbeKind::Kept) => "run-probe-kept".to_owned(),
     }
 }
 

@@ -58,10 +58,11 @@ impl<'a> Sums<'a> {
 
     /// The shards that hold the load: all but the probe's.
     fn of_load(&self) -> impl Iterator<Item = &Report> {
-        self.reports.iter().filter(|report| report.whose != Whose::Probe)
+        self.reports.iter().filter(|report| matches!(report.whose, Whose::Population(_)))
     }
 
     pub(super) fn take(&mut self, shard: u32, tick: &Tick) {
+        let tick = &*run::filed(self.reports[shard as usize].whose, tick);
         // What it has given up waits no longer.
         let waiting = tick.waiting - tick.counts.unanswered;
         let report = &mut self.reports[shard as usize];

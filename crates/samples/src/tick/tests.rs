@@ -112,6 +112,42 @@ fn merged(ticks: &[&Tick]) -> Tick {
     sum
 }
 
+#[test]
+fn of_a_tick_of_the_probe_no_connection_and_no_request_is_load() {
+    let ms = Nanos::from_millis;
+    let mut tick = Tick { until: ms(200), open: 2, resolved: 9, waiting: 3, owed: 1, ..Tick::default() };
+    tick.counts = Counts {
+        opened: 4,
+        sent: 11,
+        answered: 5,
+        withdrawn: 1,
+        unanswered: 2,
+        missed: 3,
+        ..Counts::default()
+    };
+    for (stage, n) in [(Stage::Exchange, 2), (Stage::Dial, 3), (Stage::Hold, 1)] {
+        (0..n).for_each(|_| tick.faults.count(Fault::target(stage, Kind::Reset)));
+    }
+    [1, 2].into_iter().for_each(|n| tick.latency.record(ms(n)));
+    tick.ramp_latency.record(ms(3));
+    tick.ramp_latency.censor();
+    tick.connect.record(ms(4));
+    tick.lag.record(ms(5));
+    for is_kept in [false, true] {
+        let filed = tick.of_probe(|probe| if is_kept { &mut probe.kept } else { &mut probe.fresh });
+        assert_eq!((filed.open, filed.resolved, filed.waiting, filed.owed), (0, 0, 3, 1));
+        assert_eq!((&filed.counts, filed.faults.total()), (&Counts::default(), 0));
+        assert_eq!((filed.latency.count(), filed.connect.count(), filed.lag.count()), (0, 0, 1));
+        let probe = filed.probe.expect("it is one's");
+        // One was sent again; three never were.
+        let ends = (probe.sent, probe.answered, probe.failed, probe.unanswered);
+        assert_eq!(ends, (13, 5, 2 + 3, 2));
+        let [own, other] = if is_kept { [&probe.kept, &probe.fresh] } else { [&probe.fresh, &probe.kept] };
+        assert_eq!((own.count(), own.censored(), other.count()), (3, 1, 0), "due at any time");
+        assert_eq!((probe.held.count(), probe.held.censored(), probe.connect.count()), (2, 0, 1));
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 

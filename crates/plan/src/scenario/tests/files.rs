@@ -74,7 +74,7 @@ fn the_source_experiments_are_as_they_were() {
     check("cl-async", arrivals, 1, "request GET / -> any; goto 0");
     assert_eq!(file("cl-async").populations[0].calls, Some(10));
     let probe = file("http-kit-600k").probe.expect("ab was run while they were held");
-    assert_eq!(probe.does.target.path.to_string(), "/");
+    assert_eq!(probe.target().path.to_string(), "/");
     assert_eq!(file("http-kit-400k").stages[0].ramp, Ramp::Rate(Rate::per_s(5_000)));
     assert_eq!(file("http-kit-600k").stages[0].ramp, Ramp::Rate(Rate::per_s(4_000)));
 }

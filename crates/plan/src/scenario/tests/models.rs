@@ -121,12 +121,12 @@ fn a_population_takes_over_what_the_top_says() {
 fn a_probe_asks_the_first_that_answers_requests() {
     let text = "target = \"ws://127.0.0.1:9\"\nprobe = \"5/s\"\n[[population]]\nname = \"a\"\n\
                 [[population]]\nname = \"b\"\ntarget = \"http://127.0.0.1:9/b\"\n";
-    assert_eq!(right(text).probe.unwrap().does.target.path.to_string(), "/b");
+    assert_eq!(right(text).probe.unwrap().target().path.to_string(), "/b");
     let own = "target = \"ws://127.0.0.1:9\"\n[probe]\nrate = \"30/m\"\ntarget = \
         \"http://127.0.0.1:9/c?x={seq}\"\n";
     let probe = right(own).probe.unwrap();
     assert_eq!(
-        (probe.rate.to_string(), probe.does.target.path.to_string()),
+        (probe.rate.to_string(), probe.target().path.to_string()),
         ("0.5/s".to_owned(), "/c?x={seq}".to_owned())
     );
     assert_eq!(right("target = \"ws://127.0.0.1:9\"").probe, None);
