@@ -118,10 +118,6 @@ export type TickRecord = {
  */
 tick: Tick, 
 /**
- * What throng cost so far.
- */
-generator: Generator, 
-/**
  * What was seen last of hosts and processes.
  */
 looks: Looks, };
@@ -510,7 +506,7 @@ held: Latency,
 connect: Latency, };
 
 /**
- * What throng itself cost.
+ * What throng itself cost on a machine; of several, what is known of one alone is none.
  */
 export type Generator = { 
 /**
