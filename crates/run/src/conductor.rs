@@ -73,7 +73,7 @@ pub struct Conductor<'a> {
     plan: &'a Plan,
     course: Course<'a>,
     reports: Vec<Report>,
-    /// What the probe's worker has reported since the last line; what the others did is in their populations' records.
+    /// What the probe's workers have reported since the last line; what the others did is in their populations' records.
     probe: Tick,
     line_ends: Nanos,
     pub(crate) record: Record,

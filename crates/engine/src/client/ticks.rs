@@ -142,9 +142,6 @@ impl Client {
             next.from = now;
             next.steps.resize_with(tick.steps.len(), Latency::default);
             next.destinations.resize_with(tick.destinations.len(), Default::default);
-            if tick.probe.is_some() {
-                next.probe.get_or_insert_default();
-            }
             next.reserve();
             let full = std::mem::replace(tick, next);
             let _ = self.link.ticks.try_send((self.link.shard, full));
