@@ -105,10 +105,13 @@ impl OpenLoop {
     }
 
     /// The slot that has waited longest, for the connection at `index`; where none waits, the connection does, once however many
-    /// places it has: it comes back after each.
+    /// places it has: it comes back after each slot.
     pub(super) fn set_free(&mut self, index: u32) -> Option<Nanos> {
+        if self.free.has(index) {
+            return None;
+        }
         let due = self.take();
-        if due.is_none() && !self.free.has(index) {
+        if due.is_none() {
             self.free.push(index);
         }
         due

@@ -1,5 +1,6 @@
 use super::*;
 use plan::{Deal, Whose};
+use proptest::prelude::*;
 use units::Rate;
 
 const MS: fn(u64) -> Nanos = Nanos::from_millis;
@@ -193,4 +194,71 @@ fn a_slot_takes_who_has_been_free_for_longest() {
     assert_eq!(missed, [30]);
     pacer.end(MS(45), &mut |due| missed.push(due.millis()));
     assert_eq!((missed, pacer.pair()), (vec![30, 40], None));
+}
+
+#[test]
+fn a_connection_with_several_places_waits_once_and_comes_back_after_each_slot() {
+    let mut pacer = pacer(rate(), false);
+    pacer.set_tempo(steady(100), MS(0), MS(0), &mut |_| panic!("nothing was due"));
+    assert_eq!([7, 7, 3].map(|index| pacer.set_free(index)), [None; 3]);
+    pacer.look(MS(25), &mut |_| {});
+    // The one that takes a slot has a place left, and queues up behind the other.
+    assert_eq!(pacer.pair(), Some((7, MS(0))));
+    assert_eq!(pacer.set_free(7), Some(MS(10)), "a slot that waits is taken at once");
+    assert_eq!(pacer.pair(), Some((3, MS(20))));
+    assert_eq!((pacer.pair(), pacer.set_free(7), pacer.set_free(7)), (None, None, None));
+    pacer.forget(7);
+    pacer.look(MS(35), &mut |_| {});
+    assert_eq!(pacer.pair(), None, "it is no more, however often it had said that it is free");
+}
+
+/// Requests that a connection may have at one time.
+const PLACES: u32 = 3;
+
+/// As the client does: a connection that has a place says so, and says so again after each slot that it has taken.
+fn fill(pacer: &mut Pacer, index: u32, under_way: &mut [Option<u32>; 4], taken: &mut Vec<u64>) {
+    let under_way = &mut under_way[index as usize];
+    while let Some(n) = under_way.filter(|n| *n < PLACES) {
+        let Some(due) = pacer.set_free(index) else { break };
+        taken.push(due.millis());
+        *under_way = Some(n + 1);
+    }
+}
+
+proptest! {
+    /// Connections of several places, held against a model: slots are taken in order, each once, and nobody has more than its
+    /// places; while one is free no slot waits.
+    #[test]
+    fn places_take_slots_in_order(steps in proptest::collection::vec((0u32..4, 0u8..3, 1u64..30), 1..150)) {
+        let mut pacer = pacer(rate(), false);
+        pacer.set_tempo(steady(100), MS(0), MS(0), &mut |_| panic!("nothing was due"));
+        let (mut now, mut seen, mut under_way, mut taken) = (0, 0, [None::<u32>; 4], Vec::new());
+        for (index, what, wait) in steps {
+            let at = index as usize;
+            match (what, under_way[at]) {
+                // It comes, with all its places; or one of its requests ends.
+                (0, None) => under_way[at] = Some(0),
+                (1, Some(n @ 1..)) => under_way[at] = Some(n - 1),
+                (2, Some(_)) if wait == 1 => {
+                    pacer.forget(index);
+                    under_way[at] = None;
+                }
+                _ => {
+                    now += wait;
+                    pacer.look(MS(now), &mut |_| seen += 1);
+                }
+            }
+            fill(&mut pacer, index, &mut under_way, &mut taken);
+            while let Some((index, due)) = pacer.pair() {
+                let n = under_way[index as usize].expect("who is free is there");
+                prop_assert!(n < PLACES, "more than its places");
+                under_way[index as usize] = Some(n + 1);
+                taken.push(due.millis());
+                fill(&mut pacer, index, &mut under_way, &mut taken);
+            }
+            prop_assert_eq!(&taken, &(0..taken.len() as u64).map(|n| 10 * n).collect::<Vec<_>>());
+            let is_free = under_way.iter().any(|n| n.is_some_and(|n| n < PLACES));
+            prop_assert!(!is_free || taken.len() as u64 == seen, "{} of {seen} taken", taken.len());
+        }
+    }
 }

@@ -1,6 +1,7 @@
 use super::*;
 use crate::request::Message;
 use plan::{Flags, Surroundings, Text};
+use proptest::prelude::*;
 use units::Nanos;
 
 /// An open WebSocket.
@@ -228,5 +229,69 @@ fn each_protocol_answers_the_same_questions() {
         ];
         assert_eq!(answers, expected, "{url}");
         assert!(protocol.session().is_at_rest() && protocol.session().response().keeps_alive);
+    }
+}
+
+/// What happens while `input` comes in pieces, cut at these places; each time that something was responded it is awaited again.
+fn happens(mut session: Session, awaited: Awaited, input: &[u8], cuts: &[usize]) -> Vec<String> {
+    let mut exchange = asked();
+    exchange.await_message(true);
+    let mut places: Vec<usize> = cuts.iter().map(|cut| cut % input.len()).chain([input.len()]).collect();
+    places.sort_unstable();
+    let (mut events, mut from, mut used) = (Vec::new(), 0, 0);
+    for until in places {
+        // What was not used comes again, as the loop offers it.
+        from += std::mem::take(&mut used);
+        loop {
+            match came(session.handle_bytes(&input[from + used..until], Some((&mut exchange, awaited)))) {
+                Came::More(n) => {
+                    used += n;
+                    break;
+                }
+                Came::Responded(n) => {
+                    used += n;
+                    let content = exchange.content();
+                    events.push(format!(
+                        "{content} bytes, {:?}",
+                        awaited.wrong(&exchange, session.response().head)
+                    ));
+                    exchange.await_message(session.is_at_rest());
+                }
+                Came::Pushed(n) => {
+                    used += n;
+                    events.push("pushed".to_owned());
+                }
+                Came::Pong(n) => {
+                    used += n;
+                    events.push("pong".to_owned());
+                }
+                end => {
+                    events.push(format!("{end:?}"));
+                    return events;
+                }
+            }
+        }
+    }
+    events
+}
+
+proptest! {
+    #[test]
+    fn what_happens_does_not_depend_on_where_input_is_cut(cuts in proptest::collection::vec(any::<usize>(), 0..12)) {
+        let echo = Check::echo();
+        // A message of its own, a ping, the echo, one that differs in two frames with a ping between, and a close.
+        let frames = b"\x81\x04news\x89\x01?\x81\x02hi\x01\x01h\x89\0\x80\x01o\x88\x02\x03\xe8";
+        let awaited = Awaited::Message(&echo, b"hi");
+        // The first message is taken for the echo, and is none.
+        let expected = ["4 bytes, Some(WrongEcho)", "pong", "2 bytes, None", "pong", "2 bytes, Some(WrongEcho)", "Ending(Some(1000))"];
+        prop_assert_eq!(happens(websocket(), awaited, frames, &cuts), expected);
+        let unasked = happens(websocket(), Awaited::Pong, frames, &cuts);
+        prop_assert_eq!(unasked, ["pushed", "pong", "pushed", "pong", "pushed", "Ending(Some(1000))"]);
+        let check = Check::default();
+        let response = b"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n";
+        let mut state = http1::State::new();
+        state.order(false);
+        let happened = happens(Session::Http1(state), Awaited::Response(&check), response, &cuts);
+        prop_assert_eq!(happened, ["5 bytes, None"]);
     }
 }
