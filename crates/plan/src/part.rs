@@ -45,6 +45,25 @@ pub struct Deal {
 const MOST_WIDTH: u64 = 64;
 
 impl Plan {
+    /// What a part of the plan does.
+    pub fn population(&self, whose: Whose) -> &Population {
+        match whose {
+            Whose::Population(nth) => &self.populations[usize::from(nth)],
+            Whose::Probe(kind) => {
+                &self.probe.as_ref().expect("a part of it is there").populations[kind as usize]
+            }
+        }
+    }
+
+    /// Pairs of address and port that it needs between the same two hosts: so many that everyone's deal is enough.
+    pub fn pairs_needed(&self) -> u64 {
+        let needed = |part: Part| {
+            let own = self.population(part.whose).pairs_needed();
+            own.saturating_mul(part.deal.of.into()).div_ceil(part.deal.width.into())
+        };
+        self.parts(|_| 1).into_iter().map(needed).max().unwrap_or(0)
+    }
+
     /// The plan over shards, `shards` for a population (at least 1) and one for each of the probe's. A population's
     /// connections differ by at most one from shard to shard. All deals together are one turn.
     pub fn parts(&self, shards: impl Fn(u16) -> u32) -> Vec<Part> {

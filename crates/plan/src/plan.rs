@@ -7,7 +7,7 @@ use std::{
 
 use units::{Misread, Nanos};
 
-use crate::{Csv, Hold, Observe, Part, Population, Probe, Program, Share, Sources, Stage, Threshold, Whose};
+use crate::{Csv, Hold, Observe, Population, Probe, Program, Share, Sources, Stage, Threshold};
 
 /// What shall happen in one run. No field means "default" any more. Prints as a scenario file that reads the same.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,25 +59,6 @@ impl Plan {
     pub fn ports(&self) -> Vec<u16> {
         let ports: BTreeSet<u16> = self.destinations().iter().map(SocketAddr::port).collect();
         ports.into_iter().collect()
-    }
-
-    /// What a part of the plan does.
-    pub fn population(&self, whose: Whose) -> &Population {
-        match whose {
-            Whose::Population(nth) => &self.populations[usize::from(nth)],
-            Whose::Probe(kind) => {
-                &self.probe.as_ref().expect("a part of it is there").populations[kind as usize]
-            }
-        }
-    }
-
-    /// Pairs of address and port that it needs between the same two hosts: so many that everyone's deal is enough.
-    pub fn pairs_needed(&self) -> u64 {
-        let needed = |part: Part| {
-            let own = self.population(part.whose).pairs_needed();
-            own.saturating_mul(part.deal.of.into()).div_ceil(part.deal.width.into())
-        };
-        self.parts(|_| 1).into_iter().map(needed).max().unwrap_or(0)
     }
 
     /// The largest share of a population's load that any stage asks for.
