@@ -68,6 +68,30 @@ impl Flags {
     }
 }
 
+/// The words of a command line that say what the load is, a flag together with its value, in an order that is always the same.
+pub fn load_words(words: &[String]) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut rest = words.iter().peekable();
+    while let Some(word) = rest.next() {
+        let is_flag = |word: &str| word.len() > 1 && word.starts_with('-');
+        if !is_flag(word) {
+            found.push(word.clone());
+            continue;
+        }
+        let (name, value) = match word.split_once('=') {
+            Some((name, value)) if name.starts_with("--") => (name, Some(value.to_owned())),
+            _ => (word.as_str(), rest.next_if(|next| !is_flag(next)).cloned()),
+        };
+        let flag = Flag::named(name);
+        if !flag.is_some_and(|flag| flag.role.keeps_load()) {
+            let name = flag.map_or(name.to_owned(), Flag::place);
+            found.push(value.map_or(name.clone(), |value| format!("{name} {value}")));
+        }
+    }
+    found.sort();
+    found
+}
+
 /// What the machine tells the planner; an argument, so that a test needs no machine.
 pub struct Surroundings<'a> {
     /// Processors that this process may use.
@@ -245,7 +269,7 @@ impl<'f> FlagReader<'f> {
             }
             return None;
         }
-        let every = self.read(&flag::PING, Nanos::from_secs(30), Nanos::parse);
+        let every = self.read(&flag::PING, DEFAULT_PING, Nanos::parse);
         let needs_message = scheme.filter(|scheme| scheme.needs_message());
         if let (Some(scheme), None) = (needs_message, self.get(&flag::MESSAGE)) {
             let why = format!("{scheme} sends nothing without a message; add --message ping");
@@ -265,8 +289,14 @@ impl<'f> FlagReader<'f> {
     }
 }
 
-/// Limit of a dial, a handshake and an answer where nothing else is said.
+/// `--timeout` where none is given.
 pub(crate) const DEFAULT_TIMEOUT: Nanos = Nanos::from_secs(10);
+
+/// `--duration` where none is given and connections are held.
+pub(crate) const DEFAULT_HOLD: Hold = Hold::For(Nanos::from_secs(10));
+
+/// `--ping` where none is given.
+pub(crate) const DEFAULT_PING: Nanos = Nanos::from_secs(30);
 
 /// More threads than this are a slip of the finger.
 pub(crate) const MOST_THREADS: u32 = 1_024;

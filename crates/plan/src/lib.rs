@@ -37,7 +37,7 @@ pub use allowance::{Allowance, Direction};
 pub use csv::{Column, Csv};
 pub use expect::{Expect, ExpectedLength};
 pub use flag::Flag;
-pub use flags::{Flags, Mistake, Surroundings, from_flags};
+pub use flags::{Flags, Mistake, Surroundings, from_flags, load_words};
 pub use load::{Load, LoadKeys};
 pub use observe::Observe;
 pub use outputs::{Dashboard, Format, Influx, Live, Otlp, Outputs, Tool, tag};

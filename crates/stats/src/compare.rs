@@ -103,8 +103,14 @@ pub struct Side {
 }
 
 impl Comparison {
-    /// Compares: the first of `groups`, of which there are two or more, is the base.
-    pub fn new(groups: Vec<Group>, load: Option<EqualLoad>, allowances: &[Allowed]) -> Comparison {
+    /// Compares: the first of `groups`, of which there are two or more, is the base. `load_words`: those of a command line that
+    /// say what the load is.
+    pub fn new(
+        groups: Vec<Group>,
+        load: Option<EqualLoad>,
+        allowances: &[Allowed],
+        load_words: &dyn Fn(&[String]) -> Vec<String>,
+    ) -> Comparison {
         let mut wanted = Figure::usual();
         for allowed in allowances {
             if !wanted.iter().any(|figure| figure.path == allowed.figure.path) {
@@ -113,7 +119,7 @@ impl Comparison {
         }
         let figures: Vec<_> = wanted.into_iter().map(|figure| compared(figure, &groups)).collect();
         let judged = allowed::judge(allowances, &groups);
-        let mut warnings = alike::warnings(&groups);
+        let mut warnings = alike::warnings(&groups, load_words);
         warnings.extend(survivors::warnings(&figures, &groups));
         let notes = notes(&groups, load);
         Comparison { groups, load, figures, judged, warnings, notes }

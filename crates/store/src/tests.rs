@@ -308,7 +308,7 @@ fn runs_are_compared_where_their_loads_were_equal() {
     let groups = vec![("all".to_owned(), store.runs().unwrap())];
     let (groups, load) = store.compared(groups).unwrap();
     assert_eq!(load.map(EqualLoad::connections), Some(100));
-    let figures = Comparison::new(groups, load, &[]).figures;
+    let figures = Comparison::new(groups, load, &[], &<[String]>::to_vec).figures;
     let p99 = figures.iter().find(|compared| compared.figure.path == "equal_load_us.p99").unwrap();
     let values: Vec<Option<u64>> =
         p99.sides[0].values.iter().map(|us| us.map(|us| us.round() as u64)).collect();

@@ -2,9 +2,9 @@
 
 use crate::flag::{self, Flag};
 use crate::{Hold, Load, LoadKeys, Ramp, Scheme};
-use units::{Misread, Nanos, Rate};
+use units::{Misread, Rate};
 
-use super::{FlagReader, connections, hold, ramp, within};
+use super::{DEFAULT_HOLD, FlagReader, connections, hold, ramp, within};
 
 /// How many connections, how fast, for how long, and when their requests are due.
 pub(super) struct Loaded {
@@ -24,7 +24,7 @@ impl FlagReader<'_> {
         }
         let connections = self.given(&flag::CONNECTIONS, connections);
         let ramp = self.read(&flag::RAMP, Ramp::Adaptive, ramp);
-        let hold = self.read(&flag::DURATION, Hold::For(Nanos::from_secs(10)), hold);
+        let hold = self.read(&flag::DURATION, DEFAULT_HOLD, hold);
         let load = LoadKeys { connections, rate: self.rate(scheme), ..LoadKeys::default() }.load();
         Loaded { load, calls: None, ramp, hold }
     }

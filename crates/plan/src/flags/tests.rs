@@ -404,3 +404,19 @@ fn what_a_verb_refuses_is_named_with_its_value() {
     let refused: Vec<String> = refused.iter().map(Mistake::to_string).collect();
     assert_eq!(refused, ["--csv: remove it: \"a\"", "--target-gc: remove it"]);
 }
+
+#[test]
+fn a_load_is_the_same_whatever_is_written_where() {
+    let words = |line: &str| load_words(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
+    let check = |one, other, expected| assert_eq!(words(one) == words(other), expected, "{one} | {other}");
+    let run = "run http://t/ -c 200 -d 2s";
+    check(run, "run http://t/ -d 2s --connections=200", true);
+    check(run, "run -c 200 -d 2s http://t/ --seed 7 --json - --tag a --tag b --live off", true);
+    check(run, "run http://t/ -c 200 -d 2s --csv=m.csv --threshold faults<1 --parquet m.parquet", true);
+    check(run, "run http://t/ -c 300 -d 2s", false);
+    check(run, "run http://u/ -c 200 -d 2s", false);
+    check(run, "run http://t/ -c 200 -d 2s --think 1s", false);
+    check(run, "run http://t/ -c 200 -d 2s --target-gc", false);
+    check("run t --total 5 --calls 3", "run t --total 3 --calls 5", false);
+    check("run t --probe --think 1s", "run t --think 1s --probe", true);
+}

@@ -1,7 +1,7 @@
 //! How many connections, and when: the load models of a population, as written, checked.
 
 use super::document::{Notes, Section};
-use crate::flags::{connections, hold, ramp, within};
+use crate::flags::{DEFAULT_HOLD, a_rate, connections, hold, ramp, within};
 use crate::{Hold, Load, LoadKeys, Ramp, Share, Stage};
 use std::fmt::Display;
 use units::{Misread, Nanos, Rate};
@@ -27,10 +27,7 @@ pub(super) fn read(notes: &mut Notes, own: &Section) -> (Load, Option<u64>) {
 
 /// A rate that is not zero.
 pub(super) fn some_rate(text: &str) -> Result<Rate, Misread> {
-    match Rate::parse(text)? {
-        rate if rate.is_zero() => Err(Misread::new(text, "a rate greater than 0", "20k/s")),
-        rate => Ok(rate),
-    }
+    a_rate(text, "20k/s")
 }
 
 fn at_least_one(text: &str) -> Result<u32, Misread> {
@@ -48,7 +45,7 @@ pub(super) fn stages(
     let all: Vec<u16> = (0..populations).collect();
     if !top.has("stage") {
         let ramp = top.read(notes, "ramp", ramp).unwrap_or(Ramp::Adaptive);
-        let hold = top.read(notes, "duration", hold).unwrap_or(Hold::For(Nanos::from_secs(10)));
+        let hold = top.read(notes, "duration", hold).unwrap_or(DEFAULT_HOLD);
         return vec![Stage { name: "up".to_owned(), of: all, to: Share::ALL, ramp, hold }];
     }
     for key in ["ramp", "duration"].into_iter().filter(|key| top.has(key)) {

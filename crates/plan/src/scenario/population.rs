@@ -4,7 +4,7 @@ use super::answer::{self, Asked};
 use super::document::{Notes, Section};
 use super::load;
 use super::step::{Ground, message};
-use crate::flags::{reconnect, timeout};
+use crate::flags::{DEFAULT_PING, DEFAULT_TIMEOUT, reconnect, timeout};
 use crate::text::Place;
 use crate::{
     Act, Activity, Answer, Csv, Load, Population, Reconnect, Scheme, Step, Surroundings, Target, Text, Then,
@@ -100,7 +100,7 @@ impl Reader<'_, '_> {
             Some(_) => own.read(self.notes, "name", population_name),
         };
         let (load, calls) = load::read(self.notes, own);
-        let timeout = self.inherited(own, "timeout", timeout).unwrap_or(Nanos::from_secs(10));
+        let timeout = self.inherited(own, "timeout", timeout).unwrap_or(DEFAULT_TIMEOUT);
         let reconnect = self.inherited(own, "reconnect", reconnect).unwrap_or(Reconnect::Planned);
         let target = self.target(own, "target")?;
         let ground =
@@ -251,7 +251,7 @@ impl Reader<'_, '_> {
                 ),
             );
         }
-        let every = self.inherited(own, "ping", Nanos::parse).unwrap_or(Nanos::from_secs(30));
+        let every = self.inherited(own, "ping", Nanos::parse).unwrap_or(DEFAULT_PING);
         let tables = self.tables;
         let content = |text: &str| Text::parse(text, Place::Content, tables);
         let text = self.inherited(own, "message", |text| match text {

@@ -4,12 +4,13 @@ use samples::Verdict;
 
 use super::{Group, Run};
 
-/// What speaks against it: each once, with the runs that it is true of.
-pub(super) fn warnings(groups: &[Group]) -> Vec<String> {
+/// What speaks against it: each once, with the runs that it is true of. `load_words`: those of a command line that say what the
+/// load is.
+pub(super) fn warnings(groups: &[Group], load_words: &dyn Fn(&[String]) -> Vec<String>) -> Vec<String> {
     let base = &groups[0].runs[0];
     let mut found: Vec<(String, Vec<&str>)> = Vec::new();
     for run in groups.iter().flat_map(|group| &group.runs) {
-        for what in against(base, run).into_iter().chain(of(run)) {
+        for what in against(base, run, load_words).into_iter().chain(of(run)) {
             match found.iter_mut().find(|(known, _)| *known == what) {
                 Some((_, runs)) if runs.contains(&run.id.as_str()) => {}
                 Some((_, runs)) => runs.push(&run.id),
@@ -38,7 +39,7 @@ fn shared(groups: &[Group]) -> Option<(String, Vec<&str>)> {
 }
 
 /// What differs from the base.
-fn against(base: &Run, run: &Run) -> Vec<String> {
+fn against(base: &Run, run: &Run, load_words: &dyn Fn(&[String]) -> Vec<String>) -> Vec<String> {
     let (b, r) = (&base.record, &run.record);
     let mut found = Vec::new();
     let mut differs = |what: &str, own: &dyn std::fmt::Display, there: &dyn std::fmt::Display| {
@@ -87,76 +88,4 @@ fn of(run: &Run) -> Vec<String> {
         found.push("controlled manually".to_owned());
     }
     found
-}
-
-/// Flags that do not change the load: where results go, what it is called, how it is judged.
-const NO_LOAD: &[&str] = &[
-    "--seed",
-    "--tag",
-    "--live",
-    "--format",
-    "--threshold",
-    "--json",
-    "--csv",
-    "--jsonl",
-    "--hlog",
-    "--out",
-    "--report",
-    "--dashboard",
-    "--prometheus",
-    "--influx",
-    "--influx-token-file",
-    "--otlp",
-    "--observe",
-    "--observe-token-file",
-];
-
-/// The words that say what the load is, a flag together with its value, in an order that is always the same.
-fn load_words(words: &[String]) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut rest = words.iter().peekable();
-    while let Some(word) = rest.next() {
-        let is_flag = |word: &str| word.len() > 1 && word.starts_with('-');
-        if !is_flag(word) {
-            found.push(word.clone());
-            continue;
-        }
-        let (flag, value) = match word.split_once('=') {
-            Some((flag, value)) if flag.starts_with("--") => (flag, Some(value.to_owned())),
-            _ => (word.as_str(), rest.next_if(|next| !is_flag(next)).cloned()),
-        };
-        let flag = match flag {
-            "-c" => "--connections",
-            "-d" => "--duration",
-            flag => flag,
-        };
-        if !NO_LOAD.contains(&flag) {
-            found.push(value.map_or(flag.to_owned(), |value| format!("{flag} {value}")));
-        }
-    }
-    found.sort();
-    found
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn check(one: &str, other: &str, expected: bool) {
-        let words = |line: &str| load_words(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
-        assert_eq!(words(one) == words(other), expected, "{one} | {other}");
-    }
-
-    #[test]
-    fn a_plan_is_the_same_whatever_is_written_where() {
-        let run = "run http://t/ -c 200 -d 2s";
-        check(run, "run http://t/ -d 2s --connections=200", true);
-        check(run, "run -c 200 -d 2s http://t/ --seed 7 --json - --tag a --tag b --live off", true);
-        check(run, "run http://t/ -c 200 -d 2s --csv=m.csv --threshold faults<1", true);
-        check(run, "run http://t/ -c 300 -d 2s", false);
-        check(run, "run http://u/ -c 200 -d 2s", false);
-        check(run, "run http://t/ -c 200 -d 2s --think 1s", false);
-        check("run t --total 5 --calls 3", "run t --total 3 --calls 5", false);
-        check("run t --probe --think 1s", "run t --think 1s --probe", true);
-    }
 }

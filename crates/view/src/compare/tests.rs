@@ -79,7 +79,7 @@ fn comparison() -> Comparison {
         allowed("faults +0%", true, 0.0),
         allowed("probe.latency_us.p99 +10%", true, 0.1),
     ];
-    Comparison::new(groups(), EqualLoad::of([200, 200]), &allowances)
+    Comparison::new(groups(), EqualLoad::of([200, 200]), &allowances, &<[String]>::to_vec)
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn a_group_fails_by_more_than_is_allowed_and_than_the_noise() {
 #[test]
 fn the_same_run_twice_is_told() {
     let twice = || group("latest", vec![run("0000007", summary("pass", 200, 1.0, 1_000.0, 0), 1_000)]);
-    let text = text(&Comparison::new(vec![twice(), twice()], None, &[]));
+    let text = text(&Comparison::new(vec![twice(), twice()], None, &[], &<[String]>::to_vec));
     assert!(text.contains("warning: in more than one group: run 0000007\n"), "{text}");
     assert!(text.contains("latest (1)") && text.contains("latest (2)"), "{text}");
     assert!(text.contains("p99 at equal load is not known: no load was held by every run\n"), "{text}");
@@ -191,7 +191,7 @@ fn a_percentile_of_those_that_were_answered_is_said_to_be_one() {
         vec![group("before", before), group("after", after)]
     };
     let allowances = [allowed("latency_us.p99 +10%", true, 0.1)];
-    let comparison = Comparison::new(groups(), EqualLoad::of([200, 200]), &allowances);
+    let comparison = Comparison::new(groups(), EqualLoad::of([200, 200]), &allowances, &<[String]>::to_vec);
     let shown = text(&comparison);
     for line in [
         "warning: latency p50 500 µs covers responses only, but 10 % of the requests had no response; counting those as longer than all others it is 510 µs: run b0\n",
@@ -207,7 +207,11 @@ fn a_percentile_of_those_that_were_answered_is_said_to_be_one() {
     let judged = &comparison.judged[0];
     let detail = "it falls among the requests without a response in run b0";
     assert_eq!((judged.failed, judged.detail.as_str()), (true, detail));
-    let none =
-        Comparison::new(vec![group("a", vec![answered("a0")]), group("b", vec![answered("b0")])], None, &[]);
+    let none = Comparison::new(
+        vec![group("a", vec![answered("a0")]), group("b", vec![answered("b0")])],
+        None,
+        &[],
+        &<[String]>::to_vec,
+    );
     assert!(!text(&none).contains("no response;"), "{}", text(&none));
 }
