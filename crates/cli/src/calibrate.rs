@@ -8,8 +8,8 @@ use store::Store;
 use units::{Count, Date, Nanos};
 
 use crate::{
-    EXIT_MACHINE, Failure, args::CalibrateArgs, files::Files, own_server::OwnServer, plans, run as verb,
-    runs, say, signals, tell,
+    EXIT_MACHINE, Failure, args::CalibrateArgs, files::Files, own_server::OwnServer, plans, runs, say,
+    signals, tell,
 };
 
 /// Connections opened for each second of `--duration`: more than most machines open in one.
@@ -25,7 +25,7 @@ pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<u8, Failure> {
     // Before the work: what cannot be kept would be done in vain.
     let file = runs::file().map_err(Failure::machine)?;
     let store = Store::open(&file).map_err(Failure::machine)?;
-    verb::json_file(args.json.as_deref(), &mut Files::default())?;
+    Files::default().json(args.json.as_deref())?;
     let interrupt = Interrupt::default();
     let ask = interrupt.clone();
     signals::on_signal(move || ask.set()).map_err(Failure::machine)?;
@@ -69,11 +69,11 @@ fn opening(io: &str, duration: Nanos, interrupt: &Interrupt) -> Result<(Summary,
     let root = Root::real();
     let wanted = ((duration.secs_f64() * OPENED_PER_S as f64) as u64).max(1);
     let full = plans::plan(&flags(wanted * SHARE))?;
-    let n = (::run::fitting(&full, &root).map_err(Failure::machine)? / SHARE).clamp(1, wanted);
+    let n = (run::fitting(&full, &root).map_err(Failure::machine)? / SHARE).clamp(1, wanted);
     // Before they are open: the kernel gives memory back late.
     let (available, need) = (
         host::memory(&root).map(|memory| memory.available),
-        ::run::need(&full, &root).map_err(Failure::machine)?,
+        run::need(&full, &root).map_err(Failure::machine)?,
     );
     let beside = host::capacity_beside_memory(&root, &need);
     say(&format!("throng: opening {} connections to a server on this machine", Count(n)));
@@ -113,7 +113,7 @@ fn flags(target: &str, io: &str) -> Flags {
 fn apply(flags: &Flags, interrupt: &Interrupt) -> Result<Summary, Failure> {
     let mut tell = |line: &str| say(&format!("throng: {line}"));
     let plan = plans::plan(flags)?;
-    let run = ::run::run(&plan, &Root::real(), &mut [], interrupt, &[], &mut tell);
+    let run = run::run(&plan, &Root::real(), &mut [], interrupt, &[], &mut tell);
     let summary = run.map_err(Failure::machine)?;
     let status = match summary.verdict {
         Verdict::Pass => return Ok(summary),

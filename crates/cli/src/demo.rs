@@ -5,7 +5,7 @@ use plan::{Flags, Live, flag};
 use run::Interrupt;
 use units::Count;
 
-use crate::{Failure, answer, own_server::OwnServer, plans, run as verb, runs, say, signals};
+use crate::{Failure, answer, apply::apply, own_server::OwnServer, plans, runs, say, signals};
 
 const CONNECTIONS: u64 = 100_000;
 /// Of what fits this machine's memory, the demo takes this share at most.
@@ -30,14 +30,14 @@ fn against(address: &str, interrupt: &Interrupt) -> Result<u8, Failure> {
             .with(&flag::EXPECT, "status=200,length=$1")
     };
     let full = plans::plan(&flags(CONNECTIONS * SHARE))?;
-    let n = ::run::fitting(&full, &Root::real()).map_err(Failure::machine)? / SHARE;
+    let n = run::fitting(&full, &Root::real()).map_err(Failure::machine)? / SHARE;
     let n = n.clamp(1, CONNECTIONS);
     say(&format!(
         "{} keep-alive HTTP connections to a server on this machine, each requesting 1 to 4096 characters, \
         then idle for 5 to 15 s",
         Count(n)
     ));
-    let summary = verb::apply(
+    let summary = apply(
         &plans::plan(&flags(n))?,
         Live::Auto,
         runs::record(units::date().into(), None, &[]),

@@ -63,6 +63,14 @@ impl Files {
         self.claim(flag, name)
     }
 
+    /// Checks that there is a place for `--json`.
+    ///
+    /// # Errors
+    /// As [`Files::whole`].
+    pub(crate) fn json(&mut self, json: Option<&str>) -> Result<(), Failure> {
+        json.filter(|file| *file != "-").map_or(Ok(()), |file| self.whole("--json", file))
+    }
+
     /// A new folder with these files, all of them empty.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use crate::{
     EXIT_INTERRUPTED, Failure,
     args::{FindArgs, refused_by_find},
     files::Files,
-    plans, run as verb, say, signals,
+    plans, say, signals,
 };
 
 /// Time at full load of each step, unless `--duration` says otherwise.
@@ -24,7 +24,7 @@ pub(crate) fn find(args: &FindArgs, flags: Flags) -> Result<u8, Failure> {
     let (by, most) = words(args, &flags)?;
     let json = flags.get(&flag::JSON).map(str::to_owned);
     let (plan, dwell) = plan(flags, by)?;
-    verb::json_file(json.as_deref(), &mut Files::default())?;
+    Files::default().json(json.as_deref())?;
     let interrupt = Interrupt::default();
     let ask = interrupt.clone();
     signals::on_signal(move || ask.set()).map_err(Failure::machine)?;

@@ -1,5 +1,6 @@
 //! throng: how many connections can a server hold, what does each cost, and what stops it?
 
+mod apply;
 mod args;
 mod bundle;
 mod calibrate;
@@ -10,6 +11,7 @@ mod files;
 mod find;
 mod folders;
 mod lab;
+mod metrics;
 mod observe;
 mod own_server;
 mod plans;

@@ -12,7 +12,7 @@ use samples::Sink;
 use store::{Store, StoredRun};
 use view::{Classic, Line};
 
-use crate::{Failure, answer, args::ReplayArgs, files::Files, plans, run, runs, say};
+use crate::{Failure, answer, args::ReplayArgs, files::Files, metrics, plans, runs, say};
 
 /// Replays; returns the exit status.
 pub(crate) fn replay(args: &ReplayArgs, flags: Flags) -> Result<u8, Failure> {
@@ -26,8 +26,8 @@ pub(crate) fn replay(args: &ReplayArgs, flags: Flags) -> Result<u8, Failure> {
     };
     let mut exporters = Exporters::patient(stored.record.began_ms);
     let mut files = Files::default();
-    run::metrics(&mut exporters, &outputs, &mut files)?;
-    run::json_file(outputs.json.as_deref(), &mut files)?;
+    metrics::add_files(&mut exporters, &outputs, &mut files)?;
+    files.json(outputs.json.as_deref())?;
     let mut sinks: Vec<&mut dyn Sink> = vec![&mut files, &mut exporters];
     sinks.extend(live);
     let ticks = match &outputs.hlog {
@@ -38,8 +38,8 @@ pub(crate) fn replay(args: &ReplayArgs, flags: Flags) -> Result<u8, Failure> {
     if !troubles.is_empty() {
         return Err(Failure::machine(troubles.join("\n")));
     }
-    let influx = outputs.influx.as_ref().map(run::influx_server).transpose()?;
-    for server in influx.into_iter().chain(outputs.otlp.as_ref().map(run::otlp_server)) {
+    let influx = outputs.influx.as_ref().map(metrics::influx_server).transpose()?;
+    for server in influx.into_iter().chain(outputs.otlp.as_ref().map(metrics::otlp_server)) {
         let sent = server.send(&store, &stored);
         sent.map_err(|why| Failure::machine(format!("{}: {why}", server.name())))?;
     }

@@ -1,24 +1,24 @@
 //! `throng run`.
 
 use std::{
-    env, fs, io,
+    fs, io,
     sync::Arc,
     time::{Duration, UNIX_EPOCH},
 };
 
-use exporters::{Exporters, Form, HlogFile, PushServer, Remains, background::BackgroundFile};
-use host::{Root, remote::Token};
-use plan::{Flags, Format, Influx, Live, Otlp, Outputs, Plan, Tool};
+use exporters::{HlogFile, Remains, background::BackgroundFile};
+use host::remote::Token;
+use plan::{Flags, Format, Live, Outputs, Plan, Tool};
 use run::Interrupt;
 use samples::{RunRecord, Sink, Summary};
-use store::{Keeper, Kept};
-use units::Date;
-use view::{Classic, Dashboard, Line, Messages, Opens, Report, Terminal, format::Whole};
+use view::{Dashboard, Opens, Report, Terminal, format::Whole};
 
 use crate::{
     Failure,
+    apply::{Applied, apply},
     bundle::Bundle,
     files::Files,
+    metrics,
     plans::{self, Asked},
     report::ReportFile,
     runs, say, signals, tell,
@@ -40,12 +40,13 @@ pub(crate) fn run(flags: &Flags) -> Result<u8, Failure> {
     let mut files = Files::default();
     let bundle = outputs.out.as_deref().map(|folder| Bundle::open(folder, &mut files)).transpose()?;
     let report_files = report_files(&outputs, bundle.as_ref(), &mut files)?;
-    json_file(outputs.json.as_deref(), &mut files)?;
+    files.json(outputs.json.as_deref())?;
     let log = outputs.hlog.clone().or_else(|| bundle.as_ref().map(Bundle::hlog));
     let log = log.map(|file| log_file(file, outputs.hlog.is_some(), &mut files)).transpose()?;
     let record = runs::record(units::date().into(), scenario, &outputs.tags);
     let mut report = (!report_files.is_empty()).then(|| Report::new(record.clone()));
-    let mut exporters = exporters(&outputs, bundle.as_ref(), record.began_ms, &mut files)?;
+    let bundled = bundle.as_ref().map(Bundle::csv);
+    let mut exporters = metrics::exporters(&outputs, bundled.as_deref(), record.began_ms, &mut files)?;
     let mut dashboard = outputs.dashboard.as_ref().map(|page| dashboard(page, &record)).transpose()?;
     // The files first: what was in them goes before others write.
     let mut sinks: Vec<&mut dyn Sink> = vec![&mut files, &mut whole, &mut exporters];
@@ -93,11 +94,6 @@ fn report_files(
     Ok(own.into_iter().chain(of_bundle).collect())
 }
 
-/// Checks that there is a place for `--json`.
-pub(crate) fn json_file(json: Option<&str>, files: &mut Files) -> Result<(), Failure> {
-    json.filter(|file| *file != "-").map_or(Ok(()), |file| files.whole("--json", file))
-}
-
 /// The histogram log: its name, and where it is written in the background.
 type Log = (String, BackgroundFile);
 
@@ -118,32 +114,6 @@ fn fill(bundle: &Bundle, log: Option<&str>, summary: &Summary) -> Result<(), Fai
     write(bundle.summary(), fs::write(bundle.summary(), view::json(summary)))?;
     let copied = log.map_or(Ok(()), |log| fs::copy(log, bundle.hlog()).map(|_| ()));
     write(bundle.hlog(), copied)
-}
-
-/// To where the metrics go: a file that cannot be opened, or a port in use, stops the run before it starts.
-fn exporters(
-    outputs: &Outputs,
-    bundle: Option<&Bundle>,
-    began: Date,
-    files: &mut Files,
-) -> Result<Exporters, Failure> {
-    let mut exporters = Exporters::new(began);
-    metrics(&mut exporters, outputs, files)?;
-    if let Some(bundle) = bundle {
-        csv(&mut exporters, &bundle.csv(), files)?;
-    }
-    let influx = outputs.influx.as_ref().map(influx_server).transpose()?;
-    for server in influx.into_iter().chain(outputs.otlp.as_ref().map(otlp_server)) {
-        exporters.push(server, Arc::new(|line: &str| say(&format!("throng: {line}"))));
-    }
-    if let Some(at) = outputs.prometheus {
-        let bound = exporters.prometheus(at);
-        let at = bound.map_err(|e| Failure::machine(format!("--prometheus {at}: {e}")))?;
-        if outputs.live != Live::Off {
-            say(&format!("throng: metrics at http://{at}/metrics"));
-        }
-    }
-    Ok(exporters)
 }
 
 /// The live page: a port in use stops the run before it starts.
@@ -198,93 +168,4 @@ fn logged(
     let applied = apply(plan, live, record, interrupt, &mut sinks)?;
     let written = log.result().and_then(|()| hlog.finish());
     Ok((applied, written.map_err(failed)))
-}
-
-/// Files of metrics.
-pub(crate) fn metrics(
-    exporters: &mut Exporters,
-    outputs: &Outputs,
-    files: &mut Files,
-) -> Result<(), Failure> {
-    outputs.csv.as_deref().map_or(Ok(()), |file| csv(exporters, file, files))?;
-    if let Some(file) = &outputs.jsonl {
-        exporters.jsonl(format!("--jsonl {file}"), files.stream("--jsonl", file)?);
-    }
-    outputs.parquet.as_deref().map_or(Ok(()), |file| parquet(exporters, file, files))
-}
-
-fn csv(exporters: &mut Exporters, file: &str, files: &mut Files) -> Result<(), Failure> {
-    exporters.csv(format!("--csv {file}"), files.stream("--csv", file)?);
-    Ok(())
-}
-
-#[cfg(feature = "parquet")]
-fn parquet(exporters: &mut Exporters, file: &str, files: &mut Files) -> Result<(), Failure> {
-    exporters.parquet(format!("--parquet {file}"), files.stream("--parquet", file)?);
-    Ok(())
-}
-
-#[cfg(not(feature = "parquet"))]
-fn parquet(_: &mut Exporters, file: &str, _: &mut Files) -> Result<(), Failure> {
-    let fix = "not in this build; use --csv, or build with --features parquet";
-    Err(Failure::words([format!("--parquet: {fix}: {file:?}")]))
-}
-
-/// Where InfluxDB is, with the token that it wants.
-pub(crate) fn influx_server(influx: &Influx) -> Result<PushServer, Failure> {
-    let token = match &influx.token_file {
-        None => env::var("INFLUX_TOKEN").ok().filter(|token| token.bytes().all(|b| b.is_ascii_graphic())),
-        Some(file) => {
-            let read = Token::read(file);
-            let token = read.map_err(|why| Failure::words([format!("--influx-token-file: {why}")]))?;
-            Some(token.secret().to_owned())
-        }
-    };
-    let Influx { at, host, path, .. } = influx.clone();
-    Ok(PushServer { form: Form::Influx, at, host, path, token: token.filter(|token| !token.is_empty()) })
-}
-
-/// Where the collector is.
-pub(crate) fn otlp_server(otlp: &Otlp) -> PushServer {
-    let Otlp { at, host, path } = otlp.clone();
-    PushServer { form: Form::Otlp, at, host, path, token: None }
-}
-
-/// A run that is over.
-pub(crate) struct Applied {
-    pub(crate) summary: Summary,
-    /// How it was kept, if it was.
-    pub(crate) kept: Option<Kept>,
-}
-
-/// Runs a plan with its live view, and keeps it in the store; `sinks` see it too.
-pub(crate) fn apply(
-    plan: &Plan,
-    live: Live,
-    record: RunRecord,
-    interrupt: &Interrupt,
-    sinks: &mut [&mut dyn Sink],
-) -> Result<Applied, Failure> {
-    let mut line = Line::new(Messages::default());
-    let mut classic = Classic::new(Messages::default());
-    let mut terminal = Terminal::new();
-    let view: Option<&mut dyn Sink> = match live {
-        Live::Tui => Some(&mut terminal),
-        Live::Auto if Terminal::has_room() => Some(&mut terminal),
-        Live::Auto | Live::Line => Some(&mut line),
-        Live::Classic => Some(&mut classic),
-        Live::Off => None,
-    };
-    let mut keeper = runs::keeper(&record);
-    let kept = keeper.as_mut().map(|keeper| keeper as &mut dyn Sink);
-    let others = sinks.iter_mut().map(|sink| &mut **sink as &mut dyn Sink);
-    let mut sinks: Vec<&mut dyn Sink> = view.into_iter().chain(kept).chain(others).collect();
-    let mut tell = |line: &str| say(&format!("throng: {line}"));
-    let (root, calibrations) = (Root::real(), runs::calibrations());
-    let summary = ::run::run(plan, &root, &mut sinks, interrupt, &calibrations, &mut tell);
-    let kept = keeper.and_then(Keeper::end);
-    if let Some(kept) = kept.as_ref().filter(|_| live != Live::Off) {
-        say(&runs::kept(kept));
-    }
-    Ok(Applied { summary: summary.map_err(Failure::machine)?, kept })
 }

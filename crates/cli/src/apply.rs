@@ -1,0 +1,49 @@
+//! A plan is applied: seen live, kept in the run store.
+
+use host::Root;
+use plan::{Live, Plan};
+use run::Interrupt;
+use samples::{RunRecord, Sink, Summary};
+use store::{Keeper, Kept};
+use view::{Classic, Line, Messages, Terminal};
+
+use crate::{Failure, runs, say};
+
+/// A run that is over.
+pub(crate) struct Applied {
+    pub(crate) summary: Summary,
+    /// How it was kept, if it was.
+    pub(crate) kept: Option<Kept>,
+}
+
+/// Runs a plan with its live view, and keeps it in the store; `sinks` see it too.
+pub(crate) fn apply(
+    plan: &Plan,
+    live: Live,
+    record: RunRecord,
+    interrupt: &Interrupt,
+    sinks: &mut [&mut dyn Sink],
+) -> Result<Applied, Failure> {
+    let mut line = Line::new(Messages::default());
+    let mut classic = Classic::new(Messages::default());
+    let mut terminal = Terminal::new();
+    let view: Option<&mut dyn Sink> = match live {
+        Live::Tui => Some(&mut terminal),
+        Live::Auto if Terminal::has_room() => Some(&mut terminal),
+        Live::Auto | Live::Line => Some(&mut line),
+        Live::Classic => Some(&mut classic),
+        Live::Off => None,
+    };
+    let mut keeper = runs::keeper(&record);
+    let kept = keeper.as_mut().map(|keeper| keeper as &mut dyn Sink);
+    let others = sinks.iter_mut().map(|sink| &mut **sink as &mut dyn Sink);
+    let mut sinks: Vec<&mut dyn Sink> = view.into_iter().chain(kept).chain(others).collect();
+    let mut tell = |line: &str| say(&format!("throng: {line}"));
+    let (root, calibrations) = (Root::real(), runs::calibrations());
+    let summary = run::run(plan, &root, &mut sinks, interrupt, &calibrations, &mut tell);
+    let kept = keeper.and_then(Keeper::end);
+    if let Some(kept) = kept.as_ref().filter(|_| live != Live::Off) {
+        say(&runs::kept(kept));
+    }
+    Ok(Applied { summary: summary.map_err(Failure::machine)?, kept })
+}
