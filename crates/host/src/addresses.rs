@@ -33,8 +33,8 @@ impl Network {
     }
 }
 
-/// The single addresses of this machine, ascending, each once, loopback included. Networks that are local
-/// as a whole (127.0.0.0/8, AnyIP routes) are not listed here, but [`is_local`] knows them.
+/// The single local addresses of this machine, ascending, without duplicates, including loopback. Networks that are local
+/// as a whole (127.0.0.0/8, AnyIP routes) are not listed here; [`is_local`] recognises them.
 pub fn local_addresses(root: &Root) -> Vec<IpAddr> {
     local_networks(root).iter().filter_map(Network::single).collect()
 }
@@ -107,7 +107,7 @@ fn parse_gateway6(line: &str) -> Option<Route> {
     let length = u32::from_str_radix(fields.get(1)?, 16).ok().filter(|length| *length <= 128)?;
     let metric = u32::from_str_radix(fields.get(5)?, 16).ok()?;
     let device = (*fields.get(9)?).to_owned();
-    // The kernel's own "unreachable" rows stand on lo.
+    // The kernel's own "unreachable" rows belong to lo.
     (device != "lo").then_some(Route { network: Network { base, length }, metric, device })
 }
 

@@ -55,8 +55,8 @@ pub(crate) fn limits(text: &str) -> Option<(u64, u64)> {
     Some((fields.next()??, fields.next()??))
 }
 
-/// `kernel.io_uring_disabled`: 0 everyone may use io_uring, 1 only a group and the administrator, 2 nobody.
-/// `None`: a kernel before 6.6, which has no such switch.
+/// `kernel.io_uring_disabled`: 0 all users may use io_uring, 1 only a group and root, 2 no user. `None`: a kernel before
+/// 6.6, which has no such setting.
 pub fn io_uring_disabled(root: &Root) -> Option<u8> {
     root.number("proc/sys/kernel/io_uring_disabled")
 }

@@ -1,4 +1,4 @@
-//! What stands in the way of a run, and what to do about it.
+//! Limits that prevent or impair a run, and their fixes.
 
 use crate::Repair;
 use std::fmt;
@@ -12,28 +12,28 @@ pub enum Severity {
     Warn,
     /// It suffices.
     Fine,
-    /// It could not be read, and is not judged.
+    /// It could not be read and is not judged.
     Unknown,
 }
 
-/// One limit of this machine, against what the run asks of it.
+/// One limit of this machine, compared with what the run needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The limit's name: `open files`.
     pub what: &'static str,
     /// What there is: `65,536 allowed`.
     pub value: String,
-    /// What the run wants: `1,000,032 needed`; empty where that is no amount.
+    /// What the run needs: `1,000,032 needed`; empty if that is not an amount.
     pub needed: String,
-    /// What to do: a command line, what it cannot say as a comment at its end. Empty where nothing is amiss.
+    /// The fix: a command line, with a trailing comment for what no command can do. Empty if nothing needs fixing.
     pub cure: String,
-    /// Whether the run may start all the same.
+    /// Whether the run may start.
     pub severity: Severity,
-    /// What of the cure throng itself can do: changes of this machine that end with its next boot.
+    /// The part of the fix that throng can apply itself: changes of this machine that last until its next boot.
     pub repairs: Vec<Repair>,
 }
 
-/// What is to be done about a limit that does not suffice.
+/// The fix of an insufficient limit.
 pub(crate) struct Cure {
     pub(crate) severity: Severity,
     pub(crate) command: String,
@@ -41,7 +41,7 @@ pub(crate) struct Cure {
 }
 
 impl Cure {
-    /// A command that only the user can give.
+    /// A command that the user has to run.
     pub(crate) fn by_hand(severity: Severity, command: impl Into<String>) -> Cure {
         Cure { severity, command: command.into(), repairs: Vec::new() }
     }
@@ -54,19 +54,19 @@ impl Cure {
 }
 
 impl Finding {
-    /// A limit that was read; without a cure it suffices.
+    /// A limit that was read; without a fix it is sufficient.
     pub(crate) fn new(what: &'static str, value: String, needed: String, cure: Option<Cure>) -> Finding {
         let cure = cure.unwrap_or_else(|| Cure::by_hand(Severity::Fine, ""));
         Finding { what, value, needed, cure: cure.command, severity: cure.severity, repairs: cure.repairs }
     }
 
-    /// A limit that nobody lets us see.
+    /// A limit that cannot be read.
     pub(crate) fn unknown(what: &'static str, why: impl Into<String>) -> Finding {
         let unread = Cure::by_hand(Severity::Unknown, "");
         Finding::new(what, why.into(), "not judged".to_owned(), Some(unread))
     }
 
-    /// Whether `run` speaks of it.
+    /// Whether `run` reports it.
     pub fn is_trouble(&self) -> bool {
         matches!(self.severity, Severity::Refuse | Severity::Warn)
     }

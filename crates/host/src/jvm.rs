@@ -1,5 +1,5 @@
-//! What a Java virtual machine tells of itself: HotSpot keeps its counters in a file that others may map, and that `jstat`
-//! reads too (`hsperfdata`, OpenJDK's `perfMemory.hpp`, version 2).
+//! Counters of a Java virtual machine: HotSpot keeps them in a file that other processes can map; `jstat` reads it too
+//! (`hsperfdata`, OpenJDK's `perfMemory.hpp`, version 2).
 
 use std::{
     fs::{File, Metadata},
@@ -17,7 +17,7 @@ use units::{Clock, Nanos};
 
 use crate::Root;
 
-/// The first bytes, and what then stands for little endian.
+/// The magic bytes, and the value that follows for little endian.
 const MAGIC: [u8; 4] = [0xca, 0xfe, 0xc0, 0xc0];
 const LITTLE: u8 = 1;
 /// Of `long`s, as descriptors of the virtual machine have it.
@@ -32,17 +32,16 @@ const COLLECTORS: std::ops::Range<usize> = 0..4;
 const POLICY: &str = "sun.gc.policy.name";
 const ONE_SPACE: &str = "GarbageFirst";
 
-/// The counters of a process; `None`: it is no Java virtual machine, was told not to keep them (`-XX:-UsePerfData`), or
-/// others may not read them.
+/// The counters of a process; `None`: not a Java virtual machine, started with `-XX:-UsePerfData`, or not readable for us.
 pub(crate) fn look(root: &Root, pid: u32) -> Option<JvmLook> {
     counters(&file(root, pid)?).map(|counters| counters.look())
 }
 
-/// A full collection may take so long.
+/// Timeout of a full collection.
 const COLLECTION: Nanos = Nanos::from_secs(60);
 
-/// What lives in the heaps of these Java virtual machines, bytes: each is asked for a full collection with the JDK's `jcmd`, as the same
-/// user or root, and its counters are read behind it. Stops them for as long as that takes.
+/// Live bytes in the heaps of these Java virtual machines: runs a full collection in each with the JDK's `jcmd`, as the
+/// same user or root, then reads the counters. Stops them for that time.
 ///
 /// # Errors
 /// What `jcmd` says; or there was no collection, as with `-XX:+DisableExplicitGC`.
@@ -65,8 +64,8 @@ pub fn live_heap(root: &Root, pids: &[u32]) -> Result<u64, String> {
     Ok(live)
 }
 
-/// Its own JDK's, else that on the path. Its own only where nobody but root and this user can have put it there: a target is not
-/// to choose what throng runs.
+/// The `jcmd` of its own JDK, otherwise the one on the path. Its own only if no user but root and this one can have put it
+/// there: a target must not choose what throng runs.
 fn jcmd(root: &Root, pid: u32) -> Result<(), String> {
     let program = std::fs::read_link(root.path(format!("proc/{pid}/exe"))).ok();
     let own = program.and_then(|program| std::fs::canonicalize(program.parent()?.join("jcmd")).ok());
@@ -97,8 +96,8 @@ fn jcmd(root: &Root, pid: u32) -> Result<(), String> {
     if status.success() { Ok(()) } else { Err(format!("{} {pid} GC.run: {line}", program.display())) }
 }
 
-/// A file that, with all of its folders, belongs to root or to this user, and that nobody else may write, or replace: in a folder like
-/// `/tmp` (sticky) anybody may make files, and only their owner may take them away.
+/// A file that, with all of its folders, is owned by root or this user and that no other user can write or replace: in a
+/// sticky folder like `/tmp` any user may create files, but only their owner may remove them.
 fn is_trusted(file: &Path) -> bool {
     const STICKY: u32 = 0o1000;
     let own = rustix::process::geteuid().as_raw();
@@ -123,7 +122,7 @@ fn file(root: &Root, pid: u32) -> Option<Vec<u8>> {
     folders.map(|folder| folder.path().join(own)).find_map(|path| read(&path, owner))
 }
 
-/// A plain file of the process' own user, as HotSpot itself insists: anybody may write to `/tmp`.
+/// A regular file owned by the process' user, as HotSpot itself requires: any user may write to `/tmp`.
 fn read(path: &Path, owner: u32) -> Option<Vec<u8>> {
     let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits() as i32;
     let file = File::options().read(true).custom_flags(flags).open(path).ok()?;
@@ -230,7 +229,7 @@ mod tests {
         bytes.resize(24, 0);
         bytes.extend([int(32), int(counters.len())].concat());
         for (name, value) in counters {
-            // Name behind the head, padded to where a long may stand.
+            // The name after the header, padded to the alignment of a long.
             let data = (20 + name.len() + 1).next_multiple_of(8);
             let is_text = *name == POLICY;
             let value = if is_text { format!("{ONE_SPACE}\0\0\0\0").into() } else { long(*value).to_vec() };

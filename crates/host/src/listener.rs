@@ -1,10 +1,10 @@
-//! Which local process answers on a port: the target, when it runs here.
+//! Which local process listens on a port: the target, if it runs on this machine.
 
 use crate::{Listener, Root};
 use std::fs;
 use std::path::Path;
 
-/// The process to measure for the target that listens on `port` of this machine, `None` where nobody does.
+/// The process to measure for the target that listens on `port` of this machine; `None` without a listener.
 ///
 /// Where several share the socket, as a server with workers does, it is the first whose parent holds the
 /// socket too: the worker carries the connections, its master none.
@@ -45,8 +45,8 @@ pub fn listener_pids(root: &Root, listeners: &[Listener]) -> Vec<u32> {
     holders
 }
 
-/// Whether the process has one of the sockets in its main thread's table. One that has none and holds one all the
-/// same has given its threads tables of their own.
+/// Whether the process has one of the sockets in its main thread's file table. A process that has none there but holds one
+/// has given its threads their own tables.
 pub(crate) fn holds_in_main_table(root: &Root, pid: u32, listeners: &[Listener]) -> bool {
     let sockets: Vec<String> = listeners.iter().map(|l| format!("socket:[{}]", l.inode)).collect();
     holds_any(root, &main_table(pid), &sockets)
@@ -70,7 +70,7 @@ fn holds_any(root: &Root, table: &str, sockets: &[String]) -> bool {
     links.any(|link| sockets.iter().any(|socket| link == Path::new(socket)))
 }
 
-/// The second field behind the command's name in proc_pid_stat(5).
+/// The second field after the command's name in proc_pid_stat(5).
 fn parent(root: &Root, pid: u32) -> Option<u32> {
     let stat = root.read(format!("proc/{pid}/stat")).ok()?;
     stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()

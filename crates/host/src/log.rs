@@ -1,5 +1,5 @@
-//! What a target writes to its logs while it is watched: lines that name an error. Of its standard output and error, and of
-//! the files that it appends to; plain files only, and of each no more than a few KiB a look.
+//! Errors in the target's logs during the run: its standard output and error, and the files that it appends to; regular
+//! files only, and at most a few KiB of each per sample.
 
 mod reader;
 
@@ -19,10 +19,10 @@ pub(crate) use reader::LogReader;
 
 /// Logs are among the first descriptors of a server.
 const MOST_DESCRIPTORS: u32 = 128;
-/// Of so many processes, and so many files in all.
+/// Limits: processes, and files in total.
 const MOST_PROCESSES: usize = 8;
 const MOST_FILES: usize = 16;
-/// Read of a file at a look: so much from where the last look ended, and so much up to its end.
+/// Bytes read of a file per sample: from where the last sample ended, and up to its end.
 const PIECE: u64 = 4 << 10;
 /// A line is cut off here.
 const MOST_LETTERS: usize = 200;
@@ -122,7 +122,7 @@ impl Logs {
 }
 
 impl Open {
-    /// What was written since the last look, but for the middle of what is long.
+    /// What was written since the last sample, without the middle if it is long.
     fn written(&mut self) -> Option<String> {
         let size = std::fs::metadata(&self.link).ok()?.size();
         if size < self.read {

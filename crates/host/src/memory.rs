@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 pub struct Memory {
     /// `MemTotal`, or the smallest control-group limit above this process.
     pub total: u64,
-    /// `MemAvailable`, or the least room left under such a limit. The kernel gives memory back late after
-    /// a big run, so look at this right before a run, not at what is free in theory.
+    /// `MemAvailable`, or the smallest remainder under such a limit. The kernel returns memory late after a large run, so
+    /// read this right before a run instead of relying on what is free in theory.
     pub available: u64,
 }
 
@@ -35,7 +35,7 @@ pub(crate) fn memory_left_to(root: &Root, pid: u32) -> Option<u64> {
     group_limits(root, &pid.to_string()).iter().map(|limit| limit.available).min()
 }
 
-/// Processes that the kernel killed for want of memory in the control group of `pid` (`memory.events`, kernel document
+/// Processes in the control group of `pid` that the OOM killer killed (`memory.events`, kernel document
 /// `admin-guide/cgroup-v2`; version 1: `memory.oom_control`).
 pub(crate) fn group_oom_kills(root: &Root, pid: u32) -> u64 {
     let text = root.read(format!("proc/{pid}/cgroup")).unwrap_or_default();
@@ -46,7 +46,7 @@ pub(crate) fn group_oom_kills(root: &Root, pid: u32) -> u64 {
     text.lines().filter_map(memory_group).filter_map(kills).max().unwrap_or(0)
 }
 
-/// The number behind a name, in a file of such rows.
+/// The number after a name, in a file of such rows.
 pub(crate) fn row(text: &str, name: &str) -> Option<u64> {
     text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok())
 }

@@ -1,7 +1,7 @@
-//! Mending this machine, and taking it back.
+//! Applies fixes to this machine, and undoes them.
 //!
-//! Before each change a small file says what will be changed and what was there before, so that it can be taken
-//! back even after a crash between the two. Nothing else in this crate changes anything.
+//! Before each change a state file records the change and the previous value, so that it can be undone even after a crash
+//! between the two. Nothing else in this crate changes the machine.
 
 mod note;
 mod state;
@@ -15,21 +15,21 @@ use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Runs ip(8) with these words; an error says what it said.
+/// Runs ip(8) with these arguments; an error has its output.
 pub type RunIp<'a> = &'a mut dyn FnMut(&[String]) -> io::Result<()>;
 
-/// Why a machine was not mended, or not put back.
+/// Why fixes were not applied, or not undone.
 #[derive(Debug)]
 pub enum Unmended {
-    /// These need rights that we do not have; nothing was changed.
+    /// These need privileges that we do not have; nothing was changed.
     Forbidden(Vec<Repair>),
-    /// The file tells of another network namespace (its name comes with it); nothing was changed.
+    /// The file is of another network namespace, whose name is given; nothing was changed.
     OtherNamespace(PathBuf, String),
-    /// The file tells of an earlier boot, with which all its changes ended; nothing was changed.
+    /// The file is of an earlier boot, with which its changes ended; nothing was changed.
     OtherBoot(PathBuf),
-    /// The note, or a folder above it, is not to be trusted; nothing was changed.
+    /// The state file, or a folder above it, is not trusted; nothing was changed.
     Untrusted(PathBuf, String),
-    /// It went as far as this; what was done before is in the file and can be taken back.
+    /// Failed after some changes, which are in the file and can be undone.
     Failed(String),
 }
 
@@ -60,11 +60,11 @@ impl fmt::Display for Unmended {
     }
 }
 
-/// Makes the changes, each after it was noted in `file`; `done` hears of each. Settings that are as wanted are left
-/// alone. Returns what not even root may change here, as in a container, and was not.
+/// Applies the changes, recording each in `file` first, and calls `done` for each. Skips settings that already have the
+/// value. Returns what not even root may change here, as in a container.
 ///
 /// # Errors
-/// See [`Unmended`]; a file of an earlier boot is none, because nothing of it is left to take back.
+/// See [`Unmended`]; a file of an earlier boot is no error, because nothing of it is left to undo.
 pub fn mend(
     root: &Root,
     file: &Path,
@@ -101,14 +101,14 @@ pub fn mend(
     Ok(forbidden)
 }
 
-/// What became of a change that was to be taken back.
+/// The result of undoing a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Undone {
     /// A setting has its former value again.
     Restored(Repair),
     /// An address or a route is gone.
     Removed(Repair),
-    /// A setting has neither the value that we gave it nor the former: it was left as it is.
+    /// A setting has neither our value nor the previous one: left unchanged.
     Left(Repair, String),
 }
 
@@ -124,8 +124,8 @@ impl fmt::Display for Undone {
     }
 }
 
-/// Takes back what [`mend`] noted in `file`, the last first, and removes the file; `done` hears of each. What was
-/// noted and never done, or is taken back already, is passed over: so it may be called again after any failure.
+/// Undoes what [`mend`] recorded in `file`, the last first, calls `done` for each, and removes the file. Skips what was
+/// recorded but never applied, or is already undone, so it may be called again after any failure.
 ///
 /// # Errors
 /// See [`Unmended`].

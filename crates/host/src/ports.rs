@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::net::IpAddr;
 
-/// Reads the facts of this network namespace (kernel document `networking/ip-sysctl`); who listens is passed in.
+/// Reads the facts of this network namespace (kernel document `networking/ip-sysctl`); the listeners are passed in.
 pub fn port_facts(root: &Root, listeners: &[Listener]) -> PortFacts {
     let mut listening: Vec<u16> = listeners.iter().map(|l| l.port).collect();
     listening.sort_unstable();
@@ -130,7 +130,7 @@ mod tests {
         check(&[range], (1024, 65000), &[], &[]);
         check(&[reserved], (32768, 60999), &[(8080, 8080), (9148, 9200)], &[]);
         check(&[("proc/sys/net/ipv4/ip_local_reserved_ports", "\n")], (32768, 60999), &[], &[]);
-        // Row 3 lies behind a connection: the kernel never writes it there, and nobody reads so far.
+        // Row 3 follows a connection: the kernel never writes it there, and it is not read.
         check(&[("proc/net/tcp", TCP)], (32768, 60999), &[], &[80, 8080]);
         check(
             &[range, reserved, ("proc/net/tcp", TCP), ("proc/net/tcp6", TCP6)],

@@ -1,5 +1,5 @@
-//! Can this machine do the run? Asked before it starts, answered with cures. One list of checks: `run` speaks
-//! of what is amiss ([`preflight`]), `doctor` of all ([`examine`]).
+//! Checks before a run whether this machine can perform it, with fixes. One list of checks: `run` reports those that fail
+//! ([`preflight`]), `doctor` all ([`examine`]).
 //!
 //! What cannot be read is not judged: a container that hides a file is not refused for it.
 
@@ -23,10 +23,10 @@ pub const USER_BYTES_PER_CONNECTION: u64 = 128;
 /// Descriptors that are no connections: standard streams, listeners, event descriptors, exporters, store.
 const OTHER_FILES: u64 = 32;
 
-/// What a run asks of this machine.
+/// What a run needs of this machine.
 #[derive(Clone, Debug)]
 pub struct Need {
-    /// The target as typed, for the commands that cure; `None` where there is none and loopback stands for it.
+    /// The target as typed, for the commands of fixes; `None`: no target, loopback is assumed.
     pub target: Option<String>,
     /// Connections to hold at once.
     pub connections: u64,
@@ -34,7 +34,7 @@ pub struct Need {
     pub threads: u64,
     /// Addresses to dial from.
     pub sources: u64,
-    /// The networks that the user wants to dial from; empty where throng chooses.
+    /// The networks to dial from, as given by the user; empty: chosen by throng.
     pub networks: Vec<Network>,
     /// The device that addresses would be added to (see [`route_device`](crate::route_device)).
     pub device: String,
@@ -120,7 +120,7 @@ pub fn examine(root: &Root, need: &Need) -> Vec<Finding> {
     CHECKS.iter().filter_map(|check| check(root, need)).collect()
 }
 
-/// All that stands in the way of `need` on this machine, refusals first.
+/// All limits of this machine that are insufficient for `need`, refusals first.
 pub fn preflight(root: &Root, need: &Need) -> Vec<Finding> {
     let mut findings: Vec<Finding> = examine(root, need).into_iter().filter(Finding::is_trouble).collect();
     findings.sort_by_key(|finding| finding.severity);

@@ -1,4 +1,4 @@
-//! Some processes, watched together: memory, CPU and threads, each look held against the one before.
+//! Memory, CPU and threads of some processes together, each sample compared with the previous one.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use crate::{
     processors::{allowed, processors_of},
 };
 
-/// Threads that are looked at one by one: a look stays cheap, however many there are.
+/// Threads that are sampled individually: bounds the cost of a sample.
 const MOST_THREADS: usize = 64;
 /// A thread that ran, or was ready to, for this share of the time could hardly have done more.
 const FULL: f64 = 0.95;
@@ -25,7 +25,7 @@ pub struct Processes {
     root: Root,
     alive: Vec<Member>,
     ended: Member,
-    /// Threads at the last look, and when shares were last computed.
+    /// Threads at the last sample, and when shares were last computed.
     threads: Threads,
     threads_shared: Threads,
     counts_switches: bool,
@@ -58,7 +58,7 @@ struct Times {
 }
 
 impl Times {
-    /// A thread that was not there before used all of its time since then.
+    /// A new thread used all of its time since then.
     fn since(self, before: Option<&Times>) -> Times {
         let before = before.copied().unwrap_or_default();
         Times {
@@ -69,7 +69,7 @@ impl Times {
     }
 }
 
-/// What changes with every connection: two small files a process, so that it can be asked several times a second.
+/// What changes with every connection: two small files per process, so that it can be sampled several times a second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pulse {
     /// Alive.
@@ -92,7 +92,7 @@ impl Pulse {
 }
 
 impl Processes {
-    /// These processes; the first stands for what all may use.
+    /// These processes; the limits of the first are taken for all.
     pub fn new(root: &Root, pids: &[u32]) -> Processes {
         let first = pids.first().map(ToString::to_string);
         Processes {
@@ -156,7 +156,7 @@ impl Processes {
         sum
     }
 
-    /// All that there is to see; shares are those since the look before, if that is long enough ago.
+    /// The full sample; shares cover the time since the previous one, if that is long enough ago.
     pub fn look(&mut self, now: Nanos) -> ProcessLook {
         let pulse = self.pulse();
         let threads = self.thread_times();
@@ -204,9 +204,9 @@ impl Processes {
         times
     }
 
-    /// Threads at the last look that wait for a disk, or whatever else no signal interrupts.
+    /// Threads in uninterruptible sleep (waiting for a disk, for example) at the last sample.
     fn blocked(&self) -> u64 {
-        // throng knows of itself by its lag.
+        // For throng itself its lag shows this.
         if self.counts_switches {
             return 0;
         }
@@ -259,13 +259,13 @@ struct Stat {
 }
 
 impl Stat {
-    /// `None`: there is no such process, or it has ended and waits for its parent to notice.
+    /// `None`: no such process, or a zombie.
     fn read(root: &Root, pid: u32) -> Option<Stat> {
         Stat::parse(&root.read(format!("proc/{pid}/stat")).ok()?)
     }
 
-    /// The second field, the command's name, may hold blanks and brackets: count from the last `)`, behind which
-    /// field 3 begins.
+    /// The second field, the command's name, may contain blanks and brackets: count from the last `)`, after which field 3
+    /// begins.
     fn parse(text: &str) -> Option<Stat> {
         const BEFORE: usize = 3;
         let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().take(20).collect();
@@ -365,14 +365,14 @@ mod tests {
         assert!((second.busiest_wanted - 0.98).abs() < 1e-9, "{second:?}");
         let waited_ns = second.run_queue_wait_ns - first.run_queue_wait_ns;
         assert_eq!((second.threads_full, waited_ns), (1, 380_001_000));
-        // Too soon for shares: those from before stand, the rest is fresh.
+        // Too soon for new shares: the previous ones are kept, the rest is updated.
         stat(&machine, 6, 'S', 17, 3);
         thread(&machine, 5, 5, 1_700_000_001, 57 + 380_000_000);
         let soon = processes.look(Nanos(2 * SECOND + SECOND / 10));
         assert_eq!((soon.cores_used, soon.busiest_thread), (second.cores_used, second.busiest_thread));
         assert_eq!(soon.cpu_user_ns, second.cpu_user_ns + 10 * TICK);
         assert_eq!(soon.run_queue_wait_ns, second.run_queue_wait_ns + 7);
-        // Over a second and a half: from the last look that gave shares.
+        // Over a second and a half: since the last sample with shares.
         let later = processes.look(Nanos(3 * SECOND));
         assert!((later.cores_used - 0.1).abs() < 1e-9 && later.busiest_thread < 1e-6, "{later:?}");
     }

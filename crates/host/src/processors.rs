@@ -68,7 +68,7 @@ fn quotas(root: &Root, process: &str) -> Vec<u64> {
     quotas
 }
 
-/// `200000 100000`: so many µs in each so many; `max 100000` is no limit.
+/// `200000 100000`: quota and period in µs; `max 100000` is no limit.
 fn version_2(root: &Root, group: &Path) -> Option<u64> {
     let text = root.read(Path::new("sys/fs/cgroup").join(group).join("cpu.max")).ok()?;
     let (quota, period) = text.trim().split_once(' ')?;

@@ -1,8 +1,9 @@
-//! The target's host, when it is another one: `throng observe` answers there what a run asks from here, once a second.
+//! Samples of the target's host if it is another machine: `throng observe` serves them there, a run requests them from
+//! here, once a second.
 //!
-//! Plain HTTP/1.1 on a connection that is kept, read only: `GET /observe?port=8000` with `Authorization: Bearer TOKEN`
-//! (RFC 6750 section 2.1) is answered with a [`samples::Look`] as JSON. Whoever can read the network can read the token:
-//! across one that is not trusted, let `ssh -L` carry it.
+//! Plain HTTP/1.1 on a kept connection, read only: the response to `GET /observe?port=8000` with `Authorization: Bearer
+//! TOKEN` (RFC 6750 section 2.1) is a [`samples::Look`] as JSON. The token can be read on the network: across an untrusted
+//! one, use `ssh -L`.
 
 mod client;
 mod server;
@@ -18,7 +19,7 @@ use units::Nanos;
 
 /// The longest that one side waits for the other, connecting apart.
 const PATIENCE: Nanos = Nanos::from_secs(2);
-/// A connection is kept this long after an answer for the next question.
+/// Idle timeout of a connection.
 const KEPT: Nanos = Nanos::from_secs(60);
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ pub enum Repair {
         /// `lo`, `eth0`.
         device: String,
     },
-    /// All of a network becomes local (AnyIP): for so many addresses that a device should not list them.
+    /// A network becomes local as a whole (AnyIP): for more addresses than a device should list.
     Route(Network),
 }
 

@@ -20,7 +20,7 @@ impl Root {
         Root(path.into())
     }
 
-    /// Whether the kernel itself answers: some shortcuts hold for its file systems only.
+    /// Whether this is the kernel's own file system: some shortcuts hold only there.
     pub(crate) fn is_real(&self) -> bool {
         self.0 == Path::new("/")
     }

@@ -1,4 +1,5 @@
-//! Threads that end while their process lives on: an accept thread that an exception has ended leaves a process that looks well.
+//! Threads that end while their process continues: an accept thread ended by an exception leaves a process that looks
+//! healthy.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,10 +7,10 @@ use samples::TargetLook;
 
 use crate::{Root, listener::numbers};
 
-/// Of so many processes, and so many threads in all, each a small file at a look.
+/// Limits: processes, and threads in total, each a small file per sample.
 const MOST_PROCESSES: usize = 8;
 const MOST_THREADS: usize = 128;
-/// Where one has ended, so many of those there now are asked for their names.
+/// If one has ended, this many of the remaining ones are read for their names.
 const MOST_SUCCESSORS: usize = 1024;
 /// A runtime's own, which come and go as it sees fit: the beginnings of their names.
 const OF_RUNTIMES: &[&str] = &[
@@ -135,7 +136,7 @@ mod tests {
         };
         check(replaced, &[]);
         check(|machine| thread(machine, 9, "renamed", 'S'), &[]);
-        // Of a process that has ended as a whole something else tells.
+        // The end of a whole process is reported elsewhere.
         check(|machine| (5..11).for_each(|tid| end(machine, tid)), &[]);
     }
 

@@ -5,8 +5,7 @@ use crate::memory::kib_field;
 use crate::root::unexpected;
 use std::{fs, io};
 
-/// One look at a process. Cheap (two small files and a directory's size), so that it can be taken several
-/// times a second.
+/// One sample of a process. Cheap (two small files and a directory's size), so it can be taken several times a second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SelfUsage {
     /// Resident memory in bytes (`VmRSS`). The kernel counts it per processor and adds up in batches, so
@@ -21,12 +20,12 @@ pub struct SelfUsage {
     pub system_ns: u64,
     /// Threads alive.
     pub threads: u64,
-    /// Open descriptors of the main thread's table. Direct descriptors of io_uring, and tables that other
-    /// threads unshared, are not in it. `None`: another user's process, not ours to look into.
+    /// Open descriptors of the main thread's table, without direct descriptors of io_uring and tables that other threads
+    /// unshared. `None`: another user's process, not readable.
     pub open_files: Option<u64>,
 }
 
-/// Looks at process `pid`, or at this one (`None`), through `/proc/PID/{status,stat,fd}` (proc(5)).
+/// Samples process `pid`, or this one (`None`), from `/proc/PID/{status,stat,fd}` (proc(5)).
 ///
 /// # Errors
 /// There is no such process (any more), or its files are not as proc(5) describes them.
@@ -60,8 +59,8 @@ pub(crate) fn has_capability(root: &Root, number: u32) -> bool {
     bits >> number & 1 == 1
 }
 
-/// Of the user and of the system: fields 14 and 15 of proc_pid_stat(5). The second, the command's name, may hold blanks and brackets, so
-/// count from the last `)`, behind which field 3 begins.
+/// User and system time: fields 14 and 15 of proc_pid_stat(5). The second, the command's name, may contain blanks and
+/// brackets, so count from the last `)`, after which field 3 begins.
 fn cpu_ns(stat: &str) -> Option<(u64, u64)> {
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(14 - 3);
     let user: u64 = fields.next()?.parse().ok()?;
@@ -112,7 +111,7 @@ mod tests {
             open_files: Some(2),
         };
         check(&[("proc/42/status", STATUS), ("proc/42/stat", STAT)], Some(42), Ok(expected));
-        // Nobody's descriptors to see: all the rest still counts.
+        // Descriptors cannot be read; the rest still counts.
         let hidden = SelfUsage { open_files: None, ..expected };
         check(&[("proc/self/status", STATUS), ("proc/self/stat", STAT)], None, Ok(hidden));
         // The process is ending: no memory lines.

@@ -15,17 +15,17 @@ use crate::{
 
 /// Children are looked for this often.
 const REFRESH: Nanos = Nanos::from_secs(10);
-/// Tables of files are looked at in so many threads, where each has its own.
+/// Number of threads whose file tables are read, if each has its own.
 const MOST_TABLES: usize = 64;
-/// Where the kernel does not tell the size of a table (before 6.2), it is counted this often and up to this many.
+/// If the kernel does not report the size of a table (before 6.2), it is counted this often and up to this many.
 const RECOUNT: Nanos = Nanos::from_secs(5);
 const MOST_COUNTED: usize = 20_000;
 /// Depth of the search for children: a master, its workers, and theirs.
 const GENERATIONS: usize = 3;
-/// Beyond so many processes nobody is added.
+/// Maximum number of processes.
 const MOST_PROCESSES: usize = 256;
 
-/// Watches the processes behind a target's ports.
+/// Samples the processes that listen on a target's ports.
 #[derive(Debug)]
 pub struct Watch {
     root: Root,
@@ -48,12 +48,12 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Looks for who listens on these ports; goes through the descriptors of processes until it has found them.
+    /// Finds the processes that listen on these ports by their descriptors.
     pub fn new(root: &Root, ports: &[u16], listeners: &[Listener]) -> Watch {
         let here: Vec<Listener> = listeners.iter().filter(|l| ports.contains(&l.port)).copied().collect();
         let holders = listener_pids(root, &here);
         let pid = carriers(root, &holders).first().copied();
-        // The first is who it is about: its limits and its control group stand for all.
+        // The first is the one reported: its limits and control group are taken for all.
         let mut ordered: Vec<u32> = pid.into_iter().collect();
         ordered.extend(holders.iter().copied().filter(|holder| Some(*holder) != pid));
         let command = pid.and_then(|pid| root.read(format!("proc/{pid}/comm")).ok()).unwrap_or_default();
@@ -154,7 +154,7 @@ impl Watch {
         }
     }
 
-    /// A server may raise its own, and prlimit(1) anybody's.
+    /// A server may raise its own limit, and prlimit(1) that of any process.
     fn open_files_limit(&self, pid: u32) -> Option<u64> {
         let text = self.root.read(format!("proc/{pid}/limits")).ok()?;
         files::limits(&text).map(|(soft, _)| soft)
@@ -172,7 +172,7 @@ impl Watch {
             return count;
         }
         let count = |table: &String| table_count(&self.root, table, MOST_COUNTED);
-        // One that has reached the bound may have any number: that is no answer.
+        // At the bound the number is unknown.
         let most = tables.iter().filter_map(count).max().filter(|most| *most < MOST_COUNTED as u64);
         self.counted = Some((now, most));
         most

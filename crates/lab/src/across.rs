@@ -15,8 +15,8 @@ pub const HEAD: [&str; 5] =
 /// How many connections a second means nothing where there were fewer than this.
 const MANY: f64 = 1000.0;
 
-/// A row for each server, in the order of their first outcome: its name; connections held for each GB of all its memory, where
-/// it held the most; the most that it opened a second, of [`MANY`] at least, and answered a second; p99 where it held the most.
+/// A row per server, in the order of their first outcome: name; connections per GB of its total memory where it held the
+/// most; its highest connection rate, of at least [`MANY`], and response rate; p99 where it held the most.
 pub fn across(outcomes: &[Outcome]) -> Vec<[String; 5]> {
     let name = |outcome: &Outcome| format!("{} · {}", outcome.subject.lab, outcome.subject.server);
     let mut names: Vec<String> = Vec::new();

@@ -39,7 +39,7 @@ pub struct Stretch {
     pub time_s: f64,
     /// Connections open at its end.
     pub open: f64,
-    /// Answers a second.
+    /// Responses per second.
     pub answers_per_s: f64,
     /// Of the latencies of its seconds: the median of their medians, microseconds.
     pub p50_us: Option<f64>,
@@ -138,7 +138,7 @@ impl Second {
     }
 }
 
-/// So many stretches of about the same length at the most.
+/// At most this many stretches of about the same length.
 pub fn stretches(seconds: &[Second], most: usize) -> Vec<Stretch> {
     let each = seconds.len().div_ceil(most.max(1)).max(1);
     let mut before = None;

@@ -227,7 +227,7 @@ fn drift(name: &str, outcome: &Outcome) -> String {
     format!("\n**{name}** ({}):\n\n{}", outcome.at, table(&DRIFT_HEAD, &rows))
 }
 
-/// So many of the longest pauses of a run are shown; of a soak all that are kept.
+/// Number of the longest pauses shown for a run; for a soak all stored ones are shown.
 const PAUSES: usize = 3;
 
 /// The longest pauses of a garbage collector beside the longest responses of those seconds, of all repetitions.

@@ -15,7 +15,7 @@ pub struct Drift {
     pub median: f64,
     /// The median of all slopes between two moments, by the hour.
     pub per_hour: f64,
-    /// How likely a series without a trend is to look as ordered as this.
+    /// The probability that a series without a trend is at least as ordered (p-value).
     pub p: f64,
     /// It has a trend, and one that counts.
     pub drifts: bool,
@@ -23,9 +23,9 @@ pub struct Drift {
 
 /// Less likely than this by chance: eight figures are looked at, and what is near in time is alike.
 const CHANCE: f64 = 0.001;
-/// Over the whole soak, by so much of its median: less does not count, however steady it is.
+/// Minimum change over the whole soak, as a share of the median; less does not count, however steady.
 const COUNTS: f64 = 0.01;
-/// So much of the soak, at its beginning, is not looked at: caches fill, a virtual machine warms up.
+/// Share of the soak, at its beginning, that is left out: caches fill, a virtual machine warms up.
 const WARM_UP: f64 = 0.1;
 /// Of fewer moments nothing can be said.
 const FEWEST: usize = 8;
@@ -36,7 +36,7 @@ pub const DRIFT_HEAD: [&str; 5] = ["over the soak", "median", "per hour", "by ch
 /// Takes a figure from a stretch; none where there is none.
 type Figure = fn(&Stretch) -> Option<f64>;
 
-/// What is looked at, named as it is told.
+/// The figures that are tested, with their displayed names.
 const FIGURES: &[(&str, Figure)] = &[
     ("memory of the server", |s| s.target_bytes),
     ("memory of throng", |s| s.own_bytes),

@@ -11,7 +11,7 @@ use crate::{template, template::Values};
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Experiment {
-    /// What it is asked for by.
+    /// Its name on the command line.
     pub name: String,
     /// A line.
     pub title: String,
@@ -48,10 +48,10 @@ pub struct Experiment {
     /// The experiment in which that limit is lifted.
     #[serde(default)]
     pub lifted: Option<String>,
-    /// So many `throng run` at the same time, each from a source address of its own, share the load.
+    /// Number of simultaneous `throng run`, each with its own source address, that share the load.
     #[serde(default = "one")]
     pub clients: u8,
-    /// What to look at.
+    /// What is measured.
     #[serde(default)]
     pub look: Option<String>,
 }
@@ -151,7 +151,7 @@ impl Experiment {
         of(&self.words.join(" ")).max(scenario.map_or(0, |text| of(&text)))
     }
 
-    /// What throng is told.
+    /// The arguments of throng.
     ///
     /// # Errors
     /// A place that cannot be filled, or the scenario cannot be read.
@@ -186,5 +186,5 @@ impl Trial {
     }
 }
 
-/// Stands among the words where the scenario's file is to be named.
+/// Placeholder for the scenario file among the arguments.
 pub const SCENARIO: &str = "{scenario}";

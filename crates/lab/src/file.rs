@@ -67,9 +67,9 @@ impl Plot {
 pub enum Figure {
     /// Connections.
     Open,
-    /// Answers a second.
+    /// Responses per second.
     Answers,
-    /// 99 of 100 answers come within it.
+    /// 99 % of responses arrive within this time.
     P99,
     /// The longest.
     Longest,
@@ -79,7 +79,7 @@ pub enum Figure {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Server {
-    /// What it is asked for by.
+    /// Its name on the command line.
     pub name: String,
     /// Programs and files that must be there.
     #[serde(default)]
@@ -101,7 +101,7 @@ pub struct Server {
     /// How it says that it is ready.
     #[serde(default)]
     pub ready: Ready,
-    /// So many connections a process may hold where the limit of open files cannot be raised.
+    /// Connections a process may hold if its limit on open files cannot be raised.
     #[serde(default)]
     pub connections_each: Option<u64>,
     /// Heap of a Java virtual machine at full scale: `3g`, `512m`.
@@ -154,11 +154,11 @@ pub struct Variable {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Ready {
-    /// A GET of it is answered.
+    /// A GET of it gets a response.
     pub path: String,
     /// It accepts connections, and that is all.
     pub tcp: bool,
-    /// After so long at the latest: `30s`.
+    /// Timeout: `30s`.
     pub within: String,
 }
 

@@ -1,4 +1,4 @@
-//! What a server prints, kept with a limit: the beginning, and the end.
+//! The output of a server, bounded: its beginning and its end.
 
 use std::{
     collections::VecDeque,
@@ -10,11 +10,11 @@ use std::{
     time::Duration,
 };
 
-/// So much of its beginning is kept.
+/// Bytes kept of the beginning.
 pub(crate) const HEAD: usize = 8 << 20;
-/// And so much of its end.
+/// Bytes kept of the end.
 pub(crate) const TAIL: usize = 1 << 20;
-/// The end is written this long after its process ended, unless something that the process left behind holds its output open.
+/// The end is written this long after its process ended, unless a process that it started keeps its output open.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The log of a process.

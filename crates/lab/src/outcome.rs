@@ -1,4 +1,4 @@
-//! What a trial came to, as it is kept: a line of JSON, added to a file.
+//! The result of a trial as stored: a line of JSON, appended to a file.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -33,7 +33,7 @@ pub struct Outcome {
     pub subject: Subject,
     /// What the server says of its version.
     pub server_version: String,
-    /// As many as open files asked for.
+    /// As many as the open-file limit requires.
     pub processes: u8,
     /// `throng run` at the same time, each with its part of the load.
     pub clients: u8,
@@ -67,7 +67,7 @@ pub struct Subject {
     pub variant: Option<String>,
     /// Of the text's size.
     pub scale: f64,
-    /// Time at full load, where it was told so, seconds.
+    /// Time at full load, if given, seconds.
     pub for_s: Option<f64>,
     /// Where that was not the lab's own server.
     pub elsewhere: Option<String>,
@@ -92,7 +92,7 @@ impl Subject {
         format!("{}{variant}", self.server)
     }
 
-    /// As it is told: `nginx · hold · nginx, 8 workers`.
+    /// Displayed name: `nginx · hold · nginx, 8 workers`.
     pub fn title(&self) -> String {
         format!("{} · {} · {}", self.lab, self.experiment, self.name())
     }
@@ -164,7 +164,7 @@ impl Outcome {
         }
     }
 
-    /// Whether its figures say anything of the server: not where throng itself was the limit, or was told to end.
+    /// Whether its figures describe the server: not if throng was the limit, or was interrupted.
     pub fn is_valid(&self) -> bool {
         !["invalid", "interrupted"].contains(&self.word("verdict").unwrap_or_default())
     }

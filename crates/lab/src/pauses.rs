@@ -43,7 +43,7 @@ pub fn pauses(folder: &Path, seconds: &[Second]) -> Vec<Pause> {
 /// Of a moment, to the millisecond: as both write it, `2026-11-21T23:59:59.184`.
 const MOMENT: usize = 23;
 
-/// The clock's time of a second may be so much before its end.
+/// The recorded time of a second may be this much before its end.
 const EARLY_MS: u64 = 500;
 
 /// Milliseconds of the day.
@@ -53,8 +53,9 @@ fn ms(time: &str) -> Option<u64> {
 }
 
 impl Pause {
-    /// Finds the second that felt it; false where it is before or behind the run. The clock's time of a second is early by what the run
-    /// took from its beginning to its first dial, up to [`EARLY_MS`]: a pause soon behind a second may lie in it.
+    /// Finds the second that contains it; false if it is before or after the run. The recorded time of a second is early by
+    /// the time from the start of the run to its first dial, up to [`EARLY_MS`]: a pause shortly after a second may belong
+    /// to it.
     fn place(&mut self, seconds: &[Second]) -> bool {
         let moment = |time: &str| time.get(..MOMENT).map(str::to_owned);
         let own = moment(&self.time);
@@ -84,7 +85,7 @@ impl Pause {
     /// A line of the log; most are of something else.
     fn parse(line: &str) -> Option<Pause> {
         let (time, rest) = line.strip_prefix('[')?.split_once(']')?;
-        // Behind the decorations: `GC(3) Pause Young (Normal) (G1 Evacuation Pause) 123M->45M(410M) 5.123ms`.
+        // After the decorations: `GC(3) Pause Young (Normal) (G1 Evacuation Pause) 123M->45M(410M) 5.123ms`.
         let (_, message) = rest.rsplit_once("GC(")?;
         let (_, message) = message.split_once(") ")?;
         let (what, ms) = message.rsplit_once(' ')?;
@@ -142,7 +143,7 @@ mod tests {
         };
         check("2026-11-21T10:00:01.400+0000", None);
         check("2026-11-21T10:00:01.600+0000", Some((2.0, 90_000.0)));
-        // Soon behind the second, which had a longer one.
+        // Shortly after the second, which had a longer one.
         check("2026-11-21T10:00:02.999+0000", Some((2.0, 90_000.0)));
         check("2026-11-21T10:00:03.001+0000", Some((3.0, 30_000.0)));
         check("2026-11-21T10:00:03.501+0000", Some((4.0, 40_000.0)));

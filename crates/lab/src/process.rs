@@ -24,9 +24,9 @@ use crate::{
 
 /// Looked at so often.
 const LOOK: Duration = Duration::from_millis(50);
-/// After SIGTERM a server has so long to end by itself.
+/// Time for a server to end after SIGTERM.
 const PATIENCE: Nanos = Nanos::from_secs(5);
-/// Lines of a log that are told.
+/// Lines of a log that are shown.
 const TOLD: usize = 12;
 
 /// A server that runs, until it is dropped.
@@ -52,7 +52,7 @@ pub struct Folders<'a> {
     pub log: &'a Path,
 }
 
-/// How processes ended that were not asked to.
+/// How processes ended unexpectedly.
 pub type Stopped = Vec<String>;
 
 /// A free port on all of loopback, for a moment.
@@ -61,8 +61,8 @@ pub(crate) fn free_port() -> std::io::Result<u16> {
 }
 
 impl Running {
-    /// Builds the server where its folder has changed, starts so many processes of it, and waits until all are ready.
-    /// `values` need not have `address` and `port`; `variant` goes over the environment.
+    /// Builds the server if its folder has changed, starts this many processes of it, and waits until all are ready.
+    /// `values` need not have `address` and `port`; `variant` overrides the environment.
     ///
     /// # Errors
     /// What does not build, start or get ready, with the last lines that it said.
@@ -136,7 +136,7 @@ impl Drop for Running {
             thread::sleep(LOOK);
         }
         for process in &mut self.processes {
-            // What it left behind goes too.
+            // Processes that it left are ended too.
             signal(process, Signal::KILL);
             let _ = process.child.wait();
             process.log.wait();
@@ -257,7 +257,7 @@ fn is_ready(at: SocketAddr, server: &Server) -> bool {
         .set_read_timeout(Some(Duration::from_secs(5)))
         .and_then(|()| stream.write_all(request.as_bytes()))
         .and_then(|()| stream.read_exact(&mut head));
-    // Whatever it answers, it answers.
+    // Any response will do.
     asked.is_ok() && head.starts_with(b"HTTP/1.")
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use units::{Count, Nanos};
 
-/// What stands for each place.
+/// The value of each placeholder.
 #[derive(Clone, Debug, Default)]
 pub struct Values {
     /// `{scale N}` is N times this.
@@ -20,7 +20,7 @@ pub struct Values {
 pub enum Times {
     /// This share of what is written, at most all of it and at least [`LEAST_TIME`].
     Share(f64),
-    /// So long, whatever is written.
+    /// This time, whatever is written.
     Told(Nanos),
 }
 

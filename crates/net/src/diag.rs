@@ -1,4 +1,4 @@
-//! The kernel asked about sockets (sock_diag(7)).
+//! Queries the kernel about sockets (sock_diag(7)).
 
 use std::{io, net::IpAddr, net::Ipv4Addr, net::Ipv6Addr, time::Duration};
 
@@ -21,7 +21,7 @@ const REQUEST: usize = 56;
 pub(crate) const MESSAGE: usize = 72;
 /// The kernel fills the buffer with whole messages, at most 32 KiB at once.
 const BUFFER: usize = 32 << 10;
-/// An answer is there at once; nobody waits longer for one that is not.
+/// Timeout of a reply, which is normally immediate.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Which sockets to describe.
@@ -33,12 +33,11 @@ pub(crate) struct Question {
     pub(crate) near: u16,
     /// The same of their far side.
     pub(crate) far: u16,
-    /// With `struct tcp_info` behind each (`INET_DIAG_INFO`).
+    /// With `struct tcp_info` after each (`INET_DIAG_INFO`).
     pub(crate) info: bool,
 }
 
-/// Asks for sockets of both families, and hands over what the kernel says of each, until `take` has had enough: then it
-/// returns false.
+/// Queries sockets of both families and passes the kernel's message for each to `take`, until that returns false.
 pub(crate) fn ask(question: Question, mut take: impl FnMut(&[u8]) -> bool) -> io::Result<()> {
     let socket =
         socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, Some(netlink::SOCK_DIAG))?;
@@ -58,7 +57,7 @@ pub(crate) fn ask(question: Question, mut take: impl FnMut(&[u8]) -> bool) -> io
     Ok(())
 }
 
-/// Asks for each socket of `family`.
+/// Queries each socket of `family`.
 fn request(family: u8, question: Question) -> [u8; HEADER + REQUEST] {
     const SOCK_DIAG_BY_FAMILY: u16 = 20;
     const REQUEST_AND_DUMP: u16 = (libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16;
@@ -77,7 +76,7 @@ fn request(family: u8, question: Question) -> [u8; HEADER + REQUEST] {
     bytes
 }
 
-/// How far an answer was read.
+/// How far a reply was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Read {
     /// To its end.
@@ -116,7 +115,7 @@ pub(crate) fn read(mut datagram: &[u8], take: &mut impl FnMut(&[u8]) -> bool) ->
 /// `INET_DIAG_INFO` (linux/inet_diag.h).
 const INFO: u16 = 2;
 
-/// The `struct tcp_info` behind a message.
+/// The `struct tcp_info` after a message.
 pub(crate) fn info(body: &[u8]) -> Option<&[u8]> {
     let mut attributes = body.get(MESSAGE..)?;
     while attributes.len() >= 4 {

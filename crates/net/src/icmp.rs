@@ -1,4 +1,4 @@
-//! Messages of ICMP as a socket's error queue has them (ip(7), `IP_RECVERR`): what they mean, and who sent them.
+//! ICMP messages from a socket's error queue (ip(7), `IP_RECVERR`): meaning and sender.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -10,7 +10,7 @@ const ERROR: usize = 16;
 /// A message that rejected what was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Icmp {
-    /// Who sent it; none where the kernel does not say.
+    /// The sender; none if the kernel does not report it.
     pub by: Option<IpAddr>,
     /// Of ICMPv6.
     pub is_v6: bool,
@@ -42,13 +42,12 @@ impl Icmp {
         }
     }
 
-    /// Whether somebody has decided so, and it is not the network that knows no way.
+    /// Whether it is a policy (prohibited), and not a missing route.
     pub const fn is_prohibition(&self) -> bool {
         matches!((self.is_v6, self.kind, self.code), (false, 3, 9 | 10 | 13) | (true, 1, 1 | 5 | 6))
     }
 
-    /// Whether it says that no program takes this there. Of TCP a reset says so; this is what a firewall's reject says
-    /// that is not told otherwise.
+    /// Whether it is "port unreachable". For TCP a closed port sends a reset; this is the default of a firewall's reject.
     pub const fn is_port_unreachable(&self) -> bool {
         matches!((self.is_v6, self.kind, self.code), (false, 3, 3) | (true, 1, 4))
     }
@@ -73,7 +72,7 @@ pub(crate) fn first(mut control: &[u8]) -> Option<Icmp> {
     None
 }
 
-/// `struct sock_extended_err`, and behind it the address of who sent the message.
+/// `struct sock_extended_err`, followed by the address of the sender.
 fn extended(value: &[u8]) -> Option<Icmp> {
     /// linux/errqueue.h
     const ICMP: u8 = 2;
@@ -125,7 +124,7 @@ mod tests {
         let read = first(&prohibited).expect("it is one");
         assert_eq!(read, Icmp { by: router, is_v6: false, kind: 3, code: 13 });
         assert_eq!(read.meaning(), "administratively prohibited");
-        // Behind another control message.
+        // After another control message.
         let other = control(libc::SOL_SOCKET, 1, [2, 3, 1], &[]);
         assert_eq!(first(&[other.clone(), prohibited].concat()), Some(read));
         assert_eq!(first(&other), None);

@@ -1,5 +1,5 @@
-//! The seam between the loop and what carries its bytes: completion-shaped, so that io_uring, epoll and the
-//! simulator look the same to a program. Generic, not dynamic: the loop is compiled once for each fill.
+//! The interface between the loop and its transport: completion-based, so that io_uring, epoll and the simulator look the
+//! same to a program. Generic, not dynamic: the loop is compiled once per implementation.
 
 use std::{io, net::SocketAddr};
 
@@ -31,8 +31,8 @@ impl Backend {
     }
 }
 
-/// Bytes read at once from one connection. Large enough for the largest answer of the reference server, so that
-/// an answer is one receive.
+/// Bytes read at once from one connection. Large enough for the largest response of the reference server, so that a
+/// response is one receive.
 pub const REGION: usize = 16 * 1024;
 /// Connections read in one turn of the loop. At 10,000 connections in closed loop 512 cost an eighth less CPU a
 /// request than 128; more costs more again.
@@ -72,7 +72,7 @@ impl Default for Scratch {
 pub enum Close {
     /// FIN after what was sent.
     Graceful,
-    /// RST at once; leaves no TIME_WAIT behind.
+    /// Immediate RST; leaves no TIME_WAIT.
     Reset,
 }
 
@@ -83,7 +83,7 @@ pub enum Gone {
     Ended,
     /// The peer reset it (ECONNRESET, EPIPE).
     Reset,
-    /// Nobody listens there (ECONNREFUSED).
+    /// Nothing is listening there (ECONNREFUSED).
     Refused,
     /// No way to the host or the network (EHOSTUNREACH, ENETUNREACH).
     Unreachable(i32),
@@ -149,28 +149,28 @@ pub struct Done {
 
 /// What carries the bytes of one shard.
 ///
-/// A send is taken whole: what the socket does not take at once is kept here, off the hot path, and
-/// [`What::Drained`] tells when it has gone. What is sent until then is kept behind it, in order: it is for the program
-/// to see to it that this does not grow for as long as a peer does not read ([`Io::is_clogged`]).
+/// A send is accepted as a whole: what the socket does not take immediately is buffered here, off the hot path, and
+/// [`What::Drained`] reports when it has been sent. What is sent until then is queued after it, in order: the program must
+/// ensure that this does not grow while a peer does not read ([`Io::is_clogged`]).
 pub trait Io {
-    /// Dials `to` from `from`; a zero address or port leaves that choice to the kernel. The local address may serve
-    /// several destinations at once. Answered by `Dialled` or `Gone`.
+    /// Dials `to` from `from`; a zero address or port leaves that choice to the kernel. A local address may be used for
+    /// several destinations. Completes with `Dialled` or `Gone`.
     fn dial(&mut self, k: Key, from: SocketAddr, to: SocketAddr);
     /// Listens; returns the address in use (port 0 is replaced). One listener a shard.
     ///
     /// # Errors
     /// What `socket`, `bind` or `listen` say.
     fn listen(&mut self, at: SocketAddr) -> io::Result<SocketAddr>;
-    /// Waits for one peer into the free place of `k`. Answered by `Accepted` or `Gone`.
+    /// Accepts one peer into the free slot of `k`. Completes with `Accepted` or `Gone`.
     fn accept(&mut self, k: Key);
-    /// Stops listening; each accept that still waits is answered by `Gone`.
+    /// Stops listening; each pending accept completes with `Gone`.
     fn unlisten(&mut self);
-    /// From now on tell of input and of the end of this connection.
+    /// From now on report input and the end of this connection.
     fn park(&mut self, k: Key);
     /// A program is called: from here on it sends at most once on each connection, until it is called again.
     fn begin_call(&mut self) {}
-    /// A piece of this turn's output buffer, for the send that follows at once. Its first `kept` bytes are those of the
-    /// last piece, for which no send has followed; `room` come after them.
+    /// A piece of this turn's output buffer, for the send that follows immediately. Its first `kept` bytes are those of the
+    /// last piece, which was not sent; `room` bytes follow.
     fn out(&mut self, kept: usize, room: usize) -> &mut [u8];
     /// Sends the first `len` bytes of the last [`Io::out`].
     fn send_out(&mut self, k: Key, len: usize);

@@ -1,7 +1,7 @@
-//! Who listens here, and which connections its program has not accepted, asked of the kernel.
+//! Listeners of this machine, and connections that their programs have not accepted, queried from the kernel.
 //!
-//! `/proc/net/tcp` knows it too, but the kernel walks all sockets of the machine to write it, which takes
-//! seconds when there are millions, and it does not tell the backlog.
+//! `/proc/net/tcp` has this too, but the kernel walks all sockets of the machine to write it, which takes seconds with
+//! millions of them, and it lacks the backlog.
 
 use std::{io, net::SocketAddr};
 
@@ -16,7 +16,7 @@ pub struct Listening {
     pub inode: u64,
     /// Connections that wait to be accepted now.
     pub waiting: u32,
-    /// How many may wait: what its program asked of listen(2), at most `net.core.somaxconn`.
+    /// The backlog: the argument of listen(2), at most `net.core.somaxconn`.
     pub backlog: u32,
 }
 
@@ -33,9 +33,8 @@ pub fn listening() -> io::Result<Vec<Listening>> {
     Ok(found)
 }
 
-/// How many connections of this network namespace are established and have this port on their near side: the server's
-/// ends, where it is here. The kernel goes through all its sockets for that and tells of each that counts: some ten
-/// nanoseconds for each, and a microsecond for each told.
+/// The number of established connections of this network namespace with this local port: the server's ends, if it is here.
+/// The kernel walks all its sockets: some ten nanoseconds for each, and a microsecond for each match.
 ///
 /// # Errors
 /// As [`listening`].
@@ -56,8 +55,7 @@ pub fn established(port: u16, mut take: impl FnMut(SocketAddr, SocketAddr) -> bo
     })
 }
 
-/// How many of those no program has accepted: they stand in the accept queue of the listener, and are established only for
-/// the kernel.
+/// How many of those no program has accepted: they are in the listener's accept queue.
 ///
 /// # Errors
 /// As [`listening`].

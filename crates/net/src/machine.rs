@@ -1,4 +1,4 @@
-//! The few things about sockets that are asked of the machine as a whole.
+//! Settings and queries about sockets that concern the machine or a thread as a whole.
 
 use std::{
     io,
@@ -26,10 +26,10 @@ pub fn raise_open_files() -> io::Result<u32> {
     Ok(limit.maximum.unwrap_or(MOST_SLOTS).min(MOST_SLOTS) as u32)
 }
 
-/// Standard input, output and error are kept in every table.
+/// Standard input, output and error stay in every table.
 const STREAMS: RawFd = 3;
 
-/// A listener's number in the table of the thread that has it, for a thread which that one starts.
+/// A listener's descriptor in the table of the thread that owns it, for a thread started by that one.
 #[derive(Clone, Copy, Debug)]
 pub struct Door(RawFd);
 
@@ -39,7 +39,7 @@ impl Door {
     }
 }
 
-/// A listener that this thread shares with the one that started it; it stands until both have closed it.
+/// A listener shared with the thread that started this one; it stays open until both have closed it.
 #[derive(Debug)]
 pub struct Listener(OwnedFd);
 
@@ -52,8 +52,8 @@ impl Listener {
 /// Blocks all signals in the calling thread, but those that a fault of its own raises: they are for the threads of the
 /// process that wait for them. To be called first in a thread that has connections.
 ///
-/// A handler writes to a descriptor (a self-pipe), by a number that is only right in the table of files of those who made
-/// it: in a thread with a table of its own that number may be a connection.
+/// A handler writes to a descriptor (a self-pipe), by a number that is only valid in the file table of the thread that
+/// created it: in a thread with its own table that number may be a connection.
 pub fn block_signals() {
     let mut set = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
     // SAFETY: the set is filled before it is read, and outlives the calls; a mask affects nothing but this thread.
@@ -67,15 +67,15 @@ pub fn block_signals() {
     }
 }
 
-/// Gives the calling thread a table of open files of its own, and with it a limit of its own: RLIMIT_NOFILE is
-/// checked for each table, not for the process. The new table has the standard streams and what `door` names, and
-/// nothing else: a listener or a pipe that this thread kept would stay open after the others have closed it.
+/// Gives the calling thread its own file table, and with it its own limit: RLIMIT_NOFILE is checked per table, not per
+/// process. The new table has the standard streams and what `door` names, and nothing else: a listener or a pipe that it
+/// kept would stay open after the others have closed it.
 ///
 /// To be called first in a thread that others started: files and sockets that it has brought along do not exist in
 /// the new table, and `door` must be open in the old one until this returns.
 ///
-/// One call of close_range(2) with CLOSE_RANGE_UNSHARE (Linux 5.9) does it, and copies no more than is kept. Where
-/// the kernel lacks it, unshare(2) does; containers' default profiles allow the first and refuse the second.
+/// One call of close_range(2) with CLOSE_RANGE_UNSHARE (Linux 5.9) does it, and copies no more than is kept. On older
+/// kernels unshare(2) does; containers' default profiles allow the first and refuse the second.
 ///
 /// The thread blocks all signals from here on: see [`block_signals`].
 ///
@@ -100,8 +100,8 @@ pub fn own_open_files(door: Option<Door>) -> io::Result<Option<Listener>> {
         if unsafe { libc::fcntl(fd, libc::F_GETFD) } < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the descriptor is open, as was just seen, in a table that only this thread has; nobody else closes
-        // this copy of it.
+        // SAFETY: the descriptor is open, as just checked, in a table that only this thread has; nothing else closes this
+        // copy of it.
         Ok(Listener(unsafe { OwnedFd::from_raw_fd(fd) }))
     })
     .transpose()
@@ -117,7 +117,7 @@ fn close_range(first: RawFd, last: RawFd, flags: libc::c_uint) -> io::Result<()>
 /// Closes `first..end` one by one, in the table that this thread has made its own.
 fn close_each(first: RawFd, end: RawFd) {
     for fd in first..end {
-        // SAFETY: as above. What is not open answers EBADF.
+        // SAFETY: as above. A descriptor that is not open returns EBADF.
         unsafe { libc::close(fd) };
     }
 }

@@ -9,7 +9,7 @@ use std::{
 /// Dials `at` once and closes at once.
 ///
 /// # Errors
-/// It was refused, found no way, or was not answered within `patience`.
+/// It was refused, had no route, or got no reply within `patience`.
 pub fn accepts(at: SocketAddr, patience: Duration) -> io::Result<()> {
     TcpStream::connect_timeout(&at, patience).map(drop)
 }

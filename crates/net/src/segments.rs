@@ -1,4 +1,4 @@
-//! What TCP itself knows of connections that wait: whether what was sent is acknowledged.
+//! TCP's state of waiting connections: whether what was sent is acknowledged.
 
 use std::{collections::HashSet, io, net::SocketAddr, time::Duration};
 
@@ -30,8 +30,8 @@ pub struct Segments {
     pub syns: u64,
 }
 
-/// Looks at up to `most` connections and dials from this network namespace to these destinations. The kernel takes about
-/// two microseconds for each that it describes.
+/// Queries up to `most` connections and dials from this network namespace to these destinations. The kernel takes about two
+/// microseconds for each.
 ///
 /// # Errors
 /// The kernel has no `tcp_diag`, or a sandbox forbids netlink.
@@ -114,7 +114,7 @@ mod tests {
         assert_eq!(segments_to(&[elsewhere], 1_000).unwrap(), Segments::default());
     }
 
-    /// A message of the kernel with `struct tcp_info` behind it.
+    /// A message of the kernel followed by `struct tcp_info`.
     fn message(state: u8, retransmits: u8, fields: &[(usize, u32)]) -> Vec<u8> {
         let mut bytes = vec![0; MESSAGE + 4 + 104];
         (bytes[0], bytes[1]) = (crate::diag::AF_INET, state);

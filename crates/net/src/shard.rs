@@ -16,13 +16,13 @@ use crate::{
     wheel::Wheel,
 };
 
-/// Input that a program left unconsumed is kept up to this size; then the connection is not read until the
-/// program takes some. Four times the largest head that `wire` accepts.
+/// Input that a program left unconsumed is buffered up to this size; then the connection is not read until the program
+/// consumes some. Four times the largest head that `wire` accepts.
 const REST_LIMIT: usize = 64 * 1024;
-/// Timers handled between two looks at the network, so that a burst of them does not starve it.
+/// Timers handled between two polls of the network, so that a burst of them does not starve it.
 const TIMERS_A_TURN: usize = 256;
 
-/// What a shard does with its connections. The loop calls; the program answers through [`Cx`].
+/// What a shard does with its connections. The loop calls it; it acts through [`Cx`].
 pub trait Program {
     /// A turn begins `now`; what the turn before sent was handed to the kernel at `left`.
     fn woke(&mut self, now: Nanos, left: Nanos) {
@@ -37,8 +37,7 @@ pub trait Program {
     fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &mut [u8]) -> usize;
     /// The connection ended, or the attempt at it. Its key is still live here, and stale afterwards.
     fn gone<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, why: Gone);
-    /// Once a turn: do what the program's own schedule asks for. Returns when it wants to be called again at
-    /// the latest.
+    /// Called once per turn, for the program's own schedule. Returns when to call it again at the latest.
     fn pace<I: Io>(&mut self, cx: &mut Cx<I>) -> Nanos;
 }
 
@@ -51,8 +50,8 @@ pub struct Cx<I> {
     rests: HashMap<u32, Rest>,
     /// What the program has sent in this call on the last connection that it has sent on.
     unsent: Option<Unsent>,
-    /// To be closed in the next turn, once what was sent has left. One that is clogged then is looked at again when it
-    /// has drained: a turn looks at what has happened, however many wait.
+    /// To be closed in the next turn, once the output has been sent. One that is blocked then is handled when it has
+    /// drained: the cost of a turn depends on events, not on how many wait.
     finishing: Vec<Key>,
     /// To be offered their rest again, for more of it could be used.
     again: VecDeque<Key>,
@@ -62,7 +61,7 @@ pub struct Cx<I> {
 
 /// Bytes that a call has sent, and may add to.
 enum Unsent {
-    /// So many bytes of the output buffer.
+    /// This many bytes of the output buffer.
     Out(Key, usize),
     Static(Key, &'static [u8]),
 }
@@ -90,12 +89,12 @@ impl<I: Io> Cx<I> {
         self.slab.is_full()
     }
 
-    /// The key of what stands at `index`, if anything does.
+    /// The key of the connection at `index`, if there is one.
     pub fn at(&self, index: u32) -> Option<Key> {
         self.slab.at(index)
     }
 
-    /// Whether the connection stands.
+    /// Whether the connection is open.
     pub fn is_open(&self, k: Key) -> bool {
         self.slab.is_open(k)
     }
@@ -133,7 +132,7 @@ impl<I: Io> Cx<I> {
         self.wheel.at(k.index)
     }
 
-    /// How long the earliest timer that was not handled yet has been due: how far the shard is behind.
+    /// How long the earliest unhandled timer has been due: the delay of the shard.
     pub fn behind(&self) -> Nanos {
         self.now.since(self.wheel.next())
     }
@@ -245,7 +244,7 @@ pub struct Shard<I, P> {
     cx: Cx<I>,
     program: P,
     scratch: Scratch,
-    /// When the program wants [`Program::pace`] at the latest.
+    /// When [`Program::pace`] is due at the latest.
     pace_at: Nanos,
     /// When the turn before was through, and what it sent was handed to the kernel.
     left_at: Nanos,
@@ -269,7 +268,7 @@ impl<I: Io, P: Program> Shard<I, P> {
         Shard { cx, program, scratch: Scratch::new(), pace_at: Nanos::ZERO, left_at: now }
     }
 
-    /// The program, to look at between turns.
+    /// The program, for inspection between turns.
     pub fn program(&mut self) -> &mut P {
         &mut self.program
     }
@@ -334,9 +333,9 @@ impl<I: Io, P: Program> Shard<I, P> {
 
     fn offer_again(&mut self) {
         for _ in 0..self.cx.again.len() {
-            // First come, first served: who asks again goes to the end.
+            // First come, first served: repeated requests go to the end.
             let k = self.cx.again.pop_front().expect("as many as were counted");
-            // A clogged one is offered its rest when it has drained.
+            // A blocked one gets its remaining input when it has drained.
             if self.cx.slab.is_live(k) && !self.cx.io.is_clogged(k) {
                 self.feed_rest(k);
             }
@@ -354,7 +353,7 @@ impl<I: Io, P: Program> Shard<I, P> {
             What::Drained if self.cx.slab.is(k, slab::FINISHING) => self.finish(k),
             What::Drained if self.cx.slab.is(k, slab::ENDING) => self.end_if_used_up(k),
             What::Drained => self.feed_rest(k),
-            // A peer may close its side and still wait for answers to what it has sent (RFC 9293, section 3.6).
+            // A peer may close its side and still wait for responses to what it has sent (RFC 9293, section 3.6).
             What::Gone(Gone::Ended) if self.cx.slab.is(k, slab::REST) => self.cx.ending.push(k),
             What::Gone(why) => self.end(k, why),
         }

@@ -5,8 +5,8 @@
 pub struct Key {
     /// Place in the shard's tables, and in the rings' tables of direct descriptors.
     pub index: u32,
-    /// How often the place was used before, modulo 256. Completions are read within a turn or two of the
-    /// loop, so a byte is enough to tell an old one.
+    /// How often the slot was used before, modulo 256. Completions are read within a turn or two of the loop, so a byte is
+    /// enough to recognise an old one.
     pub turn: u8,
 }
 
@@ -97,7 +97,7 @@ impl Slab {
         self.is_live(k) && self.places[k.index as usize].state == State::Open
     }
 
-    /// The key of what stands at `index` now, open or opening.
+    /// The key of the connection at `index`, open or opening.
     pub fn at(&self, index: u32) -> Option<Key> {
         let place = self.places.get(index as usize)?;
         (place.state != State::Free).then_some(Key { index, turn: place.turn })

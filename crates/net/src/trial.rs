@@ -1,5 +1,4 @@
-//! One dial that is made to learn what answers it, with more than errno tells: of a message of ICMP its type, its code, and
-//! who sent it.
+//! One dial to find out what replies to it, with more than errno: for an ICMP message its type, code and sender.
 
 use std::{
     io,
@@ -20,7 +19,7 @@ use crate::{
     io::socket::bound,
 };
 
-/// What answered a dial.
+/// The result of a dial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// A connection; it was closed at once.
@@ -38,7 +37,7 @@ pub enum Answer {
 /// Dials `at` once, from `from` where that is given, and closes at once. What is reported for a dial while it is being made
 /// counts too: the kernel itself then goes on, and sends the SYN again a second later.
 ///
-/// Messages of ICMP are seen since Linux 5.18; before, a dial that was rejected is [`Answer::Failed`].
+/// ICMP messages are available since Linux 5.18; before, a rejected dial is [`Answer::Failed`].
 pub fn try_dial(at: SocketAddr, from: Option<IpAddr>, patience: Duration) -> Answer {
     dial(at, from, patience).unwrap_or_else(|e| Answer::Failed(e.raw_os_error().unwrap_or(0)))
 }
@@ -105,9 +104,9 @@ fn receive_errors(socket: &OwnedFd, at: SocketAddr) -> bool {
     unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const on).cast(), length) == 0 }
 }
 
-/// The message of ICMP that the kernel has kept for this socket, where there is one.
+/// The ICMP message that the kernel stored for this socket, if any.
 fn queued(socket: &OwnedFd) -> Option<Icmp> {
-    // Of the segment that was rejected nothing is needed; the control messages want to be aligned.
+    // The rejected segment itself is not needed; control messages must be aligned.
     let (mut data, mut control) = ([0u8; 64], [0u64; 32]);
     let mut part = libc::iovec { iov_base: data.as_mut_ptr().cast(), iov_len: data.len() };
     // SAFETY: a message header without a name, parts or control messages is all zeros.
@@ -115,7 +114,7 @@ fn queued(socket: &OwnedFd) -> Option<Icmp> {
     (message.msg_iov, message.msg_iovlen) = (&raw mut part, 1);
     (message.msg_control, message.msg_controllen) = (control.as_mut_ptr().cast(), size_of_val(&control) as _);
     // SAFETY: the header points to one part and to a buffer for control messages, both with their lengths, and all of them
-    // outlive the call. A queue that is empty answers EAGAIN.
+    // outlive the call. An empty queue returns EAGAIN.
     let received = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, libc::MSG_ERRQUEUE) };
     if received < 0 {
         return None;

@@ -1,9 +1,9 @@
 //! Timers: a hashed timing wheel (Varghese and Lauck 1987, scheme 6) of 65,536 slots of one millisecond.
 //!
-//! A timer that is further away than a turn of the wheel (65.5 s) stays in its slot and is looked at once a
-//! turn, together with others: a quarter of a second's slots at a time, so that far timers wake nobody each
-//! millisecond. Unlike a hierarchy, no moment ever moves a whole level: a million timers cost a steady 15,000
-//! looks a second instead of a stall. One timer a connection, 12 bytes, no allocation after its first.
+//! A timer that is further away than a turn of the wheel (65.5 s) stays in its slot and is checked once per turn, together
+//! with others: a quarter of a second's slots at a time, so that far timers cause no wake-up each millisecond. Unlike in a
+//! hierarchy, a whole level is never moved at once: a million timers cost a steady 15,000 checks a second instead of a
+//! stall. One timer per connection, 12 bytes, no allocation after its first.
 
 use units::Nanos;
 
@@ -13,7 +13,7 @@ const EXPIRED: u32 = SLOTS;
 /// List heads come first in the node table; connection `i` is node `FIRST + i`.
 const FIRST: u32 = SLOTS + 1;
 const NONE: u32 = u32::MAX;
-/// Slots that have passed are looked through for far timers so many at a time.
+/// Passed slots are checked for far timers this many at a time.
 const SWEEP: u64 = 256;
 
 /// A member of a circular, doubly linked list; `next == NONE` means that no timer is set.
@@ -110,7 +110,7 @@ impl Wheel {
         })
     }
 
-    /// When to look again: no timer is due before. [`Nanos::NEVER`] where none is set.
+    /// When to check again: no timer is due before. [`Nanos::NEVER`] if none is set.
     pub fn next(&self) -> Nanos {
         if self.set == 0 {
             return Nanos::NEVER;

@@ -1,4 +1,4 @@
-//! Moments that are told to people, in UTC.
+//! Points in time for display, in UTC.
 
 use std::{
     fmt,

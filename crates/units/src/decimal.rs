@@ -8,8 +8,8 @@ pub(crate) struct Decimal {
 }
 
 impl Decimal {
-    /// Cuts the number at the front of `text` from what follows it, the unit: `1.5m` is 1.5 and `m`.
-    /// `1_000` and `1,000` are a thousand; a comma stands only before three digits, so `1,5` is no number.
+    /// Splits the number at the front of `text` from the unit after it: `1.5m` is 1.5 and `m`. `1_000` and `1,000` are a
+    /// thousand; a comma is only allowed before three digits, so `1,5` is not a number.
     pub(crate) fn leading(text: &str) -> Option<(Decimal, &str)> {
         let end = text.find(|c: char| !matches!(c, '0'..='9' | '.' | ',' | '_')).unwrap_or(text.len());
         let (number, unit) = text.split_at(end);
@@ -32,7 +32,7 @@ impl Decimal {
     }
 }
 
-/// `whole` without its separators; none where they stand in the wrong place.
+/// `whole` without its separators; `None` if they are misplaced.
 fn ungrouped(whole: &str) -> Option<String> {
     let groups: Vec<&str> = whole.split([',', '_']).collect();
     let commas = whole.contains(',');

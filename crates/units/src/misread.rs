@@ -1,20 +1,20 @@
-//! What `parse` says about a text that it cannot read.
+//! The error of `parse` functions.
 
 use std::fmt;
 
-/// A text that is not what it should be, and how to write it. Prints `"30" is not a rate: write 30/s`.
+/// A text that cannot be parsed, and how to write it. Prints `"30" is not a rate; use 30/s`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Misread {
     /// The text as typed.
     pub text: String,
-    /// What it should have been, with its article: `a rate`.
+    /// What was expected, with its article: `a rate`.
     pub wanted: &'static str,
-    /// What to write instead: `30/s`.
+    /// A valid text: `30/s`.
     pub cure: String,
 }
 
 impl Misread {
-    /// `text` is not `wanted`: write `cure`.
+    /// `text` is not `wanted`; use `cure`.
     pub fn new(text: &str, wanted: &'static str, cure: impl Into<String>) -> Misread {
         Misread { text: text.to_owned(), wanted, cure: cure.into() }
     }

@@ -8,7 +8,7 @@ const ONE_PER_S: u64 = 60_000;
 /// The product of a rate in thousandths a minute and a time in nanoseconds that makes one event.
 const ONE: u128 = 60_000 * 1_000_000_000;
 
-/// Events in a time, exact for whole numbers a second and a minute: kept in thousandths a minute.
+/// Events per time, exact for whole numbers per second and per minute: stored in thousandths per minute.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rate {
     milli_per_min: u64,

@@ -1,4 +1,4 @@
-//! Logs are read on a thread of its own: a file system that does not respond (NFS) must not stop who watches.
+//! Reads logs on a separate thread: a file system that does not respond (NFS) must not block the observer.
 
 use std::{
     sync::mpsc::{Receiver, Sender, channel},
@@ -11,12 +11,12 @@ use samples::LogLine;
 use super::Logs;
 use crate::Root;
 
-/// A look takes well under a millisecond; after so long the next one takes its result.
+/// A sample takes well under a millisecond; after this time the next one takes its result.
 const PATIENCE: Duration = Duration::from_millis(20);
-/// What is in the logs before the first dial is not of this run: that is waited for.
+/// Lines before the first dial do not belong to this run: the first sample is awaited.
 const FIRST: Duration = Duration::from_millis(500);
 
-/// What the thread is asked for.
+/// Requests to the thread.
 enum Ask {
     Look,
     /// Files that these processes have opened since.
@@ -62,7 +62,7 @@ impl LogReader {
         }
     }
 
-    /// The first line of each kind that was written since it began; as of the look before where that takes long.
+    /// The first line of each kind written since the start; as of the last sample if this one takes long.
     pub(crate) fn look(&mut self) -> &[LogLine] {
         if let Some((ask, _)) = self.thread.as_ref().filter(|_| !self.is_asked) {
             self.is_asked = ask.send(Ask::Look).is_ok();
@@ -93,7 +93,7 @@ mod tests {
         let mut reader = LogReader::from_now_on(&machine.root(), vec![7]);
         assert_eq!(reader.look(), []);
         machine.write("out", "java.lang.OutOfMemoryError: Java heap space\n");
-        // A busy machine may be late for one look, and not for all.
+        // A busy machine may delay one sample, but not all.
         let seen = (0..500).find_map(|_| reader.look().first().cloned()).expect("it was told");
         assert_eq!(seen.kind, LogKind::Heap);
         // A thread that is gone, or hangs, is as if nothing had been written since.

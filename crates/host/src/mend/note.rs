@@ -1,5 +1,5 @@
-//! The file of the note: read and written where nobody else could have put something in its place. Who may run throng with
-//! more rights than their own could else have it undo what was never done.
+//! The state file: read and written only where no other user could have replaced it. Otherwise a user who may run throng
+//! with more privileges than their own could make it undo what was never done.
 
 use super::Unmended;
 use rustix::process::geteuid;
@@ -28,7 +28,7 @@ pub(super) fn read(file: &Path) -> Result<Option<String>, Unmended> {
         }
         _ => failed(e),
     })?;
-    // Asked of the open file, not of its name.
+    // Checked on the open file, not on its name.
     check(&opened.metadata().map_err(failed)?).map_err(untrusted)?;
     let mut text = String::new();
     opened.take(MOST).read_to_string(&mut text).map_err(|e| untrusted(e.to_string()))?;
@@ -70,7 +70,7 @@ fn check(about: &Metadata) -> Result<(), String> {
     Ok(())
 }
 
-/// All folders above, as far as they are there: nobody but this user and the system's may rename what is in them.
+/// All existing folders above it: only this user and root may rename what is in them.
 fn check_folders(file: &Path) -> Result<(), Unmended> {
     let failed = |e: io::Error| Unmended::Failed(format!("{}: {e}", file.display()));
     let nearest = file.ancestors().skip(1).find(|folder| folder.exists()).unwrap_or(Path::new("/"));

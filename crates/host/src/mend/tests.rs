@@ -1,4 +1,4 @@
-//! Changes made and taken back on a made-up machine, with an ip(8) that only writes down what it is told.
+//! Changes applied and undone on a fake machine, with an ip(8) that only records its arguments.
 
 use super::*;
 use crate::fake::Machine;
@@ -9,7 +9,7 @@ const TRIE: &str = "Local:\n  |-- 127.0.0.0\n     /8 host LOCAL\n";
 
 struct Scene {
     machine: Machine,
-    /// What ip was told.
+    /// The arguments of ip.
     told: Vec<String>,
     /// It fails at this word.
     refuses: &'static str,
@@ -283,7 +283,7 @@ fn what_not_even_root_may_is_left() {
     assert_eq!(scene.read("proc/sys/net/core/somaxconn"), "16");
 }
 
-/// An address that is gone, in a network that somebody else made local, is not taken for there.
+/// An address that is gone, in a network made local by something else, does not count as present.
 #[test]
 fn only_what_is_there_is_removed() {
     let mut scene = Scene::new();

@@ -9,8 +9,8 @@ use plan::Network;
 use std::net::IpAddr;
 use units::Count;
 
-/// A network with more addresses than this becomes local as a whole, by a route: a device that lists
-/// thousands answers slowly, and for each of them.
+/// A network with more addresses than this becomes local as a whole, by a route: a device with thousands of addresses is
+/// slow to list, and adding each takes time.
 const MOST_LISTED: u64 = 256;
 
 pub(super) fn sources(root: &Root, need: &Need) -> Option<Finding> {
@@ -41,7 +41,7 @@ pub(super) fn sources(root: &Root, need: &Need) -> Option<Finding> {
     Some(Finding::new(WHAT, value, String::new(), Some(cure)))
 }
 
-/// Those of its addresses that this machine lacks; of a large network its ends stand for all.
+/// Its addresses that are not local; of a large network only the first and last are checked.
 fn missing(root: &Root, network: &Network) -> Vec<IpAddr> {
     let last = network.count() - 1;
     if network.count() > MOST_LISTED {
@@ -79,8 +79,7 @@ fn repairs(root: &Root, need: &Need, network: &Network, missing: &[IpAddr]) -> V
     repairs
 }
 
-/// 4-tuples, the ways to dial: sources × ports × destinations. Too few refuse; too few for now, because some are in TIME_WAIT,
-/// only warn.
+/// 4-tuples: sources × ports × destinations. Too few refuse; too few for now, because some are in TIME_WAIT, only warn.
 pub(super) fn ports(root: &Root, need: &Need) -> Option<Finding> {
     let waiting = sock_stat(root).map_or(0, |stat| stat.tcp_tw);
     let closing = match waiting {
@@ -123,8 +122,8 @@ fn more_tuples(need: &Need) -> Cure {
     Cure::by_hand(Severity::Refuse, command)
 }
 
-/// A network of at least so many addresses: of loopback, or a private one (RFC 1918, RFC 4193) that the user may
-/// replace; `None` where that would be too many.
+/// A network of at least this many addresses: of loopback, or a private one (RFC 1918, RFC 4193) that the user may replace;
+/// `None` if that would be too many.
 fn roomy_network(need: &Need, addresses: u64) -> Option<Network> {
     // Without network and broadcast address.
     let bits = addresses.saturating_add(2).next_power_of_two().ilog2();

@@ -107,7 +107,7 @@ pub(super) fn open_files_room(root: &Root, need: &Need) -> Option<Finding> {
     Some(Finding::new(WHAT, value, format!("{} needed{passed}", Count(needed)), cure))
 }
 
-/// `fs.nr_open`, above which nobody may raise the limit of a process.
+/// `fs.nr_open`: the maximum for the limit of any process.
 pub(super) fn open_files_ceiling(root: &Root, need: &Need) -> Option<Finding> {
     // Where it cannot be read, the line of the limit says so.
     let files = open_files(root).ok()?;
@@ -140,14 +140,14 @@ fn allow_uring(root: &Root) -> Cure {
     }
 }
 
-/// What to do where io_uring was asked for by name and is refused, which `why` says.
+/// The fix if io_uring was requested by name and is refused, for the reason `why`.
 pub fn uring_refused(root: &Root, why: impl std::fmt::Display) -> Finding {
     let command = format!("{}, or --io epoll", allow_uring(root).command);
     let cure = Cure::by_hand(Severity::Refuse, command);
     Finding::new("io_uring", format!("not available ({why})"), String::new(), Some(cure))
 }
 
-/// What to do where a run over epoll needs `needed` open files of the `limit` allowed; `cure` is a command.
+/// The finding if a run over epoll needs `needed` open files and `limit` are allowed; `cure` is a command.
 pub fn open_files_refused(limit: u64, needed: u64, cure: String) -> Finding {
     let cure = Cure::by_hand(Severity::Refuse, cure);
     let (limit, needed) = (Count(limit), Count(needed));

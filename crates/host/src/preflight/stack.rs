@@ -5,7 +5,7 @@ use crate::finding::Cure;
 use crate::{Finding, Root, Severity, sock_stat};
 use units::Count;
 
-/// Dials that a shard has outstanding at most (docs/decisions/0004): so many may wait to be accepted.
+/// Maximum of outstanding dials of a shard (docs/decisions/0004): this many may wait to be accepted.
 pub(super) const DIALS_AT_ONCE: u64 = 1_024;
 
 /// The whole numbers of a file, `4096 131072 6291456`.
@@ -21,8 +21,8 @@ fn raised(now: [u64; 3], wanted: [u64; 3]) -> String {
     format!("{a} {b} {c}")
 }
 
-/// Idle connections hold no buffer, so only those with data in flight take a page an end. One in sixteen
-/// is what think times of 5 s and answers within 0.3 s come to (0.3 / 5.3, by Little's law).
+/// Idle connections hold no buffer, so only those with data in flight take a page per end. One in sixteen follows from a
+/// think time of 5 s and responses within 0.3 s (0.3 / 5.3, by Little's law).
 pub(super) fn tcp_memory(root: &Root, need: &Need) -> Option<Finding> {
     const WHAT: &str = "tcp memory";
     const IDLE_FOR_EACH_BUSY: u64 = 16;
@@ -86,7 +86,7 @@ pub(super) fn accept_queue(root: &Root, need: &Need) -> Option<Finding> {
     Some(Finding::new(WHAT, value, format!("{} simultaneous dials", Count(needed)), cure))
 }
 
-/// Beyond three quarters of it the kernel drops the SYN of strangers, unless it may answer with SYN cookies
+/// Beyond three quarters of it the kernel drops SYNs of unknown peers, unless it may reply with SYN cookies
 /// (tcp_conn_request).
 pub(super) fn half_open_queue(root: &Root, need: &Need) -> Option<Finding> {
     const WHAT: &str = "half-open queue";

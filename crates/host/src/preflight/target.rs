@@ -24,7 +24,7 @@ struct Server {
     passes_by: Option<&'static str>,
 }
 
-/// The limit of those who accept: it stands in the way of more users than any other.
+/// The limit of the accepting processes: the most frequent obstacle.
 pub(super) fn open_files_room(root: &Root, need: &Need) -> Option<Finding> {
     const WHAT: &str = "target's open files";
     need.target.as_ref().filter(|_| need.both_ends_here)?;
@@ -82,7 +82,7 @@ fn server(root: &Root, pid: u32, need: &Need) -> Option<Server> {
     Some(Server { pid, name: name.trim().to_owned(), limit, open, passes_by })
 }
 
-/// Rings are made before connections come: a look at the first descriptors suffices.
+/// Rings are created before connections arrive: checking the first descriptors suffices.
 fn has_rings(root: &Root, pid: u32) -> bool {
     const FIRST: usize = 256;
     let Ok(descriptors) = fs::read_dir(root.path(format!("proc/{pid}/fd"))) else { return false };

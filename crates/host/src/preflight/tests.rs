@@ -198,7 +198,7 @@ fn open_files_never_refuse() {
         '* - nofile 1048576' in /etc/security/limits.conf lasts; until then 51 threads, each with its own file table, are used";
     let ceiling = "warn open files ceiling: 20,000 at most, 1,048,576 needed: sysctl -w fs.nr_open=1048576";
     check(&[("proc/sys/fs/nr_open", "20000\n")], &blocked, &[text, ceiling, uring]);
-    // Just below the limit that the cure asks for.
+    // Just below the limit that the fix sets.
     let ceiling =
         "warn open files ceiling: 1,048,575 at most, 1,048,576 needed: sysctl -w fs.nr_open=1048576";
     check(&[("proc/sys/fs/nr_open", "1048575\n")], &blocked, &[text, ceiling, uring]);

@@ -18,21 +18,21 @@ pub(super) use connection::Connection;
 
 /// From one question to the next.
 const EVERY: Duration = Duration::from_secs(1);
-/// Looks that wait to be taken; a run takes one a second, and what is older is of no use.
+/// Samples waiting to be taken; a run takes one a second, and older ones are of no use.
 const MOST_WAITING: usize = 8;
 
-/// Asks a target's host each second, from a thread of its own: whatever happens to it, the run goes on. All pollers of this
-/// process, as the steps of a search, use one connection to it: where no new one can be had, as with a full connection
-/// tracking table on the way, the kept one still carries answers.
+/// Requests a sample from the target's host every second, on a separate thread: its failures do not affect the run. All
+/// pollers of this process, such as the steps of a search, share one connection: if no new one can be opened, for example
+/// because a conntrack table on the path is full, the kept one still works.
 #[derive(Debug)]
 pub struct Poller {
     looks: Receiver<Result<Look, String>>,
-    /// The thread ends when this is dropped, and a question that is under way has been answered or given up.
+    /// The thread ends when this is dropped and an outstanding request has completed or timed out.
     _alive: Sender<()>,
 }
 
 impl Poller {
-    /// Begins to ask about `ports`.
+    /// Starts requesting samples for `ports`.
     ///
     /// # Errors
     /// There can be no further thread.
@@ -45,7 +45,7 @@ impl Poller {
         Ok(Poller { looks, _alive })
     }
 
-    /// The next answer, or why there was none, if one has come.
+    /// The next sample, or why there was none, if it has arrived.
     pub fn next(&self) -> Option<Result<Look, String>> {
         self.looks.try_recv().ok()
     }
@@ -73,10 +73,10 @@ fn poll(
     }
 }
 
-/// Asks once, on a connection of its own; takes no longer than twice the patience of 2 s.
+/// Requests one sample on a separate connection; takes at most twice the timeout of 2 s.
 ///
 /// # Errors
-/// It does not answer, refuses, or says something else than a look.
+/// No response, refused, or not a sample.
 pub fn fetch(address: SocketAddr, ports: &[u16], token: Option<&Token>) -> Result<Look, String> {
     fetch_on(&Connection::new(address), ports, token)
 }
@@ -100,11 +100,11 @@ fn fetch_on(connection: &Connection, ports: &[u16], token: Option<&Token>) -> Re
     })
 }
 
-/// Connections that `throng serve` has open, by its own count at `/stats`, without the one that asks; takes no longer than
-/// twice the patience of 2 s.
+/// Connections that `throng serve` has open, by its own count at `/stats`, without the one of this request; takes at most
+/// twice the timeout of 2 s.
 ///
 /// # Errors
-/// It does not answer, or says something else.
+/// No response, or not the expected one.
 pub fn open_connections(address: SocketAddr) -> Result<u64, String> {
     let (status, text) = Connection::new(address).get("/stats", "Connection: close\r\n")?;
     let stats: serde_json::Value = serde_json::from_str(&text).map_err(|e| e.to_string())?;

@@ -24,15 +24,15 @@ use peer::Peer;
 const MOST_FIELDS: usize = 64;
 /// The most ports that one request may name.
 const MOST_PORTS: usize = 64;
-/// Peers at once, and those of one address among them: a further one takes the place of who has asked nothing yet.
+/// Maximum of peers, and of peers of one address: a further one replaces a peer that has sent no request yet.
 const MOST_PEERS: usize = 64;
 const MOST_OF_ONE: usize = 16;
-/// Where nobody can be accepted, it is tried again after this.
+/// Delay before the next accept after a failed one.
 const PAUSE: Duration = Duration::from_millis(20);
 /// The order to stop is looked at this often.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
-/// Answers its peers on one thread; none of them waits for another.
+/// Serves all peers on one thread; none blocks another.
 #[derive(Debug)]
 pub struct Server {
     listener: TcpListener,
@@ -44,8 +44,8 @@ pub struct Server {
 type Reply = (u16, String);
 
 impl Server {
-    /// Listens. Whoever shows the token may ask; without one, anybody who reaches the address. `only`: about no other
-    /// port, and about this one where the request names none.
+    /// Listens. Requests need the token; without one, any peer that reaches the address is served. `only`: the one port
+    /// that may be sampled, and the default.
     ///
     /// # Errors
     /// What bind says.
@@ -63,7 +63,7 @@ impl Server {
         self.listener.local_addr()
     }
 
-    /// Answers with what `look` sees behind ports, until the order to stop.
+    /// Serves what `look` returns for ports, until stopped.
     ///
     /// # Errors
     /// The listener is broken. What a peer does is its own affair.
@@ -97,7 +97,7 @@ impl Server {
         }
     }
 
-    /// All who wait, as far as there is place for them in one go.
+    /// Accepts all waiting peers that there is room for.
     fn accept(&self, peers: &mut Vec<Peer>, now: Nanos) {
         for _ in 0..MOST_PEERS {
             match self.listener.accept() {
@@ -108,13 +108,13 @@ impl Server {
                 }
                 Err(e) if matches!(e.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionAborted) => {}
                 Err(e) if e.kind() == ErrorKind::WouldBlock => return,
-                // There are no files left: those who leave give theirs back, and until then who waits keeps the poll awake.
+                // No descriptors left: peers that leave free theirs, and until then waiting peers keep the poll awake.
                 Err(_) => return thread::sleep(PAUSE),
             }
         }
     }
 
-    /// Who may not ask learns nothing, not even whether there is something at that place.
+    /// Without the token nothing is disclosed, not even whether the path exists.
     fn reply(&self, head: &[u8], look: &mut dyn FnMut(&[u16]) -> Look) -> Reply {
         let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
         let mut request = httparse::Request::new(&mut fields);
@@ -167,8 +167,8 @@ fn ports(query: &str) -> Result<Vec<u16>, String> {
     }
 }
 
-/// Lets somebody go where there is no place for one more, of its address or of all: who has asked nothing yet and came
-/// first, else who has not asked for the longest.
+/// Closes a peer if there is no room for another, of its address or in total: the oldest that has sent no request yet,
+/// otherwise the one idle for longest.
 fn make_room(peers: &mut Vec<Peer>, new: &Peer) {
     let of = |peer: &Peer| peers.iter().filter(|other| other.from() == peer.from()).count();
     let is_candidate: Vec<bool> = if of(new) >= MOST_OF_ONE {

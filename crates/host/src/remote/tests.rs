@@ -10,7 +10,7 @@ use units::{Clock, Nanos};
 
 use super::{Poller, Server, client::Connection, fetch, token::tests::token};
 
-/// A server whose looks name the ports that it was asked about: the first as the process, how many as its open files.
+/// A server whose samples repeat the requested ports: the first as the process, their number as its open files.
 struct Running {
     address: SocketAddr,
     stop: Arc<AtomicBool>,
@@ -34,13 +34,13 @@ impl Running {
         Running { address, stop, thread: Some(thread) }
     }
 
-    /// The whole answer to these bytes; of HTTP/1.1 the last ones on this connection.
+    /// The complete response to these bytes; with HTTP/1.1 the last ones on this connection.
     fn raw(&self, request: &str) -> String {
         let mut stream = TcpStream::connect(self.address).unwrap();
         let request = request.replacen("HTTP/1.1\r\n", "HTTP/1.1\r\nConnection: close\r\n", 1);
         stream.write_all(request.as_bytes()).unwrap();
         let mut answer = String::new();
-        // Bytes that were not read before a close may end it with a reset, behind the answer.
+        // Unread bytes before a close may end it with a reset, after the response.
         let _ = stream.read_to_string(&mut answer);
         answer
     }
@@ -135,7 +135,7 @@ fn one_port_may_be_all_that_is_shown() {
 #[test]
 fn those_that_say_nothing_hold_nobody_up() {
     let server = Running::start(None, None);
-    // More than there are places, all of one address, and half of them have begun to ask.
+    // More peers than allowed, all of one address, half of them with a request begun.
     let mut silent: Vec<TcpStream> = (0..200).map(|_| TcpStream::connect(server.address).unwrap()).collect();
     for stream in silent.iter_mut().step_by(2) {
         // Those that had to make room are closed.
@@ -151,11 +151,11 @@ fn those_that_say_nothing_hold_nobody_up() {
     assert_eq!(status(&answer), "408", "the last that began to ask is told: {answer}");
 }
 
-/// A request on a connection that is kept, and its answer.
+/// A request on a kept connection, and its response.
 fn ask_on(stream: &mut TcpStream) -> String {
     stream.write_all(b"GET /observe?port=8000 HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
     let (mut answer, mut piece) = (Vec::new(), [0; 4096]);
-    // The look ends the content.
+    // The sample ends the content.
     while !answer.ends_with(b"}") {
         let n = stream.read(&mut piece).unwrap();
         assert!(n > 0, "it ends: {:?}", String::from_utf8_lossy(&answer));
@@ -204,7 +204,7 @@ fn all_pollers_ask_on_one_connection_and_make_it_anew() {
     }
 }
 
-/// Reads one question, and answers it with this process.
+/// Reads one request and responds with this process.
 fn answer_on(stream: &mut TcpStream, pid: u32) {
     let (mut head, mut piece) = (Vec::new(), [0; 4096]);
     while !head.ends_with(b"\r\n\r\n") {
@@ -228,13 +228,13 @@ fn a_late_answer_costs_a_question_and_no_connection() {
     let (mut stream, _) = listener.accept().unwrap();
     answer_on(&mut stream, 1);
     assert_eq!(first.join().unwrap().unwrap().0, 200);
-    // Nobody new gets through from here on.
+    // No new connection gets through from here on.
     drop(listener);
     let late = connection.get("/b", "").unwrap_err();
     assert!(late.contains("no response within 2s"), "{late}");
     let asking = connection.clone();
     let third = std::thread::spawn(move || asking.get("/c", ""));
-    // The answer to the second question comes, and is passed over.
+    // The response to the second request arrives and is skipped.
     answer_on(&mut stream, 2);
     answer_on(&mut stream, 3);
     let (status, text) = third.join().unwrap().unwrap();

@@ -1,4 +1,4 @@
-//! Does a target speak TLS? Asked once, with the beginning of a handshake.
+//! Tests whether a target speaks TLS, with a ClientHello.
 
 use std::{
     io::{Read, Write},
@@ -13,8 +13,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const ALERT: u8 = 0x15;
 const HANDSHAKE: u8 = 0x16;
 
-/// TLS 1.2's ClientHello (RFC 5246 section 7.4.1.2). Whoever speaks another version, or wants other ciphers, replies with an
-/// alert, and that tells as much.
+/// TLS 1.2's ClientHello (RFC 5246 section 7.4.1.2). A server with another version or other ciphers replies with an alert,
+/// which is just as conclusive.
 fn client_hello() -> Vec<u8> {
     // Four ciphers that all servers have one of, and that renegotiation is safe (RFC 5746).
     const CIPHERS: &[u8] = b"\xc0\x2b\xc0\x2f\xc0\x30\x00\x9c\x00\xff";
@@ -89,7 +89,7 @@ mod tests {
     fn who_does_not_reply_speaks_none_and_who_cannot_be_asked_says_nothing() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        // The kernel accepts, and nobody replies.
+        // The kernel accepts, but there is no reply.
         assert_eq!(speaks_tls(address), Some(false));
         drop(listener);
         assert_eq!(speaks_tls(address), None);

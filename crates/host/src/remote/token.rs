@@ -1,4 +1,4 @@
-//! What proves that somebody may ask.
+//! The token that authorises requests.
 
 use std::{fmt, fs::File, io::Read, os::unix::fs::PermissionsExt};
 
@@ -19,10 +19,10 @@ impl Token {
     /// Reads the first line of a file that only its owner may read.
     ///
     /// # Errors
-    /// With the cure: it cannot be read, others may read it, or it holds no token (visible ASCII characters).
+    /// It cannot be read, other users can read it, or it has no token (visible ASCII characters); with the fix.
     pub fn read(path: &str) -> Result<Token, String> {
         let file = File::open(path).map_err(|e| format!("{path}: {e}"))?;
-        // Asked of the open file, not of its name: nobody can put another in between.
+        // Checked on the open file, not on its name: it cannot be replaced in between.
         let mode = file.metadata().map_err(|e| format!("{path}: {e}"))?.permissions().mode();
         if mode & 0o077 != 0 {
             return Err(format!(
@@ -52,8 +52,7 @@ impl Token {
         format!("Bearer {}", self.0)
     }
 
-    /// Whether the value of an `Authorization` is this token's. The time that it takes tells nothing of where they
-    /// differ.
+    /// Whether the value of an `Authorization` is this token's; in constant time.
     pub(super) fn opens(&self, authorization: &[u8]) -> bool {
         let Some((scheme, offered)) = authorization.split_at_checked("Bearer ".len()) else { return false };
         scheme.eq_ignore_ascii_case(b"Bearer ") && self.is(offered)

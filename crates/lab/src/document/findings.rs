@@ -1,8 +1,7 @@
-//! A lab's `findings.md`: what was found, in words, with places for figures that are measured:
-//! `{{EXPERIMENT/SERVER[/VARIANT] PATH}}` is the median of a figure of the summary over the kept outcomes, and
-//! `{{EXPERIMENT/SERVER[/VARIANT] PATH over EXPERIMENT/SERVER[/VARIANT]}}` is it divided by another's. What stands between
-//! `{{if EXPERIMENT/SERVER[/VARIANT]}}` and `{{end}}` is there where that was run; what stands behind an `{{else}}` before the end,
-//! where it was not.
+//! A lab's `findings.md`: text with placeholders for measured figures: `{{EXPERIMENT/SERVER[/VARIANT] PATH}}` is the median
+//! of a figure of the summary over the stored outcomes, and `{{EXPERIMENT/SERVER[/VARIANT] PATH over
+//! EXPERIMENT/SERVER[/VARIANT]}}` is that divided by another's. The text between `{{if EXPERIMENT/SERVER[/VARIANT]}}` and
+//! `{{end}}` is included if that was run; the text after an `{{else}}`, if it was not.
 
 use crate::{
     document::Group,

@@ -1,9 +1,9 @@
 //! The epoll fill of [`Io`]: for machines and containers that do not allow io_uring.
 //!
-//! Sockets do not block; each is registered once, edge-triggered, for its life. What is readable is received into
-//! the thread's scratch, and a second time only where the first filled a region or an end was signalled. A send is
-//! tried at once: what the socket does not take is kept off the hot path and sent when the kernel says that it may
-//! be. Only the listener is level-triggered, and registered while somebody here waits for a peer.
+//! Sockets are non-blocking; each is registered once, edge-triggered, for its life. Input is received into the thread's
+//! scratch, and a second time only if the first filled a region or an end was signalled. A send is tried immediately: what
+//! the socket does not take is buffered off the hot path and sent when the kernel reports that it is writable. Only the
+//! listener is level-triggered, and registered while an accept is pending.
 //!
 //! Each socket is an ordinary descriptor: RLIMIT_NOFILE binds each shard, in a table of its own
 //! ([`own_open_files`](crate::own_open_files)).
@@ -39,7 +39,7 @@ const REST_AFTER_FAILURE: Nanos = Nanos::from_millis(20);
 
 /// For the life of a connection.
 const READ: EventFlags = EventFlags::IN.union(EventFlags::RDHUP).union(EventFlags::ET);
-/// Of one that we dialled, and of one that was clogged once: it costs nothing until a socket has been full.
+/// For a dialled connection, and one that was write-blocked once: costs nothing until a socket has been full.
 const READ_AND_WRITE: EventFlags = READ.union(EventFlags::OUT);
 const OVER_SIGNALS: EventFlags = EventFlags::RDHUP.union(EventFlags::HUP).union(EventFlags::ERR);
 /// What the listener is registered under; a connection's number has no bit above its turn.
@@ -69,11 +69,11 @@ struct Place {
 
 const _: () = assert!(size_of::<Place>() <= 12, "the idle record is what a million connections cost");
 
-/// A dial is not answered yet.
+/// The dial is pending.
 const OPENING: u8 = 1;
 /// It waits for a peer.
 const WAITING: u8 = 2;
-/// It stands in `readable`.
+/// It is in `readable`.
 const LISTED: u8 = 4;
 /// No further signal will come for what is left to read: read until nothing is.
 const OVER: u8 = 8;
@@ -81,13 +81,13 @@ const OVER: u8 = 8;
 const HELD: u8 = 16;
 /// It is registered for writing too.
 const WRITES: u8 = 32;
-/// It was reset before its dial was answered, and asking for the answer has used the error up.
+/// It was reset before its dial completed, and querying the result has consumed the error.
 const RESET: u8 = 64;
 
 /// What a slow peer has not taken yet.
 struct Rest {
     bytes: Vec<u8>,
-    /// So many of them have gone.
+    /// How many of them were sent.
     gone: usize,
 }
 
@@ -101,7 +101,7 @@ pub struct Epoll {
     listening: bool,
     /// Free places that wait for a peer, first come first served.
     waiting: VecDeque<Key>,
-    /// No accept before, for want of descriptors or memory.
+    /// No accept before this time, for lack of descriptors or memory.
     rests_until: Nanos,
     readable: VecDeque<Key>,
     clogged: HashMap<Key, Rest>,
@@ -109,7 +109,7 @@ pub struct Epoll {
     taken: usize,
     out: Box<[u8]>,
     gather: Nanos,
-    /// So many readable at once are worth no further waiting.
+    /// With this many readable, do not wait for more.
     several: usize,
 }
 
@@ -179,7 +179,7 @@ impl Epoll {
         self.places.get(k.index as usize).is_some_and(|place| place.turn == k.turn)
     }
 
-    /// The socket of a connection that stands.
+    /// The socket of an open connection.
     fn socket(&self, k: Key) -> Option<&OwnedFd> {
         self.places.get(k.index as usize).filter(|place| place.turn == k.turn)?.socket.as_ref()
     }
@@ -267,7 +267,7 @@ impl Epoll {
     }
 
     fn send(&mut self, k: Key, bytes: &[u8]) {
-        // Behind what is clogged, so that nothing is overtaken.
+        // After what is blocked, to preserve the order.
         if !self.clogged.is_empty()
             && let Some(rest) = self.clogged.get_mut(&k)
         {
@@ -286,7 +286,7 @@ impl Epoll {
         if self.place(k).flags & WRITES == 0
             && let Some(socket) = self.socket(k)
         {
-            // Registering anew tells at once where the socket has become writable meanwhile.
+            // Registering again reports immediately if the socket has become writable in the meantime.
             match epoll::modify(self.poll.fd(), socket, EventData::new_u64(data(k)), READ_AND_WRITE) {
                 Ok(()) => self.place(k).flags |= WRITES,
                 Err(e) => self.tell(k, gone(&e.into())),
@@ -422,7 +422,7 @@ impl Io for Epoll {
     }
 
     fn wait(&mut self, until: Nanos, scratch: &mut Scratch) -> Nanos {
-        // What was told after the loop had taken all is still here.
+        // What was reported after the loop had taken all is still here.
         self.done.drain(..std::mem::take(&mut self.taken));
         self.mind_the_listener();
         if self.readable.is_empty() && self.done.is_empty() {

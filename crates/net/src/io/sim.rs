@@ -40,7 +40,7 @@ pub struct Faults {
     pub half_open: u32,
     /// Segments are cut in two at random places.
     pub split: bool,
-    /// Bytes a receiver takes before it reads; a sender beyond that is clogged.
+    /// Bytes a receiver buffers before it reads; a sender beyond that is blocked.
     pub window: usize,
     /// Connections established and not accepted yet, for each listener; a SYN beyond that is dropped.
     pub backlog: usize,
@@ -88,8 +88,8 @@ impl Net {
         }
     }
 
-    /// The process on a host dies: the kernel closes its connections, with a reset where input was not read, and nobody
-    /// listens there any more. Its shard must not run again.
+    /// The process on a host dies: the kernel closes its connections, with a reset if input was not read, and nothing is
+    /// listening there any more. Its shard must not run again.
     pub fn kill(&self, host: u16) {
         self.0.borrow_mut().kill(host);
     }
@@ -107,7 +107,7 @@ impl Net {
 
 /// A shard as the simulator sees it.
 pub trait Turn {
-    /// When it wants to run although nothing arrives.
+    /// When it is due to run although nothing arrives.
     fn wakes_at(&self) -> Nanos;
     /// One turn at the present virtual time.
     fn turn(&mut self);
@@ -148,13 +148,13 @@ pub struct SimIo {
     /// Calls of the program, and for each connection the one that sent last.
     calls: u64,
     sent_in: Vec<u64>,
-    /// Times that somebody has asked whether a connection is clogged.
+    /// Calls of `is_clogged`.
     looked: Cell<u64>,
     /// What the peer's window has not taken yet, by end.
     clogged: BTreeMap<u32, Rest>,
 }
 
-/// A program that sends on while so much waits for a peer that does not read will do so for ever.
+/// A program that continues to send while this much waits for a peer that does not read would never stop.
 const MOST_BEHIND: usize = 16 * 1024 * 1024;
 
 /// The part of a send that waits for the peer.
@@ -171,7 +171,7 @@ impl SimIo {
         self.host
     }
 
-    /// Times that a shard has asked whether a connection is clogged: work of which a test asks how it grows.
+    /// Calls of `is_clogged` by a shard: a measure of work for tests.
     pub fn looked(&self) -> u64 {
         self.looked.get()
     }
@@ -212,7 +212,7 @@ impl SimIo {
         }
     }
 
-    /// Tries again what was clogged; tells of what has gone out, and of what never will.
+    /// Retries what was blocked; reports what was sent, and what never will be.
     fn send_clogged(&mut self) {
         let mut world = self.world.borrow_mut();
         if !world.take_room(self.host) {
@@ -222,7 +222,7 @@ impl SimIo {
             let what = match world.room(end) {
                 Room::For(room) if !rest.send(&mut world, end, room) => return true,
                 Room::For(_) => What::Drained,
-                // Who reads is told by reading.
+                // A reader notices the end by reading.
                 Room::Nobody if world.will_be_told(end) => return true,
                 Room::Nobody => What::Gone(Gone::Reset),
             };
@@ -320,7 +320,7 @@ impl Io for SimIo {
         self.done.clear();
         self.taken = 0;
         self.send_clogged();
-        // One region a connection and turn, as with the kernel: a program that leaves its input is heard in time.
+        // One region per connection and turn, as with the kernel.
         let regions = REGIONS.min(self.world.borrow().readable(self.host)) as u16;
         let mut region = 0u16;
         loop {

@@ -4,7 +4,7 @@ use std::{io, net::SocketAddr, os::fd::OwnedFd};
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, getsockname, listen, socket_with, sockopt};
 
-/// The accept queue asked for; the kernel lowers it to `net.core.somaxconn`.
+/// The requested backlog; the kernel lowers it to `net.core.somaxconn`.
 const BACKLOG: i32 = 65_535;
 
 fn stream(at: SocketAddr, flags: SocketFlags) -> io::Result<OwnedFd> {
@@ -17,8 +17,8 @@ pub(super) fn listener(at: SocketAddr, flags: SocketFlags) -> io::Result<(OwnedF
     let socket = stream(at, flags)?;
     sockopt::set_socket_reuseaddr(&socket, true)?;
     sockopt::set_socket_reuseport(&socket, true)?;
-    // Accepted sockets inherit it. With it off, the second of two short answers to pipelined requests would wait for
-    // the acknowledgement of the first, which the peer may put off by 40 ms (RFC 9293 section 3.7.4).
+    // Accepted sockets inherit it. Without it, the second of two short responses to pipelined requests would wait for the
+    // acknowledgement of the first, which the peer may delay by 40 ms (RFC 9293 section 3.7.4).
     sockopt::set_tcp_nodelay(&socket, true)?;
     bind(&socket, &at)?;
     listen(&socket, BACKLOG)?;
@@ -30,8 +30,8 @@ pub(super) fn listener(at: SocketAddr, flags: SocketFlags) -> io::Result<(OwnedF
 /// A socket to dial `to` from `from`; a zero address and port leave that choice to the kernel.
 pub(crate) fn bound(from: SocketAddr, to: SocketAddr, flags: SocketFlags) -> io::Result<OwnedFd> {
     let socket = stream(to, flags)?;
-    // Not only to share the address among destinations: a server that starts later on the port, with the same
-    // option, would find it in use while our connection stands, and for the minute of its TIME_WAIT.
+    // Not only to share the address among destinations: otherwise a server that starts later on the port, with the same
+    // option, would find it in use while our connection is open, and during its TIME_WAIT.
     sockopt::set_socket_reuseaddr(&socket, true)?;
     // With it off, the second of two small writes would wait for the acknowledgement of the first, which the peer may
     // put off by 40 ms (RFC 9293 section 3.7.4): that time would pass for the target's.

@@ -43,25 +43,25 @@ const CONNECTED: u32 = (libc::POLLIN | libc::POLLRDHUP) as u32;
 const OVER_SIGNALS: i32 = (libc::POLLHUP | libc::POLLRDHUP | libc::POLLERR) as i32;
 const SKIP: squeue::Flags = squeue::Flags::SKIP_SUCCESS;
 
-/// What a completion answers; the top byte of its user data.
+/// The operation of a completion; the top byte of its user data.
 #[derive(Clone, Copy, PartialEq)]
 #[repr(u8)]
 enum Op {
-    /// A step of a dial before the connect; only its failure is told.
+    /// A step of a dial before the connect; only its failure is reported.
     Prepare,
     Connect,
-    /// Asks whether a connect that succeeded did.
+    /// Checks whether a connect reported as successful was.
     Confirm,
-    /// A while, before that is asked again.
+    /// A delay before that is checked again.
     Pause,
     Accept,
     Poll,
     Receive,
-    /// A send that may not wait; only its failure is told.
+    /// A send that may not wait; only its failure is reported.
     Send,
     /// A send of what was left over, which may.
     SendRest,
-    /// A close or a cancellation: nobody waits for the answer.
+    /// A close or a cancellation: its completion is ignored.
     Quiet,
 }
 
@@ -96,7 +96,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// For so many connections, with tables of so many slots, using all that the kernel has.
+    /// For this many connections, with tables of this many slots, using all features of the kernel.
     pub fn new(connections: u32, slots: u32) -> Settings {
         Settings { connections, slots, old_kernel: false, few_entries: None }
     }
@@ -111,9 +111,9 @@ struct Place {
 
 const _: () = assert!(size_of::<Place>() <= 2, "the idle record is what a million connections cost");
 
-/// A dial or an accept is not answered yet.
+/// A dial or an accept is pending.
 const OPENING: u8 = 1;
-/// What is not answered is an accept.
+/// The pending operation is an accept.
 const ACCEPTING: u8 = 2;
 /// What it dials is on loopback.
 const NEAR: u8 = 4;
@@ -137,7 +137,7 @@ pub struct Uring {
     /// Rings with something queued.
     dirty: Vec<u16>,
     is_dirty: Vec<bool>,
-    /// The turn that stands in each slot now: a completion of an earlier one must not read from its successor.
+    /// The current turn of each slot: a completion of an earlier one must not read from its successor.
     places: Vec<Place>,
     eventfd: OwnedFd,
     listener: Option<OwnedFd>,
@@ -152,9 +152,9 @@ pub struct Uring {
     sends: Vec<(Key, Sent)>,
     /// What sends of this batch left over: index into `sends`, key, bytes that went.
     short: Vec<(u16, Key, i32)>,
-    /// Sends that came behind what is clogged.
+    /// Sends queued after what is blocked.
     behind: HashMap<Key, Vec<u8>>,
-    /// What slow peers have not taken yet. An entry stays until its send is answered, even past the close.
+    /// What slow peers have not taken yet. An entry stays until its send completes, even past the close.
     clogged: HashMap<Key, Vec<u8>>,
     /// Polls that ended and must be armed again; rests to be sent on.
     rearm: Vec<Key>,
@@ -162,9 +162,9 @@ pub struct Uring {
     addresses: Vec<Address>,
     /// Sockets to dial from, and where to.
     prepared: Vec<(Key, SocketAddr)>,
-    /// Dials to ask about.
+    /// Dials to check.
     unconfirmed: Vec<Key>,
-    /// Dials to ask about again in a while.
+    /// Dials to check again later.
     unsettled: Vec<Key>,
     gather: Nanos,
 }
@@ -222,7 +222,7 @@ impl Uring {
         Ok(uring)
     }
 
-    /// Times that the kernel was entered for submissions or completions: the work of which a test asks how it grows.
+    /// System calls for submissions or completions: a measure of work for tests.
     pub fn entered(&self) -> u64 {
         self.rings.iter().map(|ring| ring.entered).sum()
     }
@@ -334,7 +334,7 @@ impl Io for Uring {
     }
 
     fn listen(&mut self, at: SocketAddr) -> io::Result<SocketAddr> {
-        // Blocking: a non-blocking one would answer each accept with EAGAIN instead of keeping it.
+        // Blocking: a non-blocking one would complete each accept with EAGAIN instead of keeping it.
         let (listener, bound) = socket::listener(at, SocketFlags::empty())?;
         self.listener = Some(listener);
         Ok(bound)
@@ -360,7 +360,7 @@ impl Io for Uring {
     fn unlisten(&mut self) {
         if let Some(listener) = self.listener.take() {
             self.submit();
-            // Wakes every accept with EINVAL; the kernel keeps its own reference until they are answered.
+            // Wakes every accept with EINVAL; the kernel keeps its own reference until they complete.
             let _ = rustix::net::shutdown(&listener, rustix::net::Shutdown::Both);
         }
     }
@@ -372,7 +372,7 @@ impl Io for Uring {
     fn out(&mut self, kept: usize, room: usize) -> &mut [u8] {
         let len = kept + room;
         assert!(len <= OUT_BYTES, "a send larger than the output buffer: {len}");
-        // When the buffer is full, the turn's sends are submitted and it begins anew.
+        // When the buffer is full, the turn's sends are submitted and it is reused.
         if self.out_used + len > OUT_BYTES || self.sends.len() >= BATCH {
             let begun = self.out_used;
             self.settle();

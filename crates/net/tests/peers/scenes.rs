@@ -40,7 +40,7 @@ fn what_we_say_first_arrives() {
 fn what_we_say_in_pieces_arrives_in_order() {
     let case = Case::new("pieces", ours(Pieces(1000), All), &[Expect(1000), Send(3), Close]);
     check(case, &[Opened, Bytes(3), ENDED]);
-    // More than the output buffer holds: it begins anew in the middle of a call.
+    // More than the output buffer holds: it starts again in the middle of a call.
     let case = Case::new("many pieces", ours(Pieces(20_000), All), &[Expect(20_000), Close]);
     let case = Case { count: 120, places: 120, ..case };
     check(case, &[Opened, ENDED]);

@@ -1,4 +1,4 @@
-//! A connection that is kept between questions, and made anew when it is lost.
+//! A kept connection that is reopened when it is lost.
 
 use std::{
     collections::BTreeMap,
@@ -12,10 +12,10 @@ use units::{Clock, Nanos};
 
 use crate::remote::PATIENCE;
 
-/// The longest answer that is read, bytes.
+/// Maximum length of a response, bytes.
 const MOST_ANSWER: usize = 64 << 10;
 
-/// To one address. Whoever shares it asks one after the other.
+/// To one address. Users of it take turns.
 #[derive(Clone, Debug)]
 pub(in crate::remote) struct Connection {
     address: SocketAddr,
@@ -25,9 +25,9 @@ pub(in crate::remote) struct Connection {
 /// Status and content.
 type Answer = (u16, String);
 
-/// Why a question has no answer.
+/// Why a request has no response.
 enum Failed {
-    /// The connection ended before the answer began.
+    /// The connection ended before the response began.
     Lost(String),
     /// It may still come.
     Late,
@@ -48,11 +48,11 @@ impl Connection {
         all.entry(address).or_insert_with(|| Connection::new(address)).clone()
     }
 
-    /// Status and content of the answer to a request with these further fields. A connection that was lost is made anew;
-    /// one that is late is kept until there is another. Takes no longer than three times [`PATIENCE`].
+    /// Status and content of the response to a request with these additional fields. A lost connection is reopened; a slow
+    /// one is kept until there is another. Takes at most three times [`PATIENCE`].
     ///
     /// # Errors
-    /// No answer, or one that is not HTTP.
+    /// No response, or one that is not HTTP.
     pub(in crate::remote) fn get(&self, path: &str, fields: &str) -> Result<Answer, String> {
         let request = format!("GET {path} HTTP/1.1\r\nHost: {}\r\n{fields}\r\n", self.address);
         let mut place = self.link.lock().unwrap_or_else(PoisonError::into_inner);
@@ -94,7 +94,7 @@ fn late() -> String {
 struct Link {
     stream: TcpStream,
     input: Vec<u8>,
-    /// Requests without an answer yet.
+    /// Outstanding requests.
     owed: u32,
     /// The other side closes it.
     ends: bool,
@@ -109,7 +109,7 @@ impl Link {
         Ok(Link { stream, input: Vec::new(), owed: 0, ends: false })
     }
 
-    /// Answers to earlier questions are passed over.
+    /// Responses to earlier requests are skipped.
     fn ask(&mut self, request: &str) -> Result<Answer, Failed> {
         let clock = Clock::start();
         // One that is still owed is waited for first: a peer that is only slow is not flooded.
@@ -162,8 +162,8 @@ impl Link {
         }
     }
 
-    /// The answer at the beginning of what was read, and its length, if it is whole; without a length of its own it is with
-    /// the connection's end (RFC 9112 section 6.3).
+    /// The response at the start of the input, and its length, if complete; without a length it ends with the connection
+    /// (RFC 9112 section 6.3).
     fn parse(&mut self, is_end: bool) -> Result<Option<(usize, Answer)>, Failed> {
         let mut room = [httparse::EMPTY_HEADER; 32];
         let mut response = httparse::Response::new(&mut room);

@@ -1,4 +1,4 @@
-//! One who asks: a connection, kept between its requests.
+//! A peer: a connection, kept between its requests.
 
 use std::{
     io::{self, ErrorKind, Read, Write},
@@ -21,7 +21,7 @@ pub(super) struct Peer {
     input: Vec<u8>,
     /// What it has not taken yet.
     output: Vec<u8>,
-    /// Since when it has been waited for: its head, or its taking of an answer; and until when.
+    /// Since when we wait for its request head, or for it to read a response; and until when.
     since: Nanos,
     until: Nanos,
     /// One of its requests was right.
@@ -72,7 +72,7 @@ impl Peer {
         if self.output.is_empty() { PollFlags::IN } else { PollFlags::OUT }
     }
 
-    /// Reads or writes what can be, and answers what was asked.
+    /// Reads and writes what is possible, and responds to requests.
     pub(super) fn go_on(&mut self, now: Nanos, reply: &mut dyn FnMut(&[u8]) -> Reply) {
         if self.output.is_empty() {
             self.read(now);
@@ -96,7 +96,7 @@ impl Peer {
         if self.is_gone || now < self.until {
             return;
         }
-        // Who has begun to ask, or has never asked, is told; who is just quiet is not.
+        // A peer that has begun a request, or never sent one, gets a response; an idle one does not.
         if self.output.is_empty() && !self.ends && (!self.has_asked || !self.input.is_empty()) {
             self.answer(now, 408, "", false);
         }
@@ -147,7 +147,7 @@ fn head_length(input: &[u8]) -> Option<usize> {
     input[..input.len().min(MOST_HEAD)].windows(4).position(|four| four == b"\r\n\r\n").map(|at| at + 4)
 }
 
-/// Whether another request may come after this one (RFC 9112 section 9.3): not from HTTP/1.0, nor behind content.
+/// Whether another request may follow this one (RFC 9112 section 9.3): not with HTTP/1.0, nor after content.
 fn may_go_on(head: &[u8]) -> bool {
     let head = String::from_utf8_lossy(head).to_ascii_lowercase();
     let mut lines = head.lines();
@@ -172,7 +172,7 @@ fn response(status: u16, body: &str, goes_on: bool) -> String {
         408 => ("Request Timeout", "text/plain"),
         _ => ("Request Header Fields Too Large", "text/plain"),
     };
-    // Who must show a token is told which kind (RFC 9110 section 11.6.1); who may ask otherwise, how (15.5.6).
+    // 401 names the scheme of the token (RFC 9110 section 11.6.1), 405 the allowed methods (15.5.6).
     let further = match (status, goes_on) {
         (401, _) => "WWW-Authenticate: Bearer\r\nConnection: close\r\n",
         (405, _) => "Allow: GET\r\nConnection: close\r\n",

@@ -36,7 +36,7 @@ impl Epoll {
         Ok(epoll::add(self.poll.fd(), socket, EventData::new_u64(data(k)), signals)?)
     }
 
-    /// The first signal of a dial: whether a connection stands. `over`: so does its end, or it never came to be.
+    /// The first event of a dial: whether it is connected. `over`: it has already ended, or failed.
     pub(super) fn answer_dial(&mut self, k: Key, over: bool) -> bool {
         self.place(k).flags &= !OPENING;
         let error = match self.socket(k) {
@@ -45,8 +45,8 @@ impl Epoll {
         };
         match error {
             Ok(()) => {}
-            // A dial that nobody wants is refused: this one was accepted and reset before we looked. What it said
-            // before is still there; asking has used the error up, so that its end would pass for a FIN.
+            // A dial without a listener is refused: this one was accepted and reset before we checked. Its input is still
+            // there; the query has consumed the error, so that its end would look like a FIN.
             Err(Errno::CONNRESET | Errno::PIPE) => self.place(k).flags |= RESET,
             Err(e) => {
                 self.tell(k, gone(&e.into()));
@@ -57,7 +57,7 @@ impl Epoll {
         true
     }
 
-    /// Registers the listener while somebody waits for a peer, and only then: it is level-triggered.
+    /// Registers the listener only while an accept is pending: it is level-triggered.
     pub(super) fn mind_the_listener(&mut self) {
         if self.rests_until != Nanos::ZERO && self.clock.now() >= self.rests_until {
             self.rests_until = Nanos::ZERO;
@@ -95,8 +95,8 @@ impl Epoll {
         }
     }
 
-    /// Answers one of those that wait. Where descriptors or memory are short the peers stay in the queue, and the
-    /// listener would signal them without end: it rests.
+    /// Completes one pending accept. If descriptors or memory are short, the peers stay in the queue and the listener would
+    /// signal them continuously: it is paused.
     fn fail_accept(&mut self, e: &io::Error) {
         let Some(k) = self.waiting.pop_front() else { return };
         self.begin(k, None, 0);

@@ -18,7 +18,7 @@ const MOST_MILLIS: u64 = i32::MAX as u64;
 
 pub(super) struct Poll {
     epoll: OwnedFd,
-    /// The kernel lacks epoll_pwait2 (Linux 5.11), or a sandbox that does not know it refuses it.
+    /// The kernel lacks epoll_pwait2 (Linux 5.11), or an older sandbox refuses it.
     by_millis: bool,
     /// As many as can be received from in a turn.
     events: Box<[Event; REGIONS]>,
@@ -100,7 +100,7 @@ impl Poll {
     }
 }
 
-/// A signal to the process is no error: the loop looks around.
+/// A signal to the process is no error: the loop continues.
 fn count(waited: io::Result<usize>) -> usize {
     match waited {
         Ok(n) => n,

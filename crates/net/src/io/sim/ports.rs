@@ -1,4 +1,4 @@
-//! Who has which address of the simulated network: connections their 4-tuples, listeners their ports.
+//! The addresses in use in the simulated network: 4-tuples of connections, ports of listeners.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -7,7 +7,7 @@ use std::{
 
 /// The ports that the network chooses itself: Linux' `ip_local_port_range`.
 const CHOSEN: std::ops::Range<u16> = 32_768..61_000;
-/// The first port of a listener that asked for none.
+/// The first port for listeners without a given one.
 const LISTEN_FROM: u16 = 1024;
 
 /// The local end and the far end of a connection.

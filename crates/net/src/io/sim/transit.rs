@@ -30,7 +30,7 @@ impl Payload {
 
 /// What can be under way.
 pub(super) enum Parcel {
-    /// A dial, sent so many times before.
+    /// A dial, with the number of earlier transmissions.
     Syn {
         retries: u32,
     },

@@ -29,7 +29,7 @@ pub(super) struct News {
 
 /// How much of a send goes out now.
 pub(super) enum Room {
-    /// So many bytes.
+    /// This many bytes.
     For(usize),
     /// The other side is gone, and its FIN or RST is on the way here: what is sent now goes nowhere.
     Nobody,
@@ -39,14 +39,14 @@ pub(super) enum Room {
 struct End {
     host: u16,
     key: Key,
-    /// The other side; `NOBODY` before it exists and after it is gone or cut off.
+    /// The peer; `NOBODY` before it exists and after it is gone or cut off.
     peer: u32,
     /// Nothing sent later may arrive earlier.
     arrives_after: Nanos,
     inbox: VecDeque<u8>,
     /// Bytes sent by the peer and not read here yet, under way included.
     unread: u32,
-    /// How the peer ended it, told once the inbox is empty.
+    /// How the peer ended it, reported once the inbox is empty.
     over: Option<Gone>,
     /// It has been.
     told: bool,
@@ -66,7 +66,7 @@ pub(super) const NOBODY: u32 = u32::MAX;
 
 #[derive(Default)]
 struct Host {
-    /// Told as they are.
+    /// Reported as they are.
     told: VecDeque<News>,
     /// Ends with something to read, and the life of the end that is meant.
     readable: VecDeque<(u32, u32)>,
@@ -74,7 +74,7 @@ struct Host {
     accepting: VecDeque<Key>,
     backlog: VecDeque<u32>,
     listening: Option<SocketAddr>,
-    /// A clogged end of this host may send again.
+    /// A blocked end of this host may send again.
     roomy: bool,
 }
 
@@ -251,7 +251,7 @@ impl World {
         if peer == NOBODY || len == 0 {
             return;
         }
-        // What goes into the void fills the window too: nobody will ever read it.
+        // What is sent to a lost peer fills the window too: it is never read.
         self.ends[peer as usize].unread += len as u32;
         if self.ends[end as usize].dead {
             return;
@@ -278,7 +278,7 @@ impl World {
         self.ends[peer as usize].peer = NOBODY;
     }
 
-    /// Under way to `to`, behind whatever `from` has sent before.
+    /// In transit to `to`, after whatever `from` has sent before.
     fn in_order(&mut self, from: u32, to: u32, what: Parcel) {
         let mut delay = self.delay();
         while self.happens(self.faults.loss) {
@@ -333,7 +333,7 @@ impl World {
         !h.told.is_empty() || !h.readable.is_empty() || h.roomy
     }
 
-    /// Whether clogged ends of this host may have room; asks once for each time that room is made.
+    /// Whether blocked ends of this host may have room; true once for each time that room is made.
     pub(super) fn take_room(&mut self, host: u16) -> bool {
         std::mem::take(&mut self.hosts[usize::from(host)].roomy)
     }
@@ -343,7 +343,7 @@ impl World {
         self.hosts[usize::from(host)].readable.len()
     }
 
-    /// The next thing to tell a shard; bytes are copied into `into`, and not told where there is none.
+    /// The next event for a shard; bytes are copied into `into`, and not reported without it.
     pub(super) fn take_news(&mut self, host: u16, into: Option<&mut [u8]>) -> Option<News> {
         if let Some(news) = self.hosts[usize::from(host)].told.pop_front() {
             return Some(news);
@@ -370,7 +370,7 @@ impl World {
         if e.inbox.is_empty() {
             let over = e.over.take().map(What::Gone);
             e.told |= over.is_some();
-            // A send that is stuck will not be heard of by reading any more.
+            // Reading no longer reports the end of a blocked send.
             self.hosts[usize::from(e.host)].roomy |= e.told;
             return over;
         }

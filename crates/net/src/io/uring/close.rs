@@ -10,8 +10,8 @@ use crate::{io::Close, slab::Key};
 static NOWHERE: libc::sockaddr = libc::sockaddr { sa_family: libc::AF_UNSPEC as u16, sa_data: [0; 14] };
 
 impl Uring {
-    /// Ends what stands at `k`. Nothing is waited for but an accept: what is answered later is answered to a key that
-    /// is stale, and the place is free for its successor behind the close in the same queue.
+    /// Ends the connection at `k`. Waits only for an accept: later completions have a stale key, and the slot is free for
+    /// its successor after the close in the same queue.
     pub(super) fn end(&mut self, k: Key, how: Close) {
         let (_, fd) = self.place(k);
         self.behind.remove(&k);
@@ -19,8 +19,8 @@ impl Uring {
             self.give_up_accept(k);
         }
         let quiet = |e: squeue::Entry| e.flags(SKIP).user_data(user_data(Op::Quiet, 0, k));
-        // A pending operation keeps the socket open: take it back before the close. What is not pending answers
-        // ENOENT, which nobody reads.
+        // A pending operation keeps the socket open: cancel it before the close. What is not pending completes with ENOENT,
+        // which is ignored.
         let cancel = |op, extra| quiet(opcode::AsyncCancel::new(user_data(op, extra, k)).build());
         if self.clogged.contains_key(&k) {
             // SAFETY: the entry points to nothing.
@@ -31,9 +31,9 @@ impl Uring {
         // SAFETY: the entry points to nothing.
         unsafe { self.push(k, &[pending]) };
         if opening || how == Close::Reset {
-            // Connecting to nowhere disconnects as a close that lingers for no time does: RST, and nothing that was sent
-            // is kept. SO_LINGER can be set in the ring since Linux 6.7, this works on all. A connect that was not
-            // answered ends of it, so that no harm is done where the cancellation has just missed it.
+            // Connecting to AF_UNSPEC disconnects like a close with a linger time of zero: RST, and unsent data is
+            // discarded. SO_LINGER can be set in the ring since Linux 6.7; this works on all. It also ends a pending
+            // connect, so no harm is done if the cancellation has just missed it.
             let nowhere = opcode::Connect::new(fd, &raw const NOWHERE, size_of_val(&NOWHERE) as u32);
             // SAFETY: the address is static.
             unsafe { self.push(k, &[quiet(nowhere.build())]) };
@@ -48,8 +48,8 @@ impl Uring {
         u16::from(self.is(k, NEAR))
     }
 
-    /// Takes back an accept that is not answered yet, and waits for the answer: the peer must not come into the slot
-    /// when the successor is there. A cancellation may find the operation on its way, so it is repeated.
+    /// Cancels a pending accept and waits for its completion: the peer must not arrive in the slot of the successor. A
+    /// cancellation may find the operation in progress, so it is repeated.
     fn give_up_accept(&mut self, k: Key) {
         let (ring, _) = self.place(k);
         while self.is(k, OPENING) {

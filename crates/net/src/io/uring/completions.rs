@@ -53,7 +53,7 @@ impl Uring {
         match op {
             Op::Prepare => self.tell(k, What::Gone(Gone::from_errno(-result))),
             Op::Connect if result == 0 => self.tell(k, What::Dialled),
-            // Since it was asked the last time, or before.
+            // Since the last check, or before.
             Op::Confirm if matches!(-result, 0 | libc::EISCONN) => self.tell(k, What::Dialled),
             Op::Connect | Op::Confirm | Op::Pause => self.tell(k, What::Gone(Gone::from_errno(-result))),
             Op::Accept if result < 0 => self.tell(k, What::Gone(Gone::from_errno(-result))),
@@ -84,7 +84,7 @@ impl Uring {
         match result {
             1.. => {
                 self.tell(k, What::Bytes { region, len: result as u32 });
-                // A full region, or an end behind the bytes: no further signal will come for what is left.
+                // A full region, or an end after the bytes: no further event will come for what is left.
                 if result as usize == REGION || self.is(k, OVER) {
                     self.list(k);
                 }
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
     use crate::io::uring::{OPENING, Settings, user_data};
 
-    /// What is told of a dial beyond loopback that is answered so, and whether it is asked about again, now or later.
+    /// What is reported of a dial beyond loopback with this result, and whether it is checked again, now or later.
     fn check(answers: &[(Op, i32)], told: Option<What>, asked: [usize; 2]) {
         let mut uring = Uring::new(Settings::new(1, 1), Clock::start()).expect("this kernel allows io_uring");
         let k = Key { index: 0, turn: 0 };
@@ -143,7 +143,7 @@ mod tests {
         let dialled = Some(What::Dialled);
         check(&[(Op::Connect, 0)], None, [1, 0]);
         check(&[(Op::Connect, 0), (Op::Confirm, -libc::EISCONN)], dialled, [0, 0]);
-        // The kernel dials on: asked again after a pause.
+        // The kernel continues to dial: checked again after a delay.
         let on = [(Op::Connect, 0), (Op::Confirm, -libc::EALREADY)];
         check(&on, None, [0, 1]);
         let paused = [on[0], on[1], (Op::Pause, -libc::ETIME)];

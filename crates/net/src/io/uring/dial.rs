@@ -24,7 +24,7 @@ impl Uring {
         } else {
             self.prepare_in_ring(k, from, to);
         }
-        // No router can answer a dial on loopback: there a connect that succeeded did.
+        // No router can respond to a dial on loopback: there a connect reported as successful was.
         self.set(k, if to.ip().is_loopback() { OPENING | NEAR } else { OPENING });
         self.prepared.push((k, to));
     }
@@ -63,8 +63,8 @@ impl Uring {
         self.rings[ring].install(fd.0, socket.as_raw_fd())
     }
 
-    /// Dials from the sockets that have been prepared. What could not be prepared has been told by now, and is not
-    /// dialled: an unbound socket would dial from a port of the kernel's choice.
+    /// Dials from the prepared sockets. Failures of the preparation have been reported and are not dialled: an unbound
+    /// socket would dial from a port of the kernel's choice.
     pub(super) fn connect_prepared(&mut self) {
         if self.prepared.is_empty() {
             return;
@@ -84,11 +84,11 @@ impl Uring {
         self.prepared = prepared;
     }
 
-    /// Asks whether `k`, which dialled beyond loopback, is connected by dialling once more: EISCONN says yes. A connect
-    /// may succeed that did not: an
-    /// ICMP error that arrives while the connect still holds the socket is put into the socket's error queue, which
-    /// io_uring takes for the connect's end, and then it finds no error (`io_connect`, Linux 6.18). The kernel dials
-    /// on all the same, EALREADY, and ends it later with that error, unless an answer comes.
+    /// Checks whether `k`, which dialled beyond loopback, is connected by dialling once more: EISCONN means yes. A connect
+    /// may be reported as successful that was not: an ICMP error that arrives while the connect still holds the socket is
+    /// put into the socket's error queue, which io_uring takes for the connect's end, and then it finds no error
+    /// (`io_connect`, Linux 6.18). The kernel continues to dial, EALREADY, and ends it later with that error, unless a
+    /// reply arrives.
     pub(super) fn confirm(&mut self, k: Key) {
         // Where it dials to was said the first time.
         static AGAIN: libc::sockaddr = libc::sockaddr { sa_family: libc::AF_INET as u16, sa_data: [0; 14] };
@@ -100,7 +100,7 @@ impl Uring {
         }
     }
 
-    /// A while until `k` is asked about again: a poll would end at once, for the error queue is never empty now.
+    /// A delay until `k` is checked again: a poll would return immediately, since the error queue is never empty now.
     pub(super) fn pause(&mut self, k: Key) {
         static WHILE: types::Timespec = types::Timespec::new().nsec(10_000_000);
         if self.stands(k) {

@@ -12,8 +12,8 @@ use super::Settings;
 pub(super) enum Mode {
     /// One ring: work runs when the thread waits on it (SINGLE_ISSUER, DEFER_TASKRUN).
     Alone,
-    /// Several rings: any system call of the thread runs the work of all (COOP_TASKRUN), and one eventfd tells
-    /// of all. Measured at 25 rings: 12 µs of CPU a request instead of 40 with deferred work.
+    /// Several rings: any system call of the thread runs the work of all (COOP_TASKRUN), and one eventfd signals for all.
+    /// Measured with 25 rings: 12 µs of CPU per request instead of 40 with deferred work.
     Several,
 }
 
@@ -68,7 +68,7 @@ impl Ring {
         self.ring.submitter().register_eventfd(eventfd)
     }
 
-    /// Whether the kernel knows this operation.
+    /// Whether the kernel supports this operation.
     pub(super) fn knows(&self, code: u8) -> bool {
         let mut probe = io_uring::Probe::new();
         self.ring.submitter().register_probe(&mut probe).is_ok() && probe.is_supported(code)
@@ -124,10 +124,9 @@ impl Ring {
         self.submit();
     }
 
-    /// Calls `f` with every completion there is: user data, result, flags. The queue may be shorter than what has
-    /// happened: what does not fit the kernel keeps behind it, and everything that comes later too, until the queue has
-    /// been read and the kernel is entered to fill it again. Whoever begins a new batch relies on it that nothing of the
-    /// last one is left there.
+    /// Calls `f` with every available completion: user data, result, flags. If the queue is too short, the kernel keeps
+    /// what does not fit, and everything later, until the queue has been read and the kernel is entered to fill it again. A
+    /// new batch relies on nothing of the last one being left there.
     pub(super) fn reap(&mut self, mut f: impl FnMut(u64, i32, u32)) {
         loop {
             let mut queue = self.ring.completion();
@@ -148,7 +147,7 @@ impl Ring {
         !self.ring.completion().is_empty()
     }
 
-    /// Whether completions signal the eventfd. Off while the loop looks at the queues itself.
+    /// Whether completions signal the eventfd. Off while the loop polls the queues itself.
     pub(super) fn set_signalling(&mut self, on: bool) {
         let queue = self.ring.completion();
         if on { queue.enable_eventfd() } else { queue.disable_eventfd() }

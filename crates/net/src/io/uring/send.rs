@@ -30,7 +30,7 @@ impl Uring {
         }
         let (_, fd) = self.place(k);
         let entry = opcode::Send::new(fd, bytes.as_ptr(), bytes.len() as u32)
-            // WAITALL: a part that went is told with its size. DONTWAIT: the rest is not waited for.
+            // WAITALL: a partial send is reported with its size. DONTWAIT: does not wait for the rest.
             .flags(libc::MSG_WAITALL | libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL)
             .build()
             .flags(SKIP)
@@ -72,7 +72,7 @@ impl Uring {
             .build()
             .user_data(user_data(Op::SendRest, 0, k));
         self.clogged.insert(k, rest);
-        // SAFETY: the bytes stay in `clogged`, at the same heap address, until the operation is answered.
+        // SAFETY: the bytes stay in `clogged`, at the same heap address, until the operation completes.
         unsafe { self.push(k, &[entry]) };
     }
 }

@@ -29,8 +29,8 @@ impl Uring {
                 .flags(libc::MSG_DONTWAIT)
                 .build()
                 .user_data(user_data(Op::Receive, region, k));
-            // SAFETY: the scratch outlives this call, each region is used once in it, and it does not return before
-            // every one of these operations has been answered.
+            // SAFETY: the scratch outlives this call, each region is used once in it, and it does not return before every
+            // one of these operations has completed.
             unsafe { self.push(k, &[entry]) };
             self.receiving += 1;
             region += 1;
@@ -73,7 +73,7 @@ impl Uring {
             tv_nsec: (at_most.0 % 1_000_000_000) as i64,
         };
         let mut fds = [rustix::event::PollFd::new(&self.eventfd, rustix::event::PollFlags::IN)];
-        // A signal or the end of time: the loop looks around in either case.
+        // A signal or the timeout: the loop continues in either case.
         if rustix::event::poll(&mut fds, Some(&ts)).is_ok_and(|n| n > 0) {
             let _ = rustix::io::read(&self.eventfd, &mut [0u8; 8]);
         }
