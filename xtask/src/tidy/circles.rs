@@ -7,10 +7,13 @@ use std::iter;
 /// Edges between the modules of one crate, each with the first place that makes it.
 type Uses = BTreeMap<String, BTreeMap<String, String>>;
 
+/// A source file: its module path below `src`, its path from the root, its code without tests.
+type File<'a> = (Vec<&'a str>, &'a str, String);
+
 /// A breach for each set of modules that use one another. `sources` are paths from the root and their texts; tests are left out, since
 /// they may look at everything.
 pub(crate) fn breaches<'a>(sources: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<String> {
-    let mut crates: BTreeMap<&str, Vec<(Vec<&str>, &str, String)>> = BTreeMap::new();
+    let mut crates: BTreeMap<&str, Vec<File>> = BTreeMap::new();
     for (path, text) in sources {
         let Some((package, file)) = path.split_once("/src/") else { continue };
         let Some(module) = file.strip_suffix(".rs") else { continue };
@@ -24,7 +27,7 @@ pub(crate) fn breaches<'a>(sources: impl Iterator<Item = (&'a str, &'a str)>) ->
     crates.values().flat_map(|files| circles(&uses(files))).collect()
 }
 
-fn uses(files: &[(Vec<&str>, &str, String)]) -> Uses {
+fn uses(files: &[File]) -> Uses {
     let is_root = |module: &[&str]| matches!(module, ["lib" | "main"]);
     let modules: BTreeSet<&str> =
         files.iter().filter(|(module, ..)| !is_root(module)).map(|(module, ..)| module[0]).collect();
