@@ -2,7 +2,7 @@
 //! under the name that `THRONG_BIN` has. A measurement needs a quiet machine, so it is no part of `test`.
 
 use crate::command::{cargo, command, finish, root};
-use crate::test::release_binary;
+use crate::test::throng;
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -20,7 +20,7 @@ pub(crate) fn run(words: &[String]) -> Result<()> {
         .with_context(|| format!("no such measurement, `cargo xtask bench` lists them: {name}"))?;
     cargo(&["build", "--release", "--package", "cli"])?;
     let mut bench = command(script, &[])?;
-    bench.args(rest).env("THRONG_BIN", release_binary()?);
+    bench.args(rest).env("THRONG_BIN", throng()?);
     finish(bench)
 }
 

@@ -1,8 +1,9 @@
 //! Programs that verbs start, always in the workspace's root.
 
 use anyhow::{Context, Result, bail};
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// The workspace's root: cargo says where this package lies, and that is one level below.
 ///
@@ -36,6 +37,34 @@ pub(crate) fn finish(mut command: Command) -> Result<()> {
 /// Runs `cargo` with these words; `cargo` as found on the path, so that `+nightly` works.
 pub(crate) fn cargo(words: &[&str]) -> Result<()> {
     finish(command("cargo", words)?)
+}
+
+/// Builds with `cargo`: its messages, JSON objects. Diagnostics are shown.
+///
+/// # Errors
+/// It cannot be started, does not succeed, or warns.
+pub(crate) fn messages(mut cargo: Command) -> Result<Vec<serde_json::Value>> {
+    cargo.arg("--message-format=json").stdout(Stdio::piped());
+    let shown = shown(&cargo);
+    let mut child = cargo.spawn().with_context(|| format!("cannot start: {shown}"))?;
+    let (mut messages, mut warnings) = (Vec::new(), 0);
+    for line in BufReader::new(child.stdout.take().expect("it is piped")).lines() {
+        let Ok(message) = serde_json::from_str::<serde_json::Value>(&line?) else { continue };
+        if let Some(text) = message["message"]["rendered"].as_str() {
+            eprint!("{text}");
+            warnings += usize::from(message["message"]["level"] == "warning");
+        }
+        messages.push(message);
+    }
+    let status = child.wait()?;
+    if !status.success() {
+        bail!("{status}: {shown}");
+    }
+    // Of this workspace: cargo shows none of what comes from a registry.
+    if warnings > 0 {
+        bail!("warnings are errors: {shown}");
+    }
+    Ok(messages)
 }
 
 /// What a program prints on its standard output.

@@ -3,7 +3,7 @@
 
 use crate::command::{command, finish, root};
 use crate::packages;
-use crate::test::release_binary;
+use crate::test::throng;
 use anyhow::{Context, Result, bail};
 
 /// Lab, and what of it is quick: the server is built, started, loaded, watched and stopped.
@@ -34,12 +34,18 @@ pub(crate) fn run(words: &[String]) -> Result<()> {
     }
 }
 
+/// On a machine that others keep busy a target may miss its thresholds; a lab that is broken fails each time.
+const ATTEMPTS: usize = 3;
+
 /// Three minutes on two cores, Play's build included. What cannot run here is told; as root all is installed that it needs.
 fn quick() -> Result<()> {
     for (lab, variants) in QUICK {
         let mut words = vec!["lab", "run", lab, "--scale", "0.02", "--for", "3s", "--results", QUICK_RESULTS];
         words.extend(variants.iter().flat_map(|variant| ["--variant", variant]));
-        run_lab(lab, &words, if packages::is_root() { &[0] } else { &[0, CANNOT] })?;
+        let run = || run_lab(lab, &words, if packages::is_root() { &[0] } else { &[0, CANNOT] });
+        if !(1..ATTEMPTS).any(|_| run().is_ok()) {
+            run()?;
+        }
     }
     Ok(())
 }
@@ -55,12 +61,12 @@ fn everything() -> Result<()> {
         run_lab(lab, &["lab", "soak", lab, "--for", "20m", "--results", ALL_RESULTS], &[0, 1, CANNOT])?;
     }
     std::fs::copy(root.join(ALL_RESULTS), root.join(RESULTS)).context(RESULTS)?;
-    finish(command(release_binary()?, &["lab", "compare", "--results", RESULTS, "--markdown", PAGE])?)
+    finish(command(throng()?, &["lab", "compare", "--results", RESULTS, "--markdown", PAGE])?)
 }
 
 /// `fine`: exit statuses that are.
 fn run_lab(lab: &str, words: &[&str], fine: &[i32]) -> Result<()> {
-    let status = command(release_binary()?, words)?.status().context("cannot start throng")?;
+    let status = command(throng()?, words)?.status().context("cannot start throng")?;
     if !status.code().is_some_and(|code| fine.contains(&code)) {
         bail!("{status}: throng {}", words.join(" "));
     }

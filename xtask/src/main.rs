@@ -11,6 +11,7 @@ mod labs;
 mod lint;
 mod packages;
 mod sim;
+mod suite;
 mod test;
 mod tidy;
 mod web;
@@ -23,8 +24,8 @@ type Verb = (&'static str, &'static str, &'static str, fn(&[String]) -> anyhow::
 const VERBS: &[Verb] = &[
     (
         "test",
-        "",
-        "everything a change must pass: packages, fmt, tidy, lint, build, web, all tests",
+        "[--quick]",
+        "everything a change must pass: packages, fmt, tidy, build and lint, all tests; --quick: a minute of it",
         test::run,
     ),
     ("fmt", "[--fix]", "is the code formatted? with --fix: format it", fmt::run),

@@ -1,60 +1,43 @@
-//! `cargo xtask test`: all that a change must pass, cheapest first; ends at the first step that fails.
+//! `cargo xtask test`: all that a change must pass, cheapest first; ends at the first step that fails. `--quick`: the part that
+//! takes under a minute where most is built.
 
-use crate::command::{cargo, command, finish, metadata, no_words};
-use crate::{fmt, labs, lint, packages, tidy, web};
-use anyhow::{Context, Result};
+use crate::command::metadata;
+use crate::{fmt, packages, suite, tidy};
+use anyhow::{Context, Result, bail};
 use std::path::PathBuf;
 use std::time::Instant;
 
-type Step = (&'static str, fn() -> Result<()>);
-
-const STEPS: &[Step] = &[
-    ("packages", packages::install),
-    ("fmt", || fmt::run(&[])),
-    ("tidy", || tidy::run(&[])),
-    ("lint", || lint::run(&[])),
-    ("build", || cargo(&["build", "--release"])),
-    ("web", || web::run(&[])),
-    ("parquet", || {
-        cargo(&[
-            "test",
-            "-p",
-            "exporters",
-            "-p",
-            "cli",
-            "--lib",
-            "--bins",
-            "--features",
-            "cli/parquet",
-            "parquet",
-        ])
-    }),
-    ("tests", tests),
-    ("labs", || labs::run(&[])),
-];
-
 pub(crate) fn run(words: &[String]) -> Result<()> {
-    no_words(words)?;
+    let is_quick = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => false,
+        ["--quick"] => true,
+        _ => bail!("takes --quick or nothing: {}", words.join(" ")),
+    };
     let begin = Instant::now();
-    for (name, step) in STEPS {
-        println!("== {name}");
-        let begin = Instant::now();
-        step().with_context(|| format!("step {name}"))?;
-        println!("== {name}: passed in {:.1} s", begin.elapsed().as_secs_f64());
+    if !is_quick {
+        step("packages", packages::install)?;
     }
+    step("fmt", || fmt::run(&[]))?;
+    step("tidy", || tidy::run(&[]))?;
+    let built = step("build and lint", if is_quick { suite::build_quick } else { suite::build })?;
+    step("tests", || if is_quick { suite::run_quick(built) } else { suite::run(built) })?;
     println!("== all passed in {:.1} s", begin.elapsed().as_secs_f64());
     Ok(())
 }
 
-/// The black-box tests start the release build, the one that users have.
-fn tests() -> Result<()> {
-    let mut tests = command("cargo", &["test", "--workspace", "--no-fail-fast"])?;
-    tests.env("THRONG_BIN", release_binary()?);
-    finish(tests)
+fn step<T>(name: &str, step: impl FnOnce() -> Result<T>) -> Result<T> {
+    println!("== {name}");
+    let begin = Instant::now();
+    let made = step().with_context(|| format!("step {name}"))?;
+    println!("== {name}: passed in {:.1} s", begin.elapsed().as_secs_f64());
+    Ok(made)
 }
 
-/// The `throng` of the release build, wherever cargo was told to put it.
-pub(crate) fn release_binary() -> Result<PathBuf> {
+/// The `throng` that `THRONG_BIN` names, or the release build, wherever cargo was told to put it.
+pub(crate) fn throng() -> Result<PathBuf> {
+    if let Some(path) = std::env::var_os("THRONG_BIN").filter(|path| !path.is_empty()) {
+        return Ok(PathBuf::from(path));
+    }
     let metadata = metadata()?;
     let folder = metadata["target_directory"].as_str().context("cargo metadata names no target directory")?;
     Ok(PathBuf::from(folder).join("release/throng"))

@@ -3,7 +3,7 @@
 
 use crate::command::{command, finish, no_words, root};
 use crate::packages;
-use crate::test::release_binary;
+use crate::test::throng;
 use anyhow::{Result, bail};
 use std::fs;
 
@@ -27,6 +27,6 @@ pub(crate) fn run(words: &[String]) -> Result<()> {
 
 fn npm(script: &str) -> Result<()> {
     let mut npm = command("npm", &["run", "--silent", script, "--prefix", FOLDER])?;
-    npm.env("THRONG_BIN", release_binary()?);
+    npm.env("THRONG_BIN", throng()?);
     finish(npm)
 }

@@ -1,0 +1,268 @@
+//! The workspace's tests: one build of everything, then its test executables side by side.
+
+use crate::command::{command, messages, metadata};
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// Jobs that run one after another, each with the number of tests that it runs at once, per processor.
+type Lane = &'static [(&'static str, usize)];
+
+/// What mostly waits for sockets, timers and other processes. Lanes run side by side.
+const LANES: &[Lane] =
+    &[&[("cli/black_box", 2)], &[("cli/interop", 1), ("web", 1)], &[("labs", 1), ("cli/audit", 1)]];
+/// Jobs in [`LANES`] that are verbs of this program.
+const VERBS: &[&str] = &["web", "labs"];
+/// Tests that mostly compute and take longest: they start first, so that none of them runs alone at the end.
+const LONG: &[&str] = &["run/simulation", "run/million", "run/ten_million"];
+/// Tests that compute yield to those that wait: a third of the weight.
+const NICE: &[&str] = &["nice", "-n", "5"];
+
+/// What a build made.
+pub(crate) struct Built {
+    /// The `throng` that black-box tests, browser tests and labs start; none in a quick build.
+    throng: Option<PathBuf>,
+    tests: Vec<Executable>,
+}
+
+/// A test executable.
+#[derive(Debug, PartialEq)]
+struct Executable {
+    /// `crate` for a crate's unit tests, `crate/file` for its integration tests.
+    name: String,
+    path: PathBuf,
+    /// The package's folder: the working directory of its tests.
+    folder: PathBuf,
+}
+
+/// Compiles the workspace and its tests, with all features; then `throng` without them, as users build it: little of the workspace
+/// depends on a feature.
+///
+/// # Errors
+/// A compiler's or clippy's error, or a warning.
+pub(crate) fn build() -> Result<Built> {
+    let tests = tests(&["--lib", "--bins", "--tests"])?;
+    let throng = compile(&["build"])?.iter().find_map(throng).context("cargo built no throng")?;
+    Ok(Built { throng: Some(throng), tests })
+}
+
+/// Compiles what [`run_quick`] runs.
+///
+/// # Errors
+/// As [`build`].
+pub(crate) fn build_quick() -> Result<Built> {
+    let metadata = metadata()?;
+    let names = quick_tests(&metadata);
+    let names = names.iter().flat_map(|name| ["--test", name]);
+    let tests = tests(&["--lib", "--bins"].into_iter().chain(names).collect::<Vec<_>>())?;
+    Ok(Built { throng: None, tests })
+}
+
+fn tests(which: &[&str]) -> Result<Vec<Executable>> {
+    let words = [&["test", "--no-run", "--workspace", "--features", "cli/parquet"], which].concat();
+    let tests: Vec<_> = compile(&words)?.iter().filter_map(executable).collect();
+    if tests.is_empty() {
+        bail!("no tests built: cargo {}", words.join(" "));
+    }
+    Ok(tests)
+}
+
+/// Clippy is the compiler, so that nothing is compiled once more for its sake.
+fn compile(words: &[&str]) -> Result<Vec<Value>> {
+    let mut cargo = command("cargo", words)?;
+    cargo.env("RUSTC_WORKSPACE_WRAPPER", "clippy-driver");
+    messages(cargo)
+}
+
+/// Integration tests that are neither in a lane nor long.
+fn quick_tests(metadata: &Value) -> Vec<&str> {
+    let packages = metadata["packages"].as_array().into_iter().flatten();
+    let targets = packages.flat_map(|package| package["targets"].as_array().into_iter().flatten());
+    let names = targets.filter(|target| is_integration(target)).filter_map(|target| target["name"].as_str());
+    let slow =
+        || LANES.iter().flat_map(|lane| lane.iter().map(|(name, _)| *name)).chain(LONG.iter().copied());
+    names.filter(|name| slow().all(|slow| slow.rsplit('/').next() != Some(name))).collect()
+}
+
+fn is_integration(target: &Value) -> bool {
+    target["kind"] == serde_json::json!(["test"])
+}
+
+/// The test executable that a message of cargo names.
+fn executable(message: &Value) -> Option<Executable> {
+    if message["profile"]["test"] != true {
+        return None;
+    }
+    let folder = Path::new(message["manifest_path"].as_str()?).parent()?;
+    let package = folder.file_name()?.to_str()?;
+    let name = match message["target"]["name"].as_str()? {
+        target if is_integration(&message["target"]) => format!("{package}/{target}"),
+        _ => package.to_owned(),
+    };
+    Some(Executable { name, path: message["executable"].as_str()?.into(), folder: folder.into() })
+}
+
+/// The path of `throng` itself, if a message of cargo names it.
+fn throng(message: &Value) -> Option<PathBuf> {
+    let is_throng = message["target"]["name"] == "throng" && message["profile"]["test"] == false;
+    is_throng.then(|| message["executable"].as_str().map(PathBuf::from)).flatten()
+}
+
+/// A process, and how many tests it runs at once.
+struct Job {
+    name: String,
+    command: Command,
+    threads: usize,
+}
+
+/// Runs all tests, the browser's and the labs; prints a line for each job that has passed, and the output of one that has not.
+///
+/// # Errors
+/// The names of jobs that failed.
+pub(crate) fn run(built: Built) -> Result<()> {
+    let processors = std::thread::available_parallelism()?.get();
+    let mut rest = built.tests;
+    let mut lanes = Vec::new();
+    for lane in LANES {
+        let mut jobs = Vec::new();
+        for (name, threads) in *lane {
+            let command = match rest.iter().position(|test| test.name == *name) {
+                Some(at) => rest.swap_remove(at).command(&[])?,
+                // This very program, even if the build has replaced it.
+                None if VERBS.contains(name) => command("/proc/self/exe", &[name])?,
+                None => bail!("no such tests: {name}"),
+            };
+            jobs.push(Job { name: (*name).to_owned(), command, threads: threads * processors });
+        }
+        lanes.push(jobs);
+    }
+    lanes.push(computing(rest, processors)?);
+    run_lanes(lanes, built.throng.as_deref())
+}
+
+/// Runs the tests that are over in a minute.
+///
+/// # Errors
+/// As [`run`].
+pub(crate) fn run_quick(built: Built) -> Result<()> {
+    let processors = std::thread::available_parallelism()?.get();
+    run_lanes(vec![computing(built.tests, processors)?], None)
+}
+
+/// Tests that mostly compute, long ones first.
+fn computing(mut tests: Vec<Executable>, threads: usize) -> Result<Vec<Job>> {
+    tests.sort_by_key(|test| LONG.iter().position(|name| *name == test.name).unwrap_or(LONG.len()));
+    let job = |test: Executable| Ok(Job { command: test.command(NICE)?, name: test.name, threads });
+    tests.into_iter().map(job).collect()
+}
+
+fn run_lanes(lanes: Vec<Vec<Job>>, throng: Option<&Path>) -> Result<()> {
+    let failed = Mutex::new(Vec::new());
+    let run = |mut job: Job| {
+        job.command.env("RUST_TEST_THREADS", job.threads.to_string());
+        job.command.envs(throng.map(|throng| ("THRONG_BIN", throng)));
+        if let Err(error) = finish(&job.name, job.command) {
+            println!("{error:#}");
+            failed.lock().expect("no job panics").push(job.name);
+        }
+    };
+    std::thread::scope(|scope| {
+        for lane in lanes {
+            scope.spawn(|| lane.into_iter().for_each(run));
+        }
+    });
+    match failed.into_inner().expect("no job panics")[..] {
+        [] => Ok(()),
+        ref failed => bail!("failed: {}", failed.join(", ")),
+    }
+}
+
+impl Executable {
+    /// As cargo starts it, with `before` in front.
+    fn command(&self, before: &[&str]) -> Result<Command> {
+        let path = self.path.to_str().context("the target directory is not UTF-8")?;
+        let words = [before, &[path]].concat();
+        let mut command = command(words[0], &words[1..])?;
+        command.current_dir(&self.folder).env("CARGO_MANIFEST_DIR", &self.folder);
+        Ok(command)
+    }
+}
+
+/// Runs a job to its end and prints a line; what it printed on standard error too: which tests were skipped, and why.
+///
+/// # Errors
+/// It fails: with all of its output.
+fn finish(name: &str, mut command: Command) -> Result<()> {
+    let begin = Instant::now();
+    let output = command.output().with_context(|| format!("cannot start {name}"))?;
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    if !output.status.success() {
+        bail!("== {name}: {}\n{out}{err}", output.status);
+    }
+    println!("{}{err}", summary(name, &out, begin.elapsed()));
+    Ok(())
+}
+
+/// One line: what the test harness counted.
+fn summary(name: &str, out: &str, took: Duration) -> String {
+    let counts = out.lines().filter_map(|line| line.strip_prefix("test result: ok. "));
+    let counts: Vec<&str> = counts.map(|line| line.split("; finished").next().unwrap_or(line)).collect();
+    format!("{name}: {} in {:.1} s\n", counts.join("; "), took.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn an_executable_is_named_by_its_crate_and_file() {
+        let message = |kind: &str, target: &str, test: bool| {
+            json!({
+                "reason": "compiler-artifact", "manifest_path": "/a/crates/cli/Cargo.toml",
+                "target": { "kind": [kind], "name": target }, "profile": { "test": test }, "executable": "/t/x",
+            })
+        };
+        let name = |message: &Value| executable(message).map(|executable| executable.name);
+        assert_eq!(name(&message("test", "black_box", true)).as_deref(), Some("cli/black_box"));
+        assert_eq!(name(&message("bin", "throng", true)).as_deref(), Some("cli"));
+        assert_eq!(executable(&message("test", "x", true)).unwrap().folder, Path::new("/a/crates/cli"));
+        // What tests start is built too, and is no test.
+        assert_eq!(name(&message("bin", "throng", false)), None);
+        assert_eq!(throng(&message("bin", "throng", false)).as_deref(), Some(Path::new("/t/x")));
+        assert_eq!(throng(&message("bin", "throng", true)), None);
+    }
+
+    #[test]
+    fn what_is_in_a_lane_or_long_is_not_quick() {
+        let target = |kind: &str, name: &str| json!({ "kind": [kind], "name": name });
+        let names = ["limits", "black_box", "simulation"].map(|name| target("test", name));
+        let metadata = json!({ "packages": [{ "targets": [target("lib", "run")] }, { "targets": names }] });
+        assert_eq!(quick_tests(&metadata), ["limits"]);
+    }
+
+    #[test]
+    fn what_passed_is_a_line_and_what_failed_is_shown_whole() {
+        let out = "running 2 tests\n\ntest result: ok. 2 passed; 0 failed; 1 ignored; finished in 0.1s\n";
+        let line = summary("wire", out, Duration::from_millis(1250));
+        assert_eq!(line, "wire: 2 passed; 0 failed; 1 ignored in 1.2 s\n");
+        let mut failing = Command::new("sh");
+        failing.args(["-c", "echo said; echo why >&2; exit 3"]);
+        let error = finish("wire", failing).unwrap_err().to_string();
+        assert_eq!(error, "== wire: exit status: 3\nsaid\nwhy\n");
+    }
+
+    #[test]
+    fn a_job_that_fails_stops_no_other() {
+        let job = |name: &str, status: &str| Job {
+            name: name.to_owned(),
+            command: command("sh", &["-c", &format!("exit {status}")]).unwrap(),
+            threads: 1,
+        };
+        let lanes = vec![vec![job("a", "1"), job("b", "0")], vec![job("c", "0")]];
+        assert_eq!(run_lanes(lanes, None).unwrap_err().to_string(), "failed: a");
+    }
+}
