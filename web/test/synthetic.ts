@@ -119,7 +119,6 @@ export function tickRecord({ n, seconds, most, ramp_s, end_s }: Moment): TickRec
       destinations: [], silence: NONE, stalled: 1e6, longest_silence: 0,
       responses_at_close: { count: 0, sum: 0, squares: 0, min: 0, max: 0 },
     },
-    generator: { cpu_s: until_s * 0.8, system_s: until_s * 0.6, rss_bytes: 3e7 + open * 60, user_bytes_per_connection: 0, cpu_share: null, stall_us: 0 },
     looks: {
       target: {
         pid: 77, command: "java", 
@@ -145,7 +144,11 @@ export function tickRecord({ n, seconds, most, ramp_s, end_s }: Moment): TickRec
         oom_kills: 0, conntrack_drops: null,
       },
       target_host: null,
-      own: null,
+      own: {
+        processes: 1, threads: 3, rss_bytes: 3e7 + open * 60, cpu_user_ns: until_s * 2e8, cpu_system_ns: until_s * 6e8, cores_used: 0.8,
+        cores: 8, busiest_thread: 0.8, busiest_wanted: 0.8, threads_full: 0, run_queue_wait_ns: 0, involuntary_switches: 0,
+        stopped: 0, blocked: 0, cpus: "",
+      },
       connections: open - 3,
     },
   };
