@@ -1,7 +1,7 @@
 //! Scenario files: any text is a scenario that prints as it reads, or mistakes that a terminal can show.
 
 use plan::scenario::read;
-use plan::{Flags, Mistake, Op, Plan, Random, Surroundings, Values};
+use plan::{Environment, Flags, Mistake, Op, Plan, Random, Values};
 
 /// Reads a text with a machine of two cores, one name and one file of values.
 pub(crate) fn check(text: &str) {
@@ -30,7 +30,7 @@ fn scenario(text: &str) -> Result<Plan, Vec<Mistake>> {
         "users.csv" => Ok("id,name\n7,Ann\n12,\"B, \"\"b\"\"\"\n".to_owned()),
         _ => Err("no such file".to_owned()),
     };
-    let around = Surroundings { cores: 2, seed: 77, resolve: &resolve };
+    let around = Environment { cores: 2, seed: 77, resolve: &resolve };
     read("load.toml", text, &Flags::default(), &around, &open)
 }
 

@@ -1,4 +1,4 @@
-//! `cargo xtask tidy`: rules of the house that no lint knows. Each breach is a line with its place and cure.
+//! `cargo xtask tidy`: rules of the house that no lint knows. Each breach is a line with its place and fix.
 
 mod arrows;
 mod circles;

@@ -4,7 +4,7 @@ use host::Root;
 use plan::{Live, Plan};
 use run::Interrupt;
 use samples::{RunRecord, Sink, Summary};
-use store::{Keeper, Kept};
+use store::{StoreWriter, StoredAs};
 use view::{Classic, Line, Messages, Terminal};
 
 use crate::{Failure, runs, say};
@@ -13,7 +13,7 @@ use crate::{Failure, runs, say};
 pub(crate) struct Applied {
     pub(crate) summary: Summary,
     /// How it was kept, if it was.
-    pub(crate) kept: Option<Kept>,
+    pub(crate) kept: Option<StoredAs>,
 }
 
 /// Runs a plan with its live view, and keeps it in the store; `sinks` see it too.
@@ -41,7 +41,7 @@ pub(crate) fn apply(
     let mut tell = |line: &str| say(&format!("throng: {line}"));
     let (root, calibrations) = (Root::real(), runs::calibrations());
     let summary = run::run(plan, &root, &mut sinks, interrupt, &calibrations, &mut tell);
-    let kept = keeper.and_then(Keeper::end);
+    let kept = keeper.and_then(StoreWriter::end);
     if let Some(kept) = kept.as_ref().filter(|_| live != Live::Off) {
         say(&runs::kept(kept));
     }

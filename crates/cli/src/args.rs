@@ -227,7 +227,7 @@ pub(crate) struct ServeArgs {
     /// For testing clients: accept and close connections beyond N open ones
     #[arg(long, value_name = "N")]
     pub(crate) max_open: Option<String>,
-    /// For testing clients: close a connection without notice after TIME of inactivity
+    /// For testing clients: close a connection without an announcement after TIME of inactivity
     #[arg(long, value_name = "TIME")]
     pub(crate) idle_cut: Option<String>,
     /// For testing clients: reset a connection TIME after it was accepted

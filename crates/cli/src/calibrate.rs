@@ -3,7 +3,7 @@
 use host::Root;
 use plan::{Flags, Hold, flag};
 use run::Interrupt;
-use samples::{Calibration, Mark, Summary, Verdict, bytes_per_pair};
+use samples::{Calibration, Measurement, Summary, Verdict, bytes_per_pair};
 use store::Store;
 use units::{Count, Date, Nanos};
 
@@ -14,15 +14,15 @@ use crate::{
 
 /// Connections opened for each second of `--duration`: more than most machines open in one.
 const OPENED_PER_S: u64 = 40_000;
-/// Of what fits this machine's memory, so many are opened at most.
+/// Maximum of connections that are opened, of those that fit in memory.
 const SHARE: u64 = 2;
 /// Connections of the closed loop.
 const CLOSED_LOOP: u64 = 100;
 
-/// Measures, tells and stores; returns the exit status.
+/// Measures, prints and stores; returns the exit status.
 pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<u8, Failure> {
     let duration = words(args)?;
-    // Before the work: what cannot be kept would be done in vain.
+    // Before the work: without a store it would be in vain.
     let file = runs::file().map_err(Failure::machine)?;
     let store = Store::open(&file).map_err(Failure::machine)?;
     Files::default().json(args.json.as_deref())?;
@@ -37,8 +37,8 @@ pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<u8, Failure> {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         at_ms: Date::from(units::date()),
         io: opened.io.to_string(),
-        open_per_s: Mark::of_opening(&opened, host.cores),
-        requests_per_s: Mark::of_requests(&answered, host.cores),
+        open_per_s: Measurement::of_opening(&opened, host.cores),
+        requests_per_s: Measurement::of_requests(&answered, host.cores),
         latency_p99_us: answered.latency_us.p99,
         connections: fitting,
         bytes_per_connection: bytes_per_pair(&opened.cost),
@@ -60,7 +60,7 @@ fn words(args: &CalibrateArgs) -> Result<Nanos, Failure> {
 }
 
 /// Bare TCP connections, as fast as they are taken; and how many would fit by what they took.
-fn opening(io: &str, duration: Nanos, interrupt: &Interrupt) -> Result<(Summary, Mark), Failure> {
+fn opening(io: &str, duration: Nanos, interrupt: &Interrupt) -> Result<(Summary, Measurement), Failure> {
     let server = OwnServer::start(&["--io", io])?;
     let flags = |n: u64| {
         let target = format!("tcp://{}", server.address);
@@ -89,10 +89,13 @@ fn opening(io: &str, duration: Nanos, interrupt: &Interrupt) -> Result<(Summary,
             (capacity.connections, capacity.limited_by)
         }
     };
-    Ok((summary, Mark { value: fit as f64, limited_by: limited_by.to_owned(), ..Mark::default() }))
+    Ok((
+        summary,
+        Measurement { value: fit as f64, limited_by: limited_by.to_owned(), ..Measurement::default() },
+    ))
 }
 
-/// Requests, each as soon as the one before it on its connection is answered.
+/// Requests, each as soon as the response to the previous one on its connection has arrived.
 fn closed_loop(args: &CalibrateArgs, interrupt: &Interrupt) -> Result<Summary, Failure> {
     // Another server: the first one still has its connections to close.
     let server = OwnServer::start(&["--io", &args.io])?;
@@ -106,7 +109,7 @@ fn flags(target: &str, io: &str) -> Flags {
     Flags::new(target).with(&flag::IO, io)
 }
 
-/// A run that is not shown and not kept.
+/// A run that is neither shown nor stored.
 ///
 /// # Errors
 /// It did not pass: there is nothing to calibrate by.

@@ -2,24 +2,24 @@
 
 use std::fs;
 
-use plan::{Allowance, Direction};
-use stats::compare::{Allowed, Comparison, Figure};
+use plan::{Direction, Tolerance};
+use stats::compare::{Comparison, Figure, FigureTolerance};
 use store::{Store, StoredRun};
 use view::Report;
 
 use crate::{Failure, args::CompareArgs, runs, say, tell};
 
 /// Runs in one page.
-const MOST_DRAWN: usize = 16;
+const MAX_DRAWN: usize = 16;
 /// A group is worse than was allowed.
 const EXIT_WORSE: u8 = 1;
 
 /// Compares; returns the exit status.
 pub(crate) fn compare(args: &CompareArgs) -> Result<u8, Failure> {
-    let (store, groups, allowances) = words(args)?;
+    let (store, groups, tolerances) = words(args)?;
     let drawn = args.report.as_ref().map(|_| reports(&store, &groups)).transpose()?;
     let (groups, load) = store.compared(groups).map_err(Failure::machine)?;
-    let comparison = Comparison::new(groups, load, &allowances, &plan::load_words);
+    let comparison = Comparison::new(groups, load, &tolerances, &plan::load_words);
     let text =
         if args.markdown { view::compare::markdown(&comparison) } else { view::compare::text(&comparison) };
     tell(&text, args.json.as_deref(), || view::compare::json(&comparison))?;
@@ -37,8 +37,8 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<u8, Failure> {
 /// Each run for a page of them all.
 fn reports(store: &Store, groups: &Groups) -> Result<Vec<Report>, Failure> {
     let runs: Vec<&StoredRun> = groups.iter().flat_map(|(_, runs)| runs).collect();
-    if runs.len() > MOST_DRAWN {
-        let why = format!("--report: too many runs to overlay, at most {MOST_DRAWN}: {}", runs.len());
+    if runs.len() > MAX_DRAWN {
+        let why = format!("--report: too many runs to overlay, at most {MAX_DRAWN}: {}", runs.len());
         return Err(Failure::words([why]));
     }
     let report = |run: &&StoredRun| {
@@ -51,7 +51,7 @@ fn reports(store: &Store, groups: &Groups) -> Result<Vec<Report>, Failure> {
 type Groups = Vec<(String, Vec<StoredRun>)>;
 
 /// Reads the words; all mistakes at once.
-fn words(args: &CompareArgs) -> Result<(Store, Groups, Vec<Allowed>), Failure> {
+fn words(args: &CompareArgs) -> Result<(Store, Groups, Vec<FigureTolerance>), Failure> {
     let store = runs::store()?;
     let (mut groups, mut mistakes) = (Groups::new(), Vec::new());
     for name in &args.runs {
@@ -64,17 +64,17 @@ fn words(args: &CompareArgs) -> Result<(Store, Groups, Vec<Allowed>), Failure> {
     let populations: Vec<String> = runs().flat_map(|header| header.populations.clone()).collect();
     let steps: Vec<String> = runs().flat_map(|header| header.steps.clone()).collect();
     let is_missing = !mistakes.is_empty();
-    let mut allowances = Vec::new();
+    let mut tolerances = Vec::new();
     for text in &args.fail_if {
-        match Allowance::parse(text, &populations, &steps) {
-            Ok(allowance) => allowances.push(allowed(allowance)),
+        match Tolerance::parse(text, &populations, &steps) {
+            Ok(tolerance) => tolerances.push(allowed(tolerance)),
             // A name that is not known may be that of a population, of a run that is missing.
             Err(why) if is_missing && why.text != *text && why.text.contains('.') => {}
             Err(why) => mistakes.push(format!("--fail-if: {why}")),
         }
     }
     match store.filter(|_| mistakes.is_empty()) {
-        Some(store) => Ok((store, groups, allowances)),
+        Some(store) => Ok((store, groups, tolerances)),
         None => Err(Failure::words(mistakes)),
     }
 }
@@ -98,8 +98,8 @@ fn missing(name: &str) -> String {
     }
 }
 
-fn allowed(allowance: Allowance) -> Allowed {
-    let Allowance { text, name, figure, direction, share } = allowance;
+fn allowed(tolerance: Tolerance) -> FigureTolerance {
+    let Tolerance { text, name, figure, direction, share } = tolerance;
     let figure = Figure { name, path: figure.path, unit: figure.unit };
-    Allowed { text, figure, grows: direction == Direction::Grows, share }
+    FigureTolerance { text, figure, grows: direction == Direction::Grows, share }
 }

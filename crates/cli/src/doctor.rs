@@ -9,7 +9,7 @@ use plan::{Flags, Plan, Sources, flag};
 use crate::{EXIT_MACHINE, Failure, answer, args::DoctorArgs, plans, say};
 use report::{Report, Verdict};
 
-/// Looks, mends if asked to, and tells; returns the exit status.
+/// Checks, applies fixes with `--fix`, and reports; returns the exit status.
 pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8, Failure> {
     let root = Root::real();
     if args.undo {
@@ -31,7 +31,7 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8, Failure> {
     Ok(if report.verdict() == Verdict::Refuse { EXIT_MACHINE } else { 0 })
 }
 
-/// Without a target, loopback of the sources' family stands for it. Nobody is dialled, whatever listens there.
+/// Without a target, loopback of the sources' family is assumed. Nothing is dialled.
 fn flags(args: &DoctorArgs) -> Flags {
     let sources = args.sources.as_deref().and_then(|text| Sources::parse(text).ok());
     let loopback = match sources.and_then(|sources| sources.is_v4()) {
@@ -41,13 +41,13 @@ fn flags(args: &DoctorArgs) -> Flags {
     args.flags().or(&flag::TARGET, loopback)
 }
 
-/// The first two digits: memory comes and goes between two looks at it.
+/// The first two digits: available memory varies between two readings.
 fn about(connections: u64) -> u64 {
     let unit = 10u64.pow(connections.checked_ilog10().unwrap_or(0).saturating_sub(1));
     connections / unit * unit
 }
 
-/// `again`: look at this number another time; the capacity may be another meanwhile.
+/// `again`: check this number once more; the capacity may have changed in the meantime.
 fn examine(root: &Root, plan: &Plan, args: &DoctorArgs, again: Option<u64>) -> Result<Report, Failure> {
     let mut need = ::run::need(plan, root).map_err(Failure::machine)?;
     if args.target.is_none() {

@@ -1,5 +1,5 @@
-//! Files that a run writes. They are opened before it begins: one that cannot be written costs no run, and a run that is
-//! refused changes no file and leaves none behind.
+//! Files that a run writes. They are opened before it starts: one that cannot be written prevents the run, and a refused
+//! run changes and leaves no file.
 
 use std::{
     collections::BTreeMap,
@@ -15,7 +15,7 @@ use std::{
 };
 
 use rustix::fs::{Access, access};
-use samples::{Header, Looks, Sink, Tick};
+use samples::{Header, Samples, Sink, Tick};
 
 use crate::Failure;
 
@@ -150,11 +150,11 @@ impl Sink for Files {
             // What is no file has nothing to cut off.
             let _ = file.set_len(0);
         }
-        // Only now may anything be written: it would be cut off, or stand behind a hole.
+        // Only now may anything be written: otherwise it would be truncated, or follow a hole.
         self.begun.store(true, Relaxed);
     }
 
-    fn tick(&mut self, _tick: &Tick, _looks: &Looks) {}
+    fn tick(&mut self, _tick: &Tick, _looks: &Samples) {}
 }
 
 impl Drop for Files {

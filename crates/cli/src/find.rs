@@ -1,4 +1,4 @@
-//! `throng find`: the largest load that the target bears.
+//! `throng find`: the largest load that the target sustains.
 
 use host::Root;
 use plan::{Flags, Plan, Scheme, flag};
@@ -16,7 +16,7 @@ use crate::{
 const DWELL: &str = "5s";
 /// Between two requests of a connection that is only held, unless `--think` says otherwise.
 const THINK: &str = "30s..90s";
-/// The probe lane, unless `--probe` says otherwise.
+/// The default of `--probe`.
 const PROBE: &str = "20/s";
 
 /// Searches; returns the exit status.

@@ -18,7 +18,7 @@ use crate::{
 };
 use settings::Settings;
 
-/// Does what was asked; returns the exit status.
+/// Executes the command; returns the exit status.
 pub(crate) fn lab(args: &LabArgs) -> Result<u8, Failure> {
     let labs = labs()?;
     match &args.verb {
@@ -78,7 +78,7 @@ fn list(labs: &[Lab]) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Starts a server, says where it is, and stops it when told to.
+/// Starts a server, prints its address, and stops it on a signal.
 fn up(lab: &Lab, server: Option<&str>, env: &[String], scale: f64) -> Result<u8, Failure> {
     let server = match server {
         None => &lab.servers[0],

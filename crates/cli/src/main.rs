@@ -30,7 +30,7 @@ use std::{
 use args::Verb;
 
 /// The user's words were wrong.
-const EXIT_WORDS: u8 = 2;
+const EXIT_USAGE: u8 = 2;
 /// This machine cannot do it.
 const EXIT_MACHINE: u8 = 3;
 /// Ended by a signal.
@@ -70,7 +70,7 @@ struct Failure {
 
 impl Failure {
     fn words(lines: impl IntoIterator<Item = impl ToString>) -> Failure {
-        Failure { status: EXIT_WORDS, lines: lines.into_iter().map(|l| l.to_string()).collect() }
+        Failure { status: EXIT_USAGE, lines: lines.into_iter().map(|l| l.to_string()).collect() }
     }
 
     fn machine(what: impl ToString) -> Failure {
@@ -110,7 +110,7 @@ fn tell(text: &str, json_to: Option<&str>, json: impl FnOnce() -> String) -> Res
 /// The result, on standard output.
 ///
 /// # Errors
-/// Nobody reads it any more, or there is no room for it.
+/// The reader is gone, or the disk is full.
 fn answer(text: &str) -> Result<(), Failure> {
     // In order, where both are the same terminal.
     view::flush_messages();

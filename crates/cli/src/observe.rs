@@ -3,29 +3,28 @@
 use std::{collections::BTreeMap, net::SocketAddr};
 
 use host::{
-    Root, Watch, host_look,
+    Root, Watch, host_sample,
     remote::{Server, Token},
 };
-use samples::Look;
+use samples::Sample;
 use units::{Clock, Nanos};
 
 use crate::{Failure, answer, args::ObserveArgs, signals};
 
-/// Targets that are remembered; more are asked for by a mistake.
-const MOST_WATCHES: usize = 16;
-/// A look that is younger is given to the next who asks too: shares of CPU need some time to be shares of, and nobody
-/// can make this host busy by asking.
+/// Maximum of remembered targets; more are likely a mistake.
+const MAX_WATCHES: usize = 16;
+/// A younger sample is returned again: CPU shares need some time to be meaningful, and requests cannot overload this host.
 const FRESH: Nanos = Nanos::from_millis(500);
-/// Where nobody listens, the target is looked for again this often.
+/// Without a listener, the target is searched for again this often.
 const SEARCH: Nanos = Nanos::from_secs(5);
 
-/// Answers until a signal; returns the exit status.
+/// Serves until a signal; returns the exit status.
 pub(crate) fn observe(args: &ObserveArgs) -> Result<u8, Failure> {
     let Wanted { listen, token, only } = words(args)?;
     let failed = |e: std::io::Error| Failure::machine(format!("--listen {listen}: {e}"));
     let server = Server::bind(listen, token, only).map_err(failed)?;
     let stop = signals::order_to_stop(args.until_stdin_ends).map_err(Failure::machine)?;
-    // Last: who reads this line may send a signal at once.
+    // Last: a reader of this line may send a signal immediately.
     answer(&format!("observing at http://{}/\n", server.address().map_err(failed)?))?;
     let mut watches = Watches::new(Root::real(), Clock::start());
     server.serve(&stop, |ports| watches.look(ports)).map_err(failed)?;
@@ -65,7 +64,7 @@ fn words(args: &ObserveArgs) -> Result<Wanted, Failure> {
     }
 }
 
-/// The targets that were asked for, by their ports.
+/// The requested targets, by their ports.
 struct Watches {
     root: Root,
     clock: Clock,
@@ -76,7 +75,7 @@ struct Known {
     watch: Watch,
     searched: Nanos,
     looked: Nanos,
-    look: Look,
+    look: Sample,
 }
 
 impl Watches {
@@ -84,17 +83,17 @@ impl Watches {
         Watches { root, clock, known: BTreeMap::new() }
     }
 
-    fn look(&mut self, ports: &[u16]) -> Look {
+    fn look(&mut self, ports: &[u16]) -> Sample {
         let now = self.clock.now();
         if !self.known.contains_key(ports) {
-            if self.known.len() >= MOST_WATCHES {
-                // The one that was not asked for the longest.
+            if self.known.len() >= MAX_WATCHES {
+                // The least recently requested one.
                 let oldest =
                     self.known.iter().min_by_key(|(_, known)| known.looked).map(|(ports, _)| ports.clone());
                 oldest.and_then(|ports| self.known.remove(&ports));
             }
             let watch = Watch::new(&self.root, ports, &::run::listeners(&self.root));
-            let first = Known { watch, searched: now, looked: Nanos::ZERO, look: Look::default() };
+            let first = Known { watch, searched: now, looked: Nanos::ZERO, look: Sample::default() };
             self.known.insert(ports.to_vec(), first);
         }
         let known = self.known.get_mut(ports).expect("it was just put there");
@@ -104,13 +103,14 @@ impl Watches {
         if !known.watch.is_alive() && now.since(known.searched) >= SEARCH {
             known.searched = now;
             let found = Watch::new(&self.root, ports, &::run::listeners(&self.root));
-            // One that has ended is told of until another takes its place.
+            // One that has ended is reported until another replaces it.
             if found.is_alive() {
                 known.watch = found;
             }
         }
         known.looked = now;
-        known.look = Look { target: known.watch.look(now, &::run::queues()), host: host_look(&self.root) };
+        known.look =
+            Sample { target: known.watch.look(now, &::run::queues()), host: host_sample(&self.root) };
         known.look.clone()
     }
 }

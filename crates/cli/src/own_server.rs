@@ -30,7 +30,7 @@ impl OwnServer {
             .args(words)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            // A group of its own: Ctrl-C is for us, who still need the server to drain.
+            // Its own process group: Ctrl-C is for us, and we still need the server to drain.
             .process_group(0)
             .spawn()
             .map_err(|e| failed(&e))?;

@@ -8,11 +8,11 @@ use std::{
 };
 
 use host::Root;
-use plan::{Flags, Mistake, Outputs, Plan, Surroundings, flag};
+use plan::{Environment, Flags, Mistake, Outputs, Plan, flag};
 
 use crate::{Failure, say};
 
-/// What a command line asks for.
+/// The plan of a command line.
 pub(crate) struct Asked {
     pub(crate) plan: Plan,
     pub(crate) outputs: Outputs,
@@ -38,7 +38,7 @@ pub(crate) fn plan(flags: &Flags) -> Result<Plan, Failure> {
 
 /// The same without a single dial, and without a scenario file.
 pub(crate) fn plan_unseen(flags: &Flags) -> Result<Plan, Failure> {
-    plan::from_flags(flags, &surroundings()).map(|plan| settled(plan, false)).map_err(Failure::words)
+    plan::from_flags(flags, &environment()).map(|plan| settled(plan, false)).map_err(Failure::words)
 }
 
 /// The scenario file that the flags name.
@@ -49,7 +49,7 @@ pub(crate) fn scenario_file(flags: &Flags) -> Option<&str> {
 /// The plan, and the text of its scenario file.
 fn read(flags: &Flags) -> Result<(Plan, Option<String>), Vec<Mistake>> {
     let Some(file) = scenario_file(flags) else {
-        return plan::from_flags(flags, &surroundings()).map(|plan| (plan, None));
+        return plan::from_flags(flags, &environment()).map(|plan| (plan, None));
     };
     let text = text(Path::new(file)).map_err(|why| {
         let text = format!("the scenario {file:?} cannot be read: {why}");
@@ -57,7 +57,7 @@ fn read(flags: &Flags) -> Result<(Plan, Option<String>), Vec<Mistake>> {
     })?;
     let folder = Path::new(file).parent().unwrap_or(Path::new(""));
     let open = |name: &str| self::text(&folder.join(name));
-    let plan = plan::scenario::read(file, &text, flags, &surroundings(), &open)?;
+    let plan = plan::scenario::read(file, &text, flags, &environment(), &open)?;
     Ok((plan, Some(text)))
 }
 
@@ -65,8 +65,8 @@ fn text(path: &Path) -> Result<String, String> {
     fs::read_to_string(path).map_err(|e| e.to_string())
 }
 
-fn surroundings() -> Surroundings<'static> {
-    Surroundings { cores: cores(), seed: seed(), resolve: &resolve }
+fn environment() -> Environment<'static> {
+    Environment { cores: cores(), seed: seed(), resolve: &resolve }
 }
 
 /// With the family that is served of each name that has both; `dials`: whether to dial for that.
@@ -86,7 +86,7 @@ fn seed() -> u64 {
     RandomState::new().build_hasher().finish() >> 16
 }
 
-/// Looks up a name.
+/// Resolves a name.
 pub(crate) fn resolve(name: &str) -> Result<Vec<IpAddr>, String> {
     let addresses = (name, 0).to_socket_addrs().map_err(|e| e.to_string())?;
     Ok(addresses.map(|address| address.ip()).collect())

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, UNIX_EPOCH},
 };
 
-use exporters::{HlogFile, Remains, background::BackgroundFile};
+use exporters::{HlogFile, Leftover, background::BackgroundFile};
 use host::remote::Token;
 use plan::{Flags, Format, Live, Outputs, Plan, Tool};
 use run::Interrupt;
@@ -62,7 +62,7 @@ pub(crate) fn run(flags: &Flags) -> Result<u8, Failure> {
         report_files.into_iter().try_for_each(|file| file.write(&report))
     });
     let bundled = bundle.map_or(Ok(()), |bundle| fill(&bundle, outputs.hlog.as_deref(), &summary));
-    let Remains { troubles, behind } = exporters.end();
+    let Leftover { troubles, behind } = exporters.end();
     for behind in behind {
         say(&format!("throng: {}", runs::make_up(behind, kept.as_ref())));
     }
@@ -138,7 +138,7 @@ fn dashboard(page: &plan::Dashboard, record: &RunRecord) -> Result<Dashboard, Fa
     Ok(dashboard)
 }
 
-/// The summary in the form that was asked for.
+/// The summary in the requested format.
 fn text(format: Format, summary: &Summary, whole: Whole) -> String {
     let form = match format.tool {
         Tool::Throng => return view::text(summary),

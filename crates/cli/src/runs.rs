@@ -2,10 +2,10 @@
 
 use std::{env, path::PathBuf, sync::Arc};
 
-use exporters::Behind;
+use exporters::Backlog;
 use host::Root;
 use samples::{Calibration, RunRecord};
-use store::{Keeper, Kept, Store, StoredRun};
+use store::{Store, StoreWriter, StoredAs, StoredRun};
 use units::{Date, Nanos};
 
 use crate::{Failure, answer, args::RunsArgs, folders, say};
@@ -43,7 +43,7 @@ pub(crate) fn find(id: &str) -> Result<(Store, StoredRun), Failure> {
     store.zip(found.flatten()).ok_or_else(|| Failure::words([no_such(id)]))
 }
 
-/// What a run that is not there is told by.
+/// The message for a missing run.
 pub(crate) fn no_such(id: &str) -> String {
     format!("no run {id}; list runs with `throng runs`")
 }
@@ -143,7 +143,7 @@ pub(crate) fn file() -> Result<PathBuf, String> {
     Ok(folder.join("runs.db"))
 }
 
-/// What is known of a run that begins now; `scenario`: the text of the file that it was told to do.
+/// The record of a run that starts now; `scenario`: the text of its scenario file.
 pub(crate) fn record(began: Date, scenario: Option<String>, tags: &[String]) -> RunRecord {
     let root = Root::real();
     RunRecord {
@@ -159,10 +159,10 @@ pub(crate) fn record(began: Date, scenario: Option<String>, tags: &[String]) -> 
 }
 
 /// The sink that keeps a run, unless there is no place for it.
-pub(crate) fn keeper(run: &RunRecord) -> Option<Keeper> {
+pub(crate) fn keeper(run: &RunRecord) -> Option<StoreWriter> {
     let tell = |line: &str| say(&format!("throng: {line}"));
     let file = file().map_err(|why| tell(&format!("this run is not stored: {why}"))).ok()?;
-    Some(Keeper::new(file, run.clone(), Arc::new(tell)))
+    Some(StoreWriter::new(file, run.clone(), Arc::new(tell)))
 }
 
 /// What this machine did when it was calibrated, the latest first. A store that cannot be read has none: the keeper
@@ -173,14 +173,14 @@ pub(crate) fn calibrations() -> Vec<Calibration> {
 }
 
 /// Sends from the store what InfluxDB did not take; what became of it.
-pub(crate) fn make_up(behind: Behind, kept: Option<&Kept>) -> String {
+pub(crate) fn make_up(behind: Backlog, kept: Option<&StoredAs>) -> String {
     let store = file().ok().and_then(|file| Store::existing(&file).ok()?);
     let run = store.as_ref().zip(kept).and_then(|(store, kept)| store.run(&kept.id).ok()?);
     behind.make_up(store.as_ref().zip(run.as_ref()))
 }
 
-/// How a kept run is found again.
-pub(crate) fn kept(Kept { id, missed }: &Kept) -> String {
+/// How a stored run is found again.
+pub(crate) fn kept(StoredAs { id, missed }: &StoredAs) -> String {
     match missed {
         0 => format!("throng: stored as run {id}"),
         missed => format!("throng: stored as run {id}, without {missed} of its ticks"),

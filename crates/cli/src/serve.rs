@@ -13,13 +13,13 @@ use host::Root;
 use net::Backend;
 use plan::IoChoice;
 use serve::{Knobs, Server, Service, Settings};
-use units::{Bytes, Clock, Count, Misread, Nanos, Rate};
+use units::{Bytes, Clock, Count, Nanos, ParseError, Rate};
 
 use crate::{Failure, answer, args::ServeArgs, say, signals};
 
 /// Memory that a server leaves to the machine: the larger of a share of all and a fixed amount.
-const LEAST_MEMORY: u64 = 256 << 20;
-const LEAST_SHARE: u64 = 50;
+const MIN_MEMORY: u64 = 256 << 20;
+const MIN_SHARE: u64 = 50;
 /// Kernel memory of a socket: no more connections than that fit, so no larger tables are reserved.
 const BYTES_A_SOCKET: u64 = 3_900;
 /// How often memory and the order to stop are looked at.
@@ -50,7 +50,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// What the words of the command line ask for.
+/// The server of the command line.
 struct Wanted {
     service: Service,
     knobs: Knobs,
@@ -106,34 +106,34 @@ fn read<T, E: Display>(
     value.map_err(|why| mistakes.push(format!("{flag}: {why}"))).ok()
 }
 
-fn threads(text: &str) -> Result<u32, Misread> {
+fn threads(text: &str) -> Result<u32, ParseError> {
     let n = Count::parse(text).ok().filter(|n| (1..=1024).contains(&n.0));
-    n.map(|n| n.0 as u32).ok_or_else(|| Misread::new(text, "a number of threads", "1 to 1024"))
+    n.map(|n| n.0 as u32).ok_or_else(|| ParseError::new(text, "a number of threads", "1 to 1024"))
 }
 
-fn some_time(text: &str) -> Result<Nanos, Misread> {
+fn some_time(text: &str) -> Result<Nanos, ParseError> {
     match Nanos::parse(text)? {
-        Nanos::ZERO => Err(Misread::new(text, "a time greater than 0", "30s")),
+        Nanos::ZERO => Err(ParseError::new(text, "a time greater than 0", "30s")),
         time => Ok(time),
     }
 }
 
-fn some_rate(text: &str) -> Result<Rate, Misread> {
+fn some_rate(text: &str) -> Result<Rate, ParseError> {
     match Rate::parse(text)? {
-        rate if rate.is_zero() => Err(Misread::new(text, "a rate greater than 0", "2k/s")),
+        rate if rate.is_zero() => Err(ParseError::new(text, "a rate greater than 0", "2k/s")),
         rate => Ok(rate),
     }
 }
 
 /// `0.01` or `1%`, in millionths.
-fn share(text: &str) -> Result<u32, Misread> {
+fn share(text: &str) -> Result<u32, ParseError> {
     let (number, whole) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 100.0));
     let share = number.parse::<f64>().ok().map(|n| n / whole).filter(|n| (0.0..=1.0).contains(n));
-    share.map(|n| (n * 1e6).round() as u32).ok_or_else(|| Misread::new(text, "a share", "0.01 or 1%"))
+    share.map(|n| (n * 1e6).round() as u32).ok_or_else(|| ParseError::new(text, "a share", "0.01 or 1%"))
 }
 
-/// Each second what the cl-async server of the source text prints: connections that came in and are open, those that
-/// went out (none), answered so far, and answers a second.
+/// Prints each second what the cl-async server of the source text does: open incoming connections, outgoing ones (none),
+/// responses so far, and responses per second.
 fn show_stats(out: &mut impl Write, server: &Server, now: Nanos, last: &mut (Nanos, u64)) {
     let elapsed = now.since(last.0);
     if elapsed < Nanos::from_secs(1) {
@@ -142,13 +142,13 @@ fn show_stats(out: &mut impl Write, server: &Server, now: Nanos, last: &mut (Nan
     let stats = server.counters.read();
     let rate = (stats.requests - last.1) as f64 / elapsed.secs_f64();
     let (open, finished) = (stats.open, stats.requests);
-    // Who does not read it any more still wants the server.
+    // Without a reader the server continues.
     let shown = format!("incoming: {open}\noutgoing: 0\nfinished: {finished}\nrate: {rate:.3} req/s\n\n");
     let _ = out.write_all(shown.as_bytes());
     *last = (now, stats.requests);
 }
 
-/// Until the order to stop: accepts nobody while memory is short, and says so.
+/// Until stopped: while memory is short nothing is accepted, which is reported.
 fn guard(server: &Server, service: Service, stop: &AtomicBool) {
     let mut accepting = true;
     let clock = Clock::start();
@@ -165,7 +165,7 @@ fn guard(server: &Server, service: Service, stop: &AtomicBool) {
             say(&format!("accept failed ({why:?}), retrying: {open} connections open"));
         }
         let Ok(memory) = host::memory(&Root::real()) else { continue };
-        let least = LEAST_MEMORY.max(memory.total / LEAST_SHARE);
+        let least = MIN_MEMORY.max(memory.total / MIN_SHARE);
         let enough = memory.available > if accepting { least } else { least * 3 / 2 };
         if enough != accepting {
             accepting = enough;

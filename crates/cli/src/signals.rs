@@ -1,5 +1,5 @@
-//! What ends a command from outside. SIGINT and SIGTERM: the first asks, the second ends. Where it is wanted, the end of
-//! standard input asks too.
+//! External ends of a command. SIGINT and SIGTERM: the first requests a stop, the second ends it. Optionally, the end of
+//! standard input requests a stop too.
 
 use std::sync::{Arc, atomic::AtomicBool, atomic::Ordering::Relaxed};
 

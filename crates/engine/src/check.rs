@@ -1,4 +1,4 @@
-//! What a right answer is, ready to be held against one.
+//! The check of a response, compiled.
 
 use plan::{Answer, ExpectedLength};
 
@@ -34,7 +34,7 @@ impl Check {
         Check { echo: true, ..Check::default() }
     }
 
-    /// Octets of content expected of the answer to a request that drew these numbers; `u64::MAX` where any number will do.
+    /// Content octets expected in the response to a request with these random numbers; `u64::MAX` if any number will do.
     pub(crate) fn expected(&self, numbers: &[u64]) -> u64 {
         self.length.map_or(u64::MAX, |length| length.of(numbers))
     }

@@ -4,7 +4,7 @@
 //!            ┌──────── address taken: next ────────┐
 //!  None ─► Dialling ─► Securing ─► Upgrading ─► Busy ─► Idle ─► Busy ─► …  (think time, its slot of an open loop, or at once)
 //!            ▲         (a layer)  (WebSocket)            │
-//!            └────────────────── Resting ◄───────────────┘  the server closed by announcement, or a loss is made up for; dialled
+//!            └────────────────── Resting ◄───────────────┘  the server closed with an announcement, or a loss is made up for; dialled
 //!                                              again when the next request is due, or the back-off is over
 //! ```
 
@@ -22,7 +22,7 @@ use crate::{
     layer::Layered,
     link::Link,
     pacer::Pacer,
-    request::Ink,
+    request::ValueSource,
 };
 
 use self::lives::Lives;
@@ -41,19 +41,19 @@ mod ticks;
 mod timers;
 
 /// Local addresses tried for one dial before it counts as failed, and by our doing.
-const MOST_TRIES: u8 = 16;
-/// An idle shard still looks at its orders this often.
+const MAX_TRIES: u8 = 16;
+/// How often an idle shard checks for commands.
 const LOOK_AT_ORDERS: Nanos = Nanos::from_millis(100);
-/// While responses are awaited it wakes this often, so that it knows of a stall of its own.
+/// While responses are outstanding it wakes this often, to notice its own stalls.
 const LOOK_WHILE_WAITING: Nanos = Nanos::from_millis(10);
-/// In closed loop, wake-ups may be put off by this much to answer in larger batches.
+/// In closed loop, wake-ups may be delayed by this much, for larger batches.
 const COALESCE: Nanos = Nanos::from_micros(50);
 
 /// One shard of the load.
 pub struct Client {
     job: Job,
     tuples: Dials,
-    ink: Ink,
+    source: ValueSource,
     link: Link,
     conns: Connections,
     /// What stands between sockets and the protocol, if anything does.
@@ -94,7 +94,7 @@ impl Client {
         tick.reserve();
         Client {
             tuples: tuples.into(),
-            ink: Ink::new(part.seed, part.shard, part.shards),
+            source: ValueSource::new(part.seed, part.shard, part.shards),
             link,
             conns: Connections::new(part.places),
             layer: None,
@@ -120,7 +120,7 @@ impl Client {
         }
     }
 
-    /// Whether the shard was told to stop and has handed over its last tick.
+    /// Whether the shard was stopped and has handed over its last tick.
     pub fn is_finished(&self) -> bool {
         self.finished
     }
@@ -192,7 +192,7 @@ impl Program for Client {
     fn gone<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, why: Gone) {
         let conn = *self.conn(k);
         match conn.state() {
-            State::Dialling if matches!(why, Gone::AddressInUse(_)) && conn.tries < MOST_TRIES => {
+            State::Dialling if matches!(why, Gone::AddressInUse(_)) && conn.tries < MAX_TRIES => {
                 self.dial_again(cx, k);
             }
             State::Dialling => self.dial_failed(cx, k, self.fault_of_dial(k, why)),
@@ -218,7 +218,7 @@ impl Program for Client {
         if !self.draining {
             self.serve_slots(cx);
         }
-        self.obey(cx.now());
+        self.apply_commands(cx.now());
         let mut next = Nanos::NEVER;
         if !self.draining {
             next = next.min(self.pacer.next_slot()).min(self.dial_due(cx)).min(self.close_surplus(cx));

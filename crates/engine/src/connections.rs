@@ -46,7 +46,7 @@ const _: () = {
 };
 
 impl Connections {
-    /// None, with room for so many; memory is touched as they come.
+    /// Empty, with capacity for this many; memory is touched as they come.
     pub(crate) fn new(places: u32) -> Connections {
         Connections {
             records: Vec::with_capacity(places as usize),

@@ -4,10 +4,10 @@ use units::Nanos;
 
 use crate::pool::NOTHING;
 
-/// Stands in for the bytes received of a message that began before ours was sent: no part of an answer.
+/// Marks the bytes of a message that began before ours was sent: no part of a response.
 pub(crate) const NOT_OURS: u64 = u64::MAX;
 
-/// One dial, and then one request and its answer.
+/// One dial, and then one request and its response.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Exchange {
     /// When the dial, and then the request, was due.
@@ -26,7 +26,7 @@ pub(crate) struct Exchange {
     pub(crate) at: u16,
     /// How much of the text that is looked for matches.
     pub(crate) found: u16,
-    /// Something of the answer has come.
+    /// Part of the response has arrived.
     pub(crate) begun: bool,
     /// The first dial and the first request of a connection belong to the ramp's window.
     pub(crate) first: bool,
@@ -82,7 +82,7 @@ impl Exchange {
         self.content = if is_at_rest { 0 } else { NOT_OURS };
     }
 
-    /// Bytes of content that the answer had; a pong between the pieces of the server's own message has none.
+    /// Content bytes of the response; a pong between the pieces of an unsolicited message has none.
     pub(crate) fn content(&self) -> u64 {
         if self.content == NOT_OURS { 0 } else { self.content }
     }

@@ -1,9 +1,9 @@
-//! When full load is: what is due in it counts for it, whenever the answer comes.
+//! The intervals of full load: what is due in one counts for it, whenever the response arrives.
 
 use units::Nanos;
 
-/// The present full load, and the one before: a load that was paused or moved by hand was full until then, and what was due
-/// is still under way.
+/// The current full load, and the previous one: a load that was paused or changed manually was full until then, and its
+/// requests are still outstanding.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FullLoad {
     from: Nanos,

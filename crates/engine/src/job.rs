@@ -2,14 +2,14 @@
 
 use std::{collections::HashMap, net::SocketAddr};
 
-use plan::{Load, Plan, Population, Reconnect, Think, Whose};
-use samples::{MOST_DESTINATIONS, row_of};
+use plan::{Load, Plan, Population, Reconnect, Role, Think};
+use samples::{MAX_DESTINATIONS, row_of};
 use units::Nanos;
 
 use crate::{
     op::{self, Op},
     protocol::{Awaited, Protocol},
-    request::Ink,
+    request::ValueSource,
 };
 
 /// A population of the plan, or of its probe, compiled.
@@ -18,7 +18,7 @@ pub struct Job {
     ops: Vec<Op>,
     /// Which of the plan's steps each operation belongs to.
     step_of: Vec<u16>,
-    /// Steps of the plan, where those of this population are told apart; else 0.
+    /// Steps of the plan, if those of this population are distinguished; else 0.
     pub(crate) steps: usize,
     pub(crate) protocol: Protocol,
     pub(crate) destinations: Vec<SocketAddr>,
@@ -29,9 +29,9 @@ pub struct Job {
     pub(crate) timeout: Nanos,
     pub(crate) reconnect: Reconnect,
     pub(crate) load: Load,
-    /// How often each connection asks before it is closed.
+    /// Requests per connection before it is closed.
     pub(crate) calls: Option<u32>,
-    /// A connection that has its answer may have to wait before it asks again.
+    /// A connection may have to wait between a response and the next request.
     pub(crate) waits: bool,
     /// The longest of its think times.
     pub(crate) longest_wait: Think,
@@ -45,22 +45,21 @@ impl Job {
     /// Length of a tick. Short, so that the ramp gives enough points for a slope.
     pub const PERIOD: Nanos = Nanos::from_millis(200);
 
-    /// What a shard of this plan does. What never changes in a request is written once and kept for the life of the
-    /// process.
+    /// What a shard of this plan does. The constant part of a request is written once and kept for the life of the process.
     ///
     /// # Panics
     /// The plan has no such population, or no probe.
-    pub fn new(plan: &Plan, whose: Whose) -> Job {
-        match whose {
-            Whose::Population(nth) => {
+    pub fn new(plan: &Plan, role: Role) -> Job {
+        match role {
+            Role::Population(nth) => {
                 let population = &plan.populations[usize::from(nth)];
                 let is_told_apart = population.step_names().len() > 1;
                 let steps = if is_told_apart { plan.program.steps.len() } else { 0 };
                 let (rows, rows_of_plan) = rows(plan, population);
                 Job { steps, rows, rows_of_plan, ..Job::of(population, op::compile(plan, nth)) }
             }
-            Whose::Probe(_) => {
-                let population = plan.population(whose);
+            Role::Probe(_) => {
+                let population = plan.population(role);
                 Job { only_right: true, ..Job::of(population, op::compile_alone(population)) }
             }
         }
@@ -69,7 +68,7 @@ impl Job {
     fn of(population: &Population, (ops, step_of): (Vec<Op>, Vec<u16>)) -> Job {
         let target = &population.target;
         let at_once = |op: &Op| match op {
-            // Behind what is told, the connection's timer is that of what comes next.
+            // After a fire-and-forget message, the connection's timer is that of the next operation.
             Op::Wait(_) | Op::Stay | Op::Tell(_) => false,
             Op::Ping(_, every) => *every == Nanos::ZERO,
             _ => true,
@@ -111,7 +110,7 @@ impl Job {
         &self.ops[usize::from(at)]
     }
 
-    /// The plan's step that a place belongs to, where steps are told apart.
+    /// The plan's step of an operation, if steps are distinguished.
     pub(crate) fn step(&self, at: u16) -> Option<usize> {
         (self.steps > 0).then(|| usize::from(self.step_of[usize::from(at)]))
     }
@@ -126,19 +125,25 @@ impl Job {
         self.ops.iter().any(|op| matches!(op, Op::Listen(_)))
     }
 
-    /// Whether the first that a connection does is to ask.
+    /// Whether a connection starts with a request.
     pub(crate) fn asks_first(&self) -> bool {
         matches!(self.op(0), Op::Request(_) | Op::Ask(_) | Op::Listen(_))
     }
 
     /// What is awaited at a place, of the connection at `index`; `nth` is the number of the message that it sent.
-    pub(crate) fn awaited<'a>(&'a self, at: u16, nth: u32, index: u32, ink: &'a mut Ink) -> Awaited<'a> {
+    pub(crate) fn awaited<'a>(
+        &'a self,
+        at: u16,
+        nth: u32,
+        index: u32,
+        source: &'a mut ValueSource,
+    ) -> Awaited<'a> {
         match self.op(at) {
             Op::Request(request) => Awaited::Response(&request.check),
             Op::Listen(check) => Awaited::Message(check, b""),
             Op::Ping(message, _) if message.is_ping() => Awaited::Pong,
             Op::Ask(message) | Op::Ping(message, _) if message.check.echo => {
-                Awaited::Message(&message.check, ink.again(message, nth, index))
+                Awaited::Message(&message.check, source.again(message, nth, index))
             }
             Op::Ask(message) => Awaited::Message(&message.check, b""),
             _ => unreachable!("it awaits nothing"),
@@ -154,7 +159,7 @@ fn rows(plan: &Plan, population: &Population) -> (Vec<u8>, usize) {
     }
     let places: HashMap<SocketAddr, usize> = all.iter().copied().zip(0..).collect();
     let row = |destination: &SocketAddr| row_of(places[destination], all.len()) as u8;
-    (population.target.destinations.iter().map(row).collect(), all.len().min(MOST_DESTINATIONS))
+    (population.target.destinations.iter().map(row).collect(), all.len().min(MAX_DESTINATIONS))
 }
 
 /// Nothing, where none of them waits.

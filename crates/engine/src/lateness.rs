@@ -1,27 +1,27 @@
-//! How late the shard itself is: with what it sends, and with what it reads after it stood still.
+//! The shard's own delays: in sending, and in reading after a stall.
 
 use samples::{Latency, Tick};
 use units::Nanos;
 
-/// Requests of one turn whose lag differs are kept apart up to this number; what comes beyond that counts with the last one.
-const MOST_APART: usize = 4_096;
+/// Maximum of requests of one turn with different lags; further ones count with the last.
+const MAX_APART: usize = 4_096;
 
-/// What a shard knows of its own lateness.
+/// A shard's own delays.
 pub(crate) struct Lateness {
     /// What was queued in this turn: since when it could have gone out, and how many of them.
     leaving: Vec<(Nanos, u64)>,
-    /// The last time that the shard stood still.
+    /// The last stall of the shard.
     stall: (Nanos, Nanos),
 }
 
 impl Lateness {
     pub(crate) fn none() -> Lateness {
-        Lateness { leaving: Vec::with_capacity(MOST_APART), stall: (Nanos::ZERO, Nanos::ZERO) }
+        Lateness { leaving: Vec::with_capacity(MAX_APART), stall: (Nanos::ZERO, Nanos::ZERO) }
     }
 
     /// Something is queued that could have gone out since `ready`; it leaves with the end of the turn.
     pub(crate) fn leaves(&mut self, ready: Nanos) {
-        let is_full = self.leaving.len() == MOST_APART;
+        let is_full = self.leaving.len() == MAX_APART;
         match self.leaving.last_mut() {
             Some((last, n)) if *last == ready || is_full => *n += 1,
             _ => self.leaving.push((ready, 1)),
@@ -40,14 +40,14 @@ impl Lateness {
         }
     }
 
-    /// For how long the shard stood still in what took from `started` until it is read `now`. What is read after a stall has
-    /// waited for that long at the most; a backlog is taken to be worked off in as long as the stall lasted.
+    /// How much of the time from `started` until it is read `now` was a stall of the shard. Input read after a stall has
+    /// waited for at most that long; a backlog is assumed to be worked off in as much time as the stall took.
     pub(crate) fn stood_still(&self, started: Nanos, now: Nanos) -> Nanos {
         let (from, until) = self.stall;
         if now > until + until.since(from) { Nanos::ZERO } else { until.since(from.max(started)) }
     }
 
-    /// For how long the shard stood still since then; a time limit begins there and does not run meanwhile.
+    /// How long the shard stalled since then; a timeout that begins there does not run in the meantime.
     pub(crate) fn since(&self, started: Nanos) -> Nanos {
         let (from, until) = self.stall;
         until.since(from.max(started))
@@ -70,10 +70,10 @@ mod tests {
         assert_eq!((lag.count(), lag.quantiles().mean, lag.max()), (3, 3_000.0, MS(5)));
         lateness.left(MS(99), &mut lag);
         assert_eq!(lag.count(), 3, "nothing was queued since");
-        (0..2 * MOST_APART as u64).for_each(|n| lateness.leaves(Nanos(n)));
+        (0..2 * MAX_APART as u64).for_each(|n| lateness.leaves(Nanos(n)));
         lateness.left(MS(100), &mut lag);
-        assert_eq!(lag.count(), 3 + 2 * MOST_APART as u64, "more than are kept apart count all the same");
-        assert_eq!(lateness.leaving.capacity(), MOST_APART);
+        assert_eq!(lag.count(), 3 + 2 * MAX_APART as u64, "more than are kept apart count all the same");
+        assert_eq!(lateness.leaving.capacity(), MAX_APART);
     }
 
     #[test]
@@ -82,7 +82,7 @@ mod tests {
         lateness.begin_turn(MS(1_000), MS(1_009));
         assert_eq!(lateness.stood_still(MS(900), MS(1_009)), Nanos::ZERO, "a turn somewhat late is no stall");
         lateness.begin_turn(MS(1_000), MS(1_300));
-        // (started, read, stood still)
+        // (started, read, stalled)
         for (started, read, expected) in [
             (900, 1_300, 300),
             (1_100, 1_300, 200),

@@ -21,7 +21,7 @@ pub(crate) trait Layer {
     /// What came is not right.
     fn handle_bytes(&mut self, index: u32, input: &mut [u8]) -> Result<Unsealed, Kind>;
 
-    /// Writes what it has to say by itself, at most [`MOST_SAID`] bytes; returns how many.
+    /// Writes what it has to say by itself, at most [`MAX_SAID`] bytes; returns how many.
     fn poll_bytes(&mut self, index: u32, out: &mut [u8]) -> usize;
 
     /// How many bytes so many become at most.
@@ -47,7 +47,7 @@ pub(crate) enum Unsealed {
 }
 
 /// What a layer says by itself at one time: a flight of a TLS handshake without client certificates.
-const MOST_SAID: usize = 4 * 1024;
+const MAX_SAID: usize = 4 * 1024;
 
 /// A layer, and what is kept beside it.
 pub(crate) struct Layered {
@@ -55,13 +55,13 @@ pub(crate) struct Layered {
     /// Unsealed bytes that the protocol has not used yet, by index: a partial head.
     pub(crate) rests: HashMap<u32, Vec<u8>>,
     /// What goes out, before it is sealed.
-    sheet: Vec<u8>,
+    scratch: Vec<u8>,
 }
 
 impl Layered {
     #[cfg(test)]
     pub(crate) fn new(layer: Box<dyn Layer>) -> Layered {
-        Layered { layer, rests: HashMap::new(), sheet: Vec::new() }
+        Layered { layer, rests: HashMap::new(), scratch: Vec::new() }
     }
 
     /// Sends what `fill` writes into `room` bytes, sealed; `fill` returns how many, and this how many they have become.
@@ -72,12 +72,12 @@ impl Layered {
         room: usize,
         fill: impl FnOnce(&mut [u8]) -> usize,
     ) -> usize {
-        let Layered { layer, sheet, .. } = self;
-        sheet.resize(sheet.len().max(room), 0);
-        let length = fill(&mut sheet[..room]);
+        let Layered { layer, scratch, .. } = self;
+        scratch.resize(scratch.len().max(room), 0);
+        let length = fill(&mut scratch[..room]);
         let mut sealed = 0;
         cx.send(k, layer.sealed_len(length), |out| {
-            sealed = layer.seal(k.index, &sheet[..length], out);
+            sealed = layer.seal(k.index, &scratch[..length], out);
             sealed
         });
         sealed
@@ -86,7 +86,7 @@ impl Layered {
     /// Sends what the layer has to say by itself; its bytes.
     pub(crate) fn say<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) -> usize {
         let mut said = 0;
-        cx.send(k, MOST_SAID, |out| {
+        cx.send(k, MAX_SAID, |out| {
             said = self.layer.poll_bytes(k.index, out);
             said
         });

@@ -25,4 +25,4 @@ mod tls;
 pub use client::Client;
 pub use job::Job;
 pub use link::{Arrivals, Control, Link, Remote, links};
-pub use pace::Tempo;
+pub use pace::RateProfile;

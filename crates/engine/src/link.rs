@@ -5,24 +5,24 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use samples::Tick;
 use units::Nanos;
 
-use crate::pace::Tempo;
+use crate::pace::RateProfile;
 
 /// An order to a shard.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Control {
-    /// Hold so many connections from now on, of those that the shard's part has at most: dial more, or close some as they
-    /// fall idle. What was lost before is made up for. Of connections that come and go: so many come in all.
+    /// Hold this many connections from now on, at most those of the shard's part: dial more, or close some as they become
+    /// idle. Earlier losses are replaced. For arrivals: the total.
     Load {
         /// This shard's.
         connections: u32,
         /// How fast to dial, of all shards together; none is as fast as the target takes them.
-        tempo: Option<Tempo>,
+        profile: Option<RateProfile>,
         /// When the first dial is due.
         from: Nanos,
     },
     /// Requests of an open loop, or connections that come and go, of all shards together, from this time on. What the
     /// schedule before it could not send is missed.
-    Tempo(Tempo, Nanos),
+    RateProfile(RateProfile, Nanos),
     /// Full load begins at this time: what is due from then on counts for it; never ends it.
     Hold(Nanos),
     /// Full load ends at this time, while the connections stay.
@@ -31,9 +31,9 @@ pub enum Control {
     /// little later to each shard.
     Until(Nanos),
     /// Begin nothing new, neither dials nor requests, until told otherwise; what was due meanwhile is due later. The
-    /// schedule of an open loop is stopped by a [`Control::Tempo`].
+    /// schedule of an open loop is stopped by a [`Control::RateProfile`].
     Rest(bool),
-    /// Full load ends: send nothing new, let answers come.
+    /// Full load ends: send nothing new, wait for responses.
     Drain,
     /// Hand over what was counted since the last tick and end.
     Stop,

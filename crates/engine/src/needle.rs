@@ -26,7 +26,7 @@ impl Needle {
         Needle { text, back }
     }
 
-    /// Looks on; `seen` is what the last look gave, 0 before the first.
+    /// Continues the search; `seen` is the last result, 0 before the first.
     pub(crate) fn look(&self, mut seen: u16, bytes: impl Iterator<Item = u8>) -> u16 {
         for byte in bytes {
             if self.is_found(seen) {

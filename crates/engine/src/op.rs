@@ -11,11 +11,11 @@ use crate::{
 /// One operation. After it comes the next one, but for [`Op::Goto`], [`Op::Ping`] and [`Op::Stay`].
 #[derive(Clone, Debug)]
 pub(crate) enum Op {
-    /// HTTP: a request, and its whole answer.
+    /// HTTP: a request and its complete response.
     Request(Request),
-    /// WebSocket, TCP: a message, and its answer.
+    /// WebSocket, TCP: a message and its reply.
     Ask(Message),
-    /// WebSocket, TCP: a message whose answer nobody awaits.
+    /// WebSocket, TCP: a fire-and-forget message.
     Tell(Message),
     /// WebSocket, TCP: a message that comes by itself.
     Listen(Check),
@@ -32,7 +32,7 @@ pub(crate) enum Op {
 }
 
 impl Op {
-    /// Whether an answer is awaited from the moment on at which it begins.
+    /// Whether it awaits a response from its start.
     pub(crate) fn asks(&self) -> bool {
         matches!(self, Op::Request(_) | Op::Ask(_) | Op::Listen(_) | Op::Ping(..))
     }
@@ -69,7 +69,7 @@ fn compiled(
     step_of: &[u16],
     start: usize,
 ) -> (Vec<Op>, Vec<u16>) {
-    // An expectation that is the answer to what stands before it goes into that operation.
+    // An expectation that is the reply to the preceding message becomes part of that operation.
     let answer_at = |at: usize| match (at.checked_sub(1).map(|before| &planned[before]), planned.get(at)) {
         (Some(Planned::Send(_)), Some(Planned::Expect(answer))) if step_of[at - 1] == step_of[at] => {
             Some(answer)

@@ -2,12 +2,12 @@
 
 use net::{Cx, Io, Key};
 
-use crate::{layer::Layered, request::Ink};
+use crate::{layer::Layered, request::ValueSource};
 
 /// Where something goes out: a connection, and what its variables are filled from.
 pub(crate) struct Out<'a, I: Io> {
     pub(crate) to: Writer<'a, I>,
-    pub(crate) ink: &'a mut Ink,
+    pub(crate) source: &'a mut ValueSource,
 }
 
 /// Sends on a connection. What a call of the program sends in several pieces leaves as one.
@@ -25,9 +25,9 @@ impl<'a, I: Io> Out<'a, I> {
         k: Key,
         layer: &'a mut Option<Box<Layered>>,
         sent: &'a mut u64,
-        ink: &'a mut Ink,
+        source: &'a mut ValueSource,
     ) -> Out<'a, I> {
-        Out { to: Writer { cx, k, layer: layer.as_deref_mut(), sent }, ink }
+        Out { to: Writer { cx, k, layer: layer.as_deref_mut(), sent }, source }
     }
 }
 
@@ -43,8 +43,8 @@ impl<I: Io> Writer<'_, I> {
     }
 
     /// Whether an earlier send has not gone out yet, for the peer does not read.
-    pub(crate) fn is_clogged(&self) -> bool {
-        self.cx.is_clogged(self.k)
+    pub(crate) fn is_write_blocked(&self) -> bool {
+        self.cx.is_write_blocked(self.k)
     }
 
     /// Sends what `fill` writes into `room` bytes; `fill` returns how many.

@@ -2,12 +2,12 @@
 
 use units::{Nanos, Rate};
 
-/// How often things are due.
+/// How often dials or requests are due.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Tempo {
-    /// Always so many in a time.
+pub enum RateProfile {
+    /// A constant rate.
     Steady(Rate),
-    /// From one rate evenly to another, and on at that.
+    /// Changes linearly from one rate to another, then stays there.
     Slope {
         /// At the beginning.
         from: Rate,
@@ -18,10 +18,10 @@ pub enum Tempo {
     },
 }
 
-impl Tempo {
-    /// How many are due in a time, beside the one that is due at once.
+impl RateProfile {
+    /// How many are due in a time, besides the one that is due immediately.
     fn due(self, elapsed: Nanos) -> u64 {
-        let Tempo::Slope { from, to, over } = self else { return self.last_rate().due(elapsed) };
+        let RateProfile::Slope { from, to, over } = self else { return self.last_rate().due(elapsed) };
         let (r, d, t) = (from.per_s_f64(), to.per_s_f64() - from.per_s_f64(), elapsed.secs_f64());
         let end = over.secs_f64();
         let sloping = t.min(end);
@@ -37,9 +37,9 @@ impl Tempo {
         n
     }
 
-    /// When the `n`-th is due, 0 being the one that is due at once.
+    /// When the `n`-th is due, 0 being the one that is due immediately.
     fn time_of(self, n: u64) -> Nanos {
-        let Tempo::Slope { from, to, over } = self else { return self.last_rate().time_of(n) };
+        let RateProfile::Slope { from, to, over } = self else { return self.last_rate().time_of(n) };
         let (r, d, end) = (from.per_s_f64(), to.per_s_f64() - from.per_s_f64(), over.secs_f64());
         let n = n as f64;
         let sloping = r * end + d * end / 2.0;
@@ -58,10 +58,10 @@ impl Tempo {
         }
     }
 
-    /// The rate in the end.
+    /// The final rate.
     pub fn last_rate(self) -> Rate {
         match self {
-            Tempo::Steady(rate) | Tempo::Slope { to: rate, .. } => rate,
+            RateProfile::Steady(rate) | RateProfile::Slope { to: rate, .. } => rate,
         }
     }
 }
@@ -69,7 +69,7 @@ impl Tempo {
 /// When each of `total` things is due.
 #[derive(Clone, Copy, Debug)]
 pub struct Schedule {
-    tempo: Tempo,
+    profile: RateProfile,
     total: u64,
     /// Which of every `of` things of the whole schedule are this shard's: `at`, `at + of`, …
     at: u64,
@@ -78,10 +78,10 @@ pub struct Schedule {
 
 impl Schedule {
     /// One shard's share (`at` of `of`) of a schedule that all shards follow together. At a rate of nothing, nothing is due.
-    pub fn share(tempo: Tempo, total: u64, at: u32, of: u32) -> Schedule {
+    pub fn share(profile: RateProfile, total: u64, at: u32, of: u32) -> Schedule {
         assert!(at < of);
-        let total = if tempo == Tempo::Steady(Rate::default()) { 0 } else { total };
-        Schedule { tempo, total, at: u64::from(at), of: u64::from(of) }
+        let total = if profile == RateProfile::Steady(Rate::default()) { 0 } else { total };
+        Schedule { profile, total, at: u64::from(at), of: u64::from(of) }
     }
 
     /// Those of it that are due in less than `time` from its beginning: in all shares of a steady one, exactly
@@ -94,13 +94,13 @@ impl Schedule {
     /// How many are due by now.
     pub fn due(&self, elapsed: Nanos) -> u64 {
         // The first thing is due at once, hence the one more.
-        let all = self.tempo.due(elapsed).saturating_add(1);
+        let all = self.profile.due(elapsed).saturating_add(1);
         all.saturating_sub(self.at).div_ceil(self.of).min(self.total)
     }
 
     /// When the `n`-th (from zero) is due.
     pub fn time_of(&self, n: u64) -> Nanos {
-        self.tempo.time_of(n * self.of + self.at)
+        self.profile.time_of(n * self.of + self.at)
     }
 
     /// When the first one after `done` of them is due; never, when all are done.
@@ -120,7 +120,7 @@ mod tests {
         fn shares_follow_the_schedule(per_s in 1u32..2_000_000, of in 1u32..9, ms in 0u64..100_000) {
             let rate = Rate::per_s(per_s);
             let elapsed = Nanos::from_millis(ms);
-            let shares: Vec<Schedule> = (0..of).map(|at| Schedule::share(Tempo::Steady(rate), u64::MAX, at, of)).collect();
+            let shares: Vec<Schedule> = (0..of).map(|at| Schedule::share(RateProfile::Steady(rate), u64::MAX, at, of)).collect();
             let due: u64 = shares.iter().map(|s| s.due(elapsed)).sum();
             prop_assert_eq!(due, u64::from(per_s) * ms / 1000 + 1);
             for s in &shares {
@@ -137,7 +137,7 @@ mod tests {
             [(20_000, 30_000, 600_000), (10, 1_050, 11), (10, 1_000, 10), (3, 1_000, 3), (1, 0, 0)]
         {
             let share = |at| {
-                Schedule::share(Tempo::Steady(Rate::per_s(per_s)), u64::MAX, at, 3)
+                Schedule::share(RateProfile::Steady(Rate::per_s(per_s)), u64::MAX, at, 3)
                     .within(Nanos::from_millis(ms))
                     .total
             };
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn it_ends_with_the_total() {
-        let s = Schedule::share(Tempo::Steady(Rate::per_s(10)), 3, 0, 1);
+        let s = Schedule::share(RateProfile::Steady(Rate::per_s(10)), 3, 0, 1);
         for (ms, due) in [(0, 1), (99, 1), (100, 2), (200, 3), (10_000, 3)] {
             assert_eq!(s.due(Nanos::from_millis(ms)), due, "at {ms} ms");
         }
@@ -159,8 +159,8 @@ mod tests {
         #[test]
         fn a_slope_goes_evenly(from in 0u32..100_000, to in 0u32..100_000, over_ms in 1u64..100_000, part in 0.0..2.0f64) {
             let over = Nanos::from_millis(over_ms);
-            let tempo = Tempo::Slope { from: Rate::per_s(from), to: Rate::per_s(to), over };
-            let s = Schedule::share(tempo, u64::MAX, 0, 1);
+            let profile = RateProfile::Slope { from: Rate::per_s(from), to: Rate::per_s(to), over };
+            let s = Schedule::share(profile, u64::MAX, 0, 1);
             let elapsed = Nanos((over.0 as f64 * part) as u64);
             let n = s.due(elapsed);
             prop_assert!(n == 1 || s.time_of(n - 1) <= elapsed, "ahead of due");
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn at_no_rate_nothing_is_due() {
-        let s = Schedule::share(Tempo::Steady(Rate::default()), u64::MAX, 0, 1);
+        let s = Schedule::share(RateProfile::Steady(Rate::default()), u64::MAX, 0, 1);
         assert_eq!((s.due(Nanos::from_secs(1_000)), s.next_after(0)), (0, Nanos::NEVER));
     }
 }

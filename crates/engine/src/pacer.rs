@@ -1,4 +1,4 @@
-//! When connections and requests are due: the one place that knows a population's load model, and keeps it.
+//! When connections and requests are due: the one place that depends on a population's load model.
 //!
 //! | load model | connections are dialled | a connection's next request is due |
 //! |---|---|---|
@@ -19,9 +19,9 @@ mod window;
 pub(crate) use ramp::Dial;
 
 use self::{open_loop::OpenLoop, ramp::Ramp};
-use crate::{full_load::FullLoad, pace::Tempo};
+use crate::{full_load::FullLoad, pace::RateProfile};
 
-/// What differs from load model to load model; nobody else knows which one it is.
+/// What differs between load models; nothing else depends on which one it is.
 enum Model {
     Held,
     Rate(OpenLoop),
@@ -46,7 +46,7 @@ pub(crate) enum Unsent {
     Missed,
     /// It was due when the dial was, and ends without a response.
     Censored,
-    /// It would have been due when the connection stands.
+    /// It would have been due once the connection is open.
     NotDue,
 }
 
@@ -99,29 +99,29 @@ impl Pacer {
 
     // Orders.
 
-    /// From now on there shall be `n` connections, of which `there` are; of those that come and go, so many come in all.
-    /// First dials are due from `from` on.
-    pub(crate) fn set_load(&mut self, n: u32, there: u64, tempo: Option<Tempo>, from: Nanos) {
+    /// Sets the number of connections to `n`, of which `there` exist; for arrivals, the total. First dials are due from
+    /// `from` on.
+    pub(crate) fn set_load(&mut self, n: u32, there: u64, profile: Option<RateProfile>, from: Nanos) {
         self.wanted = n.min(self.part.connections);
         let there = if self.comes_and_goes() { 0 } else { there };
         let to_dial = u64::from(self.wanted).saturating_sub(there) as u32;
-        self.ramp.order(to_dial, tempo, &self.part, from);
+        self.ramp.order(to_dial, profile, &self.part, from);
     }
 
-    /// A tempo for the requests of an open loop, or for dials, from this time on; `give_up` is called with when each request
-    /// was due that is given up for it.
-    pub(crate) fn set_tempo(
+    /// Sets the rate profile of an open loop's requests, or of dials, from this time on; `give_up` is called with the due
+    /// time of each request that is dropped.
+    pub(crate) fn set_profile(
         &mut self,
-        tempo: Tempo,
+        profile: RateProfile,
         from: Nanos,
         now: Nanos,
         give_up: &mut impl FnMut(Nanos),
     ) {
         match &mut self.model {
-            Model::Rate(open_loop) => open_loop.begin(&self.part, tempo, from, now, give_up),
+            Model::Rate(open_loop) => open_loop.begin(&self.part, profile, from, now, give_up),
             // The schedule so far is not made up for.
-            _ if self.is_paused => self.ramp.begin_again(tempo, &self.part, from),
-            _ => self.ramp.set_tempo(tempo, from),
+            _ if self.is_paused => self.ramp.begin_again(profile, &self.part, from),
+            _ => self.ramp.set_profile(profile, from),
         }
     }
 
@@ -166,8 +166,8 @@ impl Pacer {
         self.comes_and_goes() && self.ramp.is_ordered() && self.ramp.is_over() && there == 0
     }
 
-    /// How many first dials are due now, and when to ask again. `outstanding`: those whose outcome is not known; `behind`: how
-    /// late the shard is with its requests.
+    /// How many first dials are due now, and when to call again. `outstanding`: dials without a result; `behind`: how late
+    /// the shard is with its requests.
     pub(crate) fn dials_due(
         &mut self,
         now: Nanos,
@@ -188,12 +188,12 @@ impl Pacer {
         self.ramp.take(now)
     }
 
-    /// A first dial that is followed by a request took so long.
+    /// The time of a first dial that is followed by a request.
     pub(crate) fn learn_dial(&mut self, took: Nanos, now: Nanos) {
         self.ramp.learn_dial(took, now);
     }
 
-    /// A first dial, or a first response, is known; `is_dial`: nothing was asked, so that the dial alone tells.
+    /// The result of a first dial, or a first response; `is_dial`: there is no request, so that only the dial counts.
     pub(crate) fn learn(&mut self, took: Nanos, ok: bool, is_dial: bool, now: Nanos) {
         self.ramp.learn(took, ok, is_dial, now);
     }
@@ -210,8 +210,8 @@ impl Pacer {
         }
     }
 
-    /// Whether requests that are due by their connections' own clocks are put off, since a pause was ordered. A schedule is
-    /// paused by a tempo of nothing.
+    /// Whether requests due on their connections' own schedules are postponed by a pause. A rate is paused by a rate
+    /// profile of zero.
     pub(crate) fn puts_off(&self) -> bool {
         self.is_paused && !self.is_open_loop()
     }
@@ -227,8 +227,8 @@ impl Pacer {
 
     // Slots of the open loop; there are none without one.
 
-    /// Looks at what has come due; `see` is called with when each slot was. When that was done before: what was due then
-    /// has waited for a connection since.
+    /// Takes the slots that have become due; `see` is called with the time of each. When that was done before: what was due
+    /// then has waited for a connection since.
     pub(crate) fn look(&mut self, now: Nanos, see: &mut impl FnMut(Nanos)) -> Nanos {
         self.open_loop().map_or(now, |open_loop| open_loop.look(now, see))
     }

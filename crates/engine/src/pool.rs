@@ -3,7 +3,7 @@
 /// The index of no record.
 pub(crate) const NOTHING: u32 = u32::MAX;
 
-/// Room for so many is reserved at the start, and touched as it is needed.
+/// Capacity is reserved at the start, and touched as needed.
 pub(crate) struct Pool<T> {
     all: Vec<T>,
     free: Vec<u32>,
@@ -32,7 +32,7 @@ impl<T> Pool<T> {
         &mut self.all[at as usize]
     }
 
-    /// The same, to look at.
+    /// The same, shared.
     pub(crate) fn seen(&self, at: u32) -> &T {
         &self.all[at as usize]
     }

@@ -1,5 +1,5 @@
-//! The protocols: the one place that knows which of them a connection speaks. Each is a file that answers the same
-//! questions; here is one arm for each.
+//! The protocols: the one place that depends on which of them a connection uses. Each is a file with the same functions;
+//! here is one arm for each.
 //!
 //! ```text
 //!  the transport is open ─► open ─► handle_bytes = Opened ─► send ─► handle_bytes = Responded ─► send ─► … ─► close
@@ -52,7 +52,7 @@ pub(crate) enum Awaited<'a> {
     Response(&'a Check),
     /// A message; with what was sent, where that is to come back.
     Message(&'a Check, &'a [u8]),
-    /// The pong that answers a control ping.
+    /// The pong in reply to a control ping.
     Pong,
 }
 
@@ -127,7 +127,7 @@ pub(crate) struct Response {
     pub(crate) keeps_alive: bool,
 }
 
-/// What stands in the head of a response.
+/// The head of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
     pub(crate) status: u16,
@@ -146,7 +146,7 @@ impl Protocol {
         }
     }
 
-    /// Whether the server may speak without being asked, so that what comes first need not belong to a response.
+    /// Whether the server may send unsolicited data, so that the first input need not belong to a response.
     pub(crate) fn server_may_speak(&self) -> bool {
         match self {
             Protocol::WebSocket(_) => true,
@@ -165,7 +165,7 @@ impl Protocol {
         }
     }
 
-    /// Whether nothing that follows a dial tells more of how fast the target takes connections; `asks`: a request follows.
+    /// Whether the dial alone shows how fast the target accepts connections; `asks`: a request follows.
     pub(crate) fn is_known_by_dial(&self, asks: bool) -> bool {
         match self {
             Protocol::Http1 => !asks,

@@ -1,36 +1,45 @@
-//! What goes out: requests and messages, written anew where something in them changes.
+//! Outgoing requests and messages; those with variables are written each time.
 
 use plan::{Random, Target, Text, Values};
 
 use crate::check::Check;
 
-/// What the variables of all requests of a shard are filled from.
+/// The source of the values of all variables in a shard's requests.
 #[derive(Debug)]
-pub(crate) struct Ink {
+pub(crate) struct ValueSource {
     pub(crate) random: Random,
-    /// Messages draw from a stream of their own each, from this seed and their number, so that they can be written again
-    /// when their echo comes.
+    /// Each message has its own random stream, from this seed and its number, so that it can be written again when its echo
+    /// arrives.
     seed: u64,
     /// This shard's numbers are `shard`, `shard + shards`, …: no two requests of a population have the same.
     shard: u64,
     shards: u64,
     /// Requests and messages written so far.
     written: u64,
-    /// Where connections come and go: which of those that came is at each index. Else it is the index itself.
+    /// For arrivals: the number of the connection at each index. Else it is the index itself.
     came: Vec<u32>,
     next_to_come: u32,
-    /// A message, before it is framed, or to be held against its echo.
-    sheet: Vec<u8>,
+    /// A message, before it is framed, or to be compared with its echo.
+    scratch: Vec<u8>,
 }
 
-impl Ink {
-    pub(crate) fn new(seed: u64, shard: u32, shards: u32) -> Ink {
+impl ValueSource {
+    pub(crate) fn new(seed: u64, shard: u32, shards: u32) -> ValueSource {
         let (shard, shards) = (shard.into(), shards.into());
-        let (came, sheet) = (Vec::new(), Vec::new());
-        Ink { random: Random::new(seed), seed, shard, shards, written: 0, came, next_to_come: 0, sheet }
+        let (came, scratch) = (Vec::new(), Vec::new());
+        ValueSource {
+            random: Random::new(seed),
+            seed,
+            shard,
+            shards,
+            written: 0,
+            came,
+            next_to_come: 0,
+            scratch,
+        }
     }
 
-    /// A connection comes to this index, where others were before it: it takes the next row of the tables.
+    /// A new connection takes this index, which others had before: it takes the next row of the tables.
     pub(crate) fn comes(&mut self, index: u32) {
         let at = index as usize;
         self.came.resize(self.came.len().max(at + 1), 0);
@@ -38,7 +47,7 @@ impl Ink {
         self.next_to_come = self.next_to_come.wrapping_add(1);
     }
 
-    /// Of the connection at this index: which row of the tables it keeps.
+    /// The row of the tables of the connection at this index.
     fn row(&self, index: u32) -> u64 {
         let nth = self.came.get(index as usize).copied().unwrap_or(index);
         u64::from(nth) * self.shards + self.shard
@@ -63,12 +72,12 @@ impl Ink {
         let (seq, row) = (self.seq(nth), self.row(index));
         let mut random = Random::new(self.seed.wrapping_add(seq.wrapping_mul(2) + 1));
         let mut values = Values::new(&mut random, seq, row);
-        self.sheet.resize(self.sheet.len().max(message.text.max_len()), 0);
-        let length = message.text.write(&mut values, &mut self.sheet);
-        (&self.sheet[..length], message.check.expected(values.numbers()))
+        self.scratch.resize(self.scratch.len().max(message.text.max_len()), 0);
+        let length = message.text.write(&mut values, &mut self.scratch);
+        (&self.scratch[..length], message.check.expected(values.numbers()))
     }
 
-    /// A message that is in flight, as it was sent; `nth` as [`Message::write`] told it.
+    /// An outstanding message, as it was sent; `nth` as returned by [`Message::write`].
     pub(crate) fn again<'a>(&'a mut self, message: &'a Message, nth: u32, index: u32) -> &'a [u8] {
         // The 32 bits are those of a number not far before the latest one.
         let behind = (self.written as u32).wrapping_sub(nth);
@@ -88,7 +97,7 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// What never changes is written once, and kept for the life of the process.
+    /// The constant part is written once and kept for the life of the process.
     pub(crate) fn new(template: plan::Request, target: &Target) -> Request {
         let check = Check::new(&template.expect);
         let is_head = template.method == "HEAD";
@@ -97,7 +106,7 @@ impl Request {
         if request.template.is_fixed() {
             let write = |at| {
                 let mut bytes = vec![0; request.max_len(at)];
-                let length = request.write(at, 0, &mut Ink::new(0, 0, 1), &mut bytes).0;
+                let length = request.write(at, 0, &mut ValueSource::new(0, 0, 1), &mut bytes).0;
                 bytes.truncate(length);
                 &*bytes.leak()
             };
@@ -116,15 +125,15 @@ impl Request {
         self.template.max_len(self.hosts[destination].len())
     }
 
-    /// Writes one on the connection at `index`; its length, and the length that its answer is expected to have.
+    /// Writes one for the connection at `index`; returns its length, and the expected length of its response.
     pub(crate) fn write(
         &self,
         destination: usize,
         index: u32,
-        ink: &mut Ink,
+        source: &mut ValueSource,
         out: &mut [u8],
     ) -> (usize, u64) {
-        let mut values = ink.values(index);
+        let mut values = source.values(index);
         let length = self.template.write(&self.hosts[destination], &mut values, out);
         (length, self.check.expected(values.numbers()))
     }
@@ -140,7 +149,7 @@ pub(crate) struct Message {
 }
 
 impl Message {
-    /// What never changes is kept for the life of the process, as what is sent without a copy must be.
+    /// The constant part is kept for the life of the process, as required for sending without a copy.
     pub(crate) fn new(text: &Text, check: Check) -> Message {
         let fixed = text.fixed_text().map(|text| &*text.as_bytes().to_vec().leak());
         Message { text: text.clone(), fixed, check }
@@ -151,12 +160,11 @@ impl Message {
         self.text.is_empty()
     }
 
-    /// One on the connection at `index`: its text, its number, by which it can be had [again](Ink::again), and the length
-    /// that its answer is expected to have.
-    pub(crate) fn write<'a>(&'a self, index: u32, ink: &'a mut Ink) -> (&'a [u8], u32, u64) {
-        let nth = ink.written;
-        ink.written += 1;
-        let (text, expected) = ink.message(self, nth, index);
+    /// One for the connection at `index`: its text, its number, for [`ValueSource::again`], and the expected length of its reply.
+    pub(crate) fn write<'a>(&'a self, index: u32, source: &'a mut ValueSource) -> (&'a [u8], u32, u64) {
+        let nth = source.written;
+        source.written += 1;
+        let (text, expected) = source.message(self, nth, index);
         (text, nth as u32, expected)
     }
 }

@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_alert_is_told_from_other_bytes() {
+    fn an_alert_is_distinguished_from_other_bytes() {
         for (input, expected) in [
             // OpenSSL, Java and Go to a plain request.
             (&b"\x15\x03\x01\x00\x02\x02\x46"[..], true),
@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_told_by_its_words() {
+    fn a_page_is_reported_by_its_words() {
         let go = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n";
         assert!(is_page(400, go) && !is_page(200, go));
         assert!(is_page(400, b"<center>The plain HTTP request was sent to HTTPS port</center>"));

@@ -1,4 +1,4 @@
-//! A writer on a thread of its own behind a bounded queue: whoever writes never waits for a pipe, a disk or a terminal.
+//! A writer on its own thread behind a bounded queue: writing never waits for a pipe, a disk or a terminal.
 
 use std::{
     collections::VecDeque,
@@ -120,7 +120,7 @@ impl State {
 }
 
 impl Shared {
-    /// Nobody panics while holding it.
+    /// No code panics while holding it.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -152,11 +152,11 @@ impl Shared {
 
 /// Bytes of a file that may wait: minutes of histograms.
 const FILE_LIMIT: usize = 4 << 20;
-/// A disk that takes nothing for so long at the end is not waited for any more.
+/// Timeout of a disk that accepts nothing at the end.
 const FILE_PATIENCE: Duration = Duration::from_secs(5);
 
-/// A file, or what stands for one, that is written line by line in the background. A flush waits within bounds, and says
-/// what is not in it.
+/// A file, or a substitute, written line by line in the background. A flush waits within bounds, and reports what is
+/// missing.
 pub struct BackgroundFile {
     line: Vec<u8>,
     queue: Background,
@@ -219,7 +219,7 @@ mod tests {
         }
     }
 
-    /// Nine pieces of one byte to a writer that takes none yet, with room for three: what it took in the end.
+    /// Nine pieces of one byte to a writer that accepts none yet, with room for three: returns what it accepted finally.
     fn check(full: Full, expected: &[u8]) {
         let ((allow, may), (took, taken)) = (channel(), channel());
         let out = Background::start(Slow { may, took }, full, 3).unwrap();

@@ -9,7 +9,7 @@ use hdrhistogram::serialization::{
     V2DeflateSerializeError, V2DeflateSerializer,
     interval_log::{IntervalLogWriter, IntervalLogWriterBuilder, IntervalLogWriterError, Tag},
 };
-use samples::{Header, Latency, Looks, Sink, Tick, Timing};
+use samples::{Header, Latency, Samples, Sink, Tick, Timing};
 use units::Nanos;
 
 /// Histograms hold nanoseconds; the largest of each interval is written as milliseconds, as the Java tools do.
@@ -27,7 +27,7 @@ impl<W: Write> HlogFile<W> {
         HlogFile { out, serializer: V2DeflateSerializer::new() }
     }
 
-    /// Writes what stands before the first histogram. `began`: the date of the run's start, which intervals count from.
+    /// Writes the header before the first histogram. `began`: the date of the run's start, which intervals count from.
     ///
     /// # Errors
     /// `out` does not take it.
@@ -63,7 +63,7 @@ pub struct Hlog<'a, W: Write> {
 }
 
 impl<W: Write> Hlog<'_, W> {
-    /// What kept the log from being whole.
+    /// Why the log is incomplete.
     ///
     /// # Errors
     /// The first write that failed; nothing was written after it.
@@ -113,7 +113,7 @@ impl<W: Write> Sink for Hlog<'_, W> {
         self.header = header.clone();
     }
 
-    fn tick(&mut self, tick: &Tick, _looks: &Looks) {
+    fn tick(&mut self, tick: &Tick, _looks: &Samples) {
         if self.failed.is_none() {
             self.failed = self.write(tick).err();
         }
@@ -191,7 +191,7 @@ mod tests {
         let mut file = HlogFile::new(Vec::new());
         let mut log = file.begin(UNIX_EPOCH + Duration::from_secs(1_700_000_000)).unwrap();
         for second in 0..3 {
-            log.tick(&tick(second), &Looks::default());
+            log.tick(&tick(second), &Samples::default());
         }
         log.result().unwrap();
         let lines = read(&file.out);
@@ -242,7 +242,7 @@ mod tests {
         let mut file = HlogFile::new(Vec::new());
         let mut log = file.begin(UNIX_EPOCH + Duration::from_secs(1_700_000_000)).unwrap();
         log.begin(&header);
-        log.tick(&whole, &Looks::default());
+        log.tick(&whole, &Samples::default());
         log.result().unwrap();
         let lines: Vec<(String, u64)> =
             read(&file.out).into_iter().map(|(tag, _, _, histogram)| (tag, histogram.len())).collect();
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_told_once_and_stops_nothing() {
+    fn a_full_disk_is_reported_once_and_stops_nothing() {
         struct Full;
         impl Write for Full {
             fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -269,8 +269,8 @@ mod tests {
         }
         let mut file = HlogFile::new(io::LineWriter::new(Full));
         let mut log = file.begin(UNIX_EPOCH).unwrap();
-        log.tick(&tick(0), &Looks::default());
-        log.tick(&tick(1), &Looks::default());
+        log.tick(&tick(0), &Samples::default());
+        log.tick(&tick(1), &Samples::default());
         assert!(log.result().is_err());
     }
 }

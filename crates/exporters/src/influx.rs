@@ -15,7 +15,7 @@ pub(super) fn body(header: &Header, rows: &[Arc<Snapshot>]) -> String {
     rows.iter().map(|row| points(row, &tags)).collect()
 }
 
-/// What tells the points of a run from those of all others, as line protocol.
+/// The tags that identify the points of a run, as line protocol.
 #[derive(Clone, Debug, Default)]
 struct Tags(String);
 

@@ -23,47 +23,47 @@ use std::{
     time::Duration,
 };
 
-use samples::{Header, Looks, Sink, Tell, Tick};
+use samples::{Header, Samples, Sink, Tell, Tick};
 use units::{Clock, Date, Nanos};
 
-use metrics::{Book, Snapshot};
+use metrics::{MetricsState, Snapshot};
 use prometheus::Endpoint;
 use push::{Missed, Missing};
 
 pub use hlog::{Hlog, HlogFile};
-pub use push::{Behind, Form, PushServer};
+pub use push::{Backlog, Form, PushServer};
 
 /// Seconds of a run that may wait to be taken away.
 const WAITING: usize = 60;
-/// What is left when the run is over may take so long to be taken away.
+/// Timeout for the remaining output when the run has ended.
 const PATIENCE: Nanos = Nanos::from_secs(5);
 
-/// The sink that hands the metrics of a run to all who want them.
+/// The sink that passes the metrics of a run to all exporters.
 pub struct Exporters {
-    book: Book,
-    /// Those that begin with the run.
+    metrics_state: MetricsState,
+    /// Exporters that start with the run.
     ready: Vec<Ready>,
-    lanes: Vec<Lane>,
+    threads: Vec<ExporterThread>,
     endpoint: Option<Endpoint>,
     pushes: Vec<(PushServer, Missing)>,
-    /// Whoever is slow is waited for.
+    /// Waits for slow exporters.
     is_patient: bool,
     troubles: Vec<String>,
 }
 
-/// What is left when the run is over.
-pub struct Remains {
-    /// What could not be taken away, a line each.
+/// What is left after the run.
+pub struct Leftover {
+    /// Failures, a line each.
     pub troubles: Vec<String>,
     /// What is still to be sent.
-    pub behind: Vec<Behind>,
+    pub behind: Vec<Backlog>,
 }
 
 /// An exporter whose run has not begun.
 struct Ready {
     name: String,
     work: Work,
-    /// Where it keeps count of what it misses, if it does.
+    /// Where it counts what it misses, if it does.
     missing: Option<Missing>,
 }
 
@@ -71,14 +71,22 @@ struct Ready {
 type Work = Box<dyn FnOnce(&Header, &Snapshot, &Receiver<Arc<Snapshot>>) -> io::Result<()> + Send>;
 
 impl Exporters {
-    /// For nobody yet; of a run that began then.
+    /// Without exporters; of a run that began then.
     pub fn new(began: Date) -> Exporters {
-        let (ready, lanes, troubles) = (Vec::new(), Vec::new(), Vec::new());
+        let (ready, threads, troubles) = (Vec::new(), Vec::new(), Vec::new());
         let (endpoint, pushes, is_patient) = (None, Vec::new(), false);
-        Exporters { book: Book::new(began), ready, lanes, endpoint, pushes, is_patient, troubles }
+        Exporters {
+            metrics_state: MetricsState::new(began),
+            ready,
+            threads,
+            endpoint,
+            pushes,
+            is_patient,
+            troubles,
+        }
     }
 
-    /// The same of a run that was stored: whoever is slow is waited for, and misses nothing.
+    /// The same for a stored run: waits for slow exporters, which miss nothing.
     pub fn patient(began: Date) -> Exporters {
         Exporters { is_patient: true, ..Exporters::new(began) }
     }
@@ -112,7 +120,7 @@ impl Exporters {
         Ok(at)
     }
 
-    /// A POST each second; the first that is not taken is told.
+    /// A POST each second; reports the first that fails.
     pub fn push(&mut self, server: PushServer, tell: Tell) {
         let (to, missing) = (server.clone(), Missing::default());
         self.pushes.push((server, missing.clone()));
@@ -125,47 +133,47 @@ impl Exporters {
     }
 
     /// Waits until all is taken away, within bounds.
-    pub fn end(self) -> Remains {
-        let Exporters { lanes, mut troubles, pushes, .. } = self;
+    pub fn end(self) -> Leftover {
+        let Exporters { threads, mut troubles, pushes, .. } = self;
         // All learn of the end at once, and one patience is for all of them.
-        let ending: Vec<Ending> = lanes.into_iter().map(Lane::end).collect();
+        let ending: Vec<Ending> = threads.into_iter().map(ExporterThread::end).collect();
         let clock = Clock::start();
-        troubles.extend(ending.into_iter().filter_map(|lane| lane.wait(PATIENCE.since(clock.now()))));
+        troubles.extend(ending.into_iter().filter_map(|thread| thread.wait(PATIENCE.since(clock.now()))));
         let behind = |(server, missing): (PushServer, Missing)| {
             let missed = std::mem::take(&mut *lock(&missing));
-            Behind::new(server, missed)
+            Backlog::new(server, missed)
         };
         let behind = pushes.into_iter().filter_map(behind).collect();
-        Remains { troubles, behind }
+        Leftover { troubles, behind }
     }
 }
 
 impl Sink for Exporters {
     fn begin(&mut self, header: &Header) {
-        self.book.begin(header);
+        self.metrics_state.begin(header);
         if self.ready.is_empty() && self.endpoint.is_none() {
             return;
         }
-        let blank = Arc::new(self.book.blank());
+        let blank = Arc::new(self.metrics_state.blank());
         if let Some(endpoint) = &self.endpoint {
             endpoint.show(&blank);
         }
         for ready in self.ready.drain(..) {
-            match Lane::start(ready, header.clone(), blank.clone()) {
-                Ok(lane) => self.lanes.push(lane),
+            match ExporterThread::start(ready, header.clone(), blank.clone()) {
+                Ok(thread) => self.threads.push(thread),
                 Err(why) => self.troubles.push(why),
             }
         }
     }
 
-    fn tick(&mut self, tick: &Tick, looks: &Looks) {
-        if !self.lanes.is_empty() || self.endpoint.is_some() {
-            let snapshot = Arc::new(self.book.tick(tick, looks));
+    fn tick(&mut self, tick: &Tick, looks: &Samples) {
+        if !self.threads.is_empty() || self.endpoint.is_some() {
+            let snapshot = Arc::new(self.metrics_state.tick(tick, looks));
             if let Some(endpoint) = &self.endpoint {
                 endpoint.show(&snapshot);
             }
-            for lane in &mut self.lanes {
-                if self.is_patient { lane.give(&snapshot) } else { lane.offer(&snapshot) }
+            for thread in &mut self.threads {
+                if self.is_patient { thread.give(&snapshot) } else { thread.offer(&snapshot) }
             }
         }
     }
@@ -176,18 +184,18 @@ fn lock(missing: &Missing) -> MutexGuard<'_, Missed> {
     missing.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A thread of its own, behind a queue that never makes the run wait.
-struct Lane {
+/// An exporter's thread, behind a queue that never blocks the run.
+struct ExporterThread {
     name: String,
     queue: SyncSender<Arc<Snapshot>>,
     done: Receiver<io::Result<()>>,
     missing: Missing,
-    /// Whether it tells of what is missing by itself.
+    /// Whether it reports missing seconds itself.
     makes_up: bool,
 }
 
-impl Lane {
-    fn start(ready: Ready, header: Header, blank: Arc<Snapshot>) -> Result<Lane, String> {
+impl ExporterThread {
+    fn start(ready: Ready, header: Header, blank: Arc<Snapshot>) -> Result<ExporterThread, String> {
         let Ready { name, work, missing } = ready;
         let (queue, rows) = sync_channel(WAITING);
         let (tell, done) = sync_channel(1);
@@ -196,7 +204,7 @@ impl Lane {
         };
         let (makes_up, missing) = (missing.is_some(), missing.unwrap_or_default());
         match thread::Builder::new().name("exporter".to_owned()).spawn(work) {
-            Ok(_) => Ok(Lane { name, queue, done, missing, makes_up }),
+            Ok(_) => Ok(ExporterThread { name, queue, done, missing, makes_up }),
             Err(e) => Err(format!("{name}: cannot start its thread: {e}")),
         }
     }
@@ -215,12 +223,12 @@ impl Lane {
 
     /// Nothing more comes.
     fn end(self) -> Ending {
-        let Lane { name, queue: _, done, missing, makes_up } = self;
+        let ExporterThread { name, queue: _, done, missing, makes_up } = self;
         Ending { name, done, missing, makes_up }
     }
 }
 
-/// A lane that writes the rest.
+/// An exporter that writes the rest.
 struct Ending {
     name: String,
     done: Receiver<io::Result<()>>,

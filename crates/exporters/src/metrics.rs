@@ -1,5 +1,4 @@
-//! The figures of a run under names that other tools know: one [table](table::TABLE), from which everything that takes
-//! them away reads.
+//! The metrics of a run under names for other tools: one [table](table::TABLE), which all exporters use.
 
 #[cfg(test)]
 pub(crate) mod made_up;
@@ -9,7 +8,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-use samples::{Destination, Header, Latency, Looks, Quantiles, Tick};
+use samples::{Destination, Header, Latency, Quantiles, Samples, Tick};
 use units::{Date, Nanos};
 
 pub(crate) use table::TABLE;
@@ -21,10 +20,10 @@ pub(crate) struct Metric {
     pub(crate) kind: Kind,
     /// By which its series differ, in the order in which they are written; the population first.
     pub(crate) labels: &'static [&'static str],
-    /// Whether a series appears with what happens, so that nobody knows before which there will be.
+    /// Whether series appear dynamically, so that they are not known in advance.
     pub(crate) is_open: bool,
     pub(crate) help: &'static str,
-    /// Its series at a moment; those of a closed metric are always the same, and [`Value::Unknown`] where nobody knows.
+    /// Its series at a point in time; those of a closed metric are always the same, [`Value::Unknown`] if not known.
     read: fn(&Moment, &mut Series),
 }
 
@@ -69,7 +68,7 @@ pub(crate) enum Value {
     Number(f64),
     /// Of a histogram.
     Times(Box<Times>),
-    /// Nobody could see it.
+    /// Not observed.
     Unknown,
 }
 
@@ -163,7 +162,7 @@ pub(crate) fn plain(n: f64) -> f64 {
 pub(crate) struct Snapshot {
     /// The date by the clock that the run began at, and the run's own time since.
     pub(crate) at: Date,
-    /// Since the run began, a notice before the first dial.
+    /// Since the run began, shortly before the first dial.
     pub(crate) elapsed: Nanos,
     /// In the table's order.
     pub(crate) samples: Vec<Sample>,
@@ -176,7 +175,7 @@ struct Moment<'a> {
     total: &'a Tick,
     /// The last period.
     last: &'a Tick,
-    looks: &'a Looks,
+    looks: &'a Samples,
 }
 
 /// Series under way.
@@ -235,18 +234,18 @@ impl Moment<'_> {
     }
 }
 
-/// Folds a run into its series.
-pub(crate) struct Book {
+/// The state from which the series of a run are computed.
+pub(crate) struct MetricsState {
     header: Header,
     began: Date,
     start: Option<Nanos>,
     total: Tick,
 }
 
-impl Book {
+impl MetricsState {
     /// Of a run that began then.
-    pub(crate) fn new(began: Date) -> Book {
-        Book { header: Header::default(), began, start: None, total: Tick::default() }
+    pub(crate) fn new(began: Date) -> MetricsState {
+        MetricsState { header: Header::default(), began, start: None, total: Tick::default() }
     }
 
     pub(crate) fn begin(&mut self, header: &Header) {
@@ -257,19 +256,23 @@ impl Book {
     pub(crate) fn blank(&self) -> Snapshot {
         let populations = vec![Tick::default(); self.header.populations.len()];
         let nothing = Tick { populations, ..Tick::default() };
-        let before = Book { total: nothing.clone(), header: self.header.clone(), ..Book::new(self.began) };
-        before.read(Nanos::ZERO, &nothing, &Looks::default())
+        let before = MetricsState {
+            total: nothing.clone(),
+            header: self.header.clone(),
+            ..MetricsState::new(self.began)
+        };
+        before.read(Nanos::ZERO, &nothing, &Samples::default())
     }
 
     /// A period.
-    pub(crate) fn tick(&mut self, tick: &Tick, looks: &Looks) -> Snapshot {
+    pub(crate) fn tick(&mut self, tick: &Tick, looks: &Samples) -> Snapshot {
         let start = *self.start.get_or_insert(tick.from);
         self.total.extend(tick);
         self.read(tick.until.since(start), tick, looks)
     }
 
-    fn read(&self, elapsed: Nanos, last: &Tick, looks: &Looks) -> Snapshot {
-        let Book { header, total, .. } = self;
+    fn read(&self, elapsed: Nanos, last: &Tick, looks: &Samples) -> Snapshot {
+        let MetricsState { header, total, .. } = self;
         let moment = Moment { header, total, last, looks };
         let mut samples = Vec::new();
         for (row, metric) in TABLE.iter().enumerate() {

@@ -30,7 +30,7 @@ pub(super) fn body(header: &Header, rows: &[Arc<Snapshot>]) -> String {
     .to_string()
 }
 
-/// A row of the table with all its points; none where nobody could see it.
+/// A row of the table with all its points; none if it was not observed.
 fn metric(row: usize, of: &Metric, rows: &[Arc<Snapshot>]) -> Option<Json> {
     let own = |snapshot: &Arc<Snapshot>| {
         let samples = snapshot.samples.iter().filter(|sample| sample.row == row);
@@ -57,7 +57,7 @@ fn point(sample: &Sample, of: &Metric, snapshot: &Snapshot) -> Option<Json> {
     let attributes: Vec<Json> =
         sample.labels.iter().map(|(name, says)| attribute((name, says.as_str()))).collect();
     let mut point = json!({ "attributes": attributes, "timeUnixNano": ns(snapshot.at.0) });
-    // Others than throng's own began to count at a time that nobody knows: then there is none.
+    // Counters other than throng's own began at an unknown time: then there is none.
     if of.kind != Kind::Gauge
         && !["throng_target_", "throng_host_"].iter().any(|of_others| of.name.starts_with(of_others))
     {

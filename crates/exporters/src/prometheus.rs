@@ -17,14 +17,14 @@ use crate::{
 /// What the next scrape sees.
 type Latest = Arc<Mutex<Arc<Snapshot>>>;
 
-/// Listens from the beginning, answers while the run lasts.
+/// Listens from the start, serves during the run.
 pub(super) struct Endpoint {
     latest: Latest,
     _web: Web,
 }
 
 impl Endpoint {
-    /// Listens, and answers with what is [shown](Endpoint::show) last. Also where: the port that it got.
+    /// Listens, and serves what was [shown](Endpoint::show) last. Also returns its address, with the port.
     ///
     /// # Errors
     /// What bind says, or there can be no further thread.
@@ -109,10 +109,10 @@ mod tests {
         assert_eq!(text(&Snapshot::default()), "");
     }
 
-    /// What is answered to this, as far as it is.
+    /// The response to this, as far as it goes.
     fn ask(at: SocketAddr, request: &[u8]) -> String {
         let mut stream = TcpStream::connect(at).unwrap();
-        // It may have its answer before all is said.
+        // The response may arrive before all is sent.
         let _ = stream.write_all(request);
         let mut answer = String::new();
         let _ = stream.read_to_string(&mut answer);
@@ -175,7 +175,7 @@ mod tests {
         }
         assert!(ask(at, b"GET /metrics HTTP/1.0\r\n\r\n").starts_with("HTTP/1.0 200 "));
         drop(endpoint);
-        // The listener goes with the thread: then nobody is there.
+        // The listener ends with the thread.
         let clock = Clock::start();
         while TcpStream::connect(at).is_ok() {
             assert!(clock.now() < Nanos::from_secs(10), "still listening");

@@ -1,4 +1,4 @@
-//! Metrics that are pushed: a POST a second to who takes them, again where it did not, and late from the store.
+//! Pushed metrics: a POST per second, retried if it fails, and finally sent from the store.
 
 #[cfg(test)]
 mod tests;
@@ -19,7 +19,7 @@ use units::{Clock, Nanos};
 
 use crate::{
     influx,
-    metrics::{Book, Snapshot},
+    metrics::{MetricsState, Snapshot},
     otlp,
 };
 
@@ -31,8 +31,8 @@ const WAITING: usize = 60;
 const BATCH: usize = 30;
 /// For what is sent from the store when the run is over.
 const MAKING_UP: Nanos = Nanos::from_secs(20);
-/// As much of an answer is read.
-const MOST_ANSWER: usize = 4 << 10;
+/// Maximum of a response that is read.
+const MAX_ANSWER: usize = 4 << 10;
 
 /// What is posted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,7 +78,7 @@ pub struct PushServer {
     pub host: String,
     /// Path and query of its writes.
     pub path: String,
-    /// What it wants to see.
+    /// Its token.
     pub token: Option<String>,
 }
 
@@ -100,10 +100,10 @@ impl Missed {
     }
 }
 
-/// What is missing, for the thread that pushes and for who sends it later.
+/// What is missing, shared by the pushing thread and the late sender.
 pub(super) type Missing = Arc<Mutex<Missed>>;
 
-/// Pushes what comes until there is no more; what does not arrive is told once, tried again each second, and at last missed.
+/// Pushes snapshots until the end; a failure is reported once, retried each second, and finally counted as missed.
 pub(super) fn push(
     server: &PushServer,
     header: &Header,
@@ -129,7 +129,7 @@ pub(super) fn push(
         }
         match server.post(header, &pending) {
             Ok(()) => pending.clear(),
-            Err(Untaken { why, for_good }) => {
+            Err(Rejected { why, for_good }) => {
                 if !std::mem::replace(&mut told, true) {
                     tell(&format!("{}: retrying, the run continues: {why}", server.name()));
                 }
@@ -142,29 +142,29 @@ pub(super) fn push(
     }
 }
 
-/// Why points were not taken.
-struct Untaken {
+/// Why points were rejected.
+struct Rejected {
     why: String,
-    /// It would not take the same points a moment later.
+    /// It would reject the same points again.
     for_good: bool,
 }
 
-/// What was not taken while the run lasted.
-pub struct Behind {
+/// What was not delivered during the run.
+pub struct Backlog {
     pub(super) server: PushServer,
     pub(super) missed: Missed,
 }
 
-impl Behind {
-    /// None if there is nothing that it lacks.
-    pub(super) fn new(server: PushServer, missed: Missed) -> Option<Behind> {
-        missed.range.is_some().then_some(Behind { server, missed })
+impl Backlog {
+    /// None if nothing is missing.
+    pub(super) fn new(server: PushServer, missed: Missed) -> Option<Backlog> {
+        missed.range.is_some().then_some(Backlog { server, missed })
     }
 
-    /// Sends it from the store, within bounds; what became of it, for the person. Points that are there already are
-    /// written again, and are the same.
+    /// Sends it from the store, within bounds; returns the result as a message. Points that exist already are written
+    /// again, unchanged.
     pub fn make_up(self, kept: Option<(&Store, &StoredRun)>) -> String {
-        let Behind { server, missed } = self;
+        let Backlog { server, missed } = self;
         let (name, seconds) = (server.name(), missed.seconds);
         let Some((store, run)) = kept else {
             return format!("{name}: {seconds} seconds of the run are missing: {}", missed.why);
@@ -182,20 +182,20 @@ impl Behind {
 }
 
 impl PushServer {
-    /// As the user knows it.
+    /// Its name for the user.
     pub fn name(&self) -> String {
         format!("{} {}", self.form.flag(), self.host)
     }
 
-    /// Sends a stored run, all of it, as when it ran.
+    /// Sends a complete stored run, as during the run.
     ///
     /// # Errors
-    /// The store is damaged, or the first batch that was not taken: nothing is sent after it.
+    /// The store is damaged, or a batch was rejected: nothing is sent after it.
     pub fn send(&self, store: &Store, run: &StoredRun) -> Result<(), String> {
         self.send_part(store, run, (Nanos::ZERO, Nanos::NEVER), Nanos::NEVER)
     }
 
-    /// Those of its seconds, within a time.
+    /// A range of its seconds, with a timeout.
     fn send_part(
         &self,
         store: &Store,
@@ -204,11 +204,11 @@ impl PushServer {
         within: Nanos,
     ) -> Result<(), String> {
         let (clock, header) = (Clock::start(), &run.record.header);
-        let mut book = Book::new(run.record.began_ms);
-        book.begin(header);
+        let mut metrics_state = MetricsState::new(run.record.began_ms);
+        metrics_state.begin(header);
         let (mut batch, mut sent) = (Vec::new(), Ok(()));
         let read = store.ticks(&run.id, &mut |record| {
-            let row = book.tick(&record.tick, &record.looks);
+            let row = metrics_state.tick(&record.tick, &record.looks);
             if (from..=to).contains(&row.elapsed) && sent.is_ok() {
                 batch.push(Arc::new(row));
             }
@@ -226,14 +226,14 @@ impl PushServer {
     }
 
     /// Posts these seconds once.
-    fn post(&self, header: &Header, rows: &[Arc<Snapshot>]) -> Result<(), Untaken> {
+    fn post(&self, header: &Header, rows: &[Arc<Snapshot>]) -> Result<(), Rejected> {
         if rows.is_empty() {
             return Ok(());
         }
         let answer = self.exchange(&self.form.body(header, rows)).map_err(|e| {
             let is_late = matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut);
             let why = if is_late { format!("no response within {PATIENCE}") } else { e.to_string() };
-            Untaken { why, for_good: false }
+            Rejected { why, for_good: false }
         })?;
         let status = answer.strip_prefix("HTTP/1.").and_then(|rest| rest.get(2..5)).unwrap_or_default();
         if status.starts_with('2') {
@@ -242,7 +242,7 @@ impl PushServer {
         let reason = answer.split_once("\r\n\r\n").map_or(answer.as_str(), |(_, body)| body);
         let reason: String =
             reason.trim().chars().take(200).map(|c| if c.is_control() { ' ' } else { c }).collect();
-        Err(Untaken { why: format!("rejected: {status} {reason}"), for_good: status == "400" })
+        Err(Rejected { why: format!("rejected: {status} {reason}"), for_good: status == "400" })
     }
 
     fn exchange(&self, body: &str) -> io::Result<String> {
@@ -274,7 +274,7 @@ impl PushServer {
             }
         }
         let (mut answer, mut piece) = (Vec::new(), [0; 1024]);
-        while answer.len() < MOST_ANSWER {
+        while answer.len() < MAX_ANSWER {
             stream.set_read_timeout(Some(left()?))?;
             match stream.read(&mut piece) {
                 Ok(0) => break,

@@ -48,7 +48,7 @@ fn parts(sample: &Sample) -> Vec<(String, Option<f64>)> {
     parts.map(|(ending, n)| (sample.series(ending), n)).collect()
 }
 
-/// What stands in each column, in an order that is always the same.
+/// The columns, in a fixed order.
 fn columns(snapshot: &Snapshot) -> Vec<(String, Option<f64>)> {
     let (open, closed): (Vec<&Sample>, Vec<&Sample>) =
         snapshot.samples.iter().partition(|sample| sample.metric().is_open);

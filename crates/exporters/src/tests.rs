@@ -3,7 +3,7 @@ use std::sync::Mutex;
 use super::*;
 use fixtures::{header, seen};
 
-/// What was written, for who asks while it is.
+/// What was written so far, shared.
 #[derive(Clone, Default)]
 struct Shared(Arc<Mutex<Vec<u8>>>);
 
@@ -57,7 +57,7 @@ fn all_that_happened_is_taken_away() {
 }
 
 #[test]
-fn one_that_fails_is_told_and_costs_the_others_nothing() {
+fn one_that_fails_is_reported_and_costs_the_others_nothing() {
     let jsonl = Shared::default();
     let mut exporters = Exporters::new(Date(0));
     exporters.csv("--csv a".to_owned(), Stuck(None));

@@ -1,4 +1,4 @@
-//! A thread that answers HTTP while a run lasts.
+//! A thread that serves HTTP during a run.
 
 mod places;
 mod timed;
@@ -32,23 +32,23 @@ use tower_service::Service;
 use places::{Place, Places};
 use timed::Timed;
 
-/// Answers that are under way at the end may take so long.
+/// Timeout of responses in progress at the end.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// A request's head must come within this, from the connection's beginning or the end of the answer before it.
+/// Timeout of a request's head, from the start of the connection or the end of the previous response.
 const HEAD: Duration = Duration::from_secs(5);
-/// A handler must begin its answer within this: it waits for nothing but the rest of its request.
+/// Timeout of a handler before its response begins: it only waits for the rest of its request.
 const ANSWER: Duration = Duration::from_secs(10);
 /// Where there is no file left for a peer, the next is tried then.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Answers until it is [ended](Web::end) or dropped.
+/// Serves until it is [ended](Web::end) or dropped.
 pub struct Web {
     stop: Option<oneshot::Sender<()>>,
     thread: JoinHandle<()>,
 }
 
 impl Web {
-    /// Listens, and answers by `routes`, while `work` goes on beside it; also where: the port that it got.
+    /// Listens, and serves `routes`, while `work` runs besides it; also returns its address, with the port.
     ///
     /// # Errors
     /// What bind says, or there can be no further thread.
@@ -66,7 +66,7 @@ impl Web {
             let Ok(listener) = net::TcpListener::from_std(listener) else { return };
             let (ending, end) = watch::channel(());
             let answers = tokio::spawn(accept(listener, routes, end));
-            // What the work says at its end is still told.
+            // The final output of the work is still delivered.
             let work = tokio::spawn(work);
             let _ = stopped.await;
             let finish = async move {
@@ -87,16 +87,16 @@ impl Web {
     pub fn end(self) {
         let Web { stop, thread } = self;
         drop(stop);
-        // It panics in nobody's name but its own.
+        // A panic is its own.
         let _ = thread.join();
     }
 }
 
-/// Marks a response that anybody may have, beside others that only some may: it is not worth a place.
+/// Marks a public response, as opposed to authorised ones: it does not secure a slot.
 #[derive(Clone, Copy, Debug)]
 pub struct ForAnybody;
 
-/// Takes all who come; who finds no place has it made by who has asked nothing yet.
+/// Accepts all peers; without a free slot, one without a request is evicted.
 async fn accept(listener: net::TcpListener, routes: Router, end: watch::Receiver<()>) {
     let places = Arc::new(Places::default());
     loop {
@@ -112,14 +112,14 @@ async fn accept(listener: net::TcpListener, routes: Router, end: watch::Receiver
     }
 }
 
-/// Answers one peer, until it goes, is let go, or all of it ends.
+/// Serves one peer, until it leaves, is evicted, or the server ends.
 async fn answer(stream: net::TcpStream, mut place: Place, routes: Router, mut end: watch::Receiver<()>) {
     let asked = place.asked();
     let service = service_fn(move |request: hyper::Request<Incoming>| {
         let (routes, asked) = (routes.clone(), asked.clone());
         async move {
             let response = handle(routes, request.map(Body::new)).await;
-            // Who may not ask has asked nothing, nor has who asked for what anybody may have.
+            // An unauthorised or public request does not count.
             if response.status().is_success() && response.extensions().get::<ForAnybody>().is_none() {
                 asked.set();
             }
@@ -134,7 +134,7 @@ async fn answer(stream: net::TcpStream, mut place: Place, routes: Router, mut en
     let leave =
         pin!(async { matches!(select(pin!(place.must_go()), pin!(end.changed())).await, Either::Right(_)) });
     if let Either::Right((true, _)) = select(connection.as_mut(), leave).await {
-        // Its answer that is under way comes to its end.
+        // Its response in progress is completed.
         connection.as_mut().graceful_shutdown();
         let _ = connection.await;
     }

@@ -34,35 +34,35 @@ pub struct Finding {
 }
 
 /// The fix of an insufficient limit.
-pub(crate) struct Cure {
+pub(crate) struct Fix {
     pub(crate) severity: Severity,
     pub(crate) command: String,
     pub(crate) repairs: Vec<Repair>,
 }
 
-impl Cure {
+impl Fix {
     /// A command that the user has to run.
-    pub(crate) fn by_hand(severity: Severity, command: impl Into<String>) -> Cure {
-        Cure { severity, command: command.into(), repairs: Vec::new() }
+    pub(crate) fn manual(severity: Severity, command: impl Into<String>) -> Fix {
+        Fix { severity, command: command.into(), repairs: Vec::new() }
     }
 
     /// One kernel setting.
-    pub(crate) fn setting(severity: Severity, name: &'static str, value: impl ToString) -> Cure {
+    pub(crate) fn setting(severity: Severity, name: &'static str, value: impl ToString) -> Fix {
         let repair = Repair::setting(name, value);
-        Cure { severity, command: repair.to_string(), repairs: vec![repair] }
+        Fix { severity, command: repair.to_string(), repairs: vec![repair] }
     }
 }
 
 impl Finding {
     /// A limit that was read; without a fix it is sufficient.
-    pub(crate) fn new(what: &'static str, value: String, needed: String, cure: Option<Cure>) -> Finding {
-        let cure = cure.unwrap_or_else(|| Cure::by_hand(Severity::Fine, ""));
+    pub(crate) fn new(what: &'static str, value: String, needed: String, cure: Option<Fix>) -> Finding {
+        let cure = cure.unwrap_or_else(|| Fix::manual(Severity::Fine, ""));
         Finding { what, value, needed, cure: cure.command, severity: cure.severity, repairs: cure.repairs }
     }
 
     /// A limit that cannot be read.
     pub(crate) fn unknown(what: &'static str, why: impl Into<String>) -> Finding {
-        let unread = Cure::by_hand(Severity::Unknown, "");
+        let unread = Fix::manual(Severity::Unknown, "");
         Finding::new(what, why.into(), "not judged".to_owned(), Some(unread))
     }
 
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn a_finding_reads_as_one_line() {
-        let cure = Cure::by_hand(Severity::Warn, "ulimit -n 1048576");
+        let cure = Fix::manual(Severity::Warn, "ulimit -n 1048576");
         let mut finding =
             Finding::new("open files", "65,536 allowed".into(), "1,000,032 needed".into(), Some(cure));
         assert_eq!(finding.to_string(), "open files: 65,536 allowed, 1,000,032 needed: ulimit -n 1048576");
@@ -108,7 +108,7 @@ mod tests {
         let with = |cure| Finding::new("open files", String::new(), String::new(), cure);
         assert!(!with(None).is_trouble() && !Finding::unknown("open files", "hidden").is_trouble());
         for severity in [Severity::Refuse, Severity::Warn] {
-            assert!(with(Some(Cure::setting(severity, "fs.nr_open", 5))).is_trouble());
+            assert!(with(Some(Fix::setting(severity, "fs.nr_open", 5))).is_trouble());
         }
     }
 }

@@ -12,7 +12,7 @@ use std::{
 };
 
 use rustix::fs::OFlags;
-use samples::JvmLook;
+use samples::JvmSample;
 use units::{Clock, Nanos};
 
 use crate::Root;
@@ -33,7 +33,7 @@ const POLICY: &str = "sun.gc.policy.name";
 const ONE_SPACE: &str = "GarbageFirst";
 
 /// The counters of a process; `None`: not a Java virtual machine, started with `-XX:-UsePerfData`, or not readable for us.
-pub(crate) fn look(root: &Root, pid: u32) -> Option<JvmLook> {
+pub(crate) fn look(root: &Root, pid: u32) -> Option<JvmSample> {
     counters(&file(root, pid)?).map(|counters| counters.look())
 }
 
@@ -183,8 +183,8 @@ impl Counters<'_> {
         Some(())
     }
 
-    fn look(&self) -> JvmLook {
-        let (mut look, mut ticks, mut ticks_per_s) = (JvmLook::default(), 0, 0);
+    fn look(&self) -> JvmSample {
+        let (mut look, mut ticks, mut ticks_per_s) = (JvmSample::default(), 0, 0);
         let (mut most, mut is_one_space) = ([0; GENERATIONS.end], false);
         let spaces: Vec<String> = GENERATIONS
             .flat_map(|g| SPACES.map(move |s| format!("sun.gc.generation.{g}.space.{s}.used")))
@@ -258,7 +258,7 @@ mod tests {
         ("sun.gc.collector.2.time", 4),
         ("java.threads.live", 12),
     ];
-    const EXPECTED: JvmLook = JvmLook {
+    const EXPECTED: JvmSample = JvmSample {
         heap_used_bytes: 975,
         heap_committed_bytes: 21_000,
         heap_max_bytes: 300_000,

@@ -18,14 +18,14 @@ use crate::Root;
 pub(crate) use reader::LogReader;
 
 /// Logs are among the first descriptors of a server.
-const MOST_DESCRIPTORS: u32 = 128;
+const MAX_DESCRIPTORS: u32 = 128;
 /// Limits: processes, and files in total.
-const MOST_PROCESSES: usize = 8;
-const MOST_FILES: usize = 16;
+const MAX_PROCESSES: usize = 8;
+const MAX_FILES: usize = 16;
 /// Bytes read of a file per sample: from where the last sample ended, and up to its end.
 const PIECE: u64 = 4 << 10;
 /// A line is cut off here.
-const MOST_LETTERS: usize = 200;
+const MAX_LETTERS: usize = 200;
 
 /// What lines say of each kind; the first that fits. Case does not count.
 const SAID: &[(&str, LogKind)] = &[
@@ -83,13 +83,13 @@ impl Logs {
     /// Adds the files that these processes have opened since.
     fn open(&mut self, pids: impl Iterator<Item = u32>) {
         let mut known: HashSet<(u64, u64)> = self.files.iter().map(|open| open.is).collect();
-        for pid in pids.take(MOST_PROCESSES) {
-            for fd in 0..MOST_DESCRIPTORS {
+        for pid in pids.take(MAX_PROCESSES) {
+            for fd in 0..MAX_DESCRIPTORS {
                 let link = self.root.path(format!("proc/{pid}/fd/{fd}"));
                 let Some(found) = std::fs::metadata(&link).ok().filter(Metadata::is_file) else { continue };
                 let is = (found.dev(), found.ino());
                 let is_log = fd > 0 && self.is_written(pid, fd);
-                if self.files.len() < MOST_FILES && is_log && known.insert(is) {
+                if self.files.len() < MAX_FILES && is_log && known.insert(is) {
                     let name = std::fs::read_link(&link).unwrap_or_default();
                     let name = plain(&name.to_string_lossy());
                     self.files.push(Open { link, name, is, read: found.size() });
@@ -162,10 +162,10 @@ fn plain(line: &str) -> String {
     };
     let line = line.trim();
     let mut shown = String::new();
-    for c in line.chars().take(MOST_LETTERS) {
+    for c in line.chars().take(MAX_LETTERS) {
         if steers(c) { shown.extend(c.escape_default()) } else { shown.push(c) }
     }
-    if line.chars().count() > MOST_LETTERS {
+    if line.chars().count() > MAX_LETTERS {
         shown.push('…');
     }
     shown
@@ -225,7 +225,7 @@ mod tests {
         append(&machine, "err", &format!("panic: \u{1b}[2J\u{202e}x{}\n", "y".repeat(900)));
         let [(LogKind::Error, line)] = &said(&mut logs)[..] else { panic!("{:?}", logs.found) };
         assert!(line.starts_with("panic: \\u{1b}[2J\\u{202e}xyyy") && line.ends_with("y…"), "{line}");
-        assert!(line.chars().count() < MOST_LETTERS + 20, "{line}");
+        assert!(line.chars().count() < MAX_LETTERS + 20, "{line}");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use samples::{ProcessLook, ProcessMemory};
+use samples::{ProcessMemory, ProcessSample};
 use units::Nanos;
 
 use crate::{
@@ -12,11 +12,11 @@ use crate::{
 };
 
 /// Threads that are sampled individually: bounds the cost of a sample.
-const MOST_THREADS: usize = 64;
+const MAX_THREADS: usize = 64;
 /// A thread that ran, or was ready to, for this share of the time could hardly have done more.
 const FULL: f64 = 0.95;
 /// Shares over less time than this would be noise: CPU time comes in clock ticks of 10 ms.
-const LEAST_PERIOD: Nanos = Nanos::from_millis(500);
+const MIN_PERIOD: Nanos = Nanos::from_millis(500);
 
 /// Processes that serve one purpose, and what they had used when last looked at. What those that ended had used stays
 /// in the sums.
@@ -33,7 +33,7 @@ pub struct Processes {
     cpus: String,
     /// When shares were last computed, and the CPU time by then.
     looked: Option<(Nanos, u64)>,
-    latest: ProcessLook,
+    latest: ProcessSample,
 }
 
 /// By process and thread.
@@ -71,7 +71,7 @@ impl Times {
 
 /// What changes with every connection: two small files per process, so that it can be sampled several times a second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Pulse {
+pub struct UsageSample {
     /// Alive.
     pub processes: u64,
     /// Their threads.
@@ -84,7 +84,7 @@ pub struct Pulse {
     pub cpu_system_ns: u64,
 }
 
-impl Pulse {
+impl UsageSample {
     /// CPU time, nanoseconds.
     pub const fn cpu_ns(&self) -> u64 {
         self.cpu_user_ns + self.cpu_system_ns
@@ -105,7 +105,7 @@ impl Processes {
             cores: first.as_ref().and_then(|process| processors_of(root, process)),
             cpus: first.and_then(|process| allowed(root, &process)).unwrap_or_default(),
             looked: None,
-            latest: ProcessLook::default(),
+            latest: ProcessSample::default(),
         }
     }
 
@@ -132,8 +132,8 @@ impl Processes {
     }
 
     /// Memory and CPU time now.
-    pub fn pulse(&mut self) -> Pulse {
-        let mut sum = Pulse::default();
+    pub fn usage_sample(&mut self) -> UsageSample {
+        let mut sum = UsageSample::default();
         let Processes { root, alive, ended, .. } = self;
         alive.retain_mut(|member| {
             let Some(stat) = Stat::read(root, member.pid) else {
@@ -157,8 +157,8 @@ impl Processes {
     }
 
     /// The full sample; shares cover the time since the previous one, if that is long enough ago.
-    pub fn look(&mut self, now: Nanos) -> ProcessLook {
-        let pulse = self.pulse();
+    pub fn look(&mut self, now: Nanos) -> ProcessSample {
+        let usage_sample = self.usage_sample();
         let threads = self.thread_times();
         for (thread, time) in &threads {
             let time = time.since(self.threads.get(thread));
@@ -166,21 +166,22 @@ impl Processes {
             self.latest.involuntary_switches += time.switches;
         }
         let elapsed = self.looked.map(|(at, _)| now.since(at));
-        if elapsed.is_none_or(|elapsed| elapsed >= LEAST_PERIOD) {
+        if elapsed.is_none_or(|elapsed| elapsed >= MIN_PERIOD) {
             self.share(elapsed, &threads);
             self.threads_shared.clone_from(&threads);
             if let (Some(elapsed), Some((_, cpu_ns))) = (elapsed, self.looked) {
-                self.latest.cores_used = pulse.cpu_ns().saturating_sub(cpu_ns) as f64 / elapsed.0 as f64;
+                self.latest.cores_used =
+                    usage_sample.cpu_ns().saturating_sub(cpu_ns) as f64 / elapsed.0 as f64;
             }
-            self.looked = Some((now, pulse.cpu_ns()));
+            self.looked = Some((now, usage_sample.cpu_ns()));
         }
         self.threads = threads;
-        self.latest = ProcessLook {
-            processes: pulse.processes,
-            threads: pulse.threads,
-            rss_bytes: pulse.rss_bytes,
-            cpu_user_ns: pulse.cpu_user_ns,
-            cpu_system_ns: pulse.cpu_system_ns,
+        self.latest = ProcessSample {
+            processes: usage_sample.processes,
+            threads: usage_sample.threads,
+            rss_bytes: usage_sample.rss_bytes,
+            cpu_user_ns: usage_sample.cpu_user_ns,
+            cpu_system_ns: usage_sample.cpu_system_ns,
             cores: self.cores,
             stopped: self.alive.iter().filter(|member| member.is_stopped).count() as u64,
             blocked: self.blocked(),
@@ -194,7 +195,7 @@ impl Processes {
         let mut times = Threads::new();
         for pid in self.alive.iter().map(|member| member.pid) {
             for tid in numbers(&self.root, &format!("proc/{pid}/task")) {
-                if times.len() < MOST_THREADS
+                if times.len() < MAX_THREADS
                     && let Some(time) = self.times(pid, tid)
                 {
                     times.insert((pid, tid), time);
@@ -326,8 +327,8 @@ mod tests {
         let machine = two();
         let mut processes = Processes::new(&machine.root(), &[5, 6]);
         let page = rustix::param::page_size() as u64;
-        let both = processes.pulse();
-        let expected = Pulse {
+        let both = processes.usage_sample();
+        let expected = UsageSample {
             processes: 2,
             threads: 6,
             rss_bytes: 42 * page,
@@ -340,14 +341,14 @@ mod tests {
         stat(&machine, 5, 'S', 120, 10);
         stat(&machine, 6, 'Z', 9, 3);
         let expected =
-            Pulse { processes: 1, threads: 3, rss_bytes: 30 * page, cpu_user_ns: 127 * TICK, ..both };
-        assert_eq!((processes.pulse(), processes.pulse()), (expected, expected));
+            UsageSample { processes: 1, threads: 3, rss_bytes: 30 * page, cpu_user_ns: 127 * TICK, ..both };
+        assert_eq!((processes.usage_sample(), processes.usage_sample()), (expected, expected));
         processes.add(5);
         assert_eq!(processes.pids().collect::<Vec<_>>(), [5]);
     }
 
     #[test]
-    fn shares_are_those_since_the_look_before() {
+    fn shares_are_those_since_the_last_sample() {
         let machine = two();
         let mut processes = Processes::new(&machine.root(), &[5, 6]);
         let first = processes.look(Nanos(SECOND));

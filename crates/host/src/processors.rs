@@ -37,12 +37,12 @@ fn span(text: &str) -> Option<(u64, u64)> {
 }
 
 /// The most processors that a list is read up to: kernels are built for 8,192 at most.
-const MOST_PROCESSORS: u64 = 8_192;
+const MAX_PROCESSORS: u64 = 8_192;
 
 /// Which processors such a list names, `0-3,8`; none where it cannot be read.
 pub fn processor_set(list: &str) -> BTreeSet<u64> {
     let spans = list.split(',').filter_map(span);
-    spans.flat_map(|(first, last)| first..=last.min(MOST_PROCESSORS)).collect()
+    spans.flat_map(|(first, last)| first..=last.min(MAX_PROCESSORS)).collect()
 }
 
 /// How many the machine has switched on.

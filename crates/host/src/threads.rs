@@ -3,15 +3,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use samples::TargetLook;
+use samples::TargetSample;
 
 use crate::{Root, listener::numbers};
 
 /// Limits: processes, and threads in total, each a small file per sample.
-const MOST_PROCESSES: usize = 8;
-const MOST_THREADS: usize = 128;
+const MAX_PROCESSES: usize = 8;
+const MAX_THREADS: usize = 128;
 /// If one has ended, this many of the remaining ones are read for their names.
-const MOST_SUCCESSORS: usize = 1024;
+const MAX_SUCCESSORS: usize = 1024;
 /// A runtime's own, which come and go as it sees fit: the beginnings of their names.
 const OF_RUNTIMES: &[&str] = &[
     "C1 Compiler",
@@ -31,7 +31,7 @@ pub(crate) struct Threads(BTreeMap<(u32, u32), String>);
 impl Threads {
     /// Those there now, by process and thread.
     pub(crate) fn from_now_on(root: &Root, pids: impl Iterator<Item = u32>) -> Threads {
-        let threads = pids.take(MOST_PROCESSES).flat_map(|pid| tasks(root, pid)).take(MOST_THREADS);
+        let threads = pids.take(MAX_PROCESSES).flat_map(|pid| tasks(root, pid)).take(MAX_THREADS);
         Threads(threads.filter_map(|thread| Some((thread, name(root, thread)?))).collect())
     }
 
@@ -49,7 +49,7 @@ impl Threads {
         }
         for pid in gone.iter().map(|(pid, _)| *pid).collect::<BTreeSet<u32>>() {
             let now =
-                tasks(root, pid).into_iter().take(MOST_SUCCESSORS).filter_map(|thread| name(root, thread));
+                tasks(root, pid).into_iter().take(MAX_SUCCESSORS).filter_map(|thread| name(root, thread));
             for name in now {
                 gone.remove(&(pid, name));
             }
@@ -57,7 +57,7 @@ impl Threads {
         let mut names: Vec<String> = gone.into_iter().map(|(_, name)| name).collect();
         names.sort_by_key(|name| !name.to_ascii_lowercase().contains("accept"));
         names.dedup();
-        names.truncate(TargetLook::MOST_THREADS_GONE);
+        names.truncate(TargetSample::MAX_THREADS_GONE);
         names
     }
 }
@@ -148,6 +148,6 @@ mod tests {
         let threads = Threads::from_now_on(&machine.root(), [5].into_iter());
         (100..141).for_each(|tid| end(&machine, tid));
         let gone = threads.gone(&machine.root());
-        assert_eq!((gone.len(), gone[0].as_str()), (TargetLook::MOST_THREADS_GONE, "my-Acceptor"));
+        assert_eq!((gone.len(), gone[0].as_str()), (TargetSample::MAX_THREADS_GONE, "my-Acceptor"));
     }
 }

@@ -1,10 +1,10 @@
 //! The target on this machine, and the machine itself, once a second.
 
-use samples::{HostLook, JvmLook, ProcessMemory, TargetLook};
+use samples::{HostSample, JvmSample, ProcessMemory, TargetSample};
 use units::Nanos;
 
 use crate::{
-    Listener, Processes, Pulse, Root, files, jvm,
+    Listener, Processes, Root, UsageSample, files, jvm,
     listener::{carriers, holds_in_main_table, listener_pids, numbers},
     log::LogReader,
     memory::{group_oom_kills, kernel_memory, memory, memory_left_to, row, slab_reclaimable},
@@ -16,14 +16,14 @@ use crate::{
 /// Children are looked for this often.
 const REFRESH: Nanos = Nanos::from_secs(10);
 /// Number of threads whose file tables are read, if each has its own.
-const MOST_TABLES: usize = 64;
+const MAX_TABLES: usize = 64;
 /// If the kernel does not report the size of a table (before 6.2), it is counted this often and up to this many.
 const RECOUNT: Nanos = Nanos::from_secs(5);
-const MOST_COUNTED: usize = 20_000;
+const MAX_COUNTED: usize = 20_000;
 /// Depth of the search for children: a master, its workers, and theirs.
 const GENERATIONS: usize = 3;
 /// Maximum number of processes.
-const MOST_PROCESSES: usize = 256;
+const MAX_PROCESSES: usize = 256;
 
 /// Samples the processes that listen on a target's ports.
 #[derive(Debug)]
@@ -88,20 +88,20 @@ impl Watch {
     }
 
     /// Memory and CPU time of all its processes; `None` where none was found.
-    pub fn pulse(&mut self) -> Option<Pulse> {
-        self.pid.map(|_| self.processes.pulse())
+    pub fn usage_sample(&mut self) -> Option<UsageSample> {
+        self.pid.map(|_| self.processes.usage_sample())
     }
 
     /// All that there is to see of the target. `listeners` with their queues, fresh, as netlink has them; empty where
     /// it is forbidden.
-    pub fn look(&mut self, now: Nanos, listeners: &[Listener]) -> Option<TargetLook> {
+    pub fn look(&mut self, now: Nanos, listeners: &[Listener]) -> Option<TargetSample> {
         let pid = self.pid?;
         if now.since(self.refreshed) >= REFRESH {
             self.refreshed = now;
             self.refresh();
         }
         let here = || listeners.iter().filter(|l| self.ports.contains(&l.port));
-        Some(TargetLook {
+        Some(TargetSample {
             pid,
             command: self.command.clone(),
             accept_queue: here().filter_map(|l| l.waiting).max(),
@@ -122,7 +122,7 @@ impl Watch {
     fn each(&self, first: u32) -> Vec<ProcessMemory> {
         let mut each: Vec<ProcessMemory> = self.processes.memory().collect();
         each.sort_unstable_by_key(|own| (own.pid != first, own.pid));
-        each.truncate(TargetLook::MOST_PROCESSES);
+        each.truncate(TargetSample::MAX_PROCESSES);
         each
     }
 
@@ -131,7 +131,7 @@ impl Watch {
         &self.jvms
     }
 
-    fn jvm(&self) -> Option<JvmLook> {
+    fn jvm(&self) -> Option<JvmSample> {
         let all = self.jvms.iter().filter_map(|pid| jvm::look(&self.root, *pid));
         all.reduce(|sum, one| sum.plus(&one))
     }
@@ -141,7 +141,7 @@ impl Watch {
         let mut parents: Vec<u32> = self.processes.pids().collect();
         for _ in 0..GENERATIONS {
             let born: Vec<u32> = parents.iter().flat_map(|parent| children(&self.root, *parent)).collect();
-            if born.is_empty() || self.processes.pids().count() + born.len() > MOST_PROCESSES {
+            if born.is_empty() || self.processes.pids().count() + born.len() > MAX_PROCESSES {
                 break;
             }
             born.iter().for_each(|child| self.processes.add(*child));
@@ -171,9 +171,9 @@ impl Watch {
         {
             return count;
         }
-        let count = |table: &String| table_count(&self.root, table, MOST_COUNTED);
+        let count = |table: &String| table_count(&self.root, table, MAX_COUNTED);
         // At the bound the number is unknown.
-        let most = tables.iter().filter_map(count).max().filter(|most| *most < MOST_COUNTED as u64);
+        let most = tables.iter().filter_map(count).max().filter(|most| *most < MAX_COUNTED as u64);
         self.counted = Some((now, most));
         most
     }
@@ -183,11 +183,11 @@ impl Watch {
         let of_process = |pid: u32| match self.own_tables {
             true => {
                 let threads = numbers(&self.root, &format!("proc/{pid}/task"));
-                threads.iter().take(MOST_TABLES).map(|tid| format!("{pid}/task/{tid}")).collect()
+                threads.iter().take(MAX_TABLES).map(|tid| format!("{pid}/task/{tid}")).collect()
             }
             false => vec![pid.to_string()],
         };
-        self.processes.pids().flat_map(of_process).take(MOST_TABLES).collect()
+        self.processes.pids().flat_map(of_process).take(MAX_TABLES).collect()
     }
 }
 
@@ -196,7 +196,7 @@ impl Watch {
 fn children(root: &Root, parent: u32) -> Vec<u32> {
     let program = |pid: u32| std::fs::read_link(root.path(format!("proc/{pid}/exe"))).ok();
     let tasks = format!("proc/{parent}/task");
-    let lists = numbers(root, &tasks).into_iter().take(MOST_TABLES);
+    let lists = numbers(root, &tasks).into_iter().take(MAX_TABLES);
     let text: String = lists.filter_map(|tid| root.read(format!("{tasks}/{tid}/children")).ok()).collect();
     let Some(own) = program(parent).filter(|_| !text.trim().is_empty()) else { return Vec::new() };
     let pids = text.split_whitespace().filter_map(|pid| pid.parse().ok());
@@ -205,10 +205,10 @@ fn children(root: &Root, parent: u32) -> Vec<u32> {
 }
 
 /// The machine as connections feel it. What cannot be read is zero, or `None`.
-pub fn host_look(root: &Root) -> HostLook {
+pub fn host_sample(root: &Root) -> HostSample {
     let number = |file: &str| root.number(format!("proc/sys/net/netfilter/{file}"));
     let tcp_mem = root.read("proc/sys/net/ipv4/tcp_mem").unwrap_or_default();
-    HostLook {
+    HostSample {
         sockets: sock_stat(root).unwrap_or_default(),
         tcp: net_counters(root).unwrap_or_default(),
         tcp_mem_pressure_pages: tcp_mem.split_whitespace().nth(1).and_then(|pages| pages.parse().ok()),
@@ -265,7 +265,7 @@ mod tests {
         assert_eq!((seen.open_files, seen.open_files_limit), (Some(3), Some(1021)));
         assert_eq!((seen.accept_queue, seen.accept_backlog), (Some(3), Some(511)));
         assert_eq!(watch.look(Nanos::ZERO, &[]).unwrap().accept_queue, None);
-        let host = host_look(&machine.root());
+        let host = host_sample(&machine.root());
         assert_eq!((host.conntrack, host.conntrack_max), (Some(12), None));
     }
 
@@ -286,14 +286,14 @@ mod tests {
     }
 
     #[test]
-    fn many_are_told_of_together_and_some_by_themselves() {
+    fn many_are_reported_of_together_and_some_by_themselves() {
         let machine = Machine::with(&[]);
         let children: String = (31..131).map(|pid| format!("{pid} ")).collect();
         process(&machine, 30, 1, NGINX, &["socket:[70]"], &children);
         (31..131).for_each(|pid| process(&machine, pid, 30, NGINX, &[], ""));
         let mut watch = Watch::new(&machine.root(), &[80], &[listener(80, 70, 0, 511)]);
         let seen = watch.look(Nanos::ZERO, &[]).unwrap();
-        assert_eq!((seen.process.processes, seen.processes.len()), (101, TargetLook::MOST_PROCESSES));
+        assert_eq!((seen.process.processes, seen.processes.len()), (101, TargetSample::MAX_PROCESSES));
         assert_eq!((seen.processes[0].pid, seen.processes[63].pid), (30, 93));
     }
 
@@ -302,7 +302,7 @@ mod tests {
         let machine = Machine::with(&[]);
         process(&machine, 20, 1, NGINX, &["socket:[70]"], "");
         let mut watch = Watch::new(&machine.root(), &[80], &[listener(80, 70, 0, 1)]);
-        assert!(watch.is_alive() && watch.pulse().unwrap().processes == 1);
+        assert!(watch.is_alive() && watch.usage_sample().unwrap().processes == 1);
         std::fs::remove_dir_all(machine.root().path("proc/20")).unwrap();
         let seen = watch.look(Nanos::from_secs(1), &[]).unwrap();
         assert_eq!((seen.process.processes, seen.open_files, seen.processes.len()), (0, None, 0));
@@ -312,7 +312,7 @@ mod tests {
     #[test]
     fn without_a_listener_there_is_no_target() {
         let mut watch = Watch::new(&Machine::with(&[]).root(), &[80], &[listener(81, 70, 0, 1)]);
-        assert_eq!((watch.look(Nanos::ZERO, &[]), watch.pulse()), (None, None));
+        assert_eq!((watch.look(Nanos::ZERO, &[]), watch.usage_sample()), (None, None));
     }
 
     #[test]

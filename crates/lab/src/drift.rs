@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_leak_is_told_from_noise_and_from_a_step() {
+    fn a_leak_is_distinguished_from_noise_and_from_a_step() {
         let check = |value: &dyn Fn(f64) -> f64, per_hour: f64, drifts: bool| {
             let drift = Drift::of("x", &series(value)).unwrap();
             assert!((drift.per_hour - per_hour).abs() <= per_hour.abs() * 0.1 + 1e-9, "{drift:?}");

@@ -191,7 +191,7 @@ pub fn labs(folder: &Path) -> Result<Vec<Lab>, Vec<String>> {
 }
 
 /// The least heap, MiB.
-const LEAST_HEAP: f64 = 256.0;
+const MIN_HEAP: f64 = 256.0;
 
 impl Server {
     /// Its heap at a scale, MiB; none where it is no Java virtual machine.
@@ -206,7 +206,7 @@ impl Server {
             None => (heap.strip_suffix('m').ok_or_else(wrong)?, 1.0),
         };
         let number: f64 = number.parse().map_err(|_| wrong())?;
-        Ok(Some((number * mib * scale).max(LEAST_HEAP).round() as u64))
+        Ok(Some((number * mib * scale).max(MIN_HEAP).round() as u64))
     }
 }
 

@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn processes_are_told_apart_where_there_are_several() {
+    fn processes_are_distinguished_where_there_are_several() {
         let outcome = |sizes: &[u64]| {
             let each: Vec<Value> = sizes.iter().map(|size| json!({"pid": 1, "rss_bytes": size})).collect();
             Outcome { summary: json!({"target_cost": {"processes": each}}), ..Outcome::default() }
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_read_again() {
+    fn what_is_stored_is_read_again() {
         let file = std::env::temp_dir().join(format!("throng-lab-outcome-{}/all.jsonl", std::process::id()));
         let outcome = Outcome {
             schema: SCHEMA.to_owned(),

@@ -18,7 +18,7 @@ pub struct Values {
 /// How long things take.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Times {
-    /// This share of what is written, at most all of it and at least [`LEAST_TIME`].
+    /// This share of what is written, at most all of it and at least [`MIN_TIME`].
     Share(f64),
     /// This time, whatever is written.
     Told(Nanos),
@@ -31,7 +31,7 @@ impl Default for Times {
 }
 
 /// Less than this at full load shows nothing: figures are of a second each.
-const LEAST_TIME: Nanos = Nanos::from_secs(3);
+const MIN_TIME: Nanos = Nanos::from_secs(3);
 
 impl Times {
     fn of(self, written: Nanos) -> Nanos {
@@ -39,7 +39,7 @@ impl Times {
             Times::Told(time) => time,
             Times::Share(share) => {
                 let shortened = Nanos::from_millis((written.millis() as f64 * share.min(1.0)).round() as u64);
-                shortened.max(LEAST_TIME).min(written)
+                shortened.max(MIN_TIME).min(written)
             }
         }
     }

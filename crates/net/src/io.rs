@@ -151,7 +151,7 @@ pub struct Done {
 ///
 /// A send is accepted as a whole: what the socket does not take immediately is buffered here, off the hot path, and
 /// [`What::Drained`] reports when it has been sent. What is sent until then is queued after it, in order: the program must
-/// ensure that this does not grow while a peer does not read ([`Io::is_clogged`]).
+/// ensure that this does not grow while a peer does not read ([`Io::is_write_blocked`]).
 pub trait Io {
     /// Dials `to` from `from`; a zero address or port leaves that choice to the kernel. A local address may be used for
     /// several destinations. Completes with `Dialled` or `Gone`.
@@ -177,9 +177,9 @@ pub trait Io {
     /// Sends bytes that live as long as the program does.
     fn send_static(&mut self, k: Key, bytes: &'static [u8]);
     /// Whether an earlier send on this connection has not gone out yet.
-    fn is_clogged(&self, k: Key) -> bool;
+    fn is_write_blocked(&self, k: Key) -> bool;
     /// How many connections are.
-    fn clogged(&self) -> usize;
+    fn blocked(&self) -> usize;
     /// Leaves the input of a connection where it is, so that the peer feels it.
     fn hold(&mut self, k: Key);
     /// Reads it again.

@@ -23,7 +23,7 @@ mod wheel;
 pub use icmp::Icmp;
 pub use io::{Backend, Close, Done, Gone, Io, Scratch, What};
 pub use listeners::{Listening, established, established_at, listening, unaccepted_at};
-pub use machine::{Door, Listener, block_signals, own_open_files, probe_own_open_files};
+pub use machine::{Listener, SharedListener, block_signals, own_open_files, probe_own_open_files};
 pub use machine::{raise_open_files, route_source, sharpen_timers};
 pub use reach::accepts;
 pub use segments::{Segments, segments_to};

@@ -12,7 +12,7 @@ use rustix::{
 };
 
 /// Most slots that io_uring takes in one table (IORING_MAX_FIXED_FILES).
-const MOST_SLOTS: u64 = 1 << 20;
+const MAX_SLOTS: u64 = 1 << 20;
 
 /// Raises the soft limit of open files to the hard one. Returns what one table may have, of direct descriptors or of
 /// a thread's own.
@@ -23,7 +23,7 @@ pub fn raise_open_files() -> io::Result<u32> {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
     setrlimit(Resource::Nofile, limit)?;
-    Ok(limit.maximum.unwrap_or(MOST_SLOTS).min(MOST_SLOTS) as u32)
+    Ok(limit.maximum.unwrap_or(MAX_SLOTS).min(MAX_SLOTS) as u32)
 }
 
 /// Standard input, output and error stay in every table.
@@ -31,11 +31,11 @@ const STREAMS: RawFd = 3;
 
 /// A listener's descriptor in the table of the thread that owns it, for a thread started by that one.
 #[derive(Clone, Copy, Debug)]
-pub struct Door(RawFd);
+pub struct SharedListener(RawFd);
 
-impl Door {
-    pub(crate) fn of(listener: &OwnedFd) -> Door {
-        Door(listener.as_raw_fd())
+impl SharedListener {
+    pub(crate) fn of(listener: &OwnedFd) -> SharedListener {
+        SharedListener(listener.as_raw_fd())
     }
 }
 
@@ -68,11 +68,11 @@ pub fn block_signals() {
 }
 
 /// Gives the calling thread its own file table, and with it its own limit: RLIMIT_NOFILE is checked per table, not per
-/// process. The new table has the standard streams and what `door` names, and nothing else: a listener or a pipe that it
+/// process. The new table has the standard streams and what `shared_listener` names, and nothing else: a listener or a pipe that it
 /// kept would stay open after the others have closed it.
 ///
 /// To be called first in a thread that others started: files and sockets that it has brought along do not exist in
-/// the new table, and `door` must be open in the old one until this returns.
+/// the new table, and `shared_listener` must be open in the old one until this returns.
 ///
 /// One call of close_range(2) with CLOSE_RANGE_UNSHARE (Linux 5.9) does it, and copies no more than is kept. On older
 /// kernels unshare(2) does; containers' default profiles allow the first and refuse the second.
@@ -80,31 +80,32 @@ pub fn block_signals() {
 /// The thread blocks all signals from here on: see [`block_signals`].
 ///
 /// # Errors
-/// Neither is allowed: the threads share a table and a limit. EBADF: `door` is not open.
-pub fn own_open_files(door: Option<Door>) -> io::Result<Option<Listener>> {
+/// Neither is allowed: the threads share a table and a limit. EBADF: `shared_listener` is not open.
+pub fn own_open_files(shared_listener: Option<SharedListener>) -> io::Result<Option<Listener>> {
     block_signals();
-    let kept = door.map_or(STREAMS - 1, |Door(fd)| fd);
+    let kept = shared_listener.map_or(STREAMS - 1, |SharedListener(fd)| fd);
     if close_range(kept + 1, RawFd::MAX, libc::CLOSE_RANGE_UNSHARE).is_err() {
         // SAFETY: only numbers of descriptors are affected, no memory; see above for who must not use them.
         if unsafe { libc::unshare(libc::CLONE_FILES) } != 0 {
             return Err(io::Error::last_os_error());
         }
-        let limit = getrlimit(Resource::Nofile).current.unwrap_or(MOST_SLOTS).min(MOST_SLOTS);
+        let limit = getrlimit(Resource::Nofile).current.unwrap_or(MAX_SLOTS).min(MAX_SLOTS);
         close_each(kept + 1, limit as RawFd);
     }
     if kept > STREAMS && close_range(STREAMS, kept - 1, 0).is_err() {
         close_each(STREAMS, kept);
     }
-    door.map(|Door(fd)| {
-        // SAFETY: a query.
-        if unsafe { libc::fcntl(fd, libc::F_GETFD) } < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the descriptor is open, as just checked, in a table that only this thread has; nothing else closes this
-        // copy of it.
-        Ok(Listener(unsafe { OwnedFd::from_raw_fd(fd) }))
-    })
-    .transpose()
+    shared_listener
+        .map(|SharedListener(fd)| {
+            // SAFETY: a query.
+            if unsafe { libc::fcntl(fd, libc::F_GETFD) } < 0 {
+                return Err(io::Error::last_os_error());
+            }
+            // SAFETY: the descriptor is open, as just checked, in a table that only this thread has; nothing else closes this
+            // copy of it.
+            Ok(Listener(unsafe { OwnedFd::from_raw_fd(fd) }))
+        })
+        .transpose()
 }
 
 /// Closes `first..=last`, in a table of this thread's own with CLOSE_RANGE_UNSHARE.

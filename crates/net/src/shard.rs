@@ -191,8 +191,8 @@ impl<I: Io> Cx<I> {
     }
 
     /// Whether what an earlier call has sent has not gone out yet: leave the input alone until it has.
-    pub fn is_clogged(&self, k: Key) -> bool {
-        self.io.is_clogged(k)
+    pub fn is_write_blocked(&self, k: Key) -> bool {
+        self.io.is_write_blocked(k)
     }
 
     /// In closed loop: see [`Io::coalesce`].
@@ -219,8 +219,8 @@ impl<I: Io> Cx<I> {
     }
 
     /// Connections whose last send has not gone out yet.
-    pub fn clogged(&self) -> usize {
-        self.io.clogged()
+    pub fn blocked(&self) -> usize {
+        self.io.blocked()
     }
 
     /// Bytes of input that wait to be used, those of a partial head; none for a stale key.
@@ -336,7 +336,7 @@ impl<I: Io, P: Program> Shard<I, P> {
             // First come, first served: repeated requests go to the end.
             let k = self.cx.again.pop_front().expect("as many as were counted");
             // A blocked one gets its remaining input when it has drained.
-            if self.cx.slab.is_live(k) && !self.cx.io.is_clogged(k) {
+            if self.cx.slab.is_live(k) && !self.cx.io.is_write_blocked(k) {
                 self.feed_rest(k);
             }
         }
@@ -381,7 +381,7 @@ impl<I: Io, P: Program> Shard<I, P> {
             return;
         }
         self.cx.slab.set(k, slab::FINISHING);
-        if !self.cx.io.is_clogged(k) {
+        if !self.cx.io.is_write_blocked(k) {
             self.end(k, Gone::Ended);
         }
     }
@@ -401,7 +401,7 @@ impl<I: Io, P: Program> Shard<I, P> {
             return;
         }
         self.cx.slab.set(k, slab::ENDING);
-        if self.cx.io.is_clogged(k) {
+        if self.cx.io.is_write_blocked(k) {
             return;
         }
         let left = self.cx.rest_len(k);

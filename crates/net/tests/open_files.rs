@@ -208,10 +208,10 @@ fn a_listener_is_shared_by_two_tables_and_ends_with_the_last() {
         let mut io = epoll(2);
         let at = io.listen("127.0.0.1:0".parse().expect("an address")).expect("the loopback has a free port");
         let mut first = shard(2, io);
-        let door = first.io().door().expect("it listens");
+        let shared_listener = first.io().shared_listener().expect("it listens");
         let (ready, is_ready) = mpsc::channel();
         let second = thread::spawn(move || {
-            let listener = net::own_open_files(Some(door)).expect("this kernel has it");
+            let listener = net::own_open_files(Some(shared_listener)).expect("this kernel has it");
             ready.send(()).expect("the first waits");
             let free = rustix::io::dup(std::io::stdout()).expect("descriptors are free");
             assert_eq!(std::os::fd::AsRawFd::as_raw_fd(&free), 3, "what lay below the door is closed");

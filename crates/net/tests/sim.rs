@@ -24,7 +24,7 @@ type Line = (Nanos, &'static str, u32, Event);
 #[derive(Debug, Default, PartialEq)]
 struct Story {
     lines: Vec<Line>,
-    clogged_max: usize,
+    blocked_max: usize,
     /// Network fingerprint: parcels carried.
     carried: u64,
 }
@@ -107,7 +107,7 @@ impl Program for Side {
     fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &mut [u8]) -> usize {
         let heard = &mut self.heard[k.index as usize];
         let right = input.iter().zip(*heard..).all(|(b, at)| *b == byte(at));
-        if self.to.is_none() && cx.is_clogged(k) {
+        if self.to.is_none() && cx.is_write_blocked(k) {
             return 0;
         }
         *heard += input.len();
@@ -142,9 +142,9 @@ impl Program for Side {
             }
             None => while self.load.accepts && cx.accept() {},
         }
-        let clogged = cx.clogged();
+        let blocked = cx.blocked();
         let mut story = self.story.borrow_mut();
-        story.clogged_max = story.clogged_max.max(clogged);
+        story.blocked_max = story.blocked_max.max(blocked);
         Nanos::NEVER
     }
 }
@@ -189,7 +189,7 @@ fn all_faults() -> Faults {
 }
 
 #[test]
-fn the_same_seed_tells_the_same_story() {
+fn the_same_seed_reports_the_same_story() {
     for faults in [Faults::default(), all_faults()] {
         for seed in [0, 1, 42] {
             let first = story(seed, faults, LOAD);
@@ -207,7 +207,7 @@ fn without_faults_nothing_goes_wrong() {
     check_complete(&story, LOAD);
     // Ten rounds and an opening, of 400 µs at most each way and back.
     assert!(story.last() < Nanos::from_micros(12 * 400), "{:?}", story.last());
-    assert_eq!(story.clogged_max, 0);
+    assert_eq!(story.blocked_max, 0);
 }
 
 #[test]
@@ -249,7 +249,7 @@ fn a_half_open_connection_is_silent_for_ever() {
     assert_eq!(some.count("client", |e| matches!(e, Event::Gone(_))), 0, "nobody is told");
     let all = story_of(1_000_000, 300_000);
     assert_eq!((all.bytes("client"), all.bytes("server")), (0, 0));
-    assert_eq!(all.clogged_max, LOAD.conns, "nobody takes what is sent");
+    assert_eq!(all.blocked_max, LOAD.conns, "nobody takes what is sent");
 }
 
 #[test]
@@ -264,17 +264,17 @@ fn a_split_cuts_segments_and_loses_nothing() {
 }
 
 #[test]
-fn a_window_clogs_and_loses_nothing() {
+fn a_window_fills_and_loses_nothing() {
     let load = Load { size: 50_000, rounds: 3, ..LOAD };
-    let clogged = |window| {
+    let blocked = |window| {
         let story = story(1, Faults { window, ..Faults::default() }, load);
         check_complete(&story, load);
-        story.clogged_max
+        story.blocked_max
     };
-    assert_eq!(clogged(50_000), 0);
+    assert_eq!(blocked(50_000), 0);
     // Not all at once, for each waits a round trip only.
-    assert!(clogged(49_999) > 1);
-    assert_eq!(clogged(100), load.conns);
+    assert!(blocked(49_999) > 1);
+    assert_eq!(blocked(100), load.conns);
 }
 
 #[test]

@@ -5,7 +5,7 @@
 //! each source is named here. Pure arithmetic: a shard counts through its share of all (address, port) pairs
 //! and stores only where it is.
 
-use crate::{Deal, Network, Ports};
+use crate::{Network, Ports, TupleShare};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// Blocks of 256 addresses in 127.0.0.0/8, without 127.0.0.0/24: there live the host's own services and their
@@ -15,13 +15,13 @@ const LOOPBACK_BLOCKS: u64 = (1 << 16) - 1;
 const PER_BLOCK: u64 = 254;
 /// Pairs beyond this are never reached (a million dials a second for twelve days); the limit keeps all sums
 /// within 64 bits.
-const MOST_PAIRS: u64 = 1 << 40;
+const MAX_PAIRS: u64 = 1 << 40;
 
 /// The local addresses to dial from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SourcePool {
-    /// All of 127.0.0.0/8 but 127.0.0.0/24 and last octets 0 and 255: 16,645,890 addresses. So many that no
-    /// (address, port) is ever used for two destinations.
+    /// All of 127.0.0.0/8 but 127.0.0.0/24 and last octets 0 and 255: 16,645,890 addresses. Enough that no (address, port)
+    /// is ever used for two destinations.
     Loopback4,
     /// These; all of one family, none twice.
     Listed(Vec<Network>),
@@ -66,10 +66,10 @@ pub struct Tuple {
     pub destination: u32,
 }
 
-/// The 4-tuples of one shard, an endless sequence: it begins again when all are through. Different shards of
-/// the same pool, ports and `start`, with deals of one turn, never share one, and together they have all. On loopback
-/// ports vary fastest, then addresses; of a listed pool both vary at once, so that few connections too come from all of
-/// its addresses, and many addresses do not crowd on one port (the kernel looks through all who bound it).
+/// The 4-tuples of one shard, an endless sequence: it starts again after the last. Different shards of the same pool, ports
+/// and `start`, with tuple shares of one split, never share one, and together they have all. On loopback ports vary
+/// fastest, then addresses; of a listed pool both vary together, so that even few connections come from all of its
+/// addresses, and many addresses do not share one port (the kernel searches all sockets bound to it).
 ///
 /// The pairs of a destination are dealt out to the shards in turn, like cards. What is left over when they do
 /// not divide evenly goes to the shards after those that the previous destination favoured: so the shares of equal
@@ -85,20 +85,20 @@ pub struct Tuples {
     cycle: u64,
     /// The pair that comes first.
     start: u64,
-    deal: Deal,
+    tuple_share: TupleShare,
     destinations: u32,
-    /// Whose turn it is.
+    /// The destination whose turn it is.
     turn: u32,
     /// One for each destination, or a single one where no pair serves two.
-    lanes: Vec<Lane>,
+    lanes: Vec<Cursor>,
     /// Tuples not yet given out, over all lanes.
     fresh: u64,
 }
 
-/// Where the shard is among the pairs of a destination.
+/// The shard's position among the pairs of a destination.
 #[derive(Clone, Debug)]
-struct Lane {
-    /// The first pair that is dealt to it, were there a turn before it: what is dealt repeats from here.
+struct Cursor {
+    /// The first pair of its share, extrapolated one turn back: the pattern repeats from here.
     first: u64,
     /// The next pair, counted from `start`; beyond all pairs where the shard has none.
     next: u64,
@@ -115,17 +115,20 @@ impl Tuples {
         pool: SourcePool,
         ports: Ports,
         lanes: impl IntoIterator<Item = u32>,
-        deal: Deal,
+        tuple_share: TupleShare,
         start: u64,
     ) -> Tuples {
         let mut lanes: Vec<u32> = lanes.into_iter().collect();
         let destinations = u32::try_from(lanes.len()).expect("a target has at most 65,536 destinations");
-        let Deal { from, width, of } = deal;
-        assert!(width > 0 && from + width <= of && destinations > 0, "{deal:?}, {destinations} destinations");
+        let TupleShare { from, width, of } = tuple_share;
+        assert!(
+            width > 0 && from + width <= of && destinations > 0,
+            "{tuple_share:?}, {destinations} destinations"
+        );
         if pool == SourcePool::Loopback4 {
             lanes = vec![0];
         }
-        let pairs = pool.count().saturating_mul(ports.list.len() as u64).min(MOST_PAIRS);
+        let pairs = pool.count().saturating_mul(ports.list.len() as u64).min(MAX_PAIRS);
         let mut tuples = Tuples {
             addresses: pool.count(),
             cycle: least_common_multiple(pool.count(), ports.list.len() as u64),
@@ -133,7 +136,7 @@ impl Tuples {
             ports: ports.list,
             pairs,
             start: start.checked_rem(pairs).unwrap_or(0),
-            deal,
+            tuple_share,
             destinations,
             // Spread, so that shards of a few connections each still reach all destinations.
             turn: (u64::from(from) * u64::from(destinations) / u64::from(of)) as u32,
@@ -180,16 +183,16 @@ impl Tuples {
                 return Tuple { from: self.next_to(destination), destination };
             }
         }
-        panic!("{:?} dials, and has no tuple of {} pairs", self.deal, self.pairs);
+        panic!("{:?} dials, and has no tuple of {} pairs", self.tuple_share, self.pairs);
     }
 
     /// Another source for this destination: to dial again, or after EADDRINUSE or EADDRNOTAVAIL. Panics where
     /// this shard has no tuple towards it; after [`Tuples::next`] gave one, it has.
     pub fn next_to(&mut self, destination: u32) -> SocketAddr {
         let index = self.lane_of(destination);
-        let Deal { width, of, .. } = self.deal;
+        let TupleShare { width, of, .. } = self.tuple_share;
         let lane = &mut self.lanes[index];
-        assert!(lane.next < self.pairs, "{:?} has no tuple to destination {destination}", self.deal);
+        assert!(lane.next < self.pairs, "{:?} has no tuple to destination {destination}", self.tuple_share);
         let moved = lane.next + self.start;
         let pair = if moved < self.pairs { moved } else { moved - self.pairs };
         let in_turn = lane.place(lane.next, of);
@@ -199,7 +202,7 @@ impl Tuples {
             self.fresh -= 1;
         }
         if lane.next >= self.pairs {
-            lane.next = lane.beginning(self.deal);
+            lane.next = lane.beginning(self.tuple_share);
         }
         let (address, port) = self.split(pair);
         SocketAddr::new(self.pool.nth(address), self.ports[port as usize])
@@ -219,30 +222,30 @@ impl Tuples {
         if self.lanes.len() == 1 { 0 } else { destination as usize }
     }
 
-    /// The leftovers of the lanes before it decide who is dealt to first.
-    fn lane(&self, number: u32) -> Lane {
-        let (of, from) = (u64::from(self.deal.of), u64::from(self.deal.from));
+    /// The remainders of the previous destinations decide which shard comes first.
+    fn lane(&self, number: u32) -> Cursor {
+        let (of, from) = (u64::from(self.tuple_share.of), u64::from(self.tuple_share.from));
         let leftover = self.pairs % of;
         let first = (from + of - u64::from(number) * leftover % of) % of;
-        let mut lane = Lane { first, next: 0, fresh: 0 };
-        lane.next = lane.beginning(self.deal);
-        let width = u64::from(self.deal.width);
+        let mut lane = Cursor { first, next: 0, fresh: 0 };
+        lane.next = lane.beginning(self.tuple_share);
+        let width = u64::from(self.tuple_share.width);
         let of_last_turn =
-            (0..self.pairs % of).filter(|pair| lane.place(*pair, self.deal.of) < width).count();
+            (0..self.pairs % of).filter(|pair| lane.place(*pair, self.tuple_share.of) < width).count();
         lane.fresh = self.pairs / of * width + of_last_turn as u64;
         lane
     }
 }
 
-impl Lane {
-    /// Where a pair stands in its turn, counted from the shard's first.
+impl Cursor {
+    /// The position of a pair in its turn, counted from the shard's first.
     fn place(&self, pair: u64, of: u32) -> u64 {
         (pair + u64::from(of) - self.first) % u64::from(of)
     }
 
     /// The shard's first pair: its turn may have begun before the first one of all.
-    fn beginning(&self, deal: Deal) -> u64 {
-        if self.place(0, deal.of) < u64::from(deal.width) { 0 } else { self.first }
+    fn beginning(&self, tuple_share: TupleShare) -> u64 {
+        if self.place(0, tuple_share.of) < u64::from(tuple_share.width) { 0 } else { self.first }
     }
 }
 

@@ -18,7 +18,7 @@ pub struct Csv {
 pub struct Column {
     /// `users.id`.
     name: String,
-    /// All values, one behind the other.
+    /// All values, concatenated.
     text: String,
     /// Where each value ends in `text`.
     ends: Vec<usize>,
@@ -35,7 +35,7 @@ impl Column {
         self.name.split_once('.').map_or(&self.name, |(_, column)| column)
     }
 
-    /// The value in a row, from 0; behind the last row comes the first.
+    /// The value in a row, from 0; wraps around after the last row.
     pub fn value(&self, row: u64) -> &str {
         let row = (row % self.ends.len() as u64) as usize;
         let start = row.checked_sub(1).map_or(0, |before| self.ends[before]);
@@ -54,8 +54,8 @@ impl Column {
 }
 
 impl Csv {
-    /// Reads the text of a file. Its first record names the columns, and each other one has as many fields.
-    /// The error names the line and the cure.
+    /// Parses the text of a file. Its first record names the columns, and all others have as many fields. The error has the
+    /// line and the fix.
     pub(super) fn parse(name: &str, file: &str, text: &str) -> Result<Csv, String> {
         let mut records = Records { rest: text.strip_prefix('\u{feff}').unwrap_or(text), line: 1 };
         let titles = records.next_record()?.filter(|titles| titles != &[""]);

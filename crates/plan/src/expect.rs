@@ -1,9 +1,9 @@
-//! What a right answer is: `status=200,length=$1`.
+//! The check of a response: `status=200,length=$1`.
 
-use crate::MOST_NUMBERS;
+use crate::MAX_NUMBERS;
 use units::Count;
 
-/// What an answer is checked for, over and above complete framing.
+/// What a response is checked for, in addition to complete framing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Expect {
     /// This status code (200..=599); where none is given, any 2xx will do.
@@ -12,28 +12,27 @@ pub struct Expect {
     pub length: Option<ExpectedLength>,
 }
 
-/// How long the content of a right answer is.
+/// The expected length of a response's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExpectedLength {
-    /// Always so many octets.
+    /// A fixed number of octets.
     Fixed(u64),
     /// As many as the number that the request drew at this index: `$1` is 0.
     Drawn(usize),
 }
 
 impl ExpectedLength {
-    /// Whether it is known when the answer comes: of the numbers that a request draws only the first are kept.
+    /// Whether it is known when the response arrives: only the first random numbers of a request are kept.
     pub(crate) fn is_kept(self) -> Result<(), String> {
         match self {
-            ExpectedLength::Drawn(index @ MOST_NUMBERS..) => Err(format!(
-                "only the first {MOST_NUMBERS} numbers are available; use $1: \"${}\"",
-                index + 1
-            )),
+            ExpectedLength::Drawn(index @ MAX_NUMBERS..) => {
+                Err(format!("only the first {MAX_NUMBERS} numbers are available; use $1: \"${}\"", index + 1))
+            }
             _ => Ok(()),
         }
     }
 
-    /// Octets expected of the answer to a request that drew `numbers`.
+    /// Octets expected in the response to a request with these random `numbers`.
     pub fn of(self, numbers: &[u64]) -> u64 {
         match self {
             ExpectedLength::Fixed(length) => length,
@@ -64,7 +63,7 @@ impl Expect {
 }
 
 pub(crate) fn status(text: &str) -> Result<u16, String> {
-    // An informational answer (1xx) is never the last one: RFC 9110 section 15.2.
+    // An informational response (1xx) is never the final one: RFC 9110 section 15.2.
     let code = text.parse().ok().filter(|code| (200..=599).contains(code));
     code.ok_or_else(|| format!("{text:?} is not a status; use 200 to 599"))
 }

@@ -7,7 +7,7 @@ use crate::key::{ANSWER, Key, Kind, PROBE as PROBE_TABLE};
 /// A row of the table.
 #[derive(Clone, Copy, Debug)]
 pub struct Flag {
-    /// Without its dashes. [`TARGET`] stands without any.
+    /// Without its dashes. [`TARGET`] has none.
     pub name: &'static str,
     /// Its letter, where it has one.
     pub short: Option<char>,
@@ -36,7 +36,7 @@ pub enum Takes {
     Many,
 }
 
-/// What a flag is about, which decides who refuses it.
+/// The subject of a flag, which decides which verbs refuse it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// How much load, and for how long: changes that of a scenario file.

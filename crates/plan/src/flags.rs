@@ -8,7 +8,7 @@ use crate::{
 };
 use std::fmt;
 use std::net::IpAddr;
-use units::{Count, Misread, Nanos, Rate, Spans};
+use units::{Count, Nanos, ParseError, Rate, Spans};
 
 use self::load::Loaded;
 pub(crate) use self::load::a_rate;
@@ -92,22 +92,22 @@ pub fn load_words(words: &[String]) -> Vec<String> {
     found
 }
 
-/// What the machine tells the planner; an argument, so that a test needs no machine.
-pub struct Surroundings<'a> {
+/// Facts of the machine for the planner; an argument, so that a test needs no machine.
+pub struct Environment<'a> {
     /// Processors that this process may use.
     pub cores: u32,
     /// A random number, used where `--seed` is absent.
     pub seed: u64,
-    /// Looks up a name; the error is a short reason.
+    /// Resolves a name; the error is a short reason.
     pub resolve: &'a dyn Fn(&str) -> Result<Vec<IpAddr>, String>,
 }
 
-/// Something that the user wrote and we cannot do. Prints `--ramp: "30" is not a rate: write 30/s`.
+/// A usage error. Prints `--ramp: "30" is not a rate; use 30/s`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
     /// The flag, or `target`.
     pub place: String,
-    /// What is wrong, with the text, and the cure.
+    /// What is wrong, with the text, and the fix.
     pub text: String,
 }
 
@@ -117,8 +117,8 @@ impl fmt::Display for Mistake {
     }
 }
 
-/// Resolves the flags; all mistakes are reported at once.
-pub fn from_flags(flags: &Flags, around: &Surroundings) -> Result<Plan, Vec<Mistake>> {
+/// Resolves the flags; reports all mistakes at once.
+pub fn from_flags(flags: &Flags, around: &Environment) -> Result<Plan, Vec<Mistake>> {
     let mut reader = FlagReader::new(flags);
     let r = &mut reader;
     // The sources' family decides which addresses of the target are taken.
@@ -146,7 +146,7 @@ pub fn from_flags(flags: &Flags, around: &Surroundings) -> Result<Plan, Vec<Mist
         probe,
         tables: Vec::new(),
         sources,
-        threads: around.cores.clamp(1, MOST_THREADS),
+        threads: around.cores.clamp(1, MAX_THREADS),
         seed: around.seed,
         io: IoChoice::Auto,
         thresholds: Vec::new(),
@@ -191,8 +191,7 @@ impl<'f> FlagReader<'f> {
         self.flags.get(flag)
     }
 
-    /// The value of a flag; where it is absent or a mistake, the default, which in the second case nobody
-    /// sees.
+    /// The value of a flag; the default if it is absent or invalid (then it is not used).
     pub(crate) fn read<T, E: fmt::Display>(
         &mut self,
         flag: &Flag,
@@ -234,7 +233,7 @@ impl<'f> FlagReader<'f> {
     }
 
     /// The plan with what the flags say of the run, whatever the load. `knows_populations`: none was left out for a mistake.
-    pub(crate) fn over(&mut self, plan: Plan, around: &Surroundings, knows_populations: bool) -> Plan {
+    pub(crate) fn over(&mut self, plan: Plan, around: &Environment, knows_populations: bool) -> Plan {
         let threads = self.read(&flag::THREADS, plan.threads, threads);
         let seed = self.read(&flag::SEED, plan.seed, seed);
         let io = self.read(&flag::IO, plan.io, IoChoice::parse);
@@ -299,33 +298,33 @@ pub(crate) const DEFAULT_HOLD: Hold = Hold::For(Nanos::from_secs(10));
 pub(crate) const DEFAULT_PING: Nanos = Nanos::from_secs(30);
 
 /// More threads than this are a slip of the finger.
-pub(crate) const MOST_THREADS: u32 = 1_024;
+pub(crate) const MAX_THREADS: u32 = 1_024;
 
-pub(crate) fn connections(text: &str) -> Result<u32, Misread> {
+pub(crate) fn connections(text: &str) -> Result<u32, ParseError> {
     within(text, u32::MAX, "a number of connections", "1 to 4,294,967,295, as 100k or 1m")
 }
 
-pub(crate) fn threads(text: &str) -> Result<u32, Misread> {
-    within(text, MOST_THREADS, "a number of threads", "1 to 1024")
+pub(crate) fn threads(text: &str) -> Result<u32, ParseError> {
+    within(text, MAX_THREADS, "a number of threads", "1 to 1024")
 }
 
 /// A count from 1 to `most`.
-pub(crate) fn within(text: &str, most: u32, wanted: &'static str, cure: &str) -> Result<u32, Misread> {
+pub(crate) fn within(text: &str, most: u32, wanted: &'static str, cure: &str) -> Result<u32, ParseError> {
     let count = Count::parse(text).ok().and_then(|count| u32::try_from(count.0).ok());
-    count.filter(|n| (1..=most).contains(n)).ok_or_else(|| Misread::new(text, wanted, cure))
+    count.filter(|n| (1..=most).contains(n)).ok_or_else(|| ParseError::new(text, wanted, cure))
 }
 
-pub(crate) fn ramp(text: &str) -> Result<Ramp, Misread> {
+pub(crate) fn ramp(text: &str) -> Result<Ramp, ParseError> {
     match (Rate::parse(text), Nanos::parse(text)) {
         (Ok(_), _) => a_rate(text, "20k/s").map(Ramp::Rate),
         (_, Ok(time)) => Ok(Ramp::Within(time)),
-        // A bare number most likely wants a rate, and the misread says how to write that one.
+        // A bare number is most likely meant as a rate, and the error shows how to write one.
         (Err(misread), _) if Count::parse(text).is_ok() => Err(misread),
-        _ => Err(Misread::new(text, "a rate or a time", "20k/s or 30s")),
+        _ => Err(ParseError::new(text, "a rate or a time", "20k/s or 30s")),
     }
 }
 
-pub(crate) fn hold(text: &str) -> Result<Hold, Misread> {
+pub(crate) fn hold(text: &str) -> Result<Hold, ParseError> {
     if text == "forever" { Ok(Hold::Forever) } else { Nanos::parse(text).map(Hold::For) }
 }
 
@@ -351,9 +350,9 @@ fn message(text: &str, scheme: Option<Scheme>) -> Result<String, String> {
     }
 }
 
-pub(crate) fn timeout(text: &str) -> Result<Nanos, Misread> {
+pub(crate) fn timeout(text: &str) -> Result<Nanos, ParseError> {
     match Nanos::parse(text)? {
-        Nanos::ZERO => Err(Misread::new(text, "a timeout greater than 0", "10s")),
+        Nanos::ZERO => Err(ParseError::new(text, "a timeout greater than 0", "10s")),
         limit => Ok(limit),
     }
 }
@@ -367,23 +366,23 @@ fn expect(text: &str, target: Option<&Target>) -> Result<Expect, String> {
     expect.length.map_or(Ok(()), ExpectedLength::is_kept).map(|()| expect)
 }
 
-pub(crate) fn reconnect(text: &str) -> Result<Reconnect, Misread> {
+pub(crate) fn reconnect(text: &str) -> Result<Reconnect, ParseError> {
     match text {
         "planned" => Ok(Reconnect::Planned),
         "never" => Ok(Reconnect::Never),
         _ => match Spans::parse(text) {
             Ok(span) if span.min == Nanos::ZERO => {
-                Err(Misread::new(text, "a back-off greater than 0", "1s..30s"))
+                Err(ParseError::new(text, "a back-off greater than 0", "1s..30s"))
             }
             Ok(span) => Ok(Reconnect::Backoff(span)),
-            Err(_) => Err(Misread::new(text, "a way to reconnect", "planned, never or 1s..30s")),
+            Err(_) => Err(ParseError::new(text, "a way to reconnect", "planned, never or 1s..30s")),
         },
     }
 }
 
-pub(crate) fn seed(text: &str) -> Result<u64, Misread> {
+pub(crate) fn seed(text: &str) -> Result<u64, ParseError> {
     // Exactly as a run prints it: no suffix, so that a seed has one spelling.
-    text.parse().map_err(|_| Misread::new(text, "a seed", "a whole number, as 42"))
+    text.parse().map_err(|_| ParseError::new(text, "a seed", "a whole number, as 42"))
 }
 
 #[cfg(test)]

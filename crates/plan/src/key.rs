@@ -2,7 +2,7 @@
 
 use Kind::{Number, Pairs, Text, Truth};
 
-/// A table of the file, and what may stand in it.
+/// A table of the file, and its keys.
 #[derive(Debug)]
 pub(crate) struct Table {
     /// Its name in the schema.
@@ -20,15 +20,15 @@ pub(crate) struct Table {
 pub(crate) struct Key {
     /// As written.
     pub(crate) name: &'static str,
-    /// What may stand behind it.
+    /// The kind of its value.
     pub(crate) kind: Kind,
     /// What it means, its default last.
     pub(crate) about: &'static str,
-    /// A value as written in TOML: the cure of a wrong type, and the example of the schema.
+    /// A value as written in TOML: the fix of a wrong type, and the example of the schema.
     pub(crate) example: &'static str,
 }
 
-/// What may stand behind a key.
+/// The kind of a key's value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
     /// A text.
@@ -47,7 +47,7 @@ pub(crate) enum Kind {
     Pairs,
     /// A text in which all is said, or a table.
     TextOrTable(&'static Table),
-    /// Tables, one behind the other: `[[name]]`.
+    /// An array of tables: `[[name]]`.
     Tables(&'static Table),
     /// Tables with names of the user: `[key.name]`.
     Named(&'static Table),
@@ -65,7 +65,7 @@ pub(crate) const fn key(name: &'static str, kind: Kind, example: &'static str, a
     Key { name, kind, about, example }
 }
 
-/// What an answer is checked for.
+/// The check of a response.
 pub(crate) static ANSWER: Table = Table {
     name: "expect",
     place: "expect",

@@ -1,8 +1,7 @@
-//! What shall happen: from flags as typed, or a scenario file, to a [`Plan`] without open questions, its split into [`Part`]s, and
-//! the addresses to dial from. No clock, no socket, no file: what the machine knows comes in as an argument.
+//! From flags as typed, or a scenario file, to a resolved [`Plan`], its split into [`Part`]s, and the addresses to dial
+//! from. No clock, no socket, no file: facts of the machine are arguments.
 
 mod addresses;
-mod allowance;
 mod csv;
 mod expect;
 pub mod flag;
@@ -31,17 +30,17 @@ mod stage;
 mod target;
 mod text;
 mod threshold;
+mod tolerance;
 
 pub use addresses::{SourcePool, Tuple, Tuples};
-pub use allowance::{Allowance, Direction};
 pub use csv::{Column, Csv};
 pub use expect::{Expect, ExpectedLength};
 pub use flag::Flag;
-pub use flags::{Flags, Mistake, Surroundings, from_flags, load_words};
+pub use flags::{Environment, Flags, Mistake, from_flags, load_words};
 pub use load::{Load, LoadKeys};
 pub use observe::Observe;
 pub use outputs::{Dashboard, Format, Influx, Live, Otlp, Outputs, Tool, tag};
-pub use part::{Deal, Part, Whose, split};
+pub use part::{Part, Role, TupleShare, split};
 pub use plan::{IoChoice, Plan};
 pub use population::{Act, Activity, Population, Reconnect, Step, Then, Think};
 pub use ports::{PortFacts, Ports, capacity, usable_ports};
@@ -55,8 +54,9 @@ pub use share::Share;
 pub use sources::{Network, Sources};
 pub use stage::{Hold, Ramp, Stage};
 pub use target::Target;
-pub use text::{MOST_NUMBERS, Segment, Text, Values};
+pub use text::{MAX_NUMBERS, Segment, Text, Values};
 pub use threshold::{Comparison, Figure, Threshold};
+pub use tolerance::{Direction, Tolerance};
 
 #[cfg(test)]
 mod tests {
@@ -68,7 +68,7 @@ mod tests {
         let target = Flags::new("http://127.0.0.1:1/");
         let flags = words.iter().fold(target, |flags, (name, value)| flags.with(named(name), value));
         let resolve = |_: &str| unreachable!("the target is an address");
-        from_flags(&flags, &Surroundings { cores: 2, seed: 1, resolve: &resolve }).unwrap()
+        from_flags(&flags, &Environment { cores: 2, seed: 1, resolve: &resolve }).unwrap()
     }
 
     #[test]
@@ -80,7 +80,7 @@ mod tests {
         assert_eq!(plan(&[("-c", "1"), ("--probe", "0.001/s")]).places(), 1 + 3);
         assert_eq!(plan(&[("-c", "1"), ("--probe", "10k/s")]).places(), 1 + 2 + 1_024);
 
-        // A dial and two answers of a second each, and half a second between those.
+        // A dial and two responses of a second each, and half a second between those.
         let visits = [("--arrive", "100/s"), ("--total", "1m"), ("--calls", "2"), ("--timeout", "1s")];
         let visits = plan(&[&visits[..], &[("--think", "500ms")]].concat());
         assert_eq!(visits.places(), 351);

@@ -1,5 +1,5 @@
 //! The load models: how many connections a population has, and when something is due on them. The one place in this crate
-//! that tells them apart; in the engine it is the pacer.
+//! that distinguishes them; in the engine it is the pacer.
 
 use units::Rate;
 

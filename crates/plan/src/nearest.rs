@@ -17,8 +17,8 @@ pub(crate) fn one_of<'k>(words: impl Iterator<Item = &'k str>) -> String {
     }
 }
 
-/// How many letters must be put in, left out, or replaced, or neighbours swapped, to make one word of the
-/// other (optimal string alignment). What is surely beyond `most` is told as `most + 1`, unmeasured.
+/// How many letters must be put in, left out, or replaced, or neighbours swapped, to make one word of the other (optimal
+/// string alignment). Distances beyond `most` are returned as `most + 1`.
 fn distance(a: &str, b: &str, most: usize) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     if a.len().abs_diff(b.len()) > most {

@@ -1,4 +1,4 @@
-//! Who tells how the target's host fares: `http://10.0.0.7:9100`.
+//! The observer on the target's host: `http://10.0.0.7:9100`.
 
 use crate::Target;
 use crate::target::Resolve;
@@ -9,12 +9,12 @@ use std::net::SocketAddr;
 pub struct Observe {
     /// Where it listens.
     pub at: SocketAddr,
-    /// The file with the token that it wants.
+    /// The file with its token.
     pub token_file: Option<String>,
 }
 
 impl Observe {
-    /// `http://HOST:PORT`, without a path; of a name's addresses the first. The error names the cure.
+    /// `http://HOST:PORT`, without a path; uses the first address of a name. The error has the fix.
     pub(crate) fn parse(text: &str, token_file: Option<String>, resolve: Resolve) -> Result<Observe, String> {
         let target = Target::parse(text, None, &[], resolve)?;
         let authority = text.split_once("://").map_or("", |(_, rest)| rest.strip_suffix('/').unwrap_or(rest));

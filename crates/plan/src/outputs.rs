@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-use units::Misread;
+use units::ParseError;
 
 use crate::flag::{self, Flag};
 use crate::flags::FlagReader;
@@ -161,14 +161,14 @@ fn endpoint(text: &str) -> Result<SocketAddr, String> {
     port.or_else(|_| text.parse()).map_err(wrong)
 }
 
-fn live(text: &str) -> Result<Live, Misread> {
+fn live(text: &str) -> Result<Live, ParseError> {
     match text {
         "auto" => Ok(Live::Auto),
         "tui" => Ok(Live::Tui),
         "line" => Ok(Live::Line),
         "classic" => Ok(Live::Classic),
         "off" => Ok(Live::Off),
-        _ => Err(Misread::new(text, "a live view", "auto, tui, line, classic or off")),
+        _ => Err(ParseError::new(text, "a live view", "auto, tui, line, classic or off")),
     }
 }
 

@@ -2,54 +2,54 @@
 
 use crate::{Plan, Population, ProbeKind, random::nth_seed};
 
-/// What one shard does of a plan.
+/// The part of a plan that one shard carries out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// For whom.
-    pub whose: Whose,
-    /// Which shard of those that do the same, from 0.
+    /// The role of the shard.
+    pub role: Role,
+    /// The shard's index among those with the same role, from 0.
     pub shard: u32,
-    /// Of how many.
+    /// The number of shards with the same role.
     pub shards: u32,
-    /// Connections it holds at most, or opens in all; 0 where there are more shards than connections.
+    /// Maximum of connections it holds, or total that it opens; 0 if there are more shards than connections.
     pub connections: u32,
-    /// The most connections that it has at one time.
+    /// Maximum of connections at one time.
     pub places: u32,
     /// Its own seed, from the plan's seed and its number.
     pub seed: u64,
     /// Its share of the 4-tuples.
-    pub deal: Deal,
+    pub tuple_share: TupleShare,
 }
 
-/// For whom a shard works.
+/// The role of a shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Whose {
+pub enum Role {
     /// The population of this index.
     Population(u16),
     /// One of the probe's two, each in a shard of its own. Together they are the shards of one schedule of requests.
     Probe(ProbeKind),
 }
 
-/// A share of something that is dealt out in turns: of every `of` things those from `from` on, `width` of them.
+/// A shard's share of the 4-tuples: of every `of` tuples the `width` ones from `from` on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Deal {
+pub struct TupleShare {
     /// The first, less than `of`.
     pub from: u32,
     /// How many, at least 1.
     pub width: u32,
-    /// Dealt out in one turn.
+    /// The total of all shares.
     pub of: u32,
 }
 
-/// Of those who need the most, each is dealt so many in a turn.
-const MOST_WIDTH: u64 = 64;
+/// The width of the largest share.
+const MAX_WIDTH: u64 = 64;
 
 impl Plan {
     /// What a part of the plan does.
-    pub fn population(&self, whose: Whose) -> &Population {
-        match whose {
-            Whose::Population(nth) => &self.populations[usize::from(nth)],
-            Whose::Probe(kind) => {
+    pub fn population(&self, role: Role) -> &Population {
+        match role {
+            Role::Population(nth) => &self.populations[usize::from(nth)],
+            Role::Probe(kind) => {
                 &self.probe.as_ref().expect("a part of it is there").populations[kind as usize]
             }
         }
@@ -58,8 +58,8 @@ impl Plan {
     /// Pairs of address and port that it needs between the same two hosts: so many that everyone's deal is enough.
     pub fn pairs_needed(&self) -> u64 {
         let needed = |part: Part| {
-            let own = self.population(part.whose).pairs_needed();
-            own.saturating_mul(part.deal.of.into()).div_ceil(part.deal.width.into())
+            let own = self.population(part.role).pairs_needed();
+            own.saturating_mul(part.tuple_share.of.into()).div_ceil(part.tuple_share.width.into())
         };
         self.parts(|_| 1).into_iter().map(needed).max().unwrap_or(0)
     }
@@ -68,25 +68,25 @@ impl Plan {
     /// connections differ by at most one from shard to shard. All deals together are one turn.
     pub fn parts(&self, shards: impl Fn(u16) -> u32) -> Vec<Part> {
         let mut parts = Vec::new();
-        let mut add = |whose, (shard, shards), connections, places: u32| {
+        let mut add = |role, (shard, shards), connections, places: u32| {
             let seed = nth_seed(self.seed, parts.len() as u32);
-            let deal = Deal { from: 0, width: places.max(1), of: 0 };
-            parts.push(Part { whose, shard, shards, connections, places, seed, deal });
+            let tuple_share = TupleShare { from: 0, width: places.max(1), of: 0 };
+            parts.push(Part { role, shard, shards, connections, places, seed, tuple_share });
         };
         for (nth, population) in (0..).zip(&self.populations) {
             let shards = shards(nth);
             let places = population.most_open().div_ceil(shards);
             for (shard, connections) in (0..).zip(split(population.load.connections(), shards)) {
-                add(Whose::Population(nth), (shard, shards), connections, places.min(connections));
+                add(Role::Population(nth), (shard, shards), connections, places.min(connections));
             }
         }
         if let Some(probe) = &self.probe {
             let kinds = [ProbeKind::Fresh, ProbeKind::Kept];
             for (kind, places) in kinds.into_iter().zip(probe.populations.iter().map(Population::most_open)) {
-                add(Whose::Probe(kind), (kind as u32, 2), places, places);
+                add(Role::Probe(kind), (kind as u32, 2), places, places);
             }
         }
-        deal(&mut parts);
+        tuple_share(&mut parts);
         parts
     }
 }
@@ -97,18 +97,18 @@ pub fn split(n: u32, parts: u32) -> impl Iterator<Item = u32> {
     (0..parts).map(move |part| n / parts + u32::from(part < n % parts))
 }
 
-/// Deals in proportion to places, which stand in `width`: shards of one population alike.
-fn deal(parts: &mut [Part]) {
+/// Assigns tuple shares in proportion to places, which are in `width`: shards of one population alike.
+fn tuple_share(parts: &mut [Part]) {
     let most =
-        |whose: Whose| parts.iter().filter(|p| p.whose == whose).map(|p| p.deal.width).max().unwrap_or(1);
-    let all = parts.iter().map(|part| part.deal.width).max().unwrap_or(1);
-    let width = |part: &Part| (u64::from(most(part.whose)) * MOST_WIDTH).div_ceil(u64::from(all)) as u32;
+        |role: Role| parts.iter().filter(|p| p.role == role).map(|p| p.tuple_share.width).max().unwrap_or(1);
+    let all = parts.iter().map(|part| part.tuple_share.width).max().unwrap_or(1);
+    let width = |part: &Part| (u64::from(most(part.role)) * MAX_WIDTH).div_ceil(u64::from(all)) as u32;
     let widths: Vec<u32> = parts.iter().map(width).collect();
     let shared = widths.iter().copied().fold(0, greatest_common_divisor);
     let of = widths.iter().map(|width| width / shared).sum();
     let mut from = 0;
     for (part, width) in parts.iter_mut().zip(widths) {
-        part.deal = Deal { from, width: width / shared, of };
+        part.tuple_share = TupleShare { from, width: width / shared, of };
         from += width / shared;
     }
 }
@@ -136,24 +136,26 @@ mod tests {
             prop_assert!(sizes.clone().max().unwrap() - sizes.min().unwrap() <= 1);
             prop_assert!(parts.iter().enumerate().all(|(i, part)| part.shard == i as u32 && part.shards == shards));
             prop_assert_eq!(parts.iter().map(|part| part.seed).collect::<HashSet<_>>().len(), shards as usize);
-            let deal = |i| Deal { from: i, width: 1, of: shards };
-            prop_assert!((0..).zip(&parts).all(|(i, part)| part.deal == deal(i)));
+            let tuple_share = |i| TupleShare { from: i, width: 1, of: shards };
+            prop_assert!((0..).zip(&parts).all(|(i, part)| part.tuple_share == tuple_share(i)));
         }
     }
 
     #[test]
     fn the_probes_have_shards_of_their_own_and_shares_of_the_tuples() {
         let parts = plan(&[("-c", "101"), ("--probe", "10/s"), ("--timeout", "1s")]).parts(|_| 2);
-        let main = Whose::Population(0);
-        let [fresh, kept] = [ProbeKind::Fresh, ProbeKind::Kept].map(Whose::Probe);
-        let sizes: Vec<_> = parts.iter().map(|part| (part.whose, part.connections, part.places)).collect();
+        let main = Role::Population(0);
+        let [fresh, kept] = [ProbeKind::Fresh, ProbeKind::Kept].map(Role::Probe);
+        let sizes: Vec<_> = parts.iter().map(|part| (part.role, part.connections, part.places)).collect();
         assert_eq!(sizes, [(main, 51, 51), (main, 50, 50), (fresh, 10, 10), (kept, 12, 12)]);
         // They take turns in one schedule.
         let turns: Vec<_> = parts[2..].iter().map(|part| (part.shard, part.shards)).collect();
         assert_eq!(turns, [(0, 2), (1, 2)]);
         // 10 and 12 of 51 places, rounded up to 64ths.
-        let deals: Vec<_> =
-            parts.iter().map(|part| (part.deal.from, part.deal.width, part.deal.of)).collect();
+        let deals: Vec<_> = parts
+            .iter()
+            .map(|part| (part.tuple_share.from, part.tuple_share.width, part.tuple_share.of))
+            .collect();
         assert_eq!(deals, [(0, 64, 157), (64, 64, 157), (128, 13, 157), (141, 16, 157)]);
     }
 }

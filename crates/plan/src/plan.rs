@@ -5,7 +5,7 @@ use std::{
     net::SocketAddr,
 };
 
-use units::{Misread, Nanos};
+use units::{Nanos, ParseError};
 
 use crate::{Csv, Hold, Observe, Population, Probe, Program, Share, Sources, Stage, Threshold};
 
@@ -18,7 +18,7 @@ pub struct Plan {
     pub populations: Vec<Population>,
     /// What all connections do, from the populations' steps.
     pub program: Program,
-    /// The course of the load: at least one.
+    /// The stages of the load: at least one.
     pub stages: Vec<Stage>,
     /// The probe, where there is one.
     pub probe: Option<Probe>,
@@ -34,9 +34,9 @@ pub struct Plan {
     pub io: IoChoice,
     /// What the run is judged by; none: the load reached and held, and no fault.
     pub thresholds: Vec<Threshold>,
-    /// Whether the target's Java virtual machine may be asked for full collections.
+    /// Whether full collections in the target's Java virtual machine are permitted.
     pub target_gc: bool,
-    /// Who reports how the target's host fares.
+    /// The observer on the target's host.
     pub observe: Option<Observe>,
 }
 
@@ -61,7 +61,7 @@ impl Plan {
         ports.into_iter().collect()
     }
 
-    /// The largest share of a population's load that any stage asks for.
+    /// The largest share of a population's load in any stage.
     pub fn peak(&self, population: u16) -> Share {
         let of_it = self.stages.iter().filter(|stage| stage.of.contains(&population));
         of_it.map(|stage| stage.to).max().unwrap_or(Share::NONE)
@@ -75,7 +75,7 @@ impl Plan {
         })
     }
 
-    /// The longest time that any population grants an answer.
+    /// The longest response timeout of any population.
     pub fn longest_timeout(&self) -> Nanos {
         self.populations.iter().map(|population| population.timeout).max().unwrap_or_default()
     }
@@ -97,12 +97,12 @@ impl IoChoice {
     ///
     /// # Errors
     /// It is none of them.
-    pub fn parse(text: &str) -> Result<IoChoice, Misread> {
+    pub fn parse(text: &str) -> Result<IoChoice, ParseError> {
         match text {
             "auto" => Ok(IoChoice::Auto),
             "uring" => Ok(IoChoice::Uring),
             "epoll" => Ok(IoChoice::Epoll),
-            _ => Err(Misread::new(text, "an I/O backend", "auto, uring or epoll")),
+            _ => Err(ParseError::new(text, "an I/O backend", "auto, uring or epoll")),
         }
     }
 }

@@ -9,15 +9,15 @@ use crate::{Answer, Load, Request, Target, Text};
 pub struct Population {
     /// Letters, digits, `-` and `_`; a letter first. The one of a command line is called `main`.
     pub name: String,
-    /// Where to, and what a handshake or a request that names no path asks for.
+    /// The target, and the default path of handshakes and requests.
     pub target: Target,
     /// How many, and when.
     pub load: Load,
-    /// Requests, or messages whose answer is expected, on each connection, after which it is closed; at least 1.
+    /// Requests, or messages with an expected reply, on each connection, after which it is closed; at least 1.
     pub calls: Option<u64>,
-    /// Limit of a dial, a handshake and an answer, each; never zero.
+    /// Timeout of a dial, a handshake and a response, each; never zero.
     pub timeout: Nanos,
-    /// What to do about a connection that is gone.
+    /// When to dial a connection again.
     pub reconnect: Reconnect,
     /// What each connection does.
     pub activity: Activity,
@@ -39,12 +39,12 @@ pub enum Activity {
     Steps {
         /// At least one; no two of one name.
         steps: Vec<Step>,
-        /// What comes behind the last.
+        /// What follows the last.
         then: Then,
     },
 }
 
-/// What comes behind the last step.
+/// What follows the last step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
     /// This step, by its index.
@@ -67,11 +67,11 @@ pub struct Step {
 /// What a step does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Act {
-    /// HTTP: a request and its whole answer.
+    /// HTTP: a request and its complete response.
     Request {
         /// What goes out.
         request: Request,
-        /// Idle behind it.
+        /// Think time after it.
         think: Think,
     },
     /// WebSocket, TCP: a message, and what must come back, where that is said.
@@ -80,17 +80,17 @@ pub enum Act {
         text: Text,
         /// What must come back.
         answer: Option<Answer>,
-        /// Idle behind it.
+        /// Think time after it.
         think: Think,
     },
     /// WebSocket, TCP: a message that comes by itself.
     Expect {
         /// What it must be.
         answer: Answer,
-        /// Idle behind it.
+        /// Think time after it.
         think: Think,
     },
-    /// Nothing for so long.
+    /// A pause.
     Wait(Think),
     /// Close; the next step dials again.
     Close,
@@ -99,10 +99,10 @@ pub enum Act {
 /// From the shortest to the longest idle time: [`Spans::min`], [`Spans::max`].
 pub type Think = Spans;
 
-/// What to do about a connection that is gone.
+/// When to dial a connection again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reconnect {
-    /// Dial again what the server closed by announcement, when its next request is due.
+    /// Dial again after a close with an announcement, when the next request is due.
     Planned,
     /// Not even that.
     Never,
@@ -133,8 +133,8 @@ impl Act {
         }
     }
 
-    /// Whether an answer is awaited, and how long the connection is idle behind it at most.
-    fn course(&self) -> (bool, Nanos) {
+    /// Whether a response is awaited, and the maximum think time after it.
+    fn awaits_and_idles(&self) -> (bool, Nanos) {
         match self {
             Act::Request { think, .. } | Act::Expect { think, .. } => (true, think.max),
             Act::Send { answer, think, .. } => (answer.is_some(), think.max),
@@ -150,7 +150,7 @@ impl Population {
         self.load.arrival_rate().is_some()
     }
 
-    /// Whether a connection that asks asks again as soon as it is answered, always.
+    /// Whether a connection always sends the next request right after the response.
     pub fn is_closed_loop(&self) -> bool {
         if !self.load.is_closed_loop() {
             return false;
@@ -159,7 +159,7 @@ impl Population {
             Activity::Idle => false,
             Activity::Ping { every, .. } => *every == Nanos::ZERO,
             Activity::Steps { steps, then } => {
-                let never_waits = steps.iter().all(|step| step.act.course() == (true, Nanos::ZERO));
+                let never_waits = steps.iter().all(|step| step.act.awaits_and_idles() == (true, Nanos::ZERO));
                 never_waits && matches!(then, Then::Again(_))
             }
         }
@@ -190,14 +190,16 @@ impl Population {
         waiting.min(u64::from(self.load.connections()))
     }
 
-    /// How long a connection that comes and goes is there at most: each dial and each answer is given up after the
-    /// timeout, and timers are up to a millisecond late.
+    /// The maximum lifetime of an arriving connection: each dial and each response is limited by the timeout, and timers
+    /// are up to a millisecond late.
     fn longest_stay(&self) -> Nanos {
         let Activity::Steps { steps, then } = &self.activity else { return Nanos::NEVER };
-        let course: Vec<(bool, Nanos)> = steps.iter().map(|step| step.act.course()).collect();
-        let answers = course.iter().filter(|(awaits, _)| *awaits).count() as u64;
-        let idle =
-            |course: &[(bool, Nanos)]| course.iter().map(|(_, idle)| idle.0).fold(0, u64::saturating_add);
+        let awaits_and_idles: Vec<(bool, Nanos)> =
+            steps.iter().map(|step| step.act.awaits_and_idles()).collect();
+        let answers = awaits_and_idles.iter().filter(|(awaits, _)| *awaits).count() as u64;
+        let idle = |awaits_and_idles: &[(bool, Nanos)]| {
+            awaits_and_idles.iter().map(|(_, idle)| idle.0).fold(0, u64::saturating_add)
+        };
         let (awaited, idles) = match (self.calls, then) {
             (Some(calls), _) if answers > 0 => {
                 // Round after round; in the last one not beyond the last call.
@@ -207,10 +209,10 @@ impl Population {
                     left -= u64::from(*awaits);
                     left > 0
                 };
-                let last = course.iter().take_while(is_before_last).copied().collect::<Vec<_>>();
-                (calls, idle(&course).saturating_mul(rounds).saturating_add(idle(&last)))
+                let last = awaits_and_idles.iter().take_while(is_before_last).copied().collect::<Vec<_>>();
+                (calls, idle(&awaits_and_idles).saturating_mul(rounds).saturating_add(idle(&last)))
             }
-            (_, Then::Close) => (answers, idle(&course)),
+            (_, Then::Close) => (answers, idle(&awaits_and_idles)),
             _ => return Nanos::NEVER,
         };
         let waits = (self.timeout.0 + Nanos::from_millis(1).0).saturating_mul(awaited.saturating_add(1));

@@ -60,10 +60,9 @@ impl PortFacts {
     }
 }
 
-/// The ports with which `sources` addresses reach `wanted` 4-tuples towards `destinations`: all those outside
-/// the local range, then, only when they do not suffice, as many as needed from inside it, of which at least
-/// 2,000 stay free. Never a reserved port, never one on which anyone listens. Where the list is too short all
-/// the same, [`capacity`] says so beforehand.
+/// The ports with which `sources` addresses reach `wanted` 4-tuples towards `destinations`: all those outside the local
+/// range, then, only when they do not suffice, as many as needed from inside it, of which at least 2,000 stay free. Never a
+/// reserved port, never one with a listener. If the list is still too short, [`capacity`] reports it beforehand.
 pub fn usable_ports(facts: &PortFacts, sources: u64, destinations: u64, wanted: u64) -> Ports {
     let (mut list, mut inside) = facts.candidates();
     let per_port = sources.saturating_mul(destinations).max(1);

@@ -7,11 +7,11 @@ use units::Nanos;
 /// The steps of all populations, compiled. Shared by all connections; nothing in it changes during a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Program {
-    /// One behind the other.
+    /// In order.
     pub ops: Vec<Op>,
     /// Which of `steps` each operation belongs to.
     pub step_of: Vec<u16>,
-    /// Population and name of each step, for the figures that are told step by step.
+    /// Population and name of each step, for the figures per step.
     pub steps: Vec<(u16, String)>,
     /// Where a connection of each population begins.
     pub starts: Vec<OpIndex>,
@@ -27,17 +27,17 @@ const _: () = assert!(size_of::<OpIndex>() == 2);
 /// One thing to do. After it comes the next one, but for [`Op::Goto`], [`Op::Ping`] and [`Op::Stay`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Op {
-    /// HTTP: send this, and wait for the whole answer.
+    /// HTTP: send this, and wait for the complete response.
     Request(Box<Request>),
-    /// WebSocket, TCP: send this. The answer, where one is due, is the next operation.
+    /// WebSocket, TCP: send this. The reply, if one is expected, is the next operation.
     Send(Text),
     /// WebSocket: wait for the next message; TCP: for bytes until they are as expected.
     Expect(Box<Answer>),
     /// Idle for a time between the two, drawn uniformly. `think` is what a user does between two requests,
     /// and counts as due time of the next one; a wait does as well.
     Wait(Think),
-    /// WebSocket, TCP: this message each `every`, the first after a random part of it, whatever the answers
-    /// do; an empty text is a control ping. Never goes on.
+    /// WebSocket, TCP: this message each `every`, the first after a random part of it, independent of replies; an empty
+    /// text is a control ping. Never ends.
     Ping {
         /// From one to the next.
         every: Nanos,
@@ -53,7 +53,7 @@ pub enum Op {
 }
 
 /// The most operations of all populations together.
-pub(crate) const MOST_OPS: usize = 1 << 16;
+pub(crate) const MAX_OPS: usize = 1 << 16;
 
 impl Program {
     /// The program of these populations; none where it has more than 65,536 operations.
@@ -83,7 +83,7 @@ impl Program {
             }
         }
         // The last operation too must have a place.
-        (program.ops.len() <= MOST_OPS).then_some(program)
+        (program.ops.len() <= MAX_OPS).then_some(program)
     }
 
     /// Where the next operation comes.

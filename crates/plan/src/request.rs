@@ -1,4 +1,4 @@
-//! A request as it goes out, and what a right answer to it is.
+//! A request as it is sent, and the check of its response.
 
 use crate::text::copy;
 use crate::text::{digits, write_decimal};
@@ -16,11 +16,11 @@ pub struct Request {
     pub headers: Vec<(String, Text)>,
     /// The content; none has no Content-Length either, unless the method calls for one.
     pub body: Option<Text>,
-    /// What a right answer is.
+    /// The check of the response.
     pub expect: Answer,
 }
 
-/// What an answer is checked for, over and above complete framing; all of it must hold. Prints what it asks.
+/// What a response is checked for, in addition to complete framing; all of it must hold. Prints the check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
     /// HTTP: the status. Of a message only the length may be given.
@@ -99,8 +99,8 @@ impl Request {
             let text = if self.expects_content() { "Content-Length: 0\r\n\r\n" } else { END };
             return copy(text, out);
         };
-        // The length stands before the content, but is known behind it: the content is written where the
-        // longest length would leave it, and moved to where its own does.
+        // The length precedes the content, but is known only after it: the content is written after space for the longest
+        // length, then moved to its place.
         let place = LENGTH.len() + digits(self.max_body() as u64) + 2 * END.len();
         let length = body.write(values, &mut out[place..]);
         let mut end = copy(LENGTH, out);

@@ -3,7 +3,7 @@
 
 use std::net::SocketAddr;
 
-use crate::{Deal, Ports, SourcePool, Tuple, Tuples};
+use crate::{Ports, SourcePool, Tuple, TupleShare, Tuples};
 
 /// Destinations of a target that are dialled from the same addresses.
 #[derive(Clone, Debug)]
@@ -36,7 +36,7 @@ impl From<Tuples> for Dials {
 
 impl Dials {
     /// The share of a shard with this deal; see [`Tuples::new`]. Each destination is in exactly one of the routes.
-    pub fn new(routes: impl IntoIterator<Item = Route>, deal: Deal, start: u64) -> Dials {
+    pub fn new(routes: impl IntoIterator<Item = Route>, tuple_share: TupleShare, start: u64) -> Dials {
         let mut places = Vec::new();
         let mut tuples = Vec::new();
         for (number, Route { pool, ports, destinations, lanes }) in (0..).zip(routes) {
@@ -45,10 +45,10 @@ impl Dials {
                 places.resize(places.len().max(at + 1), (0, 0));
                 places[at] = (number, nth);
             }
-            tuples.push(Tuples::new(pool, ports, lanes, deal, start));
+            tuples.push(Tuples::new(pool, ports, lanes, tuple_share, start));
         }
         // Spread, so that shards of a few connections each still reach all destinations.
-        let turn = u64::from(deal.from) * places.len() as u64 / u64::from(deal.of);
+        let turn = u64::from(tuple_share.from) * places.len() as u64 / u64::from(tuple_share.of);
         Dials { routes: tuples, places, turn: turn as u32 }
     }
 
@@ -104,7 +104,7 @@ mod tests {
         };
         let mut seen = HashSet::new();
         for from in 0..2 {
-            let mut dials = Dials::new(routes(), Deal { from, width: 1, of: 2 }, 7);
+            let mut dials = Dials::new(routes(), TupleShare { from, width: 1, of: 2 }, 7);
             let mut of_each = [0; 3];
             for _ in 0..15 {
                 let tuple = dials.next();

@@ -46,7 +46,7 @@ fn part(share: Share, rate: Rate) -> Rate {
 mod tests {
     use units::Nanos;
 
-    use crate::{Flags, Load, Plan, Ramp, Share, Surroundings, scenario};
+    use crate::{Environment, Flags, Load, Plan, Ramp, Share, scenario};
 
     fn plan() -> Plan {
         let text = r#"
@@ -73,7 +73,7 @@ mod tests {
             arrive = "6/m"
         "#;
         let resolve = |_: &str| unreachable!("the target is an address");
-        let around = Surroundings { cores: 1, seed: 1, resolve: &resolve };
+        let around = Environment { cores: 1, seed: 1, resolve: &resolve };
         let open = |_: &str| unreachable!("it names no file");
         scenario::read("load.toml", text, &Flags::default(), &around, &open).unwrap()
     }

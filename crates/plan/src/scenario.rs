@@ -15,7 +15,7 @@ mod step;
 
 pub use schema::{reference, schema};
 
-use crate::{Flags, Mistake, Plan, Surroundings};
+use crate::{Environment, Flags, Mistake, Plan};
 
 /// Is a target a scenario file?
 pub fn is_file(target: &str) -> bool {
@@ -28,13 +28,12 @@ pub fn is_file(target: &str) -> bool {
 /// they are held, and the rest is a mistake.
 ///
 /// # Errors
-/// All that is wrong, in the order in which it stands there: `load.toml:12:9: population.users.think: "5" is
-/// not a time: write 5s`.
+/// All mistakes, in the order of the file: `load.toml:12:9: population.users.think: "5" is not a time; use 5s`.
 pub fn read(
     file: &str,
     text: &str,
     flags: &Flags,
-    around: &Surroundings,
+    around: &Environment,
     open: &dyn Fn(&str) -> Result<String, String>,
 ) -> Result<Plan, Vec<Mistake>> {
     check::scenario(file, text, flags, around, open)

@@ -16,7 +16,7 @@ pub enum Scheme {
 impl Scheme {
     const ALL: [Scheme; 3] = [Scheme::Http, Scheme::Ws, Scheme::Tcp];
 
-    /// What stands before `://`.
+    /// The text before `://`.
     fn name(self) -> &'static str {
         match self {
             Scheme::Http => "http",
@@ -67,7 +67,7 @@ impl Scheme {
         Scheme::split(text).ok().map(|(scheme, _)| scheme)
     }
 
-    /// The scheme, and what follows `://`. The error names the place and the cure.
+    /// The scheme, and what follows `://`. The error has the place and the fix.
     pub(crate) fn split(text: &str) -> Result<(Scheme, &str), String> {
         let Some((name, rest)) = text.split_once("://") else {
             return Err(if text.ends_with(".toml") {

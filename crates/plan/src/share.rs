@@ -1,7 +1,7 @@
 //! A share of the load: `100%`, `12.5%`.
 
 use std::fmt;
-use units::{Misread, Rate};
+use units::{ParseError, Rate};
 
 /// A share from 0 to all, exact to a ten-thousandth of a percent. Prints `12.5%`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -16,9 +16,8 @@ impl Share {
     /// All of it.
     pub const ALL: Share = Share { millionths: 1_000_000 };
 
-    /// Reads `0%`, `12.5%` or `100%`. A [`Misread`] where there is no `%`, more than four digits behind the
-    /// point, or more than 100.
-    pub fn parse(text: &str) -> Result<Share, Misread> {
+    /// Parses `0%`, `12.5%` or `100%`. A [`ParseError`] without `%`, with more than four digits after the point, or above 100.
+    pub fn parse(text: &str) -> Result<Share, ParseError> {
         let read = text.strip_suffix('%').and_then(|number| {
             let (whole, rest) = number.split_once('.').unwrap_or((number, "0"));
             let digits =
@@ -27,7 +26,7 @@ impl Share {
             let millionths = format!("{whole}{rest:0<4}").parse().ok()?;
             (millionths <= Share::ALL.millionths).then_some(Share { millionths })
         });
-        read.ok_or_else(|| Misread::new(text, "a share of the load", "100% or 12.5%"))
+        read.ok_or_else(|| ParseError::new(text, "a share of the load", "100% or 12.5%"))
     }
 
     /// This share of `n`, rounded to the nearest; of anything but nothing at least 1.
@@ -39,7 +38,7 @@ impl Share {
 }
 
 impl Share {
-    /// So many `of` so many parts of this share.
+    /// `n` of `of` parts of this share.
     pub fn part(self, n: u32, of: u32) -> Share {
         Share { millionths: (u64::from(self.millionths) * u64::from(n) / u64::from(of)) as u32 }
     }

@@ -56,7 +56,7 @@ impl Network {
         (self.base, self.prefix)
     }
 
-    /// Reads `10.0.0.5`, `10.1.0.0/16` or `fd00::/64`. The error names the text and the cure.
+    /// Parses `10.0.0.5`, `10.1.0.0/16` or `fd00::/64`. The error has the text and the fix.
     pub fn parse(text: &str) -> Result<Network, String> {
         let wrong = || format!("{text:?} is not an address; use 127.0.0.2 or 127.1.0.0/16");
         let Some((base, prefix)) = text.split_once('/') else {

@@ -1,4 +1,4 @@
-//! The course of the load: one stage after the other.
+//! The stages of the load, in order.
 
 use units::{Nanos, Rate};
 
@@ -24,7 +24,7 @@ pub struct Stage {
 pub enum Ramp {
     /// As fast as the target takes them.
     Adaptive,
-    /// So many dials in a time, in all; never zero.
+    /// The total rate of dials; never zero.
     Rate(Rate),
     /// All dials evenly within this time; zero is all at once.
     Within(Nanos),

@@ -1,11 +1,11 @@
-//! Where to, and what to ask for: `http://127.0.0.{1..30}:8000/?length={rand 1 4096}`.
+//! Destinations and request path: `http://127.0.0.{1..30}:8000/?length={rand 1 4096}`.
 
 use crate::{Csv, Scheme, Text, text};
 use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// Destinations of one target; an index of them fits into 16 bits.
-const MOST_DESTINATIONS: usize = 65_536;
+const MAX_DESTINATIONS: usize = 65_536;
 
 /// How a name becomes addresses.
 pub(crate) type Resolve<'a> = &'a dyn Fn(&str) -> Result<Vec<IpAddr>, String>;
@@ -24,16 +24,15 @@ pub struct Target {
     /// The same of the other family, of a name that has both where the choice is free: `run` dials those instead where
     /// only they are served.
     pub others: Vec<SocketAddr>,
-    /// What to ask for, or where the WebSocket is; empty with [`Scheme::Tcp`].
+    /// The path of the request or of the WebSocket; empty with [`Scheme::Tcp`].
     pub path: Text,
     /// Is the host a name?
     named: bool,
 }
 
 impl Target {
-    /// Reads a target. Names are looked up with `resolve`; of addresses of both families those of `v4` are
-    /// taken, and IPv4 where it leaves the choice, because a run dials from one family. The error names the
-    /// place and the cure.
+    /// Parses a target. Names are resolved with `resolve`; of addresses of both families those of `v4` are used, and IPv4
+    /// by default, because a run dials from one family. The error has the place and the fix.
     pub(crate) fn parse(
         text: &str,
         v4: Option<bool>,
@@ -57,7 +56,7 @@ impl Target {
             let family = if v4 { "IPv4" } else { "IPv6" };
             return Err(format!("no {family} address, the family of --sources: {host:?}"));
         }
-        if addresses.len().max(others.len()) * ports.len() > MOST_DESTINATIONS {
+        if addresses.len().max(others.len()) * ports.len() > MAX_DESTINATIONS {
             return Err(too_many(text));
         }
         let (destinations, others) = (all_of(&addresses, &ports), all_of(&others, &ports));
@@ -90,7 +89,7 @@ impl Target {
     }
 }
 
-/// `localhost` and the names below it are this host's loopback, whatever the resolver knows (RFC 6761 section 6.3).
+/// `localhost` and its subdomains are this host's loopback, independent of the resolver (RFC 6761 section 6.3).
 fn is_localhost(host: &str) -> bool {
     let host = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
     host == "localhost" || host.ends_with(".localhost")
@@ -172,7 +171,7 @@ fn addresses(host: &str, resolve: Resolve) -> Result<(Vec<IpAddr>, bool), String
     Ok((addresses, true))
 }
 
-/// All texts that a pattern with ranges stands for: `1.{2..3}` is `1.2` and `1.3`.
+/// The expansion of a pattern with ranges: `1.{2..3}` is `1.2` and `1.3`.
 fn expand(pattern: &str) -> Result<Vec<String>, String> {
     let wrong = || format!("{pattern:?} is not a range; use {{1..30}}");
     let Some((before, rest)) = pattern.split_once('{') else {
@@ -185,7 +184,7 @@ fn expand(pattern: &str) -> Result<Vec<String>, String> {
         return Err(format!("\"{{{range}}}\" is reversed; use {{{high}..{low}}}"));
     }
     let tails = expand(after)?;
-    if (u64::from(to - from) + 1).saturating_mul(tails.len() as u64) > MOST_DESTINATIONS as u64 {
+    if (u64::from(to - from) + 1).saturating_mul(tails.len() as u64) > MAX_DESTINATIONS as u64 {
         return Err(too_many(pattern));
     }
     let tails = &tails;
@@ -193,7 +192,7 @@ fn expand(pattern: &str) -> Result<Vec<String>, String> {
 }
 
 fn too_many(text: &str) -> String {
-    format!("a target has at most {} destinations: {text:?}", units::Count(MOST_DESTINATIONS as u64))
+    format!("a target has at most {} destinations: {text:?}", units::Count(MAX_DESTINATIONS as u64))
 }
 
 #[cfg(test)]

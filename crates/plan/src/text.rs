@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 use units::Count;
 
-/// A text in segments, written anew for each request or message. Prints as it may be read again.
+/// A text in segments, written for each request or message. Prints as it can be parsed again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Text {
     /// In order; no two fixed ones beside each other, none empty.
@@ -17,7 +17,7 @@ pub struct Text {
 /// A segment of a [`Text`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Segment {
-    /// As it stands.
+    /// Literal text.
     Fixed(String),
     /// `{rand A B}`: a number from `low` to `high`, both included, drawn each time, in decimal.
     Rand {
@@ -40,23 +40,23 @@ pub struct Values<'r> {
     random: &'r mut Random,
     seq: u64,
     row: u64,
-    numbers: [u64; MOST_NUMBERS],
+    numbers: [u64; MAX_NUMBERS],
     drawn: usize,
 }
 
 /// How many numbers of a request an expectation can name: `$1` to `$8`.
-pub const MOST_NUMBERS: usize = 8;
+pub const MAX_NUMBERS: usize = 8;
 
 impl<'r> Values<'r> {
-    /// `seq` is what `{seq}` stands for, and `row` picks the row of each table, modulo its rows.
+    /// `seq` is the value of `{seq}`, and `row` selects the row of each table, modulo its rows.
     pub fn new(random: &'r mut Random, seq: u64, row: u64) -> Values<'r> {
-        Values { random, seq, row, numbers: [0; MOST_NUMBERS], drawn: 0 }
+        Values { random, seq, row, numbers: [0; MAX_NUMBERS], drawn: 0 }
     }
 
     /// The numbers that `{rand}` drew so far, in the order in which they were written; the first
-    /// [`MOST_NUMBERS`] of them.
+    /// [`MAX_NUMBERS`] of them.
     pub fn numbers(&self) -> &[u64] {
-        &self.numbers[..self.drawn.min(MOST_NUMBERS)]
+        &self.numbers[..self.drawn.min(MAX_NUMBERS)]
     }
 
     fn draw(&mut self, low: u64, high: u64) -> u64 {
@@ -69,7 +69,7 @@ impl<'r> Values<'r> {
     }
 }
 
-/// Where a text stands, which decides what may be in it.
+/// Where a text is used, which determines what it may contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     /// A request target, RFC 9112 section 3.2.1: printable ASCII; every brace is a variable's.
@@ -103,7 +103,7 @@ impl Text {
         read
     }
 
-    /// Reads a text. The error names the place and the cure.
+    /// Parses a text. The error has the place and the fix.
     pub(crate) fn parse(text: &str, place: Place, tables: &[Csv]) -> Result<Text, String> {
         let mut read = Text::default();
         let (mut from, mut at) = (0, 0);
@@ -140,7 +140,7 @@ impl Text {
         }
     }
 
-    /// Is what it can give allowed where it stands?
+    /// Are all its values allowed in this place?
     fn check(&self, place: Place) -> Result<(), String> {
         self.segments.iter().try_for_each(|segment| match segment {
             Segment::Fixed(text) => allowed(text, place),
@@ -291,7 +291,7 @@ fn column(text: &str, path: &str, tables: &[Csv]) -> Result<Segment, String> {
     })
 }
 
-/// May this text stand there?
+/// Is this text allowed there?
 fn allowed(text: &str, place: Place) -> Result<(), String> {
     let wrong = match place {
         Place::Path => text.chars().find(|c| !c.is_ascii_graphic()),

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::Population;
-use units::{Bytes, Count, Misread, Nanos, Rate, Unit};
+use units::{Bytes, Count, Nanos, ParseError, Rate, Unit};
 
 mod figures;
 
@@ -19,7 +19,7 @@ pub struct Threshold {
     pub figure: Figure,
     /// Whether the bound is a percentage of [`Figure::whole`].
     pub is_share: bool,
-    /// How the figure must stand to the bound.
+    /// The comparison of the figure with the bound.
     pub comparison: Comparison,
     /// The bound, in the unit of the summary's figure (microseconds, seconds, bytes, a number), or percent.
     pub bound: f64,
@@ -31,14 +31,14 @@ impl Threshold {
     /// (`users.login.latency.p99`).
     ///
     /// # Errors
-    /// What is not understood, with the cure.
-    pub fn parse(text: &str, populations: &[Population]) -> Result<Threshold, Misread> {
+    /// What cannot be parsed, with the fix.
+    pub fn parse(text: &str, populations: &[Population]) -> Result<Threshold, ParseError> {
         Threshold::named(text, &Names::of(populations))
     }
 
-    fn named(text: &str, names: &Names) -> Result<Threshold, Misread> {
+    fn named(text: &str, names: &Names) -> Result<Threshold, ParseError> {
         let Some((name, comparison, bound)) = Comparison::split(text) else {
-            return Err(Misread::new(text, "a threshold", "latency.p99 < 200ms"));
+            return Err(ParseError::new(text, "a threshold", "latency.p99 < 200ms"));
         };
         let figure = Figure::named(name, names)?;
         let (bound, is_share) = figure.read(bound)?;
@@ -64,7 +64,7 @@ impl fmt::Display for Threshold {
     }
 }
 
-/// How a figure must stand to its bound.
+/// A comparison of a figure with its bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparison {
     /// `<`
@@ -92,7 +92,7 @@ impl Comparison {
         (">", Comparison::Greater),
     ];
 
-    /// What stands before the first sign, the sign, and what stands behind it.
+    /// The text before the operator, the operator, and the text after it.
     fn split(text: &str) -> Option<(&str, Comparison, &str)> {
         let at = text.find(['<', '>', '=', '!'])?;
         let (name, rest) = text.split_at(at);
@@ -104,19 +104,19 @@ impl Comparison {
 
 impl Figure {
     /// A bound in this figure's unit, and whether it is a percentage.
-    fn read(&self, text: &str) -> Result<(f64, bool), Misread> {
+    fn read(&self, text: &str) -> Result<(f64, bool), ParseError> {
         if let Some(percent) = text.strip_suffix('%') {
             let number = percent.trim().parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0);
             return match (number, &self.whole, self.unit) {
                 (Some(number), _, Unit::Share) => Ok((number / 100.0, false)),
                 (Some(number), Some(_), _) => Ok((number, true)),
-                (None, Some(_), _) | (None, _, Unit::Share) => Err(Misread::new(text, "a share", "99.9%")),
+                (None, Some(_), _) | (None, _, Unit::Share) => Err(ParseError::new(text, "a share", "99.9%")),
                 _ => Err(self.misread(text)),
             };
         }
         let plain = || text.parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0);
         let micros = || Nanos::parse(text).ok().map(|time| time.0 as f64 / 1e3);
-        // In the JSON's own unit a number needs none; the short name of a time has no unit that one could know.
+        // A number in the unit of the JSON needs none; the short name of a time implies no unit.
         let bare = || if self.is_path { plain() } else { None };
         let read = match self.unit {
             Unit::Count => Count::parse(text).ok().map(|n| n.0 as f64),
@@ -133,7 +133,7 @@ impl Figure {
         read.map(|bound| (bound, false)).ok_or_else(|| self.misread(text))
     }
 
-    fn misread(&self, text: &str) -> Misread {
+    fn misread(&self, text: &str) -> ParseError {
         let bare = text.parse::<f64>().is_ok();
         let (wanted, cure) = match self.unit {
             Unit::Count => ("a count", "10 or 100k".to_owned()),
@@ -146,7 +146,7 @@ impl Figure {
             Unit::Share => ("a share", "95% or 0.95".to_owned()),
             Unit::Number => ("a number", "0.5 or 100k".to_owned()),
         };
-        Misread::new(text, wanted, cure)
+        ParseError::new(text, wanted, cure)
     }
 }
 

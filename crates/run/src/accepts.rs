@@ -5,13 +5,13 @@ use units::Nanos;
 use crate::fill::Fill;
 use stats::slope;
 
-/// Looks that are kept; a minute of ticks is enough for a rate.
-const MOST_LOOKS: usize = 300;
+/// Samples that are kept; a minute of ticks is enough for a rate.
+const MAX_LOOKS: usize = 300;
 /// Fewer are no line.
-const LEAST_LOOKS: usize = 5;
+const MIN_LOOKS: usize = 5;
 
 const SECOND: Nanos = Nanos::from_secs(1);
-/// Who waits at so many looks in a second stands there.
+/// A connection that waits at this many samples of a second counts as stuck in the queue.
 const LOOKS_A_SECOND: u32 = 3;
 
 /// What was seen so far.
@@ -19,19 +19,19 @@ const LOOKS_A_SECOND: u32 = 3;
 pub(crate) struct Accepts {
     /// Seconds, and connections accepted by then, while others waited.
     looks: Vec<(f64, f64)>,
-    /// Who waited at the first look: not of this run.
+    /// Those that waited at the first sample: not of this run.
     before: Option<u64>,
     fullest: Option<Fill>,
     is_queueing: bool,
-    /// The least that waited in this whole second, at how many looks, and the most of that over all seconds.
+    /// The minimum that waited during this second, the number of samples, and the maximum of the minima over all seconds.
     second: (u64, u64, u32),
-    /// At the latest looks.
+    /// At the latest samples.
     latest: [u64; LOOKS_A_SECOND as usize],
     stood: u64,
 }
 
 impl Accepts {
-    /// Takes a look: `opened` dials have succeeded so far, `waiting` of them are not accepted yet; the target's fullest
+    /// Adds a sample: `opened` dials have succeeded so far, `waiting` of them are not accepted yet; the target's fullest
     /// queue is `fullest`.
     pub(crate) fn see(&mut self, now: Nanos, opened: u64, waiting: u64, fullest: Fill) {
         if self.fullest.is_none_or(|most| fullest.used >= most.used) {
@@ -40,8 +40,8 @@ impl Accepts {
         let before = *self.before.get_or_insert(waiting);
         self.is_queueing = waiting > 0;
         self.see_standing(now, waiting);
-        if waiting > 0 && self.looks.len() < MOST_LOOKS {
-            // Of a dial it may be told later than of its waiting; nobody is unaccepted.
+        if waiting > 0 && self.looks.len() < MAX_LOOKS {
+            // A dial may be reported later than its waiting; the difference is never negative.
             let accepted = (opened + before).saturating_sub(waiting) as f64;
             let accepted = self.looks.last().map_or(accepted, |(_, last)| accepted.max(*last));
             self.looks.push((now.secs_f64(), accepted));
@@ -61,17 +61,17 @@ impl Accepts {
         }
     }
 
-    /// Those that stand there now: the least at the latest looks.
+    /// Those stuck there now: the minimum of the latest samples.
     pub(crate) fn stands(&self) -> u64 {
         self.latest.iter().copied().min().unwrap_or(0)
     }
 
-    /// Connections that stood in the queue for a good part of a second or longer: more than a burst that is taken.
+    /// Connections that were in the queue for a good part of a second or longer: more than a burst being accepted.
     pub(crate) fn stood(&self) -> u64 {
         self.stood
     }
 
-    /// Whether somebody waited when last looked at: then it is worth looking more often.
+    /// Whether any waited at the last sample: then it is worth sampling more often.
     pub(crate) fn is_queueing(&self) -> bool {
         self.is_queueing
     }
@@ -84,7 +84,7 @@ impl Accepts {
     /// Accepted in a second while others waited, if that was steady: what a line explains. A queue that nothing is taken
     /// from has no rate.
     pub(crate) fn per_s(&self) -> Option<f64> {
-        let line = slope(&self.looks).filter(|_| self.looks.len() >= LEAST_LOOKS)?;
+        let line = slope(&self.looks).filter(|_| self.looks.len() >= MIN_LOOKS)?;
         (line.r2 > 0.98 && line.slope >= 1.0).then_some(line.slope)
     }
 }
@@ -109,7 +109,7 @@ mod tests {
         check(&[(0, 195), (1, 195), (2, 195), (3, 195), (4, 195)], None);
         check(&[(0, 0), (1, 500), (2, 500), (3, 510), (4, 1_000)], None);
         check(&[], None);
-        // At the first look the dials were not told yet.
+        // At the first sample the dials were not reported yet.
         let mut accepts = Accepts::default();
         accepts.see(Nanos::ZERO, 0, 0, QUEUE);
         (0..30).for_each(|s| {
@@ -156,10 +156,10 @@ mod tests {
     }
 
     #[test]
-    fn a_shard_that_tells_later_than_the_others_does_not_bend_it_either() {
+    fn a_shard_that_reports_later_than_the_others_does_not_bend_it_either() {
         let mut accepts = Accepts::default();
         for s in 0..20 {
-            // 50 accepted in a second, of 100 dialled; now and then half of the latest dials are told of one look later.
+            // 50 accepted per second, of 100 dialled; now and then half of the latest dials are reported one sample later.
             let late = if s % 4 == 3 { 50 } else { 0 };
             accepts.see(Nanos::from_secs(s), 100 * s - late, 50 * s, QUEUE);
         }
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn memory_has_a_bound() {
         let mut accepts = Accepts::default();
-        (0..2 * MOST_LOOKS as u64).for_each(|s| accepts.see(Nanos::from_secs(s), 50 * s + 5, 5, QUEUE));
-        assert_eq!((accepts.looks.len(), accepts.per_s()), (MOST_LOOKS, Some(50.0)));
+        (0..2 * MAX_LOOKS as u64).for_each(|s| accepts.see(Nanos::from_secs(s), 50 * s + 5, 5, QUEUE));
+        assert_eq!((accepts.looks.len(), accepts.per_s()), (MAX_LOOKS, Some(50.0)));
     }
 }

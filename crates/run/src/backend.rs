@@ -13,12 +13,12 @@ use units::Count;
 use crate::refusal::Refusal;
 
 /// Most shards, as for `--threads`: each has its own buffers, wheel and histograms.
-const MOST_SHARDS: u32 = 1024;
+const MAX_SHARDS: u32 = 1024;
 
 /// The kernel's interface that `choice` comes to on this machine, and what is to be said about it.
 ///
 /// # Errors
-/// [`Refusal::Findings`]: io_uring was asked for by name, and is refused.
+/// [`Refusal::Findings`]: io_uring was requested by name and is refused.
 pub fn choose_io(choice: IoChoice, root: &Root) -> Result<(Backend, Option<String>), Refusal> {
     choose(choice, root, Uring::probe)
 }
@@ -84,9 +84,9 @@ pub(crate) fn shards(
     let counts: Vec<u32> =
         most_open().zip(asked).map(|(most, asked)| most.div_ceil(room).max(asked)).collect();
     let count = counts.iter().fold(0, |all: u32, count| all.saturating_add(*count));
-    if count > MOST_SHARDS || probes > room {
-        let enough = (plan.places().div_ceil(MOST_SHARDS) + others).max(probes + others);
-        let more = format!(", for {} threads with a table each", Count(MOST_SHARDS.into()));
+    if count > MAX_SHARDS || probes > room {
+        let enough = (plan.places().div_ceil(MAX_SHARDS) + others).max(probes + others);
+        let more = format!(", for {} threads with a table each", Count(MAX_SHARDS.into()));
         return Err(short(plan.places(), enough, &more));
     }
     Ok(Shards { counts, own_files: true })
@@ -95,7 +95,7 @@ pub(crate) fn shards(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plan::{Flags, Surroundings, flag};
+    use plan::{Environment, Flags, flag};
 
     fn refused() -> io::Result<()> {
         Err(io::Error::from_raw_os_error(1))
@@ -131,7 +131,7 @@ mod tests {
         let flags = Flags::new("tcp://127.0.0.1:9");
         let flags = flags.with(&flag::CONNECTIONS, connections).with(&flag::THREADS, threads);
         let resolve = |_: &str| unreachable!("the target is an address");
-        plan::from_flags(&flags, &Surroundings { cores: 2, seed: 1, resolve: &resolve }).unwrap()
+        plan::from_flags(&flags, &Environment { cores: 2, seed: 1, resolve: &resolve }).unwrap()
     }
 
     #[test]

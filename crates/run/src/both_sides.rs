@@ -8,7 +8,7 @@ use std::{
 use plan::{Route, SourcePool};
 
 /// The kernel tells of this many connections in some hundred milliseconds; more are not counted.
-pub(crate) const MOST_COUNTED: u64 = 200_000;
+pub(crate) const MAX_COUNTED: u64 = 200_000;
 
 /// The same connections counted at both ends.
 #[derive(Clone, Copy, Debug, Default)]
@@ -52,14 +52,14 @@ impl Sources {
         })
     }
 
-    /// How many connections of ours end at these destinations in this network namespace, as the kernel tells; none where
-    /// it does not. A target behind address translation has its ends elsewhere: that is 0. Others' connections at its
-    /// port, to or from other addresses, say nothing of ours.
+    /// How many of our connections end at these destinations in this network namespace, according to the kernel; none if it
+    /// does not report them. A target behind address translation has its ends elsewhere: that is 0. Other connections at
+    /// its port, to or from other addresses, are not counted.
     pub(crate) fn ends_there(&self, destinations: &[SocketAddr]) -> Option<u64> {
         self.ends_up_to(u64::MAX, destinations)
     }
 
-    /// Whether there is one: the kernel is asked no further.
+    /// Whether there is one: the query stops at the first.
     pub(crate) fn has_an_end_there(&self, destinations: &[SocketAddr]) -> Option<bool> {
         self.ends_up_to(1, destinations).map(|ends| ends > 0)
     }

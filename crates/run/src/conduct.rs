@@ -1,5 +1,5 @@
-//! What surrounds the conductor of a run on this machine: it hears of ticks, commands and signals, its orders and lines go
-//! where they belong, and the target and the hosts are observed meanwhile.
+//! The environment of the conductor on this machine: passes it ticks, commands and signals, delivers its orders and lines,
+//! and samples target and hosts.
 
 mod closer;
 
@@ -34,7 +34,7 @@ pub(crate) fn conduct(
     let first_dial = workers.now() + workers.notice();
     let mut conductor = Conductor::new(plan, &workers, workers.start, first_dial);
     conductor.record.io = workers.io;
-    let mut around = Surroundings::new(plan, root, observer, &workers, sinks, interrupt);
+    let mut around = Environment::new(plan, root, observer, &workers, sinks, interrupt);
     around.play(&mut conductor, &mut workers);
     stop(&mut workers, |worker, tick| conductor.handle_tick(worker, tick));
     let record = around.finish(conductor, &workers);
@@ -42,8 +42,8 @@ pub(crate) fn conduct(
     record
 }
 
-/// Runs the stages from where so many connections of each population are held, and leaves the load as it is at the end
-/// of the last one. `losses`: of the connections that there are.
+/// Runs the stages starting with `held` connections of each population, and leaves the load as it is at the end of the last
+/// one. `losses`: of the existing connections.
 pub(crate) fn conduct_on(
     plan: &Plan,
     root: &Root,
@@ -56,12 +56,12 @@ pub(crate) fn conduct_on(
     let mut conductor = Conductor::going_on(plan, workers, held);
     (conductor.record.io, conductor.record.losses) = (workers.io, losses);
     let sinks: &mut [&mut dyn Sink] = &mut [];
-    let mut around = Surroundings::new(plan, root, observer, workers, sinks, interrupt);
+    let mut around = Environment::new(plan, root, observer, workers, sinks, interrupt);
     around.play(&mut conductor, workers);
     around.finish(conductor, workers)
 }
 
-struct Surroundings<'a, 's> {
+struct Environment<'a, 's> {
     plan: &'a Plan,
     sinks: &'a mut [&'s mut dyn Sink],
     interrupt: &'a Interrupt,
@@ -75,7 +75,7 @@ struct Surroundings<'a, 's> {
     ends_seen: bool,
 }
 
-impl<'a, 's> Surroundings<'a, 's> {
+impl<'a, 's> Environment<'a, 's> {
     fn new(
         plan: &'a Plan,
         root: &Root,
@@ -83,8 +83,8 @@ impl<'a, 's> Surroundings<'a, 's> {
         workers: &Threads,
         sinks: &'a mut [&'s mut dyn Sink],
         interrupt: &'a Interrupt,
-    ) -> Surroundings<'a, 's> {
-        Surroundings {
+    ) -> Environment<'a, 's> {
+        Environment {
             plan,
             sinks,
             interrupt,

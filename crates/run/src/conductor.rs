@@ -9,13 +9,13 @@ mod tests;
 pub use lines::filed;
 
 use engine::Control;
-use plan::{Plan, Population, Reconnect, Whose};
+use plan::{Plan, Population, Reconnect, Role};
 use samples::{Phase, Tick};
 use units::Nanos;
 
 use crate::{
-    course::{Course, Order},
-    record::{Crowd, Record},
+    record::{PopulationRecord, Record},
+    schedule::{Order, Schedule},
     workers::{Update, Workers},
 };
 
@@ -26,7 +26,7 @@ const ACTS_EVERY_AT_LOAD: Nanos = Nanos::from_millis(100);
 /// What a worker reported last.
 #[derive(Clone, Copy)]
 struct Report {
-    whose: Whose,
+    role: Role,
     open: u64,
     resolved: u64,
     waiting: u64,
@@ -40,9 +40,9 @@ struct Report {
 
 impl Report {
     /// Of a worker that has not reported yet.
-    fn none(whose: Whose) -> Report {
+    fn none(role: Role) -> Report {
         Report {
-            whose,
+            role,
             open: 0,
             resolved: 0,
             waiting: 0,
@@ -71,7 +71,7 @@ pub struct Step {
 /// Leads a run through its stages to its end.
 pub struct Conductor<'a> {
     plan: &'a Plan,
-    course: Course<'a>,
+    schedule: Schedule<'a>,
     reports: Vec<Report>,
     /// What the probe's workers have reported since the last line; what the others did is in their populations' records.
     probe: Tick,
@@ -79,53 +79,55 @@ pub struct Conductor<'a> {
     pub(crate) record: Record,
     orders: Vec<Order>,
     draining: Option<Nanos>,
-    /// Who ends it before its time: someone who watches, or a signal.
+    /// What ends it early: a user's command, or a signal.
     ends_by: Option<&'static str>,
     has_signal: bool,
     /// The usual length of a worker's tick.
     period: Nanos,
     /// An order arrives, or a report, within this time.
     latency: Nanos,
-    /// Responses may come for so long when the load has ended.
+    /// How long to wait for responses after the load has ended.
     patience: Nanos,
 }
 
 impl<'a> Conductor<'a> {
     /// Of a run from its first dial on; the workers' ticks begin at `start`.
     pub fn new(plan: &'a Plan, workers: &dyn Workers, start: Nanos, first_dial: Nanos) -> Conductor<'a> {
-        let course = Course::new(plan, first_dial, workers.notice());
-        Conductor::with(plan, workers, course, start, first_dial)
+        let schedule = Schedule::new(plan, first_dial, workers.notice());
+        Conductor::with(plan, workers, schedule, start, first_dial)
     }
 
-    /// Of a step of a search: so many connections of each population are held already. At the end they stay as they are.
+    /// For a step of a search: `held` connections of each population exist already. At the end they stay as they are.
     pub fn going_on(plan: &'a Plan, workers: &dyn Workers, held: &[u32]) -> Conductor<'a> {
         let now = workers.now();
-        Conductor::with(plan, workers, Course::going_on(plan, now, held, workers.notice()), now, now)
+        Conductor::with(plan, workers, Schedule::going_on(plan, now, held, workers.notice()), now, now)
     }
 
     fn with(
         plan: &'a Plan,
         workers: &dyn Workers,
-        course: Course<'a>,
+        schedule: Schedule<'a>,
         start: Nanos,
         started: Nanos,
     ) -> Conductor<'a> {
-        let whose = workers.whose();
-        let workers_of = |nth| whose.iter().filter(|whose| **whose == Whose::Population(nth)).count() as u32;
+        let role = workers.role();
+        let workers_of = |nth| role.iter().filter(|role| **role == Role::Population(nth)).count() as u32;
         let populations = 0..plan.populations.len() as u16;
         let period = workers.period();
         let latency = period.max(workers.notice());
-        let crowd =
-            |nth| Crowd { line: Tick::starting(start), ..Crowd::of(plan, nth, workers_of(nth), period) };
-        let crowds: Vec<Crowd> = populations.map(crowd).collect();
-        let threads = crowds.iter().map(|crowd| crowd.shards).sum();
+        let measured = |nth| PopulationRecord {
+            line: Tick::starting(start),
+            ..PopulationRecord::of(plan, nth, workers_of(nth), period)
+        };
+        let populations: Vec<PopulationRecord> = populations.map(measured).collect();
+        let threads = populations.iter().map(|measured| measured.shards).sum();
         Conductor {
             plan,
-            course,
-            reports: whose.into_iter().map(Report::none).collect(),
+            schedule,
+            reports: role.into_iter().map(Report::none).collect(),
             probe: Tick::starting(start),
             line_ends: lines::end_after(start),
-            record: Record { threads, crowds, started, ..Record::empty(plan) },
+            record: Record { threads, populations, started, ..Record::empty(plan) },
             orders: Vec::new(),
             draining: None,
             ends_by: None,
@@ -137,14 +139,14 @@ impl<'a> Conductor<'a> {
         }
     }
 
-    /// Waits so long for responses at the end, instead of the plan's longest timeout.
+    /// Waits this long for responses at the end, instead of the plan's longest timeout.
     pub fn with_patience(self, patience: Nanos) -> Conductor<'a> {
         Conductor { patience, ..self }
     }
 
     /// The stages.
-    pub fn course(&self) -> &Course<'a> {
-        &self.course
+    pub fn schedule(&self) -> &Schedule<'a> {
+        &self.schedule
     }
 
     /// Takes the ticks that come until it is time to act; whether any came, or none where all workers have ended.
@@ -171,7 +173,7 @@ impl<'a> Conductor<'a> {
     /// When it is to act again, whether anything comes until then or not.
     pub fn acts_at(&self, now: Nanos) -> Nanos {
         let soon = now + if self.is_holding() { ACTS_EVERY_AT_LOAD } else { ACTS_EVERY };
-        match self.course.acts_at() {
+        match self.schedule.acts_at() {
             at if at > now && self.draining.is_none() => at.min(soon),
             _ => soon,
         }
@@ -179,14 +181,14 @@ impl<'a> Conductor<'a> {
 
     /// The orders that have come up since the last call.
     pub fn poll_orders(&mut self) -> Vec<Order> {
-        self.take_orders_of_course();
+        self.take_scheduled_orders();
         std::mem::take(&mut self.orders)
     }
 
-    fn take_orders_of_course(&mut self) {
-        for order in self.course.orders() {
+    fn take_scheduled_orders(&mut self) {
+        for order in self.schedule.orders() {
             if let Order::Load(nth, _, _, from) = order {
-                self.record.crowds[usize::from(nth)].began.get_or_insert(from);
+                self.record.populations[usize::from(nth)].began.get_or_insert(from);
             }
             self.orders.push(order);
         }
@@ -194,11 +196,11 @@ impl<'a> Conductor<'a> {
 
     /// The workers that hold the load: all but the probe's.
     fn of_load(&self) -> impl Iterator<Item = &Report> {
-        self.reports.iter().filter(|report| matches!(report.whose, Whose::Population(_)))
+        self.reports.iter().filter(|report| matches!(report.role, Role::Population(_)))
     }
 
     fn of(&self, population: u16) -> impl Iterator<Item = &Report> {
-        self.reports.iter().filter(move |report| report.whose == Whose::Population(population))
+        self.reports.iter().filter(move |report| report.role == Role::Population(population))
     }
 
     /// Connections open now.
@@ -208,7 +210,7 @@ impl<'a> Conductor<'a> {
 
     /// Requests that wait for a response, and of those the probe's.
     pub(crate) fn waiting(&self) -> (u64, u64) {
-        let probes = self.reports.iter().filter(|report| matches!(report.whose, Whose::Probe(_)));
+        let probes = self.reports.iter().filter(|report| matches!(report.role, Role::Probe(_)));
         (self.reports.iter().map(|report| report.waiting).sum(), probes.map(|report| report.waiting).sum())
     }
 
@@ -219,13 +221,13 @@ impl<'a> Conductor<'a> {
 
     /// Of all that came so far.
     pub(crate) fn sum(&self, of: impl Fn(&Tick) -> u64) -> u64 {
-        let lines = self.record.crowds.iter().map(|crowd| &crowd.line).chain([&self.probe]);
+        let lines = self.record.populations.iter().map(|measured| &measured.line).chain([&self.probe]);
         of(&self.record.totals) + lines.map(of).sum::<u64>()
     }
 
     /// Whether the load stays as it is, until the stage ends.
     pub(crate) fn is_holding(&self) -> bool {
-        !self.course.is_moving() && self.draining.is_none()
+        !self.schedule.is_moving() && self.draining.is_none()
     }
 
     /// A worker is lost, with its connections: the run ends before its time.
@@ -241,27 +243,27 @@ impl<'a> Conductor<'a> {
         self.has_signal = true;
     }
 
-    /// So many connections that count as open are not accepted by the target, only by its kernel: they are not held.
+    /// This many open connections are accepted only by the target's kernel, not by the target: they are not held.
     pub(crate) fn handle_unaccepted(&mut self, all: u64) {
         let mut left = all;
-        for (crowd, population) in self.record.crowds.iter_mut().zip(&self.plan.populations) {
-            // Who comes and goes is in the queue now and then.
+        for (measured, population) in self.record.populations.iter_mut().zip(&self.plan.populations) {
+            // Arrivals are in the queue now and then.
             if !population.comes_and_goes() {
-                let own = left.min(crowd.held);
-                (crowd.held, left) = (crowd.held - own, left - own);
-                crowd.unaccepted = own;
+                let own = left.min(measured.held);
+                (measured.held, left) = (measured.held - own, left - own);
+                measured.unaccepted = own;
             }
         }
         self.record.unaccepted = Some(all - left);
     }
 
-    /// Where the run stands.
+    /// The phase of the run.
     pub(crate) fn phase(&self, now: Nanos) -> Phase {
-        let holds = |nth: u16| now >= self.course.progress(nth).hold_from;
-        let populations = self.record.crowds.len() as u16;
-        match (self.draining, !self.course.is_moving() && (0..populations).any(holds)) {
+        let holds = |nth: u16| now >= self.schedule.progress(nth).hold_from;
+        let populations = self.record.populations.len() as u16;
+        match (self.draining, !self.schedule.is_moving() && (0..populations).any(holds)) {
             (Some(_), _) => Phase::Drain,
-            _ if self.course.is_paused() => Phase::Pause,
+            _ if self.schedule.is_paused() => Phase::Pause,
             (None, true) => Phase::Hold,
             (None, false) => Phase::Ramp,
         }
@@ -272,19 +274,19 @@ impl<'a> Conductor<'a> {
         if self.draining.is_none() {
             let reports = &self.reports;
             let ramped = |nth: u16| {
-                let own = reports.iter().filter(|report| report.whose == Whose::Population(nth));
+                let own = reports.iter().filter(|report| report.role == Role::Population(nth));
                 own.map(|report| report.ramped_at).max().filter(|at| *at != Nanos::NEVER)
             };
             // Those held are counted before a stage moves them.
             let held = self.held();
-            if self.course.step(now, ramped) {
+            if self.schedule.step(now, ramped) {
                 self.keep_held(&held);
             }
-            self.take_orders_of_course();
+            self.take_scheduled_orders();
         }
         let phase = self.phase(now);
         let is_reported = self.end_is_reported();
-        let is_due = is_reported || now >= self.course.ends_at() || self.is_void();
+        let is_due = is_reported || now >= self.schedule.ends_at() || self.is_void();
         let ends_by = if self.has_signal { Some("a signal") } else { self.ends_by };
         let drains = self.draining.is_none() && (is_due || ends_by.is_some());
         if drains {
@@ -306,7 +308,7 @@ impl<'a> Conductor<'a> {
 
     /// The load is left as it is at the end.
     fn goes_on(&self) -> bool {
-        !self.course.has_end()
+        !self.schedule.has_end()
     }
 
     /// Whether all workers have reported the end of the load. They end it by themselves at its time, or when all connections
@@ -316,7 +318,7 @@ impl<'a> Conductor<'a> {
             (false, _) => self.of_load().all(|report| report.phase == Phase::Drain),
             (true, None) => false,
             (true, Some(since)) => {
-                self.reports.iter().all(|report| report.until >= since + self.course.notice())
+                self.reports.iter().all(|report| report.until >= since + self.schedule.notice())
             }
         }
     }
@@ -335,26 +337,26 @@ impl<'a> Conductor<'a> {
 
     /// Whether all connections are gone, for good: there is nothing to wait for.
     fn is_void(&self) -> bool {
-        let mut crowds = self.plan.populations.iter().zip(&self.record.crowds);
-        let gone = |(population, crowd): (&Population, &Crowd)| {
+        let mut populations = self.plan.populations.iter().zip(&self.record.populations);
+        let gone = |(population, measured): (&Population, &PopulationRecord)| {
             let comes_back =
                 population.comes_and_goes() || matches!(population.reconnect, Reconnect::Backoff(_));
-            // What the server closed by announcement is dialled again.
-            !comes_back && crowd.sum(|counts| counts.closed) == crowd.sum(|counts| counts.redialled)
+            // Connections closed with an announcement are dialled again.
+            !comes_back && measured.sum(|counts| counts.closed) == measured.sum(|counts| counts.redialled)
         };
-        self.course.is_last() && !self.course.is_moving() && self.open() == 0 && crowds.all(gone)
+        self.schedule.is_last() && !self.schedule.is_moving() && self.open() == 0 && populations.all(gone)
     }
 
     /// Connections open now, of the populations that are at their largest load.
     fn held(&self) -> Vec<Option<u64>> {
         let open = |nth| self.of(nth).map(|report| report.open).sum();
-        let populations = 0..self.record.crowds.len() as u16;
-        populations.map(|nth| self.course.is_at_peak(nth).then(|| open(nth))).collect()
+        let populations = 0..self.record.populations.len() as u16;
+        populations.map(|nth| self.schedule.is_at_peak(nth).then(|| open(nth))).collect()
     }
 
     fn keep_held(&mut self, held: &[Option<u64>]) {
-        for (crowd, held) in self.record.crowds.iter_mut().zip(held) {
-            held.iter().for_each(|held| crowd.keep_held(*held));
+        for (measured, held) in self.record.populations.iter_mut().zip(held) {
+            held.iter().for_each(|held| measured.keep_held(*held));
         }
     }
 
@@ -363,22 +365,22 @@ impl<'a> Conductor<'a> {
         self.keep_held(&self.held());
         // One that never came to its largest load has held what it has now.
         let left = (0..)
-            .zip(&self.record.crowds)
-            .map(|(nth, crowd)| (!crowd.is_kept).then(|| self.of(nth).map(|report| report.open).sum()));
+            .zip(&self.record.populations)
+            .map(|(nth, measured)| (!measured.is_kept).then(|| self.of(nth).map(|report| report.open).sum()));
         self.keep_held(&left.collect::<Vec<_>>());
         let ended = match self.draining {
-            Some(since) if self.goes_on() => since.min(self.course.ends_at()),
+            Some(since) if self.goes_on() => since.min(self.schedule.ends_at()),
             _ => self.of_load().map(|report| report.drained_at).max().unwrap_or_default(),
         };
-        (self.record.ended, self.record.ramp) = (ended, self.course.ramping_any(ended));
+        (self.record.ended, self.record.ramp) = (ended, self.schedule.ramping_any(ended));
         for (nth, population) in (0..).zip(&self.plan.populations) {
             let ramped_at = self.of(nth).map(|report| report.ramped_at).max().unwrap_or_default();
             // Connections that come and go may all have gone before.
             let own = self.of(nth).map(|report| report.drained_at).max().unwrap_or_default();
-            let crowd = &mut self.record.crowds[usize::from(nth)];
-            crowd.end(population, &self.course, nth, (ramped_at, own.min(ended), ended));
+            let measured = &mut self.record.populations[usize::from(nth)];
+            measured.end(population, &self.schedule, nth, (ramped_at, own.min(ended), ended));
             if population.comes_and_goes() {
-                self.record.ramp = self.record.ramp.max(crowd.ramp);
+                self.record.ramp = self.record.ramp.max(measured.ramp);
             }
         }
     }

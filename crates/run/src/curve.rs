@@ -1,4 +1,4 @@
-//! The probe lane's times against the connections that the population had open meanwhile.
+//! The probe's times by the number of connections open at that time.
 
 use samples::{Latency, Probe, ProbePoint, ProbeSummary};
 use units::Rate;
@@ -28,7 +28,7 @@ impl Curve {
         Curve { most: most.max(1), buckets: (0..BUCKETS).map(|_| None).collect() }
     }
 
-    /// What the lane did while `open` connections were.
+    /// The probe while `open` connections were open.
     pub(crate) fn add(&mut self, open: u64, probe: &Probe) {
         let ended =
             [&probe.kept, &probe.fresh].map(|times| times.count() + times.censored()).iter().sum::<u64>();
@@ -44,7 +44,7 @@ impl Curve {
         bucket.connections += u128::from(open) * u128::from(ended);
     }
 
-    /// The lane in figures: `whole` is all that it did, `rate` what it was asked to do a second.
+    /// The probe's figures: `whole` is the total, `rate` the configured requests per second.
     pub(crate) fn summary(&self, rate: Rate, whole: Option<&Probe>) -> ProbeSummary {
         let probe = whole.cloned().unwrap_or_default();
         let mut together = probe.kept.clone();
@@ -113,7 +113,7 @@ mod tests {
             .collect();
         assert_eq!(seen, [(10, 1, 1, 2), (500, 5, 5, 10), (1_500, 9, 9, 18)]);
         assert_eq!(Curve::new(0).points(), []);
-        // Who had no response is in it too: nine of ten there, all of them beyond.
+        // Requests without a response are included: nine of ten there, all of them beyond.
         let mut hanging = probe(1, 15);
         (0..9).for_each(|_| hanging.fresh.censor());
         curve.add(600, &hanging);
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn kept_and_fresh_are_told_together_and_apart() {
+    fn kept_and_fresh_are_reported_together_and_apart() {
         let mut whole = Probe { sent: 5, answered: 3, failed: 1, ..Probe::default() };
         whole.kept.record(Nanos::from_millis(2));
         [4, 6].into_iter().for_each(|ms| whole.fresh.record(Nanos::from_millis(ms)));

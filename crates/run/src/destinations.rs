@@ -1,7 +1,7 @@
 //! The rows that a plan's destinations are counted in.
 
 use plan::Plan;
-use samples::{MOST_DESTINATIONS, name_of, row_of};
+use samples::{MAX_DESTINATIONS, name_of, row_of};
 
 /// What the rows are called that a plan's destinations are counted in; none where there is only one.
 pub(crate) fn names(plan: &Plan) -> Vec<String> {
@@ -11,7 +11,7 @@ pub(crate) fn names(plan: &Plan) -> Vec<String> {
 /// The first and the last destination of each row; none where there is only one.
 pub(crate) fn rows(plan: &Plan) -> impl Iterator<Item = (String, String)> {
     let all = plan.destinations();
-    let rows = if all.len() < 2 { 0 } else { all.len().min(MOST_DESTINATIONS) };
+    let rows = if all.len() < 2 { 0 } else { all.len().min(MAX_DESTINATIONS) };
     (0..rows).map(move |row| {
         let last = first_of(row + 1, all.len()) - 1;
         (all[first_of(row, all.len())].to_string(), all[last].to_string())

@@ -8,13 +8,13 @@ use plan::{Plan, Target};
 use crate::prepare::answering;
 
 /// Destinations of a family that are tried; a range of ports may have thousands.
-const MOST_TRIED: usize = 4;
-/// A target that does not answer by then is no reason to take the other family.
+const MAX_TRIED: usize = 4;
+/// A target that does not respond by then is no reason to use the other family.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Takes the other family of each name where nobody accepts connections in the one that is preferred, and somebody does in
-/// the other. Who listens on this machine is asked of the kernel; anyone else is dialled once, where `dials` allows it.
-/// What was changed goes to `say`, a line each.
+/// Switches a name to its other address family if connections are accepted there but not in the preferred one. Listeners on
+/// this machine are queried from the kernel; other targets are dialled once, if `dials` allows it. Changes are passed to
+/// `say`, a line each.
 pub fn settle(plan: &mut Plan, root: &Root, dials: bool, say: &mut dyn FnMut(&str)) {
     let listeners = std::cell::LazyCell::new(|| crate::listeners(root));
     let serves = |at: &SocketAddr| is_served(&listeners, *at) || dials && net::accepts(*at, PATIENCE).is_ok();
@@ -33,7 +33,7 @@ fn is_served(listeners: &[Listener], at: SocketAddr) -> bool {
 
 /// What was changed, where anything was.
 fn choose(target: &mut Target, serves: impl Fn(&SocketAddr) -> bool) -> Option<String> {
-    let tried = |all: &[SocketAddr]| all.iter().take(MOST_TRIED).copied().collect::<Vec<_>>();
+    let tried = |all: &[SocketAddr]| all.iter().take(MAX_TRIED).copied().collect::<Vec<_>>();
     let (own, others) = (tried(&target.destinations), tried(&target.others));
     if others.is_empty() || own.iter().any(&serves) || !others.iter().any(&serves) {
         return None;
@@ -46,13 +46,13 @@ fn choose(target: &mut Target, serves: impl Fn(&SocketAddr) -> bool) -> Option<S
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plan::{Flags, Surroundings};
+    use plan::{Environment, Flags};
 
     /// The destinations of `http://localhost:8000/` by a hosts file that has only 127.0.0.1, where these are served, and whether it was said.
     fn check(served: &[&str], expected: &str, is_said: bool) {
         let names = |_: &str| Ok(vec![[127, 0, 0, 1].into()]);
         let flags = Flags::new("http://localhost:8000/");
-        let plan = plan::from_flags(&flags, &Surroundings { cores: 1, seed: 1, resolve: &names });
+        let plan = plan::from_flags(&flags, &Environment { cores: 1, seed: 1, resolve: &names });
         let mut target = plan.expect("it is right").populations.remove(0).target;
         let line = choose(&mut target, |at| served.contains(&at.to_string().as_str()));
         let all: Vec<String> = target.destinations.iter().map(ToString::to_string).collect();

@@ -1,4 +1,4 @@
-//! The largest load that a target bears: step after step, led by [`Search`].
+//! The largest load that a target sustains: one step after the other, as [`Search`] determines.
 
 use host::Root;
 use plan::Plan;
@@ -7,7 +7,7 @@ use units::{Count, Nanos};
 
 use crate::{
     Interrupt, Refusal, fitting, judge,
-    search::{Outcome, Search, Step, Went},
+    search::{Outcome, Search, Step, StepResult},
 };
 
 use steps::Steps;
@@ -15,18 +15,18 @@ use steps::Steps;
 mod load;
 mod steps;
 
-/// To within this share of the answer.
+/// Precision of the result, as a share of it.
 const TOLERANCE: f64 = 0.02;
 /// The first load: small enough for any server, so that it shows what an unloaded one is like.
 const FIRST_CONNECTIONS: u64 = 500;
 const FIRST_PER_S: u64 = 100;
-const MOST_PER_S: u64 = 1_000_000;
-/// A load that confirms the answer is looked at so much longer.
+const MAX_PER_S: u64 = 1_000_000;
+/// A step that confirms the result takes this many times as long.
 const CONFIRM: u64 = 2;
-/// A probe that takes so many times as long as at the first load, and so much longer, says that the target is not well.
+/// A probe that takes this many times as long as at the first load, and this much longer, fails a step.
 const PROBE_TIMES: f64 = 5.0;
 const PROBE_MORE_US: f64 = 20_000.0;
-/// Of what was asked for, this share must have been there.
+/// Minimum share of the load that must be reached.
 const SHARE: f64 = 0.98;
 
 /// What is made larger.
@@ -78,7 +78,7 @@ impl By {
         }
     }
 
-    /// How much of a load was there. Connections that the server closed by announcement and that are to be dialled again were.
+    /// How much of a load was reached. Connections closed with an announcement that are to be dialled again count.
     fn reached(self, s: &Summary) -> f64 {
         let c = &s.connections;
         match self {
@@ -98,8 +98,8 @@ impl By {
         }
     }
 
-    /// So much of a load that failed was borne all the same.
-    fn borne(self, s: &Summary) -> Option<u64> {
+    /// Part of a failed load that was sustained.
+    fn sustained(self, s: &Summary) -> Option<u64> {
         let n = match self {
             By::Connections => s.connections.held,
             By::Burst => s.connections.opened,
@@ -132,11 +132,11 @@ pub fn most(by: By, plan: &Plan, root: &Root) -> Result<u64, Refusal> {
             let all = by.plan(plan, u32::MAX.into(), Nanos::ZERO);
             Ok(steps::with_some_room(&all, fitting(&all, root)?))
         }
-        By::Arrival | By::Rate => Ok(MOST_PER_S),
+        By::Arrival | By::Rate => Ok(MAX_PER_S),
     }
 }
 
-/// Searches; `show` is told each step as it ends. A signal ends the search with what is known.
+/// Searches; calls `show` with each completed step. A signal ends the search with the result so far.
 ///
 /// # Errors
 /// This machine cannot do even the first step.
@@ -161,7 +161,7 @@ pub fn find(
             Err(Refusal::Findings(findings)) if known.search.passed().is_some() => {
                 let passed = known.search.passed().unwrap_or(0);
                 known.limit = judge::refused_here(&findings, passed).or(known.limit);
-                known.search.learn(Went::Badly(None));
+                known.search.learn(StepResult::Badly(None));
             }
             Err(refusal) => return Err(refusal),
         }
@@ -169,7 +169,7 @@ pub fn find(
             steps.settle(load, known.search.passed().unwrap_or(least));
         }
     }
-    // Just above the answer too few are lost to know a cause by: what stops twice as much is plain.
+    // Just above the result too few are lost to determine the cause: it is clear at twice the load.
     let is_unknown = known.limit.as_ref().is_none_or(|limit| judge::weight(limit) == 0);
     if let (Some(Outcome::Found { max, .. }), true, false) =
         (known.search.outcome(), is_unknown, interrupt.is_set())
@@ -210,27 +210,31 @@ impl Known {
         self.curve.push(point);
         if pass {
             self.thresholds.push((load, summary.thresholds));
-            return self.search.learn(Went::Well);
+            return self.search.learn(StepResult::Well);
         }
-        let borne = by.borne(&summary);
-        // The closer to the answer, the better; but just above it too few are lost to know a cause by.
+        let sustained = by.sustained(&summary);
+        // The closer to the result, the better; but just above it too few are lost to determine the cause.
         let told = summary.limit.or(summary.suspect);
         let is_gone = told.as_ref().is_some_and(judge::is_nobody);
         let before = self.limit.take();
         let explains = |new: &Limit| judge::weight(new) >= before.as_ref().map_or(0, judge::weight);
         self.limit = told.filter(explains).or(before);
-        // Where throng itself was the limit before anything passed, less of the same tells nothing of the target.
+        // If throng was the limit before any load passed, smaller loads say nothing about the target.
         let is_ours = summary.verdict == Verdict::Invalid && self.search.passed().is_none();
-        if is_gone || is_ours { self.search.fail_for_good() } else { self.search.learn(Went::Badly(borne)) }
+        if is_gone || is_ours {
+            self.search.fail_for_good()
+        } else {
+            self.search.learn(StepResult::Badly(sustained))
+        }
     }
 
-    /// `refused`: why this machine does not go as far as was asked.
+    /// `refused`: why this machine cannot reach the requested load.
     fn tell(mut self, by: By, plan: &Plan, refused: Option<Limit>) -> FindSummary {
         self.curve.sort_by_key(|point| point.load);
         let (outcome, max, error) = match (self.search.outcome(), &refused) {
             (Some(Outcome::Found { max, error }), _) => (FindOutcome::Found, max, error),
             (Some(Outcome::Impossible { .. }), _) => (FindOutcome::Impossible, 0, 0),
-            // It is an answer too: one of this machine.
+            // This is a result too: that of this machine.
             (Some(Outcome::NotReached { most }), Some(_)) => (FindOutcome::Found, most, 0),
             (Some(Outcome::NotReached { most }), None) => (FindOutcome::NotReached, most, 0),
             (None, _) => (FindOutcome::NotReached, self.search.passed().unwrap_or(0), 0),
@@ -280,13 +284,13 @@ fn probe_p99_us(s: &Summary) -> Option<f64> {
     s.probe.as_ref().filter(|probe| probe.held_us.count > 0).map(|probe| probe.held_us.p99)
 }
 
-/// Requests answered in a second at full load, those of the probe included.
+/// Responses per second at full load, including the probe's.
 fn answered_per_s(s: &Summary) -> f64 {
     let probes = s.probe.as_ref().map_or(0, |probe| probe.held_us.count) as f64;
     s.requests.per_s + if s.duration_s > 0.0 { probes / s.duration_s } else { 0.0 }
 }
 
-/// Why a step did not pass: its own verdict, and what only a search can tell.
+/// Why a step failed: its own verdict, and the criteria of the search.
 pub fn reasons(by: By, load: u64, s: &Summary, unloaded_us: Option<f64>) -> Vec<String> {
     let mut reasons = Vec::new();
     if s.verdict != Verdict::Pass {

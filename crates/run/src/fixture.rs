@@ -1,17 +1,17 @@
 //! A plan, a fault and a record to begin a test with.
 
-use plan::{Flags, Plan, Surroundings, flag};
+use plan::{Environment, Flags, Plan, flag};
 use samples::{Fault, FaultCount, Kind, Stage};
 use units::Nanos;
 
-use crate::record::{Crowd, Record};
+use crate::record::{PopulationRecord, Record};
 
 /// A closed loop with these thresholds.
 pub(crate) fn plan(thresholds: &[&str]) -> Plan {
     let flags = Flags::new("http://127.0.0.1:1/");
     let flags = thresholds.iter().fold(flags, |flags, text| flags.with(&flag::THRESHOLD, text));
     let resolve = |_: &str| Err("no names here".to_owned());
-    plan::from_flags(&flags, &Surroundings { cores: 1, seed: 1, resolve: &resolve }).expect("it is right")
+    plan::from_flags(&flags, &Environment { cores: 1, seed: 1, resolve: &resolve }).expect("it is right")
 }
 
 /// The target's doing.
@@ -22,5 +22,10 @@ pub(crate) fn fault(stage: Stage, kind: Kind, count: u64) -> FaultCount {
 /// Of a run in which nothing happened.
 pub(crate) fn record() -> Record {
     let plan = plan(&[]);
-    Record { crowds: vec![Crowd::default()], threads: 1, ended: Nanos::ZERO, ..Record::empty(&plan) }
+    Record {
+        populations: vec![PopulationRecord::default()],
+        threads: 1,
+        ended: Nanos::ZERO,
+        ..Record::empty(&plan)
+    }
 }

@@ -10,7 +10,7 @@ use samples::{
 use units::{Count, Nanos};
 
 use crate::{
-    record::{Crowd, Record},
+    record::{PopulationRecord, Record},
     rejections::Rejection,
 };
 
@@ -30,9 +30,9 @@ pub fn judge(plan: &Plan, r: &Record) -> Summary {
     let populations: BTreeMap<String, PopulationSummary> = plan
         .populations
         .iter()
-        .zip(&r.crowds)
+        .zip(&r.populations)
         .zip(0..)
-        .map(|((p, crowd), nth)| (p.name.clone(), population(plan, nth, p, crowd)))
+        .map(|((p, measured), nth)| (p.name.clone(), population(plan, nth, p, measured)))
         .collect();
     let (connections, requests) = together(r, &populations);
     let figures = Figures {
@@ -80,23 +80,28 @@ fn per_second(n: u64, time: Nanos) -> f64 {
 }
 
 /// A population in figures.
-fn population(plan: &Plan, nth: u16, population: &Population, crowd: &Crowd) -> PopulationSummary {
-    let totals = &crowd.totals;
+fn population(
+    plan: &Plan,
+    nth: u16,
+    population: &Population,
+    measured: &PopulationRecord,
+) -> PopulationSummary {
+    let totals = &measured.totals;
     let figures = Figures {
         target: population.target.text.clone(),
-        threads: crowd.shards,
-        ramp_s: crowd.ramp.secs_f64(),
-        duration_s: crowd.at_load.secs_f64(),
-        elapsed_s: crowd.elapsed.secs_f64(),
+        threads: measured.shards,
+        ramp_s: measured.ramp.secs_f64(),
+        duration_s: measured.at_load.secs_f64(),
+        elapsed_s: measured.elapsed.secs_f64(),
         connections: Connections {
-            wanted: crowd.wanted,
-            peak: crowd.peak,
-            held: crowd.held,
-            dropped_in_drain: crowd.dropped_in_drain,
-            open_per_s: per_second(totals.counts.opened, crowd.ramp),
+            wanted: measured.wanted,
+            peak: measured.peak,
+            held: measured.held,
+            dropped_in_drain: measured.dropped_in_drain,
+            open_per_s: per_second(totals.counts.opened, measured.ramp),
             ..counted(&totals.counts)
         },
-        requests: requests(totals, crowd.at_load),
+        requests: requests(totals, measured.at_load),
         ..times(totals)
     };
     PopulationSummary { figures, steps: steps(plan, nth, population, totals) }
@@ -153,12 +158,12 @@ fn steps(plan: &Plan, nth: u16, population: &Population, totals: &Tick) -> BTree
 /// All populations together: counts are sums, rates those of each at its own full load.
 fn together(r: &Record, populations: &BTreeMap<String, PopulationSummary>) -> (Connections, Requests) {
     let sum = |of: fn(&PopulationSummary) -> f64| populations.values().map(of).sum::<f64>();
-    let count = |of: fn(&Crowd) -> u64| r.crowds.iter().map(of).sum::<u64>();
+    let count = |of: fn(&PopulationRecord) -> u64| r.populations.iter().map(of).sum::<u64>();
     let connections = Connections {
-        wanted: count(|crowd| crowd.wanted),
+        wanted: count(|measured| measured.wanted),
         peak: r.peak,
-        held: count(|crowd| crowd.held),
-        dropped_in_drain: count(|crowd| crowd.dropped_in_drain),
+        held: count(|measured| measured.held),
+        dropped_in_drain: count(|measured| measured.dropped_in_drain),
         open_per_s: per_second(r.totals.counts.opened, r.ramp),
         seen_by_target: r.both_sides.map(|both| both.there),
         unaccepted: r.unaccepted,
@@ -169,11 +174,11 @@ fn together(r: &Record, populations: &BTreeMap<String, PopulationSummary>) -> (C
     (connections, requests)
 }
 
-/// Thresholds, verdict and limit, each from what stands before it.
+/// Thresholds, verdict and limit, each from the results before it.
 fn pronounce(plan: &Plan, r: &Record, evidence: &Evidence, summary: &mut Summary) {
     summary.thresholds = thresholds::judge(&plan.thresholds, summary);
-    let crowds = &r.crowds;
-    let facts = verdict::Facts { plan, evidence, crowds, interrupted: r.interrupted };
+    let populations = &r.populations;
+    let facts = verdict::Facts { plan, evidence, populations, interrupted: r.interrupted };
     (summary.verdict, summary.reasons) = verdict::verdict(&facts, summary);
     summary.reasons.extend(gave_up(r.totals.counts.forced));
     summary.limit = limit::limit(summary, evidence);

@@ -11,7 +11,6 @@ mod backend;
 mod both_sides;
 mod conduct;
 mod conductor;
-mod course;
 mod curve;
 mod destinations;
 mod families;
@@ -20,8 +19,8 @@ mod find;
 #[cfg(test)]
 mod fixture;
 mod judge;
-mod ladder;
 mod listeners;
+mod load_steps;
 mod losses;
 mod moments;
 mod observe;
@@ -29,6 +28,7 @@ mod prepare;
 mod record;
 mod refusal;
 mod rejections;
+mod schedule;
 mod search;
 mod silences;
 mod workers;
@@ -40,11 +40,10 @@ use std::sync::{
 
 use host::Root;
 use plan::Plan;
-use samples::{Calibration, Rig, Sink, Summary};
+use samples::{Calibration, CalibrationShare, Sink, Summary};
 
 pub use backend::choose_io;
 pub use conductor::{Conductor, Step, filed};
-pub use course::{Course, Order, Progress};
 pub use families::settle;
 pub use find::{By, Find, find, most, reasons};
 pub use judge::judge;
@@ -52,6 +51,7 @@ pub use listeners::{listeners, queues};
 pub use prepare::{Prepared, fitting, need, prepare};
 pub use record::Record;
 pub use refusal::Refusal;
+pub use schedule::{Order, Progress, Schedule};
 pub use workers::{Update, Workers, stop};
 
 /// Set by a signal: end the run, write the summary.
@@ -64,7 +64,7 @@ impl Interrupt {
         self.0.store(true, Relaxed);
     }
 
-    /// Whether it was asked for.
+    /// Whether it was requested.
     pub fn is_set(&self) -> bool {
         self.0.load(Relaxed)
     }
@@ -89,7 +89,7 @@ pub fn run(
     let workers = workers::Threads::start(plan, &prepared)?;
     let record = conduct::conduct(plan, root, observer, workers, sinks, interrupt);
     let mut summary = judge::judge(plan, &record);
-    summary.rig = Rig::of(calibrations, &summary);
+    summary.rig = CalibrationShare::of(calibrations, &summary);
     for sink in sinks {
         sink.finish(&summary);
     }

@@ -1,4 +1,4 @@
-//! Who listens on this machine.
+//! The listeners of this machine.
 
 use host::{Listener, Root};
 

@@ -9,7 +9,7 @@ use units::Nanos;
 /// What a clock that is looked at twice a second, and the ticks, make of a constant time: up to a fifth of it.
 const SLOW_CLOCK: Nanos = Nanos::from_millis(800);
 /// Batches of openings that wait for their ends; what comes beyond that joins the last one.
-const MOST_BATCHES: usize = 4096;
+const MAX_BATCHES: usize = 4096;
 
 /// What is known of losses so far.
 #[derive(Clone, Debug, Default)]
@@ -27,7 +27,7 @@ pub(crate) struct Losses {
     ages: Option<(Nanos, Nanos)>,
     /// The longest tick in which any was opened or lost.
     tick: Nanos,
-    /// So far nobody was closed by throng.
+    /// So far throng has closed none.
     until: Nanos,
     /// When the first was lost, and how many had been opened by then, to within a tick.
     first: Option<Nanos>,
@@ -53,7 +53,7 @@ impl Losses {
         self.opened += opened;
         if opened > 0 {
             self.last_opened = self.last_opened.max(tick.until);
-            let is_full = self.young.len() >= MOST_BATCHES;
+            let is_full = self.young.len() >= MAX_BATCHES;
             match self.young.back_mut() {
                 Some((_, n)) if is_full => *n += opened,
                 _ => self.young.push_back((at, opened)),
@@ -101,8 +101,8 @@ impl Losses {
         }
     }
 
-    /// The age at which connections are lost, if it is the same for all: within two ticks, or a twentieth. None where
-    /// others live longer: whoever comes too late, at a steady rate, goes as far behind the first as these have come.
+    /// The age at which connections are lost, if it is the same for all: within two ticks, or a twentieth. None if others
+    /// live longer: with arrivals at a steady rate, losses follow the first one in the same order and spacing.
     pub(crate) fn constant_age(&self) -> Option<Nanos> {
         let (least, most) = self.ages.filter(|_| self.lost >= FEW)?;
         let spread = (2 * self.tick.0).max(most.0 / 20).max(SLOW_CLOCK.0.min(most.0 / 5));
@@ -119,7 +119,7 @@ pub(crate) const FEW: u64 = 3;
 mod tests {
     use super::*;
 
-    /// A tick of this length in which so many were opened and lost.
+    /// A tick of this length in which this many were opened and lost.
     fn tick_of(length: Nanos, index: u64, opened: u64, dropped: u64) -> Tick {
         let mut tick =
             Tick { from: Nanos(index * length.0), until: Nanos((index + 1) * length.0), ..Tick::default() };
@@ -178,11 +178,11 @@ mod tests {
     #[test]
     fn memory_has_a_bound() {
         let (mut losses, mut tick) = (Losses::default(), tick(0, 1, 0));
-        for _ in 0..3 * MOST_BATCHES {
+        for _ in 0..3 * MAX_BATCHES {
             losses.take(&tick);
             (tick.from, tick.until) = (tick.until, tick.until + Nanos::from_millis(200));
         }
-        assert_eq!(losses.young.len(), MOST_BATCHES);
-        assert_eq!(losses.young.iter().map(|(_, n)| n).sum::<u64>(), 3 * MOST_BATCHES as u64);
+        assert_eq!(losses.young.len(), MAX_BATCHES);
+        assert_eq!(losses.young.iter().map(|(_, n)| n).sum::<u64>(), 3 * MAX_BATCHES as u64);
     }
 }

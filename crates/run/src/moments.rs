@@ -1,30 +1,30 @@
 //! A run second by second: what went wrong in each, and what the target's processes did. In memory that does not grow.
 
-use samples::{Errno, Fault, FaultCount, Kind, Stage, TargetLook, Tick};
+use samples::{Errno, Fault, FaultCount, Kind, Stage, TargetSample, Tick};
 use units::Nanos;
 
-/// So many are kept; from there on two that follow each other become one.
+/// Maximum number stored; beyond it two adjacent ones are merged.
 const MOST: usize = 600;
 
-/// What the target's processes did at some looks.
+/// The activity of the target's processes in some samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Doing {
     /// A signal or a debugger had stopped one.
     pub(crate) is_stopped: bool,
-    /// A thread waited for a disk, or the like, at so many looks of `looks`.
+    /// Samples, of `looks`, with a thread in uninterruptible sleep.
     pub(crate) blocked: u32,
     pub(crate) looks: u32,
     /// The most that a thread used or waited for a processor.
     pub(crate) thread: f64,
     /// Processors used, of those that it may use.
     pub(crate) share: f64,
-    /// Time in garbage collections since its start, at the last look.
+    /// Time in garbage collections since its start, at the last sample.
     pub(crate) collecting_ns: Option<u64>,
 }
 
 impl Doing {
-    /// At one look.
-    pub(crate) fn seen(target: &TargetLook) -> Doing {
+    /// In one sample.
+    pub(crate) fn seen(target: &TargetSample) -> Doing {
         let process = &target.process;
         Doing {
             is_stopped: process.stopped > 0,

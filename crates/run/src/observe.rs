@@ -7,19 +7,19 @@ mod signs;
 use std::net::{IpAddr, SocketAddr};
 
 use host::{
-    Listener, Processes, Pulse, Root, Watch, host_look,
+    Listener, Processes, Root, UsageSample, Watch, host_sample,
     remote::{Poller, Token},
 };
 use plan::Plan;
 use samples::{
-    Cost, Fit, Generator, KernelCost, Look, Looks, Observation, ObserverSeen, Phase, ProcessCost, TargetLook,
-    TargetSeen, row_of,
+    Cost, Fit, Generator, KernelCost, Observation, ObserverSeen, Phase, ProcessCost, Sample, Samples,
+    TargetSample, TargetSeen, row_of,
 };
 use units::Nanos;
 
 use crate::{
     accepts::Accepts,
-    both_sides::MOST_COUNTED,
+    both_sides::MAX_COUNTED,
     fill::Fill,
     listeners::{listeners, queues},
     moments::Doing,
@@ -31,12 +31,12 @@ pub(crate) use signs::{FullHeap, Sign, Signs};
 
 /// Everything is looked at this often; memory and CPU time at each sample.
 const EVERY: Nanos = Nanos::from_secs(1);
-/// The first answer of `throng observe` may take so long before the run begins without it.
+/// Timeout of the first sample of `throng observe`, after which the run begins without it.
 const FIRST_ANSWER: Nanos = Nanos::from_secs(4);
-/// Connections that TCP is asked about at once: some milliseconds.
-const MOST_SEGMENTS: u64 = 2_000;
-/// The most ports that it is asked about.
-const MOST_PORTS: usize = 64;
+/// Connections queried at a time: some milliseconds.
+const MAX_SEGMENTS: u64 = 2_000;
+/// Maximum of ports that are queried.
+const MAX_PORTS: usize = 64;
 
 /// What throng does at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,9 +45,9 @@ pub(crate) struct Load {
     pub(crate) open: u64,
     /// Dials that succeeded since the start, later ones of the same connection included.
     pub(crate) opened: u64,
-    /// Answers since the start.
+    /// Responses since the start.
     pub(crate) answered: u64,
-    /// Dials of the probe lane that succeeded since the start.
+    /// Successful dials of the probe since the start.
     pub(crate) probed: u64,
 }
 
@@ -59,7 +59,7 @@ pub(crate) struct Observed {
     pub(crate) generator: Generator,
     pub(crate) target: Option<ProcessCost>,
     pub(crate) kernel: Option<KernelCost>,
-    /// Both ends are on this host: its looks speak of the target too.
+    /// Both ends are on this host: its samples cover the target too.
     pub(crate) both_here: bool,
     /// From the look at the beginning of full load to the last one at full load, pauses not counted.
     pub(crate) held_for: Nanos,
@@ -67,7 +67,7 @@ pub(crate) struct Observed {
     pub(crate) accept_queue: Option<Fill>,
     /// Connections that the target accepted in a second while others waited, if that was steady.
     pub(crate) accepts_per_s: Option<f64>,
-    /// Connections that stood in its accept queue for a good part of a second or longer.
+    /// Connections that were in its accept queue for a good part of a second or longer.
     pub(crate) stood: u64,
     /// What TCP knew of connections that waited, when most of them did.
     pub(crate) segments: net::Segments,
@@ -93,14 +93,14 @@ pub(crate) struct Observer {
     held: Option<Nanos>,
     has_held: bool,
     costs: Costs,
-    /// The target's managed heap, where it may be asked to collect.
+    /// The target's managed heap, if collections are permitted.
     heap: Option<Heap>,
-    own_pulse: Pulse,
+    own_usage: UsageSample,
     own_rss_max: u64,
     /// The target's first and latest pulse, and its most memory.
-    target_pulse: Option<(Pulse, Pulse, u64)>,
+    target_usage: Option<(UsageSample, UsageSample, u64)>,
     next_look: Nanos,
-    /// What the target did since that was asked last.
+    /// The target's activity since the last call.
     doing: Option<Doing>,
     /// Connections wait, and none receives anything: everything is looked at with each sample.
     is_silent: bool,
@@ -108,8 +108,8 @@ pub(crate) struct Observer {
 }
 
 impl Observer {
-    /// Finds the target and takes a first look at everything. To be done before the shards start: where netlink is
-    /// forbidden and there are millions of sockets, the kernel takes seconds to say who listens.
+    /// Finds the target and takes a first sample of everything. To be done before the shards start: if netlink is not
+    /// permitted and there are millions of sockets, the kernel takes seconds to list the listeners.
     pub(crate) fn start(plan: &Plan, root: &Root) -> Observer {
         let destinations = plan.destinations();
         let both_here = destinations.iter().all(|d| host::is_local(root, d.ip()));
@@ -127,9 +127,9 @@ impl Observer {
             has_held: false,
             costs: Costs::default(),
             heap: None,
-            own_pulse: Pulse::default(),
+            own_usage: UsageSample::default(),
             own_rss_max: 0,
-            target_pulse: None,
+            target_usage: None,
             next_look: Nanos::ZERO,
             doing: None,
             is_silent: false,
@@ -151,21 +151,21 @@ impl Observer {
         self.known.seen.observer =
             Some(ObserverSeen { address: observe.at.to_string(), ..ObserverSeen::default() });
         let token = observe.token_file.as_deref().map(Token::read).transpose();
-        let ports = &self.ports[..self.ports.len().min(MOST_PORTS)];
+        let ports = &self.ports[..self.ports.len().min(MAX_PORTS)];
         let poller =
             token.and_then(|token| Poller::start(observe.at, ports, token).map_err(|e| e.to_string()));
         match poller {
             Ok(poller) => {
                 if let Some(answer) = poller.wait(FIRST_ANSWER) {
-                    self.hear(Nanos::ZERO, Phase::Ramp, Load::default(), answer);
+                    self.take_sample(Nanos::ZERO, Phase::Ramp, Load::default(), answer);
                 }
                 self.poller = Some(poller);
             }
-            Err(why) => self.hear(Nanos::ZERO, Phase::Ramp, Load::default(), Err(why)),
+            Err(why) => self.take_sample(Nanos::ZERO, Phase::Ramp, Load::default(), Err(why)),
         }
     }
 
-    /// Memory and CPU against the load, and who waits to be accepted; once a second, to the end of the hold, all the rest.
+    /// Memory and CPU against the load, and the accept queue; once a second, to the end of the hold, all the rest.
     pub(crate) fn sample(&mut self, now: Nanos, phase: Phase, load: Load) {
         if phase == Phase::Hold {
             self.begin_hold(now);
@@ -184,14 +184,14 @@ impl Observer {
                 self.costs.room(phase, load, room);
             }
         }
-        let target = self.pulse();
+        let target = self.usage_sample();
         let kernel = host::kernel_memory(&self.root).ok();
-        self.costs.here(now, phase, load, usage(&self.own_pulse), kernel);
+        self.costs.here(now, phase, load, usage(&self.own_usage), kernel);
         if let Some(target) = target {
             self.costs.target(phase, load, usage(&target));
         }
         while let Some(answer) = self.poller.as_ref().and_then(Poller::next) {
-            self.hear(now, phase, load, answer);
+            self.take_sample(now, phase, load, answer);
         }
     }
 
@@ -208,7 +208,7 @@ impl Observer {
     pub(crate) fn lose_target(&mut self) {
         self.known.both_here = false;
         if self.poller.is_none() {
-            (self.watch, self.heap, self.target_pulse, self.doing) = (None, None, None, None);
+            (self.watch, self.heap, self.target_usage, self.doing) = (None, None, None, None);
             (self.known.seen.target, self.accepts) = (None, Accepts::default());
             self.costs.lose_target();
         }
@@ -230,7 +230,7 @@ impl Observer {
         self.next_look = Nanos((now.0 / EVERY.0 + 1) * EVERY.0);
         // Ourselves first: our share is of the time until now.
         let own = self.own.look(now);
-        self.known.seen.see_here(phase, &host_look(&self.root), &own);
+        self.known.seen.see_here(phase, &host_sample(&self.root), &own);
         if let Some(watch) = &mut self.watch
             && let Some(target) = watch.look(now, queues)
         {
@@ -245,12 +245,12 @@ impl Observer {
         self.held = held;
     }
 
-    fn see_doing(&mut self, target: &TargetLook) {
+    fn see_doing(&mut self, target: &TargetSample) {
         let now = Doing::seen(target);
         self.doing = Some(self.doing.map_or(now, |before| before.and(now)));
     }
 
-    /// What the target did since this was asked last, where it was seen.
+    /// The target's activity since the last call, if it was sampled.
     pub(crate) fn take_doing(&mut self) -> Option<Doing> {
         self.doing.take()
     }
@@ -260,7 +260,7 @@ impl Observer {
         self.is_silent = is_silent;
     }
 
-    /// Whether a closer look is worth its price: at who is silent, or lets others wait.
+    /// Whether an additional check is worth its cost: of a silence, or a queue.
     pub(crate) fn is_curious(&self) -> bool {
         self.is_silent || self.accepts.is_queueing()
     }
@@ -281,9 +281,9 @@ impl Observer {
         (0..n).find(|at| row_of(*at, n) >= row).map(|at| self.destinations[at])
     }
 
-    /// Looks at what TCP knows of a sample of the connections; what there is at the moment is returned.
+    /// Queries TCP's state of a sample of the connections; returns the current state.
     pub(crate) fn look_at_segments(&mut self) -> Option<net::Segments> {
-        let now = net::segments_to(&self.destinations, MOST_SEGMENTS).ok()?;
+        let now = net::segments_to(&self.destinations, MAX_SEGMENTS).ok()?;
         let waiting = |seen: &net::Segments| seen.unacknowledged + seen.unanswered + seen.syns;
         if waiting(&now) >= waiting(&self.known.segments) {
             self.known.segments = now;
@@ -291,8 +291,8 @@ impl Observer {
         Some(now)
     }
 
-    /// Connections at one of these ports that stand in the target's accept queue, of `open` ones; `None` where that cannot
-    /// be seen. Those that `dropped` counts may stand there still: nobody has taken them out.
+    /// Connections at one of these ports that are in the target's accept queue, of `open` ones; `None` if that cannot be
+    /// read. Those counted by `dropped` may still be in it.
     pub(crate) fn unaccepted(&self, ports: &[u16], open: u64, dropped: u64) -> Option<u64> {
         let stands = self.accepts.stands();
         if !self.known.both_here {
@@ -301,15 +301,15 @@ impl Observer {
         }
         let queues = self.queues();
         let is_seen = ports.iter().all(|port| queues.iter().any(|queue| queue.port == *port));
-        if !is_seen || stands == 0 || open > MOST_COUNTED {
+        if !is_seen || stands == 0 || open > MAX_COUNTED {
             return is_seen.then(|| stands.saturating_sub(dropped).min(open));
         }
         let unaccepted = ports.iter().map(|port| net::unaccepted_at(*port)).sum::<Result<u64, _>>().ok()?;
         Some(unaccepted.min(stands).min(open))
     }
 
-    /// Who listens here, where the target is here too. The kernel tells of listeners alone: that takes no longer with
-    /// millions of connections.
+    /// The listeners here, if the target is here too. Only listeners are queried: that takes no longer with millions of
+    /// connections.
     fn queues(&self) -> Vec<Listener> {
         if self.known.both_here { answering(queues(), &self.destinations) } else { Vec::new() }
     }
@@ -324,7 +324,7 @@ impl Observer {
         }
     }
 
-    /// Whether the target tells its own counts.
+    /// Whether the target reports its own counts.
     pub(crate) fn target_is_ours(&self) -> bool {
         self.known.seen.target.as_ref().is_some_and(TargetSeen::is_ours)
     }
@@ -338,10 +338,10 @@ impl Observer {
     }
 
     /// What was seen last. Of throng itself memory and CPU time are known of each sample, the rest once a second.
-    pub(crate) fn latest(&self) -> Looks {
+    pub(crate) fn latest(&self) -> Samples {
         let mut latest = self.known.seen.latest(self.known.both_here);
         if let Some(own) = &mut latest.own {
-            let Pulse { rss_bytes, cpu_user_ns, cpu_system_ns, .. } = self.own_pulse;
+            let UsageSample { rss_bytes, cpu_user_ns, cpu_system_ns, .. } = self.own_usage;
             (own.rss_bytes, own.cpu_user_ns, own.cpu_system_ns) = (rss_bytes, cpu_user_ns, cpu_system_ns);
         }
         latest
@@ -349,7 +349,7 @@ impl Observer {
 
     /// What it all came to.
     pub(crate) fn finish(mut self) -> Observed {
-        self.pulse();
+        self.usage_sample();
         if let Some(runtime) = self.known.seen.target.as_ref().and_then(TargetSeen::runtime) {
             self.costs.runs_on(runtime);
         }
@@ -359,7 +359,7 @@ impl Observer {
         let cost = self.costs.finish(self.known.both_here);
         let bytes = |fit: Option<Fit>| fit.map(|fit| fit.value);
         let here =
-            self.target_pulse.map(|(first, latest, rss_bytes)| (rss_bytes, latest.cpu_ns() - first.cpu_ns()));
+            self.target_usage.map(|(first, latest, rss_bytes)| (rss_bytes, latest.cpu_ns() - first.cpu_ns()));
         let target = self.known.seen.target.as_ref().map(|target| {
             let (rss_bytes, cpu_ns) = here.unwrap_or((target.process.rss_bytes.max, target.process.cpu_ns()));
             ProcessCost {
@@ -375,8 +375,8 @@ impl Observer {
             kernel: (cost.kernel_bytes)
                 .map(|fit| KernelCost { value: fit.value, both_ends: self.known.both_here }),
             generator: Generator {
-                cpu_s: self.own_pulse.cpu_ns() as f64 / 1e9,
-                system_s: self.own_pulse.cpu_system_ns as f64 / 1e9,
+                cpu_s: self.own_usage.cpu_ns() as f64 / 1e9,
+                system_s: self.own_usage.cpu_system_ns as f64 / 1e9,
                 rss_bytes: self.own_rss_max,
                 user_bytes_per_connection: bytes(cost.generator_bytes),
                 ..Generator::default()
@@ -391,17 +391,17 @@ impl Observer {
     }
 
     /// Memory and CPU time now; the target's where it is here.
-    fn pulse(&mut self) -> Option<Pulse> {
-        self.own_pulse = self.own.pulse();
-        self.own_rss_max = self.own_rss_max.max(self.own_pulse.rss_bytes);
-        let pulse = self.watch.as_mut().and_then(Watch::pulse)?;
-        let (first, _, most) = self.target_pulse.unwrap_or((pulse, pulse, 0));
-        self.target_pulse = Some((first, pulse, most.max(pulse.rss_bytes)));
-        Some(pulse)
+    fn usage_sample(&mut self) -> Option<UsageSample> {
+        self.own_usage = self.own.usage_sample();
+        self.own_rss_max = self.own_rss_max.max(self.own_usage.rss_bytes);
+        let usage_sample = self.watch.as_mut().and_then(Watch::usage_sample)?;
+        let (first, _, most) = self.target_usage.unwrap_or((usage_sample, usage_sample, 0));
+        self.target_usage = Some((first, usage_sample, most.max(usage_sample.rss_bytes)));
+        Some(usage_sample)
     }
 
-    /// An answer of `throng observe`, or none: the run goes on, and it is counted.
-    fn hear(&mut self, now: Nanos, phase: Phase, load: Load, answer: Result<Look, String>) {
+    /// A response of `throng observe`, or none: the run continues, and it is counted.
+    fn take_sample(&mut self, now: Nanos, phase: Phase, load: Load, answer: Result<Sample, String>) {
         let observer = self.known.seen.observer.get_or_insert_default();
         let look = match answer {
             Ok(look) => look,
@@ -438,6 +438,6 @@ fn wanted(plan: &Plan) -> u64 {
     populations.map(|(nth, population)| plan.peak(nth).of(population.load.held().into())).sum()
 }
 
-fn usage(pulse: &Pulse) -> Usage {
-    Usage { rss_bytes: pulse.rss_bytes, cpu_ns: pulse.cpu_ns() }
+fn usage(usage_sample: &UsageSample) -> Usage {
+    Usage { rss_bytes: usage_sample.rss_bytes, cpu_ns: usage_sample.cpu_ns() }
 }

@@ -1,4 +1,4 @@
-//! Can this machine do it? Asked before the first dial.
+//! Checks before the first dial whether this machine can do it.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -8,7 +8,7 @@ use std::{
 
 use host::{Finding, Listener, Need, Root, Severity};
 use net::{Backend, io::uring::Uring};
-use plan::{Network, Plan, Route, SourcePool, Sources, Target, Whose, capacity, usable_ports};
+use plan::{Network, Plan, Role, Route, SourcePool, Sources, Target, capacity, usable_ports};
 
 use crate::{
     backend::{Shards, choose_io, shards},
@@ -16,16 +16,16 @@ use crate::{
     refusal::Refusal,
 };
 
-/// Local addresses asked for beyond what is needed, so that taken ones can be skipped.
+/// Local addresses requested beyond what is needed, so that used ones can be skipped.
 const SPARE_TUPLES: u64 = 1000;
 
 /// What a run needs of this machine, found to be there.
 #[derive(Debug)]
 pub struct Prepared {
-    /// What may make it suffer all the same.
+    /// Warnings that remain.
     pub warnings: Vec<Finding>,
     /// From where which destinations are dialled, by what a shard works for.
-    pub(crate) routes: HashMap<Whose, Vec<Route>>,
+    pub(crate) routes: HashMap<Role, Vec<Route>>,
     /// Where the local addresses begin: not a child of the seed, so that a repeated run does not meet its own
     /// TIME_WAIT.
     pub(crate) salt: u64,
@@ -48,7 +48,7 @@ impl Prepared {
 /// Checks the plan against this machine.
 ///
 /// # Errors
-/// [`Refusal::Findings`] where something cannot work, with all that stands in the way.
+/// [`Refusal::Findings`] with all refusals, if it cannot work.
 pub fn prepare(plan: &Plan, root: &Root) -> Result<Prepared, Refusal> {
     let (backend, because) = choose_io(plan.io, root)?;
     let (routes, need) = demand(plan, root)?;
@@ -69,7 +69,7 @@ pub fn prepare(plan: &Plan, root: &Root) -> Result<Prepared, Refusal> {
     }
 }
 
-/// The most connections that this machine can hold of what the plan asks for.
+/// The maximum of the plan's connections that this machine can hold.
 ///
 /// # Errors
 /// As [`prepare`].
@@ -77,7 +77,7 @@ pub fn fitting(plan: &Plan, root: &Root) -> Result<u64, Refusal> {
     Ok(host::capacity(root, &need(plan, root)?).connections.min(u64::from(plan.places())))
 }
 
-/// What the plan asks of this machine, not yet held against it: doctor's question.
+/// What the plan needs of this machine, not yet checked: for doctor.
 ///
 /// # Errors
 /// There is no way to the target.
@@ -85,16 +85,16 @@ pub fn need(plan: &Plan, root: &Root) -> Result<Need, Refusal> {
     demand(plan, root).map(|(_, need)| need)
 }
 
-type Routes = HashMap<Whose, Vec<Route>>;
+type Routes = HashMap<Role, Vec<Route>>;
 
 fn demand(plan: &Plan, root: &Root) -> Result<(Routes, Need), Refusal> {
     let destinations = plan.destinations();
     let listeners = listeners(root);
     let facts = host::port_facts(root, &listeners).avoiding(&destinations);
-    let crews: HashSet<Whose> = plan.parts(|_| 1).into_iter().map(|part| part.whose).collect();
+    let roles: HashSet<Role> = plan.parts(|_| 1).into_iter().map(|part| part.role).collect();
     let mut pools = HashMap::new();
-    for whose in crews {
-        pools.insert(whose, source_pools(plan, &plan.population(whose).target)?);
+    for role in roles {
+        pools.insert(role, source_pools(plan, &plan.population(role).target)?);
     }
     // On loopback no (address, port) pair is ever used twice, so that destinations do not multiply.
     let lanes = |pool: &SourcePool, destinations: &[u32]| match pool {
@@ -104,14 +104,14 @@ fn demand(plan: &Plan, root: &Root) -> Result<(Routes, Need), Refusal> {
     let wanted = plan.pairs_needed() + SPARE_TUPLES;
     let numbers: HashMap<SocketAddr, u32> = destinations.iter().copied().zip(0..).collect();
     let (mut routes, mut tuples) = (Routes::new(), u64::MAX);
-    for (&whose, own) in &pools {
+    for (&role, own) in &pools {
         let capacities = own.iter().map(|(pool, at)| capacity(pool.count(), lanes(pool, at), &facts));
         tuples = tuples.min(capacities.fold(0, u64::saturating_add));
         let route = |(pool, at): &(SourcePool, Vec<u32>)| {
-            // Who shares a pool shares its ports, or the deals would not be of one turn.
+            // Parts that share a pool share its ports, or the tuple shares would not belong together.
             let sharing = pools.values().flatten().filter(|(other, _)| other == pool);
             let least = sharing.map(|(pool, at)| lanes(pool, at)).min().unwrap_or(1);
-            let target = &plan.population(whose).target;
+            let target = &plan.population(role).target;
             Route {
                 ports: usable_ports(&facts, pool.count(), least, wanted),
                 pool: pool.clone(),
@@ -119,7 +119,7 @@ fn demand(plan: &Plan, root: &Root) -> Result<(Routes, Need), Refusal> {
                 destinations: at.clone(),
             }
         };
-        routes.insert(whose, own.iter().map(route).collect());
+        routes.insert(role, own.iter().map(route).collect());
     }
     let target = &plan.populations[0].target;
     let need = Need {

@@ -1,12 +1,12 @@
 //! A run, or a step of a search, measured.
 
 use plan::{Plan, Population};
-use samples::{Asked, Counts, Fault, Header, Kind, Phase, Stage, Tick};
+use samples::{Counts, Fault, Header, Kind, Phase, Stage, Tick, UserCommand};
 use units::Nanos;
 
 use crate::{
-    both_sides::BothSides, course::Course, curve::Curve, destinations, losses::Losses, moments::Moments,
-    observe::Observed, rejections::Rejection, silences::Silences,
+    both_sides::BothSides, curve::Curve, destinations, losses::Losses, moments::Moments, observe::Observed,
+    rejections::Rejection, schedule::Schedule, silences::Silences,
 };
 
 /// A run, measured.
@@ -14,7 +14,7 @@ use crate::{
 pub struct Record {
     pub(crate) totals: Tick,
     /// Of each population, in the plan's order.
-    pub(crate) crowds: Vec<Crowd>,
+    pub(crate) populations: Vec<PopulationRecord>,
     pub(crate) io: &'static str,
     pub(crate) threads: u32,
     /// When the first dial was due; of a run that goes on from another, when it began.
@@ -26,9 +26,9 @@ pub struct Record {
     pub(crate) peak: u64,
     /// By whom, where it did not go to its end.
     pub(crate) interrupted: Option<&'static str>,
-    /// What was asked for by hand, and done.
-    pub(crate) asks: Vec<Asked>,
-    /// The probe lane against the connections held.
+    /// Commands of the user that were carried out.
+    pub(crate) asks: Vec<UserCommand>,
+    /// The probe by connections held.
     pub(crate) curve: Curve,
     /// The target's ends of our connections are not on this host, though its address is this host's.
     pub(crate) is_translated: bool,
@@ -39,7 +39,7 @@ pub struct Record {
     pub(crate) unaccepted: Option<u64>,
     /// How long before that nothing had come from the target on any connection, where that can be seen.
     pub(crate) quiet: Option<Nanos>,
-    /// Whether the target speaks TLS, where it was asked for [`Record::is_mute`].
+    /// Whether the target speaks TLS, if that was tested because of [`Record::is_mute`].
     pub(crate) speaks_tls: Option<bool>,
     /// The message of ICMP that rejects dials, where one was seen.
     pub(crate) rejection: Option<Rejection>,
@@ -64,13 +64,13 @@ impl Record {
         self.totals.counts.bytes_in == 0 && self.totals.faults.iter().any(|(fault, _)| is_closed(fault))
     }
 
-    /// Those of a population whose requests were all answered were accepted, only late: they were held.
+    /// Those of a population whose requests all got a response were accepted, only late: they were held.
     pub(crate) fn take_back_accepted(&mut self) {
-        for crowd in &mut self.crowds {
-            let counts = &crowd.totals.counts;
+        for measured in &mut self.populations {
+            let counts = &measured.totals.counts;
             if counts.sent > 0 && counts.answered + counts.withdrawn == counts.sent {
-                let accepted = std::mem::take(&mut crowd.unaccepted);
-                crowd.held += accepted;
+                let accepted = std::mem::take(&mut measured.unaccepted);
+                measured.held += accepted;
                 self.unaccepted = self.unaccepted.map(|all| all - accepted);
             }
         }
@@ -82,7 +82,7 @@ impl Record {
         let steps = plan.program.steps.iter();
         Header {
             target: plan.text.clone(),
-            connections: self.crowds.iter().map(|crowd| crowd.wanted).sum(),
+            connections: self.populations.iter().map(|measured| measured.wanted).sum(),
             hold_s: plan.hold().map(Nanos::secs_f64),
             seed: plan.seed,
             io: self.io.into(),
@@ -94,35 +94,35 @@ impl Record {
     }
 }
 
-/// A population, measured.
+/// The record of one population.
 #[derive(Default)]
-pub(crate) struct Crowd {
+pub(crate) struct PopulationRecord {
     /// Up to the last line.
     pub(crate) totals: Tick,
     /// Since then.
     pub(crate) line: Tick,
     pub(crate) silences: Silences,
-    /// Connections that were asked for at the most.
+    /// The maximum of planned connections.
     pub(crate) wanted: u64,
     pub(crate) peak: u64,
-    /// Open at the end of the last stage that asked for the most, or at the end of the run in its midst.
+    /// Open at the end of the last stage with that maximum, or at the end of a run in its middle.
     pub(crate) held: u64,
-    /// Connections not counted there, for only the kernel had accepted them.
+    /// Connections not counted there, because only the kernel had accepted them.
     pub(crate) unaccepted: u64,
     /// Whether those were counted.
     pub(crate) is_kept: bool,
-    /// Closed by announcement and not open again, at that time.
+    /// Closed with an announcement and not open again, at that time.
     pub(crate) resting: u64,
     /// Lost after the end of the load.
     pub(crate) dropped_in_drain: u64,
     /// How long its ramps took, and how long it was at full load.
     pub(crate) ramp: Nanos,
     pub(crate) at_load: Nanos,
-    /// From when on it was to dial; none, before it was.
+    /// When it started to dial; none before.
     pub(crate) began: Option<Nanos>,
     /// The end of its last tick in which it did anything or held a connection.
     pub(crate) last_seen: Nanos,
-    /// From the one to the other, or to the end of full load.
+    /// The time between the two, or to the end of full load.
     pub(crate) elapsed: Nanos,
     /// Time that requests were under way at full load, and that full load lasted, of all shards together.
     pub(crate) waiting_ns: u128,
@@ -130,14 +130,14 @@ pub(crate) struct Crowd {
     pub(crate) shards: u32,
 }
 
-impl Crowd {
-    /// Of a population that has not begun, in so many shards with ticks of this length.
-    pub(crate) fn of(plan: &Plan, nth: u16, shards: u32, period: Nanos) -> Crowd {
+impl PopulationRecord {
+    /// For a population that has not started, in this many shards with ticks of this length.
+    pub(crate) fn of(plan: &Plan, nth: u16, shards: u32, period: Nanos) -> PopulationRecord {
         let population = &plan.populations[usize::from(nth)];
         // Without a total: those that will have come.
         let wanted = population.load.wanted().unwrap_or(0).into();
         let wanted = if population.comes_and_goes() { wanted } else { plan.peak(nth).of(wanted) };
-        Crowd { wanted, shards, silences: Silences::new(period), ..Crowd::default() }
+        PopulationRecord { wanted, shards, silences: Silences::new(period), ..PopulationRecord::default() }
     }
 
     /// Takes a tick of one of its shards, at whose end all of them have `open` connections; all have reported until
@@ -168,7 +168,7 @@ impl Crowd {
         of(&self.totals.counts) + of(&self.line.counts)
     }
 
-    /// So many are held, at a time that counts.
+    /// Records how many are held, at a time that counts.
     pub(crate) fn keep_held(&mut self, held: u64) {
         let closed = self.sum(|counts| counts.closed);
         (self.held, self.resting) = (held, closed.saturating_sub(self.sum(|counts| counts.redialled)));
@@ -179,15 +179,15 @@ impl Crowd {
     pub(crate) fn end(
         &mut self,
         population: &Population,
-        course: &Course,
+        schedule: &Schedule,
         nth: u16,
         (ramped_at, own, ended): (Nanos, Nanos, Nanos),
     ) {
-        let progress = course.progress(nth);
+        let progress = schedule.progress(nth);
         self.at_load = progress.holding + own.since(progress.hold_from);
         self.ramp = match population.comes_and_goes() {
             true => progress.holding + ramped_at.min(own).since(progress.hold_from),
-            false => course.ramping(nth, ended),
+            false => schedule.ramping(nth, ended),
         };
         self.elapsed = self.last_seen.min(own).since(self.began.unwrap_or(Nanos::NEVER));
         if population.load.wanted().is_none() {

@@ -7,7 +7,7 @@ use host::{Finding, Severity};
 /// Why a run does not start.
 #[derive(Debug)]
 pub enum Refusal {
-    /// Limits of this machine, with their cures.
+    /// Limits of this machine, with their fixes.
     Findings(Vec<Finding>),
     /// An operation of this machine failed.
     Failed(String),

@@ -1,5 +1,5 @@
-//! Who rejects dials. The errno of a dial does not name who sent a message of ICMP, nor all that it says: when dials are
-//! rejected, a few more are made beside the load whose sockets keep such messages.
+//! The source of rejections. The errno of a dial has neither the sender of an ICMP message nor all of its content: when
+//! dials are rejected, a few more are made besides the load whose sockets store such messages.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -13,15 +13,15 @@ use samples::{Errno, Fault, Faults, Kind, RejectionSeen, Stage};
 use units::Nanos;
 
 /// Dials at the most. Routers send a message a second to each address, and the load's dials compete for it.
-const MOST_DIALS: u32 = 8;
+const MAX_DIALS: u32 = 8;
 /// Longer than until a SYN is sent again.
 const PATIENCE: Duration = Duration::from_millis(1_500);
 /// Between two dials.
 const APART: Duration = Duration::from_millis(500);
-/// A run that is over waits no longer for an answer. Then no dial of the load competes for it any more.
+/// How long the end of a run waits for a result. Then no dial of the load competes for it any more.
 const LAST_WAIT: Nanos = Nanos::from_millis(2_500);
 
-/// A message of ICMP that answered a dial.
+/// An ICMP message in reply to a dial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rejection {
     pub(crate) icmp: Icmp,
@@ -47,7 +47,7 @@ impl Rejection {
     }
 }
 
-/// What was asked, and learnt.
+/// Queries and results.
 #[derive(Debug, Default)]
 pub(crate) struct Rejections {
     asked: Option<(SocketAddr, Receiver<Answer>)>,
@@ -56,8 +56,8 @@ pub(crate) struct Rejections {
     until: Option<Nanos>,
 }
 
-/// Whether it is worth asking: these faults, while so many messages of ICMP came to this machine, may be somebody's
-/// rejections. A refused dial without any message was answered by a reset.
+/// Whether it is worth finding out: with this many ICMP messages to this machine, these faults may be rejections. A refused
+/// dial without any message got a reset.
 pub(crate) fn may_be(faults: &Faults, messages: u64) -> bool {
     faults.iter().any(|(fault, _)| is_sign(fault, messages))
 }
@@ -76,7 +76,7 @@ fn is_sign(fault: Fault, messages: u64) -> bool {
 const EACCES: i32 = 13;
 
 impl Rejections {
-    /// Asks who rejects dials from there to `at`, if nobody was asked yet.
+    /// Starts to find out what rejects dials from there to `at`, if not done yet.
     pub(crate) fn ask(&mut self, from: Option<IpAddr>, at: SocketAddr) {
         if self.asked.is_some() {
             return;
@@ -101,7 +101,7 @@ impl Rejections {
         }
     }
 
-    /// Whether the end of a run is to be put off for an answer that may still come.
+    /// Whether the end of a run should wait for a result.
     pub(crate) fn is_pending(&mut self, now: Nanos) -> bool {
         let is_done = self.take() || self.found.is_some();
         let until = *self.until.get_or_insert(now + LAST_WAIT);
@@ -116,10 +116,10 @@ impl Rejections {
     }
 }
 
-/// Dials until something has answered, or nobody wants to know any more.
+/// Dials until there is a reply, or it is no longer needed.
 fn dial(from: Option<IpAddr>, at: SocketAddr, answers: &Sender<Answer>) {
     net::block_signals();
-    for _ in 0..MOST_DIALS {
+    for _ in 0..MAX_DIALS {
         let answer = net::try_dial(at, from, PATIENCE);
         let is_known = !matches!(answer, Answer::Silence | Answer::Accepted);
         if answers.send(answer).is_err() || is_known {

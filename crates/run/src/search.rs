@@ -1,13 +1,14 @@
-//! The largest load that passes: grow, bracket, narrow, confirm. Pure: it is told how a step went and says the next.
+//! The largest load that passes: grow, bracket, narrow, confirm. Pure: takes the result of a step and returns the next.
 
 /// Growth from one step to the next while all pass.
 const GROWTH: u64 = 2;
 /// The next load is smaller by this factor while none has passed.
 const SHRINK: u64 = 8;
-/// What a load that failed had of itself is a guess at the answer only if it is less by so many times the tolerance.
+/// The part of a failed load that was sustained is a guess at the result only if it is less by this many times the
+/// tolerance.
 const CLEARLY_LESS: u64 = 2;
 /// Steps after which a search gives up: 64 bits are bracketed and narrowed in fewer.
-const MOST_STEPS: u32 = 200;
+const MAX_STEPS: u32 = 200;
 
 /// How a search ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,27 +37,27 @@ pub(crate) enum Outcome {
 pub(crate) struct Step {
     /// This load.
     pub(crate) load: u64,
-    /// It has passed before and is the answer if it does again: look longer.
+    /// It has passed before and is the result if it does again: measure longer.
     pub(crate) confirms: bool,
 }
 
-/// How a step went.
+/// The result of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Went {
+pub(crate) enum StepResult {
     /// It passed.
     Well,
-    /// It did not, and so much of it held: a guess at the answer, where there is one.
+    /// It failed, and this part of it was sustained: a guess at the result, if there is one.
     Badly(Option<u64>),
 }
 
-/// A search under way.
+/// A search in progress.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Search {
     least: u64,
     /// The load to begin with.
     first: u64,
     most: u64,
-    /// The answer may be so much below the truth, as a share of it.
+    /// The result may be this much too low, as a share of it.
     tolerance: f64,
     /// The largest that passed, and the smallest that did not.
     passed: Option<u64>,
@@ -115,7 +116,7 @@ impl Search {
         if self.passed.is_none() {
             return Step { load: (failed / SHRINK).max(self.least), confirms: false };
         }
-        // A guess that passed is close to the answer: look right above it before halving what is far away.
+        // A guess that passed is close to the result: try right above it before bisecting.
         let near = passed.saturating_add(self.allowed(passed).max(1));
         let middle = passed + (failed - passed) / 2;
         let load = if self.guess == Some(passed) { near.min(middle) } else { middle };
@@ -131,24 +132,24 @@ impl Search {
     ///
     /// # Panics
     /// After the end.
-    pub(crate) fn learn(&mut self, went: Went) {
+    pub(crate) fn learn(&mut self, went: StepResult) {
         let Step { load, confirms } = self.step().expect("a search that has ended learns nothing");
         self.steps += 1;
         match went {
-            Went::Well if confirms => {
+            StepResult::Well if confirms => {
                 let failed = self.failed.expect("only what lies below a failure is confirmed");
                 self.outcome = Some(Outcome::Found { max: load, error: failed - load });
             }
-            Went::Well => {
+            StepResult::Well => {
                 self.passed = Some(load);
                 self.all_passed.push(load);
                 if load == self.most {
                     self.outcome = Some(Outcome::NotReached { most: load });
                 }
             }
-            Went::Badly(held) => {
+            StepResult::Badly(held) => {
                 self.failed = Some(load);
-                // A guess that failed is close to the answer too: look right below it. Once, for it may have been none.
+                // A guess that failed is close to the result too: try right below it. Once, since it may have been wrong.
                 let is_near = self.guess == Some(load) && !self.is_below_guess;
                 self.is_below_guess |= is_near;
                 let clearly_less = CLEARLY_LESS * self.allowed(load);
@@ -167,12 +168,12 @@ impl Search {
                 }
             }
         }
-        if self.steps >= MOST_STEPS && self.outcome.is_none() {
+        if self.steps >= MAX_STEPS && self.outcome.is_none() {
             self.give_up();
         }
     }
 
-    /// The load of the step under way has failed, and no further step can tell more. What failed before it, failed of itself.
+    /// The load of the current step has failed, and no further step can tell more. Earlier failures were real.
     pub(crate) fn fail_for_good(&mut self) {
         if let (Some(Step { load, .. }), None) = (self.step(), self.failed) {
             self.failed = Some(load);
@@ -212,7 +213,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Searches a target that bears `capacity`; `hints`: it shows what of a load it bore.
+    /// Searches a target that sustains `capacity`; `hints`: it reports what part of a load it sustained.
     fn search(first: u64, most: u64, tolerance: f64, capacity: u64, hints: bool) -> (Outcome, u32) {
         search_from(1, first, most, tolerance, capacity, hints)
     }
@@ -229,13 +230,13 @@ mod tests {
         while let Some(step) = search.step() {
             assert!((least..=most).contains(&step.load), "{step:?} of {least} to {most}");
             let held = hints.then_some(capacity);
-            search.learn(if step.load <= capacity { Went::Well } else { Went::Badly(held) });
+            search.learn(if step.load <= capacity { StepResult::Well } else { StepResult::Badly(held) });
         }
         (search.outcome().expect("it has ended"), search.steps)
     }
 
     proptest! {
-        /// Any target that bears every load up to its capacity and none above.
+        /// Any target that sustains every load up to its capacity and none above.
         #[test]
         fn every_monotone_target_is_found(
             first in 1u64..2_000,
@@ -266,14 +267,14 @@ mod tests {
                 if search.step().is_none() {
                     break;
                 }
-                search.learn(if well { Went::Well } else { Went::Badly(held) });
+                search.learn(if well { StepResult::Well } else { StepResult::Badly(held) });
             }
             prop_assert!(search.outcome().is_some());
         }
     }
 
     #[test]
-    fn a_target_that_shows_what_it_bears_is_found_quickly() {
+    fn a_target_that_shows_what_it_sustains_is_found_quickly() {
         let (outcome, steps) = search(1_000, 1_000_000, 0.02, 50_000, true);
         assert_eq!(outcome, Outcome::Found { max: 50_000, error: 1_000 });
         assert!(steps <= 10, "{steps}");
@@ -282,13 +283,15 @@ mod tests {
     #[test]
     fn what_is_known_stays_known_where_nothing_more_can_be() {
         let mut search = Search::new(100, 100, 1_000, 0.02);
-        [Went::Well, Went::Well].into_iter().for_each(|went| search.learn(went));
+        [StepResult::Well, StepResult::Well].into_iter().for_each(|went| search.learn(went));
         search.fail_for_good();
         assert_eq!(search.outcome(), Some(Outcome::Found { max: 200, error: 200 }), "400 failed");
         assert_eq!(search.failed(), Some(400));
         // 400 killed it: 300 was never tried.
         let mut search = Search::new(100, 100, 1_000, 0.02);
-        [Went::Well, Went::Well, Went::Badly(None)].into_iter().for_each(|went| search.learn(went));
+        [StepResult::Well, StepResult::Well, StepResult::Badly(None)]
+            .into_iter()
+            .for_each(|went| search.learn(went));
         search.fail_for_good();
         assert_eq!(search.outcome(), Some(Outcome::Found { max: 200, error: 200 }));
         let mut search = Search::new(100, 100, 1_000, 0.02);
@@ -301,25 +304,29 @@ mod tests {
 
     #[test]
     fn a_guess_that_was_a_little_too_much_is_as_good() {
-        // It shows 50,000, and bears them without the ten that the probe lane takes.
+        // It reports 50,000, and sustains them without the ten that the probe uses.
         let mut search = Search::new(1, 1_000, 1_000_000, 0.02);
         while let Some(step) = search.step() {
             let shown = Some(step.load.min(50_000));
-            search.learn(if step.load <= 49_990 { Went::Well } else { Went::Badly(shown) });
+            search.learn(if step.load <= 49_990 { StepResult::Well } else { StepResult::Badly(shown) });
         }
         assert_eq!(search.outcome(), Some(Outcome::Found { max: 49_500, error: 500 }));
         assert_eq!(search.steps, 10);
-        // A guess that tells nothing costs no more than a step.
+        // A useless guess costs no more than a step.
         let mut search = Search::new(1, 1_000, 1_000_000, 0.02);
         while let Some(step) = search.step() {
-            search.learn(if step.load <= 33_000 { Went::Well } else { Went::Badly(Some(step.load)) });
+            search.learn(if step.load <= 33_000 {
+                StepResult::Well
+            } else {
+                StepResult::Badly(Some(step.load))
+            });
         }
         assert!(matches!(search.outcome(), Some(Outcome::Found { max: 32_340..=33_000, .. })), "{search:?}");
         assert!(search.steps <= 15, "{}", search.steps);
     }
 
     #[test]
-    fn a_target_that_bears_less_than_the_first_load_is_found_too() {
+    fn a_target_that_sustains_less_than_the_first_load_is_found_too() {
         for (capacity, expected) in [(20, 20), (3, 3), (1, 1)] {
             let (outcome, steps) = search(500, 1_000_000, 0.02, capacity, false);
             assert_eq!(outcome, Outcome::Found { max: expected, error: 1 }, "{capacity}");
@@ -340,7 +347,7 @@ mod tests {
         let mut search = Search::new(1, 100, 1_000, 0.02);
         while let Some(step) = search.step() {
             let well = step.load <= 160 || step.load <= 170 && !step.confirms;
-            search.learn(if well { Went::Well } else { Went::Badly(None) });
+            search.learn(if well { StepResult::Well } else { StepResult::Badly(None) });
         }
         let Some(Outcome::Found { max, error }) = search.outcome() else { panic!("{search:?}") };
         assert!((156..=160).contains(&max) && max + error <= 170, "{max} ± {error}");
@@ -348,11 +355,11 @@ mod tests {
 
     #[test]
     fn a_guess_just_below_what_failed_is_none() {
-        // It shows nearly what it was asked for, whatever that was.
+        // It reports nearly the requested load, whatever that was.
         let mut search = Search::new(1, 100, 1_000_000, 0.02);
         while let Some(step) = search.step() {
             let shown = Some(step.load - step.load / 200);
-            search.learn(if step.load <= 6_245 { Went::Well } else { Went::Badly(shown) });
+            search.learn(if step.load <= 6_245 { StepResult::Well } else { StepResult::Badly(shown) });
         }
         assert!(matches!(search.outcome(), Some(Outcome::Found { max: 6_120..=6_245, .. })), "{search:?}");
         assert!(search.steps <= 14, "{}", search.steps);
@@ -365,7 +372,7 @@ mod tests {
         let mut lucky = true;
         while let Some(step) = search.step() {
             let well = step.load < 40 || (step.load == 64 && std::mem::take(&mut lucky));
-            search.learn(if well { Went::Well } else { Went::Badly(None) });
+            search.learn(if well { StepResult::Well } else { StepResult::Badly(None) });
         }
         assert!(matches!(search.outcome(), Some(Outcome::Found { max, .. }) if max < 40), "{search:?}");
     }

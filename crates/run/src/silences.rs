@@ -6,16 +6,16 @@ use std::collections::VecDeque;
 use samples::Tick;
 use units::Nanos;
 
-/// A turn of throng's own that came later than this may have kept responses waiting.
+/// An iteration of throng that was later than this may have delayed responses.
 const OURS: Nanos = Nanos::from_millis(100);
-/// Less than so many periods is no silence: each may have begun with a response and ended with one.
+/// Fewer periods are no silence: each may have begun with a response and ended with one.
 const LEAST: u64 = 3;
 /// Fewer requests that wait are a few slow ones.
 const FEW: u64 = 3;
 /// Periods of which not all shards have reported yet; what is older is taken as it is.
-const MOST_OPEN: usize = 64;
-/// The first so many are kept one by one.
-const MOST_KEPT: usize = 32;
+const MAX_OPEN: usize = 64;
+/// Maximum of silences stored individually.
+const MAX_KEPT: usize = 32;
 
 /// A time without responses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,13 +73,13 @@ impl Silences {
         if self.periods.is_empty() && self.first == 0 {
             self.first = number(tick.from);
         }
-        // Throng stood still for longer than there is room for: it begins anew.
-        if self.periods.is_empty() && last.saturating_sub(self.first) >= 4 * MOST_OPEN as u64 {
+        // Throng stalled for longer than the window: starts again.
+        if self.periods.is_empty() && last.saturating_sub(self.first) >= 4 * MAX_OPEN as u64 {
             (self.first, self.current) = (number(tick.from), None);
         }
         for number in number(tick.from).max(self.first)..=last {
             let at = (number - self.first) as usize;
-            if at >= 4 * MOST_OPEN {
+            if at >= 4 * MAX_OPEN {
                 break;
             }
             if self.periods.len() <= at {
@@ -101,7 +101,7 @@ impl Silences {
 
     fn is_complete(&self, complete: Nanos) -> bool {
         let ends = Nanos((self.first + 1) * self.period.0);
-        !self.periods.is_empty() && (ends <= complete || self.periods.len() > MOST_OPEN)
+        !self.periods.is_empty() && (ends <= complete || self.periods.len() > MAX_OPEN)
     }
 
     /// The period before `first` has ended.
@@ -135,8 +135,8 @@ impl Silences {
         if let Some(known) = self.found.last_mut().filter(|known| known.from == silence.from) {
             known.is_over = by_response;
         }
-        // The longest is kept, and the first ones.
-        if self.found.len() > MOST_KEPT {
+        // The longest and the first ones are stored.
+        if self.found.len() > MAX_KEPT {
             let longest = self.found.iter().map(Silence::length).max();
             let place = self.found.iter().rposition(|one| Some(one.length()) != longest).unwrap_or(0);
             self.found.remove(place);
@@ -149,7 +149,7 @@ impl Silences {
         self.found.last().filter(|known| known.from == current.from)
     }
 
-    /// How often, and of those kept the longest.
+    /// How often, and the longest of those stored.
     pub(crate) fn longest(&self) -> Option<(u64, Silence)> {
         self.found.iter().max_by_key(|one| one.length()).map(|longest| (self.count, *longest))
     }
@@ -161,7 +161,7 @@ mod tests {
 
     const PERIOD: Nanos = Nanos::from_millis(200);
 
-    /// (answered, waiting, stalled ms) of one shard with 20 connections, each period.
+    /// (responses, outstanding, stalled ms) of one shard with 20 connections, per period.
     type Seen = (u64, u64, u64);
 
     fn tick(index: u64, (answered, waiting, stalled_ms): Seen) -> Tick {
@@ -248,17 +248,17 @@ mod tests {
     #[test]
     fn memory_has_a_bound_and_the_longest_is_kept() {
         let mut seen = vec![BUSY];
-        for n in 0..3 * MOST_KEPT {
+        for n in 0..3 * MAX_KEPT {
             seen.extend(vec![SILENT; if n == 40 { 9 } else { 3 }]);
             seen.push(BUSY);
         }
         let all = silences(&seen);
         let (count, longest) = all.longest().expect("there are many");
-        assert_eq!((count, longest.length().millis()), (3 * MOST_KEPT as u64, 1_800));
-        assert!(all.found.len() <= MOST_KEPT + 1 && all.periods.is_empty());
+        assert_eq!((count, longest.length().millis()), (3 * MAX_KEPT as u64, 1_800));
+        assert!(all.found.len() <= MAX_KEPT + 1 && all.periods.is_empty());
         // A shard that reports no more does not let the others' periods pile up.
         let mut silences = Silences::new(PERIOD);
         (0..10_000).for_each(|index| silences.take(&tick(index, BUSY), Nanos::ZERO));
-        assert!((1..=MOST_OPEN).contains(&silences.periods.len()));
+        assert!((1..=MAX_OPEN).contains(&silences.periods.len()));
     }
 }

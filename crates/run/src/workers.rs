@@ -1,14 +1,14 @@
-//! Who drives the connections of a run. Threads of this machine are one kind of workers, the simulation's shards another; a
-//! conductor leads any of them.
+//! The workers that drive the connections of a run. Threads of this machine are one kind, the simulation's shards another;
+//! a conductor controls any of them.
 
 mod threads;
 
 use engine::Control;
-use plan::Whose;
+use plan::Role;
 use samples::Tick;
 use units::Nanos;
 
-use crate::course::Order;
+use crate::schedule::Order;
 
 pub(crate) use threads::Threads;
 
@@ -18,7 +18,7 @@ const STOPS_WITHIN: Nanos = Nanos::from_secs(10);
 /// Workers, each of which drives connections of one population, or the probe.
 pub trait Workers {
     /// What each of them drives; a worker's number is its place here.
-    fn whose(&self) -> Vec<Whose>;
+    fn role(&self) -> Vec<Role>;
 
     /// Every worker applies an order within this time after it was [given](Workers::order).
     fn notice(&self) -> Nanos;

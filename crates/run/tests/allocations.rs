@@ -31,7 +31,7 @@ use net::{
     },
 };
 use plan::{Part, Plan};
-use run::Course;
+use run::Schedule;
 use serve::{Counters, Http, Knobs, ServerShard};
 use units::{Clock, Nanos};
 
@@ -108,7 +108,7 @@ fn take_count() -> (u64, String) {
 struct Load {
     plan: &'static Plan,
     part: Part,
-    course: Course<'static>,
+    schedule: Schedule<'static>,
     remote: engine::Remote,
     arrivals: engine::Arrivals,
     /// Answers while it counts.
@@ -132,10 +132,10 @@ impl Load {
         let part = plan.parts(|_| 1)[nth];
         let (mut pairs, arrivals) = links(1);
         let (link, remote) = pairs.remove(0);
-        let course = Course::new(plan, Nanos::ZERO, Nanos::from_millis(120));
+        let schedule = Schedule::new(plan, Nanos::ZERO, Nanos::from_millis(120));
         // The probe has no ramp.
         let ramped = nth > 0;
-        let load = Load { plan, part, course, remote, arrivals, answered: 0, ramped, measuring: false };
+        let load = Load { plan, part, schedule, remote, arrivals, answered: 0, ramped, measuring: false };
         (load, link)
     }
 
@@ -152,14 +152,14 @@ impl Load {
             self.answered += tick.counts.answered;
             if tick.ramped_at != Nanos::NEVER && !self.ramped {
                 self.ramped = true;
-                self.course.step(now, |_| Some(tick.until));
+                self.schedule.step(now, |_| Some(tick.until));
             } else if self.ramped && !self.measuring {
                 // The order has been obeyed in the tick that just ended.
                 (self.measuring, self.answered) = (true, 0);
             }
             self.remote.used.try_send(tick).expect("two ticks go back and forth");
         }
-        for control in self.course.orders().iter().filter_map(|order| order.to(&self.part)) {
+        for control in self.schedule.orders().iter().filter_map(|order| order.to(&self.part)) {
             self.remote.control.try_send(control).expect("the shard obeys");
         }
         self.measuring && self.answered >= EXCHANGES
@@ -258,8 +258,8 @@ impl Io for Aside {
     fn out(&mut self, kept: usize, room: usize) -> &mut [u8] { paused(|| self.0.out(kept, room)) }
     fn send_out(&mut self, k: Key, len: usize) { paused(|| self.0.send_out(k, len)) }
     fn send_static(&mut self, k: Key, bytes: &'static [u8]) { paused(|| self.0.send_static(k, bytes)) }
-    fn is_clogged(&self, k: Key) -> bool { paused(|| self.0.is_clogged(k)) }
-    fn clogged(&self) -> usize { paused(|| self.0.clogged()) }
+    fn is_write_blocked(&self, k: Key) -> bool { paused(|| self.0.is_write_blocked(k)) }
+    fn blocked(&self) -> usize { paused(|| self.0.blocked()) }
     fn hold(&mut self, k: Key) { paused(|| self.0.hold(k)) }
     fn resume(&mut self, k: Key) { paused(|| self.0.resume(k)) }
     fn close(&mut self, k: Key, how: Close) { paused(|| self.0.close(k, how)) }
@@ -299,7 +299,7 @@ fn a_held_shard_allocates_nothing_by_itself() {
     for probe in [1, 2] {
         over_sim(server, ("http", "/"), probed, probe, &["client"]);
     }
-    // Each connection is closed by announcement and dialled again. The scripted server keeps records.
+    // Each connection is closed with an announcement and dialled again. The scripted server keeps records.
     let closing = |_| Act { say: OK_AND_CLOSE, then: Then::Close(Close::Graceful) };
     over_sim(|io| Shard::new(io, PLACES, Scripted::new(closing)), ("http", "/"), LOADS[0].1, 0, &["client"]);
 }

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// A rate over less than this would be noise, seconds.
-const LEAST_S: f64 = 0.5;
+const MIN_S: f64 = 0.5;
 /// Processors of which this share was used were the limit.
 const USED_UP: f64 = 0.9;
 /// Of this share or more it cannot be said who was in whose way: two ends wait for each other, too.
@@ -33,22 +33,22 @@ pub struct Calibration {
     /// `uring` or `epoll`, at both ends.
     pub io: String,
     /// Bare TCP connections opened per second, as fast as the server took them.
-    pub open_per_s: Mark,
+    pub open_per_s: Measurement,
     /// Requests answered per second in closed loop.
-    pub requests_per_s: Mark,
+    pub requests_per_s: Measurement,
     /// The 99th percentile of their latency, microseconds.
     pub latency_p99_us: f64,
     /// Connections that would fit, both ends here.
-    pub connections: Mark,
+    pub connections: Measurement,
     /// Memory of a connection at both ends, in the kernel and in both programs, bytes; `None`: too little was seen.
     pub bytes_per_connection: Option<f64>,
 }
 
-/// A figure, and what kept it from being more.
+/// A figure, and what limited it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(default)]
-pub struct Mark {
+pub struct Measurement {
     /// The figure.
     pub value: f64,
     /// `processors`, `other programs` (that had them), `memory`, `ports`, `file table` or `unknown`.
@@ -59,29 +59,29 @@ pub struct Mark {
     pub cores_waited: Option<f64>,
 }
 
-impl Mark {
+impl Measurement {
     /// A rate; the processor time that each of it took at either end, and the time that their threads waited for a
     /// processor meanwhile.
-    fn rate(per_s: f64, cpu_us: [Option<Fit>; 2], waited: Option<f64>, cores: u64) -> Mark {
+    fn rate(per_s: f64, cpu_us: [Option<Fit>; 2], waited: Option<f64>, cores: u64) -> Measurement {
         let each_us = cpu_us[0].zip(cpu_us[1]).map(|(one, other)| one.value + other.value);
         let cores_used = each_us.map(|us| per_s * us / 1e6);
         let share = |used: f64| used / cores.max(1) as f64;
         let limited_by = match (cores_used, waited) {
             (Some(used), _) if share(used) >= USED_UP => "processors",
-            // They waited for what they did not use themselves.
+            // They waited for processors that others used.
             (Some(used), Some(waited)) if share(used) < LEFT && share(used + waited) >= 1.0 => {
                 "other programs"
             }
             _ => "unknown",
         };
-        Mark { value: per_s, limited_by: limited_by.to_owned(), cores_used, cores_waited: waited }
+        Measurement { value: per_s, limited_by: limited_by.to_owned(), cores_used, cores_waited: waited }
     }
 
-    /// How fast connections were opened in this run, to a server on this machine.
-    pub fn of_opening(s: &Summary, cores: u64) -> Mark {
+    /// The connection rate of this run, with a server on this machine.
+    pub fn of_opening(s: &Summary, cores: u64) -> Measurement {
         let Cost { target_cpu_us_per_open, generator_cpu_us_per_open, .. } = s.cost;
         let waited = waited(&s.observed, |wait| wait.ramp, s.ramp_s);
-        Mark::rate(
+        Measurement::rate(
             s.connections.open_per_s,
             [target_cpu_us_per_open, generator_cpu_us_per_open],
             waited,
@@ -89,44 +89,46 @@ impl Mark {
         )
     }
 
-    /// How fast requests were answered in this run, by a server on this machine.
-    pub fn of_requests(s: &Summary, cores: u64) -> Mark {
+    /// The response rate of this run, with a server on this machine.
+    pub fn of_requests(s: &Summary, cores: u64) -> Measurement {
         let Cost { target_cpu_us_per_request, generator_cpu_us_per_request, .. } = s.cost;
         let waited = waited(&s.observed, |wait| wait.hold, s.duration_s);
         let cpu_us = [target_cpu_us_per_request, generator_cpu_us_per_request];
-        Mark::rate(s.requests.per_s, cpu_us, waited, cores)
+        Measurement::rate(s.requests.per_s, cpu_us, waited, cores)
     }
 }
 
-/// Threads of both ends that waited for a processor, on average over a phase of so many seconds.
+/// Runnable threads of both ends without a processor, on average over a phase of `time_s` seconds.
 fn waited(seen: &Observation, phase: fn(&Growth) -> u64, time_s: f64) -> Option<f64> {
     let (own, target) = (seen.own.as_ref()?, seen.target.as_ref()?);
     let ns = phase(&own.run_queue_wait_ns) + phase(&target.process.run_queue_wait_ns);
     (time_s > 0.0).then(|| ns as f64 / 1e9 / time_s)
 }
 
-/// How near a run came to what its machine did when it was calibrated: shares of the calibrated figures, 1 is as much.
+/// A run's figures as shares of its machine's calibration; 1 is as much.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(default)]
-pub struct Rig {
+pub struct CalibrationShare {
     /// When that was.
     pub calibrated_at: String,
-    /// Of the connections opened per second; none where the ramp was too short to tell.
+    /// Of the connection rate; none if the ramp was too short.
     pub open_per_s: Option<f64>,
-    /// Of the requests answered per second at full load; none without any, or where the hold was too short to tell.
+    /// Of the responses per second at full load; none without any, or if the hold was too short.
     pub requests_per_s: Option<f64>,
     /// The most connections open, of those that would fit.
     pub connections: Option<f64>,
 }
 
-impl Rig {
+impl CalibrationShare {
     /// By the first of this machine's calibrations that used the same interface of the kernel.
-    pub fn of(calibrations: &[Calibration], s: &Summary) -> Option<Rig> {
+    pub fn of(calibrations: &[Calibration], s: &Summary) -> Option<CalibrationShare> {
         let c = calibrations.iter().find(|calibration| calibration.io == s.io)?;
-        let share = |of: f64, mark: &Mark| (of > 0.0 && mark.value > 0.0).then(|| of / mark.value);
-        let over = |time_s: f64, share: Option<f64>| share.filter(|_| time_s >= LEAST_S);
-        Some(Rig {
+        let share = |of: f64, measurement: &Measurement| {
+            (of > 0.0 && measurement.value > 0.0).then(|| of / measurement.value)
+        };
+        let over = |time_s: f64, share: Option<f64>| share.filter(|_| time_s >= MIN_S);
+        Some(CalibrationShare {
             calibrated_at: c.at_ms.to_string(),
             open_per_s: over(s.ramp_s, share(s.connections.open_per_s, &c.open_per_s)),
             requests_per_s: over(s.duration_s, share(s.requests.per_s, &c.requests_per_s)),
@@ -151,7 +153,7 @@ pub fn bytes_per_pair(cost: &Cost) -> Option<f64> {
 mod tests {
     use super::*;
     use crate::{
-        look::{HostLook, ProcessLook, TargetLook},
+        sample::{HostSample, ProcessSample, TargetSample},
         summary::{Connections, Figures, Requests},
         tick::Phase,
     };
@@ -175,32 +177,32 @@ mod tests {
     }
 
     fn calibration(io: &str, at_ms: u64, value: f64) -> Calibration {
-        let mark = |value| Mark { value, ..Mark::default() };
+        let measurement = |value| Measurement { value, ..Measurement::default() };
         Calibration {
             io: io.to_owned(),
             at_ms: Date(at_ms),
-            open_per_s: mark(value),
-            requests_per_s: mark(value * 2.0),
-            connections: mark(value / 10.0),
+            open_per_s: measurement(value),
+            requests_per_s: measurement(value * 2.0),
+            connections: measurement(value / 10.0),
             ..Calibration::default()
         }
     }
 
     #[test]
-    fn a_rig_is_the_share_of_the_latest_calibration_of_the_same_backend() {
+    fn a_calibration_share_is_the_share_of_the_latest_calibration_of_the_same_backend() {
         let all = [
             calibration("epoll", 3000, 1.0),
             calibration("uring", 2000, 80_000.0),
             calibration("uring", 1, 5.0),
         ];
-        let rig = Rig::of(&all, &summary("uring")).unwrap();
+        let rig = CalibrationShare::of(&all, &summary("uring")).unwrap();
         assert_eq!(
             (rig.open_per_s, rig.requests_per_s, rig.connections),
             (Some(0.5), Some(0.625), Some(0.0625))
         );
         assert_eq!(rig.calibrated_at, "1970-01-01T00:00:02Z");
-        assert_eq!(Rig::of(&all[..1], &summary("uring")), None);
-        assert_eq!(Rig::of(&[], &summary("epoll")), None);
+        assert_eq!(CalibrationShare::of(&all[..1], &summary("uring")), None);
+        assert_eq!(CalibrationShare::of(&[], &summary("epoll")), None);
     }
 
     #[test]
@@ -208,23 +210,23 @@ mod tests {
         let all = [calibration("uring", 0, 80_000.0)];
         let mut short = summary("uring");
         (short.ramp_s, short.duration_s) = (0.4, 0.4);
-        let rig = Rig::of(&all, &short).unwrap();
+        let rig = CalibrationShare::of(&all, &short).unwrap();
         assert_eq!((rig.open_per_s, rig.requests_per_s, rig.connections), (None, None, Some(0.0625)));
         let mut silent = summary("uring");
         silent.requests = Requests::default();
-        assert_eq!(Rig::of(&all, &silent).unwrap().requests_per_s, None);
+        assert_eq!(CalibrationShare::of(&all, &silent).unwrap().requests_per_s, None);
         let nothing = [Calibration { io: "uring".to_owned(), ..Calibration::default() }];
-        assert_eq!(Rig::of(&nothing, &summary("uring")).unwrap().open_per_s, None);
+        assert_eq!(CalibrationShare::of(&nothing, &summary("uring")).unwrap().open_per_s, None);
     }
 
-    /// Both ends waited for a processor for so many nanoseconds in the ramp, and then in the hold.
+    /// Both ends waited for a processor for these nanoseconds in the ramp and in the hold.
     fn waiting(ramp: u64, hold: u64) -> Observation {
         let mut seen = Observation::default();
         let looks = [(Phase::Ramp, 0), (Phase::Ramp, ramp), (Phase::Hold, ramp + hold)];
         for (phase, run_queue_wait_ns) in looks {
-            let process = ProcessLook { run_queue_wait_ns, ..ProcessLook::default() };
-            seen.see_here(phase, &HostLook::default(), &process);
-            seen.see_target(phase, &TargetLook { process, ..TargetLook::default() });
+            let process = ProcessSample { run_queue_wait_ns, ..ProcessSample::default() };
+            seen.see_here(phase, &HostSample::default(), &process);
+            seen.see_target(phase, &TargetSample { process, ..TargetSample::default() });
         }
         seen
     }
@@ -238,13 +240,17 @@ mod tests {
         let mut s = Summary { observed, ..summary("uring") };
         [s.cost.target_cpu_us_per_open, s.cost.generator_cpu_us_per_open] = each_us;
         [s.cost.target_cpu_us_per_request, s.cost.generator_cpu_us_per_request] = each_us;
-        let marks = [Mark::of_opening(&s, 2), Mark::of_requests(&s, 2)];
+        let measurements = [Measurement::of_opening(&s, 2), Measurement::of_requests(&s, 2)];
         let rounded = |cores: Option<f64>| cores.map(|cores| (cores * 1e3).round() / 1e3);
-        let found = marks
-            .each_ref()
-            .map(|mark| (mark.limited_by.as_str(), rounded(mark.cores_used), rounded(mark.cores_waited)));
+        let found = measurements.each_ref().map(|measurement| {
+            (
+                measurement.limited_by.as_str(),
+                rounded(measurement.cores_used),
+                rounded(measurement.cores_waited),
+            )
+        });
         assert_eq!(found, expected);
-        assert_eq!(marks.map(|mark| mark.value), [40_000.0, 100_000.0]);
+        assert_eq!(measurements.map(|measurement| measurement.value), [40_000.0, 100_000.0]);
     }
 
     #[test]

@@ -44,7 +44,7 @@ words! {
         ResetAfter = "reset-after",
         /// The rate at which connections are accepted.
         SlowAccept = "slow-accept",
-        /// It stood still.
+        /// It stalled.
         Stall = "stall",
         /// A thread of it has ended.
         Thread = "thread",

@@ -23,38 +23,38 @@ impl Fit {
 
     /// Whether the points carry a figure: they lie on a line, and it is known to a tenth.
     pub fn is_carried(&self) -> bool {
-        self.value > 0.0 && self.r2 >= Fit::LEAST_R2 && self.error <= Fit::MOST_ERROR * self.value
+        self.value > 0.0 && self.r2 >= Fit::MIN_R2 && self.error <= Fit::MAX_ERROR * self.value
     }
 
     /// A line that explains less of the variance than this says nothing.
-    pub const LEAST_R2: f64 = 0.9;
+    pub const MIN_R2: f64 = 0.9;
     /// Nor does one whose slope may be off by more than this share of it, by its standard error.
-    pub const MOST_ERROR: f64 = 0.1;
+    pub const MAX_ERROR: f64 = 0.1;
 }
 
-/// Costs by regression; `None` where too little was seen to tell.
+/// Costs by regression; `None`: too little data.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(default)]
 pub struct Cost {
-    /// Memory of the target's processes, bytes a connection, over the ramp.
+    /// Memory of the target's processes, bytes per connection, over the ramp.
     pub target_bytes: Option<Fit>,
-    /// Memory of throng, bytes a connection, over the ramp.
+    /// Memory of throng, bytes per connection, over the ramp.
     pub generator_bytes: Option<Fit>,
-    /// Memory of the kernel on this machine, bytes a connection, over the ramp; for the pair where both ends are here.
+    /// Memory of the kernel on this machine, bytes per connection, over the ramp; for the pair if both ends are here.
     pub kernel_bytes: Option<Fit>,
-    /// Memory of the kernel on the target's host, where `throng observe` tells.
+    /// Memory of the kernel on the target's host, if `throng observe` reports it.
     pub target_kernel_bytes: Option<Fit>,
     /// CPU of the target, microseconds for each connection opened, its first request included.
     pub target_cpu_us_per_open: Option<Fit>,
     /// CPU of throng, the same.
     pub generator_cpu_us_per_open: Option<Fit>,
-    /// CPU of the target at full load, microseconds for each answer.
+    /// CPU of the target at full load, microseconds per response.
     pub target_cpu_us_per_request: Option<Fit>,
-    /// CPU of throng at full load, microseconds for each answer.
+    /// CPU of throng at full load, microseconds per response.
     pub generator_cpu_us_per_request: Option<Fit>,
-    /// CPU of the target at full load, microseconds for each second that a connection stays open; where each asks less
-    /// than once in 20 s, and with what that costs.
+    /// CPU of the target at full load, microseconds per second that a connection stays open; only if each sends less than
+    /// one request in 20 s, whose cost is included.
     pub target_cpu_us_per_idle_second: Option<Fit>,
     /// CPU of throng, the same.
     pub generator_cpu_us_per_idle_second: Option<Fit>,
@@ -70,7 +70,7 @@ pub struct Cost {
     pub target_live_fit: Option<Fit>,
     /// Each of those collections: connections open, and bytes left.
     pub target_live_points: Vec<(u64, u64)>,
-    /// Why there is no such figure although it was asked for.
+    /// Why there is no such figure although it was requested.
     pub target_live_failure: Option<String>,
     /// Slopes of memory that are no figures, since the points do not carry them ([`Fit::is_carried`]).
     pub discarded: Vec<Discarded>,

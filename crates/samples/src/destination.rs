@@ -12,11 +12,11 @@ use crate::{
 };
 
 /// Destinations, or groups of neighbouring ones, that are counted each by itself.
-pub const MOST_DESTINATIONS: usize = 64;
+pub const MAX_DESTINATIONS: usize = 64;
 
 merged! {
     /// What happened at a destination in a period, or at a group of neighbouring ones where there are more than
-    /// [`MOST_DESTINATIONS`]; merges as a tick does.
+    /// [`MAX_DESTINATIONS`]; merges as a tick does.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     #[cfg_attr(test, derive(ts_rs::TS))]
     #[serde(default)]
@@ -27,10 +27,10 @@ merged! {
         /// Dials that did not.
         #[serde(skip_serializing_if = "record::is_zero")]
         pub failed: u64,
-        /// Connections lost without notice.
+        /// Connections lost without an announcement.
         #[serde(skip_serializing_if = "record::is_zero")]
         pub dropped: u64,
-        /// Connections closed by the server with notice.
+        /// Connections closed by the server with an announcement.
         #[serde(skip_serializing_if = "record::is_zero")]
         pub closed: u64,
         /// Dialled again successfully, after that or after a loss.
@@ -74,14 +74,9 @@ impl Destination {
     }
 }
 
-/// The row that a destination is counted in, of so many destinations in all: neighbours share one where there are more
-/// than [`MOST_DESTINATIONS`].
+/// The row of a destination, of `all` destinations: neighbours share one if there are more than [`MAX_DESTINATIONS`].
 pub const fn row_of(destination: usize, destinations: usize) -> usize {
-    if destinations <= MOST_DESTINATIONS {
-        destination
-    } else {
-        destination * MOST_DESTINATIONS / destinations
-    }
+    if destinations <= MAX_DESTINATIONS { destination } else { destination * MAX_DESTINATIONS / destinations }
 }
 
 /// What a destination is called, or a group of them: `127.0.0.1:9001`, or `127.0.0.1:9001 to 127.0.0.1:9016`.
@@ -102,9 +97,9 @@ pub struct DestinationSummary {
     pub opened: u64,
     /// Dials that did not.
     pub failed: u64,
-    /// Connections lost without notice.
+    /// Connections lost without an announcement.
     pub dropped: u64,
-    /// Connections closed by the server with notice.
+    /// Connections closed by the server with an announcement.
     pub closed: u64,
     /// Dialled again successfully.
     pub redialled: u64,
@@ -159,7 +154,7 @@ mod tests {
         for n in [1, 2, 63, 64, 65, 1_000, 65_536] {
             let rows: Vec<usize> = (0..n).map(|at| row_of(at, n)).collect();
             assert!(rows.is_sorted() && rows[0] == 0, "{n}");
-            assert_eq!(rows[n - 1], n.min(MOST_DESTINATIONS) - 1, "{n}");
+            assert_eq!(rows[n - 1], n.min(MAX_DESTINATIONS) - 1, "{n}");
             assert!(rows.windows(2).all(|two| two[1] - two[0] <= 1), "{n}: no row is empty");
         }
     }

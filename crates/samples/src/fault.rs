@@ -51,7 +51,7 @@ words! {
         Path = "path",
         /// This machine, or throng itself.
         Host = "host",
-        /// What was seen does not tell.
+        /// Not known from the observations.
         #[default]
         Unknown = "unknown",
     }
@@ -66,7 +66,7 @@ words! {
         Tls = "tls",
         /// While a protocol was agreed upon.
         Handshake = "handshake",
-        /// Between a request and its answer.
+        /// Between a request and its response.
         Exchange = "exchange",
         /// While it was held idle.
         Hold = "hold",
@@ -78,17 +78,17 @@ words! {
 words! {
     /// What happened.
     Kind {
-        /// Nobody listens.
+        /// Connection refused: nothing is listening.
         Refused = "refused",
         /// Reset by the peer.
         Reset = "reset",
-        /// No answer within the time allowed.
+        /// No response within the timeout.
         Timeout = "timeout",
         /// No way there.
         Unreachable = "unreachable",
-        /// Closed by the peer without notice.
+        /// Closed by the peer without an announcement.
         Closed = "closed",
-        /// The end came in the middle of an answer.
+        /// The connection ended in the middle of a response.
         Truncated = "truncated",
         /// Not the status that was expected.
         WrongStatus = "wrong-status",
@@ -102,7 +102,7 @@ words! {
         WrongBody = "wrong-body",
         /// Not what the protocol allows.
         BadAnswer = "bad-answer",
-        /// It speaks TLS, and was spoken to without.
+        /// It expects TLS and received plain text.
         TlsExpected = "tls-expected",
         /// No local address and port were free.
         AddressInUse = "address-in-use",
@@ -118,7 +118,7 @@ words! {
 }
 
 impl Kind {
-    /// Whether a whole answer came, and was not what was expected.
+    /// Whether a complete response arrived and was not the expected one.
     pub const fn is_wrong_answer(self) -> bool {
         use Kind::{WrongBody, WrongEcho, WrongHeader, WrongLength, WrongStatus};
         matches!(self, WrongStatus | WrongLength | WrongEcho | WrongHeader | WrongBody)
@@ -134,7 +134,7 @@ pub struct Fault {
     pub stage: Stage,
     /// What.
     pub kind: Kind,
-    /// The kernel's error, where one was returned that the kind alone does not tell.
+    /// The kernel's error, if one was returned that the kind does not imply.
     pub errno: Errno,
 }
 
@@ -178,7 +178,7 @@ impl Fault {
 const PLACES: usize = Side::ALL.len() * Stage::ALL.len() * Kind::ALL.len();
 
 /// Combinations of fault and error number that are counted each by itself; of more, those are of the first places.
-const MOST_DETAILS: usize = 16;
+const MAX_DETAILS: usize = 16;
 
 /// How often each fault occurred.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -189,14 +189,14 @@ pub struct Faults(Box<Counters>);
 struct Counters {
     /// By place, with error number and without.
     places: [u64; PLACES],
-    /// Of those, the ones with an error number: place, error number and count, ascending. Where there are too many, the
-    /// least are kept: so the sum does not depend on the order of its parts.
-    details: [Option<(u16, Errno, u64)>; MOST_DETAILS],
+    /// Those with an error number: index, error number and count, ascending. If there are too many, the smallest are kept:
+    /// so the sum does not depend on the order of its parts.
+    details: [Option<(u16, Errno, u64)>; MAX_DETAILS],
 }
 
 impl Default for Faults {
     fn default() -> Self {
-        Faults(Box::new(Counters { places: [0; PLACES], details: [None; MOST_DETAILS] }))
+        Faults(Box::new(Counters { places: [0; PLACES], details: [None; MAX_DETAILS] }))
     }
 }
 
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_are_told_by_their_numbers() {
+    fn errors_are_reported_by_their_numbers() {
         let other = Fault::host(Stage::Dial, Kind::Other);
         let mut faults = Faults::default();
         for (errno, n) in [(99, 3), (22, 2), (0, 4)] {
@@ -338,7 +338,7 @@ mod tests {
     }
 
     proptest! {
-        /// More errors than are told apart: the sum is the same in any order, and nothing is lost of it.
+        /// More errors than are distinguished: the sum is the same in any order, and no count is lost.
         #[test]
         fn details_merge_in_any_order(seen in proptest::collection::vec((0..2usize, 1..40i32), 0..90)) {
             let of = |seen: &mut dyn Iterator<Item = &(usize, i32)>| {

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use crate::quantiles::Stalled;
 
-/// A number of a summary's JSON, `latency_us.p99`; none where there was nothing to measure. Of a list of counts it is
-/// their sum; a status that no answer had was had by none.
+/// A number of a summary's JSON, `latency_us.p99`; none if there was nothing to measure. For a list of counts, their sum; a
+/// status that no response had counts 0.
 pub fn measured(summary: &Value, path: &str) -> Option<f64> {
     let (of, name) = path.rsplit_once('.').unwrap_or(("", path));
     let within = of.split('.').filter(|key| !key.is_empty()).try_fold(summary, |value, key| value.get(key));
@@ -41,8 +41,8 @@ pub fn censored_share(summary: &Value, path: &str) -> Option<f64> {
     censored(summary, path)?.0["share"].as_f64()
 }
 
-/// The upper bound of a time as it is [judged], by its path, microseconds: where throng itself stood still, with the longest
-/// stall that was taken off added again. None where the time is exact.
+/// The upper bound of a time as it is [judged], by its path, microseconds: if throng stalled, with the longest stall that
+/// was subtracted added again. None if the time is exact.
 pub fn at_most(summary: &Value, path: &str) -> Option<f64> {
     let (of, name) = path.rsplit_once('.')?;
     let times = summary.pointer(&format!("/{}", of.replace('.', "/")))?;

@@ -16,17 +16,17 @@ pub struct Point {
     pub pass: bool,
     /// Connections open at the end of the step.
     pub held: u64,
-    /// Requests answered a second.
+    /// Responses per second.
     pub requests_per_s: f64,
-    /// Microseconds from due to the answer.
+    /// Microseconds from due to the response.
     pub latency_p50_us: f64,
     /// The 99th percentile of it.
     pub latency_p99_us: f64,
     /// The share (0..=1) of the requests due at full load that had no response: in none of these percentiles.
     pub no_response: f64,
-    /// The 99th percentile of the probe lane's at full load; null without one.
+    /// The 99th percentile of the probe's latency at full load; null without a probe.
     pub probe_p99_us: Option<f64>,
-    /// The share (0..=1) of the probe lane's requests at full load that had no response.
+    /// The share (0..=1) of the probe's requests at full load that had no response.
     pub probe_no_response: f64,
     /// The 99th percentile of the time to connect.
     pub connect_p99_us: f64,

@@ -9,7 +9,7 @@ use crate::{
 };
 
 impl Summary {
-    /// Verdict, and what stopped it: side, cause, at how many, cure. Worked out from what is in the summary already.
+    /// Verdict and limit: side, cause, number of connections, fix. Derived from the rest of the summary.
     pub fn sentence(&self) -> String {
         let (c, verdict) = (&self.connections, self.verdict.name());
         let met = self.thresholds.iter().filter(|t| t.pass).count();
@@ -54,11 +54,11 @@ impl Summary {
     }
 }
 
-/// Nothing from the target for so long is worth a word.
+/// Silence of the target that is mentioned, seconds.
 const QUIET_S: f64 = 3.0;
 
 impl Summary {
-    /// Connections that were opened and not asked anything: what is known of them.
+    /// What is known of connections on which nothing was sent.
     fn unasked(&self) -> String {
         let c = &self.connections;
         let accepted = match c.unaccepted {
@@ -104,7 +104,7 @@ impl Limit {
         format!("{surely}limited by {whose}{}", self.cause.name().replace('-', " "))
     }
 
-    /// The fix; of what is only a guess, what would tell first.
+    /// The fix; for a guess, first how to find out.
     pub fn advice(&self) -> String {
         match self.certainty {
             Certainty::Guess => format!("; to find out: {}", self.cure),

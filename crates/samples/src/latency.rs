@@ -11,8 +11,8 @@ use crate::{
     record,
 };
 
-/// Three significant digits: two times that differ by less than this share may be told as equal, and equal ones as
-/// so different.
+/// Three significant digits: two times that differ by less than this share may be reported as equal, and equal ones as this
+/// different.
 const GRAIN: f64 = 1e-3;
 
 /// The distribution of one time, of what came to its end; what never did is counted beside it as [censored](Latency::censor).
@@ -48,7 +48,7 @@ pub struct Latency {
 /// How long something took, as far as throng could see it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Took {
-    /// Without the time in which throng itself stood still.
+    /// Without the time of a stall of throng.
     pub time: Nanos,
     /// That time, if its end was seen only after it: the end may have come at any moment of it.
     pub stalled: Nanos,
@@ -122,7 +122,7 @@ impl Latency {
         self.censored as f64 / (self.censored + self.count()).max(1) as f64
     }
 
-    /// Whether a share `q` (0..=1) of the times may have taken longer than is told: too many are lower bounds.
+    /// Whether the `q`-quantile (0..=1) may be longer than reported: too many times are lower bounds.
     pub fn is_at_least(&self, q: f64) -> bool {
         Stalled::reaches(self.stalled, self.count(), q)
     }
@@ -201,12 +201,12 @@ impl Latency {
         counts
     }
 
-    /// By which share a time of so many microseconds may be off: the histogram's resolution.
+    /// The relative error of a time of this many microseconds: the histogram's resolution.
     pub fn grain(us: f64) -> f64 {
         GRAIN.max(f64::from(1u32 << LOWEST_BITS) / 1e3 / us)
     }
 
-    /// The histogram, in nanoseconds, for those who write it down.
+    /// The histogram, in nanoseconds, for exporters.
     pub fn histogram(&self) -> Histogram<u64> {
         (&self.buckets).into()
     }
@@ -221,7 +221,7 @@ impl Latency {
         self.taken_off = self.taken_off.max(other.taken_off);
     }
 
-    /// To two significant digits: a fifth of the room, for those who draw it. Sum, least and most stay exact.
+    /// To two significant digits: a fifth of the memory, for charts. Sum, minimum and maximum stay exact.
     pub fn coarsen(&mut self) {
         let mut coarse = Buckets::new(COARSE);
         coarse.merge(&self.buckets);

@@ -11,41 +11,42 @@ mod figure;
 mod find;
 mod headline;
 mod latency;
-mod look;
 mod merge;
 mod moments;
 mod observation;
 mod probe;
 mod quantiles;
 mod record;
+mod sample;
 mod sink;
 mod summary;
 mod tick;
 #[cfg(test)]
 mod typescript;
 
-pub use calibration::{Calibration, Mark, Rig, bytes_per_pair};
+pub use calibration::{Calibration, CalibrationShare, Measurement, bytes_per_pair};
 pub use cause::Cause;
 pub use cost::{Cost, Discarded, Fit};
-pub use destination::{Destination, DestinationSummary, MOST_DESTINATIONS, name_of, row_of};
+pub use destination::{Destination, DestinationSummary, MAX_DESTINATIONS, name_of, row_of};
 pub use errno::Errno;
 pub use fault::{Fault, Faults, Kind, Side, Stage};
 pub use figure::{at_most, censored_share, judged, measured};
 pub use find::{FindOutcome, FindSummary, Point};
 pub use latency::{Latency, Took};
-pub use look::{
-    HostLook, JvmLook, LogKind, LogLine, Look, NetCounters, ProcessLook, ProcessMemory, SockStat, TargetLook,
-};
 pub use moments::{Moments, Rates};
 pub use observation::{
-    Gauge, Growth, HostSeen, Looks, Observation, ObserverSeen, ProcessSeen, RejectionSeen, TargetSeen,
+    Gauge, Growth, HostSeen, Observation, ObserverSeen, ProcessSeen, RejectionSeen, Samples, TargetSeen,
 };
 pub use probe::{Probe, ProbePoint, ProbeSummary};
 pub use quantiles::{Censored, Quantiles, Stalled};
 pub use record::{HostFacts, RunRecord, SCHEMA, Setting, TickRecord};
-pub use sink::{Ask, Header, Sink, Tell};
+pub use sample::{
+    HostSample, JvmSample, LogKind, LogLine, NetCounters, ProcessMemory, ProcessSample, Sample, SockStat,
+    TargetSample,
+};
+pub use sink::{Command, Header, Sink, Tell};
 pub use summary::{
-    Asked, Certainty, Connections, FaultCount, Figures, Generator, KernelCost, Limit, PopulationSummary,
-    ProcessCost, Requests, StepSummary, Summary, ThresholdResult, Verdict,
+    Certainty, Connections, FaultCount, Figures, Generator, KernelCost, Limit, PopulationSummary,
+    ProcessCost, Requests, StepSummary, Summary, ThresholdResult, UserCommand, Verdict,
 };
 pub use tick::{Counts, Phase, Tick, Timing};

@@ -89,13 +89,13 @@ impl Merge for Moments {
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Rates(Latency);
 
-/// A rate is kept as so many thousandths per second, in the place of nanoseconds.
+/// A rate is stored as thousandths per second, in place of nanoseconds.
 fn thousandths(per_s: f64) -> Nanos {
     Nanos((per_s * RESOLUTION).round() as u64)
 }
 
 const RESOLUTION: f64 = 1e3;
-/// [`Latency`] tells its figures in seconds.
+/// [`Latency`] returns its figures in seconds.
 const PER_SECOND: f64 = 1e9 / RESOLUTION;
 
 impl Rates {

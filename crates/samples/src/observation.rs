@@ -1,24 +1,24 @@
-//! What target, hosts and throng itself showed over a whole run: looks folded into values that never grow.
+//! The samples of target, hosts and throng over a whole run, aggregated into values of constant size.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    look::{HostLook, LogLine, Look, NetCounters, ProcessLook, ProcessMemory, TargetLook},
+    sample::{HostSample, LogLine, NetCounters, ProcessMemory, ProcessSample, Sample, TargetSample},
     tick::Phase,
 };
 
-/// Something that goes up and down, over all looks of a run.
+/// A gauge, over all samples of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(default)]
 pub struct Gauge<N> {
-    /// At the first look, before the first dial.
+    /// At the first sample, before the first dial.
     pub first: N,
     /// Least.
     pub min: N,
     /// Most.
     pub max: N,
-    /// At the last look, at the end of the hold.
+    /// At the last sample, at the end of the hold.
     pub last: N,
 }
 
@@ -35,7 +35,7 @@ impl<N: Copy + PartialOrd> Gauge<N> {
         self.max = if now > self.max { now } else { self.max };
     }
 
-    /// What may not be there at every look; the first time that it is counts as the first look.
+    /// A value that may be missing in a sample; its first one counts as the first sample.
     fn see_some(gauge: &mut Option<Gauge<N>>, now: Option<N>) {
         match (gauge.as_mut(), now) {
             (Some(gauge), Some(now)) => gauge.see(now),
@@ -67,7 +67,7 @@ impl Growth {
         match phase {
             Phase::Ramp => self.ramp += grown,
             Phase::Hold | Phase::Drain => self.hold += grown,
-            // Time that is nobody's load.
+            // Time outside ramp and hold.
             Phase::Pause => {}
         }
     }
@@ -83,31 +83,31 @@ pub struct Observation {
     /// The host that throng runs on, and its network namespace. The target's too where `target_host` is `None` and the
     /// target is here.
     pub host: Option<HostSeen>,
-    /// The target's host, where `throng observe` told.
+    /// The target's host, if `throng observe` reported it.
     pub target_host: Option<HostSeen>,
     /// throng itself.
     pub own: Option<ProcessSeen>,
-    /// How `throng observe` answered, where it was asked.
+    /// How `throng observe` responded, if it was used.
     pub observer: Option<ObserverSeen>,
     /// The message of ICMP that dials were rejected with, where one was seen.
     pub rejection: Option<RejectionSeen>,
 }
 
 impl Observation {
-    /// Folds in a look at this machine and ourselves.
-    pub fn see_here(&mut self, phase: Phase, host: &HostLook, own: &ProcessLook) {
+    /// Adds a sample of this machine and of throng.
+    pub fn see_here(&mut self, phase: Phase, host: &HostSample, own: &ProcessSample) {
         see(&mut self.host, phase, host, HostSeen::new, HostSeen::see);
         see(&mut self.own, phase, own, ProcessSeen::new, ProcessSeen::see);
     }
 
     /// The last of each; `both_here`: both ends of the connections are on throng's host.
-    pub fn latest(&self, both_here: bool) -> Looks {
+    pub fn latest(&self, both_here: bool) -> Samples {
         let (side, sockets_each) = if both_here { (&self.host, 2) } else { (&self.target_host, 1) };
         let more = side.as_ref().map(|host| host.tcp_sockets.last.saturating_sub(host.tcp_sockets.first));
-        Looks {
+        Samples {
             connections: more.map(|sockets| sockets / sockets_each),
-            // Of its processes one by one the summary tells, once.
-            target: self.target.as_ref().map(|seen| TargetLook {
+            // The summary has its individual processes, once.
+            target: self.target.as_ref().map(|seen| TargetSample {
                 processes: Vec::new(),
                 threads_gone: Vec::new(),
                 log: Vec::new(),
@@ -119,13 +119,13 @@ impl Observation {
         }
     }
 
-    /// Folds in a look at a target on this machine.
-    pub fn see_target(&mut self, phase: Phase, target: &TargetLook) {
+    /// Adds a sample of a target on this machine.
+    pub fn see_target(&mut self, phase: Phase, target: &TargetSample) {
         see(&mut self.target, phase, target, TargetSeen::new, TargetSeen::see);
     }
 
-    /// Folds in what `throng observe` answered.
-    pub fn see_there(&mut self, phase: Phase, look: &Look) {
+    /// Adds a sample of `throng observe`.
+    pub fn see_there(&mut self, phase: Phase, look: &Sample) {
         see(&mut self.target_host, phase, &look.host, HostSeen::new, HostSeen::see);
         if let Some(target) = &look.target {
             self.see_target(phase, target);
@@ -137,17 +137,17 @@ impl Observation {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(default)]
-pub struct Looks {
+pub struct Samples {
     /// The target's processes.
-    pub target: Option<TargetLook>,
+    pub target: Option<TargetSample>,
     /// The host that throng runs on.
-    pub host: Option<HostLook>,
-    /// The target's host, where `throng observe` tells.
-    pub target_host: Option<HostLook>,
+    pub host: Option<HostSample>,
+    /// The target's host, if `throng observe` reports it.
+    pub target_host: Option<HostSample>,
     /// throng itself.
-    pub own: Option<ProcessLook>,
-    /// Connections at the target's side: TCP sockets that its kernel counts in the network namespace beyond those before
-    /// the first dial, half of them where both ends are there. `None`: nobody tells of that side.
+    pub own: Option<ProcessSample>,
+    /// Connections on the target's side: TCP sockets that its kernel counts in the network namespace beyond those before
+    /// the first dial, half of them if both ends are there. `None`: that side is not observed.
     pub connections: Option<u64>,
 }
 
@@ -167,7 +167,7 @@ pub struct TargetSeen {
     pub pid: u32,
     /// All of them together. `processes.min` of 0: they ended.
     pub process: ProcessSeen,
-    /// Open descriptors in the fullest table of theirs; see [`TargetLook::open_files`].
+    /// Open descriptors in the fullest table of theirs; see [`TargetSample::open_files`].
     pub open_files: Option<Gauge<u64>>,
     /// What that table may hold (soft RLIMIT_NOFILE).
     pub open_files_limit: Option<u64>,
@@ -175,37 +175,37 @@ pub struct TargetSeen {
     pub accept_queue: Option<Gauge<u64>>,
     /// How many may wait there.
     pub accept_backlog: Option<u64>,
-    /// Looks at which that queue was full.
+    /// Samples at which that queue was full.
     pub accept_queue_full: u64,
     /// Bytes that its control group left it; `None`: it has none of its own.
     pub memory_available: Option<Gauge<u64>>,
-    /// Processes of its control group that the kernel killed for want of memory.
+    /// Processes of its control group that the kernel killed for lack of memory.
     pub group_oom_kills: Growth,
     /// Its Java virtual machines' heap, bytes in use; the most it may grow to is `jvm_heap_max_bytes`.
     pub jvm_heap_used_bytes: Option<Gauge<u64>>,
     /// The most that heap may grow to, bytes.
     pub jvm_heap_max_bytes: Option<u64>,
-    /// Threads that have ended; see [`TargetLook::threads_gone`].
+    /// Threads that have ended; see [`TargetSample::threads_gone`].
     pub threads_gone: Vec<String>,
-    /// Lines of its logs that name an error; see [`TargetLook::log`].
+    /// Lines of its logs that name an error; see [`TargetSample::log`].
     pub log: Vec<LogLine>,
-    /// Those that had ended before this run: who looks may do so since yesterday.
+    /// Those that had ended before this run: the observer may have started earlier.
     #[serde(skip)]
     gone_before: Vec<String>,
     /// When and what [`TargetSeen::processes`] has.
     #[serde(skip)]
     processes: (Phase, Vec<ProcessMemory>),
     #[serde(skip)]
-    latest: TargetLook,
+    latest: TargetSample,
 }
 
 impl TargetSeen {
     /// As it was seen last.
-    pub const fn latest(&self) -> &TargetLook {
+    pub const fn latest(&self) -> &TargetSample {
         &self.latest
     }
 
-    /// Whether it is `throng serve`, which tells its own counts at `/stats`, and does so for all its connections.
+    /// Whether it is `throng serve`, which reports its own counts at `/stats`, for all its connections.
     pub fn is_ours(&self) -> bool {
         self.latest.command == "throng" && self.latest.process.processes == 1
     }
@@ -227,14 +227,14 @@ impl TargetSeen {
         self.latest.jvm.map(|_| "JVM").or_else(|| NAMES.into_iter().find_map(of))
     }
 
-    /// Each process by itself, at the last look at full load; before that, at the last one.
+    /// Each process individually, at the last sample at full load, or the last one before.
     pub fn processes(&self) -> &[ProcessMemory] {
         &self.processes.1
     }
 }
 
 impl TargetSeen {
-    fn new(look: &TargetLook) -> TargetSeen {
+    fn new(look: &TargetSample) -> TargetSeen {
         TargetSeen {
             pid: look.pid,
             process: ProcessSeen::new(&look.process),
@@ -255,7 +255,7 @@ impl TargetSeen {
         }
     }
 
-    fn see(&mut self, phase: Phase, look: &TargetLook) {
+    fn see(&mut self, phase: Phase, look: &TargetSample) {
         self.process.see(phase, &look.process);
         Gauge::see_some(&mut self.open_files, look.open_files);
         Gauge::see_some(&mut self.accept_queue, look.accept_queue);
@@ -279,7 +279,7 @@ impl TargetSeen {
     }
 }
 
-/// Some processes, taken together; see [`ProcessLook`] for what each means.
+/// Some processes, taken together; see [`ProcessSample`] for what each means.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(default)]
@@ -294,13 +294,13 @@ pub struct ProcessSeen {
     pub cpu_user_ns: Growth,
     /// CPU time in the kernel, nanoseconds.
     pub cpu_system_ns: Growth,
-    /// Processors used between two looks; from the second look on.
+    /// Processors used between two samples; from the second one on.
     pub cores_used: Option<Gauge<f64>>,
-    /// The same at full load only; `None`: the hold was too short for two looks.
+    /// The same at full load only; `None`: the hold was too short for two samples.
     pub cores_used_hold: Option<Gauge<f64>>,
     /// Processors that they may use.
     pub cores: Option<u64>,
-    /// Share of a processor that the busiest thread used between two looks.
+    /// Share of a processor that the busiest thread used between two samples.
     pub busiest_thread: Option<Gauge<f64>>,
     /// The same at full load only.
     pub busiest_thread_hold: Option<Gauge<f64>>,
@@ -313,18 +313,18 @@ pub struct ProcessSeen {
     /// Times put off the processor; throng itself only.
     pub involuntary_switches: Growth,
     #[serde(skip)]
-    latest: ProcessLook,
+    latest: ProcessSample,
     #[serde(skip)]
     latest_phase: Phase,
 }
 
 impl ProcessSeen {
-    /// CPU time of a look or more, nanoseconds.
+    /// CPU time, nanoseconds.
     pub const fn cpu_ns(&self) -> u64 {
         self.cpu_user_ns.total() + self.cpu_system_ns.total()
     }
 
-    fn new(look: &ProcessLook) -> ProcessSeen {
+    fn new(look: &ProcessSample) -> ProcessSeen {
         ProcessSeen {
             processes: Gauge::new(look.processes),
             threads: Gauge::new(look.threads),
@@ -345,7 +345,7 @@ impl ProcessSeen {
         }
     }
 
-    fn see(&mut self, phase: Phase, look: &ProcessLook) {
+    fn see(&mut self, phase: Phase, look: &ProcessSample) {
         let before = &self.latest;
         self.processes.see(look.processes);
         self.threads.see(look.threads);
@@ -357,7 +357,7 @@ impl ProcessSeen {
         Gauge::see_some(&mut self.cores_used, Some(look.cores_used));
         Gauge::see_some(&mut self.busiest_thread, Some(look.busiest_thread));
         self.threads_full.see(look.threads_full);
-        // A time between two looks is the hold's only where both are.
+        // A time between two samples belongs to the hold only if both do.
         if phase == Phase::Hold && self.latest_phase == Phase::Hold {
             Gauge::see_some(&mut self.cores_used_hold, Some(look.cores_used));
             Gauge::see_some(&mut self.busiest_thread_hold, Some(look.busiest_thread));
@@ -382,7 +382,7 @@ pub struct HostSeen {
     pub tcp_time_wait: Gauge<u64>,
     /// Pages of socket memory, whole machine.
     pub tcp_mem_pages: Gauge<u64>,
-    /// From so many on the kernel is under pressure.
+    /// Pages from which on the kernel is under memory pressure.
     pub tcp_mem_pressure_pages: Option<u64>,
     /// Events of TCP during the ramp.
     pub tcp_ramp: NetCounters,
@@ -396,10 +396,10 @@ pub struct HostSeen {
     pub conntrack_drops: Option<Growth>,
     /// Memory that may still be taken, bytes.
     pub memory_available: Gauge<u64>,
-    /// Processes killed for want of memory, whole machine.
+    /// Processes killed by the OOM killer, whole machine.
     pub oom_kills: Growth,
     #[serde(skip)]
-    latest: HostLook,
+    latest: HostSample,
 }
 
 impl HostSeen {
@@ -408,13 +408,13 @@ impl HostSeen {
         self.tcp_ramp.plus(&self.tcp_hold)
     }
 
-    /// Whether the firewall's table was full at some look: within a hundredth, for entries come and go between two.
+    /// Whether the conntrack table was full at some sample: within one percent, since entries come and go between two.
     pub fn conntrack_full(&self) -> bool {
         let full = |(tracked, most): (Gauge<u64>, u64)| most > 0 && tracked.max >= most - most / 100;
         self.conntrack.zip(self.conntrack_max).is_some_and(full)
     }
 
-    fn new(look: &HostLook) -> HostSeen {
+    fn new(look: &HostSample) -> HostSeen {
         HostSeen {
             tcp_sockets: Gauge::new(look.sockets.tcp_inuse),
             tcp_orphans: Gauge::new(look.sockets.tcp_orphans),
@@ -432,7 +432,7 @@ impl HostSeen {
         }
     }
 
-    fn see(&mut self, phase: Phase, look: &HostLook) {
+    fn see(&mut self, phase: Phase, look: &HostSample) {
         self.tcp_sockets.see(look.sockets.tcp_inuse);
         self.tcp_orphans.see(look.sockets.tcp_orphans);
         self.tcp_time_wait.see(look.sockets.tcp_tw);
@@ -454,14 +454,14 @@ impl HostSeen {
     }
 }
 
-/// A message of ICMP that answered a dial which was made to learn who rejects them.
+/// An ICMP message to a dial made to find out what rejects them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(default)]
 pub struct RejectionSeen {
     /// What was dialled.
     pub at: String,
-    /// Who sent the message, where the kernel says.
+    /// The sender of the message, if the kernel reports it.
     pub by: Option<String>,
     /// Whether that is an address of throng's own host.
     pub own: bool,
@@ -475,14 +475,14 @@ pub struct RejectionSeen {
     pub icmp6: bool,
 }
 
-/// How `throng observe` answered.
+/// How `throng observe` responded.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(default)]
 pub struct ObserverSeen {
-    /// Where it was asked.
+    /// Its address.
     pub address: String,
-    /// Times that it answered.
+    /// Its responses.
     pub answers: u64,
     /// Times that it did not, or not rightly.
     pub failures: u64,

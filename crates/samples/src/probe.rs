@@ -1,50 +1,50 @@
-//! The probe lane: requests on a clock of their own, beside the population.
+//! The probe: requests on their own schedule, independent of the population.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{latency::Latency, merge::merged, quantiles::Quantiles};
 
 merged! {
-    /// What the probe lane did in a period; merges as a tick does.
+    /// Counts and times of the probe in a period; merges like a tick.
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     #[cfg_attr(test, derive(ts_rs::TS))]
     #[serde(default)]
     pub struct Probe {
         /// Requests that were sent, or given up before.
         pub sent: u64,
-        /// Answered rightly.
+        /// Requests with a correct response.
         pub answered: u64,
-        /// Not dialled, lost, not in time, or answered wrongly.
+        /// Failed: not dialled, lost, timed out, or with a wrong response.
         pub failed: u64,
         /// Without a response or a fault when the run ended.
         pub unanswered: u64,
-        /// From due to the whole right answer, on connections that the lane keeps.
+        /// From due to the complete correct response, on kept connections.
         pub kept: Latency,
         /// The same on a fresh connection each, its dial and handshake included.
         pub fresh: Latency,
         /// Of both, those that were due at full load.
         pub held: Latency,
-        /// From when a dial of the lane was due to the connection.
+        /// From when a dial of the probe was due until it was connected.
         pub connect: Latency,
     }
 }
 
-/// The probe lane in the summary; times in microseconds.
+/// The probe in the summary; times in microseconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(default)]
 pub struct ProbeSummary {
-    /// Requests per second asked for.
+    /// Requests per second as configured.
     pub rate: f64,
     /// Begun.
     pub sent: u64,
-    /// Answered rightly.
+    /// Requests with a correct response.
     pub answered: u64,
-    /// Not answered, or not rightly.
+    /// Requests without a correct response.
     pub failed: u64,
     /// Without a response when the run ended.
     pub unanswered: u64,
-    /// Of all that were answered.
+    /// Of all with a response.
     pub latency_us: Quantiles,
     /// Of those on kept connections.
     pub kept_us: Quantiles,
@@ -54,18 +54,18 @@ pub struct ProbeSummary {
     pub held_us: Quantiles,
     /// Dial to connection.
     pub connect_us: Quantiles,
-    /// The lane's times against the connections that the population had open, ascending.
+    /// The probe's times by the number of open connections, ascending.
     pub by_connections: Vec<ProbePoint>,
 }
 
-/// The probe lane while so many connections were open.
+/// The probe while this many connections were open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(default)]
 pub struct ProbePoint {
     /// Connections of the population, on average over the requests that ended.
     pub connections: u64,
-    /// Median time to an answer, kept and fresh together.
+    /// Median time to a response, kept and fresh together.
     pub latency_p50_us: f64,
     /// 99th percentile of it.
     pub latency_p99_us: f64,

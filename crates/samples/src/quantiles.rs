@@ -32,19 +32,19 @@ pub struct Quantiles {
     /// Requests without a response, dials without a connection, which none of the figures above contains; none where there
     /// is none.
     pub censored: Option<Censored>,
-    /// Times that are lower bounds, since throng itself stood still; none where there is none.
+    /// Times that are lower bounds because throng stalled; none if there are none.
     pub stalled: Option<Stalled>,
 }
 
 impl Quantiles {
-    /// Whether a share `q` (0..=1; 1: the longest) may have taken longer than the percentile tells.
+    /// Whether the `q`-quantile (0..=1; 1: the maximum) may be longer than reported.
     pub fn is_at_least(&self, q: f64) -> bool {
         self.stalled.is_some_and(|stalled| Stalled::reaches(stalled.count, self.count, q))
     }
 }
 
-/// Times whose end was seen only after a stall of throng's own. The stall is taken off them: what is told of them is a lower
-/// bound, and with the stall added an upper one.
+/// Times whose end was noticed only after a stall of throng. The stall is subtracted: the result is a lower bound, and with
+/// the stall added an upper one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(default)]
@@ -58,7 +58,7 @@ pub struct Stalled {
 }
 
 impl Stalled {
-    /// Whether the percentile of a share `q` may lie among so many lower bounds: each of them may be longer than all others.
+    /// Whether the `q`-quantile may be among this many lower bounds: each of them may be longer than all others.
     pub fn reaches(stalled: u64, count: u64, q: f64) -> bool {
         stalled as f64 > (1.0 - q) * count as f64 * (1.0 + 1e-12)
     }

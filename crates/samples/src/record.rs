@@ -1,4 +1,4 @@
-//! What a run leaves behind: the one schema that the store has today, and that fleet and page are to share.
+//! Stored records of a run: the one schema of store and page, and later of the fleet.
 //!
 //! A record is JSON, and its fields go by their names: [`Tick`] and what is in it are written as they are, so that a new
 //! field is stored as soon as it exists, and one that an old record lacks has its default. A field that changes its
@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use units::Date;
 
-use crate::{calibration::Calibration, observation::Looks, sink::Header, tick::Tick};
+use crate::{calibration::Calibration, observation::Samples, sink::Header, tick::Tick};
 
 /// The version of all records here.
 pub const SCHEMA: u32 = 1;
@@ -21,18 +21,18 @@ pub const SCHEMA: u32 = 1;
 pub struct RunRecord {
     /// throng's own version.
     pub version: String,
-    /// What it was told to do, a word each.
+    /// Its command-line arguments.
     pub words: Vec<String>,
     /// When it began.
     #[cfg_attr(test, ts(type = "number"))]
     pub began_ms: Date,
     /// Where it ran.
     pub host: HostFacts,
-    /// What the sinks were told.
+    /// The header given to the sinks.
     pub header: Header,
     /// What the user calls it, each once.
     pub tags: Vec<String>,
-    /// The scenario file, where it was told to do what is in one.
+    /// The scenario file, if it ran one.
     pub scenario: Option<String>,
     /// Limits and settings of the host that throng ran on, by their names.
     pub settings: Vec<Setting>,
@@ -70,7 +70,7 @@ pub struct TickRecord<'a> {
     /// What happened.
     pub tick: Cow<'a, Tick>,
     /// What was seen last of hosts and processes.
-    pub looks: Cow<'a, Looks>,
+    pub looks: Cow<'a, Samples>,
 }
 
 impl TickRecord<'static> {
@@ -138,7 +138,7 @@ pub(crate) mod never {
     }
 }
 
-/// Answers by status, those that came: `{"200": 7}`, as in the summary.
+/// Responses by status: `{"200": 7}`, as in the summary.
 pub(crate) mod statuses {
     use std::collections::BTreeMap;
 
@@ -194,7 +194,7 @@ pub(crate) mod hdr {
 mod tests {
     use super::*;
     use crate::{
-        look::{HostLook, JvmLook, ProcessLook, TargetLook},
+        sample::{HostSample, JvmSample, ProcessSample, TargetSample},
         tick::tests::tick,
     };
     use proptest::prelude::*;
@@ -203,16 +203,16 @@ mod tests {
     fn record(seed: u64) -> TickRecord<'static> {
         TickRecord {
             tick: Cow::Owned(tick(seed)),
-            looks: Cow::Owned(Looks {
-                target: Some(TargetLook {
+            looks: Cow::Owned(Samples {
+                target: Some(TargetSample {
                     pid: 7,
                     open_files: Some(seed),
-                    jvm: Some(JvmLook::default()),
-                    ..TargetLook::default()
+                    jvm: Some(JvmSample::default()),
+                    ..TargetSample::default()
                 }),
-                host: Some(HostLook { kernel_bytes: seed, ..HostLook::default() }),
+                host: Some(HostSample { kernel_bytes: seed, ..HostSample::default() }),
                 target_host: None,
-                own: Some(ProcessLook { rss_bytes: seed, ..ProcessLook::default() }),
+                own: Some(ProcessSample { rss_bytes: seed, ..ProcessSample::default() }),
                 connections: Some(seed),
             }),
         }

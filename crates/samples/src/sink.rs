@@ -1,25 +1,25 @@
-//! What consumers of a run look like to it.
+//! The interface of a run's consumers.
 
 use std::{borrow::Cow, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{observation::Looks, summary::Summary, tick::Tick};
+use crate::{observation::Samples, summary::Summary, tick::Tick};
 
-/// What someone who watches a run wants of it.
+/// A command of a user who watches a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ask {
-    /// Hold what there is, begin nothing new; the probe lane goes on.
+pub enum Command {
+    /// Keep connections open, start nothing new; the probe continues.
     Pause,
-    /// Go on where it was paused.
+    /// Continue after a pause.
     Resume,
-    /// More load: a tenth of the plan's, up to all of it.
+    /// Increase the load by a tenth of the plan's, up to all of it.
     Up,
-    /// Less load: a tenth of the plan's, down to a tenth of it.
+    /// Decrease the load by a tenth of the plan's, down to a tenth of it.
     Down,
-    /// End the load, let answers come, write the summary.
+    /// End the load, wait for outstanding responses, write the summary.
     Drain,
-    /// End at once, write the summary.
+    /// Stop immediately, write the summary.
     Stop,
 }
 
@@ -58,9 +58,9 @@ pub trait Sink {
     /// Before the first tick.
     fn begin(&mut self, _header: &Header) {}
     /// One period, all shards merged, and the last samples of hosts and processes, throng itself among them.
-    fn tick(&mut self, tick: &Tick, looks: &Looks);
-    /// Asked many times a second: what is wanted of the run, the oldest first. `run` decides what becomes of it.
-    fn ask(&mut self) -> Option<Ask> {
+    fn tick(&mut self, tick: &Tick, looks: &Samples);
+    /// Polled many times a second: commands for the run, the oldest first. `run` decides what they do.
+    fn ask(&mut self) -> Option<Command> {
         None
     }
     /// After the last one.

@@ -13,17 +13,17 @@ use serde::{
 use serde_json::Value;
 
 use crate::{
-    calibration::Rig,
+    calibration::CalibrationShare,
     cause::Cause,
     cost::Cost,
     destination::DestinationSummary,
     errno::Errno,
     fault::{Fault, Faults, Kind, Side, Stage},
-    look::ProcessMemory,
     merge::{Merge, merged},
     observation::Observation,
     probe::ProbeSummary,
     quantiles::Quantiles,
+    sample::ProcessMemory,
     tick::Tick,
 };
 
@@ -70,7 +70,7 @@ impl Verdict {
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "lowercase")]
 pub enum Certainty {
-    /// One explanation of several; the fix says what would tell.
+    /// One explanation of several; the fix says how to find out.
     #[default]
     Guess,
     /// It follows from a pattern in what happened.
@@ -121,7 +121,7 @@ merged! {
     #[cfg_attr(test, derive(ts_rs::TS))]
     #[serde(default)]
     pub struct Connections {
-        /// Asked for.
+        /// Planned.
         pub wanted: u64,
         /// Dialled successfully for the first time.
         pub opened: u64,
@@ -131,11 +131,11 @@ merged! {
         pub peak: u64,
         /// Open at the end of the hold.
         pub held: u64,
-        /// Lost without notice.
+        /// Lost without an announcement.
         pub dropped: u64,
         /// Those of them that were lost after the end of the load, while the last responses were waited for: not from `held`.
         pub dropped_in_drain: u64,
-        /// Closed by the server with notice.
+        /// Closed by the server with an announcement.
         pub closed: u64,
         /// Dialled again after that, or after a loss.
         pub redialled: u64,
@@ -145,8 +145,8 @@ merged! {
         pub open_per_s: f64,
         /// Open at the end of the hold as the target's host counts them; none where that cannot be seen.
         pub seen_by_target: Option<u64> => always most,
-        /// Established at the end of the hold by the kernel only: they stood in the target's accept queue, and are not among
-        /// those `held`; none where its queue cannot be seen.
+        /// Established at the end of the hold by the kernel only: they were in the target's accept queue, and are not among
+        /// those `held`; none if its queue cannot be read.
         pub unaccepted: Option<u64>,
         /// Seconds before the end of the hold at which anything, be it an acknowledgement, came last from the target on one of
         /// the connections held, of a sample; none where that cannot be seen.
@@ -195,16 +195,16 @@ merged! {
     pub struct Requests {
         /// Sent.
         pub sent: u64,
-        /// Answered completely.
+        /// Complete responses.
         pub answered: u64,
-        /// Neither answered nor failed when the run ended. `sent` is the sum of `answered`, of the faults of requests under way
-        /// (stage `exchange`, other than wrong answers, which are answers) and of these.
+        /// Outstanding when the run ended. `sent` is the sum of `answered`, of the faults of outstanding requests (stage
+        /// `exchange`, without wrong responses, which are responses) and of these.
         pub unanswered: u64,
         /// Due by the open loop's schedule and not sent: no connection was free within the timeout.
         pub missed: u64,
-        /// Messages sent whose answer was not awaited.
+        /// Fire-and-forget messages.
         pub told: u64,
-        /// Answers per second at full load; of several populations, of each at its own.
+        /// Responses per second at full load; of several populations, each at its own.
         pub per_s: f64,
         /// A closed loop that left throng's threads no time: the target may be able to do more than `per_s`.
         pub lower_bound: bool => always any,
@@ -212,9 +212,9 @@ merged! {
         pub bytes_in: u64,
         /// Bytes sent.
         pub bytes_out: u64,
-        /// Bytes of content of complete answers; what came of one that was cut off is among `bytes_in` only.
+        /// Content bytes of complete responses; those of a truncated one are only in `bytes_in`.
         pub body_bytes_in: u64,
-        /// Answers by status.
+        /// Responses by status.
         #[serde(deserialize_with = "by_status")]
         pub status: BTreeMap<u16, u64>,
     }
@@ -241,7 +241,7 @@ pub struct Figures {
     pub faults: Vec<FaultCount>,
     /// Requests.
     pub requests: Requests,
-    /// From due to the answer, of requests due at full load.
+    /// From due to the response, of requests due at full load.
     pub latency_us: Quantiles,
     /// The same of the ramps.
     pub ramp_latency_us: Quantiles,
@@ -249,7 +249,7 @@ pub struct Figures {
     pub connect_us: Quantiles,
     /// From when the WebSocket upgrade was sent to its 101.
     pub handshake_us: Quantiles,
-    /// From due to the first byte of the answer, of requests due at full load; HTTP and TCP.
+    /// From due to the first byte of the response, of requests due at full load; HTTP and TCP.
     pub first_byte_us: Quantiles,
 }
 
@@ -285,7 +285,7 @@ pub struct PopulationSummary {
     /// As the [`Summary`] has them of all.
     #[serde(flatten)]
     pub figures: Figures,
-    /// By step, where it has several, those that had answers.
+    /// By step, if it has several, those with responses.
     pub steps: BTreeMap<String, StepSummary>,
 }
 
@@ -294,7 +294,7 @@ pub struct PopulationSummary {
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(default)]
 pub struct StepSummary {
-    /// From due to the answer, of requests due at full load.
+    /// From due to the response, of requests due at full load.
     pub latency_us: Quantiles,
 }
 
@@ -339,7 +339,7 @@ pub struct ProcessCost {
     pub user_bytes_per_connection: Option<f64>,
     /// CPU time since the run began, seconds.
     pub cpu_s: f64,
-    /// Each process by itself at the last look at full load, the first is `pid`; at most 64.
+    /// Each process individually at the last sample at full load, `pid` first; at most 64.
     pub processes: Vec<ProcessMemory>,
 }
 
@@ -354,11 +354,11 @@ pub struct KernelCost {
     pub both_ends: bool,
 }
 
-/// Something that was asked for by hand, and done.
+/// A command of the user that was carried out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(default)]
-pub struct Asked {
+pub struct UserCommand {
     /// When, since the first dial.
     pub at_s: f64,
     /// `paused`, `resumed`, `load 90 %`, `drained`, `stopped`.
@@ -373,7 +373,7 @@ pub struct ThresholdResult {
     /// As written.
     pub expr: String,
     /// Measured, in the unit of the summary's figure, or in percent where the bound is; none where there was nothing to
-    /// measure, and then it is not met.
+    /// measure, and then it has failed.
     pub value: Option<f64>,
     /// Met.
     pub pass: bool,
@@ -388,13 +388,13 @@ pub struct Summary {
     pub schema: Cow<'static, str>,
     /// What it means.
     pub verdict: Verdict,
-    /// The same in one sentence, with what stopped it and the cure.
+    /// The same in one sentence, with the limit and its fix.
     pub headline: String,
     /// Why.
     pub reasons: Vec<String>,
-    /// What stopped it, if anything did.
+    /// The limit, if one was reached.
     pub limit: Option<Limit>,
-    /// What would have stopped it, where nothing did: for a search, which asks for more than the run does.
+    /// The next limit, if none was reached: for a search, which applies stricter criteria than the run.
     #[serde(skip)]
     pub suspect: Option<Limit>,
     /// Repeats the run.
@@ -404,15 +404,15 @@ pub struct Summary {
     /// The whole load in figures.
     #[serde(flatten)]
     pub figures: Figures,
-    /// What was changed by hand while it ran.
-    pub asks: Vec<Asked>,
+    /// Commands of the user during the run.
+    pub asks: Vec<UserCommand>,
     /// Each destination by itself, where there are several; neighbours together where there are more than 64.
     pub destinations: Vec<DestinationSummary>,
     /// From due to sent: how late throng was.
     pub lag_us: Quantiles,
     /// Each population by itself, by its name.
     pub populations: BTreeMap<String, PopulationSummary>,
-    /// The probe lane, when there is one.
+    /// The probe, if there is one.
     pub probe: Option<ProbeSummary>,
     /// What throng cost.
     pub generator: Generator,
@@ -425,7 +425,7 @@ pub struct Summary {
     /// What target, hosts and throng itself showed meanwhile.
     pub observed: Observation,
     /// How near this machine came to what `throng calibrate` measured; none where it was not calibrated.
-    pub rig: Option<Rig>,
+    pub rig: Option<CalibrationShare>,
     /// Thresholds, in the user's order.
     pub thresholds: Vec<ThresholdResult>,
 }

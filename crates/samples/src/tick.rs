@@ -13,7 +13,7 @@ use crate::{
     record,
 };
 
-/// Where a run stands.
+/// The phase of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "lowercase")]
@@ -49,7 +49,7 @@ impl Phase {
     }
 }
 
-/// Answers are counted by these statuses and one place for all others.
+/// Responses are counted by these statuses and one counter for all others.
 pub(crate) const STATUSES: usize = 1000;
 
 merged! {
@@ -62,9 +62,9 @@ merged! {
         pub opened: u64,
         /// Dials that did not.
         pub failed: u64,
-        /// Connections lost without notice.
+        /// Connections lost without an announcement.
         pub dropped: u64,
-        /// Connections closed by the server with notice.
+        /// Connections closed by the server with an announcement.
         pub closed: u64,
         /// Dialled again successfully, after that or after a loss.
         pub redialled: u64,
@@ -74,34 +74,34 @@ merged! {
         pub done: u64,
         /// Idle connections that the server ended after the load had ended, while responses to others were awaited.
         pub ended_after: u64,
-        /// First dials made after an adaptive ramp had given up: the target had answered none before for a whole timeout.
+        /// First dials after an adaptive ramp gave up: no dial had succeeded for a whole timeout.
         pub forced: u64,
         /// Local addresses that turned out to be taken; the next was used.
         pub addresses_skipped: u64,
         /// Requests sent.
         pub sent: u64,
-        /// Of those, the ones that are not to be answered: on their way when the server closed by announcement, and sent again;
-        /// or messages that were only listened for when the load ended.
+        /// Those without an expected response: in flight when the server closed with an announcement, and sent again; or
+        /// messages only listened for when the load ended.
         pub withdrawn: u64,
         /// Of those, the ones that had neither a response nor a fault when the run ended.
         pub unanswered: u64,
-        /// Messages sent whose answer nobody awaits; not among the requests.
+        /// Fire-and-forget messages; not among the requests.
         pub told: u64,
         /// Messages of the server's that nobody awaited; bytes without framing are none.
         pub pushed: u64,
         /// Due by the open loop's schedule and never sent: no connection was free in time.
         pub missed: u64,
-        /// Right and wrong answers, complete ones.
+        /// Complete responses, correct or not.
         pub answered: u64,
         /// Of those, the ones that came at full load.
         pub answered_at_load: u64,
-        /// Of the answers, the ones after which the connection was kept.
+        /// Responses after which the connection was kept.
         pub kept: u64,
         /// Bytes received, heads included.
         pub bytes_in: u64,
         /// Bytes sent.
         pub bytes_out: u64,
-        /// Bytes of complete answers without their heads.
+        /// Bytes of complete responses without their heads.
         pub body_bytes_in: u64,
     }
 }
@@ -120,15 +120,15 @@ merged! {
         /// When it ended.
         #[cfg_attr(test, ts(type = "number"))]
         pub until: Nanos => always most,
-        /// Where the run stood at its end; merged: the earliest phase.
+        /// The phase at its end; merged: the earliest phase.
         pub phase: Phase => least,
         /// Connections open at its end.
         pub open: u64 => sum,
-        /// Connections that the plan wants at its end; known to who leads the shards, zero in what a shard hands over.
+        /// Connections planned at its end; set by the conductor, zero in a shard's tick.
         pub wanted: u64 => sum,
         /// Connections dialled at least once, with the outcome known, since the start.
         pub resolved: u64 => sum,
-        /// Requests waiting for their answer at its end.
+        /// Outstanding requests at its end.
         pub waiting: u64 => sum,
         /// Of those, and of the ones that wait for a connection, those that were due at a full load that is over.
         pub owed: u64 => sum,
@@ -154,11 +154,11 @@ merged! {
         /// Each destination of the plan by itself, where there are several; see [`crate::row_of`].
         #[serde(skip_serializing_if = "Vec::is_empty")]
         pub destinations: Vec<Destination>,
-        /// Answers per second of each shard in each of its ticks at full load.
+        /// Responses per second of each shard in each of its ticks at full load.
         pub shard_rates: Rates,
-        /// Bytes of each HTTP answer's head.
+        /// Bytes of each HTTP response's head.
         pub head_sizes: Moments,
-        /// Bytes of each answer, head and content, without the framing of chunks and messages.
+        /// Bytes of each response, head and content, without the framing of chunks and messages.
         pub answer_sizes: Moments,
         /// What the probe did; in what a shard hands over, none.
         pub probe: Option<Box<Probe>>,
@@ -169,13 +169,13 @@ merged! {
         /// For how long the connection had been silent, of those open when full load ended, that was silent for longest.
         #[cfg_attr(test, ts(type = "number"))]
         pub longest_silence: Nanos => always most,
-        /// Responses that connections had received when the target closed them without notice; of a sample.
+        /// Responses that connections had received when the target closed them without an announcement; of a sample.
         pub responses_at_close: Moments,
     }
 
     /// Times that are measured, of what happened in a period.
     times Timing {
-        /// From due to the whole answer, of requests due at full load.
+        /// From due to the complete response, of requests due at full load.
         Latency = latency,
         /// The same, of requests due during the ramp.
         RampLatency = ramp_latency,
@@ -183,7 +183,7 @@ merged! {
         Connect = connect,
         /// From when the WebSocket upgrade was sent to its 101.
         Handshake = handshake,
-        /// HTTP and TCP: from due to the first byte of the answer, of requests due at full load.
+        /// HTTP and TCP: from due to the first byte of the response, of requests due at full load.
         FirstByte = first_byte,
         /// The same, of requests due during the ramp.
         RampFirstByte = ramp_first_byte,
@@ -197,7 +197,7 @@ merged! {
 }
 
 impl Tick {
-    /// A shard whose turn comes later than this stood still, and what it then reads may have waited here.
+    /// A shard whose iteration is later than this has stalled, and what it then reads may have waited here.
     pub const STALL: Nanos = Nanos::from_millis(10);
 
     /// Of nothing yet, from then on.
@@ -205,7 +205,7 @@ impl Tick {
         Tick { from, ..Tick::default() }
     }
 
-    /// Counts an answer with this status.
+    /// Counts a response with this status.
     pub fn count_status(&mut self, status: u16) {
         self.status[usize::from(status).min(STATUSES - 1)] += 1;
     }

@@ -5,24 +5,25 @@ use std::{fs, path::Path};
 use ts_rs::{Config, TS};
 
 use crate::{
-    calibration::{Mark, Rig},
+    calibration::{CalibrationShare, Measurement},
     cost::{Cost, Discarded, Fit},
     destination::{Destination, DestinationSummary},
     latency::Latency,
-    look::{
-        HostLook, JvmLook, LogKind, LogLine, NetCounters, ProcessLook, ProcessMemory, SockStat, TargetLook,
-    },
     moments::{Moments, Rates},
     observation::{
-        Gauge, Growth, HostSeen, Looks, Observation, ObserverSeen, ProcessSeen, RejectionSeen, TargetSeen,
+        Gauge, Growth, HostSeen, Observation, ObserverSeen, ProcessSeen, RejectionSeen, Samples, TargetSeen,
     },
     probe::{Probe, ProbePoint, ProbeSummary},
     quantiles::{Censored, Quantiles, Stalled},
     record::{HostFacts, RunRecord, Setting, TickRecord},
+    sample::{
+        HostSample, JvmSample, LogKind, LogLine, NetCounters, ProcessMemory, ProcessSample, SockStat,
+        TargetSample,
+    },
     sink::Header,
     summary::{
-        Asked, Certainty, Connections, FaultCount, Figures, Generator, KernelCost, Limit, PopulationSummary,
-        ProcessCost, Requests, StepSummary, Summary, ThresholdResult, Verdict,
+        Certainty, Connections, FaultCount, Figures, Generator, KernelCost, Limit, PopulationSummary,
+        ProcessCost, Requests, StepSummary, Summary, ThresholdResult, UserCommand, Verdict,
     },
     tick::{Counts, Phase, Tick},
 };
@@ -55,14 +56,14 @@ fn all() -> String {
         Rates,
         Probe,
         Generator,
-        Looks,
-        TargetLook,
+        Samples,
+        TargetSample,
         ProcessMemory,
         LogLine,
         LogKind,
-        JvmLook,
-        ProcessLook,
-        HostLook,
+        JvmSample,
+        ProcessSample,
+        HostSample,
         SockStat,
         NetCounters,
         Summary,
@@ -93,10 +94,10 @@ fn all() -> String {
         HostSeen,
         ObserverSeen,
         RejectionSeen,
-        Rig,
-        Mark,
+        CalibrationShare,
+        Measurement,
         ThresholdResult,
-        Asked,
+        UserCommand,
     ];
     format!(
         "// Made from the types of crates/samples by its test `typescript`: UPDATE_GOLDEN=1 writes it.\n\n{types}"

@@ -13,9 +13,9 @@ use crate::{
 
 /// Accepts waiting for a peer at once, in each shard.
 const ACCEPTS: u32 = 256;
-/// After an accept failed for want of memory or files.
+/// Delay after an accept failed for lack of memory or files.
 const REST_AFTER_FAILURE: Nanos = Nanos::from_millis(100);
-/// A slow server that nobody dialled for a while makes up for no more than this.
+/// A slow server that was not dialled for a while catches up by at most this.
 const CATCH_UP: Nanos = Nanos::from_millis(10);
 
 /// One shard's.
@@ -53,7 +53,7 @@ impl Acceptor {
         self.stopping
     }
 
-    /// Looks for orders, accepts, and publishes; returns when it wants to be called again.
+    /// Checks for commands, accepts, and publishes; returns when to call it again.
     pub(crate) fn pace<I: Io>(&mut self, cx: &mut Cx<I>, stats: &Stats) -> Nanos {
         if !self.stopping && self.counters.stop.load(Relaxed) {
             self.stopping = true;
@@ -70,7 +70,7 @@ impl Acceptor {
         self.counters.read()
     }
 
-    /// Waits for as many peers as may come; returns when it wants to be called again.
+    /// Submits accepts for as many peers as allowed; returns when to call it again.
     fn accept<I: Io>(&mut self, cx: &mut Cx<I>) -> Nanos {
         let now = cx.now();
         if self.counters.pause.load(Relaxed) || now < self.rests_until {

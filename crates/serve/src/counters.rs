@@ -20,14 +20,14 @@ struct Shard {
     errors: AtomicU64,
 }
 
-/// The counts of all shards, and the two orders that a server knows.
+/// The counts of all shards, and the two commands of a server.
 #[derive(Debug)]
 pub struct Counters {
     shards: Vec<Shard>,
-    /// So many of them count.
+    /// How many of them are in use.
     entered: AtomicU32,
     peak: AtomicU64,
-    /// Open in all shards, to the connection; kept only where their number is limited.
+    /// Open in all shards, exactly; maintained only if their number is limited.
     limited: AtomicU64,
     pub(crate) stop: AtomicBool,
     pub(crate) pause: AtomicBool,
@@ -35,7 +35,7 @@ pub struct Counters {
     failure: Mutex<Option<Gone>>,
 }
 
-/// A reading; field by field what `/stats` answers.
+/// A reading: the fields of `/stats`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Connections open now.
@@ -46,7 +46,7 @@ pub struct Stats {
     pub accepted: u64,
     /// Gone again.
     pub closed: u64,
-    /// Answered requests, upgrades, messages and pings.
+    /// Requests, upgrades, messages and pings with a response.
     pub requests: u64,
     /// Bytes received.
     pub bytes_in: u64,
@@ -59,12 +59,12 @@ pub struct Stats {
 }
 
 impl Counters {
-    /// For so many shards.
+    /// For this many shards.
     pub fn new(shards: u32) -> Counters {
         Counters::growing(shards, shards)
     }
 
-    /// For so many shards now, and at most so many later.
+    /// For this many shards now, and at most that many later.
     pub fn growing(shards: u32, most: u32) -> Counters {
         Counters {
             shards: (0..most).map(|_| Shard::default()).collect(),
@@ -143,7 +143,7 @@ impl Counters {
         *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
     }
 
-    /// Why an accept failed since the last look, if one did.
+    /// Why an accept failed since the last call, if one did.
     pub fn take_failure(&self) -> Option<Gone> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -160,7 +160,7 @@ impl Counters {
 }
 
 impl Stats {
-    /// As `/stats` answers it.
+    /// The response of `/stats`.
     pub fn to_json(&self) -> String {
         let Stats { open, peak, accepted, closed, requests, bytes_in, bytes_out, refused, errors } = self;
         format!(

@@ -14,7 +14,7 @@ use crate::{
 const RESPONSE: &[u8] = b"HTTP/1.1 200 OK\r\nDate: Wed, 03 Oct 2012 23:43:10 GMT\r\n\
 Content-Type: text/plain\r\nContent-Length: 9\r\n\r\nomglolwtf";
 
-/// Where a connection stands.
+/// The state of a connection.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum State {
     /// Nothing has come yet.
@@ -25,7 +25,7 @@ pub enum State {
     Done,
 }
 
-/// The service: one fixed response, so long after the first bytes.
+/// The service: one fixed response, a given time after the first bytes.
 pub struct Delay(Nanos);
 
 impl Delay {

@@ -32,7 +32,7 @@ const HELLO: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Le
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Body {
     Hello,
-    /// So many characters.
+    /// This many characters.
     Text(u16),
     Stats,
     /// The echo from here on; the upgrade has been accepted.
@@ -291,7 +291,7 @@ impl Handler for Http {
         if conn.is(FINISHING) {
             return input.len();
         }
-        if conn.is(WAITING) || cx.is_clogged(k) {
+        if conn.is(WAITING) || cx.is_write_blocked(k) {
             return 0;
         }
         let used = match conn.wire {
@@ -315,7 +315,7 @@ impl Handler for Http {
         for index in from..until {
             let Some(k) = cx.at(index as u32).filter(|k| cx.is_open(*k)) else { continue };
             let conn = shard.conns[index];
-            if matches!(conn.wire, Wire::WebSocket(_)) && !conn.is(FINISHING) && !cx.is_clogged(k) {
+            if matches!(conn.wire, Wire::WebSocket(_)) && !conn.is(FINISHING) && !cx.is_write_blocked(k) {
                 cx.send(k, ws::MAX_HEADER + ws::MAX_CONTROL, |out| {
                     ws::write_close(out, Some(GOING_AWAY), None).expect("there is room for a close")
                 });

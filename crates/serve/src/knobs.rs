@@ -8,9 +8,9 @@ use units::{Nanos, Rate};
 pub struct Knobs {
     /// Connections open at once, in all shards; the surplus is accepted and closed.
     pub most_open: Option<u64>,
-    /// A connection that was silent for so long is closed without notice.
+    /// Idle timeout after which a connection is closed without an announcement.
     pub idle_cut: Option<Nanos>,
-    /// A connection is reset so long after it was accepted.
+    /// Time after the accept at which a connection is reset.
     pub reset_after: Option<Nanos>,
     /// Of a million requests, this many are never responded to, evenly spread.
     pub stalls_of_million: u32,
@@ -18,17 +18,17 @@ pub struct Knobs {
     pub slow_accept: Option<Rate>,
 }
 
-/// When a connection was opened, was last heard of, and owes a response; in milliseconds of the shard's clock.
+/// When a connection was opened, last received, and owes a response; in milliseconds of the shard's clock.
 #[derive(Clone, Copy)]
 struct Times {
     opened_ms: u32,
-    heard_ms: u32,
+    received_ms: u32,
     /// 0: it owes none.
     response_ms: u32,
 }
 
-/// Keeps the one timer of each connection: for its response, and where a knob asks for it also for its end. Without such a
-/// knob it keeps nothing.
+/// The one timer of each connection: for its response, and with such a knob also for its end. Without one it stores
+/// nothing.
 pub(crate) struct Watch {
     idle_cut: Nanos,
     reset_after: Nanos,
@@ -52,7 +52,7 @@ impl Watch {
         }
     }
 
-    /// Whether a knob asks for more than responses.
+    /// Whether a knob needs more than responses.
     fn is_on(&self) -> bool {
         self.idle_cut.min(self.reset_after) != Nanos::NEVER
     }
@@ -68,7 +68,7 @@ impl Watch {
     /// Something came in.
     pub(crate) fn heard<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         if self.is_on() {
-            self.times[k.index as usize].heard_ms = ms(cx.now());
+            self.times[k.index as usize].received_ms = ms(cx.now());
             cx.wake_at(k, self.next(k));
         }
     }
@@ -82,7 +82,7 @@ impl Watch {
         cx.wake_at(k, self.next(k));
     }
 
-    /// What is due at `k`, whose timer has come; sets it anew where more will be.
+    /// What is due at `k`, whose timer has fired; sets it again if more will be.
     pub(crate) fn due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) -> Due {
         if !self.is_on() {
             return Due::Response;
@@ -96,7 +96,7 @@ impl Watch {
 
     fn begin(&mut self, k: Key, now: Nanos) {
         let at = k.index as usize;
-        let new = Times { opened_ms: ms(now), heard_ms: ms(now), response_ms: 0 };
+        let new = Times { opened_ms: ms(now), received_ms: ms(now), response_ms: 0 };
         if at >= self.times.len() {
             self.times.resize(at + 1, new);
         }
@@ -109,7 +109,7 @@ impl Watch {
         if after(times.opened_ms, self.reset_after) <= now {
             return Due::Close(Close::Reset);
         }
-        if after(times.heard_ms, self.idle_cut) <= now {
+        if after(times.received_ms, self.idle_cut) <= now {
             return Due::Close(Close::Graceful);
         }
         if times.response_ms != 0 && Nanos::from_millis(times.response_ms.into()) <= now {
@@ -126,7 +126,7 @@ impl Watch {
             0 => Nanos::NEVER,
             ms => Nanos::from_millis(ms.into()),
         };
-        after(times.opened_ms, self.reset_after).min(after(times.heard_ms, self.idle_cut)).min(response)
+        after(times.opened_ms, self.reset_after).min(after(times.received_ms, self.idle_cut)).min(response)
     }
 }
 
@@ -180,11 +180,11 @@ mod tests {
         watch.begin(K, at(100));
         assert_eq!((watch.next(K), watch.take(K, at(599))), (at(600), Due::Nothing));
         assert_eq!(watch.take(K, at(600)), Due::Close(Close::Graceful));
-        watch.times[3].heard_ms = 590;
+        watch.times[3].received_ms = 590;
         watch.times[3].response_ms = 700;
         assert_eq!((watch.next(K), watch.take(K, at(700))), (at(700), Due::Response));
         assert_eq!((watch.next(K), watch.take(K, at(700))), (at(1090), Due::Nothing));
-        watch.times[3].heard_ms = 2000;
+        watch.times[3].received_ms = 2000;
         assert_eq!(watch.next(K), at(2100));
         assert_eq!(watch.take(K, at(2100)), Due::Close(Close::Reset));
     }

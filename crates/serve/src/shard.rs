@@ -1,5 +1,5 @@
-//! A shard of a server: what every service needs. It accepts, keeps a record of each connection, delays responses, misbehaves
-//! where a knob asks for it, and counts.
+//! A shard of a server: what every service needs. It accepts, has a record of each connection, delays responses, misbehaves
+//! as configured, and counts.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ pub trait Handler: Sized {
     /// The time of a response has come.
     fn respond<I: Io>(shard: &mut ServerShard<Self>, cx: &mut Cx<I>, k: Key);
 
-    /// The server stops: tells the peers, some in each turn; whether all have been told.
+    /// The server stops: notifies the peers, some in each turn; whether all have been notified.
     fn say_goodbye<I: Io>(_shard: &mut ServerShard<Self>, _cx: &mut Cx<I>) -> bool {
         true
     }
@@ -44,7 +44,7 @@ pub struct ServerShard<H: Handler> {
     watch: Watch,
     /// Responses that wait for their time.
     waiting: u64,
-    /// Stopping, and every peer has been told.
+    /// Stopping, and every peer has been notified.
     has_said_goodbye: bool,
 }
 
@@ -62,9 +62,9 @@ impl<H: Handler> ServerShard<H> {
         }
     }
 
-    /// Whether it was told to stop and owes nothing any more.
+    /// Whether it is stopping and no response is outstanding.
     pub(crate) fn is_finished<I: Io>(&self, cx: &Cx<I>) -> bool {
-        self.has_said_goodbye && self.waiting == 0 && cx.clogged() == 0
+        self.has_said_goodbye && self.waiting == 0 && cx.blocked() == 0
     }
 
     pub(crate) fn conn(&mut self, k: Key) -> &mut H::Conn {

@@ -8,7 +8,7 @@ use std::{
 };
 
 use net::{
-    Backend, Door, Io, Shard,
+    Backend, Io, Shard, SharedListener,
     io::{
         epoll::{self, Epoll},
         uring::{self, Uring},
@@ -35,7 +35,7 @@ const GRACE: Nanos = Nanos::from_secs(60);
 pub enum Service {
     /// HTTP and WebSocket.
     Http,
-    /// One fixed response, so long after the first bytes.
+    /// One fixed response, a given time after the first bytes.
     Delay(Nanos),
 }
 
@@ -125,7 +125,8 @@ impl Size {
         Size { places, shards: s.connections.div_ceil(places).max(s.threads), own_files: true }
     }
 
-    /// So many open connections call for another shard: early enough that it stands before this one is full.
+    /// The number of open connections from which on another shard is started: early enough that it runs before this one is
+    /// full.
     fn enough(self) -> u64 {
         u64::from(self.places).div_ceil(4) * 3
     }
@@ -140,15 +141,18 @@ struct ShardConfig {
     counters: Arc<Counters>,
 }
 
-/// Starts a shard, to accept at `door` or at a listener of its own. Returns when it does, with its address.
-fn start(config: ShardConfig, door: Option<Door>) -> io::Result<(JoinHandle<()>, SocketAddr)> {
+/// Starts a shard, to accept at `shared_listener` or at a listener of its own. Returns when it does, with its address.
+fn start(
+    config: ShardConfig,
+    shared_listener: Option<SharedListener>,
+) -> io::Result<(JoinHandle<()>, SocketAddr)> {
     let (ready, is_ready) = mpsc::channel();
     let thread = std::thread::Builder::new().name(format!("serve-{}", config.shard));
     let thread = thread.spawn(move || {
         net::block_signals();
         match config.settings.io {
             Backend::Uring => config.over_uring(&ready),
-            Backend::Epoll => config.over_epoll(door, &ready),
+            Backend::Epoll => config.over_epoll(shared_listener, &ready),
         }
     })?;
     let address =
@@ -168,16 +172,16 @@ impl ShardConfig {
         }
     }
 
-    /// When its table of files fills up, the shard starts another one at its listener; that one does the same. So the
-    /// peers of one listener always find a shard with room, and none is told to go where there is none.
-    fn over_epoll(&self, door: Option<Door>, ready: &Ready) {
-        let Some(io) = self.listening(self.epoll(door), ready) else { return };
+    /// When its file table fills up, the shard starts another one at its listener, and that one does the same. So the peers
+    /// of a listener always find a shard with room.
+    fn over_epoll(&self, shared_listener: Option<SharedListener>, ready: &Ready) {
+        let Some(io) = self.listening(self.epoll(shared_listener), ready) else { return };
         let mut successor = None;
         let mut grown = false;
         self.serve(io, |io| {
             if !grown && self.counters.open(self.shard) >= self.size.enough() {
                 grown = true;
-                successor = self.start_successor(io.door());
+                successor = self.start_successor(io.shared_listener());
             }
         });
         if let Some(successor) = successor {
@@ -185,8 +189,8 @@ impl ShardConfig {
         }
     }
 
-    fn epoll(&self, door: Option<Door>) -> io::Result<(Epoll, SocketAddr)> {
-        let shared = if self.size.own_files { net::own_open_files(door)? } else { None };
+    fn epoll(&self, shared_listener: Option<SharedListener>) -> io::Result<(Epoll, SocketAddr)> {
+        let shared = if self.size.own_files { net::own_open_files(shared_listener)? } else { None };
         let settings = epoll::Settings { connections: self.size.places, by_millis: false };
         let mut io = Epoll::new(settings, Clock::start())?;
         let address = match shared {
@@ -200,10 +204,10 @@ impl ShardConfig {
     }
 
     /// None where there are as many shards as there may be, or no thread can be started.
-    fn start_successor(&self, door: Option<Door>) -> Option<JoinHandle<()>> {
-        let door = door?;
+    fn start_successor(&self, shared_listener: Option<SharedListener>) -> Option<JoinHandle<()>> {
+        let shared_listener = shared_listener?;
         let shard = self.counters.enter()?;
-        start(ShardConfig { shard, ..self.clone() }, Some(door)).ok().map(|(thread, _)| thread)
+        start(ShardConfig { shard, ..self.clone() }, Some(shared_listener)).ok().map(|(thread, _)| thread)
     }
 
     /// What listens; says whether it does.
@@ -216,7 +220,7 @@ impl ShardConfig {
         io
     }
 
-    /// Serves over this I/O to the end; `look` at it after each turn.
+    /// Serves over this I/O to the end; calls `look` with it after each turn.
     fn serve<I: Io>(&self, io: I, look: impl FnMut(&I)) {
         let (counters, knobs) = (self.counters.clone(), &self.settings.knobs);
         match self.settings.service {
@@ -225,7 +229,7 @@ impl ShardConfig {
         }
     }
 
-    /// Turns the shard until it is told to stop and owes nothing; `look` at its I/O after each turn.
+    /// Runs the shard until it has stopped and no response is outstanding; calls `look` with its I/O after each turn.
     fn drive<I: Io, H: Handler>(&self, io: I, program: ServerShard<H>, mut look: impl FnMut(&I)) {
         let mut shard = Shard::new(io, self.size.places, program);
         let mut stopped_at = Nanos::NEVER;

@@ -1,16 +1,16 @@
-//! The WebSocket echo: what comes in goes out again, frame by frame, without a copy kept in between.
+//! The WebSocket echo: sends back what arrives, frame by frame, without storing a copy.
 
 use wire::websocket::{self, Event, Frames, Header, Opcode, Payload};
 
 /// Largest message that is echoed, in bytes.
 const LARGEST: u64 = 64 * 1024 * 1024;
 
-/// The answer to a request for a WebSocket that is none, or of another version (RFC 6455 section 4.4).
+/// The response to an invalid upgrade request, or one of another version (RFC 6455 section 4.4).
 pub(crate) const UPGRADE_REQUIRED: &[u8] = b"HTTP/1.1 426 Upgrade Required\r\nUpgrade: websocket\r\n\
 Connection: Upgrade, close\r\nSec-WebSocket-Version: 13\r\nContent-Length: 0\r\n\r\n";
 
-/// What an echo may take beyond its input. A frame of ours is never longer than the masked one that it answers; only
-/// the rest of a frame whose head came earlier gets a head of its own.
+/// Space for an echo beyond its input. A frame of ours is never longer than the masked one that it echoes; only the rest of
+/// a frame whose header arrived earlier gets its own header.
 pub(crate) const ROOM: usize = 2 * websocket::MAX_HEADER + websocket::MAX_CONTROL;
 
 /// What an input led to.
@@ -20,15 +20,15 @@ pub(crate) struct Echoed {
     pub(crate) used: usize,
     /// Bytes of output written.
     pub(crate) written: usize,
-    /// Messages and pings that are answered completely.
+    /// Messages and pings with a complete reply.
     pub(crate) answered: u64,
-    /// The connection is to be closed behind the output.
+    /// The connection is to be closed after the output.
     pub(crate) ends: bool,
     /// For the peer broke the protocol.
     pub(crate) breached: bool,
 }
 
-/// Answers `input`; `out` has room for its length and [`ROOM`].
+/// Replies to `input`; `out` has room for its length and [`ROOM`].
 pub(crate) fn echo(frames: &mut Frames, input: &[u8], out: &mut [u8]) -> Echoed {
     let mut echoed = Echoed::default();
     while !echoed.ends {
@@ -98,7 +98,7 @@ mod tests {
         bytes
     }
 
-    /// Echoes `input` in pieces of `size`; returns what went out, and how many were answered.
+    /// Echoes `input` in pieces of `size`; returns the output and the number of replies.
     fn over(input: &[u8], size: usize) -> (Vec<u8>, u64, bool, bool) {
         let mut frames = Frames::new(Role::Server);
         let (mut sent, mut rest, mut answered) = (Vec::new(), Vec::new(), 0);

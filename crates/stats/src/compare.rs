@@ -14,7 +14,7 @@ use samples::{Latency, RunRecord, Summary};
 use serde_json::{Value, json};
 use units::Count;
 
-pub use allowed::{Allowed, Judged};
+pub use allowed::{FigureTolerance, Judged};
 pub use change::{Change, Standing, interval, percent};
 pub use figure::Figure;
 pub use load::EqualLoad;
@@ -34,17 +34,17 @@ pub struct Run {
     /// As in the store.
     pub id: String,
     record: RunRecord,
-    /// Its summary, if it has one, and `equal_load_us`, if there were answers enough.
+    /// Its summary, if it has one, and `equal_load_us`, if there were enough responses.
     pub figures: Value,
     /// `None`: unfinished.
     pub summary: Option<Summary>,
-    /// Answers at equal load.
+    /// Responses at equal load.
     answers: u64,
 }
 
-/// So many answers are needed for a 99th percentile at equal load: in 19 of 20 cases that of 1,000 lies between the
-/// true percentiles 98.2 and 99.4 (the beta distribution of the 990th of them).
-const LEAST_ANSWERS: u64 = 1_000;
+/// Responses needed for a 99th percentile at equal load: in 19 of 20 cases that of 1,000 is between the true percentiles
+/// 98.2 and 99.4 (the beta distribution of the 990th of them).
+const MIN_ANSWERS: u64 = 1_000;
 
 impl Run {
     /// As it is stored: its summary, and the figures of that as they were written; `at_load` has the latencies at equal load.
@@ -55,7 +55,7 @@ impl Run {
         mut figures: Value,
         at_load: &Latency,
     ) -> Run {
-        if at_load.count() >= LEAST_ANSWERS {
+        if at_load.count() >= MIN_ANSWERS {
             let q = at_load.quantiles();
             figures["equal_load_us"] = json!({
                 "count": q.count, "p50": q.p50, "p90": q.p90, "p99": q.p99, "censored": q.censored,
@@ -108,17 +108,17 @@ impl Comparison {
     pub fn new(
         groups: Vec<Group>,
         load: Option<EqualLoad>,
-        allowances: &[Allowed],
+        tolerances: &[FigureTolerance],
         load_words: &dyn Fn(&[String]) -> Vec<String>,
     ) -> Comparison {
         let mut wanted = Figure::usual();
-        for allowed in allowances {
+        for allowed in tolerances {
             if !wanted.iter().any(|figure| figure.path == allowed.figure.path) {
                 wanted.push(allowed.figure.clone());
             }
         }
         let figures: Vec<_> = wanted.into_iter().map(|figure| compared(figure, &groups)).collect();
-        let judged = allowed::judge(allowances, &groups);
+        let judged = allowed::judge(tolerances, &groups);
         let mut warnings = alike::warnings(&groups, load_words);
         warnings.extend(survivors::warnings(&figures, &groups));
         let notes = notes(&groups, load);
@@ -174,15 +174,15 @@ fn notes(groups: &[Group], load: Option<EqualLoad>) -> Vec<String> {
     notes
 }
 
-/// Runs of a group that had too few answers at equal load.
+/// Runs of a group with too few responses at equal load.
 fn too_few(name: &str, group: &Group, load: EqualLoad) -> Option<String> {
-    let few = group.runs.iter().filter(|run| run.answers < LEAST_ANSWERS);
+    let few = group.runs.iter().filter(|run| run.answers < MIN_ANSWERS);
     let few: Vec<String> = few.map(|run| format!("{} {}", run.id, Count(run.answers))).collect();
     (!few.is_empty()).then(|| {
         format!(
             "p99 at equal load is not known for all of {name}, fewer than {} responses at {} connections: \
             {}",
-            Count(LEAST_ANSWERS),
+            Count(MIN_ANSWERS),
             Count(load.connections()),
             few.join(", "),
         )

@@ -1,4 +1,4 @@
-//! Cost as a slope: ordinary least squares over points that are not kept.
+//! Cost as a slope: ordinary least squares without storing the points.
 
 use samples::Fit;
 
@@ -31,9 +31,9 @@ pub fn slope(points: &[(f64, f64)]) -> Option<Line> {
     moments.line()
 }
 
-/// All that a line needs of its points: how many, their means, and the sums of squares about them. Kept so, and not as
-/// sums of squares themselves, because those of bytes would swallow what differs between two points (Chan, Golub,
-/// LeVeque, Algorithms for Computing the Sample Variance, The American Statistician 37(3), 1983).
+/// The sufficient statistics of a line: the number of points, their means, and the sums of squares about them. Not plain
+/// sums of squares, because those of bytes would lose the differences between points (Chan, Golub, LeVeque, Algorithms for
+/// Computing the Sample Variance, The American Statistician 37(3), 1983).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Moments {
     n: f64,

@@ -11,7 +11,7 @@ use crate::median;
 pub struct Trend {
     /// The median of the slopes between any two points.
     pub slope: f64,
-    /// How likely points without a trend are to look as ordered as these.
+    /// The probability that points without a trend are at least as ordered (p-value).
     pub p: f64,
 }
 

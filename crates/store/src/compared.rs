@@ -1,4 +1,4 @@
-//! Runs of the store as they are compared: their figures, and their answers at equal load.
+//! Stored runs for a comparison: their figures, and their responses at equal load.
 
 use rusqlite::params;
 use samples::{Latency, TickRecord};

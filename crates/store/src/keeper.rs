@@ -1,4 +1,4 @@
-//! Keeps a run while it happens: a thread of its own, behind a queue that never makes the run wait.
+//! Stores a run while it runs: a thread, behind a queue that never blocks the run.
 
 use std::{
     borrow::Cow,
@@ -7,53 +7,53 @@ use std::{
     time::Duration,
 };
 
-use samples::{Header, Looks, RunRecord, Sink, Summary, Tell, Tick, TickRecord};
+use samples::{Header, RunRecord, Samples, Sink, Summary, Tell, Tick, TickRecord};
 
 use crate::{Store, StoreTrouble, summary_text};
 
-/// Ticks that may wait for the disk: a minute's. The largest that were seen take 20 KiB each.
+/// Ticks that may wait for the disk: a minute's. The largest observed take 20 KiB each.
 const WAITING: usize = 60;
-/// The store may take so long for what is left when the run is over.
+/// Timeout of the store for the rest after the run.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The sink that keeps a run in the store. What it cannot keep is said once, and counted; the run goes on.
-pub struct Keeper {
+/// The sink that writes a run to the store. Failures are reported once, and counted; the run continues.
+pub struct StoreWriter {
     file: PathBuf,
     run: RunRecord,
     tell: Tell,
     thread: Option<Thread>,
-    /// Ticks so far, and those among them that found the queue full.
+    /// Ticks so far, and those lost because the queue was full.
     seen: u64,
     missed: u64,
 }
 
-/// A run that was kept.
+/// A run that was stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Kept {
-    /// By which it is found again.
+pub struct StoredAs {
+    /// Its identifier.
     pub id: String,
-    /// Ticks of it that are not there.
+    /// Ticks that are missing.
     pub missed: u64,
 }
 
 struct Thread {
     ticks: SyncSender<(u64, String)>,
     summary: SyncSender<String>,
-    kept: Receiver<Option<Kept>>,
+    kept: Receiver<Option<StoredAs>>,
 }
 
-impl Keeper {
-    /// Keeps a run in this file; its record's header comes when it begins.
-    pub fn new(file: PathBuf, run: RunRecord, tell: Tell) -> Keeper {
-        Keeper { file, run, tell, thread: None, seen: 0, missed: 0 }
+impl StoreWriter {
+    /// Stores a run in this file; its record's header is added when it begins.
+    pub fn new(file: PathBuf, run: RunRecord, tell: Tell) -> StoreWriter {
+        StoreWriter { file, run, tell, thread: None, seen: 0, missed: 0 }
     }
 
-    /// Waits until all is stored, within bounds. `None`: it was not kept, and that was told.
-    pub fn end(self) -> Option<Kept> {
+    /// Waits until all is stored, within bounds. `None`: it was not stored, which was reported.
+    pub fn end(self) -> Option<StoredAs> {
         let Thread { ticks, summary, kept } = self.thread?;
         drop((ticks, summary));
         match kept.recv_timeout(PATIENCE) {
-            Ok(kept) => kept.map(|kept| Kept { missed: kept.missed + self.missed, ..kept }),
+            Ok(kept) => kept.map(|kept| StoredAs { missed: kept.missed + self.missed, ..kept }),
             Err(RecvTimeoutError::Timeout) => {
                 (self.tell)(&format!(
                     "the end of this run is not stored: {}: no response within {PATIENCE:?}",
@@ -66,7 +66,7 @@ impl Keeper {
     }
 }
 
-impl Sink for Keeper {
+impl Sink for StoreWriter {
     fn begin(&mut self, header: &Header) {
         self.run.header = header.clone();
         let (ticks, next_tick) = sync_channel(WAITING);
@@ -82,7 +82,7 @@ impl Sink for Keeper {
         }
     }
 
-    fn tick(&mut self, tick: &Tick, looks: &Looks) {
+    fn tick(&mut self, tick: &Tick, looks: &Samples) {
         let Some(thread) = &self.thread else { return };
         // Written here: 1 to 20 µs, and less than a copy of the histograms would take.
         let record = TickRecord { tick: Cow::Borrowed(tick), looks: Cow::Borrowed(looks) }.to_json();
@@ -106,7 +106,7 @@ fn keep(
     ticks: &Receiver<(u64, String)>,
     summary: &Receiver<String>,
     tell: &dyn Fn(&str),
-) -> Option<Kept> {
+) -> Option<StoredAs> {
     let begun = Store::open(file).and_then(|store| {
         let id = store.begin(run).map_err(|e| StoreTrouble::of(file, e))?;
         Ok((store, id))
@@ -119,7 +119,7 @@ fn keep(
         }
     };
     let mut missed = 0;
-    // A disk may have room again: each is tried, and the first that fails is told.
+    // A disk may have space again: each is tried, and the first failure is reported.
     let mut told = false;
     let mut tell_once = |e: rusqlite::Error| {
         if !std::mem::replace(&mut told, true) {
@@ -137,5 +137,5 @@ fn keep(
     {
         tell_once(e);
     }
-    Some(Kept { id, missed })
+    Some(StoredAs { id, missed })
 }

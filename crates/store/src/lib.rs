@@ -14,7 +14,7 @@ use samples::{Calibration, HostFacts, RunRecord, SCHEMA, Sink, Summary, TickReco
 use serde_json::Value;
 use units::Date;
 
-pub use keeper::{Keeper, Kept};
+pub use keeper::{StoreWriter, StoredAs};
 pub use stored::StoredRun;
 pub use trouble::StoreTrouble;
 
@@ -44,7 +44,7 @@ impl Store {
     pub fn open(file: &Path) -> Answer<Store> {
         let failed = |e: std::io::Error| StoreTrouble::Failed(format!("{}: {e}", file.display()));
         if let Some(folder) = file.parent() {
-            // As the XDG Base Directory Specification wants it: nobody else's to read.
+            // As required by the XDG Base Directory Specification: not readable by other users.
             DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
         }
         Store::with(file, OpenFlags::SQLITE_OPEN_CREATE)
@@ -239,7 +239,7 @@ fn set_up(db: &mut Connection) -> rusqlite::Result<u32> {
     db.busy_timeout(PATIENCE)?;
     // What the kernel has survives the process, and a commit costs no disk.
     db.pragma_update(None, "synchronous", "NORMAL")?;
-    // In KiB: a run only appends, and SQLite's own 2 MiB would fill up over minutes and look like growth.
+    // In KiB: a run only appends, and SQLite's default of 2 MiB would fill up over minutes and look like growth.
     db.pragma_update(None, "cache_size", -256)?;
     if state(db)? == NEW {
         log_ahead(db)?;
@@ -263,8 +263,7 @@ fn state(db: &Connection) -> rusqlite::Result<(u32, u32)> {
 /// A file without anything in it.
 const NEW: (u32, u32) = (0, 0);
 
-/// A log beside the file takes what is written, for good: whoever is killed leaves what was committed, and readers and a
-/// writer do not wait for each other.
+/// Write-ahead log: a killed process leaves what was committed, and readers and a writer do not block each other.
 fn log_ahead(db: &Connection) -> rusqlite::Result<()> {
     // Two that make the same file at once: SQLite has one of them fail here without waiting.
     let mut tries = 0;

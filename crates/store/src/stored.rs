@@ -7,7 +7,7 @@ use units::Date;
 /// A run as it is stored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredRun {
-    /// Seven letters and digits; a later run's sorts behind.
+    /// Seven letters and digits; a later run's sorts after it.
     pub id: String,
     /// What was known before its first tick.
     pub record: RunRecord,
@@ -21,11 +21,11 @@ pub struct StoredRun {
     pub from: units::Nanos,
 }
 
-/// No tick for so long: the run is over, however it ended.
+/// After this long without a tick the run has ended.
 const QUIET_MS: u64 = 15_000;
 
 impl StoredRun {
-    /// Whether it looks as if it were still running.
+    /// Whether it appears to be running.
     pub fn is_under_way(&self, now: Date) -> bool {
         let seen_ms = self.record.began_ms.0 + (self.elapsed_s() * 1e3) as u64;
         self.summary.is_none() && now.0 < seen_ms + QUIET_MS

@@ -7,7 +7,7 @@ use std::{
     },
 };
 
-use samples::{Header, HostLook, Looks, Sink, Tick};
+use samples::{Header, HostSample, Samples, Sink, Tick};
 use stats::compare::{Comparison, EqualLoad};
 use units::Nanos;
 
@@ -36,14 +36,14 @@ impl Drop for Folder {
     }
 }
 
-/// What a keeper told.
+/// What a writer reported.
 #[derive(Clone, Default)]
 struct Told(Arc<Mutex<Vec<String>>>);
 
 impl Told {
-    fn keeper(&self, file: PathBuf, run: RunRecord) -> Keeper {
+    fn keeper(&self, file: PathBuf, run: RunRecord) -> StoreWriter {
         let told = self.0.clone();
-        Keeper::new(file, run, Arc::new(move |line: &str| told.lock().unwrap().push(line.to_owned())))
+        StoreWriter::new(file, run, Arc::new(move |line: &str| told.lock().unwrap().push(line.to_owned())))
     }
 
     fn lines(&self) -> Vec<String> {
@@ -70,11 +70,11 @@ fn summary() -> Summary {
 }
 
 /// A run of these seconds through a keeper.
-fn keep(mut keeper: Keeper, seconds: u64, finish: bool) -> Option<Kept> {
+fn keep(mut keeper: StoreWriter, seconds: u64, finish: bool) -> Option<StoredAs> {
     keeper.begin(&Header { target: "http://t/".into(), connections: 200, seed: 7, ..Header::default() });
     for second in 0..seconds {
-        let host = HostLook { oom_kills: second, ..HostLook::default() };
-        keeper.tick(&tick(second), &Looks { host: Some(host), ..Looks::default() });
+        let host = HostSample { oom_kills: second, ..HostSample::default() };
+        keeper.tick(&tick(second), &Samples { host: Some(host), ..Samples::default() });
     }
     if finish {
         keeper.finish(&summary());
@@ -83,7 +83,7 @@ fn keep(mut keeper: Keeper, seconds: u64, finish: bool) -> Option<Kept> {
 }
 
 #[test]
-fn a_run_is_kept_as_it_was_and_can_be_replayed() {
+fn a_run_is_stored_as_it_was_and_can_be_replayed() {
     let (folder, told) = (Folder::new(), Told::default());
     let kept = keep(told.keeper(folder.file(), run(1_700_000_000_000)), 5, true).unwrap();
     assert_eq!((kept.missed, told.lines()), (0, Vec::new()));
@@ -160,7 +160,7 @@ fn a_run_before_its_first_tick_is_there() {
 }
 
 #[test]
-fn a_keeper_that_never_began_keeps_nothing() {
+fn a_store_writer_that_never_began_keeps_nothing() {
     let (folder, told) = (Folder::new(), Told::default());
     assert_eq!(told.keeper(folder.file(), run(0)).end(), None);
     assert!(Store::existing(&folder.file()).unwrap().is_none() && told.lines().is_empty());
@@ -248,7 +248,7 @@ fn what_is_no_store_is_left_alone() {
 }
 
 #[test]
-fn damage_within_is_told_and_what_lies_beside_it_is_still_read() {
+fn damage_within_is_reported_and_what_lies_beside_it_is_still_read() {
     let (folder, told) = (Folder::new(), Told::default());
     let ids: Vec<String> =
         (0..2).map(|n| keep(told.keeper(folder.file(), run(n * 1000)), 2, true).unwrap().id).collect();
@@ -260,7 +260,7 @@ fn damage_within_is_told_and_what_lies_beside_it_is_still_read() {
 }
 
 #[test]
-fn a_full_disk_is_told_once_and_loses_nothing_that_is_stored() {
+fn a_full_disk_is_reported_once_and_loses_nothing_that_is_stored() {
     let folder = Folder::new();
     let store = Store::open(&folder.file()).unwrap();
     let id = store.begin(&run(0)).unwrap();
@@ -276,7 +276,7 @@ fn a_full_disk_is_told_once_and_loses_nothing_that_is_stored() {
     assert_eq!(stored.map(|run| run.id), Some(id));
 }
 
-/// A run whose ticks have these connections open at their ends, and 600 answers each of as many microseconds.
+/// A run whose ticks have these connections open at their ends, and 600 responses each of as many microseconds.
 fn at_loads(told: &Told, file: PathBuf, began_ms: u64, loads: &[u64], tags: &[&str]) -> String {
     let record = RunRecord { tags: tags.iter().map(|tag| (*tag).to_owned()).collect(), ..run(began_ms) };
     let mut keeper = told.keeper(file, record);
@@ -288,7 +288,7 @@ fn at_loads(told: &Told, file: PathBuf, began_ms: u64, loads: &[u64], tags: &[&s
         let mut tick = Tick { from, until, open, open_ns, ..Tick::default() };
         let latency = if second < 3 { &mut tick.ramp_latency } else { &mut tick.latency };
         (0..600).for_each(|_| latency.record(Nanos::from_micros(open)));
-        keeper.tick(&tick, &Looks::default());
+        keeper.tick(&tick, &Samples::default());
         before = open;
     }
     keeper.end().unwrap().id
@@ -312,6 +312,6 @@ fn runs_are_compared_where_their_loads_were_equal() {
     let p99 = figures.iter().find(|compared| compared.figure.path == "equal_load_us.p99").unwrap();
     let values: Vec<Option<u64>> =
         p99.sides[0].values.iter().map(|us| us.map(|us| us.round() as u64)).collect();
-    // The ramp's seconds count, where it stood still; the first one, in which it came up, does not.
+    // The ramp's seconds count, where it stalled; the first one, in which it came up, does not.
     assert_eq!(values, [Some(103), Some(100), None]);
 }

@@ -1,6 +1,6 @@
 //! How much: `512`, `64KiB`, `10MB`.
 
-use crate::{Misread, decimal::Decimal};
+use crate::{ParseError, decimal::Decimal};
 use std::fmt;
 
 /// The binary units, smallest first (IEC 80000-13).
@@ -16,16 +16,16 @@ pub struct Bytes(pub u64);
 
 impl Bytes {
     /// Reads `512`, `64KiB` (1,024 each), `10MB` (1,000,000 each) or `1.5GiB`; upper and lower case are one.
-    /// A [`Misread`] where the unit is unknown (`64K` could be either), or the number is no whole number of
+    /// A [`ParseError`] where the unit is unknown (`64K` could be either), or the number is no whole number of
     /// bytes.
-    pub fn parse(text: &str) -> Result<Bytes, Misread> {
+    pub fn parse(text: &str) -> Result<Bytes, ParseError> {
         let read = Decimal::leading(text).and_then(|(number, name)| {
             let name = if name.is_empty() { "B" } else { name };
             let (_, unit) =
                 BINARY.iter().chain(&DECIMAL).find(|(known, _)| known.eq_ignore_ascii_case(name))?;
             number.times(*unit)
         });
-        read.map(Bytes).ok_or_else(|| Misread::new(text, "a number of bytes", "512, 64KiB or 10MB"))
+        read.map(Bytes).ok_or_else(|| ParseError::new(text, "a number of bytes", "512, 64KiB or 10MB"))
     }
 
     /// Rounded, for people: `512 B`, `12.3 MiB`, `640 KiB`.

@@ -1,6 +1,6 @@
 //! How many: `50`, `100k`, `1.5m`, `1,000,000`.
 
-use crate::{Misread, decimal::Decimal};
+use crate::{ParseError, decimal::Decimal};
 use std::fmt;
 
 /// A number of things. Prints with thousands separators: `1,000,000`.
@@ -8,10 +8,10 @@ use std::fmt;
 pub struct Count(pub u64);
 
 impl Count {
-    /// Reads `50`, `1_000`, `1,000`, `100k`, `1.5m` (million) or `2g`. A [`Misread`] where the text is none
+    /// Reads `50`, `1_000`, `1,000`, `100k`, `1.5m` (million) or `2g`. A [`ParseError`] where the text is none
     /// of these, is not whole (`1.5`), or is beyond 64 bits.
-    pub fn parse(text: &str) -> Result<Count, Misread> {
-        scaled(text, 1).map(Count).ok_or_else(|| Misread::new(text, "a count", "50, 100k or 1.5m"))
+    pub fn parse(text: &str) -> Result<Count, ParseError> {
+        scaled(text, 1).map(Count).ok_or_else(|| ParseError::new(text, "a count", "50, 100k or 1.5m"))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Numbers people type and read, and time: parse, print, round trip.
 //!
-//! Each type has `parse`, whose [`Misread`] names the text and how to write it, and a `Display` that `parse`
+//! Each type has `parse`, whose [`ParseError`] names the text and how to write it, and a `Display` that `parse`
 //! reads back exactly. Where people read more than they type, `brief` prints a rounded figure.
 
 mod bytes;
@@ -8,7 +8,7 @@ mod clock;
 mod count;
 mod date;
 mod decimal;
-mod misread;
+mod parse_error;
 mod percent;
 mod rate;
 mod span;
@@ -18,7 +18,7 @@ pub use bytes::Bytes;
 pub use clock::{Clock, Nanos, date};
 pub use count::Count;
 pub use date::Date;
-pub use misread::Misread;
+pub use parse_error::ParseError;
 pub use percent::percent;
 pub use rate::Rate;
 pub use span::Spans;

@@ -1,6 +1,6 @@
 //! How many in a time: `20k/s`, `600/m`.
 
-use crate::{Misread, Nanos, count::scaled};
+use crate::{Nanos, ParseError, count::scaled};
 use std::fmt;
 
 /// Thousandths a minute that make one a second.
@@ -53,9 +53,9 @@ impl Rate {
         Nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
-    /// Reads `100/s`, `20k/s`, `0.5/s` or `600/m`. A [`Misread`] where the text has no `/s` or `/m`, or is
+    /// Reads `100/s`, `20k/s`, `0.5/s` or `600/m`. A [`ParseError`] where the text has no `/s` or `/m`, or is
     /// finer than a thousandth a minute.
-    pub fn parse(text: &str) -> Result<Rate, Misread> {
+    pub fn parse(text: &str) -> Result<Rate, ParseError> {
         let read = match text.split_once('/') {
             Some((number, "s")) => scaled(number, ONE_PER_S),
             Some((number, "m")) => scaled(number, 1_000),
@@ -63,7 +63,11 @@ impl Rate {
         };
         read.map(|milli_per_min| Rate { milli_per_min }).ok_or_else(|| {
             let bare = scaled(text, 1).is_some();
-            Misread::new(text, "a rate", if bare { format!("{text}/s") } else { "20k/s or 600/m".to_owned() })
+            ParseError::new(
+                text,
+                "a rate",
+                if bare { format!("{text}/s") } else { "20k/s or 600/m".to_owned() },
+            )
         })
     }
 }

@@ -1,6 +1,6 @@
 //! How long: `5s`, `1500ms`, `1m30s`; and from how long to how long: `5s..45s`.
 
-use crate::{Misread, Nanos, decimal::Decimal};
+use crate::{Nanos, ParseError, decimal::Decimal};
 use std::fmt;
 
 /// The units of time and their nanoseconds, longest first. `us` and `µs` are one; the first is what we print.
@@ -17,11 +17,11 @@ const UNITS: [(&str, u64); 8] = [
 
 impl Nanos {
     /// Reads `5s`, `1500ms`, `1.5h`, `1m30s`, `100us` or `0`: numbers with their units, longest unit first.
-    /// A [`Misread`] where a unit is missing or unknown, or the time is beyond 584 years.
-    pub fn parse(text: &str) -> Result<Nanos, Misread> {
+    /// A [`ParseError`] where a unit is missing or unknown, or the time is beyond 584 years.
+    pub fn parse(text: &str) -> Result<Nanos, ParseError> {
         sum(text).map(Nanos).ok_or_else(|| {
             let bare = Decimal::leading(text).is_some_and(|(_, unit)| unit.is_empty());
-            Misread::new(
+            ParseError::new(
                 text,
                 "a time",
                 if bare { format!("{text}s") } else { "5s, 1500ms or 1m30s".to_owned() },
@@ -95,17 +95,17 @@ pub struct Spans {
 }
 
 impl Spans {
-    /// Reads `5s..45s`, or one time for both. A [`Misread`] where an end is no time, or the first is longer
+    /// Reads `5s..45s`, or one time for both. A [`ParseError`] where an end is no time, or the first is longer
     /// than the second.
-    pub fn parse(text: &str) -> Result<Spans, Misread> {
+    pub fn parse(text: &str) -> Result<Spans, ParseError> {
         let Some((min, max)) = text.split_once("..") else {
             return Nanos::parse(text).map(|time| Spans { min: time, max: time });
         };
-        let misread = |cure: String| Misread::new(text, "a range of times", cure);
+        let parse_error = |cure: String| ParseError::new(text, "a range of times", cure);
         match (Nanos::parse(min), Nanos::parse(max)) {
             (Ok(from), Ok(to)) if from <= to => Ok(Spans { min: from, max: to }),
-            (Ok(_), Ok(_)) => Err(misread(format!("{max}..{min}"))),
-            _ => Err(misread("5s..45s".to_owned())),
+            (Ok(_), Ok(_)) => Err(parse_error(format!("{max}..{min}"))),
+            _ => Err(parse_error("5s..45s".to_owned())),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use samples::{Calibration, Mark, Rig};
+use samples::{Calibration, CalibrationShare, Measurement};
 use units::{Bytes, Count, Nanos};
 
 /// A calibration as one JSON document with a line end.
@@ -13,17 +13,18 @@ pub fn calibration_json(c: &Calibration) -> String {
     format!("{json:#}\n")
 }
 
-/// A line for each figure, with what kept it from being more.
+/// A line for each figure, with what limited it.
 pub fn calibration_text(c: &Calibration) -> String {
     let mut out = String::new();
     let cores = c.host.cores;
-    let limit = |mark: &Mark| {
-        let limit = match mark.limited_by.as_str() {
+    let limit = |measurement: &Measurement| {
+        let limit = match measurement.limited_by.as_str() {
             "unknown" => "limit unknown".to_owned(),
             "other programs" => "limited by other programs; measure again without them".to_owned(),
             limit => format!("limited by the {limit}"),
         };
-        let used = mark.cores_used.map(|used| format!(": both ends used {used:.1} of {cores} processors"));
+        let used =
+            measurement.cores_used.map(|used| format!(": both ends used {used:.1} of {cores} processors"));
         limit + &used.unwrap_or_default()
     };
     let mut row = |name: &str, figure: String, note: String| {
@@ -50,7 +51,7 @@ pub fn calibration_text(c: &Calibration) -> String {
 }
 
 /// How near a run came; none where there is nothing to compare.
-pub(crate) fn share(rig: &Rig) -> Option<String> {
+pub(crate) fn share(rig: &CalibrationShare) -> Option<String> {
     let percent = |share: f64| match share * 100.0 {
         percent if percent < 0.05 => "under 0.1 %".to_owned(),
         percent if percent < 0.95 => format!("{percent:.1} %"),
@@ -78,7 +79,7 @@ mod tests {
     use units::Date;
 
     fn calibration() -> Calibration {
-        let mark = |value, limited_by: &str, cores_used| Mark {
+        let measurement = |value, limited_by: &str, cores_used| Measurement {
             value,
             limited_by: limited_by.to_owned(),
             cores_used,
@@ -89,10 +90,10 @@ mod tests {
             at_ms: Date(1_795_282_449_000),
             host: HostFacts { kernel: "6.12".to_owned(), cores: 2, memory_bytes: 24 << 30 },
             io: "uring".to_owned(),
-            open_per_s: mark(68_480.4, "unknown", Some(1.07)),
-            requests_per_s: mark(142_026.0, "processors", Some(1.96)),
+            open_per_s: measurement(68_480.4, "unknown", Some(1.07)),
+            requests_per_s: measurement(142_026.0, "processors", Some(1.96)),
             latency_p99_us: 1800.0,
-            connections: mark(2_877_533.0, "memory", None),
+            connections: measurement(2_877_533.0, "memory", None),
             bytes_per_connection: Some(8_600.6),
         }
     }
@@ -131,7 +132,7 @@ Both ends shared this machine: with the target on another machine it can do at l
     fn a_share_says_of_what_and_never_more() {
         let check = |open_per_s, requests_per_s, connections, expected: Option<&str>| {
             let calibrated_at = "2026-11-20T01:02:03Z".to_owned();
-            let rig = Rig { calibrated_at, open_per_s, requests_per_s, connections };
+            let rig = CalibrationShare { calibrated_at, open_per_s, requests_per_s, connections };
             assert_eq!(share(&rig).as_deref(), expected);
         };
         check(None, None, None, None);

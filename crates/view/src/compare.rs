@@ -14,7 +14,7 @@ pub use json::json;
 /// One group against the base, as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
-    /// What stands over each column; the first has none.
+    /// The title of each column; the first has none.
     pub head: [String; COLUMNS],
     /// A row for each figure that was measured.
     pub rows: Vec<[String; COLUMNS]>,
@@ -36,7 +36,7 @@ pub fn tables(comparison: &Comparison) -> Vec<Table> {
     (1..comparison.groups.len()).map(table).collect()
 }
 
-/// What is compared: a name, and what it stands for.
+/// What is compared: a name, and its meaning.
 pub fn facts(comparison: &Comparison) -> Vec<[String; 2]> {
     let names = names(&comparison.groups);
     let of = |(name, group): (&String, &Group)| [name.clone(), runs(group)];
@@ -49,7 +49,7 @@ pub fn facts(comparison: &Comparison) -> Vec<[String; 2]> {
     facts
 }
 
-/// What to know beside the tables: warnings, what is not known, how `--fail-if` went.
+/// Remarks: warnings, what is not known, results of `--fail-if`.
 pub fn remarks(comparison: &Comparison) -> Vec<String> {
     let judged = comparison.judged.iter().map(|judged| {
         let how = if judged.failed { "failed" } else { "not failed" };

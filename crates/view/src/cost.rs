@@ -3,7 +3,7 @@
 use samples::{Cost, Fit};
 use units::Count;
 
-/// The line, where there is something to tell: what is lost in its own scatter is left to the JSON.
+/// The line, if there is something to show: what is lost in its scatter is only in the JSON.
 pub(crate) fn line(c: &Cost) -> Option<String> {
     let parts = [bytes(c), live(c), cpu("target", target_cpu(c)), cpu("throng", own_cpu(c)), ceiling(c)];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
@@ -40,7 +40,7 @@ fn bytes(c: &Cost) -> Option<String> {
 
 /// Why a slope is no figure.
 fn why_not(fit: Fit) -> String {
-    match fit.r2 < Fit::LEAST_R2 {
+    match fit.r2 < Fit::MIN_R2 {
         true => format!("fit R² {:.2}", fit.r2),
         false => format!("slope {:.0} ± {:.0}", fit.value, fit.error),
     }
@@ -82,7 +82,7 @@ fn cpu(who: &str, costs: Cpu) -> Option<String> {
     (!each.is_empty()).then(|| format!("CPU of {who}: {}", each.join(", ")))
 }
 
-/// To two digits: no slope knows more.
+/// To two digits: no slope is more precise.
 fn ceiling(c: &Cost) -> Option<String> {
     let n = c.ceiling_connections?;
     let grain = 10u64.pow(n.max(1).ilog10().saturating_sub(1));

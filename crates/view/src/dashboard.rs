@@ -1,6 +1,6 @@
-//! The live page: follows a run from wherever one joins it, and asks things of it.
+//! The live page: follows a run from any point in time, and sends it commands.
 //!
-//! | path | answer |
+//! | path | response |
 //! |---|---|
 //! | `GET /` | the page |
 //! | `GET /events` | server-sent events (HTML, 9.2): `run`, all until now; then `tick`, `summary`, `end` |
@@ -35,7 +35,7 @@ use axum::{
 };
 use exporters::web::Web;
 use futures_util::{Stream, StreamExt, stream};
-use samples::{Ask, Header, Looks, RunRecord, Sink, Summary, Tick, TickRecord};
+use samples::{Command, Header, RunRecord, Samples, Sink, Summary, Tick, TickRecord};
 use serde::Deserialize;
 use tokio::sync::{broadcast, mpsc};
 
@@ -45,21 +45,21 @@ pub use access::Opens;
 
 /// The page.
 const PAGE: &str = include_str!("../../../web/dist/live.html");
-/// Seconds that may wait for the page's thread, and for one who follows: then it begins anew with all until now.
+/// Seconds that may wait for the page's thread, and for a follower: then it starts again with the whole run so far.
 const WAITING: usize = 60;
 /// An event without data is none (HTML, 9.2.6).
 const NOTHING: &str = "null";
-/// Asks that may wait for the run, which looks many times a second.
+/// Commands that may wait for the run, which checks many times a second.
 const ASKS: usize = 16;
 
 /// The sink that shows a run to browsers.
 pub struct Dashboard {
     news: Option<mpsc::Sender<News>>,
-    asks: Receiver<Ask>,
+    asks: Receiver<Command>,
     web: Web,
 }
 
-/// What a run says.
+/// Events of a run.
 enum News {
     Begun(Box<Header>),
     Tick(Box<TickRecord<'static>>),
@@ -69,11 +69,11 @@ enum News {
 /// A server-sent event: its name and data.
 type Told = (&'static str, Arc<str>);
 
-/// What all who follow have in common.
+/// State shared by all followers.
 struct Room {
-    /// The run until now, and who is told what comes then: under one lock, so that nothing is missed or told twice.
+    /// The run so far, and its followers: under one lock, so that no event is missed or sent twice.
     stage: Mutex<Stage>,
-    asks: SyncSender<Ask>,
+    asks: SyncSender<Command>,
 }
 
 struct Stage {
@@ -82,15 +82,15 @@ struct Stage {
 }
 
 impl Room {
-    /// Nobody panics while holding it.
+    /// No code panics while holding it.
     fn stage(&self) -> MutexGuard<'_, Stage> {
         self.stage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Dashboard {
-    /// Serves the page of a run that is about to begin; also where, the port that it got included. `opens`: who may see
-    /// and ask; without it everyone who reaches it may.
+    /// Serves the page of a run that is about to start; also returns its address, with the port. `opens`: the token for
+    /// access; without it any peer that reaches it has access.
     ///
     /// # Errors
     /// Another one listens there, or what else bind says.
@@ -114,7 +114,7 @@ impl Dashboard {
         Ok((Dashboard { news: Some(news), asks, web }, at))
     }
 
-    /// Tells all who follow that it is over, within bounds.
+    /// Notifies all followers of the end, within bounds.
     pub fn end(mut self) {
         self.news = None;
         self.web.end();
@@ -133,12 +133,12 @@ impl Sink for Dashboard {
         self.tell(News::Begun(Box::new(header.clone())));
     }
 
-    fn tick(&mut self, tick: &Tick, looks: &Looks) {
+    fn tick(&mut self, tick: &Tick, looks: &Samples) {
         let record = TickRecord { tick: Cow::Borrowed(tick), looks: Cow::Borrowed(looks) };
         self.tell(News::Tick(Box::new(TickRecord::coarse(&record))));
     }
 
-    fn ask(&mut self) -> Option<Ask> {
+    fn ask(&mut self) -> Option<Command> {
         self.asks.try_recv().ok()
     }
 
@@ -147,7 +147,7 @@ impl Sink for Dashboard {
     }
 }
 
-/// Takes what the run says until there is no more, and tells it on.
+/// Takes events of the run until the end, and forwards them.
 async fn gather(room: Arc<Room>, mut news: mpsc::Receiver<News>) {
     while let Some(news) = news.recv().await {
         let mut stage = room.stage();
@@ -176,7 +176,7 @@ async fn gather(room: Arc<Room>, mut news: mpsc::Receiver<News>) {
 impl Stage {
     fn tell(&self, (name, data): (&'static str, String)) {
         if let Some(followers) = &self.followers {
-            // Without anybody there it is said to nobody.
+            // Without followers it is not sent.
             let _ = followers.send((name, data.into()));
         }
     }
@@ -192,7 +192,7 @@ async fn events(State(room): State<Arc<Room>>) -> Sse<impl Stream<Item = Result<
     let over = stream::iter(news.is_none().then(|| ("end", NOTHING.into())));
     let later = stream::unfold(news, async |news| {
         let mut news = news?;
-        // Whoever is too slow for what comes is let go: the page comes back, and has all until then.
+        // A follower that is too slow is disconnected: the page reconnects, and gets the run so far.
         let told = news.recv().await.ok()?;
         Some((told, Some(news)))
     });
@@ -201,21 +201,21 @@ async fn events(State(room): State<Arc<Room>>) -> Sse<impl Stream<Item = Result<
     Sse::new(events).keep_alive(KeepAlive::default())
 }
 
-/// What a page asks.
+/// A request of the page.
 #[derive(Deserialize)]
-struct Asked {
+struct ControlRequest {
     ask: String,
 }
 
 async fn control(State(room): State<Arc<Room>>, body: Bytes) -> Response {
-    let word = serde_json::from_slice(&body).map_or(String::new(), |Asked { ask }| ask);
+    let word = serde_json::from_slice(&body).map_or(String::new(), |ControlRequest { ask }| ask);
     let ask = match word.as_str() {
-        "pause" => Ask::Pause,
-        "resume" => Ask::Resume,
-        "up" => Ask::Up,
-        "down" => Ask::Down,
-        "drain" => Ask::Drain,
-        "stop" => Ask::Stop,
+        "pause" => Command::Pause,
+        "resume" => Command::Resume,
+        "up" => Command::Up,
+        "down" => Command::Down,
+        "drain" => Command::Drain,
+        "stop" => Command::Stop,
         _ => {
             let cure = "use {\"ask\": \"pause\"}, or resume, up, down, drain, stop\n";
             return (StatusCode::BAD_REQUEST, cure).into_response();

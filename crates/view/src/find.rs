@@ -1,4 +1,4 @@
-//! A search, for people: a line for each load that was tried, and the answer.
+//! A search as text: a line for each load that was tried, and the result.
 
 use samples::{FindOutcome, FindSummary, Point, Side};
 use units::{Count, Nanos, percent};
@@ -27,7 +27,7 @@ pub fn find_line(point: &Point, unit: &str) -> String {
     line
 }
 
-/// The answer: `max 50,000 ± 1,000 connections; limited by the target's connection limit: …`.
+/// The result: `max 50,000 ± 1,000 connections; limited by the target's connection limit: …`.
 pub fn find_text(found: &FindSummary, unit: &str) -> String {
     let limited = match &found.limit {
         Some(limit) => format!("; {}{}", limit.named(), limit.advice()),

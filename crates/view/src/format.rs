@@ -1,4 +1,4 @@
-//! The summary in the form of the tools that throng descends from, for people and scripts that know theirs.
+//! The summary in the format of other tools, for users and scripts that expect theirs.
 //!
 //! Each form speaks of the whole run, from the first dial to the end of full load, as those tools do; our own
 //! summary's latency and rate are those of full load. Or it speaks of one population, as if nothing else had been. What a field means where it means something else than there is in
@@ -17,14 +17,14 @@ pub use httperf::httperf;
 pub use wrk::wrk;
 
 use samples::{
-    Fault, Figures, Generator, Header, Latency, Looks, Moments, Phase, Sink, Stage, Summary, Tick,
+    Fault, Figures, Generator, Header, Latency, Moments, Phase, Samples, Sink, Stage, Summary, Tick,
 };
 use units::Nanos;
 
 /// httperf samples the rate of replies over this time.
 const REPLY_PERIOD: Nanos = Nanos::from_secs(5);
 
-/// The whole of a run: what these forms tell beyond the summary. Constant memory, however long it lasts.
+/// Totals of a run that these formats need beyond the summary. Constant memory for any duration.
 #[derive(Clone, Debug, Default)]
 pub struct Whole {
     totals: Tick,
@@ -39,7 +39,7 @@ impl Sink for Whole {
         self.names.clone_from(&header.populations);
     }
 
-    fn tick(&mut self, tick: &Tick, _looks: &Looks) {
+    fn tick(&mut self, tick: &Tick, _looks: &Samples) {
         self.replies.sample(tick);
         self.replies_of.resize_with(tick.populations.len(), Replies::default);
         for (replies, own) in self.replies_of.iter_mut().zip(&tick.populations) {
@@ -53,9 +53,9 @@ impl Sink for Whole {
 /// The rate of replies, sampled.
 #[derive(Clone, Debug, Default)]
 struct Replies {
-    /// Answers per second over [`REPLY_PERIOD`] each, in thousandths.
+    /// Responses per second over [`REPLY_PERIOD`] each, in thousandths.
     rates: Moments,
-    /// The sample that is not complete yet: since when, and how many answers.
+    /// The incomplete sample: since when, and how many responses.
     from: Option<Nanos>,
     seen: u64,
 }
@@ -101,12 +101,12 @@ impl Whole {
         (alone, Whole { totals: totals.clone(), replies: self.replies_of[nth].clone(), ..Whole::default() })
     }
 
-    /// From due to the whole answer, of every request.
+    /// From due to the complete response, of every request.
     fn latency(&self) -> Latency {
         together(&self.totals.ramp_latency, &self.totals.latency)
     }
 
-    /// From due to the first byte of the answer, of every request.
+    /// From due to the first byte of the response, of every request.
     fn first_byte(&self) -> Latency {
         together(&self.totals.ramp_first_byte, &self.totals.first_byte)
     }
@@ -116,7 +116,7 @@ impl Whole {
         self.totals.counts.opened + self.totals.counts.redialled
     }
 
-    /// Requests that had neither an answer nor a fault when the run ended: without a response, as those given up are.
+    /// Requests with neither a response nor a fault when the run ended: without a response, like those that timed out.
     fn unanswered(&self) -> u64 {
         self.totals.counts.unanswered
     }
@@ -133,7 +133,7 @@ fn together(a: &Latency, b: &Latency) -> Latency {
     both
 }
 
-/// Whether an answer came, though not the right one.
+/// Whether there was a response, though not the correct one.
 fn is_wrong_answer(fault: Fault) -> bool {
     fault.kind.is_wrong_answer()
 }
@@ -221,7 +221,7 @@ mod tests {
             (9000, 10_000, 2000, 20),
             (10_000, 10_200, 100, 20),
         ] {
-            whole.tick(&tick(from, until, answered, open), &Looks::default());
+            whole.tick(&tick(from, until, answered, open), &Samples::default());
         }
         let rates = whole.replies.rates;
         assert_eq!((rates.count(), rates.min(), rates.max()), (2, 1_000_000, 2_000_000));
@@ -242,7 +242,7 @@ mod tests {
             }
             let populations = vec![span(10, 10), calls.clone()];
             let answered = 10 + calls.counts.answered;
-            whole.tick(&Tick { populations, ..span(answered, 10 + calls.open) }, &Looks::default());
+            whole.tick(&Tick { populations, ..span(answered, 10 + calls.open) }, &Samples::default());
         }
         let figures = |target: &str, threads, elapsed_s| Figures {
             target: target.to_owned(),
@@ -276,7 +276,7 @@ mod tests {
         let (s, own) = whole.clone().of(&summary, Some(1));
         assert_eq!((s.target.as_str(), s.threads, s.elapsed_s), ("http://127.0.0.1:9/c", 1, 4.5));
         assert_eq!((own.totals.counts.answered, own.latency().count(), s.generator.cpu_s), (2500, 10, 0.0));
-        // Before it began and after it was done it owed no answer.
+        // Before it started and after it completed there was no outstanding response.
         let rates = own.replies.rates;
         assert_eq!((rates.count(), rates.min(), rates.max()), (1, 500_000, 500_000));
         let (s, own) = whole.of(&summary, Some(0));
@@ -288,7 +288,7 @@ mod tests {
     fn a_drain_is_no_sample_of_the_rate() {
         let mut whole = Whole::default();
         let drain = Tick { phase: Phase::Drain, ..tick(0, 9000, 1, 0) };
-        whole.tick(&drain, &Looks::default());
+        whole.tick(&drain, &Samples::default());
         assert_eq!(whole.replies.rates.count(), 0);
     }
 }

@@ -8,7 +8,7 @@ use samples::TickRecord;
 /// Records at most; even, so that neighbours can always be merged. More points than that no chart shows.
 const MOST: usize = 600;
 
-/// A run so far. What is complete is kept as JSON, which takes a fiftieth of the room.
+/// A run so far. Completed parts are stored as JSON, which takes a fiftieth of the memory.
 pub(crate) struct History {
     /// Records at most.
     most: usize,
@@ -89,7 +89,7 @@ mod tests {
     use serde_json::{Value, json};
     use units::Nanos;
 
-    /// The nth second, in which n requests were answered.
+    /// The nth second, with n responses.
     fn second(n: u64) -> TickRecord<'static> {
         let (from, until) = (Nanos::from_secs(n), Nanos::from_secs(n + 1));
         let mut tick = Tick { index: n, from, until, open: 10 * n, ..Tick::default() };

@@ -2,13 +2,13 @@
 
 use std::io::Write;
 
-use samples::{Header, Looks, Sink, Tick};
+use samples::{Header, Samples, Sink, Tick};
 use units::{Bytes, Count, Nanos, percent};
 
 use crate::summary::time;
 
 /// The rates of the short rest of a second at the end would be noise.
-const LEAST_PERIOD: f64 = 0.5;
+const MIN_PERIOD: f64 = 0.5;
 
 /// Everything at a glance: connections, rates, latency, faults, own cost.
 pub struct Line<W> {
@@ -41,9 +41,9 @@ impl<W: Write> Sink for Line<W> {
             writeln!(self.out, "{target}: {connections} connections, {threads} threads, {io}, seed {seed}");
     }
 
-    fn tick(&mut self, tick: &Tick, looks: &Looks) {
+    fn tick(&mut self, tick: &Tick, looks: &Samples) {
         let period = tick.until.since(tick.from).secs_f64().max(1e-9);
-        if period < LEAST_PERIOD {
+        if period < MIN_PERIOD {
             return;
         }
         let start = *self.start.get_or_insert(tick.from);
@@ -97,7 +97,7 @@ impl<W: Write> Classic<W> {
 }
 
 impl<W: Write> Sink for Classic<W> {
-    fn tick(&mut self, tick: &Tick, _looks: &Looks) {
+    fn tick(&mut self, tick: &Tick, _looks: &Samples) {
         let start = *self.start.get_or_insert(tick.from);
         let elapsed = tick.until.since(start).secs_f64();
         self.requests += tick.counts.answered;
@@ -146,12 +146,12 @@ mod tests {
             ..Header::default()
         });
         let own = |seconds: u64| {
-            let own = samples::ProcessLook {
+            let own = samples::ProcessSample {
                 cpu_user_ns: seconds * 1_000_000_000_u64,
                 rss_bytes: 5 << 20,
                 ..Default::default()
             };
-            Looks { own: Some(own), ..Looks::default() }
+            Samples { own: Some(own), ..Samples::default() }
         };
         line.tick(&tick(10), &own(1));
         line.tick(&tick(12), &own(2));
@@ -172,7 +172,7 @@ mod tests {
         line.begin(&Header::default());
         let mut silent = Tick { ramp_latency: samples::Latency::default(), ..tick(0) };
         silent.ramp_latency.censor();
-        line.tick(&silent, &Looks::default());
+        line.tick(&silent, &Samples::default());
         let out = String::from_utf8(out).unwrap();
         assert!(out.contains("  p50 -  p99 -  no response 100 %  faults"), "{out}");
     }
@@ -181,8 +181,8 @@ mod tests {
     fn the_classic_line_is_cumulative() {
         let mut out = Vec::new();
         let mut classic = Classic::new(&mut out);
-        classic.tick(&tick(0), &Looks::default());
-        classic.tick(&tick(2), &Looks::default());
+        classic.tick(&tick(0), &Samples::default());
+        classic.tick(&tick(2), &Samples::default());
         let out = String::from_utf8(out).unwrap();
         assert_eq!(
             out.lines().last().unwrap(),

@@ -1,4 +1,4 @@
-//! Standard error: messages, the lines of a run and the ends of the live view. A reader that stopped reading stops nobody
+//! Standard error: messages, the lines of a run and the ends of the live view. A reader that stops reading blocks nothing
 //! here ([`Background`]).
 
 use std::{
@@ -12,7 +12,7 @@ use exporters::background::{Background, Full};
 
 /// Bytes that may wait: an hour of lines and more.
 const LIMIT: usize = 1 << 20;
-/// A standard error that takes nothing for so long is not waited for any more.
+/// Timeout of a standard error that accepts nothing.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// None where there is no thread for it.

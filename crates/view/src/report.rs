@@ -6,7 +6,7 @@ mod tests;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use flate2::{Compression, write::GzEncoder};
-use samples::{Header, Looks, RunRecord, Sink, Summary, Tick, TickRecord};
+use samples::{Header, RunRecord, Samples, Sink, Summary, Tick, TickRecord};
 use serde_json::{Value, json};
 use stats::compare::Comparison;
 use std::{borrow::Cow, io::Write};
@@ -93,7 +93,7 @@ impl Sink for Report {
         self.run.header = header.clone();
     }
 
-    fn tick(&mut self, tick: &Tick, looks: &Looks) {
+    fn tick(&mut self, tick: &Tick, looks: &Samples) {
         let record = TickRecord { tick: Cow::Borrowed(tick), looks: Cow::Borrowed(looks) };
         self.add(TickRecord::coarse(&record));
     }

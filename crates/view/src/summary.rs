@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_after_the_load_are_told_apart_from_those_held() {
+    fn losses_after_the_load_are_distinguished_from_those_held() {
         let check = |dropped: u64, dropped_in_drain: u64, expected: &str| {
             let held = 500;
             let connections =
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn several_processes_are_told_by_their_extremes() {
+    fn several_processes_are_reported_by_their_extremes() {
         let check = |mib: &[u64], expected| {
             let processes = (7..).zip(mib).map(|(pid, mib)| ProcessMemory { pid, rss_bytes: mib << 20 });
             let cost = ProcessCost { processes: processes.collect(), ..ProcessCost::default() };

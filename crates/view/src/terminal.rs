@@ -20,7 +20,7 @@ use std::{
 };
 
 use ratatui::backend::CrosstermBackend;
-use samples::{Ask, Header, Looks, Sink, Summary, Tick};
+use samples::{Command, Header, Samples, Sink, Summary, Tick};
 use units::Clock;
 
 use crate::{line::Line, messages};
@@ -33,17 +33,16 @@ pub use screen::{keep_for_later, restore_terminal};
 
 /// Seconds that may wait to be drawn.
 const WAITING: usize = 60;
-/// Asks that may wait to be taken: more than anyone types in the tenth of a second between two looks.
+/// Commands that may wait: more than can be typed in the tenth of a second between two polls.
 const ASKS: usize = 64;
 /// How soon a key, a second or another size is noticed.
 const GLANCE: Duration = Duration::from_millis(100);
-/// The thread may take so long to end.
+/// Timeout for the end of the thread.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// A frame goes out as one write.
 const FRAME_BYTES: usize = 64 << 10;
 
-/// The sink that fills the terminal while a run lasts. What is left of it behind the run are its first and its last plain
-/// line, and what was said meanwhile.
+/// The full-screen sink. After the run only its first and its last plain line, and the messages of the run, remain.
 pub struct Terminal {
     line: Line<Vec<u8>>,
     first_line: String,
@@ -56,7 +55,7 @@ pub struct Terminal {
 
 struct Thread {
     seconds: SyncSender<Second>,
-    asks: Receiver<Ask>,
+    asks: Receiver<Command>,
     done: Receiver<()>,
 }
 
@@ -99,7 +98,7 @@ impl Terminal {
         let header = header.clone();
         screen::enter()?;
         let work = move || {
-            // A terminal that cannot be written to is no reason to disturb the run. What was said before stands above.
+            // A terminal that cannot be written to does not disturb the run. Earlier messages are above.
             messages::flush_messages();
             let _ = Watching::new(header, ask).and_then(|watching| watching.watch(&next_second));
             let _ = tell.send(());
@@ -113,7 +112,7 @@ impl Terminal {
     fn end(&mut self) {
         let Some(Thread { seconds, done, .. }) = self.thread.take() else { return };
         drop(seconds);
-        // Who hangs in a write is not waited for.
+        // Does not wait for a blocked write.
         let _ = done.recv_timeout(PATIENCE);
         if self.missed > 0 {
             let _ = keep_for_later(&format!(
@@ -138,7 +137,7 @@ impl Sink for Terminal {
         }
     }
 
-    fn tick(&mut self, tick: &Tick, looks: &Looks) {
+    fn tick(&mut self, tick: &Tick, looks: &Samples) {
         let second = self.figures.tick(tick, looks);
         self.line.tick(tick, looks);
         let line = self.line.take();
@@ -154,7 +153,7 @@ impl Sink for Terminal {
         }
     }
 
-    fn ask(&mut self) -> Option<Ask> {
+    fn ask(&mut self) -> Option<Command> {
         self.thread.as_ref()?.asks.try_recv().ok()
     }
 
@@ -177,12 +176,12 @@ struct Watching {
     second: Second,
     history: History,
     keys: Keys,
-    asks: SyncSender<Ask>,
+    asks: SyncSender<Command>,
     size: (u16, u16),
 }
 
 impl Watching {
-    fn new(header: Header, asks: SyncSender<Ask>) -> io::Result<Watching> {
+    fn new(header: Header, asks: SyncSender<Command>) -> io::Result<Watching> {
         let out = BufWriter::with_capacity(FRAME_BYTES, stderr());
         Ok(Watching {
             terminal: ratatui::Terminal::new(CrosstermBackend::new(out))?,
@@ -229,7 +228,7 @@ impl Watching {
     fn hears_keys(&mut self) -> bool {
         let mut bytes = [0; 64];
         let Ok(n) = screen::typed(GLANCE, &mut bytes) else {
-            // Nobody will type any more.
+            // There is no more input.
             thread::sleep(GLANCE);
             return false;
         };
@@ -248,13 +247,13 @@ impl Watching {
     fn draw(&mut self) -> io::Result<()> {
         let (message, terminal) = (self.keys.says(self.clock.now()), &mut self.terminal);
         let (header, second, history, keys) = (&self.header, &self.second, &self.history, &self.keys);
-        screen::with_pen(|notices| {
+        screen::with_pen(|held_messages| {
             let scene = Scene {
                 header,
                 second,
                 history,
                 message,
-                notices: &notices.lines,
+                held_messages: &held_messages.lines,
                 is_paused: keys.is_paused(),
                 is_ending: keys.is_ending(),
             };

@@ -1,12 +1,12 @@
 //! HTTP/1.1 and 1.0 (RFC 9112): the client and the server role, side by side.
 //!
-//! Both roles are driven by the same loop. Call `handle_bytes` with all the bytes at hand; it tells how many it consumed
-//! and gives at most one event, which borrows them. Call again with what is left, even if that is nothing (`End` needs no
-//! byte of its own), until it returns `(0, None)`; keep the rest and offer it again with more behind it. `(n, None)` with
-//! n > 0 is possible (framing without a body byte behind it): call again.
+//! Both roles are driven by the same loop. Call `handle_bytes` with all available bytes; it returns how many it consumed
+//! and at most one event, which borrows them. Call again with what is left, even if that is nothing (`End` needs no byte of
+//! its own), until it returns `(0, None)`; keep the rest and pass it again with the bytes that follow. `(n, None)` with n >
+//! 0 is possible (framing without a body byte behind it): call again.
 //!
-//! A head is parsed anew each time it is offered, because nothing is stored; [`MAX_HEAD`] bounds what a peer that dribbles
-//! can cost, in memory and in time.
+//! A head is parsed again each time it is passed, because nothing is stored; [`MAX_HEAD`] bounds what a slow peer can cost
+//! in memory and time.
 
 mod body;
 mod client;

@@ -1,7 +1,7 @@
 //! Protocols without sockets, clock or allocation: bytes in, bytes and at most one event out.
 //!
-//! Every machine here is `Copy` and a few bytes long. It stores no input: what it cannot use yet (half a
-//! head, half a frame header) it leaves unconsumed, and the caller offers it again with more behind it.
+//! Every machine here is `Copy` and a few bytes long. It stores no input: it leaves what it cannot use yet (half a head,
+//! half a frame header) unconsumed, and the caller passes it again with the bytes that follow.
 
 pub mod http1;
 mod out;
@@ -26,17 +26,17 @@ pub enum Breach {
     BadChunk,
     /// The peer closed in the middle of a message (RFC 9112 section 8).
     Truncated,
-    /// Bytes that nobody asked for (RFC 9112 section 9.2).
+    /// Bytes without a request (RFC 9112 section 9.2).
     UnexpectedBytes,
-    /// A 101 that does not upgrade to what was asked for (RFC 6455 section 4.1).
+    /// A 101 that does not upgrade to the requested protocol (RFC 6455 section 4.1).
     BadHandshake,
-    /// A frame that is no frame, or one that may not stand where it does (RFC 6455 sections 5.2 to 5.5).
+    /// An invalid frame, or one that is not allowed at this point (RFC 6455 sections 5.2 to 5.5).
     BadFrame,
     /// A text message or the reason of a close that is not UTF-8 (RFC 6455 section 8.1).
     BadUtf8,
     /// A message longer than the caller takes (RFC 6455 section 10.4).
     MessageTooLong,
-    /// A close with half a code, or with one that nobody may send (RFC 6455 sections 5.5.1 and 7.4).
+    /// A close with half a code, or with a reserved one (RFC 6455 sections 5.5.1 and 7.4).
     BadClose,
 }
 
@@ -75,7 +75,7 @@ impl Breach {
         }
     }
 
-    /// The status code of the close that answers it on a WebSocket (RFC 6455 section 7.4.1).
+    /// The status code of the close sent in response on a WebSocket (RFC 6455 section 7.4.1).
     pub const fn close_code(self) -> u16 {
         match self {
             Self::BadUtf8 => 1007,

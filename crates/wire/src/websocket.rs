@@ -1,13 +1,12 @@
 //! WebSocket (RFC 6455): the client and the server role, without extensions.
 //!
-//! The handshake is functions over whole heads: a client writes with [`write_upgrade`] and reads with
-//! [`read_response`], a server finds an [`Offer`] in [`http1::Request`](crate::http1::Request) and answers with
-//! [`write_accept`].
+//! The handshake is functions over whole heads: a client writes with [`write_upgrade`] and reads with [`read_response`], a
+//! server finds an [`Offer`] in [`http1::Request`](crate::http1::Request) and responds with [`write_accept`].
 //!
-//! Behind it, [`Frames`] reads what the peer sends. It is driven as the machines of [`http1`](crate::http1)
-//! are: call `handle_bytes` with all the bytes at hand, and again with what is left, until it returns `(0,
-//! None)`; keep the rest and offer it again with more behind it. `(n, None)` with n > 0 is possible: call
-//! again. The rest is never longer than a control frame.
+//! After it, [`Frames`] reads what the peer sends. It is driven like the machines of [`http1`](crate::http1): call
+//! `handle_bytes` with all available bytes, and again with what is left, until it returns `(0, None)`; keep the rest and
+//! pass it again with the bytes that follow. `(n, None)` with n > 0 is possible: call again. The rest is never longer than
+//! a control frame.
 
 mod frames;
 mod handshake;

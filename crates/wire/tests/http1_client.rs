@@ -315,7 +315,7 @@ fn an_idle_connection_ends_without_a_breach() {
 }
 
 #[test]
-fn an_end_that_was_not_taken_is_told_at_the_close() {
+fn an_end_that_was_not_taken_is_reported_at_the_close() {
     let mut machine = Client::new();
     machine.order(false);
     let reply = b"HTTP/1.1 204 No Content\r\n\r\n";

@@ -1,12 +1,12 @@
 import type { Lenient } from "./lenient";
 import { joined, periodOf, settle, type Period } from "./period";
-import type { Looks, TickRecord } from "./records";
+import type { Samples, TickRecord } from "./records";
 import type { StoredRun } from "./report";
 
 /** A stored tick, or several merged: what happened, and what was seen last of hosts and processes. */
 export interface Entry {
   period: Period;
-  looks: Lenient<Looks>;
+  looks: Lenient<Samples>;
 }
 
 export function entryOf(record: Lenient<TickRecord>): Entry {

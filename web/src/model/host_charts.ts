@@ -2,7 +2,7 @@ import { asks, growth, isSeen, overTime, phases, SECONDS, type Axis, type Chart,
 import type { Entry } from "./fold";
 import type { Lenient } from "./lenient";
 import * as quantity from "./quantity";
-import type { ProcessLook } from "./records";
+import type { ProcessSample } from "./records";
 import type { Run } from "./run";
 
 const CORES: Axis = { label: "processors used", quantity: quantity.count };
@@ -18,7 +18,7 @@ function chart(run: Run, id: string, title: string, says: string, y: Axis, lines
 export const targetHost = ({ looks }: Entry) => looks.target_host ?? looks.host;
 
 /** CPU time so far, seconds. */
-const cpuOf = (process: Lenient<ProcessLook> | null | undefined): number | null =>
+const cpuOf = (process: Lenient<ProcessSample> | null | undefined): number | null =>
   process ? ((process.cpu_user_ns ?? 0) + (process.cpu_system_ns ?? 0)) / 1e9 : null;
 
 export const cpuOfThrong = ({ looks }: Entry) => cpuOf(looks.own);

@@ -120,7 +120,7 @@ tick: Tick,
 /**
  * What was seen last of hosts and processes.
  */
-looks: Looks, };
+looks: Samples, };
 
 /**
  * One period of one shard, or of several merged.
@@ -537,23 +537,23 @@ stall_us: number, };
 /**
  * What was seen last, named as in [`Observation`].
  */
-export type Looks = { 
+export type Samples = { 
 /**
  * The target's processes.
  */
-target: TargetLook | null, 
+target: TargetSample | null, 
 /**
  * The host that throng runs on.
  */
-host: HostLook | null, 
+host: HostSample | null, 
 /**
  * The target's host, where `throng observe` tells.
  */
-target_host: HostLook | null, 
+target_host: HostSample | null, 
 /**
  * throng itself.
  */
-own: ProcessLook | null, 
+own: ProcessSample | null, 
 /**
  * Connections at the target's side: TCP sockets that its kernel counts in the network namespace beyond those before
  * the first dial, half of them where both ends are there. `None`: nobody tells of that side.
@@ -563,7 +563,7 @@ connections: number | null, };
 /**
  * The processes that serve the target: those that hold its listener, and their children that run the same program.
  */
-export type TargetLook = { 
+export type TargetSample = { 
 /**
  * The one that listens; with a master and workers, the first worker.
  */
@@ -575,9 +575,9 @@ command: string,
 /**
  * All of them together.
  */
-process: ProcessLook, 
+process: ProcessSample, 
 /**
- * Each by itself, the one of `pid` first, then by number; 64 at most ([`TargetLook::MOST_PROCESSES`]). Not in what is
+ * Each by itself, the one of `pid` first, then by number; 64 at most ([`TargetSample::MOST_PROCESSES`]). Not in what is
  * kept of each second.
  */
 processes: Array<ProcessMemory>, 
@@ -609,10 +609,10 @@ group_oom_kills: number,
 /**
  * What its Java virtual machines tell, all together, where it is one.
  */
-jvm: JvmLook | null, 
+jvm: JvmSample | null, 
 /**
  * Names of threads that ran at the first look and have ended since, in a process that lives on: each name once, and only
- * where no thread of that name is left; 8 at most ([`TargetLook::MOST_THREADS_GONE`]). Not in what is kept of each second.
+ * where no thread of that name is left; 8 at most ([`TargetSample::MOST_THREADS_GONE`]). Not in what is kept of each second.
  */
 threads_gone?: Array<string>, 
 /**
@@ -659,7 +659,7 @@ export type LogKind = "heap" | "memory" | "open-files" | "threads" | "connection
 /**
  * Java virtual machines, by their own counters; those of G1 are as of its last pause.
  */
-export type JvmLook = { 
+export type JvmSample = { 
 /**
  * Of the heap, in use.
  */
@@ -684,7 +684,7 @@ gc_pause_ns: number, };
 /**
  * Some processes, taken together.
  */
-export type ProcessLook = { 
+export type ProcessSample = { 
 /**
  * Alive.
  */
@@ -749,7 +749,7 @@ cpus: string, };
 /**
  * A host, as far as connections feel it.
  */
-export type HostLook = { 
+export type HostSample = { 
 /**
  * TCP sockets of the network namespace.
  */
@@ -917,7 +917,7 @@ io: string,
 /**
  * What was changed by hand while it ran.
  */
-asks: Array<Asked>, 
+asks: Array<UserCommand>, 
 /**
  * Each destination by itself, where there are several; neighbours together where there are more than 64.
  */
@@ -957,7 +957,7 @@ observed: Observation,
 /**
  * How near this machine came to what `throng calibrate` measured; none where it was not calibrated.
  */
-rig: Rig | null, 
+rig: CalibrationShare | null, 
 /**
  * Thresholds, in the user's order.
  */
@@ -1063,7 +1063,7 @@ export type Certainty = "guess" | "inferred" | "seen";
  */
 export type Connections = { 
 /**
- * Asked for.
+ * UserCommand for.
  */
 wanted: number, 
 /**
@@ -1760,7 +1760,7 @@ pid: number,
  */
 process: ProcessSeen, 
 /**
- * Open descriptors in the fullest table of theirs; see [`TargetLook::open_files`].
+ * Open descriptors in the fullest table of theirs; see [`TargetSample::open_files`].
  */
 open_files: Gauge<number> | null, 
 /**
@@ -1776,7 +1776,7 @@ accept_queue: Gauge<number> | null,
  */
 accept_backlog: number | null, 
 /**
- * Looks at which that queue was full.
+ * Samples at which that queue was full.
  */
 accept_queue_full: number, 
 /**
@@ -1796,16 +1796,16 @@ jvm_heap_used_bytes: Gauge<number> | null,
  */
 jvm_heap_max_bytes: number | null, 
 /**
- * Threads that have ended; see [`TargetLook::threads_gone`].
+ * Threads that have ended; see [`TargetSample::threads_gone`].
  */
 threads_gone: Array<string>, 
 /**
- * Lines of its logs that name an error; see [`TargetLook::log`].
+ * Lines of its logs that name an error; see [`TargetSample::log`].
  */
 log: Array<LogLine>, };
 
 /**
- * Some processes, taken together; see [`ProcessLook`] for what each means.
+ * Some processes, taken together; see [`ProcessSample`] for what each means.
  */
 export type ProcessSeen = { 
 /**
@@ -1975,7 +1975,7 @@ icmp6: boolean, };
 /**
  * How near a run came to what its machine did when it was calibrated: shares of the calibrated figures, 1 is as much.
  */
-export type Rig = { 
+export type CalibrationShare = { 
 /**
  * When that was.
  */
@@ -1996,7 +1996,7 @@ connections: number | null, };
 /**
  * A figure, and what kept it from being more.
  */
-export type Mark = { 
+export type Measurement = { 
 /**
  * The figure.
  */
@@ -2035,7 +2035,7 @@ pass: boolean, };
 /**
  * Something that was asked for by hand, and done.
  */
-export type Asked = { 
+export type UserCommand = { 
 /**
  * When, since the first dial.
  */

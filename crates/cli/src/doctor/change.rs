@@ -6,7 +6,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use host::{Repair, Root, Unmended};
+use host::{FixError, Repair, Root};
 
 use crate::{Failure, folders, say};
 
@@ -16,9 +16,9 @@ pub(super) fn fix(root: &Root, repairs: &[Repair]) -> Result<(), Failure> {
         ip(&["-V".to_owned()]).map_err(Failure::machine)?;
     }
     let mut done = |repair: &Repair| say(&format!("done: {repair}"));
-    let left = host::mend(root, &state_file()?, repairs, &mut ip, &mut done).map_err(|why| match why {
-        why @ Unmended::Untrusted(..) => Failure::words([why]),
-        Unmended::Failed(why) => {
+    let left = host::fix(root, &state_file()?, repairs, &mut ip, &mut done).map_err(|why| match why {
+        why @ FixError::Untrusted(..) => Failure::words([why]),
+        FixError::Failed(why) => {
             Failure::machine(format!("{why}\nto undo the changes made before: throng doctor --undo"))
         }
         why => Failure::machine(why),
@@ -40,8 +40,8 @@ pub(super) fn undo(root: &Root) -> Result<(), Failure> {
         return Ok(());
     }
     let mut done = |undone: &host::Undone| say(&format!("undone: {undone}"));
-    host::unmend(root, &file, &mut ip, &mut done).map_err(|why| match why {
-        why @ Unmended::Untrusted(..) => Failure::words([why]),
+    host::undo(root, &file, &mut ip, &mut done).map_err(|why| match why {
+        why @ FixError::Untrusted(..) => Failure::words([why]),
         why => Failure::machine(why),
     })
 }

@@ -9,7 +9,7 @@ use units::Count;
 /// Values longer than this push what follows them out of its column.
 const WIDEST_VALUE: usize = 48;
 
-/// The answer.
+/// The report.
 pub(super) struct Report {
     /// As typed; `None` for this machine as such.
     pub(super) target: Option<String>,
@@ -38,7 +38,7 @@ impl Report {
         }
     }
 
-    /// A line for each finding, its cure below it, and whether it fits as the last line.
+    /// A line for each finding, its fix below it, and whether it fits as the last line.
     pub(super) fn text(&self) -> String {
         let widest = |width: fn(&Finding) -> usize| self.findings.iter().map(width).max().unwrap_or(0);
         let what = widest(|finding| finding.what.chars().count());

@@ -17,9 +17,9 @@ use serde_json::{Value, json};
 use units::{Clock, Date, Nanos};
 
 use super::{combined::combined, settings::Settings};
-use crate::{EXIT_WORDS, Failure, runs};
+use crate::{EXIT_USAGE, Failure, runs};
 
-/// A run that was told to end has so long for it.
+/// Time for a run to end after a signal.
 const PATIENCE: Nanos = Nanos::from_secs(15);
 /// Looked at so often.
 const LOOK: Duration = Duration::from_millis(50);
@@ -35,7 +35,7 @@ pub(super) struct Clients {
 
 struct Client {
     child: Child,
-    /// What it was told, without outputs.
+    /// Its arguments, without outputs.
     words: Vec<String>,
     summary: PathBuf,
     seconds: PathBuf,
@@ -80,7 +80,7 @@ impl Clients {
         Ok(clients)
     }
 
-    /// What the first was told, without outputs.
+    /// The arguments of the first, without outputs.
     pub(super) fn words(&self) -> Vec<String> {
         self.each.first().map_or(Vec::new(), |client| client.words.clone())
     }
@@ -221,7 +221,7 @@ impl Client {
         let status = self.child.try_wait().ok().flatten().and_then(|status| status.code());
         let Ok(text) = fs::read_to_string(&self.summary) else {
             let what = format!("throng {}: no summary\n{}", self.words.join(" "), said.trim_end());
-            let wrong = status == Some(i32::from(EXIT_WORDS));
+            let wrong = status == Some(i32::from(EXIT_USAGE));
             return Err(if wrong { Failure::words(what.lines()) } else { Failure::machine(what) });
         };
         serde_json::from_str(&text).map_err(|e| Failure::machine(format!("{}: {e}", self.summary.display())))

@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn the_worst_is_told() {
+    fn the_worst_is_reported() {
         let parts = [summary(Verdict::Fail, 2, 200), summary(Verdict::Pass, 1, 200)];
         let all = combined(&parts, 30, &Tick::default());
         assert_eq!(all.headline, "2 clients, one of them: fail: of one");

@@ -1,4 +1,4 @@
-//! What labs have come to, from the outcomes that are kept: then and now, and all servers in one table.
+//! Results of labs, from the stored outcomes: then and now, and all servers in one table.
 
 use std::fs;
 

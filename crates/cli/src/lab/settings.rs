@@ -1,4 +1,4 @@
-//! Where a lab works, and how large: what its places stand for, and its server as it is then.
+//! The folder and scale of a lab: values of its placeholders, and its server with them.
 
 use std::{
     collections::BTreeMap,
@@ -15,7 +15,7 @@ use units::Date;
 
 use crate::{Failure, folders, plans, say};
 
-/// So many open files a server needs besides its connections.
+/// Open files that a server needs besides its connections.
 const OTHER_FILES: u64 = 500;
 
 /// One lab at one scale.
@@ -50,7 +50,7 @@ impl Settings {
         Ok(Settings { values: Values { scale, times, named }, work, log, throng })
     }
 
-    /// Starts a server, as so many processes; `variant` goes over its environment.
+    /// Starts a server, as this many processes; `variant` overrides its environment.
     pub(super) fn start(
         &self,
         lab: &Lab,
@@ -73,7 +73,7 @@ impl Settings {
         Ok(running)
     }
 
-    /// Heap of each of so many processes.
+    /// Heap of each process.
     pub(super) fn heap_mib(&self, server: &Server, processes: u8) -> Result<Option<u64>, String> {
         server.heap_mib(self.values.scale / f64::from(processes.max(1)))
     }
@@ -94,7 +94,7 @@ impl Settings {
         server.version.as_ref().and_then(said).unwrap_or_default()
     }
 
-    /// With what stands for the server's addresses.
+    /// With the values for the server's addresses.
     pub(super) fn values_at(&self, host: &str) -> Values {
         let mut values = self.values.clone();
         for (name, scheme) in [("url", "http"), ("ws", "ws"), ("tcp", "tcp")] {
@@ -110,7 +110,7 @@ pub(super) fn work(lab: &Lab) -> Result<PathBuf, Failure> {
     Ok(folders::cache().ok_or_else(|| Failure::machine(none))?.join("labs").join(&lab.name))
 }
 
-/// So many folders of logs are left.
+/// Maximum of log folders that are kept.
 const LOGS: usize = 20;
 
 /// The oldest of them go. What cannot be removed stays.
@@ -143,7 +143,7 @@ pub(super) fn processes(server: &Server, size: u64) -> u8 {
     }
 }
 
-/// The limit of open files that a server may have, raised to so many where we may do that: what we start inherits it.
+/// The limit on open files for a server, raised to this if permitted: child processes inherit it.
 fn raised(wanted: u64) -> u64 {
     let hard = host::open_files(&Root::real()).map_or(u64::MAX, |files| files.hard);
     let more = Rlimit { current: Some(wanted), maximum: Some(wanted) };

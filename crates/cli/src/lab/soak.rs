@@ -1,4 +1,4 @@
-//! A lab's load for hours: how things stand every now and then, and in the end what drifted.
+//! A long run of a lab: prints the status now and then, and finally the drift.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -8,7 +8,7 @@ use units::{Bytes, Clock, Count, Nanos};
 use super::trials::{self, How, Trial};
 use crate::{EXIT_INTERRUPTED, Failure, answer, args::LabSoakArgs, say, signals};
 
-/// It tells how things stand so many times.
+/// How often the status is printed.
 const CHECKPOINTS: u64 = 20;
 /// For the trend; the shortest is of three seconds.
 const MOMENTS: usize = 60;
@@ -34,7 +34,7 @@ pub(super) fn soak(lab: &Lab, args: &LabSoakArgs) -> Result<u8, Failure> {
     let (mut outcome, seconds) = trial.end(&mut |clients| {
         if clock.now().0 >= next {
             next += each;
-            // With the last one that was told, which what counts up is held against.
+            // With the last printed one, from which increments are computed.
             let seconds = clients.seconds(told.max(1) - 1);
             let (before, since) = seconds.split_at(usize::from(told > 0).min(seconds.len()));
             if !since.is_empty() {
@@ -63,7 +63,7 @@ pub(super) fn soak(lab: &Lab, args: &LabSoakArgs) -> Result<u8, Failure> {
     Ok(u8::from(!outcome.expected || !drifting.is_empty()))
 }
 
-/// How things stood over some time, on a line.
+/// The status over some time, on a line.
 fn checkpoint(stretch: &Stretch) -> String {
     let bytes = |n: Option<f64>| n.map_or("–".to_owned(), |n| Bytes(n as u64).brief().to_string());
     let time = |us: Option<f64>| us.map_or("–".to_owned(), lab::micros);

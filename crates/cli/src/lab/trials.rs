@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{EXIT_INTERRUPTED, Failure, answer, args::LabRunArgs, folders, say, signals};
 
-/// The course of a trial is kept in so many stretches.
+/// Number of stretches stored per trial.
 const STRETCHES: usize = 40;
 
 /// A trial whose figures say nothing, for throng itself was the limit, is done again so often: where server and throng share a
@@ -44,7 +44,7 @@ pub(super) struct How<'a> {
     pub(super) quiet: bool,
 }
 
-/// Those that were asked for: each of `wanted` is the name of an experiment, of a server or of a variant.
+/// Selects: each of `wanted` is the name of an experiment, a server or a variant.
 ///
 /// # Errors
 /// There is none.
@@ -82,7 +82,7 @@ pub(super) fn missing(chosen: &Chosen, at: Option<&str>) -> Vec<String> {
     if at.is_some() { Vec::new() } else { lab::missing(chosen.server) }
 }
 
-/// Runs what was asked for; returns the exit status: 0 where all went as expected.
+/// Runs the selection; returns the exit status: 0 if all went as expected.
 pub(super) fn run(lab: &Lab, args: &LabRunArgs) -> Result<u8, Failure> {
     let mut chosen = chosen(lab, &lab.experiments, &args.variant)?;
     if args.at.is_some() {
@@ -148,7 +148,7 @@ pub(super) fn time(text: &str) -> Result<Nanos, Failure> {
     Nanos::parse(text).map_err(|e| Failure::words([format!("--for: {e}")]))
 }
 
-/// Where outcomes are kept: a file that can be added to.
+/// The file that outcomes are appended to.
 pub(super) fn results(told: Option<&Path>) -> Result<PathBuf, Failure> {
     let file = results_file(told)?;
     Outcome::open(&file).map_err(|e| Failure::words([format!("--results {}: {e}", file.display())]))?;
@@ -165,12 +165,12 @@ pub(super) fn keep(outcome: &Outcome, results: &Path) -> Result<(), Failure> {
     outcome.keep(results).map_err(|e| Failure::machine(format!("--results {}: {e}", results.display())))
 }
 
-/// A trial that is under way: its server, and those who load it.
+/// A trial in progress: its server, and its clients.
 pub(super) struct Trial<'a> {
     experiment: &'a Experiment,
     stop: &'a AtomicBool,
     log: PathBuf,
-    // Before the server, so that nobody meets its end.
+    // Before the server, so that no client sees its end.
     clients: Clients,
     running: Option<Running>,
     /// All but what comes of it.

@@ -47,7 +47,7 @@ fn pass(server: &Scripted, counts: &[(&str, u64)]) -> Summary {
 }
 
 #[test]
-fn an_answer_is_framed_by_its_length() {
+fn a_response_is_framed_by_its_length() {
     check_kept(&ok("Hello World!"), 12);
     check_kept("HTTP/1.1 200 OK\r\ncontent-length:3\r\nserver: x\r\n\r\nabc", 3);
     check_kept(&ok(""), 0);
@@ -55,7 +55,7 @@ fn an_answer_is_framed_by_its_length() {
 }
 
 #[test]
-fn an_answer_is_framed_by_its_chunks() {
+fn a_response_is_framed_by_its_chunks() {
     let chunks =
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nHello\r\n6;x=y\r\n World\r\n0\r\n\r\n";
     check_kept(chunks, 11);
@@ -70,7 +70,7 @@ fn interim_answers_come_before_the_answer() {
 }
 
 #[test]
-fn an_answer_without_content_is_whole() {
+fn a_response_without_content_is_whole() {
     check_kept("HTTP/1.1 204 No Content\r\n\r\n", 0);
     check_kept("HTTP/1.1 205 Reset Content\r\nContent-Length: 0\r\n\r\n", 0);
 }

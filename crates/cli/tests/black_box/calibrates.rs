@@ -80,7 +80,7 @@ fn each_interface_of_the_kernel_is_measured_by_itself() {
 }
 
 #[test]
-fn all_wrong_words_are_told_before_anything_starts() {
+fn all_usage_errors_are_reported_before_anything_starts() {
     let data = Data::new("calibrate-words");
     let ended = data.end(&["calibrate", "-d", "soon", "--io", "magic"]);
     assert_eq!((ended.status, ended.stdout.as_str()), (Some(2), ""), "{ended:?}");

@@ -1,4 +1,4 @@
-//! Servers crippled on purpose: `run` names whose doing it was, the cause, at how many connections, and a cure.
+//! Servers crippled on purpose: `run` names whose doing it was, the cause, at how many connections, and a fix.
 
 use std::{
     fs,
@@ -21,7 +21,7 @@ struct Cause<'a> {
     cause: &'a str,
     /// Connections at which it showed.
     at: std::ops::RangeInclusive<u64>,
-    /// A part of the detail, and one of the cure.
+    /// A part of the detail, and one of the fix.
     words: [&'a str; 2],
 }
 

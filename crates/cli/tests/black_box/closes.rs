@@ -1,4 +1,4 @@
-//! How connections end: by announcement, without notice, in the middle, or not at all.
+//! How connections end: by announcement, without an announcement, in the middle, or not at all.
 
 use std::time::{Duration, Instant};
 
@@ -71,7 +71,7 @@ fn never_means_not_even_after_an_announcement() {
 }
 
 #[test]
-fn a_close_without_notice_is_a_loss() {
+fn a_close_without_announcement_is_a_loss() {
     let closes_idle = |peer: &mut Peer| {
         let _ = peer.request().is_some_and(|_| peer.answer(&ok("x")));
     };
@@ -139,7 +139,7 @@ fn a_close_after_each_response_is_no_age_limit() {
 }
 
 #[test]
-fn a_reset_is_told_from_a_close() {
+fn a_reset_is_distinguished_from_a_close() {
     let resets = |peer: &mut Peer| {
         peer.request();
         peer.reset();
@@ -155,7 +155,7 @@ fn a_reset_is_told_from_a_close() {
 }
 
 #[test]
-fn half_an_answer_is_truncated() {
+fn half_a_response_is_truncated() {
     let half = |answer: &'static str| {
         move |peer: &mut Peer| {
             let _ = peer.request().is_some_and(|_| peer.answer(answer));

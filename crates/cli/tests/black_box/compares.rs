@@ -113,7 +113,7 @@ fn one_run_alone_has_no_noise_and_faults_are_counted() {
 }
 
 #[test]
-fn wrong_words_are_told_at_once() {
+fn usage_errors_are_reported_at_once() {
     let data = Data::new("compared-wrong");
     let check = |args: &[&str], told: &[&str]| {
         let ended = data.end(&[&["compare"], args].concat());

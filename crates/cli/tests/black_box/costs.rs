@@ -81,7 +81,7 @@ fn is_carried_or_discarded(s: &Summary, (name, range): (&str, std::ops::Range<f6
 }
 
 #[test]
-fn an_answer_has_a_price() {
+fn a_response_has_a_price() {
     let server = Serving::start(&["--threads", "1"]);
     let (_, s) = run(&server.url("/"), &["-c", "10", "-d", "4s", "--threads", "1"]);
     for (name, cpu_ns) in [

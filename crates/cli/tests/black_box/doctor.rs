@@ -23,7 +23,7 @@ fn findings(ended: &Ended) -> Value {
     serde_json::from_str(&ended.stdout).unwrap_or_else(|e| panic!("{e}: {ended:?}"))
 }
 
-/// One of them: severity, value and cure.
+/// One of them: severity, value and fix.
 fn one<'a>(report: &'a Value, what: &str) -> [&'a str; 3] {
     let all = report["findings"].as_array().unwrap();
     let found = all.iter().find(|f| f["what"] == what).unwrap_or_else(|| panic!("no {what}: {report}"));
@@ -31,7 +31,7 @@ fn one<'a>(report: &'a Value, what: &str) -> [&'a str; 3] {
 }
 
 #[test]
-fn wrong_words_are_named_all_at_once() {
+fn usage_errors_are_named_all_at_once() {
     check(
         &["doctor", "gopher://x/", "-c", "many", "--sources", "here"],
         2,
@@ -174,7 +174,7 @@ impl Drop for Namespace {
 }
 
 #[test]
-fn settings_are_mended_and_taken_back() {
+fn settings_are_fixed_and_undone() {
     let Some(namespace) = Namespace::new("settings_are_mended_and_taken_back") else { return };
     namespace.shell(
         "echo 16 > /proc/sys/net/core/somaxconn; echo '40000 40100' > /proc/sys/net/ipv4/ip_local_port_range",
@@ -226,7 +226,7 @@ fn settings_are_mended_and_taken_back() {
 
 /// A caller's file below the HOME that sudo kept.
 #[test]
-fn a_note_with_a_strange_line_is_refused() {
+fn a_state_file_with_a_strange_line_is_refused() {
     let state = file("strange-state");
     let _ = fs::remove_dir_all(&state);
     fs::create_dir_all(state.join("throng")).unwrap();

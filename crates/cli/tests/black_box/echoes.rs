@@ -79,7 +79,7 @@ fn the_server_speaks_as_the_rfc_says() {
 }
 
 #[test]
-fn what_is_no_upgrade_is_told_so() {
+fn what_is_no_upgrade_is_reported_so() {
     let server = Serving::start(&["--threads", "1"]);
     let check = |request: &str, status: &str| {
         let mut caller = Caller::dial(server.address);

@@ -55,7 +55,7 @@ fn the_length_may_be_the_number_drawn() {
 }
 
 #[test]
-fn wrong_and_right_answers_are_told_apart() {
+fn wrong_and_right_responses_are_distinguished() {
     let server = Scripted::start(|peer| {
         while let Some(head) = peer.request() {
             let even = head.split(' ').nth(1).unwrap().ends_with(['0', '2', '4', '6', '8']);

@@ -190,7 +190,7 @@ fn check_sums(s: &Summary, n: u64) {
     assert_eq!(count("latency_us.count") + count("ramp_latency_us.count"), answered);
     assert!(count("connections.seen_by_target") >= n, "both ends count the same: {:#}", s.0);
     // First requests follow the connect and lag behind nothing; those of full load all do.
-    // Each request's, and once more where throng stood still while its response was there.
+    // Each request's, and once more where throng stalled while its response was there.
     let stalled = s.at("latency_us.stalled")["count"].as_u64().unwrap_or(0);
     assert_eq!(count("lag_us.count"), count("latency_us.count") + stalled);
     // Each answer has a first byte, and it does not come after the last one.
@@ -275,7 +275,7 @@ fn latency_is_the_servers() {
     let (ended, s) = run(&server.url("/delay?for=50ms"), &["-c", "8", "-d", "1s"]);
     check_sums(&s, 8);
     for name in ["latency_us", "ramp_latency_us"] {
-        // A busy machine adds to most of them, and not to the fastest; of which it may take off what throng stood still.
+        // A busy machine adds to most of them, and not to the fastest; of which it may take off what throng stalled.
         let (min, p50) = (s.number(&format!("{name}.min")), s.number(&format!("{name}.p50")));
         assert!(min < 90_000.0 && p50 >= 49_900.0, "{name}: {min}, {p50}");
     }

@@ -21,7 +21,7 @@ fn find(target: &str, args: &[&str], status: i32) -> Value {
 
 #[test]
 fn a_limit_on_connections_is_found_and_named() {
-    // No number that is known for something else. The probe lane has places of its own.
+    // No number that is known for something else. The probe has places of its own.
     let server = Serving::start(&["--threads", "1", "--max-open", "700"]);
     // Judged by this alone: how late throng is on a busy machine is no matter here.
     let args = ["--max", "4000", "-d", "1s", "--threshold", "held >= 99.9%"];
@@ -53,7 +53,7 @@ fn what_nobody_answers_is_impossible_and_what_is_allowed_may_pass() {
 }
 
 #[test]
-fn mistakes_are_told() {
+fn mistakes_are_reported() {
     let ended = Program::start(&["find", "http://127.0.0.1:9/", "--by", "magic", "--max", "few"]).end();
     ended.assert_status(2);
     assert!(
@@ -63,7 +63,7 @@ fn mistakes_are_told() {
     );
 }
 
-/// The search ends with this outcome, and names side, cause, a part of the detail and one of the cure.
+/// The search ends with this outcome, and names side, cause, a part of the detail and one of the fix.
 fn check_limit(found: &Value, outcome: &str, [side, cause, detail, cure]: [&str; 4]) {
     assert_eq!(found["outcome"], outcome, "{found:#}");
     let limit = |field: &str| found["limit"][field].as_str().unwrap_or_default();
@@ -138,7 +138,7 @@ fn our_own_cpu() {
 }
 
 #[test]
-fn a_target_that_ended_for_want_of_memory_is_asked_no_more() {
+fn a_target_that_ended_out_of_memory_is_asked_no_more() {
     // 64 MiB: enough for the 500 of the first step, with the interpreter's own 10.
     let Some((_group, server)) = short_of_memory("80000") else { return };
     let found = find(&server.url("/"), &[&["--max", "1000", "-d", "1s"], &HELD[..]].concat(), 0);

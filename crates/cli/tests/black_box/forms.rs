@@ -62,7 +62,7 @@ fn before(text: &str, label: &str) -> f64 {
 }
 
 #[test]
-fn every_form_tells_our_numbers() {
+fn every_format_reports_our_numbers() {
     let server = Serving::start(&["--threads", "1"]);
     for tool in ["wrk", "fortio", "ab", "httperf"] {
         let (ended, s) = form(tool, &server.url("/delay?for=20ms&length=50"), &["-c", "8", "-d", "1s"]);
@@ -163,7 +163,7 @@ calls = 20
 }
 
 #[test]
-fn a_population_may_have_the_form_for_itself() {
+fn a_population_may_have_the_format_for_itself() {
     let (server, scenario) = (Serving::start(&["--threads", "1"]), file("form.toml"));
     fs::write(&scenario, two(&server)).unwrap();
     let scenario = scenario.to_str().unwrap();

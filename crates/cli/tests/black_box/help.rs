@@ -1,5 +1,5 @@
 //! The help texts, word for word: a change of them is a change that users see. The reference in `docs/` is made of them.
-//! `UPDATE_GOLDEN=1` writes both anew.
+//! `UPDATE_GOLDEN=1` rewrites both.
 
 use std::{fmt::Write, fs, path::Path};
 

@@ -89,7 +89,7 @@ fn epoll_holds_more_than_the_limit_of_open_files() {
 }
 
 #[test]
-fn a_sandbox_without_io_uring_is_told_and_held() {
+fn a_sandbox_without_io_uring_is_reported_and_held() {
     let said = "throng: io_uring is not available (Operation not permitted (os error 1)), using epoll\n";
     // What Docker's default profile refuses; and an old one, which knows neither close_range nor epoll_pwait2.
     let profiles: [&[u32]; 2] = [&[IO_URING_SETUP, UNSHARE], &[IO_URING_SETUP, CLOSE_RANGE, EPOLL_PWAIT2]];
@@ -120,7 +120,7 @@ fn one_table_for_all_threads_has_its_limit() {
 }
 
 #[test]
-fn io_uring_by_name_is_refused_with_the_cure() {
+fn io_uring_by_name_is_refused_with_the_fix() {
     for verb in ["run", "serve"] {
         let args: &[&str] =
             if verb == "run" { &["run", "tcp://127.0.0.1:9"] } else { &["serve", "--listen", "127.0.0.1:0"] };

@@ -73,7 +73,7 @@ fn accepts_are_as_slow_as_told() {
 }
 
 #[test]
-fn mistakes_are_told_at_once() {
+fn mistakes_are_reported_at_once() {
     let ended = Program::start(&[
         "serve",
         "delay",

@@ -147,7 +147,7 @@ fn variants_and_limits_are_as_the_lab_says() {
 }
 
 #[test]
-fn several_clients_are_told_as_one() {
+fn several_clients_are_reported_as_one() {
     let labs = Labs::new("clients");
     let ended = labs.end(&["run", "own", "--variant", "shared", "--for", "3s"]);
     assert_eq!(ended.status, Some(0), "{ended:?}");
@@ -166,7 +166,7 @@ fn several_clients_are_told_as_one() {
 }
 
 #[test]
-fn a_soak_tells_how_things_stand() {
+fn a_soak_reports_how_things_stand() {
     let labs = Labs::new("soak");
     let ended = labs.end(&["soak", "own", "--for", "10s", "--scale", "0.2"]);
     assert_eq!(ended.status, Some(0), "{ended:?}");
@@ -181,7 +181,7 @@ fn a_soak_tells_how_things_stand() {
 }
 
 #[test]
-fn what_is_kept_is_compared() {
+fn what_is_stored_is_compared() {
     let labs = Labs::new("compare");
     let none = labs.end(&["compare"]);
     assert_eq!(none.status, Some(2), "{none:?}");
@@ -221,9 +221,9 @@ fn what_is_kept_is_compared() {
     assert!(damaged.stderr.contains("labs.jsonl: line 3: not throng.lab/1"), "{damaged:?}");
 }
 
-/// What is in the repository: figures that nobody wrote by hand.
+/// What is in the repository: figures that nobody wrote manually.
 #[test]
-fn the_page_of_experiments_is_made_of_what_is_kept() {
+fn the_page_of_experiments_is_made_of_what_is_stored() {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
     let labs = Labs::new("page");
     let (page, kept) = (labs.folder.join("experiments.md"), root.join("labs/results.jsonl"));
@@ -332,7 +332,7 @@ fn a_server_is_ready_when_its_files_and_sources_are_there() {
 }
 
 #[test]
-fn what_cannot_run_is_told() {
+fn what_cannot_run_is_reported() {
     let labs = Labs::new("wrong");
     let check = |args: &[&str], status: i32, told: &str| {
         let ended = labs.end(args);

@@ -1,4 +1,4 @@
-//! Load models: the open loop, connections that come and go, the probe lane, and dialling again what was lost.
+//! Load models: the open loop, connections that come and go, the probe, and dialling again what was lost.
 
 use serde_json::Value;
 
@@ -98,7 +98,7 @@ fn arrivals_end_with_their_duration_too() {
 }
 
 #[test]
-fn a_probe_lane_asks_beside_the_load() {
+fn the_probe_asks_beside_the_load() {
     let server = Serving::start(&["--threads", "1"]);
     let mut asking = Caller::dial(server.address);
     let args = ["-c", "30", "--think", "500ms", "-d", "2s", "--probe", "50/s"];

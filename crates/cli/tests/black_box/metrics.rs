@@ -178,7 +178,7 @@ fn scrapes_come_to_the_summarys_figures() {
 }
 
 #[test]
-fn populations_are_told_apart() {
+fn populations_are_distinguished() {
     let server = Serving::start(&["--threads", "1"]);
     let path = file("two-populations.toml");
     let text = format!(
@@ -231,7 +231,7 @@ fn an_unreachable_influxdb_costs_two_lines() {
 }
 
 #[test]
-fn a_wrong_token_file_is_told_before_the_run() {
+fn a_wrong_token_file_is_reported_before_the_run() {
     let (token, url) = (file("influx-token"), "http://127.0.0.1:9/api/v2/write?org=o&bucket=b");
     fs::write(&token, "secret").unwrap();
     fs::set_permissions(&token, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();

@@ -22,7 +22,7 @@ struct Misdeed {
     cause: &'static str,
     /// A part of its detail.
     detail: &'static str,
-    /// A part of its cure.
+    /// A part of its fix.
     cure: &'static str,
 }
 
@@ -104,7 +104,7 @@ fn wait_for_all(peer: &Peer) {
 const WHILE_READ: Duration = Duration::from_millis(400);
 
 #[test]
-fn an_answer_may_end_anywhere() {
+fn a_response_may_end_anywhere() {
     TRUNCATED.check_answers(&[
         "H",
         "HTTP/1.1 200 OK\r\nContent-Le",

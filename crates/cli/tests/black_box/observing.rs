@@ -1,4 +1,4 @@
-//! `throng observe`, asked by hand and by a run.
+//! `throng observe`, asked manually and by a run.
 
 use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf};
 

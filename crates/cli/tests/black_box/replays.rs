@@ -45,7 +45,7 @@ fn a_replay_shows_and_writes_what_the_run_did() {
 }
 
 #[test]
-fn what_cannot_be_replayed_is_told() {
+fn what_cannot_be_replayed_is_reported() {
     let data = Data::new("not-replayed");
     let check = |args: &[&str], status: i32, told: &[&str]| {
         let ended = data.end(&[&["replay"], args].concat());
@@ -123,7 +123,7 @@ fn runs_are_found_by_what_they_are() {
 }
 
 #[test]
-fn wrong_words_are_told_at_once() {
+fn usage_errors_are_reported_at_once() {
     let data = Data::new("wrong-words");
     let ended = data.end(&["runs", "--verdict", "good", "--since", "yesterday"]);
     assert_eq!(ended.status, Some(2), "{ended:?}");

@@ -31,7 +31,7 @@ impl Drop for File {
 }
 
 #[test]
-fn mistakes_of_a_file_have_line_column_and_cure() {
+fn mistakes_of_a_file_have_line_column_and_fix() {
     let text =
         "target = \"http://127.0.0.1:9/\"\nthnik = \"1s\"\n[[population]]\nname = \"users\"\nthink = \"5\"\n";
     let file = File::new("wrong.toml", text);
@@ -124,7 +124,7 @@ fn check_sums(s: &Summary) {
 }
 
 #[test]
-fn populations_run_beside_each_other_and_are_told_apart() {
+fn populations_run_beside_each_other_and_are_distinguished() {
     let server = Serving::start(&["--threads", "1"]);
     let file = File::new("three.toml", &three(&server));
     let (ended, s) = run(file.path(), &["--seed", "42", "--threads", "2", "--live", "line"]);
@@ -226,7 +226,7 @@ fn flags_change_the_load_of_a_file() {
 }
 
 #[test]
-fn mistakes_of_the_file_and_of_the_flags_are_told_at_once() {
+fn mistakes_of_the_file_and_of_the_flags_are_reported_at_once() {
     let text = "target = \"http://127.0.0.1:9/\"\nthink = \"5\"\nthresholds = [\"held =< 5\"]\n";
     let file = File::new("both.toml", text);
     let path = file.path();

@@ -49,7 +49,7 @@ fn sigterm_is_sigint() {
 
 /// As in the background of a script: the shell's child inherits SIGINT as ignored.
 #[test]
-fn sigint_is_heard_where_it_was_ignored() {
+fn sigint_is_handled_where_it_was_ignored() {
     let ignoring = |args: &[&str]| {
         let throng = throng(args);
         let mut shell = Command::new("sh");

@@ -95,7 +95,7 @@ impl Cell<'_> {
             server.program.signal(signal);
         }
         if self.trouble == StopsAndGoesOn {
-            // The next line but one: it stood still for a second or more.
+            // The next line but one: it stalled for a second or more.
             run.says_second(3);
             server.program.signal(Signal::CONT);
         }

@@ -177,7 +177,7 @@ fn no_place_for_a_store_costs_one_line() {
 
 /// No file may grow beyond 80 KiB, as on a disk that is full.
 #[test]
-fn a_full_disk_is_told_once_and_what_was_stored_stays() {
+fn a_full_disk_is_reported_once_and_what_was_stored_stays() {
     let (data, server) = (Data::new("full"), Serving::start(&["--threads", "1"]));
     let bare = data.throng(&["run", &server.url("/"), "-c", "20", "-d", "6s"]);
     let mut command = Command::new("sh");

@@ -76,7 +76,7 @@ fn latency_is_judged_in_the_users_unit() {
 }
 
 #[test]
-fn all_mistakes_are_told_at_once() {
+fn all_mistakes_are_reported_at_once() {
     let ended = Program::start(&[
         "run",
         "http://127.0.0.1:9/",

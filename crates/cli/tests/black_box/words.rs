@@ -18,7 +18,7 @@ pub(crate) fn check(args: &[&str], status: i32, words: &[&str]) {
 const URL: &str = "http://127.0.0.1:9/";
 
 #[test]
-fn wrong_words_are_named_with_their_cure() {
+fn usage_errors_are_named_with_their_fix() {
     check(&["run"], 2, &["throng: target: ", "http://host:port/"]);
     check(&["run", "gopher://x/"], 2, &["throng: target: ", "\"gopher\"", "http://", "tcp://"]);
     check(&["run", "127.0.0.1:80"], 2, &["target: ", "http://host:port/"]);
@@ -109,7 +109,7 @@ fn all_mistakes_are_named_at_once() {
 }
 
 #[test]
-fn unknown_flags_and_verbs_are_wrong_words_too() {
+fn unknown_flags_and_verbs_are_usage_errors_too() {
     check(&[], 2, &["Usage: throng"]);
     check(&["walk"], 2, &["'walk'"]);
     check(&["run", URL, "--conections", "5"], 2, &["'--conections'", "--connections"]);

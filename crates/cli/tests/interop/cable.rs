@@ -93,7 +93,7 @@ fn route_to_nowhere(pair: &Pair) {
 }
 
 #[test]
-fn what_a_router_says_is_told() {
+fn what_a_router_says_is_reported() {
     let Some(pair) = Pair::new() else { return };
     route_to_nowhere(&pair);
     let unreachable = "path·dial·unreachable";

@@ -115,7 +115,7 @@ fn check_own(rule: &str, said: &str, certainty: &str) {
 }
 
 #[test]
-fn the_clients_own_firewall_is_told_from_a_routers() {
+fn the_clients_own_firewall_is_distinguished_from_a_routers() {
     check_own("reject with icmp type admin-prohibited", "this machine rejects them itself", "seen");
     check_own("reject", "this machine rejects them itself with ICMP port unreachable", "seen");
     check_own("drop", "this machine blocked", "inferred");

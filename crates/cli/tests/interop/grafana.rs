@@ -74,7 +74,7 @@ struct Filled {
     /// Milliseconds since 1970: all of it happened between.
     time: (u64, u64),
     target: String,
-    /// Requests with a probe lane; its target's name has all that a regular expression could take for its own.
+    /// Requests with a probe; its target's name has all that a regular expression could take for its own.
     http: Done,
     /// WebSockets with pings.
     pings: Done,
@@ -114,7 +114,7 @@ fn is_among_the_last(n: f64, seconds: &[f64]) {
 }
 
 #[test]
-fn every_query_has_an_answer_and_the_summarys_figures() {
+fn every_query_has_a_response_and_the_summarys_figures() {
     let filled = fill();
     influxdb_answers(&filled);
     prometheus_answers(&filled);

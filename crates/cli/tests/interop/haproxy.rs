@@ -64,7 +64,7 @@ fn a_proxy_that_keeps_no_connection_says_so() {
 }
 
 #[test]
-fn its_idle_timeout_comes_without_notice() {
+fn its_idle_timeout_comes_without_announcement() {
     let behind = nginx("idle-behind-haproxy", HELLO);
     let server = haproxy("idle", &behind.address.to_string(), "timeout http-keep-alive 1s");
     let args = ["-c", "10", "-d", "1500ms", "--think", "1m"];
@@ -82,7 +82,7 @@ fn nobody_behind_it_is_a_wrong_status() {
 }
 
 #[test]
-fn an_answer_that_it_waits_for_in_vain_is_a_wrong_status() {
+fn a_response_that_it_waits_for_in_vain_is_a_wrong_status() {
     let silent = crate::scripted::Scripted::start(crate::scripted::Peer::wait_gone);
     let server = haproxy("silent", &silent.address.to_string(), "timeout server 500ms");
     let s = right::check_wrong(&server.url("/"), &["-c", "3", "-d", "700ms"], "wrong-status");

@@ -21,7 +21,7 @@ fn find(pair: &Pair, target: &str, args: &[&str]) -> Value {
 fn our_own_ports() {
     let Some(pair) = Pair::new() else { return };
     let serving = serve(&pair, "10.77.0.1");
-    // 1,100 outside the range that the kernel takes ports from, which is left to others. The probe lane has 402 of them.
+    // 1,100 outside the range that the kernel takes ports from, which is left to others. The probe has 402 of them.
     pair.client.set("net.ipv4.ip_local_reserved_ports", "1024-60899,62100-65535");
     let words = ["run", &serving.url("/"), "-c", "1200", "-d", "1s"];
     let refused = Program::from(pair.client.enter(&throng(&words))).end();

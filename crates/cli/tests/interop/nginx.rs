@@ -106,7 +106,7 @@ fn its_last_answer_on_a_connection_announces_the_end() {
 }
 
 #[test]
-fn chunked_answers_are_right() {
+fn chunked_responses_are_right() {
     let server = nginx("chunked", &format!("{FOR_EVER} ssi on; ssi_types *;"));
     assert!(fetch(&server.url("/page.html")).contains("Transfer-Encoding: chunked"));
     for args in LOOPS {
@@ -145,7 +145,7 @@ fn its_errors_are_wrong_answers() {
 }
 
 #[test]
-fn its_closes_without_an_answer_are_losses() {
+fn its_closes_without_a_response_are_losses() {
     let server = nginx("hangs-up", "location / { return 444; }");
     let s = right::check_lost(
         &server.url("/"),

@@ -30,7 +30,7 @@ fn both_ends_count_the_same() {
 }
 
 #[test]
-fn chunked_and_interim_answers_are_right() {
+fn chunked_and_interim_responses_are_right() {
     let server = node();
     assert!(fetch(&server.url("/chunked")).contains("Transfer-Encoding: chunked"));
     let interim = fetch(&server.url("/interim"));

@@ -77,7 +77,7 @@ fn run_observed(pair: &Pair, name: &str, target: &str, args: &[&str]) -> (Ended,
 }
 
 #[test]
-fn another_host_tells_of_its_target() {
+fn another_host_reports_of_its_target() {
     let Some(pair) = Pair::new() else { return };
     let serving = off_loopback::serve(&pair, "10.77.0.1");
     let args = ["-c", "500", "-d", "2s", "--think", "100ms"];
@@ -112,13 +112,13 @@ fn check_cause(name: &str, around: &[&str], backlog: &str, pause: &str, expected
 }
 
 #[test]
-fn another_hosts_open_files_are_told() {
+fn another_hosts_open_files_are_reported() {
     let words = ["of at most 300", "prlimit --pid "];
     check_cause("observed-files", &["prlimit", "--nofile=300"], "512", "0", ("open-files", words));
 }
 
 #[test]
-fn another_hosts_accept_queue_is_told() {
+fn another_hosts_accept_queue_is_reported() {
     let words = ["accept queue of 8 was full: it overflowed ", "somaxconn"];
     check_cause("observed-queue", &[], "8", "0.05", ("accept-queue", words));
 }

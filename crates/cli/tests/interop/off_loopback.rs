@@ -116,7 +116,7 @@ fn a_whole_network_is_dialled_from_once_doctor_has_made_it_local() {
 }
 
 #[test]
-fn a_source_that_is_not_ours_is_refused_with_a_cure() {
+fn a_source_that_is_not_ours_is_refused_with_a_fix() {
     let Some(pair) = Pair::new() else { return };
     let words = ["run", "http://10.77.0.1:9/", "-c", "5", "--sources", "10.79.0.5"];
     let ended = Program::from(pair.client.enter(&throng(&words))).end();
@@ -191,7 +191,7 @@ fn further_sources_give_further_ports() {
     for host in [3, 4] {
         pair.client.run(&format!("ip addr add 10.77.0.{host}/24 dev cable"));
     }
-    // As the cure says.
+    // As the fix says.
     let sources = ["--sources", "10.77.0.2,10.77.0.3,10.77.0.4"];
     let peers = hold(&pair, &serving, "10.77.0.1", 1200, &sources);
     assert_eq!(addresses(&peers).len(), 3);

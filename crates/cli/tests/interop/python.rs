@@ -75,7 +75,7 @@ fn uvicorn_answers_in_all_its_ways() {
 }
 
 #[test]
-fn uvicorn_closes_idle_connections_without_notice() {
+fn uvicorn_closes_idle_connections_without_announcement() {
     let server = uvicorn(&["--timeout-keep-alive", "1"]);
     let args = ["-c", "10", "-d", "1500ms", "--think", "1m"];
     let s = right::check_lost(&server.url("/"), &args, "target·hold·closed", "idle-cut", 10);

@@ -38,7 +38,7 @@ fn connections_are_kept_and_counters_agree() {
 }
 
 #[test]
-fn an_answer_that_takes_its_time_is_no_error() {
+fn a_response_that_takes_its_time_is_no_error() {
     let server = Serving::start(&[]);
     let answered = wrk(&["-t1", "-c20", "-d1s", &server.url("/delay?for=100ms")]);
     assert!((20..=200).contains(&answered), "{answered} answers of 100 ms in a second on 20 connections");

@@ -1,4 +1,4 @@
-//! Answers come in.
+//! Handles incoming responses.
 
 use net::{Cx, Io, Key};
 use samples::{Fault, Stage};
@@ -23,7 +23,7 @@ impl Client {
         let exchange = self.conns.end_exchange(k.index, stream);
         self.learn(&exchange, now, true);
         self.measure(&exchange, head, destination, k.index, now);
-        self.conn(k).hear(now, head.and_then(|head| head.keep_alive_s));
+        self.conn(k).received(now, head.and_then(|head| head.keep_alive_s));
         self.weigh(&exchange, head, keeps_alive);
         if self.conn(k).state() == State::Busy {
             return self.go_on_beside(cx, k);
@@ -50,13 +50,13 @@ impl Client {
         }
     }
 
-    /// When the next request of a connection is due that has just been answered; never, where a slot says it.
+    /// When the next request of a connection is due that has just received its response; never, if slots determine it.
     fn next_due(&mut self, k: Key, mut due: Nanos) -> Nanos {
         if self.pacer.is_open_loop() {
             return Nanos::NEVER;
         }
         while let Op::Wait(think) = self.job.op(self.conns[k.index].at) {
-            due = due + Nanos(self.ink.random.between(think.min.0, think.max.0));
+            due = due + Nanos(self.source.random.between(think.min.0, think.max.0));
             self.conn(k).at += 1;
         }
         due
@@ -72,7 +72,7 @@ impl Client {
         let (at_load, is_now) = (self.full_load.has(due), self.full_load.is(now));
         let took = self.took(due, started, now);
         self.settle(exchange);
-        let awaited = self.job.awaited(at, exchange.nth, index, &mut self.ink);
+        let awaited = self.job.awaited(at, exchange.nth, index, &mut self.source);
         let wrong = awaited.wrong(exchange, head);
         if let Some(kind) = wrong {
             self.count_fault(destination, Fault::target(Stage::Exchange, kind));

@@ -13,7 +13,7 @@ use crate::{
     pacer::Unsent,
 };
 
-/// Dials in one turn, so that answers are not kept waiting.
+/// Maximum of dials in one turn, so that responses are not delayed.
 const DIALS_A_TURN: u32 = 128;
 impl Client {
     pub(super) fn dial_due<I: Io>(&mut self, cx: &mut Cx<I>) -> Nanos {
@@ -22,7 +22,7 @@ impl Client {
         let (due, next) = self.pacer.dials_due(now, outstanding, self.job.timeout, cx.behind());
         for _ in 0..due.min(DIALS_A_TURN) {
             if cx.is_full() {
-                // Who comes and goes may come faster than the others go; a place that falls free is seen at once.
+                // Connections may arrive faster than others close; a slot that becomes free is noticed immediately.
                 return now + LOOK_AT_ORDERS;
             }
             let dial = self.pacer.take_dial(now);
@@ -50,8 +50,8 @@ impl Client {
     }
 
     fn begin_dial(&mut self, k: Key, exchange: Exchange) {
-        let Client { job, conns, ink, .. } = self;
-        conns.begin(k.index, exchange, || job.protocol.session_of_dial(&mut ink.random));
+        let Client { job, conns, source, .. } = self;
+        conns.begin(k.index, exchange, || job.protocol.session_of_dial(&mut source.random));
     }
 
     fn dial<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, from: std::net::SocketAddr) {
@@ -80,8 +80,8 @@ impl Client {
         self.dial(cx, k, from);
     }
 
-    /// The timer of a connection without a socket: it was to be dialled again at `due`, for a request that was due then.
-    /// In an open loop it is a slot that asks, and none has yet.
+    /// The timer of a connection without a socket: it was to be dialled again at `due`, for a request that was due then. In
+    /// an open loop a slot triggers it, and none has yet.
     pub(super) fn redial_due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, due: Nanos) {
         let asks = !self.pacer.is_open_loop();
         if asks && self.full_load.has(due) {
@@ -102,7 +102,7 @@ impl Client {
         self.dial(cx, k, from);
     }
 
-    /// The connection stands, ready for its first request, or for the one it was dialled again for.
+    /// The connection is open, ready for its first request, or for the one it was dialled again for.
     pub(super) fn connected<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         let now = cx.now();
         let exchange = *self.exchange(k);
@@ -113,7 +113,7 @@ impl Client {
         if let Some(own) = self.at(destination) {
             *if first { &mut own.opened } else { &mut own.redialled } += 1;
         }
-        self.conn(k).hear(now, None);
+        self.conn(k).received(now, None);
         self.lives.begin(k);
         let is_surplus = self.is_surplus();
         if self.pacer.puts_off() && !self.draining && !is_surplus {
@@ -128,7 +128,7 @@ impl Client {
         }
         match self.job.op(self.conns[k.index].at) {
             Op::Ping(_, every) if first && !self.pacer.is_open_loop() => {
-                let due = now + Nanos(self.ink.random.between(0, every.0));
+                let due = now + Nanos(self.source.random.between(0, every.0));
                 self.idle(k);
                 if due <= now { self.go_on(cx, k, now, now) } else { self.wake_at(cx, k, due) }
             }
@@ -144,7 +144,7 @@ impl Client {
             }
             op => {
                 if matches!(op, Op::Stay) {
-                    // Nothing will tell more of it than that it stands.
+                    // That it is open is the last that is known of it.
                     self.succeeded(k);
                 }
                 self.idle(k);
@@ -166,8 +166,8 @@ impl Client {
         self.back_off(cx, k.index, destination);
     }
 
-    /// A dial or a handshake has failed, and with it the request that it was for. Of a connection that is to be held the first
-    /// request is due when it stands.
+    /// A dial or a handshake has failed, and with it its request. The first request of a held connection is due when it is
+    /// open.
     fn censor_dial(&mut self, k: Key, exchange: &Exchange) {
         let conn = *self.conn(k);
         if conn.state() == State::Dialling { &mut self.tick.connect } else { &mut self.tick.handshake }

@@ -21,7 +21,7 @@ pub(super) enum End {
     Failed,
     /// The server had announced it.
     Closed,
-    /// Nobody had.
+    /// None had.
     Dropped,
     /// By the server, after the load had ended.
     EndedAfter,
@@ -154,9 +154,9 @@ impl Client {
         }
     }
 
-    /// What was lost, or could not be dialled, is dialled again after a while, where that is wanted. Full jitter: a
-    /// random part of a time that doubles with each failure, so that those who were lost together do not come back
-    /// together (Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015).
+    /// Lost connections and failed dials are dialled again after a delay, if configured. Full jitter: a random part of a
+    /// delay that doubles with each failure, so that connections lost together do not return together (Brooker,
+    /// "Exponential Backoff And Jitter", AWS Architecture Blog, 2015).
     pub(super) fn back_off<I: Io>(&mut self, cx: &mut Cx<I>, index: u32, destination: u16) {
         let Reconnect::Backoff(span) = self.job.reconnect else { return };
         if !self.is_replaced() {
@@ -165,7 +165,7 @@ impl Client {
         let failures = &mut self.failures[index as usize];
         let most = span.min.0.saturating_mul(1u64.checked_shl((*failures).into()).unwrap_or(u64::MAX));
         *failures = failures.saturating_add(1);
-        let wait = Nanos(self.ink.random.between(0, most.min(span.max.0)));
+        let wait = Nanos(self.source.random.between(0, most.min(span.max.0)));
         // What it had begun is lost with it.
         let k = self.rest(cx, index, destination, 0);
         self.wake_at(cx, k, cx.now() + wait);
@@ -199,7 +199,8 @@ impl Client {
         }
     }
 
-    /// A connection without a socket comes back when a slot asks for it; at once where it has something to do before that.
+    /// A connection without a socket is dialled again when a slot needs it; immediately if it has something to do before
+    /// that.
     fn await_slot<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         let at = self.conn(k).at;
         if self.job.op(at).asks() {
@@ -211,8 +212,8 @@ impl Client {
 
     /// Closes an idle connection that has done what it came for, or is one too many.
     pub(super) fn finish<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
-        let Client { job, ink, tick, layer, .. } = self;
-        job.protocol.close(&mut Out::new(cx, k, layer, &mut tick.counts.bytes_out, ink));
+        let Client { job, source, tick, layer, .. } = self;
+        job.protocol.close(&mut Out::new(cx, k, layer, &mut tick.counts.bytes_out, source));
         self.end(cx, k, End::Finished);
     }
 
@@ -222,7 +223,7 @@ impl Client {
         let rest = cx.rest_len(k) + self.layer.as_ref().map_or(0, |layered| layered.rest_len(k.index));
         let session = self.conns.session(k.index);
         let ended = if why == Gone::Ended { session.handle_end() } else { Ok(false) };
-        // Half a head is the beginning of an answer, and waits to be used.
+        // Half a head is the beginning of a response, and is left unconsumed.
         let untouched = session.response().head.is_none() && rest == 0;
         if ended == Ok(true) {
             return self.answered(cx, k, stream);
@@ -245,8 +246,8 @@ impl Client {
         is_by_pool && !self.draining && !self.exchange(k).asks()
     }
 
-    /// What a dial failed of. ICMPv6's messages that something is prohibited become EACCES (RFC 4443, section 3.1;
-    /// net/ipv6/icmp.c), which is this machine's own refusal otherwise: somebody on the way has sent them.
+    /// Why a dial failed. ICMPv6 "prohibited" messages become EACCES (RFC 4443, section 3.1; net/ipv6/icmp.c), which
+    /// otherwise is this machine's own refusal: a host on the path has sent them.
     pub(super) fn fault_of_dial(&self, k: Key, why: Gone) -> Fault {
         const EACCES: i32 = 13;
         let destination = usize::from(self.conns[k.index].destination);

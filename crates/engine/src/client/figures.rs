@@ -52,9 +52,9 @@ impl Client {
         self.at(destination).into_iter().for_each(|own| own.latency.censor());
     }
 
-    /// Something has come on a connection that awaits an answer: its first byte, unless one has come before.
+    /// Input on a connection with an outstanding request: its first byte, unless there was one before.
     pub(super) fn begun(&mut self, k: Key, now: Nanos) {
-        // What a server may say by itself has a first byte that is no answer's.
+        // Unsolicited messages of a server have a first byte that belongs to no response.
         if self.job.protocol.server_may_speak() {
             return;
         }
@@ -69,7 +69,7 @@ impl Client {
         self.tick[first_byte].record_seen(took);
     }
 
-    /// An answer is complete: how large it was, and whether its connection was kept.
+    /// A response is complete: counts its size, and whether its connection was kept.
     pub(super) fn weigh(&mut self, exchange: &Exchange, head: Option<Head>, keeps_alive: bool) {
         let tick = &mut self.tick;
         tick.counts.kept += u64::from(keeps_alive);

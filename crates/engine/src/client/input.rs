@@ -14,9 +14,9 @@ use crate::{
 impl Client {
     /// What carries the bytes is open: the session is opened next.
     pub(super) fn open<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
-        let Client { job, conns, ink, tick, layer, .. } = self;
+        let Client { job, conns, source, tick, layer, .. } = self;
         let (conn, session, _) = conns.parts(k.index, NOTHING);
-        let out = &mut Out::new(cx, k, layer, &mut tick.counts.bytes_out, ink);
+        let out = &mut Out::new(cx, k, layer, &mut tick.counts.bytes_out, source);
         if !job.protocol.open(session, conn.destination.into(), out) {
             return self.connected(cx, k);
         }
@@ -77,11 +77,11 @@ impl Client {
 
     /// Reads on, up to the next thing that happens; also the stream that it is of.
     fn read<'a>(&mut self, k: Key, input: &'a [u8]) -> (u32, Result<Progress<'a>, Kind>) {
-        let Client { job, conns, ink, .. } = self;
+        let Client { job, conns, source, .. } = self;
         conns.open_session(k.index, || job.protocol.session());
         let (stream, conn, session, exchange) = conns.reading(k.index);
         let asked = exchange.filter(|_| conn.state() == State::Busy).map(|exchange| {
-            let awaited = job.awaited(exchange.at, exchange.nth, k.index, ink);
+            let awaited = job.awaited(exchange.at, exchange.nth, k.index, source);
             (exchange, awaited)
         });
         (stream, session.handle_bytes(input, asked))
@@ -114,8 +114,8 @@ impl Client {
 
     /// The protocol has something to say by itself.
     pub(super) fn reply<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, reply: Reply<'_>) {
-        let Client { ink, tick, layer, .. } = self;
-        reply.send(&mut Out::new(cx, k, layer, &mut tick.counts.bytes_out, ink));
+        let Client { source, tick, layer, .. } = self;
+        reply.send(&mut Out::new(cx, k, layer, &mut tick.counts.bytes_out, source));
     }
 
     /// The server has announced the end of the session: the connection rests until its next message is due.

@@ -6,10 +6,10 @@ use units::Nanos;
 use super::{Client, figures::miss};
 use crate::{
     connections::{Conn, State},
-    pace::Tempo,
+    pace::RateProfile,
 };
 
-/// Connections closed, and records looked at, in one turn, so that answers are not kept waiting.
+/// Maximum of connections closed, and of records examined, in one turn, so that responses are not delayed.
 const CLOSES_A_TURN: u32 = 128;
 const LOOKS_A_TURN: u32 = 4_096;
 
@@ -32,10 +32,9 @@ impl Client {
         !self.draining && self.pacer.replaces(self.there())
     }
 
-    /// From now on there shall be `n`; of connections that come and go, so many come in all. First dials are due from
-    /// `from` on.
-    pub(super) fn set_load(&mut self, n: u32, tempo: Option<Tempo>, from: Nanos) {
-        self.pacer.set_load(n, self.there(), tempo, from);
+    /// Sets the number of connections to `n`; for arrivals, the total. First dials are due from `from` on.
+    pub(super) fn set_load(&mut self, n: u32, profile: Option<RateProfile>, from: Nanos) {
+        self.pacer.set_load(n, self.there(), profile, from);
         self.ramped_at = Nanos::NEVER;
         if self.is_surplus() {
             self.surplus_below = self.conns.len();
@@ -47,13 +46,14 @@ impl Client {
         self.pacer.is_ramped(self.conns.resolved()) && !self.is_surplus()
     }
 
-    /// A tempo for the requests of an open loop, or for connections that come and go, from this time on.
-    pub(super) fn set_tempo(&mut self, tempo: Tempo, from: Nanos, now: Nanos) {
+    /// Sets the rate profile of an open loop's requests, or of arrivals, from this time on.
+    pub(super) fn set_profile(&mut self, profile: RateProfile, from: Nanos, now: Nanos) {
         let Client { pacer, tick, full_load, .. } = self;
-        pacer.set_tempo(tempo, from, now, &mut |due| miss(tick, full_load, due));
+        pacer.set_profile(profile, from, now, &mut |due| miss(tick, full_load, due));
     }
 
-    /// Closes those that are too many and idle, the latest first; who is busy goes when it is answered. When to go on.
+    /// Closes surplus idle connections, the latest first; busy ones are closed after their response. Returns when to
+    /// continue.
     pub(super) fn close_surplus<I: Io>(&mut self, cx: &mut Cx<I>) -> Nanos {
         let (mut closes, mut looks) = (CLOSES_A_TURN, LOOKS_A_TURN);
         while self.surplus_below > 0 && self.is_surplus() {
@@ -77,7 +77,7 @@ impl Client {
         Nanos::NEVER
     }
 
-    /// One more call of a connection that came for a number of them has been answered: was it the last?
+    /// One more call of a connection with a limited number has completed; returns whether it was the last.
     pub(super) fn is_last_call(&mut self, k: Key) -> bool {
         let Some(left) = self.calls_left.get_mut(k.index as usize) else { return false };
         *left -= 1;
@@ -88,7 +88,7 @@ impl Client {
     pub(super) fn begin_at(&mut self, k: Key, conn: Conn) {
         let at = k.index as usize;
         if self.pacer.comes_and_goes() {
-            self.ink.comes(k.index);
+            self.source.comes(k.index);
         }
         if let Some(calls) = self.job.calls {
             self.calls_left.resize(self.calls_left.len().max(at + 1), 0);

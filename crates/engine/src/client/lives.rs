@@ -7,7 +7,7 @@ use units::Nanos;
 use super::Client;
 use crate::connections::State;
 
-/// Responses are counted for so many connections of a shard: enough for a pattern, two bytes each.
+/// Number of connections of a shard whose responses are counted: enough for a pattern, two bytes each.
 const MOST: u32 = 4096;
 
 /// Responses of the connections whose index is below a bound.

@@ -14,11 +14,11 @@ use crate::{
     pacer::Next,
 };
 
-/// A message that nobody answers, and a close, wait so long at a time for a peer that does not read: what piled up would
-/// grow with time.
+/// How long a fire-and-forget message, or a close, waits at a time for a peer that does not read: otherwise the backlog
+/// would grow with time.
 const BLOCKED: Nanos = Nanos::from_millis(100);
 /// While the shard rests, an idle connection is looked at no more often than this.
-const LEAST_REST: Nanos = Nanos::from_millis(500);
+const MIN_REST: Nanos = Nanos::from_millis(500);
 
 impl Client {
     /// The same for one whose time has come.
@@ -34,7 +34,7 @@ impl Client {
     /// they did before, and not all at once.
     pub(super) fn put_off<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         let Think { min, max } = self.job.longest_wait;
-        let rest = Nanos(self.ink.random.between(min.0, max.0)).max(LEAST_REST);
+        let rest = Nanos(self.source.random.between(min.0, max.0)).max(MIN_REST);
         self.wake_at(cx, k, cx.now() + rest);
     }
 
@@ -66,12 +66,12 @@ impl Client {
                 // What a call sends leaves as one: each of the plan's messages leaves by itself.
                 op if sent && op.sends() => return self.wake_at(cx, k, cx.now()),
                 op if self.pacer.puts_off() && (op.sends() || op.asks()) => return self.put_off(cx, k),
-                // As for whoever writes to a blocking socket. What asks is due all the same: its answer is late.
-                Op::Tell(_) | Op::Close if cx.is_clogged(k) => {
+                // As with a blocking socket. A request is due nevertheless: its response is late.
+                Op::Tell(_) | Op::Close if cx.is_write_blocked(k) => {
                     return self.wake_at(cx, k, cx.now() + BLOCKED);
                 }
                 Op::Wait(think) => {
-                    due = due + Nanos(self.ink.random.between(think.min.0, think.max.0));
+                    due = due + Nanos(self.source.random.between(think.min.0, think.max.0));
                     self.conn(k).at = at + 1;
                     if due > cx.now() {
                         return self.wake_at(cx, k, due);
@@ -80,7 +80,7 @@ impl Client {
                 }
                 Op::Tell(message) => {
                     let sent_bytes = &mut self.tick.counts.bytes_out;
-                    let out = &mut Out::new(cx, k, &mut self.layer, sent_bytes, &mut self.ink);
+                    let out = &mut Out::new(cx, k, &mut self.layer, sent_bytes, &mut self.source);
                     self.job.protocol.send_message(message, None, out);
                     self.tick.counts.told += 1;
                     self.conn(k).at = at + 1;
@@ -121,7 +121,7 @@ impl Client {
         let Client { job, conns, .. } = self;
         let stream = conns.begin(k.index, Exchange::new(due, now), || job.protocol.session());
         self.request(cx, k, stream);
-        // In closed loop the timer of an earlier request is left to run: it looks when it comes.
+        // In closed loop the timer of an earlier request is left running: it checks when it fires.
         if is_first && !self.pacer.is_closed_loop() {
             self.wake_at(cx, k, now + self.job.timeout);
         }
@@ -130,7 +130,7 @@ impl Client {
 
     /// Begins the next operation of a connection in this exchange.
     pub(super) fn request<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, stream: u32) {
-        let Client { job, conns, ink, tick, layer, .. } = self;
+        let Client { job, conns, source, tick, layer, .. } = self;
         conns.transition(k.index, State::Busy);
         let (conn, session, exchange) = conns.parts(k.index, stream);
         let exchange = exchange.expect("it was begun for this");
@@ -141,14 +141,14 @@ impl Client {
         tick.counts.withdrawn += u64::from(job.dials_on_demand() && exchange.asks == Asks::Again);
         let own = job.row(conn.destination).map(|row| &mut tick.destinations[row]);
         own.into_iter().for_each(|own| own.sent += 1);
-        let out = &mut Out::new(cx, k, layer, &mut tick.counts.bytes_out, ink);
+        let out = &mut Out::new(cx, k, layer, &mut tick.counts.bytes_out, source);
         job.protocol.send(op, session, (stream, exchange), conn.destination.into(), out);
     }
 
     /// Gives up a request of a connection that goes on without it; false where it cannot.
     pub(super) fn cancel<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, stream: u32) -> bool {
-        let Client { conns, ink, tick, layer, .. } = self;
-        let out = &mut Out::new(cx, k, layer, &mut tick.counts.bytes_out, ink);
+        let Client { conns, source, tick, layer, .. } = self;
+        let out = &mut Out::new(cx, k, layer, &mut tick.counts.bytes_out, source);
         if !conns.session(k.index).cancel(stream, out) {
             return false;
         }

@@ -6,13 +6,13 @@ use net::{
     Close, Cx, Gone, Io, Key, Program, Shard,
     io::sim::{self, Faults, Net, SimIo},
 };
-use plan::{Flags, Plan, Ports, SourcePool, Surroundings, Tuples, Whose};
+use plan::{Environment, Flags, Plan, Ports, Role, SourcePool, Tuples};
 use samples::{Kind, Stage, Tick};
 use units::{Nanos, Rate};
 
 use super::Client;
 use crate::{
-    Control, Job, Link, Tempo,
+    Control, Job, Link, RateProfile,
     layer::{Layer, Layered},
     links,
     protocol::Protocol,
@@ -95,7 +95,7 @@ impl<S: Serve> Program for Server<'_, S> {
 /// A plan from the text of a scenario file.
 pub(super) fn plan(text: &str) -> Plan {
     let resolve = |_: &str| -> Result<Vec<IpAddr>, String> { Err("nothing is looked up".to_owned()) };
-    let around = Surroundings { cores: 1, seed: 7, resolve: &resolve };
+    let around = Environment { cores: 1, seed: 7, resolve: &resolve };
     let open = |_: &str| Err("no such file".to_owned());
     plan::scenario::read("load.toml", text, &Flags::default(), &around, &open).unwrap_or_else(|mistakes| {
         let mistakes: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
@@ -160,14 +160,14 @@ pub(super) fn run<S: Serve>(
     let mut server = Shard::new(io, 100, Server { serve, conns: Vec::new(), accepts: true });
     let (from, until) = (MS(1_000), MS(1_000) + hold);
     let connections = plan.populations[0].load.connections();
-    let tempo = |per_s| Tempo::Steady(Rate::per_s(per_s));
+    let profile = |per_s| RateProfile::Steady(Rate::per_s(per_s));
     let mut orders = vec![
-        (Nanos::ZERO, Control::Load { connections, tempo: Some(tempo(1_000)), from: Nanos::ZERO }),
+        (Nanos::ZERO, Control::Load { connections, profile: Some(profile(1_000)), from: Nanos::ZERO }),
         (MS(500), Control::Hold(from)),
         (MS(500), Control::Until(until)),
         (until + MS(5_000), Control::Stop),
     ];
-    orders.extend(rate.map(|rate| (MS(500), Control::Tempo(Tempo::Steady(rate), from))));
+    orders.extend(rate.map(|rate| (MS(500), Control::RateProfile(RateProfile::Steady(rate), from))));
     orders.sort_by_key(|(at, _)| *at);
     let end = [until + MS(6_000)];
     let times = orders.iter().map(|(at, _)| *at).chain(end);
@@ -189,12 +189,12 @@ pub(super) fn run<S: Serve>(
 
 fn client(net: &Net, plan: &Plan, instead: Instead, link: Link) -> Shard<SimIo, Client> {
     let part = plan.parts(|_| 1)[0];
-    let mut job = Job::new(plan, Whose::Population(0));
+    let mut job = Job::new(plan, Role::Population(0));
     if let Some(protocol) = instead.protocol {
         job.protocol = protocol;
     }
     let ports = Ports { list: (10_000..60_000).collect(), inside: 0 };
-    let tuples = Tuples::new(SourcePool::Loopback4, ports, 0..1, part.deal, plan.seed);
+    let tuples = Tuples::new(SourcePool::Loopback4, ports, 0..1, part.tuple_share, plan.seed);
     let mut client = Client::new(&part, job, tuples, link, Nanos::ZERO);
     client.layer = instead.layer.map(|layer| Box::new(Layered::new(layer)));
     Shard::new(net.host(), part.places, client)

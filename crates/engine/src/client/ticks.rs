@@ -18,12 +18,12 @@ impl Client {
         self.owed + self.pacer.owed(&self.full_load)
     }
 
-    pub(super) fn obey(&mut self, now: Nanos) {
+    pub(super) fn apply_commands(&mut self, now: Nanos) {
         let mut told = false;
         while let Ok(control) = self.link.control.try_recv() {
             match control {
-                Control::Load { connections, tempo, from } => self.set_load(connections, tempo, from),
-                Control::Tempo(tempo, from) => self.set_tempo(tempo, from, now),
+                Control::Load { connections, profile, from } => self.set_load(connections, profile, from),
+                Control::RateProfile(profile, from) => self.set_profile(profile, from, now),
                 Control::Hold(from) => self.begin_full_load(from, now),
                 Control::HoldUntil(until) => self.full_load.end_at(until),
                 Control::Until(at) => self.end_at(at),
@@ -49,7 +49,7 @@ impl Client {
         let drained = self.draining && self.waiting() == 0 && !self.told_drained;
         self.told_drained |= drained;
         if now >= self.tick_ends || told || drained {
-            self.seal(now);
+            self.flush(now);
         }
     }
 
@@ -106,7 +106,7 @@ impl Client {
         }
     }
 
-    /// Messages that were only listened for are not awaited any longer: nobody was asked for them.
+    /// Unsolicited messages are no longer awaited: no request was sent for them.
     fn stop_listening(&mut self) {
         if !self.job.listens() {
             return;
@@ -122,7 +122,7 @@ impl Client {
         }
     }
 
-    fn seal(&mut self, now: Nanos) {
+    fn flush(&mut self, now: Nanos) {
         let (waiting, owed) = (self.waiting(), self.owed());
         let tick = &mut self.tick;
         tick.until = now;
@@ -136,7 +136,7 @@ impl Client {
             (false, false) => Phase::Ramp,
         };
         self.tick_ends = Nanos((now.0 / self.job.period.0 + 1) * self.job.period.0);
-        // Without a used tick to fill, this one grows on: the reader is behind, nothing is lost.
+        // Without a used tick to fill, this one continues to grow: the reader is slow, nothing is lost.
         if let Ok(mut next) = self.link.used.try_recv() {
             next.clear();
             next.from = now;

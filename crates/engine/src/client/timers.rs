@@ -35,8 +35,8 @@ impl Client {
         }
         let now = cx.now();
         if self.conns.poll_timeout(k.index) <= now {
-            let Client { conns, ink, tick, layer, .. } = self;
-            let out = &mut Out::new(cx, k, layer, &mut tick.counts.bytes_out, ink);
+            let Client { conns, source, tick, layer, .. } = self;
+            let out = &mut Out::new(cx, k, layer, &mut tick.counts.bytes_out, source);
             if let Err(kind) = conns.session(k.index).handle_timeout(out) {
                 self.misread(cx, k, kind);
                 return None;
@@ -54,7 +54,7 @@ impl Client {
         let now = cx.now();
         let (mut next, mut late) = (Nanos::NEVER, None);
         for (stream, exchange) in self.conns.exchanges(k.index) {
-            // The time in which the shard itself stood still is not the target's.
+            // The time in which the shard itself stalled is not the target's.
             match exchange.started + self.job.timeout + self.lateness.since(exchange.started) {
                 deadline if deadline > now => next = next.min(deadline),
                 _ => late = Some(stream),

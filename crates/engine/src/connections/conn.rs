@@ -2,7 +2,7 @@
 
 use units::Nanos;
 
-/// Where a connection stands.
+/// The state of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum State {
@@ -16,10 +16,9 @@ pub(crate) enum State {
     Upgrading,
     /// Requests are under way.
     Busy,
-    /// Connected, nothing asked: thinking, or only held. Has a session only while a message of the server's own
-    /// has come in part.
+    /// Connected and idle: thinking, or only held. Has a session only while an unsolicited message is incomplete.
     Idle,
-    /// Closed by announcement or lost, to be dialled again when its next request is due, or its back-off is over. Has
+    /// closed with an announcement or lost, to be dialled again when its next request is due, or its back-off is over. Has
     /// no socket.
     Resting,
 }
@@ -41,7 +40,7 @@ impl State {
     }
 }
 
-/// What was heard is told to so many milliseconds, over 14 hours.
+/// Resolution of the time of the last input, in milliseconds; range 14 hours.
 const STEP_MS: u64 = 50;
 const STEPS: u32 = 1 << (32 - ANNOUNCED_BITS);
 /// Room for an announcement of up to 68 minutes.
@@ -53,8 +52,8 @@ const ANNOUNCED: u32 = (1 << ANNOUNCED_BITS) - 1;
 pub(crate) struct Conn {
     /// Index of the session while there is one.
     pub(super) session: u32,
-    /// When something was last heard, in steps, above what the server then announced: [`ANNOUNCED_BITS`] of 1 + seconds
-    /// for which it keeps an idle connection; 0: it said nothing.
+    /// Time of the last input, in steps, above the announced idle timeout: [`ANNOUNCED_BITS`] of 1 + seconds; 0: none
+    /// announced.
     heard: u32,
     pub(crate) destination: u16,
     /// The operation that comes next.
@@ -79,21 +78,21 @@ impl Conn {
         self.state
     }
 
-    /// Something was heard `now`; in it the server said `Keep-Alive: timeout=N`, or not.
-    pub(crate) fn hear(&mut self, now: Nanos, timeout_s: Option<u32>) {
+    /// Input arrived `now`, with `Keep-Alive: timeout=N` or without.
+    pub(crate) fn received(&mut self, now: Nanos, timeout_s: Option<u32>) {
         // Longer than there is room for is never reached: better a close that counts as a loss than the reverse.
         let announced = timeout_s.map_or(0, |s| s.min(ANNOUNCED - 1) + 1);
         self.heard = (step(now) << ANNOUNCED_BITS) | announced;
     }
 
-    /// How long nothing has been heard.
+    /// Time since the last input.
     pub(crate) fn silent_for(&self, now: Nanos) -> Nanos {
         let steps = step(now).wrapping_sub(self.heard >> ANNOUNCED_BITS) % STEPS;
         Nanos::from_millis(u64::from(steps) * STEP_MS)
     }
 
-    /// Whether the server has announced that it closes the connection about now: from a second before the time that it
-    /// gave (servers count whole seconds, and start before the answer is here).
+    /// Whether the server has announced that it closes the connection about now: from a second before its timeout (servers
+    /// count whole seconds, and start before the response arrives).
     pub(crate) fn is_announced(&self, now: Nanos) -> bool {
         let announced = self.heard & ANNOUNCED;
         let from = Nanos::from_secs(u64::from(announced.saturating_sub(2)));
@@ -112,7 +111,7 @@ mod tests {
     /// (timeout announced at 10 s, close at, announced)
     fn check(timeout_s: Option<u32>, close_ms: u64, announced: bool) {
         let mut conn = Conn::NONE;
-        conn.hear(Nanos::from_secs(10), timeout_s);
+        conn.received(Nanos::from_secs(10), timeout_s);
         let got = conn.is_announced(Nanos::from_millis(close_ms));
         assert_eq!(got, announced, "timeout {timeout_s:?}, closed at {close_ms} ms");
     }
@@ -128,8 +127,8 @@ mod tests {
     }
 
     #[test]
-    fn silence_is_told_whatever_was_announced() {
-        for (heard_ms, timeout_s, now_ms, expected_ms) in [
+    fn silence_is_reported_whatever_was_announced() {
+        for (received_ms, timeout_s, now_ms, expected_ms) in [
             (0, None, 0, 0),
             (10_000, Some(5), 12_340, 2_300),
             (10_000, Some(u32::MAX), 10_049, 0),
@@ -138,9 +137,9 @@ mod tests {
             (52_428_700, None, 52_431_800, 3_100),
         ] {
             let mut conn = Conn::NONE;
-            conn.hear(Nanos::from_millis(heard_ms), timeout_s);
+            conn.received(Nanos::from_millis(received_ms), timeout_s);
             let silent = conn.silent_for(Nanos::from_millis(now_ms));
-            assert_eq!(silent, Nanos::from_millis(expected_ms), "{heard_ms} {timeout_s:?} {now_ms}");
+            assert_eq!(silent, Nanos::from_millis(expected_ms), "{received_ms} {timeout_s:?} {now_ms}");
         }
     }
 }

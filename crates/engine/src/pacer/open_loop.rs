@@ -9,15 +9,15 @@ use units::Nanos;
 use super::{rotation::Rotation, slots::Slots};
 use crate::{
     full_load::FullLoad,
-    pace::{Schedule, Tempo},
+    pace::{RateProfile, Schedule},
 };
 
 /// Schedules whose slots may still wait while a later one goes on.
-const MOST_SCHEDULES: usize = 16;
+const MAX_SCHEDULES: usize = 16;
 
 /// What the connections of the shard share.
 pub(super) struct OpenLoop {
-    /// Idle connections, and those that the server closed by announcement: they are dialled again when their turn comes.
+    /// Idle connections, and those closed by the server with an announcement: they are dialled again in their turn.
     free: Rotation,
     /// The present schedule, and before it those that have ended and of which slots wait.
     slots: VecDeque<Slots>,
@@ -29,7 +29,7 @@ pub(super) struct OpenLoop {
 impl OpenLoop {
     /// Without a schedule yet, for connections of an index below `places`.
     pub(super) fn new(places: u32) -> OpenLoop {
-        let (free, slots) = (Rotation::new(places), VecDeque::with_capacity(MOST_SCHEDULES));
+        let (free, slots) = (Rotation::new(places), VecDeque::with_capacity(MAX_SCHEDULES));
         OpenLoop { free, slots, until: Nanos::NEVER, looked_at: Nanos::ZERO }
     }
 
@@ -38,7 +38,7 @@ impl OpenLoop {
     pub(super) fn begin(
         &mut self,
         part: &Part,
-        tempo: Tempo,
+        profile: RateProfile,
         from: Nanos,
         now: Nanos,
         give_up: &mut impl FnMut(Nanos),
@@ -46,12 +46,12 @@ impl OpenLoop {
         if let Some(before) = self.slots.back_mut() {
             before.end_at(from);
         }
-        if self.slots.len() == MOST_SCHEDULES
+        if self.slots.len() == MAX_SCHEDULES
             && let Some(mut oldest) = self.slots.pop_front()
         {
             oldest.end(now, give_up);
         }
-        let schedule = Schedule::share(tempo, u64::MAX, part.shard, part.shards);
+        let schedule = Schedule::share(profile, u64::MAX, part.shard, part.shards);
         self.slots.push_back(Slots::new(schedule, from));
     }
 
@@ -71,7 +71,7 @@ impl OpenLoop {
         self.slots.iter_mut().for_each(|slots| slots.end(now, give_up));
     }
 
-    /// Looks at what has come due; `see` is called with when each slot was. When it was looked at before.
+    /// Takes the slots that have become due; `see` is called with the time of each. When it was looked at before.
     pub(super) fn look(&mut self, now: Nanos, see: &mut impl FnMut(Nanos)) -> Nanos {
         let until = self.within(now);
         self.slots.iter_mut().for_each(|slots| slots.look(until, &mut *see));

@@ -1,12 +1,12 @@
-//! Does the adaptive ramp get anywhere? Where it does not, waiting longer helps nobody, and what is left is dialled all the
-//! same within the time of one timeout: so a ramp ends. Pure.
+//! Whether the adaptive ramp makes progress. If not, waiting is pointless, and the remaining connections are dialled within
+//! one timeout: so a ramp ends. Pure.
 
 use units::Nanos;
 
 /// Successes that take a ramp back to the target's pace.
 const RECOVERED: u32 = 32;
 
-/// What came of first dials and first answers lately.
+/// Recent results of first dials and first responses.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Progress {
     /// When the last one succeeded, or the ramp began.

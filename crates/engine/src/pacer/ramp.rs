@@ -4,9 +4,9 @@ use plan::Part;
 use units::{Nanos, Rate};
 
 use super::{progress::Progress, window::Window};
-use crate::pace::{Schedule, Tempo};
+use crate::pace::{RateProfile, Schedule};
 
-/// Behind by more than this, a shard that ramps as fast as it can dials nobody.
+/// If it is late by more than this, a shard with an adaptive ramp does not dial.
 const LATE: Nanos = Nanos::from_millis(2);
 
 /// A first dial that is to be made now.
@@ -30,12 +30,12 @@ pub(super) struct Ramp {
     from: Nanos,
     dialled: u64,
     to_dial: u32,
-    /// The tempo that takes over at this time.
-    next: Option<(Tempo, Nanos)>,
+    /// The rate profile that applies from this time.
+    next: Option<(RateProfile, Nanos)>,
     /// First dials made and to be made, over all orders.
     ordered: u64,
     progress: Progress,
-    /// The window has got nowhere: what was left then is dialled all the same.
+    /// The window made no progress: the remaining connections are dialled nevertheless.
     gave_up: bool,
 }
 
@@ -48,27 +48,28 @@ impl Ramp {
         Ramp { by, from, dialled: 0, to_dial: 0, next: None, ordered: 0, progress, gave_up: false }
     }
 
-    /// From now on, so many are to be dialled, the first at `from`; without a tempo as fast as the target takes them. A
-    /// window keeps what it has learnt of the target.
-    pub(super) fn order(&mut self, to_dial: u32, tempo: Option<Tempo>, part: &Part, from: Nanos) {
+    /// Sets how many to dial, the first at `from`; without a rate profile as fast as the target accepts them. A window
+    /// keeps what it has learnt of the target.
+    pub(super) fn order(&mut self, to_dial: u32, profile: Option<RateProfile>, part: &Part, from: Nanos) {
         self.ordered = self.ordered - u64::from(self.to_dial) + u64::from(to_dial);
         (self.from, self.to_dial, self.next) = (from, to_dial, None);
         (self.progress, self.gave_up) = (Progress::new(from), false);
-        match (tempo, &self.by) {
-            (Some(tempo), _) => self.begin(tempo, part, from),
+        match (profile, &self.by) {
+            (Some(profile), _) => self.begin(profile, part, from),
             (None, By::Window(_)) => {}
             (None, _) => self.by = By::Window(Window::default()),
         }
     }
 
-    /// What is still to be dialled then comes at this tempo, of all shards together; the present one goes on until then.
-    pub(super) fn set_tempo(&mut self, tempo: Tempo, from: Nanos) {
-        self.next = Some((tempo, from));
+    /// Connections still to be dialled at that time follow this rate profile, of all shards together; the current one
+    /// applies until then.
+    pub(super) fn set_profile(&mut self, profile: RateProfile, from: Nanos) {
+        self.next = Some((profile, from));
     }
 
-    /// The next tempo takes over, once everything that was due before its time is dialled.
+    /// The next rate profile applies once everything that was due before its time is dialled.
     pub(super) fn change(&mut self, part: &Part, now: Nanos) {
-        let Some((tempo, from)) = self.next.filter(|(_, from)| now >= *from) else { return };
+        let Some((profile, from)) = self.next.filter(|(_, from)| now >= *from) else { return };
         let is_behind = match &self.by {
             By::Schedule(schedule) => {
                 schedule.within(from.since(self.from)).next_after(self.dialled) != Nanos::NEVER
@@ -77,19 +78,19 @@ impl Ramp {
         };
         if !is_behind {
             self.next = None;
-            self.begin(tempo, part, from);
+            self.begin(profile, part, from);
         }
     }
 
-    /// What is still to be dialled then comes at this tempo, and nothing before.
-    pub(super) fn begin_again(&mut self, tempo: Tempo, part: &Part, from: Nanos) {
+    /// Connections still to be dialled at that time follow this rate profile, and none before.
+    pub(super) fn begin_again(&mut self, profile: RateProfile, part: &Part, from: Nanos) {
         self.next = None;
-        self.begin(tempo, part, from);
+        self.begin(profile, part, from);
     }
 
-    fn begin(&mut self, tempo: Tempo, part: &Part, from: Nanos) {
+    fn begin(&mut self, profile: RateProfile, part: &Part, from: Nanos) {
         (self.from, self.dialled) = (from, 0);
-        let schedule = Schedule::share(tempo, self.to_dial.into(), part.shard, part.shards);
+        let schedule = Schedule::share(profile, self.to_dial.into(), part.shard, part.shards);
         self.by = By::Schedule(schedule);
     }
 
@@ -107,14 +108,14 @@ impl Ramp {
         self.ordered
     }
 
-    /// A first dial that is followed by a request took so long; see [`Window::learn_dial`].
+    /// The time of a first dial that is followed by a request; see [`Window::learn_dial`].
     pub(super) fn learn_dial(&mut self, took: Nanos, now: Nanos) {
         if let By::Window(window) = &mut self.by {
             window.learn_dial(took, now);
         }
     }
 
-    /// A first dial, or a first answer, is known; see [`Window::learn`].
+    /// The result of a first dial, or a first response; see [`Window::learn`].
     pub(super) fn learn(&mut self, took: Nanos, ok: bool, is_dial: bool, now: Nanos) {
         self.progress.learn(ok, now);
         if let By::Window(window) = &mut self.by {
@@ -132,13 +133,14 @@ impl Ramp {
         let waits = self.to_dial > 0 && outstanding > 0 && now >= self.from;
         let By::Window(_) = &self.by else { return };
         if waits && self.progress.is_stuck(timeout, now) {
-            let tempo = Tempo::Steady(Rate::from_per_s_f64(f64::from(self.to_dial) / timeout.secs_f64()));
-            self.by = By::Schedule(Schedule::share(tempo, self.to_dial.into(), 0, 1));
+            let profile =
+                RateProfile::Steady(Rate::from_per_s_f64(f64::from(self.to_dial) / timeout.secs_f64()));
+            self.by = By::Schedule(Schedule::share(profile, self.to_dial.into(), 0, 1));
             (self.from, self.dialled, self.gave_up) = (now, 0, true);
         }
     }
 
-    /// How many dials are due now, and when to ask again. `behind`: how late the shard is with its requests.
+    /// How many dials are due now, and when to call again. `behind`: how late the shard is with its requests.
     pub(super) fn due(&mut self, now: Nanos, outstanding: u32, behind: Nanos) -> (u32, Nanos) {
         let changes = self.next.map_or(Nanos::NEVER, |(_, from)| from);
         match &mut self.by {

@@ -3,7 +3,7 @@
 
 const NONE: u32 = u32::MAX;
 
-/// A member's neighbours; its own index for both where it stands outside.
+/// A member's neighbours; its own index for both if it is not in the rotation.
 #[derive(Clone, Copy, Debug)]
 struct Links {
     before: u32,

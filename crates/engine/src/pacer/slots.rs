@@ -11,7 +11,7 @@ use units::Nanos;
 
 use crate::pace::Schedule;
 
-/// Slots looked at in one turn, so that a backlog after a stall of ours does not keep answers waiting.
+/// Maximum of slots in one turn, so that a backlog after a stall does not delay responses.
 const LOOKS_A_TURN: u64 = 1_024;
 
 /// The slots of one shard.
@@ -42,7 +42,7 @@ impl Slots {
         if now < self.from { 0 } else { self.schedule.due(now.since(self.from)) }
     }
 
-    /// Sees what has come due; `see` is told when each was.
+    /// Takes the slots that have become due; `see` is called with the time of each.
     pub(crate) fn look(&mut self, now: Nanos, see: impl FnMut(Nanos)) {
         let until = self.due(now).min(self.seen + LOOKS_A_TURN).max(self.seen);
         (self.seen..until).map(|n| self.time_of(n)).for_each(see);
@@ -97,7 +97,7 @@ impl Slots {
         (self.taken..self.seen).filter(|n| is_one(self.time_of(*n))).count() as u64
     }
 
-    /// When to look again.
+    /// When to call again.
     pub(crate) fn next(&self) -> Nanos {
         self.from + self.schedule.next_after(self.seen)
     }
@@ -106,7 +106,7 @@ impl Slots {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pace::Tempo;
+    use crate::pace::RateProfile;
     use samples::Latency;
     use units::Rate;
 
@@ -114,10 +114,10 @@ mod tests {
 
     /// A hundred a second from one second on, `total` of them.
     fn slots(total: u64) -> Slots {
-        Slots::new(Schedule::share(Tempo::Steady(Rate::per_s(100)), total, 0, 1), MS(1_000))
+        Slots::new(Schedule::share(RateProfile::Steady(Rate::per_s(100)), total, 0, 1), MS(1_000))
     }
 
-    /// Looks, and adds how late each was.
+    /// Takes slots, and records how late each was.
     fn look(slots: &mut Slots, now: Nanos, lag: &mut Latency) {
         slots.look(now, |due| lag.record(now.since(due)));
     }
@@ -169,7 +169,7 @@ mod tests {
         assert_eq!(slots.take(), Some(MS(1_000)));
         assert_eq!(ended(&mut slots, MS(9_000)), [1_010, 1_020, 1_030, 1_040]);
         assert_eq!(slots.take(), None);
-        // What nobody looked at is given up with the rest; what is not due yet is not missed.
+        // Slots not taken are dropped with the rest; those not yet due are not missed.
         let mut unseen = self::slots(50);
         assert_eq!(ended(&mut unseen, MS(1_095)).len(), 10);
         assert_eq!((ended(&mut unseen, MS(1_095)).len(), unseen.next()), (0, MS(1_100)));

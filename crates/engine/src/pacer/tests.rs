@@ -1,5 +1,5 @@
 use super::*;
-use plan::{Deal, Whose};
+use plan::{Role, TupleShare};
 use proptest::prelude::*;
 use units::Rate;
 
@@ -18,13 +18,13 @@ fn arrivals() -> Load {
     Load::Arrivals { rate: Rate::per_s(100), total: Some(10) }
 }
 
-fn steady(per_s: u32) -> Tempo {
-    Tempo::Steady(Rate::per_s(per_s))
+fn steady(per_s: u32) -> RateProfile {
+    RateProfile::Steady(Rate::per_s(per_s))
 }
 
 fn pacer(load: Load, waits: bool) -> Pacer {
-    let (whose, deal) = (Whose::Population(0), Deal { from: 0, width: 1, of: 1 });
-    let part = Part { whose, shard: 0, shards: 1, connections: 10, places: 10, seed: 0, deal };
+    let (role, tuple_share) = (Role::Population(0), TupleShare { from: 0, width: 1, of: 1 });
+    let part = Part { role, shard: 0, shards: 1, connections: 10, places: 10, seed: 0, tuple_share };
     Pacer::new(load, waits, &part)
 }
 
@@ -127,11 +127,11 @@ fn a_pause_puts_off_what_connections_say_themselves() {
 }
 
 #[test]
-fn a_tempo_is_that_of_requests_or_of_dials() {
+fn a_rate_profile_is_that_of_requests_or_of_dials() {
     for (load, of_requests) in [(held(), false), (rate(), true), (arrivals(), false)] {
         let mut pacer = pacer(load, false);
         pacer.set_load(10, 0, Some(steady(10)), MS(0));
-        pacer.set_tempo(steady(100), MS(200), MS(0), &mut |_| panic!("nothing was due"));
+        pacer.set_profile(steady(100), MS(200), MS(0), &mut |_| panic!("nothing was due"));
         // At ten a second until then: two. At a hundred from then on: those of 200, 210 and 220 ms.
         let dialled = if of_requests { vec![0, 100, 200] } else { vec![0, 100, 200, 210, 220] };
         let mut got = dials(&mut pacer, MS(220));
@@ -145,9 +145,9 @@ fn a_tempo_is_that_of_requests_or_of_dials() {
 }
 
 #[test]
-fn an_end_is_exact_and_may_be_taken_back() {
+fn an_end_is_exact_and_may_be_undone() {
     let mut pacer = pacer(rate(), false);
-    pacer.set_tempo(steady(100), MS(0), MS(0), &mut |_| panic!("nothing was due"));
+    pacer.set_profile(steady(100), MS(0), MS(0), &mut |_| panic!("nothing was due"));
     let mut seen = 0;
     for (until, now, expected, next) in [
         (MS(20), MS(15), 2, Nanos::NEVER),
@@ -169,7 +169,7 @@ fn an_end_is_exact_and_may_be_taken_back() {
 #[test]
 fn a_slot_without_a_connection_may_have_one_dialled() {
     let mut pacer = pacer(rate(), false);
-    pacer.set_tempo(steady(100), MS(0), MS(0), &mut |_| panic!("nothing was due"));
+    pacer.set_profile(steady(100), MS(0), MS(0), &mut |_| panic!("nothing was due"));
     assert_eq!((pacer.set_free(4), pacer.take_slot()), (None, None));
     assert_eq!(pacer.look(MS(15), &mut |_| {}), Nanos::ZERO);
     assert_eq!((pacer.pair(), pacer.take_slot(), pacer.take_slot()), (Some((4, MS(0))), Some(MS(10)), None));
@@ -180,14 +180,14 @@ fn a_slot_without_a_connection_may_have_one_dialled() {
 #[test]
 fn a_slot_takes_who_has_been_free_for_longest() {
     let mut pacer = pacer(rate(), false);
-    pacer.set_tempo(steady(100), MS(0), MS(0), &mut |_| panic!("nothing was due"));
+    pacer.set_profile(steady(100), MS(0), MS(0), &mut |_| panic!("nothing was due"));
     assert_eq!((pacer.set_free(7), pacer.set_free(3), pacer.set_free(5)), (None, None, None));
     pacer.forget(3);
     assert_eq!(pacer.pair(), None, "nothing has been looked at");
     pacer.look(MS(35), &mut |_| {});
     let pairs: Vec<_> = std::iter::from_fn(|| pacer.pair()).collect();
     assert_eq!(pairs, [(7, MS(0)), (5, MS(10))]);
-    // The slot that waits is that of 20 ms, and takes who becomes free.
+    // The waiting slot is that of 20 ms, and takes the next free connection.
     assert_eq!(pacer.set_free(7), Some(MS(20)));
     let mut missed = Vec::new();
     pacer.give_up(MS(40), |_| MS(5), &mut |due| missed.push(due.millis()));
@@ -199,7 +199,7 @@ fn a_slot_takes_who_has_been_free_for_longest() {
 #[test]
 fn a_connection_with_several_places_waits_once_and_comes_back_after_each_slot() {
     let mut pacer = pacer(rate(), false);
-    pacer.set_tempo(steady(100), MS(0), MS(0), &mut |_| panic!("nothing was due"));
+    pacer.set_profile(steady(100), MS(0), MS(0), &mut |_| panic!("nothing was due"));
     assert_eq!([7, 7, 3].map(|index| pacer.set_free(index)), [None; 3]);
     pacer.look(MS(25), &mut |_| {});
     // The one that takes a slot has a place left, and queues up behind the other.
@@ -231,7 +231,7 @@ proptest! {
     #[test]
     fn places_take_slots_in_order(steps in proptest::collection::vec((0u32..4, 0u8..3, 1u64..30), 1..150)) {
         let mut pacer = pacer(rate(), false);
-        pacer.set_tempo(steady(100), MS(0), MS(0), &mut |_| panic!("nothing was due"));
+        pacer.set_profile(steady(100), MS(0), MS(0), &mut |_| panic!("nothing was due"));
         let (mut now, mut seen, mut under_way, mut taken) = (0, 0, [None::<u32>; 4], Vec::new());
         for (index, what, wait) in steps {
             let at = index as usize;

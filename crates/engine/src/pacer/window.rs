@@ -6,25 +6,25 @@ mod fresh;
 
 use fresh::{Fresh, PERIOD, Through};
 
-/// Dials (and first answers) outstanding at the beginning, and at least, and at most.
+/// Outstanding dials (and first responses): initial, minimum, maximum.
 const FIRST: u32 = 32;
 const LEAST: u32 = 4;
 const MOST: u32 = 1024;
-/// A dial that takes longer is a sign of pressure, for a SYN is sent again after 1 s; a first answer that takes so
-/// much longer than the quickest is one too.
+/// A dial that takes longer indicates pressure, since a SYN is retransmitted after 1 s; so does a first response that takes
+/// this much longer than the fastest.
 const SLOW: Nanos = Nanos::from_millis(500);
-/// A first answer that takes so much longer than the quickest has waited in a queue: the target is busy, and a
-/// window that doubles would fill its backlog before a lost SYN can say so (HyStart++, RFC 9406, section 4.2).
+/// A first response that takes this much longer than the fastest has waited in a queue: the target is busy, and a window
+/// that doubles would fill its backlog before a lost SYN shows it (HyStart++, RFC 9406, section 4.2).
 const QUEUE: Nanos = Nanos::from_millis(16);
-/// While answers queue the window grows so much slower: more of it would not be accepted any faster. Not at all
-/// would be too little, for the quickest answer may have been an exception.
+/// While responses queue the window grows this much slower: a larger one would not be accepted faster. Not growing at all
+/// would be too little, since the fastest response may have been an exception.
 const PATIENCE: u32 = 8;
 /// One cut for all signs of the same jam.
 const CUT_EVERY: Nanos = Nanos::from_secs(1);
 
 const SECOND: Nanos = Nanos::from_secs(1);
 /// Where SYNs are lost: dials a second of a shard at least.
-const LEAST_PER_S: f64 = 16.0;
+const MIN_PER_S: f64 = 16.0;
 /// Of what the target was seen to take, when SYNs were lost; and how much faster each period in which none was, until the
 /// first is lost and then.
 const REDUCED: f64 = 0.9;
@@ -34,23 +34,23 @@ const FASTER: f64 = 0.03;
 const HALF: f64 = 0.5;
 /// Share of the pace that must have succeeded before it is raised.
 const KEPT: f64 = 0.7;
-/// Lost SYNs of a second that say nothing: so many, or this share.
+/// Lost SYNs per second that are ignored: this many, or this share.
 const FEW_LOST: f64 = 5.0;
 const SHARE_LOST: f64 = 0.02;
-/// Dials of a period that are not soon through and say nothing: so many, or this share.
+/// Slow dials of a period that are ignored: this many, or this share.
 const LOST_SOON: f64 = 2.0;
 const SHARE_LOST_SOON: f64 = 0.08;
-/// Dials of so many seconds may be outstanding. This and the three above: from a model of firewalls that let 100 to 500
-/// SYNs a second pass; from 1.1 to 1.3, 2 to 5 and 0.02 to 0.1 little changes, and with a second outstanding 1 % fail.
+/// Dials of this many seconds may be outstanding. This and the three above: from a model of firewalls that pass 100 to 500
+/// SYNs a second; from 1.1 to 1.3, 2 to 5 and 0.02 to 0.1 little changes, and with a second outstanding 1 % fail.
 const OUTSTANDING_S: f64 = 0.25;
-/// And besides, those that wait for their SYN to be sent again: so many, or those of so many seconds.
-const LEAST_LOST: u32 = 64;
+/// In addition, those that wait for a SYN retransmission: this many, or those of this many seconds.
+const MIN_LOST: u32 = 64;
 const LOST_S: f64 = 1.0;
 /// Dials that may be made up for at once.
 const BURST: f64 = 8.0;
 
-/// How many dials and first answers may be outstanding: grows while they come quickly, shrinks when they do not.
-/// Additive increase and multiplicative decrease after a slow start, as in TCP (RFC 5681, section 3.1).
+/// How many dials and first responses may be outstanding: grows while they are fast, shrinks when they are not. Additive
+/// increase and multiplicative decrease after a slow start, as in TCP (RFC 5681, section 3.1).
 ///
 /// Where SYNs are lost, dials are paced as well: a window of one is still too much for a firewall that lets some hundred
 /// SYNs a second pass, and each lost one keeps its place for a second or more.
@@ -62,7 +62,7 @@ pub(super) struct Window {
     /// Successes since the last growth by one, in [`PATIENCE`]ths.
     credit: u32,
     cut_at: Nanos,
-    /// The quickest first answer.
+    /// The fastest first response.
     least: Nanos,
     seen: Seen,
     fresh: Fresh,
@@ -76,7 +76,7 @@ pub(super) struct Window {
 struct Seen {
     from: Nanos,
     oks: u32,
-    /// Slow dials, and first answers, that were begun after the last reduction of the pace.
+    /// Slow dials, and first responses, started after the last reduction of the pace.
     slow: u32,
     /// Some waited in a queue.
     queued: bool,
@@ -105,7 +105,7 @@ impl Default for Window {
 }
 
 impl Window {
-    /// How many more may be started while `outstanding` are, and when to ask again.
+    /// How many more may be started while `outstanding` are, and when to call again.
     pub(super) fn room(&mut self, outstanding: u32, now: Nanos) -> (u32, Nanos) {
         while let Some(through) = self.fresh.judge(now) {
             self.pass(through, now);
@@ -115,7 +115,7 @@ impl Window {
             return (room, if room == 0 { self.fresh.next_at(now) } else { Nanos::NEVER });
         };
         // Those whose SYN was lost wait for a second or three, and need a part of the rate themselves.
-        let lost = self.lost.min(LEAST_LOST.max((LOST_S * pace.per_s) as u32));
+        let lost = self.lost.min(MIN_LOST.max((LOST_S * pace.per_s) as u32));
         let most = (((OUTSTANDING_S * pace.per_s) as u32).max(self.size) + lost).min(MOST);
         match most.saturating_sub(outstanding) {
             0 => (0, self.fresh.next_at(now)),
@@ -137,8 +137,8 @@ impl Window {
         }
     }
 
-    /// A dial that is followed by a request took so long. A quick one tells nothing: the listener's backlog takes
-    /// everyone until it is full.
+    /// The time of a dial that is followed by a request. A fast one means nothing: the listener's backlog accepts all until
+    /// it is full.
     pub(super) fn learn_dial(&mut self, took: Nanos, now: Nanos) {
         self.count(now);
         self.fresh.opened(took, now);
@@ -148,8 +148,8 @@ impl Window {
         }
     }
 
-    /// A first answer, or a dial without a request, took so long; `ok` is false where it did not come at all.
-    /// `is_dial`: it was a dial alone.
+    /// The time of a first response, or of a dial without a request; `ok` is false if there was none. `is_dial`: it was a
+    /// dial alone.
     pub(super) fn learn(&mut self, took: Nanos, ok: bool, is_dial: bool, now: Nanos) {
         self.seen.oks += u32::from(ok);
         self.count(now);
@@ -194,10 +194,10 @@ impl Window {
         present.max(self.seen.before)
     }
 
-    /// A SYN was sent again, or an answer was late: dials are paced from now on, at what the target was seen to take; and
-    /// less where it happens at this pace.
+    /// A SYN was retransmitted, or a response was late: from now on dials are paced at the rate that the target accepted,
+    /// and slower if it happens at this pace.
     fn press(&mut self, took: Nanos, now: Nanos) {
-        let per_s = (self.per_s(now) * REDUCED).max(LEAST_PER_S);
+        let per_s = (self.per_s(now) * REDUCED).max(MIN_PER_S);
         let seen = &mut self.seen;
         match &mut self.pace {
             None => {
@@ -216,16 +216,16 @@ impl Window {
         }
     }
 
-    /// Answers wait in the target's queue: faster than they come is too fast.
+    /// Responses wait in the target's queue: a rate above theirs is too high.
     fn hold_pace(&mut self, now: Nanos) {
         self.seen.queued = true;
-        let per_s = self.per_s(now).max(LEAST_PER_S);
+        let per_s = self.per_s(now).max(MIN_PER_S);
         if let Some(pace) = &mut self.pace {
             (pace.per_s, pace.doubles) = (pace.per_s.min(per_s), false);
         }
     }
 
-    /// So many of a period's dials were soon through: what was not too fast may be faster.
+    /// Enough of a period's dials were fast: the pace may increase.
     fn pass(&mut self, through: Through, now: Nanos) {
         let Through { until, begun, opened } = through;
         self.lost += begun.saturating_sub(opened);
@@ -233,16 +233,16 @@ impl Window {
         let is_lossy = |few: f64, share: f64| lost > few.max(f64::from(begun) * share);
         match &mut self.pace {
             None if is_lossy(FEW_LOST, HALF) => {
-                let per_s = (f64::from(opened) / PERIOD.secs_f64() * REDUCED).max(LEAST_PER_S);
+                let per_s = (f64::from(opened) / PERIOD.secs_f64() * REDUCED).max(MIN_PER_S);
                 self.pace = Some(Pace { per_s, next: now, since: now, doubles: true });
                 self.cut(now);
             }
             None => {}
-            // Of a pace that was not kept it is the share that says something.
+            // For a pace that was not reached the share is what counts.
             Some(pace) if is_lossy(LOST_SOON, SHARE_LOST_SOON) => {
                 pace.reduce(pace.per_s * f64::from(opened) / f64::from(begun) * REDUCED, until, now);
             }
-            // A pace that is not kept is no reason for a faster one.
+            // A pace that is not reached is no reason for a higher one.
             Some(pace) if f64::from(begun) >= pace.per_s * PERIOD.secs_f64() * KEPT && !self.seen.queued => {
                 pace.per_s *= pace.faster(now);
             }
@@ -265,7 +265,7 @@ impl Pace {
     /// SYNs were lost in a period that ended then. What was begun before the last reduction was too much for it.
     fn reduce(&mut self, per_s: f64, until: Nanos, now: Nanos) {
         if until >= self.since + Nanos(PERIOD.0 / 2) {
-            let per_s = per_s.max(HALF * self.per_s).max(LEAST_PER_S).min(self.per_s);
+            let per_s = per_s.max(HALF * self.per_s).max(MIN_PER_S).min(self.per_s);
             *self = Pace { per_s, since: now, doubles: false, ..*self };
         }
     }
@@ -280,7 +280,7 @@ impl Pace {
         }
     }
 
-    /// Nanoseconds in which so many dials are due.
+    /// Nanoseconds in which this many dials are due.
     fn apart(&self, dials: f64) -> u64 {
         (dials * 1e9 / self.per_s) as u64
     }
@@ -311,7 +311,7 @@ mod tests {
         check(&[(false, 0, 5000, 4)]);
         // A queue: no more doubling, and growth by one in eight rounds.
         check(&[(true, 1, 32, 64), (true, 18, 8 * 64 - 1, 64), (true, 18, 1, 65), (true, 1, 65, 66)]);
-        // A target that takes two seconds to answer, always, is not under pressure; three seconds are.
+        // A target that always takes two seconds to respond is not under pressure; one that takes three is.
         check(&[(true, 2000, 32, 64), (true, 2400, 100, 64), (true, 2500, 1, 32)]);
     }
 

@@ -21,7 +21,7 @@ pub(crate) struct State {
     keep_alive_s: u16,
 }
 
-/// More than any timeout that is kept.
+/// More than any stored timeout.
 const NOTHING_SAID: u16 = u16::MAX;
 
 impl State {
@@ -40,7 +40,7 @@ impl State {
         Response { head: Some(head).filter(|head| head.status != 0), keeps_alive: self.client.keeps_alive() }
     }
 
-    /// The end of the connection may be the end of the response, and `wire` says then that it is not kept.
+    /// The end of the connection may be the end of the response, and `wire` then reports that it is not kept.
     pub(super) fn handle_end(&mut self) -> Result<bool, Kind> {
         match self.client.handle_end() {
             Ok(end) => Ok(end.is_some()),
@@ -58,14 +58,14 @@ pub(super) fn send<I: Io>(
     out: &mut Out<'_, I>,
 ) {
     state.order(request.is_head);
-    let Out { to, ink } = out;
+    let Out { to, source } = out;
     if let Some(bytes) = request.fixed(destination) {
         exchange.expected = request.check.expected(&[]);
         return to.send_static(bytes);
     }
     let index = to.index();
     to.send(request.max_len(destination), |out| {
-        let (written, expected) = request.write(destination, index, ink, out);
+        let (written, expected) = request.write(destination, index, source, out);
         exchange.expected = expected;
         written
     });
@@ -84,7 +84,7 @@ pub(super) fn handle_bytes<'a>(
     };
     match read {
         _ if is_tls => Err(Kind::TlsExpected),
-        // More than what was asked for.
+        // More than was requested.
         Ok(Progress::Responded(used)) if used < input.len() => Err(Kind::BadAnswer),
         read => read,
     }

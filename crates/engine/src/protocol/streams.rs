@@ -90,8 +90,8 @@ pub(super) fn send<I: Io>(
     out: &mut Out<'_, I>,
 ) {
     let number = session.borrow_mut().begin(stream);
-    let Out { to, ink } = out;
-    let (text, nth, expected) = message.write(to.index(), ink);
+    let Out { to, source } = out;
+    let (text, nth, expected) = message.write(to.index(), source);
     (exchange.nth, exchange.expected, exchange.content) = (nth, expected, 0);
     to.send(HEADER + text.len(), |out| write(number, text, out));
 }

@@ -7,8 +7,8 @@ use super::{Awaited, Progress};
 use crate::{check::Check, exchange::Exchange, out::Out, request::Message, tls};
 
 pub(super) fn send<I: Io>(message: &Message, exchange: Option<&mut Exchange>, out: &mut Out<'_, I>) {
-    let Out { to, ink } = out;
-    let (text, nth, expected) = message.write(to.index(), ink);
+    let Out { to, source } = out;
+    let (text, nth, expected) = message.write(to.index(), source);
     exchange.into_iter().for_each(|exchange| (exchange.nth, exchange.expected) = (nth, expected));
     match message.fixed {
         Some(bytes) => to.send_static(bytes),
@@ -19,7 +19,7 @@ pub(super) fn send<I: Io>(message: &Message, exchange: Option<&mut Exchange>, ou
     }
 }
 
-/// What nobody awaits is dropped.
+/// Unsolicited data is dropped.
 pub(super) fn handle_bytes<'a>(
     input: &'a [u8],
     asked: Option<(&mut Exchange, Awaited)>,
@@ -31,14 +31,14 @@ pub(super) fn handle_bytes<'a>(
         return Err(Kind::TlsExpected);
     }
     match read(exchange, input, check, sent) {
-        // Without framing, more than what was asked for cannot be told from the next echo.
+        // Without framing, surplus data cannot be distinguished from the next echo.
         Progress::Responded(n) if n < input.len() && check.echo => Err(Kind::BadAnswer),
         progress => Ok(progress),
     }
 }
 
-/// As many as were sent are the echo; else they are the answer as soon as they are as expected, where nothing is said as soon
-/// as there are any.
+/// An echo is complete with as many bytes as were sent; any other reply as soon as it is as expected, or, without an
+/// expectation, with its first bytes.
 fn read<'a>(exchange: &mut Exchange, input: &'a [u8], check: &Check, sent: &[u8]) -> Progress<'a> {
     let wanted = match (check.echo, exchange.expected) {
         (true, _) => sent.len() as u64,

@@ -1,6 +1,6 @@
 use super::*;
 use crate::request::Message;
-use plan::{Flags, Surroundings, Text};
+use plan::{Environment, Flags, Text};
 use proptest::prelude::*;
 use units::Nanos;
 
@@ -210,7 +210,7 @@ fn what_is_wrong_with_a_whole_response() {
 #[test]
 fn each_protocol_answers_the_same_questions() {
     let resolve = |_: &str| Err("nothing is looked up".to_owned());
-    let around = Surroundings { cores: 1, seed: 1, resolve: &resolve };
+    let around = Environment { cores: 1, seed: 1, resolve: &resolve };
     let ping = Message::new(&Text::default(), Check::echo());
     assert!(ping.is_ping());
     // (target, server may speak, known by its dial alone, and with a request behind it, may send again)

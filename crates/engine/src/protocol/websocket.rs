@@ -12,11 +12,11 @@ use crate::{
     check::Check,
     exchange::{Exchange, NOT_OURS},
     out::{Out, Writer},
-    request::{Ink, Message},
+    request::{Message, ValueSource},
     tls,
 };
 
-/// Largest message that is taken from a server. Nothing of it is kept, so that this is no question of memory.
+/// Largest message accepted from a server. It is not stored, so this is no question of memory.
 const LARGEST_MESSAGE: u64 = 1 << 30;
 /// "No longer needed" (RFC 6455, section 7.4.1).
 const NORMAL_CLOSURE: u16 = 1000;
@@ -49,14 +49,14 @@ impl State {
 
 /// Sends a message or a control ping; `exchange` awaits its answer.
 pub(super) fn send<I: Io>(message: &Message, exchange: Option<&mut Exchange>, out: &mut Out<'_, I>) {
-    let mask = Some(mask(out.ink));
+    let mask = Some(mask(out.source));
     if message.is_ping() {
         // A number, so that no earlier pong passes for its own.
-        let number = out.ink.random.bits();
+        let number = out.source.random.bits();
         exchange.into_iter().for_each(|exchange| exchange.expected = number);
         return send_frame(Opcode::Ping, mask, &number.to_be_bytes(), &mut out.to);
     }
-    let (text, nth, expected) = message.write(out.to.index(), out.ink);
+    let (text, nth, expected) = message.write(out.to.index(), out.source);
     exchange.into_iter().for_each(|exchange| (exchange.nth, exchange.expected) = (nth, expected));
     send_frame(Opcode::Text, mask, text, &mut out.to);
 }
@@ -72,10 +72,10 @@ pub(crate) enum Reply<'a> {
 
 impl Reply<'_> {
     pub(super) fn send<I: Io>(self, out: &mut Out<'_, I>) {
-        let mask = Some(mask(out.ink));
+        let mask = Some(mask(out.source));
         match self {
             // Not while the server reads nothing: a later pong may answer it, and what it does not take must not pile up here.
-            Reply::Pong(_) if out.to.is_clogged() => {}
+            Reply::Pong(_) if out.to.is_write_blocked() => {}
             Reply::Pong(ping) => {
                 let mut echo = [0; MAX_CONTROL];
                 let echo = &mut echo[..ping.len()];
@@ -91,7 +91,7 @@ impl Reply<'_> {
 
 /// Begins the closing handshake, where the server reads.
 pub(super) fn close<I: Io>(out: &mut Out<'_, I>) {
-    if !out.to.is_clogged() {
+    if !out.to.is_write_blocked() {
         Reply::Close(Some(NORMAL_CLOSURE)).send(out);
     }
 }
@@ -103,8 +103,8 @@ fn send_frame<I: Io>(opcode: Opcode, mask: Option<[u8; 4]>, payload: &[u8], to: 
 }
 
 /// A new one for each frame (RFC 6455 section 5.3).
-fn mask(ink: &mut Ink) -> [u8; 4] {
-    (ink.random.bits() as u32).to_be_bytes()
+fn mask(source: &mut ValueSource) -> [u8; 4] {
+    (source.random.bits() as u32).to_be_bytes()
 }
 
 pub(super) fn handle_bytes<'a>(
@@ -132,7 +132,7 @@ pub(super) fn handle_bytes<'a>(
     }
 }
 
-/// Whether the refusal of an upgrade says that the target speaks TLS.
+/// Whether the refusal of an upgrade shows that the target expects TLS.
 fn is_tls_page(input: &[u8]) -> bool {
     let is_refusal = input.starts_with(b"HTTP/1.") && input.get(9..12) == Some(b"400");
     is_refusal && tls::is_page(400, input)
@@ -178,7 +178,7 @@ fn read<'a>(
     }
 }
 
-/// Looks at a piece of a message; true when that message is complete, right or wrong.
+/// Checks a piece of a message; true when the message is complete, correct or not.
 fn take(exchange: &mut Exchange, data: &Data<'_>, check: &Check, sent: &[u8]) -> bool {
     if data.begins {
         exchange.content = 0;
@@ -205,13 +205,13 @@ fn key(nonce: u64) -> Key {
 #[derive(Clone, Debug)]
 pub(crate) struct Upgrade {
     path: Text,
-    /// For each destination, what stands before and behind the path.
+    /// For each destination, the text before and after the path.
     around: Vec<(Vec<u8>, Vec<u8>)>,
     /// Where the key begins, from the end of the request.
     key_from_end: usize,
 }
 
-/// Stands for the path in a head that is taken apart.
+/// Placeholder for the path in a head that is split.
 const PLACEHOLDER: &str = "/";
 
 impl Upgrade {
@@ -235,11 +235,11 @@ impl Upgrade {
     pub(super) fn send<I: Io>(&self, state: &State, destination: usize, out: &mut Out<'_, I>) {
         let State::Upgrading(nonce) = *state else { unreachable!("dialled with a nonce") };
         let (before, behind) = &self.around[destination];
-        let Out { to, ink } = out;
+        let Out { to, source } = out;
         let index = to.index();
         to.send(before.len() + self.path.max_len() + behind.len(), |out| {
             out[..before.len()].copy_from_slice(before);
-            let path = self.path.write(&mut ink.values(index), &mut out[before.len()..]);
+            let path = self.path.write(&mut source.values(index), &mut out[before.len()..]);
             let written = before.len() + path + behind.len();
             out[before.len() + path..written].copy_from_slice(behind);
             let key = key(nonce);
@@ -250,7 +250,7 @@ impl Upgrade {
     }
 }
 
-/// What stands before and behind the path.
+/// The text before and after the path.
 fn around(head: &[u8]) -> (Vec<u8>, Vec<u8>) {
     let at = head.iter().position(|&b| b == b' ').expect("a blank stands before the path") + 1;
     (head[..at].to_vec(), head[at + PLACEHOLDER.len()..].to_vec())

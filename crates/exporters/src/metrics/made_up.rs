@@ -3,17 +3,17 @@
 use fixtures::{header, seen};
 use units::Date;
 
-use super::{Book, Snapshot};
+use super::{MetricsState, Snapshot};
 
-/// Two seconds of two populations; the second one has a name that wants to be escaped.
+/// Two seconds of two populations; the name of the second one needs escaping.
 pub(crate) fn two_seconds() -> (Snapshot, [Snapshot; 2]) {
-    let mut book = Book::new(Date(1_700_000_000_250));
-    book.begin(&header());
-    let blank = book.blank();
-    (blank, [1, 2].map(|second| second_of(&mut book, second)))
+    let mut metrics_state = MetricsState::new(Date(1_700_000_000_250));
+    metrics_state.begin(&header());
+    let blank = metrics_state.blank();
+    (blank, [1, 2].map(|second| second_of(&mut metrics_state, second)))
 }
 
-fn second_of(book: &mut Book, n: u64) -> Snapshot {
+fn second_of(metrics_state: &mut MetricsState, n: u64) -> Snapshot {
     let (tick, looks) = seen(n);
-    book.tick(&tick, &looks)
+    metrics_state.tick(&tick, &looks)
 }

@@ -1,6 +1,8 @@
 //! Every metric. A new figure is a row here, and every exporter has it.
 
-use samples::{Destination, Fault, HostLook, JvmLook, Latency, Phase, Probe, ProcessLook, TargetLook, Tick};
+use samples::{
+    Destination, Fault, HostSample, JvmSample, Latency, Phase, Probe, ProcessSample, TargetSample, Tick,
+};
 
 use super::{Kind, Metric, Moment, POPULATION, Series, Value};
 
@@ -216,12 +218,12 @@ pub(crate) const TABLE: &[Metric] = &[
         &["connection"],
         "time from due to the response of the probe, on kept and on fresh connections",
         |m, s| {
-            lane(m, s, "kept", |probe| &probe.kept);
-            lane(m, s, "fresh", |probe| &probe.fresh);
+            thread(m, s, "kept", |probe| &probe.kept);
+            thread(m, s, "fresh", |probe| &probe.fresh);
         },
     ),
     counter("throng_generator_cpu_seconds_total", MODE, "CPU time used by throng", |m, s| {
-        let seconds = |of: fn(&ProcessLook) -> u64| m.looks.own.as_ref().map(|own| of(own) as f64 / 1e9);
+        let seconds = |of: fn(&ProcessSample) -> u64| m.looks.own.as_ref().map(|own| of(own) as f64 / 1e9);
         s.number(&["user"], seconds(|own| own.cpu_user_ns));
         s.number(&["system"], seconds(|own| own.cpu_system_ns));
     }),
@@ -264,7 +266,7 @@ pub(crate) const TABLE: &[Metric] = &[
         MODE,
         "CPU time used by the target since its processes started",
         |m, s| {
-            let seconds = |of: fn(&TargetLook) -> u64| m.looks.target.as_ref().map(|t| of(t) as f64 / 1e9);
+            let seconds = |of: fn(&TargetSample) -> u64| m.looks.target.as_ref().map(|t| of(t) as f64 / 1e9);
             s.number(&["user"], seconds(|t| t.process.cpu_user_ns));
             s.number(&["system"], seconds(|t| t.process.cpu_system_ns));
         },
@@ -332,7 +334,7 @@ pub(crate) const TABLE: &[Metric] = &[
         &["host", "event"],
         "TCP events since the network namespace was created, named as in the summary's observed.host.tcp",
         |m, s| {
-            let none = HostLook::default();
+            let none = HostSample::default();
             for (host, look) in both(m) {
                 for (event, n) in look.unwrap_or(&none).tcp.named() {
                     s.number(&[host, event], look.map(|_| n as f64));
@@ -365,7 +367,7 @@ fn at_each(m: &Moment, s: &mut Series, of: fn(&Destination) -> u64) {
     m.destinations(|name, total, _| s.number(&[name], Some(of(total) as f64)));
 }
 
-/// How each population stands.
+/// The series of each population.
 fn now(m: &Moment, s: &mut Series, of: fn(&Tick) -> u64) {
     m.populations(|label, _, last| s.number(label, Some(of(last) as f64)));
 }
@@ -374,27 +376,27 @@ fn probe(m: &Moment, s: &mut Series, of: fn(&Probe) -> u64) {
     s.number(&[], Some(m.total.probe.as_deref().map_or(0, of) as f64));
 }
 
-fn lane(m: &Moment, s: &mut Series, connection: &str, of: fn(&Probe) -> &Latency) {
+fn thread(m: &Moment, s: &mut Series, connection: &str, of: fn(&Probe) -> &Latency) {
     match (&m.total.probe, &m.last.probe) {
         (Some(total), Some(last)) => s.times(&[connection], of(total), of(last)),
         _ => s.add(&[connection], Value::Times(Box::default())),
     }
 }
 
-fn target(m: &Moment, s: &mut Series, of: fn(&TargetLook) -> Option<u64>) {
+fn target(m: &Moment, s: &mut Series, of: fn(&TargetSample) -> Option<u64>) {
     s.number(&[], m.looks.target.as_ref().and_then(of).map(|n| n as f64));
 }
 
-fn jvm(m: &Moment, s: &mut Series, of: fn(&JvmLook) -> f64) {
+fn jvm(m: &Moment, s: &mut Series, of: fn(&JvmSample) -> f64) {
     s.number(&[], m.looks.target.as_ref().and_then(|target| target.jvm.as_ref()).map(of));
 }
 
 /// throng's own host, and the target's where it is another one.
-fn both<'a>(m: &Moment<'a>) -> [(&'static str, Option<&'a HostLook>); 2] {
+fn both<'a>(m: &Moment<'a>) -> [(&'static str, Option<&'a HostSample>); 2] {
     [("generator", m.looks.host.as_ref()), ("target", m.looks.target_host.as_ref())]
 }
 
-fn hosts(m: &Moment, s: &mut Series, of: fn(&HostLook) -> Option<u64>) {
+fn hosts(m: &Moment, s: &mut Series, of: fn(&HostSample) -> Option<u64>) {
     for (host, look) in both(m) {
         s.number(&[host], look.and_then(of).map(|n| n as f64));
     }

@@ -103,9 +103,9 @@ fn times_have_their_buckets_and_the_quantiles_of_the_period() {
 
 #[test]
 fn one_population_needs_no_label() {
-    let mut book = Book::new(Date(0));
-    book.begin(&Header { populations: vec!["main".to_owned()], ..Header::default() });
+    let mut metrics_state = MetricsState::new(Date(0));
+    metrics_state.begin(&Header { populations: vec!["main".to_owned()], ..Header::default() });
     let tick = Tick { open: 5, ..Tick::default() };
-    let snapshot = book.tick(&tick, &Looks::default());
+    let snapshot = metrics_state.tick(&tick, &Samples::default());
     assert_eq!(value(&snapshot, "throng_connections_open"), Some(5.0));
 }

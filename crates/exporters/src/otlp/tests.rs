@@ -10,7 +10,7 @@ use super::*;
 use crate::metrics::made_up::two_seconds;
 use fixtures::header;
 
-/// These types want counts of histograms as numbers, where the specification and the collector have strings.
+/// These types have counts of histograms as numbers, while the specification and the collector use strings.
 fn with_counts_as_numbers(json: &mut Json) {
     match json {
         Json::Array(all) => all.iter_mut().for_each(with_counts_as_numbers),
@@ -84,7 +84,7 @@ fn the_protocols_own_types_read_it() {
         numbers(metric("throng_requests_total"), "idle"),
         [(1_000.0, first, began), (3_000.0, last, began)]
     );
-    // Nobody knows since when others count.
+    // The start of other counters is not known.
     let drops = metric("throng_host_tcp_events_total");
     let drops = numbers(drops, "");
     assert!(!drops.is_empty() && drops.iter().all(|(_, _, start)| *start == 0));

@@ -1,4 +1,4 @@
-//! Against a server that takes and refuses as it is told.
+//! Against a server that accepts and rejects as configured.
 
 use std::{
     collections::BTreeMap,
@@ -12,13 +12,13 @@ use std::{
 
 use fixtures::{header, seen};
 use samples::{RunRecord, Sink, Summary};
-use store::Keeper;
+use store::StoreWriter;
 use units::Date;
 
 use super::*;
 use crate::{Exporters, metrics::made_up::two_seconds};
 
-/// Takes points, or answers with the status that it is told; keeps heads, and what it took.
+/// Accepts points, or responds with the configured status; stores heads, and what it accepted.
 #[derive(Default)]
 struct State {
     status: AtomicUsize,
@@ -99,10 +99,10 @@ fn server(at: SocketAddr) -> PushServer {
     PushServer { form: Form::Influx, at, host: "influx:1".to_owned(), path: "/write?db=t".to_owned(), token }
 }
 
-/// The discard port: nobody listens there.
+/// The discard port: nothing is listening there.
 const NOBODY: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 9);
 
-/// What was told.
+/// The reported lines.
 #[derive(Clone, Default)]
 struct Told(Arc<Mutex<Vec<String>>>);
 
@@ -208,13 +208,13 @@ fn what_it_missed_comes_from_the_store() {
     let (taker, told) = (Taker::new(503), Told::default());
     let mut exporters = exporters(taker.server(), &told);
     let record = RunRecord { began_ms: BEGAN, ..RunRecord::default() };
-    let mut keeper = Keeper::new(file.clone(), record, told.tell());
+    let mut keeper = StoreWriter::new(file.clone(), record, told.tell());
     run(&mut [&mut keeper, &mut exporters], 5);
     let kept = keeper.end().unwrap();
     let behind = exporters.end().behind.into_iter().next().expect("it took nothing");
     let store = Store::open(&file).unwrap();
     let stored = store.run(&kept.id).unwrap().unwrap();
-    let again = Behind { server: behind.server.clone(), missed: behind.missed.clone() };
+    let again = Backlog { server: behind.server.clone(), missed: behind.missed.clone() };
     let refused = again.make_up(Some((&store, &stored)));
     let cure = format!(
         "5 seconds of the run are missing; send them with `throng replay {} --influx URL`: ",

@@ -1,5 +1,5 @@
-//! Metrics as Parquet: the columns of CSV, a row a second. Its index stands at the end of the file: before the run is over
-//! there is nothing to read.
+//! Metrics as Parquet: the columns of CSV, a row per second. Its index is at the end of the file: it cannot be read before
+//! the run has ended.
 
 use std::{
     io::{self, Write},

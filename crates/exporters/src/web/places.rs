@@ -1,4 +1,4 @@
-//! Who has a connection: so many in all, and so many of one address.
+//! Connection slots: a maximum in total, and per address.
 
 use std::{
     net::IpAddr,
@@ -11,9 +11,9 @@ use std::{
 use tokio::sync::oneshot;
 
 /// Peers at once.
-pub(super) const MOST_PEERS: usize = 64;
+pub(super) const MAX_PEERS: usize = 64;
 /// Those of one address among them: some pages, each with what it follows.
-pub(super) const MOST_OF_ONE: usize = 16;
+pub(super) const MAX_OF_ONE: usize = 16;
 
 /// All places.
 #[derive(Default)]
@@ -32,7 +32,7 @@ struct Taken {
     _stays: oneshot::Sender<()>,
 }
 
-/// Whether a peer had an answer that is worth its place.
+/// Whether a peer had a response that secures its slot.
 #[derive(Clone, Default)]
 pub(super) struct Asked(Arc<AtomicBool>);
 
@@ -55,19 +55,19 @@ pub(super) struct Place {
 }
 
 impl Places {
-    /// Nobody panics while holding it.
+    /// No code panics while holding it.
     fn taken(&self) -> MutexGuard<'_, Vec<Taken>> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A place for one from this address. Where there is none, the first that has asked nothing yet goes, of this address if it
-    /// has its share, else of the one that has most; none, where all of those have asked.
+    /// A slot for a peer of this address. If there is none, the first peer without a request is evicted, of this address if
+    /// it has its share, else of the one with most; none, if all of those have requests.
     pub(super) fn take(self: &Arc<Self>, from: IpAddr) -> Option<Place> {
         let mut taken = self.taken();
         let of = |from: IpAddr| taken.iter().filter(|one| one.from == from).count();
         let least = match of(from) {
-            n if n >= MOST_OF_ONE => Some(None),
-            _ if taken.len() >= MOST_PEERS => Some(taken.iter().map(|one| of(one.from)).max()),
+            n if n >= MAX_OF_ONE => Some(None),
+            _ if taken.len() >= MAX_PEERS => Some(taken.iter().map(|one| of(one.from)).max()),
             _ => None,
         };
         if let Some(least) = least {
@@ -79,7 +79,7 @@ impl Places {
             taken.remove(goes);
         }
         let (_stays, goes) = oneshot::channel();
-        // Never one that was given before: whoever was evicted gives back its own.
+        // Never an earlier one: an evicted peer returns its own.
         let (number, asked) = (self.next.fetch_add(1, Relaxed), Asked::default());
         taken.push(Taken { from, number, asked: asked.clone(), _stays });
         Some(Place { all: self.clone(), number, asked, goes })
@@ -91,7 +91,7 @@ impl Place {
         self.asked.clone()
     }
 
-    /// Comes when somebody else needs the place.
+    /// Completes when another peer needs the slot.
     pub(super) async fn must_go(&mut self) {
         let _ = (&mut self.goes).await;
     }
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn who_asked_stays_and_the_first_silent_one_goes() {
         let places = Arc::new(Places::default());
-        let mut own: Vec<Place> = (0..MOST_OF_ONE).map(|_| places.take(ip(1)).unwrap()).collect();
+        let mut own: Vec<Place> = (0..MAX_OF_ONE).map(|_| places.take(ip(1)).unwrap()).collect();
         own[0].asked().set();
         let mut newest = places.take(ip(1)).unwrap();
         let gone: Vec<usize> = (0..own.len()).filter(|nth| has_to_go(&mut own[*nth])).collect();
@@ -134,14 +134,14 @@ mod tests {
     #[test]
     fn who_had_to_go_takes_nothing_from_who_came() {
         let places = Arc::new(Places::default());
-        let mut own: Vec<Place> = (0..MOST_OF_ONE).map(|_| places.take(ip(1)).unwrap()).collect();
-        own[..MOST_OF_ONE - 1].iter().for_each(|place| place.asked().set());
+        let mut own: Vec<Place> = (0..MAX_OF_ONE).map(|_| places.take(ip(1)).unwrap()).collect();
+        own[..MAX_OF_ONE - 1].iter().for_each(|place| place.asked().set());
         let mut newest = places.take(ip(1)).unwrap();
         let mut evicted = own.pop().unwrap();
         assert!(has_to_go(&mut evicted));
         drop(evicted);
         assert!(!has_to_go(&mut newest));
-        assert_eq!(places.taken().len(), MOST_OF_ONE);
+        assert_eq!(places.taken().len(), MAX_OF_ONE);
     }
 
     #[test]
@@ -149,16 +149,16 @@ mod tests {
         let places = Arc::new(Places::default());
         let take =
             |last: u8, n: usize| -> Vec<Place> { (0..n).map(|_| places.take(ip(last)).unwrap()).collect() };
-        let (mut few, mut many) = (take(1, 10), take(2, MOST_OF_ONE));
+        let (mut few, mut many) = (take(1, 10), take(2, MAX_OF_ONE));
         let others: Vec<Vec<Place>> = (3..)
             .map_while(|last: u8| {
-                let room = MOST_PEERS - places.taken().len();
+                let room = MAX_PEERS - places.taken().len();
                 (room > 0).then(|| take(last, room.min(10)))
             })
             .collect();
         assert!(!others.is_empty());
         let _new = places.take(ip(99)).unwrap();
-        assert_eq!(places.taken().len(), MOST_PEERS);
+        assert_eq!(places.taken().len(), MAX_PEERS);
         assert!(has_to_go(&mut many[0]) && !few.iter_mut().any(has_to_go));
     }
 }

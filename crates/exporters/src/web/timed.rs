@@ -12,7 +12,7 @@ use tokio::{
     time::{Sleep, sleep},
 };
 
-/// A peer that takes nothing for so long is gone.
+/// Timeout of a peer that reads nothing.
 const TAKEN: Duration = Duration::from_secs(20);
 
 pub(super) struct Timed<S> {

@@ -18,7 +18,7 @@ const FIRST: Duration = Duration::from_millis(500);
 
 /// Requests to the thread.
 enum Ask {
-    Look,
+    Sample,
     /// Files that these processes have opened since.
     Open(Vec<u32>),
 }
@@ -43,7 +43,7 @@ impl LogReader {
             let mut goes_on = tell.send(Vec::new()).is_ok();
             while let (true, Ok(ask)) = (goes_on, asked.recv()) {
                 match ask {
-                    Ask::Look => goes_on = tell.send(logs.look().to_vec()).is_ok(),
+                    Ask::Sample => goes_on = tell.send(logs.look().to_vec()).is_ok(),
                     Ask::Open(pids) => logs.open(pids.into_iter()),
                 }
             }
@@ -65,7 +65,7 @@ impl LogReader {
     /// The first line of each kind written since the start; as of the last sample if this one takes long.
     pub(crate) fn look(&mut self) -> &[LogLine] {
         if let Some((ask, _)) = self.thread.as_ref().filter(|_| !self.is_asked) {
-            self.is_asked = ask.send(Ask::Look).is_ok();
+            self.is_asked = ask.send(Ask::Sample).is_ok();
         }
         self.take(PATIENCE);
         &self.latest
@@ -86,7 +86,7 @@ mod tests {
     use samples::LogKind;
 
     #[test]
-    fn what_is_logged_is_told_and_nobody_waits_for_it() {
+    fn what_is_logged_is_reported_and_nobody_waits_for_it() {
         let machine = Machine::with(&[("out", "")]);
         machine.link("proc/7/fd/1", machine.root().path("out").to_str().unwrap());
         machine.write("proc/7/fdinfo/1", "flags:\t0100001\n");

@@ -2,7 +2,7 @@
 
 use super::Need;
 use crate::addresses::is_taken_in;
-use crate::finding::Cure;
+use crate::finding::Fix;
 use crate::ports::local_range;
 use crate::{Finding, Repair, Root, Severity, foreign, sock_stat};
 use plan::Network;
@@ -11,7 +11,7 @@ use units::Count;
 
 /// A network with more addresses than this becomes local as a whole, by a route: a device with thousands of addresses is
 /// slow to list, and adding each takes time.
-const MOST_LISTED: u64 = 256;
+const MAX_LISTED: u64 = 256;
 
 pub(super) fn sources(root: &Root, need: &Need) -> Option<Finding> {
     const WHAT: &str = "sources";
@@ -37,14 +37,14 @@ pub(super) fn sources(root: &Root, need: &Need) -> Option<Finding> {
             need.doctor(&format!("--fix --sources {}", list.join(",")))
         }
     };
-    let cure = Cure { severity: Severity::Refuse, command, repairs };
+    let cure = Fix { severity: Severity::Refuse, command, repairs };
     Some(Finding::new(WHAT, value, String::new(), Some(cure)))
 }
 
 /// Its addresses that are not local; of a large network only the first and last are checked.
 fn missing(root: &Root, network: &Network) -> Vec<IpAddr> {
     let last = network.count() - 1;
-    if network.count() > MOST_LISTED {
+    if network.count() > MAX_LISTED {
         let ends = [network.nth(0), network.nth(last)];
         return foreign(root, &ends);
     }
@@ -61,11 +61,11 @@ fn may_not_bind(root: &Root, network: &Network) -> bool {
 
 /// How many addresses of the network are missing, as far as it is known.
 fn lacking(network: &Network, missing: &[IpAddr]) -> u64 {
-    if network.count() > MOST_LISTED { network.count() } else { missing.len() as u64 }
+    if network.count() > MAX_LISTED { network.count() } else { missing.len() as u64 }
 }
 
 fn repairs(root: &Root, need: &Need, network: &Network, missing: &[IpAddr]) -> Vec<Repair> {
-    if network.count() <= MOST_LISTED {
+    if network.count() <= MAX_LISTED {
         let add = |address: &IpAddr| Repair::Address { address: *address, device: need.device.clone() };
         return missing.iter().map(add).collect();
     }
@@ -89,7 +89,7 @@ pub(super) fn ports(root: &Root, need: &Need) -> Option<Finding> {
     let cure = if need.tuples < need.connections {
         Some(more_tuples(need))
     } else if need.free_tuples(root) < need.connections {
-        Some(Cure::by_hand(Severity::Warn, "sleep 60  # TIME_WAIT lasts this long"))
+        Some(Fix::manual(Severity::Warn, "sleep 60  # TIME_WAIT lasts this long"))
     } else {
         None
     };
@@ -101,7 +101,7 @@ pub(super) fn ports(root: &Root, need: &Need) -> Option<Finding> {
     ))
 }
 
-fn more_tuples(need: &Need) -> Cure {
+fn more_tuples(need: &Need) -> Fix {
     // Each source, and each destination, adds as many as one has now.
     let times = |of: u64| need.connections.div_ceil((need.tuples / of.max(1)).max(1));
     let addresses = times(need.sources);
@@ -119,7 +119,7 @@ fn more_tuples(need: &Need) -> Cure {
         Some(network) => need.doctor(&format!("-c {} --fix --sources {network}  {advice}", need.connections)),
         None => advice,
     };
-    Cure::by_hand(Severity::Refuse, command)
+    Fix::manual(Severity::Refuse, command)
 }
 
 /// A network of at least this many addresses: of loopback, or a private one (RFC 1918, RFC 4193) that the user may replace;
@@ -144,8 +144,7 @@ pub(super) fn local_ports(root: &Root, _: &Need) -> Option<Finding> {
         return Some(Finding::unknown(WHAT, "ip_local_port_range cannot be read"));
     };
     let ports = u64::from(last.saturating_sub(first)) + 1;
-    let cure =
-        (ports < LEAST).then(|| Cure::setting(Severity::Warn, "net.ipv4.ip_local_port_range", DEFAULT));
+    let cure = (ports < LEAST).then(|| Fix::setting(Severity::Warn, "net.ipv4.ip_local_port_range", DEFAULT));
     let value = format!("{first} to {last}: {} ports", Count(ports));
     Some(Finding::new(WHAT, value, format!("{} for other programs", Count(LEAST)), cure))
 }

@@ -1,7 +1,7 @@
 //! What a process may take: memory, files, rings, processors.
 
 use super::{Need, OTHER_FILES};
-use crate::finding::Cure;
+use crate::finding::Fix;
 use crate::memory::memory_of_all;
 use crate::processors::processors;
 use crate::{Finding, Root, Severity, io_uring_disabled, memory, open_files};
@@ -26,7 +26,7 @@ pub(super) fn memory_room(root: &Root, need: &Need) -> Option<Finding> {
             0 => format!("# {more}: there is not enough for one connection"),
             _ => need.run(&format!("-c {fitting}  # or {more}")),
         };
-        Cure::by_hand(Severity::Refuse, command)
+        Fix::manual(Severity::Refuse, command)
     });
     Some(Finding::new(
         WHAT,
@@ -49,7 +49,7 @@ pub(super) fn file_table(root: &Root, need: &Need) -> Option<Finding> {
     let needed = need.sockets().saturating_add(OTHER_FILES);
     let cure = (files.free() < needed).then(|| {
         let severity = if may_exceed_file_max(root) { Severity::Warn } else { Severity::Refuse };
-        Cure::setting(severity, "fs.file-max", files.file_used.saturating_add(needed))
+        Fix::setting(severity, "fs.file-max", files.file_used.saturating_add(needed))
     });
     let value = format!("{} free on this machine", Count(files.free()));
     Some(Finding::new(WHAT, value, format!("{} needed", Count(needed)), cure))
@@ -94,7 +94,7 @@ pub(super) fn open_files_room(root: &Root, need: &Need) -> Option<Finding> {
             }
         };
         let lasting = format!("'* - nofile {limit}' in /etc/security/limits.conf lasts");
-        Cure::by_hand(Severity::Warn, format!("ulimit -n {limit}  # as root; {lasting}{without}"))
+        Fix::manual(Severity::Warn, format!("ulimit -n {limit}  # as root; {lasting}{without}"))
     });
     let passed = match need.uring {
         Ok(()) if cure.is_none() && need.connections > files.hard => {
@@ -113,7 +113,7 @@ pub(super) fn open_files_ceiling(root: &Root, need: &Need) -> Option<Finding> {
     let files = open_files(root).ok()?;
     let needed = files_needed(need, files.hard);
     let limit = if needed > files.hard { round_limit(needed) } else { needed };
-    let cure = (limit > files.nr_open).then(|| Cure::setting(Severity::Warn, "fs.nr_open", limit));
+    let cure = (limit > files.nr_open).then(|| Fix::setting(Severity::Warn, "fs.nr_open", limit));
     let value = format!("{} at most", Count(files.nr_open));
     Some(Finding::new("open files ceiling", value, format!("{} needed", Count(limit)), cure))
 }
@@ -129,10 +129,10 @@ pub(super) fn uring(root: &Root, need: &Need) -> Option<Finding> {
     Some(Finding::new(WHAT, format!("not available ({reason})"), String::new(), Some(cure)))
 }
 
-fn allow_uring(root: &Root) -> Cure {
+fn allow_uring(root: &Root) -> Fix {
     match io_uring_disabled(root) {
-        Some(1 | 2) => Cure::setting(Severity::Warn, "kernel.io_uring_disabled", 0),
-        _ => Cure::by_hand(
+        Some(1 | 2) => Fix::setting(Severity::Warn, "kernel.io_uring_disabled", 0),
+        _ => Fix::manual(
             Severity::Warn,
             "docker run --security-opt seccomp=unconfined  # or allow io_uring_setup, _enter and _register \
              in the container's seccomp profile",
@@ -143,13 +143,13 @@ fn allow_uring(root: &Root) -> Cure {
 /// The fix if io_uring was requested by name and is refused, for the reason `why`.
 pub fn uring_refused(root: &Root, why: impl std::fmt::Display) -> Finding {
     let command = format!("{}, or --io epoll", allow_uring(root).command);
-    let cure = Cure::by_hand(Severity::Refuse, command);
+    let cure = Fix::manual(Severity::Refuse, command);
     Finding::new("io_uring", format!("not available ({why})"), String::new(), Some(cure))
 }
 
 /// The finding if a run over epoll needs `needed` open files and `limit` are allowed; `cure` is a command.
 pub fn open_files_refused(limit: u64, needed: u64, cure: String) -> Finding {
-    let cure = Cure::by_hand(Severity::Refuse, cure);
+    let cure = Fix::manual(Severity::Refuse, cure);
     let (limit, needed) = (Count(limit), Count(needed));
     Finding::new("open files", format!("{limit} allowed"), format!("{needed} needed over epoll"), Some(cure))
 }
@@ -161,7 +161,7 @@ pub(super) fn cores(root: &Root, need: &Need) -> Option<Finding> {
         return Some(Finding::unknown(WHAT, "Cpus_allowed_list cannot be read"));
     };
     let cure = (need.threads > cores).then(|| {
-        Cure::by_hand(Severity::Warn, need.run(&format!("-c {} --threads {cores}", need.connections)))
+        Fix::manual(Severity::Warn, need.run(&format!("-c {} --threads {cores}", need.connections)))
     });
     let value = format!("{} for this process", Count(cores));
     let threads = if need.threads == 1 { "thread" } else { "threads" };

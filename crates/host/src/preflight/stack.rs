@@ -1,7 +1,7 @@
 //! What the kernel's TCP may take: tables, queues, buffers.
 
 use super::Need;
-use crate::finding::Cure;
+use crate::finding::Fix;
 use crate::{Finding, Root, Severity, sock_stat};
 use units::Count;
 
@@ -34,7 +34,7 @@ pub(super) fn tcp_memory(root: &Root, need: &Need) -> Option<Finding> {
     let pages = used.saturating_add(needed);
     let cure = (pages > limit).then(|| {
         let value = raised(now, [pages / 4 * 3, pages, pages.saturating_mul(2)]);
-        Cure::setting(Severity::Warn, "net.ipv4.tcp_mem", value)
+        Fix::setting(Severity::Warn, "net.ipv4.tcp_mem", value)
     });
     Some(Finding::new(
         WHAT,
@@ -64,7 +64,7 @@ fn buffer(root: &Root, what: &'static str, name: &'static str, file: &str, defau
         return Finding::unknown(what, format!("{name} cannot be read"));
     };
     let cure =
-        (first < FIRST || most < MOST).then(|| Cure::setting(Severity::Warn, name, raised(now, default)));
+        (first < FIRST || most < MOST).then(|| Fix::setting(Severity::Warn, name, raised(now, default)));
     let value = format!("{} bytes initially, {} at most", Count(first), Count(most));
     Finding::new(what, value, format!("{} and {} at least", Count(FIRST), Count(MOST)), cure)
 }
@@ -81,7 +81,7 @@ pub(super) fn accept_queue(root: &Root, need: &Need) -> Option<Finding> {
         return Some(Finding::unknown(WHAT, "somaxconn cannot be read"));
     };
     let needed = need.connections.min(DIALS_AT_ONCE);
-    let cure = (most < needed).then(|| Cure::setting(Severity::Warn, "net.core.somaxconn", USUAL));
+    let cure = (most < needed).then(|| Fix::setting(Severity::Warn, "net.core.somaxconn", USUAL));
     let value = format!("at most {} waiting", Count(most));
     Some(Finding::new(WHAT, value, format!("{} simultaneous dials", Count(needed)), cure))
 }
@@ -102,7 +102,7 @@ pub(super) fn half_open_queue(root: &Root, need: &Need) -> Option<Finding> {
     };
     let needed = need.connections.min(DIALS_AT_ONCE);
     let cure = (cookies == 0 && most - most / 4 < needed).then(|| {
-        Cure::setting(Severity::Warn, "net.ipv4.tcp_max_syn_backlog", needed.next_power_of_two() * 2)
+        Fix::setting(Severity::Warn, "net.ipv4.tcp_max_syn_backlog", needed.next_power_of_two() * 2)
     });
     let with = if cookies == 0 { "no SYN cookies" } else { "then SYN cookies" };
     let value = format!("{} at most, {with}", Count(most));
@@ -120,7 +120,7 @@ pub(super) fn conntrack(root: &Root, need: &Need) -> Option<Finding> {
     let used: u64 = root.number("proc/sys/net/netfilter/nf_conntrack_count").unwrap_or(0);
     let needed = used.saturating_add(need.connections);
     let cure =
-        (needed > limit).then(|| Cure::setting(Severity::Warn, "net.netfilter.nf_conntrack_max", needed));
+        (needed > limit).then(|| Fix::setting(Severity::Warn, "net.netfilter.nf_conntrack_max", needed));
     Some(Finding::new(
         WHAT,
         format!("{} entries free", Count(limit.saturating_sub(used))),
@@ -137,7 +137,7 @@ pub(super) fn time_wait(root: &Root, need: &Need) -> Option<Finding> {
         return Some(Finding::unknown(WHAT, "tcp_max_tw_buckets cannot be read"));
     };
     let cure = (need.connections > limit)
-        .then(|| Cure::setting(Severity::Warn, "net.ipv4.tcp_max_tw_buckets", need.connections));
+        .then(|| Fix::setting(Severity::Warn, "net.ipv4.tcp_max_tw_buckets", need.connections));
     let value = format!("{} allowed", Count(limit));
     Some(Finding::new(WHAT, value, format!("{} if all close at once", Count(need.connections)), cure))
 }
@@ -158,7 +158,7 @@ pub(super) fn hash(root: &Root, need: &Need) -> Option<Finding> {
             "sysctl -w net.ipv4.tcp_child_ehash_entries={enough} && unshare -n  # then run in that new \
              network namespace"
         );
-        Cure::by_hand(Severity::Warn, command)
+        Fix::manual(Severity::Warn, command)
     });
     let value = format!("{} buckets", Count(buckets));
     let longer = if cure.is_some() { "with chains longer than" } else { "with chains of at most" };

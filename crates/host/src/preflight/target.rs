@@ -2,7 +2,7 @@
 
 use super::stack::DIALS_AT_ONCE;
 use super::{Need, OTHER_FILES};
-use crate::finding::Cure;
+use crate::finding::Fix;
 use crate::listener::{carriers, holds_in_main_table, listener_pids};
 use crate::{Finding, Root, Severity, usage};
 use std::fs;
@@ -43,7 +43,7 @@ pub(super) fn open_files_room(root: &Root, need: &Need) -> Option<Finding> {
             need.connections.div_ceil(servers.len() as u64).saturating_add(first.open.max(OTHER_FILES));
         let limit = each.checked_next_power_of_two().unwrap_or(u64::MAX);
         let one = |server: &Server| format!("prlimit --pid {} --nofile={limit}", server.pid);
-        Cure::by_hand(Severity::Warn, servers.iter().map(one).collect::<Vec<_>>().join(" && "))
+        Fix::manual(Severity::Warn, servers.iter().map(one).collect::<Vec<_>>().join(" && "))
     });
     let passed = first.passes_by.map(|by| format!(", exceeded with {by}")).unwrap_or_default();
     let others = match servers.len() {
@@ -107,7 +107,7 @@ pub(super) fn backlog(root: &Root, need: &Need) -> Option<Finding> {
         } else {
             "# give the target a longer backlog, as `listen 80 backlog=4096` in nginx"
         };
-        Cure::by_hand(Severity::Warn, command)
+        Fix::manual(Severity::Warn, command)
     });
     let value = format!("at most {} waiting", Count(all));
     Some(Finding::new(WHAT, value, format!("{} simultaneous dials", Count(needed)), cure))

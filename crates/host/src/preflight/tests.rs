@@ -206,7 +206,7 @@ fn open_files_never_refuse() {
 }
 
 #[test]
-fn io_uring_switched_off_has_another_cure() {
+fn io_uring_switched_off_has_another_fix() {
     let blocked = Need { uring: Err("operation not permitted".into()), ..need(1) };
     let switched = "warn io_uring: not available (operation not permitted): \
         sysctl -w kernel.io_uring_disabled=0  # epoll is used instead";

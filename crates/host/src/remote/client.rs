@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use samples::Look;
+use samples::Sample;
 use units::Nanos;
 
 use super::Token;
@@ -19,14 +19,14 @@ pub(super) use connection::Connection;
 /// From one question to the next.
 const EVERY: Duration = Duration::from_secs(1);
 /// Samples waiting to be taken; a run takes one a second, and older ones are of no use.
-const MOST_WAITING: usize = 8;
+const MAX_WAITING: usize = 8;
 
 /// Requests a sample from the target's host every second, on a separate thread: its failures do not affect the run. All
 /// pollers of this process, such as the steps of a search, share one connection: if no new one can be opened, for example
 /// because a conntrack table on the path is full, the kept one still works.
 #[derive(Debug)]
 pub struct Poller {
-    looks: Receiver<Result<Look, String>>,
+    looks: Receiver<Result<Sample, String>>,
     /// The thread ends when this is dropped and an outstanding request has completed or timed out.
     _alive: Sender<()>,
 }
@@ -37,7 +37,7 @@ impl Poller {
     /// # Errors
     /// There can be no further thread.
     pub fn start(address: SocketAddr, ports: &[u16], token: Option<Token>) -> std::io::Result<Poller> {
-        let (hand_over, looks) = sync_channel(MOST_WAITING);
+        let (hand_over, looks) = sync_channel(MAX_WAITING);
         let (_alive, is_alive) = channel();
         let ports = ports.to_vec();
         let ask = move || poll(address, &ports, token.as_ref(), &hand_over, &is_alive);
@@ -46,12 +46,12 @@ impl Poller {
     }
 
     /// The next sample, or why there was none, if it has arrived.
-    pub fn next(&self) -> Option<Result<Look, String>> {
+    pub fn next(&self) -> Option<Result<Sample, String>> {
         self.looks.try_recv().ok()
     }
 
     /// The same, waiting for it.
-    pub fn wait(&self, most: Nanos) -> Option<Result<Look, String>> {
+    pub fn wait(&self, most: Nanos) -> Option<Result<Sample, String>> {
         self.looks.recv_timeout(Duration::from_nanos(most.0)).ok()
     }
 }
@@ -60,7 +60,7 @@ fn poll(
     address: SocketAddr,
     ports: &[u16],
     token: Option<&Token>,
-    hand_over: &SyncSender<Result<Look, String>>,
+    hand_over: &SyncSender<Result<Sample, String>>,
     is_alive: &Receiver<()>,
 ) {
     let connection = Connection::kept(address);
@@ -77,11 +77,11 @@ fn poll(
 ///
 /// # Errors
 /// No response, refused, or not a sample.
-pub fn fetch(address: SocketAddr, ports: &[u16], token: Option<&Token>) -> Result<Look, String> {
+pub fn fetch(address: SocketAddr, ports: &[u16], token: Option<&Token>) -> Result<Sample, String> {
     fetch_on(&Connection::new(address), ports, token)
 }
 
-fn fetch_on(connection: &Connection, ports: &[u16], token: Option<&Token>) -> Result<Look, String> {
+fn fetch_on(connection: &Connection, ports: &[u16], token: Option<&Token>) -> Result<Sample, String> {
     let ports: Vec<String> = ports.iter().map(ToString::to_string).collect();
     let authorization =
         token.map(|token| format!("Authorization: {}\r\n", token.header())).unwrap_or_default();
@@ -92,7 +92,7 @@ fn fetch_on(connection: &Connection, ports: &[u16], token: Option<&Token>) -> Re
         403 => return Err("it rejected the token: 403".to_owned()),
         status => return Err(format!("unexpected response: {status}")),
     }
-    Look::from_json(&text).map_err(|e| {
+    Sample::from_json(&text).map_err(|e| {
         format!(
             "the response is not a sample; is it another version of \
     throng? {e}"

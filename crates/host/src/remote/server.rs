@@ -14,19 +14,19 @@ use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     io::Errno,
 };
-use samples::Look;
+use samples::Sample;
 use units::{Clock, Nanos};
 
 use super::Token;
 use peer::Peer;
 
 /// The most header fields in a head.
-const MOST_FIELDS: usize = 64;
+const MAX_FIELDS: usize = 64;
 /// The most ports that one request may name.
-const MOST_PORTS: usize = 64;
+const MAX_PORTS: usize = 64;
 /// Maximum of peers, and of peers of one address: a further one replaces a peer that has sent no request yet.
-const MOST_PEERS: usize = 64;
-const MOST_OF_ONE: usize = 16;
+const MAX_PEERS: usize = 64;
+const MAX_OF_ONE: usize = 16;
 /// Delay before the next accept after a failed one.
 const PAUSE: Duration = Duration::from_millis(20);
 /// The order to stop is looked at this often.
@@ -67,7 +67,7 @@ impl Server {
     ///
     /// # Errors
     /// The listener is broken. What a peer does is its own affair.
-    pub fn serve(&self, stop: &AtomicBool, mut look: impl FnMut(&[u16]) -> Look) -> io::Result<()> {
+    pub fn serve(&self, stop: &AtomicBool, mut look: impl FnMut(&[u16]) -> Sample) -> io::Result<()> {
         let clock = Clock::start();
         let mut peers: Vec<Peer> = Vec::new();
         while !stop.load(Relaxed) {
@@ -99,7 +99,7 @@ impl Server {
 
     /// Accepts all waiting peers that there is room for.
     fn accept(&self, peers: &mut Vec<Peer>, now: Nanos) {
-        for _ in 0..MOST_PEERS {
+        for _ in 0..MAX_PEERS {
             match self.listener.accept() {
                 Ok((stream, from)) => {
                     let Ok(peer) = Peer::new(stream, from.ip(), now) else { continue };
@@ -115,8 +115,8 @@ impl Server {
     }
 
     /// Without the token nothing is disclosed, not even whether the path exists.
-    fn reply(&self, head: &[u8], look: &mut dyn FnMut(&[u16]) -> Look) -> Reply {
-        let mut fields = [httparse::EMPTY_HEADER; MOST_FIELDS];
+    fn reply(&self, head: &[u8], look: &mut dyn FnMut(&[u16]) -> Sample) -> Reply {
+        let mut fields = [httparse::EMPTY_HEADER; MAX_FIELDS];
         let mut request = httparse::Request::new(&mut fields);
         if !matches!(request.parse(head), Ok(httparse::Status::Complete(_))) {
             return (400, String::new());
@@ -161,7 +161,7 @@ fn ports(query: &str) -> Result<Vec<u16>, String> {
     let lists = query.split('&').filter_map(|pair| pair.strip_prefix("port="));
     let ports: Result<Vec<u16>, _> = lists.flat_map(|list| list.split(',')).map(str::parse).collect();
     match ports {
-        Ok(ports) if ports.len() > MOST_PORTS => Err(format!("at most {MOST_PORTS} ports\n")),
+        Ok(ports) if ports.len() > MAX_PORTS => Err(format!("at most {MAX_PORTS} ports\n")),
         Ok(ports) => Ok(ports),
         Err(_) => Err("not a port; use /observe?port=8000\n".to_owned()),
     }
@@ -171,9 +171,9 @@ fn ports(query: &str) -> Result<Vec<u16>, String> {
 /// otherwise the one idle for longest.
 fn make_room(peers: &mut Vec<Peer>, new: &Peer) {
     let of = |peer: &Peer| peers.iter().filter(|other| other.from() == peer.from()).count();
-    let is_candidate: Vec<bool> = if of(new) >= MOST_OF_ONE {
+    let is_candidate: Vec<bool> = if of(new) >= MAX_OF_ONE {
         peers.iter().map(|peer| peer.from() == new.from()).collect()
-    } else if peers.len() >= MOST_PEERS {
+    } else if peers.len() >= MAX_PEERS {
         let most = peers.iter().map(of).max().unwrap_or_default();
         peers.iter().map(|peer| of(peer) == most).collect()
     } else {

@@ -5,7 +5,7 @@ use std::{
     thread::JoinHandle,
 };
 
-use samples::{Look, TargetLook};
+use samples::{Sample, TargetSample};
 use units::{Clock, Nanos};
 
 use super::{Poller, Server, client::Connection, fetch, token::tests::token};
@@ -23,12 +23,12 @@ impl Running {
         let (address, stop) = (server.address().unwrap(), Arc::new(AtomicBool::new(false)));
         let order = stop.clone();
         let look = |ports: &[u16]| {
-            let target = TargetLook {
+            let target = TargetSample {
                 pid: ports[0].into(),
                 open_files: Some(ports.len() as u64),
-                ..TargetLook::default()
+                ..TargetSample::default()
             };
-            Look { target: Some(target), ..Look::default() }
+            Sample { target: Some(target), ..Sample::default() }
         };
         let thread = std::thread::spawn(move || server.serve(&order, look));
         Running { address, stop, thread: Some(thread) }
@@ -212,8 +212,8 @@ fn answer_on(stream: &mut TcpStream, pid: u32) {
         assert!(n > 0, "it ends: {:?}", String::from_utf8_lossy(&head));
         head.extend_from_slice(&piece[..n]);
     }
-    let target = TargetLook { pid, ..TargetLook::default() };
-    let body = Look { target: Some(target), ..Look::default() }.to_json();
+    let target = TargetSample { pid, ..TargetSample::default() };
+    let body = Sample { target: Some(target), ..Sample::default() }.to_json();
     write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len()).unwrap();
 }
 

@@ -24,7 +24,7 @@ use units::{Clock, Nanos};
 use self::poll::Poll;
 use super::{Close, Done, Gone, Io, OUT_BYTES, REGION, REGIONS, Scratch, What, socket};
 use crate::{
-    machine::{Door, Listener},
+    machine::{Listener, SharedListener},
     slab::Key,
 };
 
@@ -104,7 +104,7 @@ pub struct Epoll {
     /// No accept before this time, for lack of descriptors or memory.
     rests_until: Nanos,
     readable: VecDeque<Key>,
-    clogged: HashMap<Key, Rest>,
+    blocked: HashMap<Key, Rest>,
     done: Vec<Done>,
     taken: usize,
     out: Box<[u8]>,
@@ -150,7 +150,7 @@ impl Epoll {
             waiting: VecDeque::new(),
             rests_until: Nanos::ZERO,
             readable: VecDeque::with_capacity(2 * REGIONS),
-            clogged: HashMap::new(),
+            blocked: HashMap::new(),
             done: Vec::with_capacity(2 * REGIONS),
             taken: 0,
             out: vec![0; OUT_BYTES].into_boxed_slice(),
@@ -161,8 +161,8 @@ impl Epoll {
     }
 
     /// Where another thread may come in to accept from this listener.
-    pub fn door(&self) -> Option<Door> {
-        self.listener.as_ref().map(Door::of)
+    pub fn shared_listener(&self) -> Option<SharedListener> {
+        self.listener.as_ref().map(SharedListener::of)
     }
 
     /// Accepts from another thread's listener.
@@ -214,7 +214,7 @@ impl Epoll {
         if over || signals.contains(EventFlags::IN) {
             self.list(k, over);
         }
-        if signals.contains(EventFlags::OUT) && !self.clogged.is_empty() {
+        if signals.contains(EventFlags::OUT) && !self.blocked.is_empty() {
             self.send_rest(k);
         }
     }
@@ -268,21 +268,21 @@ impl Epoll {
 
     fn send(&mut self, k: Key, bytes: &[u8]) {
         // After what is blocked, to preserve the order.
-        if !self.clogged.is_empty()
-            && let Some(rest) = self.clogged.get_mut(&k)
+        if !self.blocked.is_empty()
+            && let Some(rest) = self.blocked.get_mut(&k)
         {
             return rest.bytes.extend_from_slice(bytes);
         }
         let Some(socket) = self.socket(k) else { return };
         match send_now(socket, bytes) {
             Ok(went) if went == bytes.len() => {}
-            Ok(went) => self.clog(k, &bytes[went..]),
+            Ok(went) => self.block(k, &bytes[went..]),
             Err(e) => self.tell(k, gone(&e)),
         }
     }
 
-    fn clog(&mut self, k: Key, rest: &[u8]) {
-        self.clogged.insert(k, Rest { bytes: rest.to_vec(), gone: 0 });
+    fn block(&mut self, k: Key, rest: &[u8]) {
+        self.blocked.insert(k, Rest { bytes: rest.to_vec(), gone: 0 });
         if self.place(k).flags & WRITES == 0
             && let Some(socket) = self.socket(k)
         {
@@ -295,13 +295,13 @@ impl Epoll {
     }
 
     fn send_rest(&mut self, k: Key) {
-        let Some(mut rest) = self.clogged.remove(&k) else { return };
+        let Some(mut rest) = self.blocked.remove(&k) else { return };
         let Some(socket) = self.socket(k) else { return };
         match send_now(socket, &rest.bytes[rest.gone..]) {
             Ok(went) if rest.gone + went == rest.bytes.len() => self.tell(k, What::Drained),
             Ok(went) => {
                 rest.gone += went;
-                self.clogged.insert(k, rest);
+                self.blocked.insert(k, rest);
             }
             Err(e) => self.tell(k, gone(&e)),
         }
@@ -373,12 +373,12 @@ impl Io for Epoll {
         self.send(k, bytes);
     }
 
-    fn is_clogged(&self, k: Key) -> bool {
-        !self.clogged.is_empty() && self.clogged.contains_key(&k)
+    fn is_write_blocked(&self, k: Key) -> bool {
+        !self.blocked.is_empty() && self.blocked.contains_key(&k)
     }
 
-    fn clogged(&self) -> usize {
-        self.clogged.len()
+    fn blocked(&self) -> usize {
+        self.blocked.len()
     }
 
     fn hold(&mut self, k: Key) {
@@ -405,8 +405,8 @@ impl Io for Epoll {
         if flags & WAITING != 0 {
             self.waiting.retain(|waiting| *waiting != k);
         }
-        if !self.clogged.is_empty() {
-            self.clogged.remove(&k);
+        if !self.blocked.is_empty() {
+            self.blocked.remove(&k);
         }
         if let Some(socket) = socket {
             if how == Close::Reset {

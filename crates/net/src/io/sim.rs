@@ -84,7 +84,7 @@ impl Net {
             calls: 0,
             sent_in: Vec::new(),
             looked: Cell::new(0),
-            clogged: BTreeMap::new(),
+            blocked: BTreeMap::new(),
         }
     }
 
@@ -148,14 +148,14 @@ pub struct SimIo {
     /// Calls of the program, and for each connection the one that sent last.
     calls: u64,
     sent_in: Vec<u64>,
-    /// Calls of `is_clogged`.
+    /// Calls of `is_write_blocked`.
     looked: Cell<u64>,
     /// What the peer's window has not taken yet, by end.
-    clogged: BTreeMap<u32, Rest>,
+    blocked: BTreeMap<u32, Rest>,
 }
 
 /// A program that continues to send while this much waits for a peer that does not read would never stop.
-const MOST_BEHIND: usize = 16 * 1024 * 1024;
+const MAX_BEHIND: usize = 16 * 1024 * 1024;
 
 /// The part of a send that waits for the peer.
 struct Rest {
@@ -171,7 +171,7 @@ impl SimIo {
         self.host
     }
 
-    /// Calls of `is_clogged` by a shard: a measure of work for tests.
+    /// Calls of `is_write_blocked` by a shard: a measure of work for tests.
     pub fn looked(&self) -> u64 {
         self.looked.get()
     }
@@ -197,8 +197,8 @@ impl SimIo {
         let before = std::mem::replace(&mut self.sent_in[at], self.calls);
         assert!(before != self.calls || self.calls == 0, "two sends in one call: {k:?}");
         // Behind what is clogged, so that nothing is overtaken.
-        if let Some(rest) = self.clogged.get_mut(&end) {
-            assert!(rest.bytes.len() - rest.sent < MOST_BEHIND, "sends pile up where nobody reads: {k:?}");
+        if let Some(rest) = self.blocked.get_mut(&end) {
+            assert!(rest.bytes.len() - rest.sent < MAX_BEHIND, "sends pile up where nobody reads: {k:?}");
             return rest.bytes.extend_from_slice(payload.as_slice());
         }
         let mut world = self.world.borrow_mut();
@@ -206,19 +206,19 @@ impl SimIo {
             Room::For(room) if room < payload.as_slice().len() => {
                 let mut rest = Rest { key: k, bytes: payload.into_vec(), sent: 0 };
                 rest.send(&mut world, end, room);
-                self.clogged.insert(end, rest);
+                self.blocked.insert(end, rest);
             }
             _ => world.send(end, payload),
         }
     }
 
     /// Retries what was blocked; reports what was sent, and what never will be.
-    fn send_clogged(&mut self) {
+    fn send_blocked(&mut self) {
         let mut world = self.world.borrow_mut();
         if !world.take_room(self.host) {
             return;
         }
-        self.clogged.retain(|&end, rest| {
+        self.blocked.retain(|&end, rest| {
             let what = match world.room(end) {
                 Room::For(room) if !rest.send(&mut world, end, room) => return true,
                 Room::For(_) => What::Drained,
@@ -286,13 +286,13 @@ impl Io for SimIo {
         self.send(k, Payload::Static(bytes));
     }
 
-    fn is_clogged(&self, k: Key) -> bool {
+    fn is_write_blocked(&self, k: Key) -> bool {
         self.looked.set(self.looked.get() + 1);
-        !self.clogged.is_empty() && self.end(k).is_some_and(|end| self.clogged.contains_key(&end))
+        !self.blocked.is_empty() && self.end(k).is_some_and(|end| self.blocked.contains_key(&end))
     }
 
-    fn clogged(&self) -> usize {
-        self.clogged.len()
+    fn blocked(&self) -> usize {
+        self.blocked.len()
     }
 
     fn hold(&mut self, k: Key) {
@@ -309,7 +309,7 @@ impl Io for SimIo {
         let Some(end) = self.end(k) else {
             return self.world.borrow_mut().withdraw(self.host, k);
         };
-        self.clogged.remove(&end);
+        self.blocked.remove(&end);
         self.world.borrow_mut().close(end, how);
         self.ends[k.index as usize] = (NOBODY, 0);
     }
@@ -319,7 +319,7 @@ impl Io for SimIo {
     fn wait(&mut self, _until: Nanos, scratch: &mut Scratch) -> Nanos {
         self.done.clear();
         self.taken = 0;
-        self.send_clogged();
+        self.send_blocked();
         // One region per connection and turn, as with the kernel.
         let regions = REGIONS.min(self.world.borrow().readable(self.host)) as u16;
         let mut region = 0u16;

@@ -131,7 +131,7 @@ pub struct Uring {
     clock: Clock,
     settings: Settings,
     /// Sockets are made by ordinary system calls.
-    by_hand: bool,
+    without_chain: bool,
     mode: Mode,
     rings: Vec<Ring>,
     /// Rings with something queued.
@@ -155,7 +155,7 @@ pub struct Uring {
     /// Sends queued after what is blocked.
     behind: HashMap<Key, Vec<u8>>,
     /// What slow peers have not taken yet. An entry stays until its send completes, even past the close.
-    clogged: HashMap<Key, Vec<u8>>,
+    blocked: HashMap<Key, Vec<u8>>,
     /// Polls that ended and must be armed again; rests to be sent on.
     rearm: Vec<Key>,
     unsent: Vec<(Key, Vec<u8>)>,
@@ -191,7 +191,7 @@ impl Uring {
         let mut uring = Uring {
             clock,
             settings,
-            by_hand: settings.old_kernel,
+            without_chain: settings.old_kernel,
             mode,
             rings: Vec::new(),
             dirty: Vec::new(),
@@ -208,7 +208,7 @@ impl Uring {
             sends: Vec::with_capacity(BATCH),
             short: Vec::new(),
             behind: HashMap::new(),
-            clogged: HashMap::new(),
+            blocked: HashMap::new(),
             rearm: Vec::new(),
             unsent: Vec::new(),
             addresses: Vec::with_capacity(2 * BATCH),
@@ -218,7 +218,7 @@ impl Uring {
             gather: Nanos::ZERO,
         };
         uring.add_ring()?;
-        uring.by_hand = settings.old_kernel || !uring.rings[0].knows(opcode::Bind::CODE);
+        uring.without_chain = settings.old_kernel || !uring.rings[0].knows(opcode::Bind::CODE);
         Ok(uring)
     }
 
@@ -400,13 +400,13 @@ impl Io for Uring {
         unsafe { self.send(k, Sent::Static(bytes)) };
     }
 
-    fn is_clogged(&self, k: Key) -> bool {
-        (!self.clogged.is_empty() && self.clogged.contains_key(&k))
+    fn is_write_blocked(&self, k: Key) -> bool {
+        (!self.blocked.is_empty() && self.blocked.contains_key(&k))
             || (!self.behind.is_empty() && self.behind.contains_key(&k))
     }
 
-    fn clogged(&self) -> usize {
-        self.clogged.len() + self.behind.keys().filter(|k| !self.clogged.contains_key(k)).count()
+    fn blocked(&self) -> usize {
+        self.blocked.len() + self.behind.keys().filter(|k| !self.blocked.contains_key(k)).count()
     }
 
     fn hold(&mut self, k: Key) {

@@ -207,7 +207,7 @@ fn check(over: Over) {
         shard.turn(shard.io().now() + Nanos::from_millis(20));
     }
     assert_eq!(shard.program().echoed, ROUNDS / 3);
-    assert_eq!((shard.parts().1.taken(), shard.parts().1.clogged()), (0, 0));
+    assert_eq!((shard.parts().1.taken(), shard.parts().1.blocked()), (0, 0));
     stop.store(true, Ordering::Relaxed);
     // Wakes the echo, unless it has seen the order behind its last connection and is gone already.
     let _ = TcpStream::connect(echo_at);

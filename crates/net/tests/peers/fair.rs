@@ -230,7 +230,7 @@ fn who_waits_for_a_slow_reader_costs_a_turn_nothing() {
     let mut near = Shard::new(near, SLOW + 1, Closing::default());
     let mut far = Shard::new(far, SLOW + 1, Readers { to, dialled: 0, rounds: 0 });
     sim::run(&net, &mut [&mut near, &mut far], Nanos::from_secs(2), || false);
-    assert_eq!((near.program().finishing, near.parts().1.clogged()), (SLOW, SLOW as usize));
+    assert_eq!((near.program().finishing, near.parts().1.blocked()), (SLOW, SLOW as usize));
     assert_eq!(far.program().rounds, ROUNDS);
     // A few for each connection and each round, and not all for each round.
     let looked = near.io().looked();

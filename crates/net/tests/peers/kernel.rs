@@ -58,11 +58,11 @@ impl Io for Kernel {
     fn send_static(&mut self, k: Key, bytes: &'static [u8]) {
         on!(self, io => io.send_static(k, bytes));
     }
-    fn is_clogged(&self, k: Key) -> bool {
-        on!(self, io => io.is_clogged(k))
+    fn is_write_blocked(&self, k: Key) -> bool {
+        on!(self, io => io.is_write_blocked(k))
     }
-    fn clogged(&self) -> usize {
-        on!(self, io => io.clogged())
+    fn blocked(&self) -> usize {
+        on!(self, io => io.blocked())
     }
     fn hold(&mut self, k: Key) {
         on!(self, io => io.hold(k));

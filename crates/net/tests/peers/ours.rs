@@ -107,7 +107,7 @@ impl Ours {
         let released = self.enter(k).released;
         match self.conduct.take {
             Take::All => input.len(),
-            Take::Echo | Take::Requests(_) if cx.is_clogged(k) => 0,
+            Take::Echo | Take::Requests(_) if cx.is_write_blocked(k) => 0,
             Take::Echo => echo(cx, input),
             Take::Requests(size) if input.len() < size => 0,
             Take::Requests(size) => {
@@ -178,7 +178,7 @@ impl Program for Ours {
         }
         while self.accepts && cx.accept() {}
         let mut log = self.log.borrow_mut();
-        log.clogged_max = log.clogged_max.max(cx.clogged());
+        log.blocked_max = log.blocked_max.max(cx.blocked());
         Nanos::NEVER
     }
 }

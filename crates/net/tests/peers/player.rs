@@ -60,7 +60,7 @@ impl Player {
             let step = self.step(k);
             let peer = self.peer(k);
             match step {
-                Step::Send(_) | Step::Trickle(..) | Step::Post(_) if cx.is_clogged(k) => {
+                Step::Send(_) | Step::Trickle(..) | Step::Post(_) if cx.is_write_blocked(k) => {
                     return cx.wake_at(k, cx.now() + LOOK);
                 }
                 Step::Send(len) | Step::Post(len) => peer.send(cx, k, len),
@@ -159,7 +159,7 @@ impl Program for Player {
                 used
             }
             // What is left while a post is stuck would not come again before that is out.
-            _ if cx.is_clogged(k) => {
+            _ if cx.is_write_blocked(k) => {
                 peer.hear(input);
                 input.len()
             }

@@ -109,7 +109,7 @@ fn a_slow_reader_gets_everything_in_order() {
     let case = Case::new("clogged", ours(Static(MUCH), All), &[Pause(50), Expect(MUCH), Send(5), Close]);
     for way in [Way::WeDial, Way::TheyDial] {
         for (over, log) in check(Case { way, ..case }, &[Opened, Bytes(5), ENDED]) {
-            assert_eq!(log.clogged_max, 6, "all six must have felt the slow reader over {over:?}");
+            assert_eq!(log.blocked_max, 6, "all six must have felt the slow reader over {over:?}");
         }
     }
 }
@@ -119,7 +119,7 @@ fn a_slow_reader_gets_the_fin_last() {
     let conduct = Conduct { finish: true, ..ours(Static(MUCH), All) };
     for (over, log) in check(Case::new("finish", conduct, &[Pause(50), Expect(MUCH), End]), &[Opened, ENDED])
     {
-        assert_eq!(log.clogged_max, 6, "all six must have felt the slow reader over {over:?}");
+        assert_eq!(log.blocked_max, 6, "all six must have felt the slow reader over {over:?}");
     }
     let conduct = Conduct { finish: true, ..ours(Out(10), All) };
     check(Case::new("finish at once", conduct, &[Expect(10), End]), &[Opened, ENDED]);
@@ -131,7 +131,7 @@ fn an_echo_that_is_stuck_loses_and_reorders_nothing() {
     const MORE: usize = 5 << 20;
     let case = Case::new("echo stuck", ours(Nothing, Echo), &[Post(MORE), Pause(300), Expect(MORE), Close]);
     for (over, log) in check(case, &[Opened, Bytes(MORE), ENDED]) {
-        assert_eq!(log.clogged_max, 6, "all six must have felt the slow reader over {over:?}");
+        assert_eq!(log.blocked_max, 6, "all six must have felt the slow reader over {over:?}");
     }
 }
 

@@ -126,7 +126,7 @@ pub(crate) struct Log {
     /// Connections that are over.
     pub(crate) over: usize,
     /// Most connections with a send left over at once.
-    pub(crate) clogged_max: usize,
+    pub(crate) blocked_max: usize,
     /// Longest input offered at once.
     pub(crate) offered_max: usize,
 }

@@ -133,7 +133,7 @@ fn over_kernel(over: Over, case: Case) -> Log {
         || log.borrow().over >= case.count,
         || format!("{:?}", log.borrow()),
     );
-    assert_eq!(shard.parts().1.clogged(), 0, "{what}: something is left to send");
+    assert_eq!(shard.parts().1.blocked(), 0, "{what}: something is left to send");
     taken(log)
 }
 
@@ -182,7 +182,7 @@ fn over_sim(case: Case) -> Log {
         net.now(),
         log.borrow()
     );
-    assert_eq!(near.parts().1.clogged(), 0, "{} over Sim: something is left to send", case.name);
+    assert_eq!(near.parts().1.blocked(), 0, "{} over Sim: something is left to send", case.name);
     drop((near, far));
     taken(log)
 }

@@ -16,13 +16,13 @@ struct Case {
 
 impl Case {
     fn tuples(&self, shard: u32) -> Tuples {
-        self.dealt(Deal { from: shard, width: 1, of: self.shards })
+        self.dealt(TupleShare { from: shard, width: 1, of: self.shards })
     }
 
-    fn dealt(&self, deal: Deal) -> Tuples {
+    fn dealt(&self, tuple_share: TupleShare) -> Tuples {
         let ports = Ports { list: self.ports.clone(), inside: 0 };
         let pool = SourcePool::Listed(self.sources.clone());
-        Tuples::new(pool, ports, 0..self.destinations as u32, deal, self.start)
+        Tuples::new(pool, ports, 0..self.destinations as u32, tuple_share, self.start)
     }
 
     fn capacity(&self) -> u64 {
@@ -128,18 +128,18 @@ proptest! {
     }
 }
 
-/// One of so many equal shares.
-fn one(shard: u32, shards: u32) -> Deal {
-    Deal { from: shard, width: 1, of: shards }
+/// One of `of` equal shares.
+fn one(shard: u32, shards: u32) -> TupleShare {
+    TupleShare { from: shard, width: 1, of: shards }
 }
 
 proptest! {
     #[test]
-    fn unequal_deals_are_disjoint_and_cover_everything(case in cases(), widths in vec(1u32..5, 1..5)) {
+    fn unequal_tuple_shares_are_disjoint_and_cover_everything(case in cases(), widths in vec(1u32..5, 1..5)) {
         let of: u32 = widths.iter().sum();
         let (mut seen, mut from) = (HashSet::new(), 0);
         for width in widths {
-            let mut tuples = case.dealt(Deal { from, width, of });
+            let mut tuples = case.dealt(TupleShare { from, width, of });
             let share = case.capacity() * u64::from(width) / u64::from(of);
             prop_assert!(tuples.count().abs_diff(share) <= u64::from(width) * case.destinations as u64);
             for _ in 0..tuples.count() {

@@ -2,7 +2,7 @@
 
 use crate::flag::{self, Flag};
 use crate::{Hold, Load, LoadKeys, Ramp, Scheme};
-use units::{Misread, Rate};
+use units::{ParseError, Rate};
 
 use super::{DEFAULT_HOLD, FlagReader, connections, hold, ramp, within};
 
@@ -84,9 +84,9 @@ impl FlagReader<'_> {
 }
 
 /// A rate above zero.
-pub(crate) fn a_rate(text: &str, cure: &str) -> Result<Rate, Misread> {
+pub(crate) fn a_rate(text: &str, cure: &str) -> Result<Rate, ParseError> {
     match Rate::parse(text)? {
-        rate if rate.is_zero() => Err(Misread::new(text, "a rate greater than 0", cure)),
+        rate if rate.is_zero() => Err(ParseError::new(text, "a rate greater than 0", cure)),
         rate => Ok(rate),
     }
 }

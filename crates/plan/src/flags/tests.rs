@@ -9,7 +9,7 @@ fn plan(flags: &Flags) -> Result<Plan, Vec<Mistake>> {
         "localhost" => Ok(["::1", "127.0.0.1"].map(|text| text.parse().unwrap()).to_vec()),
         _ => Err("no such host".to_owned()),
     };
-    from_flags(flags, &Surroundings { cores: 2, seed: 77, resolve: &resolve })
+    from_flags(flags, &Environment { cores: 2, seed: 77, resolve: &resolve })
 }
 
 /// The flags of a command line: the target, then pairs of flag and value.
@@ -120,7 +120,7 @@ fn check_message(line: &[&str], expected: Option<(&str, u64)>) {
 }
 
 #[test]
-fn websocket_sends_by_itself_and_tcp_what_it_is_told() {
+fn websocket_sends_by_itself_and_tcp_what_it_is_reported() {
     check_message(&["ws://127.0.0.1:9/ws/echo"], Some(("ping", 30)));
     check_message(&["ws://127.0.0.1:9", "--message", "", "--ping", "5s"], Some(("", 5)));
     check_message(&["ws://127.0.0.1:9", "--message", "hä", "--ping", "0"], Some(("hä", 0)));
@@ -158,7 +158,7 @@ fn an_observer_has_its_place() {
 }
 
 #[test]
-fn mistakes_are_named_with_their_cure() {
+fn mistakes_are_named_with_their_fix() {
     check(&[], &["target: missing; use http://host:port/"]);
     check(&["gopher://x/"], &["target: \"gopher\" is not a scheme; use http://, ws:// or tcp://"]);
     check(
@@ -354,7 +354,7 @@ fn check(line: &[&str], mistakes: &[&str]) {
 }
 
 #[test]
-fn thresholds_keep_their_order_and_all_their_mistakes_are_told() {
+fn thresholds_keep_their_order_and_all_their_mistakes_are_reported() {
     let texts = |plan: Plan| plan.thresholds.into_iter().map(|t| t.text).collect::<Vec<_>>();
     let read = plan(&flags(&[URL, "--threshold", "faults == 0", "--threshold", "held >= 99%"]));
     assert_eq!(read.map(texts), Ok(vec!["faults == 0".to_owned(), "held >= 99%".to_owned()]));

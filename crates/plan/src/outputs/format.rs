@@ -1,6 +1,6 @@
 //! In whose form the summary is printed, and of whom it speaks.
 
-use units::Misread;
+use units::ParseError;
 
 use crate::{Population, nearest::one_of};
 
@@ -29,7 +29,7 @@ pub enum Tool {
 }
 
 impl Format {
-    /// Our own form, which tells of all populations.
+    /// throng's own format, which covers all populations.
     pub(super) const OWN: Format = Format { tool: Tool::Throng, of: None };
 
     /// `TOOL`, or `TOOL:POPULATION`. Without any population known, for a mistake in them, the name is not checked.
@@ -43,7 +43,7 @@ impl Format {
             "httperf" => Tool::Httperf,
             _ => {
                 let cure = "throng, wrk, fortio, ab or httperf";
-                return Err(Misread::new(text, "a summary format", cure).to_string());
+                return Err(ParseError::new(text, "a summary format", cure).to_string());
             }
         };
         let Some(name) = name.filter(|_| !populations.is_empty()) else {

@@ -14,21 +14,21 @@ pub struct Influx {
     pub host: String,
     /// Path and query of its writes.
     pub path: String,
-    /// The file with the token that it wants.
+    /// The file with its token.
     pub token_file: Option<String>,
 }
 
-const CURE: &str =
+const FIX: &str =
     "use http://HOST:8086/write?db=throng, or for version 2 http://HOST:8086/api/v2/write?org=O&bucket=B";
 
 impl Influx {
-    /// Reads the URL; of a name's addresses the first. The error names the cure.
+    /// Parses the URL; uses the first address of a name. The error has the fix.
     ///
     /// # Errors
     /// It is no such URL, or the name has no address.
     pub fn parse(text: &str, token_file: Option<String>, resolve: Resolve) -> Result<Influx, String> {
-        let Post { at, host, path } = Post::parse(text, CURE, resolve)?;
-        let wrong = |why: &str| format!("{why}; {CURE}: {text:?}");
+        let Post { at, host, path } = Post::parse(text, FIX, resolve)?;
+        let wrong = |why: &str| format!("{why}; {FIX}: {text:?}");
         let (name, query) = path.split_once('?').unwrap_or((path, ""));
         let has =
             |key: &str| query.split('&').any(|pair| pair.strip_prefix(key).is_some_and(|v| v.len() > 1));

@@ -16,17 +16,17 @@ pub struct Otlp {
     pub path: String,
 }
 
-const CURE: &str = "use http://HOST:4318, or with its path http://HOST:4318/v1/metrics";
+const FIX: &str = "use http://HOST:4318, or with its path http://HOST:4318/v1/metrics";
 /// The one that the protocol has (OTLP/HTTP request).
 const PATH: &str = "/v1/metrics";
 
 impl Otlp {
-    /// Reads the URL; of a name's addresses the first. The error names the cure.
+    /// Parses the URL; uses the first address of a name. The error has the fix.
     ///
     /// # Errors
     /// It is no such URL, or the name has no address.
     pub fn parse(text: &str, resolve: Resolve) -> Result<Otlp, String> {
-        let Post { at, host, path } = Post::parse(text, CURE, resolve)?;
+        let Post { at, host, path } = Post::parse(text, FIX, resolve)?;
         let path = if ["", "/"].contains(&path) { PATH } else { path };
         Ok(Otlp { at, host: host.to_owned(), path: path.to_owned() })
     }

@@ -15,7 +15,7 @@ pub(super) struct Post<'a> {
 }
 
 impl Post<'_> {
-    /// Reads the URL; every error names the cure.
+    /// Parses the URL; every error has the fix.
     pub(super) fn parse<'a>(text: &'a str, cure: &str, resolve: Resolve) -> Result<Post<'a>, String> {
         let wrong = |why: &str| format!("{why}; {cure}: {text:?}");
         let rest = text.strip_prefix("http://").ok_or_else(|| wrong("does not start with http://"))?;

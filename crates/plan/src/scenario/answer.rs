@@ -1,10 +1,10 @@
-//! What is expected of an answer, as written: in one text as on the command line, or in a table.
+//! The check of a response, as written: in one text as on the command line, or in a table.
 
 use super::document::{Notes, Section, Word};
 use crate::expect::{length, status};
 use crate::{Answer, Expect, Scheme};
 
-/// Octets of the longest text that is looked for in an answer.
+/// Octets of the longest text that is searched for in a response.
 const LONGEST_SOUGHT: usize = 8_192;
 
 /// What must be known to judge it.
@@ -18,7 +18,7 @@ pub(super) struct Asked {
     pub(super) sent: bool,
 }
 
-/// The answer that `expect` of a section asks for; none where it is absent, or a mistake, which is noted.
+/// The check of `expect` in a section; none if it is absent, or a mistake, which is noted.
 pub(super) fn read(notes: &mut Notes, section: &Section, asked: Asked) -> Option<Answer> {
     if let Some(table) = section.section("expect") {
         return Some(from_table(notes, table, asked));

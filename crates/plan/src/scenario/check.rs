@@ -6,11 +6,11 @@ use super::load::{some_rate, stages};
 use super::overrides::overridden;
 use super::population::{Reader, name};
 use crate::flag;
-use crate::flags::{DEFAULT_TIMEOUT, FlagReader, MOST_THREADS, seed, threads};
+use crate::flags::{DEFAULT_TIMEOUT, FlagReader, MAX_THREADS, seed, threads};
 use crate::nearest::{nearest, one_of};
 use crate::{
-    Activity, Answer, Csv, Flags, IoChoice, Load, Mistake, Plan, Population, Probe, Program, Reconnect,
-    Request, Share, Sources, Stage, Surroundings, Target, Think, Threshold,
+    Activity, Answer, Csv, Environment, Flags, IoChoice, Load, Mistake, Plan, Population, Probe, Program,
+    Reconnect, Request, Share, Sources, Stage, Target, Think, Threshold,
 };
 use std::collections::HashSet;
 
@@ -25,7 +25,7 @@ pub(super) fn scenario(
     file: &str,
     text: &str,
     flags: &Flags,
-    around: &Surroundings,
+    around: &Environment,
     open: Open,
 ) -> Result<Plan, Vec<Mistake>> {
     let mut notes = Notes::new(file, text);
@@ -45,10 +45,10 @@ pub(super) fn scenario(
     let mut reader = Reader { notes: &mut notes, around, tables: &tables, top: &top, v4: sources.is_v4() };
     let populations = reader.populations();
     let probe = reader.probe(&populations);
-    let stages = course(&mut notes, &top);
+    let stages = stages_of(&mut notes, &top);
     let thresholds = thresholds(&mut notes, &top, &populations);
     let seed = top.read(&mut notes, "seed", seed).unwrap_or(around.seed);
-    let threads = top.read(&mut notes, "threads", threads).unwrap_or(around.cores.clamp(1, MOST_THREADS));
+    let threads = top.read(&mut notes, "threads", threads).unwrap_or(around.cores.clamp(1, MAX_THREADS));
     let io = top.read(&mut notes, "io", IoChoice::parse).unwrap_or(IoChoice::Auto);
     // Steps that were left out for a mistake may be all that a population has.
     let program = if notes.is_empty() { Program::compile(&populations) } else { None };
@@ -78,8 +78,8 @@ pub(super) fn scenario(
     if mistakes.is_empty() { Ok(plan) } else { Err(mistakes) }
 }
 
-/// The stages, which know the populations by their names.
-fn course(notes: &mut Notes, top: &Section) -> Vec<Stage> {
+/// The stages, which refer to populations by name.
+fn stages_of(notes: &mut Notes, top: &Section) -> Vec<Stage> {
     // Without a wrong one their indices are those of the file.
     let names: Vec<&str> = match top.has("population") {
         true => top
@@ -162,7 +162,7 @@ impl Reader<'_, '_> {
                 let first = populations.iter().find(|population| Some(&population.target.text) == at_top);
                 let first = first.filter(has_requests).or_else(|| populations.iter().find(has_requests));
                 let Some(first) = first else {
-                    // With a wrong target nobody knows what there is.
+                    // With an invalid target the schemes are not known.
                     if self.notes.is_empty() {
                         let why = "the probe needs an http:// target; use [probe] with target = \
                         \"http://host:port/\"";
@@ -213,7 +213,7 @@ fn index(names: &[&str], text: &str) -> Result<u16, String> {
 
 /// A population that no stage moves would do nothing.
 fn all_come_up(notes: &mut Notes, top: &Section, names: &[&str], stages: &[Stage]) {
-    // Where `of` is a mistake, who is meant is not known.
+    // If `of` is a mistake, its populations are not known.
     if !notes.is_empty() {
         return;
     }

@@ -1,4 +1,4 @@
-//! The file as TOML, held against the table of keys: what is there, where, and what cannot stand there.
+//! The file as TOML, checked against the table of keys: values with their places, and what is not allowed.
 
 use super::keys::{SYNONYMS, TABLES};
 use crate::Mistake;
@@ -15,24 +15,24 @@ pub(super) struct Notes<'t> {
     text: &'t str,
     /// The octet where each line begins.
     lines: Vec<usize>,
-    /// Each with the octet where it stands.
+    /// Each with its octet offset.
     found: Vec<(usize, Mistake)>,
 }
 
-/// A text of the file, or a number in it, and the octet where it stands.
+/// A text of the file, or a number in it, with its octet offset.
 #[derive(Clone, Debug)]
 pub(super) struct Word {
     pub(super) text: String,
     pub(super) at: usize,
 }
 
-/// A table of the file whose keys are known and whose values are of the right kind; what was not is noted.
+/// A table of the file with known keys and values of the right kind; others are noted as mistakes.
 pub(super) struct Section {
     /// As a mistake names it: `population.users`.
     pub(super) path: String,
     /// The octet where it begins.
     pub(super) at: usize,
-    /// What the key was, where it stands, and its value.
+    /// The key, its offset and its value.
     values: Vec<(&'static Key, Value)>,
     /// Keys that are there with a mistake in them: absent, and still not missing.
     wrong: Vec<&'static str>,
@@ -80,7 +80,7 @@ impl<'t> Notes<'t> {
         self.found.is_empty()
     }
 
-    /// All of them, as they stand in the file.
+    /// All of them, in the order of the file.
     pub(super) fn into_mistakes(mut self) -> Vec<Mistake> {
         self.found.sort_by_key(|(at, _)| *at);
         // What several populations take over from the top is read for each of them.
@@ -99,7 +99,7 @@ fn escaped(text: &str) -> String {
     shown
 }
 
-/// Reads a file against its table. What is no TOML is noted, and the rest read all the same.
+/// Reads a file against its table. Invalid TOML is noted, and the rest is read nevertheless.
 pub(super) fn read(notes: &mut Notes, table: &'static Table) -> Section {
     let text = notes.text;
     let (root, errors) = DeTable::parse_recoverable(text);
@@ -190,7 +190,7 @@ fn as_written(key: &Key) -> String {
     }
 }
 
-/// The article and the name of what stands there.
+/// The article and the name of the value's type.
 fn what(found: &DeValue) -> &'static str {
     match found {
         DeValue::String(_) => "a text",
@@ -270,7 +270,7 @@ impl Section {
         self.values.iter().find(|(key, _)| key.name == name).map(|(_, value)| value)
     }
 
-    /// Does the key stand there, be it with a mistake in it?
+    /// Is the key present, even if with a mistake?
     pub(super) fn has(&self, name: &str) -> bool {
         self.value(name).is_some() || self.wrong.contains(&name)
     }
@@ -315,7 +315,7 @@ impl Section {
         }
     }
 
-    /// Tables, one behind the other; none where the key is absent.
+    /// An array of tables; none if the key is absent.
     pub(super) fn sections(&self, name: &str) -> &[Section] {
         match self.value(name) {
             Some(Value::Sections(sections)) => sections,
@@ -336,7 +336,7 @@ impl Section {
         }
     }
 
-    /// Where a key's value stands; the section's beginning where it is absent.
+    /// The place of a key's value; the section's start if it is absent.
     pub(super) fn at(&self, name: &str) -> usize {
         match self.value(name) {
             Some(Value::Word(word)) => word.at,

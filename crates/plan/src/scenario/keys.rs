@@ -1,5 +1,5 @@
-//! Every key of a scenario file: the reader, the JSON schema and the reference come from these tables. A key that is a flag too
-//! stands in the table of flags.
+//! Every key of a scenario file: the reader, the JSON schema and the reference come from these tables. A key that is also a
+//! flag is in the table of flags.
 
 use crate::flag;
 use crate::key::Kind::{Named, Number, Pairs, Tables, Text, TextOrTable, Texts, Truth, TruthOrText};

@@ -4,7 +4,7 @@ use super::document::{Notes, Section};
 use crate::flags::{DEFAULT_HOLD, a_rate, connections, hold, ramp, within};
 use crate::{Hold, Load, LoadKeys, Ramp, Share, Stage};
 use std::fmt::Display;
-use units::{Misread, Nanos, Rate};
+use units::{Nanos, ParseError, Rate};
 
 /// The load of a population and its requests on each connection.
 pub(super) fn read(notes: &mut Notes, own: &Section) -> (Load, Option<u64>) {
@@ -26,16 +26,16 @@ pub(super) fn read(notes: &mut Notes, own: &Section) -> (Load, Option<u64>) {
 }
 
 /// A rate that is not zero.
-pub(super) fn some_rate(text: &str) -> Result<Rate, Misread> {
+pub(super) fn some_rate(text: &str) -> Result<Rate, ParseError> {
     a_rate(text, "20k/s")
 }
 
-fn at_least_one(text: &str) -> Result<u32, Misread> {
+fn at_least_one(text: &str) -> Result<u32, ParseError> {
     within(text, u32::MAX, "a number of at least 1", "10 or 40k")
 }
 
-/// The stages, in order; where there are none, the two that `ramp` and `duration` stand for. `index` finds a
-/// population by its name; its error is the cure.
+/// The stages, in order; without any, the two given by `ramp` and `duration`. `index` finds a population by its name; its
+/// error is the fix.
 pub(super) fn stages(
     notes: &mut Notes,
     top: &Section,
@@ -56,7 +56,7 @@ pub(super) fn stages(
     if top.is_empty_list("stage") {
         top.note(notes, "stage", "empty; remove it, or use [[stage]]");
     }
-    // Where each population stands at the end of the stages so far.
+    // The level of each population at the end of the stages so far.
     let mut shares = vec![Share::NONE; usize::from(populations)];
     let mut stages = Vec::with_capacity(sections.len());
     for (i, section) in sections.iter().enumerate() {

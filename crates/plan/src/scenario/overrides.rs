@@ -45,7 +45,7 @@ pub(super) fn overridden(mut plan: Plan, flags: &mut FlagReader) -> Plan {
     plan
 }
 
-/// So many connections in all: those of one population, or of several in proportion, each at least one.
+/// The total of connections: those of one population, or of several in proportion, each at least one.
 fn spread(plan: &mut Plan, wanted: u32) -> Result<(), String> {
     let loads = plan.populations.iter_mut().map(|population| &mut population.load);
     let mut each: Vec<(&mut Load, u32)> =

@@ -3,11 +3,11 @@
 use super::answer::{self, Asked};
 use super::document::{Notes, Section};
 use super::load;
-use super::step::{Ground, message};
+use super::step::{StepContext, message};
 use crate::flags::{DEFAULT_PING, DEFAULT_TIMEOUT, reconnect, timeout};
 use crate::text::Place;
 use crate::{
-    Act, Activity, Answer, Csv, Load, Population, Reconnect, Scheme, Step, Surroundings, Target, Text, Then,
+    Act, Activity, Answer, Csv, Environment, Load, Population, Reconnect, Scheme, Step, Target, Text, Then,
     Think,
 };
 use units::Nanos;
@@ -15,9 +15,9 @@ use units::Nanos;
 /// What all parts of the file are read with.
 pub(super) struct Reader<'r, 't> {
     pub(super) notes: &'r mut Notes<'t>,
-    pub(super) around: &'r Surroundings<'r>,
+    pub(super) around: &'r Environment<'r>,
     pub(super) tables: &'r [Csv],
-    /// The file's top, where defaults of all populations stand.
+    /// The top level of the file, with the defaults of all populations.
     pub(super) top: &'r Section,
     /// The family of the sources, where they say one.
     pub(super) v4: Option<bool>,
@@ -86,8 +86,7 @@ pub(super) fn population_name(text: &str) -> Result<String, String> {
 }
 
 impl Reader<'_, '_> {
-    /// Reads a population; none where its target is missing or wrong. `alone` is the one that the file's top
-    /// stands for.
+    /// Reads a population; none if its target is missing or wrong. `alone` is the one that the top level defines.
     pub(super) fn population(&mut self, own: &Section, alone: bool) -> Option<Population> {
         let name = match own.word("name") {
             _ if alone => Some("main".to_owned()),
@@ -103,14 +102,18 @@ impl Reader<'_, '_> {
         let timeout = self.inherited(own, "timeout", timeout).unwrap_or(DEFAULT_TIMEOUT);
         let reconnect = self.inherited(own, "reconnect", reconnect).unwrap_or(Reconnect::Planned);
         let target = self.target(own, "target")?;
-        let ground =
-            Ground { own, target: &target, think: self.think(own, &target, load), rated: load.is_paced() };
-        let (activity, calls) = self.activity(&ground, load, calls);
+        let context = StepContext {
+            own,
+            target: &target,
+            think: self.think(own, &target, load),
+            rated: load.is_paced(),
+        };
+        let (activity, calls) = self.activity(&context, load, calls);
         let name = name.unwrap_or_default();
         Some(Population { name, target, load, calls, timeout, reconnect, activity })
     }
 
-    /// What the top says for all is right by itself, also where nobody takes it over.
+    /// Defaults of the top level are valid by themselves, even if no population uses them.
     pub(super) fn defaults(&mut self) {
         let (notes, top, tables) = (&mut *self.notes, self.top, self.tables);
         top.read(notes, "think", Think::parse);
@@ -166,18 +169,18 @@ impl Reader<'_, '_> {
     }
 
     /// What each connection does, and after how many requests it is closed.
-    fn activity(&mut self, ground: &Ground, load: Load, calls: Option<u64>) -> (Activity, Option<u64>) {
-        let own = ground.own;
+    fn activity(&mut self, context: &StepContext, load: Load, calls: Option<u64>) -> (Activity, Option<u64>) {
+        let own = context.own;
         let arrives = load.arrival_rate().is_some();
-        self.check_expect(ground);
+        self.check_expect(context);
         if own.has("step") {
-            return (self.in_steps(ground, arrives, calls), calls);
+            return (self.in_steps(context, arrives, calls), calls);
         }
         if own.has("loop") {
             own.note(self.notes, "loop", "no steps; remove it, or use [[population.step]]");
         }
-        if !ground.target.scheme.has_requests() {
-            return (self.messages(ground, calls), calls);
+        if !context.target.scheme.has_requests() {
+            return (self.messages(context, calls), calls);
         }
         for key in ["ping", "message"].into_iter().filter(|key| own.has(key)) {
             own.note(
@@ -186,17 +189,17 @@ impl Reader<'_, '_> {
                 "not for http://; remove it, or use think for the time between requests",
             );
         }
-        let steps = vec![self.only_request(ground)];
+        let steps = vec![self.only_request(context)];
         (Activity::Steps { steps, then: Then::Again(0) }, calls.or(arrives.then_some(1)))
     }
 
     /// `expect` of the population, which the steps take over, is right by itself.
-    fn check_expect(&mut self, ground: &Ground) {
-        let scheme = ground.target.scheme;
+    fn check_expect(&mut self, context: &StepContext) {
+        let scheme = context.target.scheme;
         if scheme.has_requests() {
-            answer::read(self.notes, ground.own, Asked { scheme, numbers: None, sent: true });
-        } else if ground.own.has("expect") {
-            ground.own.note(
+            answer::read(self.notes, context.own, Asked { scheme, numbers: None, sent: true });
+        } else if context.own.has("expect") {
+            context.own.note(
                 self.notes,
                 "expect",
                 format!("for {scheme} it is set per step; move it to a [[population.step]]"),
@@ -204,13 +207,13 @@ impl Reader<'_, '_> {
         }
     }
 
-    fn in_steps(&mut self, ground: &Ground, arrives: bool, calls: Option<u64>) -> Activity {
-        let own = ground.own;
+    fn in_steps(&mut self, context: &StepContext, arrives: bool, calls: Option<u64>) -> Activity {
+        let own = context.own;
         for key in ["ping", "message"].into_iter().filter(|key| own.has(key)) {
             own.note(self.notes, key, "the steps define what is sent; remove it");
         }
         let before = self.notes.len();
-        let steps = self.steps(ground);
+        let steps = self.steps(context);
         let end = if arrives { Then::Close } else { Then::Stay };
         if self.notes.len() > before {
             // Where steps were left out for a mistake, where they lead to is not known.
@@ -226,9 +229,9 @@ impl Reader<'_, '_> {
 
     /// What WebSocket and TCP do without steps: messages on each connection's own clock; where a rate or a
     /// number of calls is given, message for message; TCP without a message nothing.
-    fn messages(&mut self, ground: &Ground, calls: Option<u64>) -> Activity {
-        let (own, scheme) = (ground.own, ground.target.scheme);
-        let counted = ground.rated || calls.is_some();
+    fn messages(&mut self, context: &StepContext, calls: Option<u64>) -> Activity {
+        let (own, scheme) = (context.own, context.target.scheme);
+        let counted = context.rated || calls.is_some();
         let given = own.has("message") || self.top.has("message");
         if scheme.needs_message() && !given {
             for key in ["ping", "rate", "calls"].into_iter().filter(|key| own.has(key)) {
@@ -241,7 +244,7 @@ impl Reader<'_, '_> {
             return Activity::Idle;
         }
         if counted && own.has("ping") {
-            let other = if ground.rated { "rate" } else { "calls" };
+            let other = if context.rated { "rate" } else { "calls" };
             own.note(
                 self.notes,
                 "ping",

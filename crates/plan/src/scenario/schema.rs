@@ -1,10 +1,10 @@
-//! What the table of keys looks like to others: a JSON schema for editors, and the reference's tables.
+//! The table of keys as a JSON schema for editors, and as tables of the reference.
 
 use super::keys::{SCENARIO, TABLES};
 use crate::key::{Key, Kind, Table};
 use serde_json::{Map, Value, json};
 
-/// The JSON schema of a scenario file (draft 2020-12), as it is kept in `docs/reference`.
+/// The JSON schema of a scenario file (draft 2020-12), as stored in `docs/reference`.
 pub fn schema() -> String {
     let mut definitions = Map::new();
     define(&SCENARIO, &mut definitions);

@@ -10,21 +10,21 @@ use crate::{Act, Answer, Request, Scheme, Step, Target, Text, Then, Think};
 use std::collections::{HashMap, HashSet};
 use units::{Bytes, Nanos};
 
-/// What the steps of a population have in common.
-pub(super) struct Ground<'g> {
+/// What the steps of a population share.
+pub(super) struct StepContext<'g> {
     /// Its own section.
     pub(super) own: &'g Section,
     pub(super) target: &'g Target,
-    /// Where nothing else is said.
+    /// The default.
     pub(super) think: Think,
-    /// Is there a rate that says when? Then nobody thinks.
+    /// Whether requests are scheduled by a rate; then there is no think time.
     pub(super) rated: bool,
 }
 
 impl Reader<'_, '_> {
     /// All steps; those with a mistake are left out.
-    pub(super) fn steps(&mut self, ground: &Ground) -> Vec<Step> {
-        let sections = ground.own.sections("step");
+    pub(super) fn steps(&mut self, context: &StepContext) -> Vec<Step> {
+        let sections = context.own.sections("step");
         let given: Vec<Option<String>> =
             sections.iter().map(|section| section.read(self.notes, "name", name)).collect();
         let mut seen = HashSet::new();
@@ -36,7 +36,7 @@ impl Reader<'_, '_> {
         let mut taken = Taken { numbers: given.iter().flatten().map(|name| (name.clone(), 1)).collect() };
         let mut steps = Vec::new();
         for (section, given) in sections.iter().zip(given) {
-            let Some(act) = self.act(section, ground) else { continue };
+            let Some(act) = self.act(section, context) else { continue };
             let name = given.unwrap_or_else(|| taken.name(&called(&act)));
             steps.push(Step { name, act });
         }
@@ -44,8 +44,8 @@ impl Reader<'_, '_> {
     }
 
     /// What a step does.
-    fn act(&mut self, section: &Section, ground: &Ground) -> Option<Act> {
-        let scheme = ground.target.scheme;
+    fn act(&mut self, section: &Section, context: &StepContext) -> Option<Act> {
+        let scheme = context.target.scheme;
         let verbs: Vec<&str> =
             ["request", "send", "wait", "close"].into_iter().filter(|verb| section.has(verb)).collect();
         let verb = match verbs[..] {
@@ -67,10 +67,10 @@ impl Reader<'_, '_> {
         };
         self.belongs(section, verb, scheme);
         match verb {
-            "request" => self.request(section, ground),
+            "request" => self.request(section, context),
             "wait" => {
                 let wait = section.read(self.notes, "wait", Think::parse)?;
-                if ground.rated {
+                if context.rated {
                     section.note(
                         self.notes,
                         "wait",
@@ -86,7 +86,7 @@ impl Reader<'_, '_> {
                 }
                 Some(Act::Close)
             }
-            _ => self.message(section, ground),
+            _ => self.message(section, context),
         }
     }
 
@@ -115,8 +115,8 @@ impl Reader<'_, '_> {
         }
     }
 
-    fn step_think(&mut self, section: &Section, ground: &Ground) -> Think {
-        if ground.rated && section.has("think") {
+    fn step_think(&mut self, section: &Section, context: &StepContext) -> Think {
+        if context.rated && section.has("think") {
             section.note(
                 self.notes,
                 "think",
@@ -124,21 +124,21 @@ impl Reader<'_, '_> {
             remove it",
             );
         }
-        section.read(self.notes, "think", Think::parse).unwrap_or(ground.think)
+        section.read(self.notes, "think", Think::parse).unwrap_or(context.think)
     }
 
-    fn request(&mut self, section: &Section, ground: &Ground) -> Option<Act> {
-        let think = self.step_think(section, ground);
+    fn request(&mut self, section: &Section, context: &StepContext) -> Option<Act> {
+        let think = self.step_think(section, context);
         let tables = self.tables;
         let line = section.read(self.notes, "request", |text| {
-            request_line(text, &ground.target.path, |text| path(text, tables))
+            request_line(text, &context.target.path, |text| path(text, tables))
         });
         let headers = section.pairs("headers").iter().map(|pair| self.header(section, pair)).collect();
         let body = section.read(self.notes, "body", |text| Text::parse(text, Place::Content, tables));
         let (method, path) = line?;
         let mut request = Request { method, path, headers, body, expect: Answer::default() };
-        request.expect = self.expected(section, ground, request.numbers());
-        let longest = request.max_len(ground.target.host_header(0).len());
+        request.expect = self.expected(section, context, request.numbers());
+        let longest = request.max_len(context.target.host_header(0).len());
         if longest > LONGEST_REQUEST {
             let key = if section.has("body") { "body" } else { "headers" };
             section.note(
@@ -150,18 +150,18 @@ impl Reader<'_, '_> {
         Some(Act::Request { request, think })
     }
 
-    /// What a right answer is: as the step says, else as the population, else as the file.
-    fn expected(&mut self, section: &Section, ground: &Ground, numbers: usize) -> Answer {
+    /// The check of the response: that of the step, else of the population, else of the file.
+    fn expected(&mut self, section: &Section, context: &StepContext, numbers: usize) -> Answer {
         let asked = Asked { scheme: Scheme::Http, numbers: Some(numbers), sent: true };
-        let says = [section, ground.own, self.top].into_iter().find(|section| section.has("expect"));
+        let says = [section, context.own, self.top].into_iter().find(|section| section.has("expect"));
         says.and_then(|section| answer::read(self.notes, section, asked)).unwrap_or_default()
     }
 
     /// The one request of a population without steps.
-    pub(super) fn only_request(&mut self, ground: &Ground) -> Step {
-        let mut request = Request::get(ground.target.path.clone(), Answer::default());
-        request.expect = self.expected(ground.own, ground, request.numbers());
-        Step { name: "get".to_owned(), act: Act::Request { request, think: ground.think } }
+    pub(super) fn only_request(&mut self, context: &StepContext) -> Step {
+        let mut request = Request::get(context.target.path.clone(), Answer::default());
+        request.expect = self.expected(context.own, context, request.numbers());
+        Step { name: "get".to_owned(), act: Act::Request { request, think: context.think } }
     }
 
     fn header(&mut self, section: &Section, (name, value): &(Word, Word)) -> (String, Text) {
@@ -182,14 +182,14 @@ impl Reader<'_, '_> {
     }
 
     /// A step of WebSocket or TCP that sends, expects, or both.
-    fn message(&mut self, section: &Section, ground: &Ground) -> Option<Act> {
-        let think = self.step_think(section, ground);
+    fn message(&mut self, section: &Section, context: &StepContext) -> Option<Act> {
+        let think = self.step_think(section, context);
         let tables = self.tables;
         let text = section
             .read(self.notes, "send", |text| message(text, |text| Text::parse(text, Place::Content, tables)));
         let numbers = text.as_ref().map(Text::numbers);
-        let asked = Asked { scheme: ground.target.scheme, numbers, sent: section.has("send") };
-        let answer = match ground.target.scheme.has_requests() {
+        let asked = Asked { scheme: context.target.scheme, numbers, sent: section.has("send") };
+        let answer = match context.target.scheme.has_requests() {
             true => None,
             false => answer::read(self.notes, section, asked),
         };
@@ -199,7 +199,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// What comes behind the last step; `done` where nothing is said, `end` where `loop` is false.
+    /// What follows the last step; `done` is the default, `end` if `loop` is false.
     pub(super) fn behind(&mut self, own: &Section, steps: &[Step], done: Then, end: Then) -> Then {
         let then = match (own.truth("loop"), own.word("loop")) {
             (Some(true), _) => Then::Again(0),
@@ -301,13 +301,13 @@ fn called(act: &Act) -> String {
     name.chars().take(32).collect::<String>().to_ascii_lowercase()
 }
 
-/// The names that steps have, each with the last number that was put behind it.
+/// The names in use, each with the last number appended to it.
 struct Taken {
     numbers: HashMap<String, u32>,
 }
 
 impl Taken {
-    /// A name that no step has: this one, or with a number behind it.
+    /// An unused name: this one, or with a number appended.
     fn name(&mut self, name: &str) -> String {
         let mut free = name.to_owned();
         while self.numbers.contains_key(&free) {

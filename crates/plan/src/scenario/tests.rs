@@ -28,7 +28,7 @@ fn scenario(text: &str) -> Result<Plan, Vec<Mistake>> {
         "empty.csv" => Ok("id\n".to_owned()),
         _ => Err("no such file".to_owned()),
     };
-    let around = Surroundings { cores: 2, seed: 77, resolve: &resolve };
+    let around = Environment { cores: 2, seed: 77, resolve: &resolve };
     read("load.toml", text, &Flags::default(), &around, &open)
 }
 

@@ -6,7 +6,7 @@ fn tables() -> Vec<Csv> {
     vec![Csv::parse("users", "users.csv", "id,full name,mail\n7,Ann B,a@x\n12,Bob,b@x\n").unwrap()]
 }
 
-/// (text, where it stands, what one filling gives or what is wrong)
+/// (text, its place, the result of filling it or the error)
 fn check(text: &str, place: Place, expected: Result<&str, &str>) {
     let written = Text::parse(text, place, &tables()).map(|text| fill(&text, 41, 1).0);
     assert_eq!(written, expected.map(str::to_owned).map_err(str::to_owned), "{text:?} in {place:?}");
@@ -39,7 +39,7 @@ fn json_stands_as_it_is() {
 }
 
 #[test]
-fn wrong_variables_are_named_with_their_cure() {
+fn wrong_variables_are_named_with_their_fix() {
     let all = "use {rand 1 4096}, {seq}, {choice a b c} or {csv users.id}";
     check("{name}", Content, Err(&format!("unknown variable \"{{name}}\"; {all}")));
     check("{rnd 1 2}", Content, Err("unknown variable \"{rnd 1 2}\"; use {rand 1 4096}"));
@@ -99,7 +99,7 @@ fn each_word_is_chosen_and_the_first_eight_numbers_are_kept() {
     assert!(seen.iter().all(|n| (850..1150).contains(n)), "{seen:?}");
     let text = Text::parse(&"{rand 0 9}".repeat(9), Content, &[]).unwrap();
     let (written, numbers) = fill(&text, 0, 0);
-    assert_eq!((text.numbers(), numbers.len()), (9, MOST_NUMBERS));
+    assert_eq!((text.numbers(), numbers.len()), (9, MAX_NUMBERS));
     assert!(written.starts_with(&numbers.iter().map(u64::to_string).collect::<String>()));
 }
 

@@ -1,6 +1,6 @@
 //! Which figures a summary has, their units, and what they are called.
 
-use units::{Misread, Unit};
+use units::{ParseError, Unit};
 
 use crate::Population;
 use crate::nearest::nearest;
@@ -88,20 +88,20 @@ const PLAIN: &[(&str, &str, Unit, Option<&str>)] = &[
     ("probe.unanswered", "", Unit::Count, Some("probe.sent")),
 ];
 
-/// Answers with one status: `requests.status.404`, `status.404`.
+/// Responses with one status: `requests.status.404`, `status.404`.
 const STATUS: [&str; 2] = ["requests.status.", "status."];
 
 impl Figure {
     /// The figure of this name: of the whole run, of a population, or of a step.
-    pub(crate) fn named(name: &str, names: &Names) -> Result<Figure, Misread> {
+    pub(crate) fn named(name: &str, names: &Names) -> Result<Figure, ParseError> {
         of_all(name).or_else(|| names.find(name)).ok_or_else(|| {
             let all = self::names();
             let cure = nearest(name, all.iter().map(String::as_str)).unwrap_or("latency.p99");
-            Misread::new(name, "a figure of the summary", cure)
+            ParseError::new(name, "a figure of the summary", cure)
         })
     }
 
-    /// The same figure of a part of the run: what stands there below `place`.
+    /// The same figure of a part of the run: below `place`.
     fn below(self, place: &str) -> Figure {
         let below = |path: String| format!("{place}.{path}");
         let (path, whole) = (below(self.path), self.whole.map(below));
@@ -148,7 +148,7 @@ impl Names<'_> {
     }
 }
 
-/// What the summary tells of each population too.
+/// Figures that the summary also has per population.
 const OF_POPULATIONS: &[&str] = &[
     "connections.",
     "requests.",
@@ -201,8 +201,8 @@ fn status(name: &str) -> Option<Figure> {
     })
 }
 
-/// Numbers of what the hosts showed and of what a connection cost, by their path only: which there are depends on the
-/// host, and a name that is not there is told as not measured.
+/// Samples of the hosts and costs, by their path only: which exist depends on the host, and a missing name is reported as
+/// not measured.
 fn seen(name: &str) -> Option<Figure> {
     let rest = ["cost.", "observed."].iter().find_map(|of| name.strip_prefix(of))?;
     let is_path = rest.split('.').all(|key| {

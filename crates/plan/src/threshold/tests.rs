@@ -47,7 +47,7 @@ fn reads_what_people_write() {
 }
 
 #[test]
-fn a_mistake_has_its_cure() {
+fn a_mistake_has_its_fix() {
     check("latency.p99", Err("\"latency.p99\" is not a threshold; use latency.p99 < 200ms"));
     check("faults = 0", Err("\"faults = 0\" is not a threshold; use latency.p99 < 200ms"));
     check("< 5", Err("\"< 5\" is not a threshold; use latency.p99 < 200ms"));

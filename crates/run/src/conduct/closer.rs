@@ -1,19 +1,19 @@
-//! Closer looks, where something seems wrong: at a silence, at connections that wait, at those that nobody accepted.
+//! Additional checks if something seems wrong: of a silence, of waiting connections, of unaccepted ones.
 
 use std::{net::SocketAddr, sync::mpsc::channel, thread, time::Duration};
 
-use samples::{MOST_DESTINATIONS, Tick};
+use samples::{MAX_DESTINATIONS, Tick};
 use units::Nanos;
 
-use super::Surroundings;
+use super::Environment;
 use crate::{
-    both_sides::{BothSides, MOST_COUNTED},
+    both_sides::{BothSides, MAX_COUNTED},
     conductor::Conductor,
     record::Record,
     rejections,
 };
 
-/// The run waits so long for the target's own count.
+/// Timeout of the target's own count.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// What `throng serve` counts, if it says so soon: there is more to do.
@@ -27,17 +27,18 @@ fn counted_there(address: SocketAddr) -> Option<u64> {
     told.recv_timeout(PATIENCE).ok()?.ok()
 }
 
-impl Surroundings<'_, '_> {
+impl Environment<'_, '_> {
     /// While a population's target is silent, everything is looked at more often.
     pub(super) fn mind_silence(&mut self, conductor: &Conductor) {
-        let is_silent = conductor.record.crowds.iter().any(|crowd| crowd.silences.lasting().is_some());
+        let is_silent =
+            conductor.record.populations.iter().any(|measured| measured.silences.lasting().is_some());
         self.observer.set_silent(is_silent);
     }
 
-    /// Once a second: where some wait and none receives anything, or something failed, TCP is asked what it knows of it.
+    /// Once a second: if some wait and none receives anything, or something failed, queries TCP's state of them.
     pub(super) fn look_closer(&mut self, conductor: &Conductor, line: &Tick) {
         let (waiting, _) = conductor.waiting();
-        let wanted = conductor.record.crowds.iter().map(|crowd| crowd.wanted).sum();
+        let wanted = conductor.record.populations.iter().map(|measured| measured.wanted).sum();
         let nothing_comes = waiting > 0 && line.counts.answered == 0;
         let nobody_opens = conductor.resolved() < wanted && line.counts.opened == 0;
         if nothing_comes || nobody_opens || line.faults.total() > 0 {
@@ -46,13 +47,13 @@ impl Surroundings<'_, '_> {
         self.ask_who_rejects(conductor);
     }
 
-    /// Where dials are rejected, a dial of its own asks by whom.
+    /// If dials are rejected, an extra dial finds out by what.
     fn ask_who_rejects(&mut self, conductor: &Conductor) {
         let messages = self.observer.icmp_unreachable();
         if conductor.sum(|tick| rejections::may_be(&tick.faults, messages).into()) > 0 {
             let failed =
                 |at: usize| conductor.sum(|tick| tick.destinations.get(at).map_or(0, |own| own.failed));
-            let rows = 0..self.observer.destinations().len().min(MOST_DESTINATIONS);
+            let rows = 0..self.observer.destinations().len().min(MAX_DESTINATIONS);
             let worst = rows.rev().max_by_key(|row| failed(*row)).unwrap_or(0);
             if let Some(at) = self.observer.destination(worst) {
                 self.rejections.ask(self.sources.towards(at), at);
@@ -86,7 +87,7 @@ impl Surroundings<'_, '_> {
         conductor.handle_unaccepted(seen.saturating_sub(probes));
     }
 
-    /// A target that closes connections without a byte in reply may expect TLS: it is asked once, when the load has ended.
+    /// A target that closes connections without a byte in reply may expect TLS: tested once, after the load has ended.
     pub(super) fn ask_for_tls(&self, record: &Record) -> Option<bool> {
         let is_sign = record.is_mute() && record.interrupted.is_none();
         if is_sign { host::remote::speaks_tls(self.plan.destinations()[0]) } else { None }
@@ -113,14 +114,14 @@ impl Surroundings<'_, '_> {
         }
     }
 
-    /// Our connections' other ends in this network namespace, where they are to be there and are not too many to be told.
+    /// The other ends of our connections in this network namespace, if they are expected there and not too many to count.
     fn ends_there(&self, open: u64) -> Option<u64> {
-        let is_cheap = self.both_ends_here && (1..=MOST_COUNTED).contains(&open);
+        let is_cheap = self.both_ends_here && (1..=MAX_COUNTED).contains(&open);
         if is_cheap { self.sources.ends_there(self.observer.destinations()) } else { None }
     }
 
-    /// How many connections the target's side counts: the kernel, where it is on this host and they are not too many to be
-    /// told; else the target itself, where it is `throng serve`. Nothing is sent to another one for it.
+    /// How many connections the target's side counts: the kernel, if it is on this host and they are not too many; else the
+    /// target itself, if it is `throng serve`. Nothing is sent to any other target.
     fn both_sides(&self, conductor: &Conductor) -> Option<BothSides> {
         let here = conductor.open();
         if here == 0 {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use plan::{ProbeKind, Whose};
+use plan::{ProbeKind, Role};
 use samples::{Phase, Tick};
 use units::Nanos;
 
@@ -17,11 +17,11 @@ pub(super) fn end_after(now: Nanos) -> Nanos {
 }
 
 /// What a worker's tick adds to the run: of the probe's no connection and no request is part of the load.
-pub fn filed(whose: Whose, tick: &Tick) -> Cow<'_, Tick> {
-    match whose {
-        Whose::Population(_) => Cow::Borrowed(tick),
-        Whose::Probe(ProbeKind::Fresh) => Cow::Owned(tick.of_probe(|probe| &mut probe.fresh)),
-        Whose::Probe(ProbeKind::Kept) => Cow::Owned(tick.of_probe(|probe| &mut probe.kept)),
+pub fn filed(role: Role, tick: &Tick) -> Cow<'_, Tick> {
+    match role {
+        Role::Population(_) => Cow::Borrowed(tick),
+        Role::Probe(ProbeKind::Fresh) => Cow::Owned(tick.of_probe(|probe| &mut probe.fresh)),
+        Role::Probe(ProbeKind::Kept) => Cow::Owned(tick.of_probe(|probe| &mut probe.kept)),
     }
 }
 
@@ -29,14 +29,14 @@ impl Conductor<'_> {
     /// A tick of a worker came.
     pub fn handle_tick(&mut self, worker: u32, tick: &Tick) {
         let report = &mut self.reports[worker as usize];
-        let tick = &*filed(report.whose, tick);
+        let tick = &*filed(report.role, tick);
         let period = tick.until.since(tick.from);
         // A worker ends a tick where its ramp ends: between two ends their mean is good enough.
         let open = report.open + tick.open;
         let is_after = report.drained_at != Nanos::NEVER;
         let ended = tick.phase == Phase::Drain && !is_after;
         *report = Report {
-            whose: report.whose,
+            role: report.role,
             drained_at: if ended { tick.until } else { report.drained_at },
             open: tick.open,
             resolved: tick.resolved,
@@ -46,18 +46,18 @@ impl Conductor<'_> {
             until: tick.until,
             phase: tick.phase,
         };
-        let whose = report.whose;
+        let role = report.role;
         let open_ns = u128::from(open) * u128::from(period.0) / 2;
         self.record.losses.take(tick);
-        match whose {
-            Whose::Population(nth) => {
+        match role {
+            Role::Population(nth) => {
                 self.take_of(nth, tick, open_ns);
                 // The tick in which its load ended is not among them.
                 if is_after {
-                    self.record.crowds[usize::from(nth)].dropped_in_drain += tick.counts.dropped;
+                    self.record.populations[usize::from(nth)].dropped_in_drain += tick.counts.dropped;
                 }
             }
-            Whose::Probe(_) => self.probe.extend(tick),
+            Role::Probe(_) => self.probe.extend(tick),
         }
         self.record.peak = self.record.peak.max(self.open());
         if let Some(probe) = &tick.probe {
@@ -69,14 +69,14 @@ impl Conductor<'_> {
     fn take_of(&mut self, nth: u16, tick: &Tick, open_ns: u128) {
         let open = self.of(nth).map(|report| report.open).sum();
         let complete = self.of(nth).map(|report| report.until).min().unwrap_or_default();
-        let hold_from = self.course.progress(nth).hold_from;
-        let crowd = &mut self.record.crowds[usize::from(nth)];
-        crowd.take(tick, open, complete, hold_from);
-        crowd.line.open_ns += open_ns;
+        let hold_from = self.schedule.progress(nth).hold_from;
+        let measured = &mut self.record.populations[usize::from(nth)];
+        measured.take(tick, open, complete, hold_from);
+        measured.line.open_ns += open_ns;
         let period = tick.until.since(tick.from);
         // The rate of a short tick is noise.
         if tick.phase == Phase::Hold && period >= Nanos(self.period.0 / 2) {
-            crowd.line.shard_rates.record(tick.counts.answered as f64 / period.secs_f64());
+            measured.line.shard_rates.record(tick.counts.answered as f64 / period.secs_f64());
         }
     }
 
@@ -94,16 +94,16 @@ impl Conductor<'_> {
     pub(super) fn end_line(&mut self) -> Tick {
         let until = self.reports.iter().map(|report| report.until).max().unwrap_or_default();
         let mut line = std::mem::replace(&mut self.probe, Tick::starting(until));
-        let mut populations = Vec::with_capacity(self.record.crowds.len());
-        for nth in 0..self.record.crowds.len() as u16 {
-            let mut own = self.record.crowds[usize::from(nth)].end_line(until);
-            self.set_state(&mut own, |whose| whose == Whose::Population(nth));
-            own.wanted = self.course.wanted(nth);
+        let mut populations = Vec::with_capacity(self.record.populations.len());
+        for nth in 0..self.record.populations.len() as u16 {
+            let mut own = self.record.populations[usize::from(nth)].end_line(until);
+            self.set_state(&mut own, |role| role == Role::Population(nth));
+            own.wanted = self.schedule.wanted(nth);
             line.merge(&own);
             populations.push(own);
         }
-        self.set_state(&mut line, |whose| matches!(whose, Whose::Population(_)));
-        line.phase = match self.course.is_paused() && self.draining.is_none() {
+        self.set_state(&mut line, |role| matches!(role, Role::Population(_)));
+        line.phase = match self.schedule.is_paused() && self.draining.is_none() {
             true => Phase::Pause,
             false => self.of_load().map(|report| report.phase).min().unwrap_or_default(),
         };
@@ -117,9 +117,9 @@ impl Conductor<'_> {
     }
 
     /// How things stand with these workers.
-    fn set_state(&self, tick: &mut Tick, is_theirs: impl Fn(Whose) -> bool) {
+    fn set_state(&self, tick: &mut Tick, is_theirs: impl Fn(Role) -> bool) {
         (tick.open, tick.resolved, tick.waiting, tick.owed, tick.ramped_at) = Default::default();
-        for report in self.reports.iter().filter(|report| is_theirs(report.whose)) {
+        for report in self.reports.iter().filter(|report| is_theirs(report.role)) {
             tick.open += report.open;
             tick.resolved += report.resolved;
             tick.waiting += report.waiting;

@@ -5,10 +5,10 @@ mod model;
 mod properties;
 
 use proptest::{collection::vec, prelude::*};
-use samples::{Ask, Latency};
+use samples::{Command, Latency};
 
 use super::*;
-use crate::course::tests::scenario;
+use crate::schedule::tests::scenario;
 use model::{Model, Target};
 
 const MS: fn(u64) -> Nanos = Nanos::from_millis;
@@ -25,7 +25,7 @@ struct Ran {
 }
 
 /// Plays a plan to its end; commands come at their times.
-fn play(plan: &Plan, mut model: Model, mut commands: &[(Nanos, Ask)]) -> Ran {
+fn play(plan: &Plan, mut model: Model, mut commands: &[(Nanos, Command)]) -> Ran {
     let mut conductor = Conductor::new(plan, &model, Nanos::ZERO, model.notice());
     let (mut lines, mut drained) = (Vec::new(), Nanos::NEVER);
     conductor.give_orders(&mut model);
@@ -57,12 +57,12 @@ fn a_run_is_the_same_whoever_makes_it() {
         let model = Model::new(&plan, workers, MS(notice), MS(period))
             .facing(Target { takes: MS(300), ..Target::GOOD });
         let Ran { record, model, drained, .. } = play(&plan, model, &[]);
-        let crowd = &record.crowds[0];
-        assert_eq!((crowd.held, crowd.peak, crowd.totals.counts.opened), (10, 10, 10));
-        assert_eq!((record.started, crowd.began), (MS(notice), Some(MS(notice))));
-        // The ramp is reported as it ends, and full load begins when all know of it.
+        let measured = &record.populations[0];
+        assert_eq!((measured.held, measured.peak, measured.totals.counts.opened), (10, 10, 10));
+        assert_eq!((record.started, measured.began), (MS(notice), Some(MS(notice))));
+        // The ramp is reported as it ends, and full load begins when all have applied it.
         let hold_from = MS(notice) + MS(300) + MS(notice);
-        assert_eq!((crowd.at_load, record.ended), (S(5), hold_from + S(5)), "{notice} {period}");
+        assert_eq!((measured.at_load, record.ended), (S(5), hold_from + S(5)), "{notice} {period}");
         assert_eq!(model.of_all(), ["Until", "Drain", "Stop"]);
         assert!(drained >= record.ended && drained.since(record.ended) <= MS(100), "{drained}");
         assert_eq!((record.interrupted, record.threads), (None, workers));
@@ -107,7 +107,7 @@ fn a_line_waits_for_all_but_not_long() {
 #[test]
 fn responses_are_waited_for_and_not_for_ever() {
     let plan = scenario("connections = 10\nduration = \"2s\"\ntimeout = \"3s\"");
-    let played = |waiting, commands: &[(Nanos, Ask)]| {
+    let played = |waiting, commands: &[(Nanos, Command)]| {
         let model = Model::new(&plan, 2, MS(120), MS(200)).facing(Target { waiting, ..Target::GOOD });
         let ran = play(&plan, model, commands);
         (ran.over.since(ran.drained), ran.record.interrupted)
@@ -115,10 +115,10 @@ fn responses_are_waited_for_and_not_for_ever() {
     assert_eq!(played(0, &[]).0, Nanos::ZERO);
     let (cut, _) = played(1, &[]);
     assert!((MS(3_600)..MS(3_625)).contains(&cut), "{cut}");
-    // Who wants it to end at once waits less, and may say so later.
-    let (short, by) = played(1, &[(S(1), Ask::Stop)]);
+    // A stop waits less, and may come later.
+    let (short, by) = played(1, &[(S(1), Command::Stop)]);
     assert!((MS(400)..MS(425)).contains(&short) && by == Some("hand"), "{short} {by:?}");
-    let (later, by) = played(1, &[(S(1), Ask::Drain), (S(2), Ask::Stop)]);
+    let (later, by) = played(1, &[(S(1), Command::Drain), (S(2), Command::Stop)]);
     assert!((S(1)..MS(1_025)).contains(&later) && by == Some("hand"), "{later} {by:?}");
 }
 
@@ -126,20 +126,20 @@ fn responses_are_waited_for_and_not_for_ever() {
 fn commands_are_kept_with_their_times() {
     let plan = scenario("connections = 10\nduration = \"8s\"");
     let commands = [
-        (S(2), Ask::Pause),
-        (MS(2_100), Ask::Pause),
-        (S(3), Ask::Resume),
-        (S(5), Ask::Down),
-        (S(7), Ask::Drain),
-        (MS(7_010), Ask::Up),
+        (S(2), Command::Pause),
+        (MS(2_100), Command::Pause),
+        (S(3), Command::Resume),
+        (S(5), Command::Down),
+        (S(7), Command::Drain),
+        (MS(7_010), Command::Up),
     ];
     let ran = play(&plan, Model::new(&plan, 2, MS(120), MS(200)), &commands);
     let asks: Vec<(f64, &str)> =
         ran.record.asks.iter().map(|ask| (ask.at_s.round(), ask.what.as_str())).collect();
     assert_eq!(asks, [(2.0, "paused"), (3.0, "resumed"), (5.0, "load 90 %"), (7.0, "drained")]);
     assert_eq!(ran.record.interrupted, Some("hand"));
-    // They were all there when the load was moved by hand.
-    assert_eq!((ran.record.crowds[0].held, ran.record.crowds[0].peak), (10, 10));
+    // All were open when the load was changed manually.
+    assert_eq!((ran.record.populations[0].held, ran.record.populations[0].peak), (10, 10));
     assert!(ran.lines.iter().any(|line| line.phase == Phase::Pause));
 }
 
@@ -150,11 +150,11 @@ fn a_signal_ends_the_run_whoever_else_does() {
     let mut conductor = Conductor::new(&plan, &model, Nanos::ZERO, MS(120));
     conductor.poll_orders();
     assert!(!conductor.step(MS(500)).drains);
-    assert!(conductor.handle_command(Ask::Drain, MS(500)));
+    assert!(conductor.handle_command(Command::Drain, MS(500)));
     conductor.handle_signal();
     assert!(conductor.step(MS(520)).drains && !conductor.step(MS(540)).drains);
     assert_eq!(conductor.poll_orders(), [Order::All(Control::Drain)]);
-    assert!(!conductor.handle_command(Ask::Pause, MS(560)), "it ends");
+    assert!(!conductor.handle_command(Command::Pause, MS(560)), "it ends");
     assert_eq!(conductor.finish().1.interrupted, Some("a signal"));
 }
 
@@ -164,7 +164,7 @@ fn where_all_are_lost_for_good_nothing_is_waited_for() {
         let plan = scenario(&format!("connections = 10\nduration = \"60s\"\n{more}"));
         let model = Model::new(&plan, 2, MS(120), MS(200)).facing(Target { loses_at: S(3), ..Target::GOOD });
         let ran = play(&plan, model, &[]);
-        assert_eq!((ran.record.crowds[0].held, ran.record.crowds[0].peak), (0, 10), "{more}");
+        assert_eq!((ran.record.populations[0].held, ran.record.populations[0].peak), (0, 10), "{more}");
         assert_eq!(ran.record.losses.lost, 10);
         ran.drained
     };
@@ -178,9 +178,9 @@ fn those_held_are_counted_where_the_most_were_wanted() {
                   [[stage]]\nto = \"10%\"\nramp = \"0s\"\nfor = \"2s\"";
     let plan = scenario(&format!("connections = 100\n{stages}"));
     let ran = play(&plan, Model::new(&plan, 3, MS(120), MS(200)), &[]);
-    let crowd = &ran.record.crowds[0];
-    assert_eq!((crowd.held, crowd.peak, crowd.wanted), (100, 100, 100));
-    assert_eq!((crowd.totals.counts.finished, ran.lines.last().map(|line| line.open)), (90, Some(10)));
+    let measured = &ran.record.populations[0];
+    assert_eq!((measured.held, measured.peak, measured.wanted), (100, 100, 100));
+    assert_eq!((measured.totals.counts.finished, ran.lines.last().map(|line| line.open)), (90, Some(10)));
 }
 
 #[test]
@@ -191,12 +191,12 @@ fn unaccepted_ones_are_not_held_unless_they_were_served_later() {
     let finish = |unaccepted, answered_by_a| {
         let model = Model::new(&plan, 1, MS(120), MS(200));
         let mut conductor = Conductor::new(&plan, &model, Nanos::ZERO, MS(120));
-        (conductor.record.crowds[0].held, conductor.record.crowds[1].held) = (30, 20);
-        let counts = &mut conductor.record.crowds[0].totals.counts;
+        (conductor.record.populations[0].held, conductor.record.populations[1].held) = (30, 20);
+        let counts = &mut conductor.record.populations[0].totals.counts;
         (counts.sent, counts.answered) = (30, answered_by_a);
         conductor.handle_unaccepted(unaccepted);
         let record = conductor.finish().1;
-        (record.crowds[0].held, record.crowds[1].held, record.unaccepted)
+        (record.populations[0].held, record.populations[1].held, record.unaccepted)
     };
     assert_eq!(finish(0, 10), (30, 20, Some(0)));
     assert_eq!(finish(35, 10), (0, 15, Some(35)));
@@ -219,7 +219,7 @@ fn the_probe_is_no_part_of_the_load() {
     assert_eq!((conductor.open(), conductor.resolved(), conductor.waiting()), (10, 10, (4, 2)));
     assert_eq!(conductor.awaited(), 4, "its requests are waited for as well");
     let (line, record) = conductor.finish();
-    let counts = &record.crowds[0].totals.counts;
+    let counts = &record.populations[0].totals.counts;
     assert_eq!((counts.opened, counts.answered, record.peak), (10, 15, 10));
     for tick in [&line, &record.totals] {
         let c = &tick.counts;
@@ -249,8 +249,8 @@ fn a_step_of_a_search_leaves_its_load() {
             }
         };
         let (last, record) = conductor.finish();
-        assert_eq!((last.open, record.crowds[0].held, record.totals.counts.opened), (40, 40, opened));
-        assert_eq!((record.started, record.crowds[0].at_load), (began, S(2)));
+        assert_eq!((last.open, record.populations[0].held, record.totals.counts.opened), (40, 40, opened));
+        assert_eq!((record.started, record.populations[0].at_load), (began, S(2)));
         assert!(over.since(began) < S(3), "{over}");
     }
     assert!(!model.of_all().contains(&"Drain"));
@@ -265,7 +265,7 @@ proptest! {
     // A case is a whole run.
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Whatever comes, and whenever a line is asked for, nothing is lost and nothing comes twice.
+    /// Whatever arrives, and whenever a line is requested, nothing is lost or duplicated.
     #[test]
     fn lines_hold_all_that_came(ticks in vec((made_up(), any::<bool>()), 0..60)) {
         let plan = scenario("connections = 100\nduration = \"1h\"");
@@ -294,7 +294,7 @@ proptest! {
         prop_assert_eq!(lines.iter().map(|line| line.counts.answered).sum::<u64>(), answered);
         prop_assert_eq!(lines.last().map(|line| line.open), Some(states.iter().sum()));
         prop_assert_eq!((record.totals.counts.opened, record.peak), (opened, peak));
-        prop_assert_eq!(record.crowds[0].totals.counts.answered, answered);
+        prop_assert_eq!(record.populations[0].totals.counts.answered, answered);
     }
 
     /// Whatever is commanded or lost, a run comes to its end in time, is drained once, and nothing is ordered after that.
@@ -306,10 +306,10 @@ proptest! {
         commands in vec((0..10_000_u64, 0..6_usize), 0..6),
     ) {
         let plan = scenario("connections = 50\nduration = \"4s\"\ntimeout = \"2s\"\nreconnect = \"never\"");
-        let all = [Ask::Pause, Ask::Resume, Ask::Up, Ask::Down, Ask::Drain, Ask::Stop];
-        let mut commands: Vec<(Nanos, Ask)> = commands.iter().map(|(at, n)| (MS(*at), all[*n])).collect();
-        // Who pauses resumes some time.
-        commands.push((S(10), Ask::Resume));
+        let all = [Command::Pause, Command::Resume, Command::Up, Command::Down, Command::Drain, Command::Stop];
+        let mut commands: Vec<(Nanos, Command)> = commands.iter().map(|(at, n)| (MS(*at), all[*n])).collect();
+        // A pause is followed by a resume.
+        commands.push((S(10), Command::Resume));
         commands.sort_by_key(|(at, _)| *at);
         let target = Target { takes: MS(takes), loses_at: MS(lost_at), waiting };
         let model = Model::new(&plan, workers, MS(notice), MS(period)).facing(target);
@@ -322,8 +322,8 @@ proptest! {
         let c = &ran.record.totals.counts;
         let open = ran.lines.last().map_or(0, |line| line.open);
         prop_assert_eq!(c.opened, open + c.dropped + c.finished);
-        let crowd = &ran.record.crowds[0];
-        prop_assert!(crowd.held <= ran.record.peak && ran.record.peak <= 50);
+        let measured = &ran.record.populations[0];
+        prop_assert!(measured.held <= ran.record.peak && ran.record.peak <= 50);
         prop_assert!(ran.record.ended <= ran.over);
     }
 }

@@ -9,14 +9,14 @@ use samples::{Limit, Summary, Verdict};
 use units::Nanos;
 
 use super::{By, Find};
-use crate::{Interrupt, Refusal, both_sides::MOST_COUNTED, fitting, judge, ladder::Ladder, prepare};
+use crate::{Interrupt, Refusal, both_sides::MAX_COUNTED, fitting, judge, load_steps::LoadSteps, prepare};
 
 /// Between two steps, and for each connection that went: ten times what `throng serve` takes to close it.
 const SETTLE: Duration = Duration::from_millis(500);
 const SETTLE_EACH: Duration = Duration::from_micros(50);
 /// The target may take so many times as long.
-const MOST_WAITS: u32 = 20;
-/// So many connections more than there should be are the probe lane's.
+const MAX_WAITS: u32 = 20;
+/// This many surplus connections are the probe's.
 const OF_PROBES: u64 = 16;
 
 /// Makes the steps of a search.
@@ -29,8 +29,8 @@ pub(super) struct Steps<'a> {
     /// The largest load that this machine can do, and why not more.
     most: u64,
     refused: Option<Limit>,
-    ladder: Option<Ladder>,
-    /// Connections that stood at the target's ports before the search.
+    load_steps: Option<LoadSteps>,
+    /// Connections at the target's ports before the search.
     before: u64,
 }
 
@@ -58,14 +58,14 @@ impl<'a> Steps<'a> {
                 refused = judge::refused_here(&findings, most);
             }
         }
-        let ladder = match find.by {
+        let load_steps = match find.by {
             By::Connections | By::Rate => {
-                Some(Ladder::set_up(&find.by.plan(plan, most, find.dwell), root, say)?)
+                Some(LoadSteps::set_up(&find.by.plan(plan, most, find.dwell), root, say)?)
             }
             By::Arrival | By::Burst => None,
         };
         let before = standing(plan);
-        Ok(Steps { find, plan, root, interrupt, say, most, refused, ladder, before })
+        Ok(Steps { find, plan, root, interrupt, say, most, refused, load_steps, before })
     }
 
     /// The largest load that there is to be.
@@ -73,7 +73,7 @@ impl<'a> Steps<'a> {
         self.most
     }
 
-    /// A step; made once more where throng itself was late, for that tells nothing of the target, and may pass.
+    /// A step; repeated once if throng itself was late, since that says nothing about the target and may be temporary.
     ///
     /// # Errors
     /// This machine cannot do it.
@@ -88,8 +88,8 @@ impl<'a> Steps<'a> {
 
     fn once(&mut self, load: u64, dwell: Nanos) -> Result<Summary, Refusal> {
         let plan = self.find.by.plan(self.plan, load, dwell);
-        match &mut self.ladder {
-            Some(ladder) => Ok(judge::judge(&plan, &ladder.climb(&plan, self.root, self.interrupt))),
+        match &mut self.load_steps {
+            Some(load_steps) => Ok(judge::judge(&plan, &load_steps.go_to(&plan, self.root, self.interrupt))),
             None => crate::run(&plan, self.root, &mut [], self.interrupt, &[], self.say),
         }
     }
@@ -98,42 +98,42 @@ impl<'a> Steps<'a> {
     /// kernel, which closes what was in a ring when it finds the time: the next step would come on top of it.
     pub(super) fn settle(&mut self, load: u64, stays: u64) {
         let stays = stays.min(load);
-        let gone = if self.ladder.is_some() { load - stays } else { load };
+        let gone = if self.load_steps.is_some() { load - stays } else { load };
         if gone == 0 || self.interrupt.is_set() {
             return;
         }
         let each = if self.find.by == By::Rate { Duration::ZERO } else { SETTLE_EACH };
         let time = SETTLE + each * u32::try_from(gone).unwrap_or(u32::MAX);
-        match &mut self.ladder {
-            Some(ladder) => {
+        match &mut self.load_steps {
+            Some(load_steps) => {
                 let plan = self.find.by.plan(self.plan, stays, Nanos(time.as_nanos() as u64));
-                ladder.climb(&plan, self.root, self.interrupt);
+                load_steps.go_to(&plan, self.root, self.interrupt);
             }
             None => std::thread::sleep(time),
         }
         if self.find.by == By::Rate {
             return;
         }
-        let stays = if self.ladder.is_some() { stays + OF_PROBES } else { 0 };
-        for _ in 0..MOST_WAITS {
-            if load > MOST_COUNTED || self.interrupt.is_set() || standing(self.plan) <= self.before + stays {
+        let stays = if self.load_steps.is_some() { stays + OF_PROBES } else { 0 };
+        for _ in 0..MAX_WAITS {
+            if load > MAX_COUNTED || self.interrupt.is_set() || standing(self.plan) <= self.before + stays {
                 return;
             }
             std::thread::sleep(SETTLE);
         }
     }
 
-    /// Ends the load; why this machine did not go as far as was asked, where it did not.
+    /// Ends the load; returns why this machine could not reach the requested load, if it could not.
     pub(super) fn end(self) -> Option<Limit> {
-        if let Some(ladder) = self.ladder {
-            ladder.take_down();
+        if let Some(load_steps) = self.load_steps {
+            load_steps.take_down();
         }
         self.refused
     }
 }
 
-/// Of the connections that this machine can hold at most, those that a load may have for sure: without the probe lane's, and
-/// with some room, for memory comes and goes.
+/// The connections that a load may safely have on this machine: without the probe's, and with some reserve, since available
+/// memory varies.
 pub(super) fn with_some_room(plan: &Plan, fits: u64) -> u64 {
     let load = fits.saturating_sub(plan.probe.as_ref().map_or(0, |probe| probe.places().into()));
     load - load / 100

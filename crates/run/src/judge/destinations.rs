@@ -9,7 +9,7 @@ use crate::destinations::rows;
 /// Destinations that have this share of all faults are named for them.
 const NEARLY_ALL: f64 = 0.95;
 /// More are not named one by one.
-const MOST_NAMED: usize = 3;
+const MAX_NAMED: usize = 3;
 
 /// Of a plan with several destinations, in the plan's order.
 pub(super) fn summaries(plan: &Plan, totals: &Tick) -> Vec<DestinationSummary> {
@@ -21,7 +21,7 @@ pub(super) fn summaries(plan: &Plan, totals: &Tick) -> Vec<DestinationSummary> {
 pub(super) fn name(limit: &mut Limit, all: &[DestinationSummary]) {
     let Some((bad, rest)) = at_fault(all) else { return };
     let names = match bad.len() {
-        0..=MOST_NAMED => bad.iter().map(|own| own.name()).collect::<Vec<_>>().join(", "),
+        0..=MAX_NAMED => bad.iter().map(|own| own.name()).collect::<Vec<_>>().join(", "),
         n => format!("{} and {} other destinations", bad[0].name(), n - 1),
     };
     let faults: u64 = bad.iter().map(|own| own.fault_count()).sum();
@@ -83,7 +83,7 @@ mod tests {
         }
     }
 
-    /// (detail, cure)
+    /// (detail, fix)
     fn check(cause: Cause, all: &[DestinationSummary], expected: (&str, &str)) {
         let mut limit = limit(cause);
         name(&mut limit, all);

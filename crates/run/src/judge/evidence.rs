@@ -1,4 +1,4 @@
-//! What the judge knows besides counts: plain values, so that any case can be made up in a test.
+//! The evidence besides counts: plain values, so that tests can construct any case.
 
 use samples::{HostSeen, LogLine, NetCounters, Observation, ProcessSeen};
 use units::Nanos;
@@ -17,7 +17,7 @@ mod times;
 pub(crate) use pattern::Pattern;
 pub(crate) use timeline::{Timeline, sign_of};
 
-/// CPU over less than this says nothing: it is told in steps of 10 ms.
+/// CPU time over less than this is meaningless: its resolution is 10 ms.
 const CPU_OVER: Nanos = Nanos::from_millis(500);
 
 /// What the hosts showed.
@@ -25,7 +25,7 @@ const CPU_OVER: Nanos = Nanos::from_millis(500);
 pub(crate) struct Evidence {
     /// This host.
     pub(crate) here: Host,
-    /// The target's: this one too where both ends are here; `None` where nobody tells of it.
+    /// The target's: this one too if both ends are here; `None` if not observed.
     pub(crate) there: Option<Host>,
     /// Most connections that waited in the target's fullest accept queue, and how many may.
     pub(crate) accept_queue: Option<Fill>,
@@ -47,15 +47,15 @@ pub(crate) struct Evidence {
     pub(crate) stopped: Option<(f64, f64)>,
     /// Connections that only the kernel had accepted at the end.
     pub(crate) unaccepted: u64,
-    /// Connections that stood in the target's accept queue for a good part of a second or longer.
+    /// Connections that were in the target's accept queue for a good part of a second or longer.
     pub(crate) stood: u64,
     /// What TCP knew of connections that waited.
     pub(crate) segments: net::Segments,
     /// Not one byte ever came, and connections were closed in reply to what was sent on them.
     pub(crate) is_mute: bool,
-    /// Whether the target speaks TLS, where it was asked for that.
+    /// Whether the target speaks TLS, if that was tested.
     pub(crate) speaks_tls: Option<bool>,
-    /// The message of ICMP that rejects dials, and who sends it.
+    /// The ICMP message that rejects dials, and its sender.
     pub(crate) rejection: Option<Rejection>,
     /// Processors that both ends are confined to.
     pub(crate) shared: Option<Shared>,
@@ -85,7 +85,7 @@ pub(crate) struct Stall {
 /// In what state the target's process was meanwhile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum State {
-    /// Nobody saw it.
+    /// Not observed.
     #[default]
     Unseen,
     Stopped,
@@ -113,11 +113,11 @@ pub(crate) struct Shared {
 pub(crate) struct Host {
     /// TCP events of its network namespace during the run.
     pub(crate) net: NetCounters,
-    /// Processes killed for want of memory during the run.
+    /// Processes killed by the OOM killer during the run.
     pub(crate) oom_kills: u64,
     /// Most connections that its firewall tracked at once.
     pub(crate) conntrack: Option<Fill>,
-    /// Packets that it dropped for want of room in that table; `None`: not counted.
+    /// Packets dropped because that table was full; `None`: not counted.
     pub(crate) conntrack_drops: Option<u64>,
 }
 
@@ -127,7 +127,7 @@ pub(crate) struct TargetSeen {
     pub(crate) pid: u32,
     /// It ended before the run did.
     pub(crate) ended: bool,
-    /// Processes of its control group that were killed for want of memory.
+    /// Processes of its control group killed by the OOM killer.
     pub(crate) oom_kills: u64,
     /// Most open files, and its limit.
     pub(crate) open_files: Option<Fill>,
@@ -148,7 +148,7 @@ pub(crate) struct OwnSeen {
 }
 
 impl Evidence {
-    /// From the looks of a run with so many shards.
+    /// From the samples of a run with this many shards.
     pub(super) fn seen(observed: &Observed, threads: u32) -> Evidence {
         let Observation { target, host, target_host, own, .. } = &observed.seen;
         let here = host.as_ref().map(Host::seen).unwrap_or_default();
@@ -195,7 +195,7 @@ impl TargetSeen {
             ended: process.processes.last == 0,
             oom_kills: target.group_oom_kills.total(),
             open_files: target.open_files.and_then(|files| fill(files.max, target.open_files_limit)),
-            // A wait is told when it is over: it may be one of the second before.
+            // A wait is reported when it is over: it may belong to the previous second.
             cpu_thread: process.busiest_wanted_hold.map(|wanted| wanted.max.min(1.0)),
             cpu_share: process.cores.map_or(0.0, |cores| cores_used / cores.max(1) as f64),
         }
@@ -218,30 +218,30 @@ impl OwnSeen {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use samples::{HostLook, Look, Phase, ProcessLook, TargetLook};
+    use samples::{HostSample, Phase, ProcessSample, Sample, TargetSample};
 
-    fn own(cpu_ms: u64, waited_ms: u64) -> ProcessLook {
+    fn own(cpu_ms: u64, waited_ms: u64) -> ProcessSample {
         let (user, system) = (cpu_ms * 3 / 4 * 1_000_000, cpu_ms.div_ceil(4) * 1_000_000);
-        ProcessLook {
+        ProcessSample {
             cpu_user_ns: user,
             cpu_system_ns: system,
             run_queue_wait_ns: waited_ms * 1_000_000,
             cores: Some(2),
-            ..ProcessLook::default()
+            ..ProcessSample::default()
         }
     }
 
     #[test]
     fn our_share_is_of_what_our_threads_could_have() {
-        // Times of two looks, milliseconds, with CPU and wait by then.
+        // Times of two samples, milliseconds, with CPU and wait times by then.
         type At = (u64, u64, u64);
         let check = |first: At, last: At, threads: u32, expected: Option<(f64, f64)>| {
             let mut observed =
                 Observed { held_for: Nanos::from_millis(last.0 - first.0), ..Observed::default() };
             // What the ramp took does not count.
-            observed.seen.see_here(Phase::Ramp, &HostLook::default(), &own(0, 0));
-            observed.seen.see_here(Phase::Ramp, &HostLook::default(), &own(first.1, first.2));
-            observed.seen.see_here(Phase::Hold, &HostLook::default(), &own(last.1, last.2));
+            observed.seen.see_here(Phase::Ramp, &HostSample::default(), &own(0, 0));
+            observed.seen.see_here(Phase::Ramp, &HostSample::default(), &own(first.1, first.2));
+            observed.seen.see_here(Phase::Hold, &HostSample::default(), &own(last.1, last.2));
             let seen = Evidence::seen(&observed, threads).own.map(|seen| (seen.cpu_share, seen.demand));
             assert_eq!(seen, expected, "{first:?}, {last:?}, {threads} threads");
         };
@@ -254,10 +254,10 @@ mod tests {
         check((0, 0, 0), (400, 400, 0), 1, None);
     }
 
-    /// A look at a target and its host, in the middle of a run that strains it.
-    fn strained() -> Look {
+    /// A sample of a target and its host, in the middle of a run that strains it.
+    fn strained() -> Sample {
         let mut look =
-            Look { target: Some(TargetLook { pid: 7, ..TargetLook::default() }), ..Look::default() };
+            Sample { target: Some(TargetSample { pid: 7, ..TargetSample::default() }), ..Sample::default() };
         let target = look.target.as_mut().unwrap();
         (target.open_files, target.open_files_limit) = (Some(1_000), Some(1_024));
         (target.accept_queue, target.accept_backlog) = (Some(9), Some(8));
@@ -275,11 +275,12 @@ mod tests {
     fn a_target_elsewhere_is_seen_through_its_observer() {
         let mut observed = Observed::default();
         assert_eq!(Evidence::seen(&observed, 1).there, None);
-        let gone = Look { target: Some(TargetLook { pid: 7, ..TargetLook::default() }), ..Look::default() };
+        let gone =
+            Sample { target: Some(TargetSample { pid: 7, ..TargetSample::default() }), ..Sample::default() };
         for look in [gone.clone(), strained(), strained()] {
             observed.seen.see_there(Phase::Hold, &look);
         }
-        observed.seen.see_here(Phase::Hold, &HostLook::default(), &ProcessLook::default());
+        observed.seen.see_here(Phase::Hold, &HostSample::default(), &ProcessSample::default());
         let evidence = Evidence::seen(&observed, 1);
         let there = evidence.there.unwrap();
         let table = Some(Fill { used: 70, limit: 90 });
@@ -305,8 +306,8 @@ mod tests {
     fn where_both_ends_are_here_this_host_is_the_targets_too() {
         let mut observed = Observed { both_here: true, ..Observed::default() };
         observed.accept_queue = Some(Fill { used: 12, limit: 11 });
-        let (own, look) = (ProcessLook::default(), strained());
-        observed.seen.see_here(Phase::Ramp, &HostLook::default(), &own);
+        let (own, look) = (ProcessSample::default(), strained());
+        observed.seen.see_here(Phase::Ramp, &HostSample::default(), &own);
         observed.seen.see_here(Phase::Hold, &look.host, &own);
         observed.seen.see_target(Phase::Hold, &look.target.unwrap());
         let evidence = Evidence::seen(&observed, 1);

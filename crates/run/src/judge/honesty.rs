@@ -14,10 +14,10 @@ const LAG_ALLOWED: Nanos = Nanos::from_millis(10);
 const LAG_SHARE: f64 = 0.05;
 /// Threads that ran, or waited for a processor, for this share of the time had none to spare.
 const SATURATED: f64 = 0.95;
-/// Both ends may count differently by so many, and by this share: some come and go between the two looks.
+/// The counts of both ends may differ by this many, and by this share: some connections come and go between the two counts.
 const ENDS_DIFFER: u64 = 10;
 const ENDS_DIFFER_SHARE: f64 = 0.001;
-/// By so much may requests under way differ from rate × latency.
+/// Tolerance between outstanding requests and rate × latency.
 const LITTLE: f64 = 0.05;
 
 /// Dials that we could not make: then nothing is said about the target.
@@ -45,7 +45,7 @@ pub(super) fn late(s: &Summary, judged: &[&str]) -> Option<String> {
     })
 }
 
-/// A time that is judged, where its verdict depends on how long the target took while throng itself stood still.
+/// A judged time whose result depends on how long the target took while throng stalled.
 pub(super) fn unsure(thresholds: &[Threshold], results: &[ThresholdResult], json: &Value) -> Option<String> {
     thresholds.iter().zip(results).find_map(|(threshold, result)| {
         let (value, most) = (result.value?, samples::at_most(json, &threshold.figure.path)?);
@@ -72,7 +72,7 @@ pub(super) fn saturated(e: &Evidence) -> Option<String> {
     })
 }
 
-/// Whether the next request follows the answer at once, in all populations.
+/// Whether the next request follows the response immediately, in all populations.
 pub(super) fn is_closed_loop(plan: &Plan) -> bool {
     plan.populations.iter().all(Population::is_closed_loop)
 }

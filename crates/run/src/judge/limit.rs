@@ -1,26 +1,27 @@
-//! What stopped it: on whose side, at how many connections, and what to do. A table of causes over the evidence, from
-//! the most specific to the least; where nothing fits, the answer is that it is unknown, and what was seen.
+//! The limit: side, number of connections and fix. A table of causes over the evidence, from the most specific to the
+//! least; if none applies, the limit is unknown, with what was seen.
 //!
 //! | cause | evidence |
 //! |---|---|
 //! | ended | the target's process is gone |
-//! | memory | the target was killed for want of it; the memory of all sockets ran out |
+//! | memory | the target was killed by the OOM killer; the memory of all sockets was exhausted |
 //! | open-files | the target's files are near its limit |
 //! | heap | its managed heap is full |
 //! | open-files, threads, memory | its log says that it got none |
 //! | conntrack | the table of tracked connections was full |
-//! | ports, memory, open-files | what our own calls were answered |
-//! | unreachable, denied | a message of ICMP rejects dials, and who sends it was asked |
-//! | refused | nobody listens, or no longer |
-//! | tls-expected | it answered with an alert of TLS, or with its page for requests without; or it closed without a byte, and speaks TLS |
+//! | ports, memory, open-files | errors of our own system calls |
+//! | unreachable, denied | an ICMP message rejects dials, and its sender was determined |
+//! | refused | nothing is listening, or no longer |
+//! | tls-expected | it replied with a TLS alert, or with its page for plain requests; or it closed without a byte, and
+//! speaks TLS |
 //! | stall | throng itself was stopped; the target was; no connection received a response for a while |
 //! | thread | one of its threads has ended, and nothing accepts |
 //! | requests-per-connection | those lost had all received the same number of responses |
 //! | connection-limit | some were closed as others opened, and others stay silent for longer |
 //! | idle-cut, reset-after | those lost had all been silent, or open, for the same time |
-//! | connection-limit | from some number on whoever came was turned away |
-//! | accept-queue | it overflowed, is as full as its backlog allows, or connections stand in it |
-//! | unacknowledged, no-syn-ack | the way there is dark |
+//! | connection-limit | from some number on new connections were turned away |
+//! | accept-queue | it overflowed, is as full as its backlog allows, or connections are stuck in it |
+//! | unacknowledged, no-syn-ack | the path drops packets silently |
 //! | cpu | throng itself was too slow: a silence may be its own; both ends share their processors |
 //! | cpu | the target had none left when responses failed or were slow |
 //! | slow-accept | a steady rate of accepts while others waited |
@@ -37,9 +38,9 @@ use crate::observe::Sign;
 use first::When;
 
 mod first;
+mod known_limit;
 pub(crate) mod ours;
 mod path;
-mod plateau;
 mod process;
 mod stall;
 mod target;
@@ -54,7 +55,7 @@ pub(super) enum Trouble {
     /// Dials that this machine could not make.
     Ours,
     Refused,
-    /// Dials and requests without an answer.
+    /// Dials and requests without a response.
     Waiting,
     /// Connections closed or reset by the peer.
     Lost,
@@ -78,7 +79,7 @@ pub(super) struct Case<'a> {
     pub(super) errno: Errno,
 }
 
-/// One row: an answer, where its evidence is there, and when that began.
+/// One row: a limit, if there is evidence for it, and when that began.
 type Row = (fn(&Case) -> Option<Limit>, When);
 
 const ROWS: &[Row] = &[
@@ -112,7 +113,7 @@ const ROWS: &[Row] = &[
     (unknown, When::Unknown),
 ];
 
-/// What stopped a run whose verdict stands; none where nothing went wrong.
+/// The limit of a run with a verdict; none if nothing went wrong.
 pub(crate) fn limit(summary: &Summary, evidence: &Evidence) -> Option<Limit> {
     let is_bad = matches!(summary.verdict, Verdict::Fail | Verdict::Invalid);
     let case = Case::of(summary, evidence);
@@ -122,8 +123,7 @@ pub(crate) fn limit(summary: &Summary, evidence: &Evidence) -> Option<Limit> {
     case.told()
 }
 
-/// What would have stopped a run that passes, and is found wanting all the same by who asks for more than its verdict
-/// does; none where nobody can tell.
+/// The next limit of a run that passed, for stricter criteria than its verdict's; none if not known.
 pub(crate) fn suspect(summary: &Summary, evidence: &Evidence) -> Option<Limit> {
     let case = Case::of(summary, evidence);
     let shared = ours::shared(&case);
@@ -131,7 +131,7 @@ pub(crate) fn suspect(summary: &Summary, evidence: &Evidence) -> Option<Limit> {
     ours.or_else(|| case.told()).filter(|limit| limit.cause != Cause::Unknown)
 }
 
-/// What a run that passes should be told of all the same, each with its fix.
+/// Warnings of a run that passed, each with its fix.
 pub(crate) fn warnings(summary: &Summary, evidence: &Evidence) -> Vec<String> {
     let overflow = target::overflow_warning(summary, evidence);
     let stall = stall::warning(summary, evidence.stall);
@@ -152,7 +152,7 @@ pub(crate) fn weight(limit: &Limit) -> u8 {
     }
 }
 
-/// Whether nobody listens: after another run was served, the target is gone.
+/// Whether nothing is listening: if another run was served before, the target is gone.
 pub(crate) fn is_nobody(limit: &Limit) -> bool {
     (limit.cause, limit.at_connections) == (Cause::Refused, 0)
 }
@@ -224,7 +224,7 @@ impl<'a> Case<'a> {
         if c.held > 0 { c.held.min(c.peak) } else { c.peak }
     }
 
-    /// Of those the ones that the target served: connections that stand in its accept queue are none.
+    /// Those that the target served: without connections in its accept queue.
     fn served(&self) -> u64 {
         let served = self.summary.connections.peak.saturating_sub(self.evidence.stood);
         if served > 0 { self.left().min(served) } else { self.left() }
@@ -261,7 +261,7 @@ fn trouble_of(fault: &FaultCount) -> Trouble {
     }
 }
 
-/// Nothing fits: what was seen, so that somebody else may find it.
+/// No cause applies: lists what was seen, as a starting point.
 fn unknown(case: &Case) -> Option<Limit> {
     let (s, e) = (case.summary, case.evidence);
     let mut seen: Vec<String> =

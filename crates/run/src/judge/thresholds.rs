@@ -66,7 +66,7 @@ mod tests {
         check("requests.per_s >= 12k/s", (Some(12_345.6), true));
     }
 
-    /// Percentiles of those that were answered are not what is judged.
+    /// Percentiles of responses only are not judged.
     #[test]
     fn requests_without_a_response_are_longer_than_any_bound() {
         let check = |answered: u64, without: u64, expr: &str, expected: (bool, bool)| {

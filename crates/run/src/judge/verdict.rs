@@ -6,14 +6,14 @@ use serde_json::Value;
 use units::Count;
 
 use super::{evidence::Evidence, honesty};
-use crate::record::Crowd;
+use crate::record::PopulationRecord;
 
 /// What is to be judged, besides the summary.
 pub(super) struct Facts<'a> {
     pub(super) plan: &'a Plan,
     pub(super) evidence: &'a Evidence,
     /// Of the plan's populations.
-    pub(super) crowds: &'a [Crowd],
+    pub(super) populations: &'a [PopulationRecord],
     pub(super) interrupted: Option<&'static str>,
 }
 
@@ -45,10 +45,10 @@ pub(super) fn verdict(facts: &Facts, s: &Summary) -> (Verdict, Vec<String>) {
     let is_held = c.closed == 0 && c.finished == 0;
     let disagree = honesty::half_open(facts.evidence.both_sides.filter(|_| is_held));
     reasons.extend(disagree.clone());
-    if let [crowd] = facts.crowds
+    if let [measured] = facts.populations
         && honesty::is_closed_loop(facts.plan)
     {
-        reasons.extend(honesty::littles_law(s, crowd.under_way()));
+        reasons.extend(honesty::littles_law(s, measured.under_way()));
     }
     if let Some(whom) = facts.interrupted {
         reasons.insert(0, format!("interrupted by {whom}"));
@@ -79,14 +79,14 @@ fn is_deserted(facts: &Facts) -> bool {
         let path = &threshold.figure.path;
         path.ends_with("faults") || path.contains("connections.")
     });
-    let is_lost = |(population, crowd): (&Population, &Crowd)| {
-        let excused = crowd.resting + crowd.totals.counts.done;
+    let is_lost = |(population, measured): (&Population, &PopulationRecord)| {
+        let excused = measured.resting + measured.totals.counts.done;
         !population.comes_and_goes()
-            && crowd.wanted > excused
-            && crowd.held == 0
-            && crowd.totals.counts.dropped > 0
+            && measured.wanted > excused
+            && measured.held == 0
+            && measured.totals.counts.dropped > 0
     };
-    !judges_losses && facts.plan.populations.iter().zip(facts.crowds).any(is_lost)
+    !judges_losses && facts.plan.populations.iter().zip(facts.populations).any(is_lost)
 }
 
 /// Requests that nothing became of.
@@ -96,25 +96,25 @@ fn silence(facts: &Facts, s: &Summary) -> Option<String> {
         return Some(format!("{unanswered} of {sent} requests had no response when the run ended"));
     }
     // Some may have met announced closes, and count as not sent.
-    let sent: u64 = facts.crowds.iter().map(|crowd| crowd.totals.counts.sent).sum();
+    let sent: u64 = facts.populations.iter().map(|measured| measured.totals.counts.sent).sum();
     (sent > 0 && s.requests.answered == 0).then(|| format!("none of {} requests had a response", Count(sent)))
 }
 
 /// Populations that fell short of their connections.
 fn too_few(facts: &Facts) -> Vec<String> {
-    let is_alone = facts.crowds.len() == 1;
-    let told = facts.plan.populations.iter().zip(facts.crowds).filter_map(|(population, crowd)| {
-        let counts = &crowd.totals.counts;
+    let is_alone = facts.populations.len() == 1;
+    let told = facts.plan.populations.iter().zip(facts.populations).filter_map(|(population, measured)| {
+        let counts = &measured.totals.counts;
         // How many come without an end is not known before.
         population.load.wanted()?;
         let (there, excused, done) = match population.comes_and_goes() {
             true => (counts.finished, 0, "completed all their calls"),
-            // What the server closed by announcement is its policy, and no loss.
-            false => (crowd.held, crowd.resting + counts.done, "held"),
+            // Closes with an announcement are the server's policy, and no losses.
+            false => (measured.held, measured.resting + counts.done, "held"),
         };
         let name = if is_alone { String::new() } else { format!("{}: ", population.name) };
-        let missed = there + excused < crowd.wanted;
-        missed.then(|| format!("{name}{} of {} connections {done}", Count(there), Count(crowd.wanted)))
+        let missed = there + excused < measured.wanted;
+        missed.then(|| format!("{name}{} of {} connections {done}", Count(there), Count(measured.wanted)))
     });
     told.collect()
 }
@@ -135,7 +135,7 @@ fn failed_thresholds(facts: &Facts, s: &Summary, json: &Value) -> Vec<String> {
     told.collect()
 }
 
-/// Why the figures do not speak of the target; or a warning, where they speak of it all the same.
+/// Why the figures do not describe the target; or a warning, if they still do.
 fn invalid(facts: &Facts, s: &Summary, json: &Value) -> Result<Option<String>, String> {
     if let Some(why) = honesty::undialled(s) {
         return Err(why);
@@ -145,7 +145,7 @@ fn invalid(facts: &Facts, s: &Summary, json: &Value) -> Result<Option<String>, S
     }
     let judged = || facts.plan.thresholds.iter().zip(&s.thresholds);
     let judges_latency = judged().any(|(threshold, _)| threshold.figure.is_latency);
-    // A rate that was reached all the same was reached; of one that was not, nobody knows whose doing it is.
+    // A rate that was reached nevertheless counts; for one that was not, the cause is ambiguous.
     let misses_rate = judged().any(|(t, result)| t.figure.path == "requests.per_s" && !result.pass);
     let percentiles: Vec<&str> = judged()
         .filter(|(threshold, _)| threshold.figure.is_latency)
@@ -183,9 +183,13 @@ mod tests {
     fn check(mut s: Summary, thresholds: &[&str], evidence: Evidence, expected: (Verdict, &[&str])) {
         let plan = plan(thresholds);
         s.thresholds = thresholds::judge(&plan.thresholds, &s);
-        let mut crowd = Crowd { wanted: s.connections.wanted, held: s.connections.held, ..Crowd::default() };
-        crowd.totals.counts.sent = s.requests.sent;
-        let facts = Facts { plan: &plan, evidence: &evidence, crowds: &[crowd], interrupted: None };
+        let mut measured = PopulationRecord {
+            wanted: s.connections.wanted,
+            held: s.connections.held,
+            ..PopulationRecord::default()
+        };
+        measured.totals.counts.sent = s.requests.sent;
+        let facts = Facts { plan: &plan, evidence: &evidence, populations: &[measured], interrupted: None };
         let (verdict, reasons) = verdict(&facts, &s);
         assert_eq!(verdict, expected.0, "{thresholds:?}: {reasons:?}");
         assert_eq!(reasons.len(), expected.1.len(), "{reasons:?}");
@@ -271,15 +275,16 @@ mod tests {
             s.connections.held = held;
             s.thresholds = thresholds::judge(&plan.thresholds, &s);
             assert!(s.thresholds.iter().all(|result| result.pass), "{:?}", s.thresholds);
-            let mut crowd = Crowd { wanted: 100, held, ..Crowd::default() };
-            crowd.totals.counts.dropped = dropped;
+            let mut measured = PopulationRecord { wanted: 100, held, ..PopulationRecord::default() };
+            measured.totals.counts.dropped = dropped;
             let evidence = Evidence::default();
-            let facts = Facts { plan: &plan, evidence: &evidence, crowds: &[crowd], interrupted: None };
+            let facts =
+                Facts { plan: &plan, evidence: &evidence, populations: &[measured], interrupted: None };
             assert_eq!(verdict(&facts, &s).0, expected, "{held} {dropped} {thresholds:?}");
         };
         check(0, 100, &["latency.p99 < 50ms"], Verdict::Fail);
         check(1, 99, &["latency.p99 < 50ms"], Verdict::Pass);
-        // Who judges losses has said which may be.
+        // Thresholds on losses define which are allowed.
         check(0, 100, &["latency.p99 < 50ms", "held >= 0%"], Verdict::Pass);
         check(0, 100, &["latency.p99 < 50ms", "faults <= 100"], Verdict::Pass);
     }

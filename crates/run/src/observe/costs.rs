@@ -9,21 +9,21 @@ use stats::{Moments, Octaves, slope};
 /// Samples of a ramp count from this part of its connections on: before, the program's own tables and the first pages
 /// of its buffers would pass for connections.
 const RAMP_FROM: u64 = 8;
-/// Below so many connections a slope of memory is noise: a page is 4 KiB.
-const LEAST_CONNECTIONS: u64 = 10_000;
+/// Below this many connections a slope of memory is noise: a page is 4 KiB.
+const MIN_CONNECTIONS: u64 = 10_000;
 /// Less CPU time than this is mostly the clock's grain, 10 ms.
-const LEAST_CPU_US: f64 = 100_000.0;
+const MIN_CPU_US: f64 = 100_000.0;
 /// A ceiling whose slope may be off by more than this share, by its standard error, is a guess.
-const MOST_ERROR: f64 = Fit::MOST_ERROR;
-/// Of what is available at first so much is not for connections: before there is nothing left, the kernel reclaims what programs run
-/// from, and refuses allocations.
+const MAX_ERROR: f64 = Fit::MAX_ERROR;
+/// Share of the initially available memory that is not for connections: before nothing is left, the kernel reclaims pages
+/// of programs and refuses allocations.
 const RESERVE: f64 = 0.05;
-/// Below so many connections the difference of two heaps is others' garbage.
-const LEAST_LIVE: u64 = 1_000;
-/// A connection that asks less often is idle.
+/// Below this many connections the difference of two heaps is other garbage.
+const MIN_LIVE: u64 = 1_000;
+/// A connection with fewer requests is idle.
 const IDLE_EVERY_S: f64 = 20.0;
 
-/// One look at a program's memory and CPU time.
+/// One sample of a program's memory and CPU time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Usage {
     pub(super) rss_bytes: u64,
@@ -116,7 +116,7 @@ impl Costs {
         }
     }
 
-    /// So much memory is left on the target's host at this load.
+    /// Adds a sample: memory left on the target's host at this load.
     pub(super) fn room(&mut self, phase: Phase, load: Load, room: Room) {
         if phase != Phase::Drain && phase != Phase::Pause {
             let first = self.room.map_or(room, |(first, _, _)| first);
@@ -139,7 +139,7 @@ impl Costs {
         (self.target, self.room, self.runtime, self.live) = (Spent::default(), None, None, None);
     }
 
-    /// All that can be told. `both_here`: throng's own memory comes from the same machine.
+    /// The result. `both_here`: throng's own memory comes from the same machine.
     pub(super) fn finish(&self, both_here: bool) -> Cost {
         let memory = self.memory();
         let bytes = |which: usize| memory[which].1.filter(Fit::is_carried);
@@ -174,7 +174,7 @@ impl Costs {
     fn memory(&self) -> Memory {
         let from = self.peak / RAMP_FROM;
         let fit = |of: &Octaves| {
-            let line = of.from(from).line().filter(|_| self.peak >= LEAST_CONNECTIONS)?;
+            let line = of.from(from).line().filter(|_| self.peak >= MIN_CONNECTIONS)?;
             Some(line.fit())
         };
         [
@@ -194,7 +194,7 @@ impl Costs {
         };
         let most = points.iter().map(|(open, _)| *open).max().unwrap_or(0);
         let line = slope(&points.iter().map(|(open, live)| (*open as f64, *live as f64)).collect::<Vec<_>>());
-        let fit = line.filter(|_| most >= LEAST_LIVE).map(|line| line.fit());
+        let fit = line.filter(|_| most >= MIN_LIVE).map(|line| line.fit());
         cost.target_live_points.clone_from(points);
         cost.target_live_fit = fit.filter(Fit::is_carried);
         cost.target_live_bytes = cost.target_live_fit.map(|fit| fit.value);
@@ -204,7 +204,7 @@ impl Costs {
                 "the collections do not fit a line (slope {:.0} ± {:.0}, R² {:.2})",
                 fit.value, fit.error, fit.r2
             )),
-            None if most < LEAST_LIVE => Some(format!("fewer than {LEAST_LIVE} connections were open")),
+            None if most < MIN_LIVE => Some(format!("fewer than {MIN_LIVE} connections were open")),
             None => Some(format!(
                 "only {} collections ended in time; use a slower --ramp or a longer -d",
                 points.len()
@@ -226,7 +226,7 @@ impl Costs {
         let error = parts.into_iter().flatten().map(|fit| fit.error.powi(2)).sum::<f64>().sqrt();
         let taken = last.slabs.saturating_sub(first.slabs) as f64 + RESERVE * first.available as f64;
         let left = (last.available as f64 - taken).max(0.0);
-        (each > 0.0 && error < MOST_ERROR * each).then(|| open + (left / each) as u64)
+        (each > 0.0 && error < MAX_ERROR * each).then(|| open + (left / each) as u64)
     }
 }
 
@@ -247,7 +247,7 @@ fn discarded(memory: &Memory) -> Vec<Discarded> {
 }
 
 fn us(of: &Moments) -> Option<Fit> {
-    let line = of.line().filter(|_| of.span_y() >= LEAST_CPU_US)?;
+    let line = of.line().filter(|_| of.span_y() >= MIN_CPU_US)?;
     Some(line.fit())
 }
 
@@ -257,8 +257,8 @@ mod tests {
 
     const SECOND: Nanos = Nanos::from_secs(1);
 
-    /// A ramp to `n` connections in 20 steps: 300 bytes each in throng, 1,000 in the target, 2,500 in the kernel, 50 µs
-    /// of the target's CPU each; then five seconds with 8,000 answers each, 25 µs a piece.
+    /// A ramp to `n` connections in 20 steps: 300 bytes each in throng, 1,000 in the target, 2,500 in the kernel, 50 µs of
+    /// the target's CPU each; then five seconds with 8,000 answers each, 25 µs each.
     fn seen(n: u64, wobble: impl Fn(u64) -> f64) -> Costs {
         let mut costs = Costs::default();
         for i in 0..=20 {
@@ -290,7 +290,7 @@ mod tests {
         costs
     }
 
-    /// So much is left; nothing was there at first, that something would be kept of.
+    /// This much is left; there was no first sample to keep a reserve of.
     fn room(available: u64) -> Room {
         Room { available, slabs: 0 }
     }
@@ -312,7 +312,7 @@ mod tests {
         // 3.8 MB left but for a twentieth, 3,800 bytes a connection.
         assert_eq!(cost.ceiling_connections, Some(40_950));
         assert_eq!((&cost.discarded[..], cost.target_runtime), (&[][..], None));
-        // Each connection asks once in five seconds: not idle.
+        // Each connection sends a request every five seconds: not idle.
         assert_eq!(cost.target_cpu_us_per_idle_second, None);
     }
 

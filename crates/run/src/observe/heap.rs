@@ -13,14 +13,14 @@ use std::{
 
 use host::Root;
 
-/// A collection under way at the end of the run may take so long.
+/// Timeout of a collection in progress at the end of the run.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The ramp is measured each time that another such part of all connections is open.
 const PARTS: u64 = 4;
-/// At full load so many collections follow each other: how far they differ says how much each is worth.
+/// Consecutive collections at full load: their difference shows the precision of each.
 const AT_FULL_LOAD: u32 = 2;
-/// Below so many connections of a part a collection shows others' garbage.
-const LEAST_OF_PART: u64 = 250;
+/// Below this many connections of a part a collection shows other garbage.
+const MIN_OF_PART: u64 = 250;
 
 type Live = Result<u64, String>;
 
@@ -33,7 +33,7 @@ pub(super) struct Heap {
     points: Points,
     failure: Option<String>,
     under_way: Option<Receiver<(u64, Live)>>,
-    /// Connections open now: a collection is made at the end of the time that it takes to ask for it.
+    /// Connections open now: a collection happens at the end of its request.
     open: Arc<AtomicU64>,
     /// Connections of a part of the ramp, and from how many on the next collection is due.
     part: u64,
@@ -49,7 +49,7 @@ impl Heap {
     }
 
     fn with(collect: fn(&Root, &[u32]) -> Live, root: &Root, pids: &[u32], wanted: u64) -> Heap {
-        let part = if wanted >= PARTS * LEAST_OF_PART { wanted / PARTS } else { u64::MAX };
+        let part = if wanted >= PARTS * MIN_OF_PART { wanted / PARTS } else { u64::MAX };
         let (points, failure) = match collect(root, pids) {
             Ok(live) => (vec![(0, live)], None),
             Err(why) => (Vec::new(), Some(why)),

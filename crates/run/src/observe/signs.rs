@@ -5,22 +5,22 @@ use units::Nanos;
 
 use crate::fill::Fill;
 
-/// Times of one sign that are kept; what comes later joins the last one.
-const MOST_TIMES: usize = 32;
-/// Looks that are no further apart than this see the same.
+/// Times of one sign that are kept; later ones are merged into the last.
+const MAX_TIMES: usize = 32;
+/// Samples that are no further apart than this see the same.
 const NEXT_LOOK: Nanos = Nanos::from_millis(2_500);
-/// A heap that is used to so much of what it may grow to has no room, if most of the time goes into its collections.
+/// A heap used to this share of its maximum is full, if most of the time is spent in collections.
 const NO_ROOM: f64 = 0.9;
 const COLLECTS: f64 = 0.5;
 /// The share of a shorter time says nothing.
-const LEAST_TIME: Nanos = Nanos::from_millis(150);
+const MIN_TIME: Nanos = Nanos::from_millis(150);
 
 /// What may explain that something fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sign {
     /// The target's processes are gone.
     Ended,
-    /// The kernel gave up connections for want of memory.
+    /// The kernel aborted connections for lack of memory.
     SocketMemory,
     OpenFiles,
     Conntrack,
@@ -56,16 +56,16 @@ type Times = Vec<(Nanos, Nanos)>;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Signs {
     times: [Times; SIGNS],
-    /// Totals of counters at the last look: dropped for conntrack, given up for memory, overflown.
+    /// Totals of counters at the last sample: dropped by conntrack, aborted for lack of memory, overflown.
     totals: [u64; 3],
-    /// Time in collections at an earlier look.
+    /// Time in collections at an earlier sample.
     collected: Option<(Nanos, u64)>,
-    /// The heap at the look at which it was worst.
+    /// The heap at its worst sample.
     heap: Option<FullHeap>,
 }
 
 impl Signs {
-    /// Takes what all looks until `now` have shown; `there`: of the target's host.
+    /// Takes the results of all samples until `now`; `there`: of the target's host.
     pub(crate) fn see(&mut self, now: Nanos, seen: &Observation, both_here: bool, fullest: Option<Fill>) {
         let there = seen.target_host.as_ref().or(seen.host.as_ref().filter(|_| both_here));
         let hosts = [seen.host.as_ref(), there];
@@ -108,12 +108,12 @@ impl Signs {
         self.note(Sign::Heap, now, is_full || says(LogKind::Heap));
     }
 
-    /// Whether nearly all of it is used, and most of the time since an earlier look went into collections.
+    /// Whether nearly all of it is used, and most of the time since an earlier sample was spent in collections.
     fn see_heap(&mut self, now: Nanos, target: &TargetSeen) -> bool {
         let Some(jvm) = target.latest().jvm.filter(|jvm| jvm.heap_max_bytes > 0) else { return false };
         let (at, collected) = *self.collected.get_or_insert((now, jvm.gc_pause_ns));
         let time = now.since(at);
-        if time < LEAST_TIME {
+        if time < MIN_TIME {
             return false;
         }
         self.collected = Some((now, jvm.gc_pause_ns));
@@ -135,7 +135,7 @@ impl Signs {
     /// A sign was there now, or not.
     pub(crate) fn note(&mut self, sign: Sign, now: Nanos, is_there: bool) {
         let times = &mut self.times[sign as usize];
-        let is_full = times.len() >= MOST_TIMES;
+        let is_full = times.len() >= MAX_TIMES;
         match times.last_mut() {
             _ if !is_there => {}
             Some((_, until)) if is_full || now.since(*until) <= NEXT_LOOK => *until = now,
@@ -158,17 +158,17 @@ fn is_tracking_full(host: &&HostSeen) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use samples::{HostLook, JvmLook, LogLine, Phase, ProcessLook, TargetLook};
+    use samples::{HostSample, JvmSample, LogLine, Phase, ProcessSample, TargetSample};
 
-    fn target(collected_ms: u64, used: u64) -> TargetLook {
-        let jvm = JvmLook {
+    fn target(collected_ms: u64, used: u64) -> TargetSample {
+        let jvm = JvmSample {
             heap_used_bytes: used,
             heap_max_bytes: 1_000,
             gc_pause_ns: collected_ms * 1_000_000,
-            ..JvmLook::default()
+            ..JvmSample::default()
         };
-        let process = ProcessLook { processes: 1, ..ProcessLook::default() };
-        TargetLook { process, jvm: Some(jvm), ..TargetLook::default() }
+        let process = ProcessSample { processes: 1, ..ProcessSample::default() };
+        TargetSample { process, jvm: Some(jvm), ..TargetSample::default() }
     }
 
     fn at(s: u64) -> Nanos {
@@ -185,9 +185,9 @@ mod tests {
             if s >= 7 {
                 look.threads_gone = vec!["acceptor".to_owned()];
             }
-            let mut host = HostLook::default();
+            let mut host = HostSample::default();
             host.tcp.listen_overflows = if s < 5 { 7 } else { 9 };
-            all.see_here(Phase::Hold, &host, &ProcessLook::default());
+            all.see_here(Phase::Hold, &host, &ProcessSample::default());
             all.see_target(Phase::Hold, &look);
             signs.see(at(s), &all, true, None);
         }
@@ -232,6 +232,6 @@ mod tests {
         let mut signs = Signs::default();
         (0..1_000).for_each(|n| signs.see_queue(at(5 * n), Some(Fill { used: 9, limit: 8 }), false));
         let times = signs.times(Sign::Queue);
-        assert_eq!((times.len(), times[0].0, times[MOST_TIMES - 1].1), (MOST_TIMES, at(0), at(4_995)));
+        assert_eq!((times.len(), times[0].0, times[MAX_TIMES - 1].1), (MAX_TIMES, at(0), at(4_995)));
     }
 }

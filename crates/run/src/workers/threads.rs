@@ -18,14 +18,14 @@ use net::{
         uring::{self, Uring},
     },
 };
-use plan::{Dials, Part, Plan, ProbeKind, Whose};
+use plan::{Dials, Part, Plan, ProbeKind, Role};
 use samples::Tick;
 use units::{Clock, Nanos};
 
 use super::{Update, Workers};
-use crate::{backend::Shards, both_sides::Sources, course::Order, prepare::Prepared, refusal::Refusal};
+use crate::{backend::Shards, both_sides::Sources, prepare::Prepared, refusal::Refusal, schedule::Order};
 
-/// A shard looks at its orders every 100 ms at least.
+/// A shard checks for commands at least every 100 ms.
 const NOTICE: Nanos = Nanos::from_millis(120);
 
 /// Running shards.
@@ -49,8 +49,8 @@ pub(crate) struct Threads {
 }
 
 impl Workers for Threads {
-    fn whose(&self) -> Vec<Whose> {
-        self.parts.iter().map(|part| part.whose).collect()
+    fn role(&self) -> Vec<Role> {
+        self.parts.iter().map(|part| part.role).collect()
     }
 
     fn notice(&self) -> Nanos {
@@ -99,7 +99,7 @@ impl Threads {
         Some(lost as u32)
     }
 
-    /// Starts a shard for each part of the plan; all of them stand when this returns.
+    /// Starts a shard for each part of the plan; all are ready when this returns.
     pub(crate) fn start(plan: &Plan, prepared: &Prepared) -> Result<Threads, Refusal> {
         let parts = plan.parts(|population| prepared.shards.counts[usize::from(population)]);
         let clock = Clock::start();
@@ -119,17 +119,17 @@ impl Threads {
         };
         let mut starters = Vec::new();
         for (part, (link, remote)) in parts.into_iter().zip(links) {
-            let tuples = Dials::new(prepared.routes[&part.whose].clone(), part.deal, prepared.salt);
+            let tuples = Dials::new(prepared.routes[&part.role].clone(), part.tuple_share, prepared.salt);
             let (ready, is_ready) = mpsc::channel();
             let (starter, start) = mpsc::channel();
-            let job = Job::new(plan, part.whose);
-            let means = Means::of(prepared, &part, clock);
+            let job = Job::new(plan, part.role);
+            let io_config = IoConfig::of(prepared, &part, clock);
             let client = move |start| Client::new(&part, job, tuples, link, start);
             let body = move || {
                 net::block_signals();
-                match means.backend {
-                    Backend::Uring => work(means.uring(), &part, &ready, &start, client),
-                    Backend::Epoll => work(means.epoll(), &part, &ready, &start, client),
+                match io_config.backend {
+                    Backend::Uring => work(io_config.uring(), &part, &ready, &start, client),
+                    Backend::Epoll => work(io_config.epoll(), &part, &ready, &start, client),
                 }
             };
             let thread = std::thread::Builder::new().name(name(&part)).spawn(body);
@@ -158,17 +158,17 @@ impl Threads {
 
 /// As the kernel shows a thread, in 15 letters.
 fn name(part: &Part) -> String {
-    match part.whose {
-        Whose::Population(0) => format!("run-{}", part.shard),
-        Whose::Population(nth) => format!("run-{nth}-{}", part.shard),
-        Whose::Probe(ProbeKind::Fresh) => "run-probe-fresh".to_owned(),
-        Whose::Probe(ProbeKind::Kept) => "run-probe-kept".to_owned(),
+    match part.role {
+        Role::Population(0) => format!("run-{}", part.shard),
+        Role::Population(nth) => format!("run-{nth}-{}", part.shard),
+        Role::Probe(ProbeKind::Fresh) => "run-probe-fresh".to_owned(),
+        Role::Probe(ProbeKind::Kept) => "run-probe-kept".to_owned(),
     }
 }
 
-/// What a shard's thread makes its I/O of; rings and tables of files belong to the thread that makes them.
+/// The configuration of a shard thread's I/O; rings and file tables belong to the thread that creates them.
 #[derive(Clone, Copy)]
-struct Means {
+struct IoConfig {
     backend: Backend,
     places: u32,
     slots: u32,
@@ -176,14 +176,14 @@ struct Means {
     clock: Clock,
 }
 
-impl Means {
-    fn of(prepared: &Prepared, part: &Part, clock: Clock) -> Means {
+impl IoConfig {
+    fn of(prepared: &Prepared, part: &Part, clock: Clock) -> IoConfig {
         let Prepared { backend, slots, shards: Shards { own_files, .. }, .. } = *prepared;
-        Means { backend, places: part.places, slots, own_files, clock }
+        IoConfig { backend, places: part.places, slots, own_files, clock }
     }
 
     fn uring(self) -> io::Result<Uring> {
-        let Means { places, slots, .. } = self;
+        let IoConfig { places, slots, .. } = self;
         Uring::new(uring::Settings::new(places, slots), self.clock)
     }
 
@@ -195,7 +195,7 @@ impl Means {
     }
 }
 
-/// A shard's thread: says whether its I/O stands, waits for the start, runs to the end.
+/// A shard's thread: reports whether its I/O is ready, waits for the start, runs to the end.
 fn work<I: Io>(
     io: io::Result<I>,
     part: &Part,

@@ -5,7 +5,7 @@ use samples::{Kind, Stage};
 use units::Nanos;
 
 use crate::{
-    scripted::{Act, Ask, Script, Scripted, Then},
+    scripted::{Act, Command, Script, Scripted, Then},
     stage::{Story, connections, listening, measured, network, plan, play},
 };
 
@@ -56,12 +56,12 @@ fn check(script: Script, fault: (Stage, Kind), lost: bool) {
 /// The second request is treated like this, all others well.
 macro_rules! second {
     ($say:expr, $then:expr) => {
-        |ask: Ask| if ask.nth == 1 { act($say, $then) } else { RIGHT }
+        |ask: Command| if ask.nth == 1 { act($say, $then) } else { RIGHT }
     };
 }
 
 #[test]
-fn wrong_answers_are_faults_and_the_connection_lasts() {
+fn wrong_responses_are_faults_and_the_connection_lasts() {
     use Kind::{WrongLength, WrongStatus};
     let exchange = |kind| (Stage::Exchange, kind);
     check(
@@ -172,7 +172,7 @@ fn silence_counts_from_what_was_heard_last() {
 }
 
 #[test]
-fn late_and_interim_answers_are_right() {
+fn late_and_interim_responses_are_right() {
     let scripts: [Script; 3] = [
         |_| RIGHT,
         |_| {
@@ -318,7 +318,7 @@ fn a_redial_that_is_refused_is_a_failed_dial() {
     let mut server = listening(&net, plan.destinations()[0], 300, Scripted::new(script));
     let story = play(&net, &plan, 2, &mut [&mut server], |_, _| {});
     let c = &story.whole.counts;
-    // Each is refused in the end, as after ten tosses of a coin.
+    // Each is refused finally, as after ten tosses of a coin.
     assert_eq!(story.faults(), [(Stage::Dial, Kind::Refused, c.failed)]);
     assert!(c.failed >= 199 && c.redialled > 50 && c.opened < 150, "{c:?}");
     assert_eq!((c.closed, c.dropped, story.whole.resolved), (c.opened + c.redialled, 0, 200));

@@ -9,7 +9,7 @@ use samples::{Destination, Kind, Stage};
 use units::Nanos;
 
 use crate::{
-    scripted::{Act, Ask, Script, Scripted, Then},
+    scripted::{Act, Command, Script, Scripted, Then},
     stage::{Story, connections, listening, measured, network, plan, play, servers},
 };
 
@@ -62,7 +62,8 @@ fn assert_about(n: u64, share: f64, of: u64) {
 #[test]
 fn each_destination_is_counted_by_itself() {
     const OK: Act = Act { say: b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", then: Then::Stay };
-    let resets = |ask: Ask| if ask.nth == 3 { Act { say: b"", then: Then::Close(Close::Reset) } } else { OK };
+    let resets =
+        |ask: Command| if ask.nth == 3 { Act { say: b"", then: Then::Close(Close::Reset) } } else { OK };
     let net = network(1, |_| {});
     let plan = plan("http://127.0.0.{1..3}:80/", "connections=90 think=100ms duration=2s", 1);
     let at = plan.destinations();
@@ -84,7 +85,7 @@ fn each_destination_is_counted_by_itself() {
 #[test]
 fn what_a_destination_owes_stands_beside_its_latency() {
     const OK: Act = Act { say: b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", then: Then::Stay };
-    let falls_silent = |ask: Ask| if ask.nth > 2 { Act { say: b"", then: Then::Stay } } else { OK };
+    let falls_silent = |ask: Command| if ask.nth > 2 { Act { say: b"", then: Then::Stay } } else { OK };
     let net = network(1, |_| {});
     let plan = plan("http://127.0.0.{1..2}:80/", "connections=60 think=100ms duration=3s timeout=500ms", 1);
     let at = plan.destinations();

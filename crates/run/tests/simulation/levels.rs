@@ -80,7 +80,7 @@ fn no_more_than_the_plan_has_and_again_after_less() {
 }
 
 #[test]
-fn a_rate_changes_where_it_is_told_to() {
+fn a_rate_changes_where_it_is_reported_to() {
     let levels = [(S(5), Level::Rate(Rate::per_s(1_000))), (S(10), Level::Rate(Rate::per_s(50)))];
     let words = "connections=60 rate=200/s duration=20s";
     let (story, server, _) = run("http://127.0.0.1:8000/", words, &levels);

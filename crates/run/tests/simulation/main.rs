@@ -3,12 +3,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test: a panic names the line")]
 
-mod by_hand;
 mod closes;
 mod faults;
 mod hold;
 mod levels;
 mod listener;
+mod manual;
 mod matrix;
 mod open_loop;
 mod probe;

@@ -255,7 +255,7 @@ fn of_messages_over_bare_tcp_and_at_a_rate() {
     assert_eq!(check((ECHO, words), "", 1), 14);
 }
 
-/// What was lost comes back, or nothing does, not even what was closed by announcement.
+/// What was lost comes back, or nothing does, not even what was closed with an announcement.
 #[test]
 fn whoever_dials_again() {
     for load in [CLOSED, THINK, RATE, MESSAGES] {

@@ -6,7 +6,7 @@ use samples::{Kind, Stage};
 use units::Nanos;
 
 use crate::{
-    scripted::{Act, Ask, Script, Scripted, Then},
+    scripted::{Act, Command, Script, Scripted, Then},
     stage::{Story, connections, fates::Frozen, listening, measured, network, plan, play, servers},
 };
 
@@ -66,7 +66,8 @@ fn the_rate_is_kept_exactly() {
 #[test]
 fn connections_take_turns() {
     // A hundred connections, a thousand requests: each is asked ten times, or some are asked more often.
-    let ten = |ask: Ask| if ask.nth < 10 { RIGHT } else { Act { say: b"HTTP/1.1 500 Oh\r\n\r\n", ..RIGHT } };
+    let ten =
+        |ask: Command| if ask.nth < 10 { RIGHT } else { Act { say: b"HTTP/1.1 500 Oh\r\n\r\n", ..RIGHT } };
     let (story, _) = run("connections=100 rate=100/s duration=10s", 1, ten);
     check_slots(&story, 1_000, 0);
     assert_eq!(story.faults(), []);
@@ -130,7 +131,7 @@ fn a_slot_dials_again_what_was_closed_by_announcement() {
 
 #[test]
 fn who_is_lost_is_not_free() {
-    let twice = |ask: Ask| match ask.nth {
+    let twice = |ask: Command| match ask.nth {
         0 => RIGHT,
         _ => Act { say: b"", then: Then::Close(net::Close::Reset) },
     };
@@ -149,8 +150,8 @@ fn who_is_lost_is_not_free() {
 #[test]
 fn the_wait_for_a_lost_connection_is_part_of_the_latency() {
     // Each connection is lost once, at its second request, and comes back within the back-off.
-    let once = |ask: Ask| match ask {
-        Ask { conn: 0..10, nth: 1 } => Act { say: b"", then: Then::Close(net::Close::Reset) },
+    let once = |ask: Command| match ask {
+        Command { conn: 0..10, nth: 1 } => Act { say: b"", then: Then::Close(net::Close::Reset) },
         _ => RIGHT,
     };
     let (story, server) = run("connections=10 rate=10/s duration=20s reconnect=500ms", 1, once);

@@ -1,4 +1,4 @@
-//! The probe lane: a schedule of its own, counted apart from the population.
+//! The probe: a schedule of its own, counted apart from the population.
 
 use net::{
     Close,
@@ -8,7 +8,7 @@ use samples::Probe;
 use units::Nanos;
 
 use crate::{
-    scripted::{Act, Ask, Script, Scripted, Then},
+    scripted::{Act, Command, Script, Scripted, Then},
     stage::{Story, connections, listening, measured, network, plan, play, servers},
 };
 
@@ -57,7 +57,7 @@ fn it_asks_beside_the_population_and_is_counted_apart() {
 }
 
 #[test]
-fn no_lane_is_no_lane() {
+fn no_probe_is_no_probe() {
     let (story, _) = run("", |_| {}, |_| Act { say: OK, then: Then::Stay });
     assert_eq!(story.whole.probe, None);
 }
@@ -90,15 +90,15 @@ fn a_kept_connection_that_is_closed_by_announcement_is_dialled_again() {
 #[test]
 fn what_is_not_answered_rightly_has_failed_and_is_no_fault_of_the_population() {
     // The population is served; whoever comes later is not.
-    let wrong = |ask: Ask| match ask.conn {
+    let wrong = |ask: Command| match ask.conn {
         0..10 => Act { say: OK, then: Then::Stay },
         _ => Act { say: b"HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n", then: Then::Stay },
     };
-    let silent = |ask: Ask| match ask.conn {
+    let silent = |ask: Command| match ask.conn {
         0..10 => Act { say: OK, then: Then::Stay },
         _ => Act { say: b"", then: Then::Stay },
     };
-    let reset = |ask: Ask| match ask.conn {
+    let reset = |ask: Command| match ask.conn {
         0..10 => Act { say: OK, then: Then::Stay },
         _ => Act { say: b"", then: Then::Close(Close::Reset) },
     };
@@ -117,7 +117,7 @@ fn what_is_not_answered_rightly_has_failed_and_is_no_fault_of_the_population() {
 }
 
 #[test]
-fn a_lane_is_bounded_however_slow_the_target_is() {
+fn the_probe_is_bounded_however_slow_the_target_is() {
     // No request is answered, and each waits for its timeout of two seconds. The kept connections are busy then, so that all
     // requests come on connections of their own: twenty a second. The population is lost meanwhile, and may come back.
     let (story, server) = run("probe=20/s reconnect=1h..2h", |_| {}, |_| Act { say: b"", then: Then::Stay });

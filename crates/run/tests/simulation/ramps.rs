@@ -4,7 +4,7 @@ use samples::{Kind, Stage};
 use units::Nanos;
 
 use crate::{
-    scripted::{Act, Ask, Script, Scripted, Then},
+    scripted::{Act, Command, Script, Scripted, Then},
     stage::{connections, listening, measured, network, plan, play},
 };
 
@@ -115,7 +115,7 @@ fn an_adaptive_ramp_goes_on_at_a_target_that_is_back() {
     let plan = plan("http://127.0.0.1:80/", "connections=20k think=1h duration=1s timeout=15s", 1);
     let at = plan.destinations()[0];
     const LATER: Act = Act { say: b"", then: Then::SayAfter(Nanos::from_secs(12), OK.say) };
-    let back = |ask: Ask| if ask.conn < 128 { LATER } else { OK };
+    let back = |ask: Command| if ask.conn < 128 { LATER } else { OK };
     let mut server = listening(&net, at, connections(&plan) + 64, Scripted::new(back));
     let story = play(&net, &plan, 2, &mut [&mut server], |_, _| {});
     assert_eq!((story.whole.counts.opened, story.whole.counts.forced, story.faults().len()), (20_000, 0, 0));

@@ -5,7 +5,7 @@ use samples::{Kind, Stage};
 use units::Nanos;
 
 use crate::{
-    scripted::{Act, Ask, Script, Scripted, Then},
+    scripted::{Act, Command, Script, Scripted, Then},
     stage::{Story, connections, listening, measured, network, plan, play, play_frozen},
 };
 
@@ -26,7 +26,7 @@ fn run(words: &str, change: fn(&mut Faults), script: Script) -> (Story, Scripted
 fn who_was_reset_comes_back_and_not_all_at_once() {
     const N: u64 = 500;
     // A fixed think time: all are reset within the same moment, a second after the ramp.
-    let once = |ask: Ask| if ask.conn < N && ask.nth == 1 { RESET } else { RIGHT };
+    let once = |ask: Command| if ask.conn < N && ask.nth == 1 { RESET } else { RIGHT };
     let words = "connections=500 ramp=0s think=1s duration=10s reconnect=2s..30s";
     let (story, server) = run(words, |_| {}, once);
     let c = &story.whole.counts;
@@ -57,7 +57,7 @@ fn the_back_off_doubles_up_to_its_limit() {
 }
 
 #[test]
-fn an_answer_ends_a_row_of_failures() {
+fn a_response_ends_a_row_of_failures() {
     // Every second request is reset: each failure is the first in its row, and its wait half a second on average.
     let words = "connections=100 think=100ms duration=30s reconnect=1s..30s";
     let (_, server) = run(words, |_| {}, |ask| if ask.nth == 1 { RESET } else { RIGHT });
@@ -103,7 +103,7 @@ fn raw_connections_come_back_too() {
     assert_eq!(story.faults(), [(Stage::Hold, Kind::Reset, c.dropped)]);
 }
 
-/// Twenty connections, each closed by announcement after its first response, of a client that stands still from 0.5 s to
+/// Twenty connections, each closed with an announcement after its first response, of a client that stalls from 0.5 s to
 /// 2.5 s.
 fn frozen(words: &str) -> Story {
     const CLOSES: Act =

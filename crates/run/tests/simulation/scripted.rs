@@ -8,7 +8,7 @@ const ACCEPTS: u32 = 64;
 
 /// Which request is asked about.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ask {
+pub(crate) struct Command {
     /// Counts the accepted connections, from 0.
     pub(crate) conn: u64,
     /// Counts the requests on this one, from 0.
@@ -33,10 +33,10 @@ pub(crate) enum Then {
     SayAfter(Nanos, &'static [u8]),
 }
 
-pub(crate) type Script = fn(Ask) -> Act;
+pub(crate) type Script = fn(Command) -> Act;
 
 struct Conn {
-    ask: Ask,
+    ask: Command,
     later: Then,
 }
 
@@ -85,7 +85,7 @@ impl Scripted {
 
 impl Program for Scripted {
     fn opened<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
-        let ask = Ask { conn: self.accepted_at.len() as u64, nth: 0 };
+        let ask = Command { conn: self.accepted_at.len() as u64, nth: 0 };
         self.accepted_at.push(cx.now());
         self.accepting -= 1;
         self.accepts_from = cx.now() + self.every;

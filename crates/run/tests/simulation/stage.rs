@@ -11,9 +11,9 @@ use net::{
     Io, Program, Shard,
     io::sim::{Faults, Net, SimIo, Turn},
 };
-use plan::{Flag, Flags, Part, Plan, Ports, SourcePool, Surroundings, Tuples, flag::Takes};
-use run::{By, Conductor, Course, Record, Workers};
-use samples::{Ask, Fault, Kind, Latency, Quantiles, Stage, Summary, Tick};
+use plan::{Environment, Flag, Flags, Part, Plan, Ports, SourcePool, Tuples, flag::Takes};
+use run::{By, Conductor, Record, Schedule, Workers};
+use samples::{Command, Fault, Kind, Latency, Quantiles, Stage, Summary, Tick};
 use serve::{Counters, Http, Knobs, ServerShard};
 use units::{Nanos, Rate};
 
@@ -40,7 +40,7 @@ pub(crate) fn plan(target: &str, words: &str, seed: u64) -> Plan {
         flags = if flag.takes == Takes::Many { flags } else { flags.without(flag) }.with(flag, value);
     }
     let resolve = |_: &str| -> Result<Vec<IpAddr>, String> { Err("nobody to ask".to_owned()) };
-    plan::from_flags(&flags, &Surroundings { cores: 1, seed, resolve: &resolve })
+    plan::from_flags(&flags, &Environment { cores: 1, seed, resolve: &resolve })
         .expect("a plan without mistakes")
 }
 
@@ -56,7 +56,7 @@ pub(crate) fn scenario(text: &str, seed: u64) -> Plan {
 /// The same where `open` gives the text of the files that it names.
 pub(crate) fn scenario_with(text: &str, open: &dyn Fn(&str) -> Result<String, String>, seed: u64) -> Plan {
     let resolve = |_: &str| -> Result<Vec<IpAddr>, String> { Err("nobody to ask".to_owned()) };
-    let around = Surroundings { cores: 1, seed, resolve: &resolve };
+    let around = Environment { cores: 1, seed, resolve: &resolve };
     plan::scenario::read("load.toml", text, &Flags::default(), &around, open).unwrap_or_else(|mistakes| {
         let mistakes: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
         panic!("{}\n{text}", mistakes.join("\n"))
@@ -88,10 +88,10 @@ pub(crate) fn listening<P: Program>(net: &Net, at: SocketAddr, places: u32, prog
 /// A client shard for `part` of the plan, over any network.
 pub(crate) fn client<I: Io>(io: I, plan: &Plan, part: &Part, link: engine::Link) -> Shard<I, Client> {
     let ports = Ports { list: (10_000..60_000).collect(), inside: 0 };
-    let lanes = 0..plan.population(part.whose).target.destinations.len() as u32;
-    let tuples = Tuples::new(SourcePool::Loopback4, ports, lanes, part.deal, plan.seed);
+    let lanes = 0..plan.population(part.role).target.destinations.len() as u32;
+    let tuples = Tuples::new(SourcePool::Loopback4, ports, lanes, part.tuple_share, plan.seed);
     let start = io.now();
-    Shard::new(io, part.places, Client::new(part, Job::new(plan, part.whose), tuples, link, start))
+    Shard::new(io, part.places, Client::new(part, Job::new(plan, part.role), tuples, link, start))
 }
 
 /// Connections of a command line.
@@ -170,8 +170,8 @@ pub(crate) struct Direction<'a> {
 pub(crate) enum Level {
     Connections(u32),
     Rate(Rate),
-    /// Of the plan's, by hand.
-    Asked(Ask),
+    /// Of the plan's, manually.
+    UserCommand(Command),
 }
 
 /// Runs `plan` in `shards` shards against `servers`, all on `net`; `see` is shown each tick with its shard's number.
@@ -267,17 +267,17 @@ fn conduct(plan: &Plan, mut workers: Shards<impl FnMut(u32, &Tick)>, direction: 
             assert!(conductor.handle_command(ask, now), "{ask:?} changes nothing");
         }
         conductor.poll_line(now).iter().for_each(|line| workers.sums.take_line(line));
-        let ends = conductor.course().acts_at();
+        let ends = conductor.schedule().acts_at();
         let step = conductor.step(now);
         conductor.give_orders(&mut workers);
-        hold_from = hold_from.min(conductor.course().progress(0).hold_from);
-        note_stage(&mut stages, plan, conductor.course(), (ends, now));
+        hold_from = hold_from.min(conductor.schedule().progress(0).hold_from);
+        note_stage(&mut stages, plan, conductor.schedule(), (ends, now));
         if step.is_over {
             break;
         }
     }
     let cut = conductor.awaited();
-    let at_load = at_load(plan, conductor.course(), workers.sums.hold_until);
+    let at_load = at_load(plan, conductor.schedule(), workers.sums.hold_until);
     // A step of a search is judged without what comes after it.
     if !goes_on {
         run::stop(&mut workers, |worker, tick| conductor.handle_tick(worker, tick));
@@ -294,18 +294,23 @@ fn conduct(plan: &Plan, mut workers: Shards<impl FnMut(u32, &Tick)>, direction: 
 }
 
 /// Notes that a stage has begun, at `ends`, or that its load holds.
-fn note_stage(stages: &mut Vec<(Nanos, Nanos)>, plan: &Plan, course: &Course, (ends, now): (Nanos, Nanos)) {
-    if course.stage() == stages.len() {
+fn note_stage(
+    stages: &mut Vec<(Nanos, Nanos)>,
+    plan: &Plan,
+    schedule: &Schedule,
+    (ends, now): (Nanos, Nanos),
+) {
+    if schedule.stage() == stages.len() {
         stages.push((ends, Nanos::NEVER));
-    } else if let (false, Some((_, from @ Nanos::NEVER))) = (course.is_moving(), stages.last_mut()) {
-        let stays = plan.stages[course.stage()].hold.time();
-        *from = if stays == Nanos::NEVER { now } else { course.acts_at().since(stays) };
+    } else if let (false, Some((_, from @ Nanos::NEVER))) = (schedule.is_moving(), stages.last_mut()) {
+        let stays = plan.stages[schedule.stage()].hold.time();
+        *from = if stays == Nanos::NEVER { now } else { schedule.acts_at().since(stays) };
     }
 }
 
 /// How long each population was at full load.
-fn at_load(plan: &Plan, course: &Course, until: Nanos) -> Vec<Nanos> {
-    let of = |nth: u16| course.progress(nth).holding + until.since(course.progress(nth).hold_from);
+fn at_load(plan: &Plan, schedule: &Schedule, until: Nanos) -> Vec<Nanos> {
+    let of = |nth: u16| schedule.progress(nth).holding + until.since(schedule.progress(nth).hold_from);
     (0..plan.populations.len() as u16).map(of).collect()
 }
 

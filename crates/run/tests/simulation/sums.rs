@@ -1,6 +1,6 @@
 //! What the shards of a simulated run have handed over, summed up, and held against the laws of counting at every tick.
 
-use plan::{Part, Plan, Whose};
+use plan::{Part, Plan, Role};
 use samples::{Destination, Phase, Tick};
 use units::Nanos;
 
@@ -9,7 +9,7 @@ use super::laws::{obey_the_laws, obey_the_laws_of_steps};
 /// What one shard reported last.
 #[derive(Clone, Copy)]
 struct Report {
-    whose: Whose,
+    role: Role,
     open: u64,
     resolved: u64,
     waiting: u64,
@@ -36,7 +36,7 @@ pub(super) struct Sums<'a> {
 impl<'a> Sums<'a> {
     pub(super) fn new(plan: &'a Plan, parts: &[Part]) -> Sums<'a> {
         let none = |part: &Part| Report {
-            whose: part.whose,
+            role: part.role,
             open: 0,
             resolved: 0,
             waiting: 0,
@@ -58,18 +58,18 @@ impl<'a> Sums<'a> {
 
     /// The shards that hold the load: all but the probe's.
     fn of_load(&self) -> impl Iterator<Item = &Report> {
-        self.reports.iter().filter(|report| matches!(report.whose, Whose::Population(_)))
+        self.reports.iter().filter(|report| matches!(report.role, Role::Population(_)))
     }
 
     pub(super) fn take(&mut self, shard: u32, tick: &Tick) {
-        let tick = &*run::filed(self.reports[shard as usize].whose, tick);
+        let tick = &*run::filed(self.reports[shard as usize].role, tick);
         // What it has given up waits no longer.
         let waiting = tick.waiting - tick.counts.unanswered;
         let report = &mut self.reports[shard as usize];
         let &Tick { open, resolved, ramped_at, phase, .. } = tick;
-        *report = Report { whose: report.whose, open, resolved, waiting, ramped_at, phase };
+        *report = Report { role: report.role, open, resolved, waiting, ramped_at, phase };
         self.whole.extend(tick);
-        if let Whose::Population(nth) = report.whose {
+        if let Role::Population(nth) = report.role {
             self.populations[usize::from(nth)].extend(tick);
         }
         let sum = |field: fn(&Report) -> u64| self.reports.iter().map(field).sum::<u64>();
@@ -88,7 +88,7 @@ impl<'a> Sums<'a> {
     /// Of each population by itself, for they may speak different protocols.
     fn obey_the_laws_of_populations(&mut self) {
         for (nth, population) in (0..).zip(&self.plan.populations) {
-            let own = self.reports.iter().filter(|report| report.whose == Whose::Population(nth));
+            let own = self.reports.iter().filter(|report| report.role == Role::Population(nth));
             let (open, resolved, waiting) =
                 own.fold((0, 0, 0), |(o, r, w), own| (o + own.open, r + own.resolved, w + own.waiting));
             let whole = &mut self.populations[usize::from(nth)];
@@ -113,7 +113,7 @@ impl<'a> Sums<'a> {
         assert_eq!((sum.latency.count(), sum.open()), (t.latency.count(), t.open));
     }
 
-    /// The populations together are the whole: the probe lane's figures are its own.
+    /// The populations together are the whole: the probe's figures are its own.
     fn obey_the_law_of_the_whole(&self) {
         let Sums { whole, populations, .. } = self;
         if populations.len() < 2 {

@@ -5,7 +5,7 @@ use samples::{Kind, Stage};
 use units::Nanos;
 
 use crate::{
-    scripted::{Act, Ask, Script, Scripted, Then},
+    scripted::{Act, Command, Script, Scripted, Then},
     stage::{Story, connections, listening, measured, network, plan, play},
 };
 
@@ -70,7 +70,8 @@ fn think_time_lies_between_calls_and_nowhere_else() {
 
 #[test]
 fn who_is_sent_away_early_has_lost_its_calls() {
-    let thrice = |ask: Ask| if ask.nth == 2 { Act { say: OK_AND_CLOSE, then: Then::Stay } } else { RIGHT };
+    let thrice =
+        |ask: Command| if ask.nth == 2 { Act { say: OK_AND_CLOSE, then: Then::Stay } } else { RIGHT };
     let (story, _) = run("arrive=100/s total=300 calls=10", 2, |_| {}, thrice);
     let c = &story.whole.counts;
     assert_eq!(story.faults(), [(Stage::Hold, Kind::Closed, 300)]);

@@ -1,10 +1,10 @@
 //! Client shards on a simulated network as the workers of a run: what `run` gives to threads they get in virtual time.
 
-use engine::{Arrivals, Control, Job, Remote, Tempo};
+use engine::{Arrivals, Control, Job, RateProfile, Remote};
 use net::io::sim::{self, Net, Turn};
-use plan::{Part, Plan, Ramp, Whose};
+use plan::{Part, Plan, Ramp, Role};
 use run::{Order, Update, Workers};
-use samples::{Ask, Tick};
+use samples::{Command, Tick};
 use units::Nanos;
 
 use super::{Level, sums::Sums};
@@ -31,14 +31,14 @@ pub(super) struct Shards<'a, F> {
     /// Those not ordered yet.
     pub(super) levels: &'a [(Nanos, Level)],
     /// Those of them that the conductor is to hear of.
-    pub(super) commands: Vec<Ask>,
+    pub(super) commands: Vec<Command>,
     /// When the last order was given; never, before that.
     pub(super) stopped: Nanos,
 }
 
 impl<F: FnMut(u32, &Tick)> Workers for Shards<'_, F> {
-    fn whose(&self) -> Vec<Whose> {
-        self.parts.iter().map(|part| part.whose).collect()
+    fn role(&self) -> Vec<Role> {
+        self.parts.iter().map(|part| part.role).collect()
     }
 
     fn notice(&self) -> Nanos {
@@ -105,14 +105,16 @@ impl<F: FnMut(u32, &Tick)> Shards<'_, F> {
             return;
         }
         self.levels = rest;
-        let tempo = match self.plan.stages[0].ramp {
-            Ramp::Rate(rate) => Some(Tempo::Steady(rate)),
+        let profile = match self.plan.stages[0].ramp {
+            Ramp::Rate(rate) => Some(RateProfile::Steady(rate)),
             _ => None,
         };
         self.order(match level {
-            Level::Asked(ask) => return self.commands.push(ask),
-            Level::Connections(n) => Order::Load(0, n, tempo, now),
-            Level::Rate(rate) => Order::Population(0, Control::Tempo(Tempo::Steady(rate), at + NOTICE)),
+            Level::UserCommand(ask) => return self.commands.push(ask),
+            Level::Connections(n) => Order::Load(0, n, profile, now),
+            Level::Rate(rate) => {
+                Order::Population(0, Control::RateProfile(RateProfile::Steady(rate), at + NOTICE))
+            }
         });
     }
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::look::SockStat;
+use crate::sample::SockStat;
 
 #[test]
 fn a_gauge_keeps_its_ends() {
@@ -17,9 +17,9 @@ fn a_gauge_keeps_its_ends() {
     assert_eq!(absent, Some(Gauge { first: 3.5, min: 1.0, max: 3.5, last: 1.0 }));
 }
 
-fn host(overflows: u64, tracked: Option<u64>, oom_kills: u64) -> HostLook {
+fn host(overflows: u64, tracked: Option<u64>, oom_kills: u64) -> HostSample {
     let mut look =
-        HostLook { conntrack: tracked, conntrack_max: Some(1000), oom_kills, ..HostLook::default() };
+        HostSample { conntrack: tracked, conntrack_max: Some(1000), oom_kills, ..HostSample::default() };
     look.tcp.listen_overflows = overflows;
     look
 }
@@ -27,8 +27,8 @@ fn host(overflows: u64, tracked: Option<u64>, oom_kills: u64) -> HostLook {
 #[test]
 fn events_belong_to_the_phase_in_which_they_grew() {
     let mut all = Observation::default();
-    let own = ProcessLook::default();
-    // What was counted before the run began is nobody's.
+    let own = ProcessSample::default();
+    // Counts before the run belong to no phase.
     all.see_here(Phase::Ramp, &host(100, None, 7), &own);
     all.see_here(Phase::Ramp, &host(130, Some(10), 7), &own);
     all.see_here(Phase::Hold, &host(135, Some(985), 9), &own);
@@ -42,15 +42,21 @@ fn events_belong_to_the_phase_in_which_they_grew() {
     assert_eq!(all.host.unwrap().tcp_hold.listen_overflows, 6);
 }
 
-fn busy(cores_used: f64, cpu_user_ns: u64, processes: u64) -> TargetLook {
-    let process = ProcessLook {
+fn busy(cores_used: f64, cpu_user_ns: u64, processes: u64) -> TargetSample {
+    let process = ProcessSample {
         processes,
         cores_used,
         busiest_thread: cores_used,
         cpu_user_ns,
-        ..ProcessLook::default()
+        ..ProcessSample::default()
     };
-    TargetLook { pid: 3, process, accept_queue: Some(8), accept_backlog: Some(8), ..TargetLook::default() }
+    TargetSample {
+        pid: 3,
+        process,
+        accept_queue: Some(8),
+        accept_backlog: Some(8),
+        ..TargetSample::default()
+    }
 }
 
 #[test]
@@ -58,7 +64,7 @@ fn a_targets_processes_are_those_of_full_load() {
     let mut all = Observation::default();
     let check = |all: &mut Observation, phase, rss_bytes, expected| {
         let processes = vec![ProcessMemory { pid: 3, rss_bytes }];
-        all.see_target(phase, &TargetLook { pid: 3, processes, ..TargetLook::default() });
+        all.see_target(phase, &TargetSample { pid: 3, processes, ..TargetSample::default() });
         let seen = all.target.as_ref().unwrap().processes();
         assert_eq!(seen, [ProcessMemory { pid: 3, rss_bytes: expected }], "{phase:?} {rss_bytes}");
     };
@@ -94,41 +100,41 @@ fn a_targets_share_at_full_load_is_kept_apart() {
 }
 
 #[test]
-fn a_remote_look_fills_its_own_places() {
+fn a_remote_sample_fills_its_own_places() {
     let mut all = Observation::default();
-    let look = Look { target: None, host: host(5, None, 0) };
+    let look = Sample { target: None, host: host(5, None, 0) };
     all.see_there(Phase::Ramp, &look);
     assert!(all.target.is_none() && all.host.is_none());
-    all.see_there(Phase::Ramp, &Look { target: Some(busy(0.0, 1, 1)), host: host(9, None, 0) });
+    all.see_there(Phase::Ramp, &Sample { target: Some(busy(0.0, 1, 1)), host: host(9, None, 0) });
     assert_eq!(all.target.as_ref().unwrap().pid, 3);
     assert_eq!(all.target_host.unwrap().tcp().listen_overflows, 4);
 }
 
 #[test]
-fn connections_at_the_targets_side_are_sockets_beyond_the_first_look() {
+fn connections_at_the_targets_side_are_sockets_beyond_the_first_sample() {
     let sockets =
-        |n| HostLook { sockets: SockStat { tcp_inuse: n, ..SockStat::default() }, ..HostLook::default() };
+        |n| HostSample { sockets: SockStat { tcp_inuse: n, ..SockStat::default() }, ..HostSample::default() };
     let mut here = Observation::default();
     assert_eq!((here.latest(true).connections, here.latest(false).connections), (None, None));
     for n in [40, 2_040, 2_000] {
-        here.see_here(Phase::Ramp, &sockets(n), &ProcessLook::default());
+        here.see_here(Phase::Ramp, &sockets(n), &ProcessSample::default());
     }
     assert_eq!((here.latest(true).connections, here.latest(false).connections), (Some(980), None));
     let mut there = here.clone();
     for n in [7, 1_003] {
-        there.see_there(Phase::Ramp, &Look { host: sockets(n), ..Look::default() });
+        there.see_there(Phase::Ramp, &Sample { host: sockets(n), ..Sample::default() });
     }
     assert_eq!(there.latest(false).connections, Some(996));
     // Sockets of others may go meanwhile.
-    there.see_there(Phase::Hold, &Look { host: sockets(3), ..Look::default() });
+    there.see_there(Phase::Hold, &Sample { host: sockets(3), ..Sample::default() });
     assert_eq!(there.latest(false).connections, Some(0));
 }
 
 #[test]
 fn threads_that_had_ended_before_the_run_are_none_of_its() {
-    let look = |names: &[&str]| TargetLook {
+    let look = |names: &[&str]| TargetSample {
         threads_gone: names.iter().map(|name| (*name).to_owned()).collect(),
-        ..TargetLook::default()
+        ..TargetSample::default()
     };
     let mut all = Observation::default();
     all.see_target(Phase::Ramp, &look(&["yesterday"]));

@@ -4,9 +4,9 @@ use samples::censored_share;
 
 use super::{Change, Figure, Group, Run, Side, Standing, change, compared_by, names};
 
-/// How far a figure may be from the base's.
+/// How far a figure may differ from the base's.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Allowed {
+pub struct FigureTolerance {
     /// As the user wrote it.
     pub text: String,
     /// What is compared.
@@ -17,7 +17,7 @@ pub struct Allowed {
     pub share: f64,
 }
 
-/// How a group went by an allowance.
+/// The result of a tolerance for a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judged {
     /// As the user wrote it.
@@ -30,11 +30,11 @@ pub struct Judged {
     pub detail: String,
 }
 
-/// Each group but the base, by each allowance.
-pub(super) fn judge(allowances: &[Allowed], groups: &[Group]) -> Vec<Judged> {
+/// Judges each group but the base, by each tolerance.
+pub(super) fn judge(tolerances: &[FigureTolerance], groups: &[Group]) -> Vec<Judged> {
     let names = names(groups);
     let mut judged = Vec::new();
-    for allowed in allowances {
+    for allowed in tolerances {
         let compared = compared_by(allowed.figure.clone(), groups, Figure::judged);
         for nth in 1..groups.len() {
             let [base, own] = [0, nth].map(|at| (names[at].as_str(), &groups[at], &compared.sides[at]));
@@ -59,7 +59,7 @@ pub(super) fn judge(allowances: &[Allowed], groups: &[Group]) -> Vec<Judged> {
     judged
 }
 
-/// The first run of which the figure lies among requests that had no response. The others' mean would not stand for it.
+/// The first run whose figure falls among requests without a response. The mean of the others would not represent it.
 fn without_bound<'a>(figure: &Figure, group: &'a Group) -> Option<&'a str> {
     let lacks = |run: &&Run| {
         censored_share(&run.figures, &figure.path).is_some() && figure.judged(&run.figures).is_none()
@@ -75,7 +75,7 @@ fn unmeasured(base_name: &str, base: &Side, group: &str, side: &Side) -> String 
 }
 
 /// Whether it fails, and why or why not.
-fn verdict(allowed: &Allowed, [base, own]: [f64; 2], change: &Change) -> (bool, &'static str) {
+fn verdict(allowed: &FigureTolerance, [base, own]: [f64; 2], change: &Change) -> (bool, &'static str) {
     match (is_beyond(allowed, base, own), change.standing) {
         (false, _) => (false, "allowed"),
         (true, Standing::Within) => (false, Standing::Within.words()),
@@ -88,14 +88,14 @@ fn verdict(allowed: &Allowed, [base, own]: [f64; 2], change: &Change) -> (bool, 
 /// What went through logarithms comes back with an error in its last digits.
 const ROUNDING: f64 = 1e-9;
 
-fn is_beyond(allowed: &Allowed, base: f64, own: f64) -> bool {
+fn is_beyond(allowed: &FigureTolerance, base: f64, own: f64) -> bool {
     let grown = own - base;
     let most = (allowed.share + ROUNDING) * base.abs();
     if allowed.grows { grown > most } else { -grown > most }
 }
 
 fn detail(
-    allowed: &Allowed,
+    allowed: &FigureTolerance,
     [base_name, group]: [&str; 2],
     [base, own]: [f64; 2],
     change: &Change,
@@ -119,7 +119,7 @@ mod tests {
 
     fn check(grows: bool, share: f64, values: [f64; 2], expected: bool) {
         let figure = Figure { name: "f".to_owned(), path: "f".to_owned(), unit: Unit::Count };
-        let allowed = Allowed { text: "f".to_owned(), figure, grows, share };
+        let allowed = FigureTolerance { text: "f".to_owned(), figure, grows, share };
         assert_eq!(is_beyond(&allowed, values[0], values[1]), expected, "{grows} {share} {values:?}");
     }
 

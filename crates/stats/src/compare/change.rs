@@ -1,8 +1,8 @@
 //! How much a figure changed, and whether that is more than its repetitions differ.
 //!
 //! The interval is that of Welch's t-test on logarithms: B. L. Welch, The generalization of "Student's" problem when
-//! several different population variances are involved, Biometrika 34 (1947). That the interval of a ratio is told
-//! rather than a test's verdict: T. Kalibera and R. Jones, Rigorous benchmarking in reasonable time, ISMM 2013.
+//! several different population variances are involved, Biometrika 34 (1947). For reporting the interval of a ratio rather
+//! than a test's verdict: T. Kalibera and R. Jones, Rigorous benchmarking in reasonable time, ISMM 2013.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
@@ -13,11 +13,11 @@ pub struct Change {
     pub ratio: Option<f64>,
     /// The ratio's 95 % confidence interval; none where it is not known.
     pub interval: Option<[f64; 2]>,
-    /// What it is worth.
+    /// Its significance.
     pub standing: Standing,
 }
 
-/// What a difference is worth.
+/// The significance of a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// The interval of the ratio excludes 1.
@@ -32,7 +32,7 @@ pub enum Standing {
     Differs,
 }
 
-/// Two-sided: so much of the distribution lies below the interval's upper end.
+/// Two-sided: the share of the distribution below the interval's upper end.
 const UPPER: f64 = 0.975;
 /// What repeated values may differ by after logarithms and sums.
 const ROUNDING: f64 = 1e-9;
@@ -275,7 +275,7 @@ mod tests {
     /// 5 % of 2,000 are 100, with a standard deviation of 9.7. Welch's test is an approximation: of 200,000 trials with
     /// these groups it finds 4.4, 4.4, 5.4 and 6.1 %.
     #[test]
-    fn where_nothing_differs_one_in_twenty_is_told_to() {
+    fn where_nothing_differs_one_in_twenty_is_reported_to() {
         for (sizes, spreads) in
             [([5, 5], [0.02, 0.02]), ([5, 5], [0.3, 0.3]), ([5, 5], [0.02, 0.1]), ([3, 12], [0.1, 0.02])]
         {

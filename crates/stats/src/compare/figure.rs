@@ -164,7 +164,7 @@ mod tests {
         check(Value::Null, None);
         check(json!({ "share": 0.1, "p99": null }), Some((700.0, None)));
         check(json!({ "share": 0.1, "p99": 800.0 }), Some((700.0, Some(800.0))));
-        // Within what the histogram can tell.
+        // Within the resolution of the histogram.
         check(json!({ "share": 0.000_1, "p99": 700.5 }), None);
         let held = Figure::usual().into_iter().find(|figure| figure.path == "connections.held").unwrap();
         assert_eq!(held.survivors_only(&json!({ "connections": { "held": 5 } })), None);

@@ -25,8 +25,8 @@ impl EqualLoad {
         self.0 - part..=self.0 + part
     }
 
-    /// Adds the answers of a tick, of ramp and full load alike, if it was at this load: at its end, and on average, so
-    /// that a second in which the ramp passes by does not count.
+    /// Adds the responses of a tick, of ramp and full load alike, if it was at this load: at its end, and on average, so
+    /// that a second in which the ramp passes it does not count.
     pub fn add(self, tick: &Tick, latency: &mut Latency) {
         let period = u128::from(tick.until.since(tick.from).0);
         let average = tick.open_ns.checked_div(period).unwrap_or(0);
@@ -52,7 +52,7 @@ mod tests {
         assert_eq!((EqualLoad(200).range(), EqualLoad(3).range()), (190..=210, 3..=3));
     }
 
-    /// Answers that count of a second with so many connections at its end and on average.
+    /// Counted responses of a second with these connections at its end and on average.
     fn check(open: u64, average: f64, expected: u64) {
         let second = Nanos::from_secs(1);
         let open_ns = (average * 1e9) as u128;

@@ -1,4 +1,4 @@
-//! Percentiles that stand for less than they seem to: those of a run in which requests had no response are of the others.
+//! Percentiles that cover responses only, of runs in which requests had no response.
 
 use samples::censored_share;
 use units::percent;

@@ -1,18 +1,18 @@
 use samples::{HostFacts, Latency, RunRecord, Summary};
 use serde_json::{Value, json};
-use stats::compare::{Allowed, EqualLoad, Figure, Run};
+use stats::compare::{EqualLoad, Figure, FigureTolerance, Run};
 use units::Nanos;
 
 use super::*;
 use crate::format::made_up::check_golden;
 
-/// A run with these figures, and 5,000 answers at equal load.
+/// A run with these figures, and 5,000 responses at equal load.
 fn run(id: &str, figures: Value, slowest_us: u64) -> Run {
     let summary = Summary::from_json(&figures).unwrap();
     Run::new(id.to_owned(), record(), Some(summary), figures, &at_load(5_000, slowest_us))
 }
 
-/// So many answers of one millisecond each, but the slowest 2 % of them.
+/// Responses of one millisecond each, but the slowest 2 % of them.
 fn at_load(answers: u64, slowest_us: u64) -> Latency {
     let mut at_load = Latency::default();
     (0..answers).for_each(|n| {
@@ -65,21 +65,21 @@ fn groups() -> Vec<Group> {
     vec![of("before", before, 0), of("after", after, 1), group("latest", vec![other, unfinished])]
 }
 
-fn allowed(text: &str, grows: bool, share: f64) -> Allowed {
+fn allowed(text: &str, grows: bool, share: f64) -> FigureTolerance {
     let path = text.split(' ').next().unwrap();
     let figure = Figure::usual().into_iter().find(|figure| figure.path == path).unwrap();
-    Allowed { text: text.to_owned(), figure, grows, share }
+    FigureTolerance { text: text.to_owned(), figure, grows, share }
 }
 
 fn comparison() -> Comparison {
-    let allowances = [
+    let tolerances = [
         allowed("latency_us.p99 +10%", true, 0.1),
         allowed("latency_us.p99 +30%", true, 0.3),
         allowed("requests.per_s -0%", false, 0.0),
         allowed("faults +0%", true, 0.0),
         allowed("probe.latency_us.p99 +10%", true, 0.1),
     ];
-    Comparison::new(groups(), EqualLoad::of([200, 200]), &allowances, &<[String]>::to_vec)
+    Comparison::new(groups(), EqualLoad::of([200, 200]), &tolerances, &<[String]>::to_vec)
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn a_group_fails_by_more_than_is_allowed_and_than_the_noise() {
 }
 
 #[test]
-fn the_same_run_twice_is_told() {
+fn the_same_run_twice_is_reported() {
     let twice = || group("latest", vec![run("0000007", summary("pass", 200, 1.0, 1_000.0, 0), 1_000)]);
     let text = text(&Comparison::new(vec![twice(), twice()], None, &[], &<[String]>::to_vec));
     assert!(text.contains("warning: in more than one group: run 0000007\n"), "{text}");
@@ -169,7 +169,7 @@ fn the_same_run_twice_is_told() {
     assert!(text.contains("p99 at equal load is not known: no load was held by every run\n"), "{text}");
 }
 
-/// Nine of ten requests were answered, fast; the others never.
+/// Nine of ten requests got a fast response; the others none.
 fn survivors(id: &str, judged_p99: Value) -> Run {
     let mut figures = summary("fail", 200, 9_000.0, 900.0, 0);
     figures["latency_us"]["censored"] =
@@ -190,8 +190,8 @@ fn a_percentile_of_those_that_were_answered_is_said_to_be_one() {
         let after = vec![survivors("b0", Value::Null), survivors("b1", json!(1_900.0))];
         vec![group("before", before), group("after", after)]
     };
-    let allowances = [allowed("latency_us.p99 +10%", true, 0.1)];
-    let comparison = Comparison::new(groups(), EqualLoad::of([200, 200]), &allowances, &<[String]>::to_vec);
+    let tolerances = [allowed("latency_us.p99 +10%", true, 0.1)];
+    let comparison = Comparison::new(groups(), EqualLoad::of([200, 200]), &tolerances, &<[String]>::to_vec);
     let shown = text(&comparison);
     for line in [
         "warning: latency p50 500 µs covers responses only, but 10 % of the requests had no response; counting those as longer than all others it is 510 µs: run b0\n",

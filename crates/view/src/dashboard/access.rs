@@ -1,4 +1,4 @@
-//! Who may see the page, and ask things of the run.
+//! Access to the page and to the run's commands.
 
 use std::{net::IpAddr, sync::Arc};
 
@@ -26,7 +26,7 @@ const OWN: &str = "x-throng";
 const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; \
                       img-src data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// Lets pass who may.
+/// Passes authorised requests.
 pub(super) async fn guard(State(opens): State<Option<Opens>>, request: Request, next: Next) -> Response {
     let refused = |status, why: &'static str| (status, why).into_response();
     let headers = request.headers();
@@ -67,7 +67,7 @@ pub(super) async fn guard(State(opens): State<Option<Opens>>, request: Request, 
     response
 }
 
-/// Whether the page was asked for by an address of this machine, or by its name.
+/// Whether the page was requested by an address of this machine, or by its name.
 fn is_local(headers: &HeaderMap) -> bool {
     let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     let name = match host.rsplit_once(':') {
@@ -84,8 +84,8 @@ fn in_address(request: &Request) -> Option<&str> {
     query.split('&').find_map(|pair| pair.strip_prefix("token="))
 }
 
-/// To where a browser keeps it to itself: a fragment is not sent to anybody. A cookie would be: to every port of this host,
-/// the target's among them (RFC 6265 section 8.5).
+/// In the fragment, which a browser does not send. A cookie would be sent to every port of this host, including the
+/// target's (RFC 6265 section 8.5).
 fn moved(secret: &str) -> Response {
     let headers = [(LOCATION, format!("/#token={secret}")), (CACHE_CONTROL, "no-store".to_owned())];
     (StatusCode::SEE_OTHER, headers).into_response()

@@ -14,7 +14,7 @@ fn start(opens: Option<Opens>) -> (Dashboard, SocketAddr) {
     Dashboard::start("127.0.0.1:0".parse().unwrap(), RunRecord::default(), opens).unwrap()
 }
 
-/// The answer to a request, head and all.
+/// The response to a request, including its head.
 fn ask(at: SocketAddr, request: &str, headers: &str, body: &str) -> String {
     let mut stream = TcpStream::connect(at).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -33,7 +33,7 @@ fn check(at: SocketAddr, (request, headers, body): (&str, &str, &str), status: u
     assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{request} {headers} {body}: {answer}");
 }
 
-/// One who follows: reads event by event.
+/// A follower: reads event by event.
 struct Follower(BufReader<TcpStream>);
 
 impl Follower {
@@ -60,7 +60,7 @@ impl Follower {
         }
     }
 
-    /// Answers in a run's ticks.
+    /// Responses in a run's ticks.
     fn answered(&mut self, event: &str) -> Vec<u64> {
         let (name, data) = self.next();
         assert_eq!(name, event);
@@ -108,8 +108,11 @@ fn what_is_asked_reaches_the_run_in_its_order() {
     for word in words {
         check(at, ("POST /control", own, &format!("{{\"ask\":\"{word}\"}}")), 204);
     }
-    let asked: Vec<Ask> = std::iter::from_fn(|| dashboard.ask()).collect();
-    assert_eq!(asked, [Ask::Pause, Ask::Resume, Ask::Up, Ask::Down, Ask::Drain, Ask::Stop]);
+    let asked: Vec<Command> = std::iter::from_fn(|| dashboard.ask()).collect();
+    assert_eq!(
+        asked,
+        [Command::Pause, Command::Resume, Command::Up, Command::Down, Command::Drain, Command::Stop]
+    );
     for wrong in ["", "{}", "{\"ask\":\"more\"}", "pause"] {
         check(at, ("POST /control", own, wrong), 400);
     }
@@ -129,7 +132,7 @@ fn without_a_token_it_is_for_this_machine() {
     for host in ["evil.example", "evil.example:9909", "127.0.0.1.evil.example", "10.0.0.1:80", ""] {
         check(at, ("GET /events", &format!("Host: {host}\r\n"), ""), 403);
     }
-    // A page of another site cannot send the header without being asked first, and the answer is no.
+    // A page of another site cannot send the header without a preflight request, which is refused.
     check(at, ("POST /control", "", "{\"ask\":\"stop\"}"), 403);
     check(at, ("OPTIONS /control", "Origin: http://evil.example\r\n", ""), 405);
     check(at, ("GET /control", "", ""), 405);
@@ -167,14 +170,14 @@ fn a_token_is_shown_by_a_header_and_never_kept_as_a_cookie() {
     let both = "Authorization: Bearer secret\r\nX-Throng: 1\r\n";
     let asked = ask(at, "POST /control", both, "{\"ask\":\"stop\"}");
     assert!(asked.starts_with("HTTP/1.1 204 "), "{asked}");
-    assert_eq!(dashboard.ask(), Some(Ask::Stop));
+    assert_eq!(dashboard.ask(), Some(Command::Stop));
     for answer in [shown, page.to_lowercase(), asked.to_lowercase()] {
         let (head, _) = answer.split_once("\r\n\r\n").unwrap();
         assert!(!head.contains("set-cookie"), "{head}");
     }
 }
 
-/// The page is for everybody: who has had nothing else has no place that the owner of the token needs.
+/// The page is public: a peer that had nothing else has no slot that the owner of the token needs.
 #[test]
 fn the_page_alone_is_worth_no_place() {
     let opens: Opens = Arc::new(|offered: &[u8]| offered == b"secret");
@@ -194,7 +197,7 @@ fn the_page_alone_is_worth_no_place() {
 #[test]
 fn an_end_waits_for_nobody_for_long() {
     let (dashboard, at) = start(None);
-    // One who does not read, and one who has not asked yet.
+    // A peer that does not read, and one that has not sent a request.
     let _silent = [TcpStream::connect(at).unwrap(), TcpStream::connect(at).unwrap()];
     let (clock, follower) = (units::Clock::start(), Follower::join(at));
     dashboard.end();

@@ -6,7 +6,7 @@ use samples::{Kind, Latency, Stage, Summary};
 
 use super::{Place, Whole, is_of_connect, per_s};
 
-/// The shares that ab tells, in hundredths.
+/// The percentages that ab reports.
 const SHARES: [u32; 9] = [50, 66, 75, 80, 90, 95, 98, 99, 100];
 
 /// ab's report.
@@ -121,7 +121,7 @@ struct Connects<'a> {
 }
 
 impl Connects<'_> {
-    /// A connection may have opened and never been answered.
+    /// A connection may have opened and never got a response.
     fn dials(&self) -> f64 {
         self.dials.count().min(self.requests) as f64
     }
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_are_told_by_their_kind() {
+    fn failures_are_reported_by_their_kind() {
         let (summary, whole) = made_up::wrong();
         let expected = "Failed requests:        54\n   (Connect: 7, Receive: 18, Length: 9, Exceptions: 20)\n\
                         Non-2xx responses:      40\n";

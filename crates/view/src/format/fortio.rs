@@ -21,7 +21,7 @@ const RANGES_MS: &[u64] = &[
 /// fortio's report. A thread is a connection; the percentiles are those of our histogram, not interpolated in a range.
 pub fn fortio(s: &Summary, whole: &Whole) -> String {
     let (connections, threads) = (s.connections.wanted, s.threads);
-    // As it was asked for: the little by which it was exceeded is in the line after it.
+    // As requested: the small excess is in the line after it.
     let wanted = span((s.duration_s * 10.0).floor() / 10.0);
     let lost = whole.faults(|f| !is_wrong_answer(f) && f.stage != Stage::Hold) + whole.unanswered();
     let answered = whole.totals.counts.answered;
@@ -53,7 +53,7 @@ pub fn fortio(s: &Summary, whole: &Whole) -> String {
     out
 }
 
-/// The times of errors are not kept apart; their number is.
+/// The times of errors are not separate; their number is.
 fn errors(n: u64) -> String {
     if n == 0 {
         return "Error cases : no data\n".to_owned();
@@ -73,7 +73,7 @@ fn connects(s: &Summary, whole: &Whole) -> String {
     )
 }
 
-/// Answers by status, and what had none as −1.
+/// Responses by status, and requests without one as −1.
 fn codes(s: &Summary, lost: u64, calls: u64) -> String {
     let lost = (lost > 0).then_some((-1, lost));
     let answers = s.requests.status.iter().map(|(code, n)| (i32::from(*code), *n));
@@ -182,7 +182,7 @@ mod tests {
     fn what_had_no_answer_is_a_call_too() {
         let (summary, whole) = made_up::wrong();
         let out = fortio(&summary, &whole);
-        // 960 of 200, 40 of 500, and 45 without an answer.
+        // 960 of 200, 40 of 500, and 45 without a response.
         for line in [
             "Code  -1 : 45 (4.3 %)",
             "Code 200 : 960 (91.9 %)",

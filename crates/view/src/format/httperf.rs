@@ -99,7 +99,7 @@ fn errors(whole: &Whole) -> String {
     let lost = of(&[Kind::Reset, Kind::Closed, Kind::Truncated]);
     let files = of(&[Kind::OpenFiles]);
     let addresses = of(&[Kind::AddressInUse]);
-    // httperf does not judge answers.
+    // httperf does not judge responses.
     let total = whole.faults(|f: Fault| !is_wrong_answer(f)) + whole.unanswered();
     let other = total - timeouts - refused - lost - files - addresses;
     format!(
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_are_told_by_their_kind() {
+    fn errors_are_reported_by_their_kind() {
         let (summary, whole) = made_up::wrong();
         let out = httperf(&summary, &whole);
         let expected = "Errors: total 49 client-timo 24 socket-timo 0 connrefused 1 connreset 21\n\

@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use samples::{Connections, Fault, Figures, Generator, Kind, Looks, Phase, Sink, Stage, Summary, Tick};
+use samples::{Connections, Fault, Figures, Generator, Kind, Phase, Samples, Sink, Stage, Summary, Tick};
 use units::Nanos;
 
 use super::Whole;
@@ -25,12 +25,12 @@ fn lasted(duration_s: f64, elapsed_s: f64) -> Summary {
     summary
 }
 
-/// Ten connections, 1,000 requests/s for 12 seconds, an answer of 240 bytes each after 1.1 to 2.1 ms; the last one of
-/// each second after as many milliseconds.
+/// Ten connections, 1,000 requests/s for 12 seconds, a response of 240 bytes each after 1.1 to 2.1 ms; the last one of each
+/// second after as many milliseconds.
 pub(super) fn right() -> (Summary, Whole) {
     let mut whole = Whole::default();
     for second in 0..12 {
-        whole.tick(&second_of_answers(second), &Looks::default());
+        whole.tick(&second_of_answers(second), &Samples::default());
     }
     let mut summary = lasted(12.003, 12.0);
     summary.ramp_s = 0.01;
@@ -71,7 +71,7 @@ fn second_of_answers(second: u64) -> Tick {
     tick
 }
 
-/// Much went wrong: 1,000 answers in ten seconds, 40 of them of status 500, 9 too short; 49 other faults.
+/// Many failures: 1,000 responses in ten seconds, 40 of them of status 500, 9 too short; 49 other faults.
 pub(super) fn wrong() -> (Summary, Whole) {
     let mut tick = Tick { until: Nanos::from_secs(10), open: 5, ..Tick::default() };
     (tick.counts.opened, tick.counts.failed, tick.counts.answered) = (20, 7, 1000);
@@ -93,7 +93,7 @@ pub(super) fn wrong() -> (Summary, Whole) {
     (0..2).for_each(|_| tick.faults.count(ours));
     (0..1000).for_each(|_| tick.latency.record(Nanos::from_millis(2)));
     let mut whole = Whole::default();
-    whole.tick(&tick, &Looks::default());
+    whole.tick(&tick, &Samples::default());
     let mut summary = lasted(10.0, 10.0);
     summary.requests.status.extend([(200, 960), (500, 40)]);
     (summary, whole)
@@ -106,11 +106,11 @@ pub(super) fn unanswered() -> (Summary, Whole) {
     tick.latency.record_n(Nanos::from_millis(2), 9);
     (0..3).for_each(|_| tick.latency.censor());
     let mut whole = Whole::default();
-    whole.tick(&tick, &Looks::default());
+    whole.tick(&tick, &Samples::default());
     (lasted(1.0, 1.0), whole)
 }
 
-/// Compares with the golden file of this name; `UPDATE_GOLDEN=1` writes it anew.
+/// Compares with the golden file of this name; `UPDATE_GOLDEN=1` rewrites it.
 pub(crate) fn check_golden(name: &str, text: &str) {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name).with_extension("txt");
     let text = text.replace(env!("CARGO_PKG_VERSION"), "VERSION");

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_are_told_by_their_kind() {
+    fn errors_are_reported_by_their_kind() {
         let (summary, whole) = made_up::wrong();
         let out = wrk(&summary, &whole);
         assert!(out.contains("\n  Socket errors: connect 3, read 22, write 0, timeout 24\n"), "{out}");

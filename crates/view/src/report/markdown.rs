@@ -7,7 +7,7 @@ use units::{Bytes, Count, percent};
 
 use crate::summary::time;
 
-/// What stands in a table's cell where nothing was measured.
+/// A table's cell if nothing was measured.
 const NONE: &str = "–";
 
 /// Of a run without a summary: what is known of it before its first tick.

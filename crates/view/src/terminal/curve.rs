@@ -62,7 +62,7 @@ fn column(point: Point, top: u64, area: Rect, buffer: &mut Buffer) {
         let filled = open.saturating_sub(below).min(8);
         let (symbol, style) = match (filled, wanted.saturating_sub(below)) {
             (0, line @ 1..=8) => (line_at(line), QUIET),
-            // More than the plan wants now.
+            // More than the plan requires now.
             (_, 0) => (EIGHTHS[filled as usize], Style::new().fg(Color::Yellow)),
             _ => (EIGHTHS[filled as usize], Style::new().fg(Color::Cyan)),
         };
@@ -71,7 +71,7 @@ fn column(point: Point, top: u64, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// A line so many eighths above the lower edge of a cell.
+/// A line this many eighths above the lower edge of a cell.
 fn line_at(eighths: u64) -> &'static str {
     match eighths {
         0..=2 => "▁",

@@ -1,15 +1,15 @@
 //! What is shown of a second, copied out of its tick: small, so that the run does not wait while a terminal is slow.
 
-use samples::{Fault, Faults, Header, Latency, Looks, Phase, TargetLook, Tick};
+use samples::{Fault, Faults, Header, Latency, Phase, Samples, TargetSample, Tick};
 use units::Nanos;
 
 /// The rates of the short rest of a second at the end would be noise.
-const LEAST_PERIOD: f64 = 0.5;
+const MIN_PERIOD: f64 = 0.5;
 
 /// All that is shown of one second.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Second {
-    /// Where the run stood at its end.
+    /// The phase at its end.
     pub(crate) phase: Phase,
     /// Since the first dial.
     pub(crate) elapsed: Nanos,
@@ -19,17 +19,17 @@ pub(crate) struct Second {
     pub(crate) left: Option<Nanos>,
     /// Connections.
     pub(crate) open: u64,
-    /// Connections that the plan wants now.
+    /// Connections that the plan requires now.
     pub(crate) wanted: u64,
     /// Dials that succeeded, in a second.
     pub(crate) opens_per_s: f64,
-    /// Answers in a second.
+    /// Responses per second.
     pub(crate) requests_per_s: f64,
     /// Bytes received in a second.
     pub(crate) bytes_in_per_s: f64,
-    /// Requests that wait for their answer.
+    /// Outstanding requests.
     pub(crate) waiting: u64,
-    /// From due to the answer; in the ramp, of the ramp.
+    /// From due to the response; in the ramp, of the ramp.
     pub(crate) latency: Option<Percentiles>,
     /// The share of those that had no response, of which the percentiles say nothing; none where each had one.
     pub(crate) no_response: Option<f64>,
@@ -87,7 +87,7 @@ pub(crate) struct TargetFigures {
 }
 
 impl TargetFigures {
-    fn of(look: &TargetLook) -> TargetFigures {
+    fn of(look: &TargetSample) -> TargetFigures {
         TargetFigures {
             cpu: look.process.cores_used,
             memory: look.process.rss_bytes,
@@ -141,8 +141,8 @@ impl Figures {
         Figures { hold, faults_of: vec![0; header.populations.len()], ..Figures::default() }
     }
 
-    /// The figures of a tick; none, where it is too short to tell.
-    pub(crate) fn tick(&mut self, tick: &Tick, looks: &Looks) -> Option<Second> {
+    /// The figures of a tick; none if it is too short.
+    pub(crate) fn tick(&mut self, tick: &Tick, looks: &Samples) -> Option<Second> {
         let start = *self.start.get_or_insert(tick.from);
         self.faults.merge(&tick.faults);
         for (sum, population) in self.faults_of.iter_mut().zip(&tick.populations) {
@@ -155,7 +155,7 @@ impl Figures {
         }
         let progress = self.progress(tick);
         let period = tick.until.since(tick.from).secs_f64();
-        if period < LEAST_PERIOD {
+        if period < MIN_PERIOD {
             return None;
         }
         let per_s = |n: u64| n as f64 / period;

@@ -1,15 +1,15 @@
 //! The curve of a run, however long it lasts, in memory that does not grow.
 
-/// Points that are kept. A full history makes one of each two: it is never less than half as fine as it could be,
-/// and finer than a terminal is wide.
+/// Maximum of points. A full history merges pairs: its resolution is at least half of the maximum, and higher than the
+/// width of a terminal.
 const MOST: usize = 1024;
-/// A point takes so many columns at the most, so that a run that has just begun does not fill the picture.
+/// Maximum of columns per point, so that a run that has just started does not fill the picture.
 const WIDEST: usize = 4;
 
 /// Connections at one time, or over some of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Point {
-    /// Open: the least, for a dip is what one looks for.
+    /// Open: the minimum, to show dips.
     pub(crate) open: u64,
     /// Wanted by the plan, at its end.
     pub(crate) wanted: u64,
@@ -25,7 +25,7 @@ impl Point {
 #[derive(Clone, Debug)]
 pub(crate) struct History {
     points: Vec<Point>,
-    /// Seconds that a point stands for, and that the last one has.
+    /// Seconds per point, and in the last one.
     each: usize,
     last: usize,
 }
@@ -51,7 +51,7 @@ impl History {
         self.last = 1;
     }
 
-    /// The whole run in at most so many columns, and more than half of them once it lasted long enough: each point takes
+    /// The whole run in at most this many columns, and more than half of them once it lasted long enough: each point takes
     /// some columns, or each column takes some points, always a power of two, so that the picture rarely changes.
     pub(crate) fn columns(&self, width: usize) -> Vec<Point> {
         if width == 0 {
@@ -74,7 +74,7 @@ impl History {
     }
 }
 
-/// Each so many made one.
+/// Merges groups of this size.
 fn together(points: &[Point], many: usize) -> Vec<Point> {
     points.chunks(many).filter_map(|some| some.iter().copied().reduce(Point::and)).collect()
 }

@@ -1,9 +1,9 @@
 //! What keys mean.
 
-use samples::{Ask, Phase};
+use samples::{Command, Phase};
 use units::Nanos;
 
-/// A second press must come within this, and what a press led to is said for so long.
+/// A second press must follow within this, and the effect of a press is shown this long.
 const WHILE: Nanos = Nanos::from_secs(3);
 
 /// A key that means something here.
@@ -56,12 +56,12 @@ pub(crate) struct Keys {
     is_stopping: bool,
     /// A key that waits for its second press, and until when.
     armed: Option<(Key, Nanos)>,
-    /// What was asked for last, and until when that is said.
-    asked: Option<(Ask, Nanos)>,
+    /// The last command, and until when it is shown.
+    asked: Option<(Command, Nanos)>,
 }
 
 impl Keys {
-    /// The run's own end makes keys meaningless too; and others may pause it, once what was asked here last is answered.
+    /// The run's own end disables keys too; and others may pause it, after the last command from here is done.
     pub(crate) fn see(&mut self, phase: Phase, now: Nanos) {
         self.is_ending |= phase == Phase::Drain;
         if self.asked.is_none_or(|(_, until)| now >= until) {
@@ -69,44 +69,44 @@ impl Keys {
         }
     }
 
-    /// Whether the load rests by hand.
+    /// Whether the load is paused.
     pub(crate) fn is_paused(&self) -> bool {
         self.is_paused && !self.is_ending
     }
 
-    /// Whether the load has ended, or was asked to.
+    /// Whether the load has ended, or its end was requested.
     pub(crate) fn is_ending(&self) -> bool {
         self.is_ending
     }
 
-    /// What is to be asked for.
-    pub(crate) fn press(&mut self, key: Key, now: Nanos) -> Option<Ask> {
+    /// The commands to send.
+    pub(crate) fn press(&mut self, key: Key, now: Nanos) -> Option<Command> {
         let is_second = self.armed.take().is_some_and(|(armed, until)| armed == key && now < until);
         let ask = match key {
             _ if self.is_stopping => None,
-            Key::Interrupt if self.is_ending => Some(Ask::Stop),
-            Key::Interrupt => Some(Ask::Drain),
-            Key::Quit if is_second => Some(Ask::Stop),
+            Key::Interrupt if self.is_ending => Some(Command::Stop),
+            Key::Interrupt => Some(Command::Drain),
+            Key::Quit if is_second => Some(Command::Stop),
             Key::Quit => self.arm(key, now),
             _ if self.is_ending => None,
-            Key::Drain if is_second => Some(Ask::Drain),
+            Key::Drain if is_second => Some(Command::Drain),
             Key::Drain => self.arm(key, now),
-            Key::Pause if self.is_paused => Some(Ask::Resume),
-            Key::Pause => Some(Ask::Pause),
+            Key::Pause if self.is_paused => Some(Command::Resume),
+            Key::Pause => Some(Command::Pause),
             Key::More | Key::Less if self.is_paused => None,
-            Key::More => Some(Ask::Up),
-            Key::Less => Some(Ask::Down),
+            Key::More => Some(Command::Up),
+            Key::Less => Some(Command::Down),
         };
         if let Some(ask) = ask {
-            self.is_paused = ask == Ask::Pause || self.is_paused && ask != Ask::Resume;
-            self.is_ending |= matches!(ask, Ask::Drain | Ask::Stop);
-            self.is_stopping |= ask == Ask::Stop;
+            self.is_paused = ask == Command::Pause || self.is_paused && ask != Command::Resume;
+            self.is_ending |= matches!(ask, Command::Drain | Command::Stop);
+            self.is_stopping |= ask == Command::Stop;
             self.asked = Some((ask, now + WHILE));
         }
         ask
     }
 
-    fn arm(&mut self, key: Key, now: Nanos) -> Option<Ask> {
+    fn arm(&mut self, key: Key, now: Nanos) -> Option<Command> {
         self.armed = Some((key, now + WHILE));
         None
     }
@@ -117,12 +117,12 @@ impl Keys {
             (Some((Key::Drain, until)), _) if now < until => Some("press d again to drain"),
             (Some((_, until)), _) if now < until => Some("press q again to stop immediately"),
             (_, Some((ask, until))) if now < until => Some(match ask {
-                Ask::Pause => "pausing: nothing new starts",
-                Ask::Resume => "resuming",
-                Ask::Up => "increasing the load by a tenth, up to the plan",
-                Ask::Down => "decreasing the load by a tenth",
-                Ask::Drain => "draining: waiting for outstanding responses; Ctrl-C stops immediately",
-                Ask::Stop => "stopping",
+                Command::Pause => "pausing: nothing new starts",
+                Command::Resume => "resuming",
+                Command::Up => "increasing the load by a tenth, up to the plan",
+                Command::Down => "decreasing the load by a tenth",
+                Command::Drain => "draining: waiting for outstanding responses; Ctrl-C stops immediately",
+                Command::Stop => "stopping",
             }),
             _ => None,
         }
@@ -151,8 +151,8 @@ mod tests {
         }
     }
 
-    /// Each key with the second in which it was pressed, and what it asks for.
-    fn check(pressed: &[(&[u8], u64, Option<Ask>)]) -> Keys {
+    /// Each key with the second in which it was pressed, and its command.
+    fn check(pressed: &[(&[u8], u64, Option<Command>)]) -> Keys {
         let mut keys = Keys::default();
         for (nth, (bytes, second, expected)) in pressed.iter().enumerate() {
             let [key] = read(bytes)[..] else { panic!("one key: {bytes:?}") };
@@ -163,56 +163,65 @@ mod tests {
 
     #[test]
     fn p_pauses_and_resumes() {
-        let keys = check(&[(b"p", 1, Some(Ask::Pause))]);
+        let keys = check(&[(b"p", 1, Some(Command::Pause))]);
         assert!(keys.is_paused());
         // The load is not stepped while it rests.
         let pressed: [(&[u8], _, _); 4] = [
-            (b"p", 1, Some(Ask::Pause)),
+            (b"p", 1, Some(Command::Pause)),
             (b"+", 1, None),
-            (b"p", 2, Some(Ask::Resume)),
-            (b"p", 2, Some(Ask::Pause)),
+            (b"p", 2, Some(Command::Resume)),
+            (b"p", 2, Some(Command::Pause)),
         ];
         check(&pressed);
     }
 
     #[test]
     fn plus_and_minus_step_the_load() {
-        check(&[(b"-", 1, Some(Ask::Down)), (b"-", 1, Some(Ask::Down)), (b"+", 1, Some(Ask::Up))]);
+        check(&[
+            (b"-", 1, Some(Command::Down)),
+            (b"-", 1, Some(Command::Down)),
+            (b"+", 1, Some(Command::Up)),
+        ]);
     }
 
     #[test]
     fn d_and_q_want_a_second_press() {
-        check(&[(b"d", 1, None), (b"d", 3, Some(Ask::Drain)), (b"d", 3, None), (b"-", 3, None)]);
-        check(&[(b"q", 1, None), (b"q", 3, Some(Ask::Stop)), (b"q", 3, None), (b"q", 3, None)]);
-        check(&[(b"q", 1, None), (b"\x1b", 3, Some(Ask::Stop))]);
+        check(&[(b"d", 1, None), (b"d", 3, Some(Command::Drain)), (b"d", 3, None), (b"-", 3, None)]);
+        check(&[(b"q", 1, None), (b"q", 3, Some(Command::Stop)), (b"q", 3, None), (b"q", 3, None)]);
+        check(&[(b"q", 1, None), (b"\x1b", 3, Some(Command::Stop))]);
         // Too late, or another key between: from the beginning.
-        check(&[(b"d", 1, None), (b"d", 4, None), (b"d", 6, Some(Ask::Drain))]);
+        check(&[(b"d", 1, None), (b"d", 4, None), (b"d", 6, Some(Command::Drain))]);
         check(&[
             (b"d", 1, None),
             (b"q", 1, None),
             (b"d", 2, None),
-            (b"p", 2, Some(Ask::Pause)),
+            (b"p", 2, Some(Command::Pause)),
             (b"d", 2, None),
         ]);
     }
 
     #[test]
     fn ctrl_c_drains_and_then_stops() {
-        check(&[(b"\x03", 1, Some(Ask::Drain)), (b"\x03", 1, Some(Ask::Stop)), (b"\x03", 1, None)]);
-        check(&[(b"d", 1, None), (b"d", 1, Some(Ask::Drain)), (b"q", 1, None), (b"q", 1, Some(Ask::Stop))]);
+        check(&[(b"\x03", 1, Some(Command::Drain)), (b"\x03", 1, Some(Command::Stop)), (b"\x03", 1, None)]);
+        check(&[
+            (b"d", 1, None),
+            (b"d", 1, Some(Command::Drain)),
+            (b"q", 1, None),
+            (b"q", 1, Some(Command::Stop)),
+        ]);
     }
 
     #[test]
     fn where_the_run_ends_by_itself_it_can_only_be_stopped() {
         let mut keys = Keys::default();
         keys.see(Phase::Hold, Nanos::ZERO);
-        assert_eq!(keys.press(Key::Pause, Nanos::ZERO), Some(Ask::Pause));
+        assert_eq!(keys.press(Key::Pause, Nanos::ZERO), Some(Command::Pause));
         keys.see(Phase::Drain, Nanos::ZERO);
         assert!(!keys.is_paused() && keys.is_ending());
         for key in [Key::Pause, Key::More, Key::Less, Key::Drain, Key::Drain] {
             assert_eq!(keys.press(key, Nanos::ZERO), None, "{key:?}");
         }
-        assert_eq!(keys.press(Key::Interrupt, Nanos::ZERO), Some(Ask::Stop));
+        assert_eq!(keys.press(Key::Interrupt, Nanos::ZERO), Some(Command::Stop));
     }
 
     #[test]
@@ -234,13 +243,13 @@ mod tests {
     fn others_may_pause_it_and_let_it_go_on() {
         let (mut keys, later) = (Keys::default(), Nanos::from_secs(60));
         keys.see(Phase::Pause, Nanos::ZERO);
-        assert_eq!(keys.press(Key::Pause, Nanos::ZERO), Some(Ask::Resume));
-        // The last second still says pause, and what was pressed stands.
+        assert_eq!(keys.press(Key::Pause, Nanos::ZERO), Some(Command::Resume));
+        // The last second still shows the pause, and the pressed key counts.
         keys.see(Phase::Pause, Nanos::ZERO);
         assert!(!keys.is_paused());
         keys.see(Phase::Pause, later);
         assert!(keys.is_paused());
         keys.see(Phase::Hold, later);
-        assert_eq!(keys.press(Key::More, later), Some(Ask::Up));
+        assert_eq!(keys.press(Key::More, later), Some(Command::Up));
     }
 }

@@ -1,4 +1,4 @@
-//! Who has the terminal: the live view from [`enter`] to [`restore_terminal`], which may come from anywhere.
+//! Ownership of the terminal: the live view has it from [`enter`] to [`restore_terminal`], which any code may call.
 
 use std::{
     env,
@@ -21,22 +21,22 @@ use rustix::{
 
 use crate::messages;
 
-/// Lines that are kept for the end; what comes later is counted.
-const MOST_NOTICES: usize = 100;
-/// Who draws may take so long to end a frame before the terminal is restored in its midst.
+/// Maximum of messages stored for the end; further ones are counted.
+const MAX_HELD_MESSAGES: usize = 100;
+/// Time to complete a frame before the terminal is restored in the middle of it.
 const FRAME: Duration = Duration::from_millis(200);
 
-/// What was to be said while the view has the terminal.
+/// Messages while the view has the terminal.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Notices {
+pub(crate) struct HeldMessages {
     pub(crate) lines: Vec<String>,
-    /// Those beyond.
+    /// Further ones.
     more: u64,
 }
 
-impl Notices {
+impl HeldMessages {
     fn add(&mut self, line: &str) {
-        match self.lines.len() < MOST_NOTICES {
+        match self.lines.len() < MAX_HELD_MESSAGES {
             true => self.lines.push(line.to_owned()),
             false => self.more += 1,
         }
@@ -49,12 +49,12 @@ impl Notices {
 }
 
 /// There while the view has the terminal.
-static NOTICES: Mutex<Option<Notices>> = Mutex::new(None);
-/// Held by who writes to the terminal.
+static HELD_MESSAGES: Mutex<Option<HeldMessages>> = Mutex::new(None);
+/// Held while writing to the terminal.
 static PEN: Mutex<()> = Mutex::new(());
 
-fn notices() -> MutexGuard<'static, Option<Notices>> {
-    NOTICES.lock().unwrap_or_else(PoisonError::into_inner)
+fn held_messages() -> MutexGuard<'static, Option<HeldMessages>> {
+    HELD_MESSAGES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Whether there is a terminal for a view.
@@ -71,7 +71,7 @@ pub(crate) fn can_be_drawn_on() -> Result<(), String> {
     if env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb") {
         return Err("this terminal is not supported (TERM)".to_owned());
     }
-    // Who changes or reads a terminal from the background is stopped by it.
+    // A background process that changes or reads a terminal is stopped.
     if tcgetpgrp(stdin()).ok() != Some(getpgrp()) {
         return Err("throng is running in the background".to_owned());
     }
@@ -94,13 +94,12 @@ pub(crate) fn enter() -> io::Result<()> {
         }));
     });
     terminal::enable_raw_mode()?;
-    *notices() = Some(Notices::default());
+    *held_messages() = Some(HeldMessages::default());
     messages::write(sequence(|out| execute!(out, terminal::EnterAlternateScreen, Hide)));
     Ok(())
 }
 
-/// Gives the terminal back, if the live view has it, and prints what was said meanwhile. To be called by whoever ends
-/// the process early.
+/// Restores the terminal, if the live view has it, and prints the messages. To be called before the process exits early.
 pub fn restore_terminal() {
     give_back(&[]);
 }
@@ -114,8 +113,8 @@ fn sequence(write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> Vec<u8> {
 
 /// The same; these lines come first. A terminal that takes nothing is not waited for.
 pub(crate) fn give_back(first: &[&str]) {
-    // Whoever comes second has nothing to do.
-    let Some(kept) = notices().take() else { return };
+    // A second call has nothing to do.
+    let Some(kept) = held_messages().take() else { return };
     let pause = FRAME / 40;
     let pen = (0..40).find_map(|_| {
         let pen = PEN.try_lock().ok();
@@ -137,14 +136,14 @@ pub(crate) fn give_back(first: &[&str]) {
 /// Keeps a line for the end, where the live view has the terminal; else says no, and the line is to be printed.
 #[must_use]
 pub fn keep_for_later(line: &str) -> bool {
-    let mut notices = notices();
-    notices.as_mut().map(|notices| notices.add(line)).is_some()
+    let mut held_messages = held_messages();
+    held_messages.as_mut().map(|held_messages| held_messages.add(line)).is_some()
 }
 
 /// Draws with what was said meanwhile, while the view has the terminal.
-pub(crate) fn with_pen(draw: impl FnOnce(&Notices) -> io::Result<()>) -> io::Result<()> {
+pub(crate) fn with_pen(draw: impl FnOnce(&HeldMessages) -> io::Result<()>) -> io::Result<()> {
     let _pen = PEN.lock().unwrap_or_else(PoisonError::into_inner);
-    let said = notices().clone();
+    let said = held_messages().clone();
     said.map_or(Ok(()), |said| draw(&said))
 }
 
@@ -156,7 +155,7 @@ pub(crate) fn typed(within: Duration, bytes: &mut [u8]) -> io::Result<usize> {
     match poll(&mut ready, Some(&wait)) {
         Ok(0) => return Ok(0),
         Ok(_) => {}
-        // A signal, which others hear.
+        // A signal, which others handle.
         Err(rustix::io::Errno::INTR) => return Ok(0),
         Err(e) => return Err(e.into()),
     }

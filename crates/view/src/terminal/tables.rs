@@ -31,9 +31,9 @@ const FAULT: usize = 39;
 const POPULATION: u16 = 56;
 const POPULATION_NAME: (usize, usize) = (16, 40);
 /// Its name's line, and fewer than two below it, would say nothing.
-const LEAST_POPULATIONS: u16 = 3;
+const MIN_POPULATIONS: u16 = 3;
 
-/// Times of the last second, four lines. Beside them stands what they say nothing of, where there is any.
+/// Times of the last second, four lines. Besides them, requests that they do not cover, if any.
 pub(crate) fn latency(second: &Second) -> Vec<Line<'static>> {
     let head: String = ["p50", "p90", "p99", "max"].map(|name| format!("{name:>TIME$}")).concat();
     let is_any = second.no_response.or(second.no_connection).is_some();
@@ -75,14 +75,14 @@ pub(crate) fn costs(second: &Second) -> Vec<Line<'static>> {
     ]
 }
 
-/// Where populations and faults stand: one above the other, or side by side.
+/// The layout of populations and faults: one above the other, or side by side.
 pub(crate) struct Lists {
     populations: Rect,
     faults: Rect,
 }
 
 impl Lists {
-    /// In at most so many rows.
+    /// In at most this many rows.
     pub(crate) fn arrange(second: &Second, width: u16, room: u16, side_by_side: bool) -> Lists {
         let populations = second.populations.len() as u16;
         let populations = if populations > 1 { populations + 1 } else { 0 };
@@ -97,7 +97,7 @@ impl Lists {
         }
         // Each has half of the room, and what the other does not need.
         let populations = populations.min(room - faults.min(room / 2));
-        let populations = if populations < LEAST_POPULATIONS { 0 } else { populations };
+        let populations = if populations < MIN_POPULATIONS { 0 } else { populations };
         let faults = faults.min(room - populations);
         Lists { populations: area(0, 0, populations), faults: area(0, populations, faults) }
     }
@@ -107,7 +107,7 @@ impl Lists {
         self.populations.bottom().max(self.faults.bottom())
     }
 
-    /// What stands where.
+    /// The layout.
     pub(crate) fn lines(&self, scene: &Scene) -> [(Rect, Vec<Line<'static>>); 2] {
         let names = &scene.header.populations;
         [

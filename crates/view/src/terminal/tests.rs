@@ -3,7 +3,7 @@
 use std::{env, fs, path::Path};
 
 use ratatui::backend::TestBackend;
-use samples::{Fault, Kind, Phase, ProcessLook, Side, Stage, TargetLook};
+use samples::{Fault, Kind, Phase, ProcessSample, Side, Stage, TargetSample};
 use units::Nanos;
 
 use super::{figures::Percentiles, *};
@@ -17,7 +17,7 @@ fn frame(scene: &Scene, width: u16, height: u16) -> String {
     rows.collect()
 }
 
-/// Compares with the golden file of this name; `UPDATE_GOLDEN=1` writes it anew.
+/// Compares with the golden file of this name; `UPDATE_GOLDEN=1` rewrites it.
 fn check(name: &str, text: &str) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(format!("{name}.txt"));
     if env::var_os("UPDATE_GOLDEN").is_some() {
@@ -33,9 +33,9 @@ struct Run {
     figures: Figures,
     second: Second,
     history: History,
-    notices: Vec<String>,
+    held_messages: Vec<String>,
     cpu_s: f64,
-    looks: Looks,
+    looks: Samples,
 }
 
 impl Run {
@@ -44,9 +44,9 @@ impl Run {
             figures: Figures::of(&header),
             second: Second { wanted: header.connections, progress: Some(0.0), ..Second::default() },
             history: History::new(),
-            notices: Vec::new(),
+            held_messages: Vec::new(),
             cpu_s: 0.0,
-            looks: Looks::default(),
+            looks: Samples::default(),
             header,
         }
     }
@@ -54,7 +54,7 @@ impl Run {
     /// A second more; throng used 0.4 s of it.
     fn tick(&mut self, tick: &Tick) {
         self.cpu_s += 0.4;
-        let looks = Looks { own: own(self.cpu_s, 12_163_482), ..self.looks.clone() };
+        let looks = Samples { own: own(self.cpu_s, 12_163_482), ..self.looks.clone() };
         if let Some(second) = self.figures.tick(tick, &looks) {
             self.history.push(Point { open: second.open, wanted: second.wanted });
             self.second = second;
@@ -67,15 +67,15 @@ impl Run {
             second: &self.second,
             history: &self.history,
             message,
-            notices: &self.notices,
+            held_messages: &self.held_messages,
             is_paused: self.second.phase == Phase::Pause,
             is_ending: self.second.phase == Phase::Drain,
         }
     }
 }
 
-fn own(cpu_s: f64, rss_bytes: u64) -> Option<ProcessLook> {
-    Some(ProcessLook { cpu_user_ns: (cpu_s * 1e9) as u64, rss_bytes, ..ProcessLook::default() })
+fn own(cpu_s: f64, rss_bytes: u64) -> Option<ProcessSample> {
+    Some(ProcessSample { cpu_user_ns: (cpu_s * 1e9) as u64, rss_bytes, ..ProcessSample::default() })
 }
 
 fn header() -> Header {
@@ -116,17 +116,17 @@ fn second(n: u64, phase: Phase, open: u64, populations: u64) -> Tick {
     tick
 }
 
-fn looks() -> Looks {
-    let process = ProcessLook { cores_used: 1.234, rss_bytes: 9_542_042, ..ProcessLook::default() };
-    let target = TargetLook {
+fn looks() -> Samples {
+    let process = ProcessSample { cores_used: 1.234, rss_bytes: 9_542_042, ..ProcessSample::default() };
+    let target = TargetSample {
         process,
         open_files: Some(100_012),
         open_files_limit: Some(1_048_576),
         accept_queue: Some(17),
         accept_backlog: Some(4_096),
-        ..TargetLook::default()
+        ..TargetSample::default()
     };
-    Looks { target: Some(target), ..Looks::default() }
+    Samples { target: Some(target), ..Samples::default() }
 }
 
 /// Ten seconds of ramp, ten of full load, with a dip and with faults.
@@ -172,7 +172,7 @@ fn full_load_with_faults_and_several_populations() {
     let mut run = in_trouble(3);
     let scene = run.scene(Some("press d again to drain"));
     check("terminal-hold-80x24", &frame(&scene, 80, 24));
-    run.notices = ["one", "two", "three", "four"].map(|line| format!("throng: notice {line}")).to_vec();
+    run.held_messages = ["one", "two", "three", "four"].map(|line| format!("throng: notice {line}")).to_vec();
     check("terminal-hold-160x50", &frame(&run.scene(None), 160, 50));
 }
 
@@ -194,7 +194,7 @@ fn what_had_no_response_stands_beside_the_percentiles() {
     check("terminal-no-response-160x30", &frame(&run.scene(None), 160, 30));
     let small = frame(&run.scene(None), 40, 10);
     assert!(small.contains("p50 5.0 ms p99 9.9 ms no response 3.1 %\n"), "{small}");
-    // A second in which nothing was answered is not shown by the ramp's times.
+    // A second without responses does not show the ramp's times.
     let mut tick = Tick { latency: Default::default(), ..second(21, Phase::Hold, 100_000, 0) };
     tick.ramp_latency.record(Nanos::from_secs(9));
     tick.latency.censor();
@@ -247,7 +247,7 @@ fn rates_are_of_a_second_whatever_the_period() {
     let mut figures = Figures::of(&header());
     let mut tick = second(3, Phase::Hold, 5, 2);
     tick.until = Nanos::from_secs(5);
-    let own = |cpu_s| Looks { own: own(cpu_s, 5), ..Looks::default() };
+    let own = |cpu_s| Samples { own: own(cpu_s, 5), ..Samples::default() };
     figures
         .tick(&Tick { from: Nanos::from_secs(1), until: tick.from, ..Tick::default() }, &own(1.0))
         .unwrap();
@@ -267,11 +267,11 @@ fn rates_are_of_a_second_whatever_the_period() {
 #[test]
 fn percentiles_are_of_the_last_second() {
     let mut figures = Figures::of(&header());
-    figures.tick(&second(1, Phase::Hold, 5, 0), &Looks::default());
+    figures.tick(&second(1, Phase::Hold, 5, 0), &Samples::default());
     let mut tick = second(2, Phase::Hold, 5, 0);
     // What came in the ramp does not count beside full load.
     tick.ramp_latency.record(Nanos::from_secs(9));
-    let seen = figures.tick(&tick, &Looks::default()).unwrap();
+    let seen = figures.tick(&tick, &Samples::default()).unwrap();
     let close = |seen: Option<Percentiles>, us: [u64; 4]| {
         let seen = seen.unwrap();
         for (seen, us) in [seen.p50, seen.p90, seen.p99, seen.max].into_iter().zip(us) {
@@ -281,10 +281,10 @@ fn percentiles_are_of_the_last_second() {
     close(seen.latency, [5_000, 9_000, 9_900, 10_000]);
     close(seen.connect, [500, 900, 990, 1_000]);
     close(seen.lag, [1_000, 1_800, 1_980, 2_000]);
-    let seen = figures.tick(&second(3, Phase::Ramp, 5, 0), &Looks::default()).unwrap();
+    let seen = figures.tick(&second(3, Phase::Ramp, 5, 0), &Samples::default()).unwrap();
     close(seen.latency, [5_000, 9_000, 9_900, 10_000]);
     let nothing = Tick { from: Nanos::from_secs(4), until: Nanos::from_secs(5), ..Tick::default() };
-    let seen = figures.tick(&nothing, &Looks::default()).unwrap();
+    let seen = figures.tick(&nothing, &Samples::default()).unwrap();
     assert_eq!((seen.latency, seen.connect, seen.lag), (None, None, None));
 }
 
@@ -295,7 +295,7 @@ fn check_progress(hold_s: Option<f64>, seconds: Seconds) {
     let mut figures = Figures::of(&Header { hold_s, ..header() });
     for (n, (phase, open, wanted, progress, left)) in (0..).zip(seconds) {
         let tick = Tick { wanted: *wanted, ramped_at: Nanos::ZERO, ..second(n, *phase, *open, 0) };
-        let seen = figures.tick(&tick, &Looks::default()).unwrap();
+        let seen = figures.tick(&tick, &Samples::default()).unwrap();
         let expected = (*progress, left.map(Nanos::from_secs));
         assert_eq!((seen.progress, seen.left), expected, "second {n} of {seconds:?}");
     }
@@ -328,7 +328,7 @@ fn progress_is_of_connections_and_then_of_time() {
 fn full_load_begins_within_a_second() {
     let mut figures = Figures::of(&Header { hold_s: Some(10.0), ..header() });
     let tick = Tick { ramped_at: Nanos::from_millis(5_750), ..second(5, Phase::Hold, 5, 0) };
-    let seen = figures.tick(&tick, &Looks::default()).unwrap();
+    let seen = figures.tick(&tick, &Samples::default()).unwrap();
     assert_eq!((seen.progress, seen.left), (Some(0.025), Some(Nanos::from_millis(9_750))));
 }
 
@@ -350,6 +350,6 @@ fn faults_add_up_the_most_frequent_first() {
 fn a_target_on_another_host_is_not_seen() {
     let mut figures = Figures::of(&header());
     assert!(figures.tick(&second(0, Phase::Hold, 5, 0), &looks()).unwrap().target.is_some());
-    let seen = figures.tick(&second(1, Phase::Hold, 5, 0), &Looks::default()).unwrap();
+    let seen = figures.tick(&second(1, Phase::Hold, 5, 0), &Samples::default()).unwrap();
     assert_eq!(seen.target, None);
 }

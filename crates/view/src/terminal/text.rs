@@ -1,4 +1,4 @@
-//! How figures are written where they stand in columns.
+//! The format of figures in columns.
 
 use ratatui::{
     style::{Modifier, Style},
@@ -19,7 +19,7 @@ pub(crate) fn plain(text: impl Into<String>) -> Span<'static> {
     Span::raw(text.into())
 }
 
-/// In at most so many columns; what does not fit ends with `…`.
+/// In at most this many columns; what does not fit ends with `…`.
 pub(crate) fn fit(text: &str, width: usize) -> String {
     // What is no letter, and would move the cursor, is not drawn.
     let mut text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();

@@ -19,14 +19,14 @@ use super::{
 
 /// The least in which everything has its place.
 const LEAST: (u16, u16) = (72, 20);
-/// From here on tables stand side by side.
+/// From this width on tables are side by side.
 const WIDE: u16 = 137;
 /// From here on a title may have what is of less interest.
 const ROOMY: usize = 100;
 /// From here on there is room for blank lines.
 const HIGH: u16 = 30;
-/// The curve needs so many rows to be one, its times included.
-const LEAST_CURVE: u16 = 6;
+/// The minimum of rows for the curve, including its times.
+const MIN_CURVE: u16 = 6;
 
 /// All that is drawn.
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +37,7 @@ pub(crate) struct Scene<'a> {
     /// What the keys led to.
     pub(crate) message: Option<&'a str>,
     /// What was said meanwhile, the last at the end.
-    pub(crate) notices: &'a [String],
+    pub(crate) held_messages: &'a [String],
     pub(crate) is_paused: bool,
     pub(crate) is_ending: bool,
 }
@@ -65,7 +65,7 @@ pub(crate) fn draw(scene: &Scene, buffer: &mut Buffer) {
     let said = if is_high { 3 } else { 1 };
     let wide = area.width >= WIDE;
     let tables = if wide { 4 } else { 7 };
-    let room = page.left.height.saturating_sub(LEAST_CURVE + gap + tables + gap + said + 1);
+    let room = page.left.height.saturating_sub(MIN_CURVE + gap + tables + gap + said + 1);
     let lists = tables::Lists::arrange(scene.second, page.left.width, room, wide);
     let below = gap + tables + gap + lists.height() + said + 1;
     let rows = page.left.height.saturating_sub(below);
@@ -180,7 +180,7 @@ fn rates(scene: &Scene, width: usize) -> Line<'static> {
     if second.wanted > 0 {
         spans.push(plain(format!(" of {wanted}")));
     }
-    // Each as wide as it usually becomes, so that what follows stands still.
+    // Each as wide as it usually becomes, so that what follows does not move.
     let more = [
         ("opens", 9, per_s(second.opens_per_s)),
         ("requests", 10, per_s(second.requests_per_s)),
@@ -201,11 +201,12 @@ fn rates(scene: &Scene, width: usize) -> Line<'static> {
 /// The last notices, and in the last line what the keys led to.
 fn messages(scene: &Scene, rows: usize, width: usize) -> Vec<Line<'static>> {
     let message = scene.message.map(|message| Line::styled(message.to_owned(), STRONG.fg(Color::Yellow)));
-    let notices = scene.notices.iter().rev().take(rows - usize::from(message.is_some())).rev();
-    let notices: Vec<Line> =
-        notices.map(|notice| Line::styled(fit(notice, width), Style::new().fg(Color::Yellow))).collect();
-    let blank = rows - notices.len() - usize::from(message.is_some());
-    vec![Line::default(); blank].into_iter().chain(notices).chain(message).collect()
+    let held_messages = scene.held_messages.iter().rev().take(rows - usize::from(message.is_some())).rev();
+    let held_messages: Vec<Line> = held_messages
+        .map(|message| Line::styled(fit(message, width), Style::new().fg(Color::Yellow)))
+        .collect();
+    let blank = rows - held_messages.len() - usize::from(message.is_some());
+    vec![Line::default(); blank].into_iter().chain(held_messages).chain(message).collect()
 }
 
 fn keys(scene: &Scene) -> Line<'static> {

@@ -1,12 +1,13 @@
-//! Where a message stands, and the bytes of its body (RFC 9112 sections 6 and 7).
+//! The state of a message, and the bytes of its body (RFC 9112 sections 6 and 7).
 
 use super::{Event, MAX_CHUNK_LINE, MAX_HEAD};
 use crate::Breach;
 
-/// Where a connection stands. The count that goes with it (`left`) is kept beside it by each role, so that both fit 16 bytes.
+/// The state of a connection. Each role stores the count that belongs to it (`left`) separately, so that both fit in 16
+/// bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// Client: nothing asked, nothing to come.
+    /// Client: no request, no response expected.
     Idle,
     /// A head is to come.
     Head,
@@ -18,11 +19,11 @@ pub(super) enum Stage {
     ChunkLine,
     /// `left` bytes of this chunk are to come.
     Chunk,
-    /// The line end behind a chunk is to come.
+    /// Expects the line end after a chunk.
     ChunkEnd,
     /// Trailer lines, or the empty one that ends them, are to come; `left` bytes may still be spent on them.
     Trailers,
-    /// All is consumed, only the end is not yet told.
+    /// All is consumed, only `End` is left to report.
     Done,
     /// This connection speaks HTTP no more: it is to be closed, or belongs to another protocol now.
     Left,
@@ -34,7 +35,7 @@ impl Stage {
         if length == 0 { Self::Done } else { Self::Sized }
     }
 
-    /// Reads on to the next event of the body; behind its end the stage is `after`. In the stages without a body (`Idle`,
+    /// Reads up to the next event of the body; after its end the stage is `after`. In the stages without a body (`Idle`,
     /// `Head`, `Left`) it consumes nothing.
     pub(super) fn advance<'a, H>(
         &mut self,
@@ -91,8 +92,8 @@ fn data<H>(bytes: &[u8]) -> Option<Event<'_, H>> {
     if bytes.is_empty() { None } else { Some(Event::Data(bytes)) }
 }
 
-/// The chunk-size line at the start of `input`: its length with the line end, and the size it tells; `None` while it is
-/// incomplete. The grammar of extensions is not checked, only that they are text on this line (RFC 9112 section 7.1.1).
+/// The chunk-size line at the start of `input`: its length with the line end, and the size; `None` while it is incomplete.
+/// The grammar of extensions is not checked, only that they are text on this line (RFC 9112 section 7.1.1).
 fn chunk_line(input: &[u8]) -> Result<Option<(usize, u64)>, Breach> {
     let line = &input[..input.len().min(MAX_CHUNK_LINE)];
     let mut size = 0u64;

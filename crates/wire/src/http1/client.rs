@@ -25,11 +25,11 @@ pub struct Head {
     pub status: u16,
     /// The head's own length in bytes, as received.
     pub head_bytes: u32,
-    /// How many bytes of body follow, 0 to a HEAD request; `None` where only the end will tell.
+    /// How many bytes of body follow, 0 for a HEAD request; `None` if only the end of the connection delimits it.
     pub length: Option<u64>,
     /// Whether the connection may carry another request after this response.
     pub keeps_alive: bool,
-    /// `Keep-Alive: timeout=N`: the server will close after so many seconds of silence.
+    /// `Keep-Alive: timeout=N`: the server's idle timeout in seconds.
     pub keep_alive_timeout_s: Option<u32>,
     /// Whether it has all the fields that were expected.
     pub has_expected: bool,
@@ -57,9 +57,9 @@ impl Client {
         self.stage = Stage::Head;
     }
 
-    /// Reads on: how many bytes of `input` are consumed, and what they say. To be called until `(0, None)`, see
-    /// [the module](super). `expected`: fields to look for in the head of the final response, each by its name and a text
-    /// that its value contains.
+    /// Reads `input`: how many bytes are consumed, and the event. Call until `(0, None)`, see [the module](super).
+    /// `expected`: fields to look for in the head of the final response, each by its name and a text that its value
+    /// contains.
     ///
     /// # Errors
     /// The [`Breach`] of the server; the connection is of no more use.
@@ -158,7 +158,7 @@ impl Client {
     }
 }
 
-/// Where a client stands behind a response.
+/// The state of a client after a response.
 fn after(switched: bool) -> Stage {
     if switched { Stage::Left } else { Stage::Idle }
 }

@@ -79,13 +79,13 @@ pub(super) fn has_fields(headers: &[Header<'_>], expected: &[(String, String)]) 
 pub(super) enum Coding {
     /// No such field.
     Absent,
-    /// `chunked` comes last: the chunks tell where the body ends. `only` where nothing else comes before.
+    /// `chunked` comes last: the chunks delimit the body. `only`: there is no other coding.
     Chunked { only: bool },
-    /// Something else comes last (or nothing is named at all): only the close tells.
+    /// Another coding comes last (or none is named): only the close delimits the body.
     Other,
 }
 
-/// The fields of a head that this crate heeds.
+/// The fields of a head that this crate uses.
 #[derive(Debug)]
 pub(super) struct Fields<'a> {
     pub(super) length: Option<u64>,

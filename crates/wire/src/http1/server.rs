@@ -30,7 +30,7 @@ pub struct Request<'a> {
     pub expects_continue: bool,
     /// HTTP/1.0: a kept connection must be confirmed in the response.
     pub http10: bool,
-    /// The client offers to speak WebSocket from here on. This machine goes on in HTTP: whoever accepts replaces it.
+    /// The client offers an upgrade to WebSocket. This machine continues with HTTP: to accept, replace it.
     pub websocket: Option<websocket::Offer<'a>>,
 }
 
@@ -46,11 +46,10 @@ impl Server {
         Self { left: 0, stage: Stage::Head, keeps_alive: true }
     }
 
-    /// Reads on: how many bytes of `input` are consumed, and what they say. To be called until `(0, None)`, see
-    /// [the module](super).
+    /// Reads `input`: how many bytes are consumed, and the event. Call until `(0, None)`, see [the module](super).
     ///
     /// # Errors
-    /// The [`Breach`] of the client: answer 400 if you like, and close.
+    /// The [`Breach`] of the client: send a 400 if you like, and close.
     pub fn handle_bytes<'a>(
         &mut self,
         input: &'a [u8],

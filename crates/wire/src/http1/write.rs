@@ -9,9 +9,9 @@ pub struct Response {
     pub status: u16,
     /// The media type; no such field if empty.
     pub content_type: &'static str,
-    /// The body's length in bytes; not told with 1xx and 204, which have none (RFC 9110 section 8.6).
+    /// The body's length in bytes; not sent with 1xx and 204, which have none (RFC 9110 section 8.6).
     pub content_length: u64,
-    /// Whether the connection stays open behind this response.
+    /// Whether the connection stays open after this response.
     pub keeps_alive: bool,
     /// The request was HTTP/1.0, so that staying open must be said.
     pub http10: bool,

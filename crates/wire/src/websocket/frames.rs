@@ -39,7 +39,7 @@ enum Stage {
     Frame,
     /// The same, and the message ends with them.
     LastFrame,
-    /// A close has come: nothing behind it means anything.
+    /// A close has arrived: everything after it is ignored.
     Closed,
 }
 
@@ -48,12 +48,11 @@ enum Stage {
 pub enum Event<'a> {
     /// A piece of a message.
     Data(Data<'a>),
-    /// To be answered with a pong of the same payload (section 5.5.2).
+    /// The reply is a pong with the same payload (section 5.5.2).
     Ping(Payload<'a>),
-    /// Answers a ping, or nothing (section 5.5.3).
+    /// The reply to a ping, or unsolicited (section 5.5.3).
     Pong(Payload<'a>),
-    /// The peer sends no more; to be answered with a close, unless ours went first (section 5.5.1). Nothing
-    /// comes after it.
+    /// The peer sends no more; the reply is a close, unless ours was sent first (section 5.5.1). Nothing follows it.
     Closing(Closing<'a>),
 }
 
@@ -116,8 +115,7 @@ impl Frames {
         }
     }
 
-    /// Whether no message has begun that goes on. (Half a header is left unconsumed, so the caller knows of
-    /// it.)
+    /// Whether no message is incomplete. (Half a header is left unconsumed, so the caller can tell.)
     pub fn is_between_messages(&self) -> bool {
         self.message == Message::None
     }

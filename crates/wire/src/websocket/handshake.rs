@@ -11,7 +11,7 @@ use sha1::{Digest as _, Sha1};
 /// The version of the protocol that RFC 6455 describes.
 const VERSION: u16 = 13;
 
-/// What a server appends to the key, so that nobody answers by chance (section 1.3).
+/// What a server appends to the key, so that no other server responds correctly by chance (section 1.3).
 const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
 /// The client's nonce, base64 of 16 bytes (section 4.1, item 7).
@@ -30,7 +30,7 @@ impl Key {
     }
 }
 
-/// A client's offer to speak WebSocket, as it stands in an HTTP request; perhaps not one to accept.
+/// A client's offer of an upgrade to WebSocket in an HTTP request; may be invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offer<'a> {
     /// `Sec-WebSocket-Key` as sent; empty where it came twice.
@@ -43,13 +43,13 @@ impl Offer<'_> {
     /// Whether a server may accept: the version is 13, the key base64 of 16 bytes (section 4.2.1). Else 400,
     /// or 426 with the version that would do.
     pub fn is_valid(&self) -> bool {
-        // The decoder asks for room in threes, and takes nothing but the one way to write so many bytes.
+        // The decoder needs space in multiples of three, and accepts only the canonical encoding.
         let mut nonce = [0; 18];
         self.version == VERSION && STANDARD.decode_slice(self.key, &mut nonce) == Ok(16)
     }
 }
 
-/// What a server must answer to a key: base64 of the SHA-1 of key and GUID (section 4.2.2, item 5).
+/// The accept value for a key: base64 of the SHA-1 of key and GUID (section 4.2.2, item 5).
 pub fn accept_key(key: &[u8]) -> [u8; 28] {
     let digest: [u8; 20] = Sha1::new().chain_update(key).chain_update(GUID).finalize().into();
     base64(&digest)
@@ -118,7 +118,7 @@ pub fn read_response(input: &[u8], key: &Key) -> Result<Option<(usize, Response)
     if at == MAX_HEAD { Err(Breach::HeadTooLong) } else { Ok(None) }
 }
 
-/// Whether these fields of a 101 are what section 4.1 asks for, items 2 to 6 of its second list.
+/// Whether these fields of a 101 meet section 4.1, items 2 to 6 of its second list.
 fn upgrades(fields: &[Header<'_>], key: &Key) -> bool {
     let mut seen = Seen::default();
     let accept = accept_key(key.as_bytes());
@@ -134,7 +134,7 @@ fn upgrades(fields: &[Header<'_>], key: &Key) -> bool {
             seen.accept += 1;
             seen.wrong |= value != accept;
         } else if is("sec-websocket-extensions") || is("sec-websocket-protocol") {
-            // Nobody asked for any.
+            // None were requested.
             seen.wrong = true;
         }
     }

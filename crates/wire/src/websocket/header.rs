@@ -7,7 +7,7 @@ use crate::Breach;
 /// 5.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// The end that asked for the upgrade.
+    /// The end that requested the upgrade.
     Client,
     /// The end that accepted it.
     Server,
@@ -24,9 +24,9 @@ pub enum Opcode {
     Binary,
     /// The end of what the peer sends.
     Close,
-    /// To be answered with a pong of the same payload.
+    /// The reply is a pong with the same payload.
     Ping,
-    /// Answers a ping, or just says that the peer is there.
+    /// The reply to a ping, or a keep-alive.
     Pong,
 }
 
@@ -77,8 +77,7 @@ pub struct Header {
 /// The header at the start of `input`, with its own length in bytes; `None` while it is incomplete. `open`: a
 /// message has begun and goes on.
 ///
-/// The checks stand in the order of the bytes they judge, so that the same stream breaks the same rule
-/// however it is cut.
+/// The checks are in the order of the bytes they judge, so that the same stream breaks the same rule however it is split.
 pub(super) fn read(input: &[u8], role: Role, open: bool) -> Result<Option<(usize, Header)>, Breach> {
     let Some(&first) = input.first() else { return Ok(None) };
     let ends = first & 0x80 != 0;
@@ -107,8 +106,8 @@ pub(super) fn read(input: &[u8], role: Role, open: bool) -> Result<Option<(usize
     Ok(Some((at + mask.len(), Header { opcode, ends, len, mask: Some(mask) })))
 }
 
-/// The payload's length, of which `short` are the 7 bits, and how many bytes of `behind` tell it. It must be
-/// told in as few bytes as it can be.
+/// The payload's length, of which `short` are the 7 bits, and how many bytes of `behind` encode it. It must be encoded in
+/// the fewest bytes possible.
 fn length(short: u8, behind: &[u8]) -> Result<Option<(usize, u64)>, Breach> {
     let (bytes, len, least) = match short {
         126 => match behind.first_chunk() {

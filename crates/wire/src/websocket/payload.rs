@@ -55,7 +55,7 @@ impl<'a> Payload<'a> {
         (self.mask == [0; 4]).then_some(self.bytes)
     }
 
-    /// The first `n` bytes and those behind them.
+    /// The first `n` bytes and those after them.
     pub(super) fn split_at(self, n: usize) -> (Self, Self) {
         let (front, back) = self.bytes.split_at(n);
         (Self { bytes: front, ..self }, Self { bytes: back, mask: turned(self.mask, n) })

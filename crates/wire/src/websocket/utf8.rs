@@ -2,7 +2,7 @@
 
 use super::Payload;
 
-/// Where a text stands between two bytes.
+/// The state of the validation between two bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Utf8 {
     /// Between two characters.

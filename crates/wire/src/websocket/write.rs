@@ -62,8 +62,8 @@ pub fn write_frame(
     Some(at + payload.len())
 }
 
-/// Writes a close without a reason into `out`: the bytes written (2 to 8), `None` where it does not fit.
-/// Without a code it is an empty one, as a close without a code is answered.
+/// Writes a close without a reason into `out`: the bytes written (2 to 8), `None` if it does not fit. Without a code it is
+/// empty, as the reply to a close without a code.
 pub fn write_close(out: &mut [u8], code: Option<u16>, mask: Option<[u8; 4]>) -> Option<usize> {
     let code = code.map(u16::to_be_bytes);
     write_frame(out, Opcode::Close, true, mask, code.as_ref().map_or(&[], |code| code))

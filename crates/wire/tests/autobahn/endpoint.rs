@@ -1,4 +1,4 @@
-//! What all cases need: frames written by hand, the endpoint under test, and the comparison of its answer.
+//! What all cases need: frames written manually, the endpoint under test, and the comparison of its answer.
 
 use wire::websocket::{Closing, Event, Frames, Opcode, Payload, Role, write_close, write_frame};
 

@@ -143,7 +143,7 @@ fn rfc6455_8_1_text() {
     client(b"\x01\x02\xE2\x82\x80\x00", "breach bad-utf8");
     client(b"\x01\x02\xE2\x82\x89\x01\xFF\x80\x01\xAC", "ping \\xff | text \\xe2\\x82\\xac");
     client(b"\x82\x02\xE2\x82", "binary \\xe2\\x82");
-    // The next message begins anew.
+    // The next message starts again.
     client(b"\x01\x01a\x80\x01b\x82\x01\xFF\x81\x01c", "text ab | binary \\xff | text c");
 }
 

@@ -1,4 +1,4 @@
-//! The report over a made-up machine, word for word. `UPDATE_GOLDEN=1` writes it anew.
+//! The report of a fake machine, verbatim. `UPDATE_GOLDEN=1` rewrites it.
 
 use std::{
     fs,

@@ -1,4 +1,4 @@
-//! Figures that no run here makes, written by hand: those of a JVM, of a target that counts its connections, and
+//! Figures that no run here makes, written manually: those of a JVM, of a target that counts its connections, and
 //! Telegraf's. A real run against such a target is tested elsewhere.
 
 use std::{

@@ -3,9 +3,9 @@
 
 use units::Nanos;
 
-/// Dials of so long are counted together.
+/// Dials of this much time are counted together.
 pub(super) const PERIOD: Nanos = Nanos::from_millis(250);
-/// A period is judged when its last dials have had so many times the quickest one, at least and at most so long.
+/// A period is judged when its last dials have had this multiple of the fastest one, within these bounds.
 const ROUNDS: u64 = 4;
 const SOONEST: Nanos = Nanos::from_millis(50);
 /// Periods that are not judged yet, and the one that lasts.
@@ -17,7 +17,7 @@ pub(super) struct Through {
     /// When it ended.
     pub(super) until: Nanos,
     pub(super) begun: u32,
-    /// Of those that were, so many opened soon.
+    /// How many of them were fast.
     pub(super) opened: u32,
 }
 
@@ -54,7 +54,7 @@ impl Fresh {
         }
     }
 
-    /// One that took so long has led to a connection.
+    /// A dial succeeded after this time.
     pub(super) fn opened(&mut self, took: Nanos, now: Nanos) {
         if took < self.slow {
             self.least = self.least.min(took);

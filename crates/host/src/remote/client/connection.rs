@@ -13,7 +13,7 @@ use units::{Clock, Nanos};
 use crate::remote::PATIENCE;
 
 /// Maximum length of a response, bytes.
-const MOST_ANSWER: usize = 64 << 10;
+const MAX_ANSWER: usize = 64 << 10;
 
 /// To one address. Users of it take turns.
 #[derive(Clone, Debug)]
@@ -148,7 +148,7 @@ impl Link {
             let lost = |e: io::Error| Failed::Lost(e.to_string());
             self.stream.set_read_timeout(Some(Duration::from_nanos(left.0))).map_err(lost)?;
             match self.stream.read(&mut piece) {
-                Ok(n) if self.input.len() + n > MOST_ANSWER => {
+                Ok(n) if self.input.len() + n > MAX_ANSWER => {
                     return Err(Failed::Wrong("the response is too long".to_owned()));
                 }
                 Ok(n) => {
@@ -179,7 +179,7 @@ impl Link {
         };
         let ends = field("connection").is_some_and(|value| value.eq_ignore_ascii_case("close"));
         let whole = match field("content-length").map(|value| value.trim().parse::<usize>()) {
-            Some(Ok(length)) if length <= MOST_ANSWER => {
+            Some(Ok(length)) if length <= MAX_ANSWER => {
                 (self.input.len() >= head + length).then_some(head + length)
             }
             Some(_) => return Err(not_http(false)),

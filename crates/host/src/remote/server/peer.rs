@@ -12,7 +12,7 @@ use super::Reply;
 use crate::remote::{KEPT, PATIENCE};
 
 /// The longest head that is read, bytes.
-const MOST_HEAD: usize = 8 << 10;
+const MAX_HEAD: usize = 8 << 10;
 
 #[derive(Debug)]
 pub(super) struct Peer {
@@ -86,7 +86,7 @@ impl Peer {
             self.has_asked |= status == 200;
             self.answer(now, status, &body, status == 200 && may_go_on(&head));
         }
-        if !self.is_gone && self.output.is_empty() && self.input.len() > MOST_HEAD {
+        if !self.is_gone && self.output.is_empty() && self.input.len() > MAX_HEAD {
             self.answer(now, 431, "", false);
         }
     }
@@ -144,7 +144,7 @@ fn is_for_later(e: &io::Error) -> bool {
 }
 
 fn head_length(input: &[u8]) -> Option<usize> {
-    input[..input.len().min(MOST_HEAD)].windows(4).position(|four| four == b"\r\n\r\n").map(|at| at + 4)
+    input[..input.len().min(MAX_HEAD)].windows(4).position(|four| four == b"\r\n\r\n").map(|at| at + 4)
 }
 
 /// Whether another request may follow this one (RFC 9112 section 9.3): not with HTTP/1.0, nor after content.

@@ -14,7 +14,7 @@ use units::Nanos;
 use crate::io::REGIONS;
 
 /// Longest sleep in whole milliseconds: what fits the old call's argument.
-const MOST_MILLIS: u64 = i32::MAX as u64;
+const MAX_MILLIS: u64 = i32::MAX as u64;
 
 pub(super) struct Poll {
     epoll: OwnedFd,
@@ -60,7 +60,7 @@ impl Poll {
             }
         }
         // Rounded up: the loop would turn without end in the last millisecond.
-        let millis = at_most.0.div_ceil(1_000_000).min(MOST_MILLIS);
+        let millis = at_most.0.div_ceil(1_000_000).min(MAX_MILLIS);
         let waited =
             epoll::wait(&self.epoll, &mut self.events[..], Some(&timespec(Nanos::from_millis(millis))));
         count(waited.map_err(io::Error::from))

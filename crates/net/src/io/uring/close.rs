@@ -22,7 +22,7 @@ impl Uring {
         // A pending operation keeps the socket open: cancel it before the close. What is not pending completes with ENOENT,
         // which is ignored.
         let cancel = |op, extra| quiet(opcode::AsyncCancel::new(user_data(op, extra, k)).build());
-        if self.clogged.contains_key(&k) {
+        if self.blocked.contains_key(&k) {
             // SAFETY: the entry points to nothing.
             unsafe { self.push(k, &[cancel(Op::SendRest, 0)]) };
         }

@@ -96,7 +96,7 @@ impl Uring {
     }
 
     fn handle_rest_sent(&mut self, k: Key, result: i32) {
-        let mut rest = self.clogged.remove(&k).expect("what is sent late is kept until it is answered");
+        let mut rest = self.blocked.remove(&k).expect("what is sent late is kept until it is answered");
         if !self.stands(k) {
             return;
         }

@@ -17,8 +17,8 @@ use crate::{
 impl Uring {
     /// Makes a bound socket in the direct slot of `k`; [`Uring::connect_prepared`] dials from it.
     pub(super) fn prepare(&mut self, k: Key, from: SocketAddr, to: SocketAddr) {
-        if self.by_hand {
-            if let Err(e) = self.prepare_by_hand(k, from, to) {
+        if self.without_chain {
+            if let Err(e) = self.prepare_without_chain(k, from, to) {
                 return self.tell(k, What::Gone(Gone::from_errno(e.raw_os_error().unwrap_or(libc::EIO))));
             }
         } else {
@@ -55,7 +55,7 @@ impl Uring {
     }
 
     /// The same by ordinary system calls; the ordinary descriptor is closed again at once.
-    fn prepare_by_hand(&mut self, k: Key, from: SocketAddr, to: SocketAddr) -> io::Result<()> {
+    fn prepare_without_chain(&mut self, k: Key, from: SocketAddr, to: SocketAddr) -> io::Result<()> {
         let (ring, fd) = self.place(k);
         // The predecessor's close may still be queued: it must not close what is installed here.
         self.rings[ring].submit();

@@ -24,7 +24,7 @@ impl Uring {
     /// The bytes must stay as they are until the next batch.
     pub(super) unsafe fn send(&mut self, k: Key, sent: Sent) {
         let bytes = self.sent(sent);
-        if self.is_clogged(k) {
+        if self.is_write_blocked(k) {
             let bytes = bytes.to_vec();
             return self.behind.entry(k).or_default().extend_from_slice(&bytes);
         }
@@ -71,8 +71,8 @@ impl Uring {
             .flags(libc::MSG_WAITALL | libc::MSG_NOSIGNAL)
             .build()
             .user_data(user_data(Op::SendRest, 0, k));
-        self.clogged.insert(k, rest);
-        // SAFETY: the bytes stay in `clogged`, at the same heap address, until the operation completes.
+        self.blocked.insert(k, rest);
+        // SAFETY: the bytes stay in `blocked`, at the same heap address, until the operation completes.
         unsafe { self.push(k, &[entry]) };
     }
 }

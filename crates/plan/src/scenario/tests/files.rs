@@ -27,7 +27,7 @@ fn file(name: &str) -> Plan {
 
 fn with_files(name: &str, text: &str) -> Plan {
     let resolve = |name: &str| Err(format!("a scenario of the project names no host: {name}"));
-    let around = Surroundings { cores: 2, seed: 1, resolve: &resolve };
+    let around = Environment { cores: 2, seed: 1, resolve: &resolve };
     let open =
         |file: &str| fs::read_to_string(root().join("scenarios").join(file)).map_err(|e| e.to_string());
     read(name, text, &Flags::default(), &around, &open)

@@ -1,4 +1,4 @@
-//! What is wrong with a file, all at once, each with its place and cure.
+//! All mistakes of a file, each with its place and fix.
 
 use super::*;
 use proptest::prelude::*;
@@ -10,7 +10,7 @@ pub(super) fn check(text: &str, expected: &[&str]) {
     assert_eq!(found, expected, "{text}");
 }
 
-/// A file with an HTTP target and these lines behind it, from line 2 on.
+/// A file with an HTTP target followed by these lines, from line 2 on.
 fn check_http(lines: &str, expected: &[&str]) {
     check(&format!("target = \"http://127.0.0.1:1/\"\n{lines}"), expected);
 }

@@ -37,7 +37,7 @@ const SEVERAL: &str = r#"
 fn with(text: &str, flags: Flags) -> Result<Plan, Vec<String>> {
     let resolve = |_: &str| unreachable!("the target is an address");
     let open = |_: &str| unreachable!("it names no file");
-    let around = Surroundings { cores: 2, seed: 77, resolve: &resolve };
+    let around = Environment { cores: 2, seed: 77, resolve: &resolve };
     read("load.toml", text, &flags, &around, &open).map_err(|mistakes| listed(&mistakes))
 }
 

@@ -21,7 +21,7 @@ fn the_schema_file_is_generated() {
     check("docs/reference/scenario.schema.json", &schema());
 }
 
-/// What stands before and behind the generated tables of the reference.
+/// The markers before and after the generated tables of the reference.
 const MARKS: [&str; 2] = ["<!-- generated -->\n", "<!-- end -->\n"];
 
 #[test]

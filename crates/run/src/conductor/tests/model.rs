@@ -1,4 +1,4 @@
-//! Workers that do as they are ordered, each with its share of the load, and a target that does as it is told.
+//! Workers that apply their commands, each with its share of the load, and a target that behaves as configured.
 
 use plan::Part;
 
@@ -18,16 +18,16 @@ pub(super) struct Model {
 /// What becomes of dials, connections and requests.
 #[derive(Clone, Copy)]
 pub(super) struct Target {
-    /// So long after an order all connections stand.
+    /// Time after an order until all connections are open.
     pub(super) takes: Nanos,
     /// All connections are lost then, and none of them comes back.
     pub(super) loses_at: Nanos,
-    /// So many requests of each worker are never answered.
+    /// This many requests of each worker never get a response.
     pub(super) waiting: u64,
 }
 
 impl Target {
-    /// It accepts at once, and answers all.
+    /// It accepts immediately, and responds to all.
     pub(super) const GOOD: Target = Target { takes: Nanos::ZERO, loses_at: Nanos::NEVER, waiting: 0 };
 }
 
@@ -102,8 +102,8 @@ impl Model {
 }
 
 impl Workers for Model {
-    fn whose(&self) -> Vec<Whose> {
-        self.workers.iter().map(|worker| worker.part.whose).collect()
+    fn role(&self) -> Vec<Role> {
+        self.workers.iter().map(|worker| worker.part.role).collect()
     }
 
     fn notice(&self) -> Nanos {
@@ -122,7 +122,7 @@ impl Workers for Model {
         self.orders.push((self.now, order));
         for worker in &mut self.workers {
             if let Some(control) = order.to(&worker.part) {
-                worker.obey(control, self.now, self.target.takes);
+                worker.apply(control, self.now, self.target.takes);
             }
         }
     }
@@ -150,7 +150,7 @@ impl Workers for Model {
 }
 
 impl Worker {
-    fn obey(&mut self, control: Control, now: Nanos, takes: Nanos) {
+    fn apply(&mut self, control: Control, now: Nanos, takes: Nanos) {
         if self.stopped {
             return;
         }
@@ -163,7 +163,7 @@ impl Worker {
             Control::Until(at) => self.until = at,
             Control::Drain => (self.news, self.draining) = (!self.draining, true),
             Control::Stop => (self.news, self.stopped) = (true, true),
-            Control::HoldUntil(_) | Control::Tempo(..) | Control::Rest(_) => {}
+            Control::HoldUntil(_) | Control::RateProfile(..) | Control::Rest(_) => {}
         }
     }
 

@@ -30,19 +30,19 @@ fn plan_of(stages: &[(u32, u64, u64)]) -> Plan {
 
 /// The time that an order names, with whom it is for and what it does; never is no time.
 fn effect(order: &Order) -> Option<((u16, &'static str), Nanos)> {
-    let (whose, control) = match *order {
+    let (role, control) = match *order {
         Order::Load(nth, _, _, from) => return Some(((nth, "load"), from)),
         Order::Population(nth, control) => (nth, control),
         Order::All(control) => (u16::MAX, control),
         Order::Probe(control) => (u16::MAX - 1, control),
     };
     let (what, at) = match control {
-        Control::Tempo(_, from) => ("tempo", from),
+        Control::RateProfile(_, from) => ("tempo", from),
         Control::Hold(from) => ("hold", from),
         Control::Until(at) | Control::HoldUntil(at) => ("until", at),
         _ => return None,
     };
-    (at < Nanos::NEVER).then_some(((whose, what), at))
+    (at < Nanos::NEVER).then_some(((role, what), at))
 }
 
 /// The ticks of a second: of each worker the ends of its ticks, in milliseconds, and what each counts.
@@ -89,7 +89,8 @@ proptest! {
             .facing(Target { takes: MS(takes), ..Target::GOOD });
         let ran = play(&plan, model, &[]);
         let planned: u64 = stages.iter().map(|(_, ramp_ms, hold_ms)| ramp_ms + hold_ms).sum();
-        // A stage is on its way until its last order has been heard and done and reported, and it then begins for all at once.
+        // A stage is pending until its last order has been applied and reported, and it then begins for all at the same
+        // time.
         let more = (2 * notice + takes + period + 100) * stages.len() as u64 + 2 * notice;
         let held: u64 = stages.iter().map(|(_, _, hold_ms)| hold_ms).sum();
         prop_assert!(ran.record.ended >= MS(held), "{} of {held}", ran.record.ended);
@@ -164,7 +165,7 @@ proptest! {
             }
             let (last, record) = conductor.finish();
             lines.push(last);
-            (lines, record.totals, record.crowds.into_iter().map(|crowd| crowd.totals).collect::<Vec<_>>())
+            (lines, record.totals, record.populations.into_iter().map(|measured| measured.totals).collect::<Vec<_>>())
         };
         let one_by_one = lines(&mut || 0);
         let mut random = plan::Random::new(seed);

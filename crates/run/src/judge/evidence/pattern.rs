@@ -6,15 +6,15 @@ use units::Nanos;
 
 use crate::{losses::FEW, record::Record};
 
-/// Silences that differ by no more than this, or by a tenth, are the same: servers look at their clocks now and then.
+/// Silences that differ by at most this, or a tenth, are equal: servers check their timeouts now and then.
 const SPREAD: Nanos = Nanos::from_millis(250);
-/// Those that look twice a second: up to a fifth.
+/// Those that check twice a second: up to a fifth.
 const SLOW_CLOCK: Nanos = Nanos::from_millis(600);
 /// The number of responses was the reason for a close that came with the last one: within two of the steps in which silence
 /// is measured. What is closed a little later may be idle ones that a server gives up all together.
 const AT_ONCE: Nanos = Nanos::from_millis(110);
-/// But a busy server closes when it gets to it: within a part of the time that a response takes, and no longer than this. An
-/// age, or a silence, that ends each connection does not know of its responses, and meets them anywhere between two.
+/// But a busy server closes when it gets to it: within a part of a response time, and within at most this. A limit on age
+/// or silence is independent of responses, and ends connections anywhere between two.
 const SOON: Nanos = Nanos::from_millis(450);
 /// That part where each had one response: nothing but that happened to it; and where it had several, all alike.
 const OF_ONE: u64 = 2;
@@ -23,13 +23,13 @@ const OF_SEVERAL: u64 = 4;
 /// What lost connections have in common.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Pattern {
-    /// All had been silent for so long, and no other for longer.
+    /// All had been silent for this long, and no other connection for longer.
     pub(crate) silence: Option<Nanos>,
     /// All were so old.
     pub(crate) age: Option<Nanos>,
-    /// From some number on, whoever was opened was lost, and nobody else.
+    /// From some number on, all new connections were lost, and no others.
     pub(crate) is_surplus: bool,
-    /// All had received so many responses, and were closed at once after the last.
+    /// All had received this many responses, and were closed immediately after the last.
     pub(crate) responses: Option<u64>,
     /// Some were closed as others opened, and after a response: the median of their silence.
     pub(crate) evicted: Option<Nanos>,
@@ -54,7 +54,7 @@ impl Pattern {
         let is_all = is_same && none_has_more(r, responses.min());
         // Handshakes that were turned away are failed, not lost.
         let handshakes = r.totals.faults.iter().filter(|(fault, _)| fault.stage == Stage::Handshake);
-        let held = r.crowds.iter().map(|crowd| crowd.held).sum::<u64>();
+        let held = r.populations.iter().map(|measured| measured.held).sum::<u64>();
         let turned_away = r.losses.lost + handshakes.map(|(_, n)| n).sum::<u64>();
         let as_others_opened = turned_away >= FEW && r.losses.lost_late * 10 <= turned_away;
         let is_outlasted = others.0 > most.0 + SPREAD.0;
@@ -83,9 +83,9 @@ fn soon(r: &Record, responses: u64) -> Nanos {
 /// for that.
 fn none_has_more(r: &Record, n: u64) -> bool {
     let counts = &r.totals.counts;
-    let held = r.crowds.iter().map(|crowd| crowd.held).sum::<u64>();
+    let held = r.populations.iter().map(|measured| measured.held).sum::<u64>();
     let ended = counts.dropped + counts.closed + counts.finished;
-    // Some were answered after those held were counted.
+    // Some got a response after those held were counted.
     counts.answered <= ended * n + held * n.saturating_sub(1) + held / 20 + FEW
 }
 
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
     use crate::fixture::record;
 
-    /// Lost connections with these silences in ms and responses; others are silent for so long, and 500 are held.
+    /// Lost connections with these silences in ms and responses; others are silent for `others`, and 500 are held.
     fn pattern(lost: &[(u64, u64)], others_ms: u64, late: u64) -> Pattern {
         let mut r = record();
         for (silence_ms, responses) in lost {
@@ -103,7 +103,7 @@ mod tests {
         }
         r.totals.longest_silence = Nanos::from_millis(others_ms);
         (r.losses.lost, r.losses.lost_late, r.losses.opened_by_then) = (lost.len() as u64, late, 480);
-        r.crowds[0].held = 500;
+        r.populations[0].held = 500;
         Pattern::of(&r)
     }
 
@@ -144,7 +144,7 @@ mod tests {
         let mut r = record();
         (0..28).for_each(|_| r.totals.responses_at_close.record(1));
         (0..28).for_each(|ms| r.totals.silence.record(Nanos::from_millis(ms)));
-        (r.totals.counts.dropped, r.totals.counts.answered, r.crowds[0].held) = (28, 540, 512);
+        (r.totals.counts.dropped, r.totals.counts.answered, r.populations[0].held) = (28, 540, 512);
         assert_eq!(Pattern::of(&r).responses, None);
         r.totals.counts.answered = 28;
         assert_eq!(Pattern::of(&r).responses, Some(1));

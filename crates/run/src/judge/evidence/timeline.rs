@@ -5,7 +5,7 @@ use units::Nanos;
 
 use crate::observe::{Sign, Signs};
 
-/// A look sees what has happened since the one before.
+/// A sample shows what has happened since the previous one.
 const LOOK_S: f64 = 1.0;
 
 /// Times of signs and of first failures.

@@ -13,7 +13,7 @@ use crate::{
 
 /// A processor is used up from here on; the rest is the clock's grain.
 const USED_UP: f64 = 0.95;
-/// A collection that took so much of a silence explains it.
+/// A collection that took this share of a silence explains it.
 const COLLECTED: f64 = 0.5;
 /// CPU over less than this says nothing.
 const LEAST: Nanos = Nanos::from_millis(500);
@@ -27,7 +27,7 @@ impl Evidence {
         self.timeline = Timeline::new(signs, r.started, firsts, timeout);
         self.unaccepted = r.unaccepted.unwrap_or(0);
         self.rejection = r.rejection;
-        let silences = r.crowds.iter().filter_map(|crowd| crowd.silences.longest());
+        let silences = r.populations.iter().filter_map(|measured| measured.silences.longest());
         let longest = silences.max_by_key(|(_, silence)| silence.length());
         self.stall = longest.map(|(count, silence)| Stall {
             from_s: silence.from.since(r.started).secs_f64(),

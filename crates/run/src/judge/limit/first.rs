@@ -6,8 +6,8 @@ use samples::{Cause, Limit};
 use super::Case;
 use crate::observe::Sign;
 
-/// So many consequences are named.
-const MOST_NAMED: usize = 3;
+/// Maximum of consequences that are named.
+const MAX_NAMED: usize = 3;
 
 /// When a finding began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +56,7 @@ pub(super) fn first(case: &Case, found: Vec<(Limit, When)>) -> Option<Limit> {
     after.sort_by_key(|(at, _)| *at);
     after.dedup_by_key(|(_, cause)| *cause);
     let told = |(at, cause): &(u64, Cause)| format!("{} (second {at})", cause.name().replace('-', " "));
-    let after: Vec<String> = after.iter().take(MOST_NAMED).map(told).collect();
+    let after: Vec<String> = after.iter().take(MAX_NAMED).map(told).collect();
     if !after.is_empty() {
         limit.detail +=
             &format!("; first seen in second {}, followed by: {}", second(at_s), after.join(", "));
@@ -64,7 +64,7 @@ pub(super) fn first(case: &Case, found: Vec<(Limit, When)>) -> Option<Limit> {
     Some(limit)
 }
 
-/// Looks are a second apart: what was seen in the same one began together, as far as is known.
+/// Samples are a second apart: what was seen in the same one began at the same time, as far as is known.
 fn second(at_s: f64) -> u64 {
     at_s.max(0.0).ceil() as u64
 }

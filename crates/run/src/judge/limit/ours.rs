@@ -41,7 +41,7 @@ fn is_full(host: &Host) -> bool {
     let Some(Fill { used, limit }) = host.conntrack.filter(|table| table.limit > 0) else { return false };
     match host.conntrack_drops {
         Some(drops) => drops > 0 && used >= limit - limit / 10,
-        // A little is free again whenever one looks.
+        // A little is free again at every sample.
         None => used >= limit - limit / 100,
     }
 }
@@ -54,7 +54,7 @@ fn told(errno: Errno) -> String {
     if errno.is_none() { String::new() } else { format!(" ({})", errno.name()) }
 }
 
-/// What the kernel answered to our own calls.
+/// Errors of our own system calls.
 pub(super) fn errors(case: &Case) -> Option<Limit> {
     let n = case.faults();
     let (cause, detail, cure) = match (case.trouble, case.kind?) {
@@ -90,8 +90,8 @@ pub(super) fn errors(case: &Case) -> Option<Limit> {
     case.answer(certainty, (Side::Host, cause), case.summary.connections.peak, detail, cure)
 }
 
-/// Throng was too slow itself. What closes, resets or answers wrongly does so all the same; and of what ran into its
-/// timeout, a little lag is not the reason.
+/// Throng itself was too slow. That does not explain closes, resets or wrong responses; and a little lag does not explain
+/// timeouts.
 pub(super) fn generator(case: &Case) -> Option<Limit> {
     let s = case.summary;
     let may_be_ours = match case.trouble {
@@ -124,9 +124,9 @@ pub(super) fn shared(case: &Case) -> Option<Limit> {
 
 /// Processors of which both ends together used this share were used up: the kernel's own work counts for neither.
 const SHARED: f64 = 0.85;
-/// And those that both would have used by so much more than there is.
+/// And those that both would have used exceed what there is by this factor.
 const WANTED: f64 = 1.2;
-/// Who used less of them did not keep the other from running.
+/// The one that used less of them did not keep the other from running.
 const TAKES_PART: f64 = 0.05;
 
 pub(super) fn too_slow(case: &Case, why: String) -> Option<Limit> {

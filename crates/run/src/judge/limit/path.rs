@@ -1,4 +1,4 @@
-//! Causes on the way: a network that goes dark, and who rejects what comes along.
+//! Causes on the path: silent packet loss, and rejections.
 
 use samples::{
     Cause,
@@ -10,12 +10,12 @@ use units::{Count, Nanos};
 use super::{Case, Trouble};
 use crate::rejections::Rejection;
 
-/// Fewer connections that TCP knows of are chance.
+/// Fewer connections may be chance.
 const FEW: u64 = 3;
-/// An acknowledgement is there at once; nothing for so long, on no connection, is no slow one.
+/// Acknowledgements are immediate; none for this long on any connection is not a slow one.
 const QUIET: f64 = 1.0;
 
-/// What was sent is not acknowledged, or no SYN was ever answered: that is neither the target's process nor its queue.
+/// Data is not acknowledged, or no SYN ever got a reply: that is neither the target's process nor its queue.
 pub(super) fn dark(case: &Case) -> Option<Limit> {
     if case.trouble != Trouble::Waiting {
         return None;
@@ -26,8 +26,8 @@ pub(super) fn dark(case: &Case) -> Option<Limit> {
         .or_else(|| cut_off(case))
 }
 
-/// A few messages of ICMP, and silence for the rest: routers send only so many in a second, and those that come while a dial
-/// is being made are not reported for it; the kernel counts them all the same.
+/// A few ICMP messages, and silence for the rest: routers limit their rate, and those that arrive while a dial is being
+/// made are not reported for it; the kernel counts them nevertheless.
 fn rejected_in_part(case: &Case) -> Option<Limit> {
     let seen = &case.evidence.segments;
     let messages = case.evidence.here.net.icmp_unreachable.max(case.faults_of(Side::Path, Kind::Unreachable));
@@ -104,12 +104,12 @@ pub(super) fn rejected(case: &Case) -> Option<Limit> {
     )
 }
 
-/// Whether somebody has set this up, and it is not the network that knows no way.
+/// Whether it is a policy, and not a missing route.
 fn is_decided(icmp: &net::Icmp) -> bool {
     icmp.is_prohibition() || icmp.is_port_unreachable()
 }
 
-/// What a firewall may have against dials, from some number on or always.
+/// What a firewall may block: dials from some number on, or all.
 fn perhaps(since: &str) -> &'static str {
     if since.is_empty() {
         "a rule against this port or this source, or a limit on connections or their rate"
@@ -118,7 +118,7 @@ fn perhaps(since: &str) -> &'static str {
     }
 }
 
-/// `: the 1,001st and all after it`, where that is so.
+/// `: the 1,001st and all after it`, if that is so.
 pub(super) fn since(case: &Case) -> String {
     let opened = case.summary.connections.opened;
     match opened > 0 && opened == case.evidence.losses.opened_by_then {
@@ -145,7 +145,7 @@ fn unacknowledged(case: &Case) -> Option<Limit> {
 }
 
 fn never_opened(case: &Case) -> Option<Limit> {
-    // A listener's host answers each SYN, unless its queue is full; that is seen where both ends are here.
+    // A listener's host replies to each SYN, unless its queue is full; that is visible if both ends are here.
     let is_elsewhere = case.evidence.there.is_none() || case.evidence.accept_queue.is_none();
     if case.summary.connections.opened > 0 || case.stage != Some(Stage::Dial) || !is_elsewhere {
         return None;
@@ -164,8 +164,8 @@ fn never_opened(case: &Case) -> Option<Limit> {
     case.answer(Inferred, (Side::Path, Cause::NoSynAck), 0, detail, WAY)
 }
 
-/// From some number on no SYN is answered, while all that are open are served. A listener whose queue is full leaves some
-/// unserved: they stand in it.
+/// From some number on no SYN gets a reply, while all open connections are served. A listener whose queue is full leaves
+/// some unserved: those in the queue.
 fn cut_off(case: &Case) -> Option<Limit> {
     let (c, r) = (&case.summary.connections, &case.summary.requests);
     let since = since(case);
@@ -199,7 +199,7 @@ const WAY: &str =
 const FIREWALLS: &str =
     "check the routes and the firewalls on the path (ip route get, a limit on connections or their rate)";
 
-/// The way there, or who guards it.
+/// The path, or a firewall on it.
 pub(super) fn path(case: &Case) -> Option<Limit> {
     let (n, c) = (case.faults(), &case.summary.connections);
     match (case.trouble, case.kind?) {

@@ -1,4 +1,4 @@
-//! Who was silent for a while, or stopped: the target, or throng itself.
+//! A target that was silent or stopped, or a stall of throng itself.
 
 use samples::{Cause, Certainty::Seen, Limit, Side, Summary};
 use units::{Count, Nanos};
@@ -11,7 +11,7 @@ use crate::judge::{
 
 /// Shorter than this, throng's own stalls are lag.
 const OWN: Nanos = Nanos::from_millis(100);
-/// A silence stands out where it is so many times as long as the usual response takes.
+/// A silence stands out if it is this many times as long as the usual response time.
 const STANDS_OUT: f64 = 4.0;
 
 /// Throng itself was stopped, or had no processor, for long enough to explain what failed.
@@ -97,7 +97,7 @@ fn length_us(stall: &Stall) -> f64 {
     (stall.until_s - stall.from_s) * 1e6
 }
 
-/// Whether it stands out, and what had waited was answered then: else it is a request that nobody answers.
+/// Whether it stands out, and the waiting requests got their responses afterwards: else it is a request without a response.
 fn is_one(s: &Summary, stall: &Stall) -> bool {
     let length_us = length_us(stall);
     let came_late = longest_us(s) >= 0.7 * length_us;

@@ -8,9 +8,8 @@ use samples::{
 use units::{Count, Nanos};
 
 use super::{
-    Case, Trouble,
+    Case, Trouble, known_limit,
     path::{since, tenths},
-    plateau,
 };
 
 use crate::judge::evidence::Evidence;
@@ -65,7 +64,7 @@ pub(super) fn open_files(case: &Case) -> Option<Limit> {
     files.is_out_of_files().then(|| case.answer(Seen, (Side::Target, Cause::OpenFiles), at, detail, cure))?
 }
 
-/// Nobody listens, or no longer.
+/// Nothing is listening, or no longer.
 pub(super) fn refused(case: &Case) -> Option<Limit> {
     if case.trouble != Trouble::Refused {
         return None;
@@ -104,13 +103,13 @@ pub(super) fn refused(case: &Case) -> Option<Limit> {
     )
 }
 
-/// A reset is a reset. Only on the target's own host it can be seen whether anybody listens.
+/// Only on the target's host it can be seen whether there is a listener: resets look the same.
 fn or_a_firewall(case: &Case) -> &'static str {
     let is_seen = case.evidence.there.is_some();
     if is_seen { "" } else { ", or a firewall on the path sent the resets" }
 }
 
-/// It speaks TLS, and throng does not.
+/// It expects TLS, which throng does not speak.
 pub(super) fn tls_expected(case: &Case) -> Option<Limit> {
     if case.kind != Some(Kind::TlsExpected) {
         return closed_for_tls(case);
@@ -123,7 +122,7 @@ pub(super) fn tls_expected(case: &Case) -> Option<Limit> {
 const NO_TLS: &str = "use a port without TLS, or a TLS-terminating proxy; throng does not speak TLS in \
 this version";
 
-/// It closes connections that begin without TLS, and says nothing.
+/// It closes plain connections without a byte in reply.
 fn closed_for_tls(case: &Case) -> Option<Limit> {
     let e = case.evidence;
     let is_closed =
@@ -154,7 +153,7 @@ fn closed_for_tls(case: &Case) -> Option<Limit> {
     case.answer(certainty, (Side::Target, Cause::TlsExpected), case.left(), detail, cure)
 }
 
-/// Shorter than this is no time that somebody has set: losses at once have other reasons.
+/// Shorter times are not configured timeouts: immediate losses have other reasons.
 const SET: Nanos = Nanos::from_millis(900);
 
 /// All were lost at the same time of their lives.
@@ -166,7 +165,7 @@ pub(super) fn constant_time(case: &Case) -> Option<Limit> {
     let pattern = case.evidence.losses;
     let silence = pattern.silence.filter(|time| *time >= SET);
     let age = pattern.age.filter(|time| *time >= SET);
-    // Of one that spoke only at its beginning both are the same. Who cuts the idle closes; who limits ages resets.
+    // For a connection with traffic only at its start both are the same. An idle timeout closes; a limit on age resets.
     if let Some(time) = silence.filter(|_| age.is_none() || case.kind == Some(Kind::Closed)) {
         let time = tenths(time);
         if case.stage == Some(Stage::Exchange) {
@@ -224,7 +223,7 @@ pub(super) fn evicted(case: &Case) -> Option<Limit> {
     case.answer(Inferred, (Side::Target, Cause::ConnectionLimit), c.held, detail, cure)
 }
 
-/// From some number on, whoever came was turned away, and nobody else was.
+/// From some number on new connections were turned away, and no others.
 pub(super) fn connection_limit(case: &Case) -> Option<Limit> {
     let c = &case.summary.connections;
     if case.trouble != Trouble::Lost || !case.evidence.losses.is_surplus {
@@ -238,12 +237,12 @@ pub(super) fn connection_limit(case: &Case) -> Option<Limit> {
 const BACKLOG: &str = "check whether its own limit on connections (max-connections) keeps it from \
 accepting; otherwise raise its listen() backlog, and sysctl -w net.core.somaxconn=65535";
 
-/// Its accept queue is full, or was, or connections stand in it.
+/// Its accept queue is full, or was, or connections are stuck in it.
 pub(super) fn accept_queue(case: &Case) -> Option<Limit> {
     let e = case.evidence;
     let may_be = matches!(case.trouble, Trouble::Waiting | Trouble::Lost);
     let overflown = overflows(case.summary, e);
-    // A few that stand there at the end are what an overflow has left: that is why the others did not get in.
+    // A few that are in it at the end remain from an overflow: that is why the others were not accepted.
     let is_more = 2 * e.unaccepted >= case.count || overflown.is_none();
     if e.unaccepted > 0 && (may_be && is_more || case.trouble == Trouble::None) {
         return unaccepted(case);
@@ -276,8 +275,8 @@ fn backlog(case: &Case) -> String {
 fn overflows(s: &Summary, e: &Evidence) -> Option<u64> {
     let net = e.there?.net;
     let lost = net.listen_overflows + net.listen_drops + net.syn_queue_drops;
-    // The counters are of all listeners together: another's overflow is none of this queue, if it can be seen. A burst
-    // may be over between two looks; but each of its dials that timed out has overflown a queue.
+    // The counters cover all listeners: another one's overflow is not of this queue, if it can be seen. A burst may be over
+    // between two samples; but each of its dials that timed out has overflown a queue.
     let dials = s.faults.iter().filter(|f| f.stage == Stage::Dial && f.kind == Kind::Timeout);
     let timed_out: u64 = dials.map(|f| f.count).sum();
     let may_be_its_own = e.accept_queue.is_none_or(|queue| queue.used * 2 >= queue.limit)
@@ -315,7 +314,7 @@ fn unaccepted(case: &Case) -> Option<Limit> {
     case.answer(Seen, (Side::Target, Cause::AcceptQueue), case.summary.connections.held, detail, UNACCEPTED)
 }
 
-/// Connections that stood in the queue, which was not full, and were as many as those that waited in vain.
+/// Connections that were in the queue, which was not full, as many as those that waited in vain.
 fn standing(case: &Case) -> Option<Limit> {
     let e = case.evidence;
     if e.stood == 0 || e.accepts_per_s.is_some() || 2 * e.stood < case.count {
@@ -410,7 +409,7 @@ pub(super) fn fault(case: &Case) -> Option<Limit> {
         ),
         _ => return None,
     };
-    match plateau::hint(case) {
+    match known_limit::hint(case) {
         None => case.answer(certainty, (Side::Target, cause), peak, detail, cure),
         Some(hint) => {
             let (held, (what, tell)) = (case.summary.connections.held, hint);
@@ -426,7 +425,7 @@ fn is_acknowledged(case: &Case) -> bool {
     seen.unanswered >= 3.min(seen.connections).max(1) && seen.unanswered > 9 * seen.unacknowledged
 }
 
-/// What a remote target's silence looks like from here.
+/// Silence of a remote target.
 fn from(case: &Case) -> String {
     let net = case.evidence.here.net;
     let again = match (net.syn_retrans, net.icmp_unreachable) {

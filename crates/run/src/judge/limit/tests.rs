@@ -51,7 +51,7 @@ fn lost(pattern: Pattern) -> Evidence {
     Evidence { losses: pattern, ..Evidence::default() }
 }
 
-/// (side, cause, at, a part of the detail, a part of the cure)
+/// (side, cause, at, a part of the detail, a part of the fix)
 type Told<'a> = (&'a str, &'a str, u64, &'a str, &'a str);
 
 fn check(summary: &Summary, evidence: &Evidence, expected: Told) {
@@ -83,7 +83,7 @@ fn a_process_that_is_gone_comes_first() {
 }
 
 #[test]
-fn memory_of_sockets_is_told() {
+fn memory_of_sockets_is_reported() {
     let short = here(NetCounters { abort_on_memory: 40, ..overflows(3) });
     check(&stopped(300, closed()), &short, ("host", "memory", 300, "40 connections", "tcp_mem"));
     let there = Evidence { here: Host::default(), ..short };
@@ -106,7 +106,7 @@ fn who_closes_without_a_byte_may_expect_tls() {
         |evidence: &Evidence| limit(&stopped(0, at_once()), evidence).map(|limit| limit.certainty);
     use Certainty::{Guess, Seen};
     assert_eq!([e(Some(true), None), e(None, None)].map(|e| certainty(&e)), [Some(Seen), Some(Guess)]);
-    // It was asked, and does not speak TLS; it waited; a byte came; idle ones were closed.
+    // It was tested and does not speak TLS; it waited; a byte arrived; idle ones were closed.
     let closed = ("target", "closed", 800, "closed by the peer", "and log");
     check(&stopped(0, at_once()), &e(Some(false), None), closed);
     check(&stopped(0, at_once()), &e(None, Some(3_000)), ("target", "request-timeout", 800, "", ""));
@@ -128,12 +128,12 @@ fn open_files_are_held_against_their_limit() {
         &files(201, 200),
         ("target", "open-files", 200, "has 200 of 200 files open", ""),
     );
-    // A reserve is kept; what is held may be more than files, as with direct descriptors.
+    // A reserve is kept; more connections than files may be held, as with direct descriptors.
     check(&stopped(1_000, waiting()), &files(990, 1_000), ("target", "open-files", 800, "990", "--nofile"));
     check(&stopped(195, closed()), &files(195, 200), ("target", "open-files", 195, "195", ""));
     // Far from its limit: something else.
     check(&stopped(195, waiting()), &files(200, 1_024), ("target", "accept-queue", 195, "", ""));
-    // Wrong answers are not for want of files.
+    // Wrong responses are not due to a lack of files.
     let wrong = vec![fault(Stage::Exchange, Kind::WrongStatus, 9)];
     check(&stopped(1_000, wrong), &files(200, 200), ("target", "wrong-answer", 800, "9 responses", "curl"));
 }
@@ -192,7 +192,7 @@ fn a_refusal_says_whether_anybody_was_taken() {
 }
 
 #[test]
-fn constant_times_are_told() {
+fn constant_times_are_reported() {
     let time = |silence_ms: Option<u64>, age_ms: Option<u64>| {
         lost(Pattern {
             silence: silence_ms.map(Nanos::from_millis),
@@ -224,12 +224,12 @@ fn constant_times_are_told() {
         "a request timeout of 3.2 s",
     );
     check(&stopped(0, waited()), &time(Some(3_230), Some(3_240)), told);
-    // At once: no time that anybody has set.
+    // Immediate: not a configured timeout.
     check(&stopped(0, closed()), &time(Some(150), Some(200)), ("target", "closed", 800, "800", "and log"));
 }
 
 #[test]
-fn whoever_came_too_late_was_surplus() {
+fn what_came_too_late_was_surplus() {
     let surplus = lost(Pattern { is_surplus: true, ..Pattern::default() });
     let told =
         ("target", "connection-limit", 500, "beyond 500 open ones were closed immediately", "--max-open");
@@ -246,15 +246,15 @@ fn a_full_accept_queue_names_its_backlog() {
     let quiet = NetCounters::default();
     check(&stopped(40, waiting()), &queue(9, quiet), ("target", "accept-queue", 40, "of 8", ""));
     check(&stopped(40, waiting()), &queue(3, quiet), ("target", "timeout", 800, "", ""));
-    // Somebody else's overflow, while this queue was short; and where it cannot be seen.
+    // Another listener's overflow, while this queue was short; and if it cannot be seen.
     check(&stopped(40, waiting()), &queue(3, overflows(9)), ("target", "timeout", 800, "", ""));
     check(&stopped(40, waiting()), &here(overflows(9)), ("target", "accept-queue", 40, "18 times", ""));
-    // A burst that no look has met: 200 dials timed out, and as many overflows were counted.
+    // A burst between two samples: 200 dials timed out, and as many overflows were counted.
     check(&stopped(40, waiting()), &queue(0, overflows(199)), ("target", "timeout", 800, "", ""));
     check(&stopped(40, waiting()), &queue(0, overflows(200)), ("target", "accept-queue", 40, "of 8 ", ""));
     check(&stopped(40, reset()), &queue(9, overflows(1)), ("target", "accept-queue", 40, "", ""));
     check(&stopped(40, closed()), &queue(9, overflows(1)), ("target", "closed", 800, "", ""));
-    // Nobody's counters but ours: they say nothing about a host elsewhere.
+    // Only our own counters: they say nothing about another host.
     let remote = Evidence { there: None, ..here(overflows(33)) };
     check(&stopped(40, waiting()), &remote, ("target", "timeout", 800, "", ""));
     let slow = Evidence { accepts_per_s: Some(500.4), ..queue(9, overflows(1)) };
@@ -262,7 +262,7 @@ fn a_full_accept_queue_names_its_backlog() {
 }
 
 #[test]
-fn a_target_without_cpu_is_told_from_a_slow_one() {
+fn a_target_without_cpu_is_distinguished_from_a_slow_one() {
     let cpu = |cpu_thread, cpu_share| target(TargetSeen { cpu_thread, cpu_share, ..TargetSeen::default() });
     let told =
         ("target", "cpu", 1_000, "busiest thread of process 81 was runnable for 99 %", "more processors");
@@ -343,7 +343,7 @@ fn what_waits_when_the_run_ends_counts_as_what_did_not_come_in_time() {
 }
 
 #[test]
-fn the_way_is_told_from_its_ends() {
+fn the_way_is_distinguished_from_its_ends() {
     let unreachable = of(Fault { side: Side::Path, ..Fault::host(Stage::Dial, Kind::Unreachable) }, 4);
     check(
         &stopped(0, unreachable),

@@ -155,7 +155,7 @@ fn a_silent_server_is_given_up_behind_a_message_that_asks_nothing() {
 }
 
 #[test]
-fn messages_that_ask_nothing_are_told() {
+fn messages_that_ask_nothing_are_reported() {
     let steps = "duration = \"5s\"\n[[population]]\nname = \"a\"\nconnections = 4\n\
                  [[population.step]]\nsend = \"one.\"\n[[population.step]]\nsend = \"two {choice a b}.\"\n\
                  [[population.step]]\nwait = \"0s\"\n[[population.step]]\nsend = \"three.\"\nthink = \"100ms\"";
@@ -232,7 +232,7 @@ fn bytes_that_the_server_says_of_itself_can_be_expected() {
 }
 
 #[test]
-fn a_pong_does_not_get_in_the_way_of_an_answer() {
+fn a_pong_does_not_get_in_the_way_of_a_response() {
     let steps = "duration = \"5s\"\n[[population]]\nname = \"a\"\nconnections = 4\n\
                  [[population.step]]\nsend = \"ask\"\nexpect = { echo = true }\n\
                  [[population.step]]\nsend = \"tell\"\nthink = \"1s\"\n";
@@ -277,7 +277,7 @@ fn who_arrives_talks_and_goes() {
 }
 
 #[test]
-fn a_rate_loses_no_slot_to_what_is_told_first() {
+fn a_rate_loses_no_slot_to_what_is_reported_first() {
     let steps = "duration = \"10s\"\n[[population]]\nname = \"a\"\nconnections = 6\nrate = \"20/s\"\n\
         [[population.step]]\nsend = \"ask\"\nexpect = { echo = true }\n\
         [[population.step]]\nclose = true\n[[population.step]]\nsend = \"hi\"\n";

@@ -18,7 +18,7 @@ struct Fifth {
 }
 
 /// A run, and what happened in its course.
-struct Course {
+struct Schedule {
     story: Story,
     /// Of each population, fifth by fifth.
     fifths: Vec<Vec<Fifth>>,
@@ -30,14 +30,14 @@ const FIFTH: Nanos = Nanos::from_millis(200);
 const SOON: Nanos = Nanos::from_millis(450);
 
 /// A scenario, whose targets are all the reference server at `127.0.0.1:8000`.
-fn run(text: &str, shards: u32) -> Course {
+fn run(text: &str, shards: u32) -> Schedule {
     let net = network(5, |_| {});
     let plan = scenario(&format!("target = \"http://127.0.0.1:8000/\"\n{text}"), 5);
     let (mut servers, counters) = servers(&net, "0.0.0.0:8000".parse().unwrap(), 2, 5_000);
     let mut turns: Vec<&mut dyn Turn> = servers.iter_mut().map(|s| s as &mut dyn Turn).collect();
     let mut fifths = vec![vec![Fifth::default(); 5 * 1_000]; plan.populations.len()];
     let story = play(&net, &plan, shards, &mut turns, |shard, tick: &Tick| {
-        // The probe lane's shard is the last.
+        // The probe's shard is the last.
         let Some(own) = fifths.get_mut((shard / shards) as usize) else { return };
         let fifth = &mut own[tick.until.0.saturating_sub(1) as usize / FIFTH.0 as usize];
         fifth.opened += tick.counts.opened;
@@ -48,10 +48,10 @@ fn run(text: &str, shards: u32) -> Course {
         }
     });
     assert_eq!((story.faults(), story.whole.counts.dropped), (vec![], 0));
-    Course { story, fifths, server: counters.read() }
+    Schedule { story, fifths, server: counters.read() }
 }
 
-impl Course {
+impl Schedule {
     /// Connections of a population at a time after the beginning of a stage, to the fifth of a second below.
     fn open(&self, population: usize, stage: usize, after: Nanos) -> u64 {
         let at = self.story.stages[stage].0 + after;
@@ -81,7 +81,7 @@ impl Course {
 #[test]
 fn a_rate_of_dials_is_shared_by_those_who_come_up() {
     for ramp in ["40/s", "10s"] {
-        let course = run(
+        let schedule = run(
             &format!(
                 r#"
                 [[stage]]
@@ -100,11 +100,11 @@ fn a_rate_of_dials_is_shared_by_those_who_come_up() {
             ),
             2,
         );
-        course.check_slope(0, 0, (0, 300), 10);
-        course.check_slope(1, 0, (0, 100), 10);
-        let (_, held) = course.story.stages[0];
+        schedule.check_slope(0, 0, (0, 300), 10);
+        schedule.check_slope(1, 0, (0, 100), 10);
+        let (_, held) = schedule.story.stages[0];
         assert!((MS(9_970)..S(10) + SOON).contains(&held), "{ramp}: {held}");
-        assert_eq!((course.story.held, course.story.hold_until), (400, held + S(2)), "{ramp}");
+        assert_eq!((schedule.story.held, schedule.story.hold_until), (400, held + S(2)), "{ramp}");
     }
 }
 
@@ -152,20 +152,20 @@ ping = "2s"
 
 #[test]
 fn up_hold_step_down_and_each_only_its_own() {
-    let course = run(COURSE, 2);
-    let stages = &course.story.stages;
+    let schedule = run(COURSE, 2);
+    let stages = &schedule.story.stages;
     assert_eq!(stages.len(), 7);
-    course.check_slope(0, 0, (0, 100), 10);
-    course.check_slope(1, 1, (0, 50), 5);
-    course.check_slope(0, 2, (100, 50), 5);
-    course.check_slope(1, 4, (50, 0), 5);
+    schedule.check_slope(0, 0, (0, 100), 10);
+    schedule.check_slope(1, 1, (0, 50), 5);
+    schedule.check_slope(0, 2, (100, 50), 5);
+    schedule.check_slope(1, 4, (50, 0), 5);
     // How long each takes on its way, and the time at its end.
     for (stage, way, holds) in [(0, 10, 5), (1, 5, 5), (2, 5, 5), (3, 0, 5), (4, 5, 2), (5, 0, 3), (6, 0, 4)]
     {
         let (began, held) = stages[stage];
         let took = held.since(began);
         assert!(took + MS(110) >= S(way) && took <= S(way) + SOON, "stage {stage} took {took}");
-        let ended = stages.get(stage + 1).map_or(course.story.hold_until, |next| next.0);
+        let ended = stages.get(stage + 1).map_or(schedule.story.hold_until, |next| next.0);
         assert!(
             (S(holds)..S(holds) + MS(2)).contains(&ended.since(held)),
             "stage {stage} held {}",
@@ -177,18 +177,22 @@ fn up_hold_step_down_and_each_only_its_own() {
         [(0, 100, 0), (1, 100, 50), (2, 50, 50), (3, 100, 50), (4, 100, 0), (5, 10, 5), (6, 10, 5)]
     {
         let after = stages[stage].1.since(stages[stage].0) + MS(800);
-        assert_eq!((course.open(0, stage, after), course.open(1, stage, after)), (a, b), "in stage {stage}");
+        assert_eq!(
+            (schedule.open(0, stage, after), schedule.open(1, stage, after)),
+            (a, b),
+            "in stage {stage}"
+        );
     }
-    let [a, b] = [0, 1].map(|nth| &course.story.populations[nth].counts);
+    let [a, b] = [0, 1].map(|nth| &schedule.story.populations[nth].counts);
     assert_eq!((a.opened, a.finished, b.opened, b.finished), (150, 140, 55, 50));
     assert_eq!((a.closed + b.closed, a.redialled + b.redialled), (0, 0), "nobody is lost on the way down");
-    assert_eq!((course.server.accepted, course.server.closed, course.story.held), (205, 190, 15));
+    assert_eq!((schedule.server.accepted, schedule.server.closed, schedule.story.held), (205, 190, 15));
 }
 
 #[test]
 fn only_what_is_due_at_full_load_counts_for_it() {
-    let course = run(COURSE, 2);
-    let Course { story, fifths, .. } = &course;
+    let schedule = run(COURSE, 2);
+    let Schedule { story, fifths, .. } = &schedule;
     for (population, per_s) in [(0, 1.0), (1, 0.5)] {
         let t = &story.populations[population];
         let (mut at_load, mut requests) = (Nanos::ZERO, 0.0);
@@ -247,19 +251,19 @@ rate = "100/s"
 #[test]
 fn a_rate_begins_with_its_connections_and_then_goes_evenly() {
     for shards in [1, 3] {
-        let course = run(RATES, shards);
-        let Course { story, .. } = &course;
+        let schedule = run(RATES, shards);
+        let Schedule { story, .. } = &schedule;
         let c = &story.whole.counts;
         assert_eq!((c.missed, c.answered), (0, c.sent));
         let [(_, up), (down, half), (step, all), (drop, tenth)] = story.stages[..] else {
             panic!("four stages")
         };
         // While the connections come up nothing is asked.
-        assert_eq!(course.sent(0, Nanos::ZERO, up), 0);
+        assert_eq!(schedule.sent(0, Nanos::ZERO, up), 0);
         assert!(down.since(up) >= S(5) && half.since(down) >= S(10));
         // Area by area, to the fifth of a second at either end.
         let check = |from: Nanos, until: Nanos, rate: &dyn Fn(f64) -> f64, what: &str| {
-            let sent = course.sent(0, from, until) as f64;
+            let sent = schedule.sent(0, from, until) as f64;
             let (first, last) = (from.0.div_ceil(FIFTH.0) * FIFTH.0, until.0 / FIFTH.0 * FIFTH.0);
             let (first, last) = (Nanos(first).since(from).secs_f64(), Nanos(last).since(from).secs_f64());
             let area = (rate(first) + rate(last)) / 2.0 * (last - first);
@@ -306,15 +310,15 @@ fn arrivals_go_evenly_from_nothing_and_end_with_the_stages() {
         connections = 7
         think = "1s"
     "#;
-    let course = run(text, 2);
-    let c = &course.story.populations[0].counts;
+    let schedule = run(text, 2);
+    let c = &schedule.story.populations[0].counts;
     // Two triangles, what lies between, and the notice of the second change.
     assert!((1_510..=1_515).contains(&c.opened), "{c:?}");
     assert_eq!((c.finished, c.sent, c.answered_at_load), (c.opened, 2 * c.opened, c.sent));
     // They are full load from the first one on.
-    assert_eq!(course.story.populations[0].ramp_latency.count(), 0);
+    assert_eq!(schedule.story.populations[0].ramp_latency.count(), 0);
     let opened: Vec<u64> =
-        course.fifths[0].chunks(5).map(|second| second.iter().map(|fifth| fifth.opened).sum()).collect();
+        schedule.fifths[0].chunks(5).map(|second| second.iter().map(|fifth| fifth.opened).sum()).collect();
     for (second, opened) in opened.iter().enumerate() {
         let expected = match second as u64 {
             second @ 0..10 => 5 + 10 * second,
@@ -324,8 +328,8 @@ fn arrivals_go_evenly_from_nothing_and_end_with_the_stages() {
         };
         assert!(opened.abs_diff(expected) <= 3, "{opened} instead of {expected} in second {second}");
     }
-    assert_eq!(course.story.held, 7);
-    assert!(course.story.hold_until <= S(28) + SOON, "{}", course.story.hold_until);
+    assert_eq!(schedule.story.held, 7);
+    assert!(schedule.story.hold_until <= S(28) + SOON, "{}", schedule.story.hold_until);
 }
 
 #[test]
@@ -349,8 +353,8 @@ fn who_begins_in_a_later_stage_is_not_late() {
         connections = 20
         think = "1h"
     "#;
-    let course = run(text, 2);
-    let story = &course.story;
+    let schedule = run(text, 2);
+    let story = &schedule.story;
     story.assert_on_time();
     // From when a dial was due: two ways through the network.
     assert!(measured(&story.whole.connect).max <= 400.0, "{:?}", measured(&story.whole.connect));
@@ -373,11 +377,11 @@ fn arrivals_have_a_rate_of_their_own_in_each_stage_and_a_total_over_all() {
         arrive = "50/s"
         total = 300
     "#;
-    let course = run(text, 2);
-    let c = &course.story.whole.counts;
+    let schedule = run(text, 2);
+    let c = &schedule.story.whole.counts;
     assert_eq!((c.opened, c.finished), (300, 300));
     // Ten a second for five seconds and the notice of the next stage, and then fifty.
-    let end = course.story.hold_until;
+    let end = schedule.story.hold_until;
     assert!((MS(10_000)..=MS(10_120)).contains(&end), "{end}");
 }
 
@@ -400,40 +404,40 @@ fn a_stage_that_stays_no_time_is_only_a_way() {
         target = "tcp://127.0.0.1:8000"
         connections = 100
     "#;
-    let course = run(text, 2);
-    let [(_, half), (began, all)] = course.story.stages[..] else { panic!("two stages") };
+    let schedule = run(text, 2);
+    let [(_, half), (began, all)] = schedule.story.stages[..] else { panic!("two stages") };
     assert_eq!(half, began, "the next one begins when the first is there");
-    course.check_slope(1, 1, (50, 100), 10);
-    course.check_slope(0, 1, (20, 40), 10);
+    schedule.check_slope(1, 1, (50, 100), 10);
+    schedule.check_slope(0, 1, (20, 40), 10);
     assert!((S(10)..S(10) + SOON).contains(&all.since(began)));
     // The rate goes from half to all with the connections.
     for second in 0..9 {
-        let sent = course.sent(0, began + S(second), began + S(second + 1));
+        let sent = schedule.sent(0, began + S(second), began + S(second + 1));
         let expected = 52.5 + 5.0 * second as f64;
         assert!(
             (sent as f64 - expected).abs() < 0.25 * expected,
             "{sent} instead of {expected} in second {second}"
         );
     }
-    let c = &course.story.populations[0].counts;
+    let c = &schedule.story.populations[0].counts;
     // It sets out when everyone has heard of it, and so long it is as it was.
     let notice = 0.12;
-    let full = course.story.hold_until.since(began + S(10)).secs_f64() - notice;
+    let full = schedule.story.hold_until.since(began + S(10)).secs_f64() - notice;
     let expected = 50.0 * notice + 750.0 + 100.0 * full;
     assert!((c.sent as f64 - expected).abs() < 5.0, "{} instead of {expected}", c.sent);
 }
 
 #[test]
-fn the_probe_lane_goes_on_beside_the_stages() {
+fn the_probe_goes_on_beside_the_stages() {
     let text = format!("probe = \"10/s\"\n{COURSE}");
-    let course = run(&text, 1);
-    let seen = course.story.whole.probe.as_ref().unwrap();
-    let expected = course.story.hold_until.secs_f64() * 10.0;
+    let schedule = run(&text, 1);
+    let seen = schedule.story.whole.probe.as_ref().unwrap();
+    let expected = schedule.story.hold_until.secs_f64() * 10.0;
     assert!((seen.sent as f64 - expected).abs() < 3.0, "{} instead of {expected}", seen.sent);
     assert_eq!((seen.answered + 2 >= seen.sent, seen.failed), (true, 0));
     // It is nobody's load.
-    let c = &course.story.whole.counts;
-    assert_eq!((c.opened, course.story.held), (205, 15));
+    let c = &schedule.story.whole.counts;
+    assert_eq!((c.opened, schedule.story.held), (205, 15));
     let fresh = seen.fresh.count();
     assert!(fresh.abs_diff(seen.kept.count()) <= 1, "{fresh} fresh ones");
 }

@@ -211,7 +211,7 @@ fn check_answer(expect: &str, says: &[&str], wrong: Option<Kind>) {
 }
 
 #[test]
-fn what_an_answer_is_held_against() {
+fn what_a_response_is_held_against() {
     let plain =
         "HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: 11\r\n\r\nwelcome you";
     let moved = "HTTP/1.1 302 Found\r\nLocation: /home\r\nContent-Length: 0\r\n\r\n";

@@ -1,6 +1,6 @@
 //! Numbers as Go prints them (package fmt: `%g` and `%v`; package time: Duration).
 
-/// `%.Ng`: so many significant digits, no zeros behind, an exponent where that is shorter.
+/// `%.Ng`: N significant digits, no trailing zeros, an exponent if that is shorter.
 pub(super) fn general(x: f64, digits: usize) -> String {
     if x == 0.0 {
         return "0".to_owned();
@@ -15,7 +15,7 @@ pub(super) fn general(x: f64, digits: usize) -> String {
     without_zeros(&format!("{x:.places$}")).to_owned()
 }
 
-/// `%v`: as many digits as tell it from its neighbours.
+/// `%v`: the shortest digits that identify it.
 pub(super) fn shortest(x: f64) -> String {
     let (mantissa, exponent) = {
         let text = format!("{x:e}");

@@ -19,7 +19,7 @@ fn sure(s: &Summary, evidence: &Evidence) -> (&'static str, Certainty) {
 }
 
 #[test]
-fn a_full_heap_is_told() {
+fn a_full_heap_is_reported() {
     const OOM: &str = "Exception in thread \"http-3\" java.lang.OutOfMemoryError: Java heap space";
     let logged = Evidence { log: log(LogKind::Heap, OOM), ..seen() };
     let told =
@@ -37,7 +37,7 @@ fn a_full_heap_is_told() {
 }
 
 #[test]
-fn a_dead_accept_thread_is_told_where_connections_stand() {
+fn a_dead_accept_thread_is_reported_where_connections_stand() {
     let gone = |name: &str| Evidence { threads_gone: vec![name.to_owned()], ..seen() };
     let queue = Some(Fill { used: 51, limit: 50 });
     let told = ("target", "thread", 300, "thread \"my-acceptor\" of process 81 has ended", "accept loop");
@@ -48,7 +48,7 @@ fn a_dead_accept_thread_is_told_where_connections_stand() {
     assert_eq!(sure(&stopped(300, waiting()), &other), ("thread", Certainty::Inferred));
     let with_log = Evidence { log: log(LogKind::Error, "Exception in thread \"main\" x"), ..other.clone() };
     assert_eq!(sure(&stopped(300, waiting()), &with_log), ("thread", Certainty::Seen));
-    // It accepts still, or nobody stands there: a worker that was idle.
+    // It still accepts, or the queue is empty: a worker that was idle.
     let accepts = Evidence { accepts_per_s: Some(50.0), ..other };
     assert_eq!(sure(&stopped(300, waiting()), &accepts).0, "accept-queue");
     assert_eq!(sure(&stopped(300, waiting()), &gone("pool-1-thread-2")), ("timeout", Certainty::Guess));

@@ -1,4 +1,4 @@
-//! Silences, stops and shared processors; what stands in a queue.
+//! Silences, stops and shared processors; connections in a queue.
 
 use super::*;
 use crate::judge::evidence::{Shared, Stall, State};
@@ -39,7 +39,7 @@ fn a_target_that_goes_silent_and_recovers_is_named_with_its_state() {
 #[test]
 fn not_every_gap_is_a_stall() {
     let is_stall = |s: &Summary, e: &Evidence| limit(s, e).is_some_and(|limit| limit.cause == Cause::Stall);
-    // What had waited was never answered: a request that is lost, and little traffic else.
+    // The waiting requests never got a response: a lost request, and little other traffic.
     assert!(!is_stall(&slow(9.0), &silent(State::Idle)));
     // As long as responses take.
     let mut usual = slow(2_010.0);
@@ -65,7 +65,7 @@ fn a_stopped_process_is_no_cpu_and_no_queue() {
     let e = Evidence { stopped: Some((3.0, 12.0)), accept_queue: queue, ..target(TargetSeen::default()) };
     let told = ("target", "stall", 300, "was stopped (process 81, state T) from second 3 to 12", "SIGSTOP");
     check(&stopped(300, waiting()), &e, told);
-    // A raw TCP server: nothing failed, and nobody accepted.
+    // A raw TCP server: nothing failed, and nothing was accepted.
     let mut none = stopped(0, Vec::new());
     (none.connections.opened, none.connections.peak) = (500, 500);
     let told = ("target", "stall", 0, "500 connections in its accept queue", "");
@@ -122,7 +122,7 @@ fn who_stands_in_the_queue_is_not_served() {
     let told =
         ("target", "accept-queue", 2_000, "500 connections were in its accept queue of 2,000", "maxconn");
     check(&s, &e, told);
-    // All are lost in the end: those that it served are the others.
+    // All are lost finally: those that it served are the others.
     s.connections.held = 0;
     check(&s, &e, ("target", "accept-queue", 2_000, "the target serves 2,000 at a time", ""));
     // Ten in the queue do not explain five hundred.
@@ -130,7 +130,7 @@ fn who_stands_in_the_queue_is_not_served() {
     // A steady rate is its own cause.
     let slow = Evidence { accepts_per_s: Some(50.0), ..e.clone() };
     check(&s, &slow, ("target", "slow-accept", 2_500, "", ""));
-    // Still open in the end, and accepted by nobody.
+    // Still open at the end, and never accepted.
     let mut open = stopped(2_000, Vec::new());
     open.connections.peak = 2_500;
     let told =

@@ -19,7 +19,7 @@ fn a_network_that_goes_dark_is_the_path() {
     check(&stopped(0, waiting()), &segments(50, 0, 8), told);
     // Something comes on others: no dark network.
     check(&stopped(0, waiting()), &segments(50, 0, 0), ("target", "timeout", 800, "", ""));
-    // Acknowledged, and not answered: the process.
+    // Acknowledged, without a response: the process.
     let exchange = vec![fault(Stage::Exchange, Kind::Timeout, 50)];
     let told = ("target", "timeout", 800, "acknowledged them, but its process does not respond", "locks");
     check(&stopped(0, exchange.clone()), &segments(0, 50, 8), told);
@@ -103,7 +103,7 @@ fn who_rejects_is_named() {
     let told = ("path", "unreachable", 1_000, said, "firewall of 10.0.0.1");
     check(&s, &rejection(ROUTER, 13, false, 1_000), told);
     assert_eq!(limit(&s, &rejection(ROUTER, 13, false, 1_000)).unwrap().certainty, Certainty::Seen);
-    // The network knows no way.
+    // The network has no route.
     let told = ("path", "unreachable", 1_000, "10.0.0.1 rejects with ICMP host unreachable", "its routes");
     check(&s, &rejection(ROUTER, 1, false, 1_000), told);
     // A message a second, and silence for the rest.
@@ -139,7 +139,7 @@ fn from_some_number_on_no_syn_is_answered() {
     let said = "200 dials got no SYN-ACK, no reset and no ICMP: the 1,001st and all after it; the 1,000 open connections are served";
     check(&s, &e, ("path", "no-syn-ack", 1_000, said, "a limit on connections"));
     assert_eq!(limit(&s, &e).unwrap().certainty, Certainty::Inferred);
-    // Some of them are not served: they may stand in a queue.
+    // Some of them are not served: they may be in a queue.
     s.requests.answered = 990;
     check(&s, &e, ("target", "timeout", 1_000, "the 1,001st and all after it", ""));
 }
@@ -152,7 +152,7 @@ fn what_this_machine_itself_rejects_is_its_own() {
     let own = [10, 7, 0, 2];
     let told = ("host", "denied", 0, "this machine rejects them itself with ICMP administratively", "nft");
     check(&s, &rejection(own, 13, true, 0), told);
-    // What a host says to itself where nobody answers its question for a neighbour.
+    // A host's own ICMP message when a neighbour does not respond.
     let told = ("path", "unreachable", 0, "no host responds at that address", "ping 10.9.0.1");
     check(&s, &rejection(own, 1, true, 0), told);
     // Dropped on the way out.

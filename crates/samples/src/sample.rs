@@ -1,79 +1,79 @@
-//! What a host and its processes show at one moment. Counters count from some beginning of their own: only the
-//! difference of two looks means something.
+//! The state of a host and its processes at one point in time. Counters have arbitrary origins: only the difference of two
+//! samples is meaningful.
 
 use serde::{Deserialize, Serialize};
 
-/// One look at the target's host: what `throng observe` answers, and what a run takes itself where the target is here.
+/// A sample of the target's host: the response of `throng observe`, or taken by the run itself if the target is on this
+/// machine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
-pub struct Look {
-    /// The target, once a process was found that listens on its port.
-    pub target: Option<TargetLook>,
+pub struct Sample {
+    /// The target, if a process that listens on its port was found.
+    pub target: Option<TargetSample>,
     /// Its host.
-    pub host: HostLook,
+    pub host: HostSample,
 }
 
-impl Look {
+impl Sample {
     /// As JSON, on one line.
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).expect("a look has only plain fields")
     }
 
-    /// Reads what [`Look::to_json`] wrote.
+    /// Parses what [`Sample::to_json`] wrote.
     ///
     /// # Errors
-    /// It is not JSON, or lacks a field.
-    pub fn from_json(text: &str) -> Result<Look, String> {
+    /// It is not JSON, or a field is missing.
+    pub fn from_json(text: &str) -> Result<Sample, String> {
         serde_json::from_str(text).map_err(|e| e.to_string())
     }
 }
 
-/// The processes that serve the target: those that hold its listener, and their children that run the same program.
+/// The target's processes: those that hold its listener, and their children that run the same program.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(default)]
-pub struct TargetLook {
-    /// The one that listens; with a master and workers, the first worker.
+pub struct TargetSample {
+    /// The process that listens; with a master and workers, the first worker.
     pub pid: u32,
     /// Its command, as the kernel has it: 15 letters at most.
     pub command: String,
     /// All of them together.
-    pub process: ProcessLook,
-    /// Each by itself, the one of `pid` first, then by number; 64 at most ([`TargetLook::MOST_PROCESSES`]). Not in what is
-    /// kept of each second.
+    pub process: ProcessSample,
+    /// Each individually, `pid` first, then by number; at most 64 ([`TargetSample::MAX_PROCESSES`]). Not stored per second.
     pub processes: Vec<ProcessMemory>,
-    /// Open descriptors in the fullest of their tables. Direct descriptors of io_uring are not in it. `None`: it
-    /// cannot be read, or not at a bearable price.
+    /// Open descriptors in their fullest file table, without direct descriptors of io_uring. `None`: not readable, or too
+    /// expensive to read.
     pub open_files: Option<u64>,
-    /// What that table may hold (soft RLIMIT_NOFILE).
+    /// The limit of that table (soft RLIMIT_NOFILE).
     pub open_files_limit: Option<u64>,
-    /// Connections that wait in the fullest accept queue of the target's listeners. `None`: netlink is forbidden.
+    /// Connections in the fullest accept queue of the target's listeners. `None`: netlink is not permitted.
     pub accept_queue: Option<u64>,
-    /// How many may wait there.
+    /// The backlog of that queue.
     pub accept_backlog: Option<u64>,
-    /// Bytes that its control group leaves it, where that is another one than the observer's own, or the machine's.
+    /// Bytes left in its control group, if that differs from the observer's and the machine's.
     pub memory_available: Option<u64>,
-    /// Processes of its control group that the kernel killed for want of memory.
+    /// Processes in its control group killed by the OOM killer.
     pub group_oom_kills: u64,
-    /// What its Java virtual machines tell, all together, where it is one.
-    pub jvm: Option<JvmLook>,
-    /// Names of threads that ran at the first look and have ended since, in a process that lives on: each name once, and only
-    /// where no thread of that name is left; 8 at most ([`TargetLook::MOST_THREADS_GONE`]). Not in what is kept of each second.
+    /// Counters of its Java virtual machines, summed, if there are any.
+    pub jvm: Option<JvmSample>,
+    /// Names of threads that ran at the first sample and have ended since, in a process that still runs: each name once,
+    /// and only if no thread of that name is left; at most 8 ([`TargetSample::MAX_THREADS_GONE`]). Not stored per second.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(test, ts(as = "Option<Vec<String>>", optional))]
     pub threads_gone: Vec<String>,
-    /// Lines that it has written to its logs since the first look and that name an error, the first of each kind. Read by a run
-    /// on this machine only; not in what is kept of each second.
+    /// Errors it has logged since the first sample, the first line of each kind. Only read by a run on the same machine;
+    /// not stored per second.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(test, ts(as = "Option<Vec<LogLine>>", optional))]
     pub log: Vec<LogLine>,
 }
 
-impl TargetLook {
-    /// No more are told of one by one: an answer stays short, however many there are.
-    pub const MOST_PROCESSES: usize = 64;
-    /// No more threads that have ended are named.
-    pub const MOST_THREADS_GONE: usize = 8;
+impl TargetSample {
+    /// Maximum of individual processes: bounds the response.
+    pub const MAX_PROCESSES: usize = 64;
+    /// Maximum of ended threads that are named.
+    pub const MAX_THREADS_GONE: usize = 8;
 }
 
 /// A line of a target's log that names an error.
@@ -124,7 +124,7 @@ pub struct ProcessMemory {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(default)]
-pub struct JvmLook {
+pub struct JvmSample {
     /// Of the heap, in use.
     pub heap_used_bytes: u64,
     /// Of the heap, taken from the system.
@@ -137,10 +137,10 @@ pub struct JvmLook {
     pub gc_pause_ns: u64,
 }
 
-impl JvmLook {
+impl JvmSample {
     /// Those of two.
-    pub fn plus(&self, other: &JvmLook) -> JvmLook {
-        JvmLook {
+    pub fn plus(&self, other: &JvmSample) -> JvmSample {
+        JvmSample {
             heap_used_bytes: self.heap_used_bytes + other.heap_used_bytes,
             heap_committed_bytes: self.heap_committed_bytes + other.heap_committed_bytes,
             heap_max_bytes: self.heap_max_bytes + other.heap_max_bytes,
@@ -154,7 +154,7 @@ impl JvmLook {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(default)]
-pub struct ProcessLook {
+pub struct ProcessSample {
     /// Alive.
     pub processes: u64,
     /// Their threads.
@@ -165,11 +165,11 @@ pub struct ProcessLook {
     pub cpu_user_ns: u64,
     /// CPU time in the kernel, the same.
     pub cpu_system_ns: u64,
-    /// Processors used since the look before, as a number: 1.5 is one and a half.
+    /// Processors used since the previous sample: 1.5 is one and a half.
     pub cores_used: f64,
     /// Processors that the first of them may use, by affinity and control group.
     pub cores: Option<u64>,
-    /// Share of a processor that the busiest of their threads (the first 64) used since the look before.
+    /// Share of a processor that the busiest of their threads (the first 64) used since the previous sample.
     pub busiest_thread: f64,
     /// The same with the time for which it was ready to run and had none: 1 is a thread that could not have done more.
     pub busiest_wanted: f64,
@@ -187,7 +187,7 @@ pub struct ProcessLook {
     pub cpus: String,
 }
 
-impl ProcessLook {
+impl ProcessSample {
     /// CPU time, seconds.
     pub fn cpu_s(&self) -> f64 {
         (self.cpu_user_ns + self.cpu_system_ns) as f64 / 1e9
@@ -198,7 +198,7 @@ impl ProcessLook {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(default)]
-pub struct HostLook {
+pub struct HostSample {
     /// TCP sockets of the network namespace.
     pub sockets: SockStat,
     /// Events of TCP in the network namespace.
@@ -217,7 +217,7 @@ pub struct HostLook {
     pub kernel_bytes: u64,
     /// The part of it that the kernel calls reclaimable, and counts as available: the inodes of sockets are there too.
     pub slab_reclaimable_bytes: u64,
-    /// Processes that the kernel killed for want of memory, whole machine.
+    /// Processes killed by the OOM killer, whole machine.
     pub oom_kills: u64,
 }
 
@@ -265,8 +265,8 @@ macro_rules! counters {
 }
 
 counters! {
-    /// TCP events since a network namespace began; a counter that the kernel does not have is zero (kernel document
-    /// `networking/snmp_counter`). Take the difference of two looks with [`NetCounters::since`].
+    /// TCP events since the network namespace was created; a counter that the kernel does not have is zero (kernel document
+    /// `networking/snmp_counter`). [`NetCounters::since`] is the difference of two samples.
     NetCounters {
         /// Dials that failed: refused, or reset while opening (`AttemptFails`, RFC 4022).
         attempt_fails,
@@ -276,7 +276,7 @@ counters! {
         out_resets,
         /// Segments sent again (`RetransSegs`).
         retrans_segs,
-        /// First and later SYNs, or their answers, sent again (`TCPSynRetrans`): nobody answered in time.
+        /// Retransmitted SYNs and SYN-ACKs (`TCPSynRetrans`).
         syn_retrans,
         /// Retransmission timers that fired (`TCPTimeouts`).
         tcp_timeouts,
@@ -286,7 +286,7 @@ counters! {
         listen_drops,
         /// SYNs dropped because the queue of half-open connections was full (`TCPReqQFullDrop`).
         syn_queue_drops,
-        /// SYNs answered with a cookie for the same reason (`TCPReqQFullDoCookies`).
+        /// SYNs to which a SYN cookie was sent for the same reason (`TCPReqQFullDoCookies`).
         syn_cookies,
         /// Connections ended because socket memory ran out (`TCPAbortOnMemory`).
         abort_on_memory,
@@ -308,19 +308,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_look_survives_the_wire() {
+    fn a_sample_survives_the_wire() {
         let processes = vec![ProcessMemory { pid: 7, rss_bytes: 4096 }];
-        let target = TargetLook { pid: 7, open_files: Some(9), processes, ..TargetLook::default() };
-        let mut look = Look { target: Some(target), ..Look::default() };
+        let target = TargetSample { pid: 7, open_files: Some(9), processes, ..TargetSample::default() };
+        let mut look = Sample { target: Some(target), ..Sample::default() };
         look.host.tcp.listen_overflows = 5;
         look.host.conntrack = Some(3);
-        assert_eq!(Look::from_json(&look.to_json()), Ok(look));
-        // An older `throng observe` tells of no process by itself.
-        let older = Look::from_json(r#"{"target":{"pid":7},"host":{}}"#);
-        let target = Some(TargetLook { pid: 7, ..TargetLook::default() });
-        assert_eq!(older, Ok(Look { target, ..Look::default() }));
-        assert!(Look::from_json("{}").is_err());
-        assert!(Look::from_json("x").is_err());
+        assert_eq!(Sample::from_json(&look.to_json()), Ok(look));
+        // An older `throng observe` does not report individual processes.
+        let older = Sample::from_json(r#"{"target":{"pid":7},"host":{}}"#);
+        let target = Some(TargetSample { pid: 7, ..TargetSample::default() });
+        assert_eq!(older, Ok(Sample { target, ..Sample::default() }));
+        assert!(Sample::from_json("{}").is_err());
+        assert!(Sample::from_json("x").is_err());
     }
 
     #[test]

@@ -9,7 +9,7 @@
 //! route 10.9.0.0/16
 //! ```
 
-use super::{Unmended, note};
+use super::{FixError, note};
 use crate::repair::is_numbers;
 use crate::{Repair, Root};
 use plan::Network;
@@ -56,14 +56,14 @@ impl State {
     }
 
     /// `None` where there is no such file.
-    pub(super) fn read(file: &Path) -> Result<Option<State>, Unmended> {
+    pub(super) fn read(file: &Path) -> Result<Option<State>, FixError> {
         let Some(text) = note::read(file)? else { return Ok(None) };
         let state = State::parse(&text);
-        state.map(Some).map_err(|why| Unmended::Untrusted(file.to_owned(), why))
+        state.map(Some).map_err(|why| FixError::Untrusted(file.to_owned(), why))
     }
 
     /// In one step: a reader, also one after a crash, finds the old text or the new.
-    pub(super) fn write(&self, file: &Path) -> Result<(), Unmended> {
+    pub(super) fn write(&self, file: &Path) -> Result<(), FixError> {
         note::write(file, &self.text())
     }
 

@@ -33,11 +33,11 @@ impl Scene {
     }
 
     /// What was done, or why not.
-    fn mend(&mut self, repairs: &[Repair]) -> Result<Vec<String>, String> {
+    fn fix(&mut self, repairs: &[Repair]) -> Result<Vec<String>, String> {
         let (root, file) = (self.machine.root(), self.file());
         let mut done = Vec::new();
         let mut ip = |words: &[String]| run_ip(&mut self.told, self.refuses, &self.machine, words);
-        match mend(&root, &file, repairs, &mut ip, &mut |repair| done.push(repair.to_string())) {
+        match fix(&root, &file, repairs, &mut ip, &mut |repair| done.push(repair.to_string())) {
             Ok(left) => {
                 done.extend(left.iter().map(|repair| format!("left: {repair}")));
                 Ok(done)
@@ -46,11 +46,11 @@ impl Scene {
         }
     }
 
-    fn unmend(&mut self) -> Result<Vec<String>, String> {
+    fn undo(&mut self) -> Result<Vec<String>, String> {
         let (root, file) = (self.machine.root(), self.file());
         let mut done = Vec::new();
         let mut ip = |words: &[String]| run_ip(&mut self.told, self.refuses, &self.machine, words);
-        match unmend(&root, &file, &mut ip, &mut |undone| done.push(undone.to_string())) {
+        match undo(&root, &file, &mut ip, &mut |undone| done.push(undone.to_string())) {
             Ok(()) => Ok(done),
             Err(why) => Err(why.to_string().replace(&file.display().to_string(), "FILE")),
         }
@@ -87,22 +87,22 @@ fn address(text: &str) -> Repair {
 }
 
 #[test]
-fn what_was_mended_is_taken_back_in_reverse() {
+fn what_was_fixed_is_undone_in_reverse() {
     let mut scene = Scene::new();
     let memory = Repair::Setting { name: "net.ipv4.tcp_mem".into(), value: "5 6 7".into() };
     let route = Repair::Route(Network::parse("10.9.0.0/16").unwrap());
     let repairs = [somaxconn("4096"), memory, address("10.77.0.1"), route];
-    let done = scene.mend(&repairs).unwrap();
+    let done = scene.fix(&repairs).unwrap();
     assert_eq!(done, repairs.each_ref().map(ToString::to_string));
     assert_eq!(
         (scene.read("proc/sys/net/core/somaxconn"), scene.read("proc/sys/net/ipv4/tcp_mem")),
         ("4096".into(), "5 6 7".into())
     );
     // Mended again, each setting is as it should be, and what was noted first is still what it was.
-    assert_eq!(scene.mend(&[somaxconn("4096")]).unwrap(), Vec::<String>::new());
-    assert_eq!(scene.mend(&[somaxconn("8192")]).unwrap(), ["sysctl -w net.core.somaxconn=8192"]);
+    assert_eq!(scene.fix(&[somaxconn("4096")]).unwrap(), Vec::<String>::new());
+    assert_eq!(scene.fix(&[somaxconn("8192")]).unwrap(), ["sysctl -w net.core.somaxconn=8192"]);
 
-    let undone = scene.unmend().unwrap();
+    let undone = scene.undo().unwrap();
     let expected = [
         "sysctl -w net.core.somaxconn=4096",
         "ip route del local 10.9.0.0/16 dev lo",
@@ -117,7 +117,7 @@ fn what_was_mended_is_taken_back_in_reverse() {
     );
     assert_eq!(scene.told.len(), 4, "{:?}", scene.told);
     assert!(!scene.file().exists());
-    assert_eq!(scene.unmend().unwrap(), Vec::<String>::new(), "nothing is left to take back");
+    assert_eq!(scene.undo().unwrap(), Vec::<String>::new(), "nothing is left to take back");
 }
 
 /// The note is there before the change: whatever of it was done, undo finds its way.
@@ -125,7 +125,7 @@ fn what_was_mended_is_taken_back_in_reverse() {
 fn a_crash_between_note_and_change_is_survived() {
     let mut scene = Scene::new();
     scene.refuses = "10.77.0.2";
-    let error = scene.mend(&[somaxconn("4096"), address("10.77.0.1"), address("10.77.0.2")]).unwrap_err();
+    let error = scene.fix(&[somaxconn("4096"), address("10.77.0.1"), address("10.77.0.2")]).unwrap_err();
     assert_eq!(error, "ip addr add 10.77.0.2/32 dev lo: RTNETLINK answers: No");
     let noted = std::fs::read_to_string(scene.file()).unwrap();
     assert!(
@@ -138,12 +138,12 @@ fn a_crash_between_note_and_change_is_survived() {
 
     // Undo itself is interrupted, too: called again it goes on.
     scene.refuses = "del 10.77.0.1";
-    assert!(scene.unmend().unwrap_err().contains("No"));
+    assert!(scene.undo().unwrap_err().contains("No"));
     assert_eq!(scene.read("proc/sys/net/core/somaxconn"), "4096");
     let left = std::fs::read_to_string(scene.file()).unwrap();
     assert!(left.ends_with("4096 was 16\naddress 10.77.0.1 lo\n"), "what is taken back is forgotten: {left}");
     scene.refuses = "nothing";
-    let undone = scene.unmend().unwrap();
+    let undone = scene.undo().unwrap();
     assert_eq!(undone, ["ip addr del 10.77.0.1/32 dev lo", "sysctl -w net.core.somaxconn=16"]);
     assert_eq!(scene.read("proc/sys/net/ipv4/tcp_mem"), "1\t2\t3", "never touched");
     assert!(!scene.file().exists());
@@ -152,9 +152,9 @@ fn a_crash_between_note_and_change_is_survived() {
 #[test]
 fn what_others_changed_since_is_left() {
     let mut scene = Scene::new();
-    scene.mend(&[somaxconn("4096")]).unwrap();
+    scene.fix(&[somaxconn("4096")]).unwrap();
     scene.machine.write("proc/sys/net/core/somaxconn", "9000\n");
-    let undone = scene.unmend().unwrap();
+    let undone = scene.undo().unwrap();
     let left = "not undone, changed by something else since: sysctl -w net.core.somaxconn=4096 is 9000 now";
     assert_eq!(undone, [left]);
     assert_eq!(scene.read("proc/sys/net/core/somaxconn"), "9000");
@@ -162,40 +162,40 @@ fn what_others_changed_since_is_left() {
 }
 
 #[test]
-fn a_note_of_another_place_or_time_is_refused() {
+fn a_state_file_of_another_place_or_time_is_refused() {
     let mut scene = Scene::new();
-    scene.mend(&[somaxconn("4096")]).unwrap();
+    scene.fix(&[somaxconn("4096")]).unwrap();
     let link = scene.machine.root().path("proc/self/ns/net");
     std::fs::remove_file(&link).unwrap();
     scene.machine.link("proc/self/ns/net", "net:[2]");
     let elsewhere = "nothing was changed: FILE records changes in another network namespace, net:[1]; undo them there, or remove the file";
-    assert_eq!(scene.unmend().unwrap_err(), elsewhere);
-    assert_eq!(scene.mend(&[somaxconn("8192")]).unwrap_err(), elsewhere);
+    assert_eq!(scene.undo().unwrap_err(), elsewhere);
+    assert_eq!(scene.fix(&[somaxconn("8192")]).unwrap_err(), elsewhere);
     assert_eq!(scene.read("proc/sys/net/core/somaxconn"), "4096");
 
     scene.machine.write("proc/sys/kernel/random/boot_id", "boot-2\n");
     let earlier =
         "nothing was changed: FILE is from an earlier boot, and its changes ended with that; remove the file";
-    assert_eq!(scene.unmend().unwrap_err(), earlier);
+    assert_eq!(scene.undo().unwrap_err(), earlier);
     assert_eq!(scene.read("proc/sys/net/core/somaxconn"), "4096");
     // A new change begins a new note: of the old one nothing is left.
-    scene.mend(&[somaxconn("8192")]).unwrap();
-    assert_eq!(scene.unmend().unwrap(), ["sysctl -w net.core.somaxconn=4096"]);
+    scene.fix(&[somaxconn("8192")]).unwrap();
+    assert_eq!(scene.undo().unwrap(), ["sysctl -w net.core.somaxconn=4096"]);
 
     std::fs::write(scene.file(), "something else\n").unwrap();
     let strange = "nothing was changed: FILE is not trusted: the line \"throng.doctor.state/1\" is missing";
-    assert_eq!(scene.unmend().unwrap_err(), strange);
+    assert_eq!(scene.undo().unwrap_err(), strange);
 }
 
 /// What a caller of `sudo throng doctor --undo` may have put below the HOME that it keeps.
 #[test]
-fn a_note_that_others_could_have_made_is_refused() {
+fn a_state_file_that_others_could_have_made_is_refused() {
     use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
     let mut scene = Scene::new();
-    scene.mend(&[somaxconn("4096")]).unwrap();
+    scene.fix(&[somaxconn("4096")]).unwrap();
     let (file, note) = (scene.file(), std::fs::read_to_string(scene.file()).unwrap());
     let check = |scene: &mut Scene, why: &str| {
-        let error = scene.unmend().unwrap_err();
+        let error = scene.undo().unwrap_err();
         assert!(error.starts_with("nothing was changed: FILE is not trusted: "), "{error}");
         assert!(error.contains(why), "{why}: {error}");
         assert_eq!(scene.read("proc/sys/net/core/somaxconn"), "4096", "{why}");
@@ -229,7 +229,7 @@ fn a_note_that_others_could_have_made_is_refused() {
     let folder = file.parent().unwrap();
     std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o777)).unwrap();
     check(&mut scene, "can replace it");
-    assert!(scene.mend(&[somaxconn("8192")]).unwrap_err().contains("can replace it"));
+    assert!(scene.fix(&[somaxconn("8192")]).unwrap_err().contains("can replace it"));
     std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o700)).unwrap();
     if std::fs::metadata(&file).unwrap().uid() == 0 {
         // As root: of another user, and in another user's folder.
@@ -240,20 +240,20 @@ fn a_note_that_others_could_have_made_is_refused() {
         check(&mut scene, "user 12345 can replace it");
         std::os::unix::fs::chown(folder, Some(0), None).unwrap();
     }
-    assert_eq!(scene.unmend().unwrap(), ["sysctl -w net.core.somaxconn=16"], "as it was it is doctor's");
+    assert_eq!(scene.undo().unwrap(), ["sysctl -w net.core.somaxconn=16"], "as it was it is doctor's");
 }
 
 /// What is written goes through no link that others have laid.
 #[test]
-fn a_note_is_not_written_through_a_link() {
+fn a_state_file_is_not_written_through_a_link() {
     let mut scene = Scene::new();
     let (file, victim) = (scene.file(), scene.machine.root().path("victim"));
     std::fs::create_dir_all(file.parent().unwrap()).unwrap();
     std::fs::write(&victim, "precious").unwrap();
     std::os::unix::fs::symlink(&victim, file.with_extension("new")).unwrap();
-    scene.mend(&[somaxconn("4096")]).unwrap();
+    scene.fix(&[somaxconn("4096")]).unwrap();
     assert_eq!(std::fs::read_to_string(&victim).unwrap(), "precious");
-    assert_eq!(scene.unmend().unwrap(), ["sysctl -w net.core.somaxconn=16"]);
+    assert_eq!(scene.undo().unwrap(), ["sysctl -w net.core.somaxconn=16"]);
 }
 
 #[test]
@@ -261,7 +261,7 @@ fn without_rights_nothing_is_changed_or_noted() {
     let mut scene = Scene::new();
     scene.machine.write("proc/self/status", "CapEff:\t0000000000000000\n");
     let missing = Repair::Setting { name: "net.core.none".into(), value: "1".into() };
-    let error = scene.mend(&[somaxconn("4096"), address("10.77.0.1"), missing]).unwrap_err();
+    let error = scene.fix(&[somaxconn("4096"), address("10.77.0.1"), missing]).unwrap_err();
     let expected = "nothing was changed; these require root:\n  ip addr add 10.77.0.1/32 dev lo\n  \
         sysctl -w net.core.none=1";
     assert_eq!(error, expected);
@@ -274,12 +274,12 @@ fn without_rights_nothing_is_changed_or_noted() {
 fn what_not_even_root_may_is_left() {
     let mut scene = Scene::new();
     scene.machine.write("proc/self/status", "Uid:\t0\t0\t0\t0\nCapEff:\t0000000000000000\n");
-    let done = scene.mend(&[address("10.77.0.1"), somaxconn("4096")]).unwrap();
+    let done = scene.fix(&[address("10.77.0.1"), somaxconn("4096")]).unwrap();
     assert_eq!(done, ["sysctl -w net.core.somaxconn=4096", "left: ip addr add 10.77.0.1/32 dev lo"]);
-    assert_eq!(scene.unmend().unwrap(), ["sysctl -w net.core.somaxconn=16"]);
+    assert_eq!(scene.undo().unwrap(), ["sysctl -w net.core.somaxconn=16"]);
     // The real user is root, and the effective one is not.
     scene.machine.write("proc/self/status", "Uid:\t0\t1000\t0\t0\nCapEff:\t0000000000000000\n");
-    assert!(scene.mend(&[address("10.77.0.1"), somaxconn("4096")]).is_err());
+    assert!(scene.fix(&[address("10.77.0.1"), somaxconn("4096")]).is_err());
     assert_eq!(scene.read("proc/sys/net/core/somaxconn"), "16");
 }
 
@@ -287,8 +287,8 @@ fn what_not_even_root_may_is_left() {
 #[test]
 fn only_what_is_there_is_removed() {
     let mut scene = Scene::new();
-    scene.mend(&[address("10.77.0.1"), Repair::Route(Network::parse("10.9.8.0/22").unwrap())]).unwrap();
+    scene.fix(&[address("10.77.0.1"), Repair::Route(Network::parse("10.9.8.0/22").unwrap())]).unwrap();
     scene.machine.write("proc/net/fib_trie", "Local:\n  |-- 10.0.0.0\n     /8 host LOCAL\n");
-    assert_eq!(scene.unmend().unwrap(), Vec::<String>::new());
+    assert_eq!(scene.undo().unwrap(), Vec::<String>::new());
     assert_eq!(scene.told.len(), 2, "{:?}", scene.told);
 }

@@ -1,7 +1,7 @@
 //! The state file: read and written only where no other user could have replaced it. Otherwise a user who may run throng
 //! with more privileges than their own could make it undo what was never done.
 
-use super::Unmended;
+use super::FixError;
 use rustix::process::geteuid;
 use std::fs::{self, DirBuilder, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -12,9 +12,9 @@ use std::path::Path;
 const MOST: u64 = 1 << 20;
 
 /// Its text; none where there is no such file.
-pub(super) fn read(file: &Path) -> Result<Option<String>, Unmended> {
-    let untrusted = |why: String| Unmended::Untrusted(file.to_owned(), why);
-    let failed = |e: io::Error| Unmended::Failed(format!("{}: {e}", file.display()));
+pub(super) fn read(file: &Path) -> Result<Option<String>, FixError> {
+    let untrusted = |why: String| FixError::Untrusted(file.to_owned(), why);
+    let failed = |e: io::Error| FixError::Failed(format!("{}: {e}", file.display()));
     match fs::symlink_metadata(file) {
         Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
         about => about.map_err(failed)?,
@@ -36,8 +36,8 @@ pub(super) fn read(file: &Path) -> Result<Option<String>, Unmended> {
 }
 
 /// In one step: a reader, also one after a crash, finds the old text or the new.
-pub(super) fn write(file: &Path, text: &str) -> Result<(), Unmended> {
-    let failed = |e: io::Error| Unmended::Failed(format!("{}: {e}", file.display()));
+pub(super) fn write(file: &Path, text: &str) -> Result<(), FixError> {
+    let failed = |e: io::Error| FixError::Failed(format!("{}: {e}", file.display()));
     let folder = file.parent().unwrap_or(Path::new("/"));
     check_folders(file)?;
     DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
@@ -71,8 +71,8 @@ fn check(about: &Metadata) -> Result<(), String> {
 }
 
 /// All existing folders above it: only this user and root may rename what is in them.
-fn check_folders(file: &Path) -> Result<(), Unmended> {
-    let failed = |e: io::Error| Unmended::Failed(format!("{}: {e}", file.display()));
+fn check_folders(file: &Path) -> Result<(), FixError> {
+    let failed = |e: io::Error| FixError::Failed(format!("{}: {e}", file.display()));
     let nearest = file.ancestors().skip(1).find(|folder| folder.exists()).unwrap_or(Path::new("/"));
     let real = nearest.canonicalize().map_err(failed)?;
     // In a user namespace the system's user is not 0.
@@ -91,7 +91,7 @@ fn check_folders(file: &Path) -> Result<(), Unmended> {
                 -H, or set XDG_STATE_HOME to a folder of your own",
                 folder.display()
             );
-            return Err(Unmended::Untrusted(file.to_owned(), why));
+            return Err(FixError::Untrusted(file.to_owned(), why));
         }
     }
     Ok(())

@@ -1,12 +1,12 @@
 //! Whoever watches pauses a run, and steps its load: on every kind of load.
 
 use net::io::sim::Turn;
-use samples::{Ask, Tick};
+use samples::{Command, Tick};
 use units::Nanos;
 
 use crate::scripted::{Act, Scripted, Then};
 use crate::stage::{
-    Level::{self, Asked},
+    Level::{self, UserCommand},
     Story, connections, listening, measured, network, plan, play_levels, servers,
 };
 
@@ -42,7 +42,7 @@ fn run(target: &str, words: &str, asks: &[(Nanos, Level)]) -> (Story, Vec<Second
 
 /// Paused from 5 s to 15 s of a run whose hold lasts 20 s.
 fn check_pause(target: &str, words: &str, per_s: u64) {
-    let asks = [(S(5), Asked(Ask::Pause)), (S(15), Asked(Ask::Resume))];
+    let asks = [(S(5), UserCommand(Command::Pause)), (S(15), UserCommand(Command::Resume))];
     let (story, seconds) = run(target, &format!("{words} duration=20s"), &asks);
     assert_eq!((story.faults(), story.whole.counts.missed), (vec![], 0), "{words}");
     assert_eq!((story.held, story.whole.counts.finished), (100, 0), "{words}: everyone stays");
@@ -69,7 +69,7 @@ fn a_pause_keeps_connections_and_sends_nothing() {
 
 #[test]
 fn a_closed_loop_goes_on_after_a_pause() {
-    let asks = [(S(2), Asked(Ask::Pause)), (S(4), Asked(Ask::Resume))];
+    let asks = [(S(2), UserCommand(Command::Pause)), (S(4), UserCommand(Command::Resume))];
     let (story, seconds) = run("http://127.0.0.1:8000/", "connections=4 duration=5s timeout=1s", &asks);
     let before = seconds[1].sent;
     assert!(before > 1_000, "{seconds:?}");
@@ -79,7 +79,7 @@ fn a_closed_loop_goes_on_after_a_pause() {
 
 #[test]
 fn arrivals_pause_and_all_of_them_come() {
-    let asks = [(S(2), Asked(Ask::Pause)), (S(6), Asked(Ask::Resume))];
+    let asks = [(S(2), UserCommand(Command::Pause)), (S(6), UserCommand(Command::Resume))];
     let words = "arrive=100/s total=500 calls=2";
     let (story, seconds) = run("http://127.0.0.1:8000/", words, &asks);
     let counts = &story.whole.counts;
@@ -97,9 +97,9 @@ fn arrivals_pause_and_all_of_them_come() {
 #[test]
 fn a_rate_that_is_on_its_way_pauses_too() {
     let asks = [
-        (S(5), Asked(Ask::Down)),
-        (Nanos::from_millis(5_200), Asked(Ask::Pause)),
-        (S(12), Asked(Ask::Resume)),
+        (S(5), UserCommand(Command::Down)),
+        (Nanos::from_millis(5_200), UserCommand(Command::Pause)),
+        (S(12), UserCommand(Command::Resume)),
     ];
     let words = "connections=100 rate=300/s ramp=2/s duration=20s";
     // By then the connections of the first stage are there.
@@ -110,7 +110,7 @@ fn a_rate_that_is_on_its_way_pauses_too() {
 
 #[test]
 fn a_server_that_closes_after_each_answer_is_left_in_peace_too() {
-    let asks = [(S(2), Asked(Ask::Pause)), (S(6), Asked(Ask::Resume))];
+    let asks = [(S(2), UserCommand(Command::Pause)), (S(6), UserCommand(Command::Resume))];
     let net = network(9, |_| {});
     let plan = plan("http://127.0.0.1:8000/", "connections=4 duration=4s timeout=1s", 9);
     let closing = Scripted::new(|_| Act { say: OK_AND_CLOSE, then: Then::Close(net::Close::Graceful) });
@@ -125,7 +125,7 @@ fn a_server_that_closes_after_each_answer_is_left_in_peace_too() {
 
 #[test]
 fn what_was_due_before_a_pause_is_latency_at_full_load() {
-    let asks = [(S(3), Asked(Ask::Pause)), (S(6), Asked(Ask::Resume))];
+    let asks = [(S(3), UserCommand(Command::Pause)), (S(6), UserCommand(Command::Resume))];
     let target = "http://127.0.0.1:8000/delay?for=2s";
     let (story, _) = run(target, "connections=50 think=500ms duration=10s", &asks);
     // Each of the fifty had asked before, and its answer came in the pause.
@@ -136,7 +136,11 @@ fn what_was_due_before_a_pause_is_latency_at_full_load() {
 
 #[test]
 fn a_step_down_closes_a_tenth_and_a_step_up_dials_it_again() {
-    let asks = [(S(5), Asked(Ask::Down)), (S(10), Asked(Ask::Down)), (S(15), Asked(Ask::Up))];
+    let asks = [
+        (S(5), UserCommand(Command::Down)),
+        (S(10), UserCommand(Command::Down)),
+        (S(15), UserCommand(Command::Up)),
+    ];
     for (words, per_s) in [("connections=100 think=1s", 100), ("connections=100 rate=500/s", 500)] {
         let (story, seconds) = run("http://127.0.0.1:8000/", &format!("{words} duration=20s"), &asks);
         let open = |at: usize| seconds[at].open;
@@ -151,7 +155,7 @@ fn a_step_down_closes_a_tenth_and_a_step_up_dials_it_again() {
 
 #[test]
 fn a_ramp_may_be_paused() {
-    let asks = [(S(2), Asked(Ask::Pause)), (S(7), Asked(Ask::Resume))];
+    let asks = [(S(2), UserCommand(Command::Pause)), (S(7), UserCommand(Command::Resume))];
     let words = "connections=1k ramp=200/s think=1s duration=5s";
     let (story, seconds) = run("http://127.0.0.1:8000/", words, &asks);
     let (paused, later) = (seconds[4].open, seconds[8].open);

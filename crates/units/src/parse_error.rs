@@ -4,7 +4,7 @@ use std::fmt;
 
 /// A text that cannot be parsed, and how to write it. Prints `"30" is not a rate; use 30/s`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Misread {
+pub struct ParseError {
     /// The text as typed.
     pub text: String,
     /// What was expected, with its article: `a rate`.
@@ -13,18 +13,18 @@ pub struct Misread {
     pub cure: String,
 }
 
-impl Misread {
+impl ParseError {
     /// `text` is not `wanted`; use `cure`.
-    pub fn new(text: &str, wanted: &'static str, cure: impl Into<String>) -> Misread {
-        Misread { text: text.to_owned(), wanted, cure: cure.into() }
+    pub fn new(text: &str, wanted: &'static str, cure: impl Into<String>) -> ParseError {
+        ParseError { text: text.to_owned(), wanted, cure: cure.into() }
     }
 }
 
-impl fmt::Display for Misread {
+impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Debug quotes the text and escapes what would move the cursor of a terminal.
         write!(f, "{:?} is not {}; use {}", self.text, self.wanted, self.cure)
     }
 }
 
-impl std::error::Error for Misread {}
+impl std::error::Error for ParseError {}

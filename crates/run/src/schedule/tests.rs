@@ -1,14 +1,14 @@
-//! What is ordered, and when, where the shards do as they are told within a known time.
+//! Which orders are given, and when, if the shards apply them within a known time.
 
 use std::net::IpAddr;
 
-use plan::{Flags, Surroundings};
-use samples::Ask;
+use plan::{Environment, Flags};
+use samples::Command;
 
 use super::*;
 
 const MS: fn(u64) -> Nanos = Nanos::from_millis;
-/// Every shard has heard of an order by then.
+/// Every shard has received an order by then.
 const NOTICE: Nanos = Nanos::from_millis(120);
 /// How often the course is looked at.
 const LOOK: u64 = 20;
@@ -16,7 +16,7 @@ const LOOK: u64 = 20;
 /// A plan from the lines of a scenario file below its target.
 pub(crate) fn scenario(text: &str) -> Plan {
     let resolve = |_: &str| -> Result<Vec<IpAddr>, String> { Err("nobody to ask".to_owned()) };
-    let around = Surroundings { cores: 1, seed: 1, resolve: &resolve };
+    let around = Environment { cores: 1, seed: 1, resolve: &resolve };
     let text = format!("target = \"http://127.0.0.1:80/\"\n{text}");
     plan::scenario::read("load.toml", &text, &Flags::default(), &around, &|_| Err("no such file".to_owned()))
         .expect("a scenario without mistakes")
@@ -26,10 +26,10 @@ fn seconds(at: Nanos) -> String {
     if at == Nanos::NEVER { "never".to_owned() } else { format!("{:.2}", at.secs_f64()) }
 }
 
-fn tempo(tempo: Tempo) -> String {
-    match tempo {
-        Tempo::Steady(rate) => format!("{rate}"),
-        Tempo::Slope { from, to, over } => format!("{from} to {to} in {over}"),
+fn profile(profile: RateProfile) -> String {
+    match profile {
+        RateProfile::Steady(rate) => format!("{rate}"),
+        RateProfile::Slope { from, to, over } => format!("{from} to {to} in {over}"),
     }
 }
 
@@ -38,7 +38,7 @@ fn said(plan: &Plan, order: &Order) -> String {
     let name = |population: u16| plan.populations[usize::from(population)].name.clone();
     let control = |control: &Control| match control {
         Control::Hold(from) => format!("full load from {}", seconds(*from)),
-        Control::Tempo(of, from) => format!("{} from {}", tempo(*of), seconds(*from)),
+        Control::RateProfile(of, from) => format!("{} from {}", profile(*of), seconds(*from)),
         Control::Until(until) => format!("until {}", seconds(*until)),
         other => format!("{other:?}"),
     };
@@ -47,42 +47,42 @@ fn said(plan: &Plan, order: &Order) -> String {
         Order::Population(population, order) => format!("{}: {}", name(*population), control(order)),
         Order::Probe(order) => format!("probe: {}", control(order)),
         Order::Load(population, n, of, from) => {
-            let by = of.map_or(String::new(), |of| format!(" by {}", tempo(of)));
+            let by = of.map_or(String::new(), |of| format!(" by {}", profile(of)));
             format!("{}: {n}{by} from {}", name(*population), seconds(*from))
         }
     }
 }
 
-/// The orders of a course in which every population is where it shall be so long after it was last told.
-fn orders(plan: &Plan, takes: Nanos, until: Nanos) -> (Vec<String>, Course<'_>) {
-    orders_by_hand(plan, takes, until, &[])
+/// The orders of a schedule in which every population reaches its level this long after its last order.
+fn orders(plan: &Plan, takes: Nanos, until: Nanos) -> (Vec<String>, Schedule<'_>) {
+    manual_orders(plan, takes, until, &[])
 }
 
-/// The same where someone asks for something at these times.
-fn orders_by_hand<'a>(
+/// The same with commands at these times.
+fn manual_orders<'a>(
     plan: &'a Plan,
     takes: Nanos,
     until: Nanos,
-    mut asks: &[(u64, Ask)],
-) -> (Vec<String>, Course<'a>) {
-    let mut course = Course::new(plan, Nanos::ZERO, NOTICE);
+    mut asks: &[(u64, Command)],
+) -> (Vec<String>, Schedule<'a>) {
+    let mut schedule = Schedule::new(plan, Nanos::ZERO, NOTICE);
     let mut told = vec![Nanos::ZERO; plan.populations.len()];
     let (mut all, mut now) = (Vec::new(), Nanos::ZERO);
-    while now < until && now < course.ends_at() {
+    while now < until && now < schedule.ends_at() {
         if let Some(((_, ask), rest)) = asks.split_first().filter(|((at, _), _)| now >= MS(*at)) {
-            all.extend(course.heed(*ask, now).map(|what| format!("{:.2}: {what}", now.secs_f64())));
+            all.extend(schedule.apply(*ask, now).map(|what| format!("{:.2}: {what}", now.secs_f64())));
             asks = rest;
         }
-        course.step(now, |nth| Some(told[usize::from(nth)] + takes).filter(|at| *at <= now));
-        for order in course.orders() {
+        schedule.step(now, |nth| Some(told[usize::from(nth)] + takes).filter(|at| *at <= now));
+        for order in schedule.orders() {
             if let Order::Load(population, ..) = order {
                 told[usize::from(population)] = now;
             }
             all.push(said(plan, &order));
         }
-        now = (now + MS(LOOK)).min(course.acts_at().max(now + MS(1)));
+        now = (now + MS(LOOK)).min(schedule.acts_at().max(now + MS(1)));
     }
-    (all, course)
+    (all, schedule)
 }
 
 fn check(stages: &str, populations: &str, expected: &[&str]) {
@@ -158,7 +158,7 @@ fn a_rate_and_arrivals_go_with_the_stage() {
     let stages = "[[stage]]\nramp = \"1s\"\nfor = \"1s\"\n[[stage]]\nto = \"50%\"\nramp = \"4s\"\nfor = \"1s\"\n\
                   [[stage]]\nto = \"100%\"\nfor = \"forever\"\n";
     let plan = scenario(&format!("{stages}{both}"));
-    let (orders, course) = orders(&plan, MS(0), Nanos::from_secs(100));
+    let (orders, schedule) = orders(&plan, MS(0), Nanos::from_secs(100));
     // Which step of the way down is seen when is another test's.
     let orders: Vec<&str> = orders
         .iter()
@@ -188,7 +188,7 @@ fn a_rate_and_arrivals_go_with_the_stage() {
             "probe: full load from 7.60",
         ]
     );
-    assert_eq!((course.ends_at(), course.acts_at(), course.stage()), (Nanos::NEVER, Nanos::NEVER, 2));
+    assert_eq!((schedule.ends_at(), schedule.acts_at(), schedule.stage()), (Nanos::NEVER, Nanos::NEVER, 2));
 }
 
 #[test]
@@ -196,13 +196,13 @@ fn the_way_down_is_as_even_as_it_is_looked_at() {
     for (ramp, per_s) in [("25/s", 25.0), ("4s", 25.0), ("0", f64::INFINITY)] {
         let stages = format!("[[stage]]\nramp = \"0\"\n[[stage]]\nto = \"50%\"\nramp = \"{ramp}\"\n");
         let plan = scenario(&format!("{stages}[[population]]\nname = \"a\"\nconnections = 200\n"));
-        let mut course = Course::new(&plan, Nanos::ZERO, NOTICE);
+        let mut schedule = Schedule::new(&plan, Nanos::ZERO, NOTICE);
         let (mut began, mut now, mut level) = (None, Nanos::ZERO, 200);
-        while course.ends_at() == Nanos::NEVER {
-            if course.step(now, |_| Some(now)) {
-                began = Some(course.acts_at().max(now));
+        while schedule.ends_at() == Nanos::NEVER {
+            if schedule.step(now, |_| Some(now)) {
+                began = Some(schedule.acts_at().max(now));
             }
-            for order in course.orders() {
+            for order in schedule.orders() {
                 if let (Order::Load(_, to, None, _), Some(_)) = (order, began) {
                     assert!(to < level && to >= 100, "{to} after {level}");
                     level = to;
@@ -213,7 +213,7 @@ fn the_way_down_is_as_even_as_it_is_looked_at() {
             now = now + MS(LOOK);
         }
         assert_eq!(level, 100, "{ramp}");
-        let took = course.ramping(0, now);
+        let took = schedule.ramping(0, now);
         let expected = if per_s.is_finite() { MS(4_000) } else { MS(0) };
         assert!((expected..expected + MS(3 * LOOK)).contains(&took), "{ramp} took {took}");
     }
@@ -224,15 +224,15 @@ fn the_time_of_a_population_is_its_own() {
     let stages = "[[stage]]\nof = [\"a\"]\nfor = \"10s\"\n[[stage]]\nof = [\"b\"]\nfor = \"5s\"\n\
                   [[stage]]\nof = [\"a\"]\nto = \"50%\"\nfor = \"3s\"\n";
     let plan = scenario(&format!("{stages}{TWO}"));
-    let (_, course) = orders(&plan, MS(500), Nanos::from_secs(100));
-    let (a, b) = (course.progress(0), course.progress(1));
+    let (_, schedule) = orders(&plan, MS(500), Nanos::from_secs(100));
+    let (a, b) = (schedule.progress(0), schedule.progress(1));
     // Up to its own last ramp; the last hold is still to be added.
     assert_eq!((a.holding, a.hold_from), (MS(15_620), MS(16_860)));
-    assert_eq!((course.ramping(0, MS(19_000)), course.ramping(1, MS(19_000))), (MS(1_000), MS(500)));
-    assert_eq!((b.holding, b.hold_from, course.ends_at()), (Nanos::ZERO, MS(11_240), MS(19_860)));
-    assert!(!course.is_at_peak(0) && course.is_at_peak(1));
+    assert_eq!((schedule.ramping(0, MS(19_000)), schedule.ramping(1, MS(19_000))), (MS(1_000), MS(500)));
+    assert_eq!((b.holding, b.hold_from, schedule.ends_at()), (Nanos::ZERO, MS(11_240), MS(19_860)));
+    assert!(!schedule.is_at_peak(0) && schedule.is_at_peak(1));
     assert_eq!(
-        (course.wanted(0), course.wanted(1), Course::new(&plan, MS(0), NOTICE).wanted(1)),
+        (schedule.wanted(0), schedule.wanted(1), Schedule::new(&plan, MS(0), NOTICE).wanted(1)),
         (150, 100, 0)
     );
 }
@@ -240,19 +240,19 @@ fn the_time_of_a_population_is_its_own() {
 #[test]
 fn who_was_there_before_the_order_is_not_there_after_it() {
     let plan = scenario(&format!("[[stage]]\nto = \"50%\"\n[[stage]]\nto = \"100%\"\nfor = \"1s\"\n{TWO}"));
-    let mut course = Course::new(&plan, Nanos::ZERO, NOTICE);
-    course.step(MS(100), |_| Some(MS(90)));
-    assert!(!course.is_moving());
-    assert!(course.step(MS(300), |_| Some(MS(90))) && course.is_moving());
+    let mut schedule = Schedule::new(&plan, Nanos::ZERO, NOTICE);
+    schedule.step(MS(100), |_| Some(MS(90)));
+    assert!(!schedule.is_moving());
+    assert!(schedule.step(MS(300), |_| Some(MS(90))) && schedule.is_moving());
     // One has come, the other one's last word is of the stage before.
-    course.step(MS(400), |nth| Some(if nth == 0 { MS(390) } else { MS(90) }));
-    assert!(course.is_moving());
-    course.step(MS(400), |nth| (nth == 0).then_some(MS(390)));
-    assert!(course.is_moving());
-    // The way so far, from the stage's beginning, which was 120 ms behind the look at 100.
-    assert_eq!(course.ramping(1, MS(450)), MS(90) + MS(230));
-    course.step(MS(500), |_| Some(MS(410)));
-    assert!(!course.is_moving());
+    schedule.step(MS(400), |nth| Some(if nth == 0 { MS(390) } else { MS(90) }));
+    assert!(schedule.is_moving());
+    schedule.step(MS(400), |nth| (nth == 0).then_some(MS(390)));
+    assert!(schedule.is_moving());
+    // The way so far, from the stage's start, which was 120 ms after the call at 100.
+    assert_eq!(schedule.ramping(1, MS(450)), MS(90) + MS(230));
+    schedule.step(MS(500), |_| Some(MS(410)));
+    assert!(!schedule.is_moving());
 }
 
 #[test]
@@ -273,25 +273,25 @@ fn an_order_for_a_population_is_for_its_shards_and_each_has_its_share() {
     assert_eq!((who(Order::Population(0, Control::Stop)), who(Order::Population(7, Control::Stop))), (3, 0));
 }
 
-fn check_by_hand(text: &str, asks: &[(u64, Ask)], expected: &[&str]) {
+fn check_manual(text: &str, asks: &[(u64, Command)], expected: &[&str]) {
     let plan = scenario(text);
-    let (orders, course) = orders_by_hand(&plan, MS(500), Nanos::from_secs(30), asks);
+    let (orders, schedule) = manual_orders(&plan, MS(500), Nanos::from_secs(30), asks);
     assert_eq!(orders, expected, "{text}");
-    assert_eq!(course.acts_at(), course.ends_at());
+    assert_eq!(schedule.acts_at(), schedule.ends_at());
 }
 
 #[test]
 fn a_pause_is_no_full_load_and_is_made_up_for() {
     let hold = "[[stage]]\nramp = \"30/s\"\nfor = \"5s\"\n[[population]]\nname = \"a\"\nconnections = 300\n";
-    check_by_hand(
+    check_manual(
         hold,
         // The second of two that are the same changes nothing, and no step is taken in a pause.
         &[
-            (2_620, Ask::Pause),
-            (3_000, Ask::Pause),
-            (3_500, Ask::Down),
-            (4_620, Ask::Resume),
-            (5_000, Ask::Resume),
+            (2_620, Command::Pause),
+            (3_000, Command::Pause),
+            (3_500, Command::Down),
+            (4_620, Command::Resume),
+            (5_000, Command::Resume),
         ],
         &[
             "a: 300 by 30/s from 0.00",
@@ -312,9 +312,9 @@ fn a_pause_is_no_full_load_and_is_made_up_for() {
         ],
     );
     // In the midst of a ramp: its schedule goes on from there, and what it missed is not made up for at once.
-    check_by_hand(
+    check_manual(
         hold,
-        &[(100, Ask::Pause), (10_000, Ask::Resume)],
+        &[(100, Command::Pause), (10_000, Command::Resume)],
         &[
             "a: 300 by 30/s from 0.00",
             "0.10: paused",
@@ -333,9 +333,9 @@ fn a_pause_is_no_full_load_and_is_made_up_for() {
 
 #[test]
 fn a_pause_stops_the_schedule_of_a_rate() {
-    check_by_hand(
+    check_manual(
         "[[stage]]\nfor = \"5s\"\n[[population]]\nname = \"r\"\nconnections = 10\nrate = \"100/s\"\n",
-        &[(1_620, Ask::Pause), (2_620, Ask::Resume)],
+        &[(1_620, Command::Pause), (2_620, Command::Resume)],
         &[
             "r: 10 from 0.00",
             "r: full load from 0.62",
@@ -359,12 +359,12 @@ fn a_pause_stops_the_schedule_of_a_rate() {
 }
 
 #[test]
-fn a_step_by_hand_is_a_tenth_of_the_plan() {
+fn a_step_manually_is_a_tenth_of_the_plan() {
     let text = "[[stage]]\nramp = \"31/s\"\nfor = \"5s\"\n[[population]]\nname = \"a\"\nconnections = 300\n\
                 [[population]]\nname = \"r\"\nconnections = 10\nrate = \"100/s\"\n";
     let plan = scenario(text);
-    let asks = [(2_620, Ask::Up), (2_640, Ask::Down), (4_620, Ask::Down), (6_620, Ask::Up)];
-    let (orders, course) = orders_by_hand(&plan, MS(500), Nanos::from_secs(30), &asks);
+    let asks = [(2_620, Command::Up), (2_640, Command::Down), (4_620, Command::Down), (6_620, Command::Up)];
+    let (orders, schedule) = manual_orders(&plan, MS(500), Nanos::from_secs(30), &asks);
     let after = orders.iter().position(|order| order == "2.64: load 90 %").expect("a step down");
     let steps: Vec<&str> = orders[after..].iter().map(String::as_str).collect();
     assert_eq!(
@@ -385,34 +385,40 @@ fn a_step_by_hand_is_a_tenth_of_the_plan() {
     assert!(steps.contains(&"4.62: load 80 %") && steps.contains(&"a: 240 by 30/s from 4.74"), "{steps:?}");
     assert!(steps.contains(&"6.62: load 90 %") && steps.contains(&"r: 90/s from 6.74"), "{steps:?}");
     // The time at full load is the plan's, the ramps between not counted.
-    assert_eq!(course.progress(0).holding + course.ends_at().since(course.progress(0).hold_from), MS(5_000));
-    assert!(!course.is_at_peak(0));
-    assert_eq!((course.wanted(0), course.wanted(1)), (270, 9));
+    assert_eq!(
+        schedule.progress(0).holding + schedule.ends_at().since(schedule.progress(0).hold_from),
+        MS(5_000)
+    );
+    assert!(!schedule.is_at_peak(0));
+    assert_eq!((schedule.wanted(0), schedule.wanted(1)), (270, 9));
 }
 
 #[test]
 fn there_is_always_a_tenth_and_never_more_than_planned() {
     let plan = scenario("[[stage]]\nfor = \"60s\"\n[[population]]\nname = \"a\"\nconnections = 300\n");
-    let asks: Vec<(u64, Ask)> =
-        (0..12).map(|n| (2_000 + n, Ask::Down)).chain((0..12).map(|n| (20_000 + n, Ask::Up))).collect();
-    let (orders, course) = orders_by_hand(&plan, MS(500), Nanos::from_secs(30), &asks);
+    let asks: Vec<(u64, Command)> = (0..12)
+        .map(|n| (2_000 + n, Command::Down))
+        .chain((0..12).map(|n| (20_000 + n, Command::Up)))
+        .collect();
+    let (orders, schedule) = manual_orders(&plan, MS(500), Nanos::from_secs(30), &asks);
     let said: Vec<&str> =
         orders.iter().filter_map(|order| order.split_once(": load ")).map(|(_, load)| load).collect();
     let down = ["90 %", "80 %", "70 %", "60 %", "50 %", "40 %", "30 %", "20 %", "10 %"];
     let up = ["20 %", "30 %", "40 %", "50 %", "60 %", "70 %", "80 %", "90 %", "100 %"];
     assert_eq!(said, [down, up].concat());
-    assert!(course.is_at_peak(0));
+    assert!(schedule.is_at_peak(0));
 }
 
 #[test]
 fn a_slope_has_the_rest_of_its_time_after_a_pause_and_a_step() {
     let text = "[[stage]]\nramp = \"60s\"\nfor = \"1s\"\n[[population]]\nname = \"n\"\narrive = \"60/s\"\n";
     let plan = scenario(text);
-    let asks = [(10_000, Ask::Pause), (20_000, Ask::Resume), (40_120, Ask::Down)];
-    let (orders, _) = orders_by_hand(&plan, MS(0), Nanos::from_secs(41), &asks);
-    let tempos: Vec<&str> = orders.iter().map(String::as_str).filter(|order| order.contains("/s")).collect();
+    let asks = [(10_000, Command::Pause), (20_000, Command::Resume), (40_120, Command::Down)];
+    let (orders, _) = manual_orders(&plan, MS(0), Nanos::from_secs(41), &asks);
+    let profiles: Vec<&str> =
+        orders.iter().map(String::as_str).filter(|order| order.contains("/s")).collect();
     assert_eq!(
-        tempos,
+        profiles,
         [
             "n: 4294967295 by 0/s to 60/s in 1m from 0.00",
             "n: 0/s from 10.00",
@@ -428,10 +434,10 @@ fn a_step_does_not_stop_others_on_their_way_down() {
     let text =
         format!("[[stage]]\n[[stage]]\nof = [\"b\"]\nto = \"0%\"\nramp = \"10s\"\nfor = \"60s\"\n{TWO}");
     let plan = scenario(&text);
-    let asks = [(5_000, Ask::Down)];
-    let (orders, course) = orders_by_hand(&plan, MS(0), Nanos::from_secs(30), &asks);
+    let asks = [(5_000, Command::Down)];
+    let (orders, schedule) = manual_orders(&plan, MS(0), Nanos::from_secs(30), &asks);
     let down = orders.iter().position(|order| order.starts_with("b: 0 from")).expect("b is gone");
     let seconds: f64 = orders[down].rsplit(' ').next().unwrap().parse().unwrap();
     assert!((10.0..10.7).contains(&seconds), "{orders:?}");
-    assert!((MS(10_000)..MS(10_700)).contains(&course.progress(1).ramping), "{:?}", course.progress(1));
+    assert!((MS(10_000)..MS(10_700)).contains(&schedule.progress(1).ramping), "{:?}", schedule.progress(1));
 }

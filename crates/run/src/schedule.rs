@@ -1,55 +1,55 @@
-//! The course of the load: which orders the shards get, and when. Pure: what the shards have reached and the time come
-//! in, orders go out.
+//! The schedule of the load: which orders the shards get, and when. Pure: the progress of the shards and the time are
+//! inputs, orders are outputs.
 
-mod hand;
+mod manual;
 
-use engine::{Control, Tempo};
-use plan::{Part, Plan, Population, Ramp, Share, Whose, split};
+use engine::{Control, RateProfile};
+use plan::{Part, Plan, Population, Ramp, Role, Share, split};
 use units::{Nanos, Rate};
 
-use self::hand::{Hand, Slope};
+use self::manual::{ManualControl, Slope};
 
-/// All at once is within this time.
+/// "All at once" means within this time.
 const AT_ONCE: Nanos = Nanos::from_millis(1);
 
-/// An order, and who gets it.
+/// An order and its recipients.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Order {
     /// Every shard.
     All(Control),
     /// The shards of a population.
     Population(u16, Control),
-    /// The shards of a population hold so many connections together, each its share.
-    Load(u16, u32, Option<Tempo>, Nanos),
+    /// The shards of a population hold this many connections together, each its share.
+    Load(u16, u32, Option<RateProfile>, Nanos),
     /// The probe's shards.
     Probe(Control),
 }
 
 impl Order {
-    /// What the shard of this part is ordered, if anything.
+    /// The command for the shard of this part, if any.
     pub fn to(self, part: &Part) -> Option<Control> {
-        match (self, part.whose) {
-            (Order::All(control), _) | (Order::Probe(control), Whose::Probe(_)) => Some(control),
-            (Order::Population(to, control), Whose::Population(nth)) if to == nth => Some(control),
-            (Order::Load(to, n, tempo, from), Whose::Population(nth)) if to == nth => {
+        match (self, part.role) {
+            (Order::All(control), _) | (Order::Probe(control), Role::Probe(_)) => Some(control),
+            (Order::Population(to, control), Role::Population(nth)) if to == nth => Some(control),
+            (Order::Load(to, n, profile, from), Role::Population(nth)) if to == nth => {
                 let connections = split(n, part.shards).nth(part.shard as usize)?;
-                Some(Control::Load { connections, tempo, from })
+                Some(Control::Load { connections, profile, from })
             }
             _ => None,
         }
     }
 }
 
-/// Where the run stands.
+/// The state of the current stage.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum State {
-    /// The stage's populations move since then, and not before the second time are they there.
+    /// The stage's populations are moving since the first time, and do not arrive before the second.
     Moving(Nanos, Nanos),
     /// The stage lasts until then.
     Holding(Nanos),
 }
 
-/// A population on its way down: so many connections less in a time.
+/// A population ramping down at a rate.
 #[derive(Clone, Copy, Debug)]
 struct Descent {
     population: u16,
@@ -60,84 +60,83 @@ struct Descent {
     ordered: u32,
 }
 
-/// How a population fares.
+/// The progress of a population.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
-    /// Of its load, as ordered; and the connections that this means.
+    /// The ordered share of its load, and the connections that this means.
     level: Share,
     connections: u32,
-    /// Of its load, as the stages have it: the same, where nobody changed it by hand.
+    /// The share of its load according to the stages: the same without manual control.
     planned: Share,
-    /// How fast it dials; none is as fast as the target takes them.
+    /// How fast it dials; none is as fast as the target accepts connections.
     dials: Option<Rate>,
-    /// Its rate, where that is on its way.
+    /// Its rate, while that is changing.
     slope: Option<Slope>,
-    /// Its ramps together, those that are over.
+    /// The total time of its completed ramps.
     ramping: Nanos,
-    /// Its full load, as long as it has lasted until it was last moved.
+    /// The time at full load until it was last moved.
     pub holding: Nanos,
-    /// When its full load began or begins; never while it moves, or is nothing.
+    /// When its full load began or begins; never while it moves, or if it is zero.
     pub hold_from: Nanos,
     /// When it was last ordered to move.
     moved_at: Nanos,
     is_moving: bool,
-    /// It has been where a stage wanted it.
+    /// It has reached the level of a stage.
     has_held: bool,
 }
 
-/// The stages, one after the other.
+/// The stages in order.
 #[derive(Debug)]
-pub struct Course<'a> {
+pub struct Schedule<'a> {
     plan: &'a Plan,
-    /// Full load, or another tempo, begins this long after it was decided, so that every shard has the order by then.
+    /// Full load, or another rate profile, begins this long after the decision, so that every shard has the order by then.
     notice: Nanos,
     stage: usize,
     /// The load ends with the last stage.
     has_end: bool,
-    /// When every shard has heard of the present stage.
-    heard: Nanos,
+    /// When every shard has received the current stage.
+    applied: Nanos,
     state: State,
-    /// Of the present stage's hold.
+    /// Left of the current stage's hold.
     left: Nanos,
-    hand: Hand,
+    manual: ManualControl,
     progress: Vec<Progress>,
-    /// Time in which any population was in its ramp, as long as that is over.
+    /// Time in which any population was in a completed ramp.
     ramped: Nanos,
     descents: Vec<Descent>,
     orders: Vec<Order>,
 }
 
-impl<'a> Course<'a> {
-    /// Begins with the first stage at `start`, by when every shard must have heard of it; its orders wait to be
+impl<'a> Schedule<'a> {
+    /// Starts with the first stage at `start`, by when every shard must have received it; its orders wait to be
     /// [taken](Course::orders). Every shard applies a later one within `notice`.
-    pub fn new(plan: &'a Plan, start: Nanos, notice: Nanos) -> Course<'a> {
-        let mut course = Course::at_rest(plan, start, notice);
-        course.start_probe(start);
-        course.begin(start, start);
-        course
+    pub fn new(plan: &'a Plan, start: Nanos, notice: Nanos) -> Schedule<'a> {
+        let mut schedule = Schedule::at_rest(plan, start, notice);
+        schedule.start_probe(start);
+        schedule.begin(start, start);
+        schedule
     }
 
-    /// The same where so many connections of each population are held already; when the last stage is over, they still
-    /// are, and go on.
-    pub fn going_on(plan: &'a Plan, start: Nanos, held: &[u32], notice: Nanos) -> Course<'a> {
-        let mut course = Course::at_rest(plan, start, notice);
-        course.has_end = false;
-        course.orders.push(Order::All(Control::Hold(Nanos::NEVER)));
-        for (progress, held) in course.progress.iter_mut().zip(held) {
+    /// The same if `held` connections of each population exist already; after the last stage they stay open and continue.
+    pub fn going_on(plan: &'a Plan, start: Nanos, held: &[u32], notice: Nanos) -> Schedule<'a> {
+        let mut schedule = Schedule::at_rest(plan, start, notice);
+        schedule.has_end = false;
+        schedule.orders.push(Order::All(Control::Hold(Nanos::NEVER)));
+        for (progress, held) in schedule.progress.iter_mut().zip(held) {
             progress.connections = *held;
         }
-        course.start_probe(start + notice);
-        course.begin(start, start + notice);
-        course
+        schedule.start_probe(start + notice);
+        schedule.begin(start, start + notice);
+        schedule
     }
 
     /// Its requests are due from then on, whatever the stages do.
     fn start_probe(&mut self, from: Nanos) {
-        let tempo = self.plan.probe.as_ref().map(|probe| Tempo::Steady(probe.rate));
-        self.orders.extend(tempo.map(|tempo| Order::Probe(Control::Tempo(tempo, from))));
+        let profile = self.plan.probe.as_ref().map(|probe| RateProfile::Steady(probe.rate));
+        self.orders.extend(profile.map(|profile| Order::Probe(Control::RateProfile(profile, from))));
     }
 
-    fn at_rest(plan: &'a Plan, start: Nanos, notice: Nanos) -> Course<'a> {
+    fn at_rest(plan: &'a Plan, start: Nanos, notice: Nanos) -> Schedule<'a> {
         let still = Progress {
             level: Share::NONE,
             connections: 0,
@@ -151,15 +150,15 @@ impl<'a> Course<'a> {
             is_moving: false,
             has_held: false,
         };
-        Course {
+        Schedule {
             plan,
             notice,
             stage: 0,
             has_end: true,
-            heard: start,
+            applied: start,
             state: State::Holding(Nanos::NEVER),
             left: Nanos::ZERO,
-            hand: Hand::still(),
+            manual: ManualControl::still(),
             progress: vec![still; plan.populations.len()],
             ramped: Nanos::ZERO,
             descents: Vec::new(),
@@ -210,7 +209,7 @@ impl<'a> Course<'a> {
         }
     }
 
-    /// How a population fares.
+    /// The progress of a population.
     pub fn progress(&self, population: u16) -> &Progress {
         &self.progress[usize::from(population)]
     }
@@ -223,7 +222,7 @@ impl<'a> Course<'a> {
         &self.plan.populations[usize::from(population)]
     }
 
-    /// Connections that the present stage wants of a population; none where they come without end.
+    /// Connections of a population in the current stage; none if arrivals are unlimited.
     pub fn wanted(&self, population: u16) -> u64 {
         let all = self.of(population).load.wanted();
         self.progress(population).level.of(all.unwrap_or(0).into())
@@ -257,13 +256,13 @@ impl<'a> Course<'a> {
         progress.has_held && !progress.is_moving
     }
 
-    /// Whether no stage comes behind this one.
+    /// Whether this is the last stage.
     pub fn is_last(&self) -> bool {
         self.stage + 1 == self.plan.stages.len()
     }
 
-    /// Goes on where it is time to. `ramped` tells when a population was where it was ordered to be: when its last shard
-    /// was, after the order. True where a stage has ended and the next has begun.
+    /// Continues if it is time to. `ramped` is when a population reached its ordered level: when its last shard did, after
+    /// the order. Returns whether a stage has ended and the next has begun.
     pub fn step(&mut self, now: Nanos, ramped: impl Fn(u16) -> Option<Nanos>) -> bool {
         match self.state {
             _ if self.is_paused() => false,
@@ -313,8 +312,8 @@ impl<'a> Course<'a> {
             }
             // The first time the rate begins when the connections are there; later it came with them.
             if is_first && let Some(rate) = self.of(population).load.rate() {
-                let tempo = Tempo::Steady(level.of_rate(rate));
-                self.orders.push(Order::Population(population, Control::Tempo(tempo, from)));
+                let profile = RateProfile::Steady(level.of_rate(rate));
+                self.orders.push(Order::Population(population, Control::RateProfile(profile, from)));
             }
         }
         let until = from + self.left;
@@ -335,21 +334,21 @@ impl<'a> Course<'a> {
         // No backlog reaches the next load.
         for population in 0..self.progress.len() as u16 {
             if self.plan.populations[usize::from(population)].load.is_paced() {
-                self.order_tempo(population, Tempo::Steady(Rate::default()), until);
+                self.order_profile(population, RateProfile::Steady(Rate::default()), until);
             }
         }
     }
 
-    /// Begins the present stage, of which every shard has heard at `heard`.
-    fn begin(&mut self, now: Nanos, heard: Nanos) {
-        self.heard = heard;
+    /// Starts the current stage, which every shard has received at `applied`.
+    fn begin(&mut self, now: Nanos, applied: Nanos) {
+        self.applied = applied;
         let stage = &self.plan.stages[self.stage];
         self.left = stage.hold.time();
         let all: u64 = stage.of.iter().map(|p| self.missing(*p)).sum();
         let mut earliest = Nanos::ZERO;
         for &population in &stage.of {
             self.progress_mut(population).planned = stage.to;
-            if self.progress(population).level == self.hand.of(stage.to) {
+            if self.progress(population).level == self.manual.of(stage.to) {
                 continue;
             }
             earliest = earliest.max(self.set_out(population, all, now));
@@ -359,7 +358,7 @@ impl<'a> Course<'a> {
 
     /// Connections that a population is to get more of in this stage.
     fn missing(&self, population: u16) -> u64 {
-        let level = self.hand.of(self.plan.stages[self.stage].to);
+        let level = self.manual.of(self.plan.stages[self.stage].to);
         let wanted = level.of(self.of(population).load.held().into());
         wanted.saturating_sub(self.progress(population).connections.into())
     }
@@ -369,30 +368,30 @@ impl<'a> Course<'a> {
     fn set_out(&mut self, population: u16, all: u64, now: Nanos) -> Nanos {
         let (stage, own) = (&self.plan.stages[self.stage], self.of(population));
         let comes_and_goes = own.comes_and_goes();
-        let level = self.hand.of(stage.to);
+        let level = self.manual.of(stage.to);
         let before = std::mem::replace(&mut self.progress_mut(population).level, level);
         let over = match stage.ramp {
             Ramp::Within(time) => time,
             _ => Nanos::ZERO,
         };
-        let heard = self.heard;
+        let applied = self.applied;
         let progress = self.progress_mut(population);
         let is_new = !progress.has_held;
-        let tempo = own.load.rate().map(|rate| {
+        let profile = own.load.rate().map(|rate| {
             let (from, to) = (before.of_rate(rate), level.of_rate(rate));
-            progress.slope = (over > Nanos::ZERO).then_some(Slope { from, to, over, began: heard });
-            if over == Nanos::ZERO { Tempo::Steady(to) } else { Tempo::Slope { from, to, over } }
+            progress.slope = (over > Nanos::ZERO).then_some(Slope { from, to, over, began: applied });
+            if over == Nanos::ZERO { RateProfile::Steady(to) } else { RateProfile::Slope { from, to, over } }
         });
         if comes_and_goes && is_new {
             // They are full load from the first one on.
-            (progress.hold_from, progress.has_held) = (heard, true);
-            self.orders.push(Order::Load(population, own.load.connections(), tempo, heard));
-            self.orders.push(Order::Population(population, Control::Hold(heard)));
-        } else if !is_new && let Some(tempo) = tempo {
-            self.orders.push(Order::Population(population, Control::Tempo(tempo, heard)));
+            (progress.hold_from, progress.has_held) = (applied, true);
+            self.orders.push(Order::Load(population, own.load.connections(), profile, applied));
+            self.orders.push(Order::Population(population, Control::Hold(applied)));
+        } else if !is_new && let Some(profile) = profile {
+            self.orders.push(Order::Population(population, Control::RateProfile(profile, applied)));
         }
         if comes_and_goes {
-            return heard + over;
+            return applied + over;
         }
         self.leave_hold(population, now);
         let to = level.of(own.load.connections().into()) as u32;
@@ -436,7 +435,7 @@ impl<'a> Course<'a> {
                 self.descents.push(Descent { population, since: now, from, to, rate, ordered: from });
             }
             Some(rate) => {
-                self.orders.push(Order::Load(population, to, Some(Tempo::Steady(rate)), self.heard));
+                self.orders.push(Order::Load(population, to, Some(RateProfile::Steady(rate)), self.applied));
             }
             None => self.orders.push(Order::Load(population, to, None, now)),
         }
@@ -444,7 +443,7 @@ impl<'a> Course<'a> {
 
     /// Those on their way down lose what is due by now.
     fn descend(&mut self, now: Nanos) {
-        let Course { orders, progress, descents, .. } = self;
+        let Schedule { orders, progress, descents, .. } = self;
         descents.retain_mut(|descent| {
             let due =
                 descent.rate.due(now.since(descent.since)).min(u64::from(descent.from - descent.to)) as u32;

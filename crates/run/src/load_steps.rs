@@ -14,27 +14,27 @@ use crate::{
 };
 
 /// Shards that hold a load, and wait for the next one.
-pub(crate) struct Ladder {
+pub(crate) struct LoadSteps {
     workers: Threads,
     /// Connections of each population, as last ordered.
     held: Vec<u32>,
     losses: Losses,
 }
 
-impl Ladder {
+impl LoadSteps {
     /// Shards with room for the largest load: that of `plan`. Nothing is dialled yet.
     ///
     /// # Errors
     /// This machine cannot do it.
-    pub(crate) fn set_up(plan: &Plan, root: &Root, say: &mut dyn FnMut(&str)) -> Result<Ladder, Refusal> {
+    pub(crate) fn set_up(plan: &Plan, root: &Root, say: &mut dyn FnMut(&str)) -> Result<LoadSteps, Refusal> {
         let prepared = prepare(plan, root)?;
         prepared.tell(say);
         let workers = Threads::start(plan, &prepared)?;
-        Ok(Ladder { workers, held: vec![0; plan.populations.len()], losses: Losses::default() })
+        Ok(LoadSteps { workers, held: vec![0; plan.populations.len()], losses: Losses::default() })
     }
 
     /// Goes to the load of `plan`, up or down, and through its stages; how that went.
-    pub(crate) fn climb(&mut self, plan: &Plan, root: &Root, interrupt: &Interrupt) -> Record {
+    pub(crate) fn go_to(&mut self, plan: &Plan, root: &Root, interrupt: &Interrupt) -> Record {
         let losses = std::mem::take(&mut self.losses).forget();
         let record = conduct_on(plan, root, &mut self.workers, &self.held, losses, interrupt);
         let connections = plan.populations.iter().map(|population| population.load.connections());

@@ -1,21 +1,21 @@
-//! Allowances: how far a figure of one group of runs may be from the base's, `latency.p99 +10%`.
+//! Tolerances: how far a figure of one group of runs may differ from the base's, `latency.p99 +10%`.
 
-use units::{Misread, Unit};
+use units::{ParseError, Unit};
 
 use crate::threshold::{Figure, Names};
 
 /// How far a figure may change.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Allowance {
+pub struct Tolerance {
     /// As written.
     pub text: String,
     /// The name of the figure, as written.
     pub name: String,
     /// What is compared.
     pub figure: Figure,
-    /// Whether it may not grow, or not fall, by more.
+    /// The direction that is limited.
     pub direction: Direction,
-    /// The share that is allowed: 0.1 for `10%`.
+    /// The allowed share: 0.1 for `10%`.
     pub share: f64,
 }
 
@@ -28,18 +28,18 @@ pub enum Direction {
     Falls,
 }
 
-/// Figures that only a comparison has: of the seconds at equal load.
+/// Figures that only a comparison has: those of the seconds at equal load.
 const AT_EQUAL_LOAD: &[&str] = &["p50", "p90", "p99"];
 
-impl Allowance {
+impl Tolerance {
     /// Reads `FIGURE +N%` (it may grow by as much) or `FIGURE -N%` (it may fall by as much). Figures have the names
     /// that they have in thresholds, and there is `equal_load.p99`; `populations` and `steps` (`users.login`) are those
     /// of the runs.
     ///
     /// # Errors
-    /// What is not understood, with the cure.
-    pub fn parse(text: &str, populations: &[String], steps: &[String]) -> Result<Allowance, Misread> {
-        let misread = || Misread::new(text, "a change of a figure", "'latency.p99 +10%'");
+    /// What cannot be parsed, with the fix.
+    pub fn parse(text: &str, populations: &[String], steps: &[String]) -> Result<Tolerance, ParseError> {
+        let misread = || ParseError::new(text, "a change of a figure", "'latency.p99 +10%'");
         let at = text.rfind(['+', '-']).ok_or_else(misread)?;
         let (name, change) = (text[..at].trim(), &text[at + 1..]);
         let direction = if text[at..].starts_with('+') { Direction::Grows } else { Direction::Falls };
@@ -49,7 +49,7 @@ impl Allowance {
             Some(figure) => figure,
             None => Figure::named(name, &Names::listed(populations, steps))?,
         };
-        Ok(Allowance {
+        Ok(Tolerance {
             text: text.to_owned(),
             name: name.to_owned(),
             figure,
@@ -76,9 +76,9 @@ mod tests {
     use Direction::{Falls, Grows};
     use proptest::prelude::*;
 
-    fn read(text: &str) -> Result<Allowance, String> {
+    fn read(text: &str) -> Result<Tolerance, String> {
         let [populations, steps] = [["read-only"], ["read-only.get"]].map(|names| names.map(str::to_owned));
-        Allowance::parse(text, &populations, &steps).map_err(|e| e.to_string())
+        Tolerance::parse(text, &populations, &steps).map_err(|e| e.to_string())
     }
 
     #[test]
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_has_its_cure() {
+    fn a_mistake_has_its_fix() {
         let check = |text: &str, expected: &str| assert_eq!(read(text).unwrap_err(), expected);
         for text in ["latency.p99", "latency.p99 +10", "latency.p99 +ten%", "faults > 0", "faults +-%", ""] {
             check(text, &format!("{text:?} is not a change of a figure; use 'latency.p99 +10%'"));

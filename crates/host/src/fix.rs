@@ -20,7 +20,7 @@ pub type RunIp<'a> = &'a mut dyn FnMut(&[String]) -> io::Result<()>;
 
 /// Why fixes were not applied, or not undone.
 #[derive(Debug)]
-pub enum Unmended {
+pub enum FixError {
     /// These need privileges that we do not have; nothing was changed.
     Forbidden(Vec<Repair>),
     /// The file is of another network namespace, whose name is given; nothing was changed.
@@ -33,29 +33,29 @@ pub enum Unmended {
     Failed(String),
 }
 
-impl fmt::Display for Unmended {
+impl fmt::Display for FixError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Unmended::Forbidden(repairs) => {
+            FixError::Forbidden(repairs) => {
                 f.write_str("nothing was changed; these require root:")?;
                 repairs.iter().try_for_each(|repair| write!(f, "\n  {repair}"))
             }
-            Unmended::OtherNamespace(file, name) => write!(
+            FixError::OtherNamespace(file, name) => write!(
                 f,
                 "nothing was changed: {} records changes in another network namespace, {name}; undo them \
                 there, or remove the file",
                 file.display()
             ),
-            Unmended::OtherBoot(file) => write!(
+            FixError::OtherBoot(file) => write!(
                 f,
                 "nothing was changed: {} is from an earlier boot, and its changes ended with that; remove \
                 the file",
                 file.display()
             ),
-            Unmended::Untrusted(file, why) => {
+            FixError::Untrusted(file, why) => {
                 write!(f, "nothing was changed: {} is not trusted: {why}", file.display())
             }
-            Unmended::Failed(why) => f.write_str(why),
+            FixError::Failed(why) => f.write_str(why),
         }
     }
 }
@@ -64,18 +64,18 @@ impl fmt::Display for Unmended {
 /// value. Returns what not even root may change here, as in a container.
 ///
 /// # Errors
-/// See [`Unmended`]; a file of an earlier boot is no error, because nothing of it is left to undo.
-pub fn mend(
+/// See [`FixError`]; a file of an earlier boot is no error, because nothing of it is left to undo.
+pub fn fix(
     root: &Root,
     file: &Path,
     repairs: &[Repair],
     ip: RunIp,
     done: &mut dyn FnMut(&Repair),
-) -> Result<Vec<Repair>, Unmended> {
+) -> Result<Vec<Repair>, FixError> {
     let here = State::here(root).map_err(failed)?;
     let mut state = match State::read(file)? {
         Some(state) if state.boot == here.boot && state.namespace != here.namespace => {
-            return Err(Unmended::OtherNamespace(file.to_owned(), state.namespace));
+            return Err(FixError::OtherNamespace(file.to_owned(), state.namespace));
         }
         Some(state) if state.boot == here.boot => state,
         _ => here,
@@ -83,7 +83,7 @@ pub fn mend(
     let (allowed, forbidden): (Vec<Repair>, Vec<Repair>) =
         repairs.iter().cloned().partition(|repair| may(root, repair));
     if !forbidden.is_empty() && !is_root(root) {
-        return Err(Unmended::Forbidden(forbidden));
+        return Err(FixError::Forbidden(forbidden));
     }
     for repair in &allowed {
         let former = match repair {
@@ -95,7 +95,7 @@ pub fn mend(
         };
         state.steps.push(Step { repair: repair.clone(), former });
         state.write(file)?;
-        apply(root, repair, ip).map_err(|e| Unmended::Failed(format!("{repair}: {e}")))?;
+        apply(root, repair, ip).map_err(|e| FixError::Failed(format!("{repair}: {e}")))?;
         done(repair);
     }
     Ok(forbidden)
@@ -124,28 +124,28 @@ impl fmt::Display for Undone {
     }
 }
 
-/// Undoes what [`mend`] recorded in `file`, the last first, calls `done` for each, and removes the file. Skips what was
+/// Undoes what [`fix`] recorded in `file`, the last first, calls `done` for each, and removes the file. Skips what was
 /// recorded but never applied, or is already undone, so it may be called again after any failure.
 ///
 /// # Errors
-/// See [`Unmended`].
-pub fn unmend(root: &Root, file: &Path, ip: RunIp, done: &mut dyn FnMut(&Undone)) -> Result<(), Unmended> {
+/// See [`FixError`].
+pub fn undo(root: &Root, file: &Path, ip: RunIp, done: &mut dyn FnMut(&Undone)) -> Result<(), FixError> {
     let here = State::here(root).map_err(failed)?;
     let Some(mut state) = State::read(file)? else { return Ok(()) };
     if state.boot != here.boot {
-        return Err(Unmended::OtherBoot(file.to_owned()));
+        return Err(FixError::OtherBoot(file.to_owned()));
     }
     if state.namespace != here.namespace {
-        return Err(Unmended::OtherNamespace(file.to_owned(), state.namespace));
+        return Err(FixError::OtherNamespace(file.to_owned(), state.namespace));
     }
     let forbidden: Vec<Repair> =
         state.steps.iter().filter(|step| !may(root, &step.repair)).map(Step::reversed).collect();
     if !forbidden.is_empty() {
-        return Err(Unmended::Forbidden(forbidden));
+        return Err(FixError::Forbidden(forbidden));
     }
     while let Some(step) = state.steps.last() {
         let undone =
-            take_back(root, step, ip).map_err(|e| Unmended::Failed(format!("{}: {e}", step.repair)))?;
+            take_back(root, step, ip).map_err(|e| FixError::Failed(format!("{}: {e}", step.repair)))?;
         undone.iter().for_each(&mut *done);
         state.steps.pop();
         state.write(file)?;
@@ -153,8 +153,8 @@ pub fn unmend(root: &Root, file: &Path, ip: RunIp, done: &mut dyn FnMut(&Undone)
     std::fs::remove_file(file).map_err(failed)
 }
 
-fn failed(error: io::Error) -> Unmended {
-    Unmended::Failed(error.to_string())
+fn failed(error: io::Error) -> FixError {
+    FixError::Failed(error.to_string())
 }
 
 /// Whether we have the rights for it. To open a setting for writing changes nothing.

@@ -1,55 +1,55 @@
-//! The load by hand: whoever watches a run may pause it, and step its load down and up again.
+//! Manual control: a user who watches a run may pause it, and step its load down and up again.
 
-use engine::{Control, Tempo};
+use engine::{Control, RateProfile};
 use plan::Share;
-use samples::Ask;
+use samples::Command;
 use units::{Nanos, Rate};
 
-use super::{Course, Order, State};
+use super::{Order, Schedule, State};
 
 /// Tenths of the planned load, between one and ten.
 const STEPS: u32 = 10;
 
-/// What was changed by hand.
+/// What was changed manually.
 #[derive(Debug)]
-pub(super) struct Hand {
-    /// Of the load that the stages want, in [`STEPS`].
+pub(super) struct ManualControl {
+    /// Share of the load of the stages, in [`STEPS`].
     steps: u32,
-    /// Since when it is paused, and who was at full load then.
+    /// Since when it is paused, and which populations were at full load then.
     paused: Option<(Nanos, Vec<u16>)>,
 }
 
-impl Hand {
+impl ManualControl {
     /// As planned.
-    pub(super) fn still() -> Hand {
-        Hand { steps: STEPS, paused: None }
+    pub(super) fn still() -> ManualControl {
+        ManualControl { steps: STEPS, paused: None }
     }
 
-    /// What is left of a planned level.
+    /// The remaining part of a planned level.
     pub(super) fn of(&self, level: Share) -> Share {
         level.part(self.steps, STEPS)
     }
 }
 
-impl Course<'_> {
-    /// Whether the load rests by hand.
+impl Schedule<'_> {
+    /// Whether the load is paused.
     pub fn is_paused(&self) -> bool {
-        self.hand.paused.is_some()
+        self.manual.paused.is_some()
     }
 
-    /// Does what was asked, where it changes anything; says what that is.
-    pub fn heed(&mut self, ask: Ask, now: Nanos) -> Option<String> {
+    /// Applies a command; returns what it changed, if anything.
+    pub fn apply(&mut self, ask: Command, now: Nanos) -> Option<String> {
         match (ask, self.is_paused()) {
-            (Ask::Pause, false) => {
+            (Command::Pause, false) => {
                 self.pause(now);
                 Some("paused".to_owned())
             }
-            (Ask::Resume, true) => {
+            (Command::Resume, true) => {
                 self.resume(now);
                 Some("resumed".to_owned())
             }
-            (Ask::Up, false) => self.step_to((self.hand.steps + 1).min(STEPS), now),
-            (Ask::Down, false) => self.step_to((self.hand.steps - 1).max(1), now),
+            (Command::Up, false) => self.step_to((self.manual.steps + 1).min(STEPS), now),
+            (Command::Down, false) => self.step_to((self.manual.steps - 1).max(1), now),
             _ => None,
         }
     }
@@ -61,18 +61,18 @@ impl Course<'_> {
         holding.iter().for_each(|population| self.end_hold(*population, now));
         // Schedules rest too, also of those that are on their way.
         for population in 0..self.progress.len() as u16 {
-            self.order_tempo(population, Tempo::Steady(Rate::default()), now);
+            self.order_profile(population, RateProfile::Steady(Rate::default()), now);
         }
         self.orders.push(Order::Probe(Control::Hold(Nanos::NEVER)));
         self.orders.push(Order::All(Control::Until(Nanos::NEVER)));
-        self.hand.paused = Some((now, holding));
+        self.manual.paused = Some((now, holding));
     }
 
-    /// Goes on, from when every shard has heard of it.
+    /// Continues from when every shard has received it.
     fn resume(&mut self, now: Nanos) {
-        let Some((paused_at, holding)) = self.hand.paused.take() else { return };
-        let heard = now + self.notice;
-        let pause = heard.since(paused_at);
+        let Some((paused_at, holding)) = self.manual.paused.take() else { return };
+        let applied = now + self.notice;
+        let pause = applied.since(paused_at);
         self.descents.iter_mut().for_each(|descent| descent.since = descent.since + pause);
         self.state = match self.state {
             State::Moving(since, Nanos::ZERO) => State::Moving(since + pause, Nanos::ZERO),
@@ -80,11 +80,11 @@ impl Course<'_> {
             State::Holding(until) => State::Holding(until.max(paused_at) + pause),
         };
         for population in 0..self.progress.len() as u16 {
-            self.go_on_at(population, self.progress(population).level, paused_at, heard);
+            self.go_on_at(population, self.progress(population).level, paused_at, applied);
         }
         for population in holding {
-            self.progress_mut(population).hold_from = heard;
-            self.orders.push(Order::Population(population, Control::Hold(heard)));
+            self.progress_mut(population).hold_from = applied;
+            self.orders.push(Order::Population(population, Control::Hold(applied)));
         }
         // What a schedule would have dialled meanwhile is not made up for.
         for population in self.moving().collect::<Vec<_>>() {
@@ -93,18 +93,18 @@ impl Course<'_> {
             }
         }
         if let State::Holding(until) = self.state {
-            self.orders.push(Order::Probe(Control::Hold(heard)));
+            self.orders.push(Order::Probe(Control::Hold(applied)));
             self.end_with(until);
         }
-        // Last: whoever rests takes a schedule as one that begins, and makes up for nothing.
+        // Last: a paused shard treats a schedule as a new one, and makes up for nothing.
         self.orders.push(Order::All(Control::Rest(false)));
     }
 
     fn step_to(&mut self, steps: u32, now: Nanos) -> Option<String> {
-        if steps == std::mem::replace(&mut self.hand.steps, steps) {
+        if steps == std::mem::replace(&mut self.manual.steps, steps) {
             return None;
         }
-        self.heard = now + self.notice;
+        self.applied = now + self.notice;
         let earliest = match self.state {
             State::Moving(since, earliest) => {
                 // Their way so far; what comes begins now.
@@ -120,21 +120,21 @@ impl Course<'_> {
             }
         };
         for population in 0..self.progress.len() as u16 {
-            self.move_by_hand(population, now);
+            self.move_manually(population, now);
         }
         self.orders.push(Order::All(Control::Until(Nanos::NEVER)));
         self.state = State::Moving(now, earliest);
         Some(format!("load {} %", steps * 100 / STEPS))
     }
 
-    fn move_by_hand(&mut self, population: u16, now: Nanos) {
-        let heard = self.heard;
-        let level = self.hand.of(self.progress(population).planned);
+    fn move_manually(&mut self, population: u16, now: Nanos) {
+        let applied = self.applied;
+        let level = self.manual.of(self.progress(population).planned);
         if level == std::mem::replace(&mut self.progress_mut(population).level, level) {
             return;
         }
         self.descents.retain(|descent| descent.population != population);
-        self.go_on_at(population, level, now, heard);
+        self.go_on_at(population, level, now, applied);
         let own = self.of(population);
         if own.comes_and_goes() {
             return;
@@ -148,32 +148,32 @@ impl Course<'_> {
     fn dial_on(&mut self, population: u16, now: Nanos) {
         let progress = self.progress_mut(population);
         progress.moved_at = now;
-        let (connections, tempo) = (progress.connections, progress.dials.map(Tempo::Steady));
-        self.orders.push(Order::Load(population, connections, tempo, now + self.notice));
+        let (connections, profile) = (progress.connections, progress.dials.map(RateProfile::Steady));
+        self.orders.push(Order::Load(population, connections, profile, now + self.notice));
     }
 
-    /// The tempo that goes with a level, from this time on; a slope that was under way at `then` has the rest of its time.
+    /// The rate profile of a level, from this time on; a slope in progress at `then` gets the rest of its time.
     fn go_on_at(&mut self, population: u16, level: Share, then: Nanos, from: Nanos) {
         let Some(rate) = self.of(population).load.rate() else { return };
         let to = level.of_rate(rate);
         let progress = self.progress_mut(population);
         let slope = progress.slope.take().filter(|slope| slope.left(then) > Nanos::ZERO);
-        let tempo = match slope {
-            None => Tempo::Steady(to),
+        let profile = match slope {
+            None => RateProfile::Steady(to),
             Some(slope) => {
                 let (now, over) = (slope.rate(then), slope.left(then));
                 progress.slope = Some(Slope { from: now, to, over, began: from });
-                Tempo::Slope { from: now, to, over }
+                RateProfile::Slope { from: now, to, over }
             }
         };
-        self.order_tempo(population, tempo, from);
+        self.order_profile(population, profile, from);
     }
 
     /// Of what goes by a rate, and has begun.
-    pub(super) fn order_tempo(&mut self, population: u16, tempo: Tempo, from: Nanos) {
+    pub(super) fn order_profile(&mut self, population: u16, profile: RateProfile, from: Nanos) {
         let goes_by_rate = self.of(population).load.rate().is_some();
         if self.progress(population).has_held && goes_by_rate {
-            self.orders.push(Order::Population(population, Control::Tempo(tempo, from)));
+            self.orders.push(Order::Population(population, Control::RateProfile(profile, from)));
         }
     }
 }
