@@ -5,6 +5,11 @@ use std::ops::Range;
 
 use hdrhistogram::Histogram;
 
+/// Significant digits that are measured.
+pub(crate) const DIGITS: u8 = 3;
+/// Enough for what is drawn.
+pub(crate) const COARSE: u8 = 2;
+
 /// Smallest difference that is kept, as a power of two: 64 ns. The clock and the loop are coarser.
 pub(crate) const LOWEST_BITS: u32 = 6;
 /// An hour, nanoseconds: times for which there is no bucket count as this.

@@ -5,8 +5,10 @@ use units::Date;
 
 use crate::{
     cost::{Cost, Fit},
+    encode::json,
     observation::{Growth, Observation},
     record::HostFacts,
+    share::CalibrationShare,
     summary::Summary,
 };
 
@@ -105,21 +107,6 @@ fn waited(seen: &Observation, phase: fn(&Growth) -> u64, time_s: f64) -> Option<
     (time_s > 0.0).then(|| ns as f64 / 1e9 / time_s)
 }
 
-/// A run's figures as shares of its machine's calibration; 1 is as much.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-#[serde(default)]
-pub struct CalibrationShare {
-    /// When that was.
-    pub calibrated_at: String,
-    /// Of the connection rate; none if the ramp was too short.
-    pub open_per_s: Option<f64>,
-    /// Of the responses per second at full load; none without any, or if the hold was too short.
-    pub requests_per_s: Option<f64>,
-    /// The most connections open, of those that would fit.
-    pub connections: Option<f64>,
-}
-
 impl CalibrationShare {
     /// By the first of this machine's calibrations that used the same interface of the kernel.
     pub fn of(calibrations: &[Calibration], s: &Summary) -> Option<CalibrationShare> {
@@ -147,6 +134,10 @@ pub fn bytes_per_pair(cost: &Cost) -> Option<f64> {
     // Both programs take little of it: where their slopes are lost among pages, that is nothing to speak of.
     let own = [cost.target_bytes, cost.generator_bytes].into_iter().flatten().map(|fit| fit.value);
     Some(own.sum::<f64>() + kernel.value)
+}
+
+json! {
+    Calibration => Calibration,
 }
 
 #[cfg(test)]

@@ -3,12 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    fault::Faults,
+    encode,
+    fault::{FaultCount, Faults},
     latency::{Latency, Took},
     merge::{Merge, merged},
     quantiles::Quantiles,
-    record,
-    summary::FaultCount,
 };
 
 /// Destinations, or groups of neighbouring ones, that are counted each by itself.
@@ -22,28 +21,28 @@ merged! {
     #[serde(default)]
     pub struct Destination {
         /// Dials that led to a connection for the first time.
-        #[serde(skip_serializing_if = "record::is_zero")]
+        #[serde(skip_serializing_if = "encode::is_zero")]
         pub opened: u64,
         /// Dials that did not.
-        #[serde(skip_serializing_if = "record::is_zero")]
+        #[serde(skip_serializing_if = "encode::is_zero")]
         pub failed: u64,
         /// Connections lost without an announcement.
-        #[serde(skip_serializing_if = "record::is_zero")]
+        #[serde(skip_serializing_if = "encode::is_zero")]
         pub dropped: u64,
         /// Connections closed by the server with an announcement.
-        #[serde(skip_serializing_if = "record::is_zero")]
+        #[serde(skip_serializing_if = "encode::is_zero")]
         pub closed: u64,
         /// Dialled again successfully, after that or after a loss.
-        #[serde(skip_serializing_if = "record::is_zero")]
+        #[serde(skip_serializing_if = "encode::is_zero")]
         pub redialled: u64,
         /// Connections that throng closed as planned.
-        #[serde(skip_serializing_if = "record::is_zero")]
+        #[serde(skip_serializing_if = "encode::is_zero")]
         pub finished: u64,
         /// Requests sent.
-        #[serde(skip_serializing_if = "record::is_zero")]
+        #[serde(skip_serializing_if = "encode::is_zero")]
         pub sent: u64,
         /// Right and wrong responses, complete ones.
-        #[serde(skip_serializing_if = "record::is_zero")]
+        #[serde(skip_serializing_if = "encode::is_zero")]
         pub answered: u64,
         /// What went wrong.
         #[cfg_attr(test, ts(type = "FaultCount[]"))]

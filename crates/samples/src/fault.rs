@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::{errno::Errno, merge::Merge, summary::FaultCount};
+use crate::{errno::Errno, merge::Merge};
 
 /// Makes an enum whose variants are words to users and scripts.
 macro_rules! words {
@@ -295,6 +295,39 @@ impl Counters {
             }
             None => {}
         }
+    }
+}
+
+/// One fault and how often.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct FaultCount {
+    /// Whose doing.
+    #[cfg_attr(test, ts(type = "string"))]
+    pub side: Side,
+    /// When.
+    #[cfg_attr(test, ts(type = "string"))]
+    pub stage: Stage,
+    /// What.
+    #[cfg_attr(test, ts(type = "string"))]
+    pub kind: Kind,
+    /// How often.
+    pub count: u64,
+    /// The kernel's error, `EADDRNOTAVAIL`; of the same fault with another error there is a count of its own.
+    #[cfg_attr(test, ts(as = "Option<String>", optional))]
+    #[serde(default, skip_serializing_if = "Errno::is_none")]
+    pub detail: Errno,
+}
+
+impl FaultCount {
+    /// A fault that occurred so often.
+    pub fn new(Fault { side, stage, kind, errno }: Fault, count: u64) -> FaultCount {
+        FaultCount { side, stage, kind, count, detail: errno }
+    }
+
+    /// Which.
+    pub fn fault(&self) -> Fault {
+        Fault { side: self.side, stage: self.stage, kind: self.kind, errno: self.detail }
     }
 }
 

@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 use units::Nanos;
 
 use crate::{
-    buckets::{Bucket, Buckets, LOWEST_BITS},
+    buckets::{Bucket, Buckets, COARSE, DIGITS, LOWEST_BITS},
+    encode,
     merge::Merge,
     quantiles::{Censored, Quantiles, Stalled},
-    record,
 };
 
 /// Three significant digits: two times that differ by less than this share may be reported as equal, and equal ones as this
@@ -22,26 +22,26 @@ const GRAIN: f64 = 1e-3;
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(default)]
 pub struct Latency {
-    #[serde(with = "record::hdr", skip_serializing_if = "Buckets::is_empty")]
+    #[serde(with = "encode::hdr", skip_serializing_if = "Buckets::is_empty")]
     #[cfg_attr(test, ts(type = "string"))]
     #[serde(rename = "histogram")]
     buckets: Buckets,
     /// Exact sum, nanoseconds: the mean does not suffer from the buckets.
-    #[serde(skip_serializing_if = "record::is_zero")]
+    #[serde(skip_serializing_if = "encode::is_zero")]
     sum: u128,
     /// Exact, and `u64::MAX` where nothing is recorded.
-    #[serde(skip_serializing_if = "record::is_most")]
+    #[serde(skip_serializing_if = "encode::is_most")]
     min: u64,
-    #[serde(skip_serializing_if = "record::is_zero")]
+    #[serde(skip_serializing_if = "encode::is_zero")]
     max: u64,
     /// Times that have no end: right-censored observations.
-    #[serde(skip_serializing_if = "record::is_zero")]
+    #[serde(skip_serializing_if = "encode::is_zero")]
     censored: u64,
     /// Those among the recorded that are lower bounds.
-    #[serde(skip_serializing_if = "record::is_zero")]
+    #[serde(skip_serializing_if = "encode::is_zero")]
     stalled: u64,
     /// The most that was taken off one of them, nanoseconds.
-    #[serde(skip_serializing_if = "record::is_zero")]
+    #[serde(skip_serializing_if = "encode::is_zero")]
     taken_off: u64,
 }
 
@@ -53,11 +53,6 @@ pub struct Took {
     /// That time, if its end was seen only after it: the end may have come at any moment of it.
     pub stalled: Nanos,
 }
-
-/// Significant digits that are measured.
-pub(crate) const DIGITS: u8 = 3;
-/// Enough for what is drawn.
-pub(crate) const COARSE: u8 = 2;
 
 impl Default for Latency {
     fn default() -> Self {

@@ -5,6 +5,7 @@ mod calibration;
 mod cause;
 mod cost;
 mod destination;
+mod encode;
 mod errno;
 mod fault;
 mod figure;
@@ -18,18 +19,19 @@ mod probe;
 mod quantiles;
 mod record;
 mod sample;
+mod share;
 mod sink;
 mod summary;
 mod tick;
 #[cfg(test)]
 mod typescript;
 
-pub use calibration::{Calibration, CalibrationShare, Measurement, bytes_per_pair};
+pub use calibration::{Calibration, Measurement, bytes_per_pair};
 pub use cause::Cause;
 pub use cost::{Cost, Discarded, Fit};
 pub use destination::{Destination, DestinationSummary, MAX_DESTINATIONS, name_of, row_of};
 pub use errno::Errno;
-pub use fault::{Fault, Faults, Kind, Side, Stage};
+pub use fault::{Fault, FaultCount, Faults, Kind, Side, Stage};
 pub use figure::{at_most, censored_share, judged, measured};
 pub use find::{FindOutcome, FindSummary, Point};
 pub use latency::{Latency, Took};
@@ -44,9 +46,10 @@ pub use sample::{
     HostSample, JvmSample, LogKind, LogLine, NetCounters, ProcessMemory, ProcessSample, Sample, SockStat,
     TargetSample,
 };
+pub use share::CalibrationShare;
 pub use sink::{Command, Header, Sink, Tell};
 pub use summary::{
-    Certainty, Connections, FaultCount, Figures, Generator, KernelCost, Limit, PopulationSummary,
-    ProcessCost, Requests, StepSummary, Summary, ThresholdResult, UserCommand, Verdict,
+    Certainty, Connections, Figures, Generator, KernelCost, Limit, PopulationSummary, ProcessCost, Requests,
+    StepSummary, Summary, ThresholdResult, UserCommand, Verdict,
 };
 pub use tick::{Counts, Phase, Tick, Timing};

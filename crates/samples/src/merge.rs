@@ -147,7 +147,7 @@ macro_rules! merged {
         $(#[$meta])*
         pub struct $name {
             $($(#[$field_meta])* pub $field: $type,)+
-            $($($(#[doc = $doc])+ pub $time_field: $crate::latency::Latency,)+)?
+            $($($(#[doc = $doc])+ pub $time_field: Latency,)+)?
         }
 
         #[cfg(test)]
@@ -214,15 +214,15 @@ macro_rules! merged {
             }
 
             impl std::ops::Index<$times> for $name {
-                type Output = $crate::latency::Latency;
+                type Output = Latency;
 
-                fn index(&self, time: $times) -> &$crate::latency::Latency {
+                fn index(&self, time: $times) -> &Latency {
                     match time { $($times::$time => &self.$time_field,)+ }
                 }
             }
 
             impl std::ops::IndexMut<$times> for $name {
-                fn index_mut(&mut self, time: $times) -> &mut $crate::latency::Latency {
+                fn index_mut(&mut self, time: $times) -> &mut Latency {
                     match time { $($times::$time => &mut self.$time_field,)+ }
                 }
             }

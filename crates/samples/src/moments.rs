@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
-use crate::{latency::Latency, merge::Merge, record};
+use crate::{encode, latency::Latency, merge::Merge};
 
 /// How many, their sum, their squares' sum and their extremes: enough for a mean and its deviation, exactly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,7 +14,7 @@ pub struct Moments {
     sum: u64,
     squares: u128,
     /// `u64::MAX` where nothing is recorded.
-    #[serde(skip_serializing_if = "record::is_most")]
+    #[serde(skip_serializing_if = "encode::is_most")]
     min: u64,
     max: u64,
 }

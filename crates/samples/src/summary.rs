@@ -13,17 +13,16 @@ use serde::{
 use serde_json::Value;
 
 use crate::{
-    calibration::CalibrationShare,
     cause::Cause,
     cost::Cost,
     destination::DestinationSummary,
-    errno::Errno,
-    fault::{Fault, Faults, Kind, Side, Stage},
+    fault::{FaultCount, Faults, Side},
     merge::{Merge, merged},
     observation::Observation,
     probe::ProbeSummary,
     quantiles::Quantiles,
     sample::ProcessMemory,
+    share::CalibrationShare,
     tick::Tick,
 };
 
@@ -151,39 +150,6 @@ merged! {
         /// Seconds before the end of the hold at which anything, be it an acknowledgement, came last from the target on one of
         /// the connections held, of a sample; none where that cannot be seen.
         pub quiet_s: Option<f64> => always alone,
-    }
-}
-
-/// One fault and how often.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-pub struct FaultCount {
-    /// Whose doing.
-    #[cfg_attr(test, ts(type = "string"))]
-    pub side: Side,
-    /// When.
-    #[cfg_attr(test, ts(type = "string"))]
-    pub stage: Stage,
-    /// What.
-    #[cfg_attr(test, ts(type = "string"))]
-    pub kind: Kind,
-    /// How often.
-    pub count: u64,
-    /// The kernel's error, `EADDRNOTAVAIL`; of the same fault with another error there is a count of its own.
-    #[cfg_attr(test, ts(as = "Option<String>", optional))]
-    #[serde(default, skip_serializing_if = "Errno::is_none")]
-    pub detail: Errno,
-}
-
-impl FaultCount {
-    /// A fault that occurred so often.
-    pub fn new(Fault { side, stage, kind, errno }: Fault, count: u64) -> FaultCount {
-        FaultCount { side, stage, kind, count, detail: errno }
-    }
-
-    /// Which.
-    pub fn fault(&self) -> Fault {
-        Fault { side: self.side, stage: self.stage, kind: self.kind, errno: self.detail }
     }
 }
 

@@ -5,12 +5,12 @@ use units::Nanos;
 
 use crate::{
     destination::Destination,
+    encode::{self, STATUSES},
     fault::{Faults, Stage},
     latency::Latency,
     merge::{Merge, merged},
     moments::{Moments, Rates},
     probe::Probe,
-    record,
 };
 
 /// The phase of a run.
@@ -48,9 +48,6 @@ impl Phase {
         }
     }
 }
-
-/// Responses are counted by these statuses and one counter for all others.
-pub(crate) const STATUSES: usize = 1000;
 
 merged! {
     /// Things counted in a period.
@@ -133,7 +130,7 @@ merged! {
         /// Of those, and of the ones that wait for a connection, those that were due at a full load that is over.
         pub owed: u64 => sum,
         /// When the outcome of the last first dial was known; [`Nanos::NEVER`] while one is not.
-        #[serde(with = "record::never")]
+        #[serde(with = "encode::never")]
         #[cfg_attr(test, ts(type = "number | null"))]
         pub ramped_at: Nanos => most,
         /// Connections times the nanoseconds that they were open in it.
@@ -144,7 +141,7 @@ merged! {
         #[cfg_attr(test, ts(type = "FaultCount[]"))]
         pub faults: Faults,
         /// Answers by status.
-        #[serde(with = "record::statuses")]
+        #[serde(with = "encode::statuses")]
         #[cfg_attr(test, ts(type = "Record<string, number>"))]
         pub status: Box<[u64; STATUSES]> = Box::new([0; STATUSES]),
         /// Each population by itself, of a plan that has several; in what a shard hands over, none.

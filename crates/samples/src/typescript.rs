@@ -5,9 +5,10 @@ use std::{fs, path::Path};
 use ts_rs::{Config, TS};
 
 use crate::{
-    calibration::{CalibrationShare, Measurement},
+    calibration::Measurement,
     cost::{Cost, Discarded, Fit},
     destination::{Destination, DestinationSummary},
+    fault::FaultCount,
     latency::Latency,
     moments::{Moments, Rates},
     observation::{
@@ -20,10 +21,11 @@ use crate::{
         HostSample, JvmSample, LogKind, LogLine, NetCounters, ProcessMemory, ProcessSample, SockStat,
         TargetSample,
     },
+    share::CalibrationShare,
     sink::Header,
     summary::{
-        Certainty, Connections, FaultCount, Figures, Generator, KernelCost, Limit, PopulationSummary,
-        ProcessCost, Requests, StepSummary, Summary, ThresholdResult, UserCommand, Verdict,
+        Certainty, Connections, Figures, Generator, KernelCost, Limit, PopulationSummary, ProcessCost,
+        Requests, StepSummary, Summary, ThresholdResult, UserCommand, Verdict,
     },
     tick::{Counts, Phase, Tick},
 };

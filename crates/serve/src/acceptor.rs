@@ -8,9 +8,10 @@ use units::Nanos;
 use crate::{
     counters::{Counters, Stats},
     knobs::Knobs,
-    threads::LOOK_AT_ORDERS,
 };
 
+/// A stopped or paused server is looked after this often.
+pub(crate) const LOOK_AT_ORDERS: Nanos = Nanos::from_millis(100);
 /// Accepts waiting for a peer at once, in each shard.
 const ACCEPTS: u32 = 256;
 /// Delay after an accept failed for lack of memory or files.

@@ -24,9 +24,6 @@ use crate::{
     shard::{Handler, ServerShard},
 };
 
-/// A stopped or paused server is looked after this often.
-pub(crate) const LOOK_AT_ORDERS: Nanos = Nanos::from_millis(100);
-
 /// After the order to stop, what is owed may take this long.
 const GRACE: Nanos = Nanos::from_secs(60);
 

@@ -14,7 +14,7 @@ fn plan(flags: &Flags) -> Result<Plan, Vec<Mistake>> {
 
 /// The flags of a command line: the target, then pairs of flag and value.
 fn flags(line: &[&str]) -> Flags {
-    let target = line.first().map(|text| Flags::new(text)).unwrap_or_default();
+    let target = line.first().map(Flags::new).unwrap_or_default();
     let named = |name: &str| Flag::named(name).unwrap_or_else(|| panic!("no flag {name}"));
     let pairs = line.get(1..).unwrap_or_default().chunks(2);
     pairs.fold(target, |flags, pair| flags.with(named(pair[0]), pair[1]))

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::{Errno, Fault, Kind, Stage};
 
 /// All that a document has of a schema, at any depth.
 fn find<'a>(json: &'a Value, schema: &str, found: &mut Vec<&'a Value>) {

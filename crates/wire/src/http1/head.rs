@@ -2,7 +2,7 @@
 
 use super::{MAX_FIELDS, MAX_HEAD};
 use crate::Breach;
-use crate::websocket::Offer;
+use crate::offer::Offer;
 use httparse::Header;
 use std::mem::MaybeUninit;
 

@@ -3,7 +3,7 @@
 use super::Event;
 use super::body::Stage;
 use super::head::{self, Coding, Fields};
-use crate::{Breach, websocket};
+use crate::{Breach, offer::Offer};
 
 /// One connection as a server sees it: any number of requests, one after the other, pipelined or not.
 #[derive(Clone, Copy, Debug)]
@@ -31,7 +31,7 @@ pub struct Request<'a> {
     /// HTTP/1.0: a kept connection must be confirmed in the response.
     pub http10: bool,
     /// The client offers an upgrade to WebSocket. This machine continues with HTTP: to accept, replace it.
-    pub websocket: Option<websocket::Offer<'a>>,
+    pub websocket: Option<Offer<'a>>,
 }
 
 impl Default for Server {
