@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_the_probe_or_long_is_not_quick() {
+    fn what_is_in_a_lane_or_long_is_not_quick() {
         let target = |kind: &str, name: &str| json!({ "kind": [kind], "name": name });
         let names = ["limits", "black_box", "simulation"].map(|name| target("test", name));
         let metadata = json!({ "packages": [{ "targets": [target("lib", "run")] }, { "targets": names }] });

@@ -107,7 +107,7 @@ def counts(scope, key):
         "opened": scope.opened, "failed": scope.failed, "redialled": scope.redialled,
         "dropped": lambda: scope.fated("dropped"), "closed": lambda: scope.fated("closed"), "finished": lambda: scope.fated("finished"),
         "done": lambda: 0 if scope.model.kind == "arrive" else scope.fated("finished"),
-        "ended_after": lambda: 0, "forced": lambda: 0, "told": lambda: 0, "missed": lambda: 0, "withdrawn": lambda: scope.caused("withdrawn"),
+        "ended_after": lambda: 0, "forced": lambda: 0, "told": lambda: 0, "pushed": lambda: 0, "missed": lambda: 0, "withdrawn": lambda: scope.caused("withdrawn"),
         "addresses_skipped": lambda: Setting("a dial that met a taken address never shows on the wire"),
         "sent": lambda: len(scope.exchanges), "unanswered": lambda: scope.caused("unanswered"),
         "answered": lambda: len(answered),

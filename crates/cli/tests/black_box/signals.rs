@@ -123,7 +123,7 @@ fn shards_take_no_signals() {
         let mut run = Program::start(&[&["run", &server.url("/")], &args[..]].concat());
         run.says(" hold ");
         let ends = [Signal::INT, Signal::TERM].map(|signal| 1u64 << (signal.as_raw() - 1));
-        for (program, name, count) in [(&run, "run-", 3), (&server.program, "serve-", 2)] {
+        for (program, name, count) in [(&run, "run-", 4), (&server.program, "serve-", 2)] {
             let masks = blocked(program, name);
             assert_eq!(masks.len(), count, "threads of {name} over {io}");
             let all = masks.iter().all(|mask| ends.iter().all(|end| mask & end != 0));

@@ -93,7 +93,7 @@ fn a_heap_that_is_full_is_the_cause_of_what_follows() {
     else {
         return;
     };
-    let words = ["its log says: Exception in thread \"my-acceptor\" java.lang.OutOfMemoryError", &log];
+    let words = ["its log: Exception in thread \"my-acceptor\" java.lang.OutOfMemoryError", &log];
     let s = check_cause(&server, LOAD, "heap", &words);
     assert!((20..=64).contains(&s.count("limit.at_connections")), "{}", s.at("limit"));
     assert!(s.word("limit.cure").contains("-Xmx"), "{}", s.word("limit.cure"));
@@ -108,8 +108,8 @@ fn an_accept_thread_that_has_died_is_named() {
     let Some((server, log)) = logging("Accepts", &["-Xmx64m"], &["throw", "60"]) else { return };
     let words = [
         "thread \"my-acceptor\" of process ",
-        "nothing accepts them",
-        "its log says: Exception in thread \"my-acceptor\" java.lang.IllegalStateException: no place for",
+        "connections in its accept queue are not accepted",
+        "its log: Exception in thread \"my-acceptor\" java.lang.IllegalStateException: no place for",
         &log,
     ];
     let s = check_cause(&server, LOAD, "thread", &words);

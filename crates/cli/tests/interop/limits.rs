@@ -32,8 +32,9 @@ fn our_own_ports() {
     assert_eq!((&found["outcome"], &found["limit"]["side"]), (&"found".into(), &"host".into()), "{found:#}");
     assert_eq!(found["limit"]["cause"], "ports", "{found:#}");
     let max = found["max"].as_u64().unwrap();
+    // Of the step that failed, which a confirmation may have gone below.
     let at = found["limit"]["at_connections"].as_u64().unwrap();
-    assert!((680..=698).contains(&max) && (500..=max).contains(&at), "{found:#}");
+    assert!((670..=698).contains(&max) && (500..=698).contains(&at), "{found:#}");
 }
 
 #[test]

@@ -113,7 +113,7 @@ fn check_cause(name: &str, around: &[&str], backlog: &str, pause: &str, expected
 
 #[test]
 fn another_hosts_open_files_are_reported() {
-    let words = ["of at most 300", "prlimit --pid "];
+    let words = ["300 of 300 files open", "prlimit --pid "];
     check_cause("observed-files", &["prlimit", "--nofile=300"], "512", "0", ("open-files", words));
 }
 

@@ -121,7 +121,7 @@ fn a_container_that_stops_is_not_the_proxy_in_front_of_it() {
     check_unseen(&s);
     let limit = (s.word("limit.side"), s.word("limit.cause"));
     assert_eq!(limit, ("target", "timeout"), "{:#}", s.at("limit"));
-    assert!(s.word("limit.detail").contains("acknowledged what was sent"), "{:#}", s.at("limit"));
+    assert!(s.word("limit.detail").contains("acknowledged them"), "{:#}", s.at("limit"));
     assert!(s.at("reasons").to_string().contains("not in this network namespace"), "{:#}", s.at("reasons"));
 }
 
