@@ -9,7 +9,7 @@ export type RunRecord = {
  */
 version: string, 
 /**
- * What it was told to do, a word each.
+ * Its command-line arguments.
  */
 words: Array<string>, 
 /**
@@ -21,7 +21,7 @@ began_ms: number,
  */
 host: HostFacts, 
 /**
- * What the sinks were told.
+ * The header given to the sinks.
  */
 header: Header, 
 /**
@@ -29,7 +29,7 @@ header: Header,
  */
 tags: Array<string>, 
 /**
- * The scenario file, where it was told to do what is in one.
+ * The scenario file, if it ran one.
  */
 scenario: string | null, 
 /**
@@ -139,7 +139,7 @@ from: number,
  */
 until: number, 
 /**
- * Where the run stood at its end; merged: the earliest phase.
+ * The phase at its end; merged: the earliest phase.
  */
 phase: Phase, 
 /**
@@ -147,7 +147,7 @@ phase: Phase,
  */
 open: number, 
 /**
- * Connections that the plan wants at its end; known to who leads the shards, zero in what a shard hands over.
+ * Connections planned at its end; set by the conductor, zero in a shard's tick.
  */
 wanted: number, 
 /**
@@ -155,7 +155,7 @@ wanted: number,
  */
 resolved: number, 
 /**
- * Requests waiting for their answer at its end.
+ * Outstanding requests at its end.
  */
 waiting: number, 
 /**
@@ -195,15 +195,15 @@ steps: Array<Latency>,
  */
 destinations: Array<Destination>, 
 /**
- * Answers per second of each shard in each of its ticks at full load.
+ * Responses per second of each shard in each of its ticks at full load.
  */
 shard_rates: Rates, 
 /**
- * Bytes of each HTTP answer's head.
+ * Bytes of each HTTP response's head.
  */
 head_sizes: Moments, 
 /**
- * Bytes of each answer, head and content, without the framing of chunks and messages.
+ * Bytes of each response, head and content, without the framing of chunks and messages.
  */
 answer_sizes: Moments, 
 /**
@@ -220,11 +220,11 @@ stalled: number,
  */
 longest_silence: number, 
 /**
- * Responses that connections had received when the target closed them without notice; of a sample.
+ * Responses that connections had received when the target closed them without an announcement; of a sample.
  */
 responses_at_close: Moments, 
 /**
- * From due to the whole answer, of requests due at full load.
+ * From due to the complete response, of requests due at full load.
  */
 latency: Latency, 
 /**
@@ -240,7 +240,7 @@ connect: Latency,
  */
 handshake: Latency, 
 /**
- * HTTP and TCP: from due to the first byte of the answer, of requests due at full load.
+ * HTTP and TCP: from due to the first byte of the response, of requests due at full load.
  */
 first_byte: Latency, 
 /**
@@ -257,7 +257,7 @@ lag: Latency,
 silence: Latency, };
 
 /**
- * Where a run stands.
+ * The phase of a run.
  */
 export type Phase = "ramp" | "pause" | "hold" | "drain";
 
@@ -274,11 +274,11 @@ opened: number,
  */
 failed: number, 
 /**
- * Connections lost without notice.
+ * Connections lost without an announcement.
  */
 dropped: number, 
 /**
- * Connections closed by the server with notice.
+ * Connections closed by the server with an announcement.
  */
 closed: number, 
 /**
@@ -298,7 +298,7 @@ done: number,
  */
 ended_after: number, 
 /**
- * First dials made after an adaptive ramp had given up: the target had answered none before for a whole timeout.
+ * First dials after an adaptive ramp gave up: no dial had succeeded for a whole timeout.
  */
 forced: number, 
 /**
@@ -310,8 +310,8 @@ addresses_skipped: number,
  */
 sent: number, 
 /**
- * Of those, the ones that are not to be answered: on their way when the server closed by announcement, and sent again;
- * or messages that were only listened for when the load ended.
+ * Those without an expected response: in flight when the server closed with an announcement, and sent again; or
+ * messages only listened for when the load ended.
  */
 withdrawn: number, 
 /**
@@ -319,7 +319,7 @@ withdrawn: number,
  */
 unanswered: number, 
 /**
- * Messages sent whose answer nobody awaits; not among the requests.
+ * Fire-and-forget messages; not among the requests.
  */
 told: number, 
 /**
@@ -331,7 +331,7 @@ pushed: number,
  */
 missed: number, 
 /**
- * Right and wrong answers, complete ones.
+ * Complete responses, correct or not.
  */
 answered: number, 
 /**
@@ -339,7 +339,7 @@ answered: number,
  */
 answered_at_load: number, 
 /**
- * Of the answers, the ones after which the connection was kept.
+ * Responses after which the connection was kept.
  */
 kept: number, 
 /**
@@ -351,7 +351,7 @@ bytes_in: number,
  */
 bytes_out: number, 
 /**
- * Bytes of complete answers without their heads.
+ * Bytes of complete responses without their heads.
  */
 body_bytes_in: number, };
 
@@ -382,7 +382,7 @@ detail?: string, };
 
 /**
  * What happened at a destination in a period, or at a group of neighbouring ones where there are more than
- * [`MOST_DESTINATIONS`]; merges as a tick does.
+ * [`MAX_DESTINATIONS`]; merges as a tick does.
  */
 export type Destination = { 
 /**
@@ -394,11 +394,11 @@ opened: number,
  */
 failed: number, 
 /**
- * Connections lost without notice.
+ * Connections lost without an announcement.
  */
 dropped: number, 
 /**
- * Connections closed by the server with notice.
+ * Connections closed by the server with an announcement.
  */
 closed: number, 
 /**
@@ -469,7 +469,7 @@ min: number, max: number, };
 export type Rates = Latency;
 
 /**
- * What the probe lane did in a period; merges as a tick does.
+ * Counts and times of the probe in a period; merges like a tick.
  */
 export type Probe = { 
 /**
@@ -477,11 +477,11 @@ export type Probe = {
  */
 sent: number, 
 /**
- * Answered rightly.
+ * Requests with a correct response.
  */
 answered: number, 
 /**
- * Not dialled, lost, not in time, or answered wrongly.
+ * Failed: not dialled, lost, timed out, or with a wrong response.
  */
 failed: number, 
 /**
@@ -489,7 +489,7 @@ failed: number,
  */
 unanswered: number, 
 /**
- * From due to the whole right answer, on connections that the lane keeps.
+ * From due to the complete correct response, on kept connections.
  */
 kept: Latency, 
 /**
@@ -501,7 +501,7 @@ fresh: Latency,
  */
 held: Latency, 
 /**
- * From when a dial of the lane was due to the connection.
+ * From when a dial of the probe was due until it was connected.
  */
 connect: Latency, };
 
@@ -547,7 +547,7 @@ target: TargetSample | null,
  */
 host: HostSample | null, 
 /**
- * The target's host, where `throng observe` tells.
+ * The target's host, if `throng observe` reports it.
  */
 target_host: HostSample | null, 
 /**
@@ -555,17 +555,17 @@ target_host: HostSample | null,
  */
 own: ProcessSample | null, 
 /**
- * Connections at the target's side: TCP sockets that its kernel counts in the network namespace beyond those before
- * the first dial, half of them where both ends are there. `None`: nobody tells of that side.
+ * Connections on the target's side: TCP sockets that its kernel counts in the network namespace beyond those before
+ * the first dial, half of them if both ends are there. `None`: that side is not observed.
  */
 connections: number | null, };
 
 /**
- * The processes that serve the target: those that hold its listener, and their children that run the same program.
+ * The target's processes: those that hold its listener, and their children that run the same program.
  */
 export type TargetSample = { 
 /**
- * The one that listens; with a master and workers, the first worker.
+ * The process that listens; with a master and workers, the first worker.
  */
 pid: number, 
 /**
@@ -577,47 +577,46 @@ command: string,
  */
 process: ProcessSample, 
 /**
- * Each by itself, the one of `pid` first, then by number; 64 at most ([`TargetSample::MOST_PROCESSES`]). Not in what is
- * kept of each second.
+ * Each individually, `pid` first, then by number; at most 64 ([`TargetSample::MAX_PROCESSES`]). Not stored per second.
  */
 processes: Array<ProcessMemory>, 
 /**
- * Open descriptors in the fullest of their tables. Direct descriptors of io_uring are not in it. `None`: it
- * cannot be read, or not at a bearable price.
+ * Open descriptors in their fullest file table, without direct descriptors of io_uring. `None`: not readable, or too
+ * expensive to read.
  */
 open_files: number | null, 
 /**
- * What that table may hold (soft RLIMIT_NOFILE).
+ * The limit of that table (soft RLIMIT_NOFILE).
  */
 open_files_limit: number | null, 
 /**
- * Connections that wait in the fullest accept queue of the target's listeners. `None`: netlink is forbidden.
+ * Connections in the fullest accept queue of the target's listeners. `None`: netlink is not permitted.
  */
 accept_queue: number | null, 
 /**
- * How many may wait there.
+ * The backlog of that queue.
  */
 accept_backlog: number | null, 
 /**
- * Bytes that its control group leaves it, where that is another one than the observer's own, or the machine's.
+ * Bytes left in its control group, if that differs from the observer's and the machine's.
  */
 memory_available: number | null, 
 /**
- * Processes of its control group that the kernel killed for want of memory.
+ * Processes in its control group killed by the OOM killer.
  */
 group_oom_kills: number, 
 /**
- * What its Java virtual machines tell, all together, where it is one.
+ * Counters of its Java virtual machines, summed, if there are any.
  */
 jvm: JvmSample | null, 
 /**
- * Names of threads that ran at the first look and have ended since, in a process that lives on: each name once, and only
- * where no thread of that name is left; 8 at most ([`TargetSample::MOST_THREADS_GONE`]). Not in what is kept of each second.
+ * Names of threads that ran at the first sample and have ended since, in a process that still runs: each name once,
+ * and only if no thread of that name is left; at most 8 ([`TargetSample::MAX_THREADS_GONE`]). Not stored per second.
  */
 threads_gone?: Array<string>, 
 /**
- * Lines that it has written to its logs since the first look and that name an error, the first of each kind. Read by a run
- * on this machine only; not in what is kept of each second.
+ * Errors it has logged since the first sample, the first line of each kind. Only read by a run on the same machine;
+ * not stored per second.
  */
 log?: Array<LogLine>, };
 
@@ -706,7 +705,7 @@ cpu_user_ns: number,
  */
 cpu_system_ns: number, 
 /**
- * Processors used since the look before, as a number: 1.5 is one and a half.
+ * Processors used since the previous sample: 1.5 is one and a half.
  */
 cores_used: number, 
 /**
@@ -714,7 +713,7 @@ cores_used: number,
  */
 cores: number | null, 
 /**
- * Share of a processor that the busiest of their threads (the first 64) used since the look before.
+ * Share of a processor that the busiest of their threads (the first 64) used since the previous sample.
  */
 busiest_thread: number, 
 /**
@@ -787,7 +786,7 @@ kernel_bytes: number,
  */
 slab_reclaimable_bytes: number, 
 /**
- * Processes that the kernel killed for want of memory, whole machine.
+ * Processes killed by the OOM killer, whole machine.
  */
 oom_kills: number, };
 
@@ -813,8 +812,8 @@ tcp_tw: number,
 tcp_mem_pages: number, };
 
 /**
- * TCP events since a network namespace began; a counter that the kernel does not have is zero (kernel document
- * `networking/snmp_counter`). Take the difference of two looks with [`NetCounters::since`].
+ * TCP events since the network namespace was created; a counter that the kernel does not have is zero (kernel document
+ * `networking/snmp_counter`). [`NetCounters::since`] is the difference of two samples.
  */
 export type NetCounters = { 
 /**
@@ -834,7 +833,7 @@ out_resets: number,
  */
 retrans_segs: number, 
 /**
- * First and later SYNs, or their answers, sent again (`TCPSynRetrans`): nobody answered in time.
+ * Retransmitted SYNs and SYN-ACKs (`TCPSynRetrans`).
  */
 syn_retrans: number, 
 /**
@@ -854,7 +853,7 @@ listen_drops: number,
  */
 syn_queue_drops: number, 
 /**
- * SYNs answered with a cookie for the same reason (`TCPReqQFullDoCookies`).
+ * SYNs to which a SYN cookie was sent for the same reason (`TCPReqQFullDoCookies`).
  */
 syn_cookies: number, 
 /**
@@ -895,7 +894,7 @@ schema: string,
  */
 verdict: Verdict, 
 /**
- * The same in one sentence, with what stopped it and the cure.
+ * The same in one sentence, with the limit and its fix.
  */
 headline: string, 
 /**
@@ -903,7 +902,7 @@ headline: string,
  */
 reasons: Array<string>, 
 /**
- * What stopped it, if anything did.
+ * The limit, if one was reached.
  */
 limit: Limit | null, 
 /**
@@ -915,7 +914,7 @@ seed: number,
  */
 io: string, 
 /**
- * What was changed by hand while it ran.
+ * Commands of the user during the run.
  */
 asks: Array<UserCommand>, 
 /**
@@ -931,7 +930,7 @@ lag_us: Quantiles,
  */
 populations: { [key in string]: PopulationSummary }, 
 /**
- * The probe lane, when there is one.
+ * The probe, if there is one.
  */
 probe: ProbeSummary | null, 
 /**
@@ -995,7 +994,7 @@ faults: Array<FaultCount>,
  */
 requests: Requests, 
 /**
- * From due to the answer, of requests due at full load.
+ * From due to the response, of requests due at full load.
  */
 latency_us: Quantiles, 
 /**
@@ -1011,7 +1010,7 @@ connect_us: Quantiles,
  */
 handshake_us: Quantiles, 
 /**
- * From due to the first byte of the answer, of requests due at full load; HTTP and TCP.
+ * From due to the first byte of the response, of requests due at full load; HTTP and TCP.
  */
 first_byte_us: Quantiles, };
 
@@ -1063,7 +1062,7 @@ export type Certainty = "guess" | "inferred" | "seen";
  */
 export type Connections = { 
 /**
- * UserCommand for.
+ * Planned.
  */
 wanted: number, 
 /**
@@ -1083,7 +1082,7 @@ peak: number,
  */
 held: number, 
 /**
- * Lost without notice.
+ * Lost without an announcement.
  */
 dropped: number, 
 /**
@@ -1091,7 +1090,7 @@ dropped: number,
  */
 dropped_in_drain: number, 
 /**
- * Closed by the server with notice.
+ * Closed by the server with an announcement.
  */
 closed: number, 
 /**
@@ -1111,8 +1110,8 @@ open_per_s: number,
  */
 seen_by_target: number | null, 
 /**
- * Established at the end of the hold by the kernel only: they stood in the target's accept queue, and are not among
- * those `held`; none where its queue cannot be seen.
+ * Established at the end of the hold by the kernel only: they were in the target's accept queue, and are not among
+ * those `held`; none if its queue cannot be read.
  */
 unaccepted: number | null, 
 /**
@@ -1130,12 +1129,12 @@ export type Requests = {
  */
 sent: number, 
 /**
- * Answered completely.
+ * Complete responses.
  */
 answered: number, 
 /**
- * Neither answered nor failed when the run ended. `sent` is the sum of `answered`, of the faults of requests under way
- * (stage `exchange`, other than wrong answers, which are answers) and of these.
+ * Outstanding when the run ended. `sent` is the sum of `answered`, of the faults of outstanding requests (stage
+ * `exchange`, without wrong responses, which are responses) and of these.
  */
 unanswered: number, 
 /**
@@ -1143,11 +1142,11 @@ unanswered: number,
  */
 missed: number, 
 /**
- * Messages sent whose answer was not awaited.
+ * Fire-and-forget messages.
  */
 told: number, 
 /**
- * Answers per second at full load; of several populations, of each at its own.
+ * Responses per second at full load; of several populations, each at its own.
  */
 per_s: number, 
 /**
@@ -1163,11 +1162,11 @@ bytes_in: number,
  */
 bytes_out: number, 
 /**
- * Bytes of content of complete answers; what came of one that was cut off is among `bytes_in` only.
+ * Content bytes of complete responses; those of a truncated one are only in `bytes_in`.
  */
 body_bytes_in: number, 
 /**
- * Answers by status.
+ * Responses by status.
  */
 status: { [key in number]: number }, };
 
@@ -1225,7 +1224,7 @@ max: number,
  */
 censored: Censored | null, 
 /**
- * Times that are lower bounds, since throng itself stood still; none where there is none.
+ * Times that are lower bounds because throng stalled; none if there are none.
  */
 stalled: Stalled | null, };
 
@@ -1268,8 +1267,8 @@ p999: number | null,
 p9999: number | null, };
 
 /**
- * Times whose end was seen only after a stall of throng's own. The stall is taken off them: what is told of them is a lower
- * bound, and with the stall added an upper one.
+ * Times whose end was noticed only after a stall of throng. The stall is subtracted: the result is a lower bound, and with
+ * the stall added an upper one.
  */
 export type Stalled = { 
 /**
@@ -1322,7 +1321,7 @@ faults: Array<FaultCount>,
  */
 requests: Requests, 
 /**
- * From due to the answer, of requests due at full load.
+ * From due to the response, of requests due at full load.
  */
 latency_us: Quantiles, 
 /**
@@ -1338,7 +1337,7 @@ connect_us: Quantiles,
  */
 handshake_us: Quantiles, 
 /**
- * From due to the first byte of the answer, of requests due at full load; HTTP and TCP.
+ * From due to the first byte of the response, of requests due at full load; HTTP and TCP.
  */
 first_byte_us: Quantiles, };
 
@@ -1347,7 +1346,7 @@ first_byte_us: Quantiles, };
  */
 export type PopulationSummary = { 
 /**
- * By step, where it has several, those that had answers.
+ * By step, if it has several, those with responses.
  */
 steps: { [key in string]: StepSummary }, 
 /**
@@ -1383,7 +1382,7 @@ faults: Array<FaultCount>,
  */
 requests: Requests, 
 /**
- * From due to the answer, of requests due at full load.
+ * From due to the response, of requests due at full load.
  */
 latency_us: Quantiles, 
 /**
@@ -1399,7 +1398,7 @@ connect_us: Quantiles,
  */
 handshake_us: Quantiles, 
 /**
- * From due to the first byte of the answer, of requests due at full load; HTTP and TCP.
+ * From due to the first byte of the response, of requests due at full load; HTTP and TCP.
  */
 first_byte_us: Quantiles, };
 
@@ -1408,7 +1407,7 @@ first_byte_us: Quantiles, };
  */
 export type StepSummary = { 
 /**
- * From due to the answer, of requests due at full load.
+ * From due to the response, of requests due at full load.
  */
 latency_us: Quantiles, };
 
@@ -1433,11 +1432,11 @@ opened: number,
  */
 failed: number, 
 /**
- * Connections lost without notice.
+ * Connections lost without an announcement.
  */
 dropped: number, 
 /**
- * Connections closed by the server with notice.
+ * Connections closed by the server with an announcement.
  */
 closed: number, 
 /**
@@ -1466,11 +1465,11 @@ faults: Array<FaultCount>,
 latency_us: Quantiles, };
 
 /**
- * The probe lane in the summary; times in microseconds.
+ * The probe in the summary; times in microseconds.
  */
 export type ProbeSummary = { 
 /**
- * Requests per second asked for.
+ * Requests per second as configured.
  */
 rate: number, 
 /**
@@ -1478,11 +1477,11 @@ rate: number,
  */
 sent: number, 
 /**
- * Answered rightly.
+ * Requests with a correct response.
  */
 answered: number, 
 /**
- * Not answered, or not rightly.
+ * Requests without a correct response.
  */
 failed: number, 
 /**
@@ -1490,7 +1489,7 @@ failed: number,
  */
 unanswered: number, 
 /**
- * Of all that were answered.
+ * Of all with a response.
  */
 latency_us: Quantiles, 
 /**
@@ -1510,12 +1509,12 @@ held_us: Quantiles,
  */
 connect_us: Quantiles, 
 /**
- * The lane's times against the connections that the population had open, ascending.
+ * The probe's times by the number of open connections, ascending.
  */
 by_connections: Array<ProbePoint>, };
 
 /**
- * The probe lane while so many connections were open.
+ * The probe while this many connections were open.
  */
 export type ProbePoint = { 
 /**
@@ -1523,7 +1522,7 @@ export type ProbePoint = {
  */
 connections: number, 
 /**
- * Median time to an answer, kept and fresh together.
+ * Median time to a response, kept and fresh together.
  */
 latency_p50_us: number, 
 /**
@@ -1560,7 +1559,7 @@ user_bytes_per_connection: number | null,
  */
 cpu_s: number, 
 /**
- * Each process by itself at the last look at full load, the first is `pid`; at most 64.
+ * Each process individually at the last sample at full load, `pid` first; at most 64.
  */
 processes: Array<ProcessMemory>, };
 
@@ -1578,23 +1577,23 @@ value: number,
 both_ends: boolean, };
 
 /**
- * Costs by regression; `None` where too little was seen to tell.
+ * Costs by regression; `None`: too little data.
  */
 export type Cost = { 
 /**
- * Memory of the target's processes, bytes a connection, over the ramp.
+ * Memory of the target's processes, bytes per connection, over the ramp.
  */
 target_bytes: Fit | null, 
 /**
- * Memory of throng, bytes a connection, over the ramp.
+ * Memory of throng, bytes per connection, over the ramp.
  */
 generator_bytes: Fit | null, 
 /**
- * Memory of the kernel on this machine, bytes a connection, over the ramp; for the pair where both ends are here.
+ * Memory of the kernel on this machine, bytes per connection, over the ramp; for the pair if both ends are here.
  */
 kernel_bytes: Fit | null, 
 /**
- * Memory of the kernel on the target's host, where `throng observe` tells.
+ * Memory of the kernel on the target's host, if `throng observe` reports it.
  */
 target_kernel_bytes: Fit | null, 
 /**
@@ -1606,16 +1605,16 @@ target_cpu_us_per_open: Fit | null,
  */
 generator_cpu_us_per_open: Fit | null, 
 /**
- * CPU of the target at full load, microseconds for each answer.
+ * CPU of the target at full load, microseconds per response.
  */
 target_cpu_us_per_request: Fit | null, 
 /**
- * CPU of throng at full load, microseconds for each answer.
+ * CPU of throng at full load, microseconds per response.
  */
 generator_cpu_us_per_request: Fit | null, 
 /**
- * CPU of the target at full load, microseconds for each second that a connection stays open; where each asks less
- * than once in 20 s, and with what that costs.
+ * CPU of the target at full load, microseconds per second that a connection stays open; only if each sends less than
+ * one request in 20 s, whose cost is included.
  */
 target_cpu_us_per_idle_second: Fit | null, 
 /**
@@ -1645,7 +1644,7 @@ target_live_fit: Fit | null,
  */
 target_live_points: Array<[number, number]>, 
 /**
- * Why there is no such figure although it was asked for.
+ * Why there is no such figure although it was requested.
  */
 target_live_failure: string | null, 
 /**
@@ -1697,7 +1696,7 @@ target: TargetSeen | null,
  */
 host: HostSeen | null, 
 /**
- * The target's host, where `throng observe` told.
+ * The target's host, if `throng observe` reported it.
  */
 target_host: HostSeen | null, 
 /**
@@ -1705,7 +1704,7 @@ target_host: HostSeen | null,
  */
 own: ProcessSeen | null, 
 /**
- * How `throng observe` answered, where it was asked.
+ * How `throng observe` responded, if it was used.
  */
 observer: ObserverSeen | null, 
 /**
@@ -1714,11 +1713,11 @@ observer: ObserverSeen | null,
 rejection: RejectionSeen | null, };
 
 /**
- * Something that goes up and down, over all looks of a run.
+ * A gauge, over all samples of a run.
  */
 export type Gauge<N> = { 
 /**
- * At the first look, before the first dial.
+ * At the first sample, before the first dial.
  */
 first: N, 
 /**
@@ -1730,7 +1729,7 @@ min: N,
  */
 max: N, 
 /**
- * At the last look, at the end of the hold.
+ * At the last sample, at the end of the hold.
  */
 last: N, };
 
@@ -1784,7 +1783,7 @@ accept_queue_full: number,
  */
 memory_available: Gauge<number> | null, 
 /**
- * Processes of its control group that the kernel killed for want of memory.
+ * Processes of its control group that the kernel killed for lack of memory.
  */
 group_oom_kills: Growth, 
 /**
@@ -1829,11 +1828,11 @@ cpu_user_ns: Growth,
  */
 cpu_system_ns: Growth, 
 /**
- * Processors used between two looks; from the second look on.
+ * Processors used between two samples; from the second one on.
  */
 cores_used: Gauge<number> | null, 
 /**
- * The same at full load only; `None`: the hold was too short for two looks.
+ * The same at full load only; `None`: the hold was too short for two samples.
  */
 cores_used_hold: Gauge<number> | null, 
 /**
@@ -1841,7 +1840,7 @@ cores_used_hold: Gauge<number> | null,
  */
 cores: number | null, 
 /**
- * Share of a processor that the busiest thread used between two looks.
+ * Share of a processor that the busiest thread used between two samples.
  */
 busiest_thread: Gauge<number> | null, 
 /**
@@ -1886,7 +1885,7 @@ tcp_time_wait: Gauge<number>,
  */
 tcp_mem_pages: Gauge<number>, 
 /**
- * From so many on the kernel is under pressure.
+ * Pages from which on the kernel is under memory pressure.
  */
 tcp_mem_pressure_pages: number | null, 
 /**
@@ -1914,20 +1913,20 @@ conntrack_drops: Growth | null,
  */
 memory_available: Gauge<number>, 
 /**
- * Processes killed for want of memory, whole machine.
+ * Processes killed by the OOM killer, whole machine.
  */
 oom_kills: Growth, };
 
 /**
- * How `throng observe` answered.
+ * How `throng observe` responded.
  */
 export type ObserverSeen = { 
 /**
- * Where it was asked.
+ * Its address.
  */
 address: string, 
 /**
- * Times that it answered.
+ * Its responses.
  */
 answers: number, 
 /**
@@ -1940,7 +1939,7 @@ failures: number,
 last_failure: string | null, };
 
 /**
- * A message of ICMP that answered a dial which was made to learn who rejects them.
+ * An ICMP message to a dial made to find out what rejects them.
  */
 export type RejectionSeen = { 
 /**
@@ -1948,7 +1947,7 @@ export type RejectionSeen = {
  */
 at: string, 
 /**
- * Who sent the message, where the kernel says.
+ * The sender of the message, if the kernel reports it.
  */
 by: string | null, 
 /**
@@ -1973,7 +1972,7 @@ icmp_code: number,
 icmp6: boolean, };
 
 /**
- * How near a run came to what its machine did when it was calibrated: shares of the calibrated figures, 1 is as much.
+ * A run's figures as shares of its machine's calibration; 1 is as much.
  */
 export type CalibrationShare = { 
 /**
@@ -1981,11 +1980,11 @@ export type CalibrationShare = {
  */
 calibrated_at: string, 
 /**
- * Of the connections opened per second; none where the ramp was too short to tell.
+ * Of the connection rate; none if the ramp was too short.
  */
 open_per_s: number | null, 
 /**
- * Of the requests answered per second at full load; none without any, or where the hold was too short to tell.
+ * Of the responses per second at full load; none without any, or if the hold was too short.
  */
 requests_per_s: number | null, 
 /**
@@ -1994,7 +1993,7 @@ requests_per_s: number | null,
 connections: number | null, };
 
 /**
- * A figure, and what kept it from being more.
+ * A figure, and what limited it.
  */
 export type Measurement = { 
 /**
@@ -2024,7 +2023,7 @@ export type ThresholdResult = {
 expr: string, 
 /**
  * Measured, in the unit of the summary's figure, or in percent where the bound is; none where there was nothing to
- * measure, and then it is not met.
+ * measure, and then it has failed.
  */
 value: number | null, 
 /**
@@ -2033,7 +2032,7 @@ value: number | null,
 pass: boolean, };
 
 /**
- * Something that was asked for by hand, and done.
+ * A command of the user that was carried out.
  */
 export type UserCommand = { 
 /**
