@@ -186,7 +186,8 @@ fn a_broken_standard_error_does_not_stop_a_run() {
     let mut command = throng(&[&["run", &url, "--json", "-"], &SHORT[..]].concat());
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let output = command.stderr(full).output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    // On a busy machine throng may be late, and then it judges nothing.
+    assert!(matches!(output.status.code(), Some(0 | 4)), "{output:?}");
     assert!(serde_json::from_slice::<serde_json::Value>(&output.stdout).is_ok(), "{output:?}");
 }
 

@@ -97,7 +97,8 @@ fn check_full(lines: &str, args: &[&str]) {
     ended.assert_status(1);
     let limit = ["side", "cause", "certainty"].map(|key| s.word(&format!("limit.{key}")));
     assert_eq!(limit, ["target", "accept-queue", "seen"], "{:#}", s.at("limit"));
-    assert_eq!(s.count("limit.at_connections"), 200, "those that it serves: {:#}", s.at("limit"));
+    // Those that it serves; on a busy machine it may be short of that when it is looked at.
+    assert!((180..=200).contains(&s.count("limit.at_connections")), "{:#}", s.at("limit"));
     let said = format!("{} {}", s.word("limit.detail"), s.word("limit.cure"));
     // Of the 60 some may have been given up before the look at the end.
     let waited: u64 = said.split(' ').next().and_then(|n| n.parse().ok()).unwrap_or(0);
