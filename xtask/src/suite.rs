@@ -1,11 +1,10 @@
 //! The workspace's tests: one build of everything, then its test executables side by side.
 
-use crate::command::{command, messages, metadata};
+use crate::command::{command, messages, metadata, root};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// Jobs that run one after another, each with the number of tests that it runs at once, per processor.
@@ -18,8 +17,8 @@ const LANES: &[Lane] =
 const VERBS: &[&str] = &["web", "labs"];
 /// Tests that mostly compute and take longest: they start first, so that none of them runs alone at the end.
 const LONG: &[&str] = &["run/simulation", "run/million", "run/ten_million"];
-/// Tests that compute take what those that wait leave, so that these are not late.
-const NICE: &[&str] = &["nice", "-n", "19"];
+/// No more timed tests than this are run again: more fail because of what was changed, not for want of a processor.
+const AGAIN: usize = 8;
 
 /// What a build made.
 pub(crate) struct Built {
@@ -45,7 +44,9 @@ struct Executable {
 /// A compiler's or clippy's error, or a warning.
 pub(crate) fn build() -> Result<Built> {
     let tests = tests(&["--lib", "--bins", "--tests"])?;
-    let throng = compile(&["build"])?.iter().find_map(throng).context("cargo built no throng")?;
+    // A test beside it, since without any cargo would leave out features that only tests want, and build what has them anew.
+    let words = ["build", "--workspace", "--bin", "throng", "--test", "open_files"];
+    let throng = compile(&words)?.iter().find_map(throng).context("cargo built no throng")?;
     Ok(Built { throng: Some(throng), tests })
 }
 
@@ -111,14 +112,27 @@ fn throng(message: &Value) -> Option<PathBuf> {
     is_throng.then(|| message["executable"].as_str().map(PathBuf::from)).flatten()
 }
 
-/// A process, and how many tests it runs at once.
+/// A process that runs tests.
 struct Job {
     name: String,
-    command: Command,
+    program: PathBuf,
+    args: Vec<String>,
+    folder: PathBuf,
+    /// Tests that it runs at once.
     threads: usize,
+    /// Waits for sockets and timers, and judges them: what fails may have failed for want of a processor.
+    is_timed: bool,
+}
+
+/// What did not pass.
+struct Failed {
+    job: Job,
+    /// Empty where the job does not name its tests.
+    tests: Vec<String>,
 }
 
 /// Runs all tests, the browser's and the labs; prints a line for each job that has passed, and the output of one that has not.
+/// A few timed tests that fail run once more, alone; those that pass then are named.
 ///
 /// # Errors
 /// The names of jobs that failed.
@@ -129,18 +143,19 @@ pub(crate) fn run(built: Built) -> Result<()> {
     for lane in LANES {
         let mut jobs = Vec::new();
         for (name, threads) in *lane {
-            let command = match rest.iter().position(|test| test.name == *name) {
-                Some(at) => rest.swap_remove(at).command(&[])?,
-                // This very program, even if the build has replaced it.
-                None if VERBS.contains(name) => command("/proc/self/exe", &[name])?,
+            let mut job = match rest.iter().position(|test| test.name == *name) {
+                Some(at) => rest.swap_remove(at).job(),
+                None if VERBS.contains(name) => verb(name)?,
                 None => bail!("no such tests: {name}"),
             };
-            jobs.push(Job { name: (*name).to_owned(), command, threads: threads * processors });
+            (job.threads, job.is_timed) = (threads * processors, true);
+            jobs.push(job);
         }
         lanes.push(jobs);
     }
-    lanes.push(computing(rest, processors)?);
-    run_lanes(lanes, built.throng.as_deref())
+    lanes.push(computing(rest, processors));
+    let throng = built.throng.as_deref();
+    names(again(run_lanes(lanes, throng), throng))
 }
 
 /// Runs the tests that are over in a minute.
@@ -149,45 +164,107 @@ pub(crate) fn run(built: Built) -> Result<()> {
 /// As [`run`].
 pub(crate) fn run_quick(built: Built) -> Result<()> {
     let processors = std::thread::available_parallelism()?.get();
-    run_lanes(vec![computing(built.tests, processors)?], None)
+    names(run_lanes(vec![computing(built.tests, processors)], None))
 }
 
 /// Tests that mostly compute, long ones first.
-fn computing(mut tests: Vec<Executable>, threads: usize) -> Result<Vec<Job>> {
+fn computing(mut tests: Vec<Executable>, threads: usize) -> Vec<Job> {
     tests.sort_by_key(|test| LONG.iter().position(|name| *name == test.name).unwrap_or(LONG.len()));
-    let job = |test: Executable| Ok(Job { command: test.command(NICE)?, name: test.name, threads });
-    tests.into_iter().map(job).collect()
+    tests.into_iter().map(|test| test.job().nice(threads)).collect()
 }
 
-fn run_lanes(lanes: Vec<Vec<Job>>, throng: Option<&Path>) -> Result<()> {
-    let failed = Mutex::new(Vec::new());
-    let run = |mut job: Job| {
-        job.command.env("RUST_TEST_THREADS", job.threads.to_string());
-        job.command.envs(throng.map(|throng| ("THRONG_BIN", throng)));
-        if let Err(error) = finish(&job.name, job.command) {
+/// Each lane's jobs one after another, the lanes side by side; what failed.
+fn run_lanes(lanes: Vec<Vec<Job>>, throng: Option<&Path>) -> Vec<Failed> {
+    let run = |job: Job| match finish(&job.name, job.command(&[], throng)) {
+        Ok(()) => None,
+        Err(error) => {
             println!("{error:#}");
-            failed.lock().expect("no job panics").push(job.name);
+            Some(Failed { tests: failed_tests(&format!("{error:#}")), job })
         }
     };
     std::thread::scope(|scope| {
-        for lane in lanes {
-            scope.spawn(|| lane.into_iter().for_each(run));
+        let start = |jobs: Vec<Job>| scope.spawn(|| jobs.into_iter().filter_map(run).collect::<Vec<_>>());
+        let lanes: Vec<_> = lanes.into_iter().map(start).collect();
+        lanes.into_iter().flat_map(|lane| lane.join().expect("no job panics")).collect()
+    })
+}
+
+/// Runs timed tests that failed once more, one at a time, unless they are so many that it is not for want of a processor; what
+/// failed again, and what was not run again.
+fn again(failed: Vec<Failed>, throng: Option<&Path>) -> Vec<Failed> {
+    let count: usize = failed.iter().map(|failed| failed.tests.len().max(1)).sum();
+    let passes_alone = |Failed { job, tests }: &Failed| {
+        let passes = job.is_timed && count <= AGAIN && finish(&job.name, job.command(tests, throng)).is_ok();
+        if passes {
+            println!("{}: failed beside others, passed alone: {}", job.name, tests.join(", "));
         }
-    });
-    match failed.into_inner().expect("no job panics")[..] {
+        passes
+    };
+    failed.into_iter().filter(|failed| !passes_alone(failed)).collect()
+}
+
+fn names(failed: Vec<Failed>) -> Result<()> {
+    match failed.iter().map(|failed| &*failed.job.name).collect::<Vec<_>>()[..] {
         [] => Ok(()),
-        ref failed => bail!("failed: {}", failed.join(", ")),
+        ref names => bail!("failed: {}", names.join(", ")),
     }
 }
 
+/// The tests that failed, as the test harness names them.
+fn failed_tests(output: &str) -> Vec<String> {
+    let tests = output.lines().filter_map(|line| line.strip_prefix("test ")?.strip_suffix(" ... FAILED"));
+    tests.map(str::to_owned).collect()
+}
+
 impl Executable {
-    /// As cargo starts it, with `before` in front.
-    fn command(&self, before: &[&str]) -> Result<Command> {
-        let path = self.path.to_str().context("the target directory is not UTF-8")?;
-        let words = [before, &[path]].concat();
-        let mut command = command(words[0], &words[1..])?;
-        command.current_dir(&self.folder).env("CARGO_MANIFEST_DIR", &self.folder);
-        Ok(command)
+    fn job(self) -> Job {
+        Job {
+            name: self.name,
+            program: self.path,
+            args: vec![],
+            folder: self.folder,
+            threads: 1,
+            is_timed: false,
+        }
+    }
+}
+
+/// A verb of this very program, even if the build has replaced it.
+fn verb(name: &str) -> Result<Job> {
+    let program = "/proc/self/exe".into();
+    Ok(Job {
+        name: name.to_owned(),
+        program,
+        args: vec![name.to_owned()],
+        folder: root()?,
+        threads: 1,
+        is_timed: true,
+    })
+}
+
+impl Job {
+    /// With what those leave that wait for sockets and timers, so that these are not late.
+    fn nice(self, threads: usize) -> Job {
+        let program = self.program.into_os_string().into_string().expect("cargo prints UTF-8");
+        Job {
+            program: "nice".into(),
+            args: ["-n", "19", &program].map(str::to_owned).into(),
+            threads,
+            ..self
+        }
+    }
+
+    /// As cargo starts it: all of its tests, or `tests` one at a time.
+    fn command(&self, tests: &[String], throng: Option<&Path>) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(&self.args).current_dir(&self.folder).env("CARGO_MANIFEST_DIR", &self.folder);
+        command.envs(throng.map(|throng| ("THRONG_BIN", throng)));
+        let threads = if tests.is_empty() { self.threads } else { 1 };
+        command.env("RUST_TEST_THREADS", threads.to_string());
+        if !tests.is_empty() {
+            command.arg("--exact").args(tests);
+        }
+        command
     }
 }
 
@@ -255,14 +332,34 @@ mod tests {
         assert_eq!(error, "== wire: exit status: 3\nsaid\nwhy\n");
     }
 
+    fn shell(name: &str, script: &str, is_timed: bool) -> Job {
+        let args = ["-c", script, "sh"].map(str::to_owned).into();
+        Job { name: name.to_owned(), program: "sh".into(), args, folder: ".".into(), threads: 1, is_timed }
+    }
+
     #[test]
     fn a_job_that_fails_stops_no_other() {
-        let job = |name: &str, status: &str| Job {
-            name: name.to_owned(),
-            command: command("sh", &["-c", &format!("exit {status}")]).unwrap(),
-            threads: 1,
+        let job = |name: &str, status: &str| shell(name, &format!("exit {status}"), false);
+        let failed = run_lanes(vec![vec![job("a", "1"), job("b", "0")], vec![job("c", "2")]], None);
+        assert_eq!(names(failed).unwrap_err().to_string(), "failed: a, c");
+    }
+
+    /// Fails unless it is run for certain tests alone.
+    const CROWDED: &str =
+        "[ $1 ] && [ $RUST_TEST_THREADS = 1 ] && exit; echo test a::b ... ok; echo test c ... FAILED; exit 1";
+
+    #[test]
+    fn a_timed_test_that_fails_runs_once_more_alone() {
+        let run = |script: &str, is_timed: bool| {
+            let failed = run_lanes(vec![vec![shell("timed", script, is_timed)]], None);
+            assert_eq!(failed.iter().map(|failed| failed.tests.clone()).collect::<Vec<_>>(), [["c"]]);
+            again(failed, None).len()
         };
-        let lanes = vec![vec![job("a", "1"), job("b", "0")], vec![job("c", "0")]];
-        assert_eq!(run_lanes(lanes, None).unwrap_err().to_string(), "failed: a");
+        assert_eq!((run(CROWDED, true), run(CROWDED, false)), (0, 1));
+        assert_eq!(run("echo test c ... FAILED; exit 1", true), 1);
+        let tests = |count: usize| vec!["c".to_owned(); count];
+        let many =
+            |count: usize| again(vec![Failed { job: shell("timed", "", true), tests: tests(count) }], None);
+        assert_eq!((many(AGAIN).len(), many(AGAIN + 1).len()), (0, 1));
     }
 }

@@ -91,6 +91,8 @@ impl Pair {
         }
         for side in [&pair.server, &pair.client] {
             until("the cable carries", || side.run("ip -br link show cable").contains(" UP "));
+            // IPv6 takes notice of it a moment later.
+            until("IPv6 has its routes", || side.run("ip -6 route show dev cable").contains("fd77::/64"));
         }
         Some(pair)
     }
