@@ -11,7 +11,7 @@ use std::{
 
 use crate::{
     io::Walls,
-    program::{Ended, Program, Serving, throng, until},
+    program::{Ended, Program, Serving, throng_behind, until},
     summary::{Summary, run},
 };
 
@@ -249,10 +249,8 @@ pub(crate) fn starved(verb: &str, target: &str, args: &[&str]) -> Option<Ended> 
         return None;
     }
     let _busy = Busy::on_the_first(1);
-    let bare = throng(&[&[verb, target, "--json", "-"], args].concat());
-    let mut command = Command::new("nice");
-    command.args(["-n", "19", "taskset", "-c", "0"]).arg(bare.get_program()).args(bare.get_args());
-    command.stdin(Stdio::null());
+    let polite = ["nice", "-n", "19", "taskset", "-c", "0"];
+    let command = throng_behind(&polite, &[&[verb, target, "--json", "-"], args].concat());
     Some(Program::from(command).end_within(Duration::from_secs(300)))
 }
 

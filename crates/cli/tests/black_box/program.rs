@@ -1,7 +1,7 @@
 //! A process of ours: what it prints, how it ends; never left behind.
 
 use std::{
-    ffi::OsString,
+    ffi::OsStr,
     io::{Read, Write},
     net::SocketAddr,
     path::Path,
@@ -35,31 +35,31 @@ pub(crate) fn until_within(patience: Duration, what: &str, mut condition: impl F
     }
 }
 
-/// The binary under test, not started; its output is kept, and nobody types.
+/// The binary under test, not started; its output is kept, and nobody types. A run goes [`ahead`]; other verbs start programs, which
+/// would too.
 pub(crate) fn throng(args: &[&str]) -> Command {
-    let mut command = Command::new(binary());
-    command.args(args).stdin(Stdio::null()).env_remove("COLUMNS");
+    let before = if args.first() == Some(&"run") { ahead() } else { &[] };
+    throng_behind(before, args)
+}
+
+/// The same as an argument of the program that `before` names, if it names one.
+pub(crate) fn throng_behind(before: &[&str], args: &[&str]) -> Command {
+    let given = std::env::var_os("THRONG_BIN").filter(|path| !path.is_empty());
+    let binary = given.unwrap_or_else(|| env!("CARGO_BIN_EXE_throng").into());
+    let words: Vec<&OsStr> = before.iter().map(OsStr::new).chain([&*binary]).collect();
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]).args(args).stdin(Stdio::null()).env_remove("COLUMNS");
     command
 }
 
-fn binary() -> OsString {
-    let given = std::env::var_os("THRONG_BIN").filter(|path| !path.is_empty());
-    given.unwrap_or_else(|| env!("CARGO_BIN_EXE_throng").into())
-}
-
-/// The same, ahead of everything else that wants a processor, where this user may have that: what a test asserts of a run is about
-/// its target then, not about who else is busy on this machine. Only for a program that starts no other.
-pub(crate) fn punctual_throng(args: &[&str]) -> Command {
+/// What puts a program ahead of everything else that wants a processor, where this user may have that: what a test asserts of a run
+/// is about its target then, not about who else is busy on this machine. Empty where the user may not.
+fn ahead() -> &'static [&'static str] {
     static MAY: LazyLock<bool> = LazyLock::new(|| {
         let tried = Command::new("chrt").args(["--rr", "1", "true"]).stderr(Stdio::null()).status();
         tried.is_ok_and(|status| status.success())
     });
-    if !*MAY {
-        return throng(args);
-    }
-    let mut command = Command::new("chrt");
-    command.args(["--rr", "1"]).arg(binary()).args(args).stdin(Stdio::null()).env_remove("COLUMNS");
-    command
+    if *MAY { &["chrt", "--rr", "1"] } else { &[] }
 }
 
 /// What a stream has said so far.

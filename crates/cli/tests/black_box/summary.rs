@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::program::{Ended, Program, punctual_throng};
+use crate::program::{Ended, Program};
 
 /// `throng.summary/1`.
 #[derive(Debug)]
@@ -10,7 +10,7 @@ pub(crate) struct Summary(pub(crate) Value);
 
 /// Runs to the end; the summary is what standard output holds, and nothing else.
 pub(crate) fn run(target: &str, args: &[&str]) -> (Ended, Summary) {
-    let ended = Program::from(punctual_throng(&[&["run", target, "--json", "-"], args].concat())).end();
+    let ended = Program::start(&[&["run", target, "--json", "-"], args].concat()).end();
     let json = serde_json::from_str(&ended.stdout);
     let json = json.unwrap_or_else(|e| panic!("{e}: {ended:?}"));
     (ended, Summary(json))

@@ -7,7 +7,7 @@ use std::{
 
 use crate::{
     namespace::Pair,
-    program::{Ended, Program, Serving, Signal, punctual_throng, throng},
+    program::{Ended, Program, Serving, Signal, throng},
     server::folder,
     summary::Summary,
 };
@@ -21,7 +21,7 @@ pub(crate) fn serve(pair: &Pair, any: &str) -> Serving {
 /// `throng run` on the client's side, to its end.
 pub(crate) fn run(pair: &Pair, target: &str, args: &[&str]) -> (Ended, Summary) {
     let words = [&["run", target, "--json", "-"], args].concat();
-    let ended = Program::from(pair.client.enter(&punctual_throng(&words))).end();
+    let ended = Program::from(pair.client.enter(&throng(&words))).end();
     let json = serde_json::from_str(&ended.stdout);
     let json = json.unwrap_or_else(|e| panic!("{e}: {ended:?}"));
     (ended, Summary(json))
