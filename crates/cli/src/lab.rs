@@ -1,22 +1,22 @@
 //! `throng lab`: real servers, and the experiments of the source texts against them.
 
-mod clients;
-mod combined;
-mod compare;
-mod settings;
-mod soak;
-mod trials;
+use std::{
+    collections::BTreeMap,
+    env,
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
+    thread,
+    time::Duration,
+};
 
-use std::{env, path::PathBuf, thread, time::Duration};
-
-use lab::{Experiment, Lab, Times, now_head, wide};
+use lab::{Case, Error, Experiment, Lab, Outcome, Page, Runner, Soak};
+use units::Nanos;
 
 use crate::{
-    Failure, answer,
-    args::{LabArgs, LabVerb},
-    say, signals,
+    EXIT_INTERRUPTED, Failure, answer,
+    args::{LabArgs, LabCompareArgs, LabRunArgs, LabSoakArgs, LabVerb},
+    folders, runs, say, signals, tell,
 };
-use settings::Settings;
 
 /// Executes the command; returns the exit status.
 pub(crate) fn lab(args: &LabArgs) -> Result<u8, Failure> {
@@ -24,23 +24,30 @@ pub(crate) fn lab(args: &LabArgs) -> Result<u8, Failure> {
     match &args.verb {
         LabVerb::List => list(&labs),
         LabVerb::Up { name, server, env, scale } => up(find(&labs, name)?, server.as_deref(), env, *scale),
-        LabVerb::Run(run) => trials::run(find(&labs, &run.name)?, run),
-        LabVerb::Soak(soak) => soak::soak(find(&labs, &soak.name)?, soak),
-        LabVerb::Compare(compare) => {
-            compare.name.as_ref().map(|name| find(&labs, name)).transpose()?;
-            compare::compare(&labs, compare)
+        LabVerb::Run(args) => run(find(&labs, &args.name)?, args),
+        LabVerb::Soak(args) => soak(find(&labs, &args.name)?, args),
+        LabVerb::Compare(args) => compare(&labs, args),
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        match error {
+            Error::Usage(lines) => Failure::words(lines),
+            Error::Machine(what) => Failure::machine(what),
+            Error::Interrupted => Failure { status: EXIT_INTERRUPTED, lines: Vec::new() },
         }
     }
 }
 
-/// All labs: in `THRONG_LABS`, else in `labs` of the folder one is in.
+/// All labs: in `THRONG_LABS`, else in `labs` in the current folder.
 fn labs() -> Result<Vec<Lab>, Failure> {
     let folder = env::var_os("THRONG_LABS").map_or_else(|| PathBuf::from("labs"), PathBuf::from);
     let folder = folder.canonicalize().map_err(|e| {
         let cure = "change to throng's source folder, or set THRONG_LABS to the folder with the labs";
         Failure::words([format!("no labs found; {cure}: {}: {e}", folder.display())])
     })?;
-    lab::labs(&folder).map_err(Failure::words)
+    Ok(lab::labs(&folder)?)
 }
 
 fn find<'a>(labs: &'a [Lab], name: &str) -> Result<&'a Lab, Failure> {
@@ -49,24 +56,36 @@ fn find<'a>(labs: &'a [Lab], name: &str) -> Result<&'a Lab, Failure> {
     labs.iter().find(|lab| lab.name == name).ok_or_else(none)
 }
 
-/// What there is, and what is missing for it.
+/// Each lab has a folder here, for what is built and logged.
+fn folder() -> Result<PathBuf, Failure> {
+    let none = "no folder to build in; set HOME or XDG_CACHE_HOME";
+    Ok(folders::cache().ok_or_else(|| Failure::machine(none))?.join("labs"))
+}
+
+/// Runs what the lab has, each experiment at its own scale.
+fn runner(stop: &AtomicBool) -> Result<Runner<'_>, Failure> {
+    let tell = &|line: &str| say(&format!("throng: {line}"));
+    let store = runs::file().ok();
+    Ok(Runner { folder: folder()?, store, scale: None, time: None, at: None, stop, tell })
+}
+
+/// Prints the labs, and what is missing for each server.
 fn list(labs: &[Lab]) -> Result<u8, Failure> {
     let mut text = String::new();
+    let folder = folder()?;
     for lab in labs {
         text += &format!("{}  ({})\n", lab.name, lab.title);
         for server in &lab.servers {
-            let mut missing = lab::missing(server);
-            let work = settings::work(lab)?;
-            let to_clone = if missing.is_empty() { lab::to_clone(server, &work) } else { Vec::new() };
-            let standing = match (missing.is_empty(), to_clone.is_empty()) {
-                (true, true) => "ready",
-                (true, false) => "cloned first",
-                (false, _) => "cannot run here",
+            let missing = lab::missing(server);
+            let clones = lab::to_clone(server, &folder.join(&lab.name));
+            let clones = clones.iter().map(|own| format!("{}: {} at {}", own.folder, own.git, own.at));
+            let (standing, needs) = match (missing.is_empty(), clones.len()) {
+                (false, _) => ("cannot run here", missing),
+                (true, 0) => ("ready", missing),
+                (true, _) => ("cloned first", clones.collect()),
             };
-            let clones = to_clone.iter().map(|own| format!("{}: {} at {}", own.folder, own.git, own.at));
-            missing.extend(clones);
             text += &format!("  server       {:<20} {standing}\n", server.name);
-            text.extend(missing.iter().map(|what| format!("                 {what}\n")));
+            text.extend(needs.iter().map(|what| format!("                 {what}\n")));
         }
         let mut one = |what: &str, experiment: &Experiment| {
             text += &format!("  {what:<12} {:<20} {}\n", experiment.name, experiment.title);
@@ -90,21 +109,19 @@ fn up(lab: &Lab, server: Option<&str>, env: &[String], scale: f64) -> Result<u8,
     if !missing.is_empty() {
         return Err(Failure::machine(missing.join("\n")));
     }
-    let stop = signals::order_to_stop(false).map_err(Failure::machine)?;
-    let variable = |word: &String| {
-        let (name, value) = word
-            .split_once('=')
-            .filter(|(name, _)| !name.is_empty())
-            .ok_or_else(|| format!("--env: {word} is not NAME=VALUE"))?;
+    let variable = |text: &String| {
+        let pair = text.split_once('=').filter(|(name, _)| !name.is_empty());
+        let (name, value) = pair.ok_or_else(|| format!("--env: {text} is not NAME=VALUE"))?;
         Ok((name.to_owned(), value.to_owned()))
     };
-    let env =
-        env.iter().map(variable).collect::<Result<Vec<_>, String>>().map_err(|e| Failure::words([e]))?;
-    let settings = Settings::new(lab, scale, Times::default(), &format!("up-{}", server.name))?;
-    let mut running = settings.start(lab, server, 1, &env).map_err(Failure::machine)?;
+    let variables = env.iter().map(variable).collect::<Result<BTreeMap<_, _>, String>>();
+    let variables = variables.map_err(|why| Failure::words([why]))?;
+    let stop = signals::order_to_stop(false).map_err(Failure::machine)?;
+    let runner = Runner { scale: Some(scale), ..runner(&stop)? };
+    let mut running = runner.start(lab, server, &variables)?;
     answer(&format!("{} listens at http://{}/\n", server.name, running.addresses[0]))?;
-    while !stop.load(std::sync::atomic::Ordering::Relaxed) {
-        if let Some(ended) = running.stopped().pop() {
+    while !stop.load(Relaxed) {
+        if let Some(ended) = running.ended() {
             return Err(Failure::machine(ended));
         }
         thread::sleep(Duration::from_millis(100));
@@ -114,7 +131,130 @@ fn up(lab: &Lab, server: Option<&str>, env: &[String], scale: f64) -> Result<u8,
     Ok(0)
 }
 
-/// Then and now of a trial at a scale, under its name.
-fn table(title: &str, scale: f64, rows: &[[String; 3]]) -> String {
-    format!("{title}\n{}", wide(["", "then", &now_head(scale)], rows))
+/// Runs the selected experiments; the exit status is 0 if all went as expected.
+fn run(lab: &Lab, args: &LabRunArgs) -> Result<u8, Failure> {
+    let mut cases = select(lab, &lab.experiments, &args.variant)?;
+    if args.at.is_some() {
+        // There is one server, and its environment is its own.
+        cases.dedup_by(|later, first| later.experiment.name == first.experiment.name);
+    }
+    let time = args.time.as_deref().map(time).transpose()?;
+    let results = results(args.results.as_deref())?;
+    let stop = signals::order_to_stop(false).map_err(Failure::machine)?;
+    let at = args.at.as_deref().map(host_and_port).transpose()?;
+    let runner = Runner { scale: args.scale, time, at, ..runner(&stop)? };
+    let (mut status, mut ran) = (0, 0);
+    for case in (0..args.times).flat_map(|_| &cases) {
+        let missing = runner.missing(case);
+        if !missing.is_empty() {
+            let (experiment, server) = (&case.experiment.name, &case.server.name);
+            let why = missing.join("; ");
+            say(&format!("throng: {} · {experiment} · {server}: not run: {why}", lab.name));
+            continue;
+        }
+        ran += 1;
+        let outcome = runner.run(case)?;
+        answer(&lab::trial_text(lab, &outcome))?;
+        if stop.load(Relaxed) {
+            return Ok(EXIT_INTERRUPTED);
+        }
+        store(&outcome, &results)?;
+        status = status.max(u8::from(!outcome.expected));
+    }
+    if ran == 0 {
+        return Err(Failure::machine(format!("no experiment of {} can run here", lab.name)));
+    }
+    Ok(status)
+}
+
+/// Holds a lab's load; the exit status is 0 if all went as expected and nothing drifts.
+fn soak(lab: &Lab, args: &LabSoakArgs) -> Result<u8, Failure> {
+    let time = time(&args.time)?;
+    let experiment = lab.soak.as_ref().ok_or_else(|| {
+        Failure::words([format!("{} has no [soak] in its lab.toml: {}", lab.name, lab.folder.display())])
+    })?;
+    let results = results(args.results.as_deref())?;
+    let case = select(lab, [experiment], &args.variant)?[0];
+    let stop = signals::order_to_stop(false).map_err(Failure::machine)?;
+    let at = args.at.as_deref().map(host_and_port).transpose()?;
+    let runner = Runner { scale: args.scale, at, ..runner(&stop)? };
+    let missing = runner.missing(&case);
+    if !missing.is_empty() {
+        return Err(Failure::machine(missing.join("\n")));
+    }
+    let Soak { outcome, text } = Soak::run(runner, &case, time)?;
+    answer(&text)?;
+    if stop.load(Relaxed) {
+        return Ok(EXIT_INTERRUPTED);
+    }
+    store(&outcome, &results)?;
+    Ok(u8::from(!outcome.expected || outcome.drift.iter().any(|drift| drift.drifts)))
+}
+
+/// Compares stored results: published and current, and all servers in one table.
+fn compare(labs: &[Lab], args: &LabCompareArgs) -> Result<u8, Failure> {
+    let one = args.name.as_ref().map(|name| find(labs, name)).transpose()?;
+    let labs = one.map_or(labs, std::slice::from_ref);
+    let file = results_file(args.results.as_deref())?;
+    if !file.exists() {
+        let cure = "run `throng lab run`, or select a file with --results";
+        return Err(Failure::words([format!("no results yet; {cure}: {}", file.display())]));
+    }
+    let mut outcomes = Outcome::all(&file)?;
+    outcomes.retain(|outcome| labs.iter().any(|lab| lab.name == outcome.subject.lab));
+    if outcomes.is_empty() {
+        return Err(Failure::words([format!("no results of this lab yet: {}", file.display())]));
+    }
+    let text = lab::compare_text(labs, &outcomes);
+    if let Some(file) = &args.markdown {
+        let written = Page::of(labs, &outcomes)?.write(file);
+        written.map_err(|e| Failure::machine(format!("--markdown {}: {e}", file.display())))?;
+    }
+    tell(&text, args.json.as_deref(), || lab::compare_json(&outcomes))?;
+    Ok(0)
+}
+
+/// The cases of `--variant`; at least one.
+fn select<'a>(
+    lab: &'a Lab,
+    experiments: impl IntoIterator<Item = &'a Experiment>,
+    names: &[String],
+) -> Result<Vec<Case<'a>>, Failure> {
+    let cases = Case::select(lab, experiments, names);
+    if cases.is_empty() {
+        let names = names.join(" ");
+        let why = format!("--variant: {} has no experiment, server or variant {names}", lab.name);
+        return Err(Failure::words([why]));
+    }
+    Ok(cases)
+}
+
+/// Reads `--at`.
+fn host_and_port(url: &str) -> Result<String, Failure> {
+    let host = url.strip_prefix("http://").map(|host| host.trim_end_matches('/'));
+    let host = host.filter(|host| !host.is_empty() && !host.contains('/'));
+    let why = "use http://HOST:PORT without a path, which comes from the experiment";
+    host.map(str::to_owned).ok_or_else(|| Failure::words([format!("--at: {why}: {url}")]))
+}
+
+/// Reads `--for`.
+fn time(text: &str) -> Result<Nanos, Failure> {
+    Nanos::parse(text).map_err(|e| Failure::words([format!("--for: {e}")]))
+}
+
+/// The file that outcomes are appended to; checked before the work.
+fn results(file: Option<&Path>) -> Result<PathBuf, Failure> {
+    let file = results_file(file)?;
+    Outcome::open(&file).map_err(|e| Failure::words([format!("--results {}: {e}", file.display())]))?;
+    Ok(file)
+}
+
+fn results_file(file: Option<&Path>) -> Result<PathBuf, Failure> {
+    let none = "no folder for the results; use --results FILE, or set HOME or XDG_DATA_HOME";
+    let own = || folders::data().map(|folder| folder.join("labs.jsonl"));
+    file.map(Path::to_owned).or_else(own).ok_or_else(|| Failure::machine(none))
+}
+
+fn store(outcome: &Outcome, results: &Path) -> Result<(), Failure> {
+    outcome.store(results).map_err(|e| Failure::machine(format!("--results {}: {e}", results.display())))
 }

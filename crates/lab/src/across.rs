@@ -1,4 +1,4 @@
-//! One table over all servers: what each came to at its best.
+//! One table of all servers: the best of each.
 
 use crate::{
     figure::{NONE, shown},
@@ -9,15 +9,15 @@ use crate::{
 const GB: f64 = 1e9;
 
 /// The columns of [`across`].
-pub const HEAD: [&str; 5] =
+pub(crate) const HEAD: [&str; 5] =
     ["server", "connections per GB", "connects/s", "requests/s", "p99 with all connected"];
 
-/// How many connections a second means nothing where there were fewer than this.
+/// The connection rate of fewer connections means nothing.
 const MANY: f64 = 1000.0;
 
 /// A row per server, in the order of their first outcome: name; connections per GB of its total memory where it held the
 /// most; its highest connection rate, of at least [`MANY`], and response rate; p99 where it held the most.
-pub fn across(outcomes: &[Outcome]) -> Vec<[String; 5]> {
+pub(crate) fn across(outcomes: &[Outcome]) -> Vec<[String; 5]> {
     let name = |outcome: &Outcome| format!("{} · {}", outcome.subject.lab, outcome.subject.server);
     let mut names: Vec<String> = Vec::new();
     for outcome in outcomes {
@@ -41,13 +41,13 @@ pub fn across(outcomes: &[Outcome]) -> Vec<[String; 5]> {
         let memory = |outcome: &&&Outcome| outcome.figure("target_cost.rss_bytes").filter(|rss| *rss > 0.0);
         let per_gb = fullest.and_then(|fullest| Some(held(fullest) / memory(&fullest)? * GB));
         let p99 = fullest.and_then(|fullest| fullest.figure("latency_us.p99")).filter(|p99| *p99 > 0.0);
-        let tell = |path: &str, n: Option<f64>| n.map_or(NONE.to_owned(), |n| shown(path, n));
+        let text = |path: &str, n: Option<f64>| n.map_or(NONE.to_owned(), |n| shown(path, n));
         [
             server,
-            tell("", per_gb),
-            tell("", most("connections.open_per_s", &many)),
-            tell("", most("requests.per_s", &own)),
-            tell("latency_us.p99", p99),
+            text("", per_gb),
+            text("", most("connections.open_per_s", &many)),
+            text("", most("requests.per_s", &own)),
+            text("latency_us.p99", p99),
         ]
     };
     names.into_iter().map(row).collect()

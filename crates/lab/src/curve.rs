@@ -1,19 +1,19 @@
-//! The course of a run, from the metrics that it wrote each second (`--jsonl`).
+//! A run over time, from the metrics that it wrote each second (`--jsonl`).
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use stats::median;
 
-/// A second of a run, as `docs/reference/metrics.md` names its figures.
+/// The metrics of a second, by their names in `docs/reference/metrics.md`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Second(Map<String, Value>);
+pub(crate) struct Second(Map<String, Value>);
 
 /// 1 at full load.
 const HOLD: &str = "throng_phase{phase=\"hold\"}";
-/// What adds up over several clients.
+/// Prefixes of the keys whose values are added over several clients.
 const ADDED: &[&str] =
     &["throng_connections_", "throng_requests_", "throng_answers_", "throng_generator_resident_bytes"];
-/// What is read of a second: keys that begin so.
+/// Prefixes of the keys that are read.
 const USED: &[&str] = &[
     "time",
     "elapsed_s",
@@ -29,10 +29,10 @@ const USED: &[&str] = &[
     "throng_target_jvm_gc_pause_seconds_total",
 ];
 
-/// Some seconds of a run, taken together.
+/// Consecutive seconds of a run, taken together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Stretch {
+pub struct Interval {
     /// When it ended, seconds since the first dial.
     pub at_s: f64,
     /// How long it was.
@@ -58,45 +58,45 @@ pub struct Stretch {
 }
 
 impl Second {
-    /// Reads a line, as far as it is used here: a day has 86,400 of them.
+    /// Reads a line. Keeps only what is used here: a day has 86,400 lines.
     ///
     /// # Errors
     /// It is no object.
-    pub fn parse(line: &str) -> Result<Second, String> {
+    pub(crate) fn parse(line: &str) -> Result<Second, String> {
         let mut all: Map<String, Value> = serde_json::from_str(line).map_err(|e| e.to_string())?;
         all.retain(|key, _| USED.iter().any(|name| key.starts_with(name)));
         Ok(Second(all))
     }
 
     /// Whether the whole load was on.
-    pub fn is_at_full_load(&self) -> bool {
+    pub(crate) fn is_at_full_load(&self) -> bool {
         self.0.get(HOLD).and_then(Value::as_f64) == Some(1.0)
     }
 
     /// Seconds since the first dial.
-    pub fn at_s(&self) -> f64 {
+    pub(crate) fn at_s(&self) -> f64 {
         self.0.get("elapsed_s").and_then(Value::as_f64).unwrap_or_default()
     }
 
     /// The clock's time at its end, UTC (RFC 3339).
-    pub fn time(&self) -> &str {
+    pub(crate) fn time(&self) -> &str {
         self.0.get("time").and_then(Value::as_str).unwrap_or_default()
     }
 
     /// Connections open at its end.
-    pub fn open(&self) -> f64 {
+    pub(crate) fn open(&self) -> f64 {
         self.sum("throng_connections_open")
     }
 
     /// The longest latency of requests due at full load, microseconds.
-    pub fn longest_us(&self) -> Option<f64> {
+    pub(crate) fn longest_us(&self) -> Option<f64> {
         self.most("throng_latency_seconds_max").map(|s| s * 1e6)
     }
 
-    /// Seconds of several clients that began at the same time, as of one: what counts connections and requests, and what they
-    /// cost, adds up; of all else, latencies too, the most is taken; full load is when all have it. As many as the one has
-    /// that ended first.
-    pub fn together(mut clients: Vec<Vec<Second>>) -> Vec<Second> {
+    /// Seconds of several clients that began at the same time, as of one: counts of connections and requests, and throng's
+    /// memory, are added; of all else, also latencies, the maximum is taken; full load is when all have it. As many as the
+    /// client has that ended first.
+    pub(crate) fn together(mut clients: Vec<Vec<Second>>) -> Vec<Second> {
         let Some(mut first) = clients.pop() else { return Vec::new() };
         for other in clients {
             first.truncate(other.len());
@@ -138,24 +138,24 @@ impl Second {
     }
 }
 
-/// At most this many stretches of about the same length.
-pub fn stretches(seconds: &[Second], most: usize) -> Vec<Stretch> {
+/// At most this many intervals, of about the same length.
+pub(crate) fn intervals(seconds: &[Second], most: usize) -> Vec<Interval> {
     let each = seconds.len().div_ceil(most.max(1)).max(1);
     let mut before = None;
-    let stretch = |seconds: &[Second]| {
-        let stretch = Stretch::of(before.as_ref(), seconds);
+    let interval = |seconds: &[Second]| {
+        let interval = Interval::of(before.as_ref(), seconds);
         before = seconds.last().cloned();
-        stretch
+        interval
     };
-    seconds.chunks(each).map(stretch).collect()
+    seconds.chunks(each).map(interval).collect()
 }
 
-impl Stretch {
+impl Interval {
     /// Of seconds, and the one before them: none where they begin with the run.
     ///
     /// # Panics
     /// There is no second.
-    pub fn of(before: Option<&Second>, seconds: &[Second]) -> Stretch {
+    pub(crate) fn of(before: Option<&Second>, seconds: &[Second]) -> Interval {
         let last = seconds.last().expect("at least one second");
         let since = |name: &str| last.sum(name) - before.map_or(0.0, |before| before.sum(name));
         let time = last.at_s() - before.map_or(0.0, Second::at_s);
@@ -165,7 +165,7 @@ impl Stretch {
         };
         let pauses = "throng_target_jvm_gc_pause_seconds_total";
         let is_java = last.most(pauses).is_some() && before.is_some();
-        Stretch {
+        Interval {
             at_s: rounded(last.at_s(), 1e3),
             time_s: rounded(time, 1e3),
             open: last.open(),
@@ -217,9 +217,9 @@ mod tests {
             (1..=4).map(|at| second(at, at * at * 10, at as f64 / 1e3, true)).collect();
         assert!(seconds[0].is_at_full_load());
         assert_eq!(seconds[0].time(), "2026-11-21T10:00:00.000Z");
-        let all = stretches(&seconds, 2);
+        let all = intervals(&seconds, 2);
         let expected = [
-            Stretch {
+            Interval {
                 at_s: 2.0,
                 time_s: 2.0,
                 open: 12.0,
@@ -232,7 +232,7 @@ mod tests {
                 own_bytes: None,
                 gc_pause_ms: None,
             },
-            Stretch {
+            Interval {
                 at_s: 4.0,
                 time_s: 2.0,
                 open: 14.0,
@@ -247,9 +247,9 @@ mod tests {
             },
         ];
         assert_eq!(all, expected);
-        assert_eq!(stretches(&[], 2), []);
-        assert_eq!(stretches(&seconds, 3).len(), 2);
-        assert_eq!(stretches(&[second(1, 5, 0.1, false)], 3)[0].gc_pause_ms, None);
+        assert_eq!(intervals(&[], 2), []);
+        assert_eq!(intervals(&seconds, 3).len(), 2);
+        assert_eq!(intervals(&[second(1, 5, 0.1, false)], 3)[0].gc_pause_ms, None);
         assert!(Second::parse("[]").is_err());
     }
 
@@ -258,7 +258,7 @@ mod tests {
         let client = |n: u64, p99: f64| -> Vec<Second> {
             (1..=n).map(|at| second(at, at * 100, p99, false)).collect()
         };
-        let both = stretches(&Second::together(vec![client(3, 0.001), client(2, 0.004)]), 10);
+        let both = intervals(&Second::together(vec![client(3, 0.001), client(2, 0.004)]), 10);
         assert_eq!(both.len(), 2);
         assert_eq!((both[1].at_s, both[1].open, both[1].answers_per_s), (2.0, 24.0, 200.0));
         assert_eq!((both[1].p99_us, both[1].target_bytes), (Some(4000.0), Some(2000.0)));

@@ -1,20 +1,23 @@
-//! What all labs came to, as a page of Markdown: for each text what it claimed, what was run, what came of it.
+//! All results as a page of Markdown: for each source text its claims, the experiments, and their results.
 
 mod findings;
 
-use std::{collections::BTreeSet, fs};
+use std::{collections::BTreeSet, fs, io, path::Path};
 
+use samples::HostFacts;
 use units::Bytes;
 
 use crate::{
     across::{self, across},
     drift::DRIFT_HEAD,
+    error::Error,
     experiment::Experiment,
     file::Lab,
-    outcome::{Machine, Outcome, Subject},
-    pauses::Pause,
+    group::{Group, groups},
+    outcome::Outcome,
+    pauses,
     picture::picture,
-    table::{Spread, common_scale, side_by_side},
+    table::{common_scale, side_by_side},
 };
 
 use findings::filled;
@@ -22,85 +25,21 @@ use findings::filled;
 /// In a lab's folder: what was claimed and found, in words.
 const FINDINGS: &str = "findings.md";
 
-/// Repetitions of one trial.
-#[derive(Clone, Debug)]
-pub struct Group<'a> {
-    /// Which.
-    pub subject: &'a Subject,
-    /// The oldest first; at least one.
-    pub outcomes: Vec<&'a Outcome>,
-}
-
-impl Group<'_> {
-    /// Those whose figures count: that are valid, or all where none is.
-    pub fn counted(&self) -> Vec<&Outcome> {
-        let valid: Vec<&Outcome> =
-            self.outcomes.iter().copied().filter(|outcome| outcome.is_valid()).collect();
-        if valid.is_empty() { self.outcomes.clone() } else { valid }
-    }
-
-    /// A figure of the summary, of those repetitions that have it.
-    pub fn spread(&self, path: &str) -> Option<Spread> {
-        Spread::of(self.counted().iter().filter_map(|outcome| outcome.figure(path)).collect())
-    }
-
-    /// The latest.
-    pub fn last(&self) -> &Outcome {
-        self.outcomes[self.outcomes.len() - 1]
-    }
-
-    /// How the repetitions ended: those that ended alike by the last one's words.
-    fn ends(&self) -> String {
-        let kind = |outcome: &Outcome| {
-            ["verdict", "outcome", "limit.side", "limit.cause"]
-                .map(|path| outcome.word(path).map(str::to_owned))
-        };
-        let mut ends: Vec<(&Outcome, usize)> = Vec::new();
-        for outcome in &self.outcomes {
-            match ends.iter_mut().find(|(end, _)| kind(end) == kind(outcome)) {
-                Some((end, n)) => (*end, *n) = (outcome, *n + 1),
-                None => ends.push((outcome, 1)),
-            }
-        }
-        let n = self.outcomes.len();
-        let told = |(end, times): &(&Outcome, usize)| {
-            if *times == n { end.headline() } else { format!("{times} of {n}: {}", end.headline()) }
-        };
-        ends.iter().map(told).collect::<Vec<_>>().join("; ")
-    }
-}
-
-/// Those that repeat each other on one machine, in the order of their first.
-pub fn groups(outcomes: &[Outcome]) -> Vec<Group<'_>> {
-    let mut groups: Vec<Group> = Vec::new();
-    for outcome in outcomes {
-        let is = |group: &&mut Group| {
-            *group.subject == outcome.subject && group.outcomes[0].machine == outcome.machine
-        };
-        match groups.iter_mut().find(is) {
-            Some(group) => group.outcomes.push(outcome),
-            None => groups.push(Group { subject: &outcome.subject, outcomes: vec![outcome] }),
-        }
-    }
-    groups
-}
-
-/// What all labs came to, to be written.
+/// The page, and its pictures.
 pub struct Page {
-    /// Markdown.
-    pub text: String,
-    /// Names and texts (SVG) of its pictures, which belong into the folder `experiments` beside it.
-    pub pictures: Vec<(String, String)>,
+    text: String,
+    /// Names and texts (SVG).
+    pictures: Vec<(String, String)>,
 }
 
 impl Page {
     /// Of these labs.
     ///
     /// # Errors
-    /// A place in a lab's findings that names nothing.
-    pub fn of(labs: &[Lab], outcomes: &[Outcome]) -> Result<Page, String> {
+    /// A placeholder in a lab's findings that names nothing.
+    pub fn of(labs: &[Lab], outcomes: &[Outcome]) -> Result<Page, Error> {
         let mut page = Page { text: HEAD.to_owned(), pictures: Vec::new() };
-        let machines: BTreeSet<String> = outcomes.iter().map(|outcome| outcome.machine.told()).collect();
+        let machines: BTreeSet<String> = outcomes.iter().map(|outcome| machine(&outcome.machine)).collect();
         page.text += &format!("Where: {}.\n", machines.into_iter().collect::<Vec<_>>().join("; "));
         page.text += "\n## All servers\n\n";
         let rows: Vec<Vec<String>> = across(outcomes).into_iter().map(|row| row.to_vec()).collect();
@@ -114,14 +53,26 @@ impl Page {
         Ok(page)
     }
 
-    /// What one lab came to.
-    fn add(&mut self, lab: &Lab, outcomes: &[Outcome]) -> Result<(), String> {
+    /// Writes it to a file, and its pictures to the folder `experiments` beside that.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub fn write(&self, file: &Path) -> io::Result<()> {
+        let pictures = file.with_file_name("experiments");
+        fs::create_dir_all(&pictures)?;
+        fs::write(file, &self.text)?;
+        self.pictures.iter().try_for_each(|(name, svg)| fs::write(pictures.join(name), svg))
+    }
+
+    /// The results of one lab.
+    fn add(&mut self, lab: &Lab, outcomes: &[Outcome]) -> Result<(), Error> {
         let groups = groups(outcomes);
         let about = if lab.text.is_empty() { String::new() } else { format!("*{}.* ", lab.text) };
         self.text += &format!("\n## {}\n\n{about}[The lab](../labs/{}/README.md)\n\n", lab.title, lab.name);
         let file = lab.folder.join(FINDINGS);
         if let Ok(findings) = fs::read_to_string(&file) {
-            self.text += &filled(&findings, &groups).map_err(|why| format!("{}: {why}", file.display()))?;
+            let placed = |why| Error::usage(format!("{}: {why}", file.display()));
+            self.text += &filled(&findings, &groups).map_err(placed)?;
         }
         if groups.is_empty() {
             self.text += "\nNot run.\n";
@@ -159,20 +110,18 @@ Connections per GB (10⁹ bytes of resident memory of all the server's processes
 held the most; the other two are the best of all its experiments. The loads differ (see below): `bench/labs` and `bench/serve-cost` compare under the same load.
 ";
 
-impl Machine {
-    fn told(&self) -> String {
-        format!("{} cores, {} of memory, Linux {}", self.cores, Bytes(self.memory_bytes).brief(), self.kernel)
-    }
+fn machine(facts: &HostFacts) -> String {
+    format!("{} cores, {} of memory, Linux {}", facts.cores, Bytes(facts.memory_bytes).brief(), facts.kernel)
 }
 
 fn versions(outcomes: &[Outcome]) -> String {
     let of = |outcome: &Outcome| format!("`{}` is {}", outcome.subject.server, outcome.server_version);
-    let told: BTreeSet<String> =
+    let all: BTreeSet<String> =
         outcomes.iter().filter(|outcome| !outcome.server_version.is_empty()).map(of).collect();
-    if told.is_empty() {
+    if all.is_empty() {
         String::new()
     } else {
-        format!("\n{}.\n", told.into_iter().collect::<Vec<_>>().join("; "))
+        format!("\n{}.\n", all.into_iter().collect::<Vec<_>>().join("; "))
     }
 }
 
@@ -206,19 +155,19 @@ fn one(lab: &Lab, experiment: &Experiment, own: &[&Group], all: &[Group]) -> Str
                 let (one, this) = (other.subject, group.subject);
                 one.experiment == *lifted && (&one.server, one.scale) == (&this.server, this.scale)
             };
-            let told = all.iter().find(is).map(|other| other.last().headline());
-            text.extend(told.map(|told| format!(". With this limit lifted (`{lifted}`): {told}")));
+            let headline = all.iter().find(is).map(|other| other.last().headline());
+            text.extend(headline.map(|line| format!(". With this limit lifted (`{lifted}`): {line}")));
         }
         text.push('\n');
     }
     for (group, name) in own.iter().zip(&names) {
         text += &drift(name, group.last());
-        text += &pauses(name, group);
+        text += &longest_pauses(name, group);
     }
     text
 }
 
-/// What a soak changed.
+/// The drift of a soak; empty if it was none.
 fn drift(name: &str, outcome: &Outcome) -> String {
     if outcome.drift.is_empty() {
         return String::new();
@@ -231,19 +180,18 @@ fn drift(name: &str, outcome: &Outcome) -> String {
 const PAUSES: usize = 3;
 
 /// The longest pauses of a garbage collector beside the longest responses of those seconds, of all repetitions.
-fn pauses(name: &str, group: &Group) -> String {
+fn longest_pauses(name: &str, group: &Group) -> String {
     let is_soak = !group.last().drift.is_empty();
     let counted = if is_soak { vec![group.last()] } else { group.counted() };
-    let mut longest: Vec<&Pause> = counted.iter().flat_map(|outcome| &outcome.pauses).collect();
+    let mut all: Vec<_> = counted.iter().flat_map(|outcome| outcome.pauses.clone()).collect();
     if !is_soak {
-        longest.sort_by(|a, b| b.ms.total_cmp(&a.ms));
-        longest.truncate(PAUSES);
+        all = pauses::longest(all, PAUSES);
     }
-    if longest.is_empty() {
+    if all.is_empty() {
         return String::new();
     }
     let mut text = format!("\nLongest garbage collection pauses of {name}:\n\n");
-    text.extend(longest.iter().map(|pause| format!("- {}\n", pause.told())));
+    text.extend(all.iter().map(|pause| format!("- {}\n", pause.line())));
     text
 }
 
@@ -261,6 +209,7 @@ fn table(head: &[&str], rows: &[Vec<String>]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::outcome::Subject;
     use serde_json::json;
     use std::{collections::BTreeMap, path::PathBuf};
 
@@ -288,7 +237,7 @@ mod tests {
 
     fn outcome(experiment: &str, per_s: f64, headline: &str) -> Outcome {
         Outcome {
-            machine: Machine { kernel: "6.1".to_owned(), cores: 2, memory_bytes: 24 << 30 },
+            machine: HostFacts { kernel: "6.1".to_owned(), cores: 2, memory_bytes: 24 << 30 },
             subject: Subject {
                 lab: "own".to_owned(),
                 experiment: experiment.to_owned(),
@@ -331,12 +280,8 @@ mod tests {
             assert!(text.contains(expected), "{expected}\n---\n{text}");
         }
         fs::write(folder.join(FINDINGS), "{{x}}").unwrap();
-        assert!(
-            Page::of(&[lab(folder.clone())], &outcomes)
-                .err()
-                .unwrap()
-                .ends_with("line 1: not EXPERIMENT/SERVER PATH: x")
-        );
+        let wrong = format!("{}: line 1: not EXPERIMENT/SERVER PATH: x", folder.join(FINDINGS).display());
+        assert_eq!(Page::of(&[lab(folder.clone())], &outcomes).err(), Some(Error::usage(wrong)));
         fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -1,9 +1,9 @@
-//! Whether a figure drifts over a soak: whether it has a trend, and one that counts.
+//! Whether a figure drifts over a soak: whether it has a trend, and one large enough to count.
 
 use serde::{Deserialize, Serialize};
 use stats::{Trend, median};
 
-use crate::{curve::Stretch, figure::shown};
+use crate::{curve::Interval, figure::shown};
 
 /// A figure over time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -13,28 +13,28 @@ pub struct Drift {
     pub figure: String,
     /// Its median, in its own unit.
     pub median: f64,
-    /// The median of all slopes between two moments, by the hour.
+    /// The median of all slopes between two values, per hour.
     pub per_hour: f64,
     /// The probability that a series without a trend is at least as ordered (p-value).
     pub p: f64,
-    /// It has a trend, and one that counts.
+    /// It has a trend, and one large enough to count.
     pub drifts: bool,
 }
 
-/// Less likely than this by chance: eight figures are looked at, and what is near in time is alike.
+/// Significance level: low, because eight figures are tested, and neighbouring values are correlated.
 const CHANCE: f64 = 0.001;
 /// Minimum change over the whole soak, as a share of the median; less does not count, however steady.
-const COUNTS: f64 = 0.01;
+const MIN_CHANGE: f64 = 0.01;
 /// Share of the soak, at its beginning, that is left out: caches fill, a virtual machine warms up.
 const WARM_UP: f64 = 0.1;
-/// Of fewer moments nothing can be said.
-const FEWEST: usize = 8;
+/// Fewer values have no trend that can be tested.
+const MIN_VALUES: usize = 8;
 
 /// The columns of [`Drift::row`].
-pub const DRIFT_HEAD: [&str; 5] = ["over the soak", "median", "per hour", "by chance", ""];
+pub(crate) const DRIFT_HEAD: [&str; 5] = ["over the soak", "median", "per hour", "by chance", ""];
 
-/// Takes a figure from a stretch; none where there is none.
-type Figure = fn(&Stretch) -> Option<f64>;
+/// Takes a figure from an interval, if it has it.
+type Figure = fn(&Interval) -> Option<f64>;
 
 /// The figures that are tested, with their displayed names.
 const FIGURES: &[(&str, Figure)] = &[
@@ -50,9 +50,9 @@ const FIGURES: &[(&str, Figure)] = &[
     }),
 ];
 
-/// All figures that there are often enough; of stretches at full load.
-pub fn drifts(stretches: &[Stretch]) -> Vec<Drift> {
-    let warm = &stretches[(stretches.len() as f64 * WARM_UP).ceil() as usize..];
+/// All figures with enough values. The intervals are of full load.
+pub(crate) fn drifts(intervals: &[Interval]) -> Vec<Drift> {
+    let warm = &intervals[(intervals.len() as f64 * WARM_UP).ceil() as usize..];
     let one = |(name, figure): &(&str, Figure)| {
         let series: Vec<(f64, f64)> =
             warm.iter().filter_map(|s| Some((s.at_s / 3600.0, figure(s)?))).collect();
@@ -63,7 +63,7 @@ pub fn drifts(stretches: &[Stretch]) -> Vec<Drift> {
 
 impl Drift {
     /// Its cells under [`DRIFT_HEAD`].
-    pub fn row(&self) -> [String; 5] {
+    pub(crate) fn row(&self) -> [String; 5] {
         let drifts = if self.drifts { "drifts" } else { "" };
         [
             self.figure.clone(),
@@ -74,8 +74,8 @@ impl Drift {
         ]
     }
 
-    /// In words.
-    pub fn told(&self) -> String {
+    /// A sentence.
+    pub(crate) fn line(&self) -> String {
         format!("{} drifts: {} per hour, median {}", self.figure, self.slope(), self.shown(self.median))
     }
 
@@ -94,16 +94,16 @@ impl Drift {
         shown(path, n)
     }
 
-    /// Of moments, in hours, and values.
+    /// Of times, in hours, and values.
     fn of(figure: &str, series: &[(f64, f64)]) -> Option<Drift> {
         let (Some(first), Some(last)) = (series.first(), series.last()) else { return None };
-        if series.len() < FEWEST {
+        if series.len() < MIN_VALUES {
             return None;
         }
         let Trend { slope: per_hour, p } = Trend::of(series)?;
         let median = median(series.iter().map(|(_, value)| *value))?;
         let whole = per_hour.abs() * (last.0 - first.0);
-        let drifts = p < CHANCE && whole > median.abs() * COUNTS;
+        let drifts = p < CHANCE && whole > median.abs() * MIN_CHANGE;
         Some(Drift { figure: figure.to_owned(), median, per_hour, p, drifts })
     }
 }
@@ -134,20 +134,20 @@ mod tests {
         check(&|n| 1000.0 + noise(n), 0.0, false);
         // One outlier is no trend.
         check(&|n| if n == 13.0 { 90_000.0 } else { 1000.0 }, 0.0, false);
-        // Steady, but of no account: 0.2 % over the whole.
+        // Steady, but too little: 0.2 % over the whole.
         check(&|n| 1000.0 + 0.1 * n, 6.0, false);
         assert_eq!(Drift::of("x", &series(|n| n)[..7]), None);
     }
 
     #[test]
     fn the_warm_up_is_not_looked_at() {
-        let stretch = |n: u32| Stretch {
+        let interval = |n: u32| Interval {
             at_s: f64::from(n) * 60.0,
             time_s: 60.0,
             target_bytes: Some(if n < 3 { 100.0 } else { 1000.0 }),
-            ..Stretch::default()
+            ..Interval::default()
         };
-        let all: Vec<Stretch> = (0..30).map(stretch).collect();
+        let all: Vec<Interval> = (0..30).map(interval).collect();
         let found = drifts(&all);
         let names: Vec<&str> = found.iter().map(|drift| drift.figure.as_str()).collect();
         assert_eq!(

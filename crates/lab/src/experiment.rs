@@ -1,4 +1,4 @@
-//! One of a lab's experiments: a load, what the text saw, and what is expected now.
+//! One of a lab's experiments: a load, the published results, and what is expected now.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -13,56 +13,56 @@ use crate::{template, template::Values};
 pub struct Experiment {
     /// Its name on the command line.
     pub name: String,
-    /// A line.
+    /// One line.
     pub title: String,
-    /// Those that it is for; none: the lab's first.
+    /// The servers that it applies to; none: the lab's first.
     #[serde(default)]
     pub servers: Vec<String>,
     /// A scenario file beside `lab.toml`; or
     #[serde(default)]
     pub scenario: Option<String>,
-    /// the words of `throng run`.
+    /// the arguments of `throng run`.
     #[serde(default)]
     pub words: Vec<String>,
-    /// With these words it is a `throng find`.
+    /// Additional arguments that make it a `throng find`.
     #[serde(default)]
     pub find: Vec<String>,
-    /// The summary in another tool's form, besides.
+    /// Also print the summary in this tool's format.
     #[serde(default)]
     pub format: Option<String>,
-    /// By default, on a small machine.
-    #[serde(default = "whole")]
+    /// Scale for a small machine.
+    #[serde(default = "full_scale")]
     pub scale: f64,
-    /// What the text saw, by the summary's paths.
+    /// Published results, by path in the summary.
     #[serde(default)]
     pub then: BTreeMap<String, Then>,
-    /// Thresholds of now.
+    /// Thresholds.
     #[serde(default)]
     pub expect: Vec<String>,
-    /// The same with another environment of the server, by name.
+    /// The same with a different environment of the server, by name.
     #[serde(default)]
     pub variants: BTreeMap<String, BTreeMap<String, String>>,
-    /// The cause that is meant to stop it.
+    /// The cause that is expected to stop it.
     #[serde(default)]
     pub limit: Option<String>,
     /// The experiment in which that limit is lifted.
     #[serde(default)]
     pub lifted: Option<String>,
-    /// Number of simultaneous `throng run`, each with its own source address, that share the load.
+    /// Number of simultaneous `throng run` processes, each with its own source address, that share the load.
     #[serde(default = "one")]
     pub clients: u8,
-    /// What is measured.
+    /// What to look at.
     #[serde(default)]
     pub look: Option<String>,
 }
 
-/// A figure of the text, at its own size: a number, or `"{scale 400k}"` where it goes with the size.
+/// A published figure: a number, or `"{scale 400k}"` if it is proportional to the size.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(try_from = "ThenText")]
 pub struct Then {
     /// At scale 1.
     pub value: f64,
-    /// At another scale it is that share of it.
+    /// It is proportional to the scale.
     pub scales: bool,
 }
 
@@ -100,17 +100,16 @@ fn one() -> u8 {
     1
 }
 
-fn whole() -> f64 {
+fn full_scale() -> f64 {
     1.0
 }
 
-/// An experiment once, with one server.
-#[derive(Clone, Debug)]
-pub struct Trial {
-    /// Words of `throng`, the verb first, without outputs.
-    pub words: Vec<String>,
-    /// A scenario's text, all its places filled, for a file that the words name `{scenario}`.
-    pub scenario: Option<String>,
+/// The arguments of throng for one trial.
+pub(crate) struct Arguments {
+    /// The subcommand first, without outputs; [`SCENARIO`] stands for the scenario file.
+    pub(crate) args: Vec<String>,
+    /// The text of the scenario file.
+    pub(crate) scenario: Option<String>,
 }
 
 impl Experiment {
@@ -120,10 +119,9 @@ impl Experiment {
             (None, true) => mistakes.push("missing words or scenario".to_owned()),
             (Some(_), false) => mistakes.push("use words or scenario, not both".to_owned()),
             (None, false) => {}
-            (Some(file), true) => {
-                if let Err(e) = fs::read_to_string(folder.join(file)) {
-                    mistakes.push(format!("scenario {file}: {e}"));
-                }
+            (Some(_), true) => {
+                let unread = self.scenario_text(folder).and_then(Result::err);
+                mistakes.extend(unread.map(|why| format!("scenario {why}")));
             }
         }
         if !(self.scale > 0.0 && self.scale <= 100.0) {
@@ -136,55 +134,53 @@ impl Experiment {
         mistakes
     }
 
-    /// All that has places in it.
+    /// All that may have placeholders in it.
     pub(crate) fn text(&self, folder: &Path) -> String {
-        let scenario = self.scenario.as_ref().and_then(|file| fs::read_to_string(folder.join(file)).ok());
+        let scenario = self.scenario_text(folder).and_then(Result::ok);
         let variants = self.variants.values().flat_map(|environment| environment.values());
         let all = self.words.iter().chain(&self.find).chain(&self.expect).chain(variants);
         all.cloned().chain(scenario).collect::<Vec<_>>().join("\n")
     }
 
     /// The largest number that scales with it, at full scale: its connections, as a rule.
-    pub fn size(&self, folder: &Path) -> u64 {
-        let of = |text: &str| template::largest(text).unwrap_or(0);
-        let scenario = self.scenario.as_ref().and_then(|file| fs::read_to_string(folder.join(file)).ok());
-        of(&self.words.join(" ")).max(scenario.map_or(0, |text| of(&text)))
+    pub(crate) fn size(&self, folder: &Path) -> u64 {
+        let scenario = self.scenario_text(folder).and_then(Result::ok).unwrap_or_default();
+        template::largest(&(self.words.join(" ") + &scenario)).unwrap_or(0)
+    }
+
+    fn scenario_text(&self, folder: &Path) -> Option<Result<String, String>> {
+        let read = |file: &String| fs::read_to_string(folder.join(file)).map_err(|e| format!("{file}: {e}"));
+        self.scenario.as_ref().map(read)
     }
 
     /// The arguments of throng.
     ///
     /// # Errors
-    /// A place that cannot be filled, or the scenario cannot be read.
-    pub fn trial(&self, folder: &Path, values: &Values) -> Result<Trial, String> {
+    /// A placeholder that cannot be replaced, or the scenario cannot be read.
+    pub(crate) fn arguments(&self, folder: &Path, values: &Values) -> Result<Arguments, String> {
         let verb = if self.find.is_empty() { "run" } else { "find" };
-        let mut words = vec![verb.to_owned()];
-        let scenario = match &self.scenario {
-            None => None,
-            Some(file) => {
-                let text = fs::read_to_string(folder.join(file)).map_err(|e| format!("{file}: {e}"))?;
-                words.push(SCENARIO.to_owned());
-                Some(values.fill(&text)?)
-            }
-        };
+        let scenario = self.scenario_text(folder).transpose()?.map(|text| values.fill(&text)).transpose()?;
+        let mut args = vec![verb.to_owned()];
+        args.extend(scenario.is_some().then(|| SCENARIO.to_owned()));
         for word in self.words.iter().chain(&self.find) {
-            words.push(values.fill(word)?);
+            args.push(values.fill(word)?);
         }
         for expected in &self.expect {
-            words.extend(["--threshold".to_owned(), values.fill(expected)?]);
+            args.extend(["--threshold".to_owned(), values.fill(expected)?]);
         }
-        Ok(Trial { words, scenario })
+        Ok(Arguments { args, scenario })
     }
 }
 
-impl Trial {
-    /// From this address only.
-    pub fn dial_from(&mut self, source: &str) {
+impl Arguments {
+    /// Dial from this address only.
+    pub(crate) fn dial_from(&mut self, source: &str) {
         match &mut self.scenario {
             Some(text) => text.insert_str(0, &format!("sources = \"{source}\"\n")),
-            None => self.words.extend(["--sources".to_owned(), source.to_owned()]),
+            None => self.args.extend(["--sources".to_owned(), source.to_owned()]),
         }
     }
 }
 
-/// Placeholder for the scenario file among the arguments.
-pub const SCENARIO: &str = "{scenario}";
+/// Stands for the scenario file among the arguments.
+pub(crate) const SCENARIO: &str = "{scenario}";

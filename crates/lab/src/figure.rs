@@ -1,16 +1,16 @@
-//! A figure, as people read it.
+//! A figure as text.
 
 use units::{Bytes, Count, Nanos};
 
-/// Stands where there is no figure.
+/// Stands for a missing figure.
 pub(crate) const NONE: &str = "–";
 
-/// Microseconds, as they are told.
-pub fn micros(us: f64) -> String {
+/// Microseconds, rounded, in the best unit.
+pub(crate) fn micros(us: f64) -> String {
     Nanos((us.max(0.0) * 1e3) as u64).brief().to_string()
 }
 
-/// In the unit that the path ends in.
+/// In the unit that its path in the summary ends in.
 pub(crate) fn shown(path: &str, n: f64) -> String {
     if path.contains("_us.") {
         micros(n)

@@ -1,4 +1,4 @@
-//! `lab.toml`: what a lab's folder says. Every word of it is in `docs/reference/labs.md`.
+//! `lab.toml`: servers and experiments. Each key is in `docs/reference/labs.md`.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -9,7 +9,7 @@ use std::{
 use serde::Deserialize;
 use units::Nanos;
 
-use crate::{experiment::Experiment, template::Values};
+use crate::{error::Error, experiment::Experiment, template::Values};
 
 /// A lab, as its folder has it.
 #[derive(Clone, Debug, Deserialize)]
@@ -21,7 +21,7 @@ pub struct Lab {
     /// The folder.
     #[serde(skip)]
     pub folder: PathBuf,
-    /// A line.
+    /// One line.
     pub title: String,
     /// Which of the source texts it repeats.
     #[serde(default)]
@@ -35,33 +35,33 @@ pub struct Lab {
     /// What `throng lab soak` does for hours.
     #[serde(default)]
     pub soak: Option<Experiment>,
-    /// What its pictures show.
+    /// Its pictures.
     #[serde(default, rename = "plot")]
     pub plots: Vec<Plot>,
 }
 
-/// A picture: the course of some experiments, a line for each server and variant.
+/// A picture: a figure of some experiments over time, a line for each server and variant.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plot {
-    /// Whose courses.
+    /// The experiments.
     pub experiments: Vec<String>,
-    /// What of them.
+    /// The figure.
     pub figure: Figure,
-    /// What the text's own course was: seconds and the figure, at full scale.
+    /// The published figure over time: seconds and value, at full scale.
     #[serde(default)]
     pub then: Vec<[f64; 2]>,
 }
 
 impl Plot {
     /// The name of its file.
-    pub fn file(&self, lab: &Lab) -> String {
+    pub(crate) fn file(&self, lab: &Lab) -> String {
         let figure = format!("{:?}", self.figure).to_lowercase();
         format!("{}-{}-{figure}.svg", lab.name, self.experiments.join("-"))
     }
 }
 
-/// What a picture can show over time.
+/// A figure that a picture can show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Figure {
@@ -69,9 +69,9 @@ pub enum Figure {
     Open,
     /// Responses per second.
     Answers,
-    /// 99 % of responses arrive within this time.
+    /// 99th percentile of the latency.
     P99,
-    /// The longest.
+    /// The longest latency.
     Longest,
 }
 
@@ -90,7 +90,7 @@ pub struct Server {
     /// Variables of the environment that must be set.
     #[serde(default)]
     pub needs_environment: Vec<Variable>,
-    /// Shell lines, run when something in the folder has changed.
+    /// Shell lines, run if anything in the folder or its sources has changed.
     #[serde(default)]
     pub build: Vec<String>,
     /// A shell line that becomes the server.
@@ -98,7 +98,7 @@ pub struct Server {
     /// For that line, and for those of `build`.
     #[serde(default)]
     pub environment: BTreeMap<String, String>,
-    /// How it says that it is ready.
+    /// When it is ready.
     #[serde(default)]
     pub ready: Ready,
     /// Connections a process may hold if its limit on open files cannot be raised.
@@ -107,7 +107,7 @@ pub struct Server {
     /// Heap of a Java virtual machine at full scale: `3g`, `512m`.
     #[serde(default)]
     pub heap: Option<String>,
-    /// A shell line that says which version it is.
+    /// A shell line that prints the version.
     #[serde(default)]
     pub version: Option<String>,
 }
@@ -150,13 +150,13 @@ pub struct Variable {
     pub why: String,
 }
 
-/// How a server says that it is ready.
+/// When a server is ready.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Ready {
-    /// A GET of it gets a response.
+    /// When a GET of this path gets a response; or
     pub path: String,
-    /// It accepts connections, and that is all.
+    /// when it accepts connections.
     pub tcp: bool,
     /// Timeout: `30s`.
     pub within: String,
@@ -175,8 +175,8 @@ pub(crate) const FILE: &str = "lab.toml";
 ///
 /// # Errors
 /// The folder cannot be read, or a file in it has mistakes: all of them, a line each.
-pub fn labs(folder: &Path) -> Result<Vec<Lab>, Vec<String>> {
-    let entries = fs::read_dir(folder).map_err(|e| vec![format!("{}: {e}", folder.display())])?;
+pub fn labs(folder: &Path) -> Result<Vec<Lab>, Error> {
+    let entries = fs::read_dir(folder).map_err(|e| Error::usage(format!("{}: {e}", folder.display())))?;
     let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     folders.retain(|folder| folder.join(FILE).is_file());
     folders.sort();
@@ -187,18 +187,18 @@ pub fn labs(folder: &Path) -> Result<Vec<Lab>, Vec<String>> {
             Err(why) => mistakes.extend(why),
         }
     }
-    if mistakes.is_empty() { Ok(labs) } else { Err(mistakes) }
+    if mistakes.is_empty() { Ok(labs) } else { Err(Error::Usage(mistakes)) }
 }
 
-/// The least heap, MiB.
+/// Minimum heap, MiB.
 const MIN_HEAP: f64 = 256.0;
 
 impl Server {
-    /// Its heap at a scale, MiB; none where it is no Java virtual machine.
+    /// Its heap at a scale, MiB; none if it is no Java virtual machine.
     ///
     /// # Errors
     /// It is no size.
-    pub fn heap_mib(&self, scale: f64) -> Result<Option<u64>, String> {
+    pub(crate) fn heap_mib(&self, scale: f64) -> Result<Option<u64>, String> {
         let Some(heap) = &self.heap else { return Ok(None) };
         let wrong = || format!("heap: use 3g or 512m: {heap}");
         let (number, mib) = match heap.strip_suffix('g') {
@@ -215,7 +215,7 @@ impl Lab {
     ///
     /// # Errors
     /// What is wrong with its file, a line each, with the place.
-    pub fn read(folder: &Path) -> Result<Lab, Vec<String>> {
+    fn read(folder: &Path) -> Result<Lab, Vec<String>> {
         let file = folder.join(FILE);
         let placed = |why: String| format!("{}: {why}", file.display());
         let text = fs::read_to_string(&file).map_err(|e| vec![placed(e.to_string())])?;
@@ -233,7 +233,7 @@ impl Lab {
         })
     }
 
-    /// What the format alone cannot say.
+    /// Mistakes that the types do not exclude.
     fn mistakes(&self) -> Vec<String> {
         let mut mistakes = Vec::new();
         let servers: BTreeSet<&str> = self.servers.iter().map(|server| server.name.as_str()).collect();
@@ -277,12 +277,12 @@ impl Lab {
     }
 
     /// An experiment, or the soak, by its name.
-    pub fn experiment(&self, name: &str) -> Option<&Experiment> {
+    pub(crate) fn experiment(&self, name: &str) -> Option<&Experiment> {
         self.experiments.iter().chain(&self.soak).find(|experiment| experiment.name == name)
     }
 
-    /// Those that an experiment is for: what it names, else the first.
-    pub fn servers_of(&self, experiment: &Experiment) -> Vec<&Server> {
+    /// The servers that an experiment applies to: those that it names, else the first.
+    pub(crate) fn servers_of(&self, experiment: &Experiment) -> Vec<&Server> {
         let named: Vec<&Server> = experiment.servers.iter().filter_map(|name| self.server(name)).collect();
         if named.is_empty() { self.servers.iter().take(1).collect() } else { named }
     }

@@ -1,34 +1,44 @@
-//! Real servers and the experiments of the source texts: what a lab's folder says, its server as processes, and then
-//! against now.
+//! Real servers and the experiments of the source texts: the lab's folder, its server and its clients as processes, and the
+//! published figures beside the current ones.
 
 mod across;
+mod case;
+mod clients;
+mod combined;
 mod curve;
 mod document;
 mod drift;
+mod error;
 mod experiment;
 mod figure;
 mod file;
+mod group;
 mod log;
 mod needs;
 mod outcome;
 mod pauses;
 mod picture;
 mod process;
+mod report;
+mod soak;
 mod source;
 mod table;
 mod template;
+mod trial;
+mod workspace;
 
-pub use across::{HEAD as ACROSS_HEAD, across};
-pub use curve::{Second, Stretch, stretches};
-pub use document::{Group, Page, groups};
-pub use drift::{DRIFT_HEAD, Drift, drifts};
-pub use experiment::{Experiment, SCENARIO, Then, Trial};
-pub use figure::micros;
-pub use file::{Lab, Plot, Server, Source, labs};
+pub use case::Case;
+pub use curve::Interval;
+pub use document::Page;
+pub use drift::Drift;
+pub use error::Error;
+pub use experiment::{Experiment, Then};
+pub use file::{Figure, Lab, Need, Plot, Ready, Server, Source, Variable, labs};
 pub use needs::missing;
-pub use outcome::{Machine, Outcome, SCHEMA, Subject};
-pub use pauses::{Pause, pauses};
-pub use process::{Folders, Running, Stopped};
-pub use source::{source_folder, to_clone};
-pub use table::{Spread, figures, now_head, then_and_now, wide};
-pub use template::{Times, Values};
+pub use outcome::{Outcome, Subject};
+pub use pauses::Pause;
+pub use process::Running;
+pub use report::{compare_json, compare_text, trial_text};
+pub use soak::Soak;
+pub use source::to_clone;
+pub use trial::Runner;

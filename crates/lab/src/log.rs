@@ -11,11 +11,11 @@ use std::{
 };
 
 /// Bytes kept of the beginning.
-pub(crate) const HEAD: usize = 8 << 20;
+const HEAD: usize = 8 << 20;
 /// Bytes kept of the end.
-pub(crate) const TAIL: usize = 1 << 20;
-/// The end is written this long after its process ended, unless a process that it started keeps its output open.
-const PATIENCE: Duration = Duration::from_secs(1);
+const TAIL: usize = 1 << 20;
+/// Time to wait for the rest after the process ended: another one that it started may keep its output open.
+const END_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The log of a process.
 pub(crate) struct Log {
@@ -24,7 +24,7 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    /// Keeps in a file what comes out of a pipe.
+    /// Writes the output of a pipe to a file.
     ///
     /// # Errors
     /// The file cannot be written, or no thread can be started.
@@ -41,13 +41,13 @@ impl Log {
 
     /// Waits until all of it is written, once its process has ended.
     pub(crate) fn wait(&self) {
-        let _ = self.is_whole.recv_timeout(PATIENCE);
+        let _ = self.is_whole.recv_timeout(END_TIMEOUT);
     }
 }
 
-/// Copies what there is to its end, but the middle where it is longer than `head` and `tail`.
+/// Copies everything up to the end, without the middle if it is longer than `head` and `tail`.
 fn keep(from: &mut impl Read, to: &mut impl Write, head: usize, tail: usize) {
-    let (mut left, mut out) = (head, 0u64);
+    let (mut left, mut omitted) = (head, 0u64);
     let mut end: VecDeque<u8> = VecDeque::new();
     let mut buffer = vec![0; 64 << 10];
     loop {
@@ -63,10 +63,10 @@ fn keep(from: &mut impl Read, to: &mut impl Write, head: usize, tail: usize) {
         end.extend(rest);
         let over = end.len().saturating_sub(tail);
         end.drain(..over);
-        out += over as u64;
+        omitted += over as u64;
     }
-    if out > 0 {
-        let _ = write!(to, "\n… {out} bytes omitted …\n");
+    if omitted > 0 {
+        let _ = write!(to, "\n… {omitted} bytes omitted …\n");
     }
     let (one, two) = end.as_slices();
     let _ = to.write_all(one).and_then(|()| to.write_all(two)).and_then(|()| to.flush());

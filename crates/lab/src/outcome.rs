@@ -1,4 +1,4 @@
-//! The result of a trial as stored: a line of JSON, appended to a file.
+//! The result of a trial as stored: a line of JSON, appended to a file (schema `throng.lab/1`).
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -6,17 +6,17 @@ use std::{
     path::Path,
 };
 
-use samples::Fit;
+use samples::{Fit, HostFacts};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use units::{Count, Nanos};
 
-use crate::{curve::Stretch, drift::Drift, file::Lab, pauses::Pause};
+use crate::{curve::Interval, drift::Drift, error::Error, file::Lab, pauses::Pause};
 
 /// The version of these lines.
-pub const SCHEMA: &str = "throng.lab/1";
+pub(crate) const SCHEMA: &str = "throng.lab/1";
 
-/// A trial, where and how it was done, and what came of it.
+/// A trial, its conditions and its results.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Outcome {
@@ -26,34 +26,34 @@ pub struct Outcome {
     pub at: String,
     /// throng's version.
     pub throng: String,
-    /// Where.
-    pub machine: Machine,
+    /// The host that throng, and as a rule the server, ran on.
+    pub machine: HostFacts,
     /// What was tried.
     #[serde(flatten)]
     pub subject: Subject,
-    /// What the server says of its version.
+    /// What the server prints as its version.
     pub server_version: String,
-    /// As many as the open-file limit requires.
+    /// Processes of the server: as many as the open-file limit requires.
     pub processes: u8,
-    /// `throng run` at the same time, each with its part of the load.
+    /// Simultaneous `throng run` processes, each with its part of the load.
     pub clients: u8,
     /// Of each Java virtual machine, MiB.
     pub heap_mib: Option<u64>,
-    /// Words of `throng` without outputs; of several clients the first one's.
+    /// Arguments of `throng` without outputs; of several clients the first one's.
     pub words: Vec<String>,
     /// Whether all went as the lab expects.
     pub expected: bool,
-    /// The summary of the run, or of the search, without what was looked at every second.
+    /// The summary of the run, or of the search, without the samples of each second.
     pub summary: Value,
-    /// Its course.
-    pub curve: Vec<Stretch>,
+    /// Its figures over time.
+    pub curve: Vec<Interval>,
     /// What changed over a soak; else empty.
     pub drift: Vec<Drift>,
-    /// The garbage collector's longest.
+    /// The longest garbage collection pauses, in the order of time.
     pub pauses: Vec<Pause>,
 }
 
-/// What figures may be held against each other.
+/// What was tried: outcomes of the same subject repeat each other.
 #[derive(Clone, Debug, Default, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Subject {
@@ -63,50 +63,38 @@ pub struct Subject {
     pub experiment: String,
     /// The server.
     pub server: String,
-    /// Another environment of it.
+    /// The variant of its environment.
     pub variant: Option<String>,
-    /// Of the text's size.
+    /// Fraction of the published size.
     pub scale: f64,
     /// Time at full load, if given, seconds.
     pub for_s: Option<f64>,
-    /// Where that was not the lab's own server.
+    /// Host and port, if that was not the lab's own server.
     pub elsewhere: Option<String>,
-}
-
-/// The host that throng, and as a rule the server, ran on.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Machine {
-    /// Its release.
-    pub kernel: String,
-    /// Processors.
-    pub cores: u64,
-    /// Memory.
-    pub memory_bytes: u64,
 }
 
 impl Subject {
     /// Server and variant: `nginx, 8 workers`.
-    pub fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         let variant = self.variant.as_ref().map_or(String::new(), |variant| format!(", {variant}"));
         format!("{}{variant}", self.server)
     }
 
     /// Displayed name: `nginx · hold · nginx, 8 workers`.
-    pub fn title(&self) -> String {
+    pub(crate) fn title(&self) -> String {
         format!("{} · {} · {}", self.lab, self.experiment, self.name())
     }
 }
 
 impl Outcome {
     /// What was tried, and how, on a line.
-    pub fn title(&self, lab: &Lab) -> String {
+    pub(crate) fn title(&self, lab: &Lab) -> String {
         let title = lab.experiment(&self.subject.experiment).map_or("", |experiment| &experiment.title);
         format!("{} ({}): {title}", self.subject.title(), self.how(lab).join(", "))
     }
 
     /// How large, on how many processes.
-    pub fn how(&self, lab: &Lab) -> Vec<String> {
+    pub(crate) fn how(&self, lab: &Lab) -> Vec<String> {
         let full = lab.server(&self.subject.server).and_then(|server| server.heap.as_ref());
         let heap = self.heap_mib.zip(full).map(|(mib, full)| {
             let each = if self.processes > 1 { " each" } else { "" };
@@ -125,19 +113,19 @@ impl Outcome {
         .collect()
     }
 
-    /// What the summary has at a path: `limit.cause`.
+    /// The value at a path of the summary: `limit.cause`.
     fn at(&self, path: &str) -> Option<&Value> {
         self.summary.pointer(&format!("/{}", path.replace('.', "/")))
     }
 
-    /// A word of the summary by its path.
-    pub fn word(&self, path: &str) -> Option<&str> {
+    /// A text of the summary by its path.
+    pub(crate) fn text(&self, path: &str) -> Option<&str> {
         self.at(path)?.as_str()
     }
 
-    /// A figure of the summary by its path. Of several processes `target_cost.processes.least` and `most` are the memory of the
+    /// A number of the summary by its path. Of several processes `target_cost.processes.least` and `most` are the memory of the
     /// smallest and the largest; `pauses.longest_ms` is the longest pause of a garbage collector.
-    pub fn figure(&self, path: &str) -> Option<f64> {
+    pub(crate) fn figure(&self, path: &str) -> Option<f64> {
         if let Some(which) = path.strip_prefix("target_cost.processes.") {
             let each = self.at("target_cost.processes")?.as_array()?;
             let sizes =
@@ -155,7 +143,7 @@ impl Outcome {
         figure.filter(|n| !is_slope || *n > 0.0 && self.carries_memory())
     }
 
-    /// Whether the slope of the target's memory is a figure, older runs were kept with any.
+    /// Whether the slope of the target's memory is a figure: older versions stored any slope.
     fn carries_memory(&self) -> bool {
         let part = |key: &str| self.at(&format!("cost.target_bytes.{key}")).and_then(Value::as_f64);
         match (part("value"), part("error"), part("r2")) {
@@ -165,35 +153,35 @@ impl Outcome {
     }
 
     /// Whether its figures describe the server: not if throng was the limit, or was interrupted.
-    pub fn is_valid(&self) -> bool {
-        !["invalid", "interrupted"].contains(&self.word("verdict").unwrap_or_default())
+    pub(crate) fn is_valid(&self) -> bool {
+        !["invalid", "interrupted"].contains(&self.text("verdict").unwrap_or_default())
     }
 
-    /// The summary's last line; of a search what it came to.
+    /// The headline of the summary; of a search its result.
     pub fn headline(&self) -> String {
-        if let Some(headline) = self.word("headline") {
+        if let Some(headline) = self.text("headline") {
             return headline.to_owned();
         }
-        let word = |path: &str| self.word(path).unwrap_or("unknown");
-        let outcome = word("outcome");
+        let text = |path: &str| self.text(path).unwrap_or("unknown");
+        let outcome = text("outcome");
         let found = format!("{outcome}: {}", Count(self.figure("max").unwrap_or(0.0) as u64));
         if self.summary["limit"].is_null() {
             return found;
         }
-        let (side, cause, cure) = (word("limit.side"), word("limit.cause"), word("limit.cure"));
+        let (side, cause, cure) = (text("limit.side"), text("limit.cause"), text("limit.cure"));
         format!("{found}; limited by the {side}'s {cause}: {cure}")
     }
 
-    /// Adds it to a file, which is made if need be.
+    /// Appends it to a file, which is created if necessary.
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn keep(&self, file: &Path) -> std::io::Result<()> {
+    pub fn store(&self, file: &Path) -> std::io::Result<()> {
         let line = serde_json::to_string(self).expect("an outcome has only plain fields") + "\n";
         Outcome::open(file)?.write_all(line.as_bytes())
     }
 
-    /// Opens a file to add to it, which is made if need be.
+    /// Opens a file to append to, which is created if necessary.
     ///
     /// # Errors
     /// It cannot be written.
@@ -204,16 +192,17 @@ impl Outcome {
         OpenOptions::new().create(true).append(true).open(file)
     }
 
-    /// All that a file has, the oldest first.
+    /// All outcomes in a file, the oldest first.
     ///
     /// # Errors
-    /// It cannot be read, or a line of it is no outcome: with the place.
-    pub fn all(file: &Path) -> Result<Vec<Outcome>, String> {
-        let placed = |what: String| format!("{}: {what}", file.display());
-        let text = fs::read_to_string(file).map_err(|e| placed(e.to_string()))?;
+    /// It cannot be read, or a line of it is no outcome.
+    pub fn all(file: &Path) -> Result<Vec<Outcome>, Error> {
+        let damaged =
+            |what: String| Error::usage(format!("{}: {what}; remove the damaged line", file.display()));
+        let text = fs::read_to_string(file).map_err(|e| damaged(e.to_string()))?;
         let read = |(nth, line): (usize, &str)| {
             let outcome = serde_json::from_str(line).map_err(|e| e.to_string()).and_then(is_ours);
-            outcome.map_err(|e| placed(format!("line {}: {e}", nth + 1)))
+            outcome.map_err(|e| damaged(format!("line {}: {e}", nth + 1)))
         };
         let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
         lines.map(read).collect()
@@ -283,14 +272,16 @@ mod tests {
                 variant: Some("v".to_owned()),
                 ..Subject::default()
             },
-            curve: vec![Stretch { at_s: 1.5, p99_us: Some(7.25), ..Stretch::default() }],
+            curve: vec![Interval { at_s: 1.5, p99_us: Some(7.25), ..Interval::default() }],
             ..Outcome::default()
         };
-        outcome.keep(&file).unwrap();
-        outcome.keep(&file).unwrap();
+        outcome.store(&file).unwrap();
+        outcome.store(&file).unwrap();
         assert_eq!(Outcome::all(&file).unwrap(), [outcome.clone(), outcome]);
         fs::write(&file, "{\"schema\":\"throng.lab/2\"}\n").unwrap();
-        assert!(Outcome::all(&file).unwrap_err().ends_with("line 1: not throng.lab/1: \"throng.lab/2\""));
+        let why = "line 1: not throng.lab/1: \"throng.lab/2\"; remove the damaged line";
+        let why = Error::usage(format!("{}: {why}", file.display()));
+        assert_eq!(Outcome::all(&file).unwrap_err(), why);
         fs::remove_dir_all(file.parent().unwrap()).unwrap();
     }
 }

@@ -8,13 +8,13 @@ use units::Nanos;
 
 use crate::{curve::Second, figure::micros};
 
-/// A time in which nothing ran but the collector.
+/// A time in which nothing but the collector ran.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Pause {
     /// When, by the clock, as the log has it: `2026-11-21T23:59:59.184+0000`.
     pub time: String,
-    /// The second of the run that felt it, since the first dial.
+    /// The affected second of the run, since the first dial.
     pub at_s: f64,
     /// For how long, milliseconds.
     pub ms: f64,
@@ -26,7 +26,7 @@ pub struct Pause {
 
 /// All that the logs in a folder (`gc-*.log`) have of the time of a run, in the order of time. The logs are in UTC, as the run's
 /// seconds are.
-pub fn pauses(folder: &Path, seconds: &[Second]) -> Vec<Pause> {
+pub(crate) fn pauses(folder: &Path, seconds: &[Second]) -> Vec<Pause> {
     let is_log = |path: &Path| {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         name.starts_with("gc-") && name.ends_with(".log")
@@ -40,11 +40,18 @@ pub fn pauses(folder: &Path, seconds: &[Second]) -> Vec<Pause> {
     all
 }
 
-/// Of a moment, to the millisecond: as both write it, `2026-11-21T23:59:59.184`.
+/// Length of a time to the millisecond, as both write it, `2026-11-21T23:59:59.184`.
 const MOMENT: usize = 23;
 
 /// The recorded time of a second may be this much before its end.
 const EARLY_MS: u64 = 500;
+
+/// The longest ones, at most this many.
+pub(crate) fn longest(mut pauses: Vec<Pause>, most: usize) -> Vec<Pause> {
+    pauses.sort_by(|a, b| b.ms.total_cmp(&a.ms));
+    pauses.truncate(most);
+    pauses
+}
 
 /// Milliseconds of the day.
 fn ms(time: &str) -> Option<u64> {
@@ -67,14 +74,14 @@ impl Pause {
         let is_near =
             ms(&self.time).zip(ms(before.time())).is_some_and(|(pause, end)| pause < end + EARLY_MS);
         let is_longer = before.longest_us() > own.longest_us();
-        let felt = if is_near && is_longer { before } else { own };
-        self.at_s = felt.at_s();
-        self.longest_us = felt.longest_us();
+        let affected = if is_near && is_longer { before } else { own };
+        self.at_s = affected.at_s();
+        self.longest_us = affected.longest_us();
         true
     }
 
     /// On a line.
-    pub fn told(&self) -> String {
+    pub(crate) fn line(&self) -> String {
         let at = Nanos::from_secs(self.at_s.round() as u64);
         let longest = self
             .longest_us
@@ -156,7 +163,7 @@ mod tests {
             ..Pause::default()
         };
         assert_eq!(
-            pause.told(),
+            pause.line(),
             "paused 7.2 ms at 2s: Pause Full; the longest latency of that second: 20 ms"
         );
     }

@@ -1,4 +1,4 @@
-//! The course of experiments as a picture (SVG): a line for each server and variant, and the text's own as dots.
+//! Figures of experiments over time as a picture (SVG): a line for each server and variant, the published ones as dots.
 
 use plotters::prelude::{
     BLACK, ChartBuilder, Circle, Color, IntoDrawingArea, LineSeries, Palette, Palette99, PathElement,
@@ -7,7 +7,7 @@ use plotters::prelude::{
 use units::Count;
 
 use crate::{
-    curve::Stretch,
+    curve::Interval,
     figure::micros,
     file::{Figure, Plot},
     outcome::Outcome,
@@ -16,7 +16,7 @@ use crate::{
 /// Pixels.
 const SIZE: (u32, u32) = (860, 380);
 
-/// A line: what it is called, and its points.
+/// A line of the picture.
 struct Line {
     name: String,
     points: Vec<(f64, f64)>,
@@ -40,11 +40,11 @@ pub(crate) fn picture(plot: &Plot, outcomes: &[Outcome]) -> Option<String> {
     Some(svg)
 }
 
-/// Of each subject the last outcome.
+/// The last outcome of each subject.
 fn lines(plot: &Plot, outcomes: &[Outcome]) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
     for outcome in outcomes.iter().filter(|outcome| plot.experiments.contains(&outcome.subject.experiment)) {
-        let point = |stretch: &Stretch| Some((stretch.at_s, plot.figure.of(stretch)?));
+        let point = |interval: &Interval| Some((interval.at_s, plot.figure.of(interval)?));
         let points: Vec<(f64, f64)> = outcome.curve.iter().filter_map(point).collect();
         let subject = &outcome.subject;
         let experiment =
@@ -61,12 +61,12 @@ fn lines(plot: &Plot, outcomes: &[Outcome]) -> Vec<Line> {
 }
 
 impl Figure {
-    fn of(self, stretch: &Stretch) -> Option<f64> {
+    fn of(self, interval: &Interval) -> Option<f64> {
         match self {
-            Figure::Open => Some(stretch.open),
-            Figure::Answers => Some(stretch.answers_per_s),
-            Figure::P99 => stretch.p99_us,
-            Figure::Longest => stretch.max_us,
+            Figure::Open => Some(interval.open),
+            Figure::Answers => Some(interval.answers_per_s),
+            Figure::P99 => interval.p99_us,
+            Figure::Longest => interval.max_us,
         }
     }
 
@@ -160,7 +160,7 @@ mod tests {
             curve: open
                 .iter()
                 .enumerate()
-                .map(|(at, open)| Stretch { at_s: at as f64, open: *open, ..Stretch::default() })
+                .map(|(at, open)| Interval { at_s: at as f64, open: *open, ..Interval::default() })
                 .collect(),
             ..Outcome::default()
         };

@@ -1,41 +1,45 @@
 //! A server as processes: built, started, ready, and gone without a trace.
 
 use std::{
+    collections::BTreeMap,
     fs,
     hash::{DefaultHasher, Hash, Hasher},
     io::{Read, Write},
     net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
-    os::unix::process::{CommandExt, ExitStatusExt},
+    os::unix::process::ExitStatusExt,
     path::{Path, PathBuf},
-    process::{Child, Command, ExitStatus, Stdio},
+    process::{Child, Command, ExitStatus},
     thread,
     time::Duration,
 };
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use host::Root;
+use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process_group, setrlimit};
 use units::{Clock, Nanos};
 
 use crate::{
+    error::Error,
     file::{self, Lab, Server},
     log::Log,
     source,
     template::Values,
+    workspace::Workspace,
 };
 
-/// Looked at so often.
-const LOOK: Duration = Duration::from_millis(50);
+/// How often a process is looked at.
+const POLL: Duration = Duration::from_millis(50);
 /// Time for a server to end after SIGTERM.
-const PATIENCE: Nanos = Nanos::from_secs(5);
-/// Lines of a log that are shown.
-const TOLD: usize = 12;
+const STOP_TIMEOUT: Nanos = Nanos::from_secs(5);
+/// Last lines of a log in an error message.
+const LAST_LINES: usize = 12;
+/// Open files that a server needs besides its connections.
+const OTHER_FILES: u64 = 500;
 
 /// A server that runs, until it is dropped.
 pub struct Running {
     processes: Vec<Process>,
-    /// Where each listens; one port.
+    /// Where each process listens; all at one port.
     pub addresses: Vec<SocketAddr>,
-    /// What building it printed, where it was built just now.
-    pub build_logs: Vec<PathBuf>,
 }
 
 struct Process {
@@ -43,83 +47,101 @@ struct Process {
     log: Log,
 }
 
-/// Where a server is built, and where it logs.
-#[derive(Clone, Copy, Debug)]
-pub struct Folders<'a> {
-    /// What is built stays here.
-    pub work: &'a Path,
-    /// Of one trial.
-    pub log: &'a Path,
+/// A free port on all of loopback, for a moment.
+fn free_port() -> std::io::Result<u16> {
+    Ok(TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0))?.local_addr()?.port())
 }
 
-/// How processes ended unexpectedly.
-pub type Stopped = Vec<String>;
+/// How many processes of a server it takes to hold this many connections, where one may not open enough files.
+pub(crate) fn processes(server: &Server, connections: u64) -> u8 {
+    let files = connections + OTHER_FILES;
+    match server.connections_each {
+        Some(each) if files > raised_open_files(files) => {
+            connections.div_ceil(each.max(1)).clamp(1, 250) as u8
+        }
+        _ => 1,
+    }
+}
 
-/// A free port on all of loopback, for a moment.
-pub(crate) fn free_port() -> std::io::Result<u16> {
-    Ok(TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0))?.local_addr()?.port())
+/// The limit on open files for a server, raised to this if permitted: child processes inherit it.
+fn raised_open_files(wanted: u64) -> u64 {
+    let hard = host::open_files(&Root::real()).map_or(u64::MAX, |files| files.hard);
+    let more = Rlimit { current: Some(wanted), maximum: Some(wanted) };
+    if hard < wanted && setrlimit(Resource::Nofile, more).is_ok() { wanted } else { hard }
 }
 
 impl Running {
     /// Builds the server if its folder has changed, starts this many processes of it, and waits until all are ready.
-    /// `values` need not have `address` and `port`; `variant` overrides the environment.
+    /// `variables` override its environment.
     ///
     /// # Errors
-    /// What does not build, start or get ready, with the last lines that it said.
-    pub fn start(
-        lab: &Lab,
+    /// What does not build, start or get ready, with the last lines that it printed.
+    pub(crate) fn start(
+        workspace: &Workspace,
         server: &Server,
         processes: u8,
-        values: &Values,
-        variant: &[(String, String)],
-        folders: Folders,
-    ) -> Result<Running, String> {
-        let Folders { work, log } = folders;
-        for folder in [work, log] {
-            fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+        variables: &BTreeMap<String, String>,
+        tell: &dyn Fn(&str),
+    ) -> Result<Running, Error> {
+        let mut values = workspace.values.clone();
+        if let Some(mib) = workspace.heap_mib(server, processes)? {
+            values.named.insert("heap", mib.to_string());
         }
-        source::clone_missing(server, work)?;
-        let build_logs = build(lab, server, values, work)?;
-        let port = free_port().map_err(|e| e.to_string())?;
-        let mut running = Running { processes: Vec::new(), addresses: Vec::new(), build_logs };
+        source::clone_missing(server, &workspace.work)?;
+        for log in build(workspace, server, &values)? {
+            tell(&format!("{} was built: {}", server.name, log.display()));
+        }
+        let port = free_port().map_err(|e| Error::Machine(e.to_string()))?;
+        values.named.insert("port", port.to_string());
+        let mut running = Running { processes: Vec::new(), addresses: Vec::new() };
         for nth in 1..=processes.max(1) {
             let address = Ipv4Addr::new(127, 0, 0, nth);
-            let mut own = values.clone();
-            own.named.extend([("address", address.to_string()), ("port", port.to_string())]);
-            let process = start(lab, server, &own, variant, &log.join(format!("server-{nth}.log")))?;
-            running.processes.push(process);
+            values.named.insert("address", address.to_string());
+            let log = workspace.log.join(format!("server-{nth}.log"));
+            running.processes.push(start(workspace, server, &values, variables, &log)?);
             running.addresses.push((address, port).into());
         }
         running.wait(server)?;
+        tell(&format!("{} logs to {}", server.name, workspace.log.display()));
         Ok(running)
     }
 
-    fn wait(&mut self, server: &Server) -> Result<(), String> {
-        let within = Nanos::parse(&server.ready.within).map_err(|e| format!("ready.within: {e}"))?;
+    /// Where it listens, as throng's targets have it: `127.0.0.{1..3}:4000`.
+    pub(crate) fn host(&self) -> String {
+        match self.addresses.as_slice() {
+            [one] => one.to_string(),
+            all => format!("127.0.0.{{1..{}}}:{}", all.len(), all[0].port()),
+        }
+    }
+
+    fn wait(&mut self, server: &Server) -> Result<(), Error> {
+        let within =
+            Nanos::parse(&server.ready.within).map_err(|e| Error::Machine(format!("ready.within: {e}")))?;
         let clock = Clock::start();
         for nth in 0..self.addresses.len() {
             while !is_ready(self.addresses[nth], server) {
-                if let Some(ended) = self.stopped().pop() {
-                    return Err(ended);
+                if let Some(ended) = self.ended() {
+                    return Err(Error::Machine(ended));
                 }
                 if clock.now() > within {
-                    let said = last_lines(&self.processes[nth].log);
-                    return Err(format!("{}: not ready within {within}\n{said}", server.name));
+                    let printed = self.processes[nth].last_lines();
+                    let what = format!("{}: not ready within {within}\n{printed}", server.name);
+                    return Err(Error::Machine(what));
                 }
-                thread::sleep(LOOK);
+                thread::sleep(POLL);
             }
         }
         Ok(())
     }
 
-    /// Those that have ended meanwhile, and what they said last.
-    pub fn stopped(&mut self) -> Stopped {
+    /// How it ended, and what it printed last, if one of its processes did.
+    pub fn ended(&mut self) -> Option<String> {
         let ended = |process: &mut Process| {
             let status = process.child.try_wait().ok().flatten()?;
             process.log.wait();
-            Some(format!("the server ended: {}\n{}", told(status), last_lines(&process.log)))
+            Some(format!("the server ended: {}\n{}", reason(status), process.last_lines()))
         };
-        self.processes.iter_mut().filter_map(ended).collect()
+        self.processes.iter_mut().rev().find_map(ended)
     }
 }
 
@@ -132,8 +154,8 @@ impl Drop for Running {
         self.processes.iter().for_each(|process| signal(process, Signal::TERM));
         let clock = Clock::start();
         let is_left = |process: &mut Process| process.child.try_wait().is_ok_and(|status| status.is_none());
-        while clock.now() < PATIENCE && self.processes.iter_mut().any(is_left) {
-            thread::sleep(LOOK);
+        while clock.now() < STOP_TIMEOUT && self.processes.iter_mut().any(is_left) {
+            thread::sleep(POLL);
         }
         for process in &mut self.processes {
             // Processes that it left are ended too.
@@ -144,7 +166,7 @@ impl Drop for Running {
     }
 }
 
-fn told(status: ExitStatus) -> String {
+fn reason(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("exit status {code}"),
         (None, Some(signal)) => format!("signal {signal}"),
@@ -152,56 +174,67 @@ fn told(status: ExitStatus) -> String {
     }
 }
 
-/// Runs a server's build lines, unless that was done with this folder and these sources. What each printed, if so.
-fn build(lab: &Lab, server: &Server, values: &Values, work: &Path) -> Result<Vec<PathBuf>, String> {
-    let lines = server.build.iter().map(|line| values.fill(line)).collect::<Result<Vec<_>, _>>()?;
+/// Runs a server's build lines, unless that was done with this folder and these sources; the log of each.
+fn build(workspace: &Workspace, server: &Server, values: &Values) -> Result<Vec<PathBuf>, Error> {
+    let Workspace { lab, work, .. } = workspace;
     let mut state = DefaultHasher::new();
-    // Not where it lies: what is built does not depend on that.
+    // Not the filled lines: what is built does not depend on where the lab is.
     server.build.hash(&mut state);
     let sources = server.sources.iter().map(|own| source::source_folder(work).join(&own.folder));
     for folder in [lab.folder.clone()].into_iter().chain(sources) {
-        hash_folder(lab, &folder, &mut state).map_err(|e| format!("{}: {e}", folder.display()))?;
+        hash_folder(lab, &folder, &mut state).map_err(Error::at(&folder))?;
     }
     let (stamp, now) = (work.join(format!("built-{}", server.name)), state.finish().to_string());
     if fs::read_to_string(&stamp).is_ok_and(|then| then == now) {
         return Ok(Vec::new());
     }
+    let lines = server.build.iter().map(|line| values.fill(line)).collect::<Result<Vec<_>, _>>();
     let mut logs = Vec::new();
-    for (nth, line) in (1..).zip(&lines) {
+    for (nth, line) in (1..).zip(lines.map_err(Error::Machine)?) {
         // It ends when we do, as a server does, and with it all that it started.
         let shell = format!("trap 'trap - TERM; kill 0' TERM\n(\n{line}\n) &\nwait $!");
-        let mut command = command(lab, &["-ec", &shell]);
-        for (name, value) in &server.environment {
-            command.env(name, values.fill(value)?);
-        }
-        let mut process = spawn(command, &work.join(format!("build-{}-{nth}.log", server.name)))?;
-        let status = process.child.wait().map_err(|e| format!("setpriv: {e}"))?;
+        let mut command = workspace.shell(&["-ec", &shell]);
+        set_variables(&mut command, &server.environment, values)?;
+        let mut process = Process::spawn(command, &work.join(format!("build-{}-{nth}.log", server.name)))?;
+        let status = process.child.wait().map_err(Error::at("setpriv"))?;
         process.log.wait();
         if !status.success() {
-            let (said, log) = (last_lines(&process.log), process.log.path.display());
-            return Err(format!("build failed: {}: {line}\n{said}\nfull log: {log}", told(status)));
+            let (printed, log) = (process.last_lines(), process.log.path.display());
+            let what = format!("build failed: {}: {line}\n{printed}\nfull log: {log}", reason(status));
+            return Err(Error::Machine(what));
         }
         logs.push(process.log.path);
     }
-    fs::write(&stamp, now).map_err(|e| format!("{}: {e}", stamp.display()))?;
+    fs::write(&stamp, now).map_err(Error::at(&stamp))?;
     Ok(logs)
 }
 
-/// A shell that is gone when we are, in a process group of its own.
-fn command(lab: &Lab, words: &[&str]) -> Command {
-    let mut command = Command::new("setpriv");
-    command.args(["--pdeathsig", "TERM", "sh"]).args(words);
-    command.current_dir(&lab.folder).stdin(Stdio::null()).process_group(0);
-    command
+fn set_variables(
+    command: &mut Command,
+    variables: &BTreeMap<String, String>,
+    values: &Values,
+) -> Result<(), Error> {
+    for (name, value) in variables {
+        command.env(name, values.fill(value).map_err(Error::Machine)?);
+    }
+    Ok(())
 }
 
-/// The command goes with the call: it holds an end of the pipe.
-fn spawn(mut command: Command, log: &Path) -> Result<Process, String> {
-    let failed = |e: std::io::Error| format!("{}: {e}", log.display());
-    let (ours, theirs) = std::io::pipe().map_err(failed)?;
-    let both = theirs.try_clone().map_err(failed)?;
-    let child = command.stdout(theirs).stderr(both).spawn().map_err(|e| format!("setpriv: {e}"))?;
-    Ok(Process { child, log: Log::of(ours, log).map_err(failed)? })
+impl Process {
+    /// The command goes with the call: it holds an end of the pipe.
+    fn spawn(mut command: Command, log: &Path) -> Result<Process, Error> {
+        let (ours, theirs) = std::io::pipe().map_err(Error::at(log))?;
+        let both = theirs.try_clone().map_err(Error::at(log))?;
+        let child = command.stdout(theirs).stderr(both).spawn().map_err(Error::at("setpriv"))?;
+        Ok(Process { child, log: Log::of(ours, log).map_err(Error::at(log))? })
+    }
+
+    fn last_lines(&self) -> String {
+        let text = fs::read(&self.log.path).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        let lines: Vec<&str> = text.lines().collect();
+        lines[lines.len().saturating_sub(LAST_LINES)..].join("\n")
+    }
 }
 
 /// Of all files, but those that a package manager put there, and those that say what is done with the server.
@@ -227,23 +260,19 @@ fn hash_folder(lab: &Lab, folder: &Path, state: &mut impl Hasher) -> std::io::Re
     Ok(())
 }
 
-/// With all the files it may have.
+/// With all the files that it may open.
 fn start(
-    lab: &Lab,
+    workspace: &Workspace,
     server: &Server,
     values: &Values,
-    variant: &[(String, String)],
+    variables: &BTreeMap<String, String>,
     log: &Path,
-) -> Result<Process, String> {
-    let line = values.fill(&server.start)?;
-    let mut command = command(lab, &["-c", &format!("ulimit -n \"$(ulimit -H -n)\"; exec {line}")]);
-    for (name, value) in &server.environment {
-        command.env(name, values.fill(value)?);
-    }
-    for (name, value) in variant {
-        command.env(name, values.fill(value)?);
-    }
-    spawn(command, log)
+) -> Result<Process, Error> {
+    let line = values.fill(&server.start).map_err(Error::Machine)?;
+    let mut command = workspace.shell(&["-c", &format!("ulimit -n \"$(ulimit -H -n)\"; exec {line}")]);
+    set_variables(&mut command, &server.environment, values)?;
+    set_variables(&mut command, variables, values)?;
+    Process::spawn(command, log)
 }
 
 fn is_ready(at: SocketAddr, server: &Server) -> bool {
@@ -253,17 +282,10 @@ fn is_ready(at: SocketAddr, server: &Server) -> bool {
     }
     let request = format!("GET {} HTTP/1.1\r\nHost: {at}\r\nConnection: close\r\n\r\n", server.ready.path);
     let mut head = [0; 12];
-    let asked = stream
+    let read = stream
         .set_read_timeout(Some(Duration::from_secs(5)))
         .and_then(|()| stream.write_all(request.as_bytes()))
         .and_then(|()| stream.read_exact(&mut head));
     // Any response will do.
-    asked.is_ok() && head.starts_with(b"HTTP/1.")
-}
-
-fn last_lines(log: &Log) -> String {
-    let text = fs::read(&log.path).unwrap_or_default();
-    let text = String::from_utf8_lossy(&text);
-    let lines: Vec<&str> = text.lines().collect();
-    lines[lines.len().saturating_sub(TOLD)..].join("\n")
+    read.is_ok() && head.starts_with(b"HTTP/1.")
 }

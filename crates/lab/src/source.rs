@@ -8,7 +8,10 @@ use std::{
     process::{Command, Stdio},
 };
 
-use crate::file::{Server, Source};
+use crate::{
+    error::Error,
+    file::{Server, Source},
+};
 
 /// The variable that names the folder with the checkouts.
 pub(crate) const VARIABLE: &str = "LAB_SOURCE";
@@ -17,7 +20,7 @@ pub(crate) const VARIABLE: &str = "LAB_SOURCE";
 const CLONE: &str = "git";
 
 /// The folder with the checkouts: `LAB_SOURCE`, or one in the lab's work folder.
-pub fn source_folder(work: &Path) -> PathBuf {
+pub(crate) fn source_folder(work: &Path) -> PathBuf {
     match env::var_os(VARIABLE).filter(|value| !value.is_empty() && value != CLONE) {
         Some(folder) => fs::canonicalize(&folder).unwrap_or_else(|_| folder.into()),
         None => work.join("source"),
@@ -47,11 +50,11 @@ pub(crate) fn missing(server: &Server, named: Option<&OsStr>) -> Vec<String> {
         Some(value) if value == CLONE => Vec::new(),
         Some(folder) => {
             let lacks = server.sources.iter().filter(|source| !is_there(source, Path::new(folder)));
-            let told = |source: &Source| {
+            let line = |source: &Source| {
                 let at = Path::new(folder).join(&source.folder).join(&source.has);
                 format!("{} is missing; check out {}", at.display(), origin(source))
             };
-            lacks.map(told).collect()
+            lacks.map(line).collect()
         }
     }
 }
@@ -60,34 +63,34 @@ pub(crate) fn missing(server: &Server, named: Option<&OsStr>) -> Vec<String> {
 ///
 /// # Errors
 /// What git says.
-pub(crate) fn clone_missing(server: &Server, work: &Path) -> Result<(), String> {
+pub(crate) fn clone_missing(server: &Server, work: &Path) -> Result<(), Error> {
     for source in to_clone(server, work) {
         let to = source_folder(work).join(&source.folder);
         let begun = to.with_extension("begun");
-        let failed = |e: std::io::Error| format!("{}: {e}", begun.display());
         let _ = fs::remove_dir_all(&begun);
-        fs::create_dir_all(&begun).map_err(failed)?;
+        fs::create_dir_all(&begun).map_err(Error::at(&begun))?;
         git(&begun, &["init", "--quiet"])?;
         // A commit, unlike a tag, cannot be named to `git clone`.
         git(&begun, &["fetch", "--quiet", "--depth", "1", &source.git, &source.at])?;
         git(&begun, &["checkout", "--quiet", "FETCH_HEAD"])?;
-        fs::rename(&begun, &to).map_err(failed)?;
+        fs::rename(&begun, &to).map_err(Error::at(&begun))?;
         if !is_there(source, &source_folder(work)) {
-            return Err(format!("{} at {} has no {}", source.git, source.at, source.has));
+            let what = format!("{} at {} has no {}", source.git, source.at, source.has);
+            return Err(Error::Machine(what));
         }
     }
     Ok(())
 }
 
-fn git(folder: &Path, words: &[&str]) -> Result<(), String> {
+fn git(folder: &Path, args: &[&str]) -> Result<(), Error> {
     let mut command = Command::new("git");
-    command.args(words).current_dir(folder).stdin(Stdio::null()).env("GIT_TERMINAL_PROMPT", "0");
-    let output = command.output().map_err(|e| format!("git: {e}"))?;
+    command.args(args).current_dir(folder).stdin(Stdio::null()).env("GIT_TERMINAL_PROMPT", "0");
+    let output = command.output().map_err(Error::at("git"))?;
     if output.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(format!("git {}: {}", words.join(" "), said.trim()))
+    let printed = String::from_utf8_lossy(&output.stderr);
+    Err(Error::Machine(format!("git {}: {}", args.join(" "), printed.trim())))
 }
 
 #[cfg(test)]
@@ -129,8 +132,8 @@ mod tests {
         fs::create_dir_all(origin.join("src/java")).unwrap();
         fs::write(origin.join("src/java/A.java"), "class A {}").unwrap();
         let own = ["-c", "user.name=n", "-c", "user.email=e@x"];
-        for words in [&["init", "-q"][..], &["add", "."], &["commit", "-qm", "one"], &["tag", "v1"]] {
-            git(&origin, &[&own[..], words].concat()).unwrap();
+        for args in [&["init", "-q"][..], &["add", "."], &["commit", "-qm", "one"], &["tag", "v1"]] {
+            git(&origin, &[&own[..], args].concat()).unwrap();
         }
         let server = server(&origin.to_string_lossy());
         assert_eq!(to_clone(&server, &work).len(), 1);

@@ -1,4 +1,4 @@
-//! Then and now, side by side.
+//! Published and current figures, side by side.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::{
 };
 use stats::median;
 
-/// What is always shown, by the summary's paths, with what it is called.
+/// Figures that are always shown: path in the summary, and displayed name.
 const ALWAYS: &[(&str, &str)] = &[
     ("max", "found"),
     ("connections.peak", "connections"),
@@ -27,40 +27,37 @@ const ALWAYS: &[(&str, &str)] = &[
     ("target_cost.cpu_s", "CPU of the server"),
 ];
 
-/// The paths of those that are always shown.
-pub fn figures() -> impl Iterator<Item = &'static str> {
+/// The paths of the figures that are always shown.
+pub(crate) fn figures() -> impl Iterator<Item = &'static str> {
     ALWAYS.iter().map(|(path, _)| *path)
 }
 
 /// A figure of several repetitions.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Spread {
-    /// The middle one.
-    pub median: f64,
-    /// The least.
-    pub least: f64,
-    /// The most.
-    pub most: f64,
+#[derive(Clone, Copy)]
+pub(crate) struct Spread {
+    pub(crate) median: f64,
+    least: f64,
+    most: f64,
 }
 
 impl Spread {
     /// Of those repetitions that have it.
-    pub fn of(values: Vec<f64>) -> Option<Spread> {
+    pub(crate) fn of(values: Vec<f64>) -> Option<Spread> {
         let least = values.iter().copied().reduce(f64::min)?;
         let most = values.iter().copied().reduce(f64::max)?;
         Some(Spread { median: median(values)?, least, most })
     }
 
-    /// The median, and between what the others lie.
-    fn told(self, path: &str) -> String {
+    /// The median, and the range of the others.
+    fn text(self, path: &str) -> String {
         let [least, median, most] = [self.least, self.median, self.most].map(|n| shown(path, n));
         if least == most { median } else { format!("{median} ({least} to {most})") }
     }
 }
 
-/// A row for each figure: its name, what the text saw, what it is now, of one outcome or of several that repeat each other.
-/// Figures of the text that go with the size are at the scale of now, and as they were.
-pub fn then_and_now(then: &BTreeMap<String, Then>, now: &[&Outcome]) -> Vec<[String; 3]> {
+/// A row for each figure: its name, as published, and now, of one outcome or of several that repeat each other.
+/// Published figures that are proportional to the size are shown at the current scale, and as they were.
+pub(crate) fn then_and_now(then: &BTreeMap<String, Then>, now: &[&Outcome]) -> Vec<[String; 3]> {
     let three = |row: Vec<String>| row.try_into().expect("a name, then, now");
     side_by_side(then, &[now]).into_iter().map(three).collect()
 }
@@ -70,16 +67,16 @@ pub(crate) fn side_by_side(then: &BTreeMap<String, Then>, groups: &[&[&Outcome]]
     let scale = common_scale(groups).unwrap_or(1.0);
     let more = then.keys().filter(|path| ALWAYS.iter().all(|(always, _)| always != path));
     let paths = ALWAYS.iter().copied().chain(more.map(|path| (path.as_str(), path.as_str())));
-    let or_none = |told: Option<String>| told.unwrap_or_else(|| NONE.to_owned());
+    let or_none = |text: Option<String>| text.unwrap_or_else(|| NONE.to_owned());
     let row = |(path, name): (&str, &str)| {
         let spread = |group: &&[&Outcome]| {
             Spread::of(group.iter().filter_map(|outcome| outcome.figure(path)).collect())
         };
         let now: Vec<Option<Spread>> = groups.iter().map(spread).collect();
         let is_shown = then.contains_key(path) || now.iter().flatten().any(|now| now.most > 0.0);
-        let told = now.into_iter().map(|now| or_none(now.map(|now| now.told(path))));
+        let now = now.into_iter().map(|now| or_none(now.map(|now| now.text(path))));
         let then = or_none(then.get(path).map(|then| then.at(path, scale)));
-        is_shown.then(|| [name.to_owned(), then].into_iter().chain(told).collect())
+        is_shown.then(|| [name.to_owned(), then].into_iter().chain(now).collect())
     };
     paths.filter_map(row).collect()
 }
@@ -91,8 +88,8 @@ pub(crate) fn common_scale(groups: &[&[&Outcome]]) -> Option<f64> {
     scales.all(|scale| scale == first).then_some(first)
 }
 
-/// Over what is of this scale.
-pub fn now_head(scale: f64) -> String {
+/// The head of current figures at this scale.
+pub(crate) fn now_head(scale: f64) -> String {
     if scale == 1.0 { "now".to_owned() } else { format!("now, at scale {scale}") }
 }
 
@@ -108,7 +105,7 @@ impl Then {
 }
 
 /// Rows as lines, columns aligned, under a head.
-pub fn wide<const N: usize>(head: [&str; N], rows: &[[String; N]]) -> String {
+pub(crate) fn aligned<const N: usize>(head: [&str; N], rows: &[[String; N]]) -> String {
     let mut lines = vec![head.map(str::to_owned)];
     lines.extend(rows.iter().cloned());
     let widths: [usize; N] =
@@ -158,7 +155,7 @@ mod tests {
             ["latency_us.p999", "5.3 ms", "–"],
         ];
         assert_eq!(rows, expected.map(|row| row.map(str::to_owned)));
-        let text = wide(["", "then", "now"], &rows[..2]);
+        let text = aligned(["", "then", "now"], &rows[..2]);
         assert_eq!(
             text,
             "                 then     now\n  connections       –     400\n  requests/s   32,047  19,400\n"
@@ -169,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_of_the_text_are_at_the_scale_of_now() {
+    fn published_figures_are_at_the_current_scale() {
         let then = BTreeMap::from([
             ("connections.peak".to_owned(), Then { value: 400_000.0, scales: true }),
             ("latency_us.p50".to_owned(), 570.0.into()),

@@ -1,4 +1,4 @@
-//! Words with places in them: `{url}`, `{scale 400k}`, `{for 30s}`. What throng itself writes in braces (`{rand 1 9}`, `{1..20}`) is left alone.
+//! Texts with placeholders: `{url}`, `{scale 400k}`, `{for 30s}`. What throng itself replaces (`{rand 1 9}`, `{1..20}`) is left alone.
 
 use std::collections::BTreeMap;
 
@@ -6,22 +6,22 @@ use units::{Count, Nanos};
 
 /// The value of each placeholder.
 #[derive(Clone, Debug, Default)]
-pub struct Values {
+pub(crate) struct Values {
     /// `{scale N}` is N times this.
-    pub scale: f64,
+    pub(crate) scale: f64,
     /// What `{for TIME}` is.
-    pub times: Times,
+    pub(crate) times: Times,
     /// By name.
-    pub named: BTreeMap<&'static str, String>,
+    pub(crate) named: BTreeMap<&'static str, String>,
 }
 
 /// How long things take.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Times {
+pub(crate) enum Times {
     /// This share of what is written, at most all of it and at least [`MIN_TIME`].
     Share(f64),
     /// This time, whatever is written.
-    Told(Nanos),
+    Fixed(Nanos),
 }
 
 impl Default for Times {
@@ -36,7 +36,7 @@ const MIN_TIME: Nanos = Nanos::from_secs(3);
 impl Times {
     fn of(self, written: Nanos) -> Nanos {
         match self {
-            Times::Told(time) => time,
+            Times::Fixed(time) => time,
             Times::Share(share) => {
                 let shortened = Nanos::from_millis((written.millis() as f64 * share.min(1.0)).round() as u64);
                 shortened.max(MIN_TIME).min(written)
@@ -46,19 +46,19 @@ impl Times {
 }
 
 impl Values {
-    /// The text with all its places filled.
+    /// The text with its placeholders replaced.
     ///
     /// # Errors
     /// A `{scale …}` without a number, a `{for …}` without a time.
-    pub fn fill(&self, text: &str) -> Result<String, String> {
+    pub(crate) fn fill(&self, text: &str) -> Result<String, String> {
         let mut filled = String::new();
         let mut rest = text;
         while let Some(begin) = rest.find('{') {
             filled.push_str(&rest[..begin]);
             rest = &rest[begin..];
             let Some(end) = rest.find('}') else { break };
-            let place = &rest[1..end];
-            match (self.named.get(place), place.split_once(' ')) {
+            let name = &rest[1..end];
+            match (self.named.get(name), name.split_once(' ')) {
                 (Some(value), _) => filled.push_str(value),
                 (None, Some(("scale", number))) => filled.push_str(&self.scaled(number)?.to_string()),
                 (None, Some(("for", time))) => {
@@ -82,8 +82,8 @@ impl Values {
 /// The largest number that is scaled in a text, as it is at full scale.
 pub(crate) fn largest(text: &str) -> Result<u64, String> {
     let full = Values { scale: 1.0, ..Values::default() };
-    let places = text.split("{scale ").skip(1).map(|rest| rest.split('}').next().unwrap_or_default());
-    places.map(|number| full.scaled(number)).try_fold(0, |most, n| Ok(most.max(n?)))
+    let numbers = text.split("{scale ").skip(1).map(|rest| rest.split('}').next().unwrap_or_default());
+    numbers.map(|number| full.scaled(number)).try_fold(0, |most, n| Ok(most.max(n?)))
 }
 
 #[cfg(test)]
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_are_filled_and_others_left() {
+    fn placeholders_are_replaced_and_others_left() {
         let named =
             BTreeMap::from([("url", "http://127.0.0.{1..2}:80".to_owned()), ("port", "80".to_owned())]);
         let values = Values { scale: 0.1, named, ..Values::default() };
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_shortened_or_told() {
+    fn times_are_shortened_or_fixed() {
         let check = |times: Times, expected: &str| {
             let values = Values { times, ..Values::default() };
             assert_eq!(values.fill("-d {for 30s} {for 1s}").unwrap(), expected);
@@ -115,6 +115,6 @@ mod tests {
         check(Times::Share(7.0), "-d 30000ms 1000ms");
         check(Times::Share(0.5), "-d 15000ms 1000ms");
         check(Times::Share(0.01), "-d 3000ms 1000ms");
-        check(Times::Told(Nanos::from_secs(60)), "-d 60000ms 60000ms");
+        check(Times::Fixed(Nanos::from_secs(60)), "-d 60000ms 60000ms");
     }
 }

@@ -23,7 +23,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     // A run that never was, for tests.
     ("fixtures", &["samples", "units"]),
     ("fleet", &["run", "units"]),
-    ("lab", &["run", "samples", "stats", "units"]),
+    ("lab", &["host", "samples", "stats", "store", "units"]),
     (
         "cli",
         &[

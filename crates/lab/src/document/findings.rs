@@ -4,16 +4,16 @@
 //! `{{end}}` is included if that was run; the text after an `{{else}}`, if it was not.
 
 use crate::{
-    document::Group,
     figure::{NONE, shown},
+    group::Group,
     outcome::Subject,
     table::Spread,
 };
 
-/// The text with all its places filled; what was not measured is a dash.
+/// The text with all placeholders replaced; what was not measured is a dash.
 ///
 /// # Errors
-/// A place that is not closed, or names nothing.
+/// A placeholder that is not closed, or names nothing.
 pub(crate) fn filled(text: &str, groups: &[Group]) -> Result<String, String> {
     let text = &chosen(text, groups)?;
     let mut filled = String::new();
@@ -29,7 +29,7 @@ pub(crate) fn filled(text: &str, groups: &[Group]) -> Result<String, String> {
         rest = after;
     }
     filled.push_str(rest);
-    // Paragraphs that are not there leave no gap.
+    // Paragraphs that were left out leave no gap.
     while filled.contains("\n\n\n") {
         filled = filled.replace("\n\n\n", "\n\n");
     }
@@ -39,7 +39,7 @@ pub(crate) fn filled(text: &str, groups: &[Group]) -> Result<String, String> {
 /// The text without what depends on results that do not exist, or on their absence.
 fn chosen(text: &str, groups: &[Group]) -> Result<String, String> {
     let mut chosen = String::new();
-    // Of each condition around: whether it and those around it are met, and whether its `else` has come.
+    // Of each condition around: whether it is met, and whether its `else` has come.
     let mut around: Vec<(bool, bool)> = Vec::new();
     let mut rest = text;
     while let Some(at) = rest.find("{{") {
@@ -86,8 +86,8 @@ fn value(place: &str, groups: &[Group]) -> Option<String> {
     if let Some(spread) = spread(subject, path, groups) {
         return Some(shown(path, spread.median));
     }
-    let word = group(subject, groups).and_then(|group| group.last().word(path));
-    Some(word.unwrap_or(NONE).to_owned())
+    let text = group(subject, groups).and_then(|group| group.last().text(path));
+    Some(text.unwrap_or(NONE).to_owned())
 }
 
 /// `EXPERIMENT/SERVER[/VARIANT]`; where it was done at several scales, at the largest.
@@ -107,11 +107,11 @@ fn spread(subject: &str, path: &str, groups: &[Group]) -> Option<Spread> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{document::groups, outcome::Outcome};
+    use crate::{group::groups, outcome::Outcome};
     use serde_json::json;
 
     #[test]
-    fn places_are_medians_words_and_ratios() {
+    fn placeholders_are_medians_texts_and_ratios() {
         let outcome = |server: &str, variant: Option<&str>, per_s: f64| Outcome {
             subject: Subject {
                 experiment: "wrk".to_owned(),

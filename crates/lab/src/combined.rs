@@ -5,7 +5,7 @@ use samples::{Cost, Latency, Quantiles, Summary, Tick, Verdict};
 
 /// `peak`: connections open at the same time, as the seconds have it. `totals`: all their ticks together, from the run store,
 /// since percentiles do not add up; where the store has not all of them there are no times: better none than wrong ones.
-pub(super) fn combined(summaries: &[Summary], peak: u64, totals: &Tick) -> Summary {
+pub(crate) fn combined(summaries: &[Summary], peak: u64, totals: &Tick) -> Summary {
     let worst = summaries.iter().max_by_key(|summary| summary.verdict as u8).expect("there are several");
     let (first, others) = summaries.split_first().expect("there are several");
     let mut all = worst.clone();

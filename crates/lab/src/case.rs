@@ -1,0 +1,84 @@
+//! What a trial tries: an experiment with one server, in one of its variants.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    experiment::Experiment,
+    file::{Lab, Server},
+};
+
+/// An experiment with one server, in one variant.
+#[derive(Clone, Copy)]
+pub struct Case<'a> {
+    /// Its lab.
+    pub lab: &'a Lab,
+    /// The load.
+    pub experiment: &'a Experiment,
+    /// One of the lab's servers.
+    pub server: &'a Server,
+    /// Name and environment of the variant, if the experiment has any.
+    pub variant: Option<(&'a str, &'a BTreeMap<String, String>)>,
+}
+
+impl<'a> Case<'a> {
+    /// All cases of these experiments that have each of `names`: of an experiment, a server or a variant.
+    pub fn select(
+        lab: &'a Lab,
+        experiments: impl IntoIterator<Item = &'a Experiment>,
+        names: &[String],
+    ) -> Vec<Case<'a>> {
+        let mut all = Vec::new();
+        for experiment in experiments {
+            for server in lab.servers_of(experiment) {
+                let case = |variant| Case { lab, experiment, server, variant };
+                if experiment.variants.is_empty() {
+                    all.push(case(None));
+                }
+                all.extend(experiment.variants.iter().map(|(name, variables)| case(Some((name, variables)))));
+            }
+        }
+        all.retain(|case| names.iter().all(|name| case.names().any(|own| own == name)));
+        all
+    }
+
+    /// Of experiment, server and variant.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &'a str> {
+        let variant = self.variant.map(|(name, _)| name);
+        [self.experiment.name.as_str(), self.server.name.as_str()].into_iter().chain(variant)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cases_are_narrowed_down_by_names() {
+        let lab = r#"
+            title = "A server"
+            server = [{ name = "a", start = "true" }, { name = "b", start = "true" }]
+            [[experiment]]
+            name = "hold"
+            title = "hold"
+            servers = ["a", "b"]
+            words = ["{url}/"]
+            variants = { "one" = { N = "1" }, "two" = { N = "2" } }
+            [[experiment]]
+            name = "wrk"
+            title = "wrk"
+            words = ["{url}/"]
+        "#;
+        let lab: Lab = toml::from_str(lab).unwrap();
+        let check = |names: &[&str], expected: &[&str]| {
+            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            let cases = Case::select(&lab, &lab.experiments, &names);
+            let found: Vec<String> =
+                cases.iter().map(|case| case.names().collect::<Vec<_>>().join(" ")).collect();
+            assert_eq!(found, expected, "{names:?}");
+        };
+        check(&[], &["hold a one", "hold a two", "hold b one", "hold b two", "wrk a"]);
+        check(&["a", "two"], &["hold a two"]);
+        check(&["wrk"], &["wrk a"]);
+        check(&["wrk", "two"], &[]);
+    }
+}

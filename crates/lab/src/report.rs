@@ -1,0 +1,63 @@
+//! What is printed of outcomes: published and current figures side by side.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use crate::{
+    across::{self, across},
+    file::Lab,
+    group::groups,
+    outcome::Outcome,
+    table::{aligned, figures, now_head, then_and_now},
+};
+
+/// A trial.
+pub fn trial_text(lab: &Lab, outcome: &Outcome) -> String {
+    let mut text = text(lab, &outcome.title(lab), outcome, &[outcome]);
+    let experiment = lab.experiment(&outcome.subject.experiment);
+    let look = experiment.and_then(|experiment| experiment.look.as_ref());
+    text.extend(look.map(|look| format!("  look at: {look}\n")));
+    text
+}
+
+/// All trials, repetitions together, and all servers in one table.
+///
+/// # Panics
+/// An outcome is of none of these labs.
+pub fn compare_text(labs: &[Lab], outcomes: &[Outcome]) -> String {
+    let mut all = String::new();
+    for group in groups(outcomes) {
+        let lab = labs.iter().find(|lab| lab.name == group.subject.lab).expect("a lab of its own");
+        let title = format!("{}, {} times", group.last().title(lab), group.outcomes.len());
+        all += &text(lab, &title, group.last(), &group.counted());
+    }
+    all + &aligned(across::HEAD, &across(outcomes))
+}
+
+/// The figures of some repetitions, and how the last one ended.
+fn text(lab: &Lab, title: &str, last: &Outcome, counted: &[&Outcome]) -> String {
+    let then = lab.experiment(&last.subject.experiment).map(|experiment| &experiment.then);
+    let rows = then_and_now(then.unwrap_or(&BTreeMap::new()), counted);
+    let head = ["", "then", &now_head(last.subject.scale)];
+    format!("{title}\n{}  {}\n", aligned(head, &rows), last.headline())
+}
+
+/// The medians of each trial's repetitions as JSON, by the summary's paths: schema `throng.lab.compare/1`.
+pub fn compare_json(outcomes: &[Outcome]) -> String {
+    let mut trials = Vec::new();
+    for group in groups(outcomes) {
+        let median = |path: &str| Some((path.to_owned(), Value::from(group.spread(path)?.median)));
+        let medians: Map<String, Value> = figures().filter_map(median).collect();
+        trials.push(json!({
+            "trial": group.subject,
+            "times": group.outcomes.len(),
+            "expected": group.outcomes.iter().all(|outcome| outcome.expected),
+            "headline": group.last().headline(),
+            "limit": group.last().summary["limit"],
+            "medians": medians,
+        }));
+    }
+    let all = json!({ "schema": "throng.lab.compare/1", "trials": trials });
+    serde_json::to_string_pretty(&all).expect("plain fields") + "\n"
+}

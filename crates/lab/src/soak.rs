@@ -1,0 +1,88 @@
+//! A long trial: prints the status now and then, and finally the drift.
+
+use units::{Bytes, Clock, Count, Nanos};
+
+use crate::{
+    case::Case,
+    curve::{Interval, Second, intervals},
+    drift::{DRIFT_HEAD, Drift, drifts},
+    error::Error,
+    figure::{NONE, micros},
+    outcome::Outcome,
+    report::trial_text,
+    table::aligned,
+    trial::{Runner, Trial},
+};
+
+/// How often the status is printed.
+const CHECKPOINTS: u64 = 20;
+/// For the trend; the shortest is of three seconds.
+const INTERVALS: usize = 60;
+
+/// The results of a soak.
+pub struct Soak {
+    /// To be stored.
+    pub outcome: Outcome,
+    /// To be printed.
+    pub text: String,
+}
+
+impl Soak {
+    /// Runs a case for this time.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn run(runner: Runner, case: &Case, time: Nanos) -> Result<Soak, Error> {
+        let runner = Runner { time: Some(time), ..runner };
+        let trial = Trial::start(&runner, case, true)?;
+        let (clock, interval) = (Clock::start(), time.0 / CHECKPOINTS);
+        let (mut next, mut printed) = (interval, 0);
+        let (mut outcome, seconds) = trial.end(&mut |clients| {
+            if clock.now().0 >= next {
+                next += interval;
+                // With the last printed one, from which increments are computed.
+                let seconds = clients.seconds(printed.max(1) - 1);
+                let (before, since) = seconds.split_at(usize::from(printed > 0).min(seconds.len()));
+                if !since.is_empty() {
+                    (runner.tell)(&status(&Interval::of(before.last(), since)));
+                }
+                printed += since.len();
+            }
+        })?;
+        let held: Vec<Second> = seconds.into_iter().filter(Second::is_at_full_load).collect();
+        outcome.drift = drifts(&intervals(&held, INTERVALS.min(held.len() / 3)));
+        let mut text = trial_text(case.lab, &outcome);
+        text += &aligned(DRIFT_HEAD, &outcome.drift.iter().map(Drift::row).collect::<Vec<_>>());
+        let drifting = || outcome.drift.iter().filter(|drift| drift.drifts);
+        text += &match (outcome.drift.is_empty(), drifting().count()) {
+            (true, _) if held.is_empty() => {
+                "  full load was never reached, so drift was not tested\n".to_owned()
+            }
+            (true, _) => "  too short to test for drift; use --for 1m or longer\n".to_owned(),
+            (false, 0) => format!("  no drift over {time}\n"),
+            (false, _) => drifting().map(|drift| format!("  {}\n", drift.line())).collect(),
+        };
+        text.extend(outcome.pauses.iter().map(|pause| format!("  {}\n", pause.line())));
+        Ok(Soak { outcome, text })
+    }
+}
+
+/// An interval on a line.
+fn status(interval: &Interval) -> String {
+    let bytes = |n: Option<f64>| n.map_or(NONE.to_owned(), |n| Bytes(n as u64).brief().to_string());
+    let time = |us: Option<f64>| us.map_or(NONE.to_owned(), micros);
+    let mut line = format!(
+        "{}  {} open  {} lost  {:.0} responses/s  p50 {}  p99 {}  longest {}  server {}  throng {}",
+        Nanos::from_secs(interval.at_s as u64).brief(),
+        Count(interval.open as u64),
+        Count(interval.dropped as u64),
+        interval.answers_per_s,
+        time(interval.p50_us),
+        time(interval.p99_us),
+        time(interval.max_us),
+        bytes(interval.target_bytes),
+        bytes(interval.own_bytes),
+    );
+    line.extend(interval.gc_pause_ms.map(|ms| format!("  paused {ms:.0} ms")));
+    line
+}

@@ -1,0 +1,192 @@
+//! A trial: the server is started, the load applied, the server stopped, and the figures put together.
+
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
+};
+
+use host::Root;
+use serde_json::Value;
+use units::{Date, Nanos};
+
+use crate::{
+    case::Case,
+    clients::{Clients, Load},
+    curve::{Second, intervals},
+    error::Error,
+    experiment::Experiment,
+    file::{Lab, Server},
+    needs,
+    outcome::{Outcome, SCHEMA, Subject},
+    pauses::{self, pauses},
+    process::{Running, processes},
+    template::Times,
+    workspace::Workspace,
+};
+
+/// Intervals of the curve that is stored.
+const INTERVALS: usize = 40;
+/// Pauses that are stored, the longest.
+const PAUSES: usize = 10;
+/// How often a trial is repeated if throng itself was the limit: where it shares the machine with the server, a Java virtual
+/// machine that warms up takes all processors for a while.
+const REPEATS: u32 = 2;
+
+/// How and where trials are run.
+pub struct Runner<'a> {
+    /// Each lab has a folder here, for what is built and logged.
+    pub folder: PathBuf,
+    /// The run store that `throng run` writes to, if it has one.
+    pub store: Option<PathBuf>,
+    /// Fraction of the published size; none: each experiment's own.
+    pub scale: Option<f64>,
+    /// Time at full load; none: each experiment's own.
+    pub time: Option<Nanos>,
+    /// Host and port of a server that runs already; none: the lab's own is started.
+    pub at: Option<String>,
+    /// Becomes true when the user wants it to end.
+    pub stop: &'a AtomicBool,
+    /// Takes a line about the progress.
+    pub tell: &'a dyn Fn(&str),
+}
+
+impl Runner<'_> {
+    /// What is missing for a case on this machine, each with its fix.
+    pub fn missing(&self, case: &Case) -> Vec<String> {
+        if self.at.is_some() { Vec::new() } else { needs::missing(case.server) }
+    }
+
+    /// Starts a server alone. `variables` override its environment.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn start(
+        &self,
+        lab: &Lab,
+        server: &Server,
+        variables: &BTreeMap<String, String>,
+    ) -> Result<Running, Error> {
+        let (scale, purpose) = (self.scale.unwrap_or(1.0), format!("up-{}", server.name));
+        let workspace = Workspace::new(&self.folder, lab, scale, Times::default(), &purpose)?;
+        Running::start(&workspace, server, 1, variables, self.tell)
+    }
+
+    /// Runs a case; again if throng itself was the limit.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn run(&self, case: &Case) -> Result<Outcome, Error> {
+        let mut repeats = 0;
+        loop {
+            let (outcome, _) = Trial::start(self, case, false)?.end(&mut |_| {})?;
+            let is_invalid = outcome.text("verdict") == Some("invalid");
+            if !is_invalid || repeats == REPEATS || self.stop.load(Relaxed) {
+                return Ok(outcome);
+            }
+            (self.tell)(&format!("repeating: {}", outcome.headline()));
+            repeats += 1;
+        }
+    }
+}
+
+/// A trial in progress.
+pub(crate) struct Trial<'a> {
+    runner: &'a Runner<'a>,
+    experiment: &'a Experiment,
+    log: PathBuf,
+    // Before the server, so that no client sees its end.
+    clients: Clients,
+    running: Option<Running>,
+    /// Without the results.
+    outcome: Outcome,
+}
+
+impl<'a> Trial<'a> {
+    /// Starts the server, then the load. `is_quiet`: nothing is printed each second.
+    pub(crate) fn start(runner: &'a Runner<'a>, case: &Case<'a>, is_quiet: bool) -> Result<Trial<'a>, Error> {
+        let Case { lab, experiment, server, variant } = *case;
+        let scale = runner.scale.unwrap_or(experiment.scale);
+        let times = runner.time.map_or(Times::Share(scale / experiment.scale), Times::Fixed);
+        let purpose = case.names().collect::<Vec<_>>().join("-").replace([' ', '/', ','], "");
+        let mut workspace = Workspace::new(&runner.folder, lab, scale, times, &purpose)?;
+        let size = (experiment.size(&lab.folder) as f64 * scale).round() as u64;
+        let is_here = runner.at.is_none();
+        let processes = if is_here { processes(server, size) } else { 1 };
+        let variables = variant.map_or_else(BTreeMap::new, |(_, variables)| variables.clone());
+        let start = || Running::start(&workspace, server, processes, &variables, runner.tell);
+        let running = is_here.then(start).transpose()?;
+        if runner.stop.load(Relaxed) {
+            return Err(Error::Interrupted);
+        }
+        let host = running.as_ref().map(Running::host).or(runner.at.clone()).unwrap_or_default();
+        workspace.set_host(&host);
+        // A variant may have its own.
+        let heap = variables.get("HEAP").and_then(|mib| mib.parse().ok());
+        let heap = heap.or(workspace.heap_mib(server, processes)?);
+        let mut outcome = Outcome {
+            schema: SCHEMA.to_owned(),
+            throng: env!("CARGO_PKG_VERSION").to_owned(),
+            machine: host::facts(&Root::real()),
+            subject: Subject {
+                lab: lab.name.clone(),
+                experiment: experiment.name.clone(),
+                server: server.name.clone(),
+                variant: variant.filter(|_| is_here).map(|(name, _)| name.to_owned()),
+                scale,
+                for_s: runner.time.map(Nanos::secs_f64),
+                elsewhere: runner.at.clone(),
+            },
+            server_version: if is_here { workspace.version(server) } else { String::new() },
+            processes,
+            clients: experiment.clients,
+            heap_mib: heap.filter(|_| is_here),
+            ..Outcome::default()
+        };
+        (runner.tell)(&outcome.title(lab));
+        let load = Load { workspace: &workspace, experiment, subject: &outcome.subject, is_quiet };
+        let clients = Clients::start(&load)?;
+        outcome.words = clients.args();
+        Ok(Trial { runner, experiment, log: workspace.log, clients, running, outcome })
+    }
+
+    /// Waits for the end of the load, and stops the server. `meanwhile` is called many times until then.
+    pub(crate) fn end(
+        mut self,
+        meanwhile: &mut dyn FnMut(&mut Clients),
+    ) -> Result<(Outcome, Vec<Second>), Error> {
+        self.clients.wait(self.runner.stop, meanwhile);
+        let (summary, seconds) = self.clients.results(self.runner.store.as_deref())?;
+        drop(self.running.take());
+        let mut outcome = self.outcome;
+        outcome.at = Date::from(units::date()).to_string();
+        outcome.curve = intervals(&seconds, INTERVALS);
+        outcome.pauses = pauses::longest(pauses(&self.log, &seconds), PAUSES);
+        outcome.pauses.sort_by(|a, b| a.time.cmp(&b.time));
+        outcome.summary = shortened(summary, self.experiment.scenario.as_deref());
+        outcome.expected = is_expected(self.experiment, &outcome);
+        Ok((outcome, seconds))
+    }
+}
+
+/// Without the samples of each second, which are in the run store; a scenario has the name that it has in its lab.
+fn shortened(mut summary: Value, scenario: Option<&str>) -> Value {
+    if let Some(fields) = summary.as_object_mut() {
+        fields.extend(scenario.map(|name| ("target".to_owned(), Value::from(name))));
+        fields.remove("observed");
+        fields.remove("rig");
+        if fields.get("populations").and_then(Value::as_object).is_some_and(|all| all.len() == 1) {
+            fields.remove("populations");
+        }
+    }
+    summary
+}
+
+/// Whether it was stopped by the limit that the experiment is about, or passed.
+fn is_expected(experiment: &Experiment, outcome: &Outcome) -> bool {
+    match &experiment.limit {
+        Some(cause) => outcome.text("limit.cause") == Some(cause),
+        None => ["pass", "found", "not-reached"]
+            .contains(&outcome.text("verdict").or(outcome.text("outcome")).unwrap_or_default()),
+    }
+}

@@ -1,0 +1,123 @@
+//! Where a lab is built and logs, and the values of its placeholders.
+
+use std::{
+    collections::BTreeMap,
+    env,
+    ffi::OsStr,
+    fs,
+    os::unix::process::CommandExt,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    thread,
+};
+
+use units::Date;
+
+use crate::{
+    error::Error,
+    file::{Lab, Server},
+    source,
+    template::{Times, Values},
+};
+
+/// A lab at one scale.
+pub(crate) struct Workspace<'a> {
+    pub(crate) lab: &'a Lab,
+    pub(crate) values: Values,
+    /// Builds stay here.
+    pub(crate) work: PathBuf,
+    /// The logs of one trial.
+    pub(crate) log: PathBuf,
+    /// This program.
+    pub(crate) throng: PathBuf,
+}
+
+impl<'a> Workspace<'a> {
+    /// Makes the folders, the lab's own in `root`. `purpose` is part of the name of the log folder.
+    pub(crate) fn new(
+        root: &Path,
+        lab: &'a Lab,
+        scale: f64,
+        times: Times,
+        purpose: &str,
+    ) -> Result<Workspace<'a>, Error> {
+        let work = root.join(&lab.name);
+        remove_old_logs(&work);
+        let now = Date::from(units::date()).to_string().replace([':', '-'], "");
+        let log = work.join(format!("log-{now}-{}-{purpose}", std::process::id()));
+        fs::create_dir_all(&log).map_err(Error::at(&log))?;
+        let path = |path: &Path| path.to_string_lossy().into_owned();
+        let named = BTreeMap::from([
+            ("folder", path(&lab.folder)),
+            ("work", path(&work)),
+            ("log", path(&log)),
+            ("source", path(&source::source_folder(&work))),
+            ("cores", thread::available_parallelism().map_or(1, usize::from).to_string()),
+        ]);
+        let throng = env::current_exe().map_err(|e| Error::Machine(e.to_string()))?;
+        Ok(Workspace { lab, values: Values { scale, times, named }, work, log, throng })
+    }
+
+    /// The addresses of the server, for the placeholders of its URLs.
+    pub(crate) fn set_host(&mut self, host: &str) {
+        let urls = [("url", "http"), ("ws", "ws"), ("tcp", "tcp")];
+        self.values.named.extend(urls.map(|(name, scheme)| (name, format!("{scheme}://{host}"))));
+    }
+
+    /// Heap of each process.
+    pub(crate) fn heap_mib(&self, server: &Server, processes: u8) -> Result<Option<u64>, Error> {
+        server.heap_mib(self.values.scale / f64::from(processes.max(1))).map_err(Error::Machine)
+    }
+
+    /// What the server prints as its version; empty if it prints none.
+    pub(crate) fn version(&self, server: &Server) -> String {
+        let printed = |line: &String| {
+            let output = self.shell(&["-c", &self.values.fill(line).ok()?]).output().ok()?;
+            let text = String::from_utf8_lossy(&output.stdout).into_owned();
+            Some(text.split_whitespace().collect::<Vec<_>>().join(" "))
+        };
+        server.version.as_ref().and_then(printed).unwrap_or_default()
+    }
+
+    /// A shell in the lab's folder, in a process group of its own.
+    pub(crate) fn shell(&self, args: &[&str]) -> Command {
+        let mut command = bound("sh");
+        command.args(args).current_dir(&self.lab.folder).env("THRONG", &self.throng);
+        command.stdin(Stdio::null()).process_group(0);
+        command
+    }
+
+    /// This program.
+    pub(crate) fn throng(&self) -> Command {
+        bound(&self.throng)
+    }
+}
+
+/// A program that gets SIGTERM when this process ends, however it ends.
+fn bound(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "TERM"]).arg(program);
+    command
+}
+
+/// Maximum of log folders that are kept.
+const LOGS: usize = 20;
+
+/// Removes the oldest ones. What cannot be removed stays.
+fn remove_old_logs(work: &Path) {
+    let is_log =
+        |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("log-"));
+    let entries = fs::read_dir(work).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut logs: Vec<PathBuf> = entries.filter(is_log).collect();
+    logs.sort_by_key(|path| fs::metadata(path).and_then(|entry| entry.modified()).ok());
+    for old in logs.iter().rev().skip(LOGS).filter(|path| !is_in_use(path)) {
+        let _ = fs::remove_dir_all(old);
+    }
+}
+
+/// `log-20261122T133436Z-5060-…`: 5060 is the process that runs the lab.
+fn is_in_use(log: &Path) -> bool {
+    let name = log.file_name().unwrap_or_default().to_string_lossy();
+    let pid = name.split('-').nth(2).and_then(|pid| pid.parse::<u32>().ok());
+    pid.is_some_and(|pid| Path::new("/proc").join(pid.to_string()).exists())
+}
