@@ -7,7 +7,7 @@ use samples::{RunRecord, Sink, Summary};
 use store::{StoreWriter, StoredAs};
 use view::{Classic, Line, Messages, Terminal};
 
-use crate::{Failure, runs, say};
+use crate::{Failure, message, runs};
 
 /// A run that is over.
 pub(crate) struct Applied {
@@ -38,12 +38,11 @@ pub(crate) fn apply(
     let kept = keeper.as_mut().map(|keeper| keeper as &mut dyn Sink);
     let others = sinks.iter_mut().map(|sink| &mut **sink as &mut dyn Sink);
     let mut sinks: Vec<&mut dyn Sink> = view.into_iter().chain(kept).chain(others).collect();
-    let mut tell = |line: &str| say(&format!("throng: {line}"));
     let (root, calibrations) = (Root::real(), runs::calibrations());
-    let summary = run::run(plan, &root, &mut sinks, interrupt, &calibrations, &mut tell);
+    let summary = run::run(plan, &root, &mut sinks, interrupt, &calibrations, &mut message);
     let kept = keeper.and_then(StoreWriter::end);
     if let Some(kept) = kept.as_ref().filter(|_| live != Live::Off) {
-        say(&runs::kept(kept));
+        message(&runs::kept(kept));
     }
     Ok(Applied { summary: summary.map_err(Failure::machine)?, kept })
 }

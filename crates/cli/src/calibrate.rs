@@ -8,7 +8,7 @@ use store::Store;
 use units::{Count, Date, Nanos};
 
 use crate::{
-    EXIT_MACHINE, Failure, args::CalibrateArgs, files::Files, own_server::OwnServer, plans, runs, say,
+    EXIT_MACHINE, Failure, args::CalibrateArgs, files::Files, message, own_server::OwnServer, plans, runs,
     signals, tell,
 };
 
@@ -26,9 +26,7 @@ pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<u8, Failure> {
     let file = runs::file().map_err(Failure::machine)?;
     let store = Store::open(&file).map_err(Failure::machine)?;
     Files::default().json(args.json.as_deref())?;
-    let interrupt = Interrupt::default();
-    let ask = interrupt.clone();
-    signals::on_signal(move || ask.set()).map_err(Failure::machine)?;
+    let interrupt = signals::interrupt()?;
 
     let (opened, fitting) = opening(&args.io, duration, &interrupt)?;
     let answered = closed_loop(args, &interrupt)?;
@@ -76,7 +74,7 @@ fn opening(io: &str, duration: Nanos, interrupt: &Interrupt) -> Result<(Summary,
         run::need(&full, &root).map_err(Failure::machine)?,
     );
     let beside = host::capacity_beside_memory(&root, &need);
-    say(&format!("throng: opening {} connections to a server on this machine", Count(n)));
+    message(&format!("opening {} connections to a server on this machine", Count(n)));
     let summary = apply(&flags(n), interrupt)?;
     let by_memory = bytes_per_pair(&summary.cost).zip(available.ok());
     let by_memory = by_memory.map(|(bytes, available)| (available as f64 / bytes) as u64);
@@ -99,7 +97,7 @@ fn opening(io: &str, duration: Nanos, interrupt: &Interrupt) -> Result<(Summary,
 fn closed_loop(args: &CalibrateArgs, interrupt: &Interrupt) -> Result<Summary, Failure> {
     // Another server: the first one still has its connections to close.
     let server = OwnServer::start(&["--io", &args.io])?;
-    say(&format!("throng: requests over {CLOSED_LOOP} connections for {}", args.duration));
+    message(&format!("requests over {CLOSED_LOOP} connections for {}", args.duration));
     let flags = flags(&format!("http://{}/", server.address), &args.io);
     let flags = flags.with(&flag::CONNECTIONS, CLOSED_LOOP).with(&flag::DURATION, &args.duration);
     apply(&flags, interrupt)
@@ -114,9 +112,8 @@ fn flags(target: &str, io: &str) -> Flags {
 /// # Errors
 /// It did not pass: there is nothing to calibrate by.
 fn apply(flags: &Flags, interrupt: &Interrupt) -> Result<Summary, Failure> {
-    let mut tell = |line: &str| say(&format!("throng: {line}"));
     let plan = plans::plan(flags)?;
-    let run = run::run(&plan, &Root::real(), &mut [], interrupt, &[], &mut tell);
+    let run = run::run(&plan, &Root::real(), &mut [], interrupt, &[], &mut message);
     let summary = run.map_err(Failure::machine)?;
     let status = match summary.verdict {
         Verdict::Pass => return Ok(summary),

@@ -7,7 +7,7 @@ use stats::compare::{Comparison, Figure, FigureTolerance};
 use store::{Store, StoredRun};
 use view::Report;
 
-use crate::{Failure, args::CompareArgs, runs, say, tell};
+use crate::{Failure, args::CompareArgs, message, runs, tell};
 
 /// Runs in one page.
 const MAX_DRAWN: usize = 16;
@@ -29,7 +29,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<u8, Failure> {
     }
     let failed: Vec<_> = comparison.judged.iter().filter(|judged| judged.failed).collect();
     for judged in &failed {
-        say(&format!("throng: --fail-if {}: {}", judged.text, judged.detail));
+        message(&format!("--fail-if {}: {}", judged.text, judged.detail));
     }
     Ok(if failed.is_empty() { 0 } else { EXIT_WORSE })
 }

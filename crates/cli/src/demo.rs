@@ -13,9 +13,7 @@ const SHARE: u64 = 2;
 
 /// A server as a process of its own, and a run against it.
 pub(crate) fn demo() -> Result<u8, Failure> {
-    let interrupt = Interrupt::default();
-    let ask = interrupt.clone();
-    signals::on_signal(move || ask.set()).map_err(Failure::machine)?;
+    let interrupt = signals::interrupt()?;
     let server = OwnServer::start(&[])?;
     against(&server.address, &interrupt)
 }

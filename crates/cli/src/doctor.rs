@@ -6,7 +6,7 @@ mod report;
 use host::{Need, Repair, Root};
 use plan::{Flags, Plan, Sources, flag};
 
-use crate::{EXIT_MACHINE, Failure, answer, args::DoctorArgs, plans, say};
+use crate::{EXIT_MACHINE, Failure, answer, args::DoctorArgs, message, plans};
 use report::{Report, Verdict};
 
 /// Checks, applies fixes with `--fix`, and reports; returns the exit status.
@@ -21,7 +21,7 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<u8, Failure> {
         let troubles = report.findings.iter().filter(|finding| finding.is_trouble());
         let repairs: Vec<Repair> = troubles.flat_map(|finding| finding.repairs.clone()).collect();
         if repairs.is_empty() {
-            say("throng: nothing to fix");
+            message("nothing to fix");
         } else {
             change::fix(&root, &repairs)?;
             report = examine(&root, &plan, args, Some(report.connections))?;

@@ -2,14 +2,14 @@
 
 use host::Root;
 use plan::{Flags, Plan, Scheme, flag};
-use run::{By, Find, Interrupt};
+use run::{By, Find};
 use units::{Count, Nanos};
 
 use crate::{
     EXIT_INTERRUPTED, Failure,
     args::{FindArgs, refused_by_find},
     files::Files,
-    plans, say, signals,
+    message, plans, say, signals,
 };
 
 /// Time at full load of each step, unless `--duration` says otherwise.
@@ -25,19 +25,17 @@ pub(crate) fn find(args: &FindArgs, flags: Flags) -> Result<u8, Failure> {
     let json = flags.get(&flag::JSON).map(str::to_owned);
     let (plan, dwell) = plan(flags, by)?;
     Files::default().json(json.as_deref())?;
-    let interrupt = Interrupt::default();
-    let ask = interrupt.clone();
-    signals::on_signal(move || ask.set()).map_err(Failure::machine)?;
+    let interrupt = signals::interrupt()?;
     let root = Root::real();
     let most = match most {
         Some(most) => most,
         None => run::most(by, &plan, &root).map_err(Failure::machine)?,
     };
     say(&format!("{}: up to {} {}, {dwell} each", plan.text, Count(most), by.unit()));
-    let mut tell = |line: &str| say(&format!("throng: {line}"));
     let mut show = |point: &samples::Point| say(&view::find_line(point, by.unit()));
     let how = Find { by, most, dwell: dwell.max(Nanos::from_secs(1)) };
-    let found = run::find(how, &plan, &root, &interrupt, &mut tell, &mut show).map_err(Failure::machine)?;
+    let found =
+        run::find(how, &plan, &root, &interrupt, &mut message, &mut show).map_err(Failure::machine)?;
     let text = view::find_text(&found, by.unit());
     crate::tell(&text, json.as_deref(), || view::find_json(&found))?;
     Ok(if interrupt.is_set() { EXIT_INTERRUPTED } else { found.exit_status() })

@@ -1,7 +1,6 @@
 //! `throng lab`: real servers, and the experiments of the source texts against them.
 
 use std::{
-    collections::BTreeMap,
     env,
     path::{Path, PathBuf},
     sync::atomic::{AtomicBool, Ordering::Relaxed},
@@ -9,13 +8,13 @@ use std::{
     time::Duration,
 };
 
-use lab::{Case, Error, Experiment, Lab, Outcome, Page, Runner, Soak};
+use lab::{Case, Environment, Error, Experiment, Lab, Outcome, Page, Runner, Soak};
 use units::Nanos;
 
 use crate::{
     EXIT_INTERRUPTED, Failure, answer,
     args::{LabArgs, LabCompareArgs, LabRunArgs, LabSoakArgs, LabVerb},
-    folders, runs, say, signals, tell,
+    folders, message, runs, signals, tell,
 };
 
 /// Executes the command; returns the exit status.
@@ -64,9 +63,8 @@ fn folder() -> Result<PathBuf, Failure> {
 
 /// Runs what the lab has, each experiment at its own scale.
 fn runner(stop: &AtomicBool) -> Result<Runner<'_>, Failure> {
-    let tell = &|line: &str| say(&format!("throng: {line}"));
     let store = runs::file().ok();
-    Ok(Runner { folder: folder()?, store, scale: None, time: None, at: None, stop, tell })
+    Ok(Runner { folder: folder()?, store, scale: None, time: None, at: None, stop, tell: &message })
 }
 
 /// Prints the labs, and what is missing for each server.
@@ -114,11 +112,11 @@ fn up(lab: &Lab, server: Option<&str>, env: &[String], scale: f64) -> Result<u8,
         let (name, value) = pair.ok_or_else(|| format!("--env: {text} is not NAME=VALUE"))?;
         Ok((name.to_owned(), value.to_owned()))
     };
-    let variables = env.iter().map(variable).collect::<Result<BTreeMap<_, _>, String>>();
-    let variables = variables.map_err(|why| Failure::words([why]))?;
-    let stop = signals::order_to_stop(false).map_err(Failure::machine)?;
+    let variant = env.iter().map(variable).collect::<Result<Environment, String>>();
+    let variant = variant.map_err(|why| Failure::words([why]))?;
+    let stop = signals::order_to_stop(false)?;
     let runner = Runner { scale: Some(scale), ..runner(&stop)? };
-    let mut running = runner.start(lab, server, &variables)?;
+    let mut running = runner.start(lab, server, &variant)?;
     answer(&format!("{} listens at http://{}/\n", server.name, running.addresses[0]))?;
     while !stop.load(Relaxed) {
         if let Some(ended) = running.ended() {
@@ -127,7 +125,7 @@ fn up(lab: &Lab, server: Option<&str>, env: &[String], scale: f64) -> Result<u8,
         thread::sleep(Duration::from_millis(100));
     }
     drop(running);
-    say(&format!("throng: {} stopped", server.name));
+    message(&format!("{} stopped", server.name));
     Ok(0)
 }
 
@@ -140,7 +138,7 @@ fn run(lab: &Lab, args: &LabRunArgs) -> Result<u8, Failure> {
     }
     let time = args.time.as_deref().map(time).transpose()?;
     let results = results(args.results.as_deref())?;
-    let stop = signals::order_to_stop(false).map_err(Failure::machine)?;
+    let stop = signals::order_to_stop(false)?;
     let at = args.at.as_deref().map(host_and_port).transpose()?;
     let runner = Runner { scale: args.scale, time, at, ..runner(&stop)? };
     let (mut status, mut ran) = (0, 0);
@@ -149,7 +147,7 @@ fn run(lab: &Lab, args: &LabRunArgs) -> Result<u8, Failure> {
         if !missing.is_empty() {
             let (experiment, server) = (&case.experiment.name, &case.server.name);
             let why = missing.join("; ");
-            say(&format!("throng: {} · {experiment} · {server}: not run: {why}", lab.name));
+            message(&format!("{} · {experiment} · {server}: not run: {why}", lab.name));
             continue;
         }
         ran += 1;
@@ -175,7 +173,7 @@ fn soak(lab: &Lab, args: &LabSoakArgs) -> Result<u8, Failure> {
     })?;
     let results = results(args.results.as_deref())?;
     let case = select(lab, [experiment], &args.variant)?[0];
-    let stop = signals::order_to_stop(false).map_err(Failure::machine)?;
+    let stop = signals::order_to_stop(false)?;
     let at = args.at.as_deref().map(host_and_port).transpose()?;
     let runner = Runner { scale: args.scale, at, ..runner(&stop)? };
     let missing = runner.missing(&case);

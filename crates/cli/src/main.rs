@@ -54,7 +54,7 @@ fn main() -> ExitCode {
     };
     let status = result.unwrap_or_else(|failure| {
         for line in &failure.lines {
-            say(&format!("throng: {line}"));
+            message(line);
         }
         failure.status
     });
@@ -76,6 +76,11 @@ impl Failure {
     fn machine(what: impl ToString) -> Failure {
         Failure { status: EXIT_MACHINE, lines: what.to_string().lines().map(str::to_owned).collect() }
     }
+}
+
+/// A message of throng to the person.
+fn message(line: &str) {
+    say(&format!("throng: {line}"));
 }
 
 /// To the person, on standard error, or, while the live view has the terminal, there. It never waits for a reader.

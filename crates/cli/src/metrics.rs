@@ -7,7 +7,7 @@ use host::remote::Token;
 use plan::{Influx, Live, Otlp, Outputs};
 use units::Date;
 
-use crate::{Failure, files::Files, say};
+use crate::{Failure, files::Files, message};
 
 /// To where the metrics of a run go; `bundled`: the file of its bundle. A file that cannot be opened, or a port in use, stops the run before it starts.
 pub(crate) fn exporters(
@@ -23,13 +23,13 @@ pub(crate) fn exporters(
     }
     let influx = outputs.influx.as_ref().map(influx_server).transpose()?;
     for server in influx.into_iter().chain(outputs.otlp.as_ref().map(otlp_server)) {
-        exporters.push(server, Arc::new(|line: &str| say(&format!("throng: {line}"))));
+        exporters.push(server, Arc::new(message));
     }
     if let Some(at) = outputs.prometheus {
         let bound = exporters.prometheus(at);
         let at = bound.map_err(|e| Failure::machine(format!("--prometheus {at}: {e}")))?;
         if outputs.live != Live::Off {
-            say(&format!("throng: metrics at http://{at}/metrics"));
+            message(&format!("metrics at http://{at}/metrics"));
         }
     }
     Ok(exporters)

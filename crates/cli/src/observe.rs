@@ -23,7 +23,7 @@ pub(crate) fn observe(args: &ObserveArgs) -> Result<u8, Failure> {
     let Wanted { listen, token, only } = words(args)?;
     let failed = |e: std::io::Error| Failure::machine(format!("--listen {listen}: {e}"));
     let server = Server::bind(listen, token, only).map_err(failed)?;
-    let stop = signals::order_to_stop(args.until_stdin_ends).map_err(Failure::machine)?;
+    let stop = signals::order_to_stop(args.until_stdin_ends)?;
     // Last: a reader of this line may send a signal immediately.
     answer(&format!("observing at http://{}/\n", server.address().map_err(failed)?))?;
     let mut watches = Watches::new(Root::real(), Clock::start());

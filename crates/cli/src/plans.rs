@@ -10,7 +10,7 @@ use std::{
 use host::Root;
 use plan::{Environment, Flags, Mistake, Outputs, Plan, flag};
 
-use crate::{Failure, say};
+use crate::{Failure, message};
 
 /// The plan of a command line.
 pub(crate) struct Asked {
@@ -71,8 +71,7 @@ fn environment() -> Environment<'static> {
 
 /// With the family that is served of each name that has both; `dials`: whether to dial for that.
 fn settled(mut plan: Plan, dials: bool) -> Plan {
-    let mut tell = |line: &str| say(&format!("throng: {line}"));
-    run::settle(&mut plan, &Root::real(), dials, &mut tell);
+    run::settle(&mut plan, &Root::real(), dials, &mut message);
     plan
 }
 

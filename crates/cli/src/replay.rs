@@ -12,7 +12,7 @@ use samples::Sink;
 use store::{Store, StoredRun};
 use view::{Classic, Line};
 
-use crate::{Failure, answer, args::ReplayArgs, files::Files, metrics, plans, runs, say};
+use crate::{Failure, answer, args::ReplayArgs, files::Files, message, metrics, plans, runs};
 
 /// Replays; returns the exit status.
 pub(crate) fn replay(args: &ReplayArgs, flags: Flags) -> Result<u8, Failure> {
@@ -44,7 +44,7 @@ pub(crate) fn replay(args: &ReplayArgs, flags: Flags) -> Result<u8, Failure> {
         sent.map_err(|why| Failure::machine(format!("{}: {why}", server.name())))?;
     }
     summary(outputs.json.as_deref(), &stored)?;
-    say(&format!("throng: run {} replayed: {ticks} ticks", stored.id));
+    message(&format!("run {} replayed: {ticks} ticks", stored.id));
     Ok(0)
 }
 

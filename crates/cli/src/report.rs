@@ -4,7 +4,7 @@ use std::{fs, path::Path, slice};
 
 use view::Report;
 
-use crate::{Failure, answer, args::ReportArgs, files::Files, runs, say};
+use crate::{Failure, answer, args::ReportArgs, files::Files, message, runs};
 
 /// Writes the report of a stored run; returns the exit status.
 pub(crate) fn report(args: &ReportArgs) -> Result<u8, Failure> {
@@ -27,7 +27,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<u8, Failure> {
         return Ok(0);
     }
     fs::write(&file, text).map_err(|e| Failure::machine(format!("--report {file}: {e}")))?;
-    say(&format!("throng: report of run {} in {file}", stored.id));
+    message(&format!("report of run {} in {file}", stored.id));
     Ok(0)
 }
 

@@ -18,7 +18,7 @@ use crate::{
     apply::{Applied, apply},
     bundle::Bundle,
     files::Files,
-    metrics,
+    message, metrics,
     plans::{self, Asked},
     report::ReportFile,
     runs, say, signals, tell,
@@ -33,9 +33,7 @@ pub(crate) fn run(flags: &Flags) -> Result<u8, Failure> {
     if let Some(file) = plan.observe.as_ref().and_then(|observe| observe.token_file.as_ref()) {
         Token::read(file).map_err(|why| Failure::words([format!("--observe-token-file: {why}")]))?;
     }
-    let interrupt = Interrupt::default();
-    let ask = interrupt.clone();
-    signals::on_signal(move || ask.set()).map_err(Failure::machine)?;
+    let interrupt = signals::interrupt()?;
     let mut whole = Whole::default();
     let mut files = Files::default();
     let bundle = outputs.out.as_deref().map(|folder| Bundle::open(folder, &mut files)).transpose()?;
@@ -64,7 +62,7 @@ pub(crate) fn run(flags: &Flags) -> Result<u8, Failure> {
     let bundled = bundle.map_or(Ok(()), |bundle| fill(&bundle, outputs.hlog.as_deref(), &summary));
     let Leftover { troubles, behind } = exporters.end();
     for behind in behind {
-        say(&format!("throng: {}", runs::make_up(behind, kept.as_ref())));
+        message(&runs::make_up(behind, kept.as_ref()));
     }
     let text = text(outputs.format, &summary, whole);
     tell(&text, outputs.json.as_deref(), || view::json(&summary))?;
@@ -134,7 +132,7 @@ fn dashboard(page: &plan::Dashboard, record: &RunRecord) -> Result<Dashboard, Fa
     let started = Dashboard::start(at, record.clone(), opens);
     let (dashboard, at) = started.map_err(|e| Failure::machine(format!("--dashboard {at}: {e}")))?;
     let shown = if has_token { "#token=…" } else { "" };
-    say(&format!("throng: dashboard at http://{at}/{shown}"));
+    message(&format!("dashboard at http://{at}/{shown}"));
     Ok(dashboard)
 }
 

@@ -8,7 +8,7 @@ use samples::{Calibration, RunRecord};
 use store::{Store, StoreWriter, StoredAs, StoredRun};
 use units::{Date, Nanos};
 
-use crate::{Failure, answer, args::RunsArgs, folders, say};
+use crate::{Failure, answer, args::RunsArgs, folders, message};
 
 /// Lists what is stored, or changes a run of it.
 pub(crate) fn runs(args: &RunsArgs) -> Result<u8, Failure> {
@@ -26,7 +26,7 @@ pub(crate) fn runs(args: &RunsArgs) -> Result<u8, Failure> {
             let store = Store::existing(&file).map_err(Failure::machine)?;
             let all = store.as_ref().map_or(Ok(Vec::new()), Store::runs).map_err(Failure::machine)?;
             if all.is_empty() && !args.json {
-                say(&format!("throng: no stored runs in {}", file.display()));
+                message(&format!("no stored runs in {}", file.display()));
                 return Ok(0);
             }
             all.into_iter().filter(|run| wanted.has(run)).collect()
@@ -61,7 +61,7 @@ fn changed(args: &RunsArgs, store: &Store, run: StoredRun) -> Result<Option<Stor
             return Err(Failure::words([format!("--delete: run {id} is in progress; stop it first")]));
         }
         store.delete(&run.id).map_err(Failure::machine)?;
-        say(&format!("throng: deleted run {}", run.id));
+        message(&format!("deleted run {}", run.id));
         return Ok(None);
     }
     if args.tag.is_none() && args.untag.is_none() {
@@ -160,9 +160,8 @@ pub(crate) fn record(began: Date, scenario: Option<String>, tags: &[String]) -> 
 
 /// The sink that keeps a run, unless there is no place for it.
 pub(crate) fn keeper(run: &RunRecord) -> Option<StoreWriter> {
-    let tell = |line: &str| say(&format!("throng: {line}"));
-    let file = file().map_err(|why| tell(&format!("this run is not stored: {why}"))).ok()?;
-    Some(StoreWriter::new(file, run.clone(), Arc::new(tell)))
+    let file = file().map_err(|why| message(&format!("this run is not stored: {why}"))).ok()?;
+    Some(StoreWriter::new(file, run.clone(), Arc::new(message)))
 }
 
 /// What this machine did when it was calibrated, the latest first. A store that cannot be read has none: the keeper
@@ -182,7 +181,7 @@ pub(crate) fn make_up(behind: Backlog, kept: Option<&StoredAs>) -> String {
 /// How a stored run is found again.
 pub(crate) fn kept(StoredAs { id, missed }: &StoredAs) -> String {
     match missed {
-        0 => format!("throng: stored as run {id}"),
-        missed => format!("throng: stored as run {id}, without {missed} of its ticks"),
+        0 => format!("stored as run {id}"),
+        missed => format!("stored as run {id}, without {missed} of its ticks"),
     }
 }

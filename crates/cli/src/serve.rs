@@ -15,7 +15,7 @@ use plan::IoChoice;
 use serve::{Knobs, Server, Service, Settings};
 use units::{Bytes, Clock, Count, Nanos, ParseError, Rate};
 
-use crate::{Failure, answer, args::ServeArgs, say, signals};
+use crate::{Failure, answer, args::ServeArgs, message, say, signals};
 
 /// Memory that a server leaves to the machine: the larger of a share of all and a fixed amount.
 const MIN_MEMORY: u64 = 256 << 20;
@@ -30,14 +30,14 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<u8, Failure> {
     let Wanted { service, knobs, listen, threads, io } = words(args)?;
     let (io, because) = ::run::choose_io(io, &Root::real()).map_err(Failure::machine)?;
     if let Some(because) = because {
-        say(&format!("throng: {because}"));
+        message(&because);
     }
     let memory = host::memory(&Root::real()).map_err(Failure::machine)?;
     let connections = (memory.total / BYTES_A_SOCKET).clamp(1 << 16, 1 << 26) as u32;
     let slots = net::raise_open_files().unwrap_or(1024);
     let settings = Settings { service, knobs, listen, threads, connections, slots, io };
     let server = Server::start(settings).map_err(|e| Failure::machine(format!("--listen {listen}: {e}")))?;
-    let stop = signals::order_to_stop(args.until_stdin_ends).map_err(Failure::machine)?;
+    let stop = signals::order_to_stop(args.until_stdin_ends)?;
     // Last: who reads this line may send a signal at once.
     let url = match service {
         Service::Http => format!("http://{}/", server.address),

@@ -3,18 +3,19 @@
 
 use std::sync::{Arc, atomic::AtomicBool, atomic::Ordering::Relaxed};
 
+use run::Interrupt;
 use signal_hook::{
     consts::{SIGINT, SIGTERM},
     iterator::Signals,
 };
 
-use crate::EXIT_INTERRUPTED;
+use crate::{EXIT_INTERRUPTED, Failure};
 
 /// Calls `first` on the first signal; the second ends the process at once, with status 130. The handler is
 /// installed even where the signal was inherited as ignored (a background job of a script).
-pub(crate) fn on_signal(mut first: impl FnMut() + Send + 'static) -> std::io::Result<()> {
-    let mut signals = Signals::new([SIGINT, SIGTERM])?;
-    std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
+fn on_signal(mut first: impl FnMut() + Send + 'static) -> Result<(), Failure> {
+    let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(Failure::machine)?;
+    let thread = std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
         let mut waiting = signals.forever();
         if waiting.next().is_some() {
             first();
@@ -23,12 +24,20 @@ pub(crate) fn on_signal(mut first: impl FnMut() + Send + 'static) -> std::io::Re
             view::restore_terminal();
             std::process::exit(i32::from(EXIT_INTERRUPTED));
         }
-    })?;
-    Ok(())
+    });
+    thread.map(|_| ()).map_err(Failure::machine)
+}
+
+/// Set on the first signal.
+pub(crate) fn interrupt() -> Result<Interrupt, Failure> {
+    let interrupt = Interrupt::default();
+    let order = interrupt.clone();
+    on_signal(move || order.set())?;
+    Ok(interrupt)
 }
 
 /// Becomes true on the first signal, or with the end of standard input, if that is waited for.
-pub(crate) fn order_to_stop(until_stdin_ends: bool) -> std::io::Result<Arc<AtomicBool>> {
+pub(crate) fn order_to_stop(until_stdin_ends: bool) -> Result<Arc<AtomicBool>, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     let order = stop.clone();
     on_signal(move || order.store(true, Relaxed))?;

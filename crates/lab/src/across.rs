@@ -3,21 +3,21 @@
 use crate::{
     figure::{NONE, shown},
     outcome::Outcome,
+    table::Row,
 };
 
 /// Bytes of a gigabyte.
 const GB: f64 = 1e9;
 
-/// The columns of [`across`].
-pub(crate) const HEAD: [&str; 5] =
+const HEAD: [&str; 5] =
     ["server", "connections per GB", "connects/s", "requests/s", "p99 with all connected"];
 
 /// The connection rate of fewer connections means nothing.
 const MANY: f64 = 1000.0;
 
-/// A row per server, in the order of their first outcome: name; connections per GB of its total memory where it held the
+/// A table with a row per server, in the order of their first outcome: name; connections per GB of its total memory where it held the
 /// most; its highest connection rate, of at least [`MANY`], and response rate; p99 where it held the most.
-pub(crate) fn across(outcomes: &[Outcome]) -> Vec<[String; 5]> {
+pub(crate) fn across(outcomes: &[Outcome]) -> Vec<Row> {
     let name = |outcome: &Outcome| format!("{} · {}", outcome.subject.lab, outcome.subject.server);
     let mut names: Vec<String> = Vec::new();
     for outcome in outcomes {
@@ -50,7 +50,8 @@ pub(crate) fn across(outcomes: &[Outcome]) -> Vec<[String; 5]> {
             text("latency_us.p99", p99),
         ]
     };
-    names.into_iter().map(row).collect()
+    let rows = [HEAD.map(str::to_owned)].into_iter().chain(names.into_iter().map(row));
+    rows.map(Row::from).collect()
 }
 
 #[cfg(test)]
@@ -79,10 +80,10 @@ mod tests {
             outcome("a", 10_000, 50_000_000, 3000.0, 100.0, 1500.0),
         ];
         let rows = across(&outcomes);
-        assert_eq!(rows[0], ["l · a", "200,000", "3,000", "20,000", "1.5 ms"].map(str::to_owned));
-        assert_eq!(rows[1], ["l · b", "–", "–", "0", "–"].map(str::to_owned));
+        assert_eq!(rows[1], ["l · a", "200,000", "3,000", "20,000", "1.5 ms"].map(str::to_owned));
+        assert_eq!(rows[2], ["l · b", "–", "–", "0", "–"].map(str::to_owned));
         // Nothing was held: there is no share of it, and no latency with it.
-        assert_eq!(rows[2], ["l · c", "–", "–", "10", "–"].map(str::to_owned));
-        assert_eq!(rows.len(), 3);
+        assert_eq!(rows[3], ["l · c", "–", "–", "10", "–"].map(str::to_owned));
+        assert_eq!(rows.len(), 4);
     }
 }

@@ -1,10 +1,9 @@
 //! What a trial tries: an experiment with one server, in one of its variants.
 
-use std::collections::BTreeMap;
-
 use crate::{
     experiment::Experiment,
     file::{Lab, Server},
+    template::Environment,
 };
 
 /// An experiment with one server, in one variant.
@@ -17,7 +16,7 @@ pub struct Case<'a> {
     /// One of the lab's servers.
     pub server: &'a Server,
     /// Name and environment of the variant, if the experiment has any.
-    pub variant: Option<(&'a str, &'a BTreeMap<String, String>)>,
+    pub variant: Option<(&'a str, &'a Environment)>,
 }
 
 impl<'a> Case<'a> {
@@ -34,7 +33,7 @@ impl<'a> Case<'a> {
                 if experiment.variants.is_empty() {
                     all.push(case(None));
                 }
-                all.extend(experiment.variants.iter().map(|(name, variables)| case(Some((name, variables)))));
+                all.extend(experiment.variants.iter().map(|(name, own)| case(Some((name, own)))));
             }
         }
         all.retain(|case| names.iter().all(|name| case.names().any(|own| own == name)));

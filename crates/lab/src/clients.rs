@@ -7,7 +7,6 @@ use std::{
     process::{Child, Stdio},
     sync::atomic::{AtomicBool, Ordering::Relaxed},
     thread,
-    time::Duration,
 };
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -22,25 +21,14 @@ use crate::{
     error::Error,
     experiment::{Arguments, Experiment, SCENARIO},
     outcome::Subject,
+    process::POLL,
     workspace::Workspace,
 };
 
 /// Time for a run to end after a signal.
 const STOP_TIMEOUT: Nanos = Nanos::from_secs(15);
-/// How often a process is looked at.
-const POLL: Duration = Duration::from_millis(50);
 /// Exit status of throng: usage error.
 const EXIT_USAGE: i32 = 2;
-
-/// What the clients of a trial have in common.
-pub(crate) struct Load<'a> {
-    /// With the server's addresses.
-    pub(crate) workspace: &'a Workspace<'a>,
-    pub(crate) experiment: &'a Experiment,
-    pub(crate) subject: &'a Subject,
-    /// They print nothing each second.
-    pub(crate) is_quiet: bool,
-}
 
 /// The clients of a trial.
 pub(crate) struct Clients {
@@ -63,13 +51,27 @@ struct Client {
 }
 
 impl Clients {
-    /// Starts them, each with its part of the load.
-    pub(crate) fn start(load: &Load) -> Result<Clients, Error> {
+    /// Starts them, each with its part of the load; `workspace` has the server's addresses. Quiet ones print nothing.
+    pub(crate) fn start(
+        workspace: &Workspace,
+        experiment: &Experiment,
+        subject: &Subject,
+        is_quiet: bool,
+    ) -> Result<Clients, Error> {
+        let Subject { lab, experiment: name, server, elsewhere, .. } = subject;
         let tag = format!("lab-{}-{}", std::process::id(), Date::from(units::date()).0);
+        let tags = [format!("lab.{lab}.{name}.{server}"), tag.clone()];
+        let mut values = workspace.values.clone();
+        values.scale /= f64::from(experiment.clients);
         let mut clients = Clients { each: Vec::new(), tag };
-        for nth in 1..=load.experiment.clients {
-            let client = Client::start(load, nth, &clients.tag)?;
-            clients.each.push(client);
+        for nth in 1..=experiment.clients {
+            let arguments = experiment.arguments(&workspace.lab.folder, &values);
+            let mut arguments = arguments.map_err(Error::usage)?;
+            if experiment.clients > 1 && elsewhere.is_none() {
+                arguments.dial_from(&format!("127.0.{}.1", 100 + nth));
+            }
+            let is_quiet = is_quiet || experiment.clients > 1;
+            clients.each.push(Client::start(workspace, experiment, nth, arguments, &tags, is_quiet)?);
         }
         Ok(clients)
     }
@@ -146,13 +148,19 @@ impl Drop for Clients {
 }
 
 impl Client {
-    /// Starts the one of this number. `tag`: of all runs of the trial.
-    fn start(load: &Load, nth: u8, tag: &str) -> Result<Client, Error> {
-        let Load { workspace, experiment, subject, is_quiet } = load;
+    /// Starts the one of this number.
+    fn start(
+        workspace: &Workspace,
+        experiment: &Experiment,
+        nth: u8,
+        Arguments { args, scenario: text }: Arguments,
+        tags: &[String; 2],
+        is_quiet: bool,
+    ) -> Result<Client, Error> {
         let file = |ending: &str| workspace.log.join(format!("{}-{nth}.{ending}", experiment.name));
         let (summary, seconds, scenario) = (file("json"), file("jsonl"), file("toml"));
+        // Two trials in one second have the same folder.
         let (_, _) = (fs::remove_file(&summary), fs::remove_file(&seconds));
-        let Arguments { args, scenario: text } = load.arguments(nth)?;
         if let Some(text) = text {
             fs::write(&scenario, text).map_err(Error::at(&scenario))?;
             let folder = &workspace.lab.folder;
@@ -164,10 +172,8 @@ impl Client {
         command.arg("--json").arg(&summary);
         let is_run = experiment.find.is_empty();
         if is_run {
-            let own = format!("lab.{}.{}.{}", subject.lab, subject.experiment, subject.server);
-            command.arg("--jsonl").arg(&seconds).args(["--tag", &own, "--tag", tag]);
+            command.arg("--jsonl").arg(&seconds).args(tags.iter().flat_map(|tag| ["--tag", tag.as_str()]));
         }
-        let is_quiet = *is_quiet || experiment.clients > 1;
         let printed = is_quiet.then(|| file("said"));
         if let Some(printed) = &printed {
             let to = File::create(printed).map_err(Error::at(printed))?;
@@ -204,21 +210,6 @@ impl Client {
             });
         };
         serde_json::from_str(&text).map_err(|e| Error::at(&self.summary)(e.into()))
-    }
-}
-
-impl Load<'_> {
-    /// The arguments of one client, with its part of the load.
-    fn arguments(&self, nth: u8) -> Result<Arguments, Error> {
-        let Load { workspace, experiment, subject, .. } = self;
-        let mut values = workspace.values.clone();
-        values.scale /= f64::from(experiment.clients);
-        let arguments = experiment.arguments(&workspace.lab.folder, &values);
-        let mut arguments = arguments.map_err(Error::usage)?;
-        if experiment.clients > 1 && subject.elsewhere.is_none() {
-            arguments.dial_from(&format!("127.0.{}.1", 100 + nth));
-        }
-        Ok(arguments)
     }
 }
 

@@ -1,12 +1,18 @@
 //! A run over time, from the metrics that it wrote each second (`--jsonl`).
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use stats::median;
 
 /// The metrics of a second, by their names in `docs/reference/metrics.md`.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Second(Map<String, Value>);
+pub(crate) struct Second {
+    /// The clock's time at its end, UTC (RFC 3339).
+    pub(crate) time: String,
+    metrics: BTreeMap<String, f64>,
+}
 
 /// 1 at full load.
 const HOLD: &str = "throng_phase{phase=\"hold\"}";
@@ -15,7 +21,6 @@ const ADDED: &[&str] =
     &["throng_connections_", "throng_requests_", "throng_answers_", "throng_generator_resident_bytes"];
 /// Prefixes of the keys that are read.
 const USED: &[&str] = &[
-    "time",
     "elapsed_s",
     HOLD,
     "throng_connections_open",
@@ -62,25 +67,23 @@ impl Second {
     ///
     /// # Errors
     /// It is no object.
-    pub(crate) fn parse(line: &str) -> Result<Second, String> {
-        let mut all: Map<String, Value> = serde_json::from_str(line).map_err(|e| e.to_string())?;
-        all.retain(|key, _| USED.iter().any(|name| key.starts_with(name)));
-        Ok(Second(all))
+    pub(crate) fn parse(line: &str) -> Result<Second, serde_json::Error> {
+        let all: Map<String, Value> = serde_json::from_str(line)?;
+        let time = all.get("time").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let is_used = |key: &str| USED.iter().any(|name| key.starts_with(name));
+        let used = all.into_iter().filter(|(key, _)| is_used(key));
+        let metrics = used.filter_map(|(key, value)| Some((key, value.as_f64()?))).collect();
+        Ok(Second { time, metrics })
     }
 
     /// Whether the whole load was on.
     pub(crate) fn is_at_full_load(&self) -> bool {
-        self.0.get(HOLD).and_then(Value::as_f64) == Some(1.0)
+        self.metrics.get(HOLD) == Some(&1.0)
     }
 
     /// Seconds since the first dial.
     pub(crate) fn at_s(&self) -> f64 {
-        self.0.get("elapsed_s").and_then(Value::as_f64).unwrap_or_default()
-    }
-
-    /// The clock's time at its end, UTC (RFC 3339).
-    pub(crate) fn time(&self) -> &str {
-        self.0.get("time").and_then(Value::as_str).unwrap_or_default()
+        self.metrics.get("elapsed_s").copied().unwrap_or_default()
     }
 
     /// Connections open at its end.
@@ -106,18 +109,14 @@ impl Second {
     }
 
     fn add(&mut self, other: Second) {
-        for (key, theirs) in other.0 {
-            let ours = self.0.get(&key).and_then(Value::as_f64);
-            let both = |ours: f64, theirs: f64| match key.as_str() {
-                HOLD => ours.min(theirs),
-                _ if ADDED.iter().any(|name| key.starts_with(name)) => ours + theirs,
-                _ => ours.max(theirs),
+        self.time = other.time;
+        for (key, theirs) in other.metrics {
+            let both: fn(f64, f64) -> f64 = match key.as_str() {
+                HOLD => f64::min,
+                _ if ADDED.iter().any(|name| key.starts_with(name)) => |ours, theirs| ours + theirs,
+                _ => f64::max,
             };
-            let both = match (ours, theirs.as_f64()) {
-                (Some(ours), Some(theirs)) => Value::from(both(ours, theirs)),
-                _ => theirs,
-            };
-            self.0.insert(key, both);
+            self.metrics.entry(key).and_modify(|ours| *ours = both(*ours, theirs)).or_insert(theirs);
         }
     }
 
@@ -126,7 +125,7 @@ impl Second {
         let is = move |key: &str| {
             key.strip_prefix(name).is_some_and(|labels| labels.is_empty() || labels.starts_with('{'))
         };
-        self.0.iter().filter(move |(key, _)| is(key)).filter_map(|(_, value)| value.as_f64())
+        self.metrics.iter().filter(move |(key, _)| is(key)).map(|(_, value)| *value)
     }
 
     fn sum(&self, name: &str) -> f64 {
@@ -161,7 +160,7 @@ impl Interval {
         let time = last.at_s() - before.map_or(0.0, Second::at_s);
         let latency = |figure: &str| {
             let name = format!("throng_latency_seconds_{figure}");
-            seconds.iter().filter_map(|second| second.most(&name)).map(|s| s * 1e6).collect::<Vec<f64>>()
+            median(seconds.iter().filter_map(|second| second.most(&name)).map(|s| s * 1e6))
         };
         let pauses = "throng_target_jvm_gc_pause_seconds_total";
         let is_java = last.most(pauses).is_some() && before.is_some();
@@ -170,8 +169,8 @@ impl Interval {
             time_s: rounded(time, 1e3),
             open: last.open(),
             answers_per_s: if time > 0.0 { rounded(since("throng_answers_total") / time, 10.0) } else { 0.0 },
-            p50_us: median(latency("p50")),
-            p99_us: median(latency("p99")),
+            p50_us: latency("p50"),
+            p99_us: latency("p99"),
             max_us: seconds.iter().filter_map(Second::longest_us).reduce(f64::max),
             dropped: since("throng_connections_dropped_total"),
             target_bytes: last.most("throng_target_resident_bytes"),
@@ -216,7 +215,7 @@ mod tests {
         let seconds: Vec<Second> =
             (1..=4).map(|at| second(at, at * at * 10, at as f64 / 1e3, true)).collect();
         assert!(seconds[0].is_at_full_load());
-        assert_eq!(seconds[0].time(), "2026-11-21T10:00:00.000Z");
+        assert_eq!(seconds[0].time, "2026-11-21T10:00:00.000Z");
         let all = intervals(&seconds, 2);
         let expected = [
             Interval {

@@ -8,8 +8,8 @@ use samples::HostFacts;
 use units::Bytes;
 
 use crate::{
-    across::{self, across},
-    drift::DRIFT_HEAD,
+    across::across,
+    drift::drift_rows,
     error::Error,
     experiment::Experiment,
     file::Lab,
@@ -17,7 +17,8 @@ use crate::{
     outcome::Outcome,
     pauses,
     picture::picture,
-    table::{common_scale, side_by_side},
+    side_by_side::{Column, common_scale, side_by_side},
+    table::markdown,
 };
 
 use findings::filled;
@@ -39,11 +40,9 @@ impl Page {
     /// A placeholder in a lab's findings that names nothing.
     pub fn of(labs: &[Lab], outcomes: &[Outcome]) -> Result<Page, Error> {
         let mut page = Page { text: HEAD.to_owned(), pictures: Vec::new() };
-        let machines: BTreeSet<String> = outcomes.iter().map(|outcome| machine(&outcome.machine)).collect();
-        page.text += &format!("Where: {}.\n", machines.into_iter().collect::<Vec<_>>().join("; "));
-        page.text += "\n## All servers\n\n";
-        let rows: Vec<Vec<String>> = across(outcomes).into_iter().map(|row| row.to_vec()).collect();
-        page.text += &table(&across::HEAD, &rows);
+        let machines = distinct(outcomes.iter().map(|outcome| machine(&outcome.machine)));
+        page.text += &format!("Where: {machines}.\n\n## All servers\n\n");
+        page.text += &markdown(&across(outcomes));
         page.text += ACROSS;
         for lab in labs {
             let own: Vec<Outcome> =
@@ -116,35 +115,30 @@ fn machine(facts: &HostFacts) -> String {
 
 fn versions(outcomes: &[Outcome]) -> String {
     let of = |outcome: &Outcome| format!("`{}` is {}", outcome.subject.server, outcome.server_version);
-    let all: BTreeSet<String> =
-        outcomes.iter().filter(|outcome| !outcome.server_version.is_empty()).map(of).collect();
-    if all.is_empty() {
-        String::new()
-    } else {
-        format!("\n{}.\n", all.into_iter().collect::<Vec<_>>().join("; "))
-    }
+    let all = distinct(outcomes.iter().filter(|outcome| !outcome.server_version.is_empty()).map(of));
+    if all.is_empty() { all } else { format!("\n{all}.\n") }
+}
+
+fn distinct(texts: impl Iterator<Item = String>) -> String {
+    texts.collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join("; ")
 }
 
 /// An experiment's figures, side by side, and what stopped each.
 fn one(lab: &Lab, experiment: &Experiment, own: &[&Group], all: &[Group]) -> String {
     let mut text = format!("\n### {}\n\n", experiment.title);
-    let mut names: Vec<String> = own.iter().map(|group| group.subject.name()).collect();
-    let counted: Vec<Vec<&Outcome>> = own.iter().map(|group| group.counted()).collect();
-    let columns: Vec<&[&Outcome]> = counted.iter().map(Vec::as_slice).collect();
+    let mut columns: Vec<Column> = own.iter().map(|group| (group.subject.name(), group.counted())).collect();
     if common_scale(&columns).is_none() {
-        for (name, group) in names.iter_mut().zip(own) {
+        for ((name, _), group) in columns.iter_mut().zip(own) {
             *name += &format!(", at scale {}", group.subject.scale);
         }
     }
-    let mut head: Vec<&str> = ["", "then"].into_iter().chain(names.iter().map(String::as_str)).collect();
     let mut rows = side_by_side(&experiment.then, &columns);
     if experiment.then.is_empty() {
-        head.remove(1);
         rows.iter_mut().for_each(|row| drop(row.remove(1)));
     }
-    text += &table(&head, &rows);
+    text += &markdown(&rows);
     text += &format!("\n`throng {}`\n\n", own[0].last().words.join(" ").replace('`', "'"));
-    for (group, name) in own.iter().zip(&names) {
+    for (group, (name, _)) in own.iter().zip(&columns) {
         let n = group.outcomes.len();
         let times = if n == 1 { "once".to_owned() } else { format!("{n} times") };
         let how = group.last().how(lab).into_iter().chain([times]).collect::<Vec<_>>().join(", ");
@@ -160,20 +154,14 @@ fn one(lab: &Lab, experiment: &Experiment, own: &[&Group], all: &[Group]) -> Str
         }
         text.push('\n');
     }
-    for (group, name) in own.iter().zip(&names) {
-        text += &drift(name, group.last());
+    for (group, (name, _)) in own.iter().zip(&columns) {
+        let last = group.last();
+        if !last.drift.is_empty() {
+            text += &format!("\n**{name}** ({}):\n\n{}", last.at, markdown(&drift_rows(&last.drift)));
+        }
         text += &longest_pauses(name, group);
     }
     text
-}
-
-/// The drift of a soak; empty if it was none.
-fn drift(name: &str, outcome: &Outcome) -> String {
-    if outcome.drift.is_empty() {
-        return String::new();
-    }
-    let rows: Vec<Vec<String>> = outcome.drift.iter().map(|drift| drift.row().to_vec()).collect();
-    format!("\n**{name}** ({}):\n\n{}", outcome.at, table(&DRIFT_HEAD, &rows))
 }
 
 /// Number of the longest pauses shown for a run; for a soak all stored ones are shown.
@@ -192,17 +180,6 @@ fn longest_pauses(name: &str, group: &Group) -> String {
     }
     let mut text = format!("\nLongest garbage collection pauses of {name}:\n\n");
     text.extend(all.iter().map(|pause| format!("- {}\n", pause.line())));
-    text
-}
-
-fn table(head: &[&str], rows: &[Vec<String>]) -> String {
-    let line = |cells: Vec<&str>| format!("| {} |\n", cells.join(" | "));
-    let rule = head.iter().enumerate().map(|(nth, _)| if nth == 0 { "---" } else { "---:" }).collect();
-    let mut text = line(head.to_vec()) + &line(rule);
-    for row in rows {
-        let cells: Vec<String> = row.iter().map(|cell| cell.replace('|', "\\|")).collect();
-        text += &line(cells.iter().map(String::as_str).collect());
-    }
     text
 }
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use stats::{Trend, median};
 
-use crate::{curve::Interval, figure::shown};
+use crate::{curve::Interval, figure::shown, table::Row};
 
 /// A figure over time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -29,9 +29,6 @@ const MIN_CHANGE: f64 = 0.01;
 const WARM_UP: f64 = 0.1;
 /// Fewer values have no trend that can be tested.
 const MIN_VALUES: usize = 8;
-
-/// The columns of [`Drift::row`].
-pub(crate) const DRIFT_HEAD: [&str; 5] = ["over the soak", "median", "per hour", "by chance", ""];
 
 /// Takes a figure from an interval, if it has it.
 type Figure = fn(&Interval) -> Option<f64>;
@@ -61,19 +58,18 @@ pub(crate) fn drifts(intervals: &[Interval]) -> Vec<Drift> {
     FIGURES.iter().filter_map(one).collect()
 }
 
-impl Drift {
-    /// Its cells under [`DRIFT_HEAD`].
-    pub(crate) fn row(&self) -> [String; 5] {
-        let drifts = if self.drifts { "drifts" } else { "" };
-        [
-            self.figure.clone(),
-            self.shown(self.median),
-            self.slope(),
-            format!("{:.3}", self.p),
-            drifts.to_owned(),
-        ]
-    }
+/// A table with a row for each.
+pub(crate) fn drift_rows(drifts: &[Drift]) -> Vec<Row> {
+    let head = ["over the soak", "median", "per hour", "by chance", ""].map(str::to_owned);
+    let row = |one: &Drift| {
+        let drifts = if one.drifts { "drifts" } else { "" };
+        let (median, p) = (one.shown(one.median), format!("{:.3}", one.p));
+        [one.figure.clone(), median, one.slope(), p, drifts.to_owned()]
+    };
+    [head].into_iter().chain(drifts.iter().map(row)).map(Row::from).collect()
+}
 
+impl Drift {
     /// A sentence.
     pub(crate) fn line(&self) -> String {
         format!("{} drifts: {} per hour, median {}", self.figure, self.slope(), self.shown(self.median))
@@ -155,7 +151,7 @@ mod tests {
             ["memory of the server", "connections lost per hour", "connections open", "answers/s"]
         );
         let row = ["memory of the server", "1000 B", "+0 B", "1.000", ""].map(str::to_owned);
-        assert_eq!(found[0].row(), row);
+        assert_eq!(drift_rows(&found)[1], row);
         assert_eq!((found[0].median, found[0].per_hour, found[0].p), (1000.0, 0.0, 1.0));
         assert!(found.iter().all(|drift| !drift.drifts));
         assert_eq!(drifts(&[]), []);

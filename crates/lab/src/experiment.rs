@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 use serde::Deserialize;
 use units::Count;
 
-use crate::{template, template::Values};
+use crate::template::{self, Environment, Values};
 
 /// As `lab.toml` has it.
 #[derive(Clone, Debug, Deserialize)]
@@ -41,7 +41,7 @@ pub struct Experiment {
     pub expect: Vec<String>,
     /// The same with a different environment of the server, by name.
     #[serde(default)]
-    pub variants: BTreeMap<String, BTreeMap<String, String>>,
+    pub variants: BTreeMap<String, Environment>,
     /// The cause that is expected to stop it.
     #[serde(default)]
     pub limit: Option<String>,
@@ -58,7 +58,7 @@ pub struct Experiment {
 
 /// A published figure: a number, or `"{scale 400k}"` if it is proportional to the size.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-#[serde(try_from = "ThenText")]
+#[serde(try_from = "toml::Value")]
 pub struct Then {
     /// At scale 1.
     pub value: f64,
@@ -66,27 +66,18 @@ pub struct Then {
     pub scales: bool,
 }
 
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum ThenText {
-    Number(f64),
-    Text(String),
-}
-
-impl TryFrom<ThenText> for Then {
+impl TryFrom<toml::Value> for Then {
     type Error = String;
 
-    fn try_from(text: ThenText) -> Result<Then, String> {
-        match text {
-            ThenText::Number(value) => Ok(Then { value, scales: false }),
-            ThenText::Text(text) => {
-                let number = text.strip_prefix("{scale ").and_then(|rest| rest.strip_suffix('}'));
-                let count = number.and_then(|number| Count::parse(number).ok());
-                let Count(n) =
-                    count.ok_or_else(|| format!("then: use 400 or \"{{scale 400}}\": {text:?}"))?;
-                Ok(Then { value: n as f64, scales: true })
-            }
+    fn try_from(written: toml::Value) -> Result<Then, String> {
+        if let Some(value) = written.as_float().or(written.as_integer().map(|n| n as f64)) {
+            return Ok(value.into());
         }
+        let text = written.as_str().unwrap_or_default();
+        let number = text.strip_prefix("{scale ").and_then(|rest| rest.strip_suffix('}'));
+        let count = number.and_then(|number| Count::parse(number).ok());
+        let Count(n) = count.ok_or_else(|| format!("then: use 400 or \"{{scale 400}}\": {text:?}"))?;
+        Ok(Then { value: n as f64, scales: true })
     }
 }
 

@@ -1,7 +1,7 @@
 //! `lab.toml`: servers and experiments. Each key is in `docs/reference/labs.md`.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
 };
@@ -9,7 +9,11 @@ use std::{
 use serde::Deserialize;
 use units::Nanos;
 
-use crate::{error::Error, experiment::Experiment, template::Values};
+use crate::{
+    error::Error,
+    experiment::Experiment,
+    template::{Environment, Values},
+};
 
 /// A lab, as its folder has it.
 #[derive(Clone, Debug, Deserialize)]
@@ -97,7 +101,7 @@ pub struct Server {
     pub start: String,
     /// For that line, and for those of `build`.
     #[serde(default)]
-    pub environment: BTreeMap<String, String>,
+    pub environment: Environment,
     /// When it is ready.
     #[serde(default)]
     pub ready: Ready,

@@ -1,8 +1,10 @@
 //! Outcomes that repeat each other.
 
+use stats::median;
+
 use crate::{
+    figure::shown,
     outcome::{Outcome, Subject},
-    table::Spread,
 };
 
 /// Repetitions of one trial.
@@ -20,11 +22,6 @@ impl Group<'_> {
         let valid: Vec<&Outcome> =
             self.outcomes.iter().copied().filter(|outcome| outcome.is_valid()).collect();
         if valid.is_empty() { self.outcomes.clone() } else { valid }
-    }
-
-    /// A figure of the summary, of those repetitions that have it.
-    pub(crate) fn spread(&self, path: &str) -> Option<Spread> {
-        Spread::of(self.counted().iter().filter_map(|outcome| outcome.figure(path)).collect())
     }
 
     /// The latest.
@@ -66,4 +63,27 @@ pub(crate) fn groups(outcomes: &[Outcome]) -> Vec<Group<'_>> {
         }
     }
     groups
+}
+
+/// A figure of several repetitions.
+#[derive(Clone, Copy)]
+pub(crate) struct Spread {
+    pub(crate) median: f64,
+    least: f64,
+    pub(crate) most: f64,
+}
+
+impl Spread {
+    /// Of those repetitions that have a figure at this path of the summary.
+    pub(crate) fn of(outcomes: &[&Outcome], path: &str) -> Option<Spread> {
+        let figures = || outcomes.iter().filter_map(|outcome| outcome.figure(path));
+        let (least, most) = (figures().reduce(f64::min)?, figures().reduce(f64::max)?);
+        Some(Spread { median: median(figures())?, least, most })
+    }
+
+    /// The median, and the range of the others.
+    pub(crate) fn text(self, path: &str) -> String {
+        let [least, median, most] = [self.least, self.median, self.most].map(|n| shown(path, n));
+        if least == most { median } else { format!("{median} ({least} to {most})") }
+    }
 }

@@ -79,18 +79,15 @@ impl Subject {
         let variant = self.variant.as_ref().map_or(String::new(), |variant| format!(", {variant}"));
         format!("{}{variant}", self.server)
     }
-
-    /// Displayed name: `nginx · hold · nginx, 8 workers`.
-    pub(crate) fn title(&self) -> String {
-        format!("{} · {} · {}", self.lab, self.experiment, self.name())
-    }
 }
 
 impl Outcome {
-    /// What was tried, and how, on a line.
+    /// What was tried, and how: `nginx · hold · nginx, 8 workers (scale 0.1): one line about it`.
     pub(crate) fn title(&self, lab: &Lab) -> String {
-        let title = lab.experiment(&self.subject.experiment).map_or("", |experiment| &experiment.title);
-        format!("{} ({}): {title}", self.subject.title(), self.how(lab).join(", "))
+        let Subject { experiment, .. } = &self.subject;
+        let title = lab.experiment(experiment).map_or("", |experiment| &experiment.title);
+        let (name, how) = (self.subject.name(), self.how(lab).join(", "));
+        format!("{} · {experiment} · {name} ({how}): {title}", lab.name)
     }
 
     /// How large, on how many processes.
@@ -145,11 +142,8 @@ impl Outcome {
 
     /// Whether the slope of the target's memory is a figure: older versions stored any slope.
     fn carries_memory(&self) -> bool {
-        let part = |key: &str| self.at(&format!("cost.target_bytes.{key}")).and_then(Value::as_f64);
-        match (part("value"), part("error"), part("r2")) {
-            (Some(value), Some(error), Some(r2)) => Fit { value, error, r2 }.is_carried(),
-            _ => true,
-        }
+        let fit = self.at("cost.target_bytes").and_then(|fit| Fit::deserialize(fit).ok());
+        fit.is_none_or(|fit| fit.is_carried())
     }
 
     /// Whether its figures describe the server: not if throng was the limit, or was interrupted.

@@ -66,13 +66,12 @@ impl Pause {
     fn place(&mut self, seconds: &[Second]) -> bool {
         let moment = |time: &str| time.get(..MOMENT).map(str::to_owned);
         let own = moment(&self.time);
-        let next = seconds.partition_point(|second| moment(second.time()) < own);
+        let next = seconds.partition_point(|second| moment(&second.time) < own);
         if next == 0 || next == seconds.len() {
             return false;
         }
         let (before, own) = (&seconds[next - 1], &seconds[next]);
-        let is_near =
-            ms(&self.time).zip(ms(before.time())).is_some_and(|(pause, end)| pause < end + EARLY_MS);
+        let is_near = ms(&self.time).zip(ms(&before.time)).is_some_and(|(pause, end)| pause < end + EARLY_MS);
         let is_longer = before.longest_us() > own.longest_us();
         let affected = if is_near && is_longer { before } else { own };
         self.at_s = affected.at_s();

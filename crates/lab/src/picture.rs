@@ -70,6 +70,7 @@ impl Figure {
         }
     }
 
+    /// A number of connections or responses is proportional to the scale, a latency is not.
     fn is_scaled(self) -> bool {
         matches!(self, Figure::Open | Figure::Answers)
     }
@@ -84,10 +85,7 @@ impl Figure {
     }
 
     fn label(self, y: f64) -> String {
-        match self {
-            Figure::Open | Figure::Answers => Count(y.max(0.0) as u64).to_string(),
-            Figure::P99 | Figure::Longest => micros(y),
-        }
+        if self.is_scaled() { Count(y.max(0.0) as u64).to_string() } else { micros(y) }
     }
 }
 

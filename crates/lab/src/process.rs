@@ -1,7 +1,6 @@
 //! A server as processes: built, started, ready, and gone without a trace.
 
 use std::{
-    collections::BTreeMap,
     fs,
     hash::{DefaultHasher, Hash, Hasher},
     io::{Read, Write},
@@ -22,12 +21,12 @@ use crate::{
     file::{self, Lab, Server},
     log::Log,
     source,
-    template::Values,
+    template::{Environment, Values},
     workspace::Workspace,
 };
 
 /// How often a process is looked at.
-const POLL: Duration = Duration::from_millis(50);
+pub(crate) const POLL: Duration = Duration::from_millis(50);
 /// Time for a server to end after SIGTERM.
 const STOP_TIMEOUT: Nanos = Nanos::from_secs(5);
 /// Last lines of a log in an error message.
@@ -40,6 +39,8 @@ pub struct Running {
     processes: Vec<Process>,
     /// Where each process listens; all at one port.
     pub addresses: Vec<SocketAddr>,
+    /// Heap of each process, if it is a Java virtual machine.
+    pub(crate) heap_mib: Option<u64>,
 }
 
 struct Process {
@@ -53,7 +54,7 @@ fn free_port() -> std::io::Result<u16> {
 }
 
 /// How many processes of a server it takes to hold this many connections, where one may not open enough files.
-pub(crate) fn processes(server: &Server, connections: u64) -> u8 {
+fn processes(server: &Server, connections: u64) -> u8 {
     let files = connections + OTHER_FILES;
     match server.connections_each {
         Some(each) if files > raised_open_files(files) => {
@@ -71,34 +72,39 @@ fn raised_open_files(wanted: u64) -> u64 {
 }
 
 impl Running {
-    /// Builds the server if its folder has changed, starts this many processes of it, and waits until all are ready.
-    /// `variables` override its environment.
+    /// Builds the server if its folder has changed, starts as many processes of it as these connections require, and waits
+    /// until all are ready. `variant` overrides its environment.
     ///
     /// # Errors
     /// What does not build, start or get ready, with the last lines that it printed.
     pub(crate) fn start(
         workspace: &Workspace,
         server: &Server,
-        processes: u8,
-        variables: &BTreeMap<String, String>,
+        connections: u64,
+        variant: &Environment,
         tell: &dyn Fn(&str),
     ) -> Result<Running, Error> {
-        let mut values = workspace.values.clone();
-        if let Some(mib) = workspace.heap_mib(server, processes)? {
-            values.named.insert("heap", mib.to_string());
-        }
+        let (mut values, processes) = (workspace.values.clone(), processes(server, connections));
+        let heap_mib = server.heap_mib(values.scale / f64::from(processes)).map_err(Error::Machine)?;
+        values.named.extend(heap_mib.map(|mib| ("heap", mib.to_string())));
+        // A variant may have its own.
+        let heap_mib = variant.get("HEAP").and_then(|mib| mib.parse().ok()).or(heap_mib);
         source::clone_missing(server, &workspace.work)?;
         for log in build(workspace, server, &values)? {
             tell(&format!("{} was built: {}", server.name, log.display()));
         }
         let port = free_port().map_err(|e| Error::Machine(e.to_string()))?;
         values.named.insert("port", port.to_string());
-        let mut running = Running { processes: Vec::new(), addresses: Vec::new() };
-        for nth in 1..=processes.max(1) {
+        let mut running = Running { processes: Vec::new(), addresses: Vec::new(), heap_mib };
+        for nth in 1..=processes {
             let address = Ipv4Addr::new(127, 0, 0, nth);
             values.named.insert("address", address.to_string());
             let log = workspace.log.join(format!("server-{nth}.log"));
-            running.processes.push(start(workspace, server, &values, variables, &log)?);
+            let line = values.fill(&server.start).map_err(Error::Machine)?;
+            // With all the files that it may open.
+            let line = format!("ulimit -n \"$(ulimit -H -n)\"; exec {line}");
+            let shell = workspace.shell(&["-c", &line], &[&server.environment, variant], &values)?;
+            running.processes.push(Process::spawn(shell, &log)?);
             running.addresses.push((address, port).into());
         }
         running.wait(server)?;
@@ -193,8 +199,7 @@ fn build(workspace: &Workspace, server: &Server, values: &Values) -> Result<Vec<
     for (nth, line) in (1..).zip(lines.map_err(Error::Machine)?) {
         // It ends when we do, as a server does, and with it all that it started.
         let shell = format!("trap 'trap - TERM; kill 0' TERM\n(\n{line}\n) &\nwait $!");
-        let mut command = workspace.shell(&["-ec", &shell]);
-        set_variables(&mut command, &server.environment, values)?;
+        let command = workspace.shell(&["-ec", &shell], &[&server.environment], values)?;
         let mut process = Process::spawn(command, &work.join(format!("build-{}-{nth}.log", server.name)))?;
         let status = process.child.wait().map_err(Error::at("setpriv"))?;
         process.log.wait();
@@ -207,17 +212,6 @@ fn build(workspace: &Workspace, server: &Server, values: &Values) -> Result<Vec<
     }
     fs::write(&stamp, now).map_err(Error::at(&stamp))?;
     Ok(logs)
-}
-
-fn set_variables(
-    command: &mut Command,
-    variables: &BTreeMap<String, String>,
-    values: &Values,
-) -> Result<(), Error> {
-    for (name, value) in variables {
-        command.env(name, values.fill(value).map_err(Error::Machine)?);
-    }
-    Ok(())
 }
 
 impl Process {
@@ -258,21 +252,6 @@ fn hash_folder(lab: &Lab, folder: &Path, state: &mut impl Hasher) -> std::io::Re
         }
     }
     Ok(())
-}
-
-/// With all the files that it may open.
-fn start(
-    workspace: &Workspace,
-    server: &Server,
-    values: &Values,
-    variables: &BTreeMap<String, String>,
-    log: &Path,
-) -> Result<Process, Error> {
-    let line = values.fill(&server.start).map_err(Error::Machine)?;
-    let mut command = workspace.shell(&["-c", &format!("ulimit -n \"$(ulimit -H -n)\"; exec {line}")]);
-    set_variables(&mut command, &server.environment, values)?;
-    set_variables(&mut command, variables, values)?;
-    Process::spawn(command, log)
 }
 
 fn is_ready(at: SocketAddr, server: &Server) -> bool {

@@ -5,16 +5,17 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    across::{self, across},
+    across::across,
     file::Lab,
-    group::groups,
+    group::{Spread, groups},
     outcome::Outcome,
-    table::{aligned, figures, now_head, then_and_now},
+    side_by_side::{FIGURES, side_by_side},
+    table::aligned,
 };
 
 /// A trial.
 pub fn trial_text(lab: &Lab, outcome: &Outcome) -> String {
-    let mut text = text(lab, &outcome.title(lab), outcome, &[outcome]);
+    let mut text = text(lab, &outcome.title(lab), outcome, vec![outcome]);
     let experiment = lab.experiment(&outcome.subject.experiment);
     let look = experiment.and_then(|experiment| experiment.look.as_ref());
     text.extend(look.map(|look| format!("  look at: {look}\n")));
@@ -30,25 +31,28 @@ pub fn compare_text(labs: &[Lab], outcomes: &[Outcome]) -> String {
     for group in groups(outcomes) {
         let lab = labs.iter().find(|lab| lab.name == group.subject.lab).expect("a lab of its own");
         let title = format!("{}, {} times", group.last().title(lab), group.outcomes.len());
-        all += &text(lab, &title, group.last(), &group.counted());
+        all += &text(lab, &title, group.last(), group.counted());
     }
-    all + &aligned(across::HEAD, &across(outcomes))
+    all + &aligned(&across(outcomes))
 }
 
 /// The figures of some repetitions, and how the last one ended.
-fn text(lab: &Lab, title: &str, last: &Outcome, counted: &[&Outcome]) -> String {
+fn text(lab: &Lab, title: &str, last: &Outcome, counted: Vec<&Outcome>) -> String {
     let then = lab.experiment(&last.subject.experiment).map(|experiment| &experiment.then);
-    let rows = then_and_now(then.unwrap_or(&BTreeMap::new()), counted);
-    let head = ["", "then", &now_head(last.subject.scale)];
-    format!("{title}\n{}  {}\n", aligned(head, &rows), last.headline())
+    let scale = last.subject.scale;
+    let now = if scale == 1.0 { "now".to_owned() } else { format!("now, at scale {scale}") };
+    let rows = side_by_side(then.unwrap_or(&BTreeMap::new()), &[(now, counted)]);
+    format!("{title}\n{}  {}\n", aligned(&rows), last.headline())
 }
 
 /// The medians of each trial's repetitions as JSON, by the summary's paths: schema `throng.lab.compare/1`.
 pub fn compare_json(outcomes: &[Outcome]) -> String {
     let mut trials = Vec::new();
     for group in groups(outcomes) {
-        let median = |path: &str| Some((path.to_owned(), Value::from(group.spread(path)?.median)));
-        let medians: Map<String, Value> = figures().filter_map(median).collect();
+        let counted = group.counted();
+        let median =
+            |(path, _): &(&str, _)| Some(((*path).to_owned(), Spread::of(&counted, path)?.median.into()));
+        let medians: Map<String, Value> = FIGURES.iter().filter_map(median).collect();
         trials.push(json!({
             "trial": group.subject,
             "times": group.outcomes.len(),

@@ -5,7 +5,7 @@ use units::{Bytes, Clock, Count, Nanos};
 use crate::{
     case::Case,
     curve::{Interval, Second, intervals},
-    drift::{DRIFT_HEAD, Drift, drifts},
+    drift::{drift_rows, drifts},
     error::Error,
     figure::{NONE, micros},
     outcome::Outcome,
@@ -52,7 +52,7 @@ impl Soak {
         let held: Vec<Second> = seconds.into_iter().filter(Second::is_at_full_load).collect();
         outcome.drift = drifts(&intervals(&held, INTERVALS.min(held.len() / 3)));
         let mut text = trial_text(case.lab, &outcome);
-        text += &aligned(DRIFT_HEAD, &outcome.drift.iter().map(Drift::row).collect::<Vec<_>>());
+        text += &aligned(&drift_rows(&outcome.drift));
         let drifting = || outcome.drift.iter().filter(|drift| drift.drifts);
         text += &match (outcome.drift.is_empty(), drifting().count()) {
             (true, _) if held.is_empty() => {

@@ -4,46 +4,24 @@ use std::collections::BTreeMap;
 
 use units::{Count, Nanos};
 
+/// Environment variables, by name; placeholders in their values are replaced.
+pub type Environment = BTreeMap<String, String>;
+
 /// The value of each placeholder.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Values {
     /// `{scale N}` is N times this.
     pub(crate) scale: f64,
-    /// What `{for TIME}` is.
-    pub(crate) times: Times,
+    /// `{for TIME}` is this time; or, if there is none,
+    pub(crate) time: Option<Nanos>,
+    /// this share of TIME: at most all of it, and at least [`MIN_TIME`].
+    pub(crate) share: f64,
     /// By name.
     pub(crate) named: BTreeMap<&'static str, String>,
 }
 
-/// How long things take.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Times {
-    /// This share of what is written, at most all of it and at least [`MIN_TIME`].
-    Share(f64),
-    /// This time, whatever is written.
-    Fixed(Nanos),
-}
-
-impl Default for Times {
-    fn default() -> Times {
-        Times::Share(1.0)
-    }
-}
-
-/// Less than this at full load shows nothing: figures are of a second each.
+/// Figures are of a second each: less time at full load shows nothing.
 const MIN_TIME: Nanos = Nanos::from_secs(3);
-
-impl Times {
-    fn of(self, written: Nanos) -> Nanos {
-        match self {
-            Times::Fixed(time) => time,
-            Times::Share(share) => {
-                let shortened = Nanos::from_millis((written.millis() as f64 * share.min(1.0)).round() as u64);
-                shortened.max(MIN_TIME).min(written)
-            }
-        }
-    }
-}
 
 impl Values {
     /// The text with its placeholders replaced.
@@ -63,7 +41,7 @@ impl Values {
                 (None, Some(("scale", number))) => filled.push_str(&self.scaled(number)?.to_string()),
                 (None, Some(("for", time))) => {
                     let written = Nanos::parse(time).map_err(|_| format!("not a time: {{for {time}}}"))?;
-                    filled.push_str(&format!("{}ms", self.times.of(written).millis()));
+                    filled.push_str(&format!("{}ms", self.time(written).millis()));
                 }
                 (None, _) => filled.push_str(&rest[..=end]),
             }
@@ -71,6 +49,11 @@ impl Values {
         }
         filled.push_str(rest);
         Ok(filled)
+    }
+
+    fn time(&self, written: Nanos) -> Nanos {
+        let shortened = (written.millis() as f64 * self.share.min(1.0)).round() as u64;
+        self.time.unwrap_or(Nanos::from_millis(shortened).max(MIN_TIME).min(written))
     }
 
     fn scaled(&self, number: &str) -> Result<u64, String> {
@@ -107,14 +90,14 @@ mod tests {
 
     #[test]
     fn times_are_shortened_or_fixed() {
-        let check = |times: Times, expected: &str| {
-            let values = Values { times, ..Values::default() };
+        let check = |share: f64, time: Option<Nanos>, expected: &str| {
+            let values = Values { share, time, ..Values::default() };
             assert_eq!(values.fill("-d {for 30s} {for 1s}").unwrap(), expected);
         };
-        check(Times::Share(1.0), "-d 30000ms 1000ms");
-        check(Times::Share(7.0), "-d 30000ms 1000ms");
-        check(Times::Share(0.5), "-d 15000ms 1000ms");
-        check(Times::Share(0.01), "-d 3000ms 1000ms");
-        check(Times::Fixed(Nanos::from_secs(60)), "-d 60000ms 60000ms");
+        check(1.0, None, "-d 30000ms 1000ms");
+        check(7.0, None, "-d 30000ms 1000ms");
+        check(0.5, None, "-d 15000ms 1000ms");
+        check(0.01, None, "-d 3000ms 1000ms");
+        check(0.5, Some(Nanos::from_secs(60)), "-d 60000ms 60000ms");
     }
 }

@@ -12,7 +12,7 @@ use units::{Date, Nanos};
 
 use crate::{
     case::Case,
-    clients::{Clients, Load},
+    clients::Clients,
     curve::{Second, intervals},
     error::Error,
     experiment::Experiment,
@@ -20,8 +20,8 @@ use crate::{
     needs,
     outcome::{Outcome, SCHEMA, Subject},
     pauses::{self, pauses},
-    process::{Running, processes},
-    template::Times,
+    process::Running,
+    template::{Environment, Values},
     workspace::Workspace,
 };
 
@@ -57,19 +57,14 @@ impl Runner<'_> {
         if self.at.is_some() { Vec::new() } else { needs::missing(case.server) }
     }
 
-    /// Starts a server alone. `variables` override its environment.
+    /// Starts a server alone. `variant` overrides its environment.
     ///
     /// # Errors
     /// See [`Error`].
-    pub fn start(
-        &self,
-        lab: &Lab,
-        server: &Server,
-        variables: &BTreeMap<String, String>,
-    ) -> Result<Running, Error> {
-        let (scale, purpose) = (self.scale.unwrap_or(1.0), format!("up-{}", server.name));
-        let workspace = Workspace::new(&self.folder, lab, scale, Times::default(), &purpose)?;
-        Running::start(&workspace, server, 1, variables, self.tell)
+    pub fn start(&self, lab: &Lab, server: &Server, variant: &Environment) -> Result<Running, Error> {
+        let values = Values { scale: self.scale.unwrap_or(1.0), share: 1.0, ..Values::default() };
+        let workspace = Workspace::new(&self.folder, lab, values, &format!("up-{}", server.name))?;
+        Running::start(&workspace, server, 0, variant, self.tell)
     }
 
     /// Runs a case; again if throng itself was the limit.
@@ -107,23 +102,20 @@ impl<'a> Trial<'a> {
     pub(crate) fn start(runner: &'a Runner<'a>, case: &Case<'a>, is_quiet: bool) -> Result<Trial<'a>, Error> {
         let Case { lab, experiment, server, variant } = *case;
         let scale = runner.scale.unwrap_or(experiment.scale);
-        let times = runner.time.map_or(Times::Share(scale / experiment.scale), Times::Fixed);
+        let share = scale / experiment.scale;
+        let values = Values { scale, time: runner.time, share, named: BTreeMap::new() };
         let purpose = case.names().collect::<Vec<_>>().join("-").replace([' ', '/', ','], "");
-        let mut workspace = Workspace::new(&runner.folder, lab, scale, times, &purpose)?;
+        let mut workspace = Workspace::new(&runner.folder, lab, values, &purpose)?;
         let size = (experiment.size(&lab.folder) as f64 * scale).round() as u64;
         let is_here = runner.at.is_none();
-        let processes = if is_here { processes(server, size) } else { 1 };
-        let variables = variant.map_or_else(BTreeMap::new, |(_, variables)| variables.clone());
-        let start = || Running::start(&workspace, server, processes, &variables, runner.tell);
+        let (none, own) = (Environment::new(), variant.map(|(_, environment)| environment));
+        let start = || Running::start(&workspace, server, size, own.unwrap_or(&none), runner.tell);
         let running = is_here.then(start).transpose()?;
         if runner.stop.load(Relaxed) {
             return Err(Error::Interrupted);
         }
         let host = running.as_ref().map(Running::host).or(runner.at.clone()).unwrap_or_default();
         workspace.set_host(&host);
-        // A variant may have its own.
-        let heap = variables.get("HEAP").and_then(|mib| mib.parse().ok());
-        let heap = heap.or(workspace.heap_mib(server, processes)?);
         let mut outcome = Outcome {
             schema: SCHEMA.to_owned(),
             throng: env!("CARGO_PKG_VERSION").to_owned(),
@@ -138,14 +130,13 @@ impl<'a> Trial<'a> {
                 elsewhere: runner.at.clone(),
             },
             server_version: if is_here { workspace.version(server) } else { String::new() },
-            processes,
+            processes: running.as_ref().map_or(1, |running| running.addresses.len() as u8),
             clients: experiment.clients,
-            heap_mib: heap.filter(|_| is_here),
+            heap_mib: running.as_ref().and_then(|running| running.heap_mib),
             ..Outcome::default()
         };
         (runner.tell)(&outcome.title(lab));
-        let load = Load { workspace: &workspace, experiment, subject: &outcome.subject, is_quiet };
-        let clients = Clients::start(&load)?;
+        let clients = Clients::start(&workspace, experiment, &outcome.subject, is_quiet)?;
         outcome.words = clients.args();
         Ok(Trial { runner, experiment, log: workspace.log, clients, running, outcome })
     }

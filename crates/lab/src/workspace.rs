@@ -1,7 +1,6 @@
 //! Where a lab is built and logs, and the values of its placeholders.
 
 use std::{
-    collections::BTreeMap,
     env,
     ffi::OsStr,
     fs,
@@ -17,7 +16,7 @@ use crate::{
     error::Error,
     file::{Lab, Server},
     source,
-    template::{Times, Values},
+    template::{Environment, Values},
 };
 
 /// A lab at one scale.
@@ -33,12 +32,11 @@ pub(crate) struct Workspace<'a> {
 }
 
 impl<'a> Workspace<'a> {
-    /// Makes the folders, the lab's own in `root`. `purpose` is part of the name of the log folder.
+    /// Makes the folders, the lab's own in `root`, and adds them to the values. `purpose`: part of the log folder's name.
     pub(crate) fn new(
         root: &Path,
         lab: &'a Lab,
-        scale: f64,
-        times: Times,
+        mut values: Values,
         purpose: &str,
     ) -> Result<Workspace<'a>, Error> {
         let work = root.join(&lab.name);
@@ -47,7 +45,7 @@ impl<'a> Workspace<'a> {
         let log = work.join(format!("log-{now}-{}-{purpose}", std::process::id()));
         fs::create_dir_all(&log).map_err(Error::at(&log))?;
         let path = |path: &Path| path.to_string_lossy().into_owned();
-        let named = BTreeMap::from([
+        values.named.extend([
             ("folder", path(&lab.folder)),
             ("work", path(&work)),
             ("log", path(&log)),
@@ -55,7 +53,7 @@ impl<'a> Workspace<'a> {
             ("cores", thread::available_parallelism().map_or(1, usize::from).to_string()),
         ]);
         let throng = env::current_exe().map_err(|e| Error::Machine(e.to_string()))?;
-        Ok(Workspace { lab, values: Values { scale, times, named }, work, log, throng })
+        Ok(Workspace { lab, values, work, log, throng })
     }
 
     /// The addresses of the server, for the placeholders of its URLs.
@@ -64,27 +62,31 @@ impl<'a> Workspace<'a> {
         self.values.named.extend(urls.map(|(name, scheme)| (name, format!("{scheme}://{host}"))));
     }
 
-    /// Heap of each process.
-    pub(crate) fn heap_mib(&self, server: &Server, processes: u8) -> Result<Option<u64>, Error> {
-        server.heap_mib(self.values.scale / f64::from(processes.max(1))).map_err(Error::Machine)
-    }
-
     /// What the server prints as its version; empty if it prints none.
     pub(crate) fn version(&self, server: &Server) -> String {
         let printed = |line: &String| {
-            let output = self.shell(&["-c", &self.values.fill(line).ok()?]).output().ok()?;
+            let mut shell = self.shell(&["-c", &self.values.fill(line).ok()?], &[], &self.values).ok()?;
+            let output = shell.output().ok()?;
             let text = String::from_utf8_lossy(&output.stdout).into_owned();
             Some(text.split_whitespace().collect::<Vec<_>>().join(" "))
         };
         server.version.as_ref().and_then(printed).unwrap_or_default()
     }
 
-    /// A shell in the lab's folder, in a process group of its own.
-    pub(crate) fn shell(&self, args: &[&str]) -> Command {
+    /// A shell in the lab's folder, in a process group of its own. Later environments override earlier ones.
+    pub(crate) fn shell(
+        &self,
+        args: &[&str],
+        environments: &[&Environment],
+        values: &Values,
+    ) -> Result<Command, Error> {
         let mut command = bound("sh");
         command.args(args).current_dir(&self.lab.folder).env("THRONG", &self.throng);
+        for (name, value) in environments.iter().copied().flatten() {
+            command.env(name, values.fill(value).map_err(Error::Machine)?);
+        }
         command.stdin(Stdio::null()).process_group(0);
-        command
+        Ok(command)
     }
 
     /// This program.

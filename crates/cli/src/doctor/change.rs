@@ -8,7 +8,7 @@ use std::{
 
 use host::{FixError, Repair, Root};
 
-use crate::{Failure, folders, say};
+use crate::{Failure, folders, message, say};
 
 /// Makes the changes; says each.
 pub(super) fn fix(root: &Root, repairs: &[Repair]) -> Result<(), Failure> {
@@ -36,7 +36,7 @@ pub(super) fn fix(root: &Root, repairs: &[Repair]) -> Result<(), Failure> {
 pub(super) fn undo(root: &Root) -> Result<(), Failure> {
     let file = state_file()?;
     if file.symlink_metadata().is_err() {
-        say("throng: nothing to undo");
+        message("nothing to undo");
         return Ok(());
     }
     let mut done = |undone: &host::Undone| say(&format!("undone: {undone}"));

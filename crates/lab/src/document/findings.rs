@@ -5,9 +5,8 @@
 
 use crate::{
     figure::{NONE, shown},
-    group::Group,
+    group::{Group, Spread},
     outcome::Subject,
-    table::Spread,
 };
 
 /// The text with all placeholders replaced; what was not measured is a dash.
@@ -15,18 +14,37 @@ use crate::{
 /// # Errors
 /// A placeholder that is not closed, or names nothing.
 pub(crate) fn filled(text: &str, groups: &[Group]) -> Result<String, String> {
-    let text = &chosen(text, groups)?;
-    let mut filled = String::new();
-    let mut rest = text.as_str();
-    while let Some((before, place)) = rest.split_once("{{") {
-        let line = text[..text.len() - place.len()].matches('\n').count() + 1;
+    let (mut filled, mut rest) = (String::new(), text);
+    // Of each condition around: whether it is met, and whether its `else` has come.
+    let mut around: Vec<(bool, bool)> = Vec::new();
+    while let Some((before, after)) = rest.split_once("{{") {
+        let line = text[..text.len() - after.len()].matches('\n').count() + 1;
         let placed = |why: &str| format!("line {line}: {why}");
-        let (place, after) = place.split_once("}}").ok_or_else(|| placed("unterminated placeholder"))?;
-        filled.push_str(before);
-        filled.push_str(
-            &value(place, groups).ok_or_else(|| placed(&format!("not EXPERIMENT/SERVER PATH: {place}")))?,
-        );
+        let (placeholder, after) =
+            after.split_once("}}").ok_or_else(|| placed("unterminated placeholder"))?;
         rest = after;
+        let is_in = around.iter().all(|(met, _)| *met);
+        if is_in {
+            filled.push_str(before);
+        }
+        match (placeholder.strip_prefix("if "), placeholder) {
+            (Some(subject), _) => around.push((group(subject, groups).is_some(), false)),
+            (None, "else") => match around.last_mut() {
+                Some((met, has_else @ false)) => (*met, *has_else) = (!*met, true),
+                _ => return Err(placed("{{else}} without {{if …}}")),
+            },
+            (None, "end") => {
+                around.pop().ok_or_else(|| placed("{{end}} without {{if …}}"))?;
+            }
+            _ if is_in => {
+                let wrong = || placed(&format!("not EXPERIMENT/SERVER PATH: {placeholder}"));
+                filled.push_str(&value(placeholder, groups).ok_or_else(wrong)?);
+            }
+            _ => {}
+        }
+    }
+    if !around.is_empty() {
+        return Err("{{if …}} without {{end}}".to_owned());
     }
     filled.push_str(rest);
     // Paragraphs that were left out leave no gap.
@@ -36,53 +54,14 @@ pub(crate) fn filled(text: &str, groups: &[Group]) -> Result<String, String> {
     Ok(filled)
 }
 
-/// The text without what depends on results that do not exist, or on their absence.
-fn chosen(text: &str, groups: &[Group]) -> Result<String, String> {
-    let mut chosen = String::new();
-    // Of each condition around: whether it is met, and whether its `else` has come.
-    let mut around: Vec<(bool, bool)> = Vec::new();
-    let mut rest = text;
-    while let Some(at) = rest.find("{{") {
-        let line = text[..text.len() - rest.len() + at].matches('\n').count() + 1;
-        let placed = |why: &str| format!("line {line}: {why}");
-        let is_in = |around: &[(bool, bool)]| around.iter().all(|(met, _)| *met);
-        let (before, after) = rest.split_at(at);
-        if is_in(&around) {
-            chosen.push_str(before);
-        }
-        let Some(end) = after.find("}}") else {
-            rest = after;
-            break;
-        };
-        let place = &after[2..end];
-        rest = &after[end + 2..];
-        match (place.strip_prefix("if "), place) {
-            (Some(subject), _) => around.push((group(subject, groups).is_some(), false)),
-            (None, "else") => match around.last_mut() {
-                Some((met, has_else @ false)) => (*met, *has_else) = (!*met, true),
-                _ => return Err(placed("{{else}} without {{if …}}")),
-            },
-            (None, "end") => {
-                around.pop().ok_or_else(|| placed("{{end}} without {{if …}}"))?;
-            }
-            _ if is_in(&around) => chosen.push_str(&after[..end + 2]),
-            _ => {}
-        }
-    }
-    if !around.is_empty() {
-        return Err("{{if …}} without {{end}}".to_owned());
-    }
-    Ok(chosen + rest)
-}
-
-fn value(place: &str, groups: &[Group]) -> Option<String> {
-    if let Some((of, base)) = place.split_once(" over ") {
+fn value(placeholder: &str, groups: &[Group]) -> Option<String> {
+    if let Some((of, base)) = placeholder.split_once(" over ") {
         let (subject, path) = of.rsplit_once(' ')?;
         let median = |subject: &str| Some(spread(subject, path, groups)?.median);
         let ratio = median(subject).zip(median(base)).filter(|(_, base)| *base > 0.0);
         return Some(ratio.map_or(NONE.to_owned(), |(of, base)| format!("{:.2}", of / base)));
     }
-    let (subject, path) = place.rsplit_once(' ')?;
+    let (subject, path) = placeholder.rsplit_once(' ')?;
     if let Some(spread) = spread(subject, path, groups) {
         return Some(shown(path, spread.median));
     }
@@ -101,7 +80,7 @@ fn group<'a>(subject: &str, groups: &'a [Group<'a>]) -> Option<&'a Group<'a>> {
 }
 
 fn spread(subject: &str, path: &str, groups: &[Group]) -> Option<Spread> {
-    group(subject, groups)?.spread(path)
+    Spread::of(&group(subject, groups)?.counted(), path)
 }
 
 #[cfg(test)]
