@@ -180,13 +180,13 @@ fn soak(lab: &Lab, args: &LabSoakArgs) -> Result<u8, Failure> {
     if !missing.is_empty() {
         return Err(Failure::machine(missing.join("\n")));
     }
-    let Soak { outcome, text } = Soak::run(runner, &case, time)?;
+    let Soak { outcome, text, drifts } = Soak::run(runner, &case, time)?;
     answer(&text)?;
     if stop.load(Relaxed) {
         return Ok(EXIT_INTERRUPTED);
     }
     store(&outcome, &results)?;
-    Ok(u8::from(!outcome.expected || outcome.drift.iter().any(|drift| drift.drifts)))
+    Ok(u8::from(!outcome.expected || drifts))
 }
 
 /// Compares stored results: published and current, and all servers in one table.

@@ -10,13 +10,13 @@ use crate::{
 #[derive(Clone, Copy)]
 pub struct Case<'a> {
     /// Its lab.
-    pub lab: &'a Lab,
+    pub(crate) lab: &'a Lab,
     /// The load.
     pub experiment: &'a Experiment,
     /// One of the lab's servers.
     pub server: &'a Server,
     /// Name and environment of the variant, if the experiment has any.
-    pub variant: Option<(&'a str, &'a Environment)>,
+    pub(crate) variant: Option<(&'a str, &'a Environment)>,
 }
 
 impl<'a> Case<'a> {

@@ -37,29 +37,29 @@ const USED: &[&str] = &[
 /// Consecutive seconds of a run, taken together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Interval {
+pub(crate) struct Interval {
     /// When it ended, seconds since the first dial.
-    pub at_s: f64,
+    pub(crate) at_s: f64,
     /// How long it was.
-    pub time_s: f64,
+    pub(crate) time_s: f64,
     /// Connections open at its end.
-    pub open: f64,
+    pub(crate) open: f64,
     /// Responses per second.
-    pub answers_per_s: f64,
+    pub(crate) answers_per_s: f64,
     /// Of the latencies of its seconds: the median of their medians, microseconds.
-    pub p50_us: Option<f64>,
+    pub(crate) p50_us: Option<f64>,
     /// The median of their 99th percentiles.
-    pub p99_us: Option<f64>,
+    pub(crate) p99_us: Option<f64>,
     /// The longest.
-    pub max_us: Option<f64>,
+    pub(crate) max_us: Option<f64>,
     /// Connections lost in it.
-    pub dropped: f64,
+    pub(crate) dropped: f64,
     /// Memory of the server at its end.
-    pub target_bytes: Option<f64>,
+    pub(crate) target_bytes: Option<f64>,
     /// Memory of throng.
-    pub own_bytes: Option<f64>,
+    pub(crate) own_bytes: Option<f64>,
     /// Time in garbage collections, milliseconds.
-    pub gc_pause_ms: Option<f64>,
+    pub(crate) gc_pause_ms: Option<f64>,
 }
 
 impl Second {

@@ -8,17 +8,17 @@ use crate::{curve::Interval, figure::shown, table::Row};
 /// A figure over time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Drift {
+pub(crate) struct Drift {
     /// What it is: one of `FIGURES`.
-    pub figure: String,
+    pub(crate) figure: String,
     /// Its median, in its own unit.
-    pub median: f64,
+    pub(crate) median: f64,
     /// The median of all slopes between two values, per hour.
-    pub per_hour: f64,
+    pub(crate) per_hour: f64,
     /// The probability that a series without a trend is at least as ordered (p-value).
-    pub p: f64,
+    pub(crate) p: f64,
     /// It has a trend, and one large enough to count.
-    pub drifts: bool,
+    pub(crate) drifts: bool,
 }
 
 /// Significance level: low, because eight figures are tested, and neighbouring values are correlated.

@@ -17,53 +17,53 @@ pub struct Experiment {
     pub title: String,
     /// The servers that it applies to; none: the lab's first.
     #[serde(default)]
-    pub servers: Vec<String>,
+    pub(crate) servers: Vec<String>,
     /// A scenario file beside `lab.toml`; or
     #[serde(default)]
-    pub scenario: Option<String>,
+    pub(crate) scenario: Option<String>,
     /// the arguments of `throng run`.
     #[serde(default)]
-    pub words: Vec<String>,
+    pub(crate) words: Vec<String>,
     /// Additional arguments that make it a `throng find`.
     #[serde(default)]
-    pub find: Vec<String>,
+    pub(crate) find: Vec<String>,
     /// Also print the summary in this tool's format.
     #[serde(default)]
-    pub format: Option<String>,
+    pub(crate) format: Option<String>,
     /// Scale for a small machine.
     #[serde(default = "full_scale")]
-    pub scale: f64,
+    pub(crate) scale: f64,
     /// Published results, by path in the summary.
     #[serde(default)]
-    pub then: BTreeMap<String, Then>,
+    pub(crate) then: BTreeMap<String, Then>,
     /// Thresholds.
     #[serde(default)]
-    pub expect: Vec<String>,
+    pub(crate) expect: Vec<String>,
     /// The same with a different environment of the server, by name.
     #[serde(default)]
-    pub variants: BTreeMap<String, Environment>,
+    pub(crate) variants: BTreeMap<String, Environment>,
     /// The cause that is expected to stop it.
     #[serde(default)]
-    pub limit: Option<String>,
+    pub(crate) limit: Option<String>,
     /// The experiment in which that limit is lifted.
     #[serde(default)]
-    pub lifted: Option<String>,
+    pub(crate) lifted: Option<String>,
     /// Number of simultaneous `throng run` processes, each with its own source address, that share the load.
     #[serde(default = "one")]
-    pub clients: u8,
+    pub(crate) clients: u8,
     /// What to look at.
     #[serde(default)]
-    pub look: Option<String>,
+    pub(crate) look: Option<String>,
 }
 
 /// A published figure: a number, or `"{scale 400k}"` if it is proportional to the size.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(try_from = "toml::Value")]
-pub struct Then {
+pub(crate) struct Then {
     /// At scale 1.
-    pub value: f64,
+    pub(crate) value: f64,
     /// It is proportional to the scale.
-    pub scales: bool,
+    pub(crate) scales: bool,
 }
 
 impl TryFrom<toml::Value> for Then {

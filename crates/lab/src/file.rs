@@ -29,7 +29,7 @@ pub struct Lab {
     pub title: String,
     /// Which of the source texts it repeats.
     #[serde(default)]
-    pub text: String,
+    pub(crate) text: String,
     /// The first is the default.
     #[serde(rename = "server")]
     pub servers: Vec<Server>,
@@ -41,20 +41,20 @@ pub struct Lab {
     pub soak: Option<Experiment>,
     /// Its pictures.
     #[serde(default, rename = "plot")]
-    pub plots: Vec<Plot>,
+    pub(crate) plots: Vec<Plot>,
 }
 
 /// A picture: a figure of some experiments over time, a line for each server and variant.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Plot {
+pub(crate) struct Plot {
     /// The experiments.
-    pub experiments: Vec<String>,
+    pub(crate) experiments: Vec<String>,
     /// The figure.
-    pub figure: Figure,
+    pub(crate) figure: Figure,
     /// The published figure over time: seconds and value, at full scale.
     #[serde(default)]
-    pub then: Vec<[f64; 2]>,
+    pub(crate) then: Vec<[f64; 2]>,
 }
 
 impl Plot {
@@ -68,7 +68,7 @@ impl Plot {
 /// A figure that a picture can show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Figure {
+pub(crate) enum Figure {
     /// Connections.
     Open,
     /// Responses per second.
@@ -87,47 +87,47 @@ pub struct Server {
     pub name: String,
     /// Programs and files that must be there.
     #[serde(default)]
-    pub needs: Vec<Need>,
+    pub(crate) needs: Vec<Need>,
     /// Source checkouts that it is built from.
     #[serde(default)]
-    pub sources: Vec<Source>,
+    pub(crate) sources: Vec<Source>,
     /// Variables of the environment that must be set.
     #[serde(default)]
-    pub needs_environment: Vec<Variable>,
+    pub(crate) needs_environment: Vec<Variable>,
     /// Shell lines, run if anything in the folder or its sources has changed.
     #[serde(default)]
-    pub build: Vec<String>,
+    pub(crate) build: Vec<String>,
     /// A shell line that becomes the server.
-    pub start: String,
+    pub(crate) start: String,
     /// For that line, and for those of `build`.
     #[serde(default)]
-    pub environment: Environment,
+    pub(crate) environment: Environment,
     /// When it is ready.
     #[serde(default)]
-    pub ready: Ready,
+    pub(crate) ready: Ready,
     /// Connections a process may hold if its limit on open files cannot be raised.
     #[serde(default)]
-    pub connections_each: Option<u64>,
+    pub(crate) connections_each: Option<u64>,
     /// Heap of a Java virtual machine at full scale: `3g`, `512m`.
     #[serde(default)]
-    pub heap: Option<String>,
+    pub(crate) heap: Option<String>,
     /// A shell line that prints the version.
     #[serde(default)]
-    pub version: Option<String>,
+    pub(crate) version: Option<String>,
 }
 
 /// A program or a file, and how to install it.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Need {
+pub(crate) struct Need {
     /// A program on the path; or
     #[serde(default)]
-    pub program: Option<String>,
+    pub(crate) program: Option<String>,
     /// a file or folder by its absolute path: a jar, a header, a library.
     #[serde(default)]
-    pub file: Option<String>,
+    pub(crate) file: Option<String>,
     /// Debian's package.
-    pub package: String,
+    pub(crate) package: String,
 }
 
 /// A source checkout: a folder in the one that `LAB_SOURCE` names.
@@ -141,29 +141,29 @@ pub struct Source {
     /// Tag or full commit.
     pub at: String,
     /// A path in it that shows that it is a checkout of this project.
-    pub has: String,
+    pub(crate) has: String,
 }
 
 /// A variable, and why it is wanted.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Variable {
+pub(crate) struct Variable {
     /// Its name.
-    pub name: String,
+    pub(crate) name: String,
     /// What to put into it, and why throng cannot.
-    pub why: String,
+    pub(crate) why: String,
 }
 
 /// When a server is ready.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Ready {
+pub(crate) struct Ready {
     /// When a GET of this path gets a response; or
-    pub path: String,
+    pub(crate) path: String,
     /// when it accepts connections.
-    pub tcp: bool,
+    pub(crate) tcp: bool,
     /// Timeout: `30s`.
-    pub within: String,
+    pub(crate) within: String,
 }
 
 impl Default for Ready {

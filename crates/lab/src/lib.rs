@@ -29,15 +29,12 @@ mod trial;
 mod workspace;
 
 pub use case::Case;
-pub use curve::Interval;
 pub use document::Page;
-pub use drift::Drift;
 pub use error::Error;
-pub use experiment::{Experiment, Then};
-pub use file::{Figure, Lab, Need, Plot, Ready, Server, Source, Variable, labs};
+pub use experiment::Experiment;
+pub use file::{Lab, Server, Source, labs};
 pub use needs::missing;
 pub use outcome::{Outcome, Subject};
-pub use pauses::Pause;
 pub use process::Running;
 pub use report::{compare_json, compare_text, trial_text};
 pub use soak::Soak;

@@ -21,36 +21,36 @@ pub(crate) const SCHEMA: &str = "throng.lab/1";
 #[serde(default)]
 pub struct Outcome {
     /// [`SCHEMA`].
-    pub schema: String,
+    pub(crate) schema: String,
     /// When it ended, UTC (RFC 3339).
-    pub at: String,
+    pub(crate) at: String,
     /// throng's version.
-    pub throng: String,
+    pub(crate) throng: String,
     /// The host that throng, and as a rule the server, ran on.
-    pub machine: HostFacts,
+    pub(crate) machine: HostFacts,
     /// What was tried.
     #[serde(flatten)]
     pub subject: Subject,
     /// What the server prints as its version.
-    pub server_version: String,
+    pub(crate) server_version: String,
     /// Processes of the server: as many as the open-file limit requires.
-    pub processes: u8,
+    pub(crate) processes: u8,
     /// Simultaneous `throng run` processes, each with its part of the load.
-    pub clients: u8,
+    pub(crate) clients: u8,
     /// Of each Java virtual machine, MiB.
-    pub heap_mib: Option<u64>,
+    pub(crate) heap_mib: Option<u64>,
     /// Arguments of `throng` without outputs; of several clients the first one's.
-    pub words: Vec<String>,
+    pub(crate) words: Vec<String>,
     /// Whether all went as the lab expects.
     pub expected: bool,
     /// The summary of the run, or of the search, without the samples of each second.
-    pub summary: Value,
+    pub(crate) summary: Value,
     /// Its figures over time.
-    pub curve: Vec<Interval>,
+    pub(crate) curve: Vec<Interval>,
     /// What changed over a soak; else empty.
-    pub drift: Vec<Drift>,
+    pub(crate) drift: Vec<Drift>,
     /// The longest garbage collection pauses, in the order of time.
-    pub pauses: Vec<Pause>,
+    pub(crate) pauses: Vec<Pause>,
 }
 
 /// What was tried: outcomes of the same subject repeat each other.
@@ -60,17 +60,17 @@ pub struct Subject {
     /// The lab.
     pub lab: String,
     /// The experiment.
-    pub experiment: String,
+    pub(crate) experiment: String,
     /// The server.
-    pub server: String,
+    pub(crate) server: String,
     /// The variant of its environment.
-    pub variant: Option<String>,
+    pub(crate) variant: Option<String>,
     /// Fraction of the published size.
-    pub scale: f64,
+    pub(crate) scale: f64,
     /// Time at full load, if given, seconds.
-    pub for_s: Option<f64>,
+    pub(crate) for_s: Option<f64>,
     /// Host and port, if that was not the lab's own server.
-    pub elsewhere: Option<String>,
+    pub(crate) elsewhere: Option<String>,
 }
 
 impl Subject {

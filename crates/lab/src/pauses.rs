@@ -11,17 +11,17 @@ use crate::{curve::Second, figure::micros};
 /// A time in which nothing but the collector ran.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Pause {
+pub(crate) struct Pause {
     /// When, by the clock, as the log has it: `2026-11-21T23:59:59.184+0000`.
-    pub time: String,
+    pub(crate) time: String,
     /// The affected second of the run, since the first dial.
-    pub at_s: f64,
+    pub(crate) at_s: f64,
     /// For how long, milliseconds.
-    pub ms: f64,
+    pub(crate) ms: f64,
     /// The longest latency of that second, microseconds.
-    pub longest_us: Option<f64>,
+    pub(crate) longest_us: Option<f64>,
     /// What it was: `Pause Young (Normal) (G1 Evacuation Pause)`.
-    pub what: String,
+    pub(crate) what: String,
 }
 
 /// All that the logs in a folder (`gc-*.log`) have of the time of a run, in the order of time. The logs are in UTC, as the run's

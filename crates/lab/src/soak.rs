@@ -5,7 +5,7 @@ use units::{Bytes, Clock, Count, Nanos};
 use crate::{
     case::Case,
     curve::{Interval, Second, intervals},
-    drift::{drift_rows, drifts},
+    drift::{Drift, drift_rows, drifts},
     error::Error,
     figure::{NONE, micros},
     outcome::Outcome,
@@ -25,6 +25,8 @@ pub struct Soak {
     pub outcome: Outcome,
     /// To be printed.
     pub text: String,
+    /// Whether any figure drifts.
+    pub drifts: bool,
 }
 
 impl Soak {
@@ -53,17 +55,18 @@ impl Soak {
         outcome.drift = drifts(&intervals(&held, INTERVALS.min(held.len() / 3)));
         let mut text = trial_text(case.lab, &outcome);
         text += &aligned(&drift_rows(&outcome.drift));
-        let drifting = || outcome.drift.iter().filter(|drift| drift.drifts);
-        text += &match (outcome.drift.is_empty(), drifting().count()) {
+        let drifting: Vec<&Drift> = outcome.drift.iter().filter(|drift| drift.drifts).collect();
+        let drifts = !drifting.is_empty();
+        text += &match (outcome.drift.is_empty(), drifts) {
             (true, _) if held.is_empty() => {
                 "  full load was never reached, so drift was not tested\n".to_owned()
             }
             (true, _) => "  too short to test for drift; use --for 1m or longer\n".to_owned(),
-            (false, 0) => format!("  no drift over {time}\n"),
-            (false, _) => drifting().map(|drift| format!("  {}\n", drift.line())).collect(),
+            (false, false) => format!("  no drift over {time}\n"),
+            (false, true) => drifting.iter().map(|drift| format!("  {}\n", drift.line())).collect(),
         };
         text.extend(outcome.pauses.iter().map(|pause| format!("  {}\n", pause.line())));
-        Ok(Soak { outcome, text })
+        Ok(Soak { outcome, text, drifts })
     }
 }
 
@@ -85,4 +88,19 @@ fn status(interval: &Interval) -> String {
     );
     line.extend(interval.gc_pause_ms.map(|ms| format!("  paused {ms:.0} ms")));
     line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_is_a_line() {
+        let interval = Interval { at_s: 61.0, open: 20_000.0, p50_us: Some(490.0), ..Interval::default() };
+        let expected =
+            "1m1s  20,000 open  0 lost  0 responses/s  p50 490 µs  p99 –  longest –  server –  throng –";
+        assert_eq!(status(&interval), expected);
+        let java = Interval { gc_pause_ms: Some(7.4), target_bytes: Some(1048576.0), ..interval };
+        assert!(status(&java).ends_with("  server 1.0 MiB  throng –  paused 7 ms"), "{}", status(&java));
+    }
 }

@@ -181,3 +181,37 @@ fn is_expected(experiment: &Experiment, outcome: &Outcome) -> bool {
             .contains(&outcome.text("verdict").or(outcome.text("outcome")).unwrap_or_default()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn an_experiment_ends_as_it_is_meant_to() {
+        let check = |limit: Option<&str>, summary: Value, expected: bool| {
+            let mut experiment: Experiment = toml::from_str("name = \"n\"\ntitle = \"t\"").unwrap();
+            experiment.limit = limit.map(str::to_owned);
+            let outcome = Outcome { summary, ..Outcome::default() };
+            assert_eq!(is_expected(&experiment, &outcome), expected, "{}", outcome.summary);
+        };
+        check(None, json!({"verdict": "pass"}), true);
+        check(None, json!({"verdict": "fail", "limit": {"cause": "ports"}}), false);
+        check(None, json!({"outcome": "found"}), true);
+        check(None, json!({"outcome": "impossible"}), false);
+        check(Some("ports"), json!({"verdict": "fail", "limit": {"cause": "ports"}}), true);
+        check(Some("ports"), json!({"verdict": "pass", "limit": null}), false);
+    }
+
+    #[test]
+    fn a_summary_is_stored_without_its_samples() {
+        let summary = |populations: Value| json!({"target": "log/hold-1.toml", "observed": {}, "rig": null, "seed": 1, "populations": populations});
+        let check = |populations: Value, scenario: Option<&str>, expected: Value| {
+            assert_eq!(shortened(summary(populations), scenario), expected);
+        };
+        check(json!({"load": {}}), None, json!({"target": "log/hold-1.toml", "seed": 1}));
+        let both = json!({"a": {}, "b": {}});
+        let named = json!({"target": "hold.toml", "seed": 1, "populations": both});
+        check(both, Some("hold.toml"), named);
+    }
+}

@@ -123,3 +123,32 @@ fn is_in_use(log: &Path) -> bool {
     let pid = name.split('-').nth(2).and_then(|pid| pid.parse::<u32>().ok());
     pid.is_some_and(|pid| Path::new("/proc").join(pid.to_string()).exists())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{
+        fs::File,
+        time::{Duration, UNIX_EPOCH},
+    };
+
+    #[test]
+    fn old_logs_go_unless_they_are_in_use() {
+        let work = env::temp_dir().join(format!("throng-lab-logs-{}", std::process::id()));
+        // No process has this number: it is larger than any that Linux gives.
+        let old = |n: usize| work.join(format!("log-20261122T1334{n:02}Z-4194305-hold"));
+        let own = work.join(format!("log-20261122T133300Z-{}-hold", std::process::id()));
+        let all: Vec<PathBuf> = [own.clone()].into_iter().chain((0..LOGS + 5).map(old)).collect();
+        for (age, log) in all.iter().rev().enumerate() {
+            fs::create_dir_all(log).unwrap();
+            let modified = UNIX_EPOCH + Duration::from_secs(1_000_000 - age as u64);
+            File::open(log).and_then(|log| log.set_modified(modified)).unwrap();
+        }
+        fs::create_dir(work.join("source")).unwrap();
+        remove_old_logs(&work);
+        let left = |n: &usize| old(*n).exists();
+        assert_eq!((0..LOGS + 5).filter(left).collect::<Vec<_>>(), (5..LOGS + 5).collect::<Vec<_>>());
+        assert!(own.exists() && work.join("source").exists());
+        fs::remove_dir_all(work).unwrap();
+    }
+}

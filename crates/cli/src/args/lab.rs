@@ -1,4 +1,4 @@
-//! The words of `throng lab`.
+//! The arguments of `throng lab`.
 
 use std::path::PathBuf;
 
