@@ -5,6 +5,8 @@ use std::ops::Range;
 
 use hdrhistogram::Histogram;
 
+use crate::sparse::{SparseCounts, WORD, hull};
+
 /// Significant digits that are measured.
 pub(crate) const DIGITS: u8 = 3;
 /// Enough for what is drawn.
@@ -24,13 +26,9 @@ const HIGHEST_BITS: u32 = u64::BITS - HIGHEST.leading_zeros();
 pub(crate) struct Buckets {
     digits: u8,
     total: u64,
-    /// The octave that `counts` begins with.
+    /// Of octaves that follow each other, from this one on.
     first: usize,
-    /// Of octaves that follow each other.
-    counts: Vec<u64>,
-    /// Of each of them, a bit for each 64th of its buckets, set where there may be something: at three digits that is two
-    /// lines of a cache, and what lies between is not even read.
-    seen: Vec<u64>,
+    counts: SparseCounts,
 }
 
 /// A bucket in which there is something.
@@ -54,8 +52,12 @@ impl Bucket {
 
 impl Buckets {
     /// Empty, with so many significant digits: 2 or 3.
-    pub(crate) const fn new(digits: u8) -> Buckets {
-        Buckets { digits, total: 0, first: 0, counts: Vec::new(), seen: Vec::new() }
+    pub(crate) fn new(digits: u8) -> Buckets {
+        Buckets { digits, total: 0, first: 0, counts: SparseCounts::default() }
+    }
+
+    pub(crate) const fn digits(&self) -> u8 {
+        self.digits
     }
 
     /// How many were counted.
@@ -72,60 +74,62 @@ impl Buckets {
         (2 * 10u32.pow(self.digits as u32)).next_power_of_two().trailing_zeros() - 1
     }
 
-    /// Buckets for which a bit of `seen` stands, as a power of two.
-    const fn part_bits(&self) -> u32 {
-        self.octave_bits() - u64::BITS.trailing_zeros()
-    }
-
     /// The octave of the longest times.
     const fn last(&self) -> usize {
         (HIGHEST_BITS - LOWEST_BITS - self.octave_bits()) as usize
     }
 
-    /// Octave, and place within it. The first two octaves have buckets of the same width.
-    fn place(&self, time: u64) -> (usize, usize) {
+    /// Words of an octave's counts, as a power of two.
+    const fn word_bits(&self) -> u32 {
+        self.octave_bits() - WORD.trailing_zeros()
+    }
+
+    /// The number of a time's bucket. The first two octaves have buckets of the same width.
+    fn place(&self, time: u64) -> usize {
         let (bits, unit) = (self.octave_bits(), time >> LOWEST_BITS);
         let doublings = (u64::BITS - unit.leading_zeros()).saturating_sub(bits + 1);
-        let index = (u64::from(doublings) << bits) + (unit >> doublings);
-        ((index >> bits) as usize, (index & ((1 << bits) - 1)) as usize)
+        ((u64::from(doublings) << bits) + (unit >> doublings)) as usize
     }
 
-    /// The bucket at a place of `counts`.
-    fn bucket(&self, at: usize) -> Bucket {
-        let (bits, index) = (self.octave_bits(), (self.first << self.octave_bits()) + at);
-        let doublings = (index >> bits).saturating_sub(1);
-        let (unit, shift) = (index - (doublings << bits), doublings as u32 + LOWEST_BITS);
-        Bucket { lowest: (unit as u64) << shift, width: 1 << shift, count: self.counts[at] }
+    /// The bucket of this number.
+    fn bucket(&self, (place, count): (usize, u64)) -> Bucket {
+        let bits = self.octave_bits();
+        let doublings = (place >> bits).saturating_sub(1);
+        let (unit, shift) = (place - (doublings << bits), doublings as u32 + LOWEST_BITS);
+        Bucket { lowest: (unit as u64) << shift, width: 1 << shift, count }
     }
 
-    /// Has these octaves from now on.
+    /// Has these octaves from now on, and is not packed.
     fn make_room(&mut self, octaves: Range<usize>) {
-        let own = self.first..self.first + self.seen.len();
-        if own.start <= octaves.start && octaves.end <= own.end {
+        let own = self.first..self.first + (self.counts.words() >> self.word_bits());
+        if own.start <= octaves.start && octaves.end <= own.end && !self.counts.is_packed() {
             return;
         }
-        let wanted = match own.is_empty() {
-            true => octaves,
-            false => own.start.min(octaves.start)..own.end.max(octaves.end),
-        };
-        let moved = |before: &[u64], bits: u32| {
-            let mut after = vec![0; wanted.len() << bits];
-            let at = own.start.saturating_sub(wanted.start) << bits;
-            after[at..at + before.len()].copy_from_slice(before);
-            after
-        };
-        let (counts, seen) = (moved(&self.counts, self.octave_bits()), moved(&self.seen, 0));
-        (self.first, self.counts, self.seen) = (wanted.start, counts, seen);
+        let wanted = hull(own.clone(), octaves);
+        let mut counts = SparseCounts::new(wanted.len() << self.word_bits());
+        counts.merge(&self.counts, own.start.saturating_sub(wanted.start) << self.word_bits(), 0);
+        (self.first, self.counts) = (wanted.start, counts);
     }
 
     /// `count` more of a time in nanoseconds.
     pub(crate) fn record_n(&mut self, time: u64, count: u64) {
-        let (octave, at) = self.place(if time >> HIGHEST_BITS > 0 { HIGHEST } else { time });
+        let place = self.place(if time >> HIGHEST_BITS > 0 { HIGHEST } else { time });
+        let octave = place >> self.octave_bits();
         self.make_room(octave..octave + 1);
-        let (nth, bits) = (octave - self.first, self.octave_bits());
         self.total += count;
-        self.seen[nth] |= 1 << (at >> self.part_bits());
-        self.counts[(nth << bits) + at] += count;
+        self.counts.add(place - (self.first << self.octave_bits()), count);
+    }
+
+    /// The count of a bucket beyond all others, by its number. None if there is no such bucket, or if that is too much.
+    pub(crate) fn push(&mut self, (place, count): (usize, u64)) -> Option<()> {
+        let octave = Some(place >> self.octave_bits()).filter(|octave| *octave <= self.last())?;
+        if self.counts.words() == 0 {
+            self.first = octave;
+        }
+        self.total = self.total.checked_add(count)?;
+        let words = (octave + 1 - self.first) << self.word_bits();
+        self.counts.push(place - (self.first << self.octave_bits()), count, words);
+        Some(())
     }
 
     /// Adds another's, whose digits may be others.
@@ -134,34 +138,25 @@ impl Buckets {
             other.iter().for_each(|bucket| self.record_n(bucket.lowest, bucket.count));
             return;
         }
-        let is_used = |seen: &u64| *seen != 0;
-        let (Some(first), Some(last)) =
-            (other.seen.iter().position(is_used), other.seen.iter().rposition(is_used))
-        else {
+        let used = other.counts.used();
+        if used.is_empty() {
             return;
-        };
-        self.make_room(other.first + first..other.first + last + 1);
+        }
+        let bits = self.word_bits();
+        let octave = |word: usize| other.first + (word >> bits);
+        self.make_room(octave(used.start)..octave(used.end - 1) + 1);
         self.total += other.total;
-        for nth in first..=last {
-            self.seen[other.first + nth - self.first] |= other.seen[nth];
-        }
-        // Where theirs begin among ours; before, where theirs has octaves that are not used.
-        let from = other.first as isize - self.first as isize;
-        let shift = from * (1 << self.octave_bits());
-        for part in other.parts() {
-            let at = (part.start as isize + shift) as usize;
-            let pairs = self.counts[at..at + part.len()].iter_mut().zip(&other.counts[part]);
-            pairs.for_each(|(own, other)| *own += other);
-        }
+        self.counts.merge(
+            &other.counts,
+            ((other.first << bits) + used.start) - (self.first << bits),
+            used.start,
+        );
     }
 
     /// Back to zero, keeping the memory.
     pub(crate) fn clear(&mut self) {
         self.total = 0;
-        for part in parts(&self.seen, self.part_bits()) {
-            self.counts[part].fill(0);
-        }
-        self.seen.fill(0);
+        self.counts.clear();
     }
 
     /// Has room for every time from now on: nothing that is counted allocates any more.
@@ -169,14 +164,15 @@ impl Buckets {
         self.make_room(0..self.last() + 1);
     }
 
-    /// Places of `counts` where there may be something.
-    fn parts(&self) -> impl Iterator<Item = Range<usize>> + '_ {
-        parts(&self.seen, self.part_bits())
+    /// Numbers and counts of the buckets in which there is something, the shortest times first.
+    pub(crate) fn counts(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
+        let from = self.first << self.octave_bits();
+        self.counts.iter().map(move |(at, count)| (from + at, count))
     }
 
-    /// Those in which there is something, the shortest times first.
+    /// The same buckets.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Bucket> + '_ {
-        self.parts().flatten().filter(|at| self.counts[*at] > 0).map(|at| self.bucket(at))
+        self.counts().map(|counted| self.bucket(counted))
     }
 
     /// The bucket in which the one of this rank is, from 1 on; none where there are fewer.
@@ -195,27 +191,10 @@ impl Buckets {
     }
 }
 
-/// The parts whose bits are set, each of so many buckets (a power of two).
-fn parts(seen: &[u64], bits: u32) -> impl Iterator<Item = Range<usize>> + '_ {
-    let set = |(nth, seen): (usize, &u64)| {
-        let mut left = *seen;
-        std::iter::from_fn(move || {
-            let bit = left.trailing_zeros() as usize;
-            // The lowest bit that is set goes.
-            left &= left.checked_sub(1)?;
-            Some(64 * nth + bit)
-        })
-    };
-    seen.iter().enumerate().flat_map(set).map(move |part| part << bits..(part + 1) << bits)
-}
-
 /// What was counted is the same, however it came to be.
 impl PartialEq for Buckets {
     fn eq(&self, other: &Buckets) -> bool {
-        let all = |buckets: &Buckets| buckets.iter().map(|one| (one.lowest, one.count)).collect::<Vec<_>>();
-        self.total == other.total
-            && (self.digits == other.digits || self.is_empty())
-            && all(self) == all(other)
+        (self.digits == other.digits || self.is_empty()) && self.counts().eq(other.counts())
     }
 }
 
@@ -275,38 +254,79 @@ mod tests {
             prop_assert_eq!(Histogram::from(&ours), theirs);
         }
 
-        /// Counts add up whatever octaves either side has, and however many digits.
+        /// Counts add up whatever octaves either side has, however many digits, and whether it was read.
         #[test]
-        fn sums_are_those_of_all(a in times(), b in times(), digits in 2u8..=3, other in 2u8..=3, has_room: bool) {
-            let of = |times: &[u64], mut buckets: Buckets| {
-                times.iter().for_each(|time| buckets.record_n(*time, 3));
-                buckets
-            };
-            let (mut sum, mut other) = (of(&a, Buckets::new(digits)), of(&b, Buckets::new(other)));
-            if has_room {
-                other.reserve();
-            }
+        fn sums_are_those_of_all(
+            a in times(), b in times(), digits in 2u8..=3, other in 2u8..=3, forms in (form(), form()),
+        ) {
+            let (mut sum, other) = (of(&a, digits, 3, forms.0), of(&b, other, 3, forms.1));
             sum.merge(&other);
-            let coarse: Vec<u64> = other.iter().map(|bucket| bucket.lowest).collect();
-            let mut expected = of(&a, Buckets::new(digits));
-            for (time, bucket) in coarse.iter().zip(other.iter()) {
-                expected.record_n(*time, bucket.count);
-            }
+            let mut expected = of(&a, digits, 3, Form::Grown);
+            other.iter().for_each(|bucket| expected.record_n(bucket.lowest, bucket.count));
             prop_assert_eq!(sum.len(), 3 * (a.len() + b.len()) as u64);
             prop_assert_eq!(sum, expected);
         }
 
+        /// Neighbours without a gap are added up as others are.
+        #[test]
+        fn full_octaves_add_up(from in 0u64..5_000, n in 0u64..5_000, forms in (form(), form())) {
+            let all: Vec<u64> = (from..from + n).map(|unit| unit << LOWEST_BITS).collect();
+            let mut sum = of(&all, 3, 3, forms.0);
+            sum.merge(&of(&all, 3, 4, forms.1));
+            prop_assert_eq!(sum, of(&all, 3, 7, Form::Grown));
+        }
+
         /// Memory goes with the octaves that were seen, and what is kept of it is used again.
         #[test]
-        fn what_was_cleared_is_as_new(before in times(), after in times()) {
-            let of = |times: &[u64], mut buckets: Buckets| {
-                times.iter().for_each(|time| buckets.record_n(*time, 2));
-                buckets
-            };
-            let mut used = of(&before, Buckets::new(3));
+        fn what_was_cleared_is_as_new(before in times(), after in times(), form in form()) {
+            let mut used = of(&before, 3, 2, form);
             used.clear();
             prop_assert_eq!(&used, &Buckets::new(2));
-            prop_assert_eq!(of(&after, used), of(&after, Buckets::new(3)));
+            after.iter().for_each(|time| used.record_n(*time, 2));
+            prop_assert_eq!(used, of(&after, 3, 2, Form::Grown));
+        }
+    }
+
+    /// How buckets came to be.
+    #[derive(Clone, Copy, Debug)]
+    enum Form {
+        Grown,
+        Reserved,
+        Packed,
+    }
+
+    fn form() -> impl Strategy<Value = Form> {
+        prop_oneof![Just(Form::Grown), Just(Form::Reserved), Just(Form::Packed)]
+    }
+
+    /// So many of each of these times.
+    fn of(times: &[u64], digits: u8, count: u64, form: Form) -> Buckets {
+        let mut buckets = Buckets::new(digits);
+        if let Form::Reserved = form {
+            buckets.reserve();
+        }
+        times.iter().for_each(|time| buckets.record_n(*time, count));
+        if let Form::Packed = form {
+            let mut packed = Buckets::new(digits);
+            buckets.counts().for_each(|counted| packed.push(counted).expect("it is beyond all others"));
+            return packed;
+        }
+        buckets
+    }
+
+    #[test]
+    fn there_is_a_last_bucket() {
+        for digits in [2, 3] {
+            let last = Buckets::new(digits).place(HIGHEST);
+            let room = (Buckets::new(digits).last() + 1) << Buckets::new(digits).octave_bits();
+            assert!(last < room);
+            for (place, is_one) in [(last, true), (room - 1, true), (room, false), (usize::MAX, false)] {
+                assert_eq!(Buckets::new(digits).push((place, 1)).is_some(), is_one, "{place}");
+                let mut further = of(&[0], digits, 1, Form::Packed);
+                assert_eq!(further.push((place, 1)).is_some(), is_one, "{place}");
+            }
+            let mut all = of(&[0], digits, u64::MAX, Form::Packed);
+            assert!(all.push((last, 1)).is_none(), "they are too many");
         }
     }
 
@@ -314,11 +334,16 @@ mod tests {
     fn room_is_made_once() {
         let mut buckets = Buckets::new(3);
         buckets.reserve();
-        assert_eq!(buckets.counts.len(), 27_648, "as many as hdrhistogram has between these bounds");
-        let at = buckets.counts.as_ptr();
+        let room = buckets.counts.words();
+        assert_eq!(room * WORD, 27_648, "as many as hdrhistogram has between these bounds");
         [0, 1, HIGHEST, u64::MAX].into_iter().for_each(|time| buckets.record_n(time, 1));
         buckets.clear();
         buckets.reserve();
-        assert_eq!((buckets.counts.len(), buckets.counts.as_ptr()), (27_648, at));
+        assert_eq!((buckets.first, buckets.counts.words()), (0, room));
+        // What is merged takes no more octaves than there is something in.
+        let mut sum = Buckets::new(3);
+        buckets.record_n(1_000_000, 1);
+        sum.merge(&buckets);
+        assert_eq!(sum.counts.words() << 6, 1 << sum.octave_bits());
     }
 }

@@ -70,33 +70,144 @@ pub(crate) mod statuses {
     }
 }
 
-/// A histogram in HdrHistogram's format V2, nanoseconds, as base64 (RFC 4648 section 4).
+/// A histogram in HdrHistogram's format V2 (`HdrHistogram/doc/histogram-log-format.md`), nanoseconds, as base64 (RFC 4648
+/// section 4). It is written and read as counts of buckets: hdrhistogram would make an array of all buckets each time.
 pub(crate) mod hdr {
     use base64::{Engine, engine::general_purpose::STANDARD};
-    use hdrhistogram::{
-        Histogram,
-        serialization::{Deserializer as Reader, Serializer as _, V2Serializer},
-    };
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
-    use crate::buckets::{Buckets, COARSE, DIGITS};
+    use crate::buckets::{Buckets, COARSE, DIGITS, HIGHEST, LOWEST_BITS};
+
+    const COOKIE: u32 = 0x1c84_9313;
 
     pub(crate) fn serialize<S: Serializer>(buckets: &Buckets, s: S) -> Result<S::Ok, S::Error> {
-        let mut bytes = Vec::new();
-        let written = V2Serializer::new().serialize(&Histogram::from(buckets), &mut bytes);
-        written.expect("memory takes any histogram");
-        s.serialize_str(&STANDARD.encode(bytes))
+        s.serialize_str(&STANDARD.encode(to_bytes(buckets)))
     }
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Buckets, D::Error> {
         let bytes = STANDARD.decode(String::deserialize(d)?).map_err(D::Error::custom)?;
-        let read = Reader::new().deserialize::<u64, _>(&mut bytes.as_slice());
-        let read = read.map_err(|e| D::Error::custom(format!("not a histogram: {e}")))?;
-        // One of other bounds is taken over as far as ours reach, and a coarse one stays coarse.
-        let mut buckets = Buckets::new(read.sigfig().clamp(COARSE, DIGITS));
-        for place in read.iter_recorded() {
-            buckets.record_n(read.lowest_equivalent(place.value_iterated_to()), place.count_at_value());
+        from_bytes(&bytes).ok_or_else(|| D::Error::custom("not a histogram of throng's"))
+    }
+
+    /// Before counts of this length.
+    fn head(digits: u8, length: usize) -> Vec<u8> {
+        let words = [COOKIE, length as u32, 0, digits.into()].map(u32::to_be_bytes);
+        let bounds = [1 << LOWEST_BITS, HIGHEST, 1f64.to_bits()].map(u64::to_be_bytes);
+        [words.as_flattened(), bounds.as_flattened()].concat()
+    }
+
+    /// The counts of all buckets up to the last in which there is something; several zeros are their number, negative.
+    pub(super) fn to_bytes(buckets: &Buckets) -> Vec<u8> {
+        let (mut counts, mut next) = (Vec::new(), 0);
+        for (place, count) in buckets.counts() {
+            match place - next {
+                0 => {}
+                1 => write(0, &mut counts),
+                zeros => write(-(zeros as i64), &mut counts),
+            }
+            write(count as i64, &mut counts);
+            next = place + 1;
         }
-        Ok(buckets)
+        let mut bytes = head(buckets.digits(), counts.len());
+        bytes.append(&mut counts);
+        bytes
+    }
+
+    pub(super) fn from_bytes(bytes: &[u8]) -> Option<Buckets> {
+        let (own, mut counts) = bytes.split_at_checked(head(0, 0).len())?;
+        let digits = [DIGITS, COARSE].into_iter().find(|digits| own == head(*digits, counts.len()))?;
+        let (mut buckets, mut place) = (Buckets::new(digits), 0usize);
+        while !counts.is_empty() {
+            let count = read(&mut counts)?;
+            if count > 0 {
+                buckets.push((place, count as u64))?;
+            }
+            place = place.checked_add(count.min(-1).unsigned_abs() as usize)?;
+        }
+        Some(buckets)
+    }
+
+    /// Zigzag, the lowest seven bits first, a ninth byte as it is.
+    fn write(n: i64, bytes: &mut Vec<u8>) {
+        let mut left = ((n << 1) ^ (n >> 63)) as u64;
+        for _ in 0..8 {
+            if left < 0x80 {
+                break;
+            }
+            bytes.push(left as u8 | 0x80);
+            left >>= 7;
+        }
+        bytes.push(left as u8);
+    }
+
+    fn read(bytes: &mut &[u8]) -> Option<i64> {
+        let mut n = 0;
+        for shift in (0..63).step_by(7) {
+            let byte = u64::from(*bytes.split_off_first()?);
+            let has_more = shift < 56 && byte >= 0x80;
+            n |= (if has_more { byte & 0x7f } else { byte }) << shift;
+            if !has_more {
+                break;
+            }
+        }
+        Some((n >> 1) as i64 ^ -((n & 1) as i64))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::hdr::{from_bytes, to_bytes};
+    use crate::buckets::{Buckets, HIGHEST};
+    use hdrhistogram::{
+        Histogram,
+        serialization::{Deserializer, Serializer, V2Serializer},
+    };
+    use proptest::prelude::*;
+
+    fn by_hdrhistogram(buckets: &Buckets) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        V2Serializer::new().serialize(&Histogram::from(buckets), &mut bytes).unwrap();
+        bytes
+    }
+
+    proptest! {
+        /// What hdrhistogram writes, and throng wrote with it, is what is written and read here.
+        #[test]
+        fn a_histogram_is_written_as_by_hdrhistogram(
+            times in proptest::collection::vec((0u64..2 * HIGHEST, 0u32..44, 1u64..1 << 40), 1..200),
+            digits in 2u8..=3,
+        ) {
+            let mut buckets = Buckets::new(digits);
+            times.iter().for_each(|(time, shift, count)| buckets.record_n(time >> shift, *count));
+            let bytes = by_hdrhistogram(&buckets);
+            prop_assert_eq!(&to_bytes(&buckets), &bytes);
+            prop_assert_eq!(from_bytes(&bytes), Some(buckets.clone()));
+            let read = from_bytes(&bytes).unwrap();
+            prop_assert_eq!(&to_bytes(&read), &bytes);
+            let theirs: Histogram<u64> = Deserializer::new().deserialize(&mut to_bytes(&read).as_slice()).unwrap();
+            prop_assert_eq!(theirs, Histogram::from(&buckets));
+        }
+
+        /// Whatever comes is read or refused.
+        #[test]
+        fn bytes_are_a_histogram_or_none(counts in proptest::collection::vec(any::<u8>(), 0..60), digits in 1u8..5) {
+            let mut empty = by_hdrhistogram(&Buckets::new(3));
+            empty.truncate(40);
+            (empty[7], empty[15]) = (counts.len() as u8, digits);
+            let read = from_bytes(&[empty, counts].concat());
+            prop_assert!(read.is_none_or(|read| from_bytes(&to_bytes(&read)) == Some(read)));
+        }
+    }
+
+    #[test]
+    fn counts_of_any_size_are_kept() {
+        for bits in 0..63 {
+            for count in [1 << bits, (1 << bits) + 1, (1 << bits) - 1 + (1 << bits)] {
+                let mut buckets = Buckets::new(3);
+                buckets.record_n(1_000_000, count);
+                assert_eq!(to_bytes(&buckets), by_hdrhistogram(&buckets), "{count}");
+                assert_eq!(from_bytes(&to_bytes(&buckets)), Some(buckets), "{count}");
+            }
+        }
     }
 }

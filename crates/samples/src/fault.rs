@@ -2,7 +2,11 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::{errno::Errno, merge::Merge};
+use crate::{
+    errno::Errno,
+    merge::Merge,
+    sparse::{SparseCounts, WORD},
+};
 
 /// Makes an enum whose variants are words to users and scripts.
 macro_rules! words {
@@ -161,17 +165,15 @@ impl Fault {
         Fault { errno, ..self }
     }
 
-    /// All of them, without error numbers, in order.
-    fn all() -> impl Iterator<Item = Fault> {
-        let stages = |&side: &'static Side| Stage::ALL.iter().map(move |&stage| (side, stage));
-        let kinds = |(side, stage)| {
-            Kind::ALL.iter().map(move |&kind| Fault { side, stage, kind, errno: Errno::NONE })
-        };
-        Side::ALL.iter().flat_map(stages).flat_map(kinds)
-    }
-
     const fn index(self) -> usize {
         (self.side as usize * Stage::ALL.len() + self.stage as usize) * Kind::ALL.len() + self.kind as usize
+    }
+
+    /// The one of this index, without error number.
+    fn of(index: usize) -> Fault {
+        let (kinds, stages) = (Kind::ALL.len(), Stage::ALL.len());
+        let (side, stage) = (Side::ALL[index / kinds / stages], Stage::ALL[index / kinds % stages]);
+        Fault { side, stage, kind: Kind::ALL[index % kinds], errno: Errno::NONE }
     }
 }
 
@@ -181,23 +183,14 @@ const PLACES: usize = Side::ALL.len() * Stage::ALL.len() * Kind::ALL.len();
 const MAX_DETAILS: usize = 16;
 
 /// How often each fault occurred.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Vec<FaultCount>", into = "Vec<FaultCount>")]
-pub struct Faults(Box<Counters>);
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Counters {
+pub struct Faults {
     /// By place, with error number and without.
-    places: [u64; PLACES],
-    /// Those with an error number: index, error number and count, ascending. If there are too many, the smallest are kept:
+    places: SparseCounts,
+    /// Those with an error number: place, error number and count, ascending. If there are too many, the smallest are kept:
     /// so the sum does not depend on the order of its parts.
-    details: [Option<(u16, Errno, u64)>; MAX_DETAILS],
-}
-
-impl Default for Faults {
-    fn default() -> Self {
-        Faults(Box::new(Counters { places: [0; PLACES], details: [None; MAX_DETAILS] }))
-    }
+    details: Vec<(u16, Errno, u64)>,
 }
 
 impl From<Vec<FaultCount>> for Faults {
@@ -223,10 +216,26 @@ impl Faults {
     }
 
     fn add(&mut self, fault: Fault, count: u64) {
+        if count == 0 {
+            return;
+        }
         let place = fault.index();
-        self.0.places[place] += count;
-        if !fault.errno.is_none() && count > 0 {
-            self.0.add_detail((place as u16, fault.errno), count);
+        self.reserve();
+        self.places.add(place, count);
+        if !fault.errno.is_none() {
+            self.add_detail((place as u16, fault.errno), count);
+        }
+    }
+
+    fn add_detail(&mut self, key: (u16, Errno), count: u64) {
+        let at = self.details.partition_point(|(place, errno, _)| (*place, *errno) < key);
+        match self.details.get_mut(at) {
+            Some((place, errno, n)) if (*place, *errno) == key => *n += count,
+            _ if at < MAX_DETAILS => {
+                self.details.truncate(MAX_DETAILS - 1);
+                self.details.insert(at, (key.0, key.1, count));
+            }
+            _ => {}
         }
     }
 
@@ -242,31 +251,33 @@ impl Faults {
 
     /// The same whatever the error number was: one count for each side, stage and kind.
     pub fn by_kind(&self) -> impl Iterator<Item = (Fault, u64)> + '_ {
-        Fault::all().map(|fault| (fault, self.0.places[fault.index()])).filter(|(_, n)| *n > 0)
+        self.places.iter().map(|(place, n)| (Fault::of(place), n))
     }
 
     fn details_of(&self, place: usize) -> impl Iterator<Item = (Errno, u64)> + Clone + '_ {
-        let details = self.0.details.iter().flatten();
+        let details = self.details.iter();
         details.filter(move |(at, ..)| usize::from(*at) == place).map(|(_, errno, n)| (*errno, *n))
     }
 
     /// All together.
     pub fn total(&self) -> u64 {
-        self.0.places.iter().sum()
+        self.places.iter().map(|(_, n)| n).sum()
     }
 
     /// Whether none occurred.
     pub fn is_empty(&self) -> bool {
-        self.total() == 0
+        self.places.iter().next().is_none()
     }
 
     /// Adds another's counts.
     pub fn merge(&mut self, other: &Faults) {
-        for (a, b) in self.0.places.iter_mut().zip(other.0.places.iter()) {
-            *a += b;
+        if other.is_empty() {
+            return;
         }
-        for (place, errno, n) in other.0.details.iter().flatten() {
-            self.0.add_detail((*place, *errno), *n);
+        self.reserve();
+        self.places.merge(&other.places, 0, 0);
+        for (place, errno, n) in &other.details {
+            self.add_detail((*place, *errno), *n);
         }
     }
 }
@@ -277,23 +288,14 @@ impl Merge for Faults {
     }
 
     fn clear(&mut self) {
-        self.0.places.fill(0);
-        self.0.details.fill(None);
+        self.places.clear();
+        self.details.clear();
     }
-}
 
-impl Counters {
-    fn add_detail(&mut self, key: (u16, Errno), count: u64) {
-        let before =
-            |detail: &Option<(u16, Errno, u64)>| detail.is_some_and(|(place, errno, _)| (place, errno) < key);
-        let at = self.details.partition_point(before);
-        match self.details.get_mut(at) {
-            Some(Some((place, errno, n))) if (*place, *errno) == key => *n += count,
-            Some(_) => {
-                self.details[at..].rotate_right(1);
-                self.details[at] = Some((key.0, key.1, count));
-            }
-            None => {}
+    fn reserve(&mut self) {
+        if self.places.words() == 0 {
+            self.places = SparseCounts::new(PLACES.div_ceil(WORD));
+            self.details.reserve(MAX_DETAILS);
         }
     }
 }

@@ -21,6 +21,7 @@ mod record;
 mod sample;
 mod share;
 mod sink;
+mod sparse;
 mod summary;
 mod tick;
 #[cfg(test)]
