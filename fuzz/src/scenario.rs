@@ -1,7 +1,8 @@
 //! Scenario files: any text is a scenario that prints as it reads, or mistakes that a terminal can show.
 
 use plan::scenario::read;
-use plan::{Environment, Flags, Mistake, Op, Plan, Random, Values};
+use plan::{Environment, Flags, Mistake, Op, Plan, Values};
+use units::Random;
 
 /// Reads a text with a machine of two cores, one name and one file of values.
 pub(crate) fn check(text: &str) {

@@ -19,7 +19,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<u8, Failure> {
     let (store, groups, tolerances) = words(args)?;
     let drawn = args.report.as_ref().map(|_| reports(&store, &groups)).transpose()?;
     let (groups, load) = store.compared(groups).map_err(Failure::machine)?;
-    let comparison = Comparison::new(groups, load, &tolerances, &plan::load_words);
+    let comparison = Comparison::new(groups, load, &tolerances, &plan::load_args);
     let text =
         if args.markdown { view::compare::markdown(&comparison) } else { view::compare::text(&comparison) };
     tell(&text, args.json.as_deref(), || view::compare::json(&comparison))?;

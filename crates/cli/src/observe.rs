@@ -27,7 +27,7 @@ pub(crate) fn observe(args: &ObserveArgs) -> Result<u8, Failure> {
     // Last: a reader of this line may send a signal immediately.
     answer(&format!("observing at http://{}/\n", server.address().map_err(failed)?))?;
     let mut watches = Watches::new(Root::real(), Clock::start());
-    server.serve(&stop, |ports| watches.look(ports)).map_err(failed)?;
+    server.serve(&stop, |ports| watches.sample(ports)).map_err(failed)?;
     Ok(0)
 }
 
@@ -75,7 +75,7 @@ struct Known {
     watch: Watch,
     searched: Nanos,
     looked: Nanos,
-    look: Sample,
+    sample: Sample,
 }
 
 impl Watches {
@@ -83,7 +83,7 @@ impl Watches {
         Watches { root, clock, known: BTreeMap::new() }
     }
 
-    fn look(&mut self, ports: &[u16]) -> Sample {
+    fn sample(&mut self, ports: &[u16]) -> Sample {
         let now = self.clock.now();
         if !self.known.contains_key(ports) {
             if self.known.len() >= MAX_WATCHES {
@@ -93,12 +93,12 @@ impl Watches {
                 oldest.and_then(|ports| self.known.remove(&ports));
             }
             let watch = Watch::new(&self.root, ports, &::run::listeners(&self.root));
-            let first = Known { watch, searched: now, looked: Nanos::ZERO, look: Sample::default() };
+            let first = Known { watch, searched: now, looked: Nanos::ZERO, sample: Sample::default() };
             self.known.insert(ports.to_vec(), first);
         }
         let known = self.known.get_mut(ports).expect("it was just put there");
         if known.looked != Nanos::ZERO && now.since(known.looked) < FRESH {
-            return known.look.clone();
+            return known.sample.clone();
         }
         if !known.watch.is_alive() && now.since(known.searched) >= SEARCH {
             known.searched = now;
@@ -109,8 +109,8 @@ impl Watches {
             }
         }
         known.looked = now;
-        known.look =
-            Sample { target: known.watch.look(now, &::run::queues()), host: host_sample(&self.root) };
-        known.look.clone()
+        known.sample =
+            Sample { target: known.watch.sample(now, &::run::queues()), host: host_sample(&self.root) };
+        known.sample.clone()
     }
 }

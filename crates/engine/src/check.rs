@@ -1,6 +1,6 @@
 //! The check of a response, compiled.
 
-use plan::{Answer, ExpectedLength};
+use plan::{Expectation, ExpectedLength};
 
 use crate::needle::Needle;
 
@@ -19,13 +19,13 @@ pub(crate) struct Check {
 }
 
 impl Check {
-    pub(crate) fn new(answer: &Answer) -> Check {
+    pub(crate) fn new(expected: &Expectation) -> Check {
         Check {
-            status: answer.basic.status,
-            length: answer.basic.length,
-            fields: answer.headers.clone(),
-            body: answer.body.as_deref().map(Needle::new),
-            echo: answer.echo,
+            status: expected.basic.status,
+            length: expected.basic.length,
+            fields: expected.headers.clone(),
+            body: expected.body.as_deref().map(Needle::new),
+            echo: expected.echo,
         }
     }
 

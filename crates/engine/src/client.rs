@@ -4,7 +4,7 @@
 //!            ┌──────── address taken: next ────────┐
 //!  None ─► Dialling ─► Securing ─► Upgrading ─► Busy ─► Idle ─► Busy ─► …  (think time, its slot of an open loop, or at once)
 //!            ▲         (a layer)  (WebSocket)            │
-//!            └────────────────── Resting ◄───────────────┘  the server closed with an announcement, or a loss is made up for; dialled
+//!            └──────────────── Disconnected ◄────────────┘  the server closed with an announcement, or a loss is made up for; dialled
 //!                                              again when the next request is due, or the back-off is over
 //! ```
 
@@ -27,7 +27,6 @@ use crate::{
 
 use self::lives::Lives;
 
-mod answers;
 mod dial;
 mod ends;
 mod figures;
@@ -37,15 +36,16 @@ mod level;
 mod lives;
 mod open_loop;
 mod requests;
+mod responses;
 mod ticks;
 mod timers;
 
 /// Local addresses tried for one dial before it counts as failed, and by our doing.
 const MAX_TRIES: u8 = 16;
 /// How often an idle shard checks for commands.
-const LOOK_AT_ORDERS: Nanos = Nanos::from_millis(100);
+const ORDERS_INTERVAL: Nanos = Nanos::from_millis(100);
 /// While responses are outstanding it wakes this often, to notice its own stalls.
-const LOOK_WHILE_WAITING: Nanos = Nanos::from_millis(10);
+const WAITING_INTERVAL: Nanos = Nanos::from_millis(10);
 /// In closed loop, wake-ups may be delayed by this much, for larger batches.
 const COALESCE: Nanos = Nanos::from_micros(50);
 
@@ -66,7 +66,7 @@ pub struct Client {
     /// Where the protocol has timeouts of its own: what else each connection's timer is for, by index.
     timers: Vec<Nanos>,
     lives: Lives,
-    /// Records still to be looked at for connections that are too many: those below this index.
+    /// Surplus connections are still searched for below this index.
     surplus_below: u32,
     full_load: FullLoad,
     /// Requests under way that were due at a full load that is over.
@@ -75,7 +75,7 @@ pub struct Client {
     hold_until: Nanos,
     ramped_at: Nanos,
     draining: bool,
-    told_drained: bool,
+    reported_drained: bool,
     finished: bool,
     tick: Box<Tick>,
     tick_ends: Nanos,
@@ -110,7 +110,7 @@ impl Client {
             hold_until: Nanos::NEVER,
             ramped_at: Nanos::NEVER,
             draining: false,
-            told_drained: false,
+            reported_drained: false,
             finished: false,
             tick: Box::new(tick),
             tick_ends: Nanos((start.0 / period.0 + 1) * period.0),
@@ -162,7 +162,7 @@ impl Program for Client {
         let now = cx.now();
         let exchange = *self.exchange(k);
         self.tick.connect.record_seen(self.took(exchange.started, self.dialled_at(cx, k), now));
-        if self.job.protocol.is_known_by_dial(exchange.asks()) {
+        if self.job.protocol.is_known_by_dial(exchange.has_request()) {
             self.learn(&exchange, now, true);
         } else if exchange.first {
             self.pacer.learn_dial(now.since(exchange.started), now);
@@ -174,10 +174,10 @@ impl Program for Client {
         let Some(due) = self.handle_timer(cx, k) else { return };
         match self.conn(k).state() {
             State::Dialling | State::Securing | State::Upgrading | State::Busy => self.timed_out(cx, k),
-            State::Idle | State::Resting if self.draining => self.wake_at(cx, k, Nanos::NEVER),
-            State::Idle | State::Resting if self.pacer.is_paused() => self.put_off(cx, k),
+            State::Idle | State::Disconnected if self.draining => self.wake_at(cx, k, Nanos::NEVER),
+            State::Idle | State::Disconnected if self.pacer.is_paused() => self.put_off(cx, k),
             State::Idle => self.go_on_at(cx, k, due),
-            State::Resting => self.redial_due(cx, k, due),
+            State::Disconnected => self.redial_due(cx, k, due),
             State::None => unreachable!("a timer without a connection"),
         }
     }
@@ -206,7 +206,7 @@ impl Program for Client {
             // It was held for as long as it was to be.
             State::Idle if self.draining => self.end(cx, k, ends::End::EndedAfter),
             State::Idle => self.lost(cx, k, ends::fault_of(Stage::Hold, why)),
-            State::Resting | State::None => unreachable!("no socket, no end of one"),
+            State::Disconnected | State::None => unreachable!("no socket, no end of one"),
         }
     }
 
@@ -224,8 +224,8 @@ impl Program for Client {
             next = next.min(self.pacer.next_slot()).min(self.dial_due(cx)).min(self.close_surplus(cx));
             next = next.min(self.hold_until).min(self.full_load.until());
         }
-        let look = if self.waiting() > 0 { LOOK_WHILE_WAITING } else { LOOK_AT_ORDERS };
-        self.wanted_by = next.min(self.tick_ends).min(cx.now() + look);
+        let interval = if self.waiting() > 0 { WAITING_INTERVAL } else { ORDERS_INTERVAL };
+        self.wanted_by = next.min(self.tick_ends).min(cx.now() + interval);
         self.wanted_by
     }
 }

@@ -90,7 +90,7 @@ impl Connections {
                 self.exchanges.end(held.exchange);
                 held.exchange = next;
             }
-            let stays = to.is_under_way() || to == State::Idle && !held.session.is_at_rest();
+            let stays = to.is_under_way() || to == State::Idle && !held.session.is_between_messages();
             if !stays {
                 self.sessions.end(conn.session);
                 conn.session = NOTHING;
@@ -152,8 +152,8 @@ impl Connections {
     }
 
     /// Whether an idle connection keeps nothing but its record.
-    pub(crate) fn is_at_rest(&self, index: u32) -> bool {
-        self[index].session == NOTHING || self.held(index).session.is_at_rest()
+    pub(crate) fn is_between_messages(&self, index: u32) -> bool {
+        self[index].session == NOTHING || self.held(index).session.is_between_messages()
     }
 
     /// Whether a further request may begin on a connection beside those under way.
@@ -235,8 +235,8 @@ impl Connections {
     }
 
     /// Without a socket, to be dialled again.
-    pub(crate) fn resting(&self) -> u64 {
-        self.count(&[State::Resting])
+    pub(crate) fn disconnected(&self) -> u64 {
+        self.count(&[State::Disconnected])
     }
 
     /// Requests that wait for their response: all that is under way but for dials.

@@ -14,7 +14,7 @@ pub(crate) struct Exchange {
     pub(crate) due: Nanos,
     /// When the dial was due, and then when the request was sent: connect time, and the timeout, count from here.
     pub(crate) started: Nanos,
-    /// Length of the content that is expected; `u64::MAX` where none is. Of a control ping: what it says.
+    /// Length of the content that is expected; `u64::MAX` if any. Of a control ping: its payload.
     pub(crate) expected: u64,
     /// Content received.
     pub(crate) content: u64,
@@ -24,14 +24,14 @@ pub(crate) struct Exchange {
     pub(crate) next: u32,
     /// The operation that it is.
     pub(crate) at: u16,
-    /// How much of the text that is looked for matches.
+    /// How much of the text that is searched for has matched.
     pub(crate) found: u16,
     /// Part of the response has arrived.
     pub(crate) begun: bool,
     /// The first dial and the first request of a connection belong to the ramp's window.
     pub(crate) first: bool,
     /// Whether a request is due for this dial, and goes out when the connection stands.
-    pub(crate) asks: Asks,
+    pub(crate) request: PendingRequest,
     /// The response lacks a field, or the echo is not what was sent.
     pub(crate) differs: bool,
 }
@@ -40,16 +40,16 @@ const _: () = assert!(size_of::<Exchange>() <= 48, "each request under way has o
 
 /// Whether a dial is for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Asks {
+pub(crate) enum PendingRequest {
     No,
     Yes,
     /// For one that is sent again, since it met an announced close.
-    Again,
+    Retry,
 }
 
-impl From<bool> for Asks {
-    fn from(asks: bool) -> Asks {
-        if asks { Asks::Yes } else { Asks::No }
+impl From<bool> for PendingRequest {
+    fn from(has_request: bool) -> PendingRequest {
+        if has_request { PendingRequest::Yes } else { PendingRequest::No }
     }
 }
 
@@ -66,20 +66,20 @@ impl Exchange {
             found: 0,
             begun: false,
             first: false,
-            asks: Asks::No,
+            request: PendingRequest::No,
             differs: false,
         }
     }
 
     /// Whether a request is due for this dial.
-    pub(crate) fn asks(&self) -> bool {
-        self.asks != Asks::No
+    pub(crate) fn has_request(&self) -> bool {
+        self.request != PendingRequest::No
     }
 
-    /// A message is awaited from here on; `is_at_rest`: no other one has come in part.
-    pub(crate) fn await_message(&mut self, is_at_rest: bool) {
+    /// A message is awaited from here on; `is_between_messages`: no other one has come in part.
+    pub(crate) fn await_message(&mut self, is_between_messages: bool) {
         (self.found, self.differs) = (0, false);
-        self.content = if is_at_rest { 0 } else { NOT_OURS };
+        self.content = if is_between_messages { 0 } else { NOT_OURS };
     }
 
     /// Content bytes of the response; a pong between the pieces of an unsolicited message has none.

@@ -69,7 +69,7 @@ impl Job {
         let target = &population.target;
         let at_once = |op: &Op| match op {
             // After a fire-and-forget message, the connection's timer is that of the next operation.
-            Op::Wait(_) | Op::Stay | Op::Tell(_) => false,
+            Op::Wait(_) | Op::Stay | Op::Send(_) => false,
             Op::Ping(_, every) => *every == Nanos::ZERO,
             _ => true,
         };
@@ -122,12 +122,12 @@ impl Job {
 
     /// Whether it waits for messages that come by themselves.
     pub(crate) fn listens(&self) -> bool {
-        self.ops.iter().any(|op| matches!(op, Op::Listen(_)))
+        self.ops.iter().any(|op| matches!(op, Op::Expect(_)))
     }
 
     /// Whether a connection starts with a request.
-    pub(crate) fn asks_first(&self) -> bool {
-        matches!(self.op(0), Op::Request(_) | Op::Ask(_) | Op::Listen(_))
+    pub(crate) fn starts_with_request(&self) -> bool {
+        matches!(self.op(0), Op::Request(_) | Op::Exchange(_) | Op::Expect(_))
     }
 
     /// What is awaited at a place, of the connection at `index`; `nth` is the number of the message that it sent.
@@ -140,12 +140,12 @@ impl Job {
     ) -> Awaited<'a> {
         match self.op(at) {
             Op::Request(request) => Awaited::Response(&request.check),
-            Op::Listen(check) => Awaited::Message(check, b""),
+            Op::Expect(check) => Awaited::Message(check, b""),
             Op::Ping(message, _) if message.is_ping() => Awaited::Pong,
-            Op::Ask(message) | Op::Ping(message, _) if message.check.echo => {
+            Op::Exchange(message) | Op::Ping(message, _) if message.check.echo => {
                 Awaited::Message(&message.check, source.again(message, nth, index))
             }
-            Op::Ask(message) => Awaited::Message(&message.check, b""),
+            Op::Exchange(message) => Awaited::Message(&message.check, b""),
             _ => unreachable!("it awaits nothing"),
         }
     }

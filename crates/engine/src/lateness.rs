@@ -94,7 +94,7 @@ mod tests {
         ] {
             assert_eq!(lateness.stood_still(MS(started), MS(read)), MS(expected), "{started} {read}");
         }
-        // A time limit that began before is longer by it, whenever it is looked at.
+        // A time limit that began before is longer by it, whenever it is checked.
         assert_eq!([500, 1_200, 2_000].map(|from| lateness.since(MS(from)).millis()), [300, 100, 0]);
     }
 }

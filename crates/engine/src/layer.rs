@@ -21,10 +21,10 @@ pub(crate) trait Layer {
     /// What came is not right.
     fn handle_bytes(&mut self, index: u32, input: &mut [u8]) -> Result<Unsealed, Kind>;
 
-    /// Writes what it has to say by itself, at most [`MAX_SAID`] bytes; returns how many.
+    /// Writes the layer's own output, such as a handshake record, at most [`MAX_OUTPUT`] bytes; returns how many.
     fn poll_bytes(&mut self, index: u32, out: &mut [u8]) -> usize;
 
-    /// How many bytes so many become at most.
+    /// The maximum length of this many bytes once sealed.
     fn sealed_len(&self, length: usize) -> usize;
 
     /// Writes what `bytes` become on their way out; returns how many.
@@ -46,14 +46,14 @@ pub(crate) enum Unsealed {
     Bytes(usize, Range<usize>),
 }
 
-/// What a layer says by itself at one time: a flight of a TLS handshake without client certificates.
-const MAX_SAID: usize = 4 * 1024;
+/// A flight of a TLS handshake without client certificates.
+const MAX_OUTPUT: usize = 4 * 1024;
 
 /// A layer, and what is kept beside it.
 pub(crate) struct Layered {
     pub(crate) layer: Box<dyn Layer>,
     /// Unsealed bytes that the protocol has not used yet, by index: a partial head.
-    pub(crate) rests: HashMap<u32, Vec<u8>>,
+    pub(crate) leftovers: HashMap<u32, Vec<u8>>,
     /// What goes out, before it is sealed.
     scratch: Vec<u8>,
 }
@@ -61,7 +61,7 @@ pub(crate) struct Layered {
 impl Layered {
     #[cfg(test)]
     pub(crate) fn new(layer: Box<dyn Layer>) -> Layered {
-        Layered { layer, rests: HashMap::new(), scratch: Vec::new() }
+        Layered { layer, leftovers: HashMap::new(), scratch: Vec::new() }
     }
 
     /// Sends what `fill` writes into `room` bytes, sealed; `fill` returns how many, and this how many they have become.
@@ -83,24 +83,24 @@ impl Layered {
         sealed
     }
 
-    /// Sends what the layer has to say by itself; its bytes.
-    pub(crate) fn say<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) -> usize {
-        let mut said = 0;
-        cx.send(k, MAX_SAID, |out| {
-            said = self.layer.poll_bytes(k.index, out);
-            said
+    /// Sends the layer's own output; returns how many bytes.
+    pub(crate) fn send_output<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) -> usize {
+        let mut sent = 0;
+        cx.send(k, MAX_OUTPUT, |out| {
+            sent = self.layer.poll_bytes(k.index, out);
+            sent
         });
-        said
+        sent
     }
 
     /// Bytes that the protocol of a connection has left over.
-    pub(crate) fn rest_len(&self, index: u32) -> usize {
-        self.rests.get(&index).map_or(0, Vec::len)
+    pub(crate) fn leftover_len(&self, index: u32) -> usize {
+        self.leftovers.get(&index).map_or(0, Vec::len)
     }
 
     /// The connection is no more.
     pub(crate) fn end(&mut self, index: u32) {
-        self.rests.remove(&index);
+        self.leftovers.remove(&index);
         self.layer.end(index);
     }
 }

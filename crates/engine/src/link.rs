@@ -30,9 +30,9 @@ pub enum Control {
     /// Nothing is due from this time on: [`Control::Drain`] by itself; never takes that back. Its end is not left to an order, which would come a
     /// little later to each shard.
     Until(Nanos),
-    /// Begin nothing new, neither dials nor requests, until told otherwise; what was due meanwhile is due later. The
+    /// True: begin nothing new, neither dials nor requests, until false follows; what was due meanwhile is due later. The
     /// schedule of an open loop is stopped by a [`Control::RateProfile`].
-    Rest(bool),
+    Pause(bool),
     /// Full load ends: send nothing new, wait for responses.
     Drain,
     /// Hand over what was counted since the last tick and end.

@@ -1,4 +1,4 @@
-//! A text that is looked for in bytes which come in pieces.
+//! Searches for a text in bytes that arrive in pieces.
 
 /// The text, with where to go on from after a mismatch (Knuth, Morris, Pratt, "Fast pattern matching in strings", 1977).
 /// What it has seen so far is one number, which the caller keeps: how many octets of the text match; all, once found.
@@ -27,7 +27,7 @@ impl Needle {
     }
 
     /// Continues the search; `seen` is the last result, 0 before the first.
-    pub(crate) fn look(&self, mut seen: u16, bytes: impl Iterator<Item = u8>) -> u16 {
+    pub(crate) fn scan(&self, mut seen: u16, bytes: impl Iterator<Item = u8>) -> u16 {
         for byte in bytes {
             if self.is_found(seen) {
                 break;
@@ -58,7 +58,7 @@ mod tests {
             let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(hay.len())).chain([0, hay.len()]).collect();
             cuts.sort_unstable();
             let piece = |pair: &[usize]| hay.as_bytes()[pair[0]..pair[1]].to_vec();
-            let seen = cuts.windows(2).fold(0, |seen, pair| needle.look(seen, piece(pair).into_iter()));
+            let seen = cuts.windows(2).fold(0, |seen, pair| needle.scan(seen, piece(pair).into_iter()));
             prop_assert_eq!(needle.is_found(seen), hay.contains(&text));
         }
     }

@@ -14,12 +14,12 @@ pub(crate) enum Op {
     /// HTTP: a request and its complete response.
     Request(Request),
     /// WebSocket, TCP: a message and its reply.
-    Ask(Message),
+    Exchange(Message),
     /// WebSocket, TCP: a fire-and-forget message.
-    Tell(Message),
-    /// WebSocket, TCP: a message that comes by itself.
-    Listen(Check),
-    /// WebSocket, TCP: this message, and its echo, each so often, the first after a random part of it.
+    Send(Message),
+    /// WebSocket, TCP: an unsolicited message from the server.
+    Expect(Check),
+    /// WebSocket, TCP: this message, and its echo, at this interval, the first after a random part of it.
     Ping(Message, Nanos),
     /// Idle for a time between the two.
     Wait(Think),
@@ -33,18 +33,18 @@ pub(crate) enum Op {
 
 impl Op {
     /// Whether it awaits a response from its start.
-    pub(crate) fn asks(&self) -> bool {
-        matches!(self, Op::Request(_) | Op::Ask(_) | Op::Listen(_) | Op::Ping(..))
+    pub(crate) fn awaits_response(&self) -> bool {
+        matches!(self, Op::Request(_) | Op::Exchange(_) | Op::Expect(_) | Op::Ping(..))
     }
 
     /// Whether it may begin while others of its connection are under way, where the protocol has room for that.
     pub(crate) fn may_overlap(&self) -> bool {
-        matches!(self, Op::Request(_) | Op::Ask(_))
+        matches!(self, Op::Request(_) | Op::Exchange(_))
     }
 
     /// Whether it begins with something that goes out.
     pub(crate) fn sends(&self) -> bool {
-        matches!(self, Op::Request(_) | Op::Ask(_) | Op::Tell(_) | Op::Ping(..) | Op::Close)
+        matches!(self, Op::Request(_) | Op::Exchange(_) | Op::Send(_) | Op::Ping(..) | Op::Close)
     }
 }
 
@@ -70,25 +70,25 @@ fn compiled(
     start: usize,
 ) -> (Vec<Op>, Vec<u16>) {
     // An expectation that is the reply to the preceding message becomes part of that operation.
-    let answer_at = |at: usize| match (at.checked_sub(1).map(|before| &planned[before]), planned.get(at)) {
-        (Some(Planned::Send(_)), Some(Planned::Expect(answer))) if step_of[at - 1] == step_of[at] => {
-            Some(answer)
+    let reply_at = |at: usize| match (at.checked_sub(1).map(|before| &planned[before]), planned.get(at)) {
+        (Some(Planned::Send(_)), Some(Planned::Expect(reply))) if step_of[at - 1] == step_of[at] => {
+            Some(reply)
         }
         _ => None,
     };
     let (mut ops, mut steps, mut places) = (Vec::new(), Vec::new(), Vec::new());
     for (at, op) in planned.iter().enumerate() {
         places.push(ops.len() as u16);
-        if answer_at(at).is_some() {
+        if reply_at(at).is_some() {
             continue;
         }
         ops.push(match op {
             Planned::Request(request) => Op::Request(Request::new((**request).clone(), &population.target)),
-            Planned::Send(text) => match answer_at(at + 1) {
-                Some(answer) => Op::Ask(Message::new(text, Check::new(answer))),
-                None => Op::Tell(Message::new(text, Check::default())),
+            Planned::Send(text) => match reply_at(at + 1) {
+                Some(reply) => Op::Exchange(Message::new(text, Check::new(reply))),
+                None => Op::Send(Message::new(text, Check::default())),
             },
-            Planned::Expect(answer) => Op::Listen(Check::new(answer)),
+            Planned::Expect(reply) => Op::Expect(Check::new(reply)),
             Planned::Wait(think) => Op::Wait(*think),
             Planned::Ping { every, text } => Op::Ping(Message::new(text, Check::echo()), *every),
             Planned::Close => Op::Close,

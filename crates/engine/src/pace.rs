@@ -26,7 +26,7 @@ impl RateProfile {
         let end = over.secs_f64();
         let sloping = t.min(end);
         let about = r * sloping + d * sloping * sloping / (2.0 * end) + (r + d) * (t - sloping);
-        // What `time_of` says is exact by definition.
+        // `time_of` is exact by definition.
         let mut n = about as u64;
         while n > 0 && self.time_of(n) > elapsed {
             n -= 1;

@@ -2,9 +2,9 @@
 //!
 //! | load model | connections are dialled | a connection's next request is due |
 //! |---|---|---|
-//! | held | as its ramp says | when the connection says: at once, or after its think time |
-//! | rate | as its ramp says | with a slot of the schedule that all connections share: an open loop |
-//! | arrivals | at the rate at which they come | when the connection says; it goes when it is through |
+//! | held | by its ramp | by the connection: at once, or after its think time |
+//! | rate | by its ramp | with a slot of the schedule that all connections share: an open loop |
+//! | arrivals | at the rate of arrivals | by the connection, which is closed after its last one |
 
 use plan::{Load, Part};
 use units::Nanos;
@@ -39,7 +39,7 @@ pub(crate) enum Next {
     AtOnce,
 }
 
-/// What becomes of a request whose connection could not be dialled.
+/// The outcome of a request whose connection could not be dialled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unsent {
     /// A slot's: it is missed.
@@ -179,7 +179,7 @@ impl Pacer {
             return (0, Nanos::NEVER);
         }
         self.ramp.change(&self.part, now);
-        self.ramp.look(outstanding, timeout, now);
+        self.ramp.check_progress(outstanding, timeout, now);
         self.ramp.due(now, outstanding, behind)
     }
 
@@ -227,10 +227,10 @@ impl Pacer {
 
     // Slots of the open loop; there are none without one.
 
-    /// Takes the slots that have become due; `see` is called with the time of each. When that was done before: what was due
+    /// Takes the slots that have become due; `see` is called with the time of each. Returns the time of the previous call: what was due
     /// then has waited for a connection since.
-    pub(crate) fn look(&mut self, now: Nanos, see: &mut impl FnMut(Nanos)) -> Nanos {
-        self.open_loop().map_or(now, |open_loop| open_loop.look(now, see))
+    pub(crate) fn collect_due(&mut self, now: Nanos, see: &mut impl FnMut(Nanos)) -> Nanos {
+        self.open_loop().map_or(now, |open_loop| open_loop.collect_due(now, see))
     }
 
     /// Gives up the slots that have waited for a connection for longer than `limit` has for when they were due; `see` is called

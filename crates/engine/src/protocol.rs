@@ -10,9 +10,9 @@
 //! whether a further one may begin ([`Session::has_place`]), and gives one up while the others go on ([`Session::cancel`]).
 
 use net::Io;
-use plan::{Random, Scheme, Target};
+use plan::{Scheme, Target};
 use samples::Kind;
-use units::Nanos;
+use units::{Nanos, Random};
 
 use crate::{check::Check, exchange::Exchange, op::Op, out::Out, request::Message};
 
@@ -92,15 +92,15 @@ pub(crate) enum Progress<'a> {
     Opened(usize),
     /// What was awaited is complete.
     Responded(usize),
-    /// A message is complete that nobody has asked for.
+    /// An unsolicited message is complete.
     Pushed(usize),
-    /// The protocol has something to say by itself.
+    /// The protocol has output of its own.
     Reply(usize, Reply<'a>),
     /// The server ends the session, and announces it; the reply takes leave.
     Ending(Reply<'a>),
 }
 
-/// What a protocol says by itself.
+/// A protocol's own output.
 #[derive(Debug)]
 pub(crate) enum Reply<'a> {
     WebSocket(websocket::Reply<'a>),
@@ -118,7 +118,7 @@ impl Reply<'_> {
     }
 }
 
-/// What a protocol says of a whole response beside its content.
+/// What a complete response has besides its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Response {
     /// HTTP.
@@ -165,10 +165,10 @@ impl Protocol {
         }
     }
 
-    /// Whether the dial alone shows how fast the target accepts connections; `asks`: a request follows.
-    pub(crate) fn is_known_by_dial(&self, asks: bool) -> bool {
+    /// Whether the dial alone shows how fast the target accepts connections; `has_request`: a request follows.
+    pub(crate) fn is_known_by_dial(&self, has_request: bool) -> bool {
         match self {
-            Protocol::Http1 => !asks,
+            Protocol::Http1 => !has_request,
             Protocol::WebSocket(_) => false,
             Protocol::Tcp => true,
             #[cfg(test)]
@@ -228,25 +228,25 @@ impl Protocol {
         out: &mut Out<'_, I>,
     ) {
         (exchange.started, exchange.begun) = (out.to.now(), false);
-        let is_at_rest = session.is_at_rest();
+        let is_between_messages = session.is_between_messages();
         match (op, session) {
             (Op::Request(request), Session::Http1(state)) => {
                 http1::send(request, state, exchange, destination, out);
             }
             #[cfg(test)]
-            (Op::Ask(message), Session::Streams(session)) => {
+            (Op::Exchange(message), Session::Streams(session)) => {
                 streams::send(message, session, (stream, exchange), out);
             }
-            (Op::Ask(message) | Op::Ping(message, _), _) => {
-                exchange.await_message(is_at_rest);
+            (Op::Exchange(message) | Op::Ping(message, _), _) => {
+                exchange.await_message(is_between_messages);
                 self.send_message(message, Some(exchange), out);
             }
-            (Op::Listen(check), _) => {
-                exchange.await_message(is_at_rest);
+            (Op::Expect(check), _) => {
+                exchange.await_message(is_between_messages);
                 exchange.expected = check.expected(&[]);
             }
             (Op::Request(_), _) => unreachable!("requests are of http://"),
-            (Op::Tell(_) | Op::Wait(_) | Op::Close | Op::Goto(_) | Op::Stay, _) => {
+            (Op::Send(_) | Op::Wait(_) | Op::Close | Op::Goto(_) | Op::Stay, _) => {
                 unreachable!("it awaits nothing: {stream}")
             }
         }
@@ -297,7 +297,7 @@ impl Session {
         }
     }
 
-    /// What is under way on `stream` is given up, and its server told so; false where only the end of the connection does that.
+    /// Cancels the exchange on `stream`, with a message to the server; false if only closing the connection can do that.
     pub(crate) fn cancel<I: Io>(&mut self, stream: u32, out: &mut Out<'_, I>) -> bool {
         match self {
             #[cfg(test)]
@@ -337,14 +337,14 @@ impl Session {
     pub(crate) fn handle_bytes<'a>(
         &mut self,
         input: &'a [u8],
-        asked: Option<(&mut Exchange, Awaited)>,
+        awaiting: Option<(&mut Exchange, Awaited)>,
     ) -> Result<Progress<'a>, Kind> {
         match self {
-            Session::Http1(state) => http1::handle_bytes(state, input, asked),
-            Session::WebSocket(state) => websocket::handle_bytes(state, input, asked),
-            Session::Tcp => tcp::handle_bytes(input, asked),
+            Session::Http1(state) => http1::handle_bytes(state, input, awaiting),
+            Session::WebSocket(state) => websocket::handle_bytes(state, input, awaiting),
+            Session::Tcp => tcp::handle_bytes(input, awaiting),
             #[cfg(test)]
-            Session::Streams(session) => streams::handle_bytes(session, input, asked),
+            Session::Streams(session) => streams::handle_bytes(session, input, awaiting),
         }
     }
 
@@ -358,9 +358,9 @@ impl Session {
 
     /// Whether nothing has begun to come in that is not complete, and nothing else is kept of a connection: an idle one needs
     /// no session then.
-    pub(crate) fn is_at_rest(&self) -> bool {
+    pub(crate) fn is_between_messages(&self) -> bool {
         match self {
-            Session::WebSocket(state) => state.is_at_rest(),
+            Session::WebSocket(state) => state.is_between_messages(),
             Session::Http1(_) | Session::Tcp => true,
             #[cfg(test)]
             Session::Streams(_) => false,

@@ -1,6 +1,7 @@
 //! Outgoing requests and messages; those with variables are written each time.
 
-use plan::{Random, Target, Text, Values};
+use plan::{Target, Text, Values};
+use units::Random;
 
 use crate::check::Check;
 
@@ -57,7 +58,7 @@ impl ValueSource {
         nth * self.shards + self.shard
     }
 
-    /// The numbers and words of the next request on the connection at this index.
+    /// The variables' values for the next request on the connection at this index.
     pub(crate) fn values(&mut self, index: u32) -> Values<'_> {
         let (seq, row) = (self.seq(self.written), self.row(index));
         self.written += 1;

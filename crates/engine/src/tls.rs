@@ -1,13 +1,13 @@
 //! Does the target speak TLS, where it was spoken to without?
 
-/// What servers say over plain text at a port of theirs that expects TLS: nginx, Apache, Go's net/http, Tomcat.
+/// The plain-text responses of servers at a port that expects TLS: nginx, Apache, Go's net/http, Tomcat.
 const PAGES: [&[u8]; 4] = [
     b"plain HTTP request was sent to HTTPS port",
     b"speaking plain HTTP to an SSL-enabled server port",
     b"sent an HTTP request to an HTTPS server",
     b"combination of host and port requires TLS",
 ];
-/// The page is short, and says it early.
+/// The page is short, and this text near its beginning.
 const LOOKED_AT: usize = 2048;
 /// Bad Request: the status of all of them.
 const BAD_REQUEST: u16 = 400;
@@ -18,7 +18,7 @@ pub(crate) fn is_alert(input: &[u8]) -> bool {
     matches!(input, [0x15, 0x03, 0..=4, 0, 2, 1 | 2, ..])
 }
 
-/// Whether a response with this status, or a part of one, says that TLS was expected.
+/// Whether a response with this status, or a part of one, indicates that TLS was expected.
 pub(crate) fn is_page(status: u16, input: &[u8]) -> bool {
     let input = &input[..input.len().min(LOOKED_AT)];
     status == BAD_REQUEST && PAGES.iter().any(|page| input.windows(page.len()).any(|part| part == *page))
@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_reported_by_its_words() {
+    fn a_page_is_recognised_by_its_text() {
         let go = b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n";
         assert!(is_page(400, go) && !is_page(200, go));
         assert!(is_page(400, b"<center>The plain HTTP request was sent to HTTPS port</center>"));

@@ -67,7 +67,7 @@ pub fn foreign(root: &Root, addresses: &[IpAddr]) -> Vec<IpAddr> {
 }
 
 /// The device through which packets to `to` leave: `lo` for this machine's own addresses, else that of the
-/// longest route. `None` where there is none. Policy routing (ip-rule(8)) is not looked at.
+/// longest route. `None` where there is none. Policy routing (ip-rule(8)) is ignored.
 pub fn route_device(root: &Root, to: IpAddr) -> Option<String> {
     let to = to.to_canonical();
     if is_local(root, to) {
@@ -308,9 +308,9 @@ fd000000000000000000000000000000 40 00000000000000000000000000000000 00 00000000
 
     #[test]
     fn foreign_ones_keep_their_order() {
-        let asked: Vec<IpAddr> =
+        let addresses: Vec<IpAddr> =
             ["203.0.113.9", "127.0.0.1", "198.51.100.1"].map(|a| a.parse().unwrap()).to_vec();
-        assert_eq!(foreign(&machine().root(), &asked), [asked[0], asked[2]]);
+        assert_eq!(foreign(&machine().root(), &addresses), [addresses[0], addresses[2]]);
     }
 
     #[test]
@@ -321,7 +321,7 @@ fd000000000000000000000000000000 40 00000000000000000000000000000000 00 00000000
     }
 
     proptest! {
-        /// The same answer as comparing the first bits one by one.
+        /// The same result as comparing the first bits one by one.
         #[test]
         fn a_network_holds_what_shares_its_first_bits(base: u128, address: u128, same in 0u32..=128, length in 0u32..=128) {
             // Make it likely that the two agree for about as long as it matters.

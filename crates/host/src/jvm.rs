@@ -33,8 +33,8 @@ const POLICY: &str = "sun.gc.policy.name";
 const ONE_SPACE: &str = "GarbageFirst";
 
 /// The counters of a process; `None`: not a Java virtual machine, started with `-XX:-UsePerfData`, or not readable for us.
-pub(crate) fn look(root: &Root, pid: u32) -> Option<JvmSample> {
-    counters(&file(root, pid)?).map(|counters| counters.look())
+pub(crate) fn sample(root: &Root, pid: u32) -> Option<JvmSample> {
+    counters(&file(root, pid)?).map(|counters| counters.sample())
 }
 
 /// Timeout of a full collection.
@@ -52,7 +52,7 @@ pub fn live_heap(root: &Root, pids: &[u32]) -> Result<u64, String> {
     let mut live = 0;
     for pid in pids {
         let count =
-            || look(root, *pid).ok_or_else(|| format!("process {pid} has no counters (-XX:+UsePerfData)"));
+            || sample(root, *pid).ok_or_else(|| format!("process {pid} has no counters (-XX:+UsePerfData)"));
         let before = count()?.gc_count;
         jcmd(root, *pid)?;
         let after = count()?;
@@ -183,8 +183,8 @@ impl Counters<'_> {
         Some(())
     }
 
-    fn look(&self) -> JvmSample {
-        let (mut look, mut ticks, mut ticks_per_s) = (JvmSample::default(), 0, 0);
+    fn sample(&self) -> JvmSample {
+        let (mut sample, mut ticks, mut ticks_per_s) = (JvmSample::default(), 0, 0);
         let (mut most, mut is_one_space) = ([0; GENERATIONS.end], false);
         let spaces: Vec<String> = GENERATIONS
             .flat_map(|g| SPACES.map(move |s| format!("sun.gc.generation.{g}.space.{s}.used")))
@@ -203,16 +203,16 @@ impl Counters<'_> {
             ("sun.os.hrt.frequency", Some(value)) => ticks_per_s = value,
             ("sun.gc.generation.0.maxCapacity", Some(value)) => most[0] = value,
             ("sun.gc.generation.1.maxCapacity", Some(value)) => most[1] = value,
-            (name, Some(value)) if has(&spaces, name) => look.heap_used_bytes += value,
-            (name, Some(value)) if has(&capacities, name) => look.heap_committed_bytes += value,
-            (name, Some(value)) if has(&collections, name) => look.gc_count += value,
+            (name, Some(value)) if has(&spaces, name) => sample.heap_used_bytes += value,
+            (name, Some(value)) if has(&capacities, name) => sample.heap_committed_bytes += value,
+            (name, Some(value)) if has(&collections, name) => sample.gc_count += value,
             (name, Some(value)) if has(&times, name) => ticks += value,
             _ => {}
         });
-        look.heap_max_bytes =
+        sample.heap_max_bytes =
             if is_one_space { most[1].min(most[0]) } else { most[0].saturating_add(most[1]) };
-        look.gc_pause_ns = (u128::from(ticks) * 1_000_000_000 / u128::from(ticks_per_s.max(1))) as u64;
-        look
+        sample.gc_pause_ns = (u128::from(ticks) * 1_000_000_000 / u128::from(ticks_per_s.max(1))) as u64;
+        sample
     }
 }
 
@@ -270,7 +270,7 @@ mod tests {
     fn a_heap_grows_to_the_sum_of_its_generations_but_in_g1() {
         // G1 pads both by a few words.
         let each = [("sun.gc.generation.0.maxCapacity", 1_024), ("sun.gc.generation.1.maxCapacity", 1_008)];
-        let most = |all: &[(&str, u64)]| counters(&written(all, true)).map(|all| all.look().heap_max_bytes);
+        let most = |all: &[(&str, u64)]| counters(&written(all, true)).map(|all| all.sample().heap_max_bytes);
         assert_eq!(most(&each), Some(2_032));
         assert_eq!(most(&[&each[..], &[(POLICY, 0)]].concat()), Some(1_008));
         assert_eq!(most(&[(POLICY, 0)]), Some(0));
@@ -283,14 +283,14 @@ mod tests {
             let folder = machine.root().path("proc/70").join("root").join("tmp/hsperfdata_play");
             std::fs::create_dir_all(&folder).unwrap();
             std::fs::write(folder.join("3"), written(COUNTERS, is_little)).unwrap();
-            assert_eq!(look(&machine.root(), 70), Some(EXPECTED));
+            assert_eq!(sample(&machine.root(), 70), Some(EXPECTED));
         }
     }
 
     #[test]
     fn what_is_no_such_file_is_none() {
         let whole = written(COUNTERS, true);
-        assert_eq!(counters(&whole).map(|counters| counters.look()), Some(EXPECTED));
+        assert_eq!(counters(&whole).map(|counters| counters.sample()), Some(EXPECTED));
         for (at, byte) in [(0, 0), (5, 1), (7, 0)] {
             let mut other = whole.clone();
             other[at] = byte;
@@ -298,17 +298,17 @@ mod tests {
         }
         // Cut off anywhere, or with any byte changed, it is read without harm.
         for len in 0..whole.len() {
-            counters(&whole[..len]).map(|counters| counters.look());
+            counters(&whole[..len]).map(|counters| counters.sample());
         }
         for at in 8..whole.len() {
             for byte in [0, 1, 0x7f, 0xff] {
                 let mut other = whole.clone();
                 other[at] = byte;
-                counters(&other).map(|counters| counters.look());
+                counters(&other).map(|counters| counters.sample());
             }
         }
         let machine = Machine::with(&[("proc/70/status", "NSpid:\t70\n")]);
-        assert_eq!(look(&machine.root(), 70), None);
+        assert_eq!(sample(&machine.root(), 70), None);
     }
 
     #[test]
@@ -349,7 +349,7 @@ mod tests {
         let folder = machine.root().path("proc/70").join("root").join("tmp/hsperfdata_x");
         std::fs::create_dir_all(&folder).unwrap();
         std::os::unix::fs::symlink("/dev/zero", folder.join("70")).unwrap();
-        assert_eq!(look(&machine.root(), 70), None);
+        assert_eq!(sample(&machine.root(), 70), None);
         std::fs::remove_file(folder.join("70")).unwrap();
         rustix::fs::mknodat(
             rustix::fs::CWD,
@@ -359,6 +359,6 @@ mod tests {
             0,
         )
         .unwrap();
-        assert_eq!(look(&machine.root(), 70), None, "nobody writes to it, and nobody waits");
+        assert_eq!(sample(&machine.root(), 70), None, "nobody writes to it, and nobody waits");
     }
 }

@@ -108,7 +108,7 @@ impl Logs {
     }
 
     /// The first line of each kind that was written since it began.
-    fn look(&mut self) -> &[LogLine] {
+    fn sample(&mut self) -> &[LogLine] {
         for open in &mut self.files {
             let Some(text) = open.written() else { continue };
             for line in text.lines() {
@@ -195,7 +195,7 @@ mod tests {
     }
 
     fn said(logs: &mut Logs) -> Vec<(LogKind, String)> {
-        logs.look().iter().map(|found| (found.kind, found.line.clone())).collect()
+        logs.sample().iter().map(|found| (found.kind, found.line.clone())).collect()
     }
 
     #[test]
@@ -214,7 +214,7 @@ mod tests {
             (LogKind::Heap, "Exception in thread \"a\" java.lang.OutOfMemoryError: Java heap".to_owned());
         let files = (LogKind::OpenFiles, "accept4() failed (24: Too many open files)".to_owned());
         assert_eq!(said(&mut logs), [heap.clone(), files.clone()]);
-        assert!(logs.look()[1].file.ends_with("/error.log"), "{:?}", logs.found);
+        assert!(logs.sample()[1].file.ends_with("/error.log"), "{:?}", logs.found);
         assert_eq!(said(&mut logs), [heap, files], "they stay");
     }
 
@@ -238,7 +238,7 @@ mod tests {
         assert_eq!(logs.files.iter().map(|open| open.read).collect::<Vec<_>>(), [30]);
         append(&machine, "data", "too many open files\n");
         append(&machine, "read", "too many open files\n");
-        // A busy access log: its beginning and its end are looked at.
+        // A busy access log: its beginning and its end are read.
         let noise = "GET / 200\n".repeat(20_000);
         append(
             &machine,

@@ -65,28 +65,28 @@ impl Need {
         (KERNEL_BYTES_PER_SOCKET + USER_BYTES_PER_CONNECTION) * self.ends_here()
     }
 
-    /// The run as a command line, with other words: `throng run 'http://127.0.0.{1..3}/' -c 5`.
-    fn run(&self, words: &str) -> String {
+    /// The run as a command line, with other arguments: `throng run 'http://127.0.0.{1..3}/' -c 5`.
+    fn run(&self, args: &str) -> String {
         match &self.target {
-            Some(target) => format!("throng run {} {words}", quoted(target)),
-            None => format!("throng doctor {words}"),
+            Some(target) => format!("throng run {} {args}", quoted(target)),
+            None => format!("throng doctor {args}"),
         }
     }
 
     /// The same question to doctor.
-    fn doctor(&self, words: &str) -> String {
+    fn doctor(&self, args: &str) -> String {
         let target = self.target.as_deref().map(|target| format!("{} ", quoted(target)));
-        format!("throng doctor {}{words}", target.unwrap_or_default())
+        format!("throng doctor {}{args}", target.unwrap_or_default())
     }
 }
 
-/// A word as a shell takes it unchanged.
-fn quoted(word: &str) -> String {
+/// An argument, quoted for the shell if necessary.
+fn quoted(arg: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=@%+[]".contains(c);
-    if !word.contains(['[', ']']) && word.chars().all(plain) {
-        word.to_owned()
+    if !arg.contains(['[', ']']) && arg.chars().all(plain) {
+        arg.to_owned()
     } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
+        format!("'{}'", arg.replace('\'', "'\\''"))
     }
 }
 

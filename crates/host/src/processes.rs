@@ -18,7 +18,7 @@ const FULL: f64 = 0.95;
 /// Shares over less time than this would be noise: CPU time comes in clock ticks of 10 ms.
 const MIN_PERIOD: Nanos = Nanos::from_millis(500);
 
-/// Processes that serve one purpose, and what they had used when last looked at. What those that ended had used stays
+/// Processes that serve one purpose, and what they had used at the last sample. What those that ended had used stays
 /// in the sums.
 #[derive(Debug)]
 pub struct Processes {
@@ -32,7 +32,7 @@ pub struct Processes {
     cores: Option<u64>,
     cpus: String,
     /// When shares were last computed, and the CPU time by then.
-    looked: Option<(Nanos, u64)>,
+    sampled: Option<(Nanos, u64)>,
     latest: ProcessSample,
 }
 
@@ -104,7 +104,7 @@ impl Processes {
             counts_switches: false,
             cores: first.as_ref().and_then(|process| processors_of(root, process)),
             cpus: first.and_then(|process| allowed(root, &process)).unwrap_or_default(),
-            looked: None,
+            sampled: None,
             latest: ProcessSample::default(),
         }
     }
@@ -114,7 +114,7 @@ impl Processes {
         Processes { counts_switches: true, ..Processes::new(root, &[std::process::id()]) }
     }
 
-    /// Those alive when last looked at.
+    /// Those alive at the last sample.
     pub fn pids(&self) -> impl Iterator<Item = u32> + '_ {
         self.alive.iter().map(|member| member.pid)
     }
@@ -157,7 +157,7 @@ impl Processes {
     }
 
     /// The full sample; shares cover the time since the previous one, if that is long enough ago.
-    pub fn look(&mut self, now: Nanos) -> ProcessSample {
+    pub fn sample(&mut self, now: Nanos) -> ProcessSample {
         let usage_sample = self.usage_sample();
         let threads = self.thread_times();
         for (thread, time) in &threads {
@@ -165,15 +165,15 @@ impl Processes {
             self.latest.run_queue_wait_ns += time.wait_ns;
             self.latest.involuntary_switches += time.switches;
         }
-        let elapsed = self.looked.map(|(at, _)| now.since(at));
+        let elapsed = self.sampled.map(|(at, _)| now.since(at));
         if elapsed.is_none_or(|elapsed| elapsed >= MIN_PERIOD) {
             self.share(elapsed, &threads);
             self.threads_shared.clone_from(&threads);
-            if let (Some(elapsed), Some((_, cpu_ns))) = (elapsed, self.looked) {
+            if let (Some(elapsed), Some((_, cpu_ns))) = (elapsed, self.sampled) {
                 self.latest.cores_used =
                     usage_sample.cpu_ns().saturating_sub(cpu_ns) as f64 / elapsed.0 as f64;
             }
-            self.looked = Some((now, usage_sample.cpu_ns()));
+            self.sampled = Some((now, usage_sample.cpu_ns()));
         }
         self.threads = threads;
         self.latest = ProcessSample {
@@ -351,7 +351,7 @@ mod tests {
     fn shares_are_those_since_the_last_sample() {
         let machine = two();
         let mut processes = Processes::new(&machine.root(), &[5, 6]);
-        let first = processes.look(Nanos(SECOND));
+        let first = processes.sample(Nanos(SECOND));
         assert_eq!(
             (first.cores_used, first.busiest_thread, first.threads_full, first.cores),
             (0.0, 0.0, 0, Some(3))
@@ -359,7 +359,7 @@ mod tests {
         stat(&machine, 5, 'S', 200, 60);
         thread(&machine, 5, 5, 1_700_000_000, 50 + 380_000_000);
         thread(&machine, 6, 8, 400_000_000, 1_000);
-        let second = processes.look(Nanos(2 * SECOND));
+        let second = processes.sample(Nanos(2 * SECOND));
         assert!((second.cores_used - 1.5).abs() < 1e-9, "{second:?}");
         // It ran for 0.6 of the second, and was ready to for 0.38 more.
         assert!((second.busiest_thread - 0.6).abs() < 1e-9, "{second:?}");
@@ -369,12 +369,12 @@ mod tests {
         // Too soon for new shares: the previous ones are kept, the rest is updated.
         stat(&machine, 6, 'S', 17, 3);
         thread(&machine, 5, 5, 1_700_000_001, 57 + 380_000_000);
-        let soon = processes.look(Nanos(2 * SECOND + SECOND / 10));
+        let soon = processes.sample(Nanos(2 * SECOND + SECOND / 10));
         assert_eq!((soon.cores_used, soon.busiest_thread), (second.cores_used, second.busiest_thread));
         assert_eq!(soon.cpu_user_ns, second.cpu_user_ns + 10 * TICK);
         assert_eq!(soon.run_queue_wait_ns, second.run_queue_wait_ns + 7);
         // Over a second and a half: since the last sample with shares.
-        let later = processes.look(Nanos(3 * SECOND));
+        let later = processes.sample(Nanos(3 * SECOND));
         assert!((later.cores_used - 0.1).abs() < 1e-9 && later.busiest_thread < 1e-6, "{later:?}");
     }
 
@@ -382,11 +382,11 @@ mod tests {
     fn a_process_that_is_stopped_or_blocked_says_so() {
         let machine = two();
         let mut processes = Processes::new(&machine.root(), &[5, 6]);
-        let first = processes.look(Nanos(SECOND));
+        let first = processes.sample(Nanos(SECOND));
         assert_eq!((first.stopped, first.blocked, first.cpus.as_str()), (0, 0, "0-2"));
         stat(&machine, 6, 'T', 7, 3);
         machine.write("proc/5/task/5/stat", "5 (a) b) D 1 1 1 0 -1 0 1 0 0 0 30 15 7 8 20 0 3 0 147 3 9\n");
-        let later = processes.look(Nanos(2 * SECOND));
+        let later = processes.sample(Nanos(2 * SECOND));
         assert_eq!((later.stopped, later.blocked, later.processes), (1, 1, 2));
     }
 
@@ -396,17 +396,17 @@ mod tests {
         std::fs::remove_file(machine.root().path("proc/5/task/5/schedstat")).unwrap();
         machine.write("proc/5/task/5/stat", "5 (a) R 1 1 1 0 -1 0 1 0 0 0 10 5 7 8 20 0 3 0 147 3 9\n");
         let mut processes = Processes::new(&machine.root(), &[5]);
-        processes.look(Nanos::ZERO);
+        processes.sample(Nanos::ZERO);
         machine.write("proc/5/task/5/stat", "5 (a) R 1 1 1 0 -1 0 1 0 0 0 30 15 7 8 20 0 3 0 147 3 9\n");
-        assert!((processes.look(Nanos(SECOND)).busiest_thread - 0.3).abs() < 1e-9);
+        assert!((processes.sample(Nanos(SECOND)).busiest_thread - 0.3).abs() < 1e-9);
     }
 
     #[test]
     fn we_are_seen_by_ourselves() {
         let mut own = Processes::own(&Root::real());
-        let before = own.look(Nanos::ZERO);
+        let before = own.sample(Nanos::ZERO);
         let memory = std::hint::black_box(vec![1u8; 64 << 20]);
-        let after = own.look(Nanos(SECOND));
+        let after = own.sample(Nanos(SECOND));
         assert!(after.rss_bytes > before.rss_bytes + (60 << 20), "{before:?} {after:?}");
         assert!(
             after.threads >= 2 && after.processes == 1 && after.cores.is_some_and(|n| n >= 1),

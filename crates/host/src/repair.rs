@@ -61,18 +61,18 @@ impl Repair {
         }
     }
 
-    /// The words for ip(8) that make the change; `None` where it is none of addresses.
+    /// The arguments of ip(8) that make the change; `None` where it is none of addresses.
     pub(crate) fn ip(&self) -> Option<Vec<String>> {
-        self.ip_words("add")
+        self.ip_args("add")
     }
 
-    /// The words for ip(8) that take it back.
+    /// The arguments of ip(8) that take it back.
     pub(crate) fn ip_undo(&self) -> Option<Vec<String>> {
-        self.ip_words("del")
+        self.ip_args("del")
     }
 
-    fn ip_words(&self, verb: &str) -> Option<Vec<String>> {
-        let words = match self {
+    fn ip_args(&self, verb: &str) -> Option<Vec<String>> {
+        let args = match self {
             Repair::Setting { .. } => return None,
             Repair::Address { address: IpAddr::V4(address), device } => {
                 format!("addr {verb} {address}/32 dev {device}")
@@ -84,7 +84,7 @@ impl Repair {
             Repair::Address { address, device } => format!("addr {verb} {address}/128 dev {device}"),
             Repair::Route(network) => format!("route {verb} local {network} dev lo"),
         };
-        Some(words.split(' ').map(str::to_owned).collect())
+        Some(args.split(' ').map(str::to_owned).collect())
     }
 }
 

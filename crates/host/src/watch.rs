@@ -13,7 +13,7 @@ use crate::{
     usage::{table_count, table_size},
 };
 
-/// Children are looked for this often.
+/// The interval of searching for children.
 const REFRESH: Nanos = Nanos::from_secs(10);
 /// Number of threads whose file tables are read, if each has its own.
 const MAX_TABLES: usize = 64;
@@ -94,7 +94,7 @@ impl Watch {
 
     /// All that there is to see of the target. `listeners` with their queues, fresh, as netlink has them; empty where
     /// it is forbidden.
-    pub fn look(&mut self, now: Nanos, listeners: &[Listener]) -> Option<TargetSample> {
+    pub fn sample(&mut self, now: Nanos, listeners: &[Listener]) -> Option<TargetSample> {
         let pid = self.pid?;
         if now.since(self.refreshed) >= REFRESH {
             self.refreshed = now;
@@ -112,13 +112,13 @@ impl Watch {
             group_oom_kills: group_oom_kills(&self.root, pid),
             jvm: self.jvm(),
             threads_gone: self.threads.gone(&self.root),
-            log: self.logs.as_mut().map_or(Vec::new(), |logs| logs.look().to_vec()),
-            process: self.processes.look(now),
+            log: self.logs.as_mut().map_or(Vec::new(), |logs| logs.sample().to_vec()),
+            process: self.processes.sample(now),
             processes: self.each(pid),
         })
     }
 
-    /// As they were when last looked at, this one first.
+    /// As they were at the last sample, this one first.
     fn each(&self, first: u32) -> Vec<ProcessMemory> {
         let mut each: Vec<ProcessMemory> = self.processes.memory().collect();
         each.sort_unstable_by_key(|own| (own.pid != first, own.pid));
@@ -132,7 +132,7 @@ impl Watch {
     }
 
     fn jvm(&self) -> Option<JvmSample> {
-        let all = self.jvms.iter().filter_map(|pid| jvm::look(&self.root, *pid));
+        let all = self.jvms.iter().filter_map(|pid| jvm::sample(&self.root, *pid));
         all.reduce(|sum, one| sum.plus(&one))
     }
 
@@ -147,7 +147,7 @@ impl Watch {
             born.iter().for_each(|child| self.processes.add(*child));
             parents = born;
         }
-        let is_jvm = |pid: &u32| jvm::look(&self.root, *pid).is_some();
+        let is_jvm = |pid: &u32| jvm::sample(&self.root, *pid).is_some();
         self.jvms = self.processes.pids().filter(is_jvm).collect();
         if let Some(logs) = &mut self.logs {
             logs.open(self.processes.pids().collect());
@@ -257,14 +257,14 @@ mod tests {
         process(&machine, 29, 20, "/usr/bin/logger", &[], "");
         let listeners = [listener(80, 70, 3, 511), listener(81, 71, 900, 9)];
         let mut watch = Watch::new(&machine.root(), &[80], &listeners);
-        let seen = watch.look(Nanos::ZERO, &listeners).unwrap();
+        let seen = watch.sample(Nanos::ZERO, &listeners).unwrap();
         assert_eq!((seen.pid, seen.process.processes, seen.process.threads), (21, 3, 6));
         let page = rustix::param::page_size() as u64;
         let each: Vec<(u32, u64)> = seen.processes.iter().map(|own| (own.pid, own.rss_bytes)).collect();
         assert_eq!(each, [(21, 4 * page), (20, 4 * page), (22, 4 * page)], "the one that is named first");
         assert_eq!((seen.open_files, seen.open_files_limit), (Some(3), Some(1021)));
         assert_eq!((seen.accept_queue, seen.accept_backlog), (Some(3), Some(511)));
-        assert_eq!(watch.look(Nanos::ZERO, &[]).unwrap().accept_queue, None);
+        assert_eq!(watch.sample(Nanos::ZERO, &[]).unwrap().accept_queue, None);
         let host = host_sample(&machine.root());
         assert_eq!((host.conntrack, host.conntrack_max), (Some(12), None));
     }
@@ -277,12 +277,12 @@ mod tests {
         process(&machine, 32, 31, "/usr/bin/node", &[], "");
         let listeners = [listener(80, 70, 0, 511)];
         let mut watch = Watch::new(&machine.root(), &[80], &listeners);
-        assert_eq!(watch.look(Nanos::ZERO, &[]).unwrap().process.processes, 3);
+        assert_eq!(watch.sample(Nanos::ZERO, &[]).unwrap().process.processes, 3);
         // A worker born later is found, but not at once.
         process(&machine, 33, 30, "/usr/bin/node", &[], "");
         machine.write("proc/30/task/30/children", "31 33");
-        assert_eq!(watch.look(Nanos::from_secs(1), &[]).unwrap().process.processes, 3);
-        assert_eq!(watch.look(Nanos::from_secs(10), &[]).unwrap().process.processes, 4);
+        assert_eq!(watch.sample(Nanos::from_secs(1), &[]).unwrap().process.processes, 3);
+        assert_eq!(watch.sample(Nanos::from_secs(10), &[]).unwrap().process.processes, 4);
     }
 
     #[test]
@@ -292,7 +292,7 @@ mod tests {
         process(&machine, 30, 1, NGINX, &["socket:[70]"], &children);
         (31..131).for_each(|pid| process(&machine, pid, 30, NGINX, &[], ""));
         let mut watch = Watch::new(&machine.root(), &[80], &[listener(80, 70, 0, 511)]);
-        let seen = watch.look(Nanos::ZERO, &[]).unwrap();
+        let seen = watch.sample(Nanos::ZERO, &[]).unwrap();
         assert_eq!((seen.process.processes, seen.processes.len()), (101, TargetSample::MAX_PROCESSES));
         assert_eq!((seen.processes[0].pid, seen.processes[63].pid), (30, 93));
     }
@@ -304,7 +304,7 @@ mod tests {
         let mut watch = Watch::new(&machine.root(), &[80], &[listener(80, 70, 0, 1)]);
         assert!(watch.is_alive() && watch.usage_sample().unwrap().processes == 1);
         std::fs::remove_dir_all(machine.root().path("proc/20")).unwrap();
-        let seen = watch.look(Nanos::from_secs(1), &[]).unwrap();
+        let seen = watch.sample(Nanos::from_secs(1), &[]).unwrap();
         assert_eq!((seen.process.processes, seen.open_files, seen.processes.len()), (0, None, 0));
         assert!(!watch.is_alive());
     }
@@ -312,7 +312,7 @@ mod tests {
     #[test]
     fn without_a_listener_there_is_no_target() {
         let mut watch = Watch::new(&Machine::with(&[]).root(), &[80], &[listener(81, 70, 0, 1)]);
-        assert_eq!((watch.look(Nanos::ZERO, &[]), watch.usage_sample()), (None, None));
+        assert_eq!((watch.sample(Nanos::ZERO, &[]), watch.usage_sample()), (None, None));
     }
 
     #[test]
@@ -325,6 +325,6 @@ mod tests {
             }
         }
         let mut watch = Watch::new(&machine.root(), &[80], &[listener(80, 70, 0, 1)]);
-        assert_eq!(watch.look(Nanos::ZERO, &[]).unwrap().open_files, Some(5));
+        assert_eq!(watch.sample(Nanos::ZERO, &[]).unwrap().open_files, Some(5));
     }
 }

@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Which sockets to describe.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Question {
+pub(crate) struct Query {
     /// A bit for each state.
     pub(crate) states: u32,
     /// With this port on their near side; 0: with any.
@@ -38,13 +38,13 @@ pub(crate) struct Question {
 }
 
 /// Queries sockets of both families and passes the kernel's message for each to `take`, until that returns false.
-pub(crate) fn ask(question: Question, mut take: impl FnMut(&[u8]) -> bool) -> io::Result<()> {
+pub(crate) fn for_each_socket(query: Query, mut take: impl FnMut(&[u8]) -> bool) -> io::Result<()> {
     let socket =
         socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, Some(netlink::SOCK_DIAG))?;
     set_socket_timeout(&socket, Timeout::Recv, Some(PATIENCE))?;
     let mut buffer = vec![0; BUFFER];
     for family in [AF_INET, AF_INET6] {
-        send(&socket, &request(family, question), SendFlags::empty())?;
+        send(&socket, &request(family, query), SendFlags::empty())?;
         loop {
             let (received, _) = recv(&socket, &mut buffer[..], RecvFlags::empty())?;
             match read(&buffer[..received], &mut take)? {
@@ -58,7 +58,7 @@ pub(crate) fn ask(question: Question, mut take: impl FnMut(&[u8]) -> bool) -> io
 }
 
 /// Queries each socket of `family`.
-fn request(family: u8, question: Question) -> [u8; HEADER + REQUEST] {
+fn request(family: u8, query: Query) -> [u8; HEADER + REQUEST] {
     const SOCK_DIAG_BY_FAMILY: u16 = 20;
     const REQUEST_AND_DUMP: u16 = (libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16;
     /// Extensions are bits, counted from 1.
@@ -69,10 +69,10 @@ fn request(family: u8, question: Question) -> [u8; HEADER + REQUEST] {
     bytes[6..8].copy_from_slice(&REQUEST_AND_DUMP.to_ne_bytes());
     bytes[HEADER] = family;
     bytes[HEADER + 1] = libc::IPPROTO_TCP as u8;
-    bytes[HEADER + 2] = if question.info { INFO_BIT } else { 0 };
-    bytes[HEADER + 4..HEADER + 8].copy_from_slice(&question.states.to_ne_bytes());
-    bytes[HEADER + 8..HEADER + 10].copy_from_slice(&question.near.to_be_bytes());
-    bytes[HEADER + 10..HEADER + 12].copy_from_slice(&question.far.to_be_bytes());
+    bytes[HEADER + 2] = if query.info { INFO_BIT } else { 0 };
+    bytes[HEADER + 4..HEADER + 8].copy_from_slice(&query.states.to_ne_bytes());
+    bytes[HEADER + 8..HEADER + 10].copy_from_slice(&query.near.to_be_bytes());
+    bytes[HEADER + 10..HEADER + 12].copy_from_slice(&query.far.to_be_bytes());
     bytes
 }
 

@@ -29,5 +29,5 @@ pub use reach::accepts;
 pub use segments::{Segments, segments_to};
 pub use shard::{Cx, Program, Shard};
 pub use slab::{Key, Slab};
-pub use trial::{Answer, try_dial};
+pub use trial::{DialOutcome, try_dial};
 pub use wheel::Wheel;

@@ -5,7 +5,7 @@
 
 use std::{io, net::SocketAddr};
 
-use crate::diag::{ESTABLISHED, LISTEN, MESSAGE, Question, address, ask, u32_at};
+use crate::diag::{ESTABLISHED, LISTEN, MESSAGE, Query, address, for_each_socket, u32_at};
 
 /// A TCP socket of this network namespace that listens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub struct Listening {
 /// The kernel has no `tcp_diag`, or a sandbox forbids netlink.
 pub fn listening() -> io::Result<Vec<Listening>> {
     let mut found = Vec::new();
-    ask(Question { states: 1 << LISTEN, ..Question::default() }, |body| {
+    for_each_socket(Query { states: 1 << LISTEN, ..Query::default() }, |body| {
         found.extend(listener(body));
         true
     })?;
@@ -48,8 +48,8 @@ pub fn established_at(port: u16) -> io::Result<u64> {
 /// # Errors
 /// As [`listening`].
 pub fn established(port: u16, mut take: impl FnMut(SocketAddr, SocketAddr) -> bool) -> io::Result<()> {
-    let question = Question { states: 1 << ESTABLISHED, near: port, ..Question::default() };
-    ask(question, |body| {
+    let query = Query { states: 1 << ESTABLISHED, near: port, ..Query::default() };
+    for_each_socket(query, |body| {
         let ends = if is_established_at(body, port) { ends(body) } else { None };
         ends.is_none_or(|(near, far)| take(near, far))
     })
@@ -66,8 +66,8 @@ pub fn unaccepted_at(port: u16) -> io::Result<u64> {
 /// All of them, and those that belong to no file: the kernel gives them one when they are accepted.
 fn count_established(port: u16) -> io::Result<(u64, u64)> {
     let (mut all, mut unaccepted) = (0, 0);
-    let question = Question { states: 1 << ESTABLISHED, near: port, ..Question::default() };
-    ask(question, |body| {
+    let query = Query { states: 1 << ESTABLISHED, near: port, ..Query::default() };
+    for_each_socket(query, |body| {
         let counts = is_established_at(body, port);
         all += u64::from(counts);
         unaccepted += u64::from(counts && u32_at(body, 68) == 0);

@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, io, net::SocketAddr, time::Duration};
 
-use crate::diag::{ESTABLISHED, MESSAGE, Question, SYN_SENT, address, ask, info, u32_at};
+use crate::diag::{ESTABLISHED, MESSAGE, Query, SYN_SENT, address, for_each_socket, info, u32_at};
 
 /// Places in `struct tcp_info` (linux/tcp.h).
 const RETRANSMITS: usize = 2;
@@ -42,13 +42,9 @@ pub fn segments_to(destinations: &[SocketAddr], most: u64) -> io::Result<Segment
     let mut seen = Segments::default();
     for port in ports {
         let mut left = most;
-        let question = Question {
-            states: 1 << ESTABLISHED | 1 << SYN_SENT,
-            far: port,
-            info: true,
-            ..Question::default()
-        };
-        ask(question, |body| {
+        let query =
+            Query { states: 1 << ESTABLISHED | 1 << SYN_SENT, far: port, info: true, ..Query::default() };
+        for_each_socket(query, |body| {
             if peer(body).is_some_and(|peer| wanted.contains(&peer)) {
                 seen.add(body);
                 left = left.saturating_sub(1);

@@ -30,8 +30,8 @@ struct Place {
 
 const _: () = assert!(size_of::<Place>() <= 3, "the idle record is what a million connections cost");
 
-/// An unconsumed rest of input waits in the shard's cold map.
-pub(crate) const REST: u8 = 1;
+/// The shard holds input that the program left unconsumed.
+pub(crate) const LEFTOVER: u8 = 1;
 /// To be closed once what was sent has left.
 pub(crate) const FINISHING: u8 = 2;
 /// Ended by the peer while some of its input is not used yet.

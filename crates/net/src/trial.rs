@@ -21,7 +21,7 @@ use crate::{
 
 /// The result of a dial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum DialOutcome {
     /// A connection; it was closed at once.
     Accepted,
     /// A reset.
@@ -37,45 +37,45 @@ pub enum Answer {
 /// Dials `at` once, from `from` where that is given, and closes at once. What is reported for a dial while it is being made
 /// counts too: the kernel itself then goes on, and sends the SYN again a second later.
 ///
-/// ICMP messages are available since Linux 5.18; before, a rejected dial is [`Answer::Failed`].
-pub fn try_dial(at: SocketAddr, from: Option<IpAddr>, patience: Duration) -> Answer {
-    dial(at, from, patience).unwrap_or_else(|e| Answer::Failed(e.raw_os_error().unwrap_or(0)))
+/// ICMP messages are available since Linux 5.18; before, a rejected dial is [`DialOutcome::Failed`].
+pub fn try_dial(at: SocketAddr, from: Option<IpAddr>, patience: Duration) -> DialOutcome {
+    dial(at, from, patience).unwrap_or_else(|e| DialOutcome::Failed(e.raw_os_error().unwrap_or(0)))
 }
 
-fn dial(at: SocketAddr, from: Option<IpAddr>, patience: Duration) -> io::Result<Answer> {
+fn dial(at: SocketAddr, from: Option<IpAddr>, patience: Duration) -> io::Result<DialOutcome> {
     let from = SocketAddr::new(from.unwrap_or_else(|| any(at)), 0);
     let socket = bound(from, at, SocketFlags::NONBLOCK)?;
-    let is_told = receive_errors(&socket, at);
+    let reports = receive_errors(&socket, at);
     let begun = connect(&socket, &at);
     let clock = Clock::start();
     let until = clock.now() + Nanos(patience.as_nanos() as u64);
     loop {
-        if let Some(icmp) = is_told.then(|| queued(&socket)).flatten() {
-            return Ok(Answer::Icmp(icmp));
+        if let Some(icmp) = reports.then(|| queued(&socket)).flatten() {
+            return Ok(DialOutcome::Icmp(icmp));
         }
         match begun {
-            Ok(()) => return Ok(Answer::Accepted),
+            Ok(()) => return Ok(DialOutcome::Accepted),
             Err(Errno::INPROGRESS) => {}
             Err(e) => return Ok(failed(e)),
         }
         let events = ready(&socket, until.since(clock.now()))?;
         if events.is_empty() {
-            return Ok(Answer::Silence);
+            return Ok(DialOutcome::Silence);
         }
-        if let Some(icmp) = is_told.then(|| queued(&socket)).flatten() {
-            return Ok(Answer::Icmp(icmp));
+        if let Some(icmp) = reports.then(|| queued(&socket)).flatten() {
+            return Ok(DialOutcome::Icmp(icmp));
         }
         if let Err(e) = sockopt::socket_error(&socket)? {
             return Ok(failed(e));
         }
         if events.contains(PollFlags::OUT) && !events.intersects(PollFlags::ERR | PollFlags::HUP) {
-            return Ok(Answer::Accepted);
+            return Ok(DialOutcome::Accepted);
         }
     }
 }
 
-fn failed(errno: Errno) -> Answer {
-    if errno == Errno::CONNREFUSED { Answer::Reset } else { Answer::Failed(errno.raw_os_error()) }
+fn failed(errno: Errno) -> DialOutcome {
+    if errno == Errno::CONNREFUSED { DialOutcome::Reset } else { DialOutcome::Failed(errno.raw_os_error()) }
 }
 
 fn any(at: SocketAddr) -> IpAddr {
@@ -135,10 +135,10 @@ mod tests {
         for any in ["127.0.0.1:0", "[::1]:0"] {
             let listener = TcpListener::bind(any).unwrap();
             let at = listener.local_addr().unwrap();
-            assert_eq!(try_dial(at, None, PATIENCE), Answer::Accepted);
-            assert_eq!(try_dial(at, Some(at.ip()), PATIENCE), Answer::Accepted);
+            assert_eq!(try_dial(at, None, PATIENCE), DialOutcome::Accepted);
+            assert_eq!(try_dial(at, Some(at.ip()), PATIENCE), DialOutcome::Accepted);
             drop(listener);
-            assert_eq!(try_dial(at, None, PATIENCE), Answer::Reset);
+            assert_eq!(try_dial(at, None, PATIENCE), DialOutcome::Reset);
         }
     }
 
@@ -147,6 +147,6 @@ mod tests {
         // A documentation address, that no machine has.
         let from = Some([192, 0, 2, 1].into());
         let at = SocketAddr::from(([127, 0, 0, 1], 9));
-        assert_eq!(try_dial(at, from, PATIENCE), Answer::Failed(libc::EADDRNOTAVAIL));
+        assert_eq!(try_dial(at, from, PATIENCE), DialOutcome::Failed(libc::EADDRNOTAVAIL));
     }
 }

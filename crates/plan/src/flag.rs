@@ -17,7 +17,7 @@ pub struct Flag {
     pub value: &'static str,
     /// What it is about.
     pub role: Role,
-    /// What help says of it.
+    /// Its help text.
     pub help: &'static str,
     /// The same in a scenario file.
     pub(crate) key: Option<Key>,
@@ -41,7 +41,7 @@ pub enum Takes {
 pub enum Role {
     /// How much load, and for how long: changes that of a scenario file.
     Load,
-    /// What each connection does: a scenario file says it itself, and refuses the flag.
+    /// What each connection does: in a scenario file that is a key, and the flag is refused.
     Work,
     /// How this machine applies the load and takes its samples.
     Machine,
@@ -67,9 +67,8 @@ impl Role {
 
 impl Flag {
     /// The flag of this name, as typed: `target`, `--think`, `-c`.
-    pub fn named(word: &str) -> Option<&'static Flag> {
-        let is_it =
-            |flag: &&&Flag| flag.place() == word || flag.short.is_some_and(|c| word == format!("-{c}"));
+    pub fn named(arg: &str) -> Option<&'static Flag> {
+        let is_it = |flag: &&&Flag| flag.place() == arg || flag.short.is_some_and(|c| arg == format!("-{c}"));
         FLAGS.iter().find(is_it).copied()
     }
 

@@ -3,7 +3,7 @@
 use crate::flag::{self, FLAGS, Flag, Role, Takes};
 use crate::target::Resolve;
 use crate::{
-    Activity, Answer, Expect, ExpectedLength, Hold, IoChoice, Observe, Plan, Population, Probe, Program,
+    Activity, Expect, Expectation, ExpectedLength, Hold, IoChoice, Observe, Plan, Population, Probe, Program,
     Ramp, Reconnect, Request, Scheme, Share, Sources, Stage, Target, Text, Think, Threshold,
 };
 use std::fmt;
@@ -68,19 +68,19 @@ impl Flags {
     }
 }
 
-/// The words of a command line that say what the load is, a flag together with its value, in an order that is always the same.
-pub fn load_words(words: &[String]) -> Vec<String> {
+/// The arguments of a command line that define the load: each flag with its value, sorted.
+pub fn load_args(args: &[String]) -> Vec<String> {
     let mut found = Vec::new();
-    let mut rest = words.iter().peekable();
-    while let Some(word) = rest.next() {
-        let is_flag = |word: &str| word.len() > 1 && word.starts_with('-');
-        if !is_flag(word) {
-            found.push(word.clone());
+    let mut rest = args.iter().peekable();
+    while let Some(arg) = rest.next() {
+        let is_flag = |arg: &str| arg.len() > 1 && arg.starts_with('-');
+        if !is_flag(arg) {
+            found.push(arg.clone());
             continue;
         }
-        let (name, value) = match word.split_once('=') {
+        let (name, value) = match arg.split_once('=') {
             Some((name, value)) if name.starts_with("--") => (name, Some(value.to_owned())),
-            _ => (word.as_str(), rest.next_if(|next| !is_flag(next)).cloned()),
+            _ => (arg.as_str(), rest.next_if(|next| !is_flag(next)).cloned()),
         };
         let flag = Flag::named(name);
         if !flag.is_some_and(|flag| flag.role.keeps_load()) {
@@ -162,8 +162,8 @@ fn activity(target: &Target, think: Think, expect: Expect, message: Option<(Nano
     match message {
         Some((every, text)) => Activity::Ping { every, text: Text::fixed(&text) },
         None if target.scheme.has_requests() => {
-            let answer = Answer { basic: expect, ..Answer::default() };
-            Activity::again(Request::get(target.path.clone(), answer), think)
+            let expected = Expectation { basic: expect, ..Expectation::default() };
+            Activity::again(Request::get(target.path.clone(), expected), think)
         }
         None => Activity::Idle,
     }
@@ -180,7 +180,7 @@ impl<'f> FlagReader<'f> {
         FlagReader { flags, mistakes: Vec::new() }
     }
 
-    /// Flags beside a scenario file, which says by itself what each connection does.
+    /// Flags beside a scenario file, which defines what each connection does.
     pub(crate) fn beside_a_scenario(flags: &'f Flags) -> FlagReader<'f> {
         let why = || "cannot be used with a scenario file; set it in the file".to_owned();
         let mistakes = flags.refused(|flag, _| (flag.role == Role::Work).then(why));
@@ -232,7 +232,7 @@ impl<'f> FlagReader<'f> {
         }
     }
 
-    /// The plan with what the flags say of the run, whatever the load. `knows_populations`: none was left out for a mistake.
+    /// The plan with the flags about the run, not about the load. `knows_populations`: none was left out for a mistake.
     pub(crate) fn over(&mut self, plan: Plan, around: &Environment, knows_populations: bool) -> Plan {
         let threads = self.read(&flag::THREADS, plan.threads, threads);
         let seed = self.read(&flag::SEED, plan.seed, seed);
@@ -309,9 +309,9 @@ pub(crate) fn threads(text: &str) -> Result<u32, ParseError> {
 }
 
 /// A count from 1 to `most`.
-pub(crate) fn within(text: &str, most: u32, wanted: &'static str, cure: &str) -> Result<u32, ParseError> {
+pub(crate) fn within(text: &str, most: u32, wanted: &'static str, fix: &str) -> Result<u32, ParseError> {
     let count = Count::parse(text).ok().and_then(|count| u32::try_from(count.0).ok());
-    count.filter(|n| (1..=most).contains(n)).ok_or_else(|| ParseError::new(text, wanted, cure))
+    count.filter(|n| (1..=most).contains(n)).ok_or_else(|| ParseError::new(text, wanted, fix))
 }
 
 pub(crate) fn ramp(text: &str) -> Result<Ramp, ParseError> {

@@ -45,7 +45,7 @@ pub(crate) enum Kind {
     Texts,
     /// A table whose keys are the user's, of texts and whole numbers.
     Pairs,
-    /// A text in which all is said, or a table.
+    /// A text in short form, or a table.
     TextOrTable(&'static Table),
     /// An array of tables: `[[name]]`.
     Tables(&'static Table),

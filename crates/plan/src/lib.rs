@@ -18,7 +18,6 @@ mod ports;
 mod print;
 mod probe;
 mod program;
-mod random;
 mod request;
 mod routes;
 mod scaled;
@@ -36,7 +35,7 @@ pub use addresses::{SourcePool, Tuple, Tuples};
 pub use csv::{Column, Csv};
 pub use expect::{Expect, ExpectedLength};
 pub use flag::Flag;
-pub use flags::{Environment, Flags, Mistake, from_flags, load_words};
+pub use flags::{Environment, Flags, Mistake, from_flags, load_args};
 pub use load::{Load, LoadKeys};
 pub use observe::Observe;
 pub use outputs::{Dashboard, Format, Influx, Live, Otlp, Outputs, Tool, tag};
@@ -46,8 +45,7 @@ pub use population::{Act, Activity, Population, Reconnect, Step, Then, Think};
 pub use ports::{PortFacts, Ports, capacity, usable_ports};
 pub use probe::{Probe, ProbeKind};
 pub use program::{Op, OpIndex, Program};
-pub use random::Random;
-pub use request::{Answer, Request};
+pub use request::{Expectation, Request};
 pub use routes::{Dials, Route};
 pub use scheme::Scheme;
 pub use share::Share;
@@ -63,10 +61,10 @@ mod tests {
     use super::*;
 
     /// A plan for http://127.0.0.1:1/ with these flags and values.
-    pub(crate) fn plan(words: &[(&str, &str)]) -> Plan {
+    pub(crate) fn plan(pairs: &[(&str, &str)]) -> Plan {
         let named = |name: &str| Flag::named(name).unwrap_or_else(|| panic!("no flag {name}"));
         let target = Flags::new("http://127.0.0.1:1/");
-        let flags = words.iter().fold(target, |flags, (name, value)| flags.with(named(name), value));
+        let flags = pairs.iter().fold(target, |flags, (name, value)| flags.with(named(name), value));
         let resolve = |_: &str| unreachable!("the target is an address");
         from_flags(&flags, &Environment { cores: 2, seed: 1, resolve: &resolve }).unwrap()
     }

@@ -6,7 +6,7 @@ use units::Rate;
 /// How many connections there are, and when something is due on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Load {
-    /// This number is held, at least 1; each goes on by itself, a closed loop.
+    /// This number is held, at least 1; each sends on its own: a closed loop.
     Held {
         /// At once.
         connections: u32,
@@ -100,7 +100,7 @@ impl Load {
         self.keys().rate.is_some()
     }
 
-    /// Whether each connection that is held goes on by itself.
+    /// Whether each held connection sends on its own.
     pub fn is_closed_loop(self) -> bool {
         matches!(self, Load::Held { .. })
     }

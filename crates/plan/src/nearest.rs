@@ -1,6 +1,6 @@
-//! The word that a slip of the finger most likely meant, or all that there are.
+//! Suggestions for a mistyped name: the nearest one, or all of them.
 
-/// The nearest of `known` to `word`, where it is near: one letter in three typed otherwise, or a single one.
+/// The one of `known` that is nearest to `word`, at a distance of at most a third of its letters, or of one.
 pub(crate) fn nearest<'k>(word: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
     let most = (word.chars().count() / 3).clamp(1, 3);
     let near = known.map(|candidate| (distance(word, candidate, most), candidate));
@@ -9,16 +9,16 @@ pub(crate) fn nearest<'k>(word: &str, known: impl Iterator<Item = &'k str>) -> O
 }
 
 /// `a, b or c`.
-pub(crate) fn one_of<'k>(words: impl Iterator<Item = &'k str>) -> String {
-    let words: Vec<&str> = words.collect();
-    match words.split_last() {
+pub(crate) fn one_of<'k>(names: impl Iterator<Item = &'k str>) -> String {
+    let names: Vec<&str> = names.collect();
+    match names.split_last() {
         Some((last, before)) if !before.is_empty() => format!("{} or {last}", before.join(", ")),
-        _ => words.concat(),
+        _ => names.concat(),
     }
 }
 
-/// How many letters must be put in, left out, or replaced, or neighbours swapped, to make one word of the other (optimal
-/// string alignment). Distances beyond `most` are returned as `most + 1`.
+/// The number of letters to insert, delete or replace, or of neighbours to swap, to turn `a` into `b` (optimal string
+/// alignment). Distances beyond `most` are returned as `most + 1`.
 fn distance(a: &str, b: &str, most: usize) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     if a.len().abs_diff(b.len()) > most {

@@ -1,6 +1,8 @@
 //! The split of a plan: parts that sum to the whole.
 
-use crate::{Plan, Population, ProbeKind, random::nth_seed};
+use units::nth_seed;
+
+use crate::{Plan, Population, ProbeKind};
 
 /// The part of a plan that one shard carries out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +57,7 @@ impl Plan {
         }
     }
 
-    /// Pairs of address and port that it needs between the same two hosts: so many that everyone's deal is enough.
+    /// Pairs of address and port that it needs between the same two hosts: enough for each part's share.
     pub fn pairs_needed(&self) -> u64 {
         let needed = |part: Part| {
             let own = self.population(part.role).pairs_needed();

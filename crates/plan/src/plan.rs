@@ -1,4 +1,4 @@
-//! The resolved plan: every default filled in, every word checked.
+//! The resolved plan: every default filled in, every value checked.
 
 use std::{
     collections::{BTreeSet, HashSet},

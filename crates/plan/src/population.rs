@@ -2,7 +2,7 @@
 
 use units::{Nanos, Spans};
 
-use crate::{Answer, Load, Request, Target, Text};
+use crate::{Expectation, Load, Request, Target, Text};
 
 /// Connections that do the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,19 +74,19 @@ pub enum Act {
         /// Think time after it.
         think: Think,
     },
-    /// WebSocket, TCP: a message, and what must come back, where that is said.
+    /// WebSocket, TCP: a message, and the reply that is expected, if any.
     Send {
         /// What goes out.
         text: Text,
         /// What must come back.
-        answer: Option<Answer>,
+        expected: Option<Expectation>,
         /// Think time after it.
         think: Think,
     },
-    /// WebSocket, TCP: a message that comes by itself.
+    /// WebSocket, TCP: an unsolicited message from the server.
     Expect {
         /// What it must be.
-        answer: Answer,
+        expected: Expectation,
         /// Think time after it.
         think: Think,
     },
@@ -126,7 +126,7 @@ impl Activity {
 }
 
 impl Act {
-    /// Leaves out the idle time behind it.
+    /// Leaves out the idle time after it.
     pub(crate) fn take_think(&mut self) {
         if let Act::Request { think, .. } | Act::Send { think, .. } | Act::Expect { think, .. } = self {
             *think = Think::default();
@@ -137,7 +137,7 @@ impl Act {
     fn awaits_and_idles(&self) -> (bool, Nanos) {
         match self {
             Act::Request { think, .. } | Act::Expect { think, .. } => (true, think.max),
-            Act::Send { answer, think, .. } => (answer.is_some(), think.max),
+            Act::Send { expected, think, .. } => (expected.is_some(), think.max),
             Act::Wait(time) => (false, time.max),
             Act::Close => (false, Nanos::ZERO),
         }
@@ -165,7 +165,7 @@ impl Population {
         }
     }
 
-    /// What its steps are called; one that has no steps of its own does one thing.
+    /// The names of its steps; without steps of its own it has one.
     pub fn step_names(&self) -> Vec<&str> {
         match &self.activity {
             Activity::Steps { steps, .. } => steps.iter().map(|step| step.name.as_str()).collect(),
@@ -196,15 +196,15 @@ impl Population {
         let Activity::Steps { steps, then } = &self.activity else { return Nanos::NEVER };
         let awaits_and_idles: Vec<(bool, Nanos)> =
             steps.iter().map(|step| step.act.awaits_and_idles()).collect();
-        let answers = awaits_and_idles.iter().filter(|(awaits, _)| *awaits).count() as u64;
+        let awaited = awaits_and_idles.iter().filter(|(awaits, _)| *awaits).count() as u64;
         let idle = |awaits_and_idles: &[(bool, Nanos)]| {
             awaits_and_idles.iter().map(|(_, idle)| idle.0).fold(0, u64::saturating_add)
         };
         let (awaited, idles) = match (self.calls, then) {
-            (Some(calls), _) if answers > 0 => {
+            (Some(calls), _) if awaited > 0 => {
                 // Round after round; in the last one not beyond the last call.
-                let rounds = (calls - 1) / answers;
-                let mut left = calls - rounds * answers;
+                let rounds = (calls - 1) / awaited;
+                let mut left = calls - rounds * awaited;
                 let is_before_last = |(awaits, _): &&(bool, Nanos)| {
                     left -= u64::from(*awaits);
                     left > 0
@@ -212,7 +212,7 @@ impl Population {
                 let last = awaits_and_idles.iter().take_while(is_before_last).copied().collect::<Vec<_>>();
                 (calls, idle(&awaits_and_idles).saturating_mul(rounds).saturating_add(idle(&last)))
             }
-            (_, Then::Close) => (answers, idle(&awaits_and_idles)),
+            (_, Then::Close) => (awaited, idle(&awaits_and_idles)),
             _ => return Nanos::NEVER,
         };
         let waits = (self.timeout.0 + Nanos::from_millis(1).0).saturating_mul(awaited.saturating_add(1));

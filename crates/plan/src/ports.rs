@@ -11,7 +11,7 @@ const FIRST: u16 = 1_024;
 /// Ports of the local range that stay free for the other programs of the host.
 const LEFT_FREE: usize = 2_000;
 
-/// What the host says about its ports.
+/// The host's settings for its ports.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PortFacts {
     /// First and last of `net.ipv4.ip_local_port_range`.

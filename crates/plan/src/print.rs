@@ -2,8 +2,8 @@
 
 use crate::request::written;
 use crate::{
-    Act, Activity, Answer, Hold, IoChoice, LoadKeys, Plan, Population, Ramp, Reconnect, Sources, Stage, Step,
-    Then, Think,
+    Act, Activity, Expectation, Hold, IoChoice, LoadKeys, Plan, Population, Ramp, Reconnect, Sources, Stage,
+    Step, Then, Think,
 };
 use std::fmt::{self, Display, Formatter, Result};
 use units::Nanos;
@@ -139,13 +139,13 @@ impl Display for Step {
                 writeln!(f, "expect = {}", table(&request.expect))?;
                 thinks(f, think)
             }
-            Act::Send { text, answer, think } => {
+            Act::Send { text, expected, think } => {
                 writeln!(f, "send = {}", Quoted(text))?;
-                answer.iter().try_for_each(|answer| writeln!(f, "expect = {}", table(answer)))?;
+                expected.iter().try_for_each(|expected| writeln!(f, "expect = {}", table(expected)))?;
                 thinks(f, think)
             }
-            Act::Expect { answer, think } => {
-                writeln!(f, "expect = {}", table(answer))?;
+            Act::Expect { expected, think } => {
+                writeln!(f, "expect = {}", table(expected))?;
                 thinks(f, think)
             }
             Act::Wait(time) => writeln!(f, "wait = \"{time}\""),
@@ -154,20 +154,23 @@ impl Display for Step {
     }
 }
 
-/// A think time, where there is one: with a rate not even zero may be said.
+/// The think time, if any: with a rate not even `think = 0` is accepted.
 fn thinks(f: &mut Formatter<'_>, think: &Think) -> Result {
     if think.max > Nanos::ZERO { writeln!(f, "think = \"{think}\"") } else { Ok(()) }
 }
 
 /// What is expected, in one line.
-fn table(answer: &Answer) -> impl fmt::Display {
+fn table(expected: &Expectation) -> impl fmt::Display {
     let mut keys: Vec<String> = Vec::new();
-    keys.extend(answer.basic.status.map(|status| format!("status = {status}")));
-    keys.extend(answer.basic.length.map(|length| format!("length = \"{}\"", written(length))));
-    if !answer.headers.is_empty() {
-        keys.push(format!("headers = {}", braced(answer.headers.iter().map(|(name, value)| (name, value)))));
+    keys.extend(expected.basic.status.map(|status| format!("status = {status}")));
+    keys.extend(expected.basic.length.map(|length| format!("length = \"{}\"", written(length))));
+    if !expected.headers.is_empty() {
+        keys.push(format!(
+            "headers = {}",
+            braced(expected.headers.iter().map(|(name, value)| (name, value)))
+        ));
     }
-    keys.extend(answer.body.iter().map(|body| format!("body = {}", Quoted(body))));
-    keys.extend(answer.echo.then(|| "echo = true".to_owned()));
+    keys.extend(expected.body.iter().map(|body| format!("body = {}", Quoted(body))));
+    keys.extend(expected.echo.then(|| "echo = true".to_owned()));
     format!("{{ {} }}", keys.join(", "))
 }

@@ -4,7 +4,7 @@ use units::{Nanos, Rate};
 
 use crate::{Activity, Load, Population, Reconnect, Target, Then};
 
-/// Requests on a clock of their own, every other one on a fresh connection, the rest on a few that are kept.
+/// Requests on a schedule of their own, every other one on a fresh connection, the rest on a few that are kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Probe {
     /// Requests in a time, of both kinds together; never zero.

@@ -1,6 +1,6 @@
 //! What connections do, as one list of operations for all populations: a connection keeps its place in it.
 
-use crate::{Act, Activity, Answer, Population, Request, Text, Then, Think};
+use crate::{Act, Activity, Expectation, Population, Request, Text, Then, Think};
 use std::fmt;
 use units::Nanos;
 
@@ -32,7 +32,7 @@ pub enum Op {
     /// WebSocket, TCP: send this. The reply, if one is expected, is the next operation.
     Send(Text),
     /// WebSocket: wait for the next message; TCP: for bytes until they are as expected.
-    Expect(Box<Answer>),
+    Expect(Box<Expectation>),
     /// Idle for a time between the two, drawn uniformly. `think` is what a user does between two requests,
     /// and counts as due time of the next one; a wait does as well.
     Wait(Think),
@@ -118,12 +118,12 @@ fn operations(act: &Act) -> Vec<Op> {
         Act::Request { request, think } => {
             [Op::Request(Box::new(request.clone()))].into_iter().chain(thinking(think)).collect()
         }
-        Act::Send { text, answer, think } => {
-            let answer = answer.clone().map(|answer| Op::Expect(Box::new(answer)));
-            [Op::Send(text.clone())].into_iter().chain(answer).chain(thinking(think)).collect()
+        Act::Send { text, expected, think } => {
+            let expected = expected.clone().map(|expected| Op::Expect(Box::new(expected)));
+            [Op::Send(text.clone())].into_iter().chain(expected).chain(thinking(think)).collect()
         }
-        Act::Expect { answer, think } => {
-            [Op::Expect(Box::new(answer.clone()))].into_iter().chain(thinking(think)).collect()
+        Act::Expect { expected, think } => {
+            [Op::Expect(Box::new(expected.clone()))].into_iter().chain(thinking(think)).collect()
         }
         Act::Wait(time) => vec![Op::Wait(*time)],
         Act::Close => vec![Op::Close],
@@ -150,7 +150,7 @@ impl fmt::Display for Op {
         match self {
             Op::Request(request) => write!(f, "request {request}"),
             Op::Send(text) => write!(f, "send {:?}", text.to_string()),
-            Op::Expect(answer) => write!(f, "expect {answer}"),
+            Op::Expect(expected) => write!(f, "expect {expected}"),
             Op::Wait(time) => write!(f, "wait {time}"),
             Op::Ping { every, text } => write!(f, "ping {:?} each {every}", text.to_string()),
             Op::Close => f.write_str("close"),

@@ -17,12 +17,12 @@ pub struct Request {
     /// The content; none has no Content-Length either, unless the method calls for one.
     pub body: Option<Text>,
     /// The check of the response.
-    pub expect: Answer,
+    pub expect: Expectation,
 }
 
 /// What a response is checked for, in addition to complete framing; all of it must hold. Prints the check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Answer {
+pub struct Expectation {
     /// HTTP: the status. Of a message only the length may be given.
     pub basic: Expect,
     /// HTTP: fields, each with a text that its value contains.
@@ -43,7 +43,7 @@ const END: &str = "\r\n";
 
 impl Request {
     /// For a path, without fields of its own.
-    pub(crate) fn get(path: Text, expect: Answer) -> Request {
+    pub(crate) fn get(path: Text, expect: Expectation) -> Request {
         Request { method: "GET".to_owned(), path, headers: Vec::new(), body: None, expect }
     }
 
@@ -95,7 +95,7 @@ impl Request {
     /// The content with its length, and the empty line before it.
     fn write_content(&self, values: &mut Values, out: &mut [u8]) -> usize {
         let Some(body) = &self.body else {
-            // A method that usually has content says that there is none: RFC 9110 section 8.6.
+            // A method that usually has content sends a length of zero if there is none: RFC 9110 section 8.6.
             let text = if self.expects_content() { "Content-Length: 0\r\n\r\n" } else { END };
             return copy(text, out);
         };
@@ -138,16 +138,16 @@ impl fmt::Display for Request {
     }
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for Expectation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut words: Vec<String> = Vec::new();
-        words.extend(self.basic.status.map(|status| format!("status {status}")));
-        words.extend(self.basic.length.map(|length| format!("length {}", written(length))));
-        words.extend(self.headers.iter().map(|(name, value)| format!("{name}: {value}")));
-        words.extend(self.body.iter().map(|body| format!("body {body:?}")));
-        words.extend(self.echo.then(|| "echo".to_owned()));
-        f.write_str(if words.is_empty() { "any" } else { "" })?;
-        f.write_str(&words.join(", "))
+        let mut parts: Vec<String> = Vec::new();
+        parts.extend(self.basic.status.map(|status| format!("status {status}")));
+        parts.extend(self.basic.length.map(|length| format!("length {}", written(length))));
+        parts.extend(self.headers.iter().map(|(name, value)| format!("{name}: {value}")));
+        parts.extend(self.body.iter().map(|body| format!("body {body:?}")));
+        parts.extend(self.echo.then(|| "echo".to_owned()));
+        f.write_str(if parts.is_empty() { "any" } else { "" })?;
+        f.write_str(&parts.join(", "))
     }
 }
 

@@ -1,11 +1,11 @@
 //! Scenario files: from TOML to a checked [`Plan`], or to all that is wrong with it at once.
 //!
-//! The words are the flags', with the same meaning and units. `docs/reference/scenario.md` has them
+//! The keys are named like the flags, with the same meaning and units. `docs/reference/scenario.md` has them
 //! all; it comes, as the JSON schema does, from the table of keys that the reader uses.
 
-mod answer;
 mod check;
 mod document;
+mod expectation;
 mod keys;
 mod load;
 mod overrides;

@@ -1,8 +1,8 @@
-//! What is spoken to a target, and what that means for a plan: which words go with it.
+//! The protocol of a target, and which flags and keys apply to it.
 
 use std::fmt;
 
-/// What to speak to the target. Prints `http://`.
+/// The protocol of the target. Prints `http://`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
     /// HTTP/1.1.
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_scheme_answers_the_same_questions() {
+    fn schemes_differ_in_these_properties() {
         // (target, port, path, requests, pings, needs a message)
         for (text, scheme, port, expected) in [
             ("http://h/", Scheme::Http, Some(80), [true, true, false, false]),
@@ -106,9 +106,9 @@ mod tests {
             ("Tcp://h:9", Scheme::Tcp, None, [false, false, false, true]),
         ] {
             assert_eq!(Scheme::of_target(text), Some(scheme), "{text}");
-            let answers =
+            let actual =
                 [scheme.has_path(), scheme.has_requests(), scheme.has_pings(), scheme.needs_message()];
-            assert_eq!((scheme.port(), answers), (port, expected), "{text}");
+            assert_eq!((scheme.port(), actual), (port, expected), "{text}");
             assert!(text.to_ascii_lowercase().starts_with(&scheme.to_string()), "{text}");
         }
         assert_eq!(["h:80", "https://h/", "load.toml"].map(Scheme::of_target), [None, None, None]);

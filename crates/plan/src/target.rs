@@ -15,7 +15,7 @@ pub(crate) type Resolve<'a> = &'a dyn Fn(&str) -> Result<Vec<IpAddr>, String>;
 pub struct Target {
     /// As typed.
     pub text: String,
-    /// What to speak.
+    /// The protocol.
     pub scheme: Scheme,
     /// The host as typed, without port and brackets: a name, an address, or addresses with ranges.
     pub host: String,

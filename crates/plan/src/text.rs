@@ -1,11 +1,10 @@
 //! A text with variables in it: `user={seq}&id={csv users.id}`.
 
-use crate::Random;
 use crate::csv::{Column, Csv};
 use crate::nearest::nearest;
 use std::fmt;
 use std::sync::Arc;
-use units::Count;
+use units::{Count, Random};
 
 /// A text in segments, written for each request or message. Prints as it can be parsed again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -162,7 +161,7 @@ impl Text {
         }
     }
 
-    /// Does it say nothing?
+    /// Is it empty?
     pub fn is_empty(&self) -> bool {
         self.segments.is_empty()
     }
@@ -257,7 +256,7 @@ fn variable(text: &str, tables: &[Csv]) -> Result<Segment, String> {
             let known = nearest(name, VARIABLES.iter().map(|(name, _)| *name));
             let like = VARIABLES.iter().find(|(name, _)| Some(*name) == known);
             Err(match like {
-                Some((_, cure)) => format!("unknown variable {text:?}; use {cure}"),
+                Some((_, fix)) => format!("unknown variable {text:?}; use {fix}"),
                 None => format!(
                     "unknown variable {text:?}; use {{rand 1 4096}}, {{seq}}, {{choice a b c}} or {{csv \
                     users.id}}"
@@ -285,9 +284,9 @@ fn column(text: &str, path: &str, tables: &[Csv]) -> Result<Segment, String> {
     found.map(|column| Segment::Csv(Arc::clone(column))).ok_or_else(|| {
         let names: Vec<&str> = table.columns.iter().map(|column| column.short_name()).collect();
         let near = nearest(column, names.iter().copied());
-        let cure = near
+        let fix = near
             .map_or_else(|| format!("one of {}", names.join(", ")), |near| format!("{{csv {name}.{near}}}"));
-        format!("{text:?}: {} has no such column; use {cure}: {column:?}", table.file)
+        format!("{text:?}: {} has no such column; use {fix}: {column:?}", table.file)
     })
 }
 

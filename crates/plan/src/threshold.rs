@@ -135,7 +135,7 @@ impl Figure {
 
     fn misread(&self, text: &str) -> ParseError {
         let bare = text.parse::<f64>().is_ok();
-        let (wanted, cure) = match self.unit {
+        let (wanted, fix) = match self.unit {
             Unit::Count => ("a count", "10 or 100k".to_owned()),
             Unit::Micros if bare => ("a time", format!("{text}ms")),
             Unit::Micros => ("a time", "200ms".to_owned()),
@@ -146,7 +146,7 @@ impl Figure {
             Unit::Share => ("a share", "95% or 0.95".to_owned()),
             Unit::Number => ("a number", "0.5 or 100k".to_owned()),
         };
-        ParseError::new(text, wanted, cure)
+        ParseError::new(text, wanted, fix)
     }
 }
 

@@ -6,19 +6,19 @@ use crate::fill::Fill;
 use stats::slope;
 
 /// Samples that are kept; a minute of ticks is enough for a rate.
-const MAX_LOOKS: usize = 300;
+const MAX_SAMPLES: usize = 300;
 /// Fewer are no line.
-const MIN_LOOKS: usize = 5;
+const MIN_SAMPLES: usize = 5;
 
 const SECOND: Nanos = Nanos::from_secs(1);
 /// A connection that waits at this many samples of a second counts as stuck in the queue.
-const LOOKS_A_SECOND: u32 = 3;
+const SAMPLES_A_SECOND: u32 = 3;
 
 /// What was seen so far.
 #[derive(Debug, Default)]
 pub(crate) struct Accepts {
     /// Seconds, and connections accepted by then, while others waited.
-    looks: Vec<(f64, f64)>,
+    samples: Vec<(f64, f64)>,
     /// Those that waited at the first sample: not of this run.
     before: Option<u64>,
     fullest: Option<Fill>,
@@ -26,7 +26,7 @@ pub(crate) struct Accepts {
     /// The minimum that waited during this second, the number of samples, and the maximum of the minima over all seconds.
     second: (u64, u64, u32),
     /// At the latest samples.
-    latest: [u64; LOOKS_A_SECOND as usize],
+    latest: [u64; SAMPLES_A_SECOND as usize],
     stood: u64,
 }
 
@@ -40,23 +40,23 @@ impl Accepts {
         let before = *self.before.get_or_insert(waiting);
         self.is_queueing = waiting > 0;
         self.see_standing(now, waiting);
-        if waiting > 0 && self.looks.len() < MAX_LOOKS {
+        if waiting > 0 && self.samples.len() < MAX_SAMPLES {
             // A dial may be reported later than its waiting; the difference is never negative.
             let accepted = (opened + before).saturating_sub(waiting) as f64;
-            let accepted = self.looks.last().map_or(accepted, |(_, last)| accepted.max(*last));
-            self.looks.push((now.secs_f64(), accepted));
+            let accepted = self.samples.last().map_or(accepted, |(_, last)| accepted.max(*last));
+            self.samples.push((now.secs_f64(), accepted));
         }
     }
 
     fn see_standing(&mut self, now: Nanos, waiting: u64) {
         let this = now.0 / SECOND.0;
-        let (second, least, looks) = self.second;
+        let (second, least, samples) = self.second;
         self.latest.rotate_left(1);
         self.latest[self.latest.len() - 1] = waiting;
         self.second =
-            if second == this { (second, least.min(waiting), looks + 1) } else { (this, waiting, 1) };
-        let (_, least, looks) = self.second;
-        if looks >= LOOKS_A_SECOND {
+            if second == this { (second, least.min(waiting), samples + 1) } else { (this, waiting, 1) };
+        let (_, least, samples) = self.second;
+        if samples >= SAMPLES_A_SECOND {
             self.stood = self.stood.max(least);
         }
     }
@@ -84,7 +84,7 @@ impl Accepts {
     /// Accepted in a second while others waited, if that was steady: what a line explains. A queue that nothing is taken
     /// from has no rate.
     pub(crate) fn per_s(&self) -> Option<f64> {
-        let line = slope(&self.looks).filter(|_| self.looks.len() >= MIN_LOOKS)?;
+        let line = slope(&self.samples).filter(|_| self.samples.len() >= MIN_SAMPLES)?;
         (line.r2 > 0.98 && line.slope >= 1.0).then_some(line.slope)
     }
 }
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn memory_has_a_bound() {
         let mut accepts = Accepts::default();
-        (0..2 * MAX_LOOKS as u64).for_each(|s| accepts.see(Nanos::from_secs(s), 50 * s + 5, 5, QUEUE));
-        assert_eq!((accepts.looks.len(), accepts.per_s()), (MAX_LOOKS, Some(50.0)));
+        (0..2 * MAX_SAMPLES as u64).for_each(|s| accepts.see(Nanos::from_secs(s), 50 * s + 5, 5, QUEUE));
+        assert_eq!((accepts.samples.len(), accepts.per_s()), (MAX_SAMPLES, Some(50.0)));
     }
 }

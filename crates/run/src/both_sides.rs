@@ -69,11 +69,11 @@ impl Sources {
         let ports: HashSet<u16> = destinations.iter().map(SocketAddr::port).collect();
         let mut count = 0;
         for port in ports {
-            let told = net::established(port, |near, far| {
+            let walked = net::established(port, |near, far| {
                 count += u64::from(destinations.contains(&near) && self.has(far));
                 count < most
             });
-            told.ok()?;
+            walked.ok()?;
         }
         Some(count)
     }

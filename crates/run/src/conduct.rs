@@ -118,8 +118,8 @@ impl<'a, 's> Environment<'a, 's> {
     }
 
     fn carry_commands(&mut self, conductor: &mut Conductor, now: Nanos) {
-        while let Some(ask) = self.sinks.iter_mut().find_map(|sink| sink.ask()) {
-            conductor.handle_command(ask, now);
+        while let Some(command) = self.sinks.iter_mut().find_map(|sink| sink.ask()) {
+            conductor.handle_command(command, now);
         }
         if self.interrupt.is_set() {
             conductor.handle_signal();
@@ -163,7 +163,7 @@ impl<'a, 's> Environment<'a, 's> {
         let now = workers.now();
         let Step { phase, drains, has_ended, is_over } = conductor.step(now);
         if drains {
-            self.observer.look(now, phase);
+            self.observer.sample_now(now, phase);
         }
         conductor.give_orders(workers);
         if phase == Phase::Hold {
@@ -171,7 +171,7 @@ impl<'a, 's> Environment<'a, 's> {
             self.look_for_the_other_ends(conductor);
         }
         if has_ended {
-            self.look_at_the_end(conductor);
+            self.sample_at_the_end(conductor);
         }
         is_over && !self.rejections.is_pending(now)
     }

@@ -86,9 +86,9 @@ mod tests {
     use super::*;
     use units::Nanos;
 
-    fn probe(answers: u64, ms: u64) -> Probe {
+    fn probe(responses: u64, ms: u64) -> Probe {
         let mut probe = Probe::default();
-        for n in 0..answers {
+        for n in 0..responses {
             if n % 2 == 0 { &mut probe.kept } else { &mut probe.fresh }.record(Nanos::from_millis(ms));
         }
         probe.connect.record(Nanos::from_millis(ms * 2));
@@ -99,10 +99,10 @@ mod tests {
     fn times_go_with_the_connections_that_were_open() {
         let mut curve = Curve::new(1_000);
         // The first bucket ends below 50; the last has all from 950 on, and what is beyond the plan.
-        for (open, answers, ms) in
+        for (open, responses, ms) in
             [(0, 3, 1), (40, 1, 1), (500, 2, 5), (1_000, 1, 9), (2_000, 1, 9), (700, 0, 7)]
         {
-            curve.add(open, &probe(answers, ms));
+            curve.add(open, &probe(responses, ms));
         }
         let points = curve.points();
         let seen: Vec<(u64, u64, u64, u64)> = (points.iter())

@@ -5,7 +5,7 @@ use std::{net::SocketAddr, time::Duration};
 use host::{Listener, Root};
 use plan::{Plan, Target};
 
-use crate::prepare::answering;
+use crate::prepare::listeners_at;
 
 /// Destinations of a family that are tried; a range of ports may have thousands.
 const MAX_TRIED: usize = 4;
@@ -28,7 +28,7 @@ pub fn settle(plan: &mut Plan, root: &Root, dials: bool, say: &mut dyn FnMut(&st
 }
 
 fn is_served(listeners: &[Listener], at: SocketAddr) -> bool {
-    at.ip().is_loopback() && !answering(listeners.to_vec(), &[at]).is_empty()
+    at.ip().is_loopback() && !listeners_at(listeners.to_vec(), &[at]).is_empty()
 }
 
 /// What was changed, where anything was.

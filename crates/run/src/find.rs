@@ -175,11 +175,11 @@ pub fn find(
         (known.search.outcome(), is_unknown, interrupt.is_set())
     {
         let twice = steps.step(max.saturating_mul(2).min(steps.most().max(max)), find.dwell);
-        let told = twice.ok().and_then(|summary| summary.limit.or(summary.suspect));
-        known.limit = told.filter(|limit| judge::weight(limit) > 0).or(known.limit);
+        let limit = twice.ok().and_then(|summary| summary.limit.or(summary.suspect));
+        known.limit = limit.filter(|limit| judge::weight(limit) > 0).or(known.limit);
     }
     known.interrupted = interrupt.is_set();
-    Ok(known.tell(find.by, plan, steps.end()))
+    Ok(known.into_summary(find.by, plan, steps.end()))
 }
 
 /// What the steps so far have shown.
@@ -214,11 +214,11 @@ impl Known {
         }
         let sustained = by.sustained(&summary);
         // The closer to the result, the better; but just above it too few are lost to determine the cause.
-        let told = summary.limit.or(summary.suspect);
-        let is_gone = told.as_ref().is_some_and(judge::is_nobody);
+        let limit = summary.limit.or(summary.suspect);
+        let is_gone = limit.as_ref().is_some_and(judge::is_nobody);
         let before = self.limit.take();
         let explains = |new: &Limit| judge::weight(new) >= before.as_ref().map_or(0, judge::weight);
-        self.limit = told.filter(explains).or(before);
+        self.limit = limit.filter(explains).or(before);
         // If throng was the limit before any load passed, smaller loads say nothing about the target.
         let is_ours = summary.verdict == Verdict::Invalid && self.search.passed().is_none();
         if is_gone || is_ours {
@@ -229,7 +229,7 @@ impl Known {
     }
 
     /// `refused`: why this machine cannot reach the requested load.
-    fn tell(mut self, by: By, plan: &Plan, refused: Option<Limit>) -> FindSummary {
+    fn into_summary(mut self, by: By, plan: &Plan, refused: Option<Limit>) -> FindSummary {
         self.curve.sort_by_key(|point| point.load);
         let (outcome, max, error) = match (self.search.outcome(), &refused) {
             (Some(Outcome::Found { max, error }), _) => (FindOutcome::Found, max, error),

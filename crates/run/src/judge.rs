@@ -54,7 +54,7 @@ pub fn judge(plan: &Plan, r: &Record) -> Summary {
         seed: plan.seed,
         io: r.io.into(),
         figures,
-        asks: r.asks.clone(),
+        asks: r.commands.clone(),
         destinations: destinations::summaries(plan, &r.totals),
         lag_us: r.totals.lag.quantiles(),
         populations,
@@ -67,7 +67,10 @@ pub fn judge(plan: &Plan, r: &Record) -> Summary {
         target_cost: r.observed.target.clone(),
         kernel_bytes_per_connection: r.observed.kernel.clone(),
         cost: r.observed.cost.clone(),
-        observed: Observation { rejection: r.rejection.map(Rejection::told), ..r.observed.seen.clone() },
+        observed: Observation {
+            rejection: r.rejection.map(Rejection::for_summary),
+            ..r.observed.seen.clone()
+        },
         // What is still to be judged.
         ..Summary::default()
     };

@@ -84,7 +84,7 @@ pub fn run(
     say: &mut dyn FnMut(&str),
 ) -> Result<Summary, Refusal> {
     let prepared = prepare(plan, root)?;
-    prepared.tell(say);
+    prepared.print_notices(say);
     let observer = observe::Observer::start(plan, root);
     let workers = workers::Threads::start(plan, &prepared)?;
     let record = conduct::conduct(plan, root, observer, workers, sinks, interrupt);

@@ -28,7 +28,7 @@ impl LoadSteps {
     /// This machine cannot do it.
     pub(crate) fn set_up(plan: &Plan, root: &Root, say: &mut dyn FnMut(&str)) -> Result<LoadSteps, Refusal> {
         let prepared = prepare(plan, root)?;
-        prepared.tell(say);
+        prepared.print_notices(say);
         let workers = Threads::start(plan, &prepared)?;
         Ok(LoadSteps { workers, held: vec![0; plan.populations.len()], losses: Losses::default() })
     }

@@ -11,9 +11,9 @@ const MOST: usize = 600;
 pub(crate) struct Doing {
     /// A signal or a debugger had stopped one.
     pub(crate) is_stopped: bool,
-    /// Samples, of `looks`, with a thread in uninterruptible sleep.
+    /// Samples, of `samples`, with a thread in uninterruptible sleep.
     pub(crate) blocked: u32,
-    pub(crate) looks: u32,
+    pub(crate) samples: u32,
     /// The most that a thread used or waited for a processor.
     pub(crate) thread: f64,
     /// Processors used, of those that it may use.
@@ -29,7 +29,7 @@ impl Doing {
         Doing {
             is_stopped: process.stopped > 0,
             blocked: u32::from(process.blocked > 0),
-            looks: 1,
+            samples: 1,
             // A wait is reported when it is over: it may be one of the second before.
             thread: process.busiest_wanted.min(1.0),
             share: process.cores.map_or(0.0, |cores| process.cores_used / cores.max(1) as f64),
@@ -42,7 +42,7 @@ impl Doing {
         Doing {
             is_stopped: self.is_stopped || later.is_stopped,
             blocked: self.blocked + later.blocked,
-            looks: self.looks + later.looks,
+            samples: self.samples + later.samples,
             thread: self.thread.max(later.thread),
             share: self.share.max(later.share),
             collecting_ns: later.collecting_ns.or(self.collecting_ns),
@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn memory_has_a_bound_and_nothing_is_forgotten() {
         let mut moments = Moments::default();
-        let doing = Doing { looks: 1, thread: 0.5, ..Doing::default() };
+        let doing = Doing { samples: 1, thread: 0.5, ..Doing::default() };
         let mut line = Tick::default();
         for n in 0..5 * MOST as u64 {
             (line.from, line.until) = (Nanos::from_secs(n), Nanos::from_secs(n + 1));
@@ -195,8 +195,8 @@ mod tests {
         }
         assert!((MOST / 2..=MOST).contains(&moments.all.len()), "{}", moments.all.len());
         assert_eq!(moments.all.iter().map(|one| one.answered).sum::<u64>(), 5 * MOST as u64);
-        let looks: u32 = moments.all.iter().filter_map(|one| one.target).map(|target| target.looks).sum();
-        assert_eq!(looks, 5 * MOST as u32);
+        let samples: u32 = moments.all.iter().filter_map(|one| one.target).map(|target| target.samples).sum();
+        assert_eq!(samples, 5 * MOST as u32);
         assert!(moments.all.windows(2).all(|pair| pair[0].until == pair[1].from));
     }
 }

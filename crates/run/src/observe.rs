@@ -23,16 +23,16 @@ use crate::{
     fill::Fill,
     listeners::{listeners, queues},
     moments::Doing,
-    prepare::answering,
+    prepare::listeners_at,
 };
 use costs::{Costs, Room, Usage};
 use heap::Heap;
 pub(crate) use signs::{FullHeap, Sign, Signs};
 
-/// Everything is looked at this often; memory and CPU time at each sample.
+/// The interval of complete samples; memory and CPU time are in each one.
 const EVERY: Nanos = Nanos::from_secs(1);
 /// Timeout of the first sample of `throng observe`, after which the run begins without it.
-const FIRST_ANSWER: Nanos = Nanos::from_secs(4);
+const FIRST_REPLY: Nanos = Nanos::from_secs(4);
 /// Connections queried at a time: some milliseconds.
 const MAX_SEGMENTS: u64 = 2_000;
 /// Maximum of ports that are queried.
@@ -61,7 +61,7 @@ pub(crate) struct Observed {
     pub(crate) kernel: Option<KernelCost>,
     /// Both ends are on this host: its samples cover the target too.
     pub(crate) both_here: bool,
-    /// From the look at the beginning of full load to the last one at full load, pauses not counted.
+    /// From the first to the last sample at full load, pauses not counted.
     pub(crate) held_for: Nanos,
     /// The target's accept queue when it was fullest.
     pub(crate) accept_queue: Option<Fill>,
@@ -89,7 +89,7 @@ pub(crate) struct Observer {
     /// The target's, each once.
     ports: Vec<u16>,
     accepts: Accepts,
-    /// The last look, where it was one at full load.
+    /// When the last sample was taken, if at full load.
     held: Option<Nanos>,
     has_held: bool,
     costs: Costs,
@@ -97,12 +97,12 @@ pub(crate) struct Observer {
     heap: Option<Heap>,
     own_usage: UsageSample,
     own_rss_max: u64,
-    /// The target's first and latest pulse, and its most memory.
+    /// The target's first and latest usage samples, and its maximum memory.
     target_usage: Option<(UsageSample, UsageSample, u64)>,
-    next_look: Nanos,
+    next_sample: Nanos,
     /// The target's activity since the last call.
     doing: Option<Doing>,
-    /// Connections wait, and none receives anything: everything is looked at with each sample.
+    /// Connections wait, and none receives anything: each sample covers everything.
     is_silent: bool,
     destinations: Vec<SocketAddr>,
 }
@@ -119,7 +119,7 @@ impl Observer {
             root: root.clone(),
             own: Processes::own(root),
             watch: here
-                .then(|| Watch::new(root, &ports, &answering(listeners(root), &destinations)).with_logs()),
+                .then(|| Watch::new(root, &ports, &listeners_at(listeners(root), &destinations)).with_logs()),
             poller: None,
             known: Observed { both_here, ..Observed::default() },
             accepts: Accepts::default(),
@@ -130,14 +130,14 @@ impl Observer {
             own_usage: UsageSample::default(),
             own_rss_max: 0,
             target_usage: None,
-            next_look: Nanos::ZERO,
+            next_sample: Nanos::ZERO,
             doing: None,
             is_silent: false,
             destinations,
             ports,
         };
         observer.heap = plan.target_gc.then(|| Heap::without_load(root, &observer.jvms(), wanted(plan)));
-        observer.ask_from_now_on(plan);
+        observer.start_polling(plan);
         observer.sample(Nanos::ZERO, Phase::Ramp, Load::default());
         observer
     }
@@ -146,7 +146,7 @@ impl Observer {
         self.watch.as_ref().map_or(Vec::new(), |watch| watch.jvms().to_vec())
     }
 
-    fn ask_from_now_on(&mut self, plan: &Plan) {
+    fn start_polling(&mut self, plan: &Plan) {
         let Some(observe) = &plan.observe else { return };
         self.known.seen.observer =
             Some(ObserverSeen { address: observe.at.to_string(), ..ObserverSeen::default() });
@@ -156,8 +156,8 @@ impl Observer {
             token.and_then(|token| Poller::start(observe.at, ports, token).map_err(|e| e.to_string()));
         match poller {
             Ok(poller) => {
-                if let Some(answer) = poller.wait(FIRST_ANSWER) {
-                    self.take_sample(Nanos::ZERO, Phase::Ramp, Load::default(), answer);
+                if let Some(reply) = poller.wait(FIRST_REPLY) {
+                    self.take_sample(Nanos::ZERO, Phase::Ramp, Load::default(), reply);
                 }
                 self.poller = Some(poller);
             }
@@ -165,7 +165,7 @@ impl Observer {
         }
     }
 
-    /// Memory and CPU against the load, and the accept queue; once a second, to the end of the hold, all the rest.
+    /// Memory and CPU against the load, and the accept queue; once a second, to the end of the hold, everything else.
     pub(crate) fn sample(&mut self, now: Nanos, phase: Phase, load: Load) {
         if phase == Phase::Hold {
             self.begin_hold(now);
@@ -178,8 +178,8 @@ impl Observer {
             Some(heap) => heap.mind(&self.root, jvms, load.open),
             None => {}
         }
-        if (now >= self.next_look || self.is_silent) && phase != Phase::Drain {
-            self.look_at_all(now, phase, &queues);
+        if (now >= self.next_sample || self.is_silent) && phase != Phase::Drain {
+            self.sample_everything(now, phase, &queues);
             if let Some(room) = self.memory_left() {
                 self.costs.room(phase, load, room);
             }
@@ -190,15 +190,15 @@ impl Observer {
         if let Some(target) = target {
             self.costs.target(phase, load, usage(&target));
         }
-        while let Some(answer) = self.poller.as_ref().and_then(Poller::next) {
-            self.take_sample(now, phase, load, answer);
+        while let Some(reply) = self.poller.as_ref().and_then(Poller::next) {
+            self.take_sample(now, phase, load, reply);
         }
     }
 
     /// Full load has begun, if this is the first call: what was seen until now is the ramp's.
     pub(crate) fn begin_hold(&mut self, now: Nanos) {
         if !std::mem::replace(&mut self.has_held, true) {
-            self.look(now, Phase::Ramp);
+            self.sample_now(now, Phase::Ramp);
             self.held = Some(now);
             self.heap.iter_mut().for_each(Heap::at_full_load);
         }
@@ -220,19 +220,19 @@ impl Observer {
     }
 
     /// At the end of the hold, before throng closes its own connections: what comes after is not the target's doing.
-    pub(crate) fn look(&mut self, now: Nanos, phase: Phase) {
+    pub(crate) fn sample_now(&mut self, now: Nanos, phase: Phase) {
         let queues = self.queues();
-        self.look_at_all(now, phase, &queues);
+        self.sample_everything(now, phase, &queues);
     }
 
-    fn look_at_all(&mut self, now: Nanos, phase: Phase, queues: &[Listener]) {
+    fn sample_everything(&mut self, now: Nanos, phase: Phase, queues: &[Listener]) {
         // At whole seconds, as the lines: a moment's delay of one does not put the next one off.
-        self.next_look = Nanos((now.0 / EVERY.0 + 1) * EVERY.0);
+        self.next_sample = Nanos((now.0 / EVERY.0 + 1) * EVERY.0);
         // Ourselves first: our share is of the time until now.
-        let own = self.own.look(now);
+        let own = self.own.sample(now);
         self.known.seen.see_here(phase, &host_sample(&self.root), &own);
         if let Some(watch) = &mut self.watch
-            && let Some(target) = watch.look(now, queues)
+            && let Some(target) = watch.sample(now, queues)
         {
             self.known.seen.see_target(phase, &target);
             self.see_doing(&target);
@@ -282,7 +282,7 @@ impl Observer {
     }
 
     /// Queries TCP's state of a sample of the connections; returns the current state.
-    pub(crate) fn look_at_segments(&mut self) -> Option<net::Segments> {
+    pub(crate) fn sample_segments(&mut self) -> Option<net::Segments> {
         let now = net::segments_to(&self.destinations, MAX_SEGMENTS).ok()?;
         let waiting = |seen: &net::Segments| seen.unacknowledged + seen.unanswered + seen.syns;
         if waiting(&now) >= waiting(&self.known.segments) {
@@ -311,7 +311,7 @@ impl Observer {
     /// The listeners here, if the target is here too. Only listeners are queried: that takes no longer with millions of
     /// connections.
     fn queues(&self) -> Vec<Listener> {
-        if self.known.both_here { answering(queues(), &self.destinations) } else { Vec::new() }
+        if self.known.both_here { listeners_at(queues(), &self.destinations) } else { Vec::new() }
     }
 
     fn see_queues(&mut self, now: Nanos, load: Load, queues: &[Listener]) {
@@ -401,10 +401,10 @@ impl Observer {
     }
 
     /// A response of `throng observe`, or none: the run continues, and it is counted.
-    fn take_sample(&mut self, now: Nanos, phase: Phase, load: Load, answer: Result<Sample, String>) {
+    fn take_sample(&mut self, now: Nanos, phase: Phase, load: Load, reply: Result<Sample, String>) {
         let observer = self.known.seen.observer.get_or_insert_default();
-        let look = match answer {
-            Ok(look) => look,
+        let sample = match reply {
+            Ok(sample) => sample,
             Err(why) => {
                 observer.failures += 1;
                 observer.last_failure = Some(why);
@@ -412,8 +412,8 @@ impl Observer {
             }
         };
         observer.answers += 1;
-        self.known.seen.see_there(phase, &look);
-        let Some(target) = &look.target else { return };
+        self.known.seen.see_there(phase, &sample);
+        let Some(target) = &sample.target else { return };
         self.see_doing(target);
         let fullest =
             target.accept_queue.zip(target.accept_backlog).map(|(used, limit)| Fill { used, limit });
@@ -426,9 +426,9 @@ impl Observer {
         let process = &target.process;
         let (rss_bytes, cpu_ns) = (process.rss_bytes, process.cpu_user_ns + process.cpu_system_ns);
         self.costs.target(phase, load, Usage { rss_bytes, cpu_ns });
-        self.costs.kernel_there(phase, load, look.host.kernel_bytes);
-        let least = target.memory_available.unwrap_or(u64::MAX).min(look.host.memory_available);
-        self.costs.room(phase, load, Room { available: least, slabs: look.host.slab_reclaimable_bytes });
+        self.costs.kernel_there(phase, load, sample.host.kernel_bytes);
+        let least = target.memory_available.unwrap_or(u64::MAX).min(sample.host.memory_available);
+        self.costs.room(phase, load, Room { available: least, slabs: sample.host.slab_reclaimable_bytes });
     }
 }
 

@@ -38,8 +38,8 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Says what is to be known before the run starts, a line each.
-    pub(crate) fn tell(&self, say: &mut dyn FnMut(&str)) {
+    /// Prints what the user should know before the run starts, a line each.
+    pub(crate) fn print_notices(&self, say: &mut dyn FnMut(&str)) {
         self.because.iter().for_each(|because| say(because));
         self.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
     }
@@ -53,7 +53,7 @@ pub fn prepare(plan: &Plan, root: &Root) -> Result<Prepared, Refusal> {
     let (backend, because) = choose_io(plan.io, root)?;
     let (routes, need) = demand(plan, root)?;
     let slots = net::raise_open_files().unwrap_or(1024);
-    // Whether io_uring works, and what the tables of epoll take, has been looked at by itself.
+    // io_uring and the file tables of epoll have been checked already.
     let need = Need { uring: Ok(()), ..need };
     let (mut refusals, warnings): (Vec<_>, Vec<_>) =
         host::preflight(root, &need).into_iter().partition(|f| f.severity == Severity::Refuse);
@@ -134,7 +134,7 @@ fn demand(plan: &Plan, root: &Root) -> Result<(Routes, Need), Refusal> {
         device: host::route_device(root, destinations[0].ip()).unwrap_or_else(|| "lo".to_owned()),
         destinations: destinations.len() as u64,
         is_v4: target.is_v4(),
-        listeners: answering(listeners, &destinations),
+        listeners: listeners_at(listeners, &destinations),
         both_ends_here: destinations.iter().all(|d| host::is_local(root, d.ip())),
         tuples,
         uring: Uring::probe().map_err(|e| e.to_string()),
@@ -143,7 +143,7 @@ fn demand(plan: &Plan, root: &Root) -> Result<(Routes, Need), Refusal> {
 }
 
 /// Those that a dial to the target reaches, were it on this machine.
-pub(crate) fn answering(listeners: Vec<Listener>, destinations: &[SocketAddr]) -> Vec<Listener> {
+pub(crate) fn listeners_at(listeners: Vec<Listener>, destinations: &[SocketAddr]) -> Vec<Listener> {
     let reached = |listener: &Listener| {
         destinations.iter().any(|d| {
             // `::` serves IPv4 too, unless its program forbids that; 0.0.0.0 never serves IPv6.

@@ -27,7 +27,7 @@ pub struct Record {
     /// By whom, where it did not go to its end.
     pub(crate) interrupted: Option<&'static str>,
     /// Commands of the user that were carried out.
-    pub(crate) asks: Vec<UserCommand>,
+    pub(crate) commands: Vec<UserCommand>,
     /// The probe by connections held.
     pub(crate) curve: Curve,
     /// The target's ends of our connections are not on this host, though its address is this host's.
@@ -112,7 +112,7 @@ pub(crate) struct PopulationRecord {
     /// Whether those were counted.
     pub(crate) is_kept: bool,
     /// Closed with an announcement and not open again, at that time.
-    pub(crate) resting: u64,
+    pub(crate) disconnected: u64,
     /// Lost after the end of the load.
     pub(crate) dropped_in_drain: u64,
     /// How long its ramps took, and how long it was at full load.
@@ -171,7 +171,7 @@ impl PopulationRecord {
     /// Records how many are held, at a time that counts.
     pub(crate) fn keep_held(&mut self, held: u64) {
         let closed = self.sum(|counts| counts.closed);
-        (self.held, self.resting) = (held, closed.saturating_sub(self.sum(|counts| counts.redialled)));
+        (self.held, self.disconnected) = (held, closed.saturating_sub(self.sum(|counts| counts.redialled)));
         self.is_kept = true;
     }
 

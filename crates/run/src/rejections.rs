@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use net::{Answer, Icmp};
+use net::{DialOutcome, Icmp};
 use samples::{Errno, Fault, Faults, Kind, RejectionSeen, Stage};
 use units::Nanos;
 
@@ -33,7 +33,7 @@ pub(crate) struct Rejection {
 
 impl Rejection {
     /// As the summary has it.
-    pub(crate) fn told(self) -> RejectionSeen {
+    pub(crate) fn for_summary(self) -> RejectionSeen {
         let Icmp { by, is_v6, kind, code } = self.icmp;
         RejectionSeen {
             at: self.at.to_string(),
@@ -50,7 +50,7 @@ impl Rejection {
 /// Queries and results.
 #[derive(Debug, Default)]
 pub(crate) struct Rejections {
-    asked: Option<(SocketAddr, Receiver<Answer>)>,
+    pending: Option<(SocketAddr, Receiver<DialOutcome>)>,
     found: Option<Icmp>,
     /// Until when the end of the run may be put off.
     until: Option<Nanos>,
@@ -77,24 +77,24 @@ const EACCES: i32 = 13;
 
 impl Rejections {
     /// Starts to find out what rejects dials from there to `at`, if not done yet.
-    pub(crate) fn ask(&mut self, from: Option<IpAddr>, at: SocketAddr) {
-        if self.asked.is_some() {
+    pub(crate) fn investigate(&mut self, from: Option<IpAddr>, at: SocketAddr) {
+        if self.pending.is_some() {
             return;
         }
         let (sender, receiver) = channel();
         let body = move || dial(from, at, &sender);
         // Without a further thread nothing more is known.
         if thread::Builder::new().name("rejections".to_owned()).spawn(body).is_ok() {
-            self.asked = Some((at, receiver));
+            self.pending = Some((at, receiver));
         }
     }
 
     /// Takes what has come; whether nothing more will.
     fn take(&mut self) -> bool {
-        let Some((_, answers)) = &self.asked else { return true };
+        let Some((_, outcomes)) = &self.pending else { return true };
         loop {
-            match answers.try_recv() {
-                Ok(Answer::Icmp(icmp)) => self.found = Some(icmp),
+            match outcomes.try_recv() {
+                Ok(DialOutcome::Icmp(icmp)) => self.found = Some(icmp),
                 Ok(_) => {}
                 Err(e) => return e == std::sync::mpsc::TryRecvError::Disconnected,
             }
@@ -111,18 +111,18 @@ impl Rejections {
     /// What was learnt; `is_here`: whether an address is this machine's.
     pub(crate) fn finish(mut self, is_here: impl Fn(IpAddr) -> bool) -> Option<Rejection> {
         self.take();
-        let ((at, _), icmp) = (self.asked?, self.found?);
+        let ((at, _), icmp) = (self.pending?, self.found?);
         Some(Rejection { icmp, at, is_ours: icmp.by.is_some_and(is_here) })
     }
 }
 
 /// Dials until there is a reply, or it is no longer needed.
-fn dial(from: Option<IpAddr>, at: SocketAddr, answers: &Sender<Answer>) {
+fn dial(from: Option<IpAddr>, at: SocketAddr, outcomes: &Sender<DialOutcome>) {
     net::block_signals();
     for _ in 0..MAX_DIALS {
-        let answer = net::try_dial(at, from, PATIENCE);
-        let is_known = !matches!(answer, Answer::Silence | Answer::Accepted);
-        if answers.send(answer).is_err() || is_known {
+        let outcome = net::try_dial(at, from, PATIENCE);
+        let is_known = !matches!(outcome, DialOutcome::Silence | DialOutcome::Accepted);
+        if outcomes.send(outcome).is_err() || is_known {
             return;
         }
         thread::sleep(APART);
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reset_is_nobodys_message() {
+    fn a_reset_has_no_icmp_message() {
         check(Fault::target(Stage::Dial, Kind::Refused), 0, false);
         check(Fault::target(Stage::Dial, Kind::Refused), 3, true);
         check(Fault::target(Stage::Dial, Kind::Timeout), 0, false);
@@ -153,13 +153,13 @@ mod tests {
     }
 
     #[test]
-    fn a_dial_that_is_reset_is_no_message_and_nobody_waits_for_one() {
+    fn a_reset_dial_has_no_message_to_wait_for() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
         let at = listener.local_addr().expect("it is bound");
         drop(listener);
         let mut rejections = Rejections::default();
-        assert!(!rejections.is_pending(Nanos::ZERO), "nobody was asked");
-        rejections.ask(None, at);
+        assert!(!rejections.is_pending(Nanos::ZERO), "nothing was started");
+        rejections.investigate(None, at);
         while rejections.is_pending(Nanos::ZERO) {
             thread::yield_now();
         }

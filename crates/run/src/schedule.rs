@@ -2,15 +2,16 @@
 //! inputs, orders are outputs.
 
 mod manual;
+mod moves;
 
 use engine::{Control, RateProfile};
-use plan::{Part, Plan, Population, Ramp, Role, Share, split};
+use plan::{Part, Plan, Population, Role, Share, split};
 use units::{Nanos, Rate};
 
-use self::manual::{ManualControl, Slope};
-
-/// "All at once" means within this time.
-const AT_ONCE: Nanos = Nanos::from_millis(1);
+use self::{
+    manual::{ManualControl, Slope},
+    moves::Descent,
+};
 
 /// An order and its recipients.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -47,17 +48,6 @@ enum State {
     Moving(Nanos, Nanos),
     /// The stage lasts until then.
     Holding(Nanos),
-}
-
-/// A population ramping down at a rate.
-#[derive(Clone, Copy, Debug)]
-struct Descent {
-    population: u16,
-    since: Nanos,
-    from: u32,
-    to: u32,
-    rate: Rate,
-    ordered: u32,
 }
 
 /// The progress of a population.
@@ -109,9 +99,9 @@ pub struct Schedule<'a> {
 
 impl<'a> Schedule<'a> {
     /// Starts with the first stage at `start`, by when every shard must have received it; its orders wait to be
-    /// [taken](Course::orders). Every shard applies a later one within `notice`.
+    /// [taken](Schedule::orders). Every shard applies a later one within `notice`.
     pub fn new(plan: &'a Plan, start: Nanos, notice: Nanos) -> Schedule<'a> {
-        let mut schedule = Schedule::at_rest(plan, start, notice);
+        let mut schedule = Schedule::inactive(plan, start, notice);
         schedule.start_probe(start);
         schedule.begin(start, start);
         schedule
@@ -119,7 +109,7 @@ impl<'a> Schedule<'a> {
 
     /// The same if `held` connections of each population exist already; after the last stage they stay open and continue.
     pub fn going_on(plan: &'a Plan, start: Nanos, held: &[u32], notice: Nanos) -> Schedule<'a> {
-        let mut schedule = Schedule::at_rest(plan, start, notice);
+        let mut schedule = Schedule::inactive(plan, start, notice);
         schedule.has_end = false;
         schedule.orders.push(Order::All(Control::Hold(Nanos::NEVER)));
         for (progress, held) in schedule.progress.iter_mut().zip(held) {
@@ -136,7 +126,7 @@ impl<'a> Schedule<'a> {
         self.orders.extend(profile.map(|profile| Order::Probe(Control::RateProfile(profile, from))));
     }
 
-    fn at_rest(plan: &'a Plan, start: Nanos, notice: Nanos) -> Schedule<'a> {
+    fn inactive(plan: &'a Plan, start: Nanos, notice: Nanos) -> Schedule<'a> {
         let still = Progress {
             level: Share::NONE,
             connections: 0,
@@ -351,110 +341,9 @@ impl<'a> Schedule<'a> {
             if self.progress(population).level == self.manual.of(stage.to) {
                 continue;
             }
-            earliest = earliest.max(self.set_out(population, all, now));
+            earliest = earliest.max(self.start_moving(population, all, now));
         }
         self.state = State::Moving(now, earliest);
-    }
-
-    /// Connections that a population is to get more of in this stage.
-    fn missing(&self, population: u16) -> u64 {
-        let level = self.manual.of(self.plan.stages[self.stage].to);
-        let wanted = level.of(self.of(population).load.held().into());
-        wanted.saturating_sub(self.progress(population).connections.into())
-    }
-
-    /// A population sets out for the stage's share; when it is there at the earliest. `all`: connections that are dialled
-    /// in this stage, of all populations.
-    fn set_out(&mut self, population: u16, all: u64, now: Nanos) -> Nanos {
-        let (stage, own) = (&self.plan.stages[self.stage], self.of(population));
-        let comes_and_goes = own.comes_and_goes();
-        let level = self.manual.of(stage.to);
-        let before = std::mem::replace(&mut self.progress_mut(population).level, level);
-        let over = match stage.ramp {
-            Ramp::Within(time) => time,
-            _ => Nanos::ZERO,
-        };
-        let applied = self.applied;
-        let progress = self.progress_mut(population);
-        let is_new = !progress.has_held;
-        let profile = own.load.rate().map(|rate| {
-            let (from, to) = (before.of_rate(rate), level.of_rate(rate));
-            progress.slope = (over > Nanos::ZERO).then_some(Slope { from, to, over, began: applied });
-            if over == Nanos::ZERO { RateProfile::Steady(to) } else { RateProfile::Slope { from, to, over } }
-        });
-        if comes_and_goes && is_new {
-            // They are full load from the first one on.
-            (progress.hold_from, progress.has_held) = (applied, true);
-            self.orders.push(Order::Load(population, own.load.connections(), profile, applied));
-            self.orders.push(Order::Population(population, Control::Hold(applied)));
-        } else if !is_new && let Some(profile) = profile {
-            self.orders.push(Order::Population(population, Control::RateProfile(profile, applied)));
-        }
-        if comes_and_goes {
-            return applied + over;
-        }
-        self.leave_hold(population, now);
-        let to = level.of(own.load.connections().into()) as u32;
-        let from = std::mem::replace(&mut self.progress_mut(population).connections, to);
-        self.dial_or_close(population, (from, to), all, now);
-        if is_new { Nanos::ZERO } else { now + over }
-    }
-
-    /// A population is on its way: what is due from now on is not at full load.
-    fn leave_hold(&mut self, population: u16, now: Nanos) {
-        let progress = self.progress_mut(population);
-        (progress.is_moving, progress.moved_at) = (true, now);
-        if progress.hold_from != Nanos::NEVER {
-            self.end_hold(population, now);
-        }
-    }
-
-    fn end_hold(&mut self, population: u16, now: Nanos) {
-        let progress = self.progress_mut(population);
-        progress.holding = progress.holding + now.since(progress.hold_from);
-        progress.hold_from = Nanos::NEVER;
-        self.orders.push(Order::Population(population, Control::Hold(Nanos::NEVER)));
-    }
-
-    /// Held connections become more or fewer, as fast as the stage says.
-    fn dial_or_close(&mut self, population: u16, (from, to): (u32, u32), all: u64, now: Nanos) {
-        let changes = f64::from(from.abs_diff(to));
-        let rate = match self.plan.stages[self.stage].ramp {
-            Ramp::Adaptive => None,
-            // A rate of dials is of all whom the stage brings up.
-            Ramp::Rate(rate) if to > from => Some(rate.per_s_f64() * changes / all.max(1) as f64),
-            Ramp::Rate(rate) => Some(rate.per_s_f64()),
-            Ramp::Within(time) => Some(changes / time.max(AT_ONCE).secs_f64()),
-        };
-        let rate = rate.map(Rate::from_per_s_f64);
-        if to >= from {
-            self.progress_mut(population).dials = rate;
-        }
-        match rate {
-            Some(rate) if to < from => {
-                self.descents.push(Descent { population, since: now, from, to, rate, ordered: from });
-            }
-            Some(rate) => {
-                self.orders.push(Order::Load(population, to, Some(RateProfile::Steady(rate)), self.applied));
-            }
-            None => self.orders.push(Order::Load(population, to, None, now)),
-        }
-    }
-
-    /// Those on their way down lose what is due by now.
-    fn descend(&mut self, now: Nanos) {
-        let Schedule { orders, progress, descents, .. } = self;
-        descents.retain_mut(|descent| {
-            let due =
-                descent.rate.due(now.since(descent.since)).min(u64::from(descent.from - descent.to)) as u32;
-            let level = descent.from - due;
-            if level < descent.ordered {
-                descent.ordered = level;
-                progress[usize::from(descent.population)].moved_at = now;
-                orders.push(Order::Load(descent.population, level, None, now));
-            }
-            level > descent.to
-        });
     }
 }
 

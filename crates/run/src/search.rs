@@ -107,7 +107,7 @@ impl Search {
 
     /// Narrows down, or confirms what is narrow enough.
     fn between(&self, passed: u64, failed: u64) -> Step {
-        if failed - passed <= self.allowed(failed) {
+        if failed - passed <= self.tolerance(failed) {
             return Step { load: passed, confirms: true };
         }
         if let Some(guess) = self.guess.filter(|guess| passed < *guess && *guess < failed) {
@@ -117,14 +117,14 @@ impl Search {
             return Step { load: (failed / SHRINK).max(self.least), confirms: false };
         }
         // A guess that passed is close to the result: try right above it before bisecting.
-        let near = passed.saturating_add(self.allowed(passed).max(1));
+        let near = passed.saturating_add(self.tolerance(passed).max(1));
         let middle = passed + (failed - passed) / 2;
         let load = if self.guess == Some(passed) { near.min(middle) } else { middle };
         Step { load: load.max(self.least.min(failed - 1)), confirms: false }
     }
 
     /// So far apart may the last that passed and the first that failed be. One at the least: loads are whole numbers.
-    fn allowed(&self, at: u64) -> u64 {
+    fn tolerance(&self, at: u64) -> u64 {
         ((at as f64 * self.tolerance) as u64).max(1)
     }
 
@@ -152,12 +152,13 @@ impl Search {
                 // A guess that failed is close to the result too: try right below it. Once, since it may have been wrong.
                 let is_near = self.guess == Some(load) && !self.is_below_guess;
                 self.is_below_guess |= is_near;
-                let clearly_less = CLEARLY_LESS * self.allowed(load);
+                let clearly_less = CLEARLY_LESS * self.tolerance(load);
                 let held =
                     held.filter(|held| held.saturating_add(clearly_less) <= load && *held >= self.least);
-                self.guess = if is_near { Some(load - self.allowed(load) / 2) } else { held.or(self.guess) };
+                self.guess =
+                    if is_near { Some(load - self.tolerance(load) / 2) } else { held.or(self.guess) };
                 // It passed once and not again: only what is clearly less is believed.
-                let below = if confirms { load - self.allowed(load).min(load) } else { load - 1 };
+                let below = if confirms { load - self.tolerance(load).min(load) } else { load - 1 };
                 self.all_passed.retain(|passed| *passed <= below);
                 self.passed = self.all_passed.iter().copied().max();
                 if confirms {
@@ -261,9 +262,9 @@ mod tests {
 
         /// What it says of itself is always an end.
         #[test]
-        fn any_answers_lead_to_an_end(answers in proptest::collection::vec(any::<(bool, Option<u64>)>(), 300)) {
+        fn any_results_lead_to_an_end(results in proptest::collection::vec(any::<(bool, Option<u64>)>(), 300)) {
             let mut search = Search::new(1, 10, 1_000_000, 0.02);
-            for (well, held) in answers {
+            for (well, held) in results {
                 if search.step().is_none() {
                     break;
                 }
@@ -366,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn what_passed_by_luck_is_not_the_answer() {
+    fn a_pass_by_luck_is_not_the_result() {
         // 64 passed once, and not when it was to be confirmed.
         let mut search = Search::new(1, 1, 1_000, 0.5);
         let mut lucky = true;

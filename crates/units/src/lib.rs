@@ -1,6 +1,6 @@
-//! Numbers people type and read, and time: parse, print, round trip.
+//! Numbers people type and read: parse, print, round trip; time, and seeded randomness.
 //!
-//! Each type has `parse`, whose [`ParseError`] names the text and how to write it, and a `Display` that `parse`
+//! Each type of number has `parse`, whose [`ParseError`] names the text and how to write it, and a `Display` that `parse`
 //! reads back exactly. Where people read more than they type, `brief` prints a rounded figure.
 
 mod bytes;
@@ -10,6 +10,7 @@ mod date;
 mod decimal;
 mod parse_error;
 mod percent;
+mod random;
 mod rate;
 mod span;
 mod unit;
@@ -20,6 +21,7 @@ pub use count::Count;
 pub use date::Date;
 pub use parse_error::ParseError;
 pub use percent::percent;
+pub use random::{Random, nth_seed};
 pub use rate::Rate;
 pub use span::Spans;
 pub use unit::Unit;

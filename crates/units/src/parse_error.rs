@@ -10,20 +10,20 @@ pub struct ParseError {
     /// What was expected, with its article: `a rate`.
     pub wanted: &'static str,
     /// A valid text: `30/s`.
-    pub cure: String,
+    pub fix: String,
 }
 
 impl ParseError {
     /// `text` is not `wanted`; use `cure`.
-    pub fn new(text: &str, wanted: &'static str, cure: impl Into<String>) -> ParseError {
-        ParseError { text: text.to_owned(), wanted, cure: cure.into() }
+    pub fn new(text: &str, wanted: &'static str, fix: impl Into<String>) -> ParseError {
+        ParseError { text: text.to_owned(), wanted, fix: fix.into() }
     }
 }
 
 impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Debug quotes the text and escapes what would move the cursor of a terminal.
-        write!(f, "{:?} is not {}; use {}", self.text, self.wanted, self.cure)
+        write!(f, "{:?} is not {}; use {}", self.text, self.wanted, self.fix)
     }
 }
 

@@ -111,7 +111,7 @@ mod tests {
     fn check(text: &str, expected: Result<(f64, &str), &str>) {
         let expected = expected
             .map(|(per_s, printed)| (per_s, printed.to_owned()))
-            .map_err(|cure| format!("{text:?} is not a rate; use {cure}"));
+            .map_err(|fix| format!("{text:?} is not a rate; use {fix}"));
         let read =
             Rate::parse(text).map(|rate| (rate.per_s_f64(), rate.to_string())).map_err(|e| e.to_string());
         assert_eq!(read, expected);

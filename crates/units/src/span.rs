@@ -101,7 +101,7 @@ impl Spans {
         let Some((min, max)) = text.split_once("..") else {
             return Nanos::parse(text).map(|time| Spans { min: time, max: time });
         };
-        let parse_error = |cure: String| ParseError::new(text, "a range of times", cure);
+        let parse_error = |fix: String| ParseError::new(text, "a range of times", fix);
         match (Nanos::parse(min), Nanos::parse(max)) {
             (Ok(from), Ok(to)) if from <= to => Ok(Spans { min: from, max: to }),
             (Ok(_), Ok(_)) => Err(parse_error(format!("{max}..{min}"))),
@@ -147,7 +147,7 @@ mod tests {
 
     fn check(text: &str, expected: Result<&str, &str>) {
         let expected =
-            expected.map(str::to_owned).map_err(|cure| format!("{text:?} is not a time; use {cure}"));
+            expected.map(str::to_owned).map_err(|fix| format!("{text:?} is not a time; use {fix}"));
         assert_eq!(Nanos::parse(text).map(|time| time.to_string()).map_err(|e| e.to_string()), expected);
     }
 

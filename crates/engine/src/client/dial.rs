@@ -5,10 +5,10 @@ use net::{Close, Cx, Io, Key};
 use samples::Fault;
 use units::Nanos;
 
-use super::{Client, LOOK_AT_ORDERS, ends::End};
+use super::{Client, ORDERS_INTERVAL, ends::End};
 use crate::{
     connections::{Conn, State},
-    exchange::{Asks, Exchange},
+    exchange::{Exchange, PendingRequest},
     op::Op,
     pacer::Unsent,
 };
@@ -23,7 +23,7 @@ impl Client {
         for _ in 0..due.min(DIALS_A_TURN) {
             if cx.is_full() {
                 // Connections may arrive faster than others close; a slot that becomes free is noticed immediately.
-                return now + LOOK_AT_ORDERS;
+                return now + ORDERS_INTERVAL;
             }
             let dial = self.pacer.take_dial(now);
             self.tick.counts.forced += u64::from(dial.forced);
@@ -33,11 +33,11 @@ impl Client {
     }
 
     fn dial_first<I: Io>(&mut self, cx: &mut Cx<I>, due: Nanos) {
-        let asks = self.job.asks_first() && !self.pacer.is_open_loop();
+        let has_request = self.job.starts_with_request() && !self.pacer.is_open_loop();
         if self.pacer.comes_and_goes() {
             self.tick.lag.record(cx.now().since(due));
         }
-        self.dial_next(cx, Exchange { first: true, asks: asks.into(), ..Exchange::new(due, due) });
+        self.dial_next(cx, Exchange { first: true, request: has_request.into(), ..Exchange::new(due, due) });
     }
 
     /// Dials a connection that there was not before; destinations take turns.
@@ -83,18 +83,25 @@ impl Client {
     /// The timer of a connection without a socket: it was to be dialled again at `due`, for a request that was due then. In
     /// an open loop a slot triggers it, and none has yet.
     pub(super) fn redial_due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, due: Nanos) {
-        let asks = !self.pacer.is_open_loop();
-        if asks && self.full_load.has(due) {
+        let has_request = !self.pacer.is_open_loop();
+        if has_request && self.full_load.has(due) {
             self.tick.lag.record(cx.now().since(due));
         }
-        self.redial(cx, k, due, due, asks.into());
+        self.redial(cx, k, due, due, has_request.into());
     }
 
-    /// A connection without a socket is dialled again, which was due at `dial_due`; `asks`: for a request that was due at
+    /// A connection without a socket is dialled again, which was due at `dial_due`; `request`: whether it is for a request that was due at
     /// `due`.
-    pub(super) fn redial<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, dial_due: Nanos, due: Nanos, asks: Asks) {
+    pub(super) fn redial<I: Io>(
+        &mut self,
+        cx: &mut Cx<I>,
+        k: Key,
+        dial_due: Nanos,
+        due: Nanos,
+        request: PendingRequest,
+    ) {
         self.conns.transition(k.index, State::Dialling);
-        self.begin_dial(k, Exchange { asks, ..Exchange::new(due, dial_due) });
+        self.begin_dial(k, Exchange { request, ..Exchange::new(due, dial_due) });
         let conn = self.conn(k);
         conn.tries = 0;
         let destination = u32::from(conn.destination);
@@ -132,7 +139,7 @@ impl Client {
                 self.idle(k);
                 if due <= now { self.go_on(cx, k, now, now) } else { self.wake_at(cx, k, due) }
             }
-            op if exchange.asks() && op.asks() => {
+            op if exchange.has_request() && op.awaits_response() => {
                 if first {
                     // The first request is due as soon as the connection is open.
                     self.exchange(k).due = now;
@@ -173,7 +180,7 @@ impl Client {
         if conn.state() == State::Dialling { &mut self.tick.connect } else { &mut self.tick.handshake }
             .censor();
         match self.pacer.unsent(exchange.first) {
-            _ if !exchange.asks() => {}
+            _ if !exchange.has_request() => {}
             Unsent::Missed => self.missed_by_dial(exchange),
             Unsent::Censored => self.censor(exchange, conn.destination),
             Unsent::NotDue => {}
@@ -182,7 +189,7 @@ impl Client {
 
     pub(super) fn learn(&mut self, exchange: &Exchange, now: Nanos, ok: bool) {
         if exchange.first {
-            let is_dial = self.job.protocol.is_known_by_dial(exchange.asks());
+            let is_dial = self.job.protocol.is_known_by_dial(exchange.has_request());
             self.pacer.learn(now.since(exchange.started), ok, is_dial, now);
         }
     }

@@ -8,7 +8,7 @@ use units::Nanos;
 use super::Client;
 use crate::{
     connections::{Conn, State},
-    exchange::{Asks, Exchange},
+    exchange::{Exchange, PendingRequest},
     op::Op,
     out::Out,
     pool::NOTHING,
@@ -54,8 +54,8 @@ impl Client {
         cx.close(k, if failed { Close::Reset } else { Close::Graceful });
     }
 
-    /// The server said that it would close: not a loss. `due`: when the connection's next request is; never, where that
-    /// is for a slot to say.
+    /// The server announced that it would close: not a loss. `due`: when the connection's next request is; never, if slots
+    /// determine that.
     pub(super) fn closed_as_announced<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, due: Nanos) {
         if self.pacer.comes_and_goes() && !self.draining {
             // It came for more calls than the server lets it have.
@@ -67,15 +67,16 @@ impl Client {
         let mut at = conn.at;
         if crossed {
             let exchange = *self.exchange(k);
-            if exchange.asks == Asks::Again || exchange.next != NOTHING {
+            if exchange.request == PendingRequest::Retry || exchange.next != NOTHING {
                 // It is sent again once: a server that closes instead of responding is not healthy. Of several, a server that
-                // ends its session in good order answers all before it does.
+                // ends its session in good order responds to all before it does.
                 return self.lost(cx, k, Fault::target(Stage::Exchange, Kind::Closed));
             }
             if self.may_send_again(k) {
                 self.end(cx, k, End::Closed);
                 let now = cx.now();
-                return self.dial_next(cx, Exchange { asks: Asks::Again, ..Exchange::new(due, now) });
+                return self
+                    .dial_next(cx, Exchange { request: PendingRequest::Retry, ..Exchange::new(due, now) });
             }
             self.settle(&exchange);
             self.tick.counts.withdrawn += 1;
@@ -85,7 +86,7 @@ impl Client {
         if self.job.reconnect == Reconnect::Never || !self.is_replaced() {
             return;
         }
-        let k = self.rest(cx, k.index, conn.destination, at);
+        let k = self.disconnect(cx, k.index, conn.destination, at);
         if self.pacer.puts_off() {
             self.put_off(cx, k);
         } else if due <= cx.now() {
@@ -93,7 +94,13 @@ impl Client {
             if self.full_load.has(due) {
                 self.lateness.leaves(cx.now());
             }
-            self.redial(cx, k, cx.now(), due, if crossed { Asks::Again } else { Asks::Yes });
+            self.redial(
+                cx,
+                k,
+                cx.now(),
+                due,
+                if crossed { PendingRequest::Retry } else { PendingRequest::Yes },
+            );
         } else if self.pacer.is_open_loop() {
             self.await_slot(cx, k);
         } else {
@@ -103,14 +110,14 @@ impl Client {
 
     /// A place for a connection that has no socket for now; `index` is the one it had, `at` the operation that it goes on
     /// with.
-    fn rest<I: Io>(&mut self, cx: &mut Cx<I>, index: u32, destination: u16, mut at: u16) -> Key {
+    fn disconnect<I: Io>(&mut self, cx: &mut Cx<I>, index: u32, destination: u16, mut at: u16) -> Key {
         while let Op::Goto(to) = self.job.op(at) {
             at = *to;
         }
         let k = cx.take().expect("a place was given back just now");
         assert_eq!(k.index, index, "what was given back last is taken first");
         // What was announced ends with the connection.
-        self.conns.insert(index, Conn::new(destination, at, State::Resting));
+        self.conns.insert(index, Conn::new(destination, at, State::Disconnected));
         if let (Some(left), Some(calls)) = (self.calls_left.get_mut(index as usize), self.job.calls) {
             *left = calls;
         }
@@ -145,7 +152,7 @@ impl Client {
         }
     }
 
-    /// How long neither end has said anything.
+    /// How long neither end has sent anything.
     fn silence(&mut self, k: Key, now: Nanos) -> Nanos {
         let conn = *self.conn(k);
         match conn.state() {
@@ -167,7 +174,7 @@ impl Client {
         *failures = failures.saturating_add(1);
         let wait = Nanos(self.source.random.between(0, most.min(span.max.0)));
         // What it had begun is lost with it.
-        let k = self.rest(cx, index, destination, 0);
+        let k = self.disconnect(cx, index, destination, 0);
         self.wake_at(cx, k, cx.now() + wait);
     }
 
@@ -189,13 +196,13 @@ impl Client {
             self.tick.counts.done += 1;
             return;
         }
-        let k = self.rest(cx, k.index, destination, at);
+        let k = self.disconnect(cx, k.index, destination, at);
         if self.pacer.is_open_loop() {
             self.await_slot(cx, k)
         } else if self.pacer.puts_off() {
             self.put_off(cx, k)
         } else {
-            self.redial(cx, k, cx.now(), cx.now(), Asks::Yes)
+            self.redial(cx, k, cx.now(), cx.now(), PendingRequest::Yes)
         }
     }
 
@@ -203,10 +210,10 @@ impl Client {
     /// that.
     fn await_slot<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         let at = self.conn(k).at;
-        if self.job.op(at).asks() {
+        if self.job.op(at).awaits_response() {
             self.set_free(cx, k);
         } else {
-            self.redial(cx, k, cx.now(), cx.now(), Asks::No);
+            self.redial(cx, k, cx.now(), cx.now(), PendingRequest::No);
         }
     }
 
@@ -220,13 +227,14 @@ impl Client {
     pub(super) fn gone_busy<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, why: Gone) {
         let now = cx.now();
         let (stream, due) = (self.conns.latest(k.index), self.exchange(k).due);
-        let rest = cx.rest_len(k) + self.layer.as_ref().map_or(0, |layered| layered.rest_len(k.index));
+        let rest =
+            cx.leftover_len(k) + self.layer.as_ref().map_or(0, |layered| layered.leftover_len(k.index));
         let session = self.conns.session(k.index);
         let ended = if why == Gone::Ended { session.handle_end() } else { Ok(false) };
         // Half a head is the beginning of a response, and is left unconsumed.
         let untouched = session.response().head.is_none() && rest == 0;
         if ended == Ok(true) {
-            return self.answered(cx, k, stream);
+            return self.response_complete(cx, k, stream);
         }
         if untouched && (self.conn(k).is_announced(now) || self.may_send_again(k)) {
             // It crossed with the announced close: the request is still owed, on a new connection.
@@ -243,7 +251,7 @@ impl Client {
     /// this one had been idle (RFC 9112, section 9.3.1).
     fn may_send_again(&mut self, k: Key) -> bool {
         let is_by_pool = self.job.dials_on_demand() && self.job.protocol.may_send_again();
-        is_by_pool && !self.draining && !self.exchange(k).asks()
+        is_by_pool && !self.draining && !self.exchange(k).has_request()
     }
 
     /// Why a dial failed. ICMPv6 "prohibited" messages become EACCES (RFC 4443, section 3.1; net/ipv6/icmp.c), which
@@ -259,7 +267,7 @@ impl Client {
         }
     }
 
-    /// When the next request of an idle connection is due; never, where that is for a slot to say.
+    /// When the next request of an idle connection is due; never, if slots determine that.
     pub(super) fn idle_until<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) -> Nanos {
         if self.pacer.is_open_loop() { Nanos::NEVER } else { self.timer(cx, k) }
     }

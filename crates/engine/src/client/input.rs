@@ -1,4 +1,4 @@
-//! What the server says: responses, messages of its own, and the end of a session.
+//! Input: responses, unsolicited messages, and the end of a session.
 
 use net::{Cx, Io, Key};
 use samples::{Fault, Kind, Stage};
@@ -45,7 +45,7 @@ impl Client {
                 }
                 Ok(Progress::Responded(n)) => {
                     used += n;
-                    self.answered(cx, k, stream);
+                    self.response_complete(cx, k, stream);
                     if used < input.len() && cx.is_open(k) && self.conn(k).state() == State::Busy {
                         // What is awaited next came along with it.
                         self.begun(k, cx.now());
@@ -68,7 +68,7 @@ impl Client {
             if !cx.is_open(k) {
                 return input.len();
             }
-            if used == input.len() && self.conns.is_at_rest(k.index) {
+            if used == input.len() && self.conns.is_between_messages(k.index) {
                 self.rest_if_quiet(k);
                 return used;
             }
@@ -112,13 +112,13 @@ impl Client {
         self.connected(cx, k);
     }
 
-    /// The protocol has something to say by itself.
+    /// The protocol has output of its own.
     pub(super) fn reply<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, reply: Reply<'_>) {
         let Client { source, tick, layer, .. } = self;
         reply.send(&mut Out::new(cx, k, layer, &mut tick.counts.bytes_out, source));
     }
 
-    /// The server has announced the end of the session: the connection rests until its next message is due.
+    /// The server has announced the end of the session: the connection stays closed until its next message is due.
     fn session_ended<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         let due = match self.conn(k).state() {
             // Its message crossed with the close: it is still owed.

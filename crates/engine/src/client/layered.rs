@@ -50,17 +50,17 @@ impl Client {
 
     /// What the protocol does not use is kept for it.
     fn read_unsealed<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, bytes: &[u8]) {
-        let mut rest = self.layered().rests.remove(&k.index).unwrap_or_default();
+        let mut rest = self.layered().leftovers.remove(&k.index).unwrap_or_default();
         rest.extend_from_slice(bytes);
         let used = self.read_all(cx, k, &rest);
         if used < rest.len() && cx.is_open(k) {
             rest.drain(..used);
-            self.layered().rests.insert(k.index, rest);
+            self.layered().leftovers.insert(k.index, rest);
         }
     }
 
     fn say_of_layer<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
-        let said = self.layered().say(cx, k);
-        self.tick.counts.bytes_out += said as u64;
+        let sent = self.layered().send_output(cx, k);
+        self.tick.counts.bytes_out += sent as u64;
     }
 }

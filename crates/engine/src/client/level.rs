@@ -11,12 +11,12 @@ use crate::{
 
 /// Maximum of connections closed, and of records examined, in one turn, so that responses are not delayed.
 const CLOSES_A_TURN: u32 = 128;
-const LOOKS_A_TURN: u32 = 4_096;
+const CHECKS_A_TURN: u32 = 4_096;
 
 impl Client {
     /// Connections that there are, or will be without a further order.
     fn there(&self) -> u64 {
-        self.conns.open() + self.conns.dialling() + self.conns.resting()
+        self.conns.open() + self.conns.dialling() + self.conns.disconnected()
     }
 
     /// Whether one less would still be enough.
@@ -55,17 +55,17 @@ impl Client {
     /// Closes surplus idle connections, the latest first; busy ones are closed after their response. Returns when to
     /// continue.
     pub(super) fn close_surplus<I: Io>(&mut self, cx: &mut Cx<I>) -> Nanos {
-        let (mut closes, mut looks) = (CLOSES_A_TURN, LOOKS_A_TURN);
+        let (mut closes, mut checks) = (CLOSES_A_TURN, CHECKS_A_TURN);
         while self.surplus_below > 0 && self.is_surplus() {
-            if closes == 0 || looks == 0 {
+            if closes == 0 || checks == 0 {
                 return cx.now();
             }
-            looks -= 1;
+            checks -= 1;
             self.surplus_below -= 1;
             let Some(k) = cx.at(self.surplus_below) else { continue };
             match self.conn(k).state() {
                 State::Idle => self.finish(cx, k),
-                State::Resting => {
+                State::Disconnected => {
                     self.forget(k);
                     cx.close(k, Close::Graceful);
                 }

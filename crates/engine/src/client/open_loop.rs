@@ -6,7 +6,7 @@ use units::Nanos;
 use super::{Client, figures::miss};
 use crate::{
     connections::State,
-    exchange::{Asks, Exchange},
+    exchange::{Exchange, PendingRequest},
 };
 
 impl Client {
@@ -14,7 +14,7 @@ impl Client {
     pub(super) fn serve_slots<I: Io>(&mut self, cx: &mut Cx<I>) {
         let now = cx.now();
         let Client { pacer, tick, job, lateness, full_load, .. } = self;
-        let looked_at = pacer.look(now, &mut |due| {
+        let collected_at = pacer.collect_due(now, &mut |due| {
             if full_load.has(due) {
                 lateness.leaves(due);
             }
@@ -28,18 +28,18 @@ impl Client {
             }
         }
         if self.job.dials_on_demand() {
-            self.dial_for_slots(cx, looked_at);
+            self.dial_for_slots(cx, collected_at);
         }
     }
 
-    /// Slots that find no connection idle come by one of their own, as long as there is a place. What was due before the last
-    /// look at `looked_at` has waited for that.
-    fn dial_for_slots<I: Io>(&mut self, cx: &mut Cx<I>, looked_at: Nanos) {
+    /// Slots that find no connection idle come by one of their own, as long as there is a place. What was due before the previous
+    /// collection, at `collected_at`, has waited for that.
+    fn dial_for_slots<I: Io>(&mut self, cx: &mut Cx<I>, collected_at: Nanos) {
         while !cx.is_full()
             && let Some(due) = self.pacer.take_slot()
         {
-            let dial_due = if due < looked_at { cx.now() } else { due };
-            self.dial_next(cx, Exchange { asks: Asks::Yes, ..Exchange::new(due, dial_due) });
+            let dial_due = if due < collected_at { cx.now() } else { due };
+            self.dial_next(cx, Exchange { request: PendingRequest::Yes, ..Exchange::new(due, dial_due) });
         }
     }
 
@@ -55,19 +55,19 @@ impl Client {
     }
 
     fn use_free<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, dial_due: Nanos, due: Nanos) -> bool {
-        if self.conn(k).state() == State::Resting {
-            self.redial(cx, k, dial_due, due, Asks::Yes);
+        if self.conn(k).state() == State::Disconnected {
+            self.redial(cx, k, dial_due, due, PendingRequest::Yes);
             return false;
         }
-        self.ask(cx, k, due)
+        self.start_request(cx, k, due)
     }
 
     /// A dial was for a slot, whose request is not sent now.
     pub(super) fn missed_by_dial(&mut self, exchange: &Exchange) {
-        if exchange.asks() && self.pacer.is_open_loop() {
+        if exchange.has_request() && self.pacer.is_open_loop() {
             miss(&mut self.tick, &self.full_load, exchange.due);
             self.tick.counts.withdrawn +=
-                u64::from(self.job.dials_on_demand() && exchange.asks == Asks::Again);
+                u64::from(self.job.dials_on_demand() && exchange.request == PendingRequest::Retry);
         }
     }
 }

@@ -8,7 +8,7 @@ use units::Nanos;
 use super::Client;
 use crate::{
     connections::State,
-    exchange::{Asks, Exchange},
+    exchange::{Exchange, PendingRequest},
     op::Op,
     out::Out,
     pacer::Next,
@@ -17,8 +17,8 @@ use crate::{
 /// How long a fire-and-forget message, or a close, waits at a time for a peer that does not read: otherwise the backlog
 /// would grow with time.
 const BLOCKED: Nanos = Nanos::from_millis(100);
-/// While the shard rests, an idle connection is looked at no more often than this.
-const MIN_REST: Nanos = Nanos::from_millis(500);
+/// While the shard is paused, an idle connection is checked no more often than this.
+const MIN_DELAY: Nanos = Nanos::from_millis(500);
 
 impl Client {
     /// The same for one whose time has come.
@@ -30,12 +30,12 @@ impl Client {
         }
     }
 
-    /// While the shard rests, what is due is due again after one more think time: when it goes on, requests come as
-    /// they did before, and not all at once.
+    /// During a pause, what is due is postponed by another think time: after it, requests come as before, and not all at
+    /// once.
     pub(super) fn put_off<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         let Think { min, max } = self.job.longest_wait;
-        let rest = Nanos(self.source.random.between(min.0, max.0)).max(MIN_REST);
-        self.wake_at(cx, k, cx.now() + rest);
+        let delay = Nanos(self.source.random.between(min.0, max.0)).max(MIN_DELAY);
+        self.wake_at(cx, k, cx.now() + delay);
     }
 
     /// What comes next for a connection on which a request has just begun, or has ended, while others may be under way.
@@ -65,9 +65,11 @@ impl Client {
                 op if self.awaits(k, op) => return,
                 // What a call sends leaves as one: each of the plan's messages leaves by itself.
                 op if sent && op.sends() => return self.wake_at(cx, k, cx.now()),
-                op if self.pacer.puts_off() && (op.sends() || op.asks()) => return self.put_off(cx, k),
+                op if self.pacer.puts_off() && (op.sends() || op.awaits_response()) => {
+                    return self.put_off(cx, k);
+                }
                 // As with a blocking socket. A request is due nevertheless: its response is late.
-                Op::Tell(_) | Op::Close if cx.is_write_blocked(k) => {
+                Op::Send(_) | Op::Close if cx.is_write_blocked(k) => {
                     return self.wake_at(cx, k, cx.now() + BLOCKED);
                 }
                 Op::Wait(think) => {
@@ -78,7 +80,7 @@ impl Client {
                     }
                     ready = due;
                 }
-                Op::Tell(message) => {
+                Op::Send(message) => {
                     let sent_bytes = &mut self.tick.counts.bytes_out;
                     let out = &mut Out::new(cx, k, &mut self.layer, sent_bytes, &mut self.source);
                     self.job.protocol.send_message(message, None, out);
@@ -94,7 +96,7 @@ impl Client {
                 _ => {
                     let has_begun = match self.pacer.next(due, cx.now()) {
                         Next::Slot => self.set_free(cx, k),
-                        Next::AtOnce => self.ask(cx, k, due),
+                        Next::AtOnce => self.start_request(cx, k, due),
                         Next::Due => self.request_due(cx, k, due, ready),
                     };
                     if !has_begun || !self.conns.has_place(k.index) {
@@ -110,11 +112,11 @@ impl Client {
         if self.full_load.has(due) {
             self.lateness.leaves(ready);
         }
-        self.ask(cx, k, due)
+        self.start_request(cx, k, due)
     }
 
     /// The same for one whose lag is known. True: a request has begun.
-    pub(super) fn ask<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, due: Nanos) -> bool {
+    pub(super) fn start_request<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, due: Nanos) -> bool {
         let now = cx.now();
         // Of several, the first that began has the timer: it is the first to be late.
         let is_first = self.conn(k).state() == State::Idle;
@@ -138,7 +140,8 @@ impl Client {
         exchange.at = conn.at;
         conn.at += u16::from(!matches!(op, Op::Ping(..)));
         tick.counts.sent += 1;
-        tick.counts.withdrawn += u64::from(job.dials_on_demand() && exchange.asks == Asks::Again);
+        tick.counts.withdrawn +=
+            u64::from(job.dials_on_demand() && exchange.request == PendingRequest::Retry);
         let own = job.row(conn.destination).map(|row| &mut tick.destinations[row]);
         own.into_iter().for_each(|own| own.sent += 1);
         let out = &mut Out::new(cx, k, layer, &mut tick.counts.bytes_out, source);

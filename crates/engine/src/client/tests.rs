@@ -31,24 +31,24 @@ pub(super) trait Serve {
     type Conn: Default;
 
     /// Reads on; returns the bytes used.
-    fn read<I: Io>(&mut self, conn: &mut Self::Conn, input: &mut [u8], says: &mut Says<'_, I>) -> usize;
+    fn read<I: Io>(&mut self, conn: &mut Self::Conn, input: &mut [u8], out: &mut Output<'_, I>) -> usize;
 
-    /// The time has come that it asked for.
-    fn due<I: Io>(&mut self, _: &mut Self::Conn, _: &mut Says<'_, I>) {}
+    /// The time that it has set has come.
+    fn due<I: Io>(&mut self, _: &mut Self::Conn, _: &mut Output<'_, I>) {}
 }
 
 /// What a server does about a connection.
-pub(super) struct Says<'a, I> {
+pub(super) struct Output<'a, I> {
     cx: &'a mut Cx<I>,
     k: Key,
 }
 
-impl<I: Io> Says<'_, I> {
+impl<I: Io> Output<'_, I> {
     pub(super) fn now(&self) -> Nanos {
         self.cx.now()
     }
 
-    pub(super) fn say(&mut self, bytes: &[u8]) {
+    pub(super) fn send(&mut self, bytes: &[u8]) {
         self.cx.send(self.k, bytes.len(), |out| {
             out.copy_from_slice(bytes);
             bytes.len()
@@ -78,10 +78,10 @@ impl<S: Serve> Program for Server<'_, S> {
         cx.accept();
     }
     fn due<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
-        self.serve.due(&mut self.conns[k.index as usize], &mut Says { cx, k });
+        self.serve.due(&mut self.conns[k.index as usize], &mut Output { cx, k });
     }
     fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &mut [u8]) -> usize {
-        self.serve.read(&mut self.conns[k.index as usize], input, &mut Says { cx, k })
+        self.serve.read(&mut self.conns[k.index as usize], input, &mut Output { cx, k })
     }
     fn gone<I: Io>(&mut self, _: &mut Cx<I>, _: Key, _: Gone) {}
     fn pace<I: Io>(&mut self, cx: &mut Cx<I>) -> Nanos {

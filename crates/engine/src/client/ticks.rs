@@ -19,7 +19,7 @@ impl Client {
     }
 
     pub(super) fn apply_commands(&mut self, now: Nanos) {
-        let mut told = false;
+        let mut flush = false;
         while let Ok(control) = self.link.control.try_recv() {
             match control {
                 Control::Load { connections, profile, from } => self.set_load(connections, profile, from),
@@ -27,28 +27,28 @@ impl Client {
                 Control::Hold(from) => self.begin_full_load(from, now),
                 Control::HoldUntil(until) => self.full_load.end_at(until),
                 Control::Until(at) => self.end_at(at),
-                Control::Rest(rests) => self.pacer.pause(rests),
-                Control::Drain => told |= self.drain(now),
+                Control::Pause(paused) => self.pacer.pause(paused),
+                Control::Drain => flush |= self.drain(now),
                 Control::Stop => {
                     self.give_up();
-                    (self.finished, told) = (true, true);
+                    (self.finished, flush) = (true, true);
                 }
             }
         }
         if self.ramped_at == Nanos::NEVER && self.is_ramped() {
-            (self.ramped_at, told) = (now, true);
+            (self.ramped_at, flush) = (now, true);
         }
         if now >= self.full_load.until() {
             self.begin_full_load(Nanos::NEVER, now);
-            told = true;
+            flush = true;
         }
         let have_gone = self.pacer.is_through(self.conns.open() + self.conns.dialling());
         if now >= self.hold_until || have_gone {
-            told |= self.drain(now);
+            flush |= self.drain(now);
         }
-        let drained = self.draining && self.waiting() == 0 && !self.told_drained;
-        self.told_drained |= drained;
-        if now >= self.tick_ends || told || drained {
+        let drained = self.draining && self.waiting() == 0 && !self.reported_drained;
+        self.reported_drained |= drained;
+        if now >= self.tick_ends || flush || drained {
             self.flush(now);
         }
     }
@@ -114,7 +114,7 @@ impl Client {
         for index in 0..self.conns.len() {
             let conn = self.conns[index];
             if conn.state() == State::Busy
-                && matches!(self.job.op(self.conns.exchange(index).at), Op::Listen(_))
+                && matches!(self.job.op(self.conns.exchange(index).at), Op::Expect(_))
             {
                 self.tick.counts.withdrawn += 1;
                 self.conns.transition(index, State::Idle);

@@ -21,7 +21,7 @@ impl Client {
         if at == Nanos::NEVER { cx.let_sleep(k) } else { cx.wake_at(k, at) }
     }
 
-    /// When the connection's own business is; for one whose timer was set.
+    /// When the connection's own timer is due; for one whose timer was set.
     pub(super) fn timer<I: Io>(&self, cx: &Cx<I>, k: Key) -> Nanos {
         self.timers.get(k.index as usize).copied().unwrap_or_else(|| cx.timer(k))
     }

@@ -20,11 +20,11 @@ pub(crate) enum State {
     Idle,
     /// closed with an announcement or lost, to be dialled again when its next request is due, or its back-off is over. Has
     /// no socket.
-    Resting,
+    Disconnected,
 }
 
 impl State {
-    pub(super) const COUNT: usize = State::Resting as usize + 1;
+    pub(super) const COUNT: usize = State::Disconnected as usize + 1;
 
     /// Those of connections that are not open yet.
     pub(crate) const OPENING: [State; 3] = [State::Dialling, State::Securing, State::Upgrading];
@@ -54,7 +54,7 @@ pub(crate) struct Conn {
     pub(super) session: u32,
     /// Time of the last input, in steps, above the announced idle timeout: [`ANNOUNCED_BITS`] of 1 + seconds; 0: none
     /// announced.
-    heard: u32,
+    last_input: u32,
     pub(crate) destination: u16,
     /// The operation that comes next.
     pub(crate) at: u16,
@@ -66,8 +66,14 @@ pub(crate) struct Conn {
 const _: () = assert!(size_of::<Conn>() <= 16, "the idle record is what a million connections cost");
 
 impl Conn {
-    pub(crate) const NONE: Conn =
-        Conn { session: crate::pool::NOTHING, heard: 0, destination: 0, at: 0, state: State::None, tries: 0 };
+    pub(crate) const NONE: Conn = Conn {
+        session: crate::pool::NOTHING,
+        last_input: 0,
+        destination: 0,
+        at: 0,
+        state: State::None,
+        tries: 0,
+    };
 
     /// One that is to be dialled, or waits for that, and goes on with the operation `at`.
     pub(crate) fn new(destination: u16, at: u16, state: State) -> Conn {
@@ -82,19 +88,19 @@ impl Conn {
     pub(crate) fn received(&mut self, now: Nanos, timeout_s: Option<u32>) {
         // Longer than there is room for is never reached: better a close that counts as a loss than the reverse.
         let announced = timeout_s.map_or(0, |s| s.min(ANNOUNCED - 1) + 1);
-        self.heard = (step(now) << ANNOUNCED_BITS) | announced;
+        self.last_input = (step(now) << ANNOUNCED_BITS) | announced;
     }
 
     /// Time since the last input.
     pub(crate) fn silent_for(&self, now: Nanos) -> Nanos {
-        let steps = step(now).wrapping_sub(self.heard >> ANNOUNCED_BITS) % STEPS;
+        let steps = step(now).wrapping_sub(self.last_input >> ANNOUNCED_BITS) % STEPS;
         Nanos::from_millis(u64::from(steps) * STEP_MS)
     }
 
     /// Whether the server has announced that it closes the connection about now: from a second before its timeout (servers
     /// count whole seconds, and start before the response arrives).
     pub(crate) fn is_announced(&self, now: Nanos) -> bool {
-        let announced = self.heard & ANNOUNCED;
+        let announced = self.last_input & ANNOUNCED;
         let from = Nanos::from_secs(u64::from(announced.saturating_sub(2)));
         (1..ANNOUNCED).contains(&announced) && self.silent_for(now) >= from
     }

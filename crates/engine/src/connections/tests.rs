@@ -14,7 +14,7 @@ const ALL: [State; State::COUNT] = [
     State::Upgrading,
     State::Busy,
     State::Idle,
-    State::Resting,
+    State::Disconnected,
 ];
 
 fn exchange(first: bool) -> Exchange {
@@ -30,8 +30,8 @@ fn step(conns: &mut Connections, index: u32, what: u8) {
             conns.begin(index, exchange(true), websocket);
             return;
         }
-        (State::None, 2) => return conns.insert(index, Conn::new(0, 0, State::Resting)),
-        (State::Resting, 0 | 1) => {
+        (State::None, 2) => return conns.insert(index, Conn::new(0, 0, State::Disconnected)),
+        (State::Disconnected, 0 | 1) => {
             conns.transition(index, State::Dialling);
             conns.begin(index, exchange(false), websocket);
             return;
@@ -39,7 +39,7 @@ fn step(conns: &mut Connections, index: u32, what: u8) {
         (State::Dialling, 0) => State::Upgrading,
         (State::Dialling | State::Upgrading, 1) => State::Busy,
         (State::Dialling | State::Upgrading | State::Busy, 2 | 3) => State::Idle,
-        (State::Idle, 0) if conns.is_at_rest(index) => {
+        (State::Idle, 0) if conns.is_between_messages(index) => {
             // A message of the server's own begins to come.
             conns.open_session(index, websocket);
             return assert!(conns.session(index).handle_bytes(b"\x01\x03abc", None).is_ok());
@@ -55,7 +55,7 @@ fn step(conns: &mut Connections, index: u32, what: u8) {
     conns.transition(index, to);
 }
 
-/// What the counters say is what the records say.
+/// The counters agree with the records.
 fn check(conns: &Connections) {
     let records = || (0..conns.len()).map(|index| &conns[index]);
     for state in ALL {
@@ -67,7 +67,7 @@ fn check(conns: &Connections) {
         (conns.iter_in(State::Busy).count() + conns.iter_in(State::Idle).count()) as u64
     );
     let of: Vec<u32> = (0..conns.len()).filter(|at| conns[*at].state().is_under_way()).collect();
-    let partial = conns.iter_in(State::Idle).filter(|(index, _)| !conns.is_at_rest(*index)).count();
+    let partial = conns.iter_in(State::Idle).filter(|(index, _)| !conns.is_between_messages(*index)).count();
     assert_eq!((conns.exchanges.len(), conns.sessions.len()), (of.len(), of.len() + partial));
     let firsts = of.iter().filter(|index| conns.exchange(**index).first).count();
     assert_eq!(conns.outstanding() as usize, firsts);
@@ -99,7 +99,7 @@ fn the_session_of_a_message_begun_outlives_the_request_beside_it() {
     assert_eq!((conns.waiting(), conns.outstanding(), conns.resolved()), (1, 1, 1));
     assert!(conns.session(0).handle_bytes(b"\x01\x03abc", None).is_ok());
     conns.transition(0, State::Idle);
-    assert_eq!((conns.sessions.len(), conns.exchanges.len(), conns.is_at_rest(0)), (1, 0, false));
+    assert_eq!((conns.sessions.len(), conns.exchanges.len(), conns.is_between_messages(0)), (1, 0, false));
     assert_eq!((conns.waiting(), conns.outstanding(), conns.open()), (0, 0, 1));
     assert!(conns.session(0).handle_bytes(b"\x80\x00", None).is_ok());
     conns.transition(0, State::Idle);
@@ -110,8 +110,8 @@ fn the_session_of_a_message_begun_outlives_the_request_beside_it() {
 #[should_panic = "one connection an index: 0"]
 fn a_record_in_use_is_not_written_over() {
     let mut conns = Connections::new(1);
-    conns.insert(0, Conn::new(0, 0, State::Resting));
-    conns.insert(0, Conn::new(0, 0, State::Resting));
+    conns.insert(0, Conn::new(0, 0, State::Disconnected));
+    conns.insert(0, Conn::new(0, 0, State::Disconnected));
 }
 
 /// Connections with several requests at once, and beside them a model: of each connection, its requests and when they were due.

@@ -23,14 +23,14 @@ pub(super) struct OpenLoop {
     slots: VecDeque<Slots>,
     /// When the schedule ends.
     until: Nanos,
-    looked_at: Nanos,
+    collected_at: Nanos,
 }
 
 impl OpenLoop {
     /// Without a schedule yet, for connections of an index below `places`.
     pub(super) fn new(places: u32) -> OpenLoop {
         let (free, slots) = (Rotation::new(places), VecDeque::with_capacity(MAX_SCHEDULES));
-        OpenLoop { free, slots, until: Nanos::NEVER, looked_at: Nanos::ZERO }
+        OpenLoop { free, slots, until: Nanos::NEVER, collected_at: Nanos::ZERO }
     }
 
     /// A new schedule, of which this shard has its share, follows the one before at `from`; `give_up` is called with when each
@@ -71,11 +71,11 @@ impl OpenLoop {
         self.slots.iter_mut().for_each(|slots| slots.end(now, give_up));
     }
 
-    /// Takes the slots that have become due; `see` is called with the time of each. When it was looked at before.
-    pub(super) fn look(&mut self, now: Nanos, see: &mut impl FnMut(Nanos)) -> Nanos {
+    /// Takes the slots that have become due; `see` is called with the time of each. Returns the time of the previous call.
+    pub(super) fn collect_due(&mut self, now: Nanos, see: &mut impl FnMut(Nanos)) -> Nanos {
         let until = self.within(now);
-        self.slots.iter_mut().for_each(|slots| slots.look(until, &mut *see));
-        std::mem::replace(&mut self.looked_at, now)
+        self.slots.iter_mut().for_each(|slots| slots.collect_due(until, &mut *see));
+        std::mem::replace(&mut self.collected_at, now)
     }
 
     /// Gives up the slots that have waited for longer than `limit` has for when they were due, and forgets schedules that are

@@ -43,7 +43,7 @@ impl Progress {
         stuck
     }
 
-    /// Whether it goes on again.
+    /// Whether it has recovered.
     pub(super) fn has_recovered(&self) -> bool {
         self.oks >= RECOVERED && self.oks > self.failures
     }
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_that_is_back_is_known_by_more_than_one_answer() {
+    fn recovery_takes_more_than_one_response() {
         let mut progress = Progress::new(S(0));
         (0..RECOVERED - 1).for_each(|_| progress.learn(true, S(1)));
         assert!(!progress.has_recovered());

@@ -129,7 +129,7 @@ impl Ramp {
 
     /// A window that gets nowhere is given up: what is left is dialled within the time of one timeout, so that the ramp
     /// has an end.
-    pub(super) fn look(&mut self, outstanding: u32, timeout: Nanos, now: Nanos) {
+    pub(super) fn check_progress(&mut self, outstanding: u32, timeout: Nanos, now: Nanos) {
         let waits = self.to_dial > 0 && outstanding > 0 && now >= self.from;
         let By::Window(_) = &self.by else { return };
         if waits && self.progress.is_stuck(timeout, now) {

@@ -1,10 +1,10 @@
 //! The slots of an open loop: when each is due, which of them wait for a connection. Pure, as [`crate::pace`] is.
 //!
 //! ```text
-//!   sent or given up │ waiting for a connection │ not due, or not looked at
+//!   sent or given up │ waiting for a connection │ not due, or not collected
 //!                    taken                      seen
 //! ```
-//! The schedule says when each slot is due, so that two numbers are the whole queue: it takes no memory however long
+//! The schedule determines when each slot is due, so that two numbers are the whole queue: it takes no memory however long
 //! the target stalls. What bounds it is time: a slot is given up when it has waited for a request's timeout.
 
 use units::Nanos;
@@ -12,7 +12,7 @@ use units::Nanos;
 use crate::pace::Schedule;
 
 /// Maximum of slots in one turn, so that a backlog after a stall does not delay responses.
-const LOOKS_A_TURN: u64 = 1_024;
+const SLOTS_A_TURN: u64 = 1_024;
 
 /// The slots of one shard.
 #[derive(Clone, Copy, Debug)]
@@ -43,8 +43,8 @@ impl Slots {
     }
 
     /// Takes the slots that have become due; `see` is called with the time of each.
-    pub(crate) fn look(&mut self, now: Nanos, see: impl FnMut(Nanos)) {
-        let until = self.due(now).min(self.seen + LOOKS_A_TURN).max(self.seen);
+    pub(crate) fn collect_due(&mut self, now: Nanos, see: impl FnMut(Nanos)) {
+        let until = self.due(now).min(self.seen + SLOTS_A_TURN).max(self.seen);
         (self.seen..until).map(|n| self.time_of(n)).for_each(see);
         self.seen = until;
     }
@@ -118,29 +118,29 @@ mod tests {
     }
 
     /// Takes slots, and records how late each was.
-    fn look(slots: &mut Slots, now: Nanos, lag: &mut Latency) {
-        slots.look(now, |due| lag.record(now.since(due)));
+    fn collect(slots: &mut Slots, now: Nanos, lag: &mut Latency) {
+        slots.collect_due(now, |due| lag.record(now.since(due)));
     }
 
     #[test]
     fn a_slot_is_due_at_its_time_and_lags_until_it_is_seen() {
         let (mut slots, mut lag) = (slots(u64::MAX), Latency::default());
-        look(&mut slots, MS(999), &mut lag);
+        collect(&mut slots, MS(999), &mut lag);
         assert_eq!((lag.count(), slots.take(), slots.next()), (0, None, MS(1_000)));
-        look(&mut slots, MS(1_025), &mut lag);
+        collect(&mut slots, MS(1_025), &mut lag);
         // At 1,000, 1,010 and 1,020 ms: 25, 15 and 5 ms late.
         assert_eq!((lag.count(), lag.quantiles().mean, lag.quantiles().max), (3, 15_000.0, 25_000.0));
         assert_eq!(slots.next(), MS(1_030));
         let taken: Vec<Nanos> = std::iter::from_fn(|| slots.take()).collect();
         assert_eq!(taken, [MS(1_000), MS(1_010), MS(1_020)]);
-        look(&mut slots, MS(1_029), &mut lag);
+        collect(&mut slots, MS(1_029), &mut lag);
         assert_eq!((lag.count(), slots.is_waiting()), (3, false));
     }
 
     #[test]
     fn who_waits_too_long_is_given_up_and_nobody_else() {
         let (mut slots, mut lag) = (slots(u64::MAX), Latency::default());
-        look(&mut slots, MS(1_200), &mut lag);
+        collect(&mut slots, MS(1_200), &mut lag);
         assert_eq!(slots.take(), Some(MS(1_000)));
         // Waited for 100 ms: those of 1,010 to 1,100 ms.
         let mut given_up = Vec::new();
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn the_schedule_has_an_end() {
         let (mut slots, mut lag) = (slots(5), Latency::default());
-        look(&mut slots, MS(9_000), &mut lag);
+        collect(&mut slots, MS(9_000), &mut lag);
         assert_eq!((lag.count(), slots.next()), (5, Nanos::NEVER));
         let ended = |slots: &mut Slots, now| {
             let mut given_up = Vec::new();
@@ -176,12 +176,12 @@ mod tests {
     }
 
     #[test]
-    fn a_stall_of_ours_is_looked_at_in_pieces() {
+    fn a_stall_of_ours_is_collected_at_in_pieces() {
         let (mut slots, mut lag) = (slots(u64::MAX), Latency::default());
-        look(&mut slots, MS(101_000), &mut lag);
-        assert_eq!((lag.count(), slots.next()), (LOOKS_A_TURN, MS(1_000 + 10 * LOOKS_A_TURN)));
+        collect(&mut slots, MS(101_000), &mut lag);
+        assert_eq!((lag.count(), slots.next()), (SLOTS_A_TURN, MS(1_000 + 10 * SLOTS_A_TURN)));
         for _ in 0..9 {
-            look(&mut slots, MS(101_000), &mut lag);
+            collect(&mut slots, MS(101_000), &mut lag);
         }
         assert_eq!((lag.count(), slots.next()), (10_001, MS(101_010)));
     }

@@ -35,7 +35,7 @@ fn dials(pacer: &mut Pacer, now: Nanos) -> Vec<u64> {
 }
 
 #[test]
-fn each_load_model_answers_the_same_questions() {
+fn load_models_differ_in_these_properties() {
     // (load, comes and goes, open loop, closed loop, closed loop with think time, may coalesce)
     for (load, expected) in [
         (held(), [false, false, true, false, true]),
@@ -43,14 +43,14 @@ fn each_load_model_answers_the_same_questions() {
         (arrivals(), [true, false, true, false, false]),
     ] {
         let [at_once, thinks] = [false, true].map(|waits| pacer(load, waits));
-        let answers = [
+        let actual = [
             at_once.comes_and_goes(),
             at_once.is_open_loop(),
             at_once.is_closed_loop(),
             thinks.is_closed_loop(),
             at_once.may_coalesce(),
         ];
-        assert_eq!(answers, expected, "{load:?}");
+        assert_eq!(actual, expected, "{load:?}");
     }
 }
 
@@ -138,7 +138,7 @@ fn a_rate_profile_is_that_of_requests_or_of_dials() {
         got.extend(dials(&mut pacer, MS(220)));
         assert_eq!(got, dialled, "{load:?}");
         let mut due = Vec::new();
-        pacer.look(MS(220), &mut |at| due.push(at.millis()));
+        pacer.collect_due(MS(220), &mut |at| due.push(at.millis()));
         assert_eq!(due, if of_requests { vec![200, 210, 220] } else { vec![] }, "{load:?}");
         assert_eq!(pacer.next_slot(), if of_requests { MS(230) } else { Nanos::NEVER }, "{load:?}");
     }
@@ -157,7 +157,7 @@ fn an_end_is_exact_and_may_be_undone() {
         (MS(10), MS(70), 5, Nanos::NEVER),
     ] {
         pacer.end_at(until);
-        pacer.look(now, &mut |_| seen += 1);
+        pacer.collect_due(now, &mut |_| seen += 1);
         assert_eq!((seen, pacer.next_slot()), (expected, next), "until {until}");
     }
     pacer.end_at(MS(60));
@@ -171,9 +171,9 @@ fn a_slot_without_a_connection_may_have_one_dialled() {
     let mut pacer = pacer(rate(), false);
     pacer.set_profile(steady(100), MS(0), MS(0), &mut |_| panic!("nothing was due"));
     assert_eq!((pacer.set_free(4), pacer.take_slot()), (None, None));
-    assert_eq!(pacer.look(MS(15), &mut |_| {}), Nanos::ZERO);
+    assert_eq!(pacer.collect_due(MS(15), &mut |_| {}), Nanos::ZERO);
     assert_eq!((pacer.pair(), pacer.take_slot(), pacer.take_slot()), (Some((4, MS(0))), Some(MS(10)), None));
-    assert_eq!(pacer.look(MS(30), &mut |_| {}), MS(15), "when it was looked before");
+    assert_eq!(pacer.collect_due(MS(30), &mut |_| {}), MS(15), "the previous call");
     assert_eq!(self::pacer(held(), false).take_slot(), None, "no schedule of requests");
 }
 
@@ -183,8 +183,8 @@ fn a_slot_takes_who_has_been_free_for_longest() {
     pacer.set_profile(steady(100), MS(0), MS(0), &mut |_| panic!("nothing was due"));
     assert_eq!((pacer.set_free(7), pacer.set_free(3), pacer.set_free(5)), (None, None, None));
     pacer.forget(3);
-    assert_eq!(pacer.pair(), None, "nothing has been looked at");
-    pacer.look(MS(35), &mut |_| {});
+    assert_eq!(pacer.pair(), None, "nothing has been collected");
+    pacer.collect_due(MS(35), &mut |_| {});
     let pairs: Vec<_> = std::iter::from_fn(|| pacer.pair()).collect();
     assert_eq!(pairs, [(7, MS(0)), (5, MS(10))]);
     // The waiting slot is that of 20 ms, and takes the next free connection.
@@ -201,21 +201,21 @@ fn a_connection_with_several_places_waits_once_and_comes_back_after_each_slot() 
     let mut pacer = pacer(rate(), false);
     pacer.set_profile(steady(100), MS(0), MS(0), &mut |_| panic!("nothing was due"));
     assert_eq!([7, 7, 3].map(|index| pacer.set_free(index)), [None; 3]);
-    pacer.look(MS(25), &mut |_| {});
+    pacer.collect_due(MS(25), &mut |_| {});
     // The one that takes a slot has a place left, and queues up behind the other.
     assert_eq!(pacer.pair(), Some((7, MS(0))));
     assert_eq!(pacer.set_free(7), Some(MS(10)), "a slot that waits is taken at once");
     assert_eq!(pacer.pair(), Some((3, MS(20))));
     assert_eq!((pacer.pair(), pacer.set_free(7), pacer.set_free(7)), (None, None, None));
     pacer.forget(7);
-    pacer.look(MS(35), &mut |_| {});
-    assert_eq!(pacer.pair(), None, "it is no more, however often it had said that it is free");
+    pacer.collect_due(MS(35), &mut |_| {});
+    assert_eq!(pacer.pair(), None, "it is closed, however often it was offered");
 }
 
 /// Requests that a connection may have at one time.
 const PLACES: u32 = 3;
 
-/// As the client does: a connection that has a place says so, and says so again after each slot that it has taken.
+/// As the client does: a connection with a free place is offered, and again after each slot that it has taken.
 fn fill(pacer: &mut Pacer, index: u32, under_way: &mut [Option<u32>; 4], taken: &mut Vec<u64>) {
     let under_way = &mut under_way[index as usize];
     while let Some(n) = under_way.filter(|n| *n < PLACES) {
@@ -245,7 +245,7 @@ proptest! {
                 }
                 _ => {
                     now += wait;
-                    pacer.look(MS(now), &mut |_| seen += 1);
+                    pacer.collect_due(MS(now), &mut |_| seen += 1);
                 }
             }
             fill(&mut pacer, index, &mut under_way, &mut taken);

@@ -1,4 +1,4 @@
-//! How fast to dial for the first time where no schedule says it: as fast as the target takes it.
+//! How fast to make first dials without a schedule: as fast as the target accepts them.
 
 use units::Nanos;
 
@@ -90,7 +90,7 @@ struct Pace {
     per_s: f64,
     /// When the next dial is due.
     next: Nanos,
-    /// What was begun before then says nothing of the present rate.
+    /// Dials begun before then do not measure the present rate.
     since: Nanos,
     /// No SYN has been lost at this pace yet, so that the rate may double each second.
     doubles: bool,
@@ -187,7 +187,7 @@ impl Window {
         }
     }
 
-    /// Successes a second: of the last second, or of this one so far where that says more.
+    /// Successes a second: of the last second, or of this one so far where that is more.
     fn per_s(&self, now: Nanos) -> f64 {
         let over = now.since(self.seen.from).secs_f64();
         let present = if over >= 0.2 { f64::from(self.seen.oks) / over } else { 0.0 };

@@ -74,9 +74,9 @@ pub(super) fn send<I: Io>(
 pub(super) fn handle_bytes<'a>(
     state: &mut State,
     input: &'a [u8],
-    asked: Option<(&mut Exchange, Awaited)>,
+    awaiting: Option<(&mut Exchange, Awaited)>,
 ) -> Result<Progress<'a>, Kind> {
-    let Some((exchange, Awaited::Response(check))) = asked else { return Err(Kind::BadAnswer) };
+    let Some((exchange, Awaited::Response(check))) = awaiting else { return Err(Kind::BadAnswer) };
     let read = read(state, exchange, input, check);
     let is_tls = match state.status {
         0 => tls::is_alert(input),
@@ -114,7 +114,7 @@ fn read<'a>(
             Some(Event::Data(bytes)) => {
                 exchange.content += bytes.len() as u64;
                 if let Some(needle) = &check.body {
-                    exchange.found = needle.look(exchange.found, bytes.iter().copied());
+                    exchange.found = needle.scan(exchange.found, bytes.iter().copied());
                 }
             }
             Some(Event::End) => return Ok(Progress::Responded(used)),

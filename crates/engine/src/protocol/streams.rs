@@ -17,7 +17,7 @@ use crate::{exchange::Exchange, out::Out, pool::NOTHING, request::Message};
 pub(crate) const PLACES: usize = 4;
 /// Length and stream, of two bytes each.
 pub(crate) const HEADER: usize = 4;
-/// A server from which nothing comes is asked each so often, and lost when it has not answered by the next time.
+/// A silent server is sent a keepalive this often; it is lost if it has not replied by the next one.
 pub(crate) const KEEPALIVE: Nanos = Nanos::from_secs(2);
 
 /// Kept for ever: a session of a test can be copied, as those of the other protocols are.
@@ -135,7 +135,7 @@ impl Reply {
 pub(super) fn handle_bytes<'a>(
     session: &mut Session,
     input: &'a [u8],
-    asked: Option<(&mut Exchange, Awaited)>,
+    awaiting: Option<(&mut Exchange, Awaited)>,
 ) -> Result<Progress<'a>, Kind> {
     let state = &mut *session.borrow_mut();
     let Some((number, left)) = &mut state.frame else {
@@ -153,7 +153,7 @@ pub(super) fn handle_bytes<'a>(
     if is_complete {
         state.frame = None;
     }
-    if let Some((exchange, Awaited::Message(check, sent))) = asked {
+    if let Some((exchange, Awaited::Message(check, sent))) = awaiting {
         let rest = sent.get(exchange.content as usize..).unwrap_or_default();
         exchange.differs |= check.echo && rest.get(..n) != Some(&input[..n]);
         exchange.content += n as u64;

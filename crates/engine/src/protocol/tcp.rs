@@ -22,9 +22,9 @@ pub(super) fn send<I: Io>(message: &Message, exchange: Option<&mut Exchange>, ou
 /// Unsolicited data is dropped.
 pub(super) fn handle_bytes<'a>(
     input: &'a [u8],
-    asked: Option<(&mut Exchange, Awaited)>,
+    awaiting: Option<(&mut Exchange, Awaited)>,
 ) -> Result<Progress<'a>, Kind> {
-    let Some((exchange, Awaited::Message(check, sent))) = asked else {
+    let Some((exchange, Awaited::Message(check, sent))) = awaiting else {
         return Ok(Progress::More(input.len()));
     };
     if tls::is_alert(input) {
@@ -51,7 +51,7 @@ fn read<'a>(exchange: &mut Exchange, input: &'a [u8], check: &Check, sent: &[u8]
         exchange.differs |= sent[at..at + n] != input[..n];
     }
     if let Some(needle) = &check.body {
-        exchange.found = needle.look(exchange.found, input[..n].iter().copied());
+        exchange.found = needle.scan(exchange.found, input[..n].iter().copied());
     }
     exchange.content += n as u64;
     let found = wanted == u64::MAX

@@ -2,7 +2,7 @@ use super::*;
 use crate::request::Message;
 use plan::{Environment, Flags, Text};
 use proptest::prelude::*;
-use units::Nanos;
+use units::{Nanos, Random};
 
 /// An open WebSocket.
 pub(crate) fn websocket() -> Session {
@@ -13,7 +13,7 @@ fn http1() -> Session {
     Session::Http1(http1::State::new())
 }
 
-fn asked() -> Exchange {
+fn new_exchange() -> Exchange {
     Exchange::new(Nanos::ZERO, Nanos::ZERO)
 }
 
@@ -48,7 +48,7 @@ fn came(read: Result<Progress<'_>, Kind>) -> Came {
 fn check_http1(pieces: &[&[u8]], expected: Came, status: Option<u16>) {
     let (mut state, check) = (http1::State::new(), Check::default());
     state.order(false);
-    let (mut session, mut exchange) = (Session::Http1(state), asked());
+    let (mut session, mut exchange) = (Session::Http1(state), new_exchange());
     let mut last = None;
     for piece in pieces {
         let awaited = Awaited::Response(&check);
@@ -84,7 +84,7 @@ fn the_head_says_how_long_the_connection_is_kept() {
     ] {
         let (mut state, check) = (http1::State::new(), Check::default());
         state.order(false);
-        let (mut session, mut exchange) = (Session::Http1(state), asked());
+        let (mut session, mut exchange) = (Session::Http1(state), new_exchange());
         let input = format!("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n{fields}\r\n");
         let read = session.handle_bytes(input.as_bytes(), Some((&mut exchange, Awaited::Response(&check))));
         assert_eq!(came(read), Came::Responded(input.len()), "{fields}");
@@ -103,7 +103,7 @@ fn the_end_of_the_connection_may_be_that_of_the_response() {
     ] {
         let (mut state, check) = (http1::State::new(), Check::default());
         state.order(false);
-        let (mut session, mut exchange) = (Session::Http1(state), asked());
+        let (mut session, mut exchange) = (Session::Http1(state), new_exchange());
         let read = session.handle_bytes(input, Some((&mut exchange, Awaited::Response(&check))));
         assert_eq!(came(read), Came::More(input.len()));
         assert_eq!(session.handle_end(), expected, "{input:?}");
@@ -136,14 +136,14 @@ fn an_upgrade_that_is_refused() {
     ] {
         let mut session = Session::WebSocket(websocket::State::of_dial(&mut Random::new(1)));
         assert_eq!(came(session.handle_bytes(input, None)), expected, "{input:?}");
-        assert!(session.is_at_rest());
+        assert!(session.is_between_messages());
     }
 }
 
 /// What comes of input to a connection that has sent this text, and awaits its echo or anything.
 fn check_tcp(echo: bool, input: &[u8], expected: Came, differs: bool) {
     let check = if echo { Check::echo() } else { Check::default() };
-    let mut exchange = asked();
+    let mut exchange = new_exchange();
     let awaited = Awaited::Message(&check, b"hello");
     let read = came(Session::Tcp.handle_bytes(input, Some((&mut exchange, awaited))));
     assert_eq!((read, exchange.differs), (expected, differs), "{input:?}");
@@ -154,7 +154,7 @@ fn bytes_of_tcp_are_counted() {
     check_tcp(true, b"hello", Came::Responded(5), false);
     check_tcp(true, b"hel", Came::More(3), false);
     check_tcp(true, b"hallo", Came::Responded(5), true);
-    // Without framing, more than an echo is not told from the next one; where any answer will do, all of it is that.
+    // Without framing, more than an echo cannot be told apart from the next one; if any reply will do, all of it is the reply.
     check_tcp(true, b"hello!", Came::Wrong(Kind::BadAnswer), false);
     check_tcp(false, b"hello!", Came::Responded(6), false);
     check_tcp(true, b"\x15\x03\x01\x00\x02\x02\x46", Came::Wrong(Kind::TlsExpected), false);
@@ -162,22 +162,22 @@ fn bytes_of_tcp_are_counted() {
 
 #[test]
 fn a_pong_amid_the_servers_own_message_brings_no_content() {
-    let (mut session, mut exchange) = (websocket(), asked());
+    let (mut session, mut exchange) = (websocket(), new_exchange());
     // The first frame of a message in two: text, not final, three bytes.
     assert_eq!(came(session.handle_bytes(b"\x01\x03abc", None)), Came::More(5));
-    assert!(!session.is_at_rest());
+    assert!(!session.is_between_messages());
     exchange.expected = 7;
-    exchange.await_message(session.is_at_rest());
+    exchange.await_message(session.is_between_messages());
     let pong = session.handle_bytes(b"\x8a\x08\0\0\0\0\0\0\0\x07", Some((&mut exchange, Awaited::Pong)));
     assert_eq!(came(pong), Came::Responded(10));
     assert_eq!((exchange.content(), Awaited::Pong.wrong(&exchange, None)), (0, None));
 }
 
 #[test]
-fn the_rest_of_a_message_that_had_begun_is_no_answer() {
-    let (mut session, mut exchange, check) = (websocket(), asked(), Check::echo());
+fn the_remainder_of_an_earlier_message_is_no_reply() {
+    let (mut session, mut exchange, check) = (websocket(), new_exchange(), Check::echo());
     assert_eq!(came(session.handle_bytes(b"\x01\x03abc", None)), Came::More(5));
-    exchange.await_message(session.is_at_rest());
+    exchange.await_message(session.is_between_messages());
     let awaited = Awaited::Message(&check, b"hi");
     let rest = session.handle_bytes(b"\x80\x02hi", Some((&mut exchange, awaited)));
     assert_eq!(came(rest), Came::Pushed(4));
@@ -199,16 +199,16 @@ fn what_is_wrong_with_a_whole_response() {
         (&teapot, head(418), None),
         (&teapot, head(200), Some(Kind::WrongStatus)),
     ] {
-        assert_eq!(Awaited::Response(check).wrong(&asked(), head), expected, "{check:?} {head:?}");
+        assert_eq!(Awaited::Response(check).wrong(&new_exchange(), head), expected, "{check:?} {head:?}");
     }
-    let short = Exchange { expected: 3, content: 2, ..asked() };
+    let short = Exchange { expected: 3, content: 2, ..new_exchange() };
     assert_eq!(Awaited::Response(&any).wrong(&short, head(200)), Some(Kind::WrongLength));
     let lacking = Exchange { differs: true, ..short };
     assert_eq!(Awaited::Response(&any).wrong(&lacking, head(200)), Some(Kind::WrongHeader));
 }
 
 #[test]
-fn each_protocol_answers_the_same_questions() {
+fn protocols_differ_in_these_properties() {
     let resolve = |_: &str| Err("nothing is looked up".to_owned());
     let around = Environment { cores: 1, seed: 1, resolve: &resolve };
     let ping = Message::new(&Text::default(), Check::echo());
@@ -221,20 +221,20 @@ fn each_protocol_answers_the_same_questions() {
     ] {
         let plan = plan::from_flags(&Flags::new(url), &around).expect("a plan without mistakes");
         let protocol = Protocol::new(&plan.populations[0].target);
-        let answers = [
+        let actual = [
             protocol.server_may_speak(),
             protocol.is_known_by_dial(false),
             protocol.is_known_by_dial(true),
             protocol.may_send_again(),
         ];
-        assert_eq!(answers, expected, "{url}");
-        assert!(protocol.session().is_at_rest() && protocol.session().response().keeps_alive);
+        assert_eq!(actual, expected, "{url}");
+        assert!(protocol.session().is_between_messages() && protocol.session().response().keeps_alive);
     }
 }
 
 /// What happens while `input` comes in pieces, cut at these places; each time that something was responded it is awaited again.
 fn happens(mut session: Session, awaited: Awaited, input: &[u8], cuts: &[usize]) -> Vec<String> {
-    let mut exchange = asked();
+    let mut exchange = new_exchange();
     exchange.await_message(true);
     let mut places: Vec<usize> = cuts.iter().map(|cut| cut % input.len()).chain([input.len()]).collect();
     places.sort_unstable();
@@ -255,7 +255,7 @@ fn happens(mut session: Session, awaited: Awaited, input: &[u8], cuts: &[usize])
                         "{content} bytes, {:?}",
                         awaited.wrong(&exchange, session.response().head)
                     ));
-                    exchange.await_message(session.is_at_rest());
+                    exchange.await_message(session.is_between_messages());
                 }
                 Came::Pushed(n) => {
                     used += n;
@@ -279,7 +279,7 @@ proptest! {
     #[test]
     fn what_happens_does_not_depend_on_where_input_is_cut(cuts in proptest::collection::vec(any::<usize>(), 0..12)) {
         let echo = Check::echo();
-        // A message of its own, a ping, the echo, one that differs in two frames with a ping between, and a close.
+        // An unsolicited message, a ping, the echo, one that differs in two frames with a ping between, and a close.
         let frames = b"\x81\x04news\x89\x01?\x81\x02hi\x01\x01h\x89\0\x80\x01o\x88\x02\x03\xe8";
         let awaited = Awaited::Message(&echo, b"hi");
         // The first message is taken for the echo, and is none.

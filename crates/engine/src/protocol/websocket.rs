@@ -1,8 +1,9 @@
-//! WebSocket: the upgrade, messages and their echoes, and what the server says of itself.
+//! WebSocket: the upgrade, messages and their echoes, and unsolicited messages.
 
 use net::Io;
-use plan::{Random, Target, Text};
+use plan::{Target, Text};
 use samples::Kind;
+use units::Random;
 use wire::websocket::{
     self, Data, Event, Frames, Key, MAX_CONTROL, MAX_HEADER, Opcode, Payload, Response, Role,
 };
@@ -39,7 +40,7 @@ impl State {
     }
 
     /// Whether no message has come in part.
-    pub(super) fn is_at_rest(&self) -> bool {
+    pub(super) fn is_between_messages(&self) -> bool {
         match self {
             State::Upgrading(_) => true,
             State::Open(frames) => frames.is_between_messages(),
@@ -47,7 +48,7 @@ impl State {
     }
 }
 
-/// Sends a message or a control ping; `exchange` awaits its answer.
+/// Sends a message or a control ping; `exchange` awaits its reply.
 pub(super) fn send<I: Io>(message: &Message, exchange: Option<&mut Exchange>, out: &mut Out<'_, I>) {
     let mask = Some(mask(out.source));
     if message.is_ping() {
@@ -61,7 +62,7 @@ pub(super) fn send<I: Io>(message: &Message, exchange: Option<&mut Exchange>, ou
     send_frame(Opcode::Text, mask, text, &mut out.to);
 }
 
-/// What a client says without being told to.
+/// What a client sends without a request: pongs and closes.
 #[derive(Debug)]
 pub(crate) enum Reply<'a> {
     /// To a ping, with its own payload (RFC 6455 section 5.5.3).
@@ -74,7 +75,7 @@ impl Reply<'_> {
     pub(super) fn send<I: Io>(self, out: &mut Out<'_, I>) {
         let mask = Some(mask(out.source));
         match self {
-            // Not while the server reads nothing: a later pong may answer it, and what it does not take must not pile up here.
+            // Not while the server reads nothing: a later pong may serve for it too, and what the server does not read must not pile up here.
             Reply::Pong(_) if out.to.is_write_blocked() => {}
             Reply::Pong(ping) => {
                 let mut echo = [0; MAX_CONTROL];
@@ -110,10 +111,10 @@ fn mask(source: &mut ValueSource) -> [u8; 4] {
 pub(super) fn handle_bytes<'a>(
     state: &mut State,
     input: &'a [u8],
-    asked: Option<(&mut Exchange, Awaited)>,
+    awaiting: Option<(&mut Exchange, Awaited)>,
 ) -> Result<Progress<'a>, Kind> {
     match state {
-        State::Open(frames) => read(frames, input, asked),
+        State::Open(frames) => read(frames, input, awaiting),
         State::Upgrading(_) if tls::is_alert(input) => Err(Kind::TlsExpected),
         State::Upgrading(nonce) => {
             let response = websocket::read_response(input, &key(*nonce));
@@ -141,14 +142,14 @@ fn is_tls_page(input: &[u8]) -> bool {
 fn read<'a>(
     frames: &mut Frames,
     input: &'a [u8],
-    mut asked: Option<(&mut Exchange, Awaited)>,
+    mut awaiting: Option<(&mut Exchange, Awaited)>,
 ) -> Result<Progress<'a>, Kind> {
     let mut used = 0;
     loop {
         let came = frames.handle_bytes(&input[used..], LARGEST_MESSAGE);
         let (n, event) = came.map_err(|_| Kind::BadAnswer)?;
         used += n;
-        match (event, &mut asked) {
+        match (event, &mut awaiting) {
             (None, _) if n == 0 => return Ok(Progress::More(used)),
             (Some(Event::Ping(ping)), _) => {
                 return Ok(Progress::Reply(used, super::Reply::WebSocket(Reply::Pong(ping))));
@@ -165,14 +166,14 @@ fn read<'a>(
                 }
                 return Ok(Progress::Responded(used));
             }
-            // What the server says of itself, or began to say before it was asked.
+            // An unsolicited message, or one that began before the request.
             (Some(Event::Data(data)), _) if data.ends => return Ok(Progress::Pushed(used)),
             (Some(Event::Pong(echo)), Some((exchange, Awaited::Pong)))
                 if echo.matches(&exchange.expected.to_be_bytes()) =>
             {
                 return Ok(Progress::Responded(used));
             }
-            // An old pong, a piece of what nobody awaits, or framing only.
+            // An old pong, a piece of an unsolicited message, or framing only.
             _ => {}
         }
     }
@@ -189,7 +190,7 @@ fn take(exchange: &mut Exchange, data: &Data<'_>, check: &Check, sent: &[u8]) ->
         exchange.differs |= !part.is_some_and(|part| data.payload.matches(part));
     }
     if let Some(needle) = &check.body {
-        exchange.found = needle.look(exchange.found, data.payload.bytes());
+        exchange.found = needle.scan(exchange.found, data.payload.bytes());
     }
     exchange.content += data.payload.len() as u64;
     exchange.differs |= check.echo && data.ends && exchange.content != sent.len() as u64;

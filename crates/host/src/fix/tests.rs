@@ -10,8 +10,8 @@ const TRIE: &str = "Local:\n  |-- 127.0.0.0\n     /8 host LOCAL\n";
 struct Scene {
     machine: Machine,
     /// The arguments of ip.
-    told: Vec<String>,
-    /// It fails at this word.
+    commands: Vec<String>,
+    /// It fails at this argument.
     refuses: &'static str,
 }
 
@@ -25,7 +25,7 @@ impl Scene {
             ("proc/net/fib_trie", TRIE),
         ]);
         machine.link("proc/self/ns/net", "net:[1]");
-        Scene { machine, told: Vec::new(), refuses: "nothing" }
+        Scene { machine, commands: Vec::new(), refuses: "nothing" }
     }
 
     fn file(&self) -> PathBuf {
@@ -36,7 +36,7 @@ impl Scene {
     fn fix(&mut self, repairs: &[Repair]) -> Result<Vec<String>, String> {
         let (root, file) = (self.machine.root(), self.file());
         let mut done = Vec::new();
-        let mut ip = |words: &[String]| run_ip(&mut self.told, self.refuses, &self.machine, words);
+        let mut ip = |args: &[String]| run_ip(&mut self.commands, self.refuses, &self.machine, args);
         match fix(&root, &file, repairs, &mut ip, &mut |repair| done.push(repair.to_string())) {
             Ok(left) => {
                 done.extend(left.iter().map(|repair| format!("left: {repair}")));
@@ -49,7 +49,7 @@ impl Scene {
     fn undo(&mut self) -> Result<Vec<String>, String> {
         let (root, file) = (self.machine.root(), self.file());
         let mut done = Vec::new();
-        let mut ip = |words: &[String]| run_ip(&mut self.told, self.refuses, &self.machine, words);
+        let mut ip = |args: &[String]| run_ip(&mut self.commands, self.refuses, &self.machine, args);
         match undo(&root, &file, &mut ip, &mut |undone| done.push(undone.to_string())) {
             Ok(()) => Ok(done),
             Err(why) => Err(why.to_string().replace(&file.display().to_string(), "FILE")),
@@ -61,20 +61,18 @@ impl Scene {
     }
 }
 
-/// Notes the words, and lists the address or network as local, or no more.
-fn run_ip(told: &mut Vec<String>, refuses: &str, machine: &Machine, words: &[String]) -> io::Result<()> {
-    let text = words.join(" ");
+/// Records the arguments, and lists the address or network as local, or no more.
+fn run_ip(commands: &mut Vec<String>, refuses: &str, machine: &Machine, args: &[String]) -> io::Result<()> {
+    let text = args.join(" ");
     if text.contains(refuses) {
         return Err(io::Error::other("RTNETLINK answers: No"));
     }
-    told.push(text);
-    let place = words.iter().find_map(|word| word.split_once('/')).unwrap();
+    commands.push(text);
+    let place = args.iter().find_map(|word| word.split_once('/')).unwrap();
     let entry = format!("  |-- {}\n     /{} host LOCAL\n", place.0, place.1);
     let trie = machine.root().read("proc/net/fib_trie").unwrap();
-    machine.write(
-        "proc/net/fib_trie",
-        &if words[1] == "add" { trie + &entry } else { trie.replace(&entry, "") },
-    );
+    machine
+        .write("proc/net/fib_trie", &if args[1] == "add" { trie + &entry } else { trie.replace(&entry, "") });
     Ok(())
 }
 
@@ -115,7 +113,7 @@ fn what_was_fixed_is_undone_in_reverse() {
         (scene.read("proc/sys/net/core/somaxconn"), scene.read("proc/sys/net/ipv4/tcp_mem")),
         ("16".into(), "1 2 3".into())
     );
-    assert_eq!(scene.told.len(), 4, "{:?}", scene.told);
+    assert_eq!(scene.commands.len(), 4, "{:?}", scene.commands);
     assert!(!scene.file().exists());
     assert_eq!(scene.undo().unwrap(), Vec::<String>::new(), "nothing is left to take back");
 }
@@ -266,7 +264,7 @@ fn without_rights_nothing_is_changed_or_noted() {
         sysctl -w net.core.none=1";
     assert_eq!(error, expected);
     assert_eq!(scene.read("proc/sys/net/core/somaxconn"), "16");
-    assert!(!scene.file().exists() && scene.told.is_empty());
+    assert!(!scene.file().exists() && scene.commands.is_empty());
 }
 
 /// In a container root may do much and not all: what it may is done.
@@ -290,5 +288,5 @@ fn only_what_is_there_is_removed() {
     scene.fix(&[address("10.77.0.1"), Repair::Route(Network::parse("10.9.8.0/22").unwrap())]).unwrap();
     scene.machine.write("proc/net/fib_trie", "Local:\n  |-- 10.0.0.0\n     /8 host LOCAL\n");
     assert_eq!(scene.undo().unwrap(), Vec::<String>::new());
-    assert_eq!(scene.told.len(), 2, "{:?}", scene.told);
+    assert_eq!(scene.commands.len(), 2, "{:?}", scene.commands);
 }

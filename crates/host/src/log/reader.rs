@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_millis(20);
 const FIRST: Duration = Duration::from_millis(500);
 
 /// Requests to the thread.
-enum Ask {
+enum Request {
     Sample,
     /// Files that these processes have opened since.
     Open(Vec<u32>),
@@ -27,54 +27,54 @@ enum Ask {
 #[derive(Debug)]
 pub(crate) struct LogReader {
     /// None where there can be no thread.
-    thread: Option<(Sender<Ask>, Receiver<Vec<LogLine>>)>,
-    is_asked: bool,
+    thread: Option<(Sender<Request>, Receiver<Vec<LogLine>>)>,
+    is_waiting: bool,
     latest: Vec<LogLine>,
 }
 
 impl LogReader {
     /// What is in them now is not read.
     pub(crate) fn from_now_on(root: &Root, pids: Vec<u32>) -> LogReader {
-        let (ask, asked) = channel();
-        let (tell, told) = channel();
+        let (requests, received) = channel();
+        let (sender, receiver) = channel();
         let root = root.clone();
         let reads = move || {
             let mut logs = Logs::from_now_on(&root, pids.into_iter());
-            let mut goes_on = tell.send(Vec::new()).is_ok();
-            while let (true, Ok(ask)) = (goes_on, asked.recv()) {
-                match ask {
-                    Ask::Sample => goes_on = tell.send(logs.look().to_vec()).is_ok(),
-                    Ask::Open(pids) => logs.open(pids.into_iter()),
+            let mut goes_on = sender.send(Vec::new()).is_ok();
+            while let (true, Ok(request)) = (goes_on, received.recv()) {
+                match request {
+                    Request::Sample => goes_on = sender.send(logs.sample().to_vec()).is_ok(),
+                    Request::Open(pids) => logs.open(pids.into_iter()),
                 }
             }
         };
         let begun = thread::Builder::new().name("target-logs".to_owned()).spawn(reads);
-        let mut reader = LogReader { thread: None, is_asked: true, latest: Vec::new() };
-        reader.thread = begun.ok().map(|_| (ask, told));
+        let mut reader = LogReader { thread: None, is_waiting: true, latest: Vec::new() };
+        reader.thread = begun.ok().map(|_| (requests, receiver));
         reader.take(FIRST);
         reader
     }
 
     /// Adds the files that these processes have opened since.
     pub(crate) fn open(&mut self, pids: Vec<u32>) {
-        if let Some((ask, _)) = self.thread.as_ref().filter(|_| !self.is_asked) {
-            let _ = ask.send(Ask::Open(pids));
+        if let Some((requests, _)) = self.thread.as_ref().filter(|_| !self.is_waiting) {
+            let _ = requests.send(Request::Open(pids));
         }
     }
 
     /// The first line of each kind written since the start; as of the last sample if this one takes long.
-    pub(crate) fn look(&mut self) -> &[LogLine] {
-        if let Some((ask, _)) = self.thread.as_ref().filter(|_| !self.is_asked) {
-            self.is_asked = ask.send(Ask::Sample).is_ok();
+    pub(crate) fn sample(&mut self) -> &[LogLine] {
+        if let Some((requests, _)) = self.thread.as_ref().filter(|_| !self.is_waiting) {
+            self.is_waiting = requests.send(Request::Sample).is_ok();
         }
         self.take(PATIENCE);
         &self.latest
     }
 
     fn take(&mut self, patience: Duration) {
-        let told = self.thread.as_ref().filter(|_| self.is_asked);
-        if let Some(lines) = told.and_then(|(_, told)| told.recv_timeout(patience).ok()) {
-            (self.latest, self.is_asked) = (lines, false);
+        let waiting = self.thread.as_ref().filter(|_| self.is_waiting);
+        if let Some(lines) = waiting.and_then(|(_, receiver)| receiver.recv_timeout(patience).ok()) {
+            (self.latest, self.is_waiting) = (lines, false);
         }
     }
 }
@@ -91,16 +91,16 @@ mod tests {
         machine.link("proc/7/fd/1", machine.root().path("out").to_str().unwrap());
         machine.write("proc/7/fdinfo/1", "flags:\t0100001\n");
         let mut reader = LogReader::from_now_on(&machine.root(), vec![7]);
-        assert_eq!(reader.look(), []);
+        assert_eq!(reader.sample(), []);
         machine.write("out", "java.lang.OutOfMemoryError: Java heap space\n");
         // A busy machine may delay one sample, but not all.
-        let seen = (0..500).find_map(|_| reader.look().first().cloned()).expect("it was told");
+        let seen = (0..500).find_map(|_| reader.sample().first().cloned()).expect("a reply");
         assert_eq!(seen.kind, LogKind::Heap);
         // A thread that is gone, or hangs, is as if nothing had been written since.
-        let (ask, _hangs) = channel();
-        let (_never, told) = channel();
-        reader.thread = Some((ask, told));
-        assert_eq!((reader.look().len(), reader.look().len()), (1, 1));
+        let (requests, _hangs) = channel();
+        let (_never, receiver) = channel();
+        reader.thread = Some((requests, receiver));
+        assert_eq!((reader.sample().len(), reader.sample().len()), (1, 1));
         reader.open(vec![7]);
     }
 }

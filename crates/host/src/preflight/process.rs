@@ -13,7 +13,7 @@ pub(super) fn memory_room(root: &Root, need: &Need) -> Option<Finding> {
         return Some(Finding::unknown(WHAT, "/proc/meminfo cannot be read"));
     };
     let in_group = memory.available < all.available;
-    let (whose, more) = if in_group {
+    let (owner, more) = if in_group {
         (" in the control group", "raise the group's memory limit")
     } else {
         ("", "free memory")
@@ -30,7 +30,7 @@ pub(super) fn memory_room(root: &Root, need: &Need) -> Option<Finding> {
     });
     Some(Finding::new(
         WHAT,
-        format!("{} available{whose}", Bytes(memory.available).brief()),
+        format!("{} available{owner}", Bytes(memory.available).brief()),
         format!(
             "{} needed ({} bytes per connection{ends})",
             Bytes(needed).brief(),

@@ -26,7 +26,7 @@ const MAX_WAITING: usize = 8;
 /// because a conntrack table on the path is full, the kept one still works.
 #[derive(Debug)]
 pub struct Poller {
-    looks: Receiver<Result<Sample, String>>,
+    samples: Receiver<Result<Sample, String>>,
     /// The thread ends when this is dropped and an outstanding request has completed or timed out.
     _alive: Sender<()>,
 }
@@ -37,22 +37,22 @@ impl Poller {
     /// # Errors
     /// There can be no further thread.
     pub fn start(address: SocketAddr, ports: &[u16], token: Option<Token>) -> std::io::Result<Poller> {
-        let (hand_over, looks) = sync_channel(MAX_WAITING);
+        let (hand_over, samples) = sync_channel(MAX_WAITING);
         let (_alive, is_alive) = channel();
         let ports = ports.to_vec();
-        let ask = move || poll(address, &ports, token.as_ref(), &hand_over, &is_alive);
-        thread::Builder::new().name("observe".to_owned()).spawn(ask)?;
-        Ok(Poller { looks, _alive })
+        let body = move || poll(address, &ports, token.as_ref(), &hand_over, &is_alive);
+        thread::Builder::new().name("observe".to_owned()).spawn(body)?;
+        Ok(Poller { samples, _alive })
     }
 
     /// The next sample, or why there was none, if it has arrived.
     pub fn next(&self) -> Option<Result<Sample, String>> {
-        self.looks.try_recv().ok()
+        self.samples.try_recv().ok()
     }
 
     /// The same, waiting for it.
     pub fn wait(&self, most: Nanos) -> Option<Result<Sample, String>> {
-        self.looks.recv_timeout(Duration::from_nanos(most.0)).ok()
+        self.samples.recv_timeout(Duration::from_nanos(most.0)).ok()
     }
 }
 

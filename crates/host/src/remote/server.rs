@@ -29,7 +29,7 @@ const MAX_PEERS: usize = 64;
 const MAX_OF_ONE: usize = 16;
 /// Delay before the next accept after a failed one.
 const PAUSE: Duration = Duration::from_millis(20);
-/// The order to stop is looked at this often.
+/// The interval at which it checks for the order to stop.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
 /// Serves all peers on one thread; none blocks another.
@@ -63,18 +63,18 @@ impl Server {
         self.listener.local_addr()
     }
 
-    /// Serves what `look` returns for ports, until stopped.
+    /// Serves what `sample` returns for ports, until stopped.
     ///
     /// # Errors
     /// The listener is broken. What a peer does is its own affair.
-    pub fn serve(&self, stop: &AtomicBool, mut look: impl FnMut(&[u16]) -> Sample) -> io::Result<()> {
+    pub fn serve(&self, stop: &AtomicBool, mut sample: impl FnMut(&[u16]) -> Sample) -> io::Result<()> {
         let clock = Clock::start();
         let mut peers: Vec<Peer> = Vec::new();
         while !stop.load(Relaxed) {
             let ready = self.wait(&peers)?;
             let now = clock.now();
             for (peer, _) in peers.iter_mut().zip(&ready[1..]).filter(|(_, ready)| **ready) {
-                peer.go_on(now, &mut |head: &[u8]| self.reply(head, &mut look));
+                peer.go_on(now, &mut |head: &[u8]| self.reply(head, &mut sample));
             }
             peers.iter_mut().for_each(|peer| peer.pass(now));
             peers.retain(|peer| !peer.is_gone());
@@ -115,7 +115,7 @@ impl Server {
     }
 
     /// Without the token nothing is disclosed, not even whether the path exists.
-    fn reply(&self, head: &[u8], look: &mut dyn FnMut(&[u16]) -> Sample) -> Reply {
+    fn reply(&self, head: &[u8], sample: &mut dyn FnMut(&[u16]) -> Sample) -> Reply {
         let mut fields = [httparse::EMPTY_HEADER; MAX_FIELDS];
         let mut request = httparse::Request::new(&mut fields);
         if !matches!(request.parse(head), Ok(httparse::Status::Complete(_))) {
@@ -150,7 +150,7 @@ impl Server {
                 (400, "missing port; use /observe?port=8000\n".to_owned())
             }
             (Ok(ports), only) => {
-                (200, look(&if ports.is_empty() { Vec::from_iter(only) } else { ports }).to_json())
+                (200, sample(&if ports.is_empty() { Vec::from_iter(only) } else { ports }).to_json())
             }
         }
     }

@@ -22,7 +22,7 @@ impl Running {
         let server = Server::bind(SocketAddr::from(([127, 0, 0, 1], 0)), secret.map(token), only).unwrap();
         let (address, stop) = (server.address().unwrap(), Arc::new(AtomicBool::new(false)));
         let order = stop.clone();
-        let look = |ports: &[u16]| {
+        let sample = |ports: &[u16]| {
             let target = TargetSample {
                 pid: ports[0].into(),
                 open_files: Some(ports.len() as u64),
@@ -30,7 +30,7 @@ impl Running {
             };
             Sample { target: Some(target), ..Sample::default() }
         };
-        let thread = std::thread::spawn(move || server.serve(&order, look));
+        let thread = std::thread::spawn(move || server.serve(&order, sample));
         Running { address, stop, thread: Some(thread) }
     }
 
@@ -39,10 +39,10 @@ impl Running {
         let mut stream = TcpStream::connect(self.address).unwrap();
         let request = request.replacen("HTTP/1.1\r\n", "HTTP/1.1\r\nConnection: close\r\n", 1);
         stream.write_all(request.as_bytes()).unwrap();
-        let mut answer = String::new();
+        let mut response = String::new();
         // Unread bytes before a close may end it with a reset, after the response.
-        let _ = stream.read_to_string(&mut answer);
-        answer
+        let _ = stream.read_to_string(&mut response);
+        response
     }
 }
 
@@ -53,19 +53,19 @@ impl Drop for Running {
     }
 }
 
-fn status(answer: &str) -> &str {
-    answer.split(' ').nth(1).unwrap_or("nothing")
+fn status(response: &str) -> &str {
+    response.split(' ').nth(1).unwrap_or("nothing")
 }
 
-fn body(answer: &str) -> &str {
-    answer.split_once("\r\n\r\n").map_or("", |(_, body)| body)
+fn body(response: &str) -> &str {
+    response.split_once("\r\n\r\n").map_or("", |(_, body)| body)
 }
 
 #[test]
 fn both_ends_understand_each_other() {
     let server = Running::start(Some("secret"), None);
-    let look = fetch(server.address, &[8000, 8001], Some(&token("secret"))).unwrap();
-    assert_eq!(look.target.map(|target| (target.pid, target.open_files)), Some((8000, Some(2))));
+    let sample = fetch(server.address, &[8000, 8001], Some(&token("secret"))).unwrap();
+    assert_eq!(sample.target.map(|target| (target.pid, target.open_files)), Some((8000, Some(2))));
     let wants = fetch(server.address, &[80], None).unwrap_err();
     assert!(wants.contains("requires a token"), "{wants}");
     let refuses = fetch(server.address, &[80], Some(&token("Secret"))).unwrap_err();
@@ -76,7 +76,7 @@ fn both_ends_understand_each_other() {
 fn who_may_not_ask_learns_nothing() {
     let server = Running::start(Some("secret"), Some(8000));
     let with = |line: &str, fields: &str| server.raw(&format!("{line} HTTP/1.1\r\nHost: x\r\n{fields}\r\n"));
-    let mut answers = Vec::new();
+    let mut responses = Vec::new();
     for line in
         ["GET /observe?port=8000", "GET /observe?port=9", "GET /observe?port=x", "GET /else", "PUT /observe"]
     {
@@ -85,10 +85,10 @@ fn who_may_not_ask_learns_nothing() {
         assert!(without.contains("WWW-Authenticate: Bearer\r\n"), "{without}");
         let wrong = with(line, "Authorization: Bearer secrets\r\n");
         assert_eq!((status(&wrong), body(&wrong)), ("403", ""), "{line}: {wrong}");
-        answers.push((without, wrong));
+        responses.push((without, wrong));
     }
-    answers.dedup();
-    assert_eq!(answers.len(), 1, "they tell places apart: {answers:?}");
+    responses.dedup();
+    assert_eq!(responses.len(), 1, "they distinguish places: {responses:?}");
     let twice = "Authorization: Bearer x\r\nAuthorization: Bearer secret\r\n";
     assert_eq!(status(&with("GET /observe?port=8000", twice)), "403");
     assert_eq!(status(&with("GET /observe?port=8000", "authorization: bearer secret\r\n")), "200");
@@ -97,7 +97,7 @@ fn who_may_not_ask_learns_nothing() {
 #[test]
 fn requests_are_read_strictly() {
     let server = Running::start(None, None);
-    let ask = |line: &str| server.raw(&format!("{line} HTTP/1.1\r\nHost: x\r\n\r\n"));
+    let request = |line: &str| server.raw(&format!("{line} HTTP/1.1\r\nHost: x\r\n\r\n"));
     for (line, expected) in [
         ("GET /observe?port=8000", "200"),
         ("GET /observe?a=b&port=8000,8001", "200"),
@@ -110,26 +110,26 @@ fn requests_are_read_strictly() {
         ("POST /observe?port=80", "405"),
         ("nonsense", "400"),
     ] {
-        assert_eq!(status(&ask(line)), expected, "{line}");
+        assert_eq!(status(&request(line)), expected, "{line}");
     }
     let many: Vec<String> = (1..=65).map(|port| port.to_string()).collect();
-    assert_eq!(status(&ask(&format!("GET /observe?port={}", many.join(",")))), "400");
+    assert_eq!(status(&request(&format!("GET /observe?port={}", many.join(",")))), "400");
     assert_eq!(status(&server.raw(&format!("GET / HTTP/1.1\r\nX: {}\r\n\r\n", "x".repeat(9000)))), "431");
     assert_eq!(status(&server.raw("\r\n\r\n")), "400");
     // Whatever came before, the next is served.
-    assert_eq!(status(&ask("GET /observe?port=8000")), "200");
+    assert_eq!(status(&request("GET /observe?port=8000")), "200");
 }
 
 #[test]
 fn one_port_may_be_all_that_is_shown() {
     let server = Running::start(None, Some(8000));
-    let ask = |query: &str| server.raw(&format!("GET /observe{query} HTTP/1.1\r\nHost: x\r\n\r\n"));
+    let request = |query: &str| server.raw(&format!("GET /observe{query} HTTP/1.1\r\nHost: x\r\n\r\n"));
     for (query, expected) in
         [("", "200"), ("?port=8000", "200"), ("?port=8001", "404"), ("?port=8000,8001", "404")]
     {
-        assert_eq!(status(&ask(query)), expected, "{query}");
+        assert_eq!(status(&request(query)), expected, "{query}");
     }
-    assert!(body(&ask("")).contains("\"pid\":8000"));
+    assert!(body(&request("")).contains("\"pid\":8000"));
 }
 
 #[test]
@@ -145,23 +145,23 @@ fn those_that_say_nothing_hold_nobody_up() {
     for _ in 0..5 {
         fetch(server.address, &[8000], None).unwrap();
     }
-    assert!(clock.now() < Nanos::from_secs(1), "five answers took {}", clock.now());
-    let mut answer = String::new();
-    silent[198].read_to_string(&mut answer).unwrap();
-    assert_eq!(status(&answer), "408", "the last that began to ask is told: {answer}");
+    assert!(clock.now() < Nanos::from_secs(1), "five responses took {}", clock.now());
+    let mut response = String::new();
+    silent[198].read_to_string(&mut response).unwrap();
+    assert_eq!(status(&response), "408", "the last to begin its request gets a response: {response}");
 }
 
 /// A request on a kept connection, and its response.
 fn ask_on(stream: &mut TcpStream) -> String {
     stream.write_all(b"GET /observe?port=8000 HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
-    let (mut answer, mut piece) = (Vec::new(), [0; 4096]);
+    let (mut response, mut piece) = (Vec::new(), [0; 4096]);
     // The sample ends the content.
-    while !answer.ends_with(b"}") {
+    while !response.ends_with(b"}") {
         let n = stream.read(&mut piece).unwrap();
-        assert!(n > 0, "it ends: {:?}", String::from_utf8_lossy(&answer));
-        answer.extend_from_slice(&piece[..n]);
+        assert!(n > 0, "it ends: {:?}", String::from_utf8_lossy(&response));
+        response.extend_from_slice(&piece[..n]);
     }
-    String::from_utf8(answer).unwrap()
+    String::from_utf8(response).unwrap()
 }
 
 #[test]
@@ -184,28 +184,28 @@ fn all_pollers_ask_on_one_connection_and_make_it_anew() {
         let poller = Poller::start(address, &[7], None).unwrap();
         if step == 0 {
             let (mut stream, _) = listener.accept().unwrap();
-            answer_on(&mut stream, 1);
+            respond_on(&mut stream, 1);
             assert_eq!(poller.wait(Nanos::from_secs(20)).unwrap().unwrap().target.unwrap().pid, 1);
-            answer_on(&mut stream, 2);
+            respond_on(&mut stream, 2);
             assert_eq!(poller.wait(Nanos::from_secs(20)).unwrap().unwrap().target.unwrap().pid, 2);
             drop(poller);
             // The next poller's first question comes on the same connection; then it is lost.
             let poller = Poller::start(address, &[7], None).unwrap();
-            answer_on(&mut stream, 3);
+            respond_on(&mut stream, 3);
             assert_eq!(poller.wait(Nanos::from_secs(20)).unwrap().unwrap().target.unwrap().pid, 3);
             listener.set_nonblocking(true).unwrap();
             assert!(listener.accept().is_err(), "no second connection");
             listener.set_nonblocking(false).unwrap();
         } else {
             let (mut stream, _) = listener.accept().unwrap();
-            answer_on(&mut stream, 4);
+            respond_on(&mut stream, 4);
             assert_eq!(poller.wait(Nanos::from_secs(20)).unwrap().unwrap().target.unwrap().pid, 4);
         }
     }
 }
 
 /// Reads one request and responds with this process.
-fn answer_on(stream: &mut TcpStream, pid: u32) {
+fn respond_on(stream: &mut TcpStream, pid: u32) {
     let (mut head, mut piece) = (Vec::new(), [0; 4096]);
     while !head.ends_with(b"\r\n\r\n") {
         let n = stream.read(&mut piece).unwrap();
@@ -219,14 +219,14 @@ fn answer_on(stream: &mut TcpStream, pid: u32) {
 
 /// As where connection tracking is full: packets of what is known pass, no new connection does.
 #[test]
-fn a_late_answer_costs_a_question_and_no_connection() {
+fn a_late_response_costs_a_sample_but_no_connection() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let connection = Connection::new(address);
     let asking = connection.clone();
     let first = std::thread::spawn(move || asking.get("/a", ""));
     let (mut stream, _) = listener.accept().unwrap();
-    answer_on(&mut stream, 1);
+    respond_on(&mut stream, 1);
     assert_eq!(first.join().unwrap().unwrap().0, 200);
     // No new connection gets through from here on.
     drop(listener);
@@ -235,8 +235,8 @@ fn a_late_answer_costs_a_question_and_no_connection() {
     let asking = connection.clone();
     let third = std::thread::spawn(move || asking.get("/c", ""));
     // The response to the second request arrives and is skipped.
-    answer_on(&mut stream, 2);
-    answer_on(&mut stream, 3);
+    respond_on(&mut stream, 2);
+    respond_on(&mut stream, 3);
     let (status, text) = third.join().unwrap().unwrap();
     assert!(status == 200 && text.contains("\"pid\":3"), "{text}");
 }
@@ -246,13 +246,13 @@ fn a_poller_asks_again_and_counts_on_nothing() {
     let server = Running::start(None, None);
     let poller = Poller::start(server.address, &[7], None).unwrap();
     for _ in 0..2 {
-        let look = poller.wait(Nanos::from_secs(20)).expect("an answer").unwrap();
-        assert_eq!(look.target.unwrap().pid, 7);
+        let sample = poller.wait(Nanos::from_secs(20)).expect("a response").unwrap();
+        assert_eq!(sample.target.unwrap().pid, 7);
     }
     assert!(poller.next().is_none(), "a second has not passed");
     let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let poller = Poller::start(nobody, &[7], None).unwrap();
-    let why = poller.wait(Nanos::from_secs(20)).expect("an answer").unwrap_err();
+    let why = poller.wait(Nanos::from_secs(20)).expect("a response").unwrap_err();
     assert!(why.contains("refused"), "{why}");
 }
 
@@ -260,7 +260,7 @@ fn a_poller_asks_again_and_counts_on_nothing() {
 fn another_server_is_no_observer() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    for (answer, expected) in [
+    for (response, expected) in [
         ("HTTP/1.1 200 OK\r\n\r\n{\"hello\": 1}", "not a sample"),
         ("HTTP/1.1 302 Found\r\n\r\n", "302"),
         ("220 smtp ready\r\n", "not HTTP"),
@@ -270,9 +270,9 @@ fn another_server_is_no_observer() {
         let (mut stream, _) = listener.accept().unwrap();
         let mut head = [0; 4096];
         let _ = stream.read(&mut head).unwrap();
-        stream.write_all(answer.as_bytes()).unwrap();
+        stream.write_all(response.as_bytes()).unwrap();
         drop(stream);
         let why = asking.join().unwrap().unwrap_err();
-        assert!(why.contains(expected), "{answer:?}: {why}");
+        assert!(why.contains(expected), "{response:?}: {why}");
     }
 }

@@ -16,12 +16,12 @@ use std::{
 };
 
 use rustix::{
-    event::epoll::{self, EventData, EventFlags},
-    net::{RecvFlags, SendFlags, SocketFlags, recv, send, sockopt},
+    event::epoll::{self, EventFlags},
+    net::{RecvFlags, SocketFlags, recv, sockopt},
 };
 use units::{Clock, Nanos};
 
-use self::poll::Poll;
+use self::{poll::Poll, send::BlockedSend};
 use super::{Close, Done, Gone, Io, OUT_BYTES, REGION, REGIONS, Scratch, What, socket};
 use crate::{
     machine::{Listener, SharedListener},
@@ -30,12 +30,13 @@ use crate::{
 
 mod open;
 mod poll;
+mod send;
 
 /// Descriptors of a table that are no connections: the standard streams, the epoll instance, the listener, and a
 /// few that come and go.
 const RESERVE: u32 = 16;
 /// After an accept that found no descriptor or no memory, unless a connection ends before.
-const REST_AFTER_FAILURE: Nanos = Nanos::from_millis(20);
+const ACCEPT_PAUSE: Nanos = Nanos::from_millis(20);
 
 /// For the life of a connection.
 const READ: EventFlags = EventFlags::IN.union(EventFlags::RDHUP).union(EventFlags::ET);
@@ -84,13 +85,6 @@ const WRITES: u8 = 32;
 /// It was reset before its dial completed, and querying the result has consumed the error.
 const RESET: u8 = 64;
 
-/// What a slow peer has not taken yet.
-struct Rest {
-    bytes: Vec<u8>,
-    /// How many of them were sent.
-    gone: usize,
-}
-
 /// One thread's epoll instance and sockets.
 pub struct Epoll {
     clock: Clock,
@@ -102,9 +96,9 @@ pub struct Epoll {
     /// Free places that wait for a peer, first come first served.
     waiting: VecDeque<Key>,
     /// No accept before this time, for lack of descriptors or memory.
-    rests_until: Nanos,
+    accept_paused_until: Nanos,
     readable: VecDeque<Key>,
-    blocked: HashMap<Key, Rest>,
+    blocked: HashMap<Key, BlockedSend>,
     done: Vec<Done>,
     taken: usize,
     out: Box<[u8]>,
@@ -125,15 +119,6 @@ fn gone(e: &io::Error) -> What {
     What::Gone(Gone::from_errno(e.raw_os_error().unwrap_or(libc::EIO)))
 }
 
-/// How much of `bytes` the socket took without waiting.
-fn send_now(socket: &OwnedFd, bytes: &[u8]) -> io::Result<usize> {
-    match send(socket, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
-        Ok(went) => Ok(went),
-        Err(rustix::io::Errno::AGAIN) => Ok(0),
-        Err(e) => Err(e.into()),
-    }
-}
-
 impl Epoll {
     /// An instance without connections; memory is reserved, and touched only as they come.
     ///
@@ -148,7 +133,7 @@ impl Epoll {
             listener: None,
             listening: false,
             waiting: VecDeque::new(),
-            rests_until: Nanos::ZERO,
+            accept_paused_until: Nanos::ZERO,
             readable: VecDeque::with_capacity(2 * REGIONS),
             blocked: HashMap::new(),
             done: Vec::with_capacity(2 * REGIONS),
@@ -174,8 +159,8 @@ impl Epoll {
         &mut self.places[k.index as usize]
     }
 
-    /// Whether `k` has not been closed since it came here.
-    fn stands(&self, k: Key) -> bool {
+    /// Whether `k` has not been closed yet.
+    fn is_current(&self, k: Key) -> bool {
         self.places.get(k.index as usize).is_some_and(|place| place.turn == k.turn)
     }
 
@@ -191,7 +176,7 @@ impl Epoll {
         *self.place(k) = Place { socket, turn: k.turn, flags };
     }
 
-    fn tell(&mut self, key: Key, what: What) {
+    fn report(&mut self, key: Key, what: What) {
         self.done.push(Done { key, what });
     }
 
@@ -208,14 +193,14 @@ impl Epoll {
             return self.take_peers();
         }
         let (k, over) = (key(data), signals.intersects(OVER_SIGNALS));
-        if !self.stands(k) || self.place(k).flags & OPENING != 0 && !self.answer_dial(k, over) {
+        if !self.is_current(k) || self.place(k).flags & OPENING != 0 && !self.finish_dial(k, over) {
             return;
         }
         if over || signals.contains(EventFlags::IN) {
             self.list(k, over);
         }
         if signals.contains(EventFlags::OUT) && !self.blocked.is_empty() {
-            self.send_rest(k);
+            self.send_blocked(k);
         }
     }
 
@@ -234,7 +219,7 @@ impl Epoll {
         let mut region = 0;
         for _ in 0..self.readable.len().min(REGIONS) {
             let k = self.readable.pop_front().expect("as many as were counted");
-            if !self.stands(k) {
+            if !self.is_current(k) {
                 continue;
             }
             self.place(k).flags &= !LISTED;
@@ -252,64 +237,24 @@ impl Epoll {
 
     fn handle_received(&mut self, k: Key, region: u16, received: rustix::io::Result<usize>) {
         match received {
-            Ok(0) if self.place(k).flags & RESET != 0 => self.tell(k, What::Gone(Gone::Reset)),
-            Ok(0) => self.tell(k, What::Gone(Gone::Ended)),
+            Ok(0) if self.place(k).flags & RESET != 0 => self.report(k, What::Gone(Gone::Reset)),
+            Ok(0) => self.report(k, What::Gone(Gone::Ended)),
             Ok(len) => {
-                self.tell(k, What::Bytes { region, len: len as u32 });
+                self.report(k, What::Bytes { region, len: len as u32 });
                 if len == REGION || self.place(k).flags & OVER != 0 {
                     self.list(k, false);
                 }
             }
             Err(rustix::io::Errno::AGAIN) => self.place(k).flags &= !OVER,
             Err(rustix::io::Errno::INTR) => self.list(k, false),
-            Err(e) => self.tell(k, gone(&e.into())),
-        }
-    }
-
-    fn send(&mut self, k: Key, bytes: &[u8]) {
-        // After what is blocked, to preserve the order.
-        if !self.blocked.is_empty()
-            && let Some(rest) = self.blocked.get_mut(&k)
-        {
-            return rest.bytes.extend_from_slice(bytes);
-        }
-        let Some(socket) = self.socket(k) else { return };
-        match send_now(socket, bytes) {
-            Ok(went) if went == bytes.len() => {}
-            Ok(went) => self.block(k, &bytes[went..]),
-            Err(e) => self.tell(k, gone(&e)),
-        }
-    }
-
-    fn block(&mut self, k: Key, rest: &[u8]) {
-        self.blocked.insert(k, Rest { bytes: rest.to_vec(), gone: 0 });
-        if self.place(k).flags & WRITES == 0
-            && let Some(socket) = self.socket(k)
-        {
-            // Registering again reports immediately if the socket has become writable in the meantime.
-            match epoll::modify(self.poll.fd(), socket, EventData::new_u64(data(k)), READ_AND_WRITE) {
-                Ok(()) => self.place(k).flags |= WRITES,
-                Err(e) => self.tell(k, gone(&e.into())),
-            }
-        }
-    }
-
-    fn send_rest(&mut self, k: Key) {
-        let Some(mut rest) = self.blocked.remove(&k) else { return };
-        let Some(socket) = self.socket(k) else { return };
-        match send_now(socket, &rest.bytes[rest.gone..]) {
-            Ok(went) if rest.gone + went == rest.bytes.len() => self.tell(k, What::Drained),
-            Ok(went) => {
-                rest.gone += went;
-                self.blocked.insert(k, rest);
-            }
-            Err(e) => self.tell(k, gone(&e)),
+            Err(e) => self.report(k, gone(&e.into())),
         }
     }
 
     /// Sleeps until something happens; in closed loop a little longer, for what else is about to.
     fn sleep(&mut self, until: Nanos) {
-        let until = if self.rests_until == Nanos::ZERO { until } else { until.min(self.rests_until) };
+        let until =
+            if self.accept_paused_until == Nanos::ZERO { until } else { until.min(self.accept_paused_until) };
         let at_most = until.since(self.clock.now());
         self.gather_signals(at_most);
         if self.gather.0 > 0 && at_most >= self.gather && (1..self.several).contains(&self.readable.len()) {
@@ -323,7 +268,7 @@ impl Io for Epoll {
     fn dial(&mut self, k: Key, from: SocketAddr, to: SocketAddr) {
         if let Err(e) = self.begin_dial(k, from, to) {
             self.begin(k, None, 0);
-            self.tell(k, gone(&e));
+            self.report(k, gone(&e));
         }
     }
 
@@ -336,7 +281,7 @@ impl Io for Epoll {
     fn accept(&mut self, k: Key) {
         if self.listener.is_none() {
             self.begin(k, None, 0);
-            return self.tell(k, What::Gone(Gone::Other(libc::EINVAL)));
+            return self.report(k, What::Gone(Gone::Other(libc::EINVAL)));
         }
         self.begin(k, None, WAITING);
         self.waiting.push_back(k);
@@ -350,7 +295,7 @@ impl Io for Epoll {
         }
         while let Some(k) = self.waiting.pop_front() {
             self.place(k).flags &= !WAITING;
-            self.tell(k, What::Gone(Gone::Other(libc::EINVAL)));
+            self.report(k, What::Gone(Gone::Other(libc::EINVAL)));
         }
     }
 
@@ -382,13 +327,13 @@ impl Io for Epoll {
     }
 
     fn hold(&mut self, k: Key) {
-        if self.stands(k) {
+        if self.is_current(k) {
             self.place(k).flags |= HELD;
         }
     }
 
     fn resume(&mut self, k: Key) {
-        if self.stands(k) && self.place(k).flags & HELD != 0 {
+        if self.is_current(k) && self.place(k).flags & HELD != 0 {
             self.place(k).flags &= !HELD;
             // Signals may have gone by.
             self.list(k, true);
@@ -397,7 +342,7 @@ impl Io for Epoll {
 
     fn close(&mut self, k: Key, how: Close) {
         // A place that was taken and never used.
-        if !self.stands(k) {
+        if !self.is_current(k) {
             return;
         }
         let next = Place { socket: None, turn: k.turn.wrapping_add(1), flags: 0 };
@@ -413,7 +358,7 @@ impl Io for Epoll {
                 let _ = sockopt::set_socket_linger(&socket, Some(std::time::Duration::ZERO));
             }
             // Closing takes the registration back too. A descriptor is free again: accept at once.
-            self.rests_until = Nanos::ZERO;
+            self.accept_paused_until = Nanos::ZERO;
         }
     }
 
@@ -424,7 +369,7 @@ impl Io for Epoll {
     fn wait(&mut self, until: Nanos, scratch: &mut Scratch) -> Nanos {
         // What was reported after the loop had taken all is still here.
         self.done.drain(..std::mem::take(&mut self.taken));
-        self.mind_the_listener();
+        self.update_listener();
         if self.readable.is_empty() && self.done.is_empty() {
             self.sleep(until);
         } else {

@@ -15,12 +15,14 @@ use std::{
 use units::Nanos;
 
 use self::{
+    ends::NOBODY,
     transit::Payload,
-    world::{NOBODY, News, Room, World},
+    world::{Event, Room, World},
 };
 use super::{Close, Done, Gone, Io, REGIONS, Scratch, What};
 use crate::slab::Key;
 
+mod ends;
 mod ports;
 mod transit;
 mod world;
@@ -83,7 +85,7 @@ impl Net {
             ends: Vec::new(),
             calls: 0,
             sent_in: Vec::new(),
-            looked: Cell::new(0),
+            write_checks: Cell::new(0),
             blocked: BTreeMap::new(),
         }
     }
@@ -115,13 +117,13 @@ pub trait Turn {
     fn host(&self) -> u16;
 }
 
-/// Runs the shards until `until`, or until `stop` says so after a turn.
+/// Runs the shards until `until`, or until `stop` returns true after a turn.
 pub fn run(net: &Net, shards: &mut [&mut dyn Turn], until: Nanos, mut stop: impl FnMut() -> bool) {
     loop {
         let now = net.now();
         let mut ran = false;
         for shard in shards.iter_mut() {
-            if net.0.borrow().has_news(shard.host()) || shard.wakes_at() <= now {
+            if net.0.borrow().has_events(shard.host()) || shard.wakes_at() <= now {
                 shard.turn();
                 ran = true;
             }
@@ -149,16 +151,16 @@ pub struct SimIo {
     calls: u64,
     sent_in: Vec<u64>,
     /// Calls of `is_write_blocked`.
-    looked: Cell<u64>,
+    write_checks: Cell<u64>,
     /// What the peer's window has not taken yet, by end.
-    blocked: BTreeMap<u32, Rest>,
+    blocked: BTreeMap<u32, BlockedSend>,
 }
 
 /// A program that continues to send while this much waits for a peer that does not read would never stop.
 const MAX_BEHIND: usize = 16 * 1024 * 1024;
 
 /// The part of a send that waits for the peer.
-struct Rest {
+struct BlockedSend {
     key: Key,
     bytes: Vec<u8>,
     /// Bytes that went.
@@ -172,8 +174,8 @@ impl SimIo {
     }
 
     /// Calls of `is_write_blocked` by a shard: a measure of work for tests.
-    pub fn looked(&self) -> u64 {
-        self.looked.get()
+    pub fn write_checks(&self) -> u64 {
+        self.write_checks.get()
     }
 
     fn end(&self, k: Key) -> Option<u32> {
@@ -196,17 +198,20 @@ impl SimIo {
         self.sent_in.resize(self.sent_in.len().max(at + 1), 0);
         let before = std::mem::replace(&mut self.sent_in[at], self.calls);
         assert!(before != self.calls || self.calls == 0, "two sends in one call: {k:?}");
-        // Behind what is clogged, so that nothing is overtaken.
-        if let Some(rest) = self.blocked.get_mut(&end) {
-            assert!(rest.bytes.len() - rest.sent < MAX_BEHIND, "sends pile up where nobody reads: {k:?}");
-            return rest.bytes.extend_from_slice(payload.as_slice());
+        // After what is blocked, to preserve the order.
+        if let Some(blocked) = self.blocked.get_mut(&end) {
+            assert!(
+                blocked.bytes.len() - blocked.sent < MAX_BEHIND,
+                "sends pile up where nobody reads: {k:?}"
+            );
+            return blocked.bytes.extend_from_slice(payload.as_slice());
         }
         let mut world = self.world.borrow_mut();
         match world.room(end) {
             Room::For(room) if room < payload.as_slice().len() => {
-                let mut rest = Rest { key: k, bytes: payload.into_vec(), sent: 0 };
-                rest.send(&mut world, end, room);
-                self.blocked.insert(end, rest);
+                let mut blocked = BlockedSend { key: k, bytes: payload.into_vec(), sent: 0 };
+                blocked.send(&mut world, end, room);
+                self.blocked.insert(end, blocked);
             }
             _ => world.send(end, payload),
         }
@@ -218,21 +223,21 @@ impl SimIo {
         if !world.take_room(self.host) {
             return;
         }
-        self.blocked.retain(|&end, rest| {
+        self.blocked.retain(|&end, blocked| {
             let what = match world.room(end) {
-                Room::For(room) if !rest.send(&mut world, end, room) => return true,
+                Room::For(room) if !blocked.send(&mut world, end, room) => return true,
                 Room::For(_) => What::Drained,
                 // A reader notices the end by reading.
-                Room::Nobody if world.will_be_told(end) => return true,
+                Room::Nobody if world.will_report_end(end) => return true,
                 Room::Nobody => What::Gone(Gone::Reset),
             };
-            self.done.push(Done { key: rest.key, what });
+            self.done.push(Done { key: blocked.key, what });
             false
         });
     }
 }
 
-impl Rest {
+impl BlockedSend {
     /// Sends at most `room` bytes more; whether that was all.
     fn send(&mut self, world: &mut World, end: u32, room: usize) -> bool {
         let part = &self.bytes[self.sent..];
@@ -287,7 +292,7 @@ impl Io for SimIo {
     }
 
     fn is_write_blocked(&self, k: Key) -> bool {
-        self.looked.set(self.looked.get() + 1);
+        self.write_checks.set(self.write_checks.get() + 1);
         !self.blocked.is_empty() && self.end(k).is_some_and(|end| self.blocked.contains_key(&end))
     }
 
@@ -325,8 +330,8 @@ impl Io for SimIo {
         let mut region = 0u16;
         loop {
             let into = (region < regions).then(|| scratch.region(region));
-            let news = self.world.borrow_mut().take_news(self.host, into);
-            let Some(News { end, done: Done { key, what } }) = news else { break };
+            let event = self.world.borrow_mut().next_event(self.host, into);
+            let Some(Event { end, done: Done { key, what } }) = event else { break };
             let what = match what {
                 What::Bytes { len, .. } => What::Bytes { region, len },
                 other => other,

@@ -22,6 +22,7 @@ use units::{Clock, Nanos};
 
 use self::{
     address::Address,
+    op::{Op, user_data},
     ring::{Mode, Ring},
     send::Sent,
 };
@@ -32,6 +33,7 @@ mod address;
 mod close;
 mod completions;
 mod dial;
+mod op;
 mod ring;
 mod send;
 mod turn;
@@ -42,45 +44,6 @@ const BATCH: usize = 2048;
 const CONNECTED: u32 = (libc::POLLIN | libc::POLLRDHUP) as u32;
 const OVER_SIGNALS: i32 = (libc::POLLHUP | libc::POLLRDHUP | libc::POLLERR) as i32;
 const SKIP: squeue::Flags = squeue::Flags::SKIP_SUCCESS;
-
-/// The operation of a completion; the top byte of its user data.
-#[derive(Clone, Copy, PartialEq)]
-#[repr(u8)]
-enum Op {
-    /// A step of a dial before the connect; only its failure is reported.
-    Prepare,
-    Connect,
-    /// Checks whether a connect reported as successful was.
-    Confirm,
-    /// A delay before that is checked again.
-    Pause,
-    Accept,
-    Poll,
-    Receive,
-    /// A send that may not wait; only its failure is reported.
-    Send,
-    /// A send of what was left over, which may.
-    SendRest,
-    /// A close or a cancellation: its completion is ignored.
-    Quiet,
-}
-
-const OPS: [Op; 10] = [
-    Op::Prepare,
-    Op::Connect,
-    Op::Confirm,
-    Op::Pause,
-    Op::Accept,
-    Op::Poll,
-    Op::Receive,
-    Op::Send,
-    Op::SendRest,
-    Op::Quiet,
-];
-
-fn user_data(op: Op, extra: u16, k: Key) -> u64 {
-    (op as u64) << 56 | u64::from(k.turn) << 48 | u64::from(extra) << 32 | u64::from(k.index)
-}
 
 /// The numbers that a [`Uring`] is made with.
 #[derive(Clone, Copy, Debug)]
@@ -156,8 +119,9 @@ pub struct Uring {
     behind: HashMap<Key, Vec<u8>>,
     /// What slow peers have not taken yet. An entry stays until its send completes, even past the close.
     blocked: HashMap<Key, Vec<u8>>,
-    /// Polls that ended and must be armed again; rests to be sent on.
+    /// Polls that ended and must be armed again.
     rearm: Vec<Key>,
+    /// Remainders of sends, to be submitted again.
     unsent: Vec<(Key, Vec<u8>)>,
     addresses: Vec<Address>,
     /// Sockets to dial from, and where to.
@@ -183,7 +147,7 @@ impl Uring {
     /// The first ring is made at once, so that a refusal shows here; the others as connections come.
     ///
     /// # Errors
-    /// What `io_uring_setup` or the registration say: EPERM or ENOSYS where io_uring is not allowed.
+    /// The error of `io_uring_setup` or of the registration: EPERM or ENOSYS where io_uring is not allowed.
     pub fn new(settings: Settings, clock: Clock) -> io::Result<Uring> {
         assert!(settings.slots > 0 && settings.connections > 0);
         let mode = if settings.connections <= settings.slots { Mode::Alone } else { Mode::Several };
@@ -260,7 +224,7 @@ impl Uring {
         Ok(())
     }
 
-    fn stands(&self, k: Key) -> bool {
+    fn is_current(&self, k: Key) -> bool {
         self.places.get(k.index as usize).is_some_and(|place| place.turn == k.turn)
     }
 
@@ -312,7 +276,7 @@ impl Uring {
     }
 
     fn arm(&mut self, k: Key) {
-        if self.stands(k) {
+        if self.is_current(k) {
             let (_, fd) = self.place(k);
             let entry =
                 opcode::PollAdd::new(fd, CONNECTED).multi(true).build().user_data(user_data(Op::Poll, 0, k));
@@ -328,7 +292,7 @@ impl Io for Uring {
             self.settle();
         }
         if let Err(e) = self.begin(k) {
-            return self.tell(k, What::Gone(Gone::from_errno(e.raw_os_error().unwrap_or(libc::EIO))));
+            return self.report(k, What::Gone(Gone::from_errno(e.raw_os_error().unwrap_or(libc::EIO))));
         }
         self.prepare(k, from, to);
     }
@@ -342,10 +306,10 @@ impl Io for Uring {
 
     fn accept(&mut self, k: Key) {
         if let Err(e) = self.begin(k) {
-            return self.tell(k, What::Gone(Gone::from_errno(e.raw_os_error().unwrap_or(libc::EIO))));
+            return self.report(k, What::Gone(Gone::from_errno(e.raw_os_error().unwrap_or(libc::EIO))));
         }
         let Some(listener) = &self.listener else {
-            return self.tell(k, What::Gone(Gone::Other(libc::EINVAL)));
+            return self.report(k, What::Gone(Gone::Other(libc::EINVAL)));
         };
         let entry =
             opcode::Accept::new(types::Fd(listener.as_raw_fd()), std::ptr::null_mut(), std::ptr::null_mut())
@@ -383,7 +347,7 @@ impl Io for Uring {
 
     fn send_out(&mut self, k: Key, len: usize) {
         let at = self.out_used;
-        if self.stands(k) && self.is(k, SENDING) {
+        if self.is_current(k) && self.is(k, SENDING) {
             // The next batch begins with the bytes where they are.
             self.settle();
         }
@@ -393,7 +357,7 @@ impl Io for Uring {
     }
 
     fn send_static(&mut self, k: Key, bytes: &'static [u8]) {
-        if self.sends.len() >= BATCH || self.stands(k) && self.is(k, SENDING) {
+        if self.sends.len() >= BATCH || self.is_current(k) && self.is(k, SENDING) {
             self.settle();
         }
         // SAFETY: the bytes are never freed.
@@ -410,13 +374,13 @@ impl Io for Uring {
     }
 
     fn hold(&mut self, k: Key) {
-        if self.stands(k) {
+        if self.is_current(k) {
             self.set(k, HELD);
         }
     }
 
     fn resume(&mut self, k: Key) {
-        if self.stands(k) && self.is(k, HELD) {
+        if self.is_current(k) && self.is(k, HELD) {
             self.unset(k, HELD);
             // Signals may have gone by.
             self.set(k, OVER);
@@ -426,7 +390,7 @@ impl Io for Uring {
 
     fn close(&mut self, k: Key, how: Close) {
         // A place that was taken and never used, or for which there is no ring, has nothing to end.
-        if self.stands(k) {
+        if self.is_current(k) {
             self.end(k, how);
         }
     }
@@ -436,7 +400,7 @@ impl Io for Uring {
     }
 
     fn wait(&mut self, until: Nanos, scratch: &mut Scratch) -> Nanos {
-        // What was told after the loop had taken all is still here.
+        // What was reported after the loop had taken all is still here.
         self.done.drain(..std::mem::take(&mut self.taken));
         self.connect_prepared();
         if !self.readable.is_empty() || !self.done.is_empty() {

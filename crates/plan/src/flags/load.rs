@@ -32,7 +32,7 @@ impl FlagReader<'_> {
     /// The rate of requests over all connections.
     fn rate(&mut self, scheme: Option<Scheme>) -> Option<Rate> {
         self.get(&flag::RATE)?;
-        // The other scheme's flag is a mistake by itself.
+        // The other scheme's flag is reported elsewhere.
         let own = if scheme.is_none_or(Scheme::has_requests) { &flag::THINK } else { &flag::PING };
         self.refuse(own, "cannot be used with --rate, which sets when requests are due; remove it");
         let rate = self.given(&flag::RATE, |text| a_rate(text, "20k/s"));
@@ -84,9 +84,9 @@ impl FlagReader<'_> {
 }
 
 /// A rate above zero.
-pub(crate) fn a_rate(text: &str, cure: &str) -> Result<Rate, ParseError> {
+pub(crate) fn a_rate(text: &str, fix: &str) -> Result<Rate, ParseError> {
     match Rate::parse(text)? {
-        rate if rate.is_zero() => Err(ParseError::new(text, "a rate greater than 0", cure)),
+        rate if rate.is_zero() => Err(ParseError::new(text, "a rate greater than 0", fix)),
         rate => Ok(rate),
     }
 }

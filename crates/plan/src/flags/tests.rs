@@ -103,7 +103,7 @@ target = \"http://127.0.0.{1..2}:80/?length={rand 1 4096}\"
     assert_eq!(plan.to_string(), text);
     let observe = Observe { at: "127.0.0.1:9100".parse().unwrap(), token_file: Some("secret".to_owned()) };
     assert_eq!(plan.observe, Some(observe));
-    let probe = plan.probe.expect("it was asked for");
+    let probe = plan.probe.expect("--probe was given");
     assert_eq!((probe.rate, probe.target()), (Rate::per_s(10), &plan.populations[0].target));
     assert_eq!(plan.populations[0].target.destinations.len(), 2);
 }
@@ -253,12 +253,12 @@ proptest! {
     #[test]
     fn any_words_give_a_plan_or_printable_mistakes(
         target in "(http|tcp|x)?(://)?[a-z0-9{}\\[\\]:./?$ \\-]{0,20}(\\{rand [0-9]{1,20} [0-9]{1,20}\\})?\\PC{0,3}",
-        words in proptest::collection::vec("[0-9a-z.,:/$=µ \u{1b}\n-]{0,12}|\\PC{0,6}", 16),
+        values in proptest::collection::vec("[0-9a-z.,:/$=µ \u{1b}\n-]{0,12}|\\PC{0,6}", 16),
     ) {
         let names = ["-c", "--ramp", "-d", "--think", "--timeout", "--expect", "--reconnect", "--sources", "--threads"];
         let names = names.iter().chain(&["--seed", "--io", "--rate", "--arrive", "--total", "--calls", "--probe"]);
         let mut line = vec![target.as_str()];
-        line.extend(names.zip(&words).flat_map(|(name, word)| [*name, word.as_str()]));
+        line.extend(names.zip(&values).flat_map(|(name, value)| [*name, value.as_str()]));
         match plan(&flags(&line)) {
             Ok(plan) => prop_assert!(!plan.populations[0].target.destinations.is_empty()),
             Err(mistakes) => {
@@ -361,10 +361,10 @@ fn thresholds_keep_their_order_and_all_their_mistakes_are_reported() {
     let line =
         [URL, "--threshold", "fault == 0", "-c", "0", "--threshold", "faults == 0", "--threshold", "held"];
     let mistakes: Vec<String> = plan(&flags(&line)).unwrap_err().iter().map(Mistake::to_string).collect();
-    let words =
+    let beginnings =
         ["--connections: ", "--threshold: \"fault\" is not", "--threshold: \"held\" is not a threshold"];
-    assert_eq!(mistakes.len(), words.len(), "{mistakes:?}");
-    assert!(mistakes.iter().zip(words).all(|(mistake, word)| mistake.contains(word)), "{mistakes:?}");
+    assert_eq!(mistakes.len(), beginnings.len(), "{mistakes:?}");
+    assert!(mistakes.iter().zip(beginnings).all(|(mistake, part)| mistake.contains(part)), "{mistakes:?}");
 }
 
 /// No plan comes of "?": each flag that is about the plan is named for it, or changes the plan.
@@ -383,11 +383,11 @@ fn every_flag_of_a_plan_is_read_and_no_other() {
 
 #[test]
 fn a_flag_is_known_by_its_name_and_its_letter() {
-    for (word, name) in [("--duration", "duration"), ("-d", "duration"), ("target", "target")] {
-        assert_eq!(Flag::named(word).map(|flag| flag.name), Some(name), "{word}");
+    for (arg, name) in [("--duration", "duration"), ("-d", "duration"), ("target", "target")] {
+        assert_eq!(Flag::named(arg).map(|flag| flag.name), Some(name), "{arg}");
     }
-    for word in ["duration", "-duration", "--d", "--target", "-", "--", ""] {
-        assert!(Flag::named(word).is_none(), "{word}");
+    for arg in ["duration", "-duration", "--d", "--target", "-", "--", ""] {
+        assert!(Flag::named(arg).is_none(), "{arg}");
     }
     let mut names: Vec<&str> = FLAGS.iter().map(|flag| flag.name).collect();
     names.sort_unstable();
@@ -407,8 +407,8 @@ fn what_a_verb_refuses_is_named_with_its_value() {
 
 #[test]
 fn a_load_is_the_same_whatever_is_written_where() {
-    let words = |line: &str| load_words(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
-    let check = |one, other, expected| assert_eq!(words(one) == words(other), expected, "{one} | {other}");
+    let args = |line: &str| load_args(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
+    let check = |one, other, expected| assert_eq!(args(one) == args(other), expected, "{one} | {other}");
     let run = "run http://t/ -c 200 -d 2s";
     check(run, "run http://t/ -d 2s --connections=200", true);
     check(run, "run -c 200 -d 2s http://t/ --seed 7 --json - --tag a --tag b --live off", true);

@@ -1,19 +1,19 @@
-//! In whose form the summary is printed, and of whom it speaks.
+//! The format of the printed summary, and the population that it describes.
 
 use units::ParseError;
 
 use crate::{Population, nearest::one_of};
 
-/// The form of the summary: `ab`, or `ab:users`.
+/// The format of the summary: `ab`, or `ab:users`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Format {
-    /// Whose form.
+    /// The tool with this format.
     pub tool: Tool,
-    /// The population, by its place in the plan, of which it speaks alone; none: of the whole run.
+    /// The population that it describes, by its place in the plan; none: the whole run.
     pub of: Option<u16>,
 }
 
-/// Whose form it is.
+/// The tools whose format the summary can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tool {
     /// Our own.
@@ -34,16 +34,17 @@ impl Format {
 
     /// `TOOL`, or `TOOL:POPULATION`. Without any population known, for a mistake in them, the name is not checked.
     pub(super) fn parse(text: &str, populations: &[Population]) -> Result<Format, String> {
-        let (word, name) = text.split_once(':').map_or((text, None), |(word, name)| (word, Some(name)));
-        let tool = match word {
+        let (tool_name, name) =
+            text.split_once(':').map_or((text, None), |(tool_name, name)| (tool_name, Some(name)));
+        let tool = match tool_name {
             "throng" => Tool::Throng,
             "wrk" => Tool::Wrk,
             "fortio" => Tool::Fortio,
             "ab" => Tool::Ab,
             "httperf" => Tool::Httperf,
             _ => {
-                let cure = "throng, wrk, fortio, ab or httperf";
-                return Err(ParseError::new(text, "a summary format", cure).to_string());
+                let fix = "throng, wrk, fortio, ab or httperf";
+                return Err(ParseError::new(text, "a summary format", fix).to_string());
             }
         };
         let Some(name) = name.filter(|_| !populations.is_empty()) else {
@@ -53,9 +54,10 @@ impl Format {
             return Err(format!("throng's own format shows every population; use throng: {text:?}"));
         }
         let Some(at) = populations.iter().position(|own| own.name == name) else {
-            let all: Vec<String> = populations.iter().map(|own| format!("{word}:{}", own.name)).collect();
-            let cure = one_of(all.iter().map(String::as_str));
-            return Err(format!("no such population; use {cure}: {text:?}"));
+            let all: Vec<String> =
+                populations.iter().map(|own| format!("{tool_name}:{}", own.name)).collect();
+            let fix = one_of(all.iter().map(String::as_str));
+            return Err(format!("no such population; use {fix}: {text:?}"));
         };
         // The only one is the whole run.
         let of = (populations.len() > 1).then_some(at as u16);

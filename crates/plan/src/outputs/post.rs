@@ -16,8 +16,8 @@ pub(super) struct Post<'a> {
 
 impl Post<'_> {
     /// Parses the URL; every error has the fix.
-    pub(super) fn parse<'a>(text: &'a str, cure: &str, resolve: Resolve) -> Result<Post<'a>, String> {
-        let wrong = |why: &str| format!("{why}; {cure}: {text:?}");
+    pub(super) fn parse<'a>(text: &'a str, fix: &str, resolve: Resolve) -> Result<Post<'a>, String> {
+        let wrong = |why: &str| format!("{why}; {fix}: {text:?}");
         let rest = text.strip_prefix("http://").ok_or_else(|| wrong("does not start with http://"))?;
         let (host, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
         if host.contains(['{', ',', '@']) {

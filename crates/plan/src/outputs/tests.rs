@@ -2,16 +2,16 @@ use super::*;
 use crate::flag::FLAGS;
 
 /// What comes of pairs of flag and value.
-fn outputs(words: &[(&str, &str)]) -> Result<Outputs, Vec<String>> {
+fn outputs(flags: &[(&str, &str)]) -> Result<Outputs, Vec<String>> {
     let resolve = |_: &str| Err("no such host".to_owned());
     let named = |name: &str| Flag::named(name).unwrap_or_else(|| panic!("no flag {name}"));
-    let flags = words.iter().fold(Flags::default(), |flags, (name, value)| flags.with(named(name), value));
+    let parsed = flags.iter().fold(Flags::default(), |parsed, (name, value)| parsed.with(named(name), value));
     let printed = |mistakes: Vec<Mistake>| mistakes.iter().map(Mistake::to_string).collect();
-    Outputs::from_flags(&flags, &[], &resolve).map_err(printed)
+    Outputs::from_flags(&parsed, &[], &resolve).map_err(printed)
 }
 
-fn check(words: &[(&str, &str)], mistakes: &[&str]) {
-    assert_eq!(outputs(words).unwrap_err(), mistakes, "{words:?}");
+fn check(flags: &[(&str, &str)], mistakes: &[&str]) {
+    assert_eq!(outputs(flags).unwrap_err(), mistakes, "{flags:?}");
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn an_endpoint_is_an_address_and_a_port() {
 
 #[test]
 fn a_dashboard_that_others_reach_has_a_token() {
-    let at = |words: &[(&str, &str)]| outputs(words).unwrap().dashboard.map(|dashboard| dashboard.at);
+    let at = |flags: &[(&str, &str)]| outputs(flags).unwrap().dashboard.map(|dashboard| dashboard.at);
     assert_eq!(at(&[("--dashboard", "9909")]), "127.0.0.1:9909".parse().ok());
     let with_token = [("--dashboard", "0.0.0.0:1"), ("--dashboard-token-file", "t")];
     assert_eq!(at(&with_token), "0.0.0.0:1".parse().ok());

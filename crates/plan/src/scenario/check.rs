@@ -1,4 +1,4 @@
-//! The whole file, checked: what its parts say about each other.
+//! Checks of the whole file: references between its parts.
 
 use super::document::{Notes, Section, read};
 use super::keys::SCENARIO;
@@ -9,8 +9,8 @@ use crate::flag;
 use crate::flags::{DEFAULT_TIMEOUT, FlagReader, MAX_THREADS, seed, threads};
 use crate::nearest::{nearest, one_of};
 use crate::{
-    Activity, Answer, Csv, Environment, Flags, IoChoice, Load, Mistake, Plan, Population, Probe, Program,
-    Reconnect, Request, Share, Sources, Stage, Target, Think, Threshold,
+    Activity, Csv, Environment, Expectation, Flags, IoChoice, Load, Mistake, Plan, Population, Probe,
+    Program, Reconnect, Request, Share, Sources, Stage, Target, Think, Threshold,
 };
 use std::collections::HashSet;
 
@@ -20,7 +20,7 @@ type Open<'a> = &'a dyn Fn(&str) -> Result<String, String>;
 /// Octets of the longest file: beyond that it is most likely the wrong one.
 const LONGEST_FILE: usize = 1 << 20;
 
-/// `flags` are those of the command line: what is the run's they say instead of the file.
+/// `flags` are those of the command line: they override what the file says of the run.
 pub(super) fn scenario(
     file: &str,
     text: &str,
@@ -71,7 +71,7 @@ pub(super) fn scenario(
         target_gc: false,
         observe: None,
     };
-    // With a mistake in the file, what there is to change is not known.
+    // With a mistake in the file, the load to change is not known.
     let plan = if notes.is_empty() { overridden(plan, &mut lead) } else { plan };
     let plan = lead.over(plan, around, notes.is_empty());
     let mistakes = [notes.into_mistakes(), lead.mistakes].concat();
@@ -85,7 +85,7 @@ fn stages_of(notes: &mut Notes, top: &Section) -> Vec<Stage> {
         true => top
             .sections("population")
             .iter()
-            .map(|own| own.word("name").map_or("", |word| &word.text))
+            .map(|own| own.scalar("name").map_or("", |scalar| &scalar.text))
             .collect(),
         false => vec!["main"],
     };
@@ -98,16 +98,16 @@ fn stages_of(notes: &mut Notes, top: &Section) -> Vec<Stage> {
 /// The tables of values that could be read.
 fn tables(notes: &mut Notes, top: &Section, open: Open) -> Vec<Csv> {
     let mut tables = Vec::new();
-    for (word, section) in top.named("csv") {
-        if let Err(why) = name(&word.text) {
-            notes.add(word.at, "csv", why);
+    for (scalar, section) in top.named("csv") {
+        if let Err(why) = name(&scalar.text) {
+            notes.add(scalar.at, "csv", why);
         }
         if !section.has("file") {
-            notes.add(word.at, &section.path, "missing file; use file = \"users.csv\"");
+            notes.add(scalar.at, &section.path, "missing file; use file = \"users.csv\"");
         }
         let table = section.read(notes, "file", |file| {
             let text = open(file).map_err(|why| format!("{file:?} cannot be read: {why}"))?;
-            Csv::parse(&word.text, file, &text).map_err(|why| format!("{file:?}: {why}"))
+            Csv::parse(&scalar.text, file, &text).map_err(|why| format!("{file:?}: {why}"))
         });
         tables.extend(table);
     }
@@ -131,9 +131,13 @@ impl Reader<'_, '_> {
             top.note(self.notes, key, "set per population; move it to a [[population]]");
         }
         let mut seen = HashSet::new();
-        for word in sections.iter().filter_map(|own| own.word("name")) {
-            if !seen.insert(&word.text) {
-                self.notes.add(word.at, "population", format!("duplicate population name: {:?}", word.text));
+        for scalar in sections.iter().filter_map(|own| own.scalar("name")) {
+            if !seen.insert(&scalar.text) {
+                self.notes.add(
+                    scalar.at,
+                    "population",
+                    format!("duplicate population name: {:?}", scalar.text),
+                );
             }
         }
         sections.iter().filter_map(|own| self.population(own, false)).collect()
@@ -158,7 +162,7 @@ impl Reader<'_, '_> {
             Some(section) => self.target(section, "target")?,
             None => {
                 let has_requests = |population: &&Population| population.target.scheme.has_requests();
-                let at_top = top.word("target").map(|word| &word.text);
+                let at_top = top.scalar("target").map(|scalar| &scalar.text);
                 let first = populations.iter().find(|population| Some(&population.target.text) == at_top);
                 let first = first.filter(has_requests).or_else(|| populations.iter().find(has_requests));
                 let Some(first) = first else {
@@ -181,13 +185,13 @@ impl Reader<'_, '_> {
                 format!("the probe sends HTTP requests; use http://host:port/: {:?}", target.text),
             );
         }
-        Some(Probe::new(rate?, asking(target)))
+        Some(Probe::new(rate?, probe_population(target)))
     }
 }
 
 /// One that sends the request of its target, as the probe is to.
-fn asking(target: Target) -> Population {
-    let request = Request::get(target.path.clone(), Answer::default());
+fn probe_population(target: Target) -> Population {
+    let request = Request::get(target.path.clone(), Expectation::default());
     Population {
         name: "probe".to_owned(),
         target,
@@ -205,9 +209,9 @@ fn index(names: &[&str], text: &str) -> Result<u16, String> {
     // The last index is left out, so that their number has 16 bits too.
     let found = at.filter(|at| *at < u16::MAX);
     found.ok_or_else(|| {
-        let cure =
+        let fix =
             nearest(text, names.iter().copied()).map_or_else(|| one_of(names.iter().copied()), str::to_owned);
-        format!("no such population; use {cure}: {text:?}")
+        format!("no such population; use {fix}: {text:?}")
     })
 }
 
@@ -221,8 +225,8 @@ fn all_come_up(notes: &mut Notes, top: &Section, names: &[&str], stages: &[Stage
         let moved = stages.iter().any(|stage| stage.to > Share::NONE && stage.of.contains(&(i as u16)));
         if !moved {
             let at = top.sections("population").get(i).map_or(top.at, |own| own.at);
-            let cure = format!("no stage starts it; add {name:?} to the `of` of a stage");
-            notes.add(at, &format!("population.{name}"), cure);
+            let fix = format!("no stage starts it; add {name:?} to the `of` of a stage");
+            notes.add(at, &format!("population.{name}"), fix);
         }
     }
 }
@@ -232,10 +236,12 @@ fn thresholds(notes: &mut Notes, top: &Section, populations: &[Population]) -> V
     // What was left out for a mistake may be what is named.
     let names_are_known = notes.is_empty();
     let mut all = Vec::new();
-    for word in top.words("thresholds").unwrap_or_default() {
-        match Threshold::parse(&word.text, populations) {
+    for scalar in top.scalars("thresholds").unwrap_or_default() {
+        match Threshold::parse(&scalar.text, populations) {
             Ok(threshold) => all.push(threshold),
-            Err(why) if names_are_known || !word.text.contains('.') => notes.add(word.at, "thresholds", why),
+            Err(why) if names_are_known || !scalar.text.contains('.') => {
+                notes.add(scalar.at, "thresholds", why)
+            }
             Err(_) => {}
         }
     }

@@ -21,7 +21,7 @@ pub(super) struct Notes<'t> {
 
 /// A text of the file, or a number in it, with its octet offset.
 #[derive(Clone, Debug)]
-pub(super) struct Word {
+pub(super) struct Scalar {
     pub(super) text: String,
     pub(super) at: usize,
 }
@@ -40,13 +40,13 @@ pub(super) struct Section {
 
 /// A value of the right kind.
 enum Value {
-    Word(Word),
-    Words(Vec<Word>),
+    Scalar(Scalar),
+    Scalars(Vec<Scalar>),
     Truth(bool, usize),
-    Pairs(Vec<(Word, Word)>),
+    Pairs(Vec<(Scalar, Scalar)>),
     Section(Section),
     Sections(Vec<Section>),
-    Named(Vec<(Word, Section)>),
+    Named(Vec<(Scalar, Section)>),
 }
 
 impl<'t> Notes<'t> {
@@ -107,7 +107,7 @@ pub(super) fn read(notes: &mut Notes, table: &'static Table) -> Section {
     for error in &errors {
         let at = error.span().map_or(0, |span| span.start);
         if last.replace(at) == Some(at) {
-            continue; // the same in other words
+            continue; // an alias of it
         }
         notes.add(at, "", format!("not valid TOML: {}", error.message().replace('\n', " ")));
     }
@@ -152,16 +152,16 @@ fn value(notes: &mut Notes, path: &str, key: &'static Key, found: &Spanned<DeVal
     let at = found.span().start;
     let read = match (key.kind, found.get_ref()) {
         (Kind::Text | Kind::OneOf(_) | Kind::TextOrTable(_), DeValue::String(_)) => {
-            word(found).map(Value::Word)
+            scalar(found).map(Value::Scalar)
         }
-        (Kind::Number | Kind::TruthOrText, DeValue::String(_)) => word(found).map(Value::Word),
-        (Kind::Number, DeValue::Integer(_)) => word(found).map(Value::Word),
+        (Kind::Number | Kind::TruthOrText, DeValue::String(_)) => scalar(found).map(Value::Scalar),
+        (Kind::Number, DeValue::Integer(_)) => scalar(found).map(Value::Scalar),
         (Kind::Truth | Kind::TruthOrText, DeValue::Boolean(truth)) => Some(Value::Truth(*truth, at)),
         (Kind::Texts, DeValue::Array(items)) => items
             .iter()
-            .map(|item| word(item).filter(|_| item.get_ref().is_str()))
+            .map(|item| scalar(item).filter(|_| item.get_ref().is_str()))
             .collect::<Option<_>>()
-            .map(Value::Words),
+            .map(Value::Scalars),
         (Kind::Pairs, DeValue::Table(table)) => pairs(table).map(Value::Pairs),
         (Kind::TextOrTable(inner), DeValue::Table(table)) => {
             Some(Value::Section(section(notes, path.to_owned(), at, table, inner)))
@@ -204,19 +204,19 @@ fn what(found: &DeValue) -> &'static str {
 }
 
 /// A text, or a whole number in decimal as it was written.
-fn word(found: &Spanned<DeValue>) -> Option<Word> {
+fn scalar(found: &Spanned<DeValue>) -> Option<Scalar> {
     let text = match found.get_ref() {
         DeValue::String(text) => text.to_string(),
         DeValue::Integer(number) if number.radix() == 10 => number.as_str().to_owned(),
         _ => return None,
     };
-    Some(Word { text, at: found.span().start })
+    Some(Scalar { text, at: found.span().start })
 }
 
-fn pairs(table: &DeTable) -> Option<Vec<(Word, Word)>> {
+fn pairs(table: &DeTable) -> Option<Vec<(Scalar, Scalar)>> {
     let pair = |(name, value): (&Spanned<_>, &Spanned<DeValue>)| {
         let name: &Spanned<std::borrow::Cow<str>> = name;
-        Some((Word { text: name.get_ref().to_string(), at: name.span().start }, word(value)?))
+        Some((Scalar { text: name.get_ref().to_string(), at: name.span().start }, scalar(value)?))
     };
     let mut pairs = table.iter().map(pair).collect::<Option<Vec<_>>>()?;
     pairs.sort_by_key(|(name, _)| name.at);
@@ -248,13 +248,13 @@ fn named(
     path: &str,
     inner: &'static Table,
     table: &DeTable,
-) -> Option<Vec<(Word, Section)>> {
+) -> Option<Vec<(Scalar, Section)>> {
     let mut read = Vec::new();
     for (name, found) in table.iter() {
-        let word = Word { text: name.get_ref().to_string(), at: name.span().start };
-        let path = format!("{path}.{}", word.text);
+        let scalar = Scalar { text: name.get_ref().to_string(), at: name.span().start };
+        let path = format!("{path}.{}", scalar.text);
         let section = section(notes, path, found.span().start, found.get_ref().as_table()?, inner);
-        read.push((word, section));
+        read.push((scalar, section));
     }
     read.sort_by_key(|(name, _)| name.at);
     Some(read)
@@ -276,17 +276,17 @@ impl Section {
     }
 
     /// A text or a number.
-    pub(super) fn word(&self, name: &str) -> Option<&Word> {
+    pub(super) fn scalar(&self, name: &str) -> Option<&Scalar> {
         match self.value(name) {
-            Some(Value::Word(word)) => Some(word),
+            Some(Value::Scalar(scalar)) => Some(scalar),
             _ => None,
         }
     }
 
     /// Texts in brackets; none where the key is absent.
-    pub(super) fn words(&self, name: &str) -> Option<&[Word]> {
+    pub(super) fn scalars(&self, name: &str) -> Option<&[Scalar]> {
         match self.value(name) {
-            Some(Value::Words(words)) => Some(words),
+            Some(Value::Scalars(scalars)) => Some(scalars),
             _ => None,
         }
     }
@@ -300,7 +300,7 @@ impl Section {
     }
 
     /// The user's own keys.
-    pub(super) fn pairs(&self, name: &str) -> &[(Word, Word)] {
+    pub(super) fn pairs(&self, name: &str) -> &[(Scalar, Scalar)] {
         match self.value(name) {
             Some(Value::Pairs(pairs)) => pairs,
             _ => &[],
@@ -329,7 +329,7 @@ impl Section {
     }
 
     /// Tables with names of the user.
-    pub(super) fn named(&self, name: &str) -> &[(Word, Section)] {
+    pub(super) fn named(&self, name: &str) -> &[(Scalar, Section)] {
         match self.value(name) {
             Some(Value::Named(sections)) => sections,
             _ => &[],
@@ -339,8 +339,8 @@ impl Section {
     /// The place of a key's value; the section's start if it is absent.
     pub(super) fn at(&self, name: &str) -> usize {
         match self.value(name) {
-            Some(Value::Word(word)) => word.at,
-            Some(Value::Words(words)) => words.first().map_or(self.at, |word| word.at),
+            Some(Value::Scalar(scalar)) => scalar.at,
+            Some(Value::Scalars(scalars)) => scalars.first().map_or(self.at, |scalar| scalar.at),
             Some(Value::Truth(_, at)) => *at,
             Some(Value::Pairs(pairs)) => pairs.first().map_or(self.at, |(name, _)| name.at),
             Some(Value::Section(section)) => section.at,
@@ -357,8 +357,8 @@ impl Section {
         name: &str,
         parse: impl FnOnce(&str) -> Result<T, E>,
     ) -> Option<T> {
-        let word = self.word(name)?;
-        parse(&word.text).map_err(|why| notes.add(word.at, &self.key(name), why)).ok()
+        let scalar = self.scalar(name)?;
+        parse(&scalar.text).map_err(|why| notes.add(scalar.at, &self.key(name), why)).ok()
     }
 
     /// Notes a mistake at a key's value.

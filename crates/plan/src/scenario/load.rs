@@ -104,15 +104,15 @@ fn of(
     all: &[u16],
     index: &dyn Fn(&str) -> Result<u16, String>,
 ) -> Vec<u16> {
-    let Some(words) = section.words("of") else { return all.to_vec() };
-    if words.is_empty() {
+    let Some(scalars) = section.scalars("of") else { return all.to_vec() };
+    if scalars.is_empty() {
         section.note(notes, "of", "empty; remove it to apply the stage to all populations");
     }
-    let mut of = Vec::with_capacity(words.len());
-    for word in words {
-        let mut wrong = |why: &dyn Display| notes.add(word.at, &section.key("of"), why);
-        match index(&word.text) {
-            Ok(population) if of.contains(&population) => wrong(&format!("given twice: {:?}", word.text)),
+    let mut of = Vec::with_capacity(scalars.len());
+    for scalar in scalars {
+        let mut wrong = |why: &dyn Display| notes.add(scalar.at, &section.key("of"), why);
+        match index(&scalar.text) {
+            Ok(population) if of.contains(&population) => wrong(&format!("given twice: {:?}", scalar.text)),
             Ok(population) => of.push(population),
             Err(why) => wrong(&why),
         }

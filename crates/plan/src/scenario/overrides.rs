@@ -4,7 +4,7 @@ use crate::flag;
 use crate::flags::{FlagReader, a_rate, connections, hold, ramp};
 use crate::{Hold, Load, LoadKeys, Plan, Ramp, Stage};
 
-/// The plan with what the flags say of its load; what they cannot change is a mistake.
+/// The plan with the load of the flags; a flag that cannot change it is a mistake.
 pub(super) fn overridden(mut plan: Plan, flags: &mut FlagReader) -> Plan {
     if let Some(wanted) = flags.given(&flag::CONNECTIONS, connections) {
         spread(&mut plan, wanted).unwrap_or_else(|why| flags.add(&flag::CONNECTIONS, why));

@@ -1,14 +1,14 @@
 //! A population, as written, checked.
 
-use super::answer::{self, Asked};
 use super::document::{Notes, Section};
+use super::expectation::{self, Context};
 use super::load;
 use super::step::{StepContext, message};
 use crate::flags::{DEFAULT_PING, DEFAULT_TIMEOUT, reconnect, timeout};
 use crate::text::Place;
 use crate::{
-    Act, Activity, Answer, Csv, Environment, Load, Population, Reconnect, Scheme, Step, Target, Text, Then,
-    Think,
+    Act, Activity, Csv, Environment, Expectation, Load, Population, Reconnect, Scheme, Step, Target, Text,
+    Then, Think,
 };
 use units::Nanos;
 
@@ -19,7 +19,7 @@ pub(super) struct Reader<'r, 't> {
     pub(super) tables: &'r [Csv],
     /// The top level of the file, with the defaults of all populations.
     pub(super) top: &'r Section,
-    /// The family of the sources, where they say one.
+    /// The address family of the sources, if they determine one.
     pub(super) v4: Option<bool>,
 }
 
@@ -88,7 +88,7 @@ pub(super) fn population_name(text: &str) -> Result<String, String> {
 impl Reader<'_, '_> {
     /// Reads a population; none if its target is missing or wrong. `alone` is the one that the top level defines.
     pub(super) fn population(&mut self, own: &Section, alone: bool) -> Option<Population> {
-        let name = match own.word("name") {
+        let name = match own.scalar("name") {
             _ if alone => Some("main".to_owned()),
             None => {
                 if !own.has("name") {
@@ -121,7 +121,7 @@ impl Reader<'_, '_> {
         top.read(notes, "reconnect", reconnect);
         top.read(notes, "ping", Nanos::parse);
         top.read(notes, "message", |text| Text::parse(text, Place::Content, tables));
-        answer::read(notes, top, Asked { scheme: Scheme::Http, numbers: None, sent: true });
+        expectation::read(notes, top, Context { scheme: Scheme::Http, numbers: None, sent: true });
     }
 
     /// The value of a key, of the population or else of the file's top.
@@ -193,11 +193,11 @@ impl Reader<'_, '_> {
         (Activity::Steps { steps, then: Then::Again(0) }, calls.or(arrives.then_some(1)))
     }
 
-    /// `expect` of the population, which the steps take over, is right by itself.
+    /// Checks the population's own `expect`, which is the default of its steps.
     fn check_expect(&mut self, context: &StepContext) {
         let scheme = context.target.scheme;
         if scheme.has_requests() {
-            answer::read(self.notes, context.own, Asked { scheme, numbers: None, sent: true });
+            expectation::read(self.notes, context.own, Context { scheme, numbers: None, sent: true });
         } else if context.own.has("expect") {
             context.own.note(
                 self.notes,
@@ -268,8 +268,8 @@ impl Reader<'_, '_> {
         if !counted {
             return Activity::Ping { every, text };
         }
-        let answer = Some(Answer { echo: true, ..Answer::default() });
-        let act = Act::Send { text, answer, think: Think::default() };
+        let expected = Some(Expectation { echo: true, ..Expectation::default() });
+        let act = Act::Send { text, expected, think: Think::default() };
         Activity::Steps { steps: vec![Step { name: "send".to_owned(), act }], then: Then::Again(0) }
     }
 }

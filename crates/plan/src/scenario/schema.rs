@@ -43,7 +43,7 @@ fn property(key: &Key, definitions: &mut Map<String, Value>) -> Value {
     let kind = match key.kind {
         Kind::Text => json!({ "type": "string" }),
         Kind::Number => json!({ "type": ["string", "integer"] }),
-        Kind::OneOf(words) => json!({ "enum": words }),
+        Kind::OneOf(values) => json!({ "enum": values }),
         Kind::Truth => json!({ "type": "boolean" }),
         Kind::TruthOrText => json!({ "type": ["boolean", "string"] }),
         Kind::Texts => json!({ "type": "array", "items": { "type": "string" } }),

@@ -1,12 +1,12 @@
 //! The steps of a population, as written, checked.
 
-use super::answer::{self, Asked, is_token, not_a_field};
-use super::document::{Section, Word};
+use super::document::{Scalar, Section};
+use super::expectation::{self, Context, is_token, not_a_field};
 use super::population::{Reader, name};
 use crate::nearest::{nearest, one_of};
 use crate::request::LONGEST_REQUEST;
 use crate::text::{Place, path};
-use crate::{Act, Answer, Request, Scheme, Step, Target, Text, Then, Think};
+use crate::{Act, Expectation, Request, Scheme, Step, Target, Text, Then, Think};
 use std::collections::{HashMap, HashSet};
 use units::{Bytes, Nanos};
 
@@ -51,8 +51,8 @@ impl Reader<'_, '_> {
         let verb = match verbs[..] {
             [] if section.has("expect") && !scheme.has_requests() => "expect",
             [] => {
-                let cure = if scheme.has_requests() { "request = \"GET /\"" } else { "send = \"hello\"" };
-                self.notes.add(section.at, &section.path, format!("the step does nothing; use {cure}"));
+                let fix = if scheme.has_requests() { "request = \"GET /\"" } else { "send = \"hello\"" };
+                self.notes.add(section.at, &section.path, format!("the step does nothing; use {fix}"));
                 return None;
             }
             [verb] => verb,
@@ -136,7 +136,7 @@ impl Reader<'_, '_> {
         let headers = section.pairs("headers").iter().map(|pair| self.header(section, pair)).collect();
         let body = section.read(self.notes, "body", |text| Text::parse(text, Place::Content, tables));
         let (method, path) = line?;
-        let mut request = Request { method, path, headers, body, expect: Answer::default() };
+        let mut request = Request { method, path, headers, body, expect: Expectation::default() };
         request.expect = self.expected(section, context, request.numbers());
         let longest = request.max_len(context.target.host_header(0).len());
         if longest > LONGEST_REQUEST {
@@ -151,20 +151,22 @@ impl Reader<'_, '_> {
     }
 
     /// The check of the response: that of the step, else of the population, else of the file.
-    fn expected(&mut self, section: &Section, context: &StepContext, numbers: usize) -> Answer {
-        let asked = Asked { scheme: Scheme::Http, numbers: Some(numbers), sent: true };
-        let says = [section, context.own, self.top].into_iter().find(|section| section.has("expect"));
-        says.and_then(|section| answer::read(self.notes, section, asked)).unwrap_or_default()
+    fn expected(&mut self, section: &Section, context: &StepContext, numbers: usize) -> Expectation {
+        let expect_context = Context { scheme: Scheme::Http, numbers: Some(numbers), sent: true };
+        let own_expect = [section, context.own, self.top].into_iter().find(|section| section.has("expect"));
+        own_expect
+            .and_then(|section| expectation::read(self.notes, section, expect_context))
+            .unwrap_or_default()
     }
 
     /// The one request of a population without steps.
     pub(super) fn only_request(&mut self, context: &StepContext) -> Step {
-        let mut request = Request::get(context.target.path.clone(), Answer::default());
+        let mut request = Request::get(context.target.path.clone(), Expectation::default());
         request.expect = self.expected(context.own, context, request.numbers());
         Step { name: "get".to_owned(), act: Act::Request { request, think: context.think } }
     }
 
-    fn header(&mut self, section: &Section, (name, value): &(Word, Word)) -> (String, Text) {
+    fn header(&mut self, section: &Section, (name, value): &(Scalar, Scalar)) -> (String, Text) {
         let key = section.key("headers");
         let ours = ["content-length", "transfer-encoding", "upgrade", "expect"];
         if !is_token(&name.text) {
@@ -188,29 +190,29 @@ impl Reader<'_, '_> {
         let text = section
             .read(self.notes, "send", |text| message(text, |text| Text::parse(text, Place::Content, tables)));
         let numbers = text.as_ref().map(Text::numbers);
-        let asked = Asked { scheme: context.target.scheme, numbers, sent: section.has("send") };
-        let answer = match context.target.scheme.has_requests() {
+        let expect_context = Context { scheme: context.target.scheme, numbers, sent: section.has("send") };
+        let expected = match context.target.scheme.has_requests() {
             true => None,
-            false => answer::read(self.notes, section, asked),
+            false => expectation::read(self.notes, section, expect_context),
         };
-        match (section.has("send"), text, answer) {
-            (true, text, answer) => Some(Act::Send { text: text?, answer, think }),
-            (false, _, answer) => Some(Act::Expect { answer: answer?, think }),
+        match (section.has("send"), text, expected) {
+            (true, text, expected) => Some(Act::Send { text: text?, expected, think }),
+            (false, _, expected) => Some(Act::Expect { expected: expected?, think }),
         }
     }
 
     /// What follows the last step; `done` is the default, `end` if `loop` is false.
     pub(super) fn behind(&mut self, own: &Section, steps: &[Step], done: Then, end: Then) -> Then {
-        let then = match (own.truth("loop"), own.word("loop")) {
+        let then = match (own.truth("loop"), own.scalar("loop")) {
             (Some(true), _) => Then::Again(0),
             (Some(false), _) => end,
             (None, None) => done,
-            (None, Some(word)) => match steps.iter().position(|step| step.name == word.text) {
+            (None, Some(scalar)) => match steps.iter().position(|step| step.name == scalar.text) {
                 Some(at) => Then::Again(at as u16),
                 None => {
                     let names = || steps.iter().map(|step| step.name.as_str());
-                    let near = nearest(&word.text, names()).map_or_else(|| one_of(names()), str::to_owned);
-                    let text = &word.text;
+                    let near = nearest(&scalar.text, names()).map_or_else(|| one_of(names()), str::to_owned);
+                    let text = &scalar.text;
                     own.note(self.notes, "loop", format!("no such step; use {near}: {text:?}"));
                     return end;
                 }
@@ -234,7 +236,7 @@ impl Reader<'_, '_> {
 fn takes_time(act: &Act) -> bool {
     match act {
         Act::Request { .. } | Act::Expect { .. } => true,
-        Act::Send { answer, think, .. } => answer.is_some() || think.max > Nanos::ZERO,
+        Act::Send { expected, think, .. } => expected.is_some() || think.max > Nanos::ZERO,
         Act::Wait(time) => time.max > Nanos::ZERO,
         Act::Close => false,
     }
@@ -254,8 +256,8 @@ fn request_line(
     };
     if !is_token(method) || method.bytes().any(|b| b.is_ascii_lowercase()) || method == "CONNECT" {
         let upper = method.to_ascii_uppercase();
-        let cure = if is_token(&upper) && upper != "CONNECT" { &upper } else { "GET /" };
-        return Err(format!("{method:?} is not a method; use {cure}"));
+        let fix = if is_token(&upper) && upper != "CONNECT" { &upper } else { "GET /" };
+        return Err(format!("{method:?} is not a method; use {fix}"));
     }
     let path = match path {
         Some(path) if !path.starts_with('/') => {
@@ -293,11 +295,11 @@ fn called(act: &Act) -> String {
     };
     let path = request.path.to_string();
     let path = path.split(['?', '{']).next().unwrap_or_default();
-    let words = path.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let parts = path.split(|c: char| !c.is_ascii_alphanumeric()).filter(|part| !part.is_empty());
     // A method may have letters that no name has.
     let method: String = request.method.chars().filter(char::is_ascii_alphabetic).collect();
     let method = if method.is_empty() { "request" } else { &method };
-    let name = words.fold(method.to_owned(), |name, word| format!("{name}-{word}"));
+    let name = parts.fold(method.to_owned(), |name, part| format!("{name}-{part}"));
     name.chars().take(32).collect::<String>().to_ascii_lowercase()
 }
 

@@ -12,10 +12,9 @@ mod schemas;
 
 use super::*;
 use crate::{
-    Activity, Hold, IoChoice, Load, Op, OpIndex, Program, Ramp, Random, Reconnect, Share, Sources, Stage,
-    Values,
+    Activity, Hold, IoChoice, Load, Op, OpIndex, Program, Ramp, Reconnect, Share, Sources, Stage, Values,
 };
-use units::{Nanos, Rate};
+use units::{Nanos, Random, Rate};
 
 /// The machine of these tests: two cores, the seed 77, one name, and one file of values.
 fn scenario(text: &str) -> Result<Plan, Vec<Mistake>> {

@@ -96,8 +96,8 @@ impl Figure {
     pub(crate) fn named(name: &str, names: &Names) -> Result<Figure, ParseError> {
         of_all(name).or_else(|| names.find(name)).ok_or_else(|| {
             let all = self::names();
-            let cure = nearest(name, all.iter().map(String::as_str)).unwrap_or("latency.p99");
-            ParseError::new(name, "a figure of the summary", cure)
+            let fix = nearest(name, all.iter().map(String::as_str)).unwrap_or("latency.p99");
+            ParseError::new(name, "a figure of the summary", fix)
         })
     }
 

@@ -18,17 +18,17 @@ const PATIENCE: Duration = Duration::from_millis(500);
 
 /// What `throng serve` counts, if it says so soon: there is more to do.
 fn counted_there(address: SocketAddr) -> Option<u64> {
-    let (tell, told) = channel();
-    let ask = move || {
+    let (sender, receiver) = channel();
+    let body = move || {
         net::block_signals();
-        tell.send(host::remote::open_connections(address))
+        sender.send(host::remote::open_connections(address))
     };
-    thread::Builder::new().name("count".to_owned()).spawn(ask).ok()?;
-    told.recv_timeout(PATIENCE).ok()?.ok()
+    thread::Builder::new().name("count".to_owned()).spawn(body).ok()?;
+    receiver.recv_timeout(PATIENCE).ok()?.ok()
 }
 
 impl Environment<'_, '_> {
-    /// While a population's target is silent, everything is looked at more often.
+    /// While a population's target is silent, samples are taken more often.
     pub(super) fn mind_silence(&mut self, conductor: &Conductor) {
         let is_silent =
             conductor.record.populations.iter().any(|measured| measured.silences.lasting().is_some());
@@ -42,7 +42,7 @@ impl Environment<'_, '_> {
         let nothing_comes = waiting > 0 && line.counts.answered == 0;
         let nobody_opens = conductor.resolved() < wanted && line.counts.opened == 0;
         if nothing_comes || nobody_opens || line.faults.total() > 0 {
-            self.observer.look_at_segments();
+            self.observer.sample_segments();
         }
         self.ask_who_rejects(conductor);
     }
@@ -56,13 +56,13 @@ impl Environment<'_, '_> {
             let rows = 0..self.observer.destinations().len().min(MAX_DESTINATIONS);
             let worst = rows.rev().max_by_key(|row| failed(*row)).unwrap_or(0);
             if let Some(at) = self.observer.destination(worst) {
-                self.rejections.ask(self.sources.towards(at), at);
+                self.rejections.investigate(self.sources.towards(at), at);
             }
         }
     }
 
     /// What is to be seen while all connections that are held are still there.
-    pub(super) fn look_at_the_end(&mut self, conductor: &mut Conductor) {
+    pub(super) fn sample_at_the_end(&mut self, conductor: &mut Conductor) {
         self.look_for_the_other_ends(conductor);
         conductor.record.both_sides = self.both_sides(conductor);
         self.leave_out_unaccepted(conductor);
@@ -72,7 +72,7 @@ impl Environment<'_, '_> {
 
     /// For how long nothing has come from the target on any connection.
     fn quiet(&mut self) -> Option<Nanos> {
-        let quiet = self.observer.look_at_segments()?.quiet?;
+        let quiet = self.observer.sample_segments()?.quiet?;
         Some(Nanos(quiet.as_nanos() as u64))
     }
 

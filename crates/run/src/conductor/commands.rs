@@ -8,14 +8,14 @@ use super::Conductor;
 /// What may end a run, besides a signal.
 const MANUAL: &str = "hand";
 /// Maximum of stored commands.
-const MAX_ASKS: usize = 1_000;
+const MAX_COMMANDS: usize = 1_000;
 
 impl Conductor<'_> {
     /// Applies a user's command; returns whether it changes anything.
-    pub fn handle_command(&mut self, ask: Command, now: Nanos) -> bool {
+    pub fn handle_command(&mut self, command: Command, now: Nanos) -> bool {
         // Every worker learns of the end, and reports what it still has.
         let short = Nanos(2 * self.latency.0);
-        let done = match ask {
+        let done = match command {
             Command::Drain if self.ends_by.is_none() => {
                 self.ends_by = Some(MANUAL);
                 Some("drained".to_owned())
@@ -25,7 +25,7 @@ impl Conductor<'_> {
                 (self.ends_by, self.patience) = (Some(MANUAL), self.patience.min(short));
                 Some("stopped".to_owned())
             }
-            ask if self.ends_by.is_none() && self.draining.is_none() => {
+            command if self.ends_by.is_none() && self.draining.is_none() => {
                 // Those held are counted before the load is moved, where it has been reached.
                 let arrived = (0..).map(|nth| self.schedule.has_arrived(nth));
                 let held: Vec<Option<u64>> = self
@@ -34,14 +34,14 @@ impl Conductor<'_> {
                     .zip(arrived)
                     .map(|(held, arrived)| held.filter(|_| arrived))
                     .collect();
-                self.schedule.apply(ask, now).inspect(|_| self.keep_held(&held))
+                self.schedule.apply(command, now).inspect(|_| self.keep_held(&held))
             }
             _ => None,
         };
         let Some(what) = done else { return false };
-        if self.record.asks.len() < MAX_ASKS {
+        if self.record.commands.len() < MAX_COMMANDS {
             let at_s = now.since(self.record.started).secs_f64();
-            self.record.asks.push(UserCommand { at_s, what });
+            self.record.commands.push(UserCommand { at_s, what });
         }
         true
     }

@@ -32,8 +32,8 @@ fn play(plan: &Plan, mut model: Model, mut commands: &[(Nanos, Command)]) -> Ran
     loop {
         assert!(conductor.gather(&mut model).is_some(), "no worker ends without its order");
         let now = model.now();
-        while let Some((&(_, ask), later)) = commands.split_first().filter(|((at, _), _)| now >= *at) {
-            conductor.handle_command(ask, now);
+        while let Some((&(_, command), later)) = commands.split_first().filter(|((at, _), _)| now >= *at) {
+            conductor.handle_command(command, now);
             commands = later;
         }
         lines.extend(conductor.poll_line(now));
@@ -134,9 +134,9 @@ fn commands_are_kept_with_their_times() {
         (MS(7_010), Command::Up),
     ];
     let ran = play(&plan, Model::new(&plan, 2, MS(120), MS(200)), &commands);
-    let asks: Vec<(f64, &str)> =
-        ran.record.asks.iter().map(|ask| (ask.at_s.round(), ask.what.as_str())).collect();
-    assert_eq!(asks, [(2.0, "paused"), (3.0, "resumed"), (5.0, "load 90 %"), (7.0, "drained")]);
+    let recorded: Vec<(f64, &str)> =
+        ran.record.commands.iter().map(|command| (command.at_s.round(), command.what.as_str())).collect();
+    assert_eq!(recorded, [(2.0, "paused"), (3.0, "resumed"), (5.0, "load 90 %"), (7.0, "drained")]);
     assert_eq!(ran.record.interrupted, Some("hand"));
     // All were open when the load was changed manually.
     assert_eq!((ran.record.populations[0].held, ran.record.populations[0].peak), (10, 10));
@@ -273,7 +273,7 @@ proptest! {
         let mut conductor = Conductor::new(&plan, &model, Nanos::ZERO, MS(120));
         let (mut ends, mut states, mut lines) = ([Nanos::ZERO; 3], [0; 3], Vec::new());
         let (mut opened, mut answered, mut peak) = (0, 0, 0);
-        for ((worker, ms, open, more, faults), asks) in ticks {
+        for ((worker, ms, open, more, faults), commands) in ticks {
             let at = worker as usize;
             let mut tick = Tick { from: ends[at], until: ends[at] + MS(ms), open, ..Tick::default() };
             (tick.counts.opened, tick.counts.answered, tick.counts.dropped) = (more, faults, faults / 2);
@@ -283,7 +283,7 @@ proptest! {
             peak = peak.max(states.iter().sum());
             prop_assert_eq!(conductor.open(), states.iter().sum::<u64>());
             prop_assert_eq!(conductor.sum(|tick| tick.counts.opened), opened);
-            if asks {
+            if commands {
                 lines.extend(conductor.poll_line(ends.iter().copied().max().unwrap_or_default()));
             }
         }

@@ -256,19 +256,19 @@ mod tests {
 
     /// A sample of a target and its host, in the middle of a run that strains it.
     fn strained() -> Sample {
-        let mut look =
+        let mut sample =
             Sample { target: Some(TargetSample { pid: 7, ..TargetSample::default() }), ..Sample::default() };
-        let target = look.target.as_mut().unwrap();
+        let target = sample.target.as_mut().unwrap();
         (target.open_files, target.open_files_limit) = (Some(1_000), Some(1_024));
         (target.accept_queue, target.accept_backlog) = (Some(9), Some(8));
         target.group_oom_kills = 2;
         let process = &mut target.process;
         (process.processes, process.cores, process.cores_used, process.busiest_wanted) =
             (1, Some(4), 3.0, 1.25);
-        look.host.tcp.listen_overflows = 5;
-        (look.host.conntrack, look.host.conntrack_max) = (Some(70), Some(90));
-        look.host.oom_kills = 3;
-        look
+        sample.host.tcp.listen_overflows = 5;
+        (sample.host.conntrack, sample.host.conntrack_max) = (Some(70), Some(90));
+        sample.host.oom_kills = 3;
+        sample
     }
 
     #[test]
@@ -277,8 +277,8 @@ mod tests {
         assert_eq!(Evidence::seen(&observed, 1).there, None);
         let gone =
             Sample { target: Some(TargetSample { pid: 7, ..TargetSample::default() }), ..Sample::default() };
-        for look in [gone.clone(), strained(), strained()] {
-            observed.seen.see_there(Phase::Hold, &look);
+        for sample in [gone.clone(), strained(), strained()] {
+            observed.seen.see_there(Phase::Hold, &sample);
         }
         observed.seen.see_here(Phase::Hold, &HostSample::default(), &ProcessSample::default());
         let evidence = Evidence::seen(&observed, 1);
@@ -306,10 +306,10 @@ mod tests {
     fn where_both_ends_are_here_this_host_is_the_targets_too() {
         let mut observed = Observed { both_here: true, ..Observed::default() };
         observed.accept_queue = Some(Fill { used: 12, limit: 11 });
-        let (own, look) = (ProcessSample::default(), strained());
+        let (own, sample) = (ProcessSample::default(), strained());
         observed.seen.see_here(Phase::Ramp, &HostSample::default(), &own);
-        observed.seen.see_here(Phase::Hold, &look.host, &own);
-        observed.seen.see_target(Phase::Hold, &look.target.unwrap());
+        observed.seen.see_here(Phase::Hold, &sample.host, &own);
+        observed.seen.see_target(Phase::Hold, &sample.target.unwrap());
         let evidence = Evidence::seen(&observed, 1);
         assert_eq!((evidence.there, evidence.here.oom_kills), (Some(evidence.here), 3));
         assert_eq!(evidence.accept_queue, observed.accept_queue, "the fuller of both");

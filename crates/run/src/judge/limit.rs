@@ -37,6 +37,8 @@ use super::{evidence::Evidence, honesty};
 use crate::observe::Sign;
 use first::When;
 
+mod accept_queue;
+mod closes;
 mod first;
 mod known_limit;
 pub(crate) mod ours;
@@ -98,16 +100,16 @@ const ROWS: &[Row] = &[
     (stall::stopped, When::Stopped),
     (stall::stall, When::Stall),
     (process::thread, When::Seen(Sign::Thread)),
-    (target::responses, When::Unknown),
-    (target::evicted, When::Unknown),
+    (closes::responses, When::Unknown),
+    (closes::evicted, When::Unknown),
     (process::connections, When::Seen(Sign::Connections)),
-    (target::constant_time, When::Unknown),
-    (target::connection_limit, When::Unknown),
-    (target::accept_queue, When::Seen(Sign::Queue)),
+    (closes::constant_time, When::Unknown),
+    (closes::connection_limit, When::Unknown),
+    (accept_queue::accept_queue, When::Seen(Sign::Queue)),
     (path::dark, When::Unknown),
     (ours::generator, When::Unknown),
     (target::cpu, When::Unknown),
-    (target::slow_accept, When::Unknown),
+    (accept_queue::slow_accept, When::Unknown),
     (path::path, When::Unknown),
     (target::fault, When::Failing),
     (unknown, When::Unknown),
@@ -120,7 +122,7 @@ pub(crate) fn limit(summary: &Summary, evidence: &Evidence) -> Option<Limit> {
     if case.trouble == Trouble::None && !is_bad {
         return None;
     }
-    case.told()
+    case.known()
 }
 
 /// The next limit of a run that passed, for stricter criteria than its verdict's; none if not known.
@@ -128,12 +130,12 @@ pub(crate) fn suspect(summary: &Summary, evidence: &Evidence) -> Option<Limit> {
     let case = Case::of(summary, evidence);
     let shared = ours::shared(&case);
     let ours = shared.or_else(|| honesty::saturated(evidence).and_then(|why| ours::too_slow(&case, why)));
-    ours.or_else(|| case.told()).filter(|limit| limit.cause != Cause::Unknown)
+    ours.or_else(|| case.known()).filter(|limit| limit.cause != Cause::Unknown)
 }
 
 /// Warnings of a run that passed, each with its fix.
 pub(crate) fn warnings(summary: &Summary, evidence: &Evidence) -> Vec<String> {
-    let overflow = target::overflow_warning(summary, evidence);
+    let overflow = accept_queue::overflow_warning(summary, evidence);
     let stall = stall::warning(summary, evidence.stall);
     [overflow, stall].into_iter().flatten().collect()
 }
@@ -158,7 +160,7 @@ pub(crate) fn is_nobody(limit: &Limit) -> bool {
 }
 
 impl<'a> Case<'a> {
-    fn told(&self) -> Option<Limit> {
+    fn known(&self) -> Option<Limit> {
         let found = ROWS.iter().filter_map(|(row, when)| Some((row(self)?, *when))).collect();
         first::first(self, found).map(|limit| process::quote(self, limit))
     }
@@ -235,7 +237,7 @@ impl<'a> Case<'a> {
         of.map(|f| f.count).sum()
     }
 
-    fn answer(
+    fn limit(
         &self,
         certainty: Certainty,
         (side, cause): (Side, Cause),
@@ -280,7 +282,7 @@ fn unknown(case: &Case) -> Option<Limit> {
     }
     let seen = if seen.is_empty() { "nothing unusual".to_owned() } else { seen.join(", ") };
     let cure = "check the target's log, or run strace on it";
-    case.answer(Guess, (Side::Unknown, Cause::Unknown), case.left(), format!("unknown; seen: {seen}"), cure)
+    case.limit(Guess, (Side::Unknown, Cause::Unknown), case.left(), format!("unknown; seen: {seen}"), cure)
 }
 
 #[cfg(test)]

@@ -80,7 +80,7 @@ fn is_deserted(facts: &Facts) -> bool {
         path.ends_with("faults") || path.contains("connections.")
     });
     let is_lost = |(population, measured): (&Population, &PopulationRecord)| {
-        let excused = measured.resting + measured.totals.counts.done;
+        let excused = measured.disconnected + measured.totals.counts.done;
         !population.comes_and_goes()
             && measured.wanted > excused
             && measured.held == 0
@@ -103,25 +103,26 @@ fn silence(facts: &Facts, s: &Summary) -> Option<String> {
 /// Populations that fell short of their connections.
 fn too_few(facts: &Facts) -> Vec<String> {
     let is_alone = facts.populations.len() == 1;
-    let told = facts.plan.populations.iter().zip(facts.populations).filter_map(|(population, measured)| {
-        let counts = &measured.totals.counts;
-        // How many come without an end is not known before.
-        population.load.wanted()?;
-        let (there, excused, done) = match population.comes_and_goes() {
-            true => (counts.finished, 0, "completed all their calls"),
-            // Closes with an announcement are the server's policy, and no losses.
-            false => (measured.held, measured.resting + counts.done, "held"),
-        };
-        let name = if is_alone { String::new() } else { format!("{}: ", population.name) };
-        let missed = there + excused < measured.wanted;
-        missed.then(|| format!("{name}{} of {} connections {done}", Count(there), Count(measured.wanted)))
-    });
-    told.collect()
+    let reasons =
+        facts.plan.populations.iter().zip(facts.populations).filter_map(|(population, measured)| {
+            let counts = &measured.totals.counts;
+            // How many come without an end is not known before.
+            population.load.wanted()?;
+            let (there, excused, done) = match population.comes_and_goes() {
+                true => (counts.finished, 0, "completed all their calls"),
+                // Closes with an announcement are the server's policy, and no losses.
+                false => (measured.held, measured.disconnected + counts.done, "held"),
+            };
+            let name = if is_alone { String::new() } else { format!("{}: ", population.name) };
+            let missed = there + excused < measured.wanted;
+            missed.then(|| format!("{name}{} of {} connections {done}", Count(there), Count(measured.wanted)))
+        });
+    reasons.collect()
 }
 
 fn failed_thresholds(facts: &Facts, s: &Summary, json: &Value) -> Vec<String> {
     let failed = facts.plan.thresholds.iter().zip(&s.thresholds).filter(|(_, result)| !result.pass);
-    let told = failed.map(|(threshold, result)| {
+    let reasons = failed.map(|(threshold, result)| {
         let expr = &result.expr;
         let without = || samples::censored_share(json, &threshold.figure.path);
         match result.value {
@@ -132,7 +133,7 @@ fn failed_thresholds(facts: &Facts, s: &Summary, json: &Value) -> Vec<String> {
             None => format!("threshold {expr} cannot be judged: nothing was measured"),
         }
     });
-    told.collect()
+    reasons.collect()
 }
 
 /// Why the figures do not describe the target; or a warning, if they still do.

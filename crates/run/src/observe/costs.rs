@@ -145,7 +145,7 @@ impl Costs {
         let bytes = |which: usize| memory[which].1.filter(Fit::is_carried);
         let is_idle = self.answered_in_hold as f64 * IDLE_EVERY_S < self.open_s;
         let idle = |of: &Spent| us(&of.us_by_second).filter(|_| is_idle);
-        let asked = |of: &Spent| us(&of.us_by_answered).filter(|_| self.answered_in_hold > 0);
+        let per_request = |of: &Spent| us(&of.us_by_answered).filter(|_| self.answered_in_hold > 0);
         let mut cost = Cost {
             target_bytes: bytes(TARGET),
             generator_bytes: bytes(GENERATOR),
@@ -153,8 +153,8 @@ impl Costs {
             target_kernel_bytes: bytes(KERNEL_THERE),
             target_cpu_us_per_open: us(&self.target.us_by_opened),
             generator_cpu_us_per_open: us(&self.own.us_by_opened),
-            target_cpu_us_per_request: asked(&self.target),
-            generator_cpu_us_per_request: asked(&self.own),
+            target_cpu_us_per_request: per_request(&self.target),
+            generator_cpu_us_per_request: per_request(&self.own),
             target_cpu_us_per_idle_second: idle(&self.target),
             generator_cpu_us_per_idle_second: idle(&self.own),
             ceiling_connections: None,
@@ -165,7 +165,7 @@ impl Costs {
             target_live_failure: None,
             discarded: discarded(&memory),
         };
-        self.tell_live(&mut cost);
+        self.report_live(&mut cost);
         cost.ceiling_connections = self.ceiling(&cost, &memory, both_here);
         cost
     }
@@ -186,7 +186,7 @@ impl Costs {
     }
 
     /// The slope of what lived in the heap, where the points carry it.
-    fn tell_live(&self, cost: &mut Cost) {
+    fn report_live(&self, cost: &mut Cost) {
         let points = match &self.live {
             None => return,
             Some(Err(why)) => return cost.target_live_failure = Some(why.clone()),

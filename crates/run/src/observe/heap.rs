@@ -97,11 +97,11 @@ impl Heap {
     }
 
     fn begin(&mut self, root: &Root, pids: &[u32]) {
-        let (collect, open, (tell, under_way)) = (self.collect, self.open.clone(), channel());
+        let (collect, open, (sender, under_way)) = (self.collect, self.open.clone(), channel());
         let (root, pids) = (root.clone(), pids.to_vec());
         let begun = thread::Builder::new().name("target-gc".to_owned()).spawn(move || {
             let live = collect(&root, &pids);
-            let _ = tell.send((open.load(Relaxed), live));
+            let _ = sender.send((open.load(Relaxed), live));
         });
         match begun {
             Ok(_) => self.under_way = Some(under_way),

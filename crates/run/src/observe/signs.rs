@@ -93,9 +93,9 @@ impl Signs {
     }
 
     fn see_target(&mut self, now: Nanos, target: &TargetSeen) {
-        let look = target.latest();
+        let sample = target.latest();
         let says = |kind: LogKind| target.log.iter().any(|line| line.kind == kind);
-        let files = look.open_files.zip(look.open_files_limit);
+        let files = sample.open_files.zip(sample.open_files_limit);
         let is_out = files.is_some_and(|(used, limit)| Fill { used, limit }.is_out_of_files());
         self.note(Sign::Ended, now, target.process.processes.last == 0);
         self.note(Sign::OpenFiles, now, is_out || says(LogKind::OpenFiles));
@@ -179,16 +179,16 @@ mod tests {
     fn each_sign_has_the_times_at_which_it_was_there() {
         let (mut signs, mut all) = (Signs::default(), Observation::default());
         for s in 0..10 {
-            let mut look = target(0, 0);
-            look.open_files_limit = Some(1_000);
-            look.open_files = Some(if (3..6).contains(&s) || s == 9 { 970 } else { 500 });
+            let mut sample = target(0, 0);
+            sample.open_files_limit = Some(1_000);
+            sample.open_files = Some(if (3..6).contains(&s) || s == 9 { 970 } else { 500 });
             if s >= 7 {
-                look.threads_gone = vec!["acceptor".to_owned()];
+                sample.threads_gone = vec!["acceptor".to_owned()];
             }
             let mut host = HostSample::default();
             host.tcp.listen_overflows = if s < 5 { 7 } else { 9 };
             all.see_here(Phase::Hold, &host, &ProcessSample::default());
-            all.see_target(Phase::Hold, &look);
+            all.see_target(Phase::Hold, &sample);
             signs.see(at(s), &all, true, None);
         }
         assert_eq!(signs.times(Sign::OpenFiles), [(at(3), at(5)), (at(9), at(9))]);
@@ -199,13 +199,13 @@ mod tests {
 
     #[test]
     fn a_heap_is_full_where_collections_take_the_time() {
-        let check = |looks: &[(u64, u64)], expected: Option<(u64, f64)>| {
+        let check = |samples: &[(u64, u64)], expected: Option<(u64, f64)>| {
             let (mut signs, mut all) = (Signs::default(), Observation::default());
-            for (s, (collected_ms, used)) in (0..).zip(looks) {
+            for (s, (collected_ms, used)) in (0..).zip(samples) {
                 all.see_target(Phase::Hold, &target(*collected_ms, *used));
                 signs.see(at(s), &all, true, None);
             }
-            assert_eq!(signs.heap().map(|heap| (heap.used, heap.collecting)), expected, "{looks:?}");
+            assert_eq!(signs.heap().map(|heap| (heap.used, heap.collecting)), expected, "{samples:?}");
             assert_eq!(signs.times(Sign::Heap).is_empty(), expected.is_none());
         };
         check(&[(0, 950), (600, 960), (1_500, 990)], Some((990, 0.9)));
@@ -218,11 +218,11 @@ mod tests {
     #[test]
     fn what_its_log_says_is_a_sign() {
         let (mut signs, mut all) = (Signs::default(), Observation::default());
-        let mut look = target(0, 0);
-        all.see_target(Phase::Hold, &look);
+        let mut sample = target(0, 0);
+        all.see_target(Phase::Hold, &sample);
         signs.see(at(1), &all, true, None);
-        look.log = vec![LogLine { kind: LogKind::Heap, ..LogLine::default() }];
-        all.see_target(Phase::Hold, &look);
+        sample.log = vec![LogLine { kind: LogKind::Heap, ..LogLine::default() }];
+        all.see_target(Phase::Hold, &sample);
         signs.see(at(2), &all, true, None);
         assert_eq!((signs.times(Sign::Heap), signs.heap()), (&[(at(2), at(2))][..], None));
     }

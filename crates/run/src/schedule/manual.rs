@@ -38,8 +38,8 @@ impl Schedule<'_> {
     }
 
     /// Applies a command; returns what it changed, if anything.
-    pub fn apply(&mut self, ask: Command, now: Nanos) -> Option<String> {
-        match (ask, self.is_paused()) {
+    pub fn apply(&mut self, command: Command, now: Nanos) -> Option<String> {
+        match (command, self.is_paused()) {
             (Command::Pause, false) => {
                 self.pause(now);
                 Some("paused".to_owned())
@@ -55,7 +55,7 @@ impl Schedule<'_> {
     }
 
     fn pause(&mut self, now: Nanos) {
-        self.orders.push(Order::All(Control::Rest(true)));
+        self.orders.push(Order::All(Control::Pause(true)));
         let holding = (0..).zip(&self.progress).filter(|(_, progress)| progress.hold_from != Nanos::NEVER);
         let holding: Vec<u16> = holding.map(|(population, _)| population).collect();
         holding.iter().for_each(|population| self.end_hold(*population, now));
@@ -97,7 +97,7 @@ impl Schedule<'_> {
             self.end_with(until);
         }
         // Last: a paused shard treats a schedule as a new one, and makes up for nothing.
-        self.orders.push(Order::All(Control::Rest(false)));
+        self.orders.push(Order::All(Control::Pause(false)));
     }
 
     fn step_to(&mut self, steps: u32, now: Nanos) -> Option<String> {

@@ -63,20 +63,20 @@ fn manual_orders<'a>(
     plan: &'a Plan,
     takes: Nanos,
     until: Nanos,
-    mut asks: &[(u64, Command)],
+    mut commands: &[(u64, Command)],
 ) -> (Vec<String>, Schedule<'a>) {
     let mut schedule = Schedule::new(plan, Nanos::ZERO, NOTICE);
-    let mut told = vec![Nanos::ZERO; plan.populations.len()];
+    let mut applied_at = vec![Nanos::ZERO; plan.populations.len()];
     let (mut all, mut now) = (Vec::new(), Nanos::ZERO);
     while now < until && now < schedule.ends_at() {
-        if let Some(((_, ask), rest)) = asks.split_first().filter(|((at, _), _)| now >= MS(*at)) {
-            all.extend(schedule.apply(*ask, now).map(|what| format!("{:.2}: {what}", now.secs_f64())));
-            asks = rest;
+        if let Some(((_, command), rest)) = commands.split_first().filter(|((at, _), _)| now >= MS(*at)) {
+            all.extend(schedule.apply(*command, now).map(|what| format!("{:.2}: {what}", now.secs_f64())));
+            commands = rest;
         }
-        schedule.step(now, |nth| Some(told[usize::from(nth)] + takes).filter(|at| *at <= now));
+        schedule.step(now, |nth| Some(applied_at[usize::from(nth)] + takes).filter(|at| *at <= now));
         for order in schedule.orders() {
             if let Order::Load(population, ..) = order {
-                told[usize::from(population)] = now;
+                applied_at[usize::from(population)] = now;
             }
             all.push(said(plan, &order));
         }
@@ -273,9 +273,9 @@ fn an_order_for_a_population_is_for_its_shards_and_each_has_its_share() {
     assert_eq!((who(Order::Population(0, Control::Stop)), who(Order::Population(7, Control::Stop))), (3, 0));
 }
 
-fn check_manual(text: &str, asks: &[(u64, Command)], expected: &[&str]) {
+fn check_manual(text: &str, commands: &[(u64, Command)], expected: &[&str]) {
     let plan = scenario(text);
-    let (orders, schedule) = manual_orders(&plan, MS(500), Nanos::from_secs(30), asks);
+    let (orders, schedule) = manual_orders(&plan, MS(500), Nanos::from_secs(30), commands);
     assert_eq!(orders, expected, "{text}");
     assert_eq!(schedule.acts_at(), schedule.ends_at());
 }
@@ -299,7 +299,7 @@ fn a_pause_is_no_full_load_and_is_made_up_for() {
             "probe: full load from 0.62",
             "all: until 5.62",
             "2.62: paused",
-            "all: Rest(true)",
+            "all: Pause(true)",
             "a: full load from never",
             "probe: full load from never",
             "all: until never",
@@ -308,7 +308,7 @@ fn a_pause_is_no_full_load_and_is_made_up_for() {
             "probe: full load from 4.74",
             // Two seconds of five had passed.
             "all: until 7.74",
-            "all: Rest(false)",
+            "all: Pause(false)",
         ],
     );
     // In the midst of a ramp: its schedule goes on from there, and what it missed is not made up for at once.
@@ -318,12 +318,12 @@ fn a_pause_is_no_full_load_and_is_made_up_for() {
         &[
             "a: 300 by 30/s from 0.00",
             "0.10: paused",
-            "all: Rest(true)",
+            "all: Pause(true)",
             "probe: full load from never",
             "all: until never",
             "10.00: resumed",
             "a: 300 by 30/s from 10.12",
-            "all: Rest(false)",
+            "all: Pause(false)",
             "a: full load from 10.62",
             "probe: full load from 10.62",
             "all: until 15.62",
@@ -343,7 +343,7 @@ fn a_pause_stops_the_schedule_of_a_rate() {
             "probe: full load from 0.62",
             "all: until 5.62",
             "1.62: paused",
-            "all: Rest(true)",
+            "all: Pause(true)",
             "r: full load from never",
             "r: 0/s from 1.62",
             "probe: full load from never",
@@ -353,7 +353,7 @@ fn a_pause_stops_the_schedule_of_a_rate() {
             "r: full load from 2.74",
             "probe: full load from 2.74",
             "all: until 6.74",
-            "all: Rest(false)",
+            "all: Pause(false)",
         ],
     );
 }
@@ -363,8 +363,9 @@ fn a_step_manually_is_a_tenth_of_the_plan() {
     let text = "[[stage]]\nramp = \"31/s\"\nfor = \"5s\"\n[[population]]\nname = \"a\"\nconnections = 300\n\
                 [[population]]\nname = \"r\"\nconnections = 10\nrate = \"100/s\"\n";
     let plan = scenario(text);
-    let asks = [(2_620, Command::Up), (2_640, Command::Down), (4_620, Command::Down), (6_620, Command::Up)];
-    let (orders, schedule) = manual_orders(&plan, MS(500), Nanos::from_secs(30), &asks);
+    let commands =
+        [(2_620, Command::Up), (2_640, Command::Down), (4_620, Command::Down), (6_620, Command::Up)];
+    let (orders, schedule) = manual_orders(&plan, MS(500), Nanos::from_secs(30), &commands);
     let after = orders.iter().position(|order| order == "2.64: load 90 %").expect("a step down");
     let steps: Vec<&str> = orders[after..].iter().map(String::as_str).collect();
     assert_eq!(
@@ -396,11 +397,11 @@ fn a_step_manually_is_a_tenth_of_the_plan() {
 #[test]
 fn there_is_always_a_tenth_and_never_more_than_planned() {
     let plan = scenario("[[stage]]\nfor = \"60s\"\n[[population]]\nname = \"a\"\nconnections = 300\n");
-    let asks: Vec<(u64, Command)> = (0..12)
+    let commands: Vec<(u64, Command)> = (0..12)
         .map(|n| (2_000 + n, Command::Down))
         .chain((0..12).map(|n| (20_000 + n, Command::Up)))
         .collect();
-    let (orders, schedule) = manual_orders(&plan, MS(500), Nanos::from_secs(30), &asks);
+    let (orders, schedule) = manual_orders(&plan, MS(500), Nanos::from_secs(30), &commands);
     let said: Vec<&str> =
         orders.iter().filter_map(|order| order.split_once(": load ")).map(|(_, load)| load).collect();
     let down = ["90 %", "80 %", "70 %", "60 %", "50 %", "40 %", "30 %", "20 %", "10 %"];
@@ -413,8 +414,8 @@ fn there_is_always_a_tenth_and_never_more_than_planned() {
 fn a_slope_has_the_rest_of_its_time_after_a_pause_and_a_step() {
     let text = "[[stage]]\nramp = \"60s\"\nfor = \"1s\"\n[[population]]\nname = \"n\"\narrive = \"60/s\"\n";
     let plan = scenario(text);
-    let asks = [(10_000, Command::Pause), (20_000, Command::Resume), (40_120, Command::Down)];
-    let (orders, _) = manual_orders(&plan, MS(0), Nanos::from_secs(41), &asks);
+    let commands = [(10_000, Command::Pause), (20_000, Command::Resume), (40_120, Command::Down)];
+    let (orders, _) = manual_orders(&plan, MS(0), Nanos::from_secs(41), &commands);
     let profiles: Vec<&str> =
         orders.iter().map(String::as_str).filter(|order| order.contains("/s")).collect();
     assert_eq!(
@@ -434,8 +435,8 @@ fn a_step_does_not_stop_others_on_their_way_down() {
     let text =
         format!("[[stage]]\n[[stage]]\nof = [\"b\"]\nto = \"0%\"\nramp = \"10s\"\nfor = \"60s\"\n{TWO}");
     let plan = scenario(&text);
-    let asks = [(5_000, Command::Down)];
-    let (orders, schedule) = manual_orders(&plan, MS(0), Nanos::from_secs(30), &asks);
+    let commands = [(5_000, Command::Down)];
+    let (orders, schedule) = manual_orders(&plan, MS(0), Nanos::from_secs(30), &commands);
     let down = orders.iter().position(|order| order.starts_with("b: 0 from")).expect("b is gone");
     let seconds: f64 = orders[down].rsplit(' ').next().unwrap().parse().unwrap();
     assert!((10.0..10.7).contains(&seconds), "{orders:?}");

@@ -241,15 +241,12 @@ mod tests {
         assert_eq!(Change::as_such(&[], &[3.0]), None);
     }
 
-    /// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), and the normal distribution after Box and Muller.
-    struct Noise(u64);
+    /// The normal distribution after Box and Muller.
+    struct Noise(units::Random);
 
     impl Noise {
         fn uniform(&mut self) -> f64 {
-            self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-            let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-            let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-            ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+            (self.0.bits() >> 11) as f64 / (1u64 << 53) as f64
         }
 
         /// Log-normal about `median`.
@@ -264,7 +261,7 @@ mod tests {
 
     /// In how many of 2,000 trials a difference is found between groups of these sizes, spreads and medians.
     fn found(sizes: [usize; 2], spreads: [f64; 2], medians: [f64; 2]) -> u32 {
-        let mut noise = Noise(7);
+        let mut noise = Noise(units::Random::new(7));
         let mut trial = || {
             let [base, other] = [0, 1].map(|i| noise.runs(sizes[i], medians[i], spreads[i]));
             Change::between(&base, &other, 0.0).unwrap().standing == Standing::Larger

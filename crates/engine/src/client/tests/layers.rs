@@ -7,7 +7,7 @@ use samples::{Kind, Stage};
 use units::Rate;
 use wire::websocket::{Event, Frames, Role, accept_key};
 
-use super::{Instead, MS, Outcome, Says, Serve, plan, run};
+use super::{Instead, MS, Outcome, Output, Serve, plan, run};
 use crate::layer::{Layer, Unsealed};
 
 const HELLO: u8 = 0;
@@ -34,7 +34,7 @@ fn record(input: &[u8]) -> Option<(u8, usize)> {
 /// The client's end.
 #[derive(Default)]
 struct Xor {
-    /// Of each connection: its key once it is open, and whether its hello is to be said.
+    /// Of each connection: its key once it is open, and whether its hello is still to be sent.
     conns: Vec<(Option<u8>, bool)>,
 }
 
@@ -90,9 +90,9 @@ impl Layer for Xor {
     }
 }
 
-/// The server's end, over which a protocol answers what has come of a connection: how much of it was used, and its words.
+/// The server's end, over which a protocol responds to the input so far of a connection: returns how much of it was used, and the response.
 struct Sealed {
-    answer: fn(&[u8]) -> (usize, Vec<u8>),
+    respond: fn(&[u8]) -> (usize, Vec<u8>),
     /// What comes before the key, if its hello comes.
     hello: Option<[u8; HEADER]>,
     connections: u8,
@@ -111,8 +111,8 @@ struct Conn {
 impl Serve for Sealed {
     type Conn = Conn;
 
-    fn read<I: Io>(&mut self, conn: &mut Conn, input: &mut [u8], says: &mut Says<'_, I>) -> usize {
-        let (mut used, mut words, mut together) = (0, Vec::new(), 0);
+    fn read<I: Io>(&mut self, conn: &mut Conn, input: &mut [u8], out: &mut Output<'_, I>) -> usize {
+        let (mut used, mut lines, mut together) = (0, Vec::new(), 0);
         while let Some((sort, length)) = record(&input[used..]) {
             let bytes = &input[used + HEADER..][..length];
             match sort {
@@ -120,8 +120,8 @@ impl Serve for Sealed {
                     self.connections += 1;
                     conn.key = self.connections | 0x80;
                     if let Some(hello) = self.hello {
-                        words.extend_from_slice(&hello);
-                        words.push(conn.key);
+                        lines.extend_from_slice(&hello);
+                        lines.push(conn.key);
                     }
                 }
                 _ => {
@@ -132,36 +132,36 @@ impl Serve for Sealed {
             used += HEADER + length;
         }
         loop {
-            let (n, answer) = (self.answer)(&conn.plain);
+            let (n, respond) = (self.respond)(&conn.plain);
             if n == 0 {
                 break;
             }
             conn.plain.drain(..n);
-            seal(conn.key, DATA, &answer, &mut words);
+            seal(conn.key, DATA, &respond, &mut lines);
         }
         self.most_together = self.most_together.max(together);
         self.bytes_in += used as u64;
-        self.bytes_out += words.len() as u64;
-        if !words.is_empty() {
-            says.say(&words);
+        self.bytes_out += lines.len() as u64;
+        if !lines.is_empty() {
+            out.send(&lines);
         }
         used
     }
 }
 
 /// Five connections of this target for two seconds.
-fn against(target: &str, words: &str, rate: Option<u32>, server: &mut Sealed) -> Outcome {
+fn against(target: &str, lines: &str, rate: Option<u32>, server: &mut Sealed) -> Outcome {
     let rate_line = rate.map_or(String::new(), |rate| format!("rate = \"{rate}/s\"\n"));
-    let text = format!("target = \"{target}\"\nconnections = 5\ntimeout = \"1s\"\n{rate_line}{words}\n");
+    let text = format!("target = \"{target}\"\nconnections = 5\ntimeout = \"1s\"\n{rate_line}{lines}\n");
     let instead = Instead { layer: Some(Box::new(Xor::default())), splits: true, ..Instead::default() };
     let outcome = run(&plan(&text), rate.map(Rate::per_s), MS(2_000), instead, server);
     outcome.obey_the_laws();
     outcome
 }
 
-fn server(answer: fn(&[u8]) -> (usize, Vec<u8>)) -> Sealed {
+fn server(respond: fn(&[u8]) -> (usize, Vec<u8>)) -> Sealed {
     let (connections, bytes_in, bytes_out) = (0, 0, 0);
-    Sealed { answer, hello: Some([0, 1, HELLO]), connections, bytes_in, bytes_out, most_together: 0 }
+    Sealed { respond, hello: Some([0, 1, HELLO]), connections, bytes_in, bytes_out, most_together: 0 }
 }
 
 /// The length of a head that has come.
@@ -196,12 +196,12 @@ Sec-WebSocket-Accept: ";
 }
 
 /// All are held, nothing is wrong, and every byte is counted as it went over the network.
-fn check(target: &str, words: &str, rate: Option<u32>, answer: fn(&[u8]) -> (usize, Vec<u8>)) -> u64 {
-    let mut server = server(answer);
-    let outcome = against(target, words, rate, &mut server);
+fn check(target: &str, lines: &str, rate: Option<u32>, respond: fn(&[u8]) -> (usize, Vec<u8>)) -> u64 {
+    let mut server = server(respond);
+    let outcome = against(target, lines, rate, &mut server);
     let c = &outcome.tick.counts;
-    assert_eq!((outcome.faults(), outcome.held, c.answered), (vec![], 5, c.sent), "{words}");
-    assert_eq!((c.bytes_in, c.bytes_out), (server.bytes_out, server.bytes_in), "{words}");
+    assert_eq!((outcome.faults(), outcome.held, c.answered), (vec![], 5, c.sent), "{lines}");
+    assert_eq!((c.bytes_in, c.bytes_out), (server.bytes_out, server.bytes_in), "{lines}");
     assert_eq!(server.connections, 5);
     c.sent
 }

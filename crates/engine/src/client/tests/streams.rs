@@ -6,7 +6,7 @@ use net::Io;
 use samples::{Kind, Stage};
 use units::{Nanos, Rate};
 
-use super::{Instead, MS, Outcome, Says, Serve, WAY, plan, run};
+use super::{Instead, MS, Outcome, Output, Serve, WAY, plan, run};
 use crate::protocol::{
     Protocol,
     streams::{HEADER, KEEPALIVE, PLACES, read_header, write},
@@ -14,7 +14,7 @@ use crate::protocol::{
 
 /// What the server does about a request: which of all it is, and of its connection, from 0.
 #[derive(Clone, Copy, Debug)]
-struct Ask {
+struct Request {
     nth: u64,
     of_connection: u64,
 }
@@ -22,7 +22,7 @@ struct Ask {
 #[derive(Clone, Copy, Debug)]
 enum Act {
     EchoAfter(Nanos),
-    /// An echo, and a message that nobody has asked for.
+    /// An echo, and an unsolicited message.
     EchoAndPush,
     Ignore,
     /// Closes the connection after so long.
@@ -30,13 +30,13 @@ enum Act {
 }
 
 struct Scripted {
-    script: fn(Ask) -> Act,
-    /// Whether it says that it is there when it is asked.
+    script: fn(Request) -> Act,
+    /// Whether it replies to keepalives.
     is_alive: bool,
-    asked: u64,
+    requests: u64,
     pushed: u64,
     cancelled: u64,
-    /// Times that it was asked whether it is there, and that it has asked and was answered.
+    /// Keepalives received, and its own that were replied to.
     keepalives: u64,
     replies: u64,
     /// Most requests at one time on a connection, and most that came together.
@@ -45,11 +45,11 @@ struct Scripted {
 }
 
 impl Scripted {
-    fn new(script: fn(Ask) -> Act) -> Scripted {
+    fn new(script: fn(Request) -> Act) -> Scripted {
         Scripted {
             script,
             is_alive: true,
-            asked: 0,
+            requests: 0,
             pushed: 0,
             cancelled: 0,
             keepalives: 0,
@@ -60,12 +60,12 @@ impl Scripted {
     }
 
     fn act(&mut self, conn: &mut Conn, number: u16, text: &[u8], now: Nanos) {
-        let ask = Ask { nth: self.asked, of_connection: conn.asked };
-        (self.asked, conn.asked) = (self.asked + 1, conn.asked + 1);
+        let request = Request { nth: self.requests, of_connection: conn.requests };
+        (self.requests, conn.requests) = (self.requests + 1, conn.requests + 1);
         let mut later = |at, bytes| {
-            conn.later.insert((at, ask.nth), bytes);
+            conn.later.insert((at, request.nth), bytes);
         };
-        match (self.script)(ask) {
+        match (self.script)(request) {
             Act::EchoAfter(wait) => later(now + wait, Some((number, text.to_vec()))),
             Act::EchoAndPush => {
                 self.pushed += 1;
@@ -82,10 +82,10 @@ type Echo = (u16, Vec<u8>);
 
 #[derive(Default)]
 struct Conn {
-    asked: u64,
-    /// What is to be said, by when: the stream and its text, or nothing to close.
+    requests: u64,
+    /// What to send, by time: the stream and its text; none: close.
     later: BTreeMap<(Nanos, u64), Option<Echo>>,
-    /// What is to be said with the next response.
+    /// What to send with the next response.
     pushes: Vec<u8>,
     under_way: Vec<u16>,
 }
@@ -99,7 +99,7 @@ fn frame(number: u16, text: &[u8]) -> Vec<u8> {
 impl Serve for Scripted {
     type Conn = Conn;
 
-    fn read<I: Io>(&mut self, conn: &mut Conn, input: &mut [u8], says: &mut Says<'_, I>) -> usize {
+    fn read<I: Io>(&mut self, conn: &mut Conn, input: &mut [u8], out: &mut Output<'_, I>) -> usize {
         let (mut used, mut together) = (0, 0);
         while let Some((length, number)) = read_header(&input[used..])
             && let Some(text) = input[used + HEADER..].get(..length)
@@ -109,7 +109,7 @@ impl Serve for Scripted {
                 (0, b"?") => {
                     self.keepalives += 1;
                     if self.is_alive {
-                        says.say(&frame(0, b"!"));
+                        out.send(&frame(0, b"!"));
                     }
                 }
                 (0, text) => {
@@ -124,41 +124,41 @@ impl Serve for Scripted {
                     together += 1;
                     conn.under_way.push(number);
                     self.most_at_once = self.most_at_once.max(conn.under_way.len());
-                    self.act(conn, number, text, says.now());
+                    self.act(conn, number, text, out.now());
                 }
             }
         }
         self.most_together = self.most_together.max(together);
-        self.due(conn, says);
+        self.due(conn, out);
         used
     }
 
-    fn due<I: Io>(&mut self, conn: &mut Conn, says: &mut Says<'_, I>) {
+    fn due<I: Io>(&mut self, conn: &mut Conn, out: &mut Output<'_, I>) {
         while let Some(first) = conn.later.first_entry()
-            && first.key().0 <= says.now()
+            && first.key().0 <= out.now()
         {
             match first.remove() {
-                None => return says.close(),
+                None => return out.close(),
                 Some((number, text)) => {
                     // In two frames, and an empty one.
                     let (a, b) = text.split_at(text.len() / 2);
                     let frames = [frame(number, a), std::mem::take(&mut conn.pushes), frame(number, b)];
-                    says.say(&[frames.concat(), frame(number, b"")].concat());
+                    out.send(&[frames.concat(), frame(number, b"")].concat());
                     conn.under_way.retain(|its| *its != number);
                 }
             }
         }
         if let Some(((at, _), _)) = conn.later.first_key_value() {
-            says.wake_at(*at);
+            out.wake_at(*at);
         }
     }
 }
 
-/// The load of these lines, each message told from every other one; responses are checked against what was asked.
-fn against(words: &str, rate: Option<u32>, hold: Nanos, server: &mut Scripted) -> Outcome {
+/// The load of these lines, every message distinct; replies are checked against the messages.
+fn against(lines: &str, rate: Option<u32>, hold: Nanos, server: &mut Scripted) -> Outcome {
     let rate_line = rate.map_or(String::new(), |rate| format!("rate = \"{rate}/s\"\n"));
     let text = format!(
-        "target = \"tcp://127.0.0.1:80\"\n[[population]]\nname = \"a\"\n{rate_line}{words}\n\
+        "target = \"tcp://127.0.0.1:80\"\n[[population]]\nname = \"a\"\n{rate_line}{lines}\n\
          [[population.step]]\nsend = \"message {{seq}}\"\nexpect = {{ echo = true }}\n"
     );
     let instead = Instead { protocol: Some(Protocol::Streams), ..Instead::default() };
@@ -169,12 +169,12 @@ fn against(words: &str, rate: Option<u32>, hold: Nanos, server: &mut Scripted) -
 
 #[test]
 fn as_many_requests_are_under_way_as_there_are_places() {
-    // The later ones are answered first.
-    let mut server = Scripted::new(|ask| Act::EchoAfter(MS(40 - 10 * (ask.nth % 4))));
+    // Replies to later ones come first.
+    let mut server = Scripted::new(|request| Act::EchoAfter(MS(40 - 10 * (request.nth % 4))));
     let outcome = against("connections = 3", None, MS(1_000), &mut server);
     let c = &outcome.tick.counts;
     assert_eq!((outcome.faults(), outcome.held, c.answered), (vec![], 3, c.sent));
-    assert_eq!((server.most_at_once, server.asked), (PLACES, c.sent));
+    assert_eq!((server.most_at_once, server.requests), (PLACES, c.sent));
     assert_eq!(server.most_together, PLACES, "what is due at once leaves as one");
     // Four at a time, 27 ms each in the mean: the law of Little.
     let per_s = outcome.tick.counts.answered_at_load as f64;
@@ -184,7 +184,7 @@ fn as_many_requests_are_under_way_as_there_are_places() {
 #[test]
 fn each_is_timed_from_when_it_was_due() {
     // One of them takes half a second, on the only connection there is.
-    let slow = |ask: Ask| Act::EchoAfter(if ask.nth == 50 { MS(500) } else { MS(3) });
+    let slow = |request: Request| Act::EchoAfter(if request.nth == 50 { MS(500) } else { MS(3) });
     let mut server = Scripted::new(slow);
     let outcome = against("connections = 1", Some(100), MS(2_000), &mut server);
     let c = &outcome.tick.counts;
@@ -209,8 +209,8 @@ fn without_a_place_a_request_waits_and_is_timed_from_when_it_was_due() {
 
 #[test]
 fn connections_take_turns_with_their_places() {
-    let mut server = Scripted::new(|ask| {
-        assert!(ask.of_connection < 11, "a connection that was asked more often than the others");
+    let mut server = Scripted::new(|request| {
+        assert!(request.of_connection < 11, "a connection with more requests than the others");
         Act::EchoAfter(MS(35))
     });
     let outcome = against("connections = 10", Some(100), MS(1_000), &mut server);
@@ -221,19 +221,19 @@ fn connections_take_turns_with_their_places() {
 #[test]
 fn one_times_out_while_the_others_go_on() {
     for rate in [None, Some(100)] {
-        let script = |ask: Ask| if ask.nth == 20 { Act::Ignore } else { Act::EchoAfter(MS(20)) };
+        let script = |request: Request| if request.nth == 20 { Act::Ignore } else { Act::EchoAfter(MS(20)) };
         let mut server = Scripted::new(script);
         let outcome = against("connections = 1\ntimeout = \"400ms\"", rate, MS(2_000), &mut server);
         let c = &outcome.tick.counts;
         assert_eq!(outcome.faults(), [(Stage::Exchange, Kind::Timeout, 1)], "{rate:?}");
         assert_eq!((c.dropped, outcome.held, c.answered, c.unanswered), (0, 1, c.sent - 1, 0), "{c:?}");
-        assert_eq!((server.cancelled, server.asked), (1, c.sent));
+        assert_eq!((server.cancelled, server.requests), (1, c.sent));
     }
 }
 
 #[test]
 fn all_that_is_under_way_fails_with_its_connection() {
-    let script = |ask: Ask| match ask.nth {
+    let script = |request: Request| match request.nth {
         7 => Act::CloseAfter(MS(10)),
         _ => Act::EchoAfter(MS(100)),
     };
@@ -250,12 +250,12 @@ fn a_message_that_nobody_asked_for_is_counted_as_one() {
     let outcome = against("connections = 2", Some(50), MS(1_000), &mut server);
     let c = &outcome.tick.counts;
     assert_eq!((outcome.faults(), c.sent, c.answered, c.pushed), (vec![], 50, 50, 50));
-    assert_eq!((server.pushed, server.replies), (50, 50), "the server asked each time, too");
+    assert_eq!((server.pushed, server.replies), (50, 50), "one keepalive of the server each time");
 }
 
 #[test]
 fn the_protocols_own_timeouts_come_between_requests() {
-    // A request each three seconds; the server is asked each two seconds whether it is there.
+    // A request every three seconds, a keepalive every two.
     let mut server = Scripted::new(|_| Act::EchoAfter(MS(3)));
     let outcome = against("connections = 1\nthink = \"3s\"", None, MS(14_000), &mut server);
     let c = &outcome.tick.counts;

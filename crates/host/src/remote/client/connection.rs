@@ -23,7 +23,7 @@ pub(in crate::remote) struct Connection {
 }
 
 /// Status and content.
-type Answer = (u16, String);
+type Response = (u16, String);
 
 /// Why a request has no response.
 enum Failed {
@@ -53,14 +53,14 @@ impl Connection {
     ///
     /// # Errors
     /// No response, or one that is not HTTP.
-    pub(in crate::remote) fn get(&self, path: &str, fields: &str) -> Result<Answer, String> {
+    pub(in crate::remote) fn get(&self, path: &str, fields: &str) -> Result<Response, String> {
         let request = format!("GET {path} HTTP/1.1\r\nHost: {}\r\n{fields}\r\n", self.address);
         let mut place = self.link.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(link) = place.as_mut() {
-            match link.ask(&request) {
-                Ok(answer) => {
+            match link.send(&request) {
+                Ok(response) => {
                     place.take_if(|link| link.ends);
-                    return Ok(answer);
+                    return Ok(response);
                 }
                 Err(Failed::Lost(_)) => *place = None,
                 Err(Failed::Late) => match Link::dial(self.address) {
@@ -77,12 +77,12 @@ impl Connection {
             Some(link) => link,
             None => Link::dial(self.address).map_err(|e| e.to_string())?,
         };
-        let answer = link.ask(&request).map_err(|failed| match failed {
+        let response = link.send(&request).map_err(|failed| match failed {
             Failed::Late => late(),
             Failed::Lost(why) | Failed::Wrong(why) => why,
         })?;
         *place = Some(link).filter(|link| !link.ends);
-        Ok(answer)
+        Ok(response)
     }
 }
 
@@ -110,29 +110,29 @@ impl Link {
     }
 
     /// Responses to earlier requests are skipped.
-    fn ask(&mut self, request: &str) -> Result<Answer, Failed> {
+    fn send(&mut self, request: &str) -> Result<Response, Failed> {
         let clock = Clock::start();
         // One that is still owed is waited for first: a peer that is only slow is not flooded.
         while self.owed > 0 {
-            self.answer(&clock)?;
+            self.read_response(&clock)?;
         }
         let sent = self.stream.write_all(request.as_bytes());
         sent.map_err(|e| Failed::Lost(e.to_string()))?;
         self.owed += 1;
-        self.answer(&clock)
+        self.read_response(&clock)
     }
 
-    fn answer(&mut self, clock: &Clock) -> Result<Answer, Failed> {
+    fn read_response(&mut self, clock: &Clock) -> Result<Response, Failed> {
         loop {
-            if let Some((length, answer)) = self.parse(false)? {
+            if let Some((length, response)) = self.parse(false)? {
                 self.input.drain(..length);
                 self.owed -= 1;
-                return Ok(answer);
+                return Ok(response);
             }
             if self.read(clock)? == 0 {
                 self.ends = true;
                 let whole = self.parse(true)?;
-                return whole.map(|(_, answer)| answer).ok_or_else(|| not_http(self.input.is_empty()));
+                return whole.map(|(_, response)| response).ok_or_else(|| not_http(self.input.is_empty()));
             }
         }
     }
@@ -164,7 +164,7 @@ impl Link {
 
     /// The response at the start of the input, and its length, if complete; without a length it ends with the connection
     /// (RFC 9112 section 6.3).
-    fn parse(&mut self, is_end: bool) -> Result<Option<(usize, Answer)>, Failed> {
+    fn parse(&mut self, is_end: bool) -> Result<Option<(usize, Response)>, Failed> {
         let mut room = [httparse::EMPTY_HEADER; 32];
         let mut response = httparse::Response::new(&mut room);
         let head = match response.parse(&self.input) {
@@ -187,9 +187,9 @@ impl Link {
         };
         let Some(whole) = whole else { return Ok(None) };
         let text = str::from_utf8(&self.input[head..whole]).map_err(|e| Failed::Wrong(e.to_string()))?;
-        let answer = (status, text.to_owned());
+        let response = (status, text.to_owned());
         self.ends |= ends;
-        Ok(Some((whole, answer)))
+        Ok(Some((whole, response)))
     }
 }
 

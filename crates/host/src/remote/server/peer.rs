@@ -84,10 +84,10 @@ impl Peer {
             let head: Vec<u8> = self.input.drain(..length).collect();
             let (status, body) = reply(&head);
             self.has_asked |= status == 200;
-            self.answer(now, status, &body, status == 200 && may_go_on(&head));
+            self.respond(now, status, &body, status == 200 && may_go_on(&head));
         }
         if !self.is_gone && self.output.is_empty() && self.input.len() > MAX_HEAD {
-            self.answer(now, 431, "", false);
+            self.respond(now, 431, "", false);
         }
     }
 
@@ -98,7 +98,7 @@ impl Peer {
         }
         // A peer that has begun a request, or never sent one, gets a response; an idle one does not.
         if self.output.is_empty() && !self.ends && (!self.has_asked || !self.input.is_empty()) {
-            self.answer(now, 408, "", false);
+            self.respond(now, 408, "", false);
         }
         self.is_gone = true;
     }
@@ -131,8 +131,8 @@ impl Peer {
         }
     }
 
-    fn answer(&mut self, now: Nanos, status: u16, body: &str, goes_on: bool) {
-        self.output = response(status, body, goes_on).into_bytes();
+    fn respond(&mut self, now: Nanos, status: u16, body: &str, goes_on: bool) {
+        self.output = respond(status, body, goes_on).into_bytes();
         self.ends = !goes_on;
         (self.since, self.until) = (now, now + PATIENCE);
         self.write(now);
@@ -161,7 +161,7 @@ fn may_go_on(head: &[u8]) -> bool {
         })
 }
 
-fn response(status: u16, body: &str, goes_on: bool) -> String {
+fn respond(status: u16, body: &str, goes_on: bool) -> String {
     let (reason, kind) = match status {
         200 => ("OK", "application/json"),
         400 => ("Bad Request", "text/plain"),

@@ -9,7 +9,7 @@ use rustix::{
 };
 use units::Nanos;
 
-use super::{Epoll, LISTENER, OPENING, READ, READ_AND_WRITE, RESET, REST_AFTER_FAILURE, WRITES, data, gone};
+use super::{ACCEPT_PAUSE, Epoll, LISTENER, OPENING, READ, READ_AND_WRITE, RESET, WRITES, data, gone};
 use crate::{
     io::{Gone, What, socket},
     slab::Key,
@@ -18,16 +18,16 @@ use crate::{
 impl Epoll {
     pub(super) fn begin_dial(&mut self, k: Key, from: SocketAddr, to: SocketAddr) -> io::Result<()> {
         let socket = socket::bound(from, to, SocketFlags::NONBLOCK)?;
-        let answered = match connect(&socket, &to) {
+        let connected = match connect(&socket, &to) {
             Ok(()) => true,
             Err(Errno::INPROGRESS) => false,
             Err(e) => return Err(e.into()),
         };
         // Not before: a socket that was never connected signals a hang-up.
         self.register(&socket, k, READ_AND_WRITE)?;
-        self.begin(k, Some(socket), if answered { WRITES } else { WRITES | OPENING });
-        if answered {
-            self.tell(k, What::Dialled);
+        self.begin(k, Some(socket), if connected { WRITES } else { WRITES | OPENING });
+        if connected {
+            self.report(k, What::Dialled);
         }
         Ok(())
     }
@@ -37,7 +37,7 @@ impl Epoll {
     }
 
     /// The first event of a dial: whether it is connected. `over`: it has already ended, or failed.
-    pub(super) fn answer_dial(&mut self, k: Key, over: bool) -> bool {
+    pub(super) fn finish_dial(&mut self, k: Key, over: bool) -> bool {
         self.place(k).flags &= !OPENING;
         let error = match self.socket(k) {
             Some(socket) if over => sockopt::socket_error(socket).unwrap_or_else(Err),
@@ -49,21 +49,21 @@ impl Epoll {
             // there; the query has consumed the error, so that its end would look like a FIN.
             Err(Errno::CONNRESET | Errno::PIPE) => self.place(k).flags |= RESET,
             Err(e) => {
-                self.tell(k, gone(&e.into()));
+                self.report(k, gone(&e.into()));
                 return false;
             }
         }
-        self.tell(k, What::Dialled);
+        self.report(k, What::Dialled);
         true
     }
 
     /// Registers the listener only while an accept is pending: it is level-triggered.
-    pub(super) fn mind_the_listener(&mut self) {
-        if self.rests_until != Nanos::ZERO && self.clock.now() >= self.rests_until {
-            self.rests_until = Nanos::ZERO;
+    pub(super) fn update_listener(&mut self) {
+        if self.accept_paused_until != Nanos::ZERO && self.clock.now() >= self.accept_paused_until {
+            self.accept_paused_until = Nanos::ZERO;
         }
         let Some(listener) = &self.listener else { return };
-        let wanted = !self.waiting.is_empty() && self.rests_until == Nanos::ZERO;
+        let wanted = !self.waiting.is_empty() && self.accept_paused_until == Nanos::ZERO;
         if wanted == self.listening {
             return;
         }
@@ -86,7 +86,7 @@ impl Epoll {
                     self.waiting.pop_front();
                     let registered = self.register(&socket, k, READ);
                     self.begin(k, Some(socket), 0);
-                    self.tell(k, registered.map_or_else(|e| gone(&e), |()| What::Accepted));
+                    self.report(k, registered.map_or_else(|e| gone(&e), |()| What::Accepted));
                 }
                 Err(Errno::AGAIN) => return,
                 Err(Errno::INTR) => {}
@@ -100,9 +100,9 @@ impl Epoll {
     fn fail_accept(&mut self, e: &io::Error) {
         let Some(k) = self.waiting.pop_front() else { return };
         self.begin(k, None, 0);
-        self.tell(k, gone(e));
+        self.report(k, gone(e));
         if let What::Gone(Gone::OpenFiles(_) | Gone::NoMemory(_) | Gone::Other(libc::ENOSPC)) = gone(e) {
-            self.rests_until = self.clock.now() + REST_AFTER_FAILURE;
+            self.accept_paused_until = self.clock.now() + ACCEPT_PAUSE;
         }
     }
 }

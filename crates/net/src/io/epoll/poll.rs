@@ -56,7 +56,7 @@ impl Poll {
                 Err(e) if matches!(e.raw_os_error(), Some(libc::ENOSYS | libc::EPERM)) => {
                     self.by_millis = true
                 }
-                answered => return count(answered),
+                other => return count(other),
             }
         }
         // Rounded up: the loop would turn without end in the last millisecond.

@@ -28,24 +28,24 @@ impl Payload {
     }
 }
 
-/// What can be under way.
-pub(super) enum Parcel {
+/// A segment in transit.
+pub(super) enum Segment {
     /// A dial, with the number of earlier transmissions.
     Syn {
         retries: u32,
     },
-    /// The dialler learns how it went.
-    Answer(Result<(), Gone>),
+    /// The result of a dial, on its way back.
+    DialResult(Result<(), Gone>),
     Data(Payload),
     Fin,
     Rst,
 }
 
-/// Arrives at `end`, if that is still in the same life.
+/// Arrives at `end`, unless that is in use by another connection by then.
 pub(super) struct Arrival {
     pub(super) end: u32,
-    pub(super) life: u32,
-    pub(super) what: Parcel,
+    pub(super) generation: u32,
+    pub(super) what: Segment,
 }
 
 /// Everything under way, ordered by time and then by when it was sent.

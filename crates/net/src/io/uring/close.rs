@@ -24,7 +24,7 @@ impl Uring {
         let cancel = |op, extra| quiet(opcode::AsyncCancel::new(user_data(op, extra, k)).build());
         if self.blocked.contains_key(&k) {
             // SAFETY: the entry points to nothing.
-            unsafe { self.push(k, &[cancel(Op::SendRest, 0)]) };
+            unsafe { self.push(k, &[cancel(Op::SendBlocked, 0)]) };
         }
         let opening = self.is(k, OPENING);
         let pending = if opening { cancel(Op::Connect, self.near(k)) } else { cancel(Op::Poll, 0) };

@@ -2,7 +2,10 @@
 
 use io_uring::cqueue;
 
-use super::{ACCEPTING, OPENING, OPS, OVER, OVER_SIGNALS, Op, Uring};
+use super::{
+    ACCEPTING, OPENING, OVER, OVER_SIGNALS, Uring,
+    op::{Op, from_user_data},
+};
 use crate::{
     io::{Done, Gone, REGION, What},
     slab::Key,
@@ -25,20 +28,18 @@ impl Uring {
         while let Some(k) = self.rearm.pop() {
             self.arm(k);
         }
-        while let Some((k, rest)) = self.unsent.pop() {
-            self.send_rest(k, rest);
+        while let Some((k, unsent)) = self.unsent.pop() {
+            self.send_blocked(k, unsent);
         }
     }
 
     fn handle(&mut self, data: u64, result: i32, flags: u32) {
-        let op = OPS[(data >> 56) as usize];
-        let extra = (data >> 32) as u16;
-        let k = Key { index: data as u32, turn: (data >> 48) as u8 };
-        if op == Op::SendRest {
-            return self.handle_rest_sent(k, result);
+        let (op, extra, k) = from_user_data(data);
+        if op == Op::SendBlocked {
+            return self.handle_blocked_sent(k, result);
         }
         self.receiving -= usize::from(op == Op::Receive);
-        if op == Op::Quiet || !self.stands(k) {
+        if op == Op::Quiet || !self.is_current(k) {
             return;
         }
         match (op, -result) {
@@ -51,14 +52,14 @@ impl Uring {
             _ => {}
         }
         match op {
-            Op::Prepare => self.tell(k, What::Gone(Gone::from_errno(-result))),
-            Op::Connect if result == 0 => self.tell(k, What::Dialled),
+            Op::Prepare => self.report(k, What::Gone(Gone::from_errno(-result))),
+            Op::Connect if result == 0 => self.report(k, What::Dialled),
             // Since the last check, or before.
-            Op::Confirm if matches!(-result, 0 | libc::EISCONN) => self.tell(k, What::Dialled),
-            Op::Connect | Op::Confirm | Op::Pause => self.tell(k, What::Gone(Gone::from_errno(-result))),
-            Op::Accept if result < 0 => self.tell(k, What::Gone(Gone::from_errno(-result))),
-            Op::Accept => self.tell(k, What::Accepted),
-            Op::Poll if result < 0 => self.tell(k, What::Gone(Gone::from_errno(-result))),
+            Op::Confirm if matches!(-result, 0 | libc::EISCONN) => self.report(k, What::Dialled),
+            Op::Connect | Op::Confirm | Op::Pause => self.report(k, What::Gone(Gone::from_errno(-result))),
+            Op::Accept if result < 0 => self.report(k, What::Gone(Gone::from_errno(-result))),
+            Op::Accept => self.report(k, What::Accepted),
+            Op::Poll if result < 0 => self.report(k, What::Gone(Gone::from_errno(-result))),
             Op::Poll => {
                 if result & OVER_SIGNALS != 0 {
                     self.set(k, OVER);
@@ -70,45 +71,45 @@ impl Uring {
             }
             Op::Receive => self.handle_received(k, extra, result),
             Op::Send if result == -libc::EAGAIN => self.short.push((extra, k, 0)),
-            Op::Send if result < 0 => self.tell(k, What::Gone(Gone::from_errno(-result))),
+            Op::Send if result < 0 => self.report(k, What::Gone(Gone::from_errno(-result))),
             Op::Send => self.short.push((extra, k, result)),
-            Op::SendRest | Op::Quiet => unreachable!("handled above"),
+            Op::SendBlocked | Op::Quiet => unreachable!("handled above"),
         }
     }
 
-    pub(super) fn tell(&mut self, key: Key, what: What) {
+    pub(super) fn report(&mut self, key: Key, what: What) {
         self.done.push(Done { key, what });
     }
 
     fn handle_received(&mut self, k: Key, region: u16, result: i32) {
         match result {
             1.. => {
-                self.tell(k, What::Bytes { region, len: result as u32 });
+                self.report(k, What::Bytes { region, len: result as u32 });
                 // A full region, or an end after the bytes: no further event will come for what is left.
                 if result as usize == REGION || self.is(k, OVER) {
                     self.list(k);
                 }
             }
-            0 => self.tell(k, What::Gone(Gone::Ended)),
+            0 => self.report(k, What::Gone(Gone::Ended)),
             _ if -result == libc::EAGAIN => self.unset(k, OVER),
-            _ => self.tell(k, What::Gone(Gone::from_errno(-result))),
+            _ => self.report(k, What::Gone(Gone::from_errno(-result))),
         }
     }
 
-    fn handle_rest_sent(&mut self, k: Key, result: i32) {
-        let mut rest = self.blocked.remove(&k).expect("what is sent late is kept until it is answered");
-        if !self.stands(k) {
+    fn handle_blocked_sent(&mut self, k: Key, result: i32) {
+        let mut unsent = self.blocked.remove(&k).expect("a blocked send is kept until its completion");
+        if !self.is_current(k) {
             return;
         }
         match usize::try_from(result) {
-            Err(_) => self.tell(k, What::Gone(Gone::from_errno(-result))),
-            Ok(went) if went < rest.len() => {
-                rest.drain(..went);
-                self.unsent.push((k, rest));
+            Err(_) => self.report(k, What::Gone(Gone::from_errno(-result))),
+            Ok(went) if went < unsent.len() => {
+                unsent.drain(..went);
+                self.unsent.push((k, unsent));
             }
             Ok(_) => match self.behind.remove(&k) {
                 Some(more) => self.unsent.push((k, more)),
-                None => self.tell(k, What::Drained),
+                None => self.report(k, What::Drained),
             },
         }
     }
@@ -119,27 +120,27 @@ mod tests {
     use units::Clock;
 
     use super::*;
-    use crate::io::uring::{OPENING, Settings, user_data};
+    use crate::io::uring::{Settings, op::user_data};
 
-    /// What is reported of a dial beyond loopback with this result, and whether it is checked again, now or later.
-    fn check(answers: &[(Op, i32)], told: Option<What>, asked: [usize; 2]) {
+    /// What is reported for a dial beyond loopback with these completions, and how many rechecks are queued: now, later.
+    fn check(completions: &[(Op, i32)], reported: Option<What>, rechecked: [usize; 2]) {
         let mut uring = Uring::new(Settings::new(1, 1), Clock::start()).expect("this kernel allows io_uring");
         let k = Key { index: 0, turn: 0 };
         uring.begin(k).expect("there is a ring");
         uring.set(k, OPENING);
-        for (op, result) in answers {
+        for (op, result) in completions {
             uring.unconfirmed.clear();
             uring.unsettled.clear();
             uring.handle(user_data(*op, 0, k), *result, 0);
         }
-        let expected: Vec<Done> = told.iter().map(|what| Done { key: k, what: *what }).collect();
-        assert_eq!(uring.done, expected, "told after {:?}", answers.last().map(|(_, result)| result));
-        assert_eq!([uring.unconfirmed.len(), uring.unsettled.len()], asked);
-        assert_eq!(uring.is(k, OPENING), told.is_none());
+        let expected: Vec<Done> = reported.iter().map(|what| Done { key: k, what: *what }).collect();
+        assert_eq!(uring.done, expected, "reported after {:?}", completions.last().map(|(_, result)| result));
+        assert_eq!([uring.unconfirmed.len(), uring.unsettled.len()], rechecked);
+        assert_eq!(uring.is(k, OPENING), reported.is_none());
     }
 
     #[test]
-    fn a_dial_that_is_asked_about_again() {
+    fn an_unfinished_dial_is_rechecked() {
         let dialled = Some(What::Dialled);
         check(&[(Op::Connect, 0)], None, [1, 0]);
         check(&[(Op::Connect, 0), (Op::Confirm, -libc::EISCONN)], dialled, [0, 0]);

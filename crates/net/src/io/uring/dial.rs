@@ -19,7 +19,7 @@ impl Uring {
     pub(super) fn prepare(&mut self, k: Key, from: SocketAddr, to: SocketAddr) {
         if self.without_chain {
             if let Err(e) = self.prepare_without_chain(k, from, to) {
-                return self.tell(k, What::Gone(Gone::from_errno(e.raw_os_error().unwrap_or(libc::EIO))));
+                return self.report(k, What::Gone(Gone::from_errno(e.raw_os_error().unwrap_or(libc::EIO))));
             }
         } else {
             self.prepare_in_ring(k, from, to);
@@ -73,7 +73,7 @@ impl Uring {
         self.reap();
         let mut prepared = std::mem::take(&mut self.prepared);
         for (k, to) in prepared.drain(..) {
-            if self.stands(k) && self.is(k, OPENING) {
+            if self.is_current(k) && self.is(k, OPENING) {
                 let (_, fd) = self.place(k);
                 let (address, len) = self.keep(to);
                 let entry = opcode::Connect::new(fd, address, len).build();
@@ -92,7 +92,7 @@ impl Uring {
     pub(super) fn confirm(&mut self, k: Key) {
         // Where it dials to was said the first time.
         static AGAIN: libc::sockaddr = libc::sockaddr { sa_family: libc::AF_INET as u16, sa_data: [0; 14] };
-        if self.stands(k) {
+        if self.is_current(k) {
             let (_, fd) = self.place(k);
             let entry = opcode::Connect::new(fd, &raw const AGAIN, size_of_val(&AGAIN) as u32).build();
             // SAFETY: the address is static.
@@ -103,7 +103,7 @@ impl Uring {
     /// A delay until `k` is checked again: a poll would return immediately, since the error queue is never empty now.
     pub(super) fn pause(&mut self, k: Key) {
         static WHILE: types::Timespec = types::Timespec::new().nsec(10_000_000);
-        if self.stands(k) {
+        if self.is_current(k) {
             let entry = opcode::Timeout::new(&raw const WHILE).build();
             // SAFETY: the time is static.
             unsafe { self.push(k, &[entry.user_data(user_data(Op::Pause, 0, k))]) };

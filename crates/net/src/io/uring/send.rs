@@ -45,9 +45,9 @@ impl Uring {
     pub(super) fn begin_batch(&mut self) {
         let short = std::mem::take(&mut self.short);
         for (sent, k, went) in short {
-            if self.stands(k) {
-                let rest = self.sent(self.sends[usize::from(sent)].1)[went as usize..].to_vec();
-                self.send_rest(k, rest);
+            if self.is_current(k) {
+                let unsent = self.sent(self.sends[usize::from(sent)].1)[went as usize..].to_vec();
+                self.send_blocked(k, unsent);
             }
         }
         for (k, _) in self.sends.drain(..) {
@@ -65,13 +65,13 @@ impl Uring {
     }
 
     /// Sends what was left over with an operation that may wait for the peer.
-    pub(super) fn send_rest(&mut self, k: Key, rest: Vec<u8>) {
+    pub(super) fn send_blocked(&mut self, k: Key, unsent: Vec<u8>) {
         let (_, fd) = self.place(k);
-        let entry = opcode::Send::new(fd, rest.as_ptr(), rest.len() as u32)
+        let entry = opcode::Send::new(fd, unsent.as_ptr(), unsent.len() as u32)
             .flags(libc::MSG_WAITALL | libc::MSG_NOSIGNAL)
             .build()
-            .user_data(user_data(Op::SendRest, 0, k));
-        self.blocked.insert(k, rest);
+            .user_data(user_data(Op::SendBlocked, 0, k));
+        self.blocked.insert(k, unsent);
         // SAFETY: the bytes stay in `blocked`, at the same heap address, until the operation completes.
         unsafe { self.push(k, &[entry]) };
     }

@@ -15,7 +15,7 @@ impl Uring {
         let mut region = 0;
         for _ in 0..self.readable.len().min(REGIONS) {
             let k = self.readable.pop_front().expect("as many as were counted");
-            if !self.stands(k) {
+            if !self.is_current(k) {
                 continue;
             }
             self.unset(k, LISTED);

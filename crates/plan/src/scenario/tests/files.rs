@@ -1,4 +1,4 @@
-//! The files in `scenarios/`: each reads, and says what its experiment did.
+//! The files in `scenarios/`: each can be read, and describes its experiment.
 
 use super::*;
 use std::fs;

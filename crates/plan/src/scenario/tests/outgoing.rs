@@ -70,8 +70,8 @@ proptest::proptest! {
         let length = request.write(&host, &mut Values::new(&mut random, seq, row), &mut out);
         let written = std::str::from_utf8(&out[..length]).unwrap();
         let (head, body) = written.split_once("\r\n\r\n").unwrap();
-        let told: usize = head.rsplit_once("Content-Length: ").unwrap().1.parse().unwrap();
-        proptest::prop_assert_eq!(told, body.len());
+        let length: usize = head.rsplit_once("Content-Length: ").unwrap().1.parse().unwrap();
+        proptest::prop_assert_eq!(length, body.len());
         let word = ["open sesame", "swordfish"][(row % 2) as usize];
         let ends = format!(",{seq},{word}");
         proptest::prop_assert!(body.ends_with(&ends));

@@ -1,4 +1,4 @@
-//! The generated documents: they are what the code says, and they are right.
+//! The generated documents match the code, and the schema accepts and rejects the same files.
 
 use super::files::{root, texts};
 use super::*;
@@ -42,7 +42,7 @@ fn the_references_examples_are_right() {
     examples.iter().for_each(|example| drop(right(example)));
 }
 
-/// What a schema says against a value; the part of JSON Schema that ours uses.
+/// The violations of a schema by a value, for the part of JSON Schema that ours uses.
 fn breach(schema: &Value, root: &Value, value: &Value) -> Option<String> {
     if let Some(name) = schema["$ref"].as_str() {
         return breach(&root["$defs"][name.trim_start_matches("#/$defs/")], root, value);
@@ -51,8 +51,8 @@ fn breach(schema: &Value, root: &Value, value: &Value) -> Option<String> {
         let none = any.iter().all(|schema| breach(schema, root, value).is_some());
         return none.then(|| format!("none of them: {value}"));
     }
-    if let Some(words) = schema["enum"].as_array() {
-        return (!words.contains(value)).then(|| format!("not one of them: {value}"));
+    if let Some(values) = schema["enum"].as_array() {
+        return (!values.contains(value)).then(|| format!("not one of them: {value}"));
     }
     let kind = match value {
         Value::String(_) => "string",

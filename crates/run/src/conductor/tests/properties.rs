@@ -168,7 +168,7 @@ proptest! {
             (lines, record.totals, record.populations.into_iter().map(|measured| measured.totals).collect::<Vec<_>>())
         };
         let one_by_one = lines(&mut || 0);
-        let mut random = plan::Random::new(seed);
+        let mut random = units::Random::new(seed);
         prop_assert_eq!(&one_by_one, &lines(&mut || random.bits() as usize));
         prop_assert_eq!(one_by_one.0.len(), seconds.len() + 1);
     }

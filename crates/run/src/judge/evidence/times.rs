@@ -66,7 +66,7 @@ fn state(moments: &Moments, silence: &Silence) -> State {
         State::Stopped
     } else if collected_ns as f64 >= COLLECTED * silence.length().0 as f64 {
         State::Collecting
-    } else if all.blocked > 0 && 2 * all.blocked >= all.looks {
+    } else if all.blocked > 0 && 2 * all.blocked >= all.samples {
         State::Blocked
     } else if thread >= USED_UP || share >= USED_UP {
         State::Cpu
@@ -97,9 +97,9 @@ impl Shared {
     /// None where one of them may run elsewhere, or both may run anywhere.
     pub(super) fn seen(observed: &Observed) -> Option<Shared> {
         let target = observed.seen.target.as_ref().filter(|_| observed.both_here)?;
-        let looks = observed.seen.latest(observed.both_here);
+        let samples = observed.seen.latest(observed.both_here);
         let own = observed.seen.own.as_ref()?;
-        let list = looks.own?.cpus;
+        let list = samples.own?.cpus;
         let ours = host::processor_set(&list);
         let is_same = !ours.is_empty() && ours == host::processor_set(&target.latest().process.cpus);
         let is_confined = observed.processors.is_some_and(|all| (ours.len() as u64) < all);
@@ -123,7 +123,7 @@ mod tests {
     fn second(n: u64, timeouts: u64, target: Doing) -> Moment {
         let (from, until) = (Nanos::from_secs(n), Nanos::from_secs(n + 1));
         let (answered, slow) = (9, Nanos::from_millis(1));
-        Moment { from, until, timeouts, answered, slow, target: Some(Doing { looks: 2, ..target }) }
+        Moment { from, until, timeouts, answered, slow, target: Some(Doing { samples: 2, ..target }) }
     }
 
     /// Ten seconds, this in the sixth and seventh.

@@ -55,8 +55,8 @@ pub(super) fn first(case: &Case, found: Vec<(Limit, When)>) -> Option<Limit> {
         .collect();
     after.sort_by_key(|(at, _)| *at);
     after.dedup_by_key(|(_, cause)| *cause);
-    let told = |(at, cause): &(u64, Cause)| format!("{} (second {at})", cause.name().replace('-', " "));
-    let after: Vec<String> = after.iter().take(MAX_NAMED).map(told).collect();
+    let describe = |(at, cause): &(u64, Cause)| format!("{} (second {at})", cause.name().replace('-', " "));
+    let after: Vec<String> = after.iter().take(MAX_NAMED).map(describe).collect();
     if !after.is_empty() {
         limit.detail +=
             &format!("; first seen in second {}, followed by: {}", second(at_s), after.join(", "));

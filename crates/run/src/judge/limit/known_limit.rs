@@ -9,7 +9,7 @@ struct KnownLimit {
     at: u64,
     what: &'static str,
     /// How to find out whether it is that.
-    tell: &'static str,
+    fix: &'static str,
 }
 
 const FILES: &str =
@@ -22,21 +22,21 @@ const WORKERS: &str =
 
 /// Because of a process's other files, listeners and logs, the numbers reached are a little below these.
 const KNOWN_LIMITS: &[KnownLimit] = &[
-    KnownLimit { at: 512, what: "nginx's worker_connections of 512", tell: WORKERS },
-    KnownLimit { at: 768, what: "Debian's worker_connections of 768", tell: WORKERS },
-    KnownLimit { at: 1_024, what: "1,024 open files, the usual limit of a process", tell: FILES },
-    KnownLimit { at: 4_096, what: "4,096 open files, a usual hard limit", tell: FILES },
-    KnownLimit { at: 10_000, what: "10,000 connections, a usual setting", tell: WORKERS },
-    KnownLimit { at: 28_232, what: "the 28,232 ports from one address to one destination", tell: PORTS },
+    KnownLimit { at: 512, what: "nginx's worker_connections of 512", fix: WORKERS },
+    KnownLimit { at: 768, what: "Debian's worker_connections of 768", fix: WORKERS },
+    KnownLimit { at: 1_024, what: "1,024 open files, the usual limit of a process", fix: FILES },
+    KnownLimit { at: 4_096, what: "4,096 open files, a usual hard limit", fix: FILES },
+    KnownLimit { at: 10_000, what: "10,000 connections, a usual setting", fix: WORKERS },
+    KnownLimit { at: 28_232, what: "the 28,232 ports from one address to one destination", fix: PORTS },
     KnownLimit {
         at: 64_512,
         what: "the 64,512 ports above 1023 from one address to one destination",
-        tell: PORTS,
+        fix: PORTS,
     },
-    KnownLimit { at: 65_536, what: "65,536 tracked connections, or as many open files", tell: TRACKED },
-    KnownLimit { at: 262_144, what: "262,144 tracked connections", tell: TRACKED },
-    KnownLimit { at: 524_288, what: "524,288 open files, systemd's hard limit", tell: FILES },
-    KnownLimit { at: 1_048_576, what: "1,048,576 open files, fs.nr_open", tell: FILES },
+    KnownLimit { at: 65_536, what: "65,536 tracked connections, or as many open files", fix: TRACKED },
+    KnownLimit { at: 262_144, what: "262,144 tracked connections", fix: TRACKED },
+    KnownLimit { at: 524_288, what: "524,288 open files, systemd's hard limit", fix: FILES },
+    KnownLimit { at: 1_048_576, what: "1,048,576 open files, fs.nr_open", fix: FILES },
 ];
 
 impl KnownLimit {
@@ -56,12 +56,12 @@ pub(super) fn hint(case: &Case) -> Option<(&'static str, &'static str)> {
     let n = Some(c.held).filter(|held| *held > 0 && *held < c.wanted)?;
     let known_limit = KNOWN_LIMITS.iter().find(|p| (p.reaches_down_to()..=p.at + 1).contains(&n))?;
     // A process without files still has a kernel that opens its connections.
-    if known_limit.tell == FILES && case.stage == Some(Stage::Dial) && case.summary.requests.answered >= n {
+    if known_limit.fix == FILES && case.stage == Some(Stage::Dial) && case.summary.requests.answered >= n {
         return None;
     }
     // Near a number of the user's own plan it stopped for that.
     let is_planned = c.wanted.abs_diff(known_limit.at) <= known_limit.at / 20;
-    (!is_planned).then_some((known_limit.what, known_limit.tell))
+    (!is_planned).then_some((known_limit.what, known_limit.fix))
 }
 
 #[cfg(test)]

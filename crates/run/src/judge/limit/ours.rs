@@ -21,18 +21,18 @@ pub(super) fn conntrack(case: &Case) -> Option<Limit> {
         (Side::Host, "this host's", "", Some(e.here)),
         (Side::Target, "the target's host's", "; as read by throng observe", e.there),
     ];
-    let (side, whose, by, host) = hosts
+    let (side, owner, by, host) = hosts
         .into_iter()
-        .find_map(|(side, whose, by, host)| Some((side, whose, by, host.filter(is_full)?)))?;
+        .find_map(|(side, owner, by, host)| Some((side, owner, by, host.filter(is_full)?)))?;
     let table = host.conntrack?;
     let (used, most) = (Count(table.used), Count(table.limit));
     let dropped = match host.conntrack_drops {
         Some(n) => format!(", and dropped {} packets because the table was full", Count(n)),
         None => String::new(),
     };
-    let detail = format!("{whose} conntrack table has {used} of {most} entries{dropped}{by}");
+    let detail = format!("{owner} conntrack table has {used} of {most} entries{dropped}{by}");
     let cure = format!("sysctl -w net.netfilter.nf_conntrack_max={}", table.limit.saturating_mul(4));
-    case.answer(Seen, (side, Cause::Conntrack), case.left(), detail, cure)
+    case.limit(Seen, (side, Cause::Conntrack), case.left(), detail, cure)
 }
 
 /// Whether a host's table of connections was full. Where the kernel counts what it dropped for that, a table from which
@@ -50,7 +50,7 @@ fn is_full(host: &Host) -> bool {
 const NOT_OURS: Errno = Errno::new(99);
 
 /// ` (EINVAL)`
-fn told(errno: Errno) -> String {
+fn describe_errno(errno: Errno) -> String {
     if errno.is_none() { String::new() } else { format!(" ({})", errno.name()) }
 }
 
@@ -81,13 +81,13 @@ pub(super) fn errors(case: &Case) -> Option<Limit> {
         ),
         (Trouble::Ours, kind) => (
             Cause::Unknown,
-            format!("{n} dials failed on this machine: {}{}", kind.name(), told(case.errno)),
+            format!("{n} dials failed on this machine: {}{}", kind.name(), describe_errno(case.errno)),
             "run strace on throng",
         ),
         _ => return None,
     };
     let certainty = if cause == Cause::Unknown { Guess } else { Seen };
-    case.answer(certainty, (Side::Host, cause), case.summary.connections.peak, detail, cure)
+    case.limit(certainty, (Side::Host, cause), case.summary.connections.peak, detail, cure)
 }
 
 /// Throng itself was too slow. That does not explain closes, resets or wrong responses; and a little lag does not explain
@@ -119,7 +119,7 @@ pub(super) fn shared(case: &Case) -> Option<Limit> {
         shared.target * 100.0,
     );
     let cure = "assign separate processors to each (taskset -c), or run throng on another machine";
-    case.answer(Seen, (Side::Host, Cause::Cpu), case.left(), detail, cure)
+    case.limit(Seen, (Side::Host, Cause::Cpu), case.left(), detail, cure)
 }
 
 /// Processors of which both ends together used this share were used up: the kernel's own work counts for neither.
@@ -131,7 +131,7 @@ const TAKES_PART: f64 = 0.05;
 
 pub(super) fn too_slow(case: &Case, why: String) -> Option<Limit> {
     let cure = "give throng more processors or its own machine, or reduce the load";
-    case.answer(Seen, (Side::Host, Cause::Cpu), case.left(), why, cure)
+    case.limit(Seen, (Side::Host, Cause::Cpu), case.left(), why, cure)
 }
 
 /// What this machine refuses before the first dial, as the limit of a search that has come to `at`.

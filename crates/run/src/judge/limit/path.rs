@@ -41,7 +41,7 @@ fn rejected_in_part(case: &Case) -> Option<Limit> {
         Count(messages),
         since(case),
     );
-    case.answer(Inferred, (Side::Path, Cause::Unreachable), case.summary.connections.peak, detail, FIREWALLS)
+    case.limit(Inferred, (Side::Path, Cause::Unreachable), case.summary.connections.peak, detail, FIREWALLS)
 }
 
 /// A message of ICMP rejects dials, and its sender is known.
@@ -95,7 +95,7 @@ pub(super) fn rejected(case: &Case) -> Option<Limit> {
             (Side::Path, Cause::Unreachable, format!("{who} rejects with ICMP {said}"), cure)
         }
     };
-    case.answer(
+    case.limit(
         Seen,
         (side, cause),
         case.summary.connections.peak,
@@ -141,7 +141,7 @@ fn unacknowledged(case: &Case) -> Option<Limit> {
         Count(seen.unacknowledged),
         Count(seen.connections),
     );
-    case.answer(Inferred, (Side::Path, Cause::Unacknowledged), case.summary.connections.peak, detail, WAY)
+    case.limit(Inferred, (Side::Path, Cause::Unacknowledged), case.summary.connections.peak, detail, WAY)
 }
 
 fn never_opened(case: &Case) -> Option<Limit> {
@@ -161,7 +161,7 @@ fn never_opened(case: &Case) -> Option<Limit> {
         has that address",
         case.faults()
     );
-    case.answer(Inferred, (Side::Path, Cause::NoSynAck), 0, detail, WAY)
+    case.limit(Inferred, (Side::Path, Cause::NoSynAck), 0, detail, WAY)
 }
 
 /// From some number on no SYN gets a reply, while all open connections are served. A listener whose queue is full leaves
@@ -180,7 +180,7 @@ fn cut_off(case: &Case) -> Option<Limit> {
     );
     let cure = "check the firewalls on the path for a limit on connections (ct count, connlimit), and \
     their conntrack tables (nf_conntrack_count and nf_conntrack_max there)";
-    case.answer(Inferred, (Side::Path, Cause::NoSynAck), c.peak, detail, cure)
+    case.limit(Inferred, (Side::Path, Cause::NoSynAck), c.peak, detail, cure)
 }
 
 /// What is to be sent again does not leave this machine.
@@ -191,7 +191,7 @@ fn kept_in(case: &Case, segments: u64) -> Option<Limit> {
         Count(segments)
     );
     let cure = "check this host's firewall (nft list ruleset, iptables -L OUTPUT -v)";
-    case.answer(Inferred, (Side::Host, Cause::Denied), 0, detail, cure)
+    case.limit(Inferred, (Side::Host, Cause::Denied), 0, detail, cure)
 }
 
 const WAY: &str =
@@ -206,7 +206,7 @@ pub(super) fn path(case: &Case) -> Option<Limit> {
         (Trouble::Path, Kind::Denied) => {
             let detail = format!("{n} operations were not permitted");
             let cure = "check this host's firewall";
-            case.answer(Seen, (Side::Host, Cause::Denied), c.peak, detail, cure)
+            case.limit(Seen, (Side::Host, Cause::Denied), c.peak, detail, cure)
         }
         (Trouble::Path, _) => {
             let since = since(case);
@@ -216,7 +216,7 @@ pub(super) fn path(case: &Case) -> Option<Limit> {
             } else {
                 FIREWALLS
             };
-            case.answer(Seen, (Side::Path, Cause::Unreachable), c.peak, detail, cure)
+            case.limit(Seen, (Side::Path, Cause::Unreachable), c.peak, detail, cure)
         }
         _ => None,
     }

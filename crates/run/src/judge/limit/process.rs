@@ -7,10 +7,7 @@ use samples::{
 };
 use units::Bytes;
 
-use super::{
-    Case, Trouble,
-    target::{OUT_OF_MEMORY, is_full},
-};
+use super::{Case, Trouble, accept_queue::is_full, target::OUT_OF_MEMORY};
 use crate::judge::evidence::sign_of;
 
 /// Its heap is full: the log says so, or nearly all of it is used and collections take the time.
@@ -33,7 +30,7 @@ pub(super) fn heap(case: &Case) -> Option<Limit> {
     let detail = used.unwrap_or_else(|| format!("the heap of process {pid} is full"));
     let cure = "increase its heap (JVM -Xmx, Node.js --max-old-space-size, SBCL --dynamic-space-size), or \
     hold fewer connections";
-    case.answer(Seen, (Side::Target, Cause::Heap), case.served(), detail, cure)
+    case.limit(Seen, (Side::Target, Cause::Heap), case.served(), detail, cure)
 }
 
 /// A thread has ended while the process lives, and nothing accepts any more.
@@ -55,7 +52,7 @@ pub(super) fn thread(case: &Case) -> Option<Limit> {
     let at = if e.unaccepted > 0 { case.summary.connections.held } else { case.served() };
     let cure = "check its log for what ended that thread; an accept loop must survive an error on one \
     connection";
-    case.answer(if is_named { Seen } else { Inferred }, (Side::Target, Cause::Thread), at, detail, cure)
+    case.limit(if is_named { Seen } else { Inferred }, (Side::Target, Cause::Thread), at, detail, cure)
 }
 
 /// Its log says that it could get no file, no memory or no thread.
@@ -83,7 +80,7 @@ pub(super) fn short(case: &Case) -> Option<Limit> {
         ),
         _ => (Cause::Memory, "could not allocate memory", OUT_OF_MEMORY.to_owned()),
     };
-    case.answer(Seen, (Side::Target, cause), case.served(), format!("process {pid} {what}"), cure)
+    case.limit(Seen, (Side::Target, cause), case.served(), format!("process {pid} {what}"), cure)
 }
 
 /// Its log says that its own limit on connections was reached.
@@ -92,7 +89,7 @@ pub(super) fn connections(case: &Case) -> Option<Limit> {
     let held = case.summary.connections.held;
     let cure = "raise its limit on connections (worker_connections, maxconn)";
     let detail = "its own limit on connections was reached".to_owned();
-    case.answer(Seen, (Side::Target, Cause::ConnectionLimit), held, detail, cure)
+    case.limit(Seen, (Side::Target, Cause::ConnectionLimit), held, detail, cure)
 }
 
 /// Adds what the target's log says of it, and is as sure as that makes it.

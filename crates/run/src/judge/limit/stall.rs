@@ -32,7 +32,7 @@ pub(super) fn ours(case: &Case) -> Option<Limit> {
         "throng itself was stopped, or had no processor, for {:.1} s, which may have caused the failures",
         stall_us / 1e6
     );
-    case.answer(Seen, (Side::Host, Cause::Stall), case.left(), detail, OURS)
+    case.limit(Seen, (Side::Host, Cause::Stall), case.left(), detail, OURS)
 }
 
 const OURS: &str = "do not suspend throng or its machine, and give it its own processors";
@@ -64,7 +64,7 @@ pub(super) fn stopped(case: &Case) -> Option<Limit> {
         detail += &format!("; {} connections in its accept queue", Count(case.evidence.unaccepted));
     }
     let at = if case.evidence.unaccepted > 0 { case.summary.connections.held } else { case.left() };
-    case.answer(Seen, (Side::Target, Cause::Stall), at, detail, advice(State::Stopped))
+    case.limit(Seen, (Side::Target, Cause::Stall), at, detail, advice(State::Stopped))
 }
 
 fn is_silence(case: &Case) -> bool {
@@ -78,11 +78,11 @@ pub(super) fn stall(case: &Case) -> Option<Limit> {
     if case.trouble == Trouble::Waiting && !may_explain(case, length_us(&stall)) {
         return None;
     }
-    case.answer(
+    case.limit(
         Seen,
         (Side::Target, Cause::Stall),
         case.left(),
-        told(case.summary, &stall),
+        describe(case.summary, &stall),
         advice(stall.state),
     )
 }
@@ -90,7 +90,7 @@ pub(super) fn stall(case: &Case) -> Option<Limit> {
 /// The same as a warning, of a run that passes.
 pub(super) fn warning(s: &Summary, stall: Option<Stall>) -> Option<String> {
     let stall = stall.filter(|stall| is_one(s, stall))?;
-    Some(format!("warning: {}: {}", told(s, &stall), advice(stall.state)))
+    Some(format!("warning: {}: {}", describe(s, &stall), advice(stall.state)))
 }
 
 fn length_us(stall: &Stall) -> f64 {
@@ -114,7 +114,7 @@ fn times(s: &Summary, stall: &Stall) -> (f64, f64) {
     (stall.from_s - each_s, stall.until_s + each_s)
 }
 
-fn told(s: &Summary, stall: &Stall) -> String {
+fn describe(s: &Summary, stall: &Stall) -> String {
     let count = &stall.count;
     let (from_s, until_s) = times(s, stall);
     let times = if *count > 1 { format!("; the longest of {} times", Count(*count)) } else { String::new() };

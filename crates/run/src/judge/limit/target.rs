@@ -3,16 +3,11 @@
 use samples::{
     Cause,
     Certainty::{Guess, Inferred, Seen},
-    Kind, Limit, Side, Stage, Summary,
+    Kind, Limit, Side, Stage,
 };
-use units::{Count, Nanos};
+use units::Count;
 
-use super::{
-    Case, Trouble, known_limit,
-    path::{since, tenths},
-};
-
-use crate::judge::evidence::Evidence;
+use super::{Case, Trouble, closes::SET, known_limit, path::since};
 
 /// A processor is used up from here on; the rest is the clock's grain.
 pub(crate) const USED_UP: f64 = 0.95;
@@ -26,10 +21,10 @@ pub(super) fn ended(case: &Case) -> Option<Limit> {
     if killed > 0 {
         let whom = if killed == 1 { "a process".to_owned() } else { format!("{} processes", Count(killed)) };
         let detail = format!("process {pid} ended: the kernel's OOM killer killed {whom}");
-        return case.answer(Seen, (Side::Target, Cause::Memory), peak, detail, OUT_OF_MEMORY);
+        return case.limit(Seen, (Side::Target, Cause::Memory), peak, detail, OUT_OF_MEMORY);
     }
     let detail = format!("process {pid} ended during the run");
-    case.answer(Seen, (Side::Target, Cause::Ended), peak, detail, "check its log and exit status")
+    case.limit(Seen, (Side::Target, Cause::Ended), peak, detail, "check its log and exit status")
 }
 
 pub(super) const OUT_OF_MEMORY: &str =
@@ -45,7 +40,7 @@ pub(super) fn memory(case: &Case) -> Option<Limit> {
     let detail = format!("socket memory ran out: the kernel aborted {} connections", Count(given_up));
     let cure = "sysctl -w net.ipv4.tcp_mem='1048576 2097152 4194304'";
     let fits = given_up > 0 && case.is_short();
-    fits.then(|| case.answer(Seen, (side, Cause::Memory), case.left(), detail, cure))?
+    fits.then(|| case.limit(Seen, (side, Cause::Memory), case.left(), detail, cure))?
 }
 
 /// Its files are used up.
@@ -61,7 +56,7 @@ pub(super) fn open_files(case: &Case) -> Option<Limit> {
         target.pid
     );
     let at = case.left().min(used);
-    files.is_out_of_files().then(|| case.answer(Seen, (Side::Target, Cause::OpenFiles), at, detail, cure))?
+    files.is_out_of_files().then(|| case.limit(Seen, (Side::Target, Cause::OpenFiles), at, detail, cure))?
 }
 
 /// Nothing is listening, or no longer.
@@ -75,7 +70,7 @@ pub(super) fn refused(case: &Case) -> Option<Limit> {
             "{n} dials were refused although there is a listener: perhaps a firewall sent the resets, or \
             the target was started later"
         );
-        return case.answer(
+        return case.limit(
             Inferred,
             (Side::Target, Cause::Refused),
             0,
@@ -85,7 +80,7 @@ pub(super) fn refused(case: &Case) -> Option<Limit> {
     }
     if c.opened == 0 {
         let detail = format!("{n} dials were refused: nothing is listening there{}", or_a_firewall(case));
-        return case.answer(
+        return case.limit(
             Seen,
             (Side::Target, Cause::Refused),
             0,
@@ -94,7 +89,7 @@ pub(super) fn refused(case: &Case) -> Option<Limit> {
         );
     }
     let detail = format!("{n} dials were refused after {} had been accepted{}", Count(c.opened), since(case));
-    case.answer(
+    case.limit(
         Seen,
         (Side::Target, Cause::Refused),
         case.left(),
@@ -116,7 +111,7 @@ pub(super) fn tls_expected(case: &Case) -> Option<Limit> {
     }
     let n = case.faults();
     let detail = format!("the target speaks TLS: {n} plain-text connections were rejected");
-    case.answer(Seen, (Side::Target, Cause::TlsExpected), case.left(), detail, NO_TLS)
+    case.limit(Seen, (Side::Target, Cause::TlsExpected), case.left(), detail, NO_TLS)
 }
 
 const NO_TLS: &str = "use a port without TLS, or a TLS-terminating proxy; throng does not speak TLS in \
@@ -150,188 +145,8 @@ fn closed_for_tls(case: &Case) -> Option<Limit> {
         ),
         _ => return None,
     };
-    case.answer(certainty, (Side::Target, Cause::TlsExpected), case.left(), detail, cure)
+    case.limit(certainty, (Side::Target, Cause::TlsExpected), case.left(), detail, cure)
 }
-
-/// Shorter times are not configured timeouts: immediate losses have other reasons.
-const SET: Nanos = Nanos::from_millis(900);
-
-/// All were lost at the same time of their lives.
-pub(super) fn constant_time(case: &Case) -> Option<Limit> {
-    if case.trouble != Trouble::Lost {
-        return None;
-    }
-    let (n, peak) = (case.faults(), case.summary.connections.peak);
-    let pattern = case.evidence.losses;
-    let silence = pattern.silence.filter(|time| *time >= SET);
-    let age = pattern.age.filter(|time| *time >= SET);
-    // For a connection with traffic only at its start both are the same. An idle timeout closes; a limit on age resets.
-    if let Some(time) = silence.filter(|_| age.is_none() || case.kind == Some(Kind::Closed)) {
-        let time = tenths(time);
-        if case.stage == Some(Stage::Exchange) {
-            let detail =
-                format!("{n} connections were {} {time} after a request, without a response", how(case));
-            let cure =
-                format!("look for a request timeout of {time}, in the target and in any proxy before it");
-            return case.answer(Inferred, (Side::Target, Cause::RequestTimeout), peak, detail, cure);
-        }
-        let detail = format!("{n} connections were {} after {time} of inactivity", how(case));
-        let cure = format!("raise its idle timeout above {time}, or send more often");
-        return case.answer(Inferred, (Side::Target, Cause::IdleCut), peak, detail, cure);
-    }
-    let time = tenths(age?);
-    let detail = format!("{n} connections were {} {time} after they were opened", how(case));
-    let cure =
-        format!("look for a maximum connection age of {time}, in the target and in any proxy before it");
-    case.answer(Inferred, (Side::Target, Cause::ResetAfter), peak, detail, cure)
-}
-
-fn how(case: &Case) -> &'static str {
-    if case.kind == Some(Kind::Reset) { "reset" } else { "closed" }
-}
-
-/// It closes each connection after the same number of responses, and does not announce it.
-pub(super) fn responses(case: &Case) -> Option<Limit> {
-    let n = case.evidence.losses.responses.filter(|_| case.trouble == Trouble::Lost)?;
-    let responses = if n == 1 { "its response".to_owned() } else { format!("{} responses", Count(n)) };
-    let detail = format!("it closes each connection after {responses} without announcing it");
-    let cure = "raise its limit on requests per connection (keepalive_requests, MaxKeepAliveRequests), or \
-    make it announce the close (Connection: close)";
-    case.answer(
-        Inferred,
-        (Side::Target, Cause::RequestsPerConnection),
-        case.summary.connections.peak,
-        detail,
-        cure,
-    )
-}
-
-/// It closes idle connections to make room for new ones, and others that are silent for longer stay.
-pub(super) fn evicted(case: &Case) -> Option<Limit> {
-    let losses = case.evidence.losses;
-    let silence =
-        losses.evicted.filter(|_| case.trouble == Trouble::Lost && case.kind == Some(Kind::Closed))?;
-    let (n, c) = (case.faults(), &case.summary.connections);
-    let detail = format!(
-        "{n} connections were closed as others opened, after {} of inactivity, while others were inactive \
-        for {}: the target makes room for new ones, and keeps about {}",
-        tenths(silence),
-        tenths(losses.others),
-        Count(c.held),
-    );
-    let cure = "raise its limit on connections (worker_connections, maxconn)";
-    case.answer(Inferred, (Side::Target, Cause::ConnectionLimit), c.held, detail, cure)
-}
-
-/// From some number on new connections were turned away, and no others.
-pub(super) fn connection_limit(case: &Case) -> Option<Limit> {
-    let c = &case.summary.connections;
-    if case.trouble != Trouble::Lost || !case.evidence.losses.is_surplus {
-        return None;
-    }
-    let detail = format!("new connections beyond {} open ones were {} immediately", Count(c.held), how(case));
-    let cure = "raise its limit on connections (worker_connections, maxconn, --max-open)";
-    case.answer(Inferred, (Side::Target, Cause::ConnectionLimit), c.held, detail, cure)
-}
-
-const BACKLOG: &str = "check whether its own limit on connections (max-connections) keeps it from \
-accepting; otherwise raise its listen() backlog, and sysctl -w net.core.somaxconn=65535";
-
-/// Its accept queue is full, or was, or connections are stuck in it.
-pub(super) fn accept_queue(case: &Case) -> Option<Limit> {
-    let e = case.evidence;
-    let may_be = matches!(case.trouble, Trouble::Waiting | Trouble::Lost);
-    let overflown = overflows(case.summary, e);
-    // A few that are in it at the end remain from an overflow: that is why the others were not accepted.
-    let is_more = 2 * e.unaccepted >= case.count || overflown.is_none();
-    if e.unaccepted > 0 && (may_be && is_more || case.trouble == Trouble::None) {
-        return unaccepted(case);
-    }
-    // Resets follow from an overflow too: the peer took itself for connected. Closes do not.
-    let fits = case.trouble == Trouble::Waiting || case.kind == Some(Kind::Reset);
-    if !may_be || !fits {
-        return None;
-    }
-    let Some(lost) = overflown else { return standing(case) };
-    let rate = e.accepts_per_s.map_or(String::new(), |rate| format!("; it accepts a steady {rate:.0}/s"));
-    let detail =
-        format!("its accept queue{} was full: it overflowed {} times{rate}", backlog(case), Count(lost));
-    // The counters alone are of all listeners together.
-    let certainty = if is_full(e) { Seen } else { Inferred };
-    case.answer(certainty, (Side::Target, Cause::AcceptQueue), case.served(), detail, BACKLOG)
-}
-
-pub(super) fn is_full(e: &Evidence) -> bool {
-    e.accept_queue.is_some_and(|queue| queue.limit > 0 && queue.used >= queue.limit)
-}
-
-/// ` of 511`, where that is known.
-fn backlog(case: &Case) -> String {
-    let queue = case.evidence.accept_queue.filter(|queue| queue.limit > 0);
-    queue.map_or(String::new(), |queue| format!(" of {}", Count(queue.limit)))
-}
-
-/// How often the target's queue overflowed, if it was full or may have been.
-fn overflows(s: &Summary, e: &Evidence) -> Option<u64> {
-    let net = e.there?.net;
-    let lost = net.listen_overflows + net.listen_drops + net.syn_queue_drops;
-    // The counters cover all listeners: another one's overflow is not of this queue, if it can be seen. A burst may be over
-    // between two samples; but each of its dials that timed out has overflown a queue.
-    let dials = s.faults.iter().filter(|f| f.stage == Stage::Dial && f.kind == Kind::Timeout);
-    let timed_out: u64 = dials.map(|f| f.count).sum();
-    let may_be_its_own = e.accept_queue.is_none_or(|queue| queue.used * 2 >= queue.limit)
-        || timed_out > 0 && net.listen_overflows >= timed_out;
-    (is_full(e) || lost > 0 && may_be_its_own).then_some(lost)
-}
-
-/// The first SYN that is lost is sent again after a second.
-const SENT_AGAIN_US: f64 = 0.95e6;
-
-/// The same as a warning, of a run that passes: dials came through when their SYNs were sent again.
-pub(super) fn overflow_warning(s: &Summary, e: &Evidence) -> Option<String> {
-    let net = e.there?.net;
-    let seen = overflows(s, e).filter(|lost| *lost > 0);
-    let lost =
-        seen.or_else(|| Some(net.listen_overflows).filter(|n| *n > 0 && s.connect_us.max >= SENT_AGAIN_US))?;
-    let (p99, max) = (s.connect_us.p99 / 1e6, s.connect_us.max / 1e6);
-    Some(format!(
-        "warning: the target's accept queue overflowed {} times: dials took up to {max:.1} s (p99 {p99:.1} \
-        s), because a dropped SYN is retransmitted after 1 s; raise its listen() backlog, and sysctl -w \
-        net.core.somaxconn=65535",
-        Count(lost)
-    ))
-}
-
-/// Connections that only the kernel has accepted.
-fn unaccepted(case: &Case) -> Option<Limit> {
-    let n = case.evidence.unaccepted;
-    let detail = format!(
-        "{} connections were accepted by the kernel only: they are in the target's accept queue{}, and its \
-        process has not accepted them",
-        Count(n),
-        backlog(case)
-    );
-    case.answer(Seen, (Side::Target, Cause::AcceptQueue), case.summary.connections.held, detail, UNACCEPTED)
-}
-
-/// Connections that were in the queue, which was not full, as many as those that waited in vain.
-fn standing(case: &Case) -> Option<Limit> {
-    let e = case.evidence;
-    if e.stood == 0 || e.accepts_per_s.is_some() || 2 * e.stood < case.count {
-        return None;
-    }
-    let detail = format!(
-        "{} connections were in its accept queue{} and were not accepted although it was not full: the \
-        target serves {} at a time",
-        Count(e.stood),
-        backlog(case),
-        Count(case.served()),
-    );
-    case.answer(Seen, (Side::Target, Cause::AcceptQueue), case.served(), detail, UNACCEPTED)
-}
-
-const UNACCEPTED: &str = "raise its own limit on connections (maxconn, max-connections) or threads, or \
-find out why it does not call accept()";
 
 /// It has no CPU left.
 pub(super) fn cpu(case: &Case) -> Option<Limit> {
@@ -350,16 +165,7 @@ pub(super) fn cpu(case: &Case) -> Option<Limit> {
         return None;
     };
     let cure = "give it more processors or workers, or reduce the load";
-    case.answer(Seen, (Side::Target, Cause::Cpu), case.left(), detail, cure)
-}
-
-/// It accepts at its own pace.
-pub(super) fn slow_accept(case: &Case) -> Option<Limit> {
-    let rate = case.evidence.accepts_per_s.filter(|_| case.trouble == Trouble::Waiting)?;
-    let waiting = case.evidence.accept_queue.map_or(0, |queue| queue.used);
-    let detail = format!("it accepts a steady {rate:.0}/s, while up to {} waited", Count(waiting));
-    let cure = format!("use --ramp {}/s, or make it accept in more threads", (rate * 0.9).floor().max(1.0));
-    case.answer(Inferred, (Side::Target, Cause::SlowAccept), case.left(), detail, cure)
+    case.limit(Seen, (Side::Target, Cause::Cpu), case.left(), detail, cure)
 }
 
 /// How many of all that went wrong are of the kind that most are; nothing where all are.
@@ -410,11 +216,11 @@ pub(super) fn fault(case: &Case) -> Option<Limit> {
         _ => return None,
     };
     match known_limit::hint(case) {
-        None => case.answer(certainty, (Side::Target, cause), peak, detail, cure),
+        None => case.limit(certainty, (Side::Target, cause), peak, detail, cure),
         Some(hint) => {
-            let (held, (what, tell)) = (case.summary.connections.held, hint);
+            let (held, (what, fix)) = (case.summary.connections.held, hint);
             let detail = format!("{detail}; it stopped at {}, near a known limit: {what}", Count(held));
-            case.answer(Guess, (Side::Target, cause), held, detail, tell)
+            case.limit(Guess, (Side::Target, cause), held, detail, fix)
         }
     }
 }

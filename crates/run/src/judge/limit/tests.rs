@@ -120,9 +120,9 @@ fn open_files_are_held_against_their_limit() {
         let seen = TargetSeen { open_files: Some(Fill { used, limit }), ..TargetSeen::default() };
         Evidence { target: target(seen).target, ..here(overflows(5)) }
     };
-    let told =
+    let expected =
         ("target", "open-files", 195, "has 200 of 200 files open", "prlimit --pid 81 --nofile=1048576");
-    check(&stopped(195, waiting()), &files(200, 200), told);
+    check(&stopped(195, waiting()), &files(200, 200), expected);
     check(
         &stopped(500, waiting()),
         &files(201, 200),
@@ -142,8 +142,8 @@ fn open_files_are_held_against_their_limit() {
 fn a_full_table_of_tracked_connections_is_seen() {
     let host = |used| Host { conntrack: Some(Fill { used, limit: 500 }), ..Host::default() };
     let table = |used| Evidence { here: host(used), ..Evidence::default() };
-    let told = ("host", "conntrack", 250, "500 of 500 entries", "nf_conntrack_max=2000");
-    check(&stopped(250, waiting()), &table(500), told);
+    let expected = ("host", "conntrack", 250, "500 of 500 entries", "nf_conntrack_max=2000");
+    check(&stopped(250, waiting()), &table(500), expected);
     check(
         &stopped(250, of(Fault::host(Stage::Dial, Kind::Denied), 9)),
         &table(496),
@@ -152,14 +152,14 @@ fn a_full_table_of_tracked_connections_is_seen() {
     check(&stopped(250, waiting()), &table(400), ("target", "timeout", 800, "", ""));
     // Of the target's host, where that is another one and was seen.
     let there = Evidence { there: Some(host(500)), ..table(400) };
-    let told =
+    let expected =
         ("target", "conntrack", 250, "the target's host's conntrack table has 500", "nf_conntrack_max=2000");
-    check(&stopped(250, waiting()), &there, told);
+    check(&stopped(250, waiting()), &there, expected);
     // The kernel counts what it dropped for that: the table that dropped is the one.
     let drops = |used, drops| Host { conntrack_drops: Some(drops), ..host(used) };
     let both = Evidence { here: drops(500, 0), there: Some(drops(480, 90)), ..Evidence::default() };
-    let told = ("target", "conntrack", 250, "dropped 90 packets", "nf_conntrack_max=2000");
-    check(&stopped(250, waiting()), &both, told);
+    let expected = ("target", "conntrack", 250, "dropped 90 packets", "nf_conntrack_max=2000");
+    check(&stopped(250, waiting()), &both, expected);
     // Full, and nothing dropped: that of another host on the way, perhaps.
     let neither = Evidence { here: drops(500, 0), there: None, ..Evidence::default() };
     check(&stopped(250, waiting()), &neither, ("target", "timeout", 800, "", ""));
@@ -205,10 +205,10 @@ fn constant_times_are_reported() {
     check(&stopped(0, closed()), &time(Some(30_020), None), idle);
     let both = ("target", "idle-cut", 800, "closed after 2 s of inactivity", "");
     check(&stopped(0, closed()), &time(Some(1_990), Some(2_040)), both);
-    let told =
+    let expected =
         ("target", "reset-after", 800, "800 connections were reset 2.1 s after they were opened", "of 2.1 s");
-    check(&stopped(0, reset()), &time(Some(1_990), Some(2_090)), told);
-    check(&stopped(0, reset()), &time(None, Some(2_090)), told);
+    check(&stopped(0, reset()), &time(Some(1_990), Some(2_090)), expected);
+    check(&stopped(0, reset()), &time(None, Some(2_090)), expected);
     check(
         &stopped(0, reset()),
         &time(Some(3_000), None),
@@ -216,14 +216,14 @@ fn constant_times_are_reported() {
     );
     // It gives up a request, whose response does not come.
     let waited = || vec![fault(Stage::Exchange, Kind::Closed, 50)];
-    let told = (
+    let expected = (
         "target",
         "request-timeout",
         800,
         "3.2 s after a request, without a response",
         "a request timeout of 3.2 s",
     );
-    check(&stopped(0, waited()), &time(Some(3_230), Some(3_240)), told);
+    check(&stopped(0, waited()), &time(Some(3_230), Some(3_240)), expected);
     // Immediate: not a configured timeout.
     check(&stopped(0, closed()), &time(Some(150), Some(200)), ("target", "closed", 800, "800", "and log"));
 }
@@ -231,17 +231,17 @@ fn constant_times_are_reported() {
 #[test]
 fn what_came_too_late_was_surplus() {
     let surplus = lost(Pattern { is_surplus: true, ..Pattern::default() });
-    let told =
+    let expected =
         ("target", "connection-limit", 500, "beyond 500 open ones were closed immediately", "--max-open");
-    check(&stopped(500, closed()), &surplus, told);
+    check(&stopped(500, closed()), &surplus, expected);
 }
 
 #[test]
 fn a_full_accept_queue_names_its_backlog() {
     let queue = |used, net| Evidence { accept_queue: Some(Fill { used, limit: 8 }), ..here(net) };
-    let told =
+    let expected =
         ("target", "accept-queue", 40, "accept queue of 8 was full: it overflowed 66 times", "somaxconn");
-    check(&stopped(40, waiting()), &queue(9, overflows(33)), told);
+    check(&stopped(40, waiting()), &queue(9, overflows(33)), expected);
     // Seen full, and not overflowing any more.
     let quiet = NetCounters::default();
     check(&stopped(40, waiting()), &queue(9, quiet), ("target", "accept-queue", 40, "of 8", ""));
@@ -264,14 +264,17 @@ fn a_full_accept_queue_names_its_backlog() {
 #[test]
 fn a_target_without_cpu_is_distinguished_from_a_slow_one() {
     let cpu = |cpu_thread, cpu_share| target(TargetSeen { cpu_thread, cpu_share, ..TargetSeen::default() });
-    let told =
+    let expected =
         ("target", "cpu", 1_000, "busiest thread of process 81 was runnable for 99 %", "more processors");
     let mut slow = stopped(1_000, Vec::new());
     slow.connections.peak = 1_000;
     let bad = |evidence: &Evidence| limit(&slow, evidence).expect("it is bad");
     let limit = bad(&cpu(Some(0.99), 0.5));
-    assert_eq!((limit.side.name(), limit.cause.name(), limit.at_connections), (told.0, told.1, told.2));
-    assert!(limit.detail.contains(told.3) && limit.cure.contains(told.4), "{limit:?}");
+    assert_eq!(
+        (limit.side.name(), limit.cause.name(), limit.at_connections),
+        (expected.0, expected.1, expected.2)
+    );
+    assert!(limit.detail.contains(expected.3) && limit.cure.contains(expected.4), "{limit:?}");
     assert!(bad(&cpu(None, 0.97)).detail.contains("97 % of its processors"));
     assert_eq!(bad(&cpu(Some(0.9), 0.9)).cause, Cause::Unknown);
     let steady = Evidence { accepts_per_s: Some(50.0), ..cpu(Some(1.0), 0.5) };
@@ -282,8 +285,8 @@ fn a_target_without_cpu_is_distinguished_from_a_slow_one() {
 fn a_steady_rate_of_accepts_is_named() {
     let queue = Some(Fill { used: 450, limit: 4_096 });
     let slow = Evidence { accepts_per_s: Some(49.7), accept_queue: queue, ..here(NetCounters::default()) };
-    let told = ("target", "slow-accept", 300, "a steady 50/s, while up to 450 waited", "--ramp 44/s");
-    check(&stopped(300, waiting()), &slow, told);
+    let expected = ("target", "slow-accept", 300, "a steady 50/s, while up to 450 waited", "--ramp 44/s");
+    check(&stopped(300, waiting()), &slow, expected);
 }
 
 #[test]
@@ -367,13 +370,13 @@ fn the_unknown_says_what_it_saw() {
 fn a_run_that_passes_has_a_suspect() {
     let passed = Summary { verdict: Verdict::Pass, ..stopped(1_000, Vec::new()) };
     let busy = target(TargetSeen { cpu_thread: Some(1.0), ..TargetSeen::default() });
-    let told =
+    let expected =
         |evidence: &Evidence| suspect(&passed, evidence).map(|limit| (limit.side.name(), limit.cause.name()));
-    assert_eq!(told(&busy), Some(("target", "cpu")));
+    assert_eq!(expected(&busy), Some(("target", "cpu")));
     // It may be slow because we are.
     let own = Some(OwnSeen { cpu_share: 1.0, demand: 1.0 });
-    assert_eq!(told(&Evidence { own, ..busy }), Some(("host", "cpu")));
-    assert_eq!(told(&Evidence::default()), None, "nothing is seen");
+    assert_eq!(expected(&Evidence { own, ..busy }), Some(("host", "cpu")));
+    assert_eq!(expected(&Evidence::default()), None, "nothing is seen");
 }
 
 #[test]

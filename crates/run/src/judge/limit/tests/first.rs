@@ -26,21 +26,21 @@ fn both(times: &[(Sign, u64, u64)], failed: u64) -> Evidence {
     Evidence { accept_queue: queue, timeout: TIMEOUT, timeline: timeline(times, failed), ..seen }
 }
 
-fn told(evidence: &Evidence) -> (&'static str, Option<f64>, String) {
+fn first_limit(evidence: &Evidence) -> (&'static str, Option<f64>, String) {
     let limit = limit(&stopped(400, waiting()), evidence).expect("something stopped it");
     (limit.cause.name(), limit.first_seen_s, limit.detail)
 }
 
 #[test]
 fn of_two_that_are_as_sure_the_earlier_is_the_cause() {
-    let (cause, at, detail) = told(&both(&[(Sign::Queue, 2, 9), (Sign::OpenFiles, 5, 9)], 5));
+    let (cause, at, detail) = first_limit(&both(&[(Sign::Queue, 2, 9), (Sign::OpenFiles, 5, 9)], 5));
     assert_eq!((cause, at), ("accept-queue", Some(2.0)));
     assert!(detail.ends_with("; first seen in second 2, followed by: open files (second 5)"), "{detail}");
-    let (cause, at, detail) = told(&both(&[(Sign::Queue, 5, 9), (Sign::OpenFiles, 2, 9)], 5));
+    let (cause, at, detail) = first_limit(&both(&[(Sign::Queue, 5, 9), (Sign::OpenFiles, 2, 9)], 5));
     assert_eq!((cause, at), ("open-files", Some(2.0)));
     assert!(detail.ends_with("; first seen in second 2, followed by: accept queue (second 5)"), "{detail}");
     // In the same second: as the table has it.
-    let (cause, at, detail) = told(&both(&[(Sign::Queue, 2, 9), (Sign::OpenFiles, 2, 9)], 5));
+    let (cause, at, detail) = first_limit(&both(&[(Sign::Queue, 2, 9), (Sign::OpenFiles, 2, 9)], 5));
     assert_eq!((cause, at), ("open-files", Some(2.0)));
     assert!(!detail.contains("followed by"), "{detail}");
 }
@@ -48,17 +48,17 @@ fn of_two_that_are_as_sure_the_earlier_is_the_cause() {
 #[test]
 fn what_was_over_before_things_failed_explains_nothing() {
     // A burst at the beginning of the ramp; dials fail from second 10 on, that began in second 8.
-    let (cause, at, _) = told(&both(&[(Sign::Queue, 1, 2), (Sign::OpenFiles, 9, 20)], 11));
+    let (cause, at, _) = first_limit(&both(&[(Sign::Queue, 1, 2), (Sign::OpenFiles, 9, 20)], 11));
     assert_eq!((cause, at), ("open-files", Some(9.0)));
     // Nor does what began after it.
-    let (cause, at, _) = told(&both(&[(Sign::Queue, 3, 9), (Sign::OpenFiles, 15, 20)], 5));
+    let (cause, at, _) = first_limit(&both(&[(Sign::Queue, 3, 9), (Sign::OpenFiles, 15, 20)], 5));
     assert_eq!((cause, at), ("accept-queue", Some(3.0)));
 }
 
 #[test]
 fn without_times_the_table_decides() {
-    assert_eq!(told(&both(&[], 5)).0, "open-files");
-    assert_eq!(told(&both(&[(Sign::Queue, 2, 9)], 5)).0, "open-files");
+    assert_eq!(first_limit(&both(&[], 5)).0, "open-files");
+    assert_eq!(first_limit(&both(&[(Sign::Queue, 2, 9)], 5)).0, "open-files");
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn what_is_less_sure_does_not_go_before() {
     let (mut evidence, full) = (both(&[(Sign::Queue, 2, 9), (Sign::OpenFiles, 5, 9)], 5), overflows(9));
     evidence.accept_queue = None;
     (evidence.here.net, evidence.there) = (full, Some(Host { net: full, ..Host::default() }));
-    assert_eq!(told(&evidence).0, "open-files");
+    assert_eq!(first_limit(&evidence).0, "open-files");
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn a_stop_goes_before_the_queue_that_it_fills() {
         stall: Some(Stall { from_s: from, until_s: 9.0, count: 1, is_over: false, state: State::Stopped }),
         ..both(&[(Sign::OpenFiles, 6, 9), (Sign::Queue, 3, 9)], 5)
     };
-    let (cause, at, detail) = told(&stopped_at(2.2));
+    let (cause, at, detail) = first_limit(&stopped_at(2.2));
     assert_eq!((cause, at), ("stall", Some(2.2)));
     assert!(detail.ends_with("in second 3, followed by: open files (second 6)"), "{detail}");
 }
@@ -87,7 +87,7 @@ fn symptoms_come_after_their_cause() {
     let mut evidence = both(&[(Sign::Thread, 3, 9), (Sign::Queue, 4, 9)], 5);
     evidence.target = target(TargetSeen::default()).target;
     evidence.threads_gone = vec!["http-nio-8080-A".to_owned()];
-    let (cause, _, detail) = told(&evidence);
+    let (cause, _, detail) = first_limit(&evidence);
     assert_eq!(cause, "thread");
     assert!(detail.contains("\"http-nio-8080-A\" of process 81 has ended"), "{detail}");
 }
@@ -98,7 +98,7 @@ fn a_process_that_ended_is_the_cause_of_what_failed_from_then_on() {
         let mut evidence = both(&[(Sign::Queue, 2, 30), (Sign::Ended, at, 30)], failed);
         let seen = TargetSeen { ended: true, ..TargetSeen::default() };
         evidence.target = target(seen).target;
-        told(&evidence).0
+        first_limit(&evidence).0
     };
     // Dials that time out in second 12 began in second 9.
     assert_eq!(ended_at(10, 12), "ended");

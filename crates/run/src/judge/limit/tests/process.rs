@@ -22,15 +22,16 @@ fn sure(s: &Summary, evidence: &Evidence) -> (&'static str, Certainty) {
 fn a_full_heap_is_reported() {
     const OOM: &str = "Exception in thread \"http-3\" java.lang.OutOfMemoryError: Java heap space";
     let logged = Evidence { log: log(LogKind::Heap, OOM), ..seen() };
-    let told =
+    let expected =
         ("target", "heap", 300, "its log: Exception in thread \"http-3\" java.lang.OutOfMemory", "-Xmx");
     for trouble in [waiting(), closed(), vec![fault(Stage::Exchange, Kind::WrongStatus, 9)]] {
-        check(&stopped(300, trouble), &logged, told);
+        check(&stopped(300, trouble), &logged, expected);
     }
     let full = FullHeap { used: 15 << 20, limit: 16 << 20, collecting: 0.83 };
     let thrashing = Evidence { heap: Some(full), ..seen() };
-    let told = ("target", "heap", 300, "used 15.0 MiB of its maximum heap of 16.0 MiB, and spent 83 %", "");
-    check(&stopped(300, waiting()), &thrashing, told);
+    let expected =
+        ("target", "heap", 300, "used 15.0 MiB of its maximum heap of 16.0 MiB, and spent 83 %", "");
+    check(&stopped(300, waiting()), &thrashing, expected);
     // Before the symptoms: its queue runs full.
     let queue = Evidence { accept_queue: Some(Fill { used: 9, limit: 8 }), ..logged };
     assert_eq!(sure(&stopped(300, waiting()), &queue), ("heap", Certainty::Seen));
@@ -40,9 +41,9 @@ fn a_full_heap_is_reported() {
 fn a_dead_accept_thread_is_reported_where_connections_stand() {
     let gone = |name: &str| Evidence { threads_gone: vec![name.to_owned()], ..seen() };
     let queue = Some(Fill { used: 51, limit: 50 });
-    let told = ("target", "thread", 300, "thread \"my-acceptor\" of process 81 has ended", "accept loop");
+    let expected = ("target", "thread", 300, "thread \"my-acceptor\" of process 81 has ended", "accept loop");
     let dead = Evidence { accept_queue: queue, ..gone("my-acceptor") };
-    check(&stopped(300, waiting()), &dead, told);
+    check(&stopped(300, waiting()), &dead, expected);
     assert_eq!(sure(&stopped(300, waiting()), &dead), ("thread", Certainty::Seen));
     let other = Evidence { accept_queue: queue, ..gone("main") };
     assert_eq!(sure(&stopped(300, waiting()), &other), ("thread", Certainty::Inferred));

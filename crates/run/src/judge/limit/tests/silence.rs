@@ -63,13 +63,14 @@ fn not_every_gap_is_a_stall() {
 fn a_stopped_process_is_no_cpu_and_no_queue() {
     let queue = Some(Fill { used: 500, limit: 500 });
     let e = Evidence { stopped: Some((3.0, 12.0)), accept_queue: queue, ..target(TargetSeen::default()) };
-    let told = ("target", "stall", 300, "was stopped (process 81, state T) from second 3 to 12", "SIGSTOP");
-    check(&stopped(300, waiting()), &e, told);
+    let expected =
+        ("target", "stall", 300, "was stopped (process 81, state T) from second 3 to 12", "SIGSTOP");
+    check(&stopped(300, waiting()), &e, expected);
     // A raw TCP server: nothing failed, and nothing was accepted.
     let mut none = stopped(0, Vec::new());
     (none.connections.opened, none.connections.peak) = (500, 500);
-    let told = ("target", "stall", 0, "500 connections in its accept queue", "");
-    check(&none, &Evidence { unaccepted: 500, ..e.clone() }, told);
+    let expected = ("target", "stall", 0, "500 connections in its accept queue", "");
+    check(&none, &Evidence { unaccepted: 500, ..e.clone() }, expected);
     check(&stopped(300, closed()), &e, ("target", "closed", 800, "", ""));
 }
 
@@ -103,12 +104,12 @@ fn processors_that_both_are_confined_to_are_shared() {
     let on = |own, target| Shared { list: "0".to_owned(), own, target, wanted: 1.0 };
     let busy = TargetSeen { cpu_thread: Some(1.0), cpu_share: 0.6, ..TargetSeen::default() };
     let e = |shared| Evidence { shared: Some(shared), ..target(busy) };
-    let told = ("host", "cpu", 1_000, "the same processors (0)", "taskset");
-    check(&slow(9.0), &e(on(0.38, 0.6)), told);
+    let expected = ("host", "cpu", 1_000, "the same processors (0)", "taskset");
+    check(&slow(9.0), &e(on(0.38, 0.6)), expected);
     check(&slow(9.0), &e(on(0.02, 0.97)), ("target", "cpu", 1_000, "", ""));
     check(&slow(9.0), &e(on(0.2, 0.3)), ("target", "cpu", 1_000, "", ""));
     // Other programs have a part of it; both wait.
-    check(&slow(9.0), &e(Shared { wanted: 1.3, ..on(0.2, 0.3) }), told);
+    check(&slow(9.0), &e(Shared { wanted: 1.3, ..on(0.2, 0.3) }), expected);
     let passed = Summary { verdict: Verdict::Pass, ..slow(9.0) };
     assert_eq!(suspect(&passed, &e(on(0.38, 0.6))).map(|limit| limit.side), Some(Side::Host));
 }
@@ -119,9 +120,9 @@ fn who_stands_in_the_queue_is_not_served() {
     let e = Evidence { accept_queue: queue, stood: 500, ..here(NetCounters::default()) };
     let mut s = stopped(2_000, vec![fault(Stage::Exchange, Kind::Timeout, 500)]);
     (s.connections.wanted, s.connections.opened, s.connections.peak) = (2_500, 2_500, 2_500);
-    let told =
+    let expected =
         ("target", "accept-queue", 2_000, "500 connections were in its accept queue of 2,000", "maxconn");
-    check(&s, &e, told);
+    check(&s, &e, expected);
     // All are lost finally: those that it served are the others.
     s.connections.held = 0;
     check(&s, &e, ("target", "accept-queue", 2_000, "the target serves 2,000 at a time", ""));
@@ -133,9 +134,9 @@ fn who_stands_in_the_queue_is_not_served() {
     // Still open at the end, and never accepted.
     let mut open = stopped(2_000, Vec::new());
     open.connections.peak = 2_500;
-    let told =
+    let expected =
         ("target", "accept-queue", 2_000, "500 connections were accepted by the kernel only", "accept()");
-    check(&open, &Evidence { unaccepted: 500, ..e }, told);
+    check(&open, &Evidence { unaccepted: 500, ..e }, expected);
 }
 
 #[test]

@@ -15,14 +15,14 @@ fn segments(unacknowledged: u64, unanswered: u64, quiet_s: u64) -> Evidence {
 
 #[test]
 fn a_network_that_goes_dark_is_the_path() {
-    let told = ("path", "unacknowledged", 800, "on 50 of 50 connections was never acknowledged", "mtr");
-    check(&stopped(0, waiting()), &segments(50, 0, 8), told);
+    let expected = ("path", "unacknowledged", 800, "on 50 of 50 connections was never acknowledged", "mtr");
+    check(&stopped(0, waiting()), &segments(50, 0, 8), expected);
     // Something comes on others: no dark network.
     check(&stopped(0, waiting()), &segments(50, 0, 0), ("target", "timeout", 800, "", ""));
     // Acknowledged, without a response: the process.
     let exchange = vec![fault(Stage::Exchange, Kind::Timeout, 50)];
-    let told = ("target", "timeout", 800, "acknowledged them, but its process does not respond", "locks");
-    check(&stopped(0, exchange.clone()), &segments(0, 50, 8), told);
+    let expected = ("target", "timeout", 800, "acknowledged them, but its process does not respond", "locks");
+    check(&stopped(0, exchange.clone()), &segments(0, 50, 8), expected);
     assert_eq!(limit(&stopped(0, exchange), &segments(0, 50, 8)).unwrap().certainty, Certainty::Inferred);
     check(&stopped(0, closed()), &segments(50, 0, 8), ("target", "closed", 800, "", ""));
 }
@@ -100,34 +100,35 @@ fn who_rejects_is_named() {
     let mut s = stopped(1_000, of(path(Kind::Unreachable), 500));
     (s.connections.wanted, s.connections.opened, s.connections.peak) = (1_500, 1_000, 1_000);
     let said = "500 dials were rejected: 10.0.0.1 rejects with ICMP administratively prohibited: the 1,001st and all after it";
-    let told = ("path", "unreachable", 1_000, said, "firewall of 10.0.0.1");
-    check(&s, &rejection(ROUTER, 13, false, 1_000), told);
+    let expected = ("path", "unreachable", 1_000, said, "firewall of 10.0.0.1");
+    check(&s, &rejection(ROUTER, 13, false, 1_000), expected);
     assert_eq!(limit(&s, &rejection(ROUTER, 13, false, 1_000)).unwrap().certainty, Certainty::Seen);
     // The network has no route.
-    let told = ("path", "unreachable", 1_000, "10.0.0.1 rejects with ICMP host unreachable", "its routes");
-    check(&s, &rejection(ROUTER, 1, false, 1_000), told);
+    let expected =
+        ("path", "unreachable", 1_000, "10.0.0.1 rejects with ICMP host unreachable", "its routes");
+    check(&s, &rejection(ROUTER, 1, false, 1_000), expected);
     // A message a second, and silence for the rest.
     s.faults = vec![fault(Stage::Dial, Kind::Timeout, 490), s.faults[0].clone()];
     s.faults[1].count = 10;
-    let told = (
+    let expected = (
         "path",
         "unreachable",
         1_000,
         "500 dials were rejected or got no SYN-ACK: 10.0.0.1 rejects with ICMP",
         "",
     );
-    check(&s, &rejection(ROUTER, 13, false, 1_000), told);
+    check(&s, &rejection(ROUTER, 13, false, 1_000), expected);
     // Refused by a firewall's message, which no host sends for TCP.
     s.faults = vec![fault(Stage::Dial, Kind::Refused, 500)];
-    let told = ("path", "unreachable", 1_000, "10.0.0.1 rejects with ICMP port unreachable", "firewall");
-    check(&s, &rejection(ROUTER, 3, false, 1_000), told);
+    let expected = ("path", "unreachable", 1_000, "10.0.0.1 rejects with ICMP port unreachable", "firewall");
+    check(&s, &rejection(ROUTER, 3, false, 1_000), expected);
     check(
         &s,
         &rejection(ROUTER, 13, false, 1_000),
         ("target", "refused", 1_000, "the 1,001st", "resets looks the same"),
     );
-    let told = ("path", "unreachable", 1_000, "10.9.0.1 rejects", "the firewall of the target's host");
-    check(&s, &rejection([10, 9, 0, 1], 3, false, 1_000), told);
+    let expected = ("path", "unreachable", 1_000, "10.9.0.1 rejects", "the firewall of the target's host");
+    check(&s, &rejection([10, 9, 0, 1], 3, false, 1_000), expected);
 }
 
 #[test]
@@ -150,11 +151,12 @@ fn what_this_machine_itself_rejects_is_its_own() {
     let mut s = stopped(0, of(path(Kind::Unreachable), 5));
     (s.connections.opened, s.connections.peak) = (0, 0);
     let own = [10, 7, 0, 2];
-    let told = ("host", "denied", 0, "this machine rejects them itself with ICMP administratively", "nft");
-    check(&s, &rejection(own, 13, true, 0), told);
+    let expected =
+        ("host", "denied", 0, "this machine rejects them itself with ICMP administratively", "nft");
+    check(&s, &rejection(own, 13, true, 0), expected);
     // A host's own ICMP message when a neighbour does not respond.
-    let told = ("path", "unreachable", 0, "no host responds at that address", "ping 10.9.0.1");
-    check(&s, &rejection(own, 1, true, 0), told);
+    let expected = ("path", "unreachable", 0, "no host responds at that address", "ping 10.9.0.1");
+    check(&s, &rejection(own, 1, true, 0), expected);
     // Dropped on the way out.
     s.faults = vec![fault(Stage::Dial, Kind::Timeout, 5)];
     let net = NetCounters { syn_retrans: 10, retrans_fails: 10, ..NetCounters::default() };
@@ -172,14 +174,14 @@ fn a_number_of_responses_closes_a_connection() {
             ..Pattern::default()
         })
     };
-    let told = (
+    let expected = (
         "target",
         "requests-per-connection",
         800,
         "closes each connection after 10 responses",
         "keepalive_requests",
     );
-    check(&stopped(141, closed()), &after(10, 3), told);
+    check(&stopped(141, closed()), &after(10, 3), expected);
     check(
         &stopped(141, reset()),
         &after(1, 2),
@@ -194,14 +196,14 @@ fn who_makes_room_is_no_idle_timeout() {
         others: Nanos::from_millis(9_800),
         ..Pattern::default()
     };
-    let told = (
+    let expected = (
         "target",
         "connection-limit",
         512,
         "after 1.6 s of inactivity, while others were inactive for 9.8 s",
         "worker_connections",
     );
-    check(&stopped(512, closed()), &lost(pattern), told);
+    check(&stopped(512, closed()), &lost(pattern), expected);
     check(&stopped(512, waiting()), &lost(pattern), ("target", "timeout", 512, "", ""));
 }
 

@@ -43,7 +43,7 @@ impl Random {
 }
 
 /// A seed of its own for the `index`-th of several that share `seed`.
-pub(crate) fn nth_seed(seed: u64, index: u32) -> u64 {
+pub fn nth_seed(seed: u64, index: u32) -> u64 {
     mix(seed.wrapping_add(STEP.wrapping_mul(u64::from(index) + 1)))
 }
 

@@ -1,16 +1,16 @@
 //! The check of a response, as written: in one text as on the command line, or in a table.
 
-use super::document::{Notes, Section, Word};
+use super::document::{Notes, Scalar, Section};
 use crate::expect::{length, status};
-use crate::{Answer, Expect, Scheme};
+use crate::{Expect, Expectation, Scheme};
 
 /// Octets of the longest text that is searched for in a response.
 const LONGEST_SOUGHT: usize = 8_192;
 
-/// What must be known to judge it.
+/// What an expectation is checked against.
 #[derive(Clone, Copy)]
-pub(super) struct Asked {
-    /// What is spoken.
+pub(super) struct Context {
+    /// The target's protocol.
     pub(super) scheme: Scheme,
     /// How many numbers the request draws, where that is known.
     pub(super) numbers: Option<usize>,
@@ -19,22 +19,22 @@ pub(super) struct Asked {
 }
 
 /// The check of `expect` in a section; none if it is absent, or a mistake, which is noted.
-pub(super) fn read(notes: &mut Notes, section: &Section, asked: Asked) -> Option<Answer> {
+pub(super) fn read(notes: &mut Notes, section: &Section, context: Context) -> Option<Expectation> {
     if let Some(table) = section.section("expect") {
-        return Some(from_table(notes, table, asked));
+        return Some(from_table(notes, table, context));
     }
-    let word = section.word("expect")?;
-    let read = if asked.scheme.has_requests() {
-        Expect::parse(&word.text, asked.numbers).and_then(|expect| match expect.length {
+    let scalar = section.scalar("expect")?;
+    let read = if context.scheme.has_requests() {
+        Expect::parse(&scalar.text, context.numbers).and_then(|expect| match expect.length {
             Some(length) => length.is_kept().map(|()| expect),
             None => Ok(expect),
         })
     } else {
-        let (scheme, text) = (asked.scheme, &word.text);
+        let (scheme, text) = (context.scheme, &scalar.text);
         Err(format!("{scheme} has no status; use expect = {{ body = {text:?} }}"))
     };
     match read {
-        Ok(basic) => Some(Answer { basic, ..Answer::default() }),
+        Ok(basic) => Some(Expectation { basic, ..Expectation::default() }),
         Err(why) => {
             section.note(notes, "expect", why);
             None
@@ -42,8 +42,8 @@ pub(super) fn read(notes: &mut Notes, section: &Section, asked: Asked) -> Option
     }
 }
 
-fn from_table(notes: &mut Notes, table: &Section, asked: Asked) -> Answer {
-    let scheme = asked.scheme;
+fn from_table(notes: &mut Notes, table: &Section, context: Context) -> Expectation {
+    let scheme = context.scheme;
     if scheme.has_requests() && table.has("echo") {
         table.note(notes, "echo", "http:// has no echo; remove it, or use body = \"…\"");
     }
@@ -53,21 +53,21 @@ fn from_table(notes: &mut Notes, table: &Section, asked: Asked) -> Answer {
         }
     }
     let echo = table.truth("echo").unwrap_or(false);
-    if echo && !asked.sent {
+    if echo && !context.sent {
         table.note(notes, "echo", "this step sends nothing; move it to the step that sends");
     }
     let headers = table.pairs("headers").iter().map(|pair| header(notes, table, pair)).collect();
     let basic = Expect {
         status: table.read(notes, "status", status),
         length: table.read(notes, "length", |text| {
-            let length = length(text, asked.numbers)?;
+            let length = length(text, context.numbers)?;
             length.is_kept().map(|()| length)
         }),
     };
-    Answer { basic, headers, body: table.read(notes, "body", sought), echo }
+    Expectation { basic, headers, body: table.read(notes, "body", sought), echo }
 }
 
-/// A text that is looked for.
+/// A text to search for.
 fn sought(text: &str) -> Result<String, String> {
     match text.len() {
         0..=LONGEST_SOUGHT => Ok(text.to_owned()),
@@ -75,14 +75,14 @@ fn sought(text: &str) -> Result<String, String> {
     }
 }
 
-fn header(notes: &mut Notes, table: &Section, (name, value): &(Word, Word)) -> (String, String) {
+fn header(notes: &mut Notes, table: &Section, (name, value): &(Scalar, Scalar)) -> (String, String) {
     if !is_token(&name.text) {
         notes.add(name.at, &table.key("headers"), not_a_field(&name.text));
     }
     (name.text.clone(), value.text.clone())
 }
 
-/// What is said of a wrong field name.
+/// The message for a wrong field name.
 pub(super) fn not_a_field(name: &str) -> String {
     format!("{name:?} is not a header name; use Content-Type")
 }

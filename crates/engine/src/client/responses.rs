@@ -14,7 +14,7 @@ use crate::{
 
 impl Client {
     /// What was awaited on `stream` is complete.
-    pub(super) fn answered<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, stream: u32) {
+    pub(super) fn response_complete<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, stream: u32) {
         let now = cx.now();
         self.succeeded(k);
         self.lives.count(k);
@@ -62,7 +62,7 @@ impl Client {
         due
     }
 
-    /// Nothing is asked any more on this connection.
+    /// No request is outstanding on this connection any more.
     pub(super) fn idle(&mut self, k: Key) {
         self.conns.transition(k.index, State::Idle);
     }

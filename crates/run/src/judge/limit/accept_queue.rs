@@ -1,0 +1,119 @@
+//! The target's accept queue: full, standing, or emptied slowly.
+
+use samples::{
+    Cause,
+    Certainty::{Inferred, Seen},
+    Kind, Limit, Side, Stage, Summary,
+};
+use units::Count;
+
+use super::{Case, Trouble};
+use crate::judge::evidence::Evidence;
+
+const BACKLOG: &str = "check whether its own limit on connections (max-connections) keeps it from \
+accepting; otherwise raise its listen() backlog, and sysctl -w net.core.somaxconn=65535";
+
+/// Its accept queue is full, or was, or connections are stuck in it.
+pub(super) fn accept_queue(case: &Case) -> Option<Limit> {
+    let e = case.evidence;
+    let may_be = matches!(case.trouble, Trouble::Waiting | Trouble::Lost);
+    let overflown = overflows(case.summary, e);
+    // A few that are in it at the end remain from an overflow: that is why the others were not accepted.
+    let is_more = 2 * e.unaccepted >= case.count || overflown.is_none();
+    if e.unaccepted > 0 && (may_be && is_more || case.trouble == Trouble::None) {
+        return unaccepted(case);
+    }
+    // Resets follow from an overflow too: the peer took itself for connected. Closes do not.
+    let fits = case.trouble == Trouble::Waiting || case.kind == Some(Kind::Reset);
+    if !may_be || !fits {
+        return None;
+    }
+    let Some(lost) = overflown else { return standing(case) };
+    let rate = e.accepts_per_s.map_or(String::new(), |rate| format!("; it accepts a steady {rate:.0}/s"));
+    let detail =
+        format!("its accept queue{} was full: it overflowed {} times{rate}", backlog(case), Count(lost));
+    // The counters alone are of all listeners together.
+    let certainty = if is_full(e) { Seen } else { Inferred };
+    case.limit(certainty, (Side::Target, Cause::AcceptQueue), case.served(), detail, BACKLOG)
+}
+
+pub(super) fn is_full(e: &Evidence) -> bool {
+    e.accept_queue.is_some_and(|queue| queue.limit > 0 && queue.used >= queue.limit)
+}
+
+/// ` of 511`, where that is known.
+fn backlog(case: &Case) -> String {
+    let queue = case.evidence.accept_queue.filter(|queue| queue.limit > 0);
+    queue.map_or(String::new(), |queue| format!(" of {}", Count(queue.limit)))
+}
+
+/// How often the target's queue overflowed, if it was full or may have been.
+fn overflows(s: &Summary, e: &Evidence) -> Option<u64> {
+    let net = e.there?.net;
+    let lost = net.listen_overflows + net.listen_drops + net.syn_queue_drops;
+    // The counters cover all listeners: another one's overflow is not of this queue, if it can be seen. A burst may be over
+    // between two samples; but each of its dials that timed out has overflown a queue.
+    let dials = s.faults.iter().filter(|f| f.stage == Stage::Dial && f.kind == Kind::Timeout);
+    let timed_out: u64 = dials.map(|f| f.count).sum();
+    let may_be_its_own = e.accept_queue.is_none_or(|queue| queue.used * 2 >= queue.limit)
+        || timed_out > 0 && net.listen_overflows >= timed_out;
+    (is_full(e) || lost > 0 && may_be_its_own).then_some(lost)
+}
+
+/// The first SYN that is lost is sent again after a second.
+const SENT_AGAIN_US: f64 = 0.95e6;
+
+/// The same as a warning, of a run that passes: dials came through when their SYNs were sent again.
+pub(super) fn overflow_warning(s: &Summary, e: &Evidence) -> Option<String> {
+    let net = e.there?.net;
+    let seen = overflows(s, e).filter(|lost| *lost > 0);
+    let lost =
+        seen.or_else(|| Some(net.listen_overflows).filter(|n| *n > 0 && s.connect_us.max >= SENT_AGAIN_US))?;
+    let (p99, max) = (s.connect_us.p99 / 1e6, s.connect_us.max / 1e6);
+    Some(format!(
+        "warning: the target's accept queue overflowed {} times: dials took up to {max:.1} s (p99 {p99:.1} \
+        s), because a dropped SYN is retransmitted after 1 s; raise its listen() backlog, and sysctl -w \
+        net.core.somaxconn=65535",
+        Count(lost)
+    ))
+}
+
+/// Connections that only the kernel has accepted.
+fn unaccepted(case: &Case) -> Option<Limit> {
+    let n = case.evidence.unaccepted;
+    let detail = format!(
+        "{} connections were accepted by the kernel only: they are in the target's accept queue{}, and its \
+        process has not accepted them",
+        Count(n),
+        backlog(case)
+    );
+    case.limit(Seen, (Side::Target, Cause::AcceptQueue), case.summary.connections.held, detail, UNACCEPTED)
+}
+
+/// Connections that were in the queue, which was not full, as many as those that waited in vain.
+fn standing(case: &Case) -> Option<Limit> {
+    let e = case.evidence;
+    if e.stood == 0 || e.accepts_per_s.is_some() || 2 * e.stood < case.count {
+        return None;
+    }
+    let detail = format!(
+        "{} connections were in its accept queue{} and were not accepted although it was not full: the \
+        target serves {} at a time",
+        Count(e.stood),
+        backlog(case),
+        Count(case.served()),
+    );
+    case.limit(Seen, (Side::Target, Cause::AcceptQueue), case.served(), detail, UNACCEPTED)
+}
+
+const UNACCEPTED: &str = "raise its own limit on connections (maxconn, max-connections) or threads, or \
+find out why it does not call accept()";
+
+/// It accepts at its own pace.
+pub(super) fn slow_accept(case: &Case) -> Option<Limit> {
+    let rate = case.evidence.accepts_per_s.filter(|_| case.trouble == Trouble::Waiting)?;
+    let waiting = case.evidence.accept_queue.map_or(0, |queue| queue.used);
+    let detail = format!("it accepts a steady {rate:.0}/s, while up to {} waited", Count(waiting));
+    let cure = format!("use --ramp {}/s, or make it accept in more threads", (rate * 0.9).floor().max(1.0));
+    case.limit(Inferred, (Side::Target, Cause::SlowAccept), case.left(), detail, cure)
+}

@@ -1,0 +1,87 @@
+//! Connections that the target closes: after a time, after a number of responses, or to make room.
+
+use samples::{Cause, Certainty::Inferred, Kind, Limit, Side, Stage};
+use units::{Count, Nanos};
+
+use super::{Case, Trouble, path::tenths};
+
+/// Shorter times are not configured timeouts: immediate losses have other reasons.
+pub(super) const SET: Nanos = Nanos::from_millis(900);
+
+/// All were lost at the same time of their lives.
+pub(super) fn constant_time(case: &Case) -> Option<Limit> {
+    if case.trouble != Trouble::Lost {
+        return None;
+    }
+    let (n, peak) = (case.faults(), case.summary.connections.peak);
+    let pattern = case.evidence.losses;
+    let silence = pattern.silence.filter(|time| *time >= SET);
+    let age = pattern.age.filter(|time| *time >= SET);
+    // For a connection with traffic only at its start both are the same. An idle timeout closes; a limit on age resets.
+    if let Some(time) = silence.filter(|_| age.is_none() || case.kind == Some(Kind::Closed)) {
+        let time = tenths(time);
+        if case.stage == Some(Stage::Exchange) {
+            let detail =
+                format!("{n} connections were {} {time} after a request, without a response", how(case));
+            let cure =
+                format!("look for a request timeout of {time}, in the target and in any proxy before it");
+            return case.limit(Inferred, (Side::Target, Cause::RequestTimeout), peak, detail, cure);
+        }
+        let detail = format!("{n} connections were {} after {time} of inactivity", how(case));
+        let cure = format!("raise its idle timeout above {time}, or send more often");
+        return case.limit(Inferred, (Side::Target, Cause::IdleCut), peak, detail, cure);
+    }
+    let time = tenths(age?);
+    let detail = format!("{n} connections were {} {time} after they were opened", how(case));
+    let cure =
+        format!("look for a maximum connection age of {time}, in the target and in any proxy before it");
+    case.limit(Inferred, (Side::Target, Cause::ResetAfter), peak, detail, cure)
+}
+
+fn how(case: &Case) -> &'static str {
+    if case.kind == Some(Kind::Reset) { "reset" } else { "closed" }
+}
+
+/// It closes each connection after the same number of responses, and does not announce it.
+pub(super) fn responses(case: &Case) -> Option<Limit> {
+    let n = case.evidence.losses.responses.filter(|_| case.trouble == Trouble::Lost)?;
+    let responses = if n == 1 { "its response".to_owned() } else { format!("{} responses", Count(n)) };
+    let detail = format!("it closes each connection after {responses} without announcing it");
+    let cure = "raise its limit on requests per connection (keepalive_requests, MaxKeepAliveRequests), or \
+    make it announce the close (Connection: close)";
+    case.limit(
+        Inferred,
+        (Side::Target, Cause::RequestsPerConnection),
+        case.summary.connections.peak,
+        detail,
+        cure,
+    )
+}
+
+/// It closes idle connections to make room for new ones, and others that are silent for longer stay.
+pub(super) fn evicted(case: &Case) -> Option<Limit> {
+    let losses = case.evidence.losses;
+    let silence =
+        losses.evicted.filter(|_| case.trouble == Trouble::Lost && case.kind == Some(Kind::Closed))?;
+    let (n, c) = (case.faults(), &case.summary.connections);
+    let detail = format!(
+        "{n} connections were closed as others opened, after {} of inactivity, while others were inactive \
+        for {}: the target makes room for new ones, and keeps about {}",
+        tenths(silence),
+        tenths(losses.others),
+        Count(c.held),
+    );
+    let cure = "raise its limit on connections (worker_connections, maxconn)";
+    case.limit(Inferred, (Side::Target, Cause::ConnectionLimit), c.held, detail, cure)
+}
+
+/// From some number on new connections were turned away, and no others.
+pub(super) fn connection_limit(case: &Case) -> Option<Limit> {
+    let c = &case.summary.connections;
+    if case.trouble != Trouble::Lost || !case.evidence.losses.is_surplus {
+        return None;
+    }
+    let detail = format!("new connections beyond {} open ones were {} immediately", Count(c.held), how(case));
+    let cure = "raise its limit on connections (worker_connections, maxconn, --max-open)";
+    case.limit(Inferred, (Side::Target, Cause::ConnectionLimit), c.held, detail, cure)
+}
