@@ -67,7 +67,7 @@ fn words(args: &CompareArgs) -> Result<(Store, Groups, Vec<FigureTolerance>), Fa
     let mut tolerances = Vec::new();
     for text in &args.fail_if {
         match Tolerance::parse(text, &populations, &steps) {
-            Ok(tolerance) => tolerances.push(allowed(tolerance)),
+            Ok(tolerance) => tolerances.push(of_figure(tolerance)),
             // A name that is not known may be that of a population, of a run that is missing.
             Err(why) if is_missing && why.text != *text && why.text.contains('.') => {}
             Err(why) => mistakes.push(format!("--fail-if: {why}")),
@@ -98,7 +98,7 @@ fn missing(name: &str) -> String {
     }
 }
 
-fn allowed(tolerance: Tolerance) -> FigureTolerance {
+fn of_figure(tolerance: Tolerance) -> FigureTolerance {
     let Tolerance { text, name, figure, direction, share } = tolerance;
     let figure = Figure { name, path: figure.path, unit: figure.unit };
     FigureTolerance { text, figure, grows: direction == Direction::Grows, share }

@@ -113,7 +113,7 @@ impl<W: Write> Sink for Hlog<'_, W> {
         self.header = header.clone();
     }
 
-    fn tick(&mut self, tick: &Tick, _looks: &Samples) {
+    fn tick(&mut self, tick: &Tick, _samples: &Samples) {
         if self.failed.is_none() {
             self.failed = self.write(tick).err();
         }

@@ -121,12 +121,12 @@ impl Exporters {
     }
 
     /// A POST each second; reports the first that fails.
-    pub fn push(&mut self, server: PushServer, tell: Tell) {
+    pub fn push(&mut self, server: PushServer, report: Tell) {
         let (to, missing) = (server.clone(), Missing::default());
         self.pushes.push((server, missing.clone()));
         let (name, count) = (to.name(), missing.clone());
         let work: Work = Box::new(move |header, _, rows| {
-            push::push(&to, header, rows, &count, &tell);
+            push::push(&to, header, rows, &count, &report);
             Ok(())
         });
         self.ready.push(Ready { name, work, missing: Some(missing) });
@@ -166,9 +166,9 @@ impl Sink for Exporters {
         }
     }
 
-    fn tick(&mut self, tick: &Tick, looks: &Samples) {
+    fn tick(&mut self, tick: &Tick, samples: &Samples) {
         if !self.threads.is_empty() || self.endpoint.is_some() {
-            let snapshot = Arc::new(self.metrics_state.tick(tick, looks));
+            let snapshot = Arc::new(self.metrics_state.tick(tick, samples));
             if let Some(endpoint) = &self.endpoint {
                 endpoint.show(&snapshot);
             }
@@ -198,9 +198,9 @@ impl ExporterThread {
     fn start(ready: Ready, header: Header, blank: Arc<Snapshot>) -> Result<ExporterThread, String> {
         let Ready { name, work, missing } = ready;
         let (queue, rows) = sync_channel(WAITING);
-        let (tell, done) = sync_channel(1);
+        let (report, done) = sync_channel(1);
         let work = move || {
-            let _ = tell.send(work(&header, &blank, &rows));
+            let _ = report.send(work(&header, &blank, &rows));
         };
         let (makes_up, missing) = (missing.is_some(), missing.unwrap_or_default());
         match thread::Builder::new().name("exporter".to_owned()).spawn(work) {

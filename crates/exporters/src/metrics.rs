@@ -175,7 +175,7 @@ struct Moment<'a> {
     total: &'a Tick,
     /// The last period.
     last: &'a Tick,
-    looks: &'a Samples,
+    samples: &'a Samples,
 }
 
 /// Series under way.
@@ -265,15 +265,15 @@ impl MetricsState {
     }
 
     /// A period.
-    pub(crate) fn tick(&mut self, tick: &Tick, looks: &Samples) -> Snapshot {
+    pub(crate) fn tick(&mut self, tick: &Tick, samples: &Samples) -> Snapshot {
         let start = *self.start.get_or_insert(tick.from);
         self.total.extend(tick);
-        self.read(tick.until.since(start), tick, looks)
+        self.read(tick.until.since(start), tick, samples)
     }
 
-    fn read(&self, elapsed: Nanos, last: &Tick, looks: &Samples) -> Snapshot {
+    fn read(&self, elapsed: Nanos, last: &Tick, samples: &Samples) -> Snapshot {
         let MetricsState { header, total, .. } = self;
-        let moment = Moment { header, total, last, looks };
+        let moment = Moment { header, total, last, samples };
         let mut samples = Vec::new();
         for (row, metric) in TABLE.iter().enumerate() {
             (metric.read)(&moment, &mut Series { row, samples: &mut samples });

@@ -50,10 +50,10 @@ async fn metrics(State(latest): State<Latest>) -> impl IntoResponse {
 /// As Prometheus reads it ("Exposition formats", text-based format).
 pub(super) fn text(snapshot: &Snapshot) -> String {
     let mut text = String::new();
-    let mut told = None;
+    let mut named = None;
     for sample in snapshot.samples.iter().filter(|sample| sample.value != Value::Unknown) {
         let metric = sample.metric();
-        if told.replace(sample.row) != Some(sample.row) {
+        if named.replace(sample.row) != Some(sample.row) {
             let (name, kind) = (metric.name, metric.kind.name());
             line(&mut text, format_args!("# HELP {name} {}\n# TYPE {name} {kind}", metric.help));
         }
@@ -110,25 +110,25 @@ mod tests {
     }
 
     /// The response to this, as far as it goes.
-    fn ask(at: SocketAddr, request: &[u8]) -> String {
+    fn fetch(at: SocketAddr, request: &[u8]) -> String {
         let mut stream = TcpStream::connect(at).unwrap();
         // The response may arrive before all is sent.
         let _ = stream.write_all(request);
-        let mut answer = String::new();
-        let _ = stream.read_to_string(&mut answer);
-        answer
+        let mut response = String::new();
+        let _ = stream.read_to_string(&mut response);
+        response
     }
 
     #[test]
-    fn only_a_scrape_is_answered_with_the_metrics() {
+    fn only_a_scrape_gets_the_metrics() {
         let (endpoint, at) = Endpoint::bind("127.0.0.1:0".parse().unwrap()).unwrap();
         let (_, [first, last]) = two_seconds();
         for snapshot in [first, last].map(Arc::new) {
             endpoint.show(&snapshot);
             for target in ["/metrics", "/metrics?format=text"] {
                 let request = format!("GET {target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-                let answer = ask(at, request.as_bytes());
-                let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+                let response = fetch(at, request.as_bytes());
+                let (head, body) = response.split_once("\r\n\r\n").unwrap();
                 let head = head.to_lowercase();
                 assert!(head.starts_with("http/1.1 200 ok\r\n"), "{head}");
                 assert!(head.contains("content-type: text/plain; version=0.0.4"), "{head}");
@@ -137,8 +137,8 @@ mod tests {
             }
         }
         let check = |request: &[u8], status: &str| {
-            let answer = ask(at, request);
-            assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{request:?}: {answer}");
+            let response = fetch(at, request);
+            assert!(response.starts_with(&format!("HTTP/1.1 {status}")), "{request:?}: {response}");
         };
         check(b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n", "404 ");
         check(b"POST /metrics HTTP/1.1\r\nConnection: close\r\n\r\n", "405 ");
@@ -155,7 +155,7 @@ mod tests {
         }
         let clock = Clock::start();
         for _ in 0..5 {
-            assert!(ask(at, b"GET /metrics HTTP/1.0\r\n\r\n").starts_with("HTTP/1.0 200 "));
+            assert!(fetch(at, b"GET /metrics HTTP/1.0\r\n\r\n").starts_with("HTTP/1.0 200 "));
         }
         assert!(clock.now() < Nanos::from_secs(2), "five scrapes took {}", clock.now());
         // Those that were not let go end by themselves.
@@ -173,7 +173,7 @@ mod tests {
         for _ in 0..100 {
             TcpStream::connect(at).unwrap().shutdown(Shutdown::Both).unwrap();
         }
-        assert!(ask(at, b"GET /metrics HTTP/1.0\r\n\r\n").starts_with("HTTP/1.0 200 "));
+        assert!(fetch(at, b"GET /metrics HTTP/1.0\r\n\r\n").starts_with("HTTP/1.0 200 "));
         drop(endpoint);
         // The listener ends with the thread.
         let clock = Clock::start();

@@ -32,7 +32,7 @@ const BATCH: usize = 30;
 /// For what is sent from the store when the run is over.
 const MAKING_UP: Nanos = Nanos::from_secs(20);
 /// Maximum of a response that is read.
-const MAX_ANSWER: usize = 4 << 10;
+const MAX_RESPONSE: usize = 4 << 10;
 
 /// What is posted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,10 +109,10 @@ pub(super) fn push(
     header: &Header,
     rows: &Receiver<Arc<Snapshot>>,
     missing: &Missing,
-    tell: &Tell,
+    report: &Tell,
 ) {
     let mut pending: Vec<Arc<Snapshot>> = Vec::new();
-    let mut told = false;
+    let mut reported = false;
     let mut is_over = false;
     while !is_over {
         // One is waited for, and whatever came meanwhile goes with it.
@@ -130,8 +130,8 @@ pub(super) fn push(
         match server.post(header, &pending) {
             Ok(()) => pending.clear(),
             Err(Rejected { why, for_good }) => {
-                if !std::mem::replace(&mut told, true) {
-                    tell(&format!("{}: retrying, the run continues: {why}", server.name()));
+                if !std::mem::replace(&mut reported, true) {
+                    report(&format!("{}: retrying, the run continues: {why}", server.name()));
                 }
                 let kept = if is_over || for_good { 0 } else { WAITING };
                 let mut missed = crate::lock(missing);
@@ -230,16 +230,16 @@ impl PushServer {
         if rows.is_empty() {
             return Ok(());
         }
-        let answer = self.exchange(&self.form.body(header, rows)).map_err(|e| {
+        let response = self.exchange(&self.form.body(header, rows)).map_err(|e| {
             let is_late = matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut);
             let why = if is_late { format!("no response within {PATIENCE}") } else { e.to_string() };
             Rejected { why, for_good: false }
         })?;
-        let status = answer.strip_prefix("HTTP/1.").and_then(|rest| rest.get(2..5)).unwrap_or_default();
+        let status = response.strip_prefix("HTTP/1.").and_then(|rest| rest.get(2..5)).unwrap_or_default();
         if status.starts_with('2') {
             return Ok(());
         }
-        let reason = answer.split_once("\r\n\r\n").map_or(answer.as_str(), |(_, body)| body);
+        let reason = response.split_once("\r\n\r\n").map_or(response.as_str(), |(_, body)| body);
         let reason: String =
             reason.trim().chars().take(200).map(|c| if c.is_control() { ' ' } else { c }).collect();
         Err(Rejected { why: format!("rejected: {status} {reason}"), for_good: status == "400" })
@@ -263,26 +263,26 @@ impl PushServer {
             body.len()
         );
         let request = head + body;
-        let mut rest = request.as_bytes();
-        // It may refuse, and hang up, before it has all of it: what it says then is worth more than that.
+        let mut unsent = request.as_bytes();
+        // The server may reject the request and close before it has all of it: its response matters more than the failed write.
         let mut cut_off = None;
-        while !rest.is_empty() && cut_off.is_none() {
+        while !unsent.is_empty() && cut_off.is_none() {
             stream.set_write_timeout(Some(left()?))?;
-            match stream.write(rest) {
-                Ok(n) => rest = &rest[n..],
+            match stream.write(unsent) {
+                Ok(n) => unsent = &unsent[n..],
                 Err(e) => cut_off = Some(e),
             }
         }
-        let (mut answer, mut piece) = (Vec::new(), [0; 1024]);
-        while answer.len() < MAX_ANSWER {
+        let (mut response, mut piece) = (Vec::new(), [0; 1024]);
+        while response.len() < MAX_RESPONSE {
             stream.set_read_timeout(Some(left()?))?;
             match stream.read(&mut piece) {
                 Ok(0) => break,
-                Ok(n) => answer.extend_from_slice(&piece[..n]),
-                Err(_) if !answer.is_empty() => break,
+                Ok(n) => response.extend_from_slice(&piece[..n]),
+                Err(_) if !response.is_empty() => break,
                 Err(e) => return Err(cut_off.unwrap_or(e)),
             }
         }
-        Ok(String::from_utf8_lossy(&answer).into_owned())
+        Ok(String::from_utf8_lossy(&response).into_owned())
     }
 }

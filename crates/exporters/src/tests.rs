@@ -39,8 +39,8 @@ impl Write for Stuck {
 fn run(exporters: &mut Exporters, seconds: u64) {
     exporters.begin(&header());
     for second in 1..=seconds {
-        let (tick, looks) = seen(second);
-        exporters.tick(&tick, &looks);
+        let (tick, samples) = seen(second);
+        exporters.tick(&tick, &samples);
     }
 }
 

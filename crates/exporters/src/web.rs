@@ -65,13 +65,13 @@ impl Web {
         let serve = async move {
             let Ok(listener) = net::TcpListener::from_std(listener) else { return };
             let (ending, end) = watch::channel(());
-            let answers = tokio::spawn(accept(listener, routes, end));
+            let accepting = tokio::spawn(accept(listener, routes, end));
             // The final output of the work is still delivered.
             let work = tokio::spawn(work);
             let _ = stopped.await;
             let finish = async move {
                 let _ = work.await;
-                answers.abort();
+                accepting.abort();
                 let _ = ending.send(());
                 // Each connection holds a receiver until it has ended.
                 ending.closed().await;
@@ -94,7 +94,7 @@ impl Web {
 
 /// Marks a public response, as opposed to authorised ones: it does not secure a slot.
 #[derive(Clone, Copy, Debug)]
-pub struct ForAnybody;
+pub struct Public;
 
 /// Accepts all peers; without a free slot, one without a request is evicted.
 async fn accept(listener: net::TcpListener, routes: Router, end: watch::Receiver<()>) {
@@ -103,7 +103,7 @@ async fn accept(listener: net::TcpListener, routes: Router, end: watch::Receiver
         match listener.accept().await {
             Ok((stream, from)) => {
                 if let Some(place) = places.take(from.ip()) {
-                    tokio::spawn(answer(stream, place, routes.clone(), end.clone()));
+                    tokio::spawn(serve_peer(stream, place, routes.clone(), end.clone()));
                 }
             }
             Err(e) if e.kind() == io::ErrorKind::ConnectionAborted => {}
@@ -113,15 +113,15 @@ async fn accept(listener: net::TcpListener, routes: Router, end: watch::Receiver
 }
 
 /// Serves one peer, until it leaves, is evicted, or the server ends.
-async fn answer(stream: net::TcpStream, mut place: Place, routes: Router, mut end: watch::Receiver<()>) {
-    let asked = place.asked();
+async fn serve_peer(stream: net::TcpStream, mut place: Place, routes: Router, mut end: watch::Receiver<()>) {
+    let secured = place.secured();
     let service = service_fn(move |request: hyper::Request<Incoming>| {
-        let (routes, asked) = (routes.clone(), asked.clone());
+        let (routes, secured) = (routes.clone(), secured.clone());
         async move {
             let response = handle(routes, request.map(Body::new)).await;
             // An unauthorised or public request does not count.
-            if response.status().is_success() && response.extensions().get::<ForAnybody>().is_none() {
-                asked.set();
+            if response.status().is_success() && response.extensions().get::<Public>().is_none() {
+                secured.set();
             }
             Ok::<_, std::convert::Infallible>(response)
         }

@@ -10,12 +10,12 @@ use crate::{
     knobs::Knobs,
 };
 
-/// A stopped or paused server is looked after this often.
-pub(crate) const LOOK_AT_ORDERS: Nanos = Nanos::from_millis(100);
+/// How often a stopped or paused server checks for new orders.
+pub(crate) const ORDERS_INTERVAL: Nanos = Nanos::from_millis(100);
 /// Accepts waiting for a peer at once, in each shard.
 const ACCEPTS: u32 = 256;
 /// Delay after an accept failed for lack of memory or files.
-const REST_AFTER_FAILURE: Nanos = Nanos::from_millis(100);
+const PAUSE_AFTER_FAILURE: Nanos = Nanos::from_millis(100);
 /// A slow server that was not dialled for a while catches up by at most this.
 const CATCH_UP: Nanos = Nanos::from_millis(10);
 
@@ -26,7 +26,7 @@ pub(crate) struct Acceptor {
     stopping: bool,
     /// Accepts that wait for a peer.
     accepting: u32,
-    rests_until: Nanos,
+    paused_until: Nanos,
     most_open: Option<u64>,
     /// Where accepts are slow: the time from one to the next in the whole server.
     interval: Option<Nanos>,
@@ -42,14 +42,14 @@ impl Acceptor {
             shard: shard as usize,
             stopping: false,
             accepting: 0,
-            rests_until: Nanos::ZERO,
+            paused_until: Nanos::ZERO,
             most_open: knobs.most_open,
             interval: knobs.slow_accept.map(|rate| Nanos((1e9 / rate.per_s_f64()) as u64)),
             next_slot: Nanos::ZERO,
         }
     }
 
-    /// Told to stop: nothing is accepted any more.
+    /// After the order to stop: nothing is accepted any more.
     pub(crate) fn is_stopping(&self) -> bool {
         self.stopping
     }
@@ -62,7 +62,7 @@ impl Acceptor {
         }
         let next = if self.stopping { Nanos::NEVER } else { self.accept(cx) };
         self.counters.publish(self.shard, stats);
-        next.min(cx.now() + LOOK_AT_ORDERS)
+        next.min(cx.now() + ORDERS_INTERVAL)
     }
 
     /// The counts of all shards, this one's up to now.
@@ -74,7 +74,7 @@ impl Acceptor {
     /// Submits accepts for as many peers as allowed; returns when to call it again.
     fn accept<I: Io>(&mut self, cx: &mut Cx<I>) -> Nanos {
         let now = cx.now();
-        if self.counters.pause.load(Relaxed) || now < self.rests_until {
+        if self.counters.pause.load(Relaxed) || now < self.paused_until {
             return Nanos::NEVER;
         }
         self.next_slot = self.next_slot.max(Nanos(now.0.saturating_sub(CATCH_UP.0)));
@@ -120,7 +120,7 @@ impl Acceptor {
         if !self.stopping && why != Gone::Reset {
             stats.errors += 1;
             self.counters.tell_failure(why);
-            self.rests_until = cx.now() + REST_AFTER_FAILURE;
+            self.paused_until = cx.now() + PAUSE_AFTER_FAILURE;
         }
         cx.close(k, Close::Graceful);
     }

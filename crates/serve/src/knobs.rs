@@ -66,7 +66,7 @@ impl Watch {
     }
 
     /// Something came in.
-    pub(crate) fn heard<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
+    pub(crate) fn received<I: Io>(&mut self, cx: &mut Cx<I>, k: Key) {
         if self.is_on() {
             self.times[k.index as usize].received_ms = ms(cx.now());
             cx.wake_at(k, self.next(k));

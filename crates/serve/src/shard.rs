@@ -116,7 +116,7 @@ impl<H: Handler> Program for ServerShard<H> {
     }
 
     fn bytes<I: Io>(&mut self, cx: &mut Cx<I>, k: Key, input: &mut [u8]) -> usize {
-        self.watch.heard(cx, k);
+        self.watch.received(cx, k);
         H::handle_bytes(self, cx, k, input)
     }
 

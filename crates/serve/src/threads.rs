@@ -207,34 +207,38 @@ impl ShardConfig {
         start(ShardConfig { shard, ..self.clone() }, Some(shared_listener)).ok().map(|(thread, _)| thread)
     }
 
-    /// What listens; says whether it does.
+    /// Reports on `ready` whether listening has succeeded, and returns the I/O that does.
     fn listening<I: Io>(&self, io: io::Result<(I, SocketAddr)>, ready: &Ready) -> Option<I> {
-        let (io, told) = match io {
+        let (io, started) = match io {
             Ok((io, address)) => (Some(io), Ok(address)),
             Err(e) => (None, Err(e)),
         };
-        ready.send(told).unwrap_or_default();
+        ready.send(started).unwrap_or_default();
         io
     }
 
-    /// Serves over this I/O to the end; calls `look` with it after each turn.
-    fn serve<I: Io>(&self, io: I, look: impl FnMut(&I)) {
+    /// Serves over this I/O to the end; calls `after_turn` with it after each turn.
+    fn serve<I: Io>(&self, io: I, after_turn: impl FnMut(&I)) {
         let (counters, knobs) = (self.counters.clone(), &self.settings.knobs);
         match self.settings.service {
-            Service::Http => self.drive(io, Http::shard(counters, self.shard, self.size.places, knobs), look),
-            Service::Delay(after) => self.drive(io, Delay::shard(counters, self.shard, after, knobs), look),
+            Service::Http => {
+                self.drive(io, Http::shard(counters, self.shard, self.size.places, knobs), after_turn)
+            }
+            Service::Delay(after) => {
+                self.drive(io, Delay::shard(counters, self.shard, after, knobs), after_turn)
+            }
         }
     }
 
-    /// Runs the shard until it has stopped and no response is outstanding; calls `look` with its I/O after each turn.
-    fn drive<I: Io, H: Handler>(&self, io: I, program: ServerShard<H>, mut look: impl FnMut(&I)) {
+    /// Runs the shard until it has stopped and no response is outstanding; calls `after_turn` with its I/O after each turn.
+    fn drive<I: Io, H: Handler>(&self, io: I, program: ServerShard<H>, mut after_turn: impl FnMut(&I)) {
         let mut shard = Shard::new(io, self.size.places, program);
         let mut stopped_at = Nanos::NEVER;
         let mut last_turn = false;
         loop {
             // What the program sent in a turn leaves with the next one: hence one more when it owes nothing.
             let now = shard.turn(if last_turn { Nanos::ZERO } else { Nanos::NEVER });
-            look(shard.io());
+            after_turn(shard.io());
             let (program, cx) = shard.parts();
             if self.counters.stop.load(Relaxed) && stopped_at == Nanos::NEVER {
                 stopped_at = now;

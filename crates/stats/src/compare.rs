@@ -2,11 +2,11 @@
 //! `docs/reference/compare.md`.
 
 mod alike;
-mod allowed;
 mod change;
 mod figure;
 mod load;
 mod survivors;
+mod tolerance;
 
 use std::iter;
 
@@ -14,10 +14,10 @@ use samples::{Latency, RunRecord, Summary};
 use serde_json::{Value, json};
 use units::Count;
 
-pub use allowed::{FigureTolerance, Judged};
 pub use change::{Change, Standing, interval, percent};
 pub use figure::Figure;
 pub use load::EqualLoad;
+pub use tolerance::{FigureTolerance, Judged};
 
 /// Runs that are repetitions of the same thing.
 #[derive(Clone, Debug)]
@@ -39,12 +39,12 @@ pub struct Run {
     /// `None`: unfinished.
     pub summary: Option<Summary>,
     /// Responses at equal load.
-    answers: u64,
+    responses: u64,
 }
 
 /// Responses needed for a 99th percentile at equal load: in 19 of 20 cases that of 1,000 is between the true percentiles
 /// 98.2 and 99.4 (the beta distribution of the 990th of them).
-const MIN_ANSWERS: u64 = 1_000;
+const MIN_RESPONSES: u64 = 1_000;
 
 impl Run {
     /// As it is stored: its summary, and the figures of that as they were written; `at_load` has the latencies at equal load.
@@ -55,13 +55,13 @@ impl Run {
         mut figures: Value,
         at_load: &Latency,
     ) -> Run {
-        if at_load.count() >= MIN_ANSWERS {
+        if at_load.count() >= MIN_RESPONSES {
             let q = at_load.quantiles();
             figures["equal_load_us"] = json!({
                 "count": q.count, "p50": q.p50, "p90": q.p90, "p99": q.p99, "censored": q.censored,
             });
         }
-        Run { id, record, figures, summary, answers: at_load.count() }
+        Run { id, record, figures, summary, responses: at_load.count() }
     }
 }
 
@@ -103,23 +103,23 @@ pub struct Side {
 }
 
 impl Comparison {
-    /// Compares: the first of `groups`, of which there are two or more, is the base. `load_words`: those of a command line that
+    /// Compares: the first of `groups`, of which there are two or more, is the base. `load_args`: those of a command line that
     /// say what the load is.
     pub fn new(
         groups: Vec<Group>,
         load: Option<EqualLoad>,
         tolerances: &[FigureTolerance],
-        load_words: &dyn Fn(&[String]) -> Vec<String>,
+        load_args: &dyn Fn(&[String]) -> Vec<String>,
     ) -> Comparison {
         let mut wanted = Figure::usual();
-        for allowed in tolerances {
-            if !wanted.iter().any(|figure| figure.path == allowed.figure.path) {
-                wanted.push(allowed.figure.clone());
+        for tolerance in tolerances {
+            if !wanted.iter().any(|figure| figure.path == tolerance.figure.path) {
+                wanted.push(tolerance.figure.clone());
             }
         }
         let figures: Vec<_> = wanted.into_iter().map(|figure| compared(figure, &groups)).collect();
-        let judged = allowed::judge(tolerances, &groups);
-        let mut warnings = alike::warnings(&groups, load_words);
+        let judged = tolerance::judge(tolerances, &groups);
+        let mut warnings = alike::warnings(&groups, load_args);
         warnings.extend(survivors::warnings(&figures, &groups));
         let notes = notes(&groups, load);
         Comparison { groups, load, figures, judged, warnings, notes }
@@ -176,13 +176,13 @@ fn notes(groups: &[Group], load: Option<EqualLoad>) -> Vec<String> {
 
 /// Runs of a group with too few responses at equal load.
 fn too_few(name: &str, group: &Group, load: EqualLoad) -> Option<String> {
-    let few = group.runs.iter().filter(|run| run.answers < MIN_ANSWERS);
-    let few: Vec<String> = few.map(|run| format!("{} {}", run.id, Count(run.answers))).collect();
+    let few = group.runs.iter().filter(|run| run.responses < MIN_RESPONSES);
+    let few: Vec<String> = few.map(|run| format!("{} {}", run.id, Count(run.responses))).collect();
     (!few.is_empty()).then(|| {
         format!(
             "p99 at equal load is not known for all of {name}, fewer than {} responses at {} connections: \
             {}",
-            Count(MIN_ANSWERS),
+            Count(MIN_RESPONSES),
             Count(load.connections()),
             few.join(", "),
         )

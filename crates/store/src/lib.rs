@@ -1,11 +1,11 @@
 //! The run store: one SQLite file that holds runs and calibrations. What it means is in `docs/reference/store.md`.
 
 mod compared;
-mod keeper;
 mod stored;
 #[cfg(test)]
 mod tests;
 mod trouble;
+mod writer;
 
 use std::{fs::DirBuilder, os::unix::fs::DirBuilderExt, path::Path, time::Duration};
 
@@ -14,9 +14,9 @@ use samples::{Calibration, HostFacts, RunRecord, SCHEMA, Sink, Summary, TickReco
 use serde_json::Value;
 use units::Date;
 
-pub use keeper::{StoreWriter, StoredAs};
 pub use stored::StoredRun;
 pub use trouble::StoreTrouble;
+pub use writer::{StoreWriter, StoredAs};
 
 /// A store, open.
 pub struct Store {
@@ -34,14 +34,14 @@ const TABLES: &str = "
     CREATE TABLE ticks (run TEXT NOT NULL, n INTEGER NOT NULL, record TEXT NOT NULL, PRIMARY KEY (run, n)) STRICT;
     CREATE TABLE calibrations (at_ms INTEGER NOT NULL, record TEXT NOT NULL) STRICT;";
 
-type Answer<T> = Result<T, StoreTrouble>;
+type StoreResult<T> = Result<T, StoreTrouble>;
 
 impl Store {
     /// Opens the store; makes folder, file and tables where there are none.
     ///
     /// # Errors
     /// It cannot be read or made, is no store, or one of a later throng.
-    pub fn open(file: &Path) -> Answer<Store> {
+    pub fn open(file: &Path) -> StoreResult<Store> {
         let failed = |e: std::io::Error| StoreTrouble::Failed(format!("{}: {e}", file.display()));
         if let Some(folder) = file.parent() {
             // As required by the XDG Base Directory Specification: not readable by other users.
@@ -54,11 +54,11 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::open`].
-    pub fn existing(file: &Path) -> Answer<Option<Store>> {
+    pub fn existing(file: &Path) -> StoreResult<Option<Store>> {
         if file.exists() { Store::with(file, OpenFlags::empty()).map(Some) } else { Ok(None) }
     }
 
-    fn with(file: &Path, flags: OpenFlags) -> Answer<Store> {
+    fn with(file: &Path, flags: OpenFlags) -> StoreResult<Store> {
         let flags = flags | OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let opened = Connection::open_with_flags(file, flags).and_then(|mut db| Ok((set_up(&mut db)?, db)));
         match opened.map_err(|e| StoreTrouble::of(file, e))? {
@@ -99,9 +99,9 @@ impl Store {
     ///
     /// # Errors
     /// The machine does not do it.
-    pub fn add_calibration(&self, calibration: &Calibration) -> Answer<()> {
+    pub fn add_calibration(&self, calibration: &Calibration) -> StoreResult<()> {
         let add = "INSERT INTO calibrations (at_ms, record) VALUES (?1, ?2)";
-        self.ask(self.db.execute(add, params![calibration.at_ms.0 as i64, calibration.to_json()]))?;
+        self.check(self.db.execute(add, params![calibration.at_ms.0 as i64, calibration.to_json()]))?;
         Ok(())
     }
 
@@ -109,10 +109,10 @@ impl Store {
     ///
     /// # Errors
     /// The file is damaged.
-    pub fn calibrations(&self, host: &HostFacts) -> Answer<Vec<Calibration>> {
-        let mut query = self.ask(self.db.prepare("SELECT record FROM calibrations ORDER BY at_ms DESC"))?;
-        let rows = self.ask(query.query_map([], |row| row.get::<_, String>(0)))?;
-        let all = rows.map(|record| self.read(Calibration::from_json(&self.ask(record)?)));
+    pub fn calibrations(&self, host: &HostFacts) -> StoreResult<Vec<Calibration>> {
+        let mut query = self.check(self.db.prepare("SELECT record FROM calibrations ORDER BY at_ms DESC"))?;
+        let rows = self.check(query.query_map([], |row| row.get::<_, String>(0)))?;
+        let all = rows.map(|record| self.read(Calibration::from_json(&self.check(record)?)));
         all.filter(|one| one.as_ref().map_or(true, |one| one.host == *host)).collect()
     }
 
@@ -120,7 +120,7 @@ impl Store {
     ///
     /// # Errors
     /// The file is damaged.
-    pub fn runs(&self) -> Answer<Vec<StoredRun>> {
+    pub fn runs(&self) -> StoreResult<Vec<StoredRun>> {
         self.select("ORDER BY id", &[])
     }
 
@@ -128,7 +128,7 @@ impl Store {
     ///
     /// # Errors
     /// The file is damaged.
-    pub fn run(&self, id: &str) -> Answer<Option<StoredRun>> {
+    pub fn run(&self, id: &str) -> StoreResult<Option<StoredRun>> {
         let found = match id {
             "latest" => self.select("ORDER BY id DESC LIMIT 1", &[]),
             id => self.select("WHERE id = ?1", &[id]),
@@ -140,7 +140,7 @@ impl Store {
     ///
     /// # Errors
     /// The file is damaged.
-    pub fn tagged(&self, tag: &str) -> Answer<Vec<StoredRun>> {
+    pub fn tagged(&self, tag: &str) -> StoreResult<Vec<StoredRun>> {
         self.select(
             "WHERE EXISTS (SELECT 1 FROM json_each(record, '$.tags') WHERE value = ?1) ORDER BY id",
             &[tag],
@@ -151,11 +151,11 @@ impl Store {
     ///
     /// # Errors
     /// The file is damaged.
-    pub fn ticks(&self, id: &str, each: &mut dyn FnMut(TickRecord<'static>)) -> Answer<()> {
-        let mut query = self.ask(self.db.prepare("SELECT record FROM ticks WHERE run = ?1 ORDER BY n"))?;
-        let rows = self.ask(query.query_map([id], |row| row.get::<_, String>(0)))?;
+    pub fn ticks(&self, id: &str, each: &mut dyn FnMut(TickRecord<'static>)) -> StoreResult<()> {
+        let mut query = self.check(self.db.prepare("SELECT record FROM ticks WHERE run = ?1 ORDER BY n"))?;
+        let rows = self.check(query.query_map([id], |row| row.get::<_, String>(0)))?;
         for record in rows {
-            each(self.read(TickRecord::from_json(&self.ask(record)?))?);
+            each(self.read(TickRecord::from_json(&self.check(record)?))?);
         }
         Ok(())
     }
@@ -164,7 +164,7 @@ impl Store {
     ///
     /// # Errors
     /// The file is damaged.
-    pub fn replay(&self, run: &StoredRun, sinks: &mut [&mut dyn Sink]) -> Answer<u64> {
+    pub fn replay(&self, run: &StoredRun, sinks: &mut [&mut dyn Sink]) -> StoreResult<u64> {
         sinks.iter_mut().for_each(|sink| sink.begin(&run.record.header));
         let mut ticks = 0;
         self.ticks(&run.id, &mut |record| {
@@ -178,10 +178,10 @@ impl Store {
     ///
     /// # Errors
     /// The machine does not do it.
-    pub fn tag(&self, run: &StoredRun, tags: Vec<String>) -> Answer<StoredRun> {
+    pub fn tag(&self, run: &StoredRun, tags: Vec<String>) -> StoreResult<StoredRun> {
         let record = RunRecord { tags, ..run.record.clone() };
         let set = "UPDATE runs SET record = ?2 WHERE id = ?1";
-        self.ask(self.db.execute(set, params![run.id, record.to_json()]))?;
+        self.check(self.db.execute(set, params![run.id, record.to_json()]))?;
         Ok(StoredRun { record, ..run.clone() })
     }
 
@@ -189,26 +189,26 @@ impl Store {
     ///
     /// # Errors
     /// The machine does not do it.
-    pub fn delete(&self, id: &str) -> Answer<()> {
+    pub fn delete(&self, id: &str) -> StoreResult<()> {
         let delete = || -> rusqlite::Result<()> {
             let whole = self.db.unchecked_transaction()?;
             whole.execute("DELETE FROM ticks WHERE run = ?1", [id])?;
             whole.execute("DELETE FROM runs WHERE id = ?1", [id])?;
             whole.commit()
         };
-        self.ask(delete())
+        self.check(delete())
     }
 
-    fn select(&self, which: &str, words: &[&str]) -> Answer<Vec<StoredRun>> {
+    fn select(&self, which: &str, values: &[&str]) -> StoreResult<Vec<StoredRun>> {
         let query = format!("SELECT id, record, summary FROM runs {which}");
         let texts = |row: &Row| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
         let found = self.db.prepare(&query).and_then(|mut query| {
-            query.query_map(rusqlite::params_from_iter(words), texts)?.collect::<Result<Vec<_>, _>>()
+            query.query_map(rusqlite::params_from_iter(values), texts)?.collect::<Result<Vec<_>, _>>()
         });
-        self.ask(found)?.into_iter().map(|row| self.stored(row)).collect()
+        self.check(found)?.into_iter().map(|row| self.stored(row)).collect()
     }
 
-    fn stored(&self, (id, record, summary): (String, String, Option<String>)) -> Answer<StoredRun> {
+    fn stored(&self, (id, record, summary): (String, String, Option<String>)) -> StoreResult<StoredRun> {
         let record = self.read(RunRecord::from_json(&record))?;
         let figures = serde_json::from_str(summary.as_deref().unwrap_or("null")).map_err(|e| e.to_string());
         let figures: Value = self.read(figures)?;
@@ -218,17 +218,17 @@ impl Store {
         Ok(StoredRun { id, record, summary, figures, last, from })
     }
 
-    fn end_tick(&self, id: &str, order: &str) -> Answer<Option<TickRecord<'static>>> {
+    fn end_tick(&self, id: &str, order: &str) -> StoreResult<Option<TickRecord<'static>>> {
         let query = format!("SELECT record FROM ticks WHERE run = ?1 ORDER BY n {order} LIMIT 1");
         let found = self.db.query_row(&query, [id], |row| row.get::<_, String>(0)).optional();
-        self.read(self.ask(found)?.map(|text| TickRecord::from_json(&text)).transpose())
+        self.read(self.check(found)?.map(|text| TickRecord::from_json(&text)).transpose())
     }
 
-    fn ask<T>(&self, answer: rusqlite::Result<T>) -> Answer<T> {
-        answer.map_err(|e| StoreTrouble::of(Path::new(self.db.path().unwrap_or_default()), e))
+    fn check<T>(&self, result: rusqlite::Result<T>) -> StoreResult<T> {
+        result.map_err(|e| StoreTrouble::of(Path::new(self.db.path().unwrap_or_default()), e))
     }
 
-    fn read<T>(&self, record: Result<T, String>) -> Answer<T> {
+    fn read<T>(&self, record: Result<T, String>) -> StoreResult<T> {
         let file = Path::new(self.db.path().unwrap_or_default());
         record.map_err(|why| StoreTrouble::Damaged { file: file.into(), why })
     }

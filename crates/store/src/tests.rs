@@ -38,12 +38,16 @@ impl Drop for Folder {
 
 /// What a writer reported.
 #[derive(Clone, Default)]
-struct Told(Arc<Mutex<Vec<String>>>);
+struct Messages(Arc<Mutex<Vec<String>>>);
 
-impl Told {
-    fn keeper(&self, file: PathBuf, run: RunRecord) -> StoreWriter {
-        let told = self.0.clone();
-        StoreWriter::new(file, run, Arc::new(move |line: &str| told.lock().unwrap().push(line.to_owned())))
+impl Messages {
+    fn writer(&self, file: PathBuf, run: RunRecord) -> StoreWriter {
+        let messages = self.0.clone();
+        StoreWriter::new(
+            file,
+            run,
+            Arc::new(move |line: &str| messages.lock().unwrap().push(line.to_owned())),
+        )
     }
 
     fn lines(&self) -> Vec<String> {
@@ -69,24 +73,24 @@ fn summary() -> Summary {
     Summary { figures, ..Summary::default() }
 }
 
-/// A run of these seconds through a keeper.
-fn keep(mut keeper: StoreWriter, seconds: u64, finish: bool) -> Option<StoredAs> {
-    keeper.begin(&Header { target: "http://t/".into(), connections: 200, seed: 7, ..Header::default() });
+/// A run of these seconds through a writer.
+fn keep(mut writer: StoreWriter, seconds: u64, finish: bool) -> Option<StoredAs> {
+    writer.begin(&Header { target: "http://t/".into(), connections: 200, seed: 7, ..Header::default() });
     for second in 0..seconds {
         let host = HostSample { oom_kills: second, ..HostSample::default() };
-        keeper.tick(&tick(second), &Samples { host: Some(host), ..Samples::default() });
+        writer.tick(&tick(second), &Samples { host: Some(host), ..Samples::default() });
     }
     if finish {
-        keeper.finish(&summary());
+        writer.finish(&summary());
     }
-    keeper.end()
+    writer.end()
 }
 
 #[test]
 fn a_run_is_stored_as_it_was_and_can_be_replayed() {
-    let (folder, told) = (Folder::new(), Told::default());
-    let kept = keep(told.keeper(folder.file(), run(1_700_000_000_000)), 5, true).unwrap();
-    assert_eq!((kept.missed, told.lines()), (0, Vec::new()));
+    let (folder, messages) = (Folder::new(), Messages::default());
+    let kept = keep(messages.writer(folder.file(), run(1_700_000_000_000)), 5, true).unwrap();
+    assert_eq!((kept.missed, messages.lines()), (0, Vec::new()));
     let store = Store::existing(&folder.file()).unwrap().unwrap();
     let stored = store.run(&kept.id).unwrap().unwrap();
     assert_eq!(stored, store.run("latest").unwrap().unwrap());
@@ -114,9 +118,9 @@ fn a_run_is_stored_as_it_was_and_can_be_replayed() {
 
 #[test]
 fn a_run_is_tagged_and_deleted_and_others_are_left_alone() {
-    let (folder, told) = (Folder::new(), Told::default());
+    let (folder, messages) = (Folder::new(), Messages::default());
     let [one, other] = [1_700_000_000_000, 1_700_000_100_000]
-        .map(|began| keep(told.keeper(folder.file(), run(began)), 3, true).unwrap().id);
+        .map(|began| keep(messages.writer(folder.file(), run(began)), 3, true).unwrap().id);
     let store = Store::existing(&folder.file()).unwrap().unwrap();
     let stored = |id: &str| store.run(id).unwrap();
     let tagged = store.tag(&stored(&one).unwrap(), vec!["a".to_owned()]).unwrap();
@@ -133,8 +137,8 @@ fn a_run_is_tagged_and_deleted_and_others_are_left_alone() {
 
 #[test]
 fn a_run_is_under_way_until_nothing_comes_any_more() {
-    let (folder, told) = (Folder::new(), Told::default());
-    let kept = keep(told.keeper(folder.file(), run(1_700_000_000_000)), 3, false).unwrap();
+    let (folder, messages) = (Folder::new(), Messages::default());
+    let kept = keep(messages.writer(folder.file(), run(1_700_000_000_000)), 3, false).unwrap();
     let store = Store::existing(&folder.file()).unwrap().unwrap();
     let stored = store.run(&kept.id).unwrap().unwrap();
     let at = |seconds: u64| stored.is_under_way(Date(1_700_000_000_000 + seconds * 1000));
@@ -145,25 +149,25 @@ fn a_run_is_under_way_until_nothing_comes_any_more() {
 
 #[test]
 fn a_run_that_did_not_end_is_unfinished() {
-    let (folder, told) = (Folder::new(), Told::default());
-    let kept = keep(told.keeper(folder.file(), run(0)), 3, false).unwrap();
+    let (folder, messages) = (Folder::new(), Messages::default());
+    let kept = keep(messages.writer(folder.file(), run(0)), 3, false).unwrap();
     let stored = Store::open(&folder.file()).unwrap().run(&kept.id).unwrap().unwrap();
     assert_eq!((stored.verdict(), stored.held(), stored.elapsed_s()), (None, 102, 3.0));
 }
 
 #[test]
 fn a_run_before_its_first_tick_is_there() {
-    let (folder, told) = (Folder::new(), Told::default());
-    keep(told.keeper(folder.file(), run(0)), 0, false).unwrap();
+    let (folder, messages) = (Folder::new(), Messages::default());
+    keep(messages.writer(folder.file(), run(0)), 0, false).unwrap();
     let stored = Store::open(&folder.file()).unwrap().run("latest").unwrap().unwrap();
     assert_eq!((stored.held(), stored.elapsed_s(), stored.last), (0, 0.0, None));
 }
 
 #[test]
 fn a_store_writer_that_never_began_keeps_nothing() {
-    let (folder, told) = (Folder::new(), Told::default());
-    assert_eq!(told.keeper(folder.file(), run(0)).end(), None);
-    assert!(Store::existing(&folder.file()).unwrap().is_none() && told.lines().is_empty());
+    let (folder, messages) = (Folder::new(), Messages::default());
+    assert_eq!(messages.writer(folder.file(), run(0)).end(), None);
+    assert!(Store::existing(&folder.file()).unwrap().is_none() && messages.lines().is_empty());
 }
 
 #[test]
@@ -179,17 +183,17 @@ fn ids_are_short_different_and_in_the_order_of_time() {
 /// Into a file that neither of them finds there.
 #[test]
 fn many_runs_at_once_share_a_store() {
-    let (folder, told) = (Folder::new(), Told::default());
+    let (folder, messages) = (Folder::new(), Messages::default());
     let keepers: Vec<_> = (0..8)
         .map(|_| {
-            let keeper = told.keeper(folder.file(), run(1_700_000_000_000));
-            std::thread::spawn(move || keep(keeper, 20, true))
+            let writer = messages.writer(folder.file(), run(1_700_000_000_000));
+            std::thread::spawn(move || keep(writer, 20, true))
         })
         .collect();
     let mut ids: Vec<String> =
         keepers.into_iter().map(|thread| thread.join().unwrap().expect("kept").id).collect();
     ids.sort();
-    assert_eq!(told.lines(), [""; 0]);
+    assert_eq!(messages.lines(), [""; 0]);
     let store = Store::open(&folder.file()).unwrap();
     let runs = store.runs().unwrap();
     assert!(runs.iter().map(|run| &run.id).eq(&ids), "{ids:?}");
@@ -200,15 +204,15 @@ fn many_runs_at_once_share_a_store() {
     }
 }
 
-/// A keeper goes on without a store that it cannot use; it says so once, and leaves the file as it is.
+/// A writer goes on without a store that it cannot use; it says so once, and leaves the file as it is.
 fn check_refused(prepare: impl FnOnce(&PathBuf), expected: &str) {
-    let (folder, told) = (Folder::new(), Told::default());
+    let (folder, messages) = (Folder::new(), Messages::default());
     let file = folder.file();
     fs::create_dir_all(file.parent().unwrap()).unwrap();
     prepare(&file);
     let before = fs::read(&file).ok();
-    assert_eq!(keep(told.keeper(file.clone(), run(0)), 100, true), None);
-    let lines = told.lines();
+    assert_eq!(keep(messages.writer(file.clone(), run(0)), 100, true), None);
+    let lines = messages.lines();
     assert!(lines.len() == 1 && lines[0].starts_with("this run is not stored: "), "{lines:?}");
     assert!(lines[0].contains(expected) && lines[0].contains(&*folder.0.to_string_lossy()), "{lines:?}");
     assert_eq!(fs::read(&file).ok(), before);
@@ -249,9 +253,9 @@ fn what_is_no_store_is_left_alone() {
 
 #[test]
 fn damage_within_is_reported_and_what_lies_beside_it_is_still_read() {
-    let (folder, told) = (Folder::new(), Told::default());
+    let (folder, messages) = (Folder::new(), Messages::default());
     let ids: Vec<String> =
-        (0..2).map(|n| keep(told.keeper(folder.file(), run(n * 1000)), 2, true).unwrap().id).collect();
+        (0..2).map(|n| keep(messages.writer(folder.file(), run(n * 1000)), 2, true).unwrap().id).collect();
     let store = Store::open(&folder.file()).unwrap();
     store.db.execute("UPDATE ticks SET record = 'x' WHERE run = ?1", [&ids[0]]).unwrap();
     let why = store.run(&ids[0]).unwrap_err().to_string();
@@ -277,10 +281,10 @@ fn a_full_disk_is_reported_once_and_loses_nothing_that_is_stored() {
 }
 
 /// A run whose ticks have these connections open at their ends, and 600 responses each of as many microseconds.
-fn at_loads(told: &Told, file: PathBuf, began_ms: u64, loads: &[u64], tags: &[&str]) -> String {
+fn at_loads(messages: &Messages, file: PathBuf, began_ms: u64, loads: &[u64], tags: &[&str]) -> String {
     let record = RunRecord { tags: tags.iter().map(|tag| (*tag).to_owned()).collect(), ..run(began_ms) };
-    let mut keeper = told.keeper(file, record);
-    keeper.begin(&Header::default());
+    let mut writer = messages.writer(file, record);
+    writer.begin(&Header::default());
     let mut before = 0;
     for (second, &open) in (0..).zip(loads) {
         let (from, until) = (Nanos::from_secs(second), Nanos::from_secs(second + 1));
@@ -288,20 +292,20 @@ fn at_loads(told: &Told, file: PathBuf, began_ms: u64, loads: &[u64], tags: &[&s
         let mut tick = Tick { from, until, open, open_ns, ..Tick::default() };
         let latency = if second < 3 { &mut tick.ramp_latency } else { &mut tick.latency };
         (0..600).for_each(|_| latency.record(Nanos::from_micros(open)));
-        keeper.tick(&tick, &Samples::default());
+        writer.tick(&tick, &Samples::default());
         before = open;
     }
-    keeper.end().unwrap().id
+    writer.end().unwrap().id
 }
 
 #[test]
 fn runs_are_compared_where_their_loads_were_equal() {
-    let (folder, told) = (Folder::new(), Told::default());
+    let (folder, messages) = (Folder::new(), Messages::default());
     let [steps, held, idle] =
         [&[99, 101, 100, 103, 200, 200, 200, 50][..], &[100, 100, 100, 100, 95, 80], &[100, 100]];
-    at_loads(&told, folder.file(), 1_700_000_000_000, steps, &["a", "both"]);
-    at_loads(&told, folder.file(), 1_700_000_100_000, held, &["both"]);
-    at_loads(&told, folder.file(), 1_700_000_200_000, idle, &[]);
+    at_loads(&messages, folder.file(), 1_700_000_000_000, steps, &["a", "both"]);
+    at_loads(&messages, folder.file(), 1_700_000_100_000, held, &["both"]);
+    at_loads(&messages, folder.file(), 1_700_000_200_000, idle, &[]);
     let store = Store::existing(&folder.file()).unwrap().unwrap();
     let (a, both) = (store.tagged("a").unwrap(), store.tagged("both").unwrap());
     assert_eq!((a.len(), both.len(), store.tagged("bot").unwrap().len()), (1, 2, 0));

@@ -122,7 +122,7 @@ fn row(compared: &ComparedFigure, nth: usize) -> Option<[String; COLUMNS]> {
             value(side),
             ratio.map_or_else(none, percent),
             within.map_or_else(none, interval),
-            side.change.map_or("not measured", |change| change.standing.words()).to_owned(),
+            side.change.map_or("not measured", |change| change.standing.description()).to_owned(),
         ]
     })
 }

@@ -50,35 +50,35 @@ const WAITING: usize = 60;
 /// An event without data is none (HTML, 9.2.6).
 const NOTHING: &str = "null";
 /// Commands that may wait for the run, which checks many times a second.
-const ASKS: usize = 16;
+const MAX_COMMANDS: usize = 16;
 
 /// The sink that shows a run to browsers.
 pub struct Dashboard {
-    news: Option<mpsc::Sender<News>>,
-    asks: Receiver<Command>,
+    events: Option<mpsc::Sender<RunEvent>>,
+    commands: Receiver<Command>,
     web: Web,
 }
 
 /// Events of a run.
-enum News {
+enum RunEvent {
     Begun(Box<Header>),
     Tick(Box<TickRecord<'static>>),
     Over(Box<Summary>),
 }
 
 /// A server-sent event: its name and data.
-type Told = (&'static str, Arc<str>);
+type SseEvent = (&'static str, Arc<str>);
 
 /// State shared by all followers.
 struct Room {
     /// The run so far, and its followers: under one lock, so that no event is missed or sent twice.
     stage: Mutex<Stage>,
-    asks: SyncSender<Command>,
+    commands: SyncSender<Command>,
 }
 
 struct Stage {
     report: Report,
-    followers: Option<broadcast::Sender<Told>>,
+    followers: Option<broadcast::Sender<SseEvent>>,
 }
 
 impl Room {
@@ -93,88 +93,88 @@ impl Dashboard {
     /// access; without it any peer that reaches it has access.
     ///
     /// # Errors
-    /// Another one listens there, or what else bind says.
+    /// Another one listens there, or another error of bind.
     pub fn start(
         at: SocketAddr,
         run: RunRecord,
         opens: Option<Opens>,
     ) -> io::Result<(Dashboard, SocketAddr)> {
-        let (ask, asks) = sync_channel(ASKS);
-        let (news, heard) = mpsc::channel(WAITING);
+        let (sender, commands) = sync_channel(MAX_COMMANDS);
+        let (event_sender, events_in) = mpsc::channel(WAITING);
         let followers = Some(broadcast::channel(WAITING).0);
         let stage = Mutex::new(Stage { report: Report::new(run), followers });
-        let room = Arc::new(Room { stage, asks: ask });
+        let room = Arc::new(Room { stage, commands: sender });
         let routes = Router::new()
             .route("/", get(async || Html(PAGE)))
             .route("/events", get(events))
             .route("/control", post(control))
             .layer(middleware::from_fn_with_state(opens, access::guard))
             .with_state(room.clone());
-        let (web, at) = Web::start(at, routes, gather(room, heard))?;
-        Ok((Dashboard { news: Some(news), asks, web }, at))
+        let (web, at) = Web::start(at, routes, forward(room, events_in))?;
+        Ok((Dashboard { events: Some(event_sender), commands, web }, at))
     }
 
     /// Notifies all followers of the end, within bounds.
     pub fn end(mut self) {
-        self.news = None;
+        self.events = None;
         self.web.end();
     }
 
     /// The page's thread has a minute to take it; what it does not, pages do not have, and the store does.
-    fn tell(&self, news: News) {
-        if let Some(to) = &self.news {
-            let _ = to.try_send(news);
+    fn send(&self, event: RunEvent) {
+        if let Some(to) = &self.events {
+            let _ = to.try_send(event);
         }
     }
 }
 
 impl Sink for Dashboard {
     fn begin(&mut self, header: &Header) {
-        self.tell(News::Begun(Box::new(header.clone())));
+        self.send(RunEvent::Begun(Box::new(header.clone())));
     }
 
-    fn tick(&mut self, tick: &Tick, looks: &Samples) {
-        let record = TickRecord { tick: Cow::Borrowed(tick), looks: Cow::Borrowed(looks) };
-        self.tell(News::Tick(Box::new(TickRecord::coarse(&record))));
+    fn tick(&mut self, tick: &Tick, samples: &Samples) {
+        let record = TickRecord { tick: Cow::Borrowed(tick), looks: Cow::Borrowed(samples) };
+        self.send(RunEvent::Tick(Box::new(TickRecord::coarse(&record))));
     }
 
     fn ask(&mut self) -> Option<Command> {
-        self.asks.try_recv().ok()
+        self.commands.try_recv().ok()
     }
 
     fn finish(&mut self, summary: &Summary) {
-        self.tell(News::Over(Box::new(summary.clone())));
+        self.send(RunEvent::Over(Box::new(summary.clone())));
     }
 }
 
 /// Takes events of the run until the end, and forwards them.
-async fn gather(room: Arc<Room>, mut news: mpsc::Receiver<News>) {
-    while let Some(news) = news.recv().await {
+async fn forward(room: Arc<Room>, mut events: mpsc::Receiver<RunEvent>) {
+    while let Some(event) = events.recv().await {
         let mut stage = room.stage();
-        let told = match news {
-            News::Begun(header) => {
+        let message = match event {
+            RunEvent::Begun(header) => {
                 stage.report.begin(&header);
                 ("run", stage.report.run_json())
             }
-            News::Tick(record) => {
+            RunEvent::Tick(record) => {
                 let json = record.to_json();
                 stage.report.add(*record);
                 ("tick", json)
             }
-            News::Over(summary) => {
+            RunEvent::Over(summary) => {
                 stage.report.finish(&summary);
                 ("summary", crate::summary::json(&summary).replace('\n', ""))
             }
         };
-        stage.tell(told);
+        stage.send(message);
     }
     let mut stage = room.stage();
-    stage.tell(("end", NOTHING.to_owned()));
+    stage.send(("end", NOTHING.to_owned()));
     stage.followers = None;
 }
 
 impl Stage {
-    fn tell(&self, (name, data): (&'static str, String)) {
+    fn send(&self, (name, data): (&'static str, String)) {
         if let Some(followers) = &self.followers {
             // Without followers it is not sent.
             let _ = followers.send((name, data.into()));
@@ -184,17 +184,17 @@ impl Stage {
 
 /// All until now, and then whatever comes.
 async fn events(State(room): State<Arc<Room>>) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
-    let (now, news) = {
+    let (now, receiver) = {
         let stage = room.stage();
-        let now: Told = ("run", stage.report.run_json().into());
+        let now: SseEvent = ("run", stage.report.run_json().into());
         (now, stage.followers.as_ref().map(broadcast::Sender::subscribe))
     };
-    let over = stream::iter(news.is_none().then(|| ("end", NOTHING.into())));
-    let later = stream::unfold(news, async |news| {
-        let mut news = news?;
+    let over = stream::iter(receiver.is_none().then(|| ("end", NOTHING.into())));
+    let later = stream::unfold(receiver, async |receiver| {
+        let mut receiver = receiver?;
         // A follower that is too slow is disconnected: the page reconnects, and gets the run so far.
-        let told = news.recv().await.ok()?;
-        Some((told, Some(news)))
+        let next = receiver.recv().await.ok()?;
+        Some((next, Some(receiver)))
     });
     let all = stream::iter([now]).chain(over).chain(later);
     let events = all.map(|(name, data)| Ok(Event::default().event(name).data(data)));
@@ -208,8 +208,8 @@ struct ControlRequest {
 }
 
 async fn control(State(room): State<Arc<Room>>, body: Bytes) -> Response {
-    let word = serde_json::from_slice(&body).map_or(String::new(), |ControlRequest { ask }| ask);
-    let ask = match word.as_str() {
+    let name = serde_json::from_slice(&body).map_or(String::new(), |ControlRequest { ask }| ask);
+    let command = match name.as_str() {
         "pause" => Command::Pause,
         "resume" => Command::Resume,
         "up" => Command::Up,
@@ -217,11 +217,11 @@ async fn control(State(room): State<Arc<Room>>, body: Bytes) -> Response {
         "drain" => Command::Drain,
         "stop" => Command::Stop,
         _ => {
-            let cure = "use {\"ask\": \"pause\"}, or resume, up, down, drain, stop\n";
-            return (StatusCode::BAD_REQUEST, cure).into_response();
+            let fix = "use {\"ask\": \"pause\"}, or resume, up, down, drain, stop\n";
+            return (StatusCode::BAD_REQUEST, fix).into_response();
         }
     };
-    match room.asks.try_send(ask) {
+    match room.commands.try_send(command) {
         Ok(()) => StatusCode::NO_CONTENT.into_response(),
         Err(_) => (StatusCode::SERVICE_UNAVAILABLE, "the run has ended\n").into_response(),
     }

@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn the_answer_is_one_sentence() {
+    fn the_result_is_one_sentence() {
         let limit = Limit {
             side: Side::Target,
             cause: Cause::OpenFiles,

@@ -39,7 +39,7 @@ impl Sink for Whole {
         self.names.clone_from(&header.populations);
     }
 
-    fn tick(&mut self, tick: &Tick, _looks: &Samples) {
+    fn tick(&mut self, tick: &Tick, _samples: &Samples) {
         self.replies.sample(tick);
         self.replies_of.resize_with(tick.populations.len(), Replies::default);
         for (replies, own) in self.replies_of.iter_mut().zip(&tick.populations) {

@@ -120,14 +120,14 @@ mod tests {
 
     /// A tick with something in everything that is added up.
     fn varied(n: u64) -> TickRecord<'static> {
-        let (mut tick, looks) = fixtures::seen(n + 1);
+        let (mut tick, samples) = fixtures::seen(n + 1);
         (0..50 * n).for_each(|i| tick.ramp_latency.record(Nanos(37 * i * i)));
         let took = |n| samples::Took { time: Nanos(7_000 * n), stalled: Nanos(10_000_019 * n) };
         (0..n).for_each(|n| tick.connect.record_seen(took(n)));
         (1..20 * n).for_each(|i| tick.lag.record(Nanos(1_000_003 * i)));
         tick.ramp_latency.censor();
         tick.steps = vec![tick.latency.clone(), tick.lag.clone()];
-        TickRecord { tick: Cow::Owned(tick), looks: Cow::Owned(looks) }
+        TickRecord { tick: Cow::Owned(tick), looks: Cow::Owned(samples) }
     }
 
     /// What the page's own tests hold against what they make of the same records.

@@ -41,7 +41,7 @@ impl<W: Write> Sink for Line<W> {
             writeln!(self.out, "{target}: {connections} connections, {threads} threads, {io}, seed {seed}");
     }
 
-    fn tick(&mut self, tick: &Tick, looks: &Samples) {
+    fn tick(&mut self, tick: &Tick, samples: &Samples) {
         let period = tick.until.since(tick.from).secs_f64().max(1e-9);
         if period < MIN_PERIOD {
             return;
@@ -61,7 +61,7 @@ impl<W: Write> Sink for Line<W> {
             _ => time(latency.quantile(q).0 as f64 / 1e3, latency.is_at_least(q)),
         };
         let phase = tick.phase.name();
-        let (cpu_s, rss_bytes) = looks.own.as_ref().map_or((0.0, 0), |own| (own.cpu_s(), own.rss_bytes));
+        let (cpu_s, rss_bytes) = samples.own.as_ref().map_or((0.0, 0), |own| (own.cpu_s(), own.rss_bytes));
         let _ = writeln!(
             self.out,
             "{:>5.0}s {phase:<5} open {} of {}  +{}/s  requests {}/s  {:.1} MiB/s  p50 {}  p99 {}{without}  faults {}  cpu {:.0} %  memory {}",
@@ -97,7 +97,7 @@ impl<W: Write> Classic<W> {
 }
 
 impl<W: Write> Sink for Classic<W> {
-    fn tick(&mut self, tick: &Tick, _looks: &Samples) {
+    fn tick(&mut self, tick: &Tick, _samples: &Samples) {
         let start = *self.start.get_or_insert(tick.from);
         let elapsed = tick.until.since(start).secs_f64();
         self.requests += tick.counts.answered;

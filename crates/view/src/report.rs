@@ -93,8 +93,8 @@ impl Sink for Report {
         self.run.header = header.clone();
     }
 
-    fn tick(&mut self, tick: &Tick, looks: &Samples) {
-        let record = TickRecord { tick: Cow::Borrowed(tick), looks: Cow::Borrowed(looks) };
+    fn tick(&mut self, tick: &Tick, samples: &Samples) {
+        let record = TickRecord { tick: Cow::Borrowed(tick), looks: Cow::Borrowed(samples) };
         self.add(TickRecord::coarse(&record));
     }
 

@@ -34,7 +34,7 @@ pub use screen::{keep_for_later, restore_terminal};
 /// Seconds that may wait to be drawn.
 const WAITING: usize = 60;
 /// Commands that may wait: more than can be typed in the tenth of a second between two polls.
-const ASKS: usize = 64;
+const MAX_COMMANDS: usize = 64;
 /// How soon a key, a second or another size is noticed.
 const GLANCE: Duration = Duration::from_millis(100);
 /// Timeout for the end of the thread.
@@ -55,7 +55,7 @@ pub struct Terminal {
 
 struct Thread {
     seconds: SyncSender<Second>,
-    asks: Receiver<Command>,
+    commands: Receiver<Command>,
     done: Receiver<()>,
 }
 
@@ -93,19 +93,19 @@ impl Terminal {
 
     fn start(header: &Header) -> io::Result<Thread> {
         let (seconds, next_second) = sync_channel(WAITING);
-        let (ask, asks) = sync_channel(ASKS);
-        let (tell, done) = sync_channel(1);
+        let (sender, commands) = sync_channel(MAX_COMMANDS);
+        let (finished, done) = sync_channel(1);
         let header = header.clone();
         screen::enter()?;
         let work = move || {
             // A terminal that cannot be written to does not disturb the run. Earlier messages are above.
             messages::flush_messages();
-            let _ = Watching::new(header, ask).and_then(|watching| watching.watch(&next_second));
-            let _ = tell.send(());
+            let _ = Watching::new(header, sender).and_then(|watching| watching.watch(&next_second));
+            let _ = finished.send(());
         };
         let started = thread::Builder::new().name("terminal".to_owned()).spawn(work);
         started.inspect_err(|_| restore_terminal())?;
-        Ok(Thread { seconds, asks, done })
+        Ok(Thread { seconds, commands, done })
     }
 
     /// Ends the view; the plain lines stay.
@@ -137,9 +137,9 @@ impl Sink for Terminal {
         }
     }
 
-    fn tick(&mut self, tick: &Tick, looks: &Samples) {
-        let second = self.figures.tick(tick, looks);
-        self.line.tick(tick, looks);
+    fn tick(&mut self, tick: &Tick, samples: &Samples) {
+        let second = self.figures.tick(tick, samples);
+        self.line.tick(tick, samples);
         let line = self.line.take();
         let Some(thread) = &self.thread else {
             messages::write(line.into_bytes());
@@ -154,7 +154,7 @@ impl Sink for Terminal {
     }
 
     fn ask(&mut self) -> Option<Command> {
-        self.thread.as_ref()?.asks.try_recv().ok()
+        self.thread.as_ref()?.commands.try_recv().ok()
     }
 
     fn finish(&mut self, _summary: &Summary) {
@@ -176,12 +176,12 @@ struct Watching {
     second: Second,
     history: History,
     keys: Keys,
-    asks: SyncSender<Command>,
+    commands: SyncSender<Command>,
     size: (u16, u16),
 }
 
 impl Watching {
-    fn new(header: Header, asks: SyncSender<Command>) -> io::Result<Watching> {
+    fn new(header: Header, commands: SyncSender<Command>) -> io::Result<Watching> {
         let out = BufWriter::with_capacity(FRAME_BYTES, stderr());
         Ok(Watching {
             terminal: ratatui::Terminal::new(CrosstermBackend::new(out))?,
@@ -190,7 +190,7 @@ impl Watching {
             header,
             history: History::new(),
             keys: Keys::default(),
-            asks,
+            commands,
             size: (0, 0),
         })
     }
@@ -235,8 +235,8 @@ impl Watching {
         let (keys, now) = (keys::read(&bytes[..n]), self.clock.now());
         for key in &keys {
             let before = self.keys.clone();
-            if let Some(ask) = self.keys.press(*key, now)
-                && self.asks.try_send(ask).is_err()
+            if let Some(command) = self.keys.press(*key, now)
+                && self.commands.try_send(command).is_err()
             {
                 self.keys = before;
             }
@@ -245,7 +245,7 @@ impl Watching {
     }
 
     fn draw(&mut self) -> io::Result<()> {
-        let (message, terminal) = (self.keys.says(self.clock.now()), &mut self.terminal);
+        let (message, terminal) = (self.keys.notice(self.clock.now()), &mut self.terminal);
         let (header, second, history, keys) = (&self.header, &self.second, &self.history, &self.keys);
         screen::with_pen(|held_messages| {
             let scene = Scene {

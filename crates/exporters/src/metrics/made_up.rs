@@ -14,6 +14,6 @@ pub(crate) fn two_seconds() -> (Snapshot, [Snapshot; 2]) {
 }
 
 fn second_of(metrics_state: &mut MetricsState, n: u64) -> Snapshot {
-    let (tick, looks) = seen(n);
-    metrics_state.tick(&tick, &looks)
+    let (tick, samples) = seen(n);
+    metrics_state.tick(&tick, &samples)
 }

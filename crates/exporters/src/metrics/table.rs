@@ -223,12 +223,12 @@ pub(crate) const TABLE: &[Metric] = &[
         },
     ),
     counter("throng_generator_cpu_seconds_total", MODE, "CPU time used by throng", |m, s| {
-        let seconds = |of: fn(&ProcessSample) -> u64| m.looks.own.as_ref().map(|own| of(own) as f64 / 1e9);
+        let seconds = |of: fn(&ProcessSample) -> u64| m.samples.own.as_ref().map(|own| of(own) as f64 / 1e9);
         s.number(&["user"], seconds(|own| own.cpu_user_ns));
         s.number(&["system"], seconds(|own| own.cpu_system_ns));
     }),
     gauge("throng_generator_resident_bytes", &[], "resident memory of throng", |m, s| {
-        s.number(&[], m.looks.own.as_ref().map(|own| own.rss_bytes as f64));
+        s.number(&[], m.samples.own.as_ref().map(|own| own.rss_bytes as f64));
     }),
     gauge(
         "throng_generator_stall_seconds",
@@ -243,14 +243,14 @@ pub(crate) const TABLE: &[Metric] = &[
         &[],
         "share of a processor used by throng's busiest thread",
         |m, s| {
-            s.number(&[], m.looks.own.as_ref().map(|own| own.busiest_thread));
+            s.number(&[], m.samples.own.as_ref().map(|own| own.busiest_thread));
         },
     ),
     gauge(
         "throng_target_connections",
         &[],
         "connections on the target's side, from its kernel's socket count",
-        |m, s| s.number(&[], m.looks.connections.map(|n| n as f64)),
+        |m, s| s.number(&[], m.samples.connections.map(|n| n as f64)),
     ),
     gauge("throng_target_processes", &[], "processes of the target", |m, s| {
         target(m, s, |t| Some(t.process.processes))
@@ -266,7 +266,8 @@ pub(crate) const TABLE: &[Metric] = &[
         MODE,
         "CPU time used by the target since its processes started",
         |m, s| {
-            let seconds = |of: fn(&TargetSample) -> u64| m.looks.target.as_ref().map(|t| of(t) as f64 / 1e9);
+            let seconds =
+                |of: fn(&TargetSample) -> u64| m.samples.target.as_ref().map(|t| of(t) as f64 / 1e9);
             s.number(&["user"], seconds(|t| t.process.cpu_user_ns));
             s.number(&["system"], seconds(|t| t.process.cpu_system_ns));
         },
@@ -276,7 +277,7 @@ pub(crate) const TABLE: &[Metric] = &[
         &[],
         "share of a processor used by the target's busiest thread",
         |m, s| {
-            s.number(&[], m.looks.target.as_ref().map(|target| target.process.busiest_thread));
+            s.number(&[], m.samples.target.as_ref().map(|target| target.process.busiest_thread));
         },
     ),
     gauge("throng_target_open_files", &[], "open descriptors in the target's fullest file table", |m, s| {
@@ -335,9 +336,9 @@ pub(crate) const TABLE: &[Metric] = &[
         "TCP events since the network namespace was created, named as in the summary's observed.host.tcp",
         |m, s| {
             let none = HostSample::default();
-            for (host, look) in both(m) {
-                for (event, n) in look.unwrap_or(&none).tcp.named() {
-                    s.number(&[host, event], look.map(|_| n as f64));
+            for (host, sample) in both(m) {
+                for (event, n) in sample.unwrap_or(&none).tcp.named() {
+                    s.number(&[host, event], sample.map(|_| n as f64));
                 }
             }
         },
@@ -384,20 +385,20 @@ fn thread(m: &Moment, s: &mut Series, connection: &str, of: fn(&Probe) -> &Laten
 }
 
 fn target(m: &Moment, s: &mut Series, of: fn(&TargetSample) -> Option<u64>) {
-    s.number(&[], m.looks.target.as_ref().and_then(of).map(|n| n as f64));
+    s.number(&[], m.samples.target.as_ref().and_then(of).map(|n| n as f64));
 }
 
 fn jvm(m: &Moment, s: &mut Series, of: fn(&JvmSample) -> f64) {
-    s.number(&[], m.looks.target.as_ref().and_then(|target| target.jvm.as_ref()).map(of));
+    s.number(&[], m.samples.target.as_ref().and_then(|target| target.jvm.as_ref()).map(of));
 }
 
 /// throng's own host, and the target's where it is another one.
 fn both<'a>(m: &Moment<'a>) -> [(&'static str, Option<&'a HostSample>); 2] {
-    [("generator", m.looks.host.as_ref()), ("target", m.looks.target_host.as_ref())]
+    [("generator", m.samples.host.as_ref()), ("target", m.samples.target_host.as_ref())]
 }
 
 fn hosts(m: &Moment, s: &mut Series, of: fn(&HostSample) -> Option<u64>) {
-    for (host, look) in both(m) {
-        s.number(&[host], look.and_then(of).map(|n| n as f64));
+    for (host, sample) in both(m) {
+        s.number(&[host], sample.and_then(of).map(|n| n as f64));
     }
 }

@@ -27,14 +27,14 @@ struct State {
     taken: Mutex<String>,
 }
 
-struct Taker {
+struct Server {
     state: Arc<State>,
     at: SocketAddr,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Taker {
-    fn new(status: usize) -> Taker {
+impl Server {
+    fn new(status: usize) -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let (at, state) = (listener.local_addr().unwrap(), Arc::new(State::default()));
         state.status.store(status, SeqCst);
@@ -49,8 +49,8 @@ impl Taker {
                     }
                 }
                 let status = own.status.load(SeqCst);
-                let answer = format!("HTTP/1.1 {status} So\r\nContent-Length: 4\r\n\r\nwhy\n");
-                stream.write_all(answer.as_bytes()).unwrap();
+                let response = format!("HTTP/1.1 {status} So\r\nContent-Length: 4\r\n\r\nwhy\n");
+                stream.write_all(response.as_bytes()).unwrap();
                 let (head, body) = text.split_once("\r\n\r\n").unwrap();
                 own.heads.lock().unwrap().push(head.to_owned());
                 if status == 204 {
@@ -58,14 +58,14 @@ impl Taker {
                 }
             }
         };
-        Taker { state, at, thread: Some(std::thread::spawn(serve)) }
+        Server { state, at, thread: Some(std::thread::spawn(serve)) }
     }
 
     fn server(&self) -> PushServer {
         server(self.at)
     }
 
-    fn asked(&self) -> usize {
+    fn requests(&self) -> usize {
         self.state.heads.lock().unwrap().len()
     }
 
@@ -81,7 +81,7 @@ impl Taker {
     }
 }
 
-impl Drop for Taker {
+impl Drop for Server {
     fn drop(&mut self) {
         self.state.is_over.store(true, SeqCst);
         let _ = TcpStream::connect(self.at);
@@ -104,12 +104,12 @@ const NOBODY: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Ad
 
 /// The reported lines.
 #[derive(Clone, Default)]
-struct Told(Arc<Mutex<Vec<String>>>);
+struct Messages(Arc<Mutex<Vec<String>>>);
 
-impl Told {
-    fn tell(&self) -> Tell {
-        let told = self.0.clone();
-        Arc::new(move |line: &str| told.lock().unwrap().push(line.to_owned()))
+impl Messages {
+    fn sink(&self) -> Tell {
+        let messages = self.0.clone();
+        Arc::new(move |line: &str| messages.lock().unwrap().push(line.to_owned()))
     }
 
     fn lines(&self) -> Vec<String> {
@@ -119,36 +119,36 @@ impl Told {
 
 const BEGAN: Date = Date(1_700_000_000_000);
 
-fn exporters(server: PushServer, told: &Told) -> Exporters {
+fn exporters(server: PushServer, messages: &Messages) -> Exporters {
     let mut exporters = Exporters::new(BEGAN);
-    exporters.push(server, told.tell());
+    exporters.push(server, messages.sink());
     exporters
 }
 
 fn run(sinks: &mut [&mut dyn Sink], seconds: u64) {
     sinks.iter_mut().for_each(|sink| sink.begin(&header()));
     for second in 1..=seconds {
-        let (tick, looks) = seen(second);
-        sinks.iter_mut().for_each(|sink| sink.tick(&tick, &looks));
+        let (tick, samples) = seen(second);
+        sinks.iter_mut().for_each(|sink| sink.tick(&tick, &samples));
     }
     sinks.iter_mut().for_each(|sink| sink.finish(&Summary::default()));
 }
 
 #[test]
 fn all_seconds_arrive_where_it_takes_them() {
-    let (taker, told) = (Taker::new(204), Told::default());
-    let mut exporters = exporters(taker.server(), &told);
+    let (server, messages) = (Server::new(204), Messages::default());
+    let mut exporters = exporters(server.server(), &messages);
     run(&mut [&mut exporters], 5);
     let remains = exporters.end();
     assert!(
-        remains.behind.is_empty() && remains.troubles.is_empty() && told.lines().is_empty(),
+        remains.behind.is_empty() && remains.troubles.is_empty() && messages.lines().is_empty(),
         "{:?}",
-        told.lines()
+        messages.lines()
     );
-    let points = taker.points();
+    let points = server.points();
     let opens = points.keys().filter(|series| series.starts_with("throng_connections_wanted,"));
     assert_eq!(opens.count(), 10, "two populations, five seconds: {points:?}");
-    let heads = taker.state.heads.lock().unwrap();
+    let heads = server.state.heads.lock().unwrap();
     let head = &heads[0];
     assert!(
         head.starts_with("POST /write?db=t HTTP/1.1\r\nHost: influx:1\r\nAuthorization: Token secret\r\n"),
@@ -158,30 +158,30 @@ fn all_seconds_arrive_where_it_takes_them() {
 
 #[test]
 fn what_is_refused_for_a_while_is_sent_a_little_later() {
-    let (taker, told) = (Taker::new(503), Told::default());
+    let (server, messages) = (Server::new(503), Messages::default());
     let (give, rows) = sync_channel::<Arc<Snapshot>>(9);
-    let (to, own, missing) = (taker.server(), told.tell(), Missing::default());
+    let (to, own, missing) = (server.server(), messages.sink(), Missing::default());
     let count = missing.clone();
     let pushing = std::thread::spawn(move || push(&to, &header(), &rows, &count, &own));
     let (_, [first, last]) = two_seconds();
     give.send(Arc::new(first)).unwrap();
-    while taker.asked() == 0 {
+    while server.requests() == 0 {
         std::thread::yield_now();
     }
-    taker.state.status.store(204, SeqCst);
+    server.state.status.store(204, SeqCst);
     give.send(Arc::new(last)).unwrap();
     drop(give);
     pushing.join().unwrap();
     assert_eq!(*missing.lock().unwrap(), Missed::default());
-    assert_eq!(told.lines(), ["--influx influx:1: retrying, the run continues: rejected: 503 why"]);
-    let times = taker.points().into_keys().filter(|series| series.starts_with("throng_run_info,"));
+    assert_eq!(messages.lines(), ["--influx influx:1: retrying, the run continues: rejected: 503 why"]);
+    let times = server.points().into_keys().filter(|series| series.starts_with("throng_run_info,"));
     assert_eq!(times.count(), 2, "both seconds");
 }
 
 #[test]
 fn an_unreachable_one_costs_a_line_and_never_the_run() {
-    let told = Told::default();
-    let mut exporters = exporters(server(NOBODY), &told);
+    let messages = Messages::default();
+    let mut exporters = exporters(server(NOBODY), &messages);
     run(&mut [&mut exporters], 100);
     let remains = exporters.end();
     assert!(remains.troubles.is_empty(), "{:?}", remains.troubles);
@@ -189,15 +189,15 @@ fn an_unreachable_one_costs_a_line_and_never_the_run() {
     // By its queue or by the thread: none is lost uncounted.
     assert_eq!(behind.missed.seconds, 100);
     assert_eq!(behind.missed.range, Some((Nanos::from_secs(1), Nanos::from_secs(100))));
-    assert_eq!(told.lines().len(), 1, "{:?}", told.lines());
+    assert_eq!(messages.lines().len(), 1, "{:?}", messages.lines());
     let why = behind.make_up(None);
     assert!(why.starts_with("--influx influx:1: 100 seconds of the run are missing: "), "{why}");
 }
 
 #[test]
 fn points_that_it_will_never_take_are_not_sent_for_ever() {
-    let (taker, told) = (Taker::new(400), Told::default());
-    let mut exporters = exporters(taker.server(), &told);
+    let (server, messages) = (Server::new(400), Messages::default());
+    let mut exporters = exporters(server.server(), &messages);
     run(&mut [&mut exporters], 3);
     assert_eq!(exporters.end().behind.iter().map(|behind| behind.missed.seconds).sum::<u64>(), 3);
 }
@@ -205,12 +205,12 @@ fn points_that_it_will_never_take_are_not_sent_for_ever() {
 #[test]
 fn what_it_missed_comes_from_the_store() {
     let file = std::env::temp_dir().join(format!("throng-influx-{}.db", std::process::id()));
-    let (taker, told) = (Taker::new(503), Told::default());
-    let mut exporters = exporters(taker.server(), &told);
+    let (server, messages) = (Server::new(503), Messages::default());
+    let mut exporters = exporters(server.server(), &messages);
     let record = RunRecord { began_ms: BEGAN, ..RunRecord::default() };
-    let mut keeper = StoreWriter::new(file.clone(), record, told.tell());
-    run(&mut [&mut keeper, &mut exporters], 5);
-    let kept = keeper.end().unwrap();
+    let mut writer = StoreWriter::new(file.clone(), record, messages.sink());
+    run(&mut [&mut writer, &mut exporters], 5);
+    let kept = writer.end().unwrap();
     let behind = exporters.end().behind.into_iter().next().expect("it took nothing");
     let store = Store::open(&file).unwrap();
     let stored = store.run(&kept.id).unwrap().unwrap();
@@ -221,16 +221,16 @@ fn what_it_missed_comes_from_the_store() {
         kept.id
     );
     assert!(refused.contains(&cure), "{refused}");
-    taker.state.status.store(204, SeqCst);
+    server.state.status.store(204, SeqCst);
     let sent = behind.make_up(Some((&store, &stored)));
     assert_eq!(sent, "--influx influx:1: 5 seconds of the run were delivered late");
-    let late = taker.points();
-    drop((store, taker));
+    let late = server.points();
+    drop((store, server));
     for name in ["", "-wal", "-shm"] {
         let _ = std::fs::remove_file(format!("{}{name}", file.display()));
     }
-    let in_time = Taker::new(204);
-    let mut exporters = self::exporters(in_time.server(), &told);
+    let in_time = Server::new(204);
+    let mut exporters = self::exporters(in_time.server(), &messages);
     run(&mut [&mut exporters], 5);
     exporters.end();
     assert_eq!(late, in_time.points(), "the same points, whenever they were sent");

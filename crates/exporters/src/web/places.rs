@@ -27,16 +27,16 @@ struct Taken {
     from: IpAddr,
     /// Those that came earlier have smaller ones.
     number: u64,
-    asked: Asked,
+    secured: Secured,
     /// Dropped, it lets its owner go.
     _stays: oneshot::Sender<()>,
 }
 
 /// Whether a peer had a response that secures its slot.
 #[derive(Clone, Default)]
-pub(super) struct Asked(Arc<AtomicBool>);
+pub(super) struct Secured(Arc<AtomicBool>);
 
-impl Asked {
+impl Secured {
     pub(super) fn set(&self) {
         self.0.store(true, Relaxed);
     }
@@ -50,7 +50,7 @@ impl Asked {
 pub(super) struct Place {
     all: Arc<Places>,
     number: u64,
-    asked: Asked,
+    secured: Secured,
     goes: oneshot::Receiver<()>,
 }
 
@@ -75,20 +75,20 @@ impl Places {
                 None => one.from == from,
                 Some(most) => of(one.from) == most,
             };
-            let goes = taken.iter().position(|one| !one.asked.get() && may_go(one))?;
+            let goes = taken.iter().position(|one| !one.secured.get() && may_go(one))?;
             taken.remove(goes);
         }
         let (_stays, goes) = oneshot::channel();
         // Never an earlier one: an evicted peer returns its own.
-        let (number, asked) = (self.next.fetch_add(1, Relaxed), Asked::default());
-        taken.push(Taken { from, number, asked: asked.clone(), _stays });
-        Some(Place { all: self.clone(), number, asked, goes })
+        let (number, secured) = (self.next.fetch_add(1, Relaxed), Secured::default());
+        taken.push(Taken { from, number, secured: secured.clone(), _stays });
+        Some(Place { all: self.clone(), number, secured, goes })
     }
 }
 
 impl Place {
-    pub(super) fn asked(&self) -> Asked {
-        self.asked.clone()
+    pub(super) fn secured(&self) -> Secured {
+        self.secured.clone()
     }
 
     /// Completes when another peer needs the slot.
@@ -119,14 +119,14 @@ mod tests {
     fn who_asked_stays_and_the_first_silent_one_goes() {
         let places = Arc::new(Places::default());
         let mut own: Vec<Place> = (0..MAX_OF_ONE).map(|_| places.take(ip(1)).unwrap()).collect();
-        own[0].asked().set();
+        own[0].secured().set();
         let mut newest = places.take(ip(1)).unwrap();
         let gone: Vec<usize> = (0..own.len()).filter(|nth| has_to_go(&mut own[*nth])).collect();
         assert_eq!((gone, has_to_go(&mut newest)), (vec![1], false));
         // Another address has its own share.
         assert!(places.take(ip(2)).is_some());
-        own.iter().chain([&newest]).for_each(|place| place.asked().set());
-        assert!(places.take(ip(1)).is_none(), "all of them have asked");
+        own.iter().chain([&newest]).for_each(|place| place.secured().set());
+        assert!(places.take(ip(1)).is_none(), "all of them are secured");
         drop(newest);
         assert!(places.take(ip(1)).is_some(), "a place that is given back is there again");
     }
@@ -135,7 +135,7 @@ mod tests {
     fn who_had_to_go_takes_nothing_from_who_came() {
         let places = Arc::new(Places::default());
         let mut own: Vec<Place> = (0..MAX_OF_ONE).map(|_| places.take(ip(1)).unwrap()).collect();
-        own[..MAX_OF_ONE - 1].iter().for_each(|place| place.asked().set());
+        own[..MAX_OF_ONE - 1].iter().for_each(|place| place.secured().set());
         let mut newest = places.take(ip(1)).unwrap();
         let mut evicted = own.pop().unwrap();
         assert!(has_to_go(&mut evicted));

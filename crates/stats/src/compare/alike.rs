@@ -4,13 +4,13 @@ use samples::Verdict;
 
 use super::{Group, Run};
 
-/// What speaks against it: each once, with the runs that it is true of. `load_words`: those of a command line that say what the
+/// What speaks against it: each once, with the runs that it is true of. `load_args`: those of a command line that say what the
 /// load is.
-pub(super) fn warnings(groups: &[Group], load_words: &dyn Fn(&[String]) -> Vec<String>) -> Vec<String> {
+pub(super) fn warnings(groups: &[Group], load_args: &dyn Fn(&[String]) -> Vec<String>) -> Vec<String> {
     let base = &groups[0].runs[0];
     let mut found: Vec<(String, Vec<&str>)> = Vec::new();
     for run in groups.iter().flat_map(|group| &group.runs) {
-        for what in against(base, run, load_words).into_iter().chain(of(run)) {
+        for what in against(base, run, load_args).into_iter().chain(of(run)) {
             match found.iter_mut().find(|(known, _)| *known == what) {
                 Some((_, runs)) if runs.contains(&run.id.as_str()) => {}
                 Some((_, runs)) => runs.push(&run.id),
@@ -39,7 +39,7 @@ fn shared(groups: &[Group]) -> Option<(String, Vec<&str>)> {
 }
 
 /// What differs from the base.
-fn against(base: &Run, run: &Run, load_words: &dyn Fn(&[String]) -> Vec<String>) -> Vec<String> {
+fn against(base: &Run, run: &Run, load_args: &dyn Fn(&[String]) -> Vec<String>) -> Vec<String> {
     let (b, r) = (&base.record, &run.record);
     let mut found = Vec::new();
     let mut differs = |what: &str, own: &dyn std::fmt::Display, there: &dyn std::fmt::Display| {
@@ -62,10 +62,10 @@ fn against(base: &Run, run: &Run, load_words: &dyn Fn(&[String]) -> Vec<String>)
     if b.version != r.version {
         differs("version of throng", &r.version, &b.version);
     }
-    let (there, own) = (load_words(&b.words), load_words(&r.words));
+    let (there, own) = (load_args(&b.words), load_args(&r.words));
     if there != own {
         let only = |of: &[String], not: &[String]| {
-            let only: Vec<&str> = of.iter().filter(|word| !not.contains(word)).map(String::as_str).collect();
+            let only: Vec<&str> = of.iter().filter(|arg| !not.contains(arg)).map(String::as_str).collect();
             if only.is_empty() { "nothing".to_owned() } else { only.join(" ") }
         };
         differs("plan", &only(&own, &there), &only(&there, &own));

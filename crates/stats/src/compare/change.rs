@@ -66,8 +66,8 @@ impl Change {
 }
 
 impl Standing {
-    /// In words.
-    pub const fn words(self) -> &'static str {
+    /// As shown in the table.
+    pub const fn description(self) -> &'static str {
         match self {
             Standing::Larger => "larger than the noise",
             Standing::Within => "within the noise",
@@ -77,8 +77,8 @@ impl Standing {
         }
     }
 
-    /// In one word.
-    pub const fn word(self) -> &'static str {
+    /// As named in JSON.
+    pub const fn name(self) -> &'static str {
         match self {
             Standing::Larger => "larger",
             Standing::Within => "within",

@@ -33,7 +33,7 @@ fn figure(compared: &ComparedFigure) -> Value {
             "mean": side.mean,
             "ratio": side.change.and_then(|change| change.ratio),
             "interval": side.change.and_then(|change| change.interval),
-            "difference": side.change.map(|change| change.standing.word()),
+            "difference": side.change.map(|change| change.standing.name()),
         })
     };
     let figure = &compared.figure;

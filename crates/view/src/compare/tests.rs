@@ -13,9 +13,9 @@ fn run(id: &str, figures: Value, slowest_us: u64) -> Run {
 }
 
 /// Responses of one millisecond each, but the slowest 2 % of them.
-fn at_load(answers: u64, slowest_us: u64) -> Latency {
+fn at_load(responses: u64, slowest_us: u64) -> Latency {
     let mut at_load = Latency::default();
-    (0..answers).for_each(|n| {
+    (0..responses).for_each(|n| {
         at_load.record(Nanos::from_micros(if n % 50 == 0 { slowest_us } else { 1_000 }));
     });
     at_load
@@ -65,7 +65,7 @@ fn groups() -> Vec<Group> {
     vec![of("before", before, 0), of("after", after, 1), group("latest", vec![other, unfinished])]
 }
 
-fn allowed(text: &str, grows: bool, share: f64) -> FigureTolerance {
+fn tolerance(text: &str, grows: bool, share: f64) -> FigureTolerance {
     let path = text.split(' ').next().unwrap();
     let figure = Figure::usual().into_iter().find(|figure| figure.path == path).unwrap();
     FigureTolerance { text: text.to_owned(), figure, grows, share }
@@ -73,11 +73,11 @@ fn allowed(text: &str, grows: bool, share: f64) -> FigureTolerance {
 
 fn comparison() -> Comparison {
     let tolerances = [
-        allowed("latency_us.p99 +10%", true, 0.1),
-        allowed("latency_us.p99 +30%", true, 0.3),
-        allowed("requests.per_s -0%", false, 0.0),
-        allowed("faults +0%", true, 0.0),
-        allowed("probe.latency_us.p99 +10%", true, 0.1),
+        tolerance("latency_us.p99 +10%", true, 0.1),
+        tolerance("latency_us.p99 +30%", true, 0.3),
+        tolerance("requests.per_s -0%", false, 0.0),
+        tolerance("faults +0%", true, 0.0),
+        tolerance("probe.latency_us.p99 +10%", true, 0.1),
     ];
     Comparison::new(groups(), EqualLoad::of([200, 200]), &tolerances, &<[String]>::to_vec)
 }
@@ -177,20 +177,20 @@ fn survivors(id: &str, judged_p99: Value) -> Run {
     run(id, figures, 2_000)
 }
 
-fn answered(id: &str) -> Run {
+fn run_with_responses(id: &str) -> Run {
     let mut figures = summary("pass", 200, 9_000.0, 1_000.0, 0);
     figures["latency_us"]["censored"] = Value::Null;
     run(id, figures, 2_000)
 }
 
 #[test]
-fn a_percentile_of_those_that_were_answered_is_said_to_be_one() {
+fn a_percentile_without_unanswered_requests_is_marked() {
     let groups = || {
-        let before = vec![answered("a0"), answered("a1")];
+        let before = vec![run_with_responses("a0"), run_with_responses("a1")];
         let after = vec![survivors("b0", Value::Null), survivors("b1", json!(1_900.0))];
         vec![group("before", before), group("after", after)]
     };
-    let tolerances = [allowed("latency_us.p99 +10%", true, 0.1)];
+    let tolerances = [tolerance("latency_us.p99 +10%", true, 0.1)];
     let comparison = Comparison::new(groups(), EqualLoad::of([200, 200]), &tolerances, &<[String]>::to_vec);
     let shown = text(&comparison);
     for line in [
@@ -208,7 +208,7 @@ fn a_percentile_of_those_that_were_answered_is_said_to_be_one() {
     let detail = "it falls among the requests without a response in run b0";
     assert_eq!((judged.failed, judged.detail.as_str()), (true, detail));
     let none = Comparison::new(
-        vec![group("a", vec![answered("a0")]), group("b", vec![answered("b0")])],
+        vec![group("a", vec![run_with_responses("a0")]), group("b", vec![run_with_responses("b0")])],
         None,
         &[],
         &<[String]>::to_vec,

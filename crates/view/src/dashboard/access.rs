@@ -15,7 +15,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 
-use exporters::web::ForAnybody;
+use exporters::web::Public;
 
 /// Whether this is the secret.
 pub type Opens = Arc<dyn Fn(&[u8]) -> bool + Send + Sync>;
@@ -57,7 +57,7 @@ pub(super) async fn guard(State(opens): State<Option<Opens>>, request: Request, 
     let is_known = opens.as_ref().is_none_or(|opens| is_shown(request.headers(), opens));
     let mut response = next.run(request).await;
     if !is_known {
-        response.extensions_mut().insert(ForAnybody);
+        response.extensions_mut().insert(Public);
     }
     let headers = response.headers_mut();
     headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));

@@ -15,7 +15,7 @@ fn start(opens: Option<Opens>) -> (Dashboard, SocketAddr) {
 }
 
 /// The response to a request, including its head.
-fn ask(at: SocketAddr, request: &str, headers: &str, body: &str) -> String {
+fn fetch(at: SocketAddr, request: &str, headers: &str, body: &str) -> String {
     let mut stream = TcpStream::connect(at).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let len = body.len();
@@ -23,14 +23,14 @@ fn ask(at: SocketAddr, request: &str, headers: &str, body: &str) -> String {
     let head =
         format!("{request} HTTP/1.1\r\n{host}{headers}Content-Length: {len}\r\nConnection: close\r\n\r\n");
     stream.write_all((head + body).as_bytes()).unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    answer
+    let mut response = String::new();
+    stream.read_to_string(&mut response).unwrap();
+    response
 }
 
 fn check(at: SocketAddr, (request, headers, body): (&str, &str, &str), status: u16) {
-    let answer = ask(at, request, headers, body);
-    assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{request} {headers} {body}: {answer}");
+    let response = fetch(at, request, headers, body);
+    assert!(response.starts_with(&format!("HTTP/1.1 {status} ")), "{request} {headers} {body}: {response}");
 }
 
 /// A follower: reads event by event.
@@ -61,7 +61,7 @@ impl Follower {
     }
 
     /// Responses in a run's ticks.
-    fn answered(&mut self, event: &str) -> Vec<u64> {
+    fn responses(&mut self, event: &str) -> Vec<u64> {
         let (name, data) = self.next();
         assert_eq!(name, event);
         let of = |record: &Value| record["tick"]["counts"]["answered"].as_u64().unwrap();
@@ -73,21 +73,21 @@ impl Follower {
 fn whoever_joins_has_what_one_has_who_was_there() {
     let (mut dashboard, at) = start(None);
     let mut first = Follower::join(at);
-    assert!(first.answered("run").is_empty());
+    assert!(first.responses("run").is_empty());
     let (header, ticks) = (header(), [1, 2, 3, 4, 5].map(seen));
     dashboard.begin(&header);
-    assert!(first.answered("run").is_empty());
+    assert!(first.responses("run").is_empty());
     let mut all = Vec::new();
-    for (tick, looks) in &ticks[..3] {
-        dashboard.tick(tick, looks);
-        all.extend(first.answered("tick"));
+    for (tick, samples) in &ticks[..3] {
+        dashboard.tick(tick, samples);
+        all.extend(first.responses("tick"));
     }
     assert_eq!(all, ticks[..3].iter().map(|(tick, _)| tick.counts.answered).collect::<Vec<_>>());
     let mut second = Follower::join(at);
-    assert_eq!(second.answered("run"), all);
-    for (tick, looks) in &ticks[3..] {
-        dashboard.tick(tick, looks);
-        let [one, other] = [&mut first, &mut second].map(|follower| follower.answered("tick"));
+    assert_eq!(second.responses("run"), all);
+    for (tick, samples) in &ticks[3..] {
+        dashboard.tick(tick, samples);
+        let [one, other] = [&mut first, &mut second].map(|follower| follower.responses("tick"));
         assert_eq!((one, vec![tick.counts.answered]), (other.clone(), other));
     }
     let headline = "pass: all is well".to_owned();
@@ -104,20 +104,20 @@ fn whoever_joins_has_what_one_has_who_was_there() {
 fn what_is_asked_reaches_the_run_in_its_order() {
     let (mut dashboard, at) = start(None);
     let own = "X-Throng: 1\r\n";
-    let words = ["pause", "resume", "up", "down", "drain", "stop"];
-    for word in words {
-        check(at, ("POST /control", own, &format!("{{\"ask\":\"{word}\"}}")), 204);
+    let commands = ["pause", "resume", "up", "down", "drain", "stop"];
+    for command in commands {
+        check(at, ("POST /control", own, &format!("{{\"ask\":\"{command}\"}}")), 204);
     }
-    let asked: Vec<Command> = std::iter::from_fn(|| dashboard.ask()).collect();
+    let received: Vec<Command> = std::iter::from_fn(|| dashboard.ask()).collect();
     assert_eq!(
-        asked,
+        received,
         [Command::Pause, Command::Resume, Command::Up, Command::Down, Command::Drain, Command::Stop]
     );
     for wrong in ["", "{}", "{\"ask\":\"more\"}", "pause"] {
         check(at, ("POST /control", own, wrong), 400);
     }
     assert_eq!(dashboard.ask(), None);
-    for _ in 0..ASKS {
+    for _ in 0..MAX_COMMANDS {
         check(at, ("POST /control", own, "{\"ask\":\"up\"}"), 204);
     }
     check(at, ("POST /control", own, "{\"ask\":\"up\"}"), 503);
@@ -138,7 +138,7 @@ fn without_a_token_it_is_for_this_machine() {
     check(at, ("GET /control", "", ""), 405);
     check(at, ("GET /nothing", "", ""), 404);
     assert_eq!(dashboard.ask(), None);
-    let page = ask(at, "GET /", "", "");
+    let page = fetch(at, "GET /", "", "");
     let (head, body) = page.split_once("\r\n\r\n").unwrap();
     assert!(head.to_lowercase().contains("content-security-policy: default-src 'none'"), "{head}");
     assert_eq!(body, PAGE);
@@ -162,17 +162,17 @@ fn a_token_is_shown_by_a_header_and_never_kept_as_a_cookie() {
         check(at, (request, headers, "{\"ask\":\"stop\"}"), 401);
     }
     // The address hands it to where the browser keeps it to itself.
-    let shown = ask(at, "GET /?a=b&token=secret", "Host: far.example\r\n", "").to_lowercase();
+    let shown = fetch(at, "GET /?a=b&token=secret", "Host: far.example\r\n", "").to_lowercase();
     assert!(shown.starts_with("http/1.1 303 ") && shown.contains("location: /#token=secret\r\n"), "{shown}");
     // The page has nothing of the run in it.
-    let page = ask(at, "GET /", "Host: far.example\r\n", "");
+    let page = fetch(at, "GET /", "Host: far.example\r\n", "");
     assert!(page.starts_with("HTTP/1.1 200 ") && page.ends_with(PAGE), "{page}");
     let both = "Authorization: Bearer secret\r\nX-Throng: 1\r\n";
-    let asked = ask(at, "POST /control", both, "{\"ask\":\"stop\"}");
-    assert!(asked.starts_with("HTTP/1.1 204 "), "{asked}");
+    let received = fetch(at, "POST /control", both, "{\"ask\":\"stop\"}");
+    assert!(received.starts_with("HTTP/1.1 204 "), "{received}");
     assert_eq!(dashboard.ask(), Some(Command::Stop));
-    for answer in [shown, page.to_lowercase(), asked.to_lowercase()] {
-        let (head, _) = answer.split_once("\r\n\r\n").unwrap();
+    for response in [shown, page.to_lowercase(), received.to_lowercase()] {
+        let (head, _) = response.split_once("\r\n\r\n").unwrap();
         assert!(!head.contains("set-cookie"), "{head}");
     }
 }
@@ -190,8 +190,8 @@ fn the_page_alone_is_worth_no_place() {
         assert_eq!(&said, b"HTTP/1.1 200");
     }
     let both = "Authorization: Bearer secret\r\nX-Throng: 1\r\n";
-    let answer = ask(at, "POST /control", both, "{\"ask\":\"stop\"}");
-    assert!(answer.starts_with("HTTP/1.1 204 "), "{answer}");
+    let response = fetch(at, "POST /control", both, "{\"ask\":\"stop\"}");
+    assert!(response.starts_with("HTTP/1.1 204 "), "{response}");
 }
 
 #[test]

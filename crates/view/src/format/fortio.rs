@@ -76,10 +76,10 @@ fn connects(s: &Summary, whole: &Whole) -> String {
 /// Responses by status, and requests without one as −1.
 fn codes(s: &Summary, lost: u64, calls: u64) -> String {
     let lost = (lost > 0).then_some((-1, lost));
-    let answers = s.requests.status.iter().map(|(code, n)| (i32::from(*code), *n));
+    let responses = s.requests.status.iter().map(|(code, n)| (i32::from(*code), *n));
     let lines = lost
         .into_iter()
-        .chain(answers)
+        .chain(responses)
         .map(|(code, n)| format!("Code {code:3} : {n} ({:.1} %)\n", percent(n as f64, calls as f64)));
     lines.collect()
 }

@@ -30,7 +30,7 @@ fn lasted(duration_s: f64, elapsed_s: f64) -> Summary {
 pub(super) fn right() -> (Summary, Whole) {
     let mut whole = Whole::default();
     for second in 0..12 {
-        whole.tick(&second_of_answers(second), &Samples::default());
+        whole.tick(&second_of_responses(second), &Samples::default());
     }
     let mut summary = lasted(12.003, 12.0);
     summary.ramp_s = 0.01;
@@ -41,7 +41,7 @@ pub(super) fn right() -> (Summary, Whole) {
     (summary, whole)
 }
 
-fn second_of_answers(second: u64) -> Tick {
+fn second_of_responses(second: u64) -> Tick {
     let (from, until) = (Nanos::from_secs(second), Nanos::from_secs(second + 1));
     let mut tick = Tick { from, until, open: 10, phase: Phase::Hold, ..Tick::default() };
     tick.open_ns = 10_000_000_000;

@@ -191,14 +191,14 @@ fn plan(id: &str, run: &RunRecord, out: &mut String) {
 /// The command that repeats the run, its seed included.
 fn command(run: &RunRecord) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
-    let quoted = |word: &String| match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.clone(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
+    let quoted = |arg: &String| match !arg.is_empty() && arg.chars().all(is_plain) {
+        true => arg.clone(),
+        false => format!("'{}'", arg.replace('\'', r"'\''")),
     };
-    let words: Vec<String> = run.words.iter().map(quoted).collect();
-    let says_seed = run.words.iter().any(|word| word == "--seed" || word.starts_with("--seed="));
-    let seed = if says_seed { String::new() } else { format!(" --seed {}", run.header.seed) };
-    format!("throng {}{seed}", words.join(" "))
+    let args: Vec<String> = run.words.iter().map(quoted).collect();
+    let has_seed = run.words.iter().any(|arg| arg == "--seed" || arg.starts_with("--seed="));
+    let seed = if has_seed { String::new() } else { format!(" --seed {}", run.header.seed) };
+    format!("throng {}{seed}", args.join(" "))
 }
 
 /// As code, on one line.

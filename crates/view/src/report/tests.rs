@@ -28,8 +28,8 @@ fn report(target: &str) -> Report {
     };
     let mut report = Report::new(run);
     report.begin(&samples::Header { target: target.to_owned(), ..header() });
-    for (tick, looks) in [1, 2, 3].map(seen) {
-        report.tick(&tick, &looks);
+    for (tick, samples) in [1, 2, 3].map(seen) {
+        report.tick(&tick, &samples);
     }
     report
 }
@@ -140,7 +140,7 @@ fn busy(times: &mut samples::Latency, n: u64, median_us: f64, state: &mut u64) {
 
 #[test]
 fn an_hour_of_a_million_connections_is_a_small_file() {
-    let (_, looks) = seen(1);
+    let (_, samples) = seen(1);
     let mut report = report("http://t/");
     let mut state = 7;
     for second in 0..3_600 {
@@ -156,7 +156,7 @@ fn an_hour_of_a_million_connections_is_a_small_file() {
         busy(&mut probe.kept, 10, 900.0, &mut state);
         busy(&mut probe.fresh, 10, 1_500.0, &mut state);
         tick.probe = Some(Box::new(probe));
-        report.tick(&tick, &looks);
+        report.tick(&tick, &samples);
     }
     report.finish(&summary());
     let html = report_html(&[report], None);

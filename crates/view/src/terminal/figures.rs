@@ -87,12 +87,12 @@ pub(crate) struct TargetFigures {
 }
 
 impl TargetFigures {
-    fn of(look: &TargetSample) -> TargetFigures {
+    fn of(sample: &TargetSample) -> TargetFigures {
         TargetFigures {
-            cpu: look.process.cores_used,
-            memory: look.process.rss_bytes,
-            open_files: (look.open_files, look.open_files_limit),
-            accept_queue: (look.accept_queue, look.accept_backlog),
+            cpu: sample.process.cores_used,
+            memory: sample.process.rss_bytes,
+            open_files: (sample.open_files, sample.open_files_limit),
+            accept_queue: (sample.accept_queue, sample.accept_backlog),
         }
     }
 }
@@ -142,7 +142,7 @@ impl Figures {
     }
 
     /// The figures of a tick; none if it is too short.
-    pub(crate) fn tick(&mut self, tick: &Tick, looks: &Samples) -> Option<Second> {
+    pub(crate) fn tick(&mut self, tick: &Tick, samples: &Samples) -> Option<Second> {
         let start = *self.start.get_or_insert(tick.from);
         self.faults.merge(&tick.faults);
         for (sum, population) in self.faults_of.iter_mut().zip(&tick.populations) {
@@ -159,7 +159,7 @@ impl Figures {
             return None;
         }
         let per_s = |n: u64| n as f64 / period;
-        let (cpu_s, own_memory) = looks.own.as_ref().map_or((0.0, 0), |own| (own.cpu_s(), own.rss_bytes));
+        let (cpu_s, own_memory) = samples.own.as_ref().map_or((0.0, 0), |own| (own.cpu_s(), own.rss_bytes));
         let own_cpu = (cpu_s - self.cpu_s) / period;
         self.cpu_s = cpu_s;
         Some(Second {
@@ -180,7 +180,7 @@ impl Figures {
             lag: Percentiles::of(&tick.lag),
             own_cpu,
             own_memory,
-            target: looks.target.as_ref().map(TargetFigures::of),
+            target: samples.target.as_ref().map(TargetFigures::of),
             populations: self.populations(tick, period),
             faults: self.faults(tick),
         })

@@ -57,14 +57,14 @@ pub(crate) struct Keys {
     /// A key that waits for its second press, and until when.
     armed: Option<(Key, Nanos)>,
     /// The last command, and until when it is shown.
-    asked: Option<(Command, Nanos)>,
+    last: Option<(Command, Nanos)>,
 }
 
 impl Keys {
     /// The run's own end disables keys too; and others may pause it, after the last command from here is done.
     pub(crate) fn see(&mut self, phase: Phase, now: Nanos) {
         self.is_ending |= phase == Phase::Drain;
-        if self.asked.is_none_or(|(_, until)| now >= until) {
+        if self.last.is_none_or(|(_, until)| now >= until) {
             self.is_paused = phase == Phase::Pause;
         }
     }
@@ -82,7 +82,7 @@ impl Keys {
     /// The commands to send.
     pub(crate) fn press(&mut self, key: Key, now: Nanos) -> Option<Command> {
         let is_second = self.armed.take().is_some_and(|(armed, until)| armed == key && now < until);
-        let ask = match key {
+        let command = match key {
             _ if self.is_stopping => None,
             Key::Interrupt if self.is_ending => Some(Command::Stop),
             Key::Interrupt => Some(Command::Drain),
@@ -97,13 +97,13 @@ impl Keys {
             Key::More => Some(Command::Up),
             Key::Less => Some(Command::Down),
         };
-        if let Some(ask) = ask {
-            self.is_paused = ask == Command::Pause || self.is_paused && ask != Command::Resume;
-            self.is_ending |= matches!(ask, Command::Drain | Command::Stop);
-            self.is_stopping |= ask == Command::Stop;
-            self.asked = Some((ask, now + WHILE));
+        if let Some(command) = command {
+            self.is_paused = command == Command::Pause || self.is_paused && command != Command::Resume;
+            self.is_ending |= matches!(command, Command::Drain | Command::Stop);
+            self.is_stopping |= command == Command::Stop;
+            self.last = Some((command, now + WHILE));
         }
-        ask
+        command
     }
 
     fn arm(&mut self, key: Key, now: Nanos) -> Option<Command> {
@@ -111,12 +111,12 @@ impl Keys {
         None
     }
 
-    /// What is to be said of it.
-    pub(crate) fn says(&self, now: Nanos) -> Option<&'static str> {
-        match (self.armed, self.asked) {
+    /// What the screen shows about it.
+    pub(crate) fn notice(&self, now: Nanos) -> Option<&'static str> {
+        match (self.armed, self.last) {
             (Some((Key::Drain, until)), _) if now < until => Some("press d again to drain"),
             (Some((_, until)), _) if now < until => Some("press q again to stop immediately"),
-            (_, Some((ask, until))) if now < until => Some(match ask {
+            (_, Some((command, until))) if now < until => Some(match command {
                 Command::Pause => "pausing: nothing new starts",
                 Command::Resume => "resuming",
                 Command::Up => "increasing the load by a tenth, up to the plan",
@@ -227,16 +227,16 @@ mod tests {
     #[test]
     fn what_was_pressed_is_said_for_three_seconds() {
         let (mut keys, at) = (Keys::default(), Nanos::from_secs);
-        assert_eq!(keys.says(at(1)), None);
+        assert_eq!(keys.notice(at(1)), None);
         keys.press(Key::Less, at(1));
-        assert_eq!(keys.says(at(3)), Some("decreasing the load by a tenth"));
+        assert_eq!(keys.notice(at(3)), Some("decreasing the load by a tenth"));
         keys.press(Key::Drain, at(3));
-        assert_eq!(keys.says(at(5)), Some("press d again to drain"));
-        assert_eq!(keys.says(at(6)), None);
+        assert_eq!(keys.notice(at(5)), Some("press d again to drain"));
+        assert_eq!(keys.notice(at(6)), None);
         keys.press(Key::Quit, at(6));
-        assert_eq!(keys.says(at(6)), Some("press q again to stop immediately"));
+        assert_eq!(keys.notice(at(6)), Some("press q again to stop immediately"));
         keys.press(Key::Quit, at(6));
-        assert_eq!(keys.says(at(6)), Some("stopping"));
+        assert_eq!(keys.notice(at(6)), Some("stopping"));
     }
 
     #[test]

@@ -35,7 +35,7 @@ struct Run {
     history: History,
     held_messages: Vec<String>,
     cpu_s: f64,
-    looks: Samples,
+    samples: Samples,
 }
 
 impl Run {
@@ -46,7 +46,7 @@ impl Run {
             history: History::new(),
             held_messages: Vec::new(),
             cpu_s: 0.0,
-            looks: Samples::default(),
+            samples: Samples::default(),
             header,
         }
     }
@@ -54,8 +54,8 @@ impl Run {
     /// A second more; throng used 0.4 s of it.
     fn tick(&mut self, tick: &Tick) {
         self.cpu_s += 0.4;
-        let looks = Samples { own: own(self.cpu_s, 12_163_482), ..self.looks.clone() };
-        if let Some(second) = self.figures.tick(tick, &looks) {
+        let samples = Samples { own: own(self.cpu_s, 12_163_482), ..self.samples.clone() };
+        if let Some(second) = self.figures.tick(tick, &samples) {
             self.history.push(Point { open: second.open, wanted: second.wanted });
             self.second = second;
         }
@@ -116,7 +116,7 @@ fn second(n: u64, phase: Phase, open: u64, populations: u64) -> Tick {
     tick
 }
 
-fn looks() -> Samples {
+fn samples() -> Samples {
     let process = ProcessSample { cores_used: 1.234, rss_bytes: 9_542_042, ..ProcessSample::default() };
     let target = TargetSample {
         process,
@@ -132,7 +132,7 @@ fn looks() -> Samples {
 /// Ten seconds of ramp, ten of full load, with a dip and with faults.
 fn in_trouble(populations: u64) -> Run {
     let mut run = Run::of(header());
-    run.looks = looks();
+    run.samples = samples();
     for n in 0..10 {
         run.tick(&second(n, Phase::Ramp, 10_000 * (n + 1), populations));
     }
@@ -349,7 +349,7 @@ fn faults_add_up_the_most_frequent_first() {
 #[test]
 fn a_target_on_another_host_is_not_seen() {
     let mut figures = Figures::of(&header());
-    assert!(figures.tick(&second(0, Phase::Hold, 5, 0), &looks()).unwrap().target.is_some());
+    assert!(figures.tick(&second(0, Phase::Hold, 5, 0), &samples()).unwrap().target.is_some());
     let seen = figures.tick(&second(1, Phase::Hold, 5, 0), &Samples::default()).unwrap();
     assert_eq!(seen.target, None);
 }

@@ -1,6 +1,6 @@
-//! What comes in, in the same words for both roles.
+//! Input events, with the same names for both roles.
 
-/// What came in. `H` is what a head says: [`Head`](super::Head) for a client, [`Request`](super::Request) for a server.
+/// An input event. `H` is a parsed head: [`Head`](super::Head) for a client, [`Request`](super::Request) for a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event<'a, H> {
     /// For a client: an interim response, status 100 to 199 but 101; the final one is still to come (RFC 9110 section

@@ -19,7 +19,7 @@ pub struct Response {
 
 /// Writes the head of a request (and nothing else) into `out`: the bytes written, `None` where it does not fit.
 ///
-/// The words are written as they are: that they hold no blank and no line end is for the caller to check.
+/// The arguments are written unchanged: the caller must check that they have no space and no line end.
 pub fn write_request(out: &mut [u8], method: &str, target: &str, host: &str) -> Option<usize> {
     let mut out = Out::new(out);
     begin_request(&mut out, method, target, host)?;
@@ -29,8 +29,11 @@ pub fn write_request(out: &mut [u8], method: &str, target: &str, host: &str) -> 
 
 /// The request line and `Host`.
 pub(crate) fn begin_request(out: &mut Out, method: &str, target: &str, host: &str) -> Option<()> {
-    let words = [method, target, host];
-    debug_assert!(words.iter().all(|w| w.bytes().all(|b| b > b' ')), "a word with a blank: {words:?}");
+    let tokens = [method, target, host];
+    debug_assert!(
+        tokens.iter().all(|token| token.bytes().all(|b| b > b' ')),
+        "a token with a space: {tokens:?}"
+    );
     out.put(method.as_bytes())?;
     out.put(b" ")?;
     out.put(target.as_bytes())?;

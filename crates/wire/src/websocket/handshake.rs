@@ -44,7 +44,7 @@ fn base64<const N: usize>(bytes: &[u8]) -> [u8; N] {
 /// Client: writes the whole request for an upgrade into `out`: the bytes written, `None` where it does not
 /// fit.
 ///
-/// The words are written as they are: that they hold no blank and no line end is for the caller to check.
+/// The arguments are written unchanged: the caller must check that they have no space and no line end.
 pub fn write_upgrade(out: &mut [u8], target: &str, host: &str, key: &Key) -> Option<usize> {
     let mut out = Out::new(out);
     begin_request(&mut out, "GET", target, host)?;

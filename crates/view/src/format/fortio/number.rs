@@ -6,7 +6,7 @@ pub(super) fn general(x: f64, digits: usize) -> String {
         return "0".to_owned();
     }
     let rounded = format!("{x:.0$e}", digits.max(1) - 1);
-    let (mantissa, exponent) = rounded.split_once('e').expect("it was asked for");
+    let (mantissa, exponent) = rounded.split_once('e').expect("the format is scientific");
     let exponent: i32 = exponent.parse().expect("an exponent is a number");
     if exponent < -4 || exponent >= digits as i32 {
         return with_exponent(without_zeros(mantissa), exponent);
@@ -19,7 +19,7 @@ pub(super) fn general(x: f64, digits: usize) -> String {
 pub(super) fn shortest(x: f64) -> String {
     let (mantissa, exponent) = {
         let text = format!("{x:e}");
-        let (mantissa, exponent) = text.split_once('e').expect("it was asked for");
+        let (mantissa, exponent) = text.split_once('e').expect("the format is scientific");
         (mantissa.to_owned(), exponent.parse::<i32>().expect("an exponent is a number"))
     };
     if x != 0.0 && !(-4..21).contains(&exponent) { with_exponent(&mantissa, exponent) } else { x.to_string() }

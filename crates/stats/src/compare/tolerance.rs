@@ -34,11 +34,12 @@ pub struct Judged {
 pub(super) fn judge(tolerances: &[FigureTolerance], groups: &[Group]) -> Vec<Judged> {
     let names = names(groups);
     let mut judged = Vec::new();
-    for allowed in tolerances {
-        let compared = compared_by(allowed.figure.clone(), groups, Figure::judged);
+    for tolerance in tolerances {
+        let compared = compared_by(tolerance.figure.clone(), groups, Figure::judged);
         for nth in 1..groups.len() {
             let [base, own] = [0, nth].map(|at| (names[at].as_str(), &groups[at], &compared.sides[at]));
-            let unbound = [base, own].iter().find_map(|(_, group, _)| without_bound(&allowed.figure, group));
+            let unbound =
+                [base, own].iter().find_map(|(_, group, _)| without_bound(&tolerance.figure, group));
             let (failed, detail) = match (unbound, base.2.mean, own.2.mean, own.2.change) {
                 (Some(run), ..) => (
                     true,
@@ -48,12 +49,12 @@ pub(super) fn judge(tolerances: &[FigureTolerance], groups: &[Group]) -> Vec<Jud
                     ),
                 ),
                 (None, Some(before), Some(after), Some(change)) => {
-                    let verdict = verdict(allowed, [before, after], &change);
-                    (verdict.0, detail(allowed, [base.0, own.0], [before, after], &change, verdict.1))
+                    let verdict = verdict(tolerance, [before, after], &change);
+                    (verdict.0, detail(tolerance, [base.0, own.0], [before, after], &change, verdict.1))
                 }
                 _ => (true, format!("not measured in {}", unmeasured(base.0, base.2, own.0, own.2))),
             };
-            judged.push(Judged { text: allowed.text.clone(), group: names[nth].clone(), failed, detail });
+            judged.push(Judged { text: tolerance.text.clone(), group: names[nth].clone(), failed, detail });
         }
     }
     judged
@@ -75,11 +76,11 @@ fn unmeasured(base_name: &str, base: &Side, group: &str, side: &Side) -> String 
 }
 
 /// Whether it fails, and why or why not.
-fn verdict(allowed: &FigureTolerance, [base, own]: [f64; 2], change: &Change) -> (bool, &'static str) {
-    match (is_beyond(allowed, base, own), change.standing) {
+fn verdict(tolerance: &FigureTolerance, [base, own]: [f64; 2], change: &Change) -> (bool, &'static str) {
+    match (is_beyond(tolerance, base, own), change.standing) {
         (false, _) => (false, "allowed"),
-        (true, Standing::Within) => (false, Standing::Within.words()),
-        (true, Standing::Larger) => (true, Standing::Larger.words()),
+        (true, Standing::Within) => (false, Standing::Within.description()),
+        (true, Standing::Larger) => (true, Standing::Larger.description()),
         (true, Standing::Unknown) => (true, "the noise is not known"),
         (true, Standing::Same | Standing::Differs) => (true, "beyond the tolerance"),
     }
@@ -88,20 +89,20 @@ fn verdict(allowed: &FigureTolerance, [base, own]: [f64; 2], change: &Change) ->
 /// What went through logarithms comes back with an error in its last digits.
 const ROUNDING: f64 = 1e-9;
 
-fn is_beyond(allowed: &FigureTolerance, base: f64, own: f64) -> bool {
+fn is_beyond(tolerance: &FigureTolerance, base: f64, own: f64) -> bool {
     let grown = own - base;
-    let most = (allowed.share + ROUNDING) * base.abs();
-    if allowed.grows { grown > most } else { -grown > most }
+    let most = (tolerance.share + ROUNDING) * base.abs();
+    if tolerance.grows { grown > most } else { -grown > most }
 }
 
 fn detail(
-    allowed: &FigureTolerance,
+    tolerance: &FigureTolerance,
     [base_name, group]: [&str; 2],
     [base, own]: [f64; 2],
     change: &Change,
     why: &str,
 ) -> String {
-    let unit = allowed.figure.unit;
+    let unit = tolerance.figure.unit;
     let changed = change.ratio.map(|ratio| format!(", {}", change::percent(ratio))).unwrap_or_default();
     let interval = change.interval.map(|interval| format!(" ({})", change::interval(interval)));
     format!(
@@ -119,8 +120,8 @@ mod tests {
 
     fn check(grows: bool, share: f64, values: [f64; 2], expected: bool) {
         let figure = Figure { name: "f".to_owned(), path: "f".to_owned(), unit: Unit::Count };
-        let allowed = FigureTolerance { text: "f".to_owned(), figure, grows, share };
-        assert_eq!(is_beyond(&allowed, values[0], values[1]), expected, "{grows} {share} {values:?}");
+        let tolerance = FigureTolerance { text: "f".to_owned(), figure, grows, share };
+        assert_eq!(is_beyond(&tolerance, values[0], values[1]), expected, "{grows} {share} {values:?}");
     }
 
     #[test]

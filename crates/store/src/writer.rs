@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub struct StoreWriter {
     file: PathBuf,
     run: RunRecord,
-    tell: Tell,
+    report: Tell,
     thread: Option<Thread>,
     /// Ticks so far, and those lost because the queue was full.
     seen: u64,
@@ -39,23 +39,23 @@ pub struct StoredAs {
 struct Thread {
     ticks: SyncSender<(u64, String)>,
     summary: SyncSender<String>,
-    kept: Receiver<Option<StoredAs>>,
+    result: Receiver<Option<StoredAs>>,
 }
 
 impl StoreWriter {
     /// Stores a run in this file; its record's header is added when it begins.
-    pub fn new(file: PathBuf, run: RunRecord, tell: Tell) -> StoreWriter {
-        StoreWriter { file, run, tell, thread: None, seen: 0, missed: 0 }
+    pub fn new(file: PathBuf, run: RunRecord, report: Tell) -> StoreWriter {
+        StoreWriter { file, run, report, thread: None, seen: 0, missed: 0 }
     }
 
     /// Waits until all is stored, within bounds. `None`: it was not stored, which was reported.
     pub fn end(self) -> Option<StoredAs> {
-        let Thread { ticks, summary, kept } = self.thread?;
+        let Thread { ticks, summary, result } = self.thread?;
         drop((ticks, summary));
-        match kept.recv_timeout(PATIENCE) {
-            Ok(kept) => kept.map(|kept| StoredAs { missed: kept.missed + self.missed, ..kept }),
+        match result.recv_timeout(PATIENCE) {
+            Ok(stored) => stored.map(|stored| StoredAs { missed: stored.missed + self.missed, ..stored }),
             Err(RecvTimeoutError::Timeout) => {
-                (self.tell)(&format!(
+                (self.report)(&format!(
                     "the end of this run is not stored: {}: no response within {PATIENCE:?}",
                     self.file.display()
                 ));
@@ -71,21 +71,21 @@ impl Sink for StoreWriter {
         self.run.header = header.clone();
         let (ticks, next_tick) = sync_channel(WAITING);
         let (summary, last) = sync_channel(1);
-        let (told, kept) = sync_channel(1);
-        let (file, run, tell) = (self.file.clone(), self.run.clone(), self.tell.clone());
-        let keep = move || {
-            let _ = told.send(keep(&file, &run, &next_tick, &last, &*tell));
+        let (done, result) = sync_channel(1);
+        let (file, run, report) = (self.file.clone(), self.run.clone(), self.report.clone());
+        let body = move || {
+            let _ = done.send(store_run(&file, &run, &next_tick, &last, &*report));
         };
-        match std::thread::Builder::new().name("store".to_owned()).spawn(keep) {
-            Ok(_) => self.thread = Some(Thread { ticks, summary, kept }),
-            Err(e) => (self.tell)(&format!("this run is not stored: cannot start a thread: {e}")),
+        match std::thread::Builder::new().name("store".to_owned()).spawn(body) {
+            Ok(_) => self.thread = Some(Thread { ticks, summary, result }),
+            Err(e) => (self.report)(&format!("this run is not stored: cannot start a thread: {e}")),
         }
     }
 
-    fn tick(&mut self, tick: &Tick, looks: &Samples) {
+    fn tick(&mut self, tick: &Tick, samples: &Samples) {
         let Some(thread) = &self.thread else { return };
         // Written here: 1 to 20 µs, and less than a copy of the histograms would take.
-        let record = TickRecord { tick: Cow::Borrowed(tick), looks: Cow::Borrowed(looks) }.to_json();
+        let record = TickRecord { tick: Cow::Borrowed(tick), looks: Cow::Borrowed(samples) }.to_json();
         self.seen += 1;
         if let Err(TrySendError::Full(_)) = thread.ticks.try_send((self.seen, record)) {
             self.missed += 1;
@@ -100,12 +100,12 @@ impl Sink for StoreWriter {
 }
 
 /// The thread: takes ticks until there are no more, and then the summary, if there is one.
-fn keep(
+fn store_run(
     file: &Path,
     run: &RunRecord,
     ticks: &Receiver<(u64, String)>,
     summary: &Receiver<String>,
-    tell: &dyn Fn(&str),
+    report: &dyn Fn(&str),
 ) -> Option<StoredAs> {
     let begun = Store::open(file).and_then(|store| {
         let id = store.begin(run).map_err(|e| StoreTrouble::of(file, e))?;
@@ -114,28 +114,28 @@ fn keep(
     let (store, id) = match begun {
         Ok(begun) => begun,
         Err(trouble) => {
-            tell(&format!("this run is not stored: {trouble}"));
+            report(&format!("this run is not stored: {trouble}"));
             return None;
         }
     };
     let mut missed = 0;
     // A disk may have space again: each is tried, and the first failure is reported.
-    let mut told = false;
-    let mut tell_once = |e: rusqlite::Error| {
-        if !std::mem::replace(&mut told, true) {
-            tell(&format!("this run is not stored completely: {}", StoreTrouble::of(file, e)));
+    let mut reported = false;
+    let mut report_once = |e: rusqlite::Error| {
+        if !std::mem::replace(&mut reported, true) {
+            report(&format!("this run is not stored completely: {}", StoreTrouble::of(file, e)));
         }
     };
     for (n, record) in ticks {
         if let Err(e) = store.add_tick(&id, n, &record) {
             missed += 1;
-            tell_once(e);
+            report_once(e);
         }
     }
     if let Ok(summary) = summary.recv()
         && let Err(e) = store.finish(&id, &summary)
     {
-        tell_once(e);
+        report_once(e);
     }
     Some(StoredAs { id, missed })
 }
