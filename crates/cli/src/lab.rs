@@ -103,10 +103,6 @@ fn up(lab: &Lab, server: Option<&str>, env: &[String], scale: f64) -> Result<u8,
             .server(name)
             .ok_or_else(|| Failure::words([format!("--server: {} has no server {name}", lab.name)]))?,
     };
-    let missing = lab::missing(server);
-    if !missing.is_empty() {
-        return Err(Failure::machine(missing.join("\n")));
-    }
     let variable = |text: &String| {
         let pair = text.split_once('=').filter(|(name, _)| !name.is_empty());
         let (name, value) = pair.ok_or_else(|| format!("--env: {text} is not NAME=VALUE"))?;
@@ -131,7 +127,7 @@ fn up(lab: &Lab, server: Option<&str>, env: &[String], scale: f64) -> Result<u8,
 
 /// Runs the selected experiments; the exit status is 0 if all went as expected.
 fn run(lab: &Lab, args: &LabRunArgs) -> Result<u8, Failure> {
-    let mut cases = select(lab, &lab.experiments, &args.variant)?;
+    let mut cases = Case::select(lab, &lab.experiments, &args.variant)?;
     if args.at.is_some() {
         // There is one server, and its environment is its own.
         cases.dedup_by(|later, first| later.experiment.name == first.experiment.name);
@@ -172,14 +168,10 @@ fn soak(lab: &Lab, args: &LabSoakArgs) -> Result<u8, Failure> {
         Failure::words([format!("{} has no [soak] in its lab.toml: {}", lab.name, lab.folder.display())])
     })?;
     let results = results(args.results.as_deref())?;
-    let case = select(lab, [experiment], &args.variant)?[0];
+    let case = Case::select(lab, [experiment], &args.variant)?[0];
     let stop = signals::order_to_stop(false)?;
     let at = args.at.as_deref().map(host_and_port).transpose()?;
     let runner = Runner { scale: args.scale, at, ..runner(&stop)? };
-    let missing = runner.missing(&case);
-    if !missing.is_empty() {
-        return Err(Failure::machine(missing.join("\n")));
-    }
     let Soak { outcome, text, drifts } = Soak::run(runner, &case, time)?;
     answer(&text)?;
     if stop.load(Relaxed) {
@@ -210,21 +202,6 @@ fn compare(labs: &[Lab], args: &LabCompareArgs) -> Result<u8, Failure> {
     }
     tell(&text, args.json.as_deref(), || lab::compare_json(&outcomes))?;
     Ok(0)
-}
-
-/// The cases of `--variant`; at least one.
-fn select<'a>(
-    lab: &'a Lab,
-    experiments: impl IntoIterator<Item = &'a Experiment>,
-    names: &[String],
-) -> Result<Vec<Case<'a>>, Failure> {
-    let cases = Case::select(lab, experiments, names);
-    if cases.is_empty() {
-        let names = names.join(" ");
-        let why = format!("--variant: {} has no experiment, server or variant {names}", lab.name);
-        return Err(Failure::words([why]));
-    }
-    Ok(cases)
 }
 
 /// Reads `--at`.

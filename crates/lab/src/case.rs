@@ -1,6 +1,7 @@
 //! What a trial tries: an experiment with one server, in one of its variants.
 
 use crate::{
+    error::Error,
     experiment::Experiment,
     file::{Lab, Server},
     template::Environment,
@@ -20,12 +21,15 @@ pub struct Case<'a> {
 }
 
 impl<'a> Case<'a> {
-    /// All cases of these experiments that have each of `names`: of an experiment, a server or a variant.
+    /// The cases of these experiments that have each of `names`: of an experiment, a server or a variant.
+    ///
+    /// # Errors
+    /// There is none.
     pub fn select(
         lab: &'a Lab,
         experiments: impl IntoIterator<Item = &'a Experiment>,
         names: &[String],
-    ) -> Vec<Case<'a>> {
+    ) -> Result<Vec<Case<'a>>, Error> {
         let mut all = Vec::new();
         for experiment in experiments {
             for server in lab.servers_of(experiment) {
@@ -37,7 +41,12 @@ impl<'a> Case<'a> {
             }
         }
         all.retain(|case| names.iter().all(|name| case.names().any(|own| own == name)));
-        all
+        if all.is_empty() {
+            let (lab, names) = (&lab.name, names.join(" "));
+            let why = format!("--variant: {lab} has no experiment, server or variant {names}");
+            return Err(Error::usage(why));
+        }
+        Ok(all)
     }
 
     /// Of experiment, server and variant.
@@ -70,7 +79,7 @@ mod tests {
         let lab: Lab = toml::from_str(lab).unwrap();
         let check = |names: &[&str], expected: &[&str]| {
             let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-            let cases = Case::select(&lab, &lab.experiments, &names);
+            let cases = Case::select(&lab, &lab.experiments, &names).unwrap_or_default();
             let found: Vec<String> =
                 cases.iter().map(|case| case.names().collect::<Vec<_>>().join(" ")).collect();
             assert_eq!(found, expected, "{names:?}");

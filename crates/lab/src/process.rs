@@ -20,7 +20,7 @@ use crate::{
     error::Error,
     file::{self, Lab, Server},
     log::Log,
-    source,
+    needs, source,
     template::{Environment, Values},
     workspace::Workspace,
 };
@@ -76,7 +76,7 @@ impl Running {
     /// until all are ready. `variant` overrides its environment.
     ///
     /// # Errors
-    /// What does not build, start or get ready, with the last lines that it printed.
+    /// What is missing; or what does not build, start or get ready, with the last lines that it printed.
     pub(crate) fn start(
         workspace: &Workspace,
         server: &Server,
@@ -84,6 +84,10 @@ impl Running {
         variant: &Environment,
         tell: &dyn Fn(&str),
     ) -> Result<Running, Error> {
+        let missing = needs::missing(server);
+        if !missing.is_empty() {
+            return Err(Error::Machine(missing.join("\n")));
+        }
         let (mut values, processes) = (workspace.values.clone(), processes(server, connections));
         let heap_mib = server.heap_mib(values.scale / f64::from(processes)).map_err(Error::Machine)?;
         values.named.extend(heap_mib.map(|mib| ("heap", mib.to_string())));
