@@ -19,7 +19,6 @@ pub struct Experiment {
     #[serde(default)]
     pub(crate) servers: Vec<String>,
     /// A scenario file beside `lab.toml`; or
-    #[serde(default)]
     pub(crate) scenario: Option<String>,
     /// the arguments of `throng run`.
     #[serde(default)]
@@ -28,7 +27,6 @@ pub struct Experiment {
     #[serde(default)]
     pub(crate) find: Vec<String>,
     /// Also print the summary in this tool's format.
-    #[serde(default)]
     pub(crate) format: Option<String>,
     /// Scale for a small machine.
     #[serde(default = "full_scale")]
@@ -43,16 +41,13 @@ pub struct Experiment {
     #[serde(default)]
     pub(crate) variants: BTreeMap<String, Environment>,
     /// The cause that is expected to stop it.
-    #[serde(default)]
     pub(crate) limit: Option<String>,
     /// The experiment in which that limit is lifted.
-    #[serde(default)]
     pub(crate) lifted: Option<String>,
     /// Number of simultaneous `throng run` processes, each with its own source address, that share the load.
     #[serde(default = "one")]
     pub(crate) clients: u8,
     /// What to look at.
-    #[serde(default)]
     pub(crate) look: Option<String>,
 }
 

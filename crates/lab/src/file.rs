@@ -37,7 +37,6 @@ pub struct Lab {
     #[serde(rename = "experiment")]
     pub experiments: Vec<Experiment>,
     /// What `throng lab soak` does for hours.
-    #[serde(default)]
     pub soak: Option<Experiment>,
     /// Its pictures.
     #[serde(default, rename = "plot")]
@@ -106,13 +105,10 @@ pub struct Server {
     #[serde(default)]
     pub(crate) ready: Ready,
     /// Connections a process may hold if its limit on open files cannot be raised.
-    #[serde(default)]
     pub(crate) connections_each: Option<u64>,
     /// Heap of a Java virtual machine at full scale: `3g`, `512m`.
-    #[serde(default)]
     pub(crate) heap: Option<String>,
     /// A shell line that prints the version.
-    #[serde(default)]
     pub(crate) version: Option<String>,
 }
 
@@ -121,10 +117,8 @@ pub struct Server {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Need {
     /// A program on the path; or
-    #[serde(default)]
     pub(crate) program: Option<String>,
     /// a file or folder by its absolute path: a jar, a header, a library.
-    #[serde(default)]
     pub(crate) file: Option<String>,
     /// Debian's package.
     pub(crate) package: String,

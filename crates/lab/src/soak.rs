@@ -16,7 +16,7 @@ use crate::{
 
 /// How often the status is printed.
 const CHECKPOINTS: u64 = 20;
-/// For the trend; the shortest is of three seconds.
+/// Intervals that are tested for drift, at most; each has at least three seconds.
 const INTERVALS: usize = 60;
 
 /// The results of a soak.
