@@ -34,13 +34,13 @@ pub(crate) fn apply(
         Live::Classic => Some(&mut classic),
         Live::Off => None,
     };
-    let mut keeper = runs::keeper(&record);
-    let kept = keeper.as_mut().map(|keeper| keeper as &mut dyn Sink);
+    let mut store_writer = runs::store_writer(&record);
+    let kept = store_writer.as_mut().map(|store_writer| store_writer as &mut dyn Sink);
     let others = sinks.iter_mut().map(|sink| &mut **sink as &mut dyn Sink);
     let mut sinks: Vec<&mut dyn Sink> = view.into_iter().chain(kept).chain(others).collect();
     let (root, calibrations) = (Root::real(), runs::calibrations());
     let summary = run::run(plan, &root, &mut sinks, interrupt, &calibrations, &mut message);
-    let kept = keeper.and_then(StoreWriter::end);
+    let kept = store_writer.and_then(StoreWriter::end);
     if let Some(kept) = kept.as_ref().filter(|_| live != Live::Off) {
         message(&runs::kept(kept));
     }

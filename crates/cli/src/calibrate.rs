@@ -21,7 +21,7 @@ const CLOSED_LOOP: u64 = 100;
 
 /// Measures, prints and stores; returns the exit status.
 pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<u8, Failure> {
-    let duration = words(args)?;
+    let duration = read_args(args)?;
     // Before the work: without a store it would be in vain.
     let file = runs::file().map_err(Failure::machine)?;
     let store = Store::open(&file).map_err(Failure::machine)?;
@@ -29,15 +29,15 @@ pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<u8, Failure> {
     let interrupt = signals::interrupt()?;
 
     let (opened, fitting) = opening(&args.io, duration, &interrupt)?;
-    let answered = closed_loop(args, &interrupt)?;
+    let closed_loop_run = closed_loop(args, &interrupt)?;
     let host = host::facts(&Root::real());
     let calibration = Calibration {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         at_ms: Date::from(units::date()),
         io: opened.io.to_string(),
         open_per_s: Measurement::of_opening(&opened, host.cores),
-        requests_per_s: Measurement::of_requests(&answered, host.cores),
-        latency_p99_us: answered.latency_us.p99,
+        requests_per_s: Measurement::of_requests(&closed_loop_run, host.cores),
+        latency_p99_us: closed_loop_run.latency_us.p99,
         connections: fitting,
         bytes_per_connection: bytes_per_pair(&opened.cost),
         host,
@@ -49,7 +49,7 @@ pub(crate) fn calibrate(args: &CalibrateArgs) -> Result<u8, Failure> {
 }
 
 /// The duration; all mistakes at once, before a server is started.
-fn words(args: &CalibrateArgs) -> Result<Nanos, Failure> {
+fn read_args(args: &CalibrateArgs) -> Result<Nanos, Failure> {
     let plan = plans::plan(&flags("tcp://127.0.0.1:1", &args.io).with(&flag::DURATION, &args.duration))?;
     match plan.stages[0].hold {
         Hold::For(time) if time > Nanos::ZERO => Ok(time),

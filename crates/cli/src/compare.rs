@@ -16,7 +16,7 @@ const EXIT_WORSE: u8 = 1;
 
 /// Compares; returns the exit status.
 pub(crate) fn compare(args: &CompareArgs) -> Result<u8, Failure> {
-    let (store, groups, tolerances) = words(args)?;
+    let (store, groups, tolerances) = read_args(args)?;
     let drawn = args.report.as_ref().map(|_| reports(&store, &groups)).transpose()?;
     let (groups, load) = store.compared(groups).map_err(Failure::machine)?;
     let comparison = Comparison::new(groups, load, &tolerances, &plan::load_args);
@@ -50,8 +50,8 @@ fn reports(store: &Store, groups: &Groups) -> Result<Vec<Report>, Failure> {
 
 type Groups = Vec<(String, Vec<StoredRun>)>;
 
-/// Reads the words; all mistakes at once.
-fn words(args: &CompareArgs) -> Result<(Store, Groups, Vec<FigureTolerance>), Failure> {
+/// Checks the arguments; reports all mistakes at once.
+fn read_args(args: &CompareArgs) -> Result<(Store, Groups, Vec<FigureTolerance>), Failure> {
     let store = runs::store()?;
     let (mut groups, mut mistakes) = (Groups::new(), Vec::new());
     for name in &args.runs {

@@ -54,10 +54,10 @@ fn examine(root: &Root, plan: &Plan, args: &DoctorArgs, again: Option<u64>) -> R
         need = Need { target: None, listeners: Vec::new(), ..need };
     }
     let capacity = host::capacity(root, &need);
-    let asked = args.connections.is_some();
-    if !asked {
+    let is_requested = args.connections.is_some();
+    if !is_requested {
         need.connections = again.unwrap_or(about(capacity.connections).clamp(1, u32::MAX.into()));
     }
     let findings = host::examine(root, &need);
-    Ok(Report { target: need.target, connections: need.connections, asked, capacity, findings })
+    Ok(Report { target: need.target, connections: need.connections, is_requested, capacity, findings })
 }

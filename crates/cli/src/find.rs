@@ -12,16 +12,16 @@ use crate::{
     message, plans, say, signals,
 };
 
-/// Time at full load of each step, unless `--duration` says otherwise.
+/// Default time at full load of each step (`--duration`).
 const DWELL: &str = "5s";
-/// Between two requests of a connection that is only held, unless `--think` says otherwise.
+/// Default time between two requests of a connection that is only held (`--think`).
 const THINK: &str = "30s..90s";
 /// The default of `--probe`.
 const PROBE: &str = "20/s";
 
 /// Searches; returns the exit status.
 pub(crate) fn find(args: &FindArgs, flags: Flags) -> Result<u8, Failure> {
-    let (by, most) = words(args, &flags)?;
+    let (by, most) = read_args(args, &flags)?;
     let json = flags.get(&flag::JSON).map(str::to_owned);
     let (plan, dwell) = plan(flags, by)?;
     Files::default().json(json.as_deref())?;
@@ -45,7 +45,7 @@ pub(crate) fn find(args: &FindArgs, flags: Flags) -> Result<u8, Failure> {
 fn plan(flags: Flags, by: By) -> Result<(Plan, Nanos), Failure> {
     let dwell = flags.get(&flag::DURATION).unwrap_or(DWELL).to_owned();
     let flags = match plans::scenario_file(&flags) {
-        // A step lasts as long as the search says, whatever the scenario's stages do.
+        // The search determines how long a step lasts, whatever the scenario's stages are.
         Some(_) => flags.without(&flag::DURATION),
         None => {
             let scheme = flags.get(&flag::TARGET).and_then(Scheme::of_target);
@@ -61,7 +61,7 @@ fn plan(flags: Flags, by: By) -> Result<(Plan, Nanos), Failure> {
     }
 }
 
-fn words(args: &FindArgs, flags: &Flags) -> Result<(By, Option<u64>), Failure> {
+fn read_args(args: &FindArgs, flags: &Flags) -> Result<(By, Option<u64>), Failure> {
     let mut mistakes = Vec::new();
     let by = match args.by.as_deref() {
         None | Some("connections") => By::Connections,

@@ -29,7 +29,7 @@ use std::{
 
 use args::Verb;
 
-/// The user's words were wrong.
+/// Usage error.
 const EXIT_USAGE: u8 = 2;
 /// This machine cannot do it.
 const EXIT_MACHINE: u8 = 3;
@@ -62,7 +62,7 @@ fn main() -> ExitCode {
     ExitCode::from(status)
 }
 
-/// Why a verb did not do its work, and the exit status that says so.
+/// Why a command failed, and its exit status.
 struct Failure {
     status: u8,
     lines: Vec<String>,
@@ -90,8 +90,8 @@ fn say(text: &str) {
     }
 }
 
-/// The result as text on standard output, and as JSON where `--json` says: a file, or, with `-`, standard output itself,
-/// and then the text is for the person. Both are tried: neither is lost for the other's sake.
+/// Prints the result as text to standard output, and writes it as JSON to the file of `--json`. With `--json -` the JSON
+/// goes to standard output and the text to standard error. Both are tried, even if one fails.
 ///
 /// # Errors
 /// One of them could not be written.
@@ -112,7 +112,7 @@ fn tell(text: &str, json_to: Option<&str>, json: impl FnOnce() -> String) -> Res
     }
 }
 
-/// The result, on standard output.
+/// Prints the result to standard output.
 ///
 /// # Errors
 /// The reader is gone, or the disk is full.
@@ -120,6 +120,6 @@ fn answer(text: &str) -> Result<(), Failure> {
     // In order, where both are the same terminal.
     view::flush_messages();
     let mut out = stdout();
-    let told = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-    told.map_err(|e| Failure::machine(format!("standard output: {e}")))
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    written.map_err(|e| Failure::machine(format!("standard output: {e}")))
 }

@@ -1,4 +1,4 @@
-//! Where the metrics of a run go, as its flags say.
+//! Where the metrics of a run go, according to its flags.
 
 use std::{env, sync::Arc};
 

@@ -20,7 +20,7 @@ const SEARCH: Nanos = Nanos::from_secs(5);
 
 /// Serves until a signal; returns the exit status.
 pub(crate) fn observe(args: &ObserveArgs) -> Result<u8, Failure> {
-    let Wanted { listen, token, only } = words(args)?;
+    let Wanted { listen, token, only } = read_args(args)?;
     let failed = |e: std::io::Error| Failure::machine(format!("--listen {listen}: {e}"));
     let server = Server::bind(listen, token, only).map_err(failed)?;
     let stop = signals::order_to_stop(args.until_stdin_ends)?;
@@ -37,8 +37,8 @@ struct Wanted {
     only: Option<u16>,
 }
 
-/// Reads the words; all mistakes at once.
-fn words(args: &ObserveArgs) -> Result<Wanted, Failure> {
+/// Checks the arguments; reports all mistakes at once.
+fn read_args(args: &ObserveArgs) -> Result<Wanted, Failure> {
     let mut mistakes = Vec::new();
     let listen = args.listen.parse::<SocketAddr>();
     match &listen {
@@ -74,7 +74,7 @@ struct Watches {
 struct Known {
     watch: Watch,
     searched: Nanos,
-    looked: Nanos,
+    sampled: Nanos,
     sample: Sample,
 }
 
@@ -89,15 +89,15 @@ impl Watches {
             if self.known.len() >= MAX_WATCHES {
                 // The least recently requested one.
                 let oldest =
-                    self.known.iter().min_by_key(|(_, known)| known.looked).map(|(ports, _)| ports.clone());
+                    self.known.iter().min_by_key(|(_, known)| known.sampled).map(|(ports, _)| ports.clone());
                 oldest.and_then(|ports| self.known.remove(&ports));
             }
             let watch = Watch::new(&self.root, ports, &::run::listeners(&self.root));
-            let first = Known { watch, searched: now, looked: Nanos::ZERO, sample: Sample::default() };
+            let first = Known { watch, searched: now, sampled: Nanos::ZERO, sample: Sample::default() };
             self.known.insert(ports.to_vec(), first);
         }
         let known = self.known.get_mut(ports).expect("it was just put there");
-        if known.looked != Nanos::ZERO && now.since(known.looked) < FRESH {
+        if known.sampled != Nanos::ZERO && now.since(known.sampled) < FRESH {
             return known.sample.clone();
         }
         if !known.watch.is_alive() && now.since(known.searched) >= SEARCH {
@@ -108,7 +108,7 @@ impl Watches {
                 known.watch = found;
             }
         }
-        known.looked = now;
+        known.sampled = now;
         known.sample =
             Sample { target: known.watch.sample(now, &::run::queues()), host: host_sample(&self.root) };
         known.sample.clone()

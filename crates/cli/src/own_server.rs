@@ -16,8 +16,8 @@ pub(crate) struct OwnServer {
 }
 
 impl OwnServer {
-    /// Starts one with these words besides; it listens when this returns.
-    pub(crate) fn start(words: &[&str]) -> Result<OwnServer, Failure> {
+    /// Starts one with these further arguments; it listens when this returns.
+    pub(crate) fn start(args: &[&str]) -> Result<OwnServer, Failure> {
         let failed = |e: &dyn std::fmt::Display| {
             Failure::machine(format!(
                 "the built-in server did not \
@@ -27,7 +27,7 @@ impl OwnServer {
         let program = std::env::current_exe().map_err(|e| failed(&e))?;
         let child = Command::new(program)
             .args(["serve", "http", "--listen", "127.0.0.1:0", "--until-stdin-ends"])
-            .args(words)
+            .args(args)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             // Its own process group: Ctrl-C is for us, and we still need the server to drain.
@@ -38,7 +38,7 @@ impl OwnServer {
         let mut line = String::new();
         let out = server.child.stdout.take().expect("standard output is piped");
         BufReader::new(out).read_line(&mut line).map_err(|e| failed(&e))?;
-        let url = line.split_whitespace().find_map(|word| word.strip_prefix("http://"));
+        let url = line.split_whitespace().find_map(|part| part.strip_prefix("http://"));
         server.address = url.ok_or_else(|| failed(&"no output"))?.trim_end_matches('/').to_owned();
         Ok(server)
     }

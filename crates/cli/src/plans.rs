@@ -1,4 +1,4 @@
-//! From flags to a plan on this machine: scenario files are read, and names looked up.
+//! From flags to a plan on this machine: reads scenario files, and resolves names.
 
 use std::{
     fs,
@@ -13,7 +13,7 @@ use plan::{Environment, Flags, Mistake, Outputs, Plan, flag};
 use crate::{Failure, message};
 
 /// The plan of a command line.
-pub(crate) struct Asked {
+pub(crate) struct Job {
     pub(crate) plan: Plan,
     pub(crate) outputs: Outputs,
     /// The text of its scenario file, where it names one.
@@ -21,12 +21,12 @@ pub(crate) struct Asked {
 }
 
 /// A plan and its outputs; all mistakes at once.
-pub(crate) fn asked(flags: &Flags) -> Result<Asked, Failure> {
+pub(crate) fn job(flags: &Flags) -> Result<Job, Failure> {
     let read = read(flags);
     let populations = read.as_ref().map_or(&[][..], |(plan, _)| &plan.populations);
     let outputs = Outputs::from_flags(flags, populations, &resolve);
     match (read, outputs) {
-        (Ok((plan, scenario)), Ok(outputs)) => Ok(Asked { plan: settled(plan, true), outputs, scenario }),
+        (Ok((plan, scenario)), Ok(outputs)) => Ok(Job { plan: settled(plan, true), outputs, scenario }),
         (read, outputs) => Err(Failure::words([read.err(), outputs.err()].into_iter().flatten().flatten())),
     }
 }

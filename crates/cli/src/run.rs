@@ -19,14 +19,14 @@ use crate::{
     bundle::Bundle,
     files::Files,
     message, metrics,
-    plans::{self, Asked},
+    plans::{self, Job},
     report::ReportFile,
     runs, say, signals, tell,
 };
 
 /// Applies the load; returns the exit status.
 pub(crate) fn run(flags: &Flags) -> Result<u8, Failure> {
-    let Asked { plan, outputs, scenario } = plans::asked(flags)?;
+    let Job { plan, outputs, scenario } = plans::job(flags)?;
     if outputs.live == Live::Tui {
         Terminal::can_be_shown().map_err(|why| Failure::words([format!("--live tui: {why}; use line")]))?;
     }

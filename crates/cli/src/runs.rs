@@ -88,12 +88,12 @@ enum Since {
 }
 
 impl Wanted<'_> {
-    /// Reads the words; all mistakes at once.
+    /// Checks the arguments; reports all mistakes at once.
     fn read(args: &RunsArgs, now: Date) -> Result<Wanted<'_>, Failure> {
         let mut mistakes = Vec::new();
         const VERDICTS: [&str; 5] = ["pass", "fail", "invalid", "interrupted", UNFINISHED];
-        if let Some(word) = args.verdict.as_deref().filter(|word| !VERDICTS.contains(word)) {
-            mistakes.push(format!("--verdict: use {}: {word:?}", VERDICTS.join(", ")));
+        if let Some(verdict) = args.verdict.as_deref().filter(|verdict| !VERDICTS.contains(verdict)) {
+            mistakes.push(format!("--verdict: use {}: {verdict:?}", VERDICTS.join(", ")));
         }
         if let Some(Err(why)) = args.tag.as_deref().map(plan::tag) {
             mistakes.push(format!("--tag: {why}"));
@@ -121,7 +121,7 @@ impl Wanted<'_> {
         let is = |wanted: &Option<String>, is: &dyn Fn(&str) -> bool| wanted.as_deref().is_none_or(is);
         since
             && is(&args.target, &|text| record.header.target.contains(text))
-            && is(&args.verdict, &|word| run.verdict().unwrap_or(UNFINISHED) == word)
+            && is(&args.verdict, &|verdict| run.verdict().unwrap_or(UNFINISHED) == verdict)
             && is(&args.tagged, &|tag| record.tags.iter().any(|own| own == tag))
     }
 }
@@ -148,7 +148,7 @@ pub(crate) fn record(began: Date, scenario: Option<String>, tags: &[String]) -> 
     let root = Root::real();
     RunRecord {
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        words: env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect(),
+        words: env::args_os().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect(),
         began_ms: began,
         host: host::facts(&root),
         settings: host::settings(&root),
@@ -159,13 +159,12 @@ pub(crate) fn record(began: Date, scenario: Option<String>, tags: &[String]) -> 
 }
 
 /// The sink that keeps a run, unless there is no place for it.
-pub(crate) fn keeper(run: &RunRecord) -> Option<StoreWriter> {
+pub(crate) fn store_writer(run: &RunRecord) -> Option<StoreWriter> {
     let file = file().map_err(|why| message(&format!("this run is not stored: {why}"))).ok()?;
     Some(StoreWriter::new(file, run.clone(), Arc::new(message)))
 }
 
-/// What this machine did when it was calibrated, the latest first. A store that cannot be read has none: the keeper
-/// says so.
+/// The calibrations of this machine, the latest first. None if the store cannot be read: the store writer reports that.
 pub(crate) fn calibrations() -> Vec<Calibration> {
     let store = file().ok().and_then(|file| Store::existing(&file).ok()?);
     store.and_then(|store| store.calibrations(&host::facts(&Root::real())).ok()).unwrap_or_default()

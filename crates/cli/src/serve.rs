@@ -22,12 +22,12 @@ const MIN_MEMORY: u64 = 256 << 20;
 const MIN_SHARE: u64 = 50;
 /// Kernel memory of a socket: no more connections than that fit, so no larger tables are reserved.
 const BYTES_A_SOCKET: u64 = 3_900;
-/// How often memory and the order to stop are looked at.
+/// How often it checks memory and the order to stop.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Serves until a signal; returns the exit status.
 pub(crate) fn serve(args: &ServeArgs) -> Result<u8, Failure> {
-    let Wanted { service, knobs, listen, threads, io } = words(args)?;
+    let Wanted { service, knobs, listen, threads, io } = read_args(args)?;
     let (io, because) = ::run::choose_io(io, &Root::real()).map_err(Failure::machine)?;
     if let Some(because) = because {
         message(&because);
@@ -59,8 +59,8 @@ struct Wanted {
     io: IoChoice,
 }
 
-/// Reads the words; all mistakes at once.
-fn words(args: &ServeArgs) -> Result<Wanted, Failure> {
+/// Checks the arguments; reports all mistakes at once.
+fn read_args(args: &ServeArgs) -> Result<Wanted, Failure> {
     let mut mistakes = Vec::new();
     let m = &mut mistakes;
     let after = read(m, "--after", &args.after, Nanos::parse);

@@ -54,7 +54,9 @@ impl Target {
         let others = if is_free { others } else { Vec::new() };
         if addresses.is_empty() {
             let family = if v4 { "IPv4" } else { "IPv6" };
-            return Err(format!("no {family} address, the family of --sources: {host:?}"));
+            return Err(format!(
+                "no {family} address, but --sources are all {family}; use sources of the target's family: {host:?}"
+            ));
         }
         if addresses.len().max(others.len()) * ports.len() > MAX_DESTINATIONS {
             return Err(too_many(text));
@@ -310,11 +312,19 @@ mod tests {
             ("http://localhost/", Some(false), Ok("[::1]:80")),
             ("http://app.localhost/", Some(false), Ok("[::1]:80")),
             ("http://app.localhost/", None, Ok("127.0.0.1:80")),
-            ("http://10.0.0.1/", Some(false), Err("no IPv6 address, the family of --sources: \"10.0.0.1\"")),
+            (
+                "http://10.0.0.1/",
+                Some(false),
+                Err(
+                    "no IPv6 address, but --sources are all IPv6; use sources of the target's family: \"10.0.0.1\"",
+                ),
+            ),
             (
                 "http://six.example/",
                 Some(true),
-                Err("no IPv4 address, the family of --sources: \"six.example\""),
+                Err(
+                    "no IPv4 address, but --sources are all IPv4; use sources of the target's family: \"six.example\"",
+                ),
             ),
         ] {
             let read = Target::parse(text, v4, &[], &names).map(|target| target.destinations[0].to_string());

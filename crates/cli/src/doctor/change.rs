@@ -10,7 +10,7 @@ use host::{FixError, Repair, Root};
 
 use crate::{Failure, folders, message, say};
 
-/// Makes the changes; says each.
+/// Makes the changes, with a message for each.
 pub(super) fn fix(root: &Root, repairs: &[Repair]) -> Result<(), Failure> {
     if repairs.iter().any(|repair| !matches!(repair, Repair::Setting { .. })) {
         ip(&["-V".to_owned()]).map_err(Failure::machine)?;
@@ -32,7 +32,7 @@ pub(super) fn fix(root: &Root, repairs: &[Repair]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Takes them back; says each.
+/// Undoes the changes, with a message for each.
 pub(super) fn undo(root: &Root) -> Result<(), Failure> {
     let file = state_file()?;
     if file.symlink_metadata().is_err() {
@@ -54,10 +54,10 @@ fn state_file() -> Result<PathBuf, Failure> {
 }
 
 /// ip(8), also where only an administrator's PATH has it.
-fn ip(words: &[String]) -> io::Result<()> {
+fn ip(args: &[String]) -> io::Result<()> {
     let path = env::var("PATH").unwrap_or_default();
     let mut command = Command::new("ip");
-    command.args(words).env("PATH", format!("{path}:/usr/sbin:/sbin")).stdin(Stdio::null());
+    command.args(args).env("PATH", format!("{path}:/usr/sbin:/sbin")).stdin(Stdio::null());
     let output = command.output().map_err(|e| match e.kind() {
         io::ErrorKind::NotFound => io::Error::other(
             "adding addresses requires ip, which is not installed: apt-get install \
@@ -68,6 +68,6 @@ fn ip(words: &[String]) -> io::Result<()> {
     if output.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(io::Error::other(said.lines().collect::<Vec<_>>().join("; ")))
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    Err(io::Error::other(stderr.lines().collect::<Vec<_>>().join("; ")))
 }

@@ -1,4 +1,4 @@
-//! What doctor says, for people and for programs. Pure: findings in, text out.
+//! The output of `doctor`, as text and as JSON. Pure: findings in, text out.
 
 use std::fmt::Write;
 
@@ -16,7 +16,7 @@ pub(super) struct Report {
     /// What the findings are about.
     pub(super) connections: u64,
     /// Whether the user gave that number; else it is the capacity.
-    pub(super) asked: bool,
+    pub(super) is_requested: bool,
     pub(super) capacity: Capacity,
     pub(super) findings: Vec<Finding>,
 }
@@ -75,7 +75,7 @@ impl Report {
         };
         let wanted = format!("{} connections", Count(self.connections));
         match self.verdict() {
-            _ if !self.asked => most,
+            _ if !self.is_requested => most,
             Verdict::Ok => format!("{wanted} fit"),
             Verdict::Warn => format!("{wanted} fit, with warnings"),
             Verdict::Refuse if self.capacity.connections < self.connections => {
@@ -130,7 +130,7 @@ fn mark(severity: Severity) -> &'static str {
     }
 }
 
-/// What could not be read is nothing to act upon for a program; its value says that it is not judged.
+/// What could not be read needs no action from a program; its value says that it was not checked.
 fn severity(severity: Severity) -> &'static str {
     match severity {
         Severity::Refuse => "refuse",

@@ -198,7 +198,12 @@ fn mistakes_are_named_with_their_fix() {
         &[URL, "--sources", "here"],
         &["--sources: \"here\" is not an address; use 127.0.0.2 or 127.1.0.0/16"],
     );
-    check(&[URL, "--sources", "::1"], &["target: no IPv6 address, the family of --sources: \"127.0.0.1\""]);
+    check(
+        &[URL, "--sources", "::1"],
+        &[
+            "target: no IPv6 address, but --sources are all IPv6; use sources of the target's family: \"127.0.0.1\"",
+        ],
+    );
     for text in ["0", "1025", "few"] {
         let wrong = format!("--threads: {text:?} is not a number of threads; use 1 to 1024");
         check(&[URL, "--threads", text], &[&wrong]);

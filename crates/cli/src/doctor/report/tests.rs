@@ -60,7 +60,7 @@ impl Drop for Folder {
     }
 }
 
-fn report(connections: u64, asked: bool) -> Report {
+fn report(connections: u64, is_requested: bool) -> Report {
     let folder = Folder::with_machine();
     let root = Root::at(&folder.0);
     let target = "http://127.0.0.{1..3}:80/";
@@ -83,7 +83,7 @@ fn report(connections: u64, asked: bool) -> Report {
     Report {
         target: need.target.clone(),
         connections,
-        asked,
+        is_requested,
         capacity: host::capacity(&root, &need),
         findings: host::examine(&root, &need),
     }
@@ -128,11 +128,11 @@ fn finding(what: &'static str, severity: Severity) -> Finding {
 }
 
 /// The last line, and the verdict.
-fn check(asked: bool, capacity: u64, findings: &[Finding], expected: (&str, Verdict)) {
+fn check(is_requested: bool, capacity: u64, findings: &[Finding], expected: (&str, Verdict)) {
     let report = Report {
         target: None,
         connections: 5_000,
-        asked,
+        is_requested,
         capacity: Capacity { connections: capacity, limited_by: "memory" },
         findings: findings.to_vec(),
     };

@@ -101,7 +101,9 @@ fn keys_and_kinds() {
     );
     check_http(
         "sources = \"::1\"",
-        &["1:10: target: no IPv6 address, the family of --sources: \"127.0.0.1\""],
+        &[
+            "1:10: target: no IPv6 address, but --sources are all IPv6; use sources of the target's family: \"127.0.0.1\"",
+        ],
     );
     // A column is a character, not an octet.
     check_http(
